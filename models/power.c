@@ -49,6 +49,31 @@ struct power_state power_under_cap(const struct power_model *model, const struct
     return power_at_clock(model, load, clock_share, low);
 }
 
+/* The load as far as the power limit lets it be. */
+static struct power_load within_limit(const struct power_model *model, const struct power_load *load)
+{
+    const double above_w = power_demand_w(model, load) - model->context_w, room_w = model->limit_w - model->context_w;
+    const double kept = above_w > room_w ? room_w / above_w : 1.0;
+    return (struct power_load){kept * load->busy_frac, kept * load->compute_frac, kept * load->memory_frac};
+}
+
+struct power_state power_of_phases(const struct power_model *model, const struct power_stage *phases, int n,
+                                   double clock_frac, double cap_w)
+{
+    double time_s = 0.0, slowed_s = 0.0, joules = 0.0, least = 1.0;
+    for (int i = 0; i < n; i++) {
+        const struct power_load load = within_limit(model, &phases[i].load);
+        struct power_state state = power_at_clock(model, &load, phases[i].clock_share, clock_frac);
+        if (state.power_w > cap_w) state = power_under_cap(model, &load, phases[i].clock_share, cap_w);
+        time_s += phases[i].time_s;
+        slowed_s += phases[i].time_s / state.speed_frac;
+        joules += phases[i].time_s / state.speed_frac * state.power_w;
+        least = fmin(least, state.clock_frac);
+    }
+    if (!(time_s > 0.0)) return (struct power_state){clock_frac, 1.0, model->context_w};
+    return (struct power_state){least, time_s / slowed_s, joules / slowed_s};
+}
+
 struct power_state power_job_under_cap(const struct power_model *model, double clock_share, double mean_w, double cap_w)
 {
     const double above_w = fmax(mean_w - model->context_w, 0.0), kernels_w = model->active_w + model->memory_w;

@@ -66,6 +66,20 @@ struct power_state power_at_clock(const struct power_model *model, const struct 
 struct power_state power_under_cap(const struct power_model *model, const struct power_load *load, double clock_share,
                                    double cap_w);
 
+/* A part of work that repeats itself: seconds at the highest clock, and the load of the GPU in them. A load beyond the
+ * limit is scaled down to it: times are measured under that limit. */
+struct power_stage {
+    double time_s;
+    struct power_load load;
+    double clock_share;
+};
+
+/* Of n phases, one after another, at a clock and under a cap: each phase runs at the clock, or at the highest one below
+ * it whose power is within the cap. clock_frac is the lowest of them; speed_frac and power_w are of all phases
+ * together, by their times. All times 0: no speed is lost, and the power is context_w. */
+struct power_state power_of_phases(const struct power_model *model, const struct power_stage *phases, int n,
+                                   double clock_frac, double cap_w);
+
 /* A job that alternates between kernels, which draw context_w + active_w + memory_w, and idling, and so draws `mean_w`
  * in the long run without a cap (at most the kernels' power; a job that draws more has kernels that draw more): under a
  * cap the kernels run at a lower clock, the idling lasts as long. speed_frac and power_w are of the whole job. */

@@ -57,6 +57,14 @@ static double best_split_s(const struct gemm_params *params, const double comput
     return best_s;
 }
 
+double gemm_narrowing_s(const struct gemm_params *params, const struct gpu_spec *gpu, const struct gemm_shape *shape)
+{
+    if (!(params->quantise_frac > 0.0)) return 0.0;
+    const double row_s = gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0 ? params->quantise_row_s : 0.0;
+    return 3.0 * shape->m * shape->k / (params->quantise_frac * gpu->memory_bytes_per_s) +
+           shape->m / (double)gpu->sm_count * row_s;
+}
+
 struct kernel_time gemm_time(const struct gemm_params *params, const struct gpu_spec *gpu,
                              const struct gemm_shape *shape)
 {

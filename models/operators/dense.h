@@ -37,6 +37,9 @@ struct gemm_shape {
     enum number_format weights, compute;  /* in memory; of the products, of A and C */
 };
 
+/* The part of its time in which A is narrowed, Q; 0: it comes that narrow. */
+double gemm_narrowing_s(const struct gemm_params *params, const struct gpu_spec *gpu, const struct gemm_shape *shape);
+
 struct kernel_time gemm_time(const struct gemm_params *params, const struct gpu_spec *gpu,
                              const struct gemm_shape *shape);
 

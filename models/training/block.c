@@ -26,26 +26,54 @@ static struct kernel_time kernel_of(const struct filling *filling, const struct 
     return time;
 }
 
-static void spend(struct training_time *time, double seconds, bool outside)
+/* Work of kernels, and the seconds that it takes. */
+struct work {
+    double seconds, flop, bytes;
+    bool core_bound, outside;
+};
+
+static struct work work_of(const struct kernel_time *time, double seconds, bool outside)
 {
-    time->compute_s += seconds;
-    if (outside) time->outside_s += seconds;
+    return (struct work){seconds, time->flop, time->bytes, time->compute_s > time->memory_s, outside};
 }
 
-/* Seconds of a product whose computing runs at the sustained rate, and which moves `more_bytes` than its law counts. */
-static double product_s(const struct filling *filling, double m, double n, double k, double more_bytes, bool plain,
-                        bool *outside)
+static struct work scaled(struct work work, double count)
+{
+    work.seconds *= count;
+    work.flop *= count;
+    work.bytes *= count;
+    return work;
+}
+
+static void spend(struct training_time *time, const struct work *work)
+{
+    time->compute_s += work->seconds;
+    time->flop += work->flop;
+    time->bytes += work->bytes;
+    if (work->core_bound) time->core_s += work->seconds;
+    if (work->outside) time->outside_s += work->seconds;
+}
+
+/* A product whose computing runs at the sustained rate, and which moves `more_bytes` than its law counts. Operands are
+ * as narrow as it wants them: laws of fp8 include how engines narrow activations, which training programs do
+ * otherwise. */
+static struct work product_of(const struct filling *filling, double m, double n, double k, double more_bytes,
+                              bool plain)
 {
     const struct training_parts *parts = filling->parts;
     const enum kernel_class class = plain ? KERNEL_GEMM : product_class(parts);
     const enum number_format format = plain || parts->plan->compute != FORMAT_FP8 ? FORMAT_BF16 : FORMAT_FP8;
     const struct kernel_call call = {.class = class, .shape.gemm = {m, n, k, format, format}};
     const struct gemm_params *params = &parts->kernels->params[class].gemm;
-    const struct kernel_time time = kernel_of(filling, &call, outside);
+    bool outside;
+    const struct kernel_time time = kernel_of(filling, &call, &outside);
     const double moved_s = time.memory_s + more_bytes / (params->bandwidth_frac * parts->gpu->memory_bytes_per_s);
     const double sustained_s = time.compute_s / parts->trainer->sustained_compute;
-    return time.seconds - soft_max(time.compute_s, time.memory_s, params->softness) +
-           soft_max(sustained_s, moved_s, params->softness);
+    const double alone_s = soft_max(time.compute_s, time.memory_s, params->softness);
+    const double narrowing_s = gemm_narrowing_s(params, parts->gpu, &call.shape.gemm);
+    const double seconds = fmax(time.seconds - narrowing_s - alone_s, 0.0) +
+                           soft_max(sustained_s, moved_s, params->softness);
+    return (struct work){seconds, time.flop, time.bytes + more_bytes, sustained_s > moved_s, outside};
 }
 
 /* A product with weights in `count` copies: forward, and both gradients. Gradients of weights are added to those of
@@ -54,23 +82,12 @@ struct product_times {
     double forward_s, input_s, weight_s;
 };
 
-static struct product_times add_product(struct filling *filling, double count, double m, double n, double k, bool plain)
+static double add_copies(struct training_time *time, double count, struct work one, double start_s)
 {
-    struct training_block *block = &filling->block;
-    const struct training_parts *parts = filling->parts;
-    const double start_s = (count - 1.0) * parts->kernels->params[KERNEL_GEMM].gemm.start_s;
-    const double added_bytes = n * k * (2.0 * parts->trainer->gradient_bytes - 2.0);
-    bool outside[3];
-    if (!(m > 0.0 && n > 0.0 && k > 0.0)) return (struct product_times){0};
-    const struct product_times times = {
-        fmax(count * product_s(filling, m, n, k, 0.0, plain, &outside[0]) - start_s, 0.0),
-        fmax(count * product_s(filling, m, k, n, 0.0, plain, &outside[1]) - start_s, 0.0),
-        fmax(count * product_s(filling, n, k, m, added_bytes, plain, &outside[2]) - start_s, 0.0),
-    };
-    spend(&block->forward, times.forward_s, outside[0]);
-    spend(&block->input, times.input_s, outside[1]);
-    spend(&block->weight, times.weight_s, outside[2]);
-    return times;
+    struct work all = scaled(one, count);
+    all.seconds = fmax(all.seconds - start_s, 0.0);
+    spend(time, &all);
+    return all.seconds;
 }
 
 /* Numbers per row that an element-wise operator moves, forward and backward. */
@@ -84,9 +101,35 @@ static void add_elementwise(struct filling *filling, enum kernel_class class, do
                                          .shape.elementwise = {tokens, widths[i], filling->number_bytes}};
         bool outside;
         if (!(tokens > 0.0 && widths[i] > 0.0)) continue;
-        const double seconds = kernel_of(filling, &call, &outside).seconds;
-        spend(times[i], seconds, outside);
+        const struct kernel_time time = kernel_of(filling, &call, &outside);
+        const struct work work = work_of(&time, time.seconds, outside);
+        spend(times[i], &work);
     }
+}
+
+/* Operands of a product in fp8: a program reads numbers of 16 bits and writes them narrow, as they are and transposed,
+ * since the gradients need both (TransformerEngine, cast and transpose in one kernel). Inputs once forward, their
+ * gradients once backward, weights once in a step. */
+static void add_narrowing(struct filling *filling, double rows, double n, double k, double weights)
+{
+    const double batches = (double)filling->parts->plan->micro_batches, moved = 2.0; /* in numbers of 16 bits */
+    add_elementwise(filling, KERNEL_ACTIVATION, rows, moved * k, moved * n);
+    add_elementwise(filling, KERNEL_ACTIVATION, weights / k / batches, moved * k, 0.0);
+}
+
+static struct product_times add_product(struct filling *filling, double count, double m, double n, double k, bool plain)
+{
+    struct training_block *block = &filling->block;
+    const struct training_parts *parts = filling->parts;
+    const double start_s = (count - 1.0) * parts->kernels->params[KERNEL_GEMM].gemm.start_s;
+    const double added_bytes = n * k * (2.0 * parts->trainer->gradient_bytes - 2.0);
+    struct product_times times = {0};
+    if (!(m > 0.0 && n > 0.0 && k > 0.0)) return times;
+    times.forward_s = add_copies(&block->forward, count, product_of(filling, m, n, k, 0.0, plain), start_s);
+    times.input_s = add_copies(&block->input, count, product_of(filling, m, k, n, 0.0, plain), start_s);
+    times.weight_s = add_copies(&block->weight, count, product_of(filling, n, k, m, added_bytes, plain), start_s);
+    if (!plain && parts->plan->compute == FORMAT_FP8) add_narrowing(filling, count * m, n, k, count * n * k);
+    return times;
 }
 
 /* --- Collectives --- */
@@ -102,14 +145,40 @@ static double bridge_senders(const struct training_parts *parts, enum kernel_cla
     return stride * fmax(side * (all - side) / (all - 1.0), 1.0);
 }
 
+static enum training_exchange_kind exchange_kind(enum kernel_class class)
+{
+    if (class == KERNEL_ALL_TO_ALL) return EXCHANGE_ALL_TO_ALL;
+    return class == KERNEL_SEND ? EXCHANGE_SHIFT : EXCHANGE_RING;
+}
+
+static double exchanged_bytes(enum kernel_class class, double gpus, double bytes)
+{
+    if (class == KERNEL_SEND) return bytes;
+    return (class == KERNEL_ALL_REDUCE ? 2.0 : 1.0) * (gpus - 1.0) / gpus * bytes;
+}
+
+/* What the plan's spread says of a group; NULL: nothing. Stages send messages like a shift, in groups of their own. */
+static const struct training_reach *reach_of(const struct training_plan *plan, enum kernel_class class,
+                                             struct training_group group)
+{
+    for (int32_t i = 0; plan->spread != NULL && i < plan->spread->n; i++) {
+        const struct training_reach *reach = &plan->spread->of[i];
+        const enum training_exchange_kind kind = reach->kind == EXCHANGE_STAGES ? EXCHANGE_SHIFT : reach->kind;
+        if (kind == exchange_kind(class) && training_groups_are_equal(reach->group, group)) return reach;
+    }
+    return NULL;
+}
+
 struct training_collective training_collective_of(const struct training_parts *parts, enum kernel_class class,
                                                   struct training_group group, double bytes)
 {
     const struct training_plan *plan = parts->plan;
-    const int64_t nodes = training_group_nodes(plan, group);
-    if (group.gpus <= 1 || !(bytes > 0.0)) return (struct training_collective){0.0, 0.0, false};
-    struct collective_shape shape = {.bytes = bytes, .gpus = (double)group.gpus, .nodes = (double)nodes,
-                                     .network_bytes_per_s = plan->network_bytes_per_s};
+    if (group.gpus <= 1 || !(bytes > 0.0)) return (struct training_collective){.seconds = 0.0};
+    const struct training_reach *reach = reach_of(plan, class, group);
+    struct collective_shape shape = {
+        .bytes = bytes, .gpus = (double)group.gpus,
+        .nodes = reach != NULL ? reach->nodes : (double)training_group_nodes(plan, group),
+        .network_bytes_per_s = plan->network_bytes_per_s * (reach != NULL ? reach->network_frac : 1.0)};
     const int64_t span = group.gpus * group.stride;
     collective_set_link(&shape, parts->gpu, span < plan->gpus_per_node ? span : plan->gpus_per_node);
     shape.switch_adds = shape.switch_adds && class == KERNEL_ALL_REDUCE;
@@ -117,26 +186,41 @@ struct training_collective training_collective_of(const struct training_parts *p
     const struct kernel_call call = {.class = class, .shape.collective = shape};
     enum kernel_basis basis;
     const struct kernel_time time = kernel_set_time(parts->kernels, parts->gpu, &call, &basis);
-    return (struct training_collective){time.seconds, time.link_bytes, basis == KERNEL_EXTRAPOLATED};
+    return (struct training_collective){time.seconds, time.link_bytes, exchanged_bytes(class, shape.gpus, bytes),
+                                        basis == KERNEL_EXTRAPOLATED};
 }
 
-static double send(struct filling *filling, enum kernel_class class, struct training_group group, double bytes,
-                   double hidden_s, double *sum_s, double *sent_bytes, double *outside_s)
+/* Which ranks meet: those of a tensor group, of a sequence, of a group of experts. */
+enum meeting { MEET_TENSOR, MEET_CONTEXT, MEET_EXPERT };
+
+static struct training_group group_of(const struct training_plan *plan, enum meeting meeting)
 {
-    const struct training_collective collective = training_collective_of(filling->parts, class, group, bytes);
+    if (meeting == MEET_CONTEXT) return training_context_group(plan);
+    return meeting == MEET_EXPERT ? training_expert_group(plan) : training_tensor_group(plan);
+}
+
+/* A collective of which hidden_s of other work can hide a part. */
+static void send(struct filling *filling, enum meeting meeting, enum kernel_class class, double bytes, double hidden_s,
+                 struct training_time *time)
+{
+    struct training_block *block = &filling->block;
+    double *const seconds[] = {&time->tensor_s, &time->context_s, &time->expert_s};
+    double *const exchanged[] = {&time->tensor_sent, &time->context_sent, &time->expert_sent};
+    double *const sent[] = {&block->tensor_bytes, &block->context_bytes, &block->expert_bytes};
+    const struct training_collective collective = training_collective_of(
+        filling->parts, class, group_of(filling->parts->plan, meeting), bytes);
     const double exposed_s = collective.seconds -
                              filling->parts->trainer->overlap_frac * fmin(collective.seconds, hidden_s);
-    *sum_s += exposed_s;
-    *sent_bytes += collective.sent_bytes;
-    if (collective.outside) *outside_s += exposed_s;
-    return exposed_s;
+    *seconds[meeting] += exposed_s;
+    *exchanged[meeting] += collective.exchanged_bytes;
+    *sent[meeting] += collective.sent_bytes;
+    if (collective.outside) time->outside_s += exposed_s;
 }
 
 static void send_tensor(struct filling *filling, enum kernel_class class, double bytes, double hidden_s,
                         struct training_time *time)
 {
-    send(filling, class, training_tensor_group(filling->parts->plan), bytes, hidden_s, &time->tensor_s,
-         &filling->block.tensor_bytes, &time->outside_s);
+    send(filling, MEET_TENSOR, class, bytes, hidden_s, time);
 }
 
 /* The collectives around one half of a layer, whose first product is `first`: hidden states come in whole and leave as
@@ -194,9 +278,14 @@ static void add_flash_kernel(struct filling *filling, double share, double windo
     const struct kernel_time time = kernel_of(filling, &call, &outside);
     const double seconds = share * (time.seconds + time.compute_s * (1.0 / parts->trainer->sustained_compute - 1.0));
     const double start_s = share * parts->kernels->params[KERNEL_PREFILL_ATTENTION].prefill.start_s;
-    filling->block.attention_s += seconds;
-    spend(&filling->block.forward, seconds, outside);
-    spend(&filling->block.input, start_s + (seconds - start_s) * 2.5 / parts->trainer->attention_backward, outside);
+    struct work work = work_of(&time, seconds, outside);
+    work.flop *= share;
+    work.bytes *= share;
+    spend(&filling->block.attention, &work);
+    spend(&filling->block.forward, &work);
+    work = scaled(work, 2.5);
+    work.seconds = start_s + (seconds - start_s) * 2.5 / parts->trainer->attention_backward;
+    spend(&filling->block.input, &work);
 }
 
 /* The inside of attention in one kernel. With context parallelism a rank has all tokens for its share of the heads, or
@@ -208,15 +297,6 @@ static void add_flash_attention(struct filling *filling)
     add_flash_kernel(filling, window_frac, (double)filling->parts->llm->sliding_window);
 }
 
-/* A product without weights, of `m` rows in all heads and sequences, `count` times. */
-static double score_product_s(struct filling *filling, double m, double n, double k, bool *outside)
-{
-    bool beyond;
-    const double seconds = product_s(filling, m, n, k, 0.0, true, &beyond);
-    *outside = *outside || beyond;
-    return seconds;
-}
-
 /* Kernels that walk through all scores, at the memory bandwidth that sums of residuals reach: rows are too many for the
  * range of element-wise laws. */
 static void add_scores(struct filling *filling, double rows, double forward_width, double backward_width)
@@ -224,11 +304,17 @@ static void add_scores(struct filling *filling, double rows, double forward_widt
     const struct training_parts *parts = filling->parts;
     const double frac = fmin(parts->kernels->params[KERNEL_RESIDUAL].elementwise.bandwidth_frac, 1.0);
     const double number_s = filling->number_bytes / (frac * parts->gpu->memory_bytes_per_s);
-    spend(&filling->block.forward, rows * forward_width * number_s, true);
-    spend(&filling->block.input, rows * backward_width * number_s, true);
+    const struct work forward = {rows * forward_width * number_s, 0.0, rows * forward_width * filling->number_bytes,
+                                 false, true};
+    const struct work backward = {rows * backward_width * number_s, 0.0, rows * backward_width * filling->number_bytes,
+                                  false, true};
+    spend(&filling->block.forward, &forward);
+    spend(&filling->block.attention, &forward);
+    spend(&filling->block.input, &backward);
 }
 
-/* Scores in memory: products, a softmax that reads and writes them, dropout with a mask. Causal masks save nothing. */
+/* Scores in memory: products without weights, in all heads and sequences, a softmax that reads and writes them, dropout
+ * with a mask. Causal masks save nothing. */
 static void add_plain_attention(struct filling *filling)
 {
     const struct training_parts *parts = filling->parts;
@@ -236,15 +322,16 @@ static void add_plain_attention(struct filling *filling)
     const double context = (double)parts->plan->sequence_tokens;
     const double rows = filling->tokens * filling->shard.q_heads;
     const double key = (double)llm_key_dim(parts->llm), value = (double)llm_value_dim(parts->llm);
-    bool outside = false;
-    const double scores_s = score_product_s(filling, rows, context, key, &outside);
-    const double sums_s = score_product_s(filling, rows, value, context, &outside);
-    const double before_s = block->forward.compute_s;
-    spend(&block->forward, scores_s + sums_s, outside);
-    spend(&block->input, 2.0 * (scores_s + sums_s), outside);
+    const struct work scores = product_of(filling, rows, context, key, 0.0, true);
+    const struct work sums = product_of(filling, rows, value, context, 0.0, true);
+    struct work both = {scores.seconds + sums.seconds, scores.flop + sums.flop, scores.bytes + sums.bytes,
+                        scores.core_bound && sums.core_bound, scores.outside || sums.outside};
+    spend(&block->forward, &both);
+    spend(&block->attention, &both);
+    both = scaled(both, 2.0);
+    spend(&block->input, &both);
     add_scores(filling, rows, 2.0 * context, 3.0 * context);
     if (parts->trainer->dropout) add_scores(filling, rows, 2.5 * context, 2.5 * context);
-    block->attention_s += block->forward.compute_s - before_s;
 }
 
 /* Messages among the context ranks. Heads are exchanged for tokens before and after attention, of queries, keys, values
@@ -254,7 +341,6 @@ static void add_context(struct filling *filling)
 {
     const struct training_plan *plan = filling->parts->plan;
     struct training_block *block = &filling->block;
-    const struct training_group group = training_context_group(plan);
     const double ranks = (double)plan->context;
     const double key = (double)llm_key_dim(filling->parts->llm), value = (double)llm_value_dim(filling->parts->llm);
     const double heads = filling->shard.q_heads, kv_heads = filling->shard.kv_heads;
@@ -265,17 +351,15 @@ static void add_context(struct filling *filling)
         const double widths[] = {heads * key, kv_heads * key, kv_heads * value, heads * value};
         for (int pass = 0; pass < 2; pass++)
             for (int i = 0; i < 4; i++)
-                send(filling, KERNEL_ALL_TO_ALL, group, token_bytes * widths[i], 0.0, &times[pass]->context_s,
-                     &block->context_bytes, &times[pass]->outside_s);
+                send(filling, MEET_CONTEXT, KERNEL_ALL_TO_ALL, token_bytes * widths[i], 0.0, times[pass]);
         return;
     }
-    const double kv_bytes = token_bytes * kv_heads * (key + value), attention_s = block->attention_s;
+    const double kv_bytes = token_bytes * kv_heads * (key + value), attention_s = block->attention.compute_s;
     for (int pass = 0; pass < 2; pass++) {
         const double hidden_s = attention_s / ranks *
                                 (pass == 0 ? 1.0 : 2.5 / filling->parts->trainer->attention_backward);
         for (double step = 1.0; step < ranks; step++)
-            send(filling, KERNEL_SEND, group, kv_bytes * (pass == 0 ? 1.0 : 2.0), hidden_s, &times[pass]->context_s,
-                 &block->context_bytes, &times[pass]->outside_s);
+            send(filling, MEET_CONTEXT, KERNEL_SEND, kv_bytes * (pass == 0 ? 1.0 : 2.0), hidden_s, times[pass]);
     }
 }
 
@@ -369,8 +453,8 @@ static void add_experts(struct filling *filling)
     add_elementwise(filling, KERNEL_RESIDUAL, copies, 2.0 * hidden, 2.0 * hidden);     /* by expert */
     for (int pass = 0; pass < 2; pass++)
         for (int way = 0; way < 2; way++) {
-            send(filling, KERNEL_ALL_TO_ALL, training_expert_group(plan), own_copies * hidden * filling->number_bytes,
-                 0.0, &times[pass]->expert_s, &block->expert_bytes, &times[pass]->outside_s);
+            send(filling, MEET_EXPERT, KERNEL_ALL_TO_ALL, own_copies * hidden * filling->number_bytes, 0.0,
+                 times[pass]);
             send_tensor(filling, way == 0 ? KERNEL_ALL_GATHER : KERNEL_REDUCE_SCATTER,
                         copies * hidden * filling->number_bytes, 0.0, times[pass]);
         }

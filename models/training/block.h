@@ -16,7 +16,7 @@
 #define ORRERY_MODELS_TRAINING_BLOCK_H
 
 #include "models/kernel.h"
-#include "models/training/plan.h"
+#include "models/training/exchange.h"
 #include "models/training/trainer.h"
 
 /* What a step is made of; the pointers outlive it. */
@@ -32,13 +32,16 @@ struct training_parts {
 struct training_time {
     double compute_s, tensor_s, context_s, expert_s;
     double outside_s; /* of all of them, by kernels outside their fitted range */
+    double tensor_sent, context_sent, expert_sent; /* bytes that a rank sends to its group (exchange.h) */
+    /* Of the kernels of compute_s: operations, bytes of memory traffic, and time in kernels that the core bounds. */
+    double flop, bytes, core_s;
 };
 
 struct training_block {
     struct training_time forward;
     struct training_time input;  /* backward: gradients of inputs, with everything but products of weight gradients */
     struct training_time weight; /* backward: gradients of weights */
-    double attention_s;          /* of the forward pass: the inside of attention */
+    struct training_time attention; /* of the forward pass: the inside of attention, which computes only */
     double tensor_bytes;         /* that a rank sends to its tensor group, without recomputation */
     double context_bytes, expert_bytes; /* likewise */
 };
@@ -47,6 +50,21 @@ enum training_block_kind { BLOCK_DENSE, BLOCK_SPARSE, BLOCK_EMBEDDING, BLOCK_HEA
 
 /* The part on one rank. The plan is possible (training_plan_problem). */
 struct training_block training_block_of(const struct training_parts *parts, enum training_block_kind kind);
+
+static inline void training_time_add(struct training_time *sum, double count, const struct training_time *time)
+{
+    sum->compute_s += count * time->compute_s;
+    sum->tensor_s += count * time->tensor_s;
+    sum->context_s += count * time->context_s;
+    sum->expert_s += count * time->expert_s;
+    sum->outside_s += count * time->outside_s;
+    sum->tensor_sent += count * time->tensor_sent;
+    sum->context_sent += count * time->context_sent;
+    sum->expert_sent += count * time->expert_sent;
+    sum->flop += count * time->flop;
+    sum->bytes += count * time->bytes;
+    sum->core_s += count * time->core_s;
+}
 
 /* Seconds of all kinds together. */
 static inline double training_time_s(const struct training_time *time)
@@ -57,7 +75,8 @@ static inline double training_time_s(const struct training_time *time)
 /* Time of a collective of a group of the plan, and whether it lies outside the fitted range. `bytes` as in struct
  * collective_shape. Zero with one member. */
 struct training_collective {
-    double seconds, sent_bytes;
+    double seconds, sent_bytes; /* sent_bytes: over the link of a GPU, by the algorithm that is used */
+    double exchanged_bytes;     /* as an exchange counts them */
     bool outside;
 };
 

@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct training_spread;
+
 /* gpipe: all forward passes, then all backward passes (Huang et al. 2019). 1f1b: one forward, one backward pass in turn
  * (Narayanan et al. 2019). interleaved: the same with `chunks` parts of the layers on each stage (Narayanan et al.
  * 2021). zero-bubble: ZB-H1, which puts the products of weight gradients where a stage would wait (Qi et al. 2024). */
@@ -61,6 +63,7 @@ struct training_plan {
     struct training_offload offload;
     int64_t gpus_per_node;
     double network_bytes_per_s; /* between nodes, per GPU and direction; 0: one node */
+    const struct training_spread *spread; /* where the ranks are (exchange.h); NULL: they fill nodes in order */
 };
 
 static inline int64_t training_plan_gpus(const struct training_plan *plan)

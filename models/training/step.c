@@ -6,6 +6,7 @@
 struct blocks {
     struct training_block of[BLOCK_KINDS];
     double send_s; /* of a hidden state to the next stage, exposed, once */
+    double send_bytes, gather_bytes; /* that a rank sends to the next stage, and then to its tensor group */
     bool send_outside;
 };
 
@@ -17,16 +18,13 @@ struct stage_time {
     double outside_s;
 };
 
-static void add_time(struct training_time *sum, double count, const struct training_time *time)
-{
-    sum->compute_s += count * time->compute_s;
-    sum->tensor_s += count * time->tensor_s;
-    sum->context_s += count * time->context_s;
-    sum->expert_s += count * time->expert_s;
-    sum->outside_s += count * time->outside_s;
-}
-
 /* --- Stages --- */
+
+/* Ranks of two neighbouring stages. */
+static struct training_group stages_group(const struct training_plan *plan)
+{
+    return (struct training_group){2, training_plan_gpus(plan) / plan->pipeline};
+}
 
 /* Sending to a neighbour: a rank's share where the tensor group splits it, else all of it. */
 static void price_send(const struct training_parts *parts, struct blocks *blocks)
@@ -35,16 +33,16 @@ static void price_send(const struct training_parts *parts, struct blocks *blocks
     const bool splits = plan->sequence || plan->scatter_gather;
     const double bytes = 2.0 * training_plan_rank_tokens(plan) * (double)parts->llm->hidden /
                          (splits ? (double)plan->tensor : 1.0);
-    const int64_t stage_ranks = training_plan_gpus(plan) / plan->pipeline;
     if (plan->pipeline == 1) return;
-    const struct training_collective sent = training_collective_of(parts, KERNEL_SEND,
-                                                                   (struct training_group){2, stage_ranks}, bytes);
+    const struct training_collective sent = training_collective_of(parts, KERNEL_SEND, stages_group(plan), bytes);
     blocks->send_s = sent.seconds;
+    blocks->send_bytes = sent.exchanged_bytes;
     blocks->send_outside = sent.outside;
     if (plan->scatter_gather && !plan->sequence) {
-        const double whole_bytes = bytes * (double)plan->tensor;
-        blocks->send_s +=
-            training_collective_of(parts, KERNEL_ALL_GATHER, training_tensor_group(plan), whole_bytes).seconds;
+        const struct training_collective gathered = training_collective_of(
+            parts, KERNEL_ALL_GATHER, training_tensor_group(plan), bytes * (double)plan->tensor);
+        blocks->send_s += gathered.seconds;
+        blocks->gather_bytes = gathered.exchanged_bytes;
     }
 }
 
@@ -53,11 +51,11 @@ static void add_block(struct stage_time *stage, double count, const struct train
                       bool selective)
 {
     if (!(count > 0.0)) return;
-    add_time(&stage->forward, count, &block->forward);
-    add_time(&stage->backward, count, &block->input);
-    add_time(&stage->weight, count, &block->weight);
-    add_time(&stage->recompute, count * recomputed, &block->forward);
-    if (selective) stage->recompute.compute_s += count * block->attention_s;
+    training_time_add(&stage->forward, count, &block->forward);
+    training_time_add(&stage->backward, count, &block->input);
+    training_time_add(&stage->weight, count, &block->weight);
+    training_time_add(&stage->recompute, count * recomputed, &block->forward);
+    if (selective) training_time_add(&stage->recompute, count, &block->attention);
     stage->tensor_bytes += count * block->tensor_bytes;
     stage->context_bytes += count * block->context_bytes;
     stage->expert_bytes += count * block->expert_bytes;
@@ -80,6 +78,18 @@ static struct stage_time stage_of(const struct training_parts *parts, const stru
     time.outside_s = time.forward.outside_s + time.backward.outside_s + time.weight.outside_s +
                      time.recompute.outside_s + (blocks->send_outside ? time.send_s : 0.0);
     return time;
+}
+
+static struct blocks blocks_of(const struct training_parts *parts)
+{
+    struct blocks blocks = {.send_s = 0.0};
+    for (int kind = 0; kind < BLOCK_KINDS; kind++) {
+        const bool absent = (kind == BLOCK_SPARSE && parts->llm->experts == 0) ||
+                            (kind == BLOCK_DENSE && parts->llm->experts > 0 && parts->llm->dense_layers == 0);
+        if (!absent) blocks.of[kind] = training_block_of(parts, (enum training_block_kind)kind);
+    }
+    price_send(parts, &blocks);
+    return blocks;
 }
 
 /* --- The pipeline --- */
@@ -130,11 +140,18 @@ struct sharing {
     double parameters;
 };
 
-/* `calls` equal collectives of some of these ranks, `bytes` together. */
-static void add_calls(const struct training_parts *parts, struct reduction *sum, enum kernel_class class,
-                      struct training_group group, double bytes, double calls)
+/* What ranks send for a step: for each micro-batch, layer by layer, and once at its end. */
+struct traffic {
+    struct reduction layer_weights, layer_gradients, end_gradients, end_weights;
+    struct training_exchanges exchanges; /* of all */
+};
+
+/* `calls` equal collectives of some of these ranks, `bytes` together; `sum` is of the traffic. */
+static void add_calls(const struct training_parts *parts, struct traffic *traffic, struct reduction *sum,
+                      enum kernel_class class, struct training_group group, double bytes, double calls)
 {
     const struct training_collective collective = training_collective_of(parts, class, group, bytes / calls);
+    training_exchange_add(&traffic->exchanges, EXCHANGE_RING, group, calls * collective.exchanged_bytes);
     sum->seconds += calls * collective.seconds;
     sum->sent_bytes += calls * collective.sent_bytes;
     if (collective.outside) sum->outside_s += calls * collective.seconds;
@@ -146,11 +163,6 @@ static struct training_group group_of(const struct sharing *sharing, int64_t cou
     return (struct training_group){count, sharing->stride * inner};
 }
 
-/* What ranks send for a step: for each micro-batch, layer by layer, and once at its end. */
-struct traffic {
-    struct reduction layer_weights, layer_gradients, end_gradients, end_weights;
-};
-
 static void add_sharing(const struct training_parts *parts, const struct sharing *sharing, double layers,
                         struct traffic *traffic)
 {
@@ -160,23 +172,38 @@ static void add_sharing(const struct training_parts *parts, const struct sharing
     const double batches = (double)parts->plan->micro_batches, calls = batches * layers;
     const int64_t w = shards.weights, g = shards.gradients, o = shards.optimizer;
     if (w > 1) {
-        add_calls(parts, &traffic->layer_weights, KERNEL_ALL_GATHER, group_of(sharing, w, 1),
+        add_calls(parts, traffic, &traffic->layer_weights, KERNEL_ALL_GATHER, group_of(sharing, w, 1),
                   2.0 * batches * weight_bytes, 2.0 * calls);
-        add_calls(parts, &traffic->layer_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, w, 1),
+        add_calls(parts, traffic, &traffic->layer_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, w, 1),
                   batches * gradient_bytes, calls);
     }
     if (g > w)
-        add_calls(parts, &traffic->layer_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, g / w, w),
+        add_calls(parts, traffic, &traffic->layer_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, g / w, w),
                   batches * gradient_bytes / (double)w, calls);
     if (o > g)
-        add_calls(parts, &traffic->end_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, o / g, g),
+        add_calls(parts, traffic, &traffic->end_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, o / g, g),
                   gradient_bytes / (double)g, 1.0);
     if (sharing->replicas > o)
-        add_calls(parts, &traffic->end_gradients, KERNEL_ALL_REDUCE, group_of(sharing, sharing->replicas / o, o),
-                  gradient_bytes / (double)o, 1.0);
+        add_calls(parts, traffic, &traffic->end_gradients, KERNEL_ALL_REDUCE,
+                  group_of(sharing, sharing->replicas / o, o), gradient_bytes / (double)o, 1.0);
     if (o > w)
-        add_calls(parts, &traffic->end_weights, KERNEL_ALL_GATHER, group_of(sharing, o / w, w),
+        add_calls(parts, traffic, &traffic->end_weights, KERNEL_ALL_GATHER, group_of(sharing, o / w, w),
                   weight_bytes / (double)w, 1.0);
+}
+
+static struct traffic traffic_of(const struct training_parts *parts, int64_t stage)
+{
+    const struct training_plan *plan = parts->plan;
+    const struct training_parameters parameters = training_stage_parameters(parts, stage);
+    const double layers = (double)training_plan_layers(plan, parts->llm);
+    const int64_t replicas = training_plan_replicas(plan), expert_replicas = replicas / plan->expert;
+    const struct sharing dense = {training_plan_shards(plan, replicas), replicas, plan->tensor, parameters.dense};
+    const struct sharing expert = {training_plan_shards(plan, expert_replicas), expert_replicas,
+                                   plan->tensor * plan->expert, parameters.expert};
+    struct traffic traffic = {.exchanges.n = 0};
+    add_sharing(parts, &dense, layers, &traffic);
+    if (parameters.expert > 0.0) add_sharing(parts, &expert, layers, &traffic);
+    return traffic;
 }
 
 /* What hides behind `cover_s` does not show, but for the part of one of `layers`. */
@@ -199,22 +226,15 @@ static struct reduction reduction_of(const struct training_parts *parts, const s
 {
     const struct training_plan *plan = parts->plan;
     const struct stage_time *stage = &pipeline->slowest;
-    const struct training_parameters parameters = training_stage_parameters(parts, pipeline->slowest_stage);
     const double layers = (double)training_plan_layers(plan, parts->llm), batches = (double)plan->micro_batches;
     const double backward_s = training_time_s(&stage->backward) + training_time_s(&stage->weight) +
                               training_time_s(&stage->recompute);
     const double forward_s = training_time_s(&stage->forward);
-    const int64_t replicas = training_plan_replicas(plan), expert_replicas = replicas / plan->expert;
-    const struct sharing dense = {training_plan_shards(plan, replicas), replicas, plan->tensor, parameters.dense};
-    const struct sharing expert = {training_plan_shards(plan, expert_replicas), expert_replicas,
-                                   plan->tensor * plan->expert, parameters.expert};
     const double overlap_frac = parts->trainer->overlap_frac;
     const double weights_frac = plan->overlap_weights ? overlap_frac : 0.0;
     const double gradients_frac = plan->overlap_gradients ? overlap_frac : 0.0;
-    struct traffic traffic = {0};
+    const struct traffic traffic = traffic_of(parts, pipeline->slowest_stage);
     struct reduction sum = {0};
-    add_sharing(parts, &dense, layers, &traffic);
-    if (parameters.expert > 0.0) add_sharing(parts, &expert, layers, &traffic);
     add_shown(&sum, &traffic.layer_weights, weights_frac, batches * (forward_s + backward_s), batches * layers);
     add_shown(&sum, &traffic.layer_gradients, gradients_frac, batches * backward_s, batches * layers);
     add_shown(&sum, &traffic.end_gradients, gradients_frac, backward_s, layers);
@@ -256,14 +276,18 @@ static double flush_s(const struct training_parts *parts, double own, double bac
 }
 
 /* Each rank updates its part. Before, it clears all its gradients and takes the norm of its part. */
-static double update_s(const struct training_parts *parts, int64_t stage)
+static double update_bytes(const struct training_parts *parts, int64_t stage)
 {
     const struct training_parameters all = training_stage_parameters(parts, stage);
     const double own = owned(parts, stage) * (1.0 - parts->plan->offload.optimizer_frac);
-    const double bytes = own * (parts->trainer->update_bytes + parts->trainer->gradient_bytes) +
-                         (all.dense + all.expert) * parts->trainer->gradient_bytes;
+    return own * (parts->trainer->update_bytes + parts->trainer->gradient_bytes) +
+           (all.dense + all.expert) * parts->trainer->gradient_bytes;
+}
+
+static double update_s(const struct training_parts *parts, int64_t stage)
+{
     const double frac = parts->kernels->params[KERNEL_RESIDUAL].elementwise.bandwidth_frac;
-    return bytes / (fmin(frac, 1.0) * parts->gpu->memory_bytes_per_s);
+    return update_bytes(parts, stage) / (fmin(frac, 1.0) * parts->gpu->memory_bytes_per_s);
 }
 
 /* --- FLOP --- */
@@ -302,6 +326,9 @@ static void add_parts(struct training_step *step, const struct stage_time *stage
         step->tensor_s += batches * times[i]->tensor_s;
         step->context_s += batches * times[i]->context_s;
         step->expert_s += batches * times[i]->expert_s;
+        step->flop += batches * times[i]->flop;
+        step->bytes += batches * times[i]->bytes;
+        step->core_s += batches * times[i]->core_s;
     }
     step->pipeline_s = batches * stage->send_s;
     step->tensor_bytes = batches * stage->tensor_bytes;
@@ -313,13 +340,7 @@ struct training_step training_step_of(const struct training_parts *parts, double
 {
     const struct training_plan *plan = parts->plan;
     const double batches = (double)plan->micro_batches, gpus = (double)training_plan_gpus(plan);
-    struct blocks blocks = {.send_s = 0.0};
-    for (int kind = 0; kind < BLOCK_KINDS; kind++) {
-        const bool absent = (kind == BLOCK_SPARSE && parts->llm->experts == 0) ||
-                            (kind == BLOCK_DENSE && parts->llm->experts > 0 && parts->llm->dense_layers == 0);
-        if (!absent) blocks.of[kind] = training_block_of(parts, (enum training_block_kind)kind);
-    }
-    price_send(parts, &blocks);
+    const struct blocks blocks = blocks_of(parts);
     const struct pipeline_time pipeline = pipeline_of(parts, &blocks);
     const struct reduction reduction = reduction_of(parts, &pipeline);
     struct training_step step = {.slowest = pipeline.slowest_stage, .bubble_s = pipeline.bubble_s,
@@ -327,7 +348,10 @@ struct training_step training_step_of(const struct training_parts *parts, double
                                  .host_s = parts->trainer->step_s};
     add_parts(&step, &pipeline.slowest, batches);
     const double own = owned(parts, pipeline.slowest_stage), passes_s = batches * pipeline.slowest.sum_s;
-    step.optimizer_s = update_s(parts, pipeline.slowest_stage) + host_update_s(parts, own);
+    step.update_s = update_s(parts, pipeline.slowest_stage);
+    step.bytes += update_bytes(parts, pipeline.slowest_stage);
+    step.passes_s = passes_s;
+    step.optimizer_s = step.update_s + host_update_s(parts, own);
     step.flush_s = flush_s(parts, own, step.backward_s + step.recompute_s);
     step.step_s = passes_s + step.bubble_s + step.data_s + step.flush_s + step.optimizer_s + step.host_s;
     const double priced_s = passes_s + reduction.seconds; /* sums in another order may differ in the last digit */
@@ -341,4 +365,36 @@ struct training_step training_step_of(const struct training_parts *parts, double
     step.memory = training_memory_of(parts);
     step.fits = step.memory.total_bytes <= parts->gpu->memory_bytes * (1.0 - reserve_frac);
     return step;
+}
+
+/* --- Exchanges --- */
+
+static void exchange_stage(const struct training_parts *parts, const struct blocks *blocks, int64_t stage,
+                           struct training_exchanges *out)
+{
+    const struct training_plan *plan = parts->plan;
+    const struct stage_time time = stage_of(parts, blocks, stage);
+    const double batches = (double)plan->micro_batches, sends = batches * (double)plan->chunks;
+    const bool exchanges_heads = plan->context_form == CONTEXT_ALL_TO_ALL;
+    struct training_time sum = {.compute_s = 0.0};
+    *out = traffic_of(parts, stage).exchanges;
+    training_time_add(&sum, batches, &time.forward);
+    training_time_add(&sum, batches, &time.backward);
+    training_time_add(&sum, batches, &time.weight);
+    training_time_add(&sum, batches, &time.recompute);
+    training_exchange_add(out, EXCHANGE_RING, training_tensor_group(plan),
+                          sum.tensor_sent + 2.0 * sends * blocks->gather_bytes);
+    training_exchange_add(out, exchanges_heads ? EXCHANGE_ALL_TO_ALL : EXCHANGE_SHIFT, training_context_group(plan),
+                          sum.context_sent);
+    training_exchange_add(out, EXCHANGE_ALL_TO_ALL, training_expert_group(plan), sum.expert_sent);
+    if (plan->pipeline == 1) return;
+    out->of[out->n++] = (struct training_exchange){.kind = EXCHANGE_STAGES, .group = stages_group(plan),
+                                                   .bytes = sends * blocks->send_bytes,
+                                                   .wrap_bytes = (sends - batches) * blocks->send_bytes};
+}
+
+void training_exchanges_of(const struct training_parts *parts, struct training_exchanges *stages)
+{
+    const struct blocks blocks = blocks_of(parts);
+    for (int64_t i = 0; i < parts->plan->pipeline; i++) exchange_stage(parts, &blocks, i, &stages[i]);
 }

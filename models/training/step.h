@@ -38,6 +38,10 @@ struct training_step {
     double tensor_s, context_s, expert_s, pipeline_s, data_s; /* waiting for messages: exposed communication */
     double flush_s; /* gradients to host memory, as far as nothing hides them */
     double optimizer_s, host_s;
+    double update_s; /* of optimizer_s: on the GPU */
+    double passes_s; /* of all micro-batches, with messages */
+    double flop, bytes, core_s; /* of a rank of that stage: its operations, its memory traffic, and the time in kernels
+                                 * that the core bounds */
     int64_t slowest; /* stage, from 0 */
     double model_flop, hardware_flop; /* of all GPUs; hardware_flop with recomputation */
     double mfu, hfu;                  /* of the peak in the format of computing */
@@ -51,6 +55,9 @@ struct training_step {
 /* The plan is possible (training_plan_problem). Memory fits if it is within the GPU's, less `reserve_frac` of it for
  * fragments, the runtime and communication. */
 struct training_step training_step_of(const struct training_parts *parts, double reserve_frac);
+
+/* What the ranks of each stage exchange in a step; `stages` has room for all stages of the plan. */
+void training_exchanges_of(const struct training_parts *parts, struct training_exchanges *stages);
 
 /* FLOP of one step of the model alone: three times those of its forward pass. */
 double training_model_flop(const struct training_parts *parts);

@@ -63,6 +63,32 @@ TEST(the_best_micro_batch_is_that_of_the_shortest_step)
                least_s, 1e-6);
 }
 
+/* Two of three jobs whose ranks have 8 GPUs start on 16 at once under schedulers that deal out GPUs. The third one
+ * starts at the latest in the round after both have ended. */
+TEST(elastic_schedulers_start_several_jobs_with_ranks)
+{
+    static const char *const schedulers[] = {"optimus", "afs", "pollux", "sia", "elasticflow"};
+    for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers; i++) {
+        const struct bed_rows *rows = bed_run(
+            BED(.check = true), PLANNED TRACE("{'submit': '0s', 'type': 't', 'gpus': 8, 'steps': 300}, {'submit': '0s', "
+                                              "'type': 't', 'gpus': 8, 'steps': 300}, {'submit': '0s', 'type': 't', "
+                                              "'gpus': 8, 'steps': 300}") "}}",
+            schedulers[i], 1);
+        CHECK_EQ_INT(rows->code, 0);
+        int n_early = 0;
+        double early_s = 0.0, last_s = 0.0;
+        for (size_t k = 0; k < rows->n_jobs; k++) {
+            const bool is_early = rows->jobs[k].start_s == 0.0;
+            CHECK_EQ_STR(rows->jobs[k].status, "finished");
+            if (is_early) early_s = fmax(early_s, rows->jobs[k].end_s);
+            last_s = fmax(last_s, rows->jobs[k].start_s);
+            n_early += is_early;
+        }
+        CHECK_EQ_INT(n_early, 2);
+        CHECK(last_s <= early_s + 240.0);
+    }
+}
+
 /* Three jobs whose ranks have 8 GPUs share 16: their parts of five run nowhere, and yet all of them end. */
 TEST(parts_smaller_than_a_rank_let_jobs_run)
 {

@@ -106,6 +106,56 @@ TEST(saves_wait_until_the_last_one_has_been_flushed)
     for (int i = 0; i < 2; i++) CHECK_NEAR(jct(rows, i), 60 + 3 * 8, 1e-6);
 }
 
+/* --- Jobs whose GPUs change --- */
+
+#define RESIZED                                                                                                        \
+    "{" CLUSTER ", %s 'jobs': {'scheduler': 'equi', 'types': {'plain': {}, 'default': {'checkpoint': {'policy': "       \
+    "{'policy': 'periodic', 'interval': '50s'}, 'bytes': '100GB', 'to': '%s'}}}, 'trace': {'format': 'inline-jobs', "  \
+    "'jobs': [" JOB ", {'submit': '%gs', 'type': 'plain', 'duration': '%gs', 'gpus': 2}]}}}"
+
+/* 50 s work and the save until 60 s, though the job has two GPUs instead of four from 55 s on. Then half as fast: 25 s
+ * of work, a save from 110 to 120 s, the other 25 s. No byte moves twice. */
+TEST(a_save_goes_on_when_its_job_is_resized)
+{
+    for (double at_s = 51; at_s < 60; at_s += 2) {
+        const struct bed_rows *rows = bed_ok(BED(.check = true), RESIZED, 2, "", "'until': '500s',", "files", 0.0, 100.0,
+                                             4, at_s, 1000.0);
+        CHECK_NEAR(jct(rows, 0), 170, 1e-6);
+        CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * 100e9 * 4, 8); /* NIC, write, port, software */
+    }
+}
+
+/* A failure of all nodes at 100 s takes 40 s of work. The job reads its state from 105 s to 115 s, though it has two
+ * GPUs instead of four for 8 s meanwhile, and does the other 45 s of its work. */
+TEST(a_restore_goes_on_when_its_job_is_resized)
+{
+    for (double at_s = 101; at_s < 107; at_s += 1) {
+        const struct bed_rows *rows = bed_ok(BED(.check = true), RESIZED, 2, "",
+                                             "'until': '180s', 'failures': {'causes': {'node': {'scope': 'site', "
+                                             "'lifetime': " CONSTANT("100s") ", 'restart': " CONSTANT("5s") "}}},",
+                                             "files", 0.0, 95.0, 4, at_s, 8.0);
+        CHECK_NEAR(jct(rows, 1), 8, 1e-6);
+        CHECK_NEAR(jct(rows, 0), 160, 1e-6);
+        CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * 100e9 * 4, 8);
+    }
+}
+
+/* A job on one node has no peer: it saves nothing, and the run says so. */
+TEST(a_job_without_a_peer_is_warned_of)
+{
+    for (int gpus = 2; gpus <= 4; gpus += 2) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true), "{" CLUSTER ", 'jobs': {" SAVES ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOB "]}}}",
+            2, "", "'to': 'peer'", 0.0, 170.0, gpus);
+        CHECK_EQ_INT(rows->n_warnings, gpus == 2);
+        CHECK_NEAR(jct(rows, 0), gpus == 2 ? 170 : 170 + 3 * 2.5, 1e-6);
+    }
+    const struct bed_rows *rows = bed_run(
+        BED(.quiet = true), "{" CLUSTER ", 'jobs': {" SAVES ", 'trace': {'format': 'inline-jobs', 'jobs': []}}}", 1, "",
+        "'to': 'peer'");
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+}
+
 /* --- Identity --- */
 
 static const char *random_site(uint64_t index)
@@ -123,13 +173,13 @@ static const char *random_site(uint64_t index)
         n += (size_t)snprintf(jobs + n, sizeof jobs - n, "%s" JOB, i > 0 ? "," : "", at,
                               50.0 + (double)rng_below(&rng, 300), 1 + (int)rng_below(&rng, 8));
     }
+    const char *scheduler = rng_below(&rng, 2) ? "fifo-skip" : "equi";
     return test_json(
         "{'seed': %d, " CLUSTER ", 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '1500s'}, "
         "'repair': {'mean': '20s'}}, 'slow': {'scope': 'nic', 'slow': 0.3, 'lifetime': {'mean': '400s'}, 'repair': "
-        "{'mean': '30s'}}}}, 'jobs': {'scheduler': 'fifo-skip', " SAVES
-        ", 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+        "{'mean': '30s'}}}}, 'jobs': {'scheduler': '%s', " SAVES ", 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
         (int)index, 6,
-        rng_below(&rng, 2) ? "" : ", 'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': 4",
+        rng_below(&rng, 2) ? "" : ", 'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': 4", scheduler,
         saves[rng_below(&rng, 4)], jobs);
 }
 

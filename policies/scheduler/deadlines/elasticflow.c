@@ -8,12 +8,12 @@
  *
  * GPUs that are left double the share of the job that saves most GPU time by it, per GPU:
  *
- *     GPU time = k slot + m (left - speed(k) slot) / speed(m),  m: its share by filling, or 1
+ *     GPU time = k slot + m (left - speed(k) slot) / speed(m),  m: the fewest on which it runs
  *
  * Whether a new job is admitted shows when it and the promises after its deadline are filled again; those before keep
  * what they have. GPUs that are left behind every STRIDE promises are kept for that.
  *
- * Jobs that are not admitted, have no deadline or cannot keep it any more run with what is left: one GPU each in
+ * Jobs that are not admitted, have no deadline or cannot keep it any more run with what is left: m GPUs each in
  * order of submission before any share is doubled. ElasticFlow drops the first of these. Its placement by buddies,
  * and the cost of scaling in its plan, are left out. The cluster's own nodes only. */
 #include "policies/declared.h"
@@ -110,11 +110,13 @@ static int list_promises(struct elasticflow *flow, const struct cluster_view *vi
     return code;
 }
 
-/* GPUs of the job in slot t if it has at most 2^p, as index of the power; -1: none. */
-static int32_t power_in(const struct elasticflow *flow, int32_t t, int32_t p)
+/* GPUs of the job in slot t if it has at most 2^p, as index of the power; -1: none, or too few to run. */
+static int32_t power_in(const struct elasticflow *flow, const struct promise *promise, int32_t t, int32_t p)
 {
     const int32_t left = flow->left[t];
-    return left < 1 ? -1 : left >> p > 0 ? p : power_within(left);
+    if (left < 1) return -1;
+    const int32_t power = left >> p > 0 ? p : power_within(left);
+    return promise->work_s[power] > 0 ? power : -1;
 }
 
 /* Work that at most 2^p GPUs do in the slots before the deadline, of as many as are needed. */
@@ -122,7 +124,7 @@ static double work_of(const struct elasticflow *flow, const struct promise *prom
 {
     double work_s = 0;
     for (int32_t t = 0; t < promise->slots && work_s < promise->left_s; t++) {
-        const int32_t power = power_in(flow, t, p);
+        const int32_t power = power_in(flow, promise, t, p);
         if (power >= 0) work_s += promise->work_s[power];
     }
     return work_s;
@@ -133,7 +135,7 @@ static void fill(struct elasticflow *flow, const struct promise *promise, int32_
 {
     double work_s = 0;
     for (int32_t t = 0; t < promise->slots && work_s < promise->left_s; t++) {
-        const int32_t power = power_in(flow, t, p), gpus = power >= 0 ? (int32_t)1 << power : 0;
+        const int32_t power = power_in(flow, promise, t, p), gpus = power >= 0 ? (int32_t)1 << power : 0;
         if (power >= 0) work_s += promise->work_s[power];
         flow->left[t] -= gpus;
         if (t == 0 && takes) promise->job->gpus = gpus;
@@ -240,13 +242,23 @@ static void admit(struct elasticflow *flow)
 
 /* --- What is left --- */
 
+/* The least power of two on which the job runs; 0: none. */
+static int32_t least_power(const struct elastic *elastic, const struct elastic_job *job)
+{
+    const int32_t most = elastic_most_gpus(elastic, job, 0);
+    for (int32_t gpus = 1; gpus <= most; gpus *= 2)
+        if (elastic_speed(elastic, job, 0, gpus) > 0) return gpus;
+    return 0;
+}
+
 static double gpu_time_s(const struct elasticflow *flow, const struct elastic_job *job, double left_s, int32_t gpus)
 {
     const struct elastic *elastic = &flow->elastic;
     const double slot_s = sim_s_from_ns(elastic->params.round_ns);
     const double speed = gpus > 0 ? elastic_speed(elastic, job, 0, gpus) : 0;
     const double used_s = fmin(slot_s, speed > 0 ? left_s / speed : slot_s);
-    return gpus * used_s + (left_s - speed * used_s) / elastic_speed(elastic, job, 0, 1);
+    const int32_t least = least_power(elastic, job);
+    return gpus * used_s + least * (left_s - speed * used_s) / elastic_speed(elastic, job, 0, least);
 }
 
 /* GPU time saved per GPU by twice as many. Further GPUs of a job that does not scale cost time: the least such job
@@ -267,12 +279,13 @@ static int share_rest(struct elasticflow *flow, const struct cluster_view *view,
     const int code = gains_begin(gains, elastic->n);
     for (size_t i = 0; code == 0 && i < elastic->n; i++) {
         struct elastic_job *job = elastic->jobs[i];
-        if (job->gpus == 0 && left > 0 && elastic_speed(elastic, job, 0, 1) > 0) {
-            job->gpus = 1;
-            left--;
+        const int32_t least = job->gpus == 0 ? least_power(elastic, job) : 0;
+        if (least > 0 && least <= left) {
+            job->gpus = least;
+            left -= least;
         }
         const double left_s = elastic_left_s(view, job);
-        if (job->gpus > 0) gains_add(gains, &(struct gain){job, gain_of(flow, job, left_s), left_s});
+        if (job->gpus > 0) gains_add(gains, &(struct gain){job, gain_of(flow, job, left_s), left_s, job->gpus});
     }
     while (code == 0 && left > 0 && gains->n > 0 && gains->heap[0].value > -(double)INFINITY) {
         struct gain *top = &gains->heap[0];

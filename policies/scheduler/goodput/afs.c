@@ -5,7 +5,8 @@
  *     (speed_b(k + 1) - speed_b(k)) / speed_b(k + 1) > (speed_a(m + 1) - speed_a(m)) / speed_a(m)
  *
  * and else to a. A job without GPUs counts as the longer one; of two such jobs the shorter on one GPU goes first.
- * Lengths are users' estimates. Jobs keep their batch size. The cluster's own nodes only.
+ * A job that runs on several GPUs only gets as many at a time, and its gains count per GPU. Lengths are users'
+ * estimates. Jobs keep their batch size. The cluster's own nodes only.
  *
  * The tournament passes over all jobs for each GPU, so a round takes time in proportion to GPUs times jobs. */
 #include "policies/declared.h"
@@ -20,6 +21,7 @@
 struct player {
     struct elastic_job *job;
     double left_s, speed, next;
+    int32_t unit; /* GPUs that it gets at once: the fewest on which it runs */
     bool is_full;
 };
 
@@ -33,8 +35,8 @@ static void look_ahead(const struct elastic *elastic, struct player *player)
 {
     struct elastic_job *job = player->job;
     player->speed = job->gpus > 0 ? elastic_speed(elastic, job, 0, job->gpus) : 0;
-    player->is_full = job->gpus >= elastic_most_gpus(elastic, job, 0);
-    player->next = player->is_full ? 0 : elastic_speed(elastic, job, 0, job->gpus + 1);
+    player->is_full = player->unit == 0 || job->gpus + player->unit > elastic_most_gpus(elastic, job, 0);
+    player->next = player->is_full ? 0 : elastic_speed(elastic, job, 0, job->gpus + player->unit);
     if (!(player->next > player->speed)) player->is_full = true;
 }
 
@@ -45,7 +47,7 @@ static bool wins(const struct player *challenger, const struct player *holder)
         return challenger->left_s / challenger->next < holder->left_s / holder->next;
     const bool is_shorter = challenger->left_s / challenger->speed < holder->left_s / holder->speed;
     const struct player *a = is_shorter ? challenger : holder, *b = is_shorter ? holder : challenger;
-    const double gain_b = (b->next - b->speed) / b->next, gain_a = (a->next - a->speed) / a->speed;
+    const double gain_b = (b->next - b->speed) / b->next / b->unit, gain_a = (a->next - a->speed) / a->speed / a->unit;
     return (gain_b > gain_a ? b : a) == challenger;
 }
 
@@ -67,11 +69,17 @@ static int choose(struct elastic *elastic, const struct cluster_view *view)
     if (code != 0) return code;
     afs->n = elastic->n;
     for (size_t i = 0; i < afs->n; i++) {
-        afs->players[i] = (struct player){.job = elastic->jobs[i], .left_s = elastic_left_s(view, elastic->jobs[i])};
+        afs->players[i] = (struct player){.job = elastic->jobs[i], .left_s = elastic_left_s(view, elastic->jobs[i]),
+                                          .unit = elastic_least_gpus(elastic, elastic->jobs[i], 0)};
         look_ahead(elastic, &afs->players[i]);
     }
-    for (int64_t left = elastic->gpus[0]; left > 0 && (best = winner(afs)) != NULL; left--) {
-        best->job->gpus++;
+    for (int64_t left = elastic->gpus[0]; left > 0 && (best = winner(afs)) != NULL;) {
+        if (best->unit > left) {
+            best->is_full = true;
+            continue;
+        }
+        best->job->gpus += best->unit;
+        left -= best->unit;
         look_ahead(elastic, best);
     }
     return 0;

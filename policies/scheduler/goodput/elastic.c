@@ -78,6 +78,14 @@ int32_t elastic_most_gpus(const struct elastic *elastic, const struct elastic_jo
     return (int32_t)(most < elastic->gpus[type] ? most : elastic->gpus[type]);
 }
 
+int32_t elastic_least_gpus(const struct elastic *elastic, const struct elastic_job *job, int type)
+{
+    const int32_t most = elastic_most_gpus(elastic, job, type);
+    for (int32_t gpus = 1; gpus <= most; gpus++)
+        if (elastic_speed(elastic, job, type, gpus) > 0) return gpus;
+    return 0;
+}
+
 int64_t elastic_all_gpus(const struct elastic *elastic)
 {
     int64_t sum = 0;

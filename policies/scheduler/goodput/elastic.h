@@ -77,6 +77,10 @@ double elastic_speed(const struct elastic *elastic, const struct elastic_job *jo
 /* The most GPUs of a node type that the job may get. */
 int32_t elastic_most_gpus(const struct elastic *elastic, const struct elastic_job *job, int type);
 
+/* The fewest GPUs of a node type on which the job runs, at most `elastic_most_gpus`; 0: it runs on none. More than 1
+ * for jobs whose ranks fill several GPUs: such a job gets multiples of them. */
+int32_t elastic_least_gpus(const struct elastic *elastic, const struct elastic_job *job, int type);
+
 /* All GPUs of all node types. */
 int64_t elastic_all_gpus(const struct elastic *elastic);
 

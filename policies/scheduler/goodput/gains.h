@@ -1,4 +1,4 @@
-/* Jobs by what one more GPU gains for them: a heap, the largest gain at its top, of equal gains the oldest job. */
+/* Jobs by what more GPUs gain for them, per GPU: a heap, the largest gain at its top, of equal gains the oldest job. */
 #ifndef ORRERY_POLICIES_SCHEDULER_GOODPUT_GAINS_H
 #define ORRERY_POLICIES_SCHEDULER_GOODPUT_GAINS_H
 
@@ -7,6 +7,7 @@
 struct gain {
     struct elastic_job *job;
     double value, left_s;
+    int32_t unit; /* GPUs that the job gets at once */
 };
 
 /* Zero-initialised. */

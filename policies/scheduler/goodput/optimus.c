@@ -1,4 +1,5 @@
-/* Optimus (Peng et al., EuroSys 2018): every round, each job gets one GPU in order of submission. Every further GPU
+/* Optimus (Peng et al., EuroSys 2018): every round, each job gets one GPU in order of submission, or the fewest on
+ * which it runs: its unit, of which it gets multiples. Every further GPU
  * goes to the job whose remaining time falls most by it:
  *
  *     gain(k) = left (1 / speed(k) - 1 / speed(k + 1))
@@ -16,11 +17,13 @@ struct optimus {
     struct gains gains;
 };
 
-static double gain_of(const struct elastic *elastic, const struct elastic_job *job, double left_s)
+/* Per GPU of its unit. */
+static double gain_of(const struct elastic *elastic, const struct elastic_job *job, double left_s, int32_t unit)
 {
-    if (job->gpus >= elastic_most_gpus(elastic, job, 0)) return 0;
-    const double now = elastic_speed(elastic, job, 0, job->gpus), next = elastic_speed(elastic, job, 0, job->gpus + 1);
-    return now > 0 && next > 0 ? left_s * (1 / now - 1 / next) : 0;
+    if (job->gpus + unit > elastic_most_gpus(elastic, job, 0)) return 0;
+    const double now = elastic_speed(elastic, job, 0, job->gpus),
+                 next = elastic_speed(elastic, job, 0, job->gpus + unit);
+    return now > 0 && next > 0 ? left_s * (1 / now - 1 / next) / unit : 0;
 }
 
 static int choose(struct elastic *elastic, const struct cluster_view *view)
@@ -31,16 +34,19 @@ static int choose(struct elastic *elastic, const struct cluster_view *view)
     int code = gains_begin(gains, elastic->n);
     for (size_t i = 0; code == 0 && i < elastic->n && left > 0; i++) {
         struct elastic_job *job = elastic->jobs[i];
-        if (!(elastic_speed(elastic, job, 0, 1) > 0)) continue;
-        job->gpus = 1;
-        left--;
-        const double left_s = elastic_left_s(view, job);
-        gains_add(gains, &(struct gain){.job = job, .left_s = left_s, .value = gain_of(elastic, job, left_s)});
+        const int32_t unit = elastic_least_gpus(elastic, job, 0);
+        if (unit == 0 || unit > left) continue;
+        job->gpus = unit;
+        left -= unit;
+        const double left_s = elastic_left_s(view, job), value = gain_of(elastic, job, left_s, unit);
+        gains_add(gains, &(struct gain){.job = job, .left_s = left_s, .value = value, .unit = unit});
     }
-    for (; code == 0 && left > 0 && gains->n > 0 && gains->heap[0].value > 0; left--) {
+    while (code == 0 && left > 0 && gains->n > 0 && gains->heap[0].value > 0) {
         struct gain *top = &gains->heap[0];
-        top->job->gpus++;
-        top->value = gain_of(elastic, top->job, top->left_s);
+        const bool fits = top->unit <= left;
+        if (fits) top->job->gpus += top->unit;
+        if (fits) left -= top->unit;
+        top->value = fits ? gain_of(elastic, top->job, top->left_s, top->unit) : 0;
         gains_sift(gains);
     }
     return code;

@@ -5,7 +5,7 @@
  * over the n jobs, with the power `fairness` (p = -1: harmonic mean). On other GPUs than the job holds, s_j counts
  * only by the part of its age in which the job was not restarting. Jobs adapt their batch size to their GPUs. As in
  * the released simulator (AdaptDL de25dcc9, simulator/pollux.py and simulator.py), `s_j + 0.001` takes the place of
- * s_j, and a job gets at most twice the GPUs that it has ever held.
+ * s_j, and a job gets at most twice the GPUs that it has ever held, at first the fewest on which it runs.
  *
  * Pollux searches for node-by-node allocations by a genetic algorithm. Here the objective is maximised exactly, but
  * over numbers of GPUs: the placement policy finds the nodes, and no rule keeps two jobs of several nodes apart.
@@ -38,7 +38,8 @@ static double fair_speed(const struct elastic *elastic, const struct elastic_job
 {
     const double fair = ceil((double)elastic_all_gpus(elastic) / (double)elastic->n);
     for (int j = 0; j < elastic->types; j++) {
-        const double speed = elastic_speed(elastic, job, j, (int32_t)fmin(fair, (double)elastic->gpus[j]));
+        const double least = (double)elastic_least_gpus(elastic, job, j);
+        const double speed = elastic_speed(elastic, job, j, (int32_t)fmax(fmin(fair, (double)elastic->gpus[j]), least));
         if (speed > 0) return speed;
     }
     return 1;
@@ -54,7 +55,8 @@ static double utility(double speedup, double power)
 static int32_t most_gpus(const struct pollux *pollux, const struct elastic_job *job, int type)
 {
     const int32_t most = elastic_most_gpus(&pollux->elastic, job, type);
-    const int32_t explored = job->most_held > 0 ? 2 * job->most_held : 1;
+    const int32_t least = elastic_least_gpus(&pollux->elastic, job, type), twice = 2 * job->most_held;
+    const int32_t explored = twice > least ? twice : least;
     return pollux->params.explores && explored < most ? explored : most;
 }
 

@@ -9,9 +9,9 @@
  * maximises the sum instead, and lambda counts for jobs with GPUs. Jobs adapt their batch size to their GPUs.
  *
  * As in the released simulator (siasosp23/artifacts aaf7a0de, sia-simulator/sia.py), a job gets at most twice the
- * GPUs that it has ever held. That simulator rounds A^p to two digits and asks a solver for integer programs; here
- * the optimum is exact (knapsack.h), for all but large problems. Goodputs are known, not learnt, and jobs of fixed
- * size or of pipelines are left out. */
+ * GPUs that it has ever held, at first the fewest on which it runs. That simulator rounds A^p to two digits and asks
+ * a solver for integer programs; here the optimum is exact (knapsack.h), for all but large problems. Goodputs are
+ * known, not learnt, and jobs of fixed size or of pipelines are left out. */
 #include "policies/declared.h"
 #include "policies/scheduler/goodput/elastic.h"
 
@@ -40,10 +40,20 @@ static int32_t next_size(const struct elastic *elastic, int type, int32_t gpus)
     return gpus < node ? node : gpus + node;
 }
 
+/* The smallest of these numbers on which the job runs; 0: none. */
+static int32_t least_gpus(const struct elastic *elastic, const struct elastic_job *job, int type)
+{
+    const int32_t most = elastic_most_gpus(elastic, job, type);
+    for (int32_t gpus = 1; gpus <= most; gpus = next_size(elastic, type, gpus))
+        if (elastic_speed(elastic, job, type, gpus) > 0) return gpus;
+    return 0;
+}
+
 static int32_t most_gpus(const struct sia *sia, const struct elastic_job *job, int type)
 {
     const int32_t most = elastic_most_gpus(&sia->elastic, job, type);
-    const int32_t explored = job->most_held > 0 ? 2 * job->most_held : 1;
+    const int32_t least = least_gpus(&sia->elastic, job, type), twice = 2 * job->most_held;
+    const int32_t explored = twice > least ? twice : least;
     return sia->params.explores && explored < most ? explored : most;
 }
 

@@ -54,6 +54,12 @@ void holders_taken(const struct holders *holders, struct holder *holder, sim_ns 
     EACH_WATCHER(watcher, holders, taken) watcher->ops->taken(watcher, holder, now);
 }
 
+void holders_redraw(const struct holders *holders, struct holder *holder, const struct holder_draw *draw, sim_ns now)
+{
+    holder->draw = *draw;
+    EACH_WATCHER(watcher, holders, redrawn) watcher->ops->redrawn(watcher, holder, now);
+}
+
 void holders_leave(const struct holders *holders, struct holder *holder, bool is_finished)
 {
     EACH_WATCHER(watcher, holders, leaves) watcher->ops->leaves(watcher, holder, is_finished);

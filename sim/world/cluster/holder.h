@@ -8,6 +8,7 @@
 #ifndef ORRERY_WORLD_CLUSTER_HOLDER_H
 #define ORRERY_WORLD_CLUSTER_HOLDER_H
 
+#include "models/power.h"
 #include "sim/core/units.h"
 
 #include <stdbool.h>
@@ -20,15 +21,18 @@ struct holder;
 struct holder_strike;
 struct clock_order;
 
-enum { HOLDER_WATCHERS = 2 };
+enum { HOLDER_WATCHERS = 2, HOLDER_STAGES = 4 };
 
-/* Inputs for the power of a holder's GPUs. A steady holder (a job) draws mean_w on each GPU while it holds them; others
- * (replicas) report their energy and power by drawn_j and draws_w. */
+/* Inputs for the power of a holder's GPUs. A steady holder (a job) draws the mean power of its stages, or mean_w, on
+ * each GPU while it holds them; others (replicas) report their energy and power by drawn_j and draws_w. */
 struct holder_draw {
     int group;          /* enum power_group */
     int64_t gpus;       /* others: at most */
     double mean_w;      /* steady, at the highest clock; not above 0: unknown */
-    double clock_share; /* steady: share of its time that scales with the SM clock */
+    double clock_share; /* steady with mean_w: share of its time that scales with the SM clock */
+    int n_stages;       /* steady: of the work that it repeats; 0: mean_w says what it draws */
+    struct power_stage stages[HOLDER_STAGES];
+    double used_frac;   /* steady with stages: share of its GPUs that work so; the others idle with a process */
     double idle_w, highest_hz, limit_w; /* others: of its GPU */
     bool varies_between_events;     /* others: its power changes between events, too */
 };
@@ -99,6 +103,7 @@ struct watcher {
         int (*joins)(struct watcher *watcher, struct holder *holder);
         int (*given)(struct watcher *watcher, struct holder *holder, sim_ns now);
         void (*taken)(struct watcher *watcher, struct holder *holder, sim_ns now);
+        void (*redrawn)(struct watcher *watcher, struct holder *holder, sim_ns now);
         void (*leaves)(struct watcher *watcher, struct holder *holder, bool is_finished);
         void (*none_awaited)(struct watcher *watcher); /* no tenant awaits nodes any more */
         int (*black_out)(struct watcher *watcher, int32_t first_node, int32_t n_nodes, sim_ns until_ns);
@@ -128,6 +133,9 @@ int holders_join(struct holders *holders, struct holder *holder);
 int holders_given(const struct holders *holders, struct holder *holder, sim_ns now);
 
 void holders_taken(const struct holders *holders, struct holder *holder, sim_ns now);
+
+/* A steady holder with GPUs changes what it draws: writes its `draw` while watchers are not looking. */
+void holders_redraw(const struct holders *holders, struct holder *holder, const struct holder_draw *draw, sim_ns now);
 
 /* A holder that does not last leaves the site. */
 void holders_leave(const struct holders *holders, struct holder *holder, bool is_finished);

@@ -113,6 +113,7 @@ struct jobs {
     struct rng deadlines;       /* stream "jobs.deadlines" */
     struct rng random;          /* stream "placement", for placers */
     struct active_jobs active;
+    int64_t n_without_peer; /* runs whose checkpoints go to a peer that they do not have */
     struct job_stats stats;
 };
 
@@ -245,6 +246,10 @@ void job_speed_changed(struct job *job, sim_ns now);
 /* The job as the watchers of the site see it: operations, and its power. */
 extern const struct holder_ops job_holder_ops;
 struct holder_draw job_draw(const struct job_type *type);
+
+/* The job's plan has other phases than before, or runs on other GPUs. is_running: watchers know of its GPUs already.
+ * Does nothing for jobs whose power does not follow from a plan. */
+void job_redraw(struct job *job, sim_ns now, bool is_running);
 
 /* Takes the GPUs of a running job from outside a plan. The job is pending again and its scheduler decides. If it
  * `failed`, it falls back to its saved work; else it keeps what a preemption leaves. Returns 0 or the sink's code. */

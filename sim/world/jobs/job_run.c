@@ -1,6 +1,5 @@
 /* The runs of a job: it starts on its GPUs, progresses at the speed they give, and loses them or ends. */
 #include "sim/world/jobs/job.h"
-#include "sim/world/policy/power_cap.h"
 #include "sim/world/rows/priority.h"
 
 #include <math.h>
@@ -61,6 +60,7 @@ void job_rearm(struct job *job)
 static void report_given(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
+    job_redraw(job, now, false);
     int code = holders_given(&jobs->cluster->holders, &job->holder, now);
     if (code == 0 && job->holder.speed_frac < 1.0) code = job_emit_clock(job, now);
     if (code != 0) engine_fail(jobs->site->engine, code);
@@ -70,6 +70,7 @@ static void begin_traffic(struct job *job)
 {
     const int code = job->jobs->network != NULL ? job_traffic_begin(job) : 0;
     if (code != 0) engine_fail(job->jobs->site->engine, code);
+    if (job->traffic != NULL) job_redraw(job, engine_now(job->jobs->site->engine), true);
 }
 
 static void begin_saver(struct job *job, sim_ns now, bool restores)
@@ -153,13 +154,13 @@ static void set_speed(struct job *job, sim_ns now)
     arm(job);
 }
 
-/* Continues the run on its present GPUs. */
-static void go_on(struct job *job, sim_ns now)
+/* Continues the run on its present GPUs, after `idle_ns` more without work. */
+static void go_on(struct job *job, sim_ns now, sim_ns idle_ns)
 {
     job_progress_save_as(&job->progress, job_checkpoint_saves(job));
     report_given(job, now);
-    job_saver_end(job);
-    begin_saver(job, now, false);
+    const int code = job_saves_by_flows(job) ? job_saver_resized(job, now, idle_ns) : 0;
+    if (code != 0) engine_fail(job->jobs->site->engine, code);
     job_traffic_end(job);
     begin_traffic(job);
     set_speed(job, now);
@@ -171,7 +172,7 @@ void job_resize(struct job *job, sim_ns now, int64_t ugpus)
     count_held(job, now);
     job->holder.ugpus = ugpus;
     job->view.held_gpus = job_gpus(job, ugpus);
-    go_on(job, now);
+    go_on(job, now, 0);
 }
 
 void job_migrate(struct job *job, sim_ns now)
@@ -181,7 +182,7 @@ void job_migrate(struct job *job, sim_ns now)
     job_progress_move(&job->progress, now);
     count_held(job, now);
     job->progress.move_ns = sim_ns_add(job->progress.move_ns, wait_ns);
-    go_on(job, now);
+    go_on(job, now, wait_ns);
 }
 
 int job_evict(struct job *job, sim_ns now, sim_ns notice_ns, const char *reason)
@@ -307,11 +308,3 @@ static void slowed(struct holder *holder, sim_ns now)
 
 const struct holder_ops job_holder_ops = {
     .strike = on_strike, .held_ns = held_ns, .speed_changed = speed_changed, .slowed = slowed};
-
-struct holder_draw job_draw(const struct job_type *type)
-{
-    if (type == NULL || !(type->power.mean_w > 0.0)) return (struct holder_draw){.group = POWER_LOW};
-    const struct job_power_config *power = &type->power;
-    return (struct holder_draw){.group = power->priority == 0 ? POWER_HIGH : POWER_LOW, .mean_w = power->mean_w,
-                                .clock_share = power->clock_share};
-}

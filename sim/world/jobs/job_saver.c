@@ -32,6 +32,7 @@ struct job_saver {
     sim_ns interval_ns;     /* of work between saves; 0: none */
     sim_ns covered_ns;      /* of the interval after a stall: work done beside the flow */
     sim_ns saving_ns;       /* work that counts when the flow has ended */
+    sim_ns due_ns;          /* of the timer; before now: it is not armed */
     int32_t n_flows, n_moving;
     struct saver_flow *flows; /* [n_flows] */
 };
@@ -61,6 +62,13 @@ static int refuse(const struct jobs *jobs, const struct job_type *type, const ch
                       "checkpoints of type '%s' go to '%s', %s", type->name, type->checkpoint.to, text);
 }
 
+static int64_t nodes_of(const struct jobs *jobs)
+{
+    int64_t n = 0;
+    for (const struct cluster *cluster = jobs->cluster; cluster != NULL; cluster = cluster->next) n += cluster->n_nodes;
+    return n;
+}
+
 static int check_type(const struct jobs *jobs, const struct job_type *type, const struct topology *topology)
 {
     if (topology == NULL || !(topology_config(topology)->network.bytes_per_s > 0))
@@ -72,6 +80,9 @@ static int check_type(const struct jobs *jobs, const struct job_type *type, cons
     if (!is_to_peer(&type->checkpoint) && !topology_has_remote(topology, type->checkpoint.to))
         return refuse(jobs, type, "name an entry of cluster.storage whose device is of kind 'remote', or \"peer\"",
                       "which is no storage behind the network");
+    if (is_to_peer(&type->checkpoint) && nodes_of(jobs) < 2)
+        return refuse(jobs, type, "name storage behind the network, or add nodes",
+                      "the next node of the job, and the cluster has one node");
     return 0;
 }
 
@@ -83,6 +94,15 @@ int job_savers_check(const struct jobs *jobs, struct topology *topology)
         if (type->checkpoint.to != NULL) code = check_type(jobs, type, topology);
     }
     return code;
+}
+
+int job_savers_warn(const struct jobs *jobs)
+{
+    const struct warning_row row = {
+        .t_s = (double)NAN, .code = "no-peer", .count = jobs->n_without_peer,
+        .text = "jobs: runs on one node, whose checkpoints go to a peer: none is saved there"};
+    if (jobs->n_without_peer == 0 || jobs->site->sink->warning == NULL) return 0;
+    return jobs->site->sink->warning(jobs->site->sink->context, &row);
 }
 
 /* --- Flows --- */
@@ -136,11 +156,11 @@ static int64_t bytes_of(const struct job *job)
     return (int64_t)fmin(job_checkpoint_bytes(job), 9e18);
 }
 
-static int start_flow(struct job_saver *saver, const struct allocation *part, int32_t nic, bool writes)
+static int start_flow(struct job_saver *saver, const struct allocation *part, int32_t nic, bool writes, int64_t bytes)
 {
     struct topology *topology = saver->job->jobs->topology;
     struct saver_flow *flow = &saver->flows[saver->n_moving];
-    const int64_t bytes = bytes_of(saver->job), n = saver->n_flows;
+    const int64_t n = saver->n_flows;
     struct link_path path;
     int code = path_of(saver->job, part, nic, writes, &path);
     flow->saver = saver;
@@ -150,21 +170,29 @@ static int start_flow(struct job_saver *saver, const struct allocation *part, in
     return code;
 }
 
-static int start_flows(struct job_saver *saver, bool writes)
+/* Moves `bytes` in all. */
+static int start_flows(struct job_saver *saver, bool writes, int64_t bytes)
 {
     int code = 0;
     for (const struct allocation *part = saver->job->holder.held; part != NULL && code == 0; part = part->next) {
         const int32_t n = has_nic_per_gpu(saver->job) && part->gpus > 0 ? part->gpus : 1;
-        for (int32_t nic = 0; nic < n && code == 0; nic++) code = start_flow(saver, part, nic, writes);
+        for (int32_t nic = 0; nic < n && code == 0; nic++) code = start_flow(saver, part, nic, writes, bytes);
     }
     return code;
 }
 
-static void stop_flows(struct job_saver *saver)
+/* Returns the bytes that have not moved. */
+static int64_t stop_flows(struct job_saver *saver)
 {
-    for (int32_t i = 0; i < saver->n_flows; i++)
-        topology_flow_cancel(saver->job->jobs->topology, &saver->flows[i].slice);
+    const sim_ns now = engine_now(saver->job->jobs->site->engine);
+    int64_t left = 0;
+    for (int32_t i = 0; i < saver->n_flows; i++) {
+        struct topology_flow *slice = &saver->flows[i].slice;
+        if (slice->flow.state != LINK_FLOW_IDLE) left += slice->flow.bytes - link_flow_moved_bytes(&slice->flow, now);
+        topology_flow_cancel(saver->job->jobs->topology, slice);
+    }
     saver->n_moving = 0;
+    return left;
 }
 
 /* --- The run of a job --- */
@@ -173,7 +201,8 @@ static void on_timer(struct engine *engine, struct owner *owner, sim_ns now);
 
 static void arm(struct job_saver *saver, sim_ns now, sim_ns after_ns)
 {
-    engine_arm(saver->job->jobs->site->engine, sim_ns_add(now, after_ns), PRIORITY_LINK, on_timer, &saver->job->save);
+    saver->due_ns = sim_ns_add(now, after_ns);
+    engine_arm(saver->job->jobs->site->engine, saver->due_ns, PRIORITY_LINK, on_timer, &saver->job->save);
 }
 
 /* The progress stands still until it is released. */
@@ -218,7 +247,7 @@ static int begin_save(struct job_saver *saver, sim_ns now)
     job_rearm(saver->job); /* moving rounds */
     saver->saving_ns = progress->done_ns;
     saver->covered_ns = 0;
-    const int code = start_flows(saver, true);
+    const int code = start_flows(saver, true, bytes_of(saver->job));
     switch (config_of(saver->job)->design) {
     case CHECKPOINT_FASTPERSIST:
         saver->state = SAVER_OVERLAPS;
@@ -243,14 +272,18 @@ static void fail(const struct job_saver *saver, int code)
     if (code < 0) engine_fail(saver->job->jobs->site->engine, code);
 }
 
+static void end_flows(struct job_saver *saver, sim_ns now);
+
 static void on_timer(struct engine *engine, struct owner *owner, sim_ns now)
 {
     struct job_saver *saver = OWNER_ENTITY(owner, struct job, save)->saver;
     (void)engine;
+    saver->due_ns = -1;
     switch (saver->state) {
     case SAVER_AWAITS:
         saver->state = SAVER_RESTORES;
-        fail(saver, start_flows(saver, false));
+        fail(saver, start_flows(saver, false, bytes_of(saver->job)));
+        if (saver->n_flows == 0) end_flows(saver, now);
         break;
     case SAVER_OVERLAPS:
         if (saver->n_moving == 0) {
@@ -273,14 +306,10 @@ static void on_timer(struct engine *engine, struct owner *owner, sim_ns now)
     }
 }
 
-static void on_moved(struct link_net *net, struct link_flow *flow, sim_ns now)
+/* All bytes have moved. */
+static void end_flows(struct job_saver *saver, sim_ns now)
 {
-    struct saver_flow *moved = LINK_FLOW_ENTITY(flow, struct saver_flow, slice.flow);
-    struct job_saver *saver = moved->saver;
     struct job_progress *progress = &saver->job->progress;
-    (void)net;
-    topology_flow_ended(saver->job->jobs->topology, &moved->slice);
-    if (--saver->n_moving > 0) return;
     if (saver->state == SAVER_RESTORES) {
         release(saver, &progress->wait_ns, now);
         await_save(saver, now, saver->interval_ns);
@@ -298,6 +327,16 @@ static void on_moved(struct link_net *net, struct link_flow *flow, sim_ns now)
     }
 }
 
+static void on_moved(struct link_net *net, struct link_flow *flow, sim_ns now)
+{
+    struct saver_flow *moved = LINK_FLOW_ENTITY(flow, struct saver_flow, slice.flow);
+    struct job_saver *saver = moved->saver;
+    (void)net;
+    topology_flow_ended(saver->job->jobs->topology, &moved->slice);
+    if (--saver->n_moving > 0) return;
+    end_flows(saver, now);
+}
+
 double job_saver_idle_bytes_per_s(const struct job *job)
 {
     struct link_path path;
@@ -312,12 +351,20 @@ double job_saver_idle_bytes_per_s(const struct job *job)
     return least;
 }
 
+/* Counts the runs of which no save can count. */
+static void note_peer(const struct job *job)
+{
+    if (is_to_peer(config_of(job)) && n_parts_of(job) < 2) job->jobs->n_without_peer++;
+}
+
 int job_saver_begin(struct job *job, sim_ns now, bool restores)
 {
     struct job_saver *saver = mem_zalloc(1, sizeof *saver);
     if (saver == NULL) return SIM_E_NOMEM;
     job->saver = saver;
     saver->job = job;
+    saver->due_ns = -1;
+    note_peer(job);
     saver->n_flows = n_flows_of(job);
     saver->flows = mem_zalloc((size_t)saver->n_flows + 1, sizeof *saver->flows);
     if (saver->flows == NULL) return SIM_E_NOMEM;
@@ -332,6 +379,45 @@ int job_saver_begin(struct job *job, sim_ns now, bool restores)
         await_save(saver, now, sim_ns_add(wait_ns, saver->interval_ns));
     }
     return 0;
+}
+
+/* The job has lost its peer: it restores nothing more, and no save is under way or due. */
+static void lose_peer(struct job_saver *saver, sim_ns now)
+{
+    if (saver->state == SAVER_RESTORES) end_flows(saver, now);
+    if (saver->state == SAVER_AWAITS) return;
+    if (saver->state == SAVER_STALLS || saver->state == SAVER_QUEUES)
+        release(saver, &saver->job->progress.stall_ns, now);
+    engine_disarm(saver->job->jobs->site->engine, &saver->job->save);
+    saver->due_ns = -1;
+    saver->state = SAVER_WORKS;
+}
+
+/* Keeps the timer, which is as much later as the job idles. A job that could not save begins an interval. */
+static void keep_timer(struct job_saver *saver, sim_ns now, sim_ns idle_ns)
+{
+    if (saver->due_ns >= now)
+        arm(saver, now, sim_ns_add(saver->due_ns - now, idle_ns));
+    else if (saver->state == SAVER_WORKS)
+        await_save(saver, now, sim_ns_add(saver->interval_ns, idle_ns));
+}
+
+int job_saver_resized(struct job *job, sim_ns now, sim_ns idle_ns)
+{
+    struct job_saver *saver = job->saver;
+    if (saver == NULL) return job_saver_begin(job, now, false);
+    const bool moves = saver->n_moving > 0;
+    const int64_t left = stop_flows(saver);
+    struct saver_flow *before = saver->flows;
+    note_peer(job);
+    saver->n_flows = n_flows_of(job);
+    saver->flows = mem_zalloc((size_t)saver->n_flows + 1, sizeof *saver->flows);
+    mem_free(before);
+    if (saver->flows == NULL) return SIM_E_NOMEM;
+    saver->interval_ns = job_checkpoint_interval_ns(job);
+    keep_timer(saver, now, idle_ns);
+    if (saver->n_flows == 0) lose_peer(saver, now);
+    return moves && saver->n_flows > 0 ? start_flows(saver, saver->state != SAVER_RESTORES, left) : 0;
 }
 
 void job_saver_end(struct job *job)

@@ -9,7 +9,7 @@
  * the overlap. Its pinned memory holds one save: the next one waits for the end of the flow, while the job stalls.
  * Work counts from the end of the flow.
  *
- * A job on one node has no peer: its saves to a peer never count.
+ * A job on one node has no peer: its saves to a peer never count, and the run warns.
  *
  * Leaves out: whether the peer that holds a state has failed as well, PCIe links, the capacity of the storage, and
  * which GPUs of its nodes the job has: it uses their lowest NICs. */
@@ -38,7 +38,15 @@ double job_saver_idle_bytes_per_s(const struct job *job);
  * Returns 0 or a negative code. */
 int job_saver_begin(struct job *job, sim_ns now, bool restores);
 
-/* The run ends, or its GPUs change. Its progress has been moved to now. */
+/* The GPUs of a running job have changed, and it does not work for `idle_ns`: what has moved of a save or of the state
+ * read back counts, and the rest moves over the links of its new GPUs. A save to a peer that it has no more does not
+ * count. Returns 0 or SIM_E_NOMEM. */
+int job_saver_resized(struct job *job, sim_ns now, sim_ns idle_ns);
+
+/* Warns of runs that save nothing. Returns 0 or the sink's code. */
+int job_savers_warn(const struct jobs *jobs);
+
+/* The run ends. Its progress has been moved to now. */
 void job_saver_end(struct job *job);
 void job_saver_forget(struct job *job); /* after the run: frees only */
 

@@ -31,6 +31,7 @@ enum { STEP_PARTNERS = 16 };
 
 struct job;
 struct jobs;
+struct power_stage;
 struct topology;
 
 struct collective_config {
@@ -62,6 +63,9 @@ void job_traffic_end(struct job *job);
 
 /* Speed of the job relative to an idle network; 1 without steps. */
 double job_traffic_speed(const struct job *job);
+
+/* The phases of its step at present [TRAINING_PHASES]; NULL: none, or those on adjacent GPUs in an idle network. */
+const struct power_stage *job_traffic_phases(const struct job *job);
 
 /* Frees what a job has that is still in the system after the run. */
 void job_traffic_forget(struct job *job);

@@ -11,6 +11,8 @@
 struct priced {
     struct training_setup *setup;
     double *step_s; /* [n]; NAN: not priced yet; 0: cannot be */
+    struct power_stage **phases;    /* [n][TRAINING_PHASES]; NULL: not priced, or out of memory */
+    struct job_messages **messages; /* [n]; NULL: not asked for yet */
     int64_t n;
     const char *problem; /* the first that was met */
     int64_t problem_gpus;
@@ -69,7 +71,10 @@ static int make_one(struct jobs *jobs, const struct job_type *type, int32_t node
                           type->training.plan.context_parallel;
     priced->n = cluster->total_gpus / ranks + 1;
     priced->step_s = arena_alloc(arena, (size_t)priced->n * sizeof *priced->step_s);
-    if (priced->step_s == NULL) return diag_nomem(jobs->site->diag);
+    priced->messages = arena_alloc(arena, (size_t)priced->n * sizeof *priced->messages);
+    priced->phases = (struct power_stage **)arena_alloc(arena, (size_t)priced->n * sizeof *priced->phases);
+    if (priced->step_s == NULL || priced->messages == NULL || priced->phases == NULL)
+        return diag_nomem(jobs->site->diag);
     for (int64_t i = 0; i < priced->n; i++) priced->step_s[i] = (double)NAN;
     return 0;
 }
@@ -129,7 +134,7 @@ void job_trainings_destroy(struct job_trainings *trainings)
 /* --- Prices --- */
 
 /* Seconds of a step on `gpus` GPUs; 0: it cannot be. */
-static double price(struct priced *priced, int64_t gpus)
+static double price(struct priced *priced, int64_t gpus, struct arena *arena, struct power_stage **phases)
 {
     struct training_step step;
     const double gib = 1024.0 * 1024.0 * 1024.0;
@@ -139,7 +144,11 @@ static double price(struct priced *priced, int64_t gpus)
         problem = "it does not fit into the memory of a GPU";
         lacking_gib = step.memory.total_bytes / gib;
     }
-    if (problem == NULL) return step.step_s;
+    if (problem == NULL) {
+        *phases = arena_alloc(arena, TRAINING_PHASES * sizeof **phases);
+        if (*phases != NULL) training_phases_of(&priced->setup->parts, &step, *phases);
+        return step.step_s;
+    }
     if (priced->problem != NULL) return 0.0;
     priced->problem = problem;
     priced->problem_gpus = gpus;
@@ -147,19 +156,38 @@ static double price(struct priced *priced, int64_t gpus)
     return 0.0;
 }
 
-static double step_s(const struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus)
+/* GPUs that the ranks of each data rank fill. */
+static int64_t rank_gpus(const struct job_type *type)
 {
     const struct training_config *plan = &type->training.plan;
+    return plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel;
+}
+
+/* Data ranks on so many GPUs. */
+static int64_t ranks_on(const struct job_type *type, double gpus)
+{
+    return (int64_t)floor(gpus + 1e-9) / rank_gpus(type);
+}
+
+static double step_s(const struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus)
+{
     struct priced *priced = priced_of(jobs, type, node_type);
-    const int64_t each = plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel;
-    const int64_t ranks = (int64_t)floor(gpus + 1e-9) / each;
+    const int64_t ranks = ranks_on(type, gpus);
     if (ranks < 1 || ranks >= priced->n) return 0.0;
-    if (isnan(priced->step_s[ranks])) priced->step_s[ranks] = price(priced, ranks * each);
+    if (isnan(priced->step_s[ranks]))
+        priced->step_s[ranks] = price(priced, ranks * rank_gpus(type), jobs->site->arena, &priced->phases[ranks]);
     return priced->step_s[ranks];
 }
 
-/* On the GPUs that a job asks for, of the first node type that can run it so; 0: none can. */
-static double asked_step_s(const struct jobs *jobs, const struct job_type *type, double asked)
+const struct power_stage *job_training_phases(const struct jobs *jobs, const struct job_type *type, int32_t node_type,
+                                              double gpus, int64_t *used)
+{
+    if (!(step_s(jobs, type, node_type, gpus) > 0.0)) return NULL;
+    *used = ranks_on(type, gpus) * rank_gpus(type);
+    return priced_of(jobs, type, node_type)->phases[ranks_on(type, gpus)];
+}
+
+double job_training_asked_s(const struct jobs *jobs, const struct job_type *type, double asked)
 {
     double seconds = 0.0;
     for (int32_t i = 0; i < jobs->n_node_types && !(seconds > 0.0); i++) seconds = step_s(jobs, type, i, asked);
@@ -169,7 +197,7 @@ static double asked_step_s(const struct jobs *jobs, const struct job_type *type,
 double job_training_speed(const struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
                           double asked)
 {
-    const double here_s = step_s(jobs, type, node_type, gpus), asked_s = asked_step_s(jobs, type, asked);
+    const double here_s = step_s(jobs, type, node_type, gpus), asked_s = job_training_asked_s(jobs, type, asked);
     return here_s > 0.0 && asked_s > 0.0 ? asked_s / here_s : 0.0;
 }
 
@@ -186,11 +214,36 @@ int job_training_price(struct jobs *jobs, struct job_record *record)
     const int64_t steps = record->steps > 0 ? record->steps : trains ? type->training.steps : 0;
     if (steps == 0) return 0;
     const bool follows = record->estimate_ns == record->duration_ns;
-    const double seconds = (double)steps * asked_step_s(jobs, type, (double)record->gpus);
+    const double seconds = (double)steps * job_training_asked_s(jobs, type, (double)record->gpus);
     const double most_s = 9e9;
     record->duration_ns = sim_ns_from_s(seconds < most_s ? seconds : most_s);
     if (follows) record->estimate_ns = record->duration_ns;
     return 0;
+}
+
+static struct job_messages *describe(struct jobs *jobs, struct priced *priced, int64_t gpus)
+{
+    struct training_step step;
+    if (training_setup_price(priced->setup, gpus, true, &step) != NULL) return NULL;
+    struct job_messages *messages = arena_alloc(jobs->site->arena, sizeof *messages);
+    struct training_exchanges *stages = arena_alloc(jobs->site->arena,
+                                                    (size_t)priced->setup->plan.pipeline * sizeof *stages);
+    if (messages == NULL || stages == NULL) return NULL;
+    *messages = (struct job_messages){.setup = priced->setup, .plan = priced->setup->plan, .stages = stages};
+    training_exchanges_of(&priced->setup->parts, stages);
+    return job_messages_ideal_s(messages) > 0.0 ? messages : NULL;
+}
+
+int job_training_messages(struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
+                          struct job_messages **messages)
+{
+    struct priced *priced = priced_of(jobs, type, node_type);
+    const int64_t ranks = ranks_on(type, gpus);
+    *messages = NULL;
+    if (!(step_s(jobs, type, node_type, gpus) > 0.0)) return 0;
+    if (priced->messages[ranks] == NULL) priced->messages[ranks] = describe(jobs, priced, ranks * rank_gpus(type));
+    *messages = priced->messages[ranks];
+    return *messages != NULL ? 1 : SIM_E_NOMEM;
 }
 
 /* --- Warnings --- */

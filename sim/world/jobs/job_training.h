@@ -13,6 +13,7 @@
 #define ORRERY_WORLD_JOBS_JOB_TRAINING_H
 
 #include "sim/catalog/training.h"
+#include "sim/world/jobs/job_messages.h"
 #include "sim/world/rows/source.h"
 
 struct job_type;
@@ -30,6 +31,19 @@ void job_trainings_destroy(struct job_trainings *trainings); /* NULL is allowed 
  * that can run it so; 0: it cannot run there. */
 double job_training_speed(const struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
                           double asked);
+
+/* Seconds of a step on the GPUs that a job asks for, of the first node type that can run it so; 0: none can. */
+double job_training_asked_s(const struct jobs *jobs, const struct job_type *type, double asked);
+
+/* What the ranks of such a job send on `gpus` GPUs. *messages lasts as long as the jobs. Returns 1, 0 if it cannot run
+ * so, or SIM_E_NOMEM. */
+int job_training_messages(struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
+                          struct job_messages **messages);
+
+/* The phases of such a job's step on `gpus` GPUs of a node type, adjacent and in an idle network [TRAINING_PHASES], and
+ * how many of the GPUs it uses. NULL: it cannot run so. */
+const struct power_stage *job_training_phases(const struct jobs *jobs, const struct job_type *type, int32_t node_type,
+                                              double gpus, int64_t *used);
 
 /* Gives a record with steps, or of a type with steps, its run time on the GPUs that it requests; where none can run it
  * so, any. Returns 0, or SIM_E_CONFIG: it has steps, and its type does not train. */

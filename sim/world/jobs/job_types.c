@@ -38,10 +38,10 @@ static const char *const priority_names[] = {"high", "low", NULL};
 
 #define ROW_OF struct job_power_config
 static const struct config_field power_fields[] = {
-    ROW_QUANTITY("mean", mean_w, UNIT_POWER, REQUIRED, WITHIN(1, 1e5),
-                 "mean power of each of its GPUs at the highest clock"),
+    ROW_QUANTITY("mean", mean_w, UNIT_POWER, OPTIONAL, WITHIN(1, 1e5),
+                 "mean power of each of its GPUs at the highest clock; default: that of the phases of its 'training'"),
     ROW_REAL("clock_share", clock_share, DEFAULT("0.57"), WITHIN(0, 1),
-             "share of its run time that scales with the SM clock; default: training jobs on V100 (Zeus)"),
+             "beside 'mean': share of its run time that scales with the SM clock; default: jobs on V100 (Zeus)"),
     ROW_CHOICE("priority", priority, DEFAULT("low"), priority_names, "priority when power runs short: low is slowed down first"),
     {0}};
 #undef ROW_OF
@@ -143,7 +143,7 @@ static const char *training_conflict(const struct job_type *type)
 {
     if (type->training.plan.llm == NULL) return NULL;
     if (type->step.collectives.n > 0)
-        return "'step' and 'training' exclude each other: the plan has the times of its messages";
+        return "'step' and 'training' exclude each other: a plan's messages follow from the plan";
     if (goodput_is_given(&type->goodput)) return "'goodput' and 'training' exclude each other: both give its speeds";
     if (type->sharing.pairs.n > 0 || type->sharing.phases.n > 0)
         return "'sharing' and 'training' exclude each other: a plan has its GPUs alone";
@@ -170,6 +170,15 @@ static int check_sharing(const struct job_type *type, const char *where, struct 
     return sharing_config_check(&type->sharing, place, diag);
 }
 
+/* A section "power" says how much, where no plan does. */
+static int check_power(const struct job_type *type, const char *where, struct diag *diag)
+{
+    char place[DIAG_WHERE_CHARS];
+    if (type->power.mean_w == 0.0 || type->power.mean_w > 0.0 || type->training.plan.llm != NULL) return 0;
+    snprintf(place, sizeof place, "%s.types.%s.power", where, type->name);
+    return diag_error(diag, SIM_E_CONFIG, place, "such as \"mean\": \"300W\"", "misses 'mean'");
+}
+
 int job_types_check(const struct config_list *types, const char *where, struct diag *diag)
 {
     const struct job_type *type = types->items;
@@ -185,8 +194,8 @@ int job_types_check(const struct config_list *types, const char *where, struct d
             const int found = check_goodput(type, where, diag);
             code = found < 0 ? found : code;
         }
-        const int shared = check_sharing(type, where, diag);
-        code = shared < 0 ? shared : code;
+        const int shared = check_sharing(type, where, diag), powered = check_power(type, where, diag);
+        code = shared < 0 ? shared : powered < 0 ? powered : code;
         if (type->speedup.law != SPEEDUP_TABLE || is_in_order(&type->speedup.points)) continue;
         char place[DIAG_WHERE_CHARS];
         snprintf(place, sizeof place, "%s.types.%s.speedup.points", where, type->name);

@@ -506,6 +506,7 @@ int jobs_finish(struct jobs *jobs)
 {
     int code = emit_notes(jobs);
     if (code == 0) code = job_trainings_warn(jobs);
+    if (code == 0) code = job_savers_warn(jobs);
     ask_for_warnings(jobs);
     if (code == 0) code = job_plan_emit_warnings(jobs);
     sim_ns now = engine_now(jobs->site->engine);

@@ -221,6 +221,21 @@ double link_flow_bytes_per_s(struct link_flow *flow)
     return bytes_per_s_of(flow);
 }
 
+bool link_flow_is_squeezed(const struct link_flow *flow)
+{
+    bool is_short = false;
+    for (int32_t k = 0; flow->state == LINK_FLOW_MOVING && k < flow->n_hops; k++)
+        is_short = is_short || link_is_short(flow->links[k]);
+    return is_short;
+}
+
+double link_flow_path_bytes_per_s(const struct link_flow *flow)
+{
+    double least = (double)INFINITY;
+    for (int32_t k = 0; k < flow->n_hops; k++) least = fmin(least, link_bytes_per_s(flow->links[k]));
+    return least;
+}
+
 double link_claim_grant(struct link_flow *claim)
 {
     share_now(claim->net);

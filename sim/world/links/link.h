@@ -131,6 +131,12 @@ int64_t link_flow_moved_bytes(const struct link_flow *flow, sim_ns at);
 /* The present rate; 0 before the path's latency has passed, and when idle. */
 double link_flow_bytes_per_s(struct link_flow *flow);
 
+/* Whether a link of a moving flow's path is short of bandwidth: its flows and claims together want more. */
+bool link_flow_is_squeezed(const struct link_flow *flow);
+
+/* What the narrowest link of the flow's path can carry. */
+double link_flow_path_bytes_per_s(const struct link_flow *flow);
+
 /* Starts an idle flow as a claim to demand_bytes_per_s > 0, at once: the caller adds the path's latency. Writes the
  * grant to *granted_bytes_per_s. `changed` is called, after all other events of the moment, when the grant differs from
  * the last reported one. With granted_bytes_per_s NULL no shares are computed, and the bound of the claim, its demand

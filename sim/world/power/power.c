@@ -105,16 +105,25 @@ static int add_type(struct power *power, struct power_node_type *type, const cha
     type->model = (struct power_model){.context_w = isnan(type->gpu.context_w) ? type->gpu.idle_w : type->gpu.context_w,
                                        .limit_w = type->gpu.tdp_w, .voltage_floor = known.model.voltage_floor,
                                        .voltage_knee = known.model.voltage_knee};
+    type->load = known.model;
+    type->load.context_w = type->model.context_w;
+    type->load.limit_w = type->model.limit_w;
+    memcpy(type->compute_range, known.compute_range, sizeof type->compute_range);
+    memcpy(type->memory_range, known.memory_range, sizeof type->memory_range);
+    type->is_measured = known.is_measured;
     for (int64_t node = first_node; node < first_node + nodes->nodes; node++) {
         struct power_domain *domain = power_domain_of(power, node);
         domain->bare_w += (double)nodes->gpus_per_node * type->gpu.idle_w;
         domain->rest.w = domain->bare_w;
     }
     power->idle.w += (double)(nodes->nodes * nodes->gpus_per_node) * type->gpu.idle_w;
-    return isnan(type->model.voltage_floor) ? catalog_power_voltage(env->site->catalog, power->config->clock_like,
-                                                                    place(env, "cluster.power.clock_like"),
-                                                                    env->site->arena, &type->model, env->site->diag)
-                                            : 0;
+    if (isnan(type->model.voltage_floor))
+        code = catalog_power_voltage(env->site->catalog, power->config->clock_like,
+                                     place(env, "cluster.power.clock_like"), env->site->arena, &type->model,
+                                     env->site->diag);
+    type->load.voltage_floor = type->model.voltage_floor;
+    type->load.voltage_knee = type->model.voltage_knee;
+    return code;
 }
 
 static int add_types(struct power *power)
@@ -240,6 +249,11 @@ static void on_taken(struct watcher *watcher, struct holder *holder, sim_ns now)
         count_taken(holder->watcher_state[watcher->slot], now);
 }
 
+static void on_redrawn(struct watcher *watcher, struct holder *holder, sim_ns now)
+{
+    if (holder->watcher_state[watcher->slot] != NULL) power_job_redrawn(power_of(watcher), holder, now);
+}
+
 static void on_leaves(struct watcher *watcher, struct holder *holder, bool is_finished)
 {
     (void)holder;
@@ -247,7 +261,8 @@ static void on_leaves(struct watcher *watcher, struct holder *holder, bool is_fi
 }
 
 static const struct watcher_ops watcher_ops = {
-    .joins = on_joins, .given = on_given, .taken = on_taken, .leaves = on_leaves, .drawn_j = power_job_j};
+    .joins = on_joins, .given = on_given, .taken = on_taken, .redrawn = on_redrawn, .leaves = on_leaves,
+    .drawn_j = power_job_j};
 
 /* --- Life --- */
 

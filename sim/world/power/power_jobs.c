@@ -1,7 +1,8 @@
 /* The power of jobs: while a job runs, each of its GPUs draws what its type says, at the clock in force in its domain.
  * A job on several domains has the slowest of their clocks. The part of its power above idle power with a process
- * follows the clock and voltage of the core. Not modelled: a GPU that idle jobs share draws its idle power with a
- * process only once. */
+ * follows the clock and voltage of the core. A job that trains by a plan draws the mean power of its step's phases,
+ * each on the law of models/power.h. Not modelled: a GPU that idle jobs share draws its idle power with a process only
+ * once. */
 #include "sim/world/power/power_state.h"
 
 #include <math.h>
@@ -33,18 +34,42 @@ static struct clock_order order_of(const struct power *power, const struct holde
     return least;
 }
 
+/* The state of a holder that states its mean power; else it draws idle power. */
+static struct power_state stated(const struct power_node_type *type, const struct holder_draw *draw,
+                                 const struct clock_order *order)
+{
+    const bool is_known = draw->mean_w > 0.0;
+    const struct power_load load = {1.0, 0.0, 0.0};
+    struct power_model model = type->model;
+    const double share = is_known ? draw->clock_share : 0.0;
+    model.active_w = is_known ? fmax(draw->mean_w - model.context_w, 0.0) : 0.0;
+    model.limit_w = fmax(model.limit_w, model.context_w + model.active_w);
+    struct power_state state = power_at_clock(&model, &load, share, order->clock_frac);
+    if (state.power_w > order->cap_w) state = power_under_cap(&model, &load, share, order->cap_w);
+    return state;
+}
+
+/* The state of a holder with stages. Of GPUs whose power is not known, only the clock counts. */
+static struct power_state staged(const struct power_node_type *type, const struct holder_draw *draw,
+                                 const struct clock_order *order)
+{
+    const bool is_known = !isnan(type->load.active_w);
+    struct power_model model = type->load;
+    if (!is_known) model.active_w = model.compute_w = model.memory_w = 0.0;
+    struct power_state state = power_of_phases(&model, draw->stages, draw->n_stages, order->clock_frac, order->cap_w);
+    state.power_w = model.context_w + draw->used_frac * (state.power_w - model.context_w);
+    return state;
+}
+
 /* Sets power and speed by what is in force. */
 static void set_clock(const struct power *power, struct power_job *of, struct holder *holder)
 {
-    const bool is_known = holder->draw.mean_w > 0.0;
-    const struct power_load load = {1.0, 0.0, 0.0};
-    struct power_model model = type_of(power, holder)->model;
+    const struct power_node_type *type = type_of(power, holder);
     const struct clock_order order = order_of(power, holder);
-    const double share = is_known ? holder->draw.clock_share : 0.0;
-    model.active_w = is_known ? fmax(holder->draw.mean_w - model.context_w, 0.0) : 0.0;
-    model.limit_w = fmax(model.limit_w, model.context_w + model.active_w);
-    struct power_state state = power_at_clock(&model, &load, share, order.clock_frac);
-    if (state.power_w > order.cap_w) state = power_under_cap(&model, &load, share, order.cap_w);
+    const bool has_stages = holder->draw.n_stages > 0;
+    const struct power_state state = has_stages ? staged(type, &holder->draw, &order)
+                                                : stated(type, &holder->draw, &order);
+    of->is_known = has_stages ? !isnan(type->load.active_w) : holder->draw.mean_w > 0.0;
     of->gpu_w = state.power_w;
     holder->speed_frac = state.speed_frac;
     holder->power_domain = order.domain;
@@ -101,6 +126,16 @@ static void ends_to_draw(struct power *power, struct power_job *of, sim_ns now)
     count(power, of, -1, now);
 }
 
+/* Whether some stage computes or moves at a share of the peak that the power of its GPUs was not fitted on. */
+static bool is_outside(const struct power_node_type *type, const struct holder_draw *draw)
+{
+    bool is_outside = draw->n_stages > 0 && !type->is_measured;
+    for (int i = 0; i < draw->n_stages; i++)
+        is_outside = is_outside || draw->stages[i].load.compute_frac > type->compute_range[1] ||
+                     draw->stages[i].load.memory_frac > type->memory_range[1];
+    return is_outside;
+}
+
 int power_job_starts(struct power *power, struct holder *holder, sim_ns now)
 {
     if (holder->ugpus == 0) return 0;
@@ -109,10 +144,18 @@ int power_job_starts(struct power *power, struct holder *holder, sim_ns now)
     *of = (struct power_job){.holder = holder, .next = power->running};
     if (of->next != NULL) of->next->prev = of;
     power->running = holder->watcher_state[power->watcher.slot] = of;
-    power->n_unknown += !(holder->draw.mean_w > 0.0);
     of->share = share_of(holder);
     begins_to_draw(power, of, now);
+    power->n_unknown += !of->is_known;
+    power->n_outside += of->is_known && is_outside(type_of(power, holder), &holder->draw);
     return 0;
+}
+
+void power_job_redrawn(struct power *power, struct holder *holder, sim_ns now)
+{
+    struct power_job *of = holder->watcher_state[power->watcher.slot];
+    ends_to_draw(power, of, now);
+    begins_to_draw(power, of, now);
 }
 
 void power_job_stops(struct power *power, struct holder *holder, sim_ns now)

@@ -90,7 +90,10 @@ struct power_member {
 /* A type of nodes: its GPU, and the voltage of that. */
 struct power_node_type {
     struct gpu_spec gpu;
-    struct power_model model; /* only idle power with a process, limit and voltage */
+    struct power_model model; /* of jobs with a stated power: only idle power with a process, limit and voltage */
+    struct power_model load;  /* of loads; active_w NAN: not known */
+    double compute_range[2], memory_range[2]; /* of the loads that it was fitted on */
+    bool is_measured;                         /* on this GPU */
 };
 
 /* A steady holder with GPUs: a job that runs. */
@@ -98,6 +101,7 @@ struct power_job {
     struct power_job *next, *prev;
     struct holder *holder;
     double gpu_w, share; /* power of each GPU at the clock in force; share of each GPU that it holds */
+    bool is_known;       /* else it draws idle power */
     sim_ns since_ns;     /* it has drawn gpu_w since then */
 };
 
@@ -146,6 +150,7 @@ struct power {
     int64_t n_finished_jobs;
     struct power_meter on_jobs, idle; /* of GPUs that jobs hold, and of GPUs without holders */
     int64_t n_unknown;          /* runs of jobs whose power is not known */
+    int64_t n_outside;          /* of jobs with stages: with loads that the model was not fitted on */
     struct power_rows marks, unseen; /* energies at the start of windows; readings in flight */
     struct power_row *spares;
     double *joules;     /* [n_domains], scratch */
@@ -170,6 +175,7 @@ void power_commands_init(struct power *power);
  * them. */
 int power_job_starts(struct power *power, struct holder *holder, sim_ns now); /* 0 or SIM_E_NOMEM */
 void power_job_stops(struct power *power, struct holder *holder, sim_ns now);
+void power_job_redrawn(struct power *power, struct holder *holder, sim_ns now); /* its `draw` has changed */
 double power_job_j(const struct watcher *watcher, const struct holder *holder, sim_ns now);
 
 /* Applies to jobs on GPUs of a domain what is in force there. */

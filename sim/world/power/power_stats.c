@@ -205,6 +205,11 @@ int power_finish(void *self, sim_ns now)
     if (code == 0)
         code = warn(power, "power", "jobs whose type has no power: their GPUs draw idle power with a process",
                     power->n_unknown);
+    if (code == 0)
+        code = warn(power, "power",
+                    "jobs that train compute or move more than loads that the power of their GPUs was "
+                    "fitted on, or those GPUs were not measured",
+                    power->n_outside);
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics && code == 0; i++)
         code = metric_emit_of(sink, metrics[i].name, metrics[i].entity, metrics[i].value);
     return code;

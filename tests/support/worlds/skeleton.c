@@ -131,6 +131,11 @@ static const struct fragment {
     {JOBS, 8, "{'jobs': {'round': '?'}}"},
     {JOBS, 10, "{'jobs': {'network_penalty': '?'}}"},
     {JOBS, 8, "{'jobs': {'fragmentation': {'measure': true}}}"},
+    {JOBS, 8,
+     "{'cluster': {'network': {'bandwidth': '10GB/s'}}, 'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b',"
+     " 'shape': {'layers': '$2-4', 'hidden': 512, 'heads': 8}, 'tensor_parallel': '$1-2', 'context_parallel': '$1-2',"
+     " 'pipeline_parallel': '$1-2', 'context_form': '?', 'overlap_gradients': '?', 'overlap_weights': '?', 'zero': '?',"
+     " 'global_batch': '$1-64', 'sequence_tokens': 512}}}}}"},
     {BOTH, 50, "{'jobs': {'preemptible': true, 'yield': '?'}}"},
 };
 

@@ -1,66 +1,19 @@
 /* A training step: closed forms of papers for FLOP, memory and traffic, and laws of plans. */
-#include "models/training/step.h"
 #include "tests/support/harness.h"
+#include "tests/support/plan_bed.h"
 
 #include <math.h>
-
-/* An A100 SXM as its data sheet says; kernels at their initial parameters. */
-static const struct gpu_spec a100 = {
-    .name = "a100", .peak_flop_per_s = {[FORMAT_FP32] = 19.5e12, [FORMAT_FP16] = 312e12, [FORMAT_BF16] = 312e12},
-    .memory_bytes = 85.9e9, .memory_bytes_per_s = 2.039e12, .l2_bytes = 40e6, .sm_count = 108, .boost_hz = 1.41e9,
-    .fabric = FABRIC_SWITCH, .nvlink_gpus = 8, .nvlink_bytes_per_s = 300e9, .pcie_bytes_per_s = 32e9,
-    .peer_to_peer = true, .switches_per_socket = 1, .bridge_share = 1.0};
-
-/* GPT: plain attention, feed-forward layer of four times the width. */
-static const struct llm_spec gpt = {
-    .name = "gpt", .layers = 8, .hidden = 4096, .q_heads = 32, .kv_heads = 32, .head_dim = 128, .ffn = 16384,
-    .vocab = 51200, .max_context = 2048, .tied_embeddings = true, .layer_norms = 2, .position_embeddings = 2048,
-    .weights = FORMAT_BF16, .compute = FORMAT_BF16, .kv = FORMAT_BF16};
-
-static const struct llm_spec experts = {
-    .name = "experts", .layers = 6, .hidden = 2048, .q_heads = 16, .kv_heads = 16, .head_dim = 128, .query_latent = 768,
-    .kv_latent = 512, .rotary_dim = 64, .value_dim = 128, .ffn = 1024, .gated_ffn = true, .experts = 64,
-    .experts_per_token = 6, .expert_ffn = 1024, .dense_layers = 1, .dense_ffn = 8192, .vocab = 32000,
-    .max_context = 4096, .layer_norms = 2, .weights = FORMAT_BF16, .compute = FORMAT_BF16, .kv = FORMAT_BF16};
-
-struct bed {
-    struct kernel_set kernels;
-    struct llm_spec llm;
-    struct training_plan plan;
-    struct training_trainer trainer;
-    struct training_parts parts;
-};
-
-static void bed_init(struct bed *bed, const struct llm_spec *llm)
-{
-    kernel_set_init(&bed->kernels);
-    bed->llm = *llm;
-    bed->plan = (struct training_plan){
-        .tensor = 1, .pipeline = 1, .chunks = 1, .context = 1, .data = 1, .expert = 1, .schedule = SCHEDULE_1F1B,
-        .micro_batch = 1, .micro_batches = 4, .sequence_tokens = 2048, .zero = 0, .compute = FORMAT_BF16,
-        .gpus_per_node = 8, .network_bytes_per_s = 25e9};
-    bed->trainer = (struct training_trainer){
-        .sustained_compute = 0.8, .attention_backward = 0.9, .overlap_frac = 1.0, .flash_attention = true, .weight_bytes = 2.0,
-        .gradient_bytes = 2.0, .optimizer_bytes = 12.0, .update_bytes = 30.0, .loss_passes = 3.0};
-    bed->parts = (struct training_parts){&a100, &bed->llm, &bed->kernels, &bed->plan, &bed->trainer};
-}
-
-static struct training_step step_of(struct bed *bed)
-{
-    CHECK(training_plan_problem(&bed->plan, &bed->llm) == NULL);
-    return training_step_of(&bed->parts, 0.0);
-}
 
 /* --- Closed forms --- */
 
 /* Narayanan et al. 2021, equation 3: 96 B s l h^2 (1 + s/(6h) + V/(16 l h)) with whole layers recomputed. */
 TEST(flop_are_those_of_megatron)
 {
-    struct bed bed;
-    bed_init(&bed, &gpt);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_gpt);
     const double s = 2048.0, h = 4096.0, l = 8.0, v = 51200.0, b = 4.0;
     bed.plan.recompute = RECOMPUTE_FULL;
-    const struct training_step step = step_of(&bed);
+    const struct training_step step = plan_bed_step(&bed);
     const double megatron = 96.0 * b * s * l * h * h * (1.0 + s / (6.0 * h) + v / (16.0 * l * h));
     CHECK_NEAR(step.hardware_flop / megatron, 1.0, 1e-12);
     CHECK_NEAR(step.model_flop / (megatron - 24.0 * b * s * l * h * h * (1.0 + s / (6.0 * h))), 1.0, 1e-12);
@@ -71,8 +24,8 @@ TEST(flop_are_those_of_megatron)
 /* Without scores and head a step has six FLOP per weight and token (Kaplan et al. 2020). */
 TEST(flop_are_six_per_weight_and_token)
 {
-    struct bed bed;
-    bed_init(&bed, &gpt);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_gpt);
     const double weights = 12.0 * 8.0 * 4096.0 * 4096.0, tokens = training_plan_tokens(&bed.plan);
     const double scores = 3.0 * tokens * 8.0 * 2.0 * 2.0 * 4096.0 * 2048.0, head = 6.0 * tokens * 51200.0 * 4096.0;
     CHECK_NEAR((training_model_flop(&bed.parts) - scores - head) / (6.0 * weights * tokens), 1.0, 1e-12);
@@ -81,10 +34,10 @@ TEST(flop_are_six_per_weight_and_token)
 /* All ranks of a stage hold all parameters together, whatever the split. */
 TEST(parameters_are_those_of_the_llm)
 {
-    const struct llm_spec *const llms[] = {&gpt, &experts};
+    const struct llm_spec *const llms[] = {&plan_bed_gpt, &plan_bed_experts};
     for (int i = 0; i < 2; i++) {
-        struct bed bed;
-        bed_init(&bed, llms[i]);
+        struct plan_bed bed;
+        plan_bed_init(&bed, llms[i]);
         const struct training_parameters whole = training_stage_parameters(&bed.parts, 0);
         CHECK_NEAR((whole.dense + whole.expert) / (double)llm_parameters(&bed.llm), 1.0, 1e-12);
         bed.plan.data = bed.plan.expert = 8;
@@ -107,8 +60,8 @@ TEST(parameters_are_those_of_the_llm)
  * with sequence parallelism a t-th of the whole; selective recomputation leaves out the scores. */
 TEST(activations_are_those_of_korthikanti)
 {
-    struct bed bed;
-    bed_init(&bed, &gpt);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_gpt);
     bed.trainer.flash_attention = false;
     bed.trainer.dropout = true;
     const double sbh = 2048.0 * 4096.0, scores = 5.0 * 32.0 * 2048.0 / 4096.0;
@@ -124,8 +77,8 @@ TEST(activations_are_those_of_korthikanti)
 /* Rajbhandari et al. 2020: 2P + 2P + 12P bytes, of which each stage shards one more term. */
 TEST(model_states_are_those_of_zero)
 {
-    struct bed bed;
-    bed_init(&bed, &gpt);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_gpt);
     bed.plan.data = 8;
     const double parameters = (double)llm_parameters(&bed.llm);
     for (int64_t zero = 0; zero <= 3; zero++) {
@@ -143,19 +96,19 @@ TEST(model_states_are_those_of_zero)
 TEST(shards_are_those_of_amsp)
 {
     static const int64_t corners[4][3] = {{1, 1, 1}, {1, 1, 8}, {1, 8, 8}, {8, 8, 8}};
-    struct bed bed;
-    bed_init(&bed, &gpt);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_gpt);
     bed.plan.data = 8;
     const double parameters = (double)llm_parameters(&bed.llm);
     for (int64_t zero = 0; zero <= 3; zero++) {
         bed.plan.shard_weights = bed.plan.shard_gradients = bed.plan.shard_optimizer = 0;
         bed.plan.zero = zero;
-        const struct training_step by_zero = step_of(&bed);
+        const struct training_step by_zero = plan_bed_step(&bed);
         bed.plan.zero = 0;
         bed.plan.shard_weights = corners[zero][0];
         bed.plan.shard_gradients = corners[zero][1];
         bed.plan.shard_optimizer = corners[zero][2];
-        const struct training_step by_shards = step_of(&bed);
+        const struct training_step by_shards = plan_bed_step(&bed);
         CHECK_NEAR(by_shards.step_s, by_zero.step_s, 0.0);
         CHECK_NEAR(by_shards.data_bytes, by_zero.data_bytes, 0.0);
         CHECK_NEAR(by_shards.memory.total_bytes, by_zero.memory.total_bytes, 0.0);
@@ -163,7 +116,7 @@ TEST(shards_are_those_of_amsp)
     bed.plan.shard_weights = 2;
     bed.plan.shard_gradients = 4;
     bed.plan.shard_optimizer = 8;
-    const struct training_step step = step_of(&bed);
+    const struct training_step step = plan_bed_step(&bed);
     CHECK_NEAR((step.memory.weight_bytes + step.memory.gradient_bytes + step.memory.optimizer_bytes) /
                    (parameters * (2.0 / 2.0 + 2.0 / 4.0 + 12.0 / 8.0)),
                1.0, 1e-12);
@@ -178,9 +131,9 @@ TEST(shards_are_those_of_amsp)
 /* --- The pipeline --- */
 
 /* An LLM whose stages are alike: neither embedding nor head to speak of. */
-static void make_even(struct bed *bed)
+static void make_even(struct plan_bed *bed)
 {
-    bed_init(bed, &gpt);
+    plan_bed_init(bed, &plan_bed_gpt);
     bed->llm.vocab = 8;
     bed->llm.position_embeddings = 0;
     bed->plan.gpus_per_node = 1024;
@@ -188,9 +141,9 @@ static void make_even(struct bed *bed)
     bed->plan.micro_batches = 16;
 }
 
-static double bubble_frac(struct bed *bed)
+static double bubble_frac(struct plan_bed *bed)
 {
-    const struct training_step step = step_of(bed);
+    const struct training_step step = plan_bed_step(bed);
     return step.bubble_s / (step.forward_s + step.backward_s + step.recompute_s + step.pipeline_s);
 }
 
@@ -198,7 +151,7 @@ static double bubble_frac(struct bed *bed)
  * (p - 1) (f + b - w), where backward passes take b + w. */
 TEST(bubbles_are_those_of_the_schedules)
 {
-    struct bed bed;
+    struct plan_bed bed;
     make_even(&bed);
     CHECK_NEAR(bubble_frac(&bed), 3.0 / 16.0, 0.004);
     bed.plan.schedule = SCHEDULE_GPIPE;
@@ -212,16 +165,16 @@ TEST(bubbles_are_those_of_the_schedules)
     const struct training_block layer = training_block_of(&bed.parts, BLOCK_DENSE);
     const double forward = training_time_s(&layer.forward), input = training_time_s(&layer.input);
     const double weight = training_time_s(&layer.weight);
-    CHECK_NEAR(step_of(&bed).bubble_s / (3.0 * layers * (forward + input - weight)), 1.0, 0.03);
+    CHECK_NEAR(plan_bed_step(&bed).bubble_s / (3.0 * layers * (forward + input - weight)), 1.0, 0.03);
     bed.plan.pipeline = 1;
     bed.plan.schedule = SCHEDULE_1F1B;
-    CHECK_NEAR(step_of(&bed).bubble_s, 0.0, 0.0);
-    CHECK_NEAR(step_of(&bed).pipeline_s, 0.0, 0.0);
+    CHECK_NEAR(plan_bed_step(&bed).bubble_s, 0.0, 0.0);
+    CHECK_NEAR(plan_bed_step(&bed).pipeline_s, 0.0, 0.0);
 }
 
 TEST(micro_batches_in_flight)
 {
-    struct bed bed;
+    struct plan_bed bed;
     make_even(&bed);
     for (int64_t stage = 0; stage < 4; stage++)
         CHECK_NEAR(training_in_flight(&bed.plan, stage), 4.0 - (double)stage, 0.0);
@@ -241,42 +194,42 @@ TEST(micro_batches_in_flight)
  * sends as much, and gathers two inputs again. */
 TEST(tensor_groups_send_what_megatron_says)
 {
-    struct bed bed;
-    bed_init(&bed, &gpt);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_gpt);
     bed.plan.tensor = 4;
     const double numbers = 2048.0 * 4096.0 * 3.0 / 4.0, batches = 4.0;
-    CHECK_NEAR(step_of(&bed).tensor_bytes / (batches * 2.0 * numbers * (8.0 * 8.0 + 4.0)), 1.0, 1e-12);
+    CHECK_NEAR(plan_bed_step(&bed).tensor_bytes / (batches * 2.0 * numbers * (8.0 * 8.0 + 4.0)), 1.0, 1e-12);
     bed.plan.sequence = true;
-    CHECK_NEAR(step_of(&bed).tensor_bytes / (batches * 2.0 * numbers * (8.0 * 10.0 + 5.0)), 1.0, 1e-12);
+    CHECK_NEAR(plan_bed_step(&bed).tensor_bytes / (batches * 2.0 * numbers * (8.0 * 10.0 + 5.0)), 1.0, 1e-12);
     bed.plan.tensor = 1;
     bed.plan.sequence = false;
-    CHECK_NEAR(step_of(&bed).tensor_bytes, 0.0, 0.0);
-    CHECK_NEAR(step_of(&bed).tensor_s, 0.0, 0.0);
+    CHECK_NEAR(plan_bed_step(&bed).tensor_bytes, 0.0, 0.0);
+    CHECK_NEAR(plan_bed_step(&bed).tensor_s, 0.0, 0.0);
 }
 
 /* A ring all-reduce of the gradients; with ZeRO a reduce-scatter of these and an all-gather of the weights. */
 TEST(data_ranks_send_gradients_and_weights)
 {
-    struct bed bed;
-    bed_init(&bed, &gpt);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_gpt);
     bed.plan.data = 8;
     bed.trainer.gradient_bytes = 4.0;
     const double parameters = (double)llm_parameters(&bed.llm), share = 7.0 / 8.0;
-    CHECK_NEAR(step_of(&bed).data_bytes / (2.0 * share * 4.0 * parameters), 1.0, 1e-12);
+    CHECK_NEAR(plan_bed_step(&bed).data_bytes / (2.0 * share * 4.0 * parameters), 1.0, 1e-12);
     bed.plan.zero = 1;
-    CHECK_NEAR(step_of(&bed).data_bytes / (share * 6.0 * parameters), 1.0, 1e-12);
+    CHECK_NEAR(plan_bed_step(&bed).data_bytes / (share * 6.0 * parameters), 1.0, 1e-12);
     bed.plan.zero = 3; /* gathers weights forward and backward, and reduces, for each micro-batch */
-    CHECK_NEAR(step_of(&bed).data_bytes / (4.0 * share * (4.0 + 2.0 * 2.0) * parameters), 1.0, 1e-12);
+    CHECK_NEAR(plan_bed_step(&bed).data_bytes / (4.0 * share * (4.0 + 2.0 * 2.0) * parameters), 1.0, 1e-12);
     bed.plan.data = 1;
-    CHECK_NEAR(step_of(&bed).data_bytes, 0.0, 0.0);
+    CHECK_NEAR(plan_bed_step(&bed).data_bytes, 0.0, 0.0);
 }
 
 /* With 131072 tokens of width 4096 on 8 ranks a ring brings each rank 1.879 GB of keys and values per layer, a quarter
  * of that with a quarter of the heads, and four all-to-alls 0.470 GB. Backward a ring also carries gradients. */
 TEST(context_ranks_send_keys_and_values_or_heads)
 {
-    struct bed bed;
-    bed_init(&bed, &gpt);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_gpt);
     bed.plan.context = 8;
     bed.plan.sequence_tokens = 131072;
     bed.plan.micro_batches = 1;
@@ -284,39 +237,39 @@ TEST(context_ranks_send_keys_and_values_or_heads)
     const double ring = 7.0 * 2.0 * 16384.0 * 4096.0 * 2.0, exchange = 4.0 * 16384.0 * 4096.0 * 2.0 * 7.0 / 8.0;
     CHECK_NEAR(ring, 1.879e9, 1e6);
     CHECK_NEAR(exchange, 0.470e9, 1e6);
-    CHECK_NEAR(step_of(&bed).context_bytes / (8.0 * 3.0 * ring), 1.0, 1e-12);
+    CHECK_NEAR(plan_bed_step(&bed).context_bytes / (8.0 * 3.0 * ring), 1.0, 1e-12);
     bed.plan.context_form = CONTEXT_ALL_TO_ALL;
-    CHECK_NEAR(step_of(&bed).context_bytes / (8.0 * 2.0 * exchange), 1.0, 1e-12);
+    CHECK_NEAR(plan_bed_step(&bed).context_bytes / (8.0 * 2.0 * exchange), 1.0, 1e-12);
     bed.llm.kv_heads = 8;
     bed.plan.context_form = CONTEXT_RING;
-    CHECK_NEAR(step_of(&bed).context_bytes / (8.0 * 3.0 * ring / 4.0), 1.0, 1e-12);
+    CHECK_NEAR(plan_bed_step(&bed).context_bytes / (8.0 * 3.0 * ring / 4.0), 1.0, 1e-12);
 }
 
 /* Each choice of a token leaves its rank with the share of the other ranks, four times. */
 TEST(expert_ranks_send_choices)
 {
-    struct bed bed;
-    bed_init(&bed, &experts);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_experts);
     bed.plan.data = bed.plan.expert = 8;
     const double bytes = 2048.0 * 6.0 * 2048.0 * 2.0 * 7.0 / 8.0;
-    CHECK_NEAR(step_of(&bed).expert_bytes / (4.0 * 5.0 * 4.0 * bytes), 1.0, 1e-12);
+    CHECK_NEAR(plan_bed_step(&bed).expert_bytes / (4.0 * 5.0 * 4.0 * bytes), 1.0, 1e-12);
     bed.plan.expert = 1;
-    CHECK_NEAR(step_of(&bed).expert_s, 0.0, 0.0);
+    CHECK_NEAR(plan_bed_step(&bed).expert_s, 0.0, 0.0);
 }
 
 /* --- Laws --- */
 
 TEST(parts_add_up)
 {
-    struct bed bed;
-    bed_init(&bed, &experts);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_experts);
     bed.plan.data = bed.plan.expert = 4;
     bed.plan.pipeline = 2;
     bed.plan.tensor = 2;
     bed.plan.zero = 1;
     bed.plan.recompute = RECOMPUTE_FULL;
     bed.trainer.step_s = 0.01;
-    const struct training_step step = step_of(&bed);
+    const struct training_step step = plan_bed_step(&bed);
     const double sum = step.forward_s + step.backward_s + step.recompute_s + step.bubble_s + step.tensor_s +
                        step.context_s + step.expert_s + step.pipeline_s + step.data_s + step.flush_s +
                        step.optimizer_s + step.host_s;
@@ -331,52 +284,52 @@ TEST(parts_add_up)
 
 TEST(more_work_takes_longer_and_more_memory)
 {
-    struct bed bed;
-    bed_init(&bed, &gpt);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_gpt);
     double before_s = 0.0, before_bytes = 0.0;
     for (int64_t n = 1; n <= 16; n *= 2) {
         bed.plan.micro_batch = n;
-        const struct training_step step = step_of(&bed);
+        const struct training_step step = plan_bed_step(&bed);
         CHECK(step.step_s > before_s && step.memory.total_bytes > before_bytes);
         before_s = step.step_s;
         before_bytes = step.memory.total_bytes;
     }
-    const struct training_step whole = step_of(&bed);
+    const struct training_step whole = plan_bed_step(&bed);
     bed.plan.recompute = RECOMPUTE_FULL;
-    const struct training_step repeated = step_of(&bed);
+    const struct training_step repeated = plan_bed_step(&bed);
     CHECK(repeated.step_s > whole.step_s && repeated.memory.total_bytes < whole.memory.total_bytes);
     CHECK_NEAR(repeated.model_flop, whole.model_flop, 0.0);
     bed.plan.recompute_layers = 4;
-    const struct training_step half = step_of(&bed);
+    const struct training_step half = plan_bed_step(&bed);
     CHECK(half.step_s < repeated.step_s && half.memory.activation_bytes > repeated.memory.activation_bytes);
     bed.trainer.sustained_compute = 0.4;
-    CHECK(step_of(&bed).step_s > half.step_s);
+    CHECK(plan_bed_step(&bed).step_s > half.step_s);
 }
 
 /* CPUs update n parameters at their rate; of every second group the GPU moves 12 bytes of a parameter either way,
  * beside the CPUs. A flush of 4 bytes blocks, or hides behind the backward pass. The states leave the GPU. */
 TEST(offloaded_states_are_updated_by_the_host)
 {
-    struct bed bed;
-    bed_init(&bed, &gpt);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_gpt);
     bed.plan.data = 4;
     bed.plan.zero = 3;
-    const struct training_step kept = step_of(&bed);
+    const struct training_step kept = plan_bed_step(&bed);
     const double parameters = (double)llm_parameters(&bed.llm);
     bed.plan.offload = (struct training_offload){.optimizer_frac = 1.0, .blocks_flush = true, .cpu_update_per_s = 5e9,
                                                  .flush_bytes_per_s = 5e9, .link_bytes_per_s = 25e9};
-    const struct training_step host = step_of(&bed);
+    const struct training_step host = plan_bed_step(&bed);
     CHECK_NEAR(host.memory.optimizer_bytes, 0.0, 0.0);
     CHECK_NEAR(host.flush_s / (parameters / 4.0 * 4.0 / 5e9), 1.0, 1e-12);
     CHECK(host.optimizer_s > parameters / 5e9 && host.optimizer_s < parameters / 5e9 + kept.optimizer_s);
     bed.plan.offload.gpu_stride = 2;
-    CHECK_NEAR((host.optimizer_s - step_of(&bed).optimizer_s) / (0.5 * parameters / 5e9), 1.0, 1e-9);
+    CHECK_NEAR((host.optimizer_s - plan_bed_step(&bed).optimizer_s) / (0.5 * parameters / 5e9), 1.0, 1e-9);
     bed.plan.offload.link_bytes_per_s = 1e9; /* now the link is slower than the CPUs */
     const double moved_s = 0.5 * parameters / 4.0 * 12.0 / 1e9;
-    CHECK_NEAR((step_of(&bed).optimizer_s - host.optimizer_s) / (moved_s - parameters / 5e9), 1.0, 1e-9);
+    CHECK_NEAR((plan_bed_step(&bed).optimizer_s - host.optimizer_s) / (moved_s - parameters / 5e9), 1.0, 1e-9);
     bed.plan.offload.link_bytes_per_s = 1e12;
     bed.plan.offload.blocks_flush = false;
-    CHECK_NEAR(step_of(&bed).flush_s, 0.0, 0.0);
+    CHECK_NEAR(plan_bed_step(&bed).flush_s, 0.0, 0.0);
     bed.plan.offload.cpu_update_per_s = 0.0;
     CHECK(training_plan_problem(&bed.plan, &bed.llm) != NULL);
 }
@@ -384,15 +337,15 @@ TEST(offloaded_states_are_updated_by_the_host)
 /* Overlap hides messages and nothing else. */
 TEST(overlap_hides_messages)
 {
-    struct bed bed;
-    bed_init(&bed, &gpt);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_gpt);
     bed.plan.tensor = 4;
     bed.plan.data = 2;
     bed.plan.zero = 1;
     bed.plan.sequence = true;
-    const struct training_step open = step_of(&bed);
+    const struct training_step open = plan_bed_step(&bed);
     bed.plan.overlap_tensor = bed.plan.overlap_gradients = bed.plan.overlap_weights = true;
-    const struct training_step hidden = step_of(&bed);
+    const struct training_step hidden = plan_bed_step(&bed);
     CHECK(hidden.tensor_s < open.tensor_s && hidden.data_s < open.data_s && hidden.data_s > 0.0);
     CHECK_NEAR(hidden.forward_s + hidden.backward_s, open.forward_s + open.backward_s, 1e-12);
     CHECK_NEAR(hidden.tensor_bytes + hidden.data_bytes, open.tensor_bytes + open.data_bytes, 0.0);
@@ -400,8 +353,8 @@ TEST(overlap_hides_messages)
 
 TEST(impossible_plans_have_reasons)
 {
-    struct bed bed;
-    bed_init(&bed, &gpt);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_gpt);
     bed.plan.pipeline = 3;
     CHECK(training_plan_problem(&bed.plan, &bed.llm) != NULL);
     bed.plan.pipeline = 2;
@@ -411,10 +364,10 @@ TEST(impossible_plans_have_reasons)
     CHECK(training_plan_problem(&bed.plan, &bed.llm) == NULL);
     bed.plan.micro_batches = 3;
     CHECK(training_plan_problem(&bed.plan, &bed.llm) != NULL);
-    bed_init(&bed, &gpt);
+    plan_bed_init(&bed, &plan_bed_gpt);
     bed.plan.expert = 2;
     CHECK(training_plan_problem(&bed.plan, &bed.llm) != NULL);
-    bed_init(&bed, &gpt);
+    plan_bed_init(&bed, &plan_bed_gpt);
     bed.plan.data = 16;
     bed.plan.network_bytes_per_s = 0.0;
     CHECK(training_plan_problem(&bed.plan, &bed.llm) != NULL);
@@ -423,8 +376,8 @@ TEST(impossible_plans_have_reasons)
 /* A tensor group fills a node before others begin; data ranks lie apart by it. */
 TEST(groups_lie_on_nodes)
 {
-    struct bed bed;
-    bed_init(&bed, &gpt);
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_gpt);
     bed.plan.tensor = 4;
     bed.plan.data = 8;
     CHECK_EQ_INT(training_group_nodes(&bed.plan, training_tensor_group(&bed.plan)), 1);

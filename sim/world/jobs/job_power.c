@@ -1,0 +1,50 @@
+/* What a job draws: the power that its type states, or that of the phases of its training step. */
+#include "sim/world/jobs/job.h"
+#include "sim/world/policy/power_cap.h"
+
+#include <math.h>
+#include <string.h>
+
+struct holder_draw job_draw(const struct job_type *type)
+{
+    if (type == NULL) return (struct holder_draw){.group = POWER_LOW};
+    const struct job_power_config *power = &type->power;
+    const bool is_stated = power->mean_w > 0.0, is_given = power->mean_w != 0.0; /* NAN: given without a mean */
+    const struct holder_draw draw = {.group = is_given && power->priority == 0 ? POWER_HIGH : POWER_LOW};
+    if (!is_stated) return draw;
+    return (struct holder_draw){.group = draw.group, .mean_w = power->mean_w, .clock_share = power->clock_share};
+}
+
+/* Whether its power follows from its plan. */
+static bool draws_by_plan(const struct job *job)
+{
+    return job->type != NULL && job->type->training.plan.llm != NULL && !(job->type->power.mean_w > 0.0) &&
+           job->view.gpus > 0;
+}
+
+/* The phases that take time, in their order. Returns their number. */
+static int stages_of(const struct power_stage *phases, struct power_stage stages[HOLDER_STAGES])
+{
+    int n = 0;
+    for (int i = 0; i < TRAINING_PHASES; i++)
+        if (phases[i].time_s > 0.0) stages[n++] = phases[i];
+    return n;
+}
+
+void job_redraw(struct job *job, sim_ns now, bool is_running)
+{
+    struct holder_draw draw = job_draw(job->type);
+    int64_t gpus;
+    if (!draws_by_plan(job)) return;
+    const struct power_stage *phases = job_training_phases(job->jobs, job->type, job->view.node_type,
+                                                           job->view.held_gpus, &gpus);
+    const struct power_stage *exchanged = is_running ? job_traffic_phases(job) : NULL;
+    if (phases != NULL) {
+        draw.n_stages = stages_of(exchanged != NULL ? exchanged : phases, draw.stages);
+        draw.used_frac = (double)gpus / job->view.held_gpus;
+    }
+    if (is_running)
+        holders_redraw(&job->jobs->cluster->holders, &job->holder, &draw, now);
+    else
+        job->holder.draw = draw;
+}

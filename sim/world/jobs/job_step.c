@@ -1,0 +1,207 @@
+/* Steps that a scenario states: what they exchange, between which nodes, and how long they take. */
+#include "models/gradient_code.h"
+#include "sim/catalog/catalog.h"
+#include "sim/core/vec.h"
+#include "sim/world/jobs/job_traffic_state.h"
+
+#include <math.h>
+
+static const char *const kind_names[] = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send", NULL};
+static const char *const group_names[] = {"all", "rail", "node", NULL};
+
+#define ROW_OF struct collective_config
+static const struct config_field collective_fields[] = {
+    ROW_CHOICE("kind", kind, REQUIRED, kind_names, "what the GPUs of a group exchange; send: to the next nodes"),
+    ROW_QUANTITY("bytes", bytes, UNIT_BYTES, REQUIRED, POSITIVE, "buffer of each GPU; of all-gather the whole result"),
+    ROW_CHOICE("group", group, DEFAULT("all"), group_names,
+               "GPUs that exchange: all of the job, GPU i of each node (rail), or those of each node"),
+    ROW_INT("nodes", nodes, DEFAULT("0"), WITHIN(0, 1e6),
+            "nodes of a group, neighbours; of send: how far it goes; 0: all nodes, and to the next one"),
+    ROW_REAL("overlap", overlap_frac, DEFAULT("0"), WITHIN(0, 1), "share that runs beside the computing"),
+    {0}};
+#undef ROW_OF
+
+#define ROW_OF struct step_config
+const struct config_field step_config_fields[] = {
+    ROW_QUANTITY("compute", compute_s, UNIT_TIME, REQUIRED, WITHIN(0, 1e6), "computing time of a step"),
+    ROW_INT("stragglers", stragglers, DEFAULT("0"), WITHIN(0, 64),
+            "slow nodes that a step does without, by gradient coding: each node computes so many shares more"),
+    ROW_LIST("collectives", collectives, REQUIRED, WITHIN(1, 64), struct collective_config, collective_fields,
+             "exchanges of a step, one after another"),
+    {0}};
+#undef ROW_OF
+
+/* --- Types --- */
+
+static bool leaves_node(const struct collective_config *collective)
+{
+    return collective->group != STEP_GROUP_NODE;
+}
+
+static bool is_ring(int kind)
+{
+    return kind != STEP_ALL_TO_ALL && kind != STEP_SEND;
+}
+
+int job_step_read_type(const struct jobs *jobs, const struct job_type *type, struct traffic_type *out)
+{
+    const struct config_list *list = &type->step.collectives;
+    const struct collective_config *first = NULL;
+    if (list->n == 0) return 0;
+    out->collectives = mem_zalloc(list->n, sizeof *out->collectives);
+    if (out->collectives == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct collective_config *collective = (const struct collective_config *)list->items + i;
+        out->collectives[out->n++] = (struct step_collective){.kind = (enum step_collective_kind)collective->kind,
+                                                              .group = (enum step_group)collective->group,
+                                                              .bytes = collective->bytes,
+                                                              .overlap_frac = collective->overlap_frac};
+        if (!leaves_node(collective)) continue;
+        if (first == NULL) first = collective;
+        if (collective->group != first->group || collective->nodes != first->nodes ||
+            (collective->kind != first->kind && !(is_ring(collective->kind) && is_ring(first->kind))))
+            return job_traffic_refuse(
+                jobs, type, "step",
+                "give all that leave a node one \"group\", one \"nodes\", and rings, all-to-all or send",
+                "the collectives between nodes have different patterns");
+    }
+    out->is_between = first != NULL;
+    if (first != NULL) {
+        out->kind = (enum step_collective_kind)first->kind;
+        out->block_nodes = (int32_t)first->nodes;
+    }
+    return 0;
+}
+
+/* Rate between the GPUs of a node: NVLink, or PCIe without. */
+int job_step_read_rates(const struct jobs *jobs, struct job_network *network)
+{
+    const sim_ns latency_ns = topology_config(network->topology)->network.latency_ns;
+    for (int32_t i = 0; i < jobs->n_node_types; i++) {
+        const char *name = jobs_cluster_of((struct jobs *)jobs, i)->gpu;
+        network->rates[i] = (struct step_rates){.node_bytes_per_s = (double)INFINITY,
+                                                .latency_s = sim_s_from_ns(latency_ns)};
+        if (name == NULL) continue;
+        struct gpu_spec gpu;
+        const int code = catalog_gpu(jobs->site->catalog, name, config_where(jobs->site->config, "cluster.gpu"),
+                                     jobs->site->arena, &gpu, jobs->site->diag);
+        if (code != 0) return code;
+        const double rate = gpu.nvlink_gpus > 1 ? gpu.nvlink_bytes_per_s : gpu.pcie_bytes_per_s;
+        if (rate > 0) network->rates[i].node_bytes_per_s = rate;
+    }
+    return 0;
+}
+
+/* --- Times --- */
+
+static const struct step_rates *rates_of(const struct job *job)
+{
+    return &job->jobs->network->rates[job->view.node_type];
+}
+
+/* Nodes and channels that exchange data, if the job is on `nodes` nodes with `least` to `most` GPUs each. */
+static struct step_place place_on(const struct job_network *network, const struct traffic_type *type, int32_t nodes,
+                                  int32_t least, int32_t most)
+{
+    const bool each = topology_config(network->topology)->network.per == NETWORK_PER_GPU;
+    const bool is_block = type->block_nodes > 0 && type->kind != STEP_SEND && type->block_nodes < nodes;
+    const int32_t block = is_block ? type->block_nodes : nodes;
+    return (struct step_place){.nodes = block,
+                               .gpus_per_node = most,
+                               .channels = each ? least : 1,
+                               .partners = block - 1 < STEP_PARTNERS ? block - 1 : STEP_PARTNERS};
+}
+
+/* Flows that leave an adapter at once. */
+static int32_t flows_per_nic(const struct traffic_type *type, const struct step_place *place)
+{
+    return type->kind == STEP_ALL_TO_ALL && place->partners > 1 ? place->partners : 1;
+}
+
+/* Computing time over that without coding, on so many nodes. */
+static double coded(const struct job_traffic *traffic, int32_t nodes)
+{
+    const int64_t most = nodes - 1, given = traffic->job->type->step.stragglers;
+    const struct gradient_code code = {.scheme = GRADIENT_GC, .workers = nodes,
+                                       .stragglers = (int32_t)(given < most ? given : most)};
+    return nodes * gradient_code_load(&code);
+}
+
+static double step_s(const struct job_traffic *traffic, const struct step_place *place, double coding,
+                     double edge_bytes_per_s)
+{
+    return step_time_s(coding * traffic->job->type->step.compute_s, traffic->type->collectives, traffic->type->n, place,
+                       rates_of(traffic->job), edge_bytes_per_s);
+}
+
+double job_step_ideal_s(const struct job_traffic *traffic)
+{
+    const struct job *job = traffic->job;
+    const struct job_network *network = job->jobs->network;
+    const int32_t each = jobs_cluster_of(job->jobs, job->view.node_type)->gpus_per_node;
+    const int32_t gpus = job->view.gpus, nodes = (gpus + each - 1) / each;
+    const struct step_place place = place_on(network, traffic->type, nodes, gpus / nodes, (gpus + nodes - 1) / nodes);
+    return step_s(traffic, &place, 1.0, nic_bytes_per_s(network) / flows_per_nic(traffic->type, &place));
+}
+
+double job_step_flow_bytes_per_s(const struct job_traffic *traffic)
+{
+    return nic_bytes_per_s(traffic->job->jobs->network) / flows_per_nic(traffic->type, &traffic->place);
+}
+
+double job_step_now_s(const struct job_traffic *traffic, double least_bytes_per_s)
+{
+    return step_s(traffic, &traffic->place, coded(traffic, traffic->n_nodes), least_bytes_per_s);
+}
+
+/* --- Edges --- */
+
+void job_step_place(struct job_traffic *traffic)
+{
+    int32_t least = traffic->n_nodes > 0 ? INT32_MAX : 1, most = 1;
+    for (int32_t i = 0; i < traffic->n_nodes; i++) {
+        least = traffic->nodes[i].gpus < least ? traffic->nodes[i].gpus : least;
+        most = traffic->nodes[i].gpus > most ? traffic->nodes[i].gpus : most;
+    }
+    traffic->place = place_on(traffic->job->jobs->network, traffic->type, traffic->n_nodes > 0 ? traffic->n_nodes : 1,
+                              least, most);
+}
+
+/* The node that node i of the job sends to as its partner q; -1: none. */
+static int32_t partner_of(const struct job_traffic *traffic, int32_t i, int32_t q)
+{
+    const struct traffic_type *type = traffic->type;
+    const int32_t n = traffic->n_nodes;
+    if (type->kind == STEP_SEND) {
+        const int32_t stride = type->block_nodes > 0 ? type->block_nodes : 1;
+        return i + stride < n ? i + stride : -1;
+    }
+    const int32_t block = traffic->place.nodes, first = i / block * block;
+    const int32_t size = n - first < block ? n - first : block;
+    const int32_t shift = type->kind == STEP_ALL_TO_ALL
+                              ? 1 + (int32_t)((int64_t)q * (block - 1) / traffic->place.partners)
+                              : 1;
+    const int32_t to = first + (i - first + shift) % size;
+    return to != i ? to : -1;
+}
+
+/* Each claims the bandwidth of its adapter. */
+int job_step_edges(const struct job_traffic *traffic, struct traffic_edges *edges)
+{
+    const int32_t partners = traffic->type->kind == STEP_ALL_TO_ALL ? traffic->place.partners : 1;
+    const double demand = nic_bytes_per_s(traffic->job->jobs->network);
+    double bytes = 0.0;
+    for (int32_t i = 0; i < traffic->type->n; i++)
+        bytes += step_edge_bytes(&traffic->type->collectives[i], &traffic->place);
+    if (!traffic->type->is_between || traffic->place.nodes < 2) return 0;
+    for (int32_t i = 0; i < traffic->n_nodes; i++)
+        for (int32_t q = 0; q < partners; q++) {
+            const int32_t to = partner_of(traffic, i, q);
+            for (int32_t c = 0; c < traffic->place.channels && to >= 0; c++) {
+                const struct traffic_edge edge = {{job_traffic_nic(traffic, i, c), job_traffic_nic(traffic, to, c)},
+                                                  bytes, demand, 0, 0, demand};
+                if (vec_push(&edges->of, &edges->n, &edges->capacity, edge) != 0) return SIM_E_NOMEM;
+            }
+        }
+    return 0;
+}

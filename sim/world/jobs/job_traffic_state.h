@@ -1,0 +1,110 @@
+/* What the files about the data that jobs exchange share: job_traffic.c holds the claims, job_step.c has stated steps,
+ * job_messages.c the messages of training plans. */
+#ifndef ORRERY_WORLD_JOBS_JOB_TRAFFIC_STATE_H
+#define ORRERY_WORLD_JOBS_JOB_TRAFFIC_STATE_H
+
+#include "models/training/exchange.h"
+#include "sim/world/jobs/job.h"
+#include "sim/world/jobs/job_messages.h"
+#include "sim/world/links/topology.h"
+
+enum { MOST_NICS = 64 }; /* of a node: bits of a set */
+
+/* A type with steps, in the terms of the model. */
+struct traffic_type {
+    int32_t n;
+    struct step_collective *collectives; /* [n] */
+    enum step_collective_kind kind;      /* of those between nodes */
+    int32_t block_nodes;                 /* of a group between nodes; 0: all nodes of the job */
+    bool is_between;                     /* some collective leaves its node */
+};
+
+struct job_network {
+    struct topology *topology;
+    struct traffic_type *types;  /* [types of jobs]; n 0: without steps */
+    struct step_rates *rates;    /* [node types] */
+    uint64_t *nics_used;         /* [nodes of the site] NICs of jobs that run */
+    struct owner settle;
+    struct job_traffic *stale;   /* whose claims have changed at this moment */
+    double gpu_s, speed_gpu_s;   /* GPU time of jobs that exchange data; times their speed */
+};
+
+/* An edge of an exchange: from a NIC of one node to one of another. */
+struct traffic_edge {
+    struct graph_flow flow;
+    double bytes, demand_bytes_per_s; /* bytes: in a step */
+    int32_t kind;                     /* of messages: place in the plan's spread */
+    int32_t port;                     /* of messages: the GPU, or the node with one NIC, that sends */
+    double alone_bytes_per_s;         /* of messages: its rate in an idle network while only its kind is sent */
+};
+
+struct traffic_edges {
+    int32_t n, capacity;
+    struct traffic_edge *of;
+};
+
+struct job_flow {
+    struct link_flow claim;
+    struct job_traffic *traffic;
+    double bytes, demand_bytes_per_s;
+    int32_t kind, port;
+    double alone_bytes_per_s;
+    bool is_squeezed; /* some link of it is short of bandwidth */
+};
+
+/* What the squeezed claims of a sender want and get. */
+struct traffic_port {
+    double demand_bytes_per_s, grant_bytes_per_s;
+};
+
+/* A node of the job and its adapters there. */
+struct traffic_node {
+    struct graph_nic first; /* node in the site */
+    int32_t gpus;
+    uint64_t nics;
+};
+
+struct job_traffic {
+    struct job *job;
+    const struct traffic_type *type;     /* of a job with stated steps */
+    struct job_messages *messages;       /* of a job that trains by a plan; NULL: its steps are stated */
+    struct training_spread spread, spread_now; /* of its messages: by the job's place; at the present grants */
+    struct traffic_port *ports;          /* [n_ports] of the senders of messages */
+    int32_t n_ports;
+    double step_now_s;                   /* of its plan at spread_now */
+    struct power_stage phases[TRAINING_PHASES]; /* of that step */
+    struct step_place place;
+    double ideal_s, speed;  /* of a step in an idle network; present speed relative to that */
+    double held_gpus;       /* since it began */
+    sim_ns since_ns, began_at_ns; /* of the present speed; work done when it began */
+    int32_t n_nodes, n_flows;
+    struct traffic_node *nodes;
+    struct job_flow *flows;
+    bool is_stale;
+    struct job_traffic *next_stale;
+};
+
+/* Bandwidth of an adapter. */
+static inline double nic_bytes_per_s(const struct job_network *network)
+{
+    return topology_config(network->topology)->network.bytes_per_s;
+}
+
+/* The adapter of a node that carries channel or GPU `number` of the job there. */
+struct graph_nic job_traffic_nic(const struct job_traffic *traffic, int32_t node, int32_t number);
+
+/* Reports an error of a section of a type. */
+int job_traffic_refuse(const struct jobs *jobs, const struct job_type *type, const char *section, const char *hint,
+                       const char *text);
+
+/* Stated steps: reads a type; the rates within nodes; where the job is; its edges; times of a step. Codes: 0 or
+ * negative. */
+int job_step_read_type(const struct jobs *jobs, const struct job_type *type, struct traffic_type *out);
+int job_step_read_rates(const struct jobs *jobs, struct job_network *network);
+void job_step_place(struct job_traffic *traffic);
+int job_step_edges(const struct job_traffic *traffic, struct traffic_edges *edges);
+double job_step_ideal_s(const struct job_traffic *traffic);
+double job_step_now_s(const struct job_traffic *traffic, double least_bytes_per_s);
+double job_step_flow_bytes_per_s(const struct job_traffic *traffic); /* of each claim in an idle network */
+
+#endif
