@@ -25,6 +25,18 @@ struct naive_cause {
     int64_t repair_ns, mean_ns; /* mean: of lives, for life_ns */
 };
 
+/* How many replicas a pool has: `start` at first, then by a target of unfinished requests for each, decided at every
+ * multiple of the interval. max 0: the number is constant. */
+struct naive_scaling {
+    int start, min, max, target;
+    int64_t interval_ns, delay_ns;
+};
+
+/* What happened to replicas of pools that scale. */
+struct naive_counts {
+    int starts, drains;
+};
+
 /* Where replicas stand: nodes of GPUs, a network adapter per GPU or node, and what fails. Rates are bytes per
  * nanosecond and direction. */
 struct naive_site {
@@ -37,6 +49,8 @@ struct naive_site {
     int n_causes;
     struct naive_cause causes[NAIVE_CAUSES];
     uint64_t seed;
+    struct naive_scaling scaling[2]; /* of the pool that decodes only: the second; then `replicas` are the most */
+    struct naive_counts *counts;     /* NULL: nobody asks */
     int64_t (*life_ns)(const struct naive_site *site, int cause, int component, int n); /* the n-th life, by chance */
 };
 

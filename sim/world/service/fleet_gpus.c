@@ -301,6 +301,7 @@ int fleet_renew(const struct fleet *fleet, const struct fleet_pool *pool, struct
 {
     const struct batcher *batcher = pool->env.batcher;
     policy_state_destroy(&batcher->policy, replica->batcher_state);
+    replica->next_group = 0;
     int code = policy_state_create(&batcher->policy, POLICY_BATCHING, sizeof *batcher, pool->config.batching.params,
                                    &replica->batcher_state, fleet->env->site->diag);
     return code != 0 ? code : fleet_forget_prefixes(fleet, pool, replica);

@@ -414,11 +414,14 @@ static void arm(struct service_scaling *scaling, sim_ns at)
     engine_arm(scaling->service->env.site->engine, at, PRIORITY_SCALE, on_clock, &scaling->clock);
 }
 
-static void arm_next(struct service_scaling *scaling)
+/* GPUs that one pool has just released may be what another one lacks: then there is an event at `now` again. */
+static void arm_next(struct service_scaling *scaling, sim_ns now)
 {
     sim_ns next_ns = SIM_NS_MAX;
-    for (size_t i = 0; i < scaling->service->fleet.n_pools; i++)
+    for (size_t i = 0; i < scaling->service->fleet.n_pools; i++) {
+        if (scaling->pools[i].tries_again) next_ns = now;
         if (scaling->pools[i].next_ns < next_ns) next_ns = scaling->pools[i].next_ns;
+    }
     for (int32_t i = 0; i < scaling->n; i++)
         if (scaling->tenures[i].phase == REPLICA_STARTING && scaling->tenures[i].up_ns < next_ns)
             next_ns = scaling->tenures[i].up_ns;
@@ -452,7 +455,7 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
     if (scaling->moved) holders_changed(&scaling->service->env.cluster->holders, SITE_SERVICE_CHANGED);
     scaling->moved = false;
     fail(scaling, code);
-    arm_next(scaling);
+    arm_next(scaling, now);
 }
 
 void scaling_try_again(struct service_scaling *scaling, bool only_constant)
