@@ -423,7 +423,7 @@ int64_t naive_serve(const struct naive_scenario *scenario, struct naive_outcome 
             for (int r = 0; r < scenario->replicas; r++) schedule(naive, &naive->replicas[r]);
         } while (naive->released);
         if (scenario->site != NULL) site_begin_moves(naive);
-        if (scenario->site != NULL) scaling_follow(naive);
+        if (scenario->site != NULL && !is_over(naive)) scaling_follow(naive);
     }
     int64_t batches = naive->batches;
     for (int id = 0; id < scenario->n; id++)
