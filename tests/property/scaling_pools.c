@@ -30,11 +30,12 @@ TEST(a_replica_of_prompts_stops_when_its_kv_has_left)
     struct bed_rows *rows = bed_ok(
         BED(.check = true),
         "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm':"
-        " 'mistral-7b', 'routing': 'round-robin', 'pools': {'p': {'role': 'prefill', 'replicas': 2, "
-        STEPS(2, "2s", 1) "}, 'd': {'role': 'decode'}}, 'kv_transfer': {'bandwidth': '%.17gB/s'}, 'cost': {'kind':"
-        " 'affine', 'prefill': {'fixed': '1s'}, 'decode': {'fixed': '100ms'}}, 'trace': {'format': 'generate', 'count':"
-        " 2, 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 100},"
-        " 'output': {'distribution': 'fixed', 'tokens': 2}}}}}",
+        " 'mistral-7b', 'routing': 'round-robin', 'pools': {'p': {'role': 'prefill', 'replicas': 2, " STEPS(
+            2, "2s",
+            1) "}, 'd': {'role': 'decode'}}, 'kv_transfer': {'bandwidth': '%.17gB/s'}, 'cost': {'kind':"
+               " 'affine', 'prefill': {'fixed': '1s'}, 'decode': {'fixed': '100ms'}}, 'trace': {'format': 'generate', 'count':"
+               " 2, 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 100},"
+               " 'output': {'distribution': 'fixed', 'tokens': 2}}}}}",
         100 * token_bytes / 10.03);
     const struct request_row *last = bed_request(rows, 1);
     MUST(last != NULL);
@@ -54,10 +55,12 @@ TEST(a_replica_that_decodes_finishes_what_it_was_chosen_for)
         BED(.check = true),
         "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm':"
         " 'mistral-7b', 'routing': 'round-robin', 'pools': {'p': {'role': 'prefill', 'replicas': 2}, 'd': {'role':"
-        " 'decode', 'replicas': 2, " STEPS(2, "1500ms", 1) "}}, 'kv_transfer': {'mode': 'layer-wise', 'bandwidth':"
-        " '100GB/s'}, 'cost': {'kind': 'affine', 'prefill': {'fixed': '1s'}, 'decode': {'fixed': '100ms'}}, 'trace':"
-        " {'format': 'generate', 'count': 2, 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution':"
-        " 'fixed', 'tokens': 100}, 'output': {'distribution': 'fixed', 'tokens': 4}}}}}");
+        " 'decode', 'replicas': 2, " STEPS(
+            2, "1500ms",
+            1) "}}, 'kv_transfer': {'mode': 'layer-wise', 'bandwidth':"
+               " '100GB/s'}, 'cost': {'kind': 'affine', 'prefill': {'fixed': '1s'}, 'decode': {'fixed': '100ms'}}, 'trace':"
+               " {'format': 'generate', 'count': 2, 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution':"
+               " 'fixed', 'tokens': 100}, 'output': {'distribution': 'fixed', 'tokens': 4}}}}}");
     const struct request_row *last = bed_request(rows, 1);
     MUST(last != NULL);
     CHECK_EQ_INT(last->replica, 3);
@@ -107,10 +110,10 @@ static void add_pool(struct text *text, const char *name, const char *role, int 
     text_printf(text, "%s'%s': {'role': '%s', 'replicas': %d, 'tensor_parallel': %d", pool > 0 ? ", " : "", name, role,
                 shape->start[pool], shape->gpus[pool]);
     if (scales)
-        text_printf(text,
-                    ", 'scaling': {'policy': 'erratic', 'min': %d, 'max': %d, 'interval': '%dms', 'start_delay': '%dms'}",
-                    pool == N_POOLS - 1 ? 1 : between(rng, 0, 1), shape->most[pool], between(rng, 200, 2000),
-                    between(rng, 0, 1) * between(rng, 0, 3000));
+        text_printf(
+            text, ", 'scaling': {'policy': 'erratic', 'min': %d, 'max': %d, 'interval': '%dms', 'start_delay': '%dms'}",
+            pool == N_POOLS - 1 ? 1 : between(rng, 0, 1), shape->most[pool], between(rng, 200, 2000),
+            between(rng, 0, 1) * between(rng, 0, 3000));
     text_printf(text, "}");
 }
 
@@ -119,16 +122,22 @@ static struct shape random_site(struct rng *rng, struct text *text)
     static const char *const routers[] = {"round-robin", "least-outstanding", "jsq-tokens", "least-kv", "prefix-aware"};
     static const char *const modes[] = {"'start': 'pull'", "'start': 'push'", "'mode': 'layer-wise'"};
     struct shape shape = {{0}, {0}, {0}};
-    text_printf(text, "{'cluster': {'nodes': 6, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'gpu_price': '$3/h',"
-                      " 'network': {'bandwidth': '%dMB/s'}}, 'keep': 'decisions', ", between(rng, 100, 3000));
+    text_printf(text,
+                "{'cluster': {'nodes': 6, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'gpu_price': '$3/h',"
+                " 'network': {'bandwidth': '%dMB/s'}}, 'keep': 'decisions', ",
+                between(rng, 100, 3000));
     if (rng_below(rng, 2))
-        text_printf(text, "'failures': {'causes': {'x': {'scope': 'node', 'lifetime': {'mean': '%ds'}, 'repair':"
-                          " {'mean': '%ds'}}}}, ", between(rng, 6, 30), between(rng, 0, 8));
+        text_printf(text,
+                    "'failures': {'causes': {'x': {'scope': 'node', 'lifetime': {'mean': '%ds'}, 'repair':"
+                    " {'mean': '%ds'}}}}, ",
+                    between(rng, 6, 30), between(rng, 0, 8));
     if (rng_below(rng, 2))
-        text_printf(text, "'jobs': {'preemptible': true, 'scheduler': 'fifo-skip', 'trace': {'format': 'inline-jobs',"
-                          " 'jobs': [{'duration': '9s', 'gpus': 24}, {'submit': '2s', 'duration': '15s', 'gpus': 16}]}}, ");
-    text_printf(text, "'services': {'chat': {'llm': 'mistral-7b', 'routing': '%s', 'decode_routing': '%s',"
-                      " 'kv_transfer': {%s}, 'kv': {%s'blocks': %d}, 'pools': {",
+        text_printf(text,
+                    "'jobs': {'preemptible': true, 'scheduler': 'fifo-skip', 'trace': {'format': 'inline-jobs',"
+                    " 'jobs': [{'duration': '9s', 'gpus': 24}, {'submit': '2s', 'duration': '15s', 'gpus': 16}]}}, ");
+    text_printf(text,
+                "'services': {'chat': {'llm': 'mistral-7b', 'routing': '%s', 'decode_routing': '%s',"
+                " 'kv_transfer': {%s}, 'kv': {%s'blocks': %d}, 'pools': {",
                 routers[rng_below(rng, 5)], routers[rng_below(rng, 4)], modes[rng_below(rng, 3)],
                 rng_below(rng, 2) ? "'prefix_cache': 'lru', " : "", between(rng, 120, 300));
     add_pool(text, "p", "prefill", 0, &shape, rng);
@@ -152,7 +161,8 @@ static double held_gpu_s(const struct bed_rows *rows, const struct shape *shape)
             for (size_t i = 0; i < rows->n_decisions; i++) {
                 const struct bed_decision *decision = &rows->decisions[i];
                 int of;
-                if (decision->subject >= 0 || sscanf(decision->reason, "replica %d:", &of) != 1 || of != index) continue;
+                if (decision->subject >= 0 || sscanf(decision->reason, "replica %d:", &of) != 1 || of != index)
+                    continue;
                 const bool ends = strcmp(decision->action, "stop") == 0 || strcmp(decision->action, "fail") == 0;
                 if (ends) gpu_s += shape->gpus[pool] * (decision->t_s - since_s);
                 if (strcmp(decision->action, "start") == 0) since_s = decision->t_s;
