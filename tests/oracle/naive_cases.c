@@ -91,6 +91,7 @@ static void add_batching(struct text *text, const struct naive_scenario *s)
     double watermark = s->watermark_blocks > 0 ? ((double)s->watermark_blocks + 0.5) / (double)s->blocks : 0;
     text_printf(text, "'batching': {'policy': '%s', 'max_sequences': %d, '%s': %d", policies[s->kind], s->max_sequences,
                 tokens[s->kind], s->max_tokens);
+    if (s->by_priority) text_printf(text, ", 'order': 'priority', 'priorities': {'default': 1, 'batch': 2}");
     if (s->kind == NAIVE_VLLM_V0)
         text_printf(text, ", 'padded': %s, 'preemption': '%s'", s->padded ? "true" : "false",
                     s->swap ? "swap" : "recompute");
@@ -282,12 +283,17 @@ static void write_scenario(const struct naive_scenario *s, const char *trace, st
 
 static void write_trace(const struct naive_scenario *s, const char *path)
 {
+    static const char *const classes[NAIVE_PRIORITIES] = {"interactive", "default", "batch"};
     FILE *file = fopen(path, "w");
     MUST(file != NULL);
-    fprintf(file, "arrival_s,prompt_tokens,output_tokens\n");
-    for (int i = 0; i < s->n; i++)
-        fprintf(file, "%lld.%09lld,%d,%d\n", (long long)(s->requests[i].arrival_ns / 1000000000),
-                (long long)(s->requests[i].arrival_ns % 1000000000), s->requests[i].prompt, s->requests[i].output);
+    fprintf(file, "arrival_s,prompt_tokens,output_tokens%s\n", s->by_priority ? ",class" : "");
+    for (int i = 0; i < s->n; i++) {
+        const struct naive_request *request = &s->requests[i];
+        fprintf(file, "%lld.%09lld,%d,%d", (long long)(request->arrival_ns / 1000000000),
+                (long long)(request->arrival_ns % 1000000000), request->prompt, request->output);
+        if (s->by_priority) fprintf(file, ",%s", classes[request->priority]);
+        fprintf(file, "\n");
+    }
     fclose(file);
 }
 
