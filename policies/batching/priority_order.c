@@ -6,7 +6,7 @@
 
 const struct config_field class_priority_fields[] = {
     {.kind = CONFIG_INT, .offset = offsetof(struct class_priority, priority), .min = -1e6, .max = 1e6, .value = "0",
-     .help = "priority of the requests of the class; lower ones go first"},
+     .help = "lower ones go first"},
     {0}};
 
 int64_t priority_of(const struct config_list *priorities, const struct request_view *request)

@@ -4,7 +4,7 @@
 #define ORRERY_POLICIES_BATCHING_PRIORITY_ORDER_H
 
 #include "sim/core/config/config_field.h"
-#include "sim/world/policy/request_view.h"
+#include "sim/world/policy/batching.h"
 
 #include <stdbool.h>
 

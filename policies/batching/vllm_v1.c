@@ -58,7 +58,7 @@ static const struct config_field vllm_v1_fields[] = {
     ROW_CHOICE("order", order, DEFAULT("fcfs"), orders,
                "queue and preemption: by arrival, or by priority (vLLM: scheduling_policy)"),
     ROW_MAP("priorities", priorities, OPTIONAL, ANY, struct class_priority, class_priority_fields,
-            "priorities by class of requests, for order 'priority'; default: 0"),
+            "by class of requests; default: 0"),
     {0}};
 #undef ROW_OF
 
@@ -205,7 +205,8 @@ static struct turn *last_in_priority(const struct vllm_v1 *batcher)
     for (struct turn *turn = batcher->turns; turn < batcher->turns + batcher->n_turns; turn++) {
         const struct request_view *request = turn->request;
         if (turn->is_evicted) continue;
-        const int64_t above = last != NULL ? priority_of(priorities, request) - priority_of(priorities, last->request) : 1;
+        const int64_t above = last != NULL ? priority_of(priorities, request) - priority_of(priorities, last->request)
+                                           : 1;
         if (above > 0 || (above == 0 && request->arrival_ns > last->request->arrival_ns)) last = turn;
     }
     return last;
