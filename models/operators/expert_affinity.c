@@ -1,6 +1,7 @@
 #include "models/operators/expert_affinity.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 static const double *step_of(const struct expert_flows *flows, size_t layer)
@@ -120,12 +121,16 @@ static void place_layer(const struct search *search, size_t *gpus)
 
 /* --- All layers --- */
 
-/* Layers one after the other, then again while a whole round gains. */
-static double place_layers(const struct search *search, size_t *gpu_of)
+/* Layers one after the other from the first one placed on, to both sides, then all again while a round gains. */
+static double place_layers(const struct search *search, size_t first, size_t *gpu_of)
 {
     const size_t n = search->flows->experts, layers = search->flows->layers;
-    for (size_t layer = 1; layer < layers; layer++) {
+    for (size_t layer = first + 1; layer < layers; layer++) {
         count_stays(search, gpu_of, layer, 1);
+        place_layer(search, gpu_of + layer * n);
+    }
+    for (size_t layer = first; layer-- > 0;) {
+        count_stays(search, gpu_of, layer, 2);
         place_layer(search, gpu_of + layer * n);
     }
     double local = expert_steps_of(search->flows, gpu_of).local;
@@ -140,24 +145,30 @@ static double place_layers(const struct search *search, size_t *gpu_of)
     return local;
 }
 
-static size_t common_divisor(size_t a, size_t b)
+/* One layer in order, then at random: by Lehmer's generator, the same numbers in every search. */
+static void start_layer(const struct search *search, size_t start, uint64_t *random, size_t *gpus)
 {
-    return b == 0 ? a : common_divisor(b, a % b);
+    const size_t n = search->flows->experts;
+    for (size_t i = n - 1; i > 0 && start > 0; i--) {
+        *random = *random * 48271 % 2147483647;
+        const size_t k = (size_t)(*random % (i + 1)), kept = gpus[i];
+        gpus[i] = gpus[k];
+        gpus[k] = kept;
+    }
 }
 
-/* The first layer with every stride-th expert side by side, in a few strides. */
+/* The best of some starts: more of them where they cost little. */
 static void place_best(const struct search *search, size_t *tried, size_t *gpu_of)
 {
-    enum { MOST_STARTS = 8 };
     const size_t n = search->flows->experts, bytes = search->flows->layers * n * sizeof *gpu_of;
+    const size_t n_starts = n <= 16 ? 64 : 8;
+    uint64_t random = 1;
     double best = -1.0;
-    int n_starts = 0;
-    for (size_t stride = 1; stride <= n && n_starts < MOST_STARTS; stride++) {
-        if (common_divisor(stride, n) != 1) continue;
-        n_starts++;
-        expert_place_in_order(search->flows, search->n_gpus, tried);
-        for (size_t i = 0; i < n; i++) tried[i * stride % n] = i / (n / search->n_gpus);
-        const double local = place_layers(search, tried);
+    expert_place_in_order(search->flows, search->n_gpus, tried);
+    for (size_t start = 0; start < n_starts; start++) {
+        const size_t first = start % search->flows->layers;
+        start_layer(search, start, &random, tried + first * n);
+        const double local = place_layers(search, first, tried);
         if (local <= best + search->least) continue;
         best = local;
         memcpy(gpu_of, tried, bytes);
