@@ -29,11 +29,18 @@ void expert_place_in_order(const struct expert_flows *flows, size_t n_gpus, size
     for (size_t i = 0; i < flows->layers * n; i++) gpu_of[i] = i % n / (n / n_gpus);
 }
 
+static size_t common_divisor(size_t a, size_t b)
+{
+    return b == 0 ? a : common_divisor(b, a % b);
+}
+
 void expert_chain_flows(double *flows, size_t experts, double affinity)
 {
+    size_t step = 1;
+    while (step * step < experts || common_divisor(step, experts) > 1) step++;
     for (size_t i = 0; i < experts; i++)
         for (size_t k = 0; k < experts; k++)
-            flows[i * experts + k] = (1.0 - affinity) / (double)experts + (i == k ? affinity : 0.0);
+            flows[i * experts + k] = (1.0 - affinity) / (double)experts + (k == i * step % experts ? affinity : 0.0);
 }
 
 /* --- One layer --- */
@@ -44,7 +51,7 @@ struct search {
     size_t n_gpus;
     double *stays;       /* [experts][n_gpus]: what stays if the expert is on the GPU */
     double *best;        /* [n_gpus]: gain of the best path to the GPU */
-    size_t *came_from;   /* [n_gpus] */
+    size_t *came_from;   /* [n_gpus]; n_gpus: from nowhere */
     size_t *moved;       /* [n_gpus]: the expert that the last move of this path takes along */
     double least;        /* gains below it are rounding */
 };
@@ -93,10 +100,16 @@ static double gain_of(const struct search *search, size_t gpu)
     return gain;
 }
 
-/* Moves experts along the cycle that the GPU's path has come from. False: rounding made the cycle, which gains nothing. */
+/* A GPU on the cycle that this GPU's path has come from; n_gpus: its path has a beginning. */
+static size_t find_cycle(const struct search *search, size_t gpu)
+{
+    for (size_t i = 0; i < search->n_gpus && gpu < search->n_gpus; i++) gpu = search->came_from[gpu];
+    return gpu;
+}
+
+/* Moves experts along the cycle through the GPU. False: rounding made the cycle, which gains nothing. */
 static bool turn(const struct search *search, size_t *gpus, size_t gpu)
 {
-    for (size_t i = 0; i < search->n_gpus; i++) gpu = search->came_from[gpu]; /* now surely on the cycle */
     if (gain_of(search, gpu) <= 0.0) return false;
     const size_t last = gpu;
     do {
@@ -110,12 +123,15 @@ static bool turn(const struct search *search, size_t *gpus, size_t gpu)
 /* Turns cycles that gain until there is none (Bellman and Ford's rule, for gains). */
 static void place_layer(const struct search *search, size_t *gpus)
 {
+    const size_t none = search->n_gpus;
     for (;;) {
-        size_t changed = 0;
-        for (size_t gpu = 0; gpu < search->n_gpus; gpu++) search->best[gpu] = 0.0;
-        for (size_t round = 0; round < search->n_gpus && changed < search->n_gpus; round++)
+        size_t changed, cycle;
+        for (size_t gpu = 0; gpu < none; gpu++) search->best[gpu] = 0.0, search->came_from[gpu] = none;
+        do {
             changed = relax(search, gpus);
-        if (changed == search->n_gpus || !turn(search, gpus, changed)) return;
+            cycle = changed < none ? find_cycle(search, changed) : none;
+        } while (changed < none && cycle == none);
+        if (cycle == none || !turn(search, gpus, cycle)) return;
     }
 }
 
@@ -161,7 +177,7 @@ static void start_layer(const struct search *search, size_t start, uint64_t *ran
 static void place_best(const struct search *search, size_t *tried, size_t *gpu_of)
 {
     const size_t n = search->flows->experts, bytes = search->flows->layers * n * sizeof *gpu_of;
-    const size_t n_starts = n <= 16 ? 64 : 8;
+    const size_t n_starts = n <= 16 ? 64 : n <= 64 ? 8 : 1;
     uint64_t random = 1;
     double best = -1.0;
     expert_place_in_order(search->flows, search->n_gpus, tried);

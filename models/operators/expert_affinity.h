@@ -40,8 +40,9 @@ size_t expert_affinity_sizes(const struct expert_flows *flows, size_t n_gpus);
 void expert_place_by_affinity(const struct expert_flows *flows, size_t n_gpus, double *doubles, size_t *sizes,
                               size_t *gpu_of);
 
-/* The law of a chain: `affinity` of the tokens of an expert go to the expert of the same number in the next layer, the
- * others to all experts alike. Fills flows[experts][experts] of one step, for one token per expert. */
+/* The law of a chain: `affinity` of an expert's tokens go to its successor in the next layer, the others to all experts
+ * alike. Numbers of experts mean nothing: the successor of expert i is i q mod experts, with the least q from their
+ * square root on that shares no divisor with them. Fills flows[experts][experts] of one step, one token per expert. */
 void expert_chain_flows(double *flows, size_t experts, double affinity);
 
 #endif

@@ -1,5 +1,5 @@
-/* Replicas of the naive simulator that start and stop. A pool that scales decides at multiples of its interval; one that
- * does not starts a missing replica as soon as there is room. */
+/* Replicas of the naive simulator that start and stop. A pool that scales decides at multiples of its interval. One
+ * that does not starts a missing replica as soon as there is room. */
 #include "tests/oracle/naive_state.h"
 #include "tests/support/harness.h"
 
