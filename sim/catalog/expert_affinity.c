@@ -51,7 +51,8 @@ static int read_file(const struct expert_affinity *affinity, double *flows, stru
     if (rows != (int64_t)n && rows != (int64_t)(steps * n))
         return diag_error(diag, SIM_E_DATA, affinity->path,
                           "write a row for each expert of a layer, for all layers alike or for each but the last",
-                          "the file has %s%lld rows, neither %zu nor %zu", rows > (int64_t)(steps * n) ? "more than " : "",
+                          "the file has %s%lld rows, neither %zu nor %zu",
+                          rows > (int64_t)(steps * n) ? "more than " : "",
                           (long long)(rows > (int64_t)(steps * n) ? rows - 1 : rows), n, steps * n);
     for (size_t step = 1; step < steps && rows == (int64_t)n; step++)
         memcpy(flows + step * n * n, flows, n * n * sizeof *flows);

@@ -153,8 +153,8 @@ static int read_given(struct cli *cli, const struct explain_affinity *given, str
     if (share == NULL) return 0;
     const bool is_read = number_f64(share, strlen(share), &affinity->affinity) == NUMBER_OK;
     if (is_read && affinity->affinity >= 0.0 && affinity->affinity <= 1.0) return 0;
-    return diag_error(&cli->diag, SIM_E_USAGE, NULL, "such as 0.5", "'--affinity' must be a share from 0 to 1, got '%s'",
-                      share);
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, "such as 0.5",
+                      "'--affinity' must be a share from 0 to 1, got '%s'", share);
 }
 
 static int add_service(struct cli *cli, const struct setup *setup, const struct service_config *service,
@@ -183,10 +183,11 @@ int explain_experts(struct cli *cli, const struct setup *setup, const struct exp
     for (size_t i = 0; i < setup->scenario.services.n && code == 0; i++)
         code = add_service(cli, setup, scenario_service(&setup->scenario, i), &affinity, &arena, &table);
     if (code == 0 && table.n_cells == 0)
-        code = diag_error(&cli->diag, SIM_E_CONFIG, NULL,
-                          "take an LLM with experts, \"cost\": {\"kind\": \"operators\", \"expert_parallel\": N}, and an N "
-                          "that divides the experts",
-                          "no service deals experts of several layers to GPUs in equal numbers");
+        code = diag_error(
+            &cli->diag, SIM_E_CONFIG, NULL,
+            "take an LLM with experts, \"cost\": {\"kind\": \"operators\", \"expert_parallel\": N}, and an N "
+            "that divides the experts",
+            "no service deals experts of several layers to GPUs in equal numbers");
     code = table_print(&table, code, (enum answer_form)form, cli->out, &cli->diag);
     arena_fini(&arena);
     return code;
