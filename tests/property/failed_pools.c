@@ -54,8 +54,8 @@ static struct bed_rows *run(uint64_t seed, const char *pools, const char *mode, 
                    " {'fixed': '%gs'}}, 'trace': {'format': 'generate', 'count': 1, 'arrival': {'process': 'fixed',"
                    " 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': %d}, 'output': {'distribution':"
                    " 'fixed', 'tokens': %d}}}}}",
-                   (unsigned long long)seed, mean_s, pools, mode, TOKEN_BYTES / token_s, prompt_s, step_s,
-                   PROMPT, OUTPUT);
+                   (unsigned long long)seed, mean_s, pools, mode, TOKEN_BYTES / token_s, prompt_s, step_s, PROMPT,
+                   OUTPUT);
 }
 
 /* --- Layer by layer --- */
