@@ -11,15 +11,16 @@
  * sequences are retracted until the others have room. Those with the fewest output tokens go first, among these the
  * longest prompts, among these the youngest. Retracted requests go to the tail of the queue and are recomputed.
  *
- * Priorities (order "priority": enable_priority_scheduling). The queue is by priority, then by arrival. It is tried before
- * each iteration. If no slot is free, a request may have running ones retracted: those with the highest number first,
- * among these the latest arrivals, while their numbers are more than a threshold above its own. They are retracted if
- * what may come of them, times new_token_ratio, and what remains cover its prompt and limit. Scarce tokens alone retract
- * nobody. Once slots were short, each further request of this iteration needs a retraction of its own.
+ * Priorities (order "priority": enable_priority_scheduling). The queue is by priority, then by arrival. It is tried
+ * before each iteration. If no slot is free, a request may have running ones retracted: those with the highest number
+ * first, among these the latest arrivals, while their numbers are more than a threshold above its own. They are
+ * retracted if what may come of them, times new_token_ratio, and what remains cover its prompt and limit. Scarce
+ * tokens alone retract nobody. Once slots were short, each further request of this iteration needs a retraction of its
+ * own.
  *
- * Read in sgl-project/sglang, python/sglang/srt/managers: schedule_policy.py @ 00550cd (preempt_to_schedule), scheduler.py
- * @ 0003215 (_get_new_batch_prefill_raw, update_running_batch), schedule_batch.py @ 000eaff (retract_decode),
- * new_token_ratio_tracker.py @ 1a882c5.
+ * Read in sgl-project/sglang, python/sglang/srt/managers: schedule_policy.py @ 00550cd (preempt_to_schedule),
+ * scheduler.py @ 0003215 (_get_new_batch_prefill_raw, update_running_batch), schedule_batch.py @ 000eaff
+ * (retract_decode), new_token_ratio_tracker.py @ 1a882c5.
  *
  * A page is a KV block. The limit of a request is `max_tokens`; no trace states it, and the rule never sees the output.
  * Every request runs to the end of its recorded output, as with ignore_eos in the engine's benchmarks.
@@ -179,7 +180,7 @@ struct adder {
     bool is_exact;
     int64_t available_tokens, free_blocks;
     int64_t input_tokens, chunk_tokens; /* chunk_tokens INT64_MAX: prompts are not cut */
-    int64_t n_preempted, growth; /* decoding sequences that are retracted; blocks that the others take, if they decode */
+    int64_t n_preempted, growth; /* sequences that are retracted; blocks that the others take, if they decode */
 };
 
 enum verdict { GO_ON, NO_TOKENS, NO_BUDGET };

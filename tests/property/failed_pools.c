@@ -1,5 +1,5 @@
-/* A node fails while a request passes through pools: its end in closed form, for a failure at any moment of a layer-wise
- * transfer, and beside a mixed pool; and what of a prefix store a failure under way costs. */
+/* A node fails while a request passes through pools: its end in closed form, for a failure at any moment of a
+ * layer-wise transfer, and beside a mixed pool; and what of a prefix store a failure under way costs. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -155,8 +155,8 @@ TEST(a_failure_beside_a_mixed_pool)
 /* --- Prefix stores --- */
 
 /* Two requests with one prefix of 7 blocks come to a single replica, at 0 and 100 s; its node fails after so many
- * seconds, and is back at once. The GPU's cache is lost in between. Drives keep the blocks, which the second request loads. Host
- * memory loses them, and it computes all: 9 ms and 60 us for each of 4096 tokens. */
+ * seconds, and is back at once. The GPU's cache is lost in between. Drives keep the blocks, which the second request
+ * loads. Host memory loses them, and it computes all: 9 ms and 60 us for each of 4096 tokens. */
 static struct bed_rows *twice(double life_s, const char *tier, const struct bed_options *options)
 {
     return bed_run(
