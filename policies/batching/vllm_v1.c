@@ -13,7 +13,7 @@
  * With order "priority" the queue is in order of priority, then of arrival. A running sequence that finds no block
  * preempts the one with the highest number, of these the latest arrival, of these the first in order of admission. That
  * may be one that already has tokens in this iteration, which gives them back. Nobody is preempted for a request that
- * waits.
+ * waits. Requests from a prefill pool resume in order of arrival, whatever their priority.
  *
  * Rules of later releases are parameters, off by default. They limit the chunks of long prompts, check the whole prompt
  * at admission, and keep a watermark. With `async` the slots, tokens and blocks of sequences that have just ended
