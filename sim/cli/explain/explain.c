@@ -253,9 +253,9 @@ static const struct option explain_options[] = {
      "context tokens of each sequence; default: 1024"},
     {NULL, "prompt", 0, OPTION_TEXT, COST_OPTION(batch.prompt), "N", NULL, "tokens of a prompt; default: no prompt"},
     {"Options of experts", "affinity", 0, OPTION_TEXT, offsetof(struct explain_options, affinity.share), "SHARE", NULL,
-     "of an expert's tokens, which go to one expert of the next layer, the others to any; default: 0"},
+     "of its tokens that an expert hands to one successor; default: 0"},
     {NULL, "affinity-file", 0, OPTION_TEXT, offsetof(struct explain_options, affinity.path), "FILE", NULL,
-     "instead: a CSV file, a row for each expert with its tokens by the expert of the next layer"},
+     "instead: a CSV file with a row for each expert: its tokens by successor"},
     {0}};
 
 static int print_text(struct cli *cli, struct text *text, int code)
