@@ -3,9 +3,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-void expert_zipf_loads(double *loads, size_t experts, double exponent)
+/* The first `full` experts get every token; the rest of the choices is divided by the law. */
+void expert_zipf_loads(double *loads, size_t experts, size_t chosen, double exponent)
 {
+    double left = 0.0;
+    size_t full = 0;
     for (size_t i = 0; i < experts; i++) loads[i] = pow((double)(i + 1), -exponent);
+    for (size_t i = experts; i > 0; i--) left += loads[i - 1];
+    while (full < chosen && full < experts && (double)(chosen - full) * loads[full] > left) left -= loads[full++];
+    for (size_t i = 0; i < experts && full > 0; i++)
+        loads[i] = i < full ? 1.0 : loads[i] * (double)(chosen - full) / left;
 }
 
 static size_t count_copies(const struct expert_copy *copies, size_t n, size_t expert)

@@ -24,8 +24,10 @@ struct expert_gpu {
     size_t copies;
 };
 
-/* Zipf's law: the load of expert i is (i + 1)^-exponent. 0: all are alike. */
-void expert_zipf_loads(double *loads, size_t experts, double exponent);
+/* Zipf's law: the load of expert i is (i + 1)^-exponent. 0: all are alike. A token chooses `chosen` different experts,
+ * so none gets more than one in `chosen` of all choices. What the law gives an expert beyond that, the others get by
+ * the law. Loads are in any unit. */
+void expert_zipf_loads(double *loads, size_t experts, size_t chosen, double exponent);
 
 /* Places `slots` copies of the experts with these loads on the GPUs, slots / n_gpus on each. slots is at least the
  * number of experts and a multiple of n_gpus; loads are not negative. Fills copies[slots] and gpus[n_gpus]. */

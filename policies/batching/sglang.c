@@ -11,9 +11,16 @@
  * sequences are retracted until the others have room. Those with the fewest output tokens go first, among these the
  * longest prompts, among these the youngest. Retracted requests go to the tail of the queue and are recomputed.
  *
- * Read in sgl-project/sglang, python/sglang/srt/managers: schedule_policy.py @ 00550cd, scheduler.py @ 0003215
- * (_get_new_batch_prefill_raw, update_running_batch), schedule_batch.py @ 000eaff (retract_decode),
- * new_token_ratio_tracker.py @ 1a882c5.
+ * Priorities (order "priority": enable_priority_scheduling). The queue is by priority, then by arrival. It is tried
+ * before each iteration. If no slot is free, a request may have running ones retracted: those with the highest number
+ * first, among these the latest arrivals, while their numbers are more than a threshold above its own. They are
+ * retracted if what may come of them, times new_token_ratio, and what remains cover its prompt and limit. Scarce
+ * tokens alone retract nobody. Once slots were short, each further request of this iteration needs a retraction of its
+ * own.
+ *
+ * Read in sgl-project/sglang, python/sglang/srt/managers: schedule_policy.py @ 00550cd (preempt_to_schedule),
+ * scheduler.py @ 0003215 (_get_new_batch_prefill_raw, update_running_batch), schedule_batch.py @ 000eaff
+ * (retract_decode), new_token_ratio_tracker.py @ 1a882c5.
  *
  * A page is a KV block. The limit of a request is `max_tokens`; no trace states it, and the rule never sees the output.
  * Every request runs to the end of its recorded output, as with ignore_eos in the engine's benchmarks.
@@ -24,6 +31,8 @@
  * - Sequences that have ended leave at once, also with `overlap`.
  * - `lpm` does not hold back requests that share a prefix with each other.
  * - A retracted request finds its own blocks in the prefix cache while nobody has overwritten them, its output too.
+ * - Requests of one priority go by arrival, in SGLang by when they have joined the queue. SGLang loses requests that it
+ *   retracts for one that then does not fit; here they return to the queue.
  * - With pipeline stages SGLang has a running batch, with batch_is_full, for each micro-batch. Here sequences change
  *   batches: each plan tries the queue again, and the limits of sequences in flight do not count.
  * - With pipeline stages no request joins while the cut prompt is in flight, so that one prompt at a time is cut.
@@ -33,22 +42,27 @@
  * retraction visits all running sequences for each victim. */
 #include "policies/batching/making_room.h"
 #include "policies/batching/new_token_ratio.h"
+#include "policies/batching/prefix_order.h"
+#include "policies/batching/priority_order.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
 
 #include <limits.h>
+#include <math.h>
 
-enum { LIMIT_TOKENS = 4096, LPM_QUEUE = 128 };
+enum { LIMIT_TOKENS = 4096 };
 
 struct sglang_params {
     int64_t max_sequences, chunked_prefill_tokens, max_prefill_tokens, max_tokens;
     double conservativeness;
     bool mixed, overlap;
     int order; /* index of orders */
+    int64_t threshold;
+    struct config_list priorities; /* struct class_priority */
 };
 
-static const char *const orders[] = {"fcfs", "lpm", NULL};
-enum { ORDER_FCFS, ORDER_LPM };
+static const char *const orders[] = {"fcfs", "lpm", "priority", NULL};
+enum { ORDER_FCFS, ORDER_LPM, ORDER_PRIORITY };
 
 #define ROW_OF struct sglang_params
 static const struct config_field sglang_fields[] = {
@@ -68,8 +82,11 @@ static const struct config_field sglang_fields[] = {
     ROW_BOOL("overlap", overlap, DEFAULT("true"),
              "a full batch learns one iteration later that a sequence has ended (SGLang: the overlap scheduler)"),
     ROW_CHOICE("order", order, DEFAULT("fcfs"), orders,
-               "queue: first come first served, or longest cached prefix first while at most 128 wait (SGLang: "
-               "schedule_policy)"),
+               "queue: by arrival, longest cached prefix first while at most 128 wait, or by priority"),
+    ROW_INT("preemption_threshold", threshold, DEFAULT("10"), WITHIN(0, 1e6),
+            "excess of the number of a request that order 'priority' retracts"),
+    ROW_MAP("priorities", priorities, OPTIONAL, ANY, struct class_priority, class_priority_fields,
+            "by class of requests; default: 0"),
     {0}};
 #undef ROW_OF
 
@@ -163,6 +180,7 @@ struct adder {
     bool is_exact;
     int64_t available_tokens, free_blocks;
     int64_t input_tokens, chunk_tokens; /* chunk_tokens INT64_MAX: prompts are not cut */
+    int64_t n_preempted, growth; /* sequences that are retracted; blocks that the others take, if they decode */
 };
 
 enum verdict { GO_ON, NO_TOKENS, NO_BUDGET };
@@ -188,7 +206,8 @@ static struct adder adder_of(const struct sglang *batcher, const struct replica_
                           .available_tokens = view->free_blocks * view->block_tokens,
                           .free_blocks = view->free_blocks - growth,
                           .input_tokens = params->max_prefill_tokens - decoding,
-                          .chunk_tokens = chunk};
+                          .chunk_tokens = chunk,
+                          .growth = growth};
 }
 
 /* Tokens that remain, at least. */
@@ -271,31 +290,90 @@ static enum verdict add_prompt(struct adder *adder, const struct request_view *r
     return verdict_of(adder);
 }
 
-/* The waiting requests by the length of their cached prefix, longest first; equal ones in the order of the queue. */
-static int32_t sort_by_prefix(const struct replica_view *view, const struct request_view *sorted[LPM_QUEUE])
+/* --- Preemption by priority --- */
+
+static bool is_evicted(const struct batch_plan *plan, const struct request_view *request)
 {
-    int64_t cached[LPM_QUEUE];
-    int32_t n = 0;
-    for (const struct request_view *r = view->waiting; r != NULL; r = r->next) {
-        const int64_t tokens = replica_view_cached_tokens(view, r);
-        int32_t at = n++;
-        for (; at > 0 && cached[at - 1] < tokens; at--) {
-            cached[at] = cached[at - 1];
-            sorted[at] = sorted[at - 1];
-        }
-        cached[at] = tokens;
-        sorted[at] = r;
-    }
-    return n;
+    for (int32_t i = 0; i < plan->n_evictions; i++)
+        if (plan->evictions[i].request == request) return true;
+    return false;
 }
+
+/* Whether the first is retracted before the second. */
+static bool goes_first(const struct sglang_params *params, const struct request_view *a, const struct request_view *b)
+{
+    const int64_t above = priority_of(&params->priorities, a) - priority_of(&params->priorities, b);
+    return above > 0 || (above == 0 && a->arrival_ns > b->arrival_ns);
+}
+
+/* The running sequence that is retracted next; NULL: none. */
+static const struct request_view *last_in_priority(const struct adder *adder)
+{
+    const struct request_view *last = NULL;
+    for (const struct request_view *r = adder->view->oldest_decoding; r != NULL; r = r->next)
+        if (!is_evicted(adder->plan, r) && (last == NULL || goes_first(&adder->batcher->params, r, last))) last = r;
+    return last;
+}
+
+static void preempt(struct adder *adder, const struct request_view *victim)
+{
+    const struct replica_view *view = adder->view;
+    const int64_t freed = replica_view_freed_blocks(view, victim);
+    const int64_t grown = adder->growth > 0 ? replica_view_grows(view, victim) : 0;
+    batch_plan_requeue(adder->plan, victim, "a request of higher priority has no slot");
+    adder->to_come -= tokens_to_come(&adder->batcher->params, view, victim);
+    adder->available_tokens += freed * view->block_tokens;
+    adder->free_blocks += freed + grown;
+    adder->growth -= grown;
+    adder->n_preempted++;
+}
+
+/* Retracts running requests for one without a slot. Returns false, retracting none, if that would not suffice. */
+static bool preempt_for(struct adder *adder, const struct request_view *request)
+{
+    const struct sglang_params *params = &adder->batcher->params;
+    const int32_t n_before = adder->plan->n_evictions;
+    const struct adder before = *adder;
+    const int64_t left = request->prompt_tokens - replica_view_cached_tokens(adder->view, request);
+    const double wanted = (double)(left + whole_limit(adder, request));
+    double lacking = wanted - remaining_beyond(adder, INFINITY);
+    for (const struct request_view *r; (r = last_in_priority(adder)) != NULL && !batch_plan_full(adder->plan);) {
+        if (priority_of(&params->priorities, r) - priority_of(&params->priorities, request) <= params->threshold) break;
+        lacking -= (double)tokens_to_come(params, adder->view, r) * adder->batcher->ratio.now;
+        preempt(adder, r);
+        if (lacking <= 0) return true;
+    }
+    adder->plan->n_evictions = n_before;
+    *adder = before;
+    return false;
+}
+
+/* The first of the queue is tried before each iteration. */
+static void add_by_priority(struct sglang *batcher, struct adder *adder)
+{
+    const struct config_list *priorities = &batcher->params.priorities;
+    const struct replica_view *view = adder->view;
+    const int64_t slots = most_sequences(&batcher->params, view) - view->n_decoding - view->n_moving - view->n_paused;
+    const bool is_idle = replica_view_running(view) == 0;
+    enum verdict verdict = GO_ON;
+    bool is_full = false;
+    const struct request_view *request = priority_next(priorities, view->waiting, NULL);
+    for (; request != NULL && verdict == GO_ON; request = priority_next(priorities, view->waiting, request)) {
+        is_full = is_full || adder->plan->n_prefills >= slots + adder->n_preempted;
+        if (batch_plan_full(adder->plan) || (is_full && !preempt_for(adder, request))) return;
+        verdict = add_prompt(adder, request, is_idle && adder->plan->n_prefills == 0);
+    }
+}
+
+/* --- Admission of all --- */
 
 /* Adds waiting requests in their order. Sets is_full when tokens or slots are short. */
 static void add_waiting(struct sglang *batcher, struct adder *adder)
 {
     const struct replica_view *view = adder->view;
-    const struct request_view *sorted[LPM_QUEUE], *next = view->waiting;
-    const bool by_prefix = batcher->params.order == ORDER_LPM && view->n_waiting <= LPM_QUEUE;
-    const int32_t n_sorted = by_prefix ? sort_by_prefix(view, sorted) : 0;
+    const struct request_view *sorted[PREFIX_QUEUE], *next = view->waiting;
+    const bool by_prefix = batcher->params.order == ORDER_LPM && view->n_waiting <= PREFIX_QUEUE;
+    const int32_t n_sorted = by_prefix ? prefix_sort(view, sorted) : 0;
     const int64_t slots = most_sequences(&batcher->params, view) - view->n_decoding - view->n_moving - view->n_paused;
     const bool is_idle = replica_view_running(view) == 0;
     enum verdict verdict = GO_ON;
@@ -316,15 +394,20 @@ static bool cut_is_in_flight(const struct sglang *batcher, const struct replica_
     return batcher->has_cut && view->n_prefilling == 0 && view->n_in_flight > 0;
 }
 
-static void add_prompts(struct sglang *batcher, const struct replica_view *view, struct batch_plan *plan)
+/* Returns the running sequences that are retracted for prompts. */
+static int64_t add_prompts(struct sglang *batcher, const struct replica_view *view, struct batch_plan *plan)
 {
     struct adder adder = adder_of(batcher, view, plan);
     bool all_end = true;
-    if (adder.free_blocks < 0) return; /* decoding beside the prompts needs a retraction first */
+    if (adder.free_blocks < 0) return 0; /* decoding beside the prompts needs a retraction first */
     for (const struct request_view *r = view->prefilling; r != NULL && adder.chunk_tokens > 0; r = r->next)
         all_end = add_cut_prompt(&adder, r) && all_end;
-    if (all_end && !cut_is_in_flight(batcher, view) && !batcher->is_full && view->waiting != NULL)
+    if (!all_end || cut_is_in_flight(batcher, view) || batcher->is_full || view->waiting == NULL) return 0;
+    if (batcher->params.order == ORDER_PRIORITY)
+        add_by_priority(batcher, &adder);
+    else
         add_waiting(batcher, &adder);
+    return adder.n_preempted;
 }
 
 /* --- Retraction --- */
@@ -414,6 +497,18 @@ static void decode(struct sglang *batcher, const struct replica_view *view, stru
     batcher->decays = plan->decode;
 }
 
+/* Requests were retracted for one that does not fit after all: the others decode once. */
+static void decode_others(const struct replica_view *view, struct batch_plan *plan)
+{
+    int64_t free_blocks = view->free_blocks, growing = view->growing;
+    for (int32_t i = 0; i < plan->n_evictions; i++) {
+        free_blocks += replica_view_freed_blocks(view, plan->evictions[i].request);
+        growing -= replica_view_grows(view, plan->evictions[i].request);
+    }
+    plan->decode = view->n_decoding > plan->n_evictions && growing <= free_blocks;
+    plan->iterations = 1;
+}
+
 /* --- Between two plans --- */
 
 /* Decode iterations since the last plan that lower the ratio. */
@@ -465,13 +560,20 @@ static void look_ahead(struct sglang *batcher, const struct replica_view *view, 
 static int sglang_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     struct sglang *batcher = state;
+    const bool by_priority = batcher->params.order == ORDER_PRIORITY;
     look_back(batcher, view);
     batcher->decays = false;
-    if (view->n_prefilling > 0 || (view->waiting != NULL && !batcher->is_full)) add_prompts(batcher, view, plan);
-    if (plan->n_prefills == 0)
+    int64_t n_preempted = 0;
+    if (by_priority) batcher->is_full = false;
+    if (view->n_prefilling > 0 || (view->waiting != NULL && !batcher->is_full))
+        n_preempted = add_prompts(batcher, view, plan);
+    if (plan->n_prefills == 0 && n_preempted > 0)
+        decode_others(view, plan);
+    else if (plan->n_prefills == 0)
         decode(batcher, view, plan);
     else
-        plan->decode = mixes(&batcher->params, view);
+        plan->decode = mixes(&batcher->params, view) && view->n_decoding > n_preempted;
+    if (by_priority && view->waiting != NULL) plan->iterations = 1;
     look_ahead(batcher, view, plan);
     return 0;
 }

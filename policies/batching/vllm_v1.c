@@ -10,21 +10,35 @@
  * With pipeline stages, a sequence that would have to preempt itself waits instead while others are in flight: vLLM
  * preempts those too, and removes them when they return.
  *
+ * With order "priority" the queue is in order of priority, then of arrival. A running sequence that finds no block
+ * preempts the one with the highest number, of these the latest arrival, of these the first in order of admission. That
+ * may be one that already has tokens in this iteration, which gives them back. Nobody is preempted for a request that
+ * waits. Requests from a prefill pool resume in order of arrival, whatever their priority.
+ *
  * Rules of later releases are parameters, off by default. They limit the chunks of long prompts, check the whole prompt
  * at admission, and keep a watermark. With `async` the slots, tokens and blocks of sequences that have just ended
  * admit no request before the next iteration. Read in vllm-project/vllm:
- * vllm/v1/core/sched/scheduler.py @ 00024d3, vllm/v1/core/kv_cache_manager.py @ 003df29 (allocate_slots), pull requests
+ * vllm/v1/core/sched/scheduler.py @ 00024d3, for priorities @ b4622cf (schedule) with request_queue.py @ 0097c7e
+ * (PriorityRequestQueue); vllm/v1/core/kv_cache_manager.py @ 003df29 (allocate_slots); pull requests
  * 37307 (the check, later on by default) and 27614 (asynchronous scheduling by default). max_num_partial_prefills has
  * no effect in the V1 scheduler (pull request 49244). */
 #include "policies/batching/making_room.h"
+#include "policies/batching/priority_order.h"
 #include "policies/declared.h"
+#include "sim/core/mem.h"
+#include "sim/core/vec.h"
 #include "sim/world/policy/batching.h"
 
 struct vllm_v1_params {
     int64_t max_sequences, token_budget, long_prefill_tokens;
     double watermark;
     bool reserve_full_prompt, async;
+    int order; /* enum order */
+    struct config_list priorities; /* struct class_priority */
 };
+
+enum order { ORDER_FCFS, ORDER_PRIORITY };
+static const char *const orders[] = {"fcfs", "priority", NULL};
 
 #define ROW_OF struct vllm_v1_params
 static const struct config_field vllm_v1_fields[] = {
@@ -41,11 +55,24 @@ static const struct config_field vllm_v1_fields[] = {
              "share of the KV blocks that an admission beside running requests leaves free (vLLM: watermark)"),
     ROW_BOOL("async", async, DEFAULT("false"),
              "requests that wait learn one iteration later that a sequence has ended (vLLM: async_scheduling)"),
+    ROW_CHOICE("order", order, DEFAULT("fcfs"), orders,
+               "queue and preemption: by arrival, or by priority (vLLM: scheduling_policy)"),
+    ROW_MAP("priorities", priorities, OPTIONAL, ANY, struct class_priority, class_priority_fields,
+            "by class of requests; default: 0"),
     {0}};
 #undef ROW_OF
 
+/* A running sequence in an iteration with priorities. */
+struct turn {
+    const struct request_view *request;
+    int64_t tokens, blocks; /* that it gets */
+    bool is_prompt, is_scheduled, is_evicted;
+};
+
 struct vllm_v1 {
     struct vllm_v1_params params;
+    struct turn *turns; /* of the running sequences, by admission; valid within a plan */
+    size_t n_turns, capacity;
     int64_t expected;    /* sequences that decode after the last plan if none ends */
     int64_t free_blocks; /* after the first iteration of the last plan if no sequence ends in it */
     int64_t decode_step; /* at the last plan */
@@ -146,9 +173,119 @@ static void run_in_order(struct walk *walk)
     }
 }
 
-/* Plans the running sequences. */
-static struct walk go_on(const struct vllm_v1_params *params, const struct replica_view *view, struct batch_plan *plan)
+/* --- Priorities --- */
+
+static int add_turn(struct vllm_v1 *batcher, const struct request_view *request, bool is_prompt)
 {
+    const struct turn turn = {.request = request, .is_prompt = is_prompt};
+    return vec_push(&batcher->turns, &batcher->n_turns, &batcher->capacity, turn);
+}
+
+static int list_turns(struct vllm_v1 *batcher, const struct walk *walk)
+{
+    const struct request_view *decoding = walk->decoding, *prompt = walk->prompt;
+    int64_t n_decoding = walk->view->n_decoding, n_prompts = walk->view->n_prefilling;
+    int code = 0;
+    batcher->n_turns = 0;
+    while (code == 0 && n_decoding + n_prompts > 0) {
+        const bool is_prompt = n_decoding == 0 || (n_prompts > 0 && came_before(prompt, decoding));
+        const struct request_view **next = is_prompt ? &prompt : &decoding;
+        code = add_turn(batcher, *next, is_prompt);
+        *next = (*next)->next;
+        --*(is_prompt ? &n_prompts : &n_decoding);
+    }
+    return code;
+}
+
+/* The running sequence that goes first when blocks are short. */
+static struct turn *last_in_priority(const struct vllm_v1 *batcher)
+{
+    const struct config_list *priorities = &batcher->params.priorities;
+    struct turn *last = NULL;
+    for (struct turn *turn = batcher->turns; turn < batcher->turns + batcher->n_turns; turn++) {
+        const struct request_view *request = turn->request;
+        if (turn->is_evicted) continue;
+        const int64_t above = last != NULL ? priority_of(priorities, request) - priority_of(priorities, last->request)
+                                           : 1;
+        if (above > 0 || (above == 0 && request->arrival_ns > last->request->arrival_ns)) last = turn;
+    }
+    return last;
+}
+
+/* What a sequence would take; it has the tokens that the budget had before anybody made room for it. */
+static void ask_for(const struct walk *walk, struct turn *turn)
+{
+    const struct replica_view *view = walk->view;
+    const int64_t budget = walk->budget.tokens, chunk = walk->budget.chunk_tokens;
+    if (turn->is_prompt) {
+        turn->tokens = prompt_chunk(view, turn->request, budget < chunk ? budget : chunk);
+        turn->blocks = replica_view_needed_blocks(view, turn->request, prompt_done(view, turn->request) + turn->tokens);
+    } else {
+        turn->tokens = view->decode_tokens_each < budget ? view->decode_tokens_each : budget;
+        turn->blocks = replica_view_grows(view, turn->request);
+    }
+}
+
+/* Counts what the sequence takes, or gives back (-1). */
+static void count_turn(struct walk *walk, struct turn *turn, int sign)
+{
+    turn->is_scheduled = sign > 0;
+    walk->budget.free_blocks -= sign * turn->blocks;
+    walk->budget.tokens -= sign * turn->tokens;
+    if (turn->is_prompt) return;
+    walk->room.decoding += sign;
+    walk->n_decoding -= sign;
+}
+
+static void preempt(struct walk *walk, struct turn *turn)
+{
+    if (turn->is_scheduled) count_turn(walk, turn, -1);
+    turn->is_evicted = true;
+    if (!turn->is_prompt) walk->n_decoding--;
+    batch_plan_evict(walk->plan, turn->request, "no free KV block, and the lowest priority");
+    walk->budget.free_blocks += replica_view_freed_blocks(walk->view, turn->request);
+    walk->room.running--;
+}
+
+/* Makes room for a sequence. Returns false if it is preempted itself, or waits for sequences in flight. */
+static bool make_room_for(const struct vllm_v1 *batcher, struct walk *walk, struct turn *turn)
+{
+    while (turn->blocks > walk->budget.free_blocks) {
+        struct turn *last = last_in_priority(batcher);
+        walk->waits = last == turn && walk->view->n_in_flight > 0;
+        if (walk->waits) return false;
+        preempt(walk, last);
+        if (last == turn) return false;
+    }
+    return true;
+}
+
+/* As run_in_order, with any sequence to be preempted. Returns 0 or SIM_E_NOMEM. */
+static int run_by_priority(struct vllm_v1 *batcher, struct walk *walk)
+{
+    const int code = list_turns(batcher, walk);
+    if (code != 0) return code;
+    for (size_t i = 0; i < batcher->n_turns && walk->budget.tokens > 0; i++) {
+        struct turn *turn = &batcher->turns[i];
+        if (turn->is_evicted) continue;
+        ask_for(walk, turn);
+        if (!make_room_for(batcher, walk, turn)) break;
+        count_turn(walk, turn, 1);
+    }
+    for (const struct turn *turn = batcher->turns; turn < batcher->turns + batcher->n_turns; turn++)
+        if (turn->is_prompt && turn->is_scheduled)
+            batch_plan_prefill_holding(walk->plan, turn->request, (int32_t)turn->tokens,
+                                       prompt_done(walk->view, turn->request) + turn->tokens);
+    return 0;
+}
+
+/* --- Plans --- */
+
+/* Plans the running sequences. Returns 0 or SIM_E_NOMEM. */
+static int go_on(struct vllm_v1 *batcher, const struct replica_view *view, struct batch_plan *plan, struct walk *out)
+{
+    const struct vllm_v1_params *params = &batcher->params;
+    const bool by_priority = params->order == ORDER_PRIORITY;
     struct walk walk = {.view = view, .plan = plan, .decoding = view->oldest_decoding, .prompt = view->prefilling,
                         .last_decoding = view->youngest_decoding, .last_prompt = view->last_prefilling,
                         .n_decoding = view->n_decoding, .n_prompts = view->n_prefilling,
@@ -159,18 +296,20 @@ static struct walk go_on(const struct vllm_v1_params *params, const struct repli
                     came_before(view->youngest_decoding, view->prefilling);
     const int64_t decode_tokens = view->n_decoding * view->decode_tokens_each;
     const bool has_tokens = view->decode_tokens_each == 1 || decode_tokens <= walk.budget.tokens;
-    if (in_order && has_tokens && view->free_blocks >= view->growing) {
+    if (in_order && has_tokens && view->free_blocks >= view->growing && (!by_priority || view->n_prefilling == 0)) {
         walk.budget.free_blocks -= view->growing;
         walk.budget.tokens -= decode_tokens;
         walk.room.decoding = view->n_decoding;
         walk.n_decoding = 0;
     }
-    run_in_order(&walk);
+    const int code = by_priority && walk.n_decoding + walk.n_prompts > 0 ? run_by_priority(batcher, &walk) : 0;
+    if (!by_priority) run_in_order(&walk);
     plan->decode = walk.room.decoding > 0;
     if (plan->decode && walk.n_decoding > 0) plan->decode_sequences = walk.room.decoding;
     if (plan->n_evictions > 0) plan->iterations = 1;
     walk.room.free_blocks = walk.budget.free_blocks;
-    return walk;
+    *out = walk;
+    return code;
 }
 
 /* Whether the whole prompt, if that counts, leaves the watermark free. */
@@ -181,11 +320,19 @@ static bool leaves_room(const struct vllm_v1_params *params, const struct replic
     return replica_view_needed_blocks(view, request, request->prompt_tokens) + watermark <= budget->free_blocks;
 }
 
+/* The next request of the queue behind `last`; NULL: its head. */
+static const struct request_view *next_of(const struct vllm_v1_params *params, const struct replica_view *view,
+                                          const struct request_view *last)
+{
+    if (params->order == ORDER_PRIORITY) return priority_next(&params->priorities, view->waiting, last);
+    return last != NULL ? last->next : view->waiting;
+}
+
 /* Returns whether requests are left that only a change at this replica can admit. */
 static bool admit_from_head(const struct vllm_v1_params *params, const struct replica_view *view,
                             struct batch_plan *plan, int64_t running, struct budget *budget)
 {
-    for (const struct request_view *r = view->waiting; r != NULL; r = r->next) {
+    for (const struct request_view *r = next_of(params, view, NULL); r != NULL; r = next_of(params, view, r)) {
         const int64_t watermark = running > 0 ? (int64_t)(params->watermark * (double)view->total_blocks) : 0;
         if (running++ >= params->max_sequences || budget->tokens == 0 || batch_plan_full(plan) ||
             !leaves_room(params, view, r, watermark, budget))
@@ -241,12 +388,19 @@ static bool admit_known(const struct vllm_v1_params *params, const struct replic
     return left_over;
 }
 
+static void vllm_v1_fini(void *state)
+{
+    mem_free(((struct vllm_v1 *)state)->turns);
+}
+
 static int vllm_v1_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     struct vllm_v1 *batcher = state;
     const struct vllm_v1_params *params = &batcher->params;
     const struct late late = known_late(batcher, view);
-    struct walk walk = go_on(params, view, plan);
+    struct walk walk;
+    const int code = go_on(batcher, view, plan, &walk);
+    if (code != 0) return code;
     int64_t decoding = walk.room.decoding;
     const struct room_rules rules = {.max_batch = decoding + walk.budget.tokens / view->decode_tokens_each};
     if (walk.waits) return 0;
@@ -255,7 +409,7 @@ static int vllm_v1_compose(void *state, const struct replica_view *view, struct 
     walk.budget.free_blocks = walk.room.free_blocks;
     batcher->left_over = plan->n_evictions > 0 || admit_known(params, view, plan, &late, &walk);
     if (late.sequences > 0) plan->iterations = 1;
-    plan->recheck_on_arrival = !batcher->left_over;
+    plan->recheck_on_arrival = !batcher->left_over || params->order == ORDER_PRIORITY; /* it may be the first */
     if (params->async) look_ahead(batcher, view, plan, walk.budget.free_blocks);
     return 0;
 }
@@ -268,7 +422,8 @@ const struct batcher batching_vllm_v1 = {
                .params = vllm_v1_fields,
                .params_bytes = sizeof(struct vllm_v1_params),
                .state_bytes = sizeof(struct vllm_v1),
-               .init = vllm_v1_init},
+               .init = vllm_v1_init,
+               .fini = vllm_v1_fini},
     .compose = vllm_v1_compose,
     .accepts_remote = true,
     .order = BATCH_BY_ADMISSION,

@@ -91,6 +91,7 @@ static struct expert_loads loads_of(const struct operators_params *params, const
     return (struct expert_loads){.path = params->expert_loads, .skew = params->expert_skew,
                                  .layers = request->llm->layers - request->llm->dense_layers,
                                  .experts = request->llm->experts, .copies = params->redundant_experts,
+                                 .chosen = request->llm->experts_per_token,
                                  .gpus = params->expert_parallel, .groups = params->expert_groups,
                                  .nodes = (split->tensor + split->gpus_per_node - 1) / split->gpus_per_node};
 }

@@ -85,7 +85,7 @@ int expert_loads_imbalance(const struct expert_loads *loads, double *imbalance, 
     if (!placement) return diag_nomem(diag);
     int code = 0;
     if (!loads->path) {
-        expert_zipf_loads(placement->loads, (size_t)loads->experts, loads->skew);
+        expert_zipf_loads(placement->loads, (size_t)loads->experts, (size_t)loads->chosen, loads->skew);
         *imbalance = place(loads, placement);
     } else {
         struct input *input;

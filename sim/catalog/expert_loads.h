@@ -18,6 +18,7 @@ struct expert_loads {
     double skew;      /* its exponent */
     int64_t layers;          /* that have experts */
     int64_t experts, copies; /* of a layer; beside them */
+    int64_t chosen;          /* experts of a token */
     int64_t gpus;
     int64_t groups, nodes; /* of EPLB's hierarchical policy; 0 groups: its global policy */
 };

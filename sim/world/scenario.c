@@ -54,7 +54,7 @@ int scenario_bind(const struct config *config, const struct config_families *fam
 
 typedef void (*policy_visit)(void *context, const char *service, const char *key, const struct policy *policy);
 
-/* The batching policy that all pools share where they name none, and those that they name. */
+/* The batching policy that all pools share where they name none; those that they name, and their autoscalers. */
 static void visit_pools(const struct service_config *service, void *context, policy_visit visit)
 {
     const struct pool_config *pools = service->pools.items;
@@ -65,6 +65,8 @@ static void visit_pools(const struct service_config *service, void *context, pol
         char key[128];
         snprintf(key, sizeof key, "pools.%s.batching", pools[i].name);
         if (pools[i].batching.entry != NULL) visit(context, service->name, key, pools[i].batching.entry);
+        snprintf(key, sizeof key, "pools.%s.scaling", pools[i].name);
+        if (pools[i].scaling.policy.entry != NULL) visit(context, service->name, key, pools[i].scaling.policy.entry);
     }
 }
 

@@ -136,6 +136,55 @@ static void random_failing_pools(struct naive_scenario *s, struct naive_site *si
     for (int i = 0; i < site->n_causes; i++) site->causes[i].mean_ns /= 3;
 }
 
+/* Some replicas of what may be all of the pool's. */
+static void random_bounds(struct naive_scaling *scaling, int most, struct rng *rng)
+{
+    *scaling = (struct naive_scaling){.min = 1, .max = most, .start = naive_between(rng, 1, most),
+                                      .target = naive_between(rng, 1, 5),
+                                      .interval_ns = (int64_t)naive_between(rng, 1, 60) * 1000000,
+                                      .delay_ns = naive_one_in(rng, 3) ? 0 : naive_between(rng, 1, 100000000)};
+}
+
+/* On a slow network, so that replicas that drain have KV that is still to leave. */
+static void add_prompt_replicas(struct naive_scenario *s, struct naive_site *site, struct rng *rng)
+{
+    const int more = naive_between(rng, 1, 3);
+    s->prefill_replicas += more;
+    s->replicas += more;
+    if (naive_one_in(rng, 2)) site->adapter = random_rate(rng, 0.02, 0.3);
+    if (nodes_for_pools(s, site) > NAIVE_NODES) s->stages = s->decode_stages = 1;
+    while (nodes_for_pools(s, site) > NAIVE_NODES) s->prefill_replicas--, s->replicas--;
+    if (nodes_for_pools(s, site) > site->nodes) site->nodes = nodes_for_pools(s, site);
+}
+
+/* Pools, or replicas that do all; one pool may be constant. Some sites have no room for all replicas, and on some nodes
+ * fail. */
+static void random_scaling(struct naive_scenario *s, struct naive_site *site, uint64_t seed)
+{
+    static struct naive_counts counts;
+    struct rng rng;
+    rng_init(&rng, seed, 0, "pools that scale", 0);
+    if (naive_one_in(&rng, 3)) {
+        random_failing(s, site, seed + 7000);
+        if (naive_one_in(&rng, 2)) site->n_causes = 0;
+    } else if (naive_one_in(&rng, 2)) {
+        random_failing_pools(s, site, seed + 8000);
+    } else {
+        random_pools(s, site, seed + 9000);
+    }
+    if (s->prefill_replicas > 0) add_prompt_replicas(s, site, &rng);
+    const int decode = s->prefill_replicas > 0 ? s->replicas - s->prefill_replicas : 0;
+    const bool both = decode == 0 || naive_one_in(&rng, 2), first = both || naive_one_in(&rng, 2);
+    if (first) random_bounds(&site->scaling[0], decode > 0 ? s->prefill_replicas : s->replicas, &rng);
+    if (decode > 0 && (both || !first)) random_bounds(&site->scaling[1], decode, &rng);
+    const int prompts = first ? site->scaling[0].start : s->prefill_replicas;
+    const int tokens = site->scaling[1].max > 0 ? site->scaling[1].start : decode;
+    const int least = nodes_for(site, site->gpus, s->stages, prompts) +
+                      (decode > 0 ? nodes_for(site, site->decode_gpus, s->decode_stages, tokens) : 0);
+    if (naive_one_in(&rng, 2) && least < site->nodes) site->nodes = naive_between(&rng, least, site->nodes);
+    site->counts = &counts;
+}
+
 /* --- Tests --- */
 
 TEST(pools_of_groups_share_adapters)
@@ -172,4 +221,16 @@ TEST(failures_take_pools_and_what_moves_between_them)
         naive_check_scenario(&s, seed, &totals);
     }
     CHECK(totals.requests > 800 && totals.restarts > 500 && totals.lost_moves > 100);
+}
+
+TEST(pools_that_scale)
+{
+    static struct naive_scenario s;
+    struct naive_site site;
+    struct naive_totals totals = {0};
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        random_scaling(&s, &site, seed);
+        naive_check_scenario(&s, seed, &totals);
+    }
+    CHECK(totals.requests > 800 && totals.restarts > 1000 && totals.starts > 300 && totals.drains > 100);
 }

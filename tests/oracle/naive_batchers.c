@@ -251,6 +251,57 @@ static bool v1_make_room(struct naive *naive, struct replica *replica, int id, i
     return true;
 }
 
+/* Whether the first goes before the second: by priority, then by arrival. */
+static bool goes_before(const struct naive *naive, int a, int b)
+{
+    const struct naive_request *requests = naive->s->requests;
+    if (requests[a].priority != requests[b].priority) return requests[a].priority < requests[b].priority;
+    return requests[a].arrival_ns < requests[b].arrival_ns;
+}
+
+static void sort_by_priority(const struct naive *naive, struct list *list)
+{
+    for (int i = 0; i < list->n; i++)
+        for (int k = i + 1; k < list->n; k++) {
+            const int a = list->id[i], b = list->id[k];
+            if (!goes_before(naive, b, a) && (goes_before(naive, a, b) || a < b)) continue;
+            list->id[i] = b;
+            list->id[k] = a;
+        }
+}
+
+static void batch_drop(struct batch *batch, int at)
+{
+    batch->n--;
+    memmove(batch->id + at, batch->id + at + 1, (size_t)(batch->n - at) * sizeof *batch->id);
+    memmove(batch->used + at, batch->used + at + 1, (size_t)(batch->n - at) * sizeof *batch->used);
+    memmove(batch->tokens + at, batch->tokens + at + 1, (size_t)(batch->n - at) * sizeof *batch->tokens);
+}
+
+/* The last by priority goes, also out of the batch, whose first ones are the first of `idle`. *at: the place of the one
+ * that needs the blocks. Returns as v1_make_room. */
+static bool v1_make_room_by_priority(struct naive *naive, struct replica *replica, struct batch *batch, int *at,
+                                     int64_t need, int *budget)
+{
+    struct list *idle = &replica->idle;
+    const int id = idle->id[*at];
+    while (need > replica->free_blocks) {
+        int last = 0;
+        for (int i = 1; i < idle->n; i++)
+            if (goes_before(naive, idle->id[last], idle->id[i])) last = i;
+        if (idle->id[last] == id && replica->n_flying > 0) return false;
+        if (last < *at) {
+            *budget += batch->used[last];
+            batch_drop(batch, last);
+            --*at;
+        }
+        const int victim = list_take(idle, last);
+        preempt(naive, replica, victim);
+        if (victim == id) return false;
+    }
+    return true;
+}
+
 static void v1_compose(struct naive *naive, struct replica *replica, struct batch *batch)
 {
     int budget = naive->s->max_tokens, waits = 0;
@@ -261,10 +312,13 @@ static void v1_compose(struct naive *naive, struct replica *replica, struct batc
         bool prompt = is_prompt(sequence);
         int left = sequence->todo - sequence->processed, tokens = !prompt ? 1 : left < budget ? left : budget;
         int64_t need = blocks_of(naive, sequence->processed + (prompt ? tokens : 0)) - sequence->blocks;
-        if ((waits = !v1_make_room(naive, replica, id, need))) break;
+        waits = naive->s->by_priority ? !v1_make_room_by_priority(naive, replica, batch, &i, need, &budget)
+                                      : !v1_make_room(naive, replica, id, need);
+        if (waits) break;
         take_blocks(naive, replica, id, need);
         batch_add(batch, id, tokens);
         if (!prompt) tokens = each < budget ? each : budget; /* drafts beyond the budget are cut */
+        batch->used[batch->n - 1] = tokens;
         budget -= tokens;
     }
     for (int i = 0; i < batch->n; i++) list_take(&replica->idle, 0); /* those in the batch, in the same order */
@@ -272,6 +326,7 @@ static void v1_compose(struct naive *naive, struct replica *replica, struct batc
     int in_batch = batch->n;
     take_remote(naive, replica, batch, budget / each);
     budget -= (batch->n - in_batch) * each;
+    if (naive->s->by_priority) sort_by_priority(naive, &replica->waiting);
     while (replica->waiting.n > 0 && budget > 0 && admitted(replica) + batch->n < naive->s->max_sequences) {
         int todo = naive->sequences[replica->waiting.id[0]].todo, tokens = todo < budget ? todo : budget;
         if (blocks_of(naive, tokens) > replica->free_blocks) return;

@@ -91,6 +91,7 @@ static void add_batching(struct text *text, const struct naive_scenario *s)
     double watermark = s->watermark_blocks > 0 ? ((double)s->watermark_blocks + 0.5) / (double)s->blocks : 0;
     text_printf(text, "'batching': {'policy': '%s', 'max_sequences': %d, '%s': %d", policies[s->kind], s->max_sequences,
                 tokens[s->kind], s->max_tokens);
+    if (s->by_priority) text_printf(text, ", 'order': 'priority', 'priorities': {'default': 1, 'batch': 2}");
     if (s->kind == NAIVE_VLLM_V0)
         text_printf(text, ", 'padded': %s, 'preemption': '%s'", s->padded ? "true" : "false",
                     s->swap ? "swap" : "recompute");
@@ -119,11 +120,25 @@ static int stages_in(const struct naive_scenario *s, bool decodes)
     return decodes && s->decode_stages > 0 ? s->decode_stages : s->stages;
 }
 
+static void add_scaling(struct text *text, const struct naive_scaling *scaling)
+{
+    text_printf(text,
+                "'scaling': {'policy': {'policy': 'target-outstanding', 'target': %d, 'tolerance': 0, 'down_window':"
+                " '0s'}, 'min': %d, 'max': %d, 'interval': '%lldns', 'start_delay': '%lldns'}",
+                scaling->target, scaling->min, scaling->max, (long long)scaling->interval_ns,
+                (long long)scaling->delay_ns);
+}
+
 static void add_pool(struct text *text, const struct naive_scenario *s, bool decodes)
 {
     const struct naive_site *site = s->site;
+    const struct naive_scaling *scaling = site != NULL && site->scaling[decodes].max > 0 ? &site->scaling[decodes]
+                                                                                         : NULL;
+    const int replicas = decodes ? s->replicas - s->prefill_replicas : s->prefill_replicas;
     text_printf(text, "'%s': {'role': '%s', 'replicas': %d", decodes ? "tokens" : "prompts",
-                decodes ? "decode" : "prefill", decodes ? s->replicas - s->prefill_replicas : s->prefill_replicas);
+                decodes ? "decode" : "prefill", scaling != NULL ? scaling->start : replicas);
+    if (scaling != NULL) text_printf(text, ", ");
+    if (scaling != NULL) add_scaling(text, scaling);
     if (site != NULL)
         text_printf(text, ", 'tensor_parallel': %d, 'data_parallel': %d, 'pipeline_parallel': %d",
                     decodes ? site->decode_gpus : site->gpus, decodes ? site->decode_groups : site->groups,
@@ -229,6 +244,11 @@ void naive_random_speculation(struct naive_speculation *speculation, uint64_t se
         speculation->rates[i] = naive_one_in(&rng, 4) ? (double)naive_between(&rng, 0, 1) : rng_uniform(&rng);
 }
 
+static bool all_scale(const struct naive_scenario *s)
+{
+    return s->site->scaling[0].max > 0 && (s->prefill_replicas == 0 || s->site->scaling[1].max > 0);
+}
+
 static void write_scenario(const struct naive_scenario *s, const char *trace, struct text *text)
 {
     text_printf(text, "{");
@@ -239,13 +259,18 @@ static void write_scenario(const struct naive_scenario *s, const char *trace, st
     if (s->site == NULL || s->prefill_replicas == 0) text_printf(text, "'pipeline_parallel': %d, ", s->stages);
     if (s->site != NULL && s->prefill_replicas == 0)
         text_printf(text, "'tensor_parallel': %d, 'data_parallel': %d, ", s->site->gpus, s->site->groups);
-    if (s->site != NULL && s->site->n_causes > 0)
+    if (s->site != NULL && s->site->n_causes > 0 && !all_scale(s))
         text_printf(text, "'restart': {'delay': '%lldns'}, ", (long long)s->site->restart_ns);
+    if (s->site != NULL && s->prefill_replicas == 0 && all_scale(s)) {
+        add_scaling(text, &s->site->scaling[0]);
+        text_printf(text, ", ");
+    }
     if (s->speculation != NULL) add_speculation(text, s->speculation);
     if (s->prefill_replicas > 0)
         add_pools(text, s);
     else
-        text_printf(text, "'replicas': %d, ", s->replicas);
+        text_printf(text, "'replicas': %d, ",
+                    s->site != NULL && all_scale(s) ? s->site->scaling[0].start : s->replicas);
     text_printf(text, "'kv': {'blocks': %lld, 'block_tokens': %d}, ", (long long)s->blocks, s->block_tokens);
     add_batching(text, s);
     text_printf(text, "'cost': {'kind': 'affine', ");
@@ -258,12 +283,17 @@ static void write_scenario(const struct naive_scenario *s, const char *trace, st
 
 static void write_trace(const struct naive_scenario *s, const char *path)
 {
+    static const char *const classes[NAIVE_PRIORITIES] = {"interactive", "default", "batch"};
     FILE *file = fopen(path, "w");
     MUST(file != NULL);
-    fprintf(file, "arrival_s,prompt_tokens,output_tokens\n");
-    for (int i = 0; i < s->n; i++)
-        fprintf(file, "%lld.%09lld,%d,%d\n", (long long)(s->requests[i].arrival_ns / 1000000000),
-                (long long)(s->requests[i].arrival_ns % 1000000000), s->requests[i].prompt, s->requests[i].output);
+    fprintf(file, "arrival_s,prompt_tokens,output_tokens%s\n", s->by_priority ? ",class" : "");
+    for (int i = 0; i < s->n; i++) {
+        const struct naive_request *request = &s->requests[i];
+        fprintf(file, "%lld.%09lld,%d,%d", (long long)(request->arrival_ns / 1000000000),
+                (long long)(request->arrival_ns % 1000000000), request->prompt, request->output);
+        if (s->by_priority) fprintf(file, ",%s", classes[request->priority]);
+        fprintf(file, "\n");
+    }
     fclose(file);
 }
 
@@ -326,7 +356,14 @@ void naive_check_scenario(struct naive_scenario *s, uint64_t seed, struct naive_
         const struct request_row *row = bed_request(macro, i);
         s->requests[i].replica = row != NULL ? (int)row->replica : -1;
     }
+    struct naive_counts *counts = s->site != NULL ? s->site->counts : NULL;
+    if (counts != NULL) *counts = (struct naive_counts){0};
     MUST(naive_serve(s, outcomes) >= 0);
+    if (counts != NULL) {
+        CHECK_EQ_INT(counts->starts, (int64_t)bed_metric(macro, "scaling.starts.sum"));
+        totals->starts += counts->starts;
+        totals->drains += counts->drains;
+    }
     if (!compare(s, outcomes, macro, seed, totals) || !CHECK(bed_equal(macro, single))) {
         FILE *file = fopen("build/differential.json", "w");
         test_quotes(text.chars);

@@ -1,7 +1,6 @@
 /* Failures of the naive simulator: a node that fails takes every replica that has a GPU there. Their requests begin
  * again, each with the tokens that it had been sent, at the replicas that are up, in order of arrival. So do requests
- * whose KV is on its way from or to such a replica, but for KV that has left it. A missing replica starts as soon as
- * there is room. */
+ * whose KV is on its way from or to such a replica, but for KV that has left it. */
 #include "tests/oracle/naive_state.h"
 #include "tests/support/harness.h"
 
@@ -22,8 +21,6 @@ static void begin_life(struct naive *naive, int cause, int component, int64_t fr
 void failures_begin(struct naive *naive)
 {
     const struct naive_site *site = naive->s->site;
-    for (int i = 0; i < naive->s->replicas; i++)
-        if (!site_take_gpus(naive, i)) abort();
     for (int cause = 0; cause < site->n_causes; cause++)
         for (int k = 0; k < n_components(site, &site->causes[cause]); k++) begin_life(naive, cause, k, 0);
 }
@@ -89,6 +86,7 @@ static void stop(struct naive *naive, int index)
         for (int k = 0; k < replica->flying[i].n; k++) lose(naive, replica->flying[i].id[k]);
     *replica = none;
     replica->free_blocks = naive->s->blocks;
+    naive->network.nodes_changed = true;
 }
 
 static bool is_on(const struct naive *naive, const struct replica *replica, int node)
@@ -126,27 +124,13 @@ void failures_strike(struct naive *naive)
 {
     const struct naive_site *site = naive->s->site;
     for (int node = 0; node < site->nodes; node++)
-        if (naive->network.is_down[node] && naive->network.back_ns[node] <= naive->now_ns)
+        if (naive->network.is_down[node] && naive->network.back_ns[node] <= naive->now_ns) {
             naive->network.is_down[node] = false;
+            naive->network.nodes_changed = true;
+        }
     for (int cause = 0; cause < site->n_causes; cause++)
         for (int k = 0; k < n_components(site, &site->causes[cause]); k++)
             if (naive->network.next_ns[cause][k] <= naive->now_ns) fail_component(naive, cause, k);
-}
-
-/* --- Starting again --- */
-
-void failures_restart(struct naive *naive)
-{
-    for (int i = 0; i < naive->s->replicas; i++) {
-        struct replica *replica = &naive->replicas[i];
-        if (replica->n_gpus == 0 && site_take_gpus(naive, i)) {
-            replica->starts = true;
-            replica->up_ns = naive->now_ns + naive->s->site->restart_ns;
-        }
-        if (!replica->starts || replica->up_ns > naive->now_ns) continue;
-        replica->starts = false;
-        if (naive->held.n + naive->undecided.n > 0) naive->release_ns = naive->now_ns + 1;
-    }
 }
 
 int64_t failures_next_ns(const struct naive *naive)
@@ -158,8 +142,6 @@ int64_t failures_next_ns(const struct naive *naive)
     for (int cause = 0; cause < site->n_causes; cause++)
         for (int k = 0; k < n_components(site, &site->causes[cause]); k++)
             if (naive->network.next_ns[cause][k] < next) next = naive->network.next_ns[cause][k];
-    for (int i = 0; i < naive->s->replicas; i++)
-        if (naive->replicas[i].starts && naive->replicas[i].up_ns < next) next = naive->replicas[i].up_ns;
     return next;
 }
 

@@ -4,11 +4,6 @@
 #include "tests/oracle/naive_state.h"
 #include "tests/support/harness.h"
 
-static int requests_at(const struct replica *replica)
-{
-    return replica->waiting.n + replica->swapped.n + replica->remote.n + admitted(replica);
-}
-
 /* --- Speculation --- */
 
 int naive_drafts(const struct naive *naive, const struct replica *replica)
@@ -398,6 +393,7 @@ static int64_t next_ns(const struct naive *naive)
         if (naive->sequences[id].moves && move_end_ns(naive, id) < next) next = move_end_ns(naive, id);
     if (naive->s->site != NULL && site_next_ns(naive) < next) next = site_next_ns(naive);
     if (naive->s->site != NULL && failures_next_ns(naive) < next) next = failures_next_ns(naive);
+    if (naive->s->site != NULL && scaling_next_ns(naive) < next) next = scaling_next_ns(naive);
     if (naive->release_ns < next) next = naive->release_ns;
     return next < INT64_MAX && !is_over(naive) ? next : -1;
 }
@@ -410,6 +406,7 @@ int64_t naive_serve(const struct naive_scenario *scenario, struct naive_outcome 
     naive->outcomes = outcomes;
     naive->release_ns = INT64_MAX;
     for (int r = 0; r < scenario->replicas; r++) naive->replicas[r].free_blocks = scenario->blocks;
+    if (scenario->site != NULL) scaling_begin(naive);
     if (scenario->site != NULL) failures_begin(naive);
     while ((naive->now_ns = next_ns(naive)) >= 0) {
         follow_moves(naive);
@@ -426,7 +423,7 @@ int64_t naive_serve(const struct naive_scenario *scenario, struct naive_outcome 
             for (int r = 0; r < scenario->replicas; r++) schedule(naive, &naive->replicas[r]);
         } while (naive->released);
         if (scenario->site != NULL) site_begin_moves(naive);
-        if (scenario->site != NULL) failures_restart(naive);
+        if (scenario->site != NULL && !is_over(naive)) scaling_follow(naive);
     }
     int64_t batches = naive->batches;
     for (int id = 0; id < scenario->n; id++)

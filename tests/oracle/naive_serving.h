@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 enum { NAIVE_REQUESTS = 256, NAIVE_REPLICAS = 8, NAIVE_STAGES = 4 };
+enum { NAIVE_PRIORITIES = 3 };
 enum { NAIVE_NODES = 32, NAIVE_NODE_GPUS = 8, NAIVE_CAUSES = 2, NAIVE_GPUS = NAIVE_NODES * NAIVE_NODE_GPUS };
 
 enum naive_kind { NAIVE_VLLM_V0, NAIVE_VLLM_V1, NAIVE_SARATHI, NAIVE_ORCA, NAIVE_FASTER_TRANSFORMER };
@@ -25,6 +26,18 @@ struct naive_cause {
     int64_t repair_ns, mean_ns; /* mean: of lives, for life_ns */
 };
 
+/* How many replicas a pool has: `start` at first, then by a target of unfinished requests for each, decided at every
+ * multiple of the interval. max 0: the number is constant. */
+struct naive_scaling {
+    int start, min, max, target;
+    int64_t interval_ns, delay_ns;
+};
+
+/* What happened to replicas of pools that scale. */
+struct naive_counts {
+    int starts, drains;
+};
+
 /* Where replicas stand: nodes of GPUs, a network adapter per GPU or node, and what fails. Rates are bytes per
  * nanosecond and direction. */
 struct naive_site {
@@ -37,6 +50,8 @@ struct naive_site {
     int n_causes;
     struct naive_cause causes[NAIVE_CAUSES];
     uint64_t seed;
+    struct naive_scaling scaling[2]; /* of the pool that decodes only: the second; then `replicas` are the most */
+    struct naive_counts *counts;     /* NULL: nobody asks */
     int64_t (*life_ns)(const struct naive_site *site, int cause, int component, int n); /* the n-th life, by chance */
 };
 
@@ -54,7 +69,8 @@ struct naive_speculation {
 struct naive_request {
     int64_t arrival_ns;
     int prompt, output;
-    int replica; /* with NAIVE_GIVEN */
+    int replica;  /* with NAIVE_GIVEN */
+    int priority; /* with by_priority: of 0 .. NAIVE_PRIORITIES - 1, lower ones first */
 };
 
 struct naive_scenario {
@@ -62,6 +78,7 @@ struct naive_scenario {
     enum naive_reservation reservation; /* Orca */
     enum naive_routing routing;
     bool swap, padded; /* vLLM v0 */
+    bool by_priority;  /* vLLM v1 */
     bool forgetful;    /* Sarathi in Vidur: a prompt preempted halfway keeps this part; the rest is generated */
     int replicas, stages, block_tokens, max_sequences, max_context;
     int max_tokens; /* of an iteration's prompts (vLLM v0), an iteration (vLLM v1, Sarathi), a sequence (others) */

@@ -26,6 +26,7 @@ struct sequence {
 struct batch {
     int drafts; /* that each decoding sequence verifies; 0: none */
     int n, id[NAIVE_REQUESTS], tokens[NAIVE_REQUESTS];
+    int used[NAIVE_REQUESTS]; /* vLLM v1: of the budget, with drafts */
     int64_t end_ns;
 };
 
@@ -45,6 +46,7 @@ struct replica {
     int gpus[NAIVE_GPUS], n_gpus; /* of a site: number of the node times GPUs of a node, plus its place there */
     int next_group;               /* of the next sequence that is handed over */
     bool starts;                  /* has GPUs, and is up at up_ns */
+    bool drains;                  /* gets no new requests */
     int64_t up_ns;
 };
 
@@ -67,6 +69,7 @@ struct network {
     int64_t back_ns[NAIVE_NODES];                  /* of a node that is down */
     int64_t next_ns[NAIVE_CAUSES][NAIVE_GPUS];     /* failure of each component */
     int n_lives[NAIVE_CAUSES][NAIVE_GPUS];
+    bool nodes_changed; /* in this step a node returned, or a failure took a replica */
 };
 
 struct naive {
@@ -81,6 +84,8 @@ struct naive {
     struct list held;    /* requests without a replica that is up */
     struct list undecided; /* prompts that are processed while no replica that decodes is up */
     int64_t release_ns;  /* when they are routed; INT64_MAX: later */
+    int wanted[2];       /* replicas of each pool; the second decodes only */
+    int64_t decides_ns[2];
 };
 
 /* --- Sites (naive_site.c) and their failures (naive_failures.c) --- */
@@ -95,13 +100,19 @@ void site_follow_moves(struct naive *naive, bool *ended);
 int64_t site_next_ns(const struct naive *naive);
 void site_drop_moves(struct naive *naive, int id);
 
-/* Up at the start: all. */
 void failures_begin(struct naive *naive);
 /* Nodes that return, then nodes that fail, with all replicas on them. */
 void failures_strike(struct naive *naive);
-/* Replicas that are missing start where there is room; those that have loaded are up. */
-void failures_restart(struct naive *naive);
 int64_t failures_next_ns(const struct naive *naive);
+
+/* --- Replicas that start and stop (naive_scaling.c) --- */
+
+/* Up at the start: all, or as many as a pool that scales starts with. */
+void scaling_begin(struct naive *naive);
+/* Replicas that have loaded are up, those that are drained stop; decisions; replicas that are missing start where there
+ * is room. */
+void scaling_follow(struct naive *naive);
+int64_t scaling_next_ns(const struct naive *naive);
 
 /* Drafts that are planned for a decoding sequence in the replica's next batch. */
 int naive_drafts(const struct naive *naive, const struct replica *replica);
@@ -149,7 +160,7 @@ static inline int groups_of(const struct naive *naive, const struct replica *rep
 
 static inline bool is_up(const struct naive *naive, const struct replica *replica)
 {
-    return naive->s->site == NULL || (replica->n_gpus > 0 && !replica->starts);
+    return naive->s->site == NULL || (replica->n_gpus > 0 && !replica->starts && !replica->drains);
 }
 
 static inline int64_t blocks_of(const struct naive *naive, int64_t tokens)
@@ -167,6 +178,12 @@ static inline int admitted(const struct replica *replica)
     int n = replica->idle.n + replica->taken.n + replica->moved.n;
     for (int i = 0; i < replica->n_flying; i++) n += replica->flying[i].n;
     return n;
+}
+
+/* At the replica, but for those whose KV has not left it. */
+static inline int requests_at(const struct replica *replica)
+{
+    return replica->waiting.n + replica->swapped.n + replica->remote.n + admitted(replica);
 }
 
 static inline void give_blocks(struct naive *naive, struct replica *replica, int id)

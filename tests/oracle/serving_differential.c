@@ -154,6 +154,25 @@ TEST(vllm_v1)
     CHECK(totals.requests > 1000 && totals.preemptions > 300);
 }
 
+/* Three classes of requests by priority; with drafts, where a sequence takes several tokens. */
+TEST(vllm_v1_by_priority)
+{
+    static struct naive_scenario s;
+    struct naive_totals totals = {0};
+    for (int seed = 0; seed < 100; seed++) {
+        struct rng rng;
+        struct naive_speculation speculation;
+        rng_init(&rng, (uint64_t)seed, 0, "priorities", 0);
+        naive_random_scenario(&s, NAIVE_VLLM_V1, (uint64_t)seed + 5000);
+        s.by_priority = true;
+        for (int i = 0; i < s.n; i++) s.requests[i].priority = naive_between(&rng, 0, NAIVE_PRIORITIES - 1);
+        naive_random_speculation(&speculation, (uint64_t)seed);
+        if (naive_one_in(&rng, 4) && s.stages == 1) s.speculation = &speculation;
+        naive_check_scenario(&s, (uint64_t)seed, &totals);
+    }
+    CHECK(totals.requests > 2000 && totals.preemptions > 500);
+}
+
 TEST(sarathi)
 {
     struct naive_totals totals;

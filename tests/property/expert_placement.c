@@ -137,12 +137,45 @@ TEST(copies_even_out_what_a_few_experts_would_decide)
     struct placement bare = {.experts = 256, .gpus = 128, .slots = 256};
     struct placement copied = {.experts = 256, .gpus = 144, .slots = 288};
     for (int tenths = 0; tenths <= 10; tenths += 5) {
-        expert_zipf_loads(bare.loads, bare.experts, 0.1 * tenths);
-        expert_zipf_loads(copied.loads, copied.experts, 0.1 * tenths);
+        expert_zipf_loads(bare.loads, bare.experts, 8, 0.1 * tenths);
+        expert_zipf_loads(copied.loads, copied.experts, 8, 0.1 * tenths);
         const double without = place(&bare), with = place(&copied);
         if (tenths == 0)
             CHECK_NEAR(without, 1.0, 1e-12);
         else
             CHECK(with < 0.7 * without);
     }
+}
+
+/* Tokens choose different experts: an expert gets at most every token. All choices are dealt, in the order of the law,
+ * and by its ratios among those that do not get all. */
+TEST(zipf_gives_no_expert_more_tokens_than_there_are)
+{
+    enum { EXPERTS = 64 };
+    int n_full = 0;
+    for (size_t chosen = 1; chosen <= 8; chosen++)
+        for (int tenths = 0; tenths <= 40; tenths++) {
+            double loads[EXPERTS], sum = 0;
+            expert_zipf_loads(loads, EXPERTS, chosen, 0.1 * tenths);
+            for (int i = 0; i < EXPERTS; i++) sum += loads[i];
+            const double token = sum / (double)chosen;
+            CHECK(loads[0] <= token * (1 + 1e-12));
+            for (int i = 1; i < EXPERTS; i++) {
+                const double law = pow((i + 1.0) / i, -0.1 * tenths);
+                CHECK(loads[i] <= loads[i - 1]);
+                if (loads[i - 1] < token * (1 - 1e-9)) CHECK_NEAR(loads[i] / loads[i - 1], law, 1e-12);
+            }
+            n_full += loads[0] > token * (1 - 1e-12);
+        }
+    CHECK(n_full > 100);
+}
+
+/* Two of three experts with weights 1, 1/4 and 1/9: the first gets every token, the others 9/13 and 4/13 of one. */
+TEST(zipf_by_hand)
+{
+    double loads[3];
+    expert_zipf_loads(loads, 3, 2, 2.0);
+    CHECK_NEAR(loads[0], 1.0, 1e-15);
+    CHECK_NEAR(loads[1], 9.0 / 13, 1e-15);
+    CHECK_NEAR(loads[2], 4.0 / 13, 1e-15);
 }

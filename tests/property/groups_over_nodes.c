@@ -138,3 +138,18 @@ TEST(kv_crosses_the_network_between_groups_of_different_width)
         CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2.0 * bytes, 2.0 * 16 * 60); /* leaves and arrives */
     }
 }
+
+/* Prompts on a stage of two GPUs of each node, decoding on a stage of the third GPU. The KV of a stage goes to the same
+ * stage, so that none crosses the network: each half comes to its GPU over NVLink, at 300 GB/s. From the wrong stage it
+ * would take 300 times as long. */
+TEST(kv_goes_to_the_stage_with_its_layers)
+{
+    const double token_bytes = 2.0 * 32 * 32 * 128 * 2; /* Llama-2-7B: keys and values, layers, heads, numbers, bytes */
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 3, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '1GB/s'}},"
+        " 'services': {'chat': {'llm': 'llama-2-7b', 'pipeline_parallel': 2, 'pools': {'p': {'role': 'prefill',"
+        " 'tensor_parallel': 2}, 'd': {'role': 'decode'}}, " AFFINE ", 'trace': {'format': 'generate', 'count': 1,"
+        " 'prompt': {'distribution': 'fixed', 'tokens': 900}, 'output': {'distribution': 'fixed', 'tokens': 2}}}}}");
+    CHECK_NEAR(bed_metric(rows, "request.kv_transfer_s.mean"), 900 * token_bytes / 2 / 300e9, 2e-9);
+}

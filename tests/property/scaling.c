@@ -334,7 +334,7 @@ static void check_refused(const char *text, const char *service)
 
 TEST(impossible_scaling_is_refused)
 {
-    check_refused("has pools", SCALING(", 'max': 4") ", 'pools': {'a': {}}");
+    check_refused("has pools, which scale one by one", SCALING(", 'max': 4") ", 'pools': {'a': {}}");
     check_refused("'min' is above 'max'", SCALING(", 'max': 4, 'min': 5"));
     check_refused("chooses two", SCALING(", 'max': 4") ", 'routing': 'splitwise'");
     check_refused("places them elsewhere",

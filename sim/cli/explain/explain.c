@@ -1,8 +1,9 @@
-/* orrery explain: sources of a scenario's values, cost of its iterations, speed of its links; the schema of
- * scenarios. */
+/* orrery explain: sources of a scenario's values, cost of its iterations, placement of experts, speed of its links; the
+ * schema of scenarios. */
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/explain/explain_cost.h"
+#include "sim/cli/explain/explain_experts.h"
 #include "sim/cli/plugins.h"
 #include "sim/cli/run/setup.h"
 #include "sim/world/links/topology.h"
@@ -228,11 +229,12 @@ static int explain_links(struct cli *cli, const struct setup *setup, enum answer
 
 /* --- The verb --- */
 
-enum topic { CONFIG, COST, LINKS, SCHEMA };
+enum topic { CONFIG, COST, EXPERTS, LINKS, SCHEMA };
 
 struct explain_options {
     struct option_texts settings;
     struct explain_cost_options cost;
+    struct explain_affinity affinity;
 };
 
 #define COST_OPTION(member) offsetof(struct explain_options, cost.member)
@@ -250,6 +252,10 @@ static const struct option explain_options[] = {
     {NULL, "context", 0, OPTION_TEXT, COST_OPTION(batch.context), "N", NULL,
      "context tokens of each sequence; default: 1024"},
     {NULL, "prompt", 0, OPTION_TEXT, COST_OPTION(batch.prompt), "N", NULL, "tokens of a prompt; default: no prompt"},
+    {"Options of experts", "affinity", 0, OPTION_TEXT, offsetof(struct explain_options, affinity.share), "SHARE", NULL,
+     "of its tokens that an expert hands to one successor; default: 0"},
+    {NULL, "affinity-file", 0, OPTION_TEXT, offsetof(struct explain_options, affinity.path), "FILE", NULL,
+     "instead: a CSV file with a row for each expert: its tokens by successor"},
     {0}};
 
 static int print_text(struct cli *cli, struct text *text, int code)
@@ -307,6 +313,7 @@ static int explain_scenario(struct cli *cli, const struct explain_options *optio
     int code = setup_load(&setup, scenario, &over, &cli->diag);
     if (code == 0 && topic == CONFIG) code = explain_config(cli, &setup, (enum answer_form)options->cost.form);
     if (code == 0 && topic == COST) code = explain_cost(cli, &setup, &options->cost);
+    if (code == 0 && topic == EXPERTS) code = explain_experts(cli, &setup, &options->affinity, options->cost.form);
     if (code == 0 && topic == LINKS) code = explain_links(cli, &setup, (enum answer_form)options->cost.form);
     setup_fini(&setup);
     return code;
@@ -318,13 +325,16 @@ static int fail_usage(struct cli *cli, const char *hint, const char *text)
 }
 
 /* Refuses options that would have no effect. */
-static int check_options(struct cli *cli, const struct explain_cost_options *options, enum topic topic)
+static int check_options(struct cli *cli, const struct explain_options *given, enum topic topic)
 {
+    const struct explain_cost_options *options = &given->cost;
     const bool batch = explain_batch_is_given(&options->batch);
     if (topic == SCHEMA && options->form != ANSWER_TEXT)
         return fail_usage(cli, "leave it out", "the schema is JSON: '--json', '--csv' and '--latex' do not apply");
     if (topic != COST && (options->operators || batch))
         return fail_usage(cli, "leave them out", "'--operators' and its batch belong to 'explain cost'");
+    if (topic != EXPERTS && (given->affinity.share != NULL || given->affinity.path != NULL))
+        return fail_usage(cli, "leave them out", "'--affinity' and '--affinity-file' belong to 'explain experts'");
     if (topic == COST && options->form != ANSWER_TEXT && batch && !options->operators)
         return fail_usage(cli, "add --operators", "'--batch', '--context' and '--prompt' describe no row without it");
     return 0;
@@ -332,12 +342,12 @@ static int check_options(struct cli *cli, const struct explain_cost_options *opt
 
 static int explain(struct cli *cli, const struct cli_call *call)
 {
-    static const char *const topics[] = {"config", "cost", "links", "schema", NULL};
+    static const char *const topics[] = {"config", "cost", "experts", "links", "schema", NULL};
     int picked = cli_pick(cli, "topic", call->arguments[0], topics);
     if (picked < 0) return SIM_E_USAGE;
     const enum topic topic = (enum topic)picked;
     const struct explain_options *options = call->options;
-    const int code = check_options(cli, &options->cost, topic);
+    const int code = check_options(cli, options, topic);
     if (code != 0) return code;
     if (topic == SCHEMA) {
         if (call->n_arguments > 1 || options->settings.n > 0)
@@ -351,9 +361,10 @@ static int explain(struct cli *cli, const struct cli_call *call)
 
 const struct verb verb_explain = {
     .name = "explain",
-    .summary = "the origin of a scenario's values, the cost of its iterations, the speed of its links",
+    .summary = "origin of a scenario's values, cost of its iterations, placement of experts, speed of links",
     .usage = "config SCENARIO [--set KEY=VALUE]... [--json|--csv]\n"
              "cost SCENARIO [--set KEY=VALUE]... [--operators] [--batch N] [--context N] [--prompt N] [options]\n"
+             "experts SCENARIO [--set KEY=VALUE]... [--affinity SHARE|--affinity-file FILE] [--json|--csv]\n"
              "links SCENARIO [--set KEY=VALUE]... [--json|--csv]\nschema",
     .notes = "config: each value with its place in the files, its unit and its meaning\n"
              "cost:   time, work and bandwidth of iterations, for each service; with \"operators\" costs also one\n"
@@ -361,6 +372,8 @@ const struct verb verb_explain = {
              "        the data sheet allows, over its own), whether its kernels lie in the range that their parameters\n"
              "        were fitted on, and the set these come from. 'host' is the engine's CPU overhead.\n"
              "        Runs interpolate these times over batch and context, so they differ a little\n"
+             "experts: placements of experts on GPUs, and the share of a token's steps from layer to layer that stay on\n"
+             "        one GPU, if a token stays where its expert is: in order, by load as EPLB, by affinity as ExFlow\n"
              "links:  the paths between a GPU, the memories it reaches and other GPUs: GB/s of one GPU and of all\n"
              "        GPUs of a node together, latency, and the links on the path\n"
              "schema: the JSON Schema of scenarios, for editors\n",

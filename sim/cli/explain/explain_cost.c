@@ -10,16 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-/* A pool of a service, and its cost model. */
-struct modelled_pool {
-    const char *name; /* service, and pool if it has any: "chat", "chat/prompts" */
-    struct pool_config pool;
-    struct gpu_spec gpu;
-    struct llm_spec llm;
-    struct iteration_model model;
-    double gpus;
-};
-
 /* The place of a key of the pool, or of the service if it has no pools. */
 static const char *place_of(const struct config *config, const struct service_config *service,
                             const struct pool_config *pool, const char *key)
@@ -32,8 +22,8 @@ static const char *place_of(const struct config *config, const struct service_co
     return config_where(config, path);
 }
 
-static int cost_pool(struct cli *cli, const struct setup *setup, const struct service_config *service, size_t index,
-                     struct arena *arena, struct modelled_pool *modelled)
+int explain_model_pool(struct cli *cli, const struct setup *setup, const struct service_config *service, size_t index,
+                       struct arena *arena, struct modelled_pool *modelled)
 {
     const struct config *config = setup->config;
     const struct pool_config pool = service_pool(service, index);
@@ -310,7 +300,7 @@ static int add_pool(struct cli *cli, const struct setup *setup, const struct ser
                     struct arena *arena, struct account *account)
 {
     struct modelled_pool modelled;
-    const int code = cost_pool(cli, setup, service, index, arena, &modelled);
+    const int code = explain_model_pool(cli, setup, service, index, arena, &modelled);
     if (code != 0) return code;
     text_printf(&account->notes, "%s: %s on %g x %s, %s cost%s\n", modelled.name, modelled.llm.name, modelled.gpus,
                 modelled.gpu.name, modelled.model.kind, modelled.model.calibrated ? "" : ", uncalibrated");

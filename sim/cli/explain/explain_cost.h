@@ -5,6 +5,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/run/setup.h"
+#include "sim/world/service/service.h"
 
 #include <stdbool.h>
 
@@ -20,6 +21,20 @@ struct explain_cost_options {
     bool operators; /* show only one iteration, by operator */
     struct explain_batch batch;
 };
+
+/* A pool of a service, and its cost model. */
+struct modelled_pool {
+    const char *name; /* service, and pool if it has any: "chat", "chat/prompts" */
+    struct pool_config pool;
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    struct iteration_model model;
+    double gpus;
+};
+
+/* Models a pool of a service. Returns 0 or a negative code with findings. */
+int explain_model_pool(struct cli *cli, const struct setup *setup, const struct service_config *service, size_t index,
+                       struct arena *arena, struct modelled_pool *modelled);
 
 /* Returns 0 or a negative code with findings. */
 int explain_cost(struct cli *cli, const struct setup *setup, const struct explain_cost_options *options);

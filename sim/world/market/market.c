@@ -192,7 +192,7 @@ static void warn_of_scaling(const struct market *market)
 {
     const struct service_config *services = market->env.services->items;
     for (size_t i = 0; i < market->env.services->n && !leases_cluster(market); i++)
-        if (services[i].scaling.policy.entry != NULL)
+        if (service_config_scales(&services[i]))
             diag_warning(market->env.site->diag, config_where(market->env.site->config, "market.renting"),
                          "rent a fixed fleet", "service '%s' scales, but its leases cover its first replicas only",
                          services[i].name);

@@ -390,7 +390,7 @@ static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int
     struct replica *replica = &fleet->replicas[index];
     int code = replica_init(replica, &pool->env, index, site_env_owner_ids(fleet->env->site, 1),
                             config->kv.block_tokens, pool->kv_blocks, config->batching.params, &fleet->loads[index]);
-    if (code == 0 && index < service_start_replicas(fleet->config)) {
+    if (code == 0 && index - pool->first < config->start_replicas) {
         const int got = fleet_take_gpus(fleet, pool, replica, 0);
         code = got == 0 ? fleet_refuse_replica(fleet, pool, index) : got < 0 ? got : 0;
     }
@@ -548,7 +548,7 @@ static int build_routers(struct fleet *fleet)
 /* Checks that some replica with role prefill reaches some replica that decodes. */
 static int check_ways(const struct fleet *fleet)
 {
-    if (fleet->config->kv_transfer.bytes_per_s > 0) return 0;
+    if (fleet->config->kv_transfer.bytes_per_s > 0 || service_config_scales(fleet->config)) return 0;
     for (int32_t from = 0; from < fleet->first_decode; from++)
         for (int32_t to = fleet->first_decode; to < fleet->n_replicas; to++)
             if (topology_reaches(&fleet->replicas[from].placement, &fleet->replicas[to].placement)) return 0;

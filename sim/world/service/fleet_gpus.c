@@ -38,8 +38,9 @@ static bool has_room(const struct fleet *fleet, const struct fleet_pool *pool, s
 /* Whether its service can do without the replica, which then gives its GPUs back. */
 static bool is_returnable(const struct fleet *fleet, const struct replica *replica)
 {
-    const struct scaling_config *scaling = &fleet->config->scaling;
-    return scaling->policy.entry != NULL && replica->index >= scaling->min;
+    const struct fleet_pool *pool = fleet_pool_of(fleet, replica->index);
+    const struct scaling_config *scaling = &pool->config.scaling;
+    return scaling->policy.entry != NULL && replica->index - pool->first >= scaling->min;
 }
 
 static void note_returnable(const struct fleet *fleet, const struct replica *replica, int32_t node, int32_t gpus)
@@ -129,13 +130,17 @@ static void list_group(const struct pool_config *pool, const struct topology_pla
 
 static int list_groups(const struct fleet *fleet, const struct pool_config *pool, struct replica *replica)
 {
-    const int32_t n = (int32_t)pool->data_parallel, n_gpus = replica->placement.n_gpus;
+    const int32_t n = (int32_t)pool->data_parallel;
+    const int32_t n_gpus = (int32_t)(pool->tensor_parallel * pool->pipeline_parallel);
     struct topology_gpu **gpus = arena_alloc(fleet->env->site->arena, (size_t)n_gpus * sizeof(*gpus));
     replica->groups = arena_alloc(fleet->env->site->arena, (size_t)n * sizeof *replica->groups);
     if (gpus == NULL || replica->groups == NULL) return SIM_E_NOMEM;
     replica->n_groups = n;
-    for (int32_t i = 0; i < n; i++)
-        list_group(pool, &replica->placement, i, &replica->groups[i], gpus + (int64_t)i * (n_gpus / n));
+    for (int32_t i = 0; i < n; i++) {
+        struct topology_gpu **own = gpus + (int64_t)i * (n_gpus / n);
+        replica->groups[i] = (struct topology_placement){.topology = fleet->env->topology, .gpus = own};
+        if (replica->placement.n_gpus > 0) list_group(pool, &replica->placement, i, &replica->groups[i], own);
+    }
     return 0;
 }
 
@@ -181,8 +186,9 @@ static bool has_bundles(const struct fleet *fleet)
 
 void fleet_bundle(struct fleet *fleet)
 {
+    const bool starts_anew = fleet->env->nodes_fail || service_config_scales(fleet->config);
     /* replicas that start anew may share nodes with others */
-    if (fleet->first_decode == 0 || fleet->env->nodes_fail || !has_bundles(fleet)) return;
+    if (fleet->first_decode == 0 || starts_anew || !has_bundles(fleet)) return;
     for (int32_t i = 0; i < fleet->n_replicas; i++) fleet->replicas[i].placement.bundled = true;
 }
 
@@ -212,11 +218,13 @@ int fleet_check_width(const struct fleet *fleet, const struct fleet_pool *pool)
                             fleet_place_of(fleet, pool, "tensor_parallel"), env->site->diag);
 }
 
-/* An error at `key` of the service. */
-static int refuse(const struct fleet *fleet, const char *key, const char *hint, const char *problem)
+/* An error at `key` of the pool; NULL: of the service. */
+static int refuse(const struct fleet *fleet, const struct fleet_pool *pool, const char *key, const char *hint,
+                  const char *problem)
 {
     const struct service_env *env = fleet->env;
-    const char *path = arena_printf(env->site->arena, "services.%s.%s", fleet->config->name, key);
+    const char *path = pool != NULL ? fleet_path_of(fleet, pool, key)
+                                    : arena_printf(env->site->arena, "services.%s.%s", fleet->config->name, key);
     return diag_error(env->site->diag, SIM_E_CONFIG, path != NULL ? config_where(env->site->config, path) : "", hint,
                       "service '%s' scales, and %s", fleet->config->name, problem);
 }
@@ -229,29 +237,71 @@ bool fleet_may_restart(const struct fleet *fleet)
     return router->route_pair == NULL;
 }
 
+static bool is_one_node(const struct cluster *cluster)
+{
+    return cluster->n_nodes == 1 && cluster->next == NULL;
+}
+
+/* Pools between which KV moves. A pool may go down to no replica, but not all that decode: the KV of processed prompts
+ * would hold the GPUs that they need. */
+static int check_pools(const struct fleet *fleet)
+{
+    const struct kv_transfer_config *transfer = &fleet->config->kv_transfer;
+    bool decodes = fleet->first_decode == 0;
+    for (size_t i = 0; i < fleet->n_pools; i++) {
+        const struct fleet_pool *pool = &fleet->pools[i];
+        decodes = decodes || (pool->config.role != POOL_PREFILL &&
+                              (pool->config.scaling.policy.entry == NULL || pool->config.scaling.min > 0));
+    }
+    if (!decodes)
+        return refuse(fleet, NULL, "pools", "raise scaling.min of a pool that decodes to 1",
+                      "none of its pools that decode always has a replica");
+    if (fleet->first_decode == 0 || transfer->bytes_per_s > 0 || is_one_node(fleet->env->cluster)) return 0;
+    if (topology_config(fleet->env->topology)->network.bytes_per_s > 0) return 0;
+    return refuse(fleet, NULL, "pools", "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
+                  "its replicas may start on any node, but no network connects nodes");
+}
+
+static int check_scaling_of(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    const struct scaling_config *scaling = &pool->config.scaling;
+    if (scaling->policy.entry == NULL) return 0;
+    if (scaling->min > scaling->max)
+        return refuse(fleet, pool, "scaling.min", "lower it, or raise scaling.max", "'min' is above 'max'");
+    return 0;
+}
+
 int fleet_check_scaling(const struct fleet *fleet)
 {
     const struct service_config *config = fleet->config;
     const struct router *router = config->routing.entry;
-    if (config->scaling.policy.entry == NULL) return 0;
-    if (fleet_sets_restart(fleet))
-        return refuse(fleet, "restart", "say it as scaling.start_delay or scaling.load_bandwidth",
+    bool all_scale = true;
+    int code = 0;
+    if (!service_config_scales(config)) return 0;
+    if (config->scaling.policy.entry != NULL && config->pools.n > 0)
+        return refuse(fleet, NULL, "scaling", "write it into pools, as in \"pools\": {\"NAME\": {\"scaling\": ...}}",
+                      "has pools, which scale one by one");
+    for (size_t i = 0; i < fleet->n_pools; i++)
+        all_scale = all_scale && fleet->pools[i].config.scaling.policy.entry != NULL;
+    if (all_scale && fleet_sets_restart(fleet))
+        return refuse(fleet, NULL, "restart", "say it as scaling.start_delay or scaling.load_bandwidth",
                       "'scaling' also starts its replicas after failures; it has a 'restart'");
-    if (config->pools.n > 0) return refuse(fleet, "pools", "leave out 'pools' or 'scaling'", "has pools");
-    if (config->scaling.min > config->scaling.max)
-        return refuse(fleet, "scaling.min", "lower it, or raise scaling.max", "'min' is above 'max'");
-    if (offload_in_use(&fleet->pools->offload))
-        return refuse(fleet, "kv.offload", "take one that leaves weights and cache on the GPU",
-                      "its 'kv.offload' places them elsewhere");
+    for (size_t i = 0; i < fleet->n_pools && code == 0; i++) code = check_scaling_of(fleet, &fleet->pools[i]);
+    if (code != 0) return code;
+    for (size_t i = 0; i < fleet->n_pools; i++)
+        if (offload_in_use(&fleet->pools[i].offload))
+            return refuse(fleet, &fleet->pools[i], "kv.offload", "take one that leaves weights and cache on the GPU",
+                          "its 'kv.offload' places them elsewhere");
     if (router->route_pair != NULL)
-        return refuse(fleet, "routing", "take one that chooses one replica", "its 'routing' chooses two");
-    return 0;
+        return refuse(fleet, NULL, "routing", "take one that chooses one replica", "its 'routing' chooses two");
+    return check_pools(fleet);
 }
 
 int fleet_renew(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica)
 {
     const struct batcher *batcher = pool->env.batcher;
     policy_state_destroy(&batcher->policy, replica->batcher_state);
+    replica->next_group = 0;
     int code = policy_state_create(&batcher->policy, POLICY_BATCHING, sizeof *batcher, pool->config.batching.params,
                                    &replica->batcher_state, fleet->env->site->diag);
     return code != 0 ? code : fleet_forget_prefixes(fleet, pool, replica);

@@ -196,7 +196,7 @@ bool fleet_sets_restart(const struct fleet *fleet)
 
 static void warn_restart(const struct fleet *fleet)
 {
-    const bool is_idle = !fleet->env->nodes_fail && fleet->config->scaling.policy.entry == NULL;
+    const bool is_idle = !fleet->env->nodes_fail && !service_config_scales(fleet->config);
     if (is_idle && fleet_sets_restart(fleet)) warn_if_given(fleet, "restart", "no node fails");
 }
 

@@ -5,7 +5,8 @@
 #include "sim/world/policy/autoscaling.h"
 #include "sim/world/service/service_state.h"
 
-/* Replicas that start and stop on decisions of the service's autoscaler.
+/* Replicas that start and stop on decisions of the service's autoscaler, or of one of each pool that scales. A pool
+ * without one keeps its number of replicas, but for failures.
  *
  *     down -> starting -> up -> draining -> down     a draining replica that is wanted again is up at once;
  *                                                    a failure of its node takes it down from any state
@@ -16,15 +17,19 @@
  * at time 0 they are. If there is no room, preemptible running jobs yield (holder.h); otherwise the next decision tries
  * again. A replica that is no longer wanted gets no new requests, finishes those it has, and releases its GPUs; a
  * starting one releases them at once. Replicas start in the order of their numbers, draining ones first. They stop in
- * reverse order, starting ones first.
+ * reverse order, starting ones first. If several pools decide at one moment, all see the service as it was before, and
+ * GPUs are released before others are taken.
+ *
+ * A draining replica that processes prompts for others keeps its GPUs until their KV has left. One that decodes
+ * finishes all requests that it was chosen for, also those whose prompts are still processed elsewhere.
  *
  * A replica that restarts has a new state of its batching policy and an empty cache. Requests that find no replica up
  * wait at the service, in order of arrival. They are routed a nanosecond after the first one is up: at that very moment
  * a request would come after some of the boundaries between iterations. After the trace has ended and the last request
  * has left, the service goes down to min and its autoscaler is no longer called. Decisions keep no run alive.
  *
- * Leaves out: autoscalers of pools, offloaded weights, routers that choose pairs; how the weights reach the GPUs, and
- * competition on that path; requests that move from a draining replica to another one. */
+ * Leaves out: offloaded weights, routers that choose pairs; how the weights reach the GPUs, and competition on that
+ * path; requests that move from a draining replica to another one. */
 
 struct service_scaling;
 
@@ -39,6 +44,9 @@ void scaling_on_dry(struct service_scaling *scaling); /* the trace has ended */
 void scaling_on_arrival(struct service_scaling *scaling);
 void scaling_on_leave(struct service_scaling *scaling, const struct request *request, sim_ns now);
 
+/* The KV of a prompt has left the replica that processed it. */
+void scaling_on_release(struct service_scaling *scaling, int32_t replica, sim_ns now);
+
 /* Whether an arriving request has to wait for a replica; if so, it waits here. */
 bool scaling_makes_wait(struct service_scaling *scaling, struct request *request);
 
@@ -52,14 +60,16 @@ sim_ns scaling_held_ns(const struct service_scaling *scaling, int32_t replica, s
 double scaling_held_frac(const struct service_scaling *scaling, int32_t replica, sim_ns now);
 bool scaling_is_placed(const struct service_scaling *scaling, int32_t replica);
 
-/* Values of the series of services that scale (sampler.h). */
+/* Series of a service that scales: of all replicas, then of each pool that scales. They are appended to `series`, which
+ * may be NULL. Returns their number, or SIM_E_NOMEM. scaling_sample writes their values (sampler.h). */
+int scaling_series(const struct service_scaling *scaling, struct sampler_series *series);
 void scaling_sample(const struct service_scaling *scaling, double *values);
 
 /* Checks INV-10. */
 void scaling_check(const struct service_scaling *scaling);
 
-/* Emits the metrics of all scaling services together and, if there are several, of each. Returns 0 or the sink's
- * code. */
+/* Emits the metrics of all scaling services together, of each if there are several, and of pools that scale. Returns 0
+ * or the sink's code. */
 int services_emit_scaling(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
 
 /* Emits the effects of failures on all services subject to them together and, if there are several, on each. Returns 0
@@ -78,32 +88,48 @@ struct tenure {
     sim_ns seen_ns, busy_ns;
 };
 
+/* The replicas of one pool. */
+struct pool_scaling {
+    const struct fleet_pool *pool;
+    const struct scaling_config *config;
+    const struct autoscaler *autoscaler; /* NULL: the number is constant, except for failures */
+    void *state;
+    int64_t min; /* replicas that stay at the end */
+    int64_t wanted;
+    const char *reason;      /* of the latest decision */
+    sim_ns next_ns;          /* the next decision; SIM_NS_MAX: none */
+    bool decides, tries_again; /* at the clock's present event; at its next: start the replicas that are missing */
+    int32_t count[REPLICA_PHASES];
+    struct level up, placed, missing; /* replicas */
+    int64_t n_starts, n_drains;
+    int64_t n_seen; /* requests that had arrived by the latest decision */
+};
+
 struct service_scaling {
     struct service *service;
-    const struct scaling_config *config;
-    int64_t min;         /* replicas that stay at the end */
     struct owner clock;   /* of the next decision, or of an earlier event */
     struct owner release; /* of the routing of held requests */
-    const struct autoscaler *autoscaler; /* NULL: `replicas`, except for failures */
-    void *state;
+    bool scales; /* some pool has an autoscaler */
+    struct pool_scaling *pools; /* [fleet.n_pools] */
     int32_t n; /* replicas, in all lives */
     struct tenure *tenures;
-    int32_t count[REPLICA_PHASES];
-    sim_ns next_ns;  /* the next decision; SIM_NS_MAX: none */
-    int64_t wanted;
-    bool moved;     /* GPUs were taken or released in this event */
-    bool tries_again; /* at the clock's next event: start the replicas that are missing */
-    bool is_over;    /* the last request has left */
+    bool moved;   /* GPUs were taken or released in this event */
+    bool is_over; /* the last request has left */
     struct request_list waiting;
-    struct level up, placed, missing; /* replicas */
-    int64_t n_starts, n_drains, n_held, n_yielded;
-    int64_t n_arrived, n_seen; /* requests; by the latest decision */
+    struct level up, missing; /* replicas of all pools */
+    int64_t n_held, n_yielded;
+    int64_t n_arrived; /* requests */
     struct level failed, gone;     /* replicas that failures keep from being up; 1 while they keep all */
     int64_t n_failed, n_lost_requests;
 };
 
-/* The autoscaler's view; starts the counts since the previous decision anew. */
-struct autoscaling_view scaling_make_view(struct service_scaling *scaling, sim_ns now);
+/* The view of a pool's autoscaler; starts the counts since the previous decision anew. */
+struct autoscaling_view scaling_make_view(struct service_scaling *scaling, struct pool_scaling *pool, sim_ns now);
+
+static inline int64_t scaling_serving(const struct pool_scaling *pool)
+{
+    return pool->count[REPLICA_UP] + pool->count[REPLICA_STARTING];
+}
 
 /* Emits a decision row about a replica, or (-1) about none in particular. Returns 0 or the sink's code. */
 int scaling_emit_decision(const struct service_scaling *scaling, const char *policy, int32_t replica,
@@ -112,8 +138,8 @@ int scaling_emit_decision(const struct service_scaling *scaling, const char *pol
 /* An empty replica releases its GPUs and is down. Returns 0 or a negative code. */
 int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns now);
 
-/* At the end of this moment: tries to start the replicas that are missing. */
-void scaling_try_again(struct service_scaling *scaling);
+/* At the end of this moment: tries to start the replicas that are missing, of all pools or of the constant ones. */
+void scaling_try_again(struct service_scaling *scaling, bool only_constant);
 
 /* Routes the requests that wait at the service, while a replica is up. An event of `release`. */
 void scaling_route_waiting(struct engine *engine, struct owner *owner, sim_ns now);

@@ -28,14 +28,37 @@ struct kv_config {
     struct store_config prefix_store;   /* below it; no tiers: none */
 };
 
+/* How a replica starts. */
+#define START_LOAD_BYTES_PER_S 3.4e9 /* the default */
+struct start_config {
+    double delay_s;          /* from taking its GPUs to its first request; NAN: the time to load the weights */
+    double load_bytes_per_s; /* over all GPUs of a replica */
+};
+
+/* How the number of replicas follows the load. No policy: `replicas`, all the time. */
+struct scaling_config {
+    struct config_variant policy;
+    int64_t min, max;
+    sim_ns interval_ns;
+    struct start_config start;
+};
+
+static inline int64_t scaling_within(const struct scaling_config *config, int64_t replicas)
+{
+    if (replicas < config->min) return config->min;
+    return replicas < config->max ? replicas : config->max;
+}
+
 /* A pool of equal replicas. */
 struct pool_config {
     const char *name; /* its key in "pools"; NULL: the service has no pools, and these are all its replicas */
     int role;         /* enum pool_role */
     const char *gpu;  /* in the hardware catalog; NULL: the cluster's */
-    int64_t replicas, tensor_parallel, pipeline_parallel, data_parallel;
+    int64_t replicas, tensor_parallel, pipeline_parallel, data_parallel; /* replicas: the most, where it scales */
     struct config_variant batching, cost;
     struct kv_config kv;
+    struct scaling_config scaling;
+    int64_t start_replicas; /* at time 0; set by service_pool */
 };
 
 enum kv_transfer_mode { KV_TRANSFER_SERIAL, KV_TRANSFER_LAYER_WISE };
@@ -64,20 +87,6 @@ struct draft_config {
     double pass_s, sequence_s;
 };
 
-/* How a replica starts. */
-#define START_LOAD_BYTES_PER_S 3.4e9 /* the default */
-struct start_config {
-    double delay_s;          /* from taking its GPUs to its first request; NAN: the time to load the weights */
-    double load_bytes_per_s; /* over all GPUs of a replica */
-};
-
-/* How the number of replicas follows the load. No policy: `replicas`, all the time. */
-struct scaling_config {
-    struct config_variant policy;
-    int64_t min, max;
-    sim_ns interval_ns;
-    struct start_config start;
-};
 enum service_priority { SERVICE_HIGH, SERVICE_LOW };
 
 /* Formats in place of the LLM's own; 0: the LLM's, else one more than an enum number_format. */
@@ -101,8 +110,8 @@ struct service_config {
     struct config_list pools;    /* struct pool_config; zero: not given */
     struct config_variant decode_routing; /* no entry: the policy of `routing`, with a state of its own */
     struct kv_transfer_config kv_transfer;
-    struct scaling_config scaling;
-    struct start_config restart; /* after a failure, where `scaling` does not say */
+    struct scaling_config scaling; /* of a service without pools */
+    struct start_config restart;   /* after a failure, where `scaling` does not say */
     int priority; /* enum service_priority */
     struct clock_share_config clock_share; /* both 0: those of the site */
 };
@@ -126,8 +135,8 @@ struct gpu_nodes pool_nodes(const struct pool_config *pool, int64_t gpus_per_nod
 int pool_check_width(const struct pool_config *pool, int64_t gpus_per_node, const struct network_config *network,
                      const char *service, const char *where, struct diag *diag);
 
-/* The number of replicas at the start; INT64_MAX: all of its pools'. */
-int64_t service_start_replicas(const struct service_config *config);
+/* Whether an autoscaler changes the number of replicas, of the service or of one of its pools. */
+bool service_config_scales(const struct service_config *config);
 
 /* The memory of each GPU of a replica when all of the LLM is on the GPUs. */
 struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct gpu_spec *gpu,

@@ -55,44 +55,6 @@ static const struct config_field format_fields[] = {
     {0}};
 #undef ROW_OF
 
-static const char *const role_names[] = {"mixed", "prefill", "decode", NULL};
-
-#define ROW_OF struct pool_config
-static const struct config_field pool_fields[] = {
-    ROW_CHOICE("role", role, DEFAULT("mixed"), role_names,
-               "work of its replicas: whole requests, prompts only, or decoding after another pool's prefill"),
-    ROW_NAME_OR_PATH("gpu", gpu, OPTIONAL, ANY,
-                     "GPU type, of the cluster or one of its node_types; default: the cluster's"),
-    ROW_INT("replicas", replicas, OPTIONAL, WITHIN(1, 1000000),
-            "instances of the LLM; this key and the following default to the service's"),
-    ROW_INT("tensor_parallel", tensor_parallel, OPTIONAL, WITHIN(1, 1024), "GPUs that share each layer of a replica"),
-    ROW_INT("pipeline_parallel", pipeline_parallel, OPTIONAL, WITHIN(1, 256),
-            "stages that the layers of a replica are split into"),
-    ROW_INT("data_parallel", data_parallel, OPTIONAL, WITHIN(1, 1024),
-            "groups of these GPUs with sequences of their own"),
-    ROW_SHORT_VARIANT("batching", batching, OPTIONAL, "batching", "policy", "requests that an iteration serves"),
-    ROW_SHORT_VARIANT("cost", cost, OPTIONAL, "cost", "kind", "duration of an iteration"),
-    ROW_SECTION("kv", kv, OPTIONAL, kv_fields, "the paged KV cache"),
-    {0}};
-#undef ROW_OF
-
-static const char *const transfer_modes[] = {"serial", "layer-wise", NULL};
-static const char *const transfer_starts[] = {"pull", "push", NULL};
-
-#define ROW_OF struct kv_transfer_config
-static const struct config_field kv_transfer_fields[] = {
-    ROW_CHOICE("mode", mode, DEFAULT("serial"), transfer_modes,
-               "serial: all KV after the prompt; layer-wise: pushed layer by layer while the next layers compute"),
-    ROW_CHOICE("start", start, DEFAULT("pull"), transfer_starts,
-               "pull: when the decode replica has room and takes the request; push: when the prompt is processed"),
-    ROW_INT("layer_wise_from", layer_wise_from_tokens, DEFAULT("0"), WITHIN(0, 1e9),
-            "prompts with fewer tokens are transferred serially"),
-    ROW_QUANTITY("bandwidth", bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
-                 "bandwidth of each transfer alone; default: transfers share the links of the site"),
-    ROW_TIME("latency", latency_ns, DEFAULT("0s"), WITHIN(0, 1000), "time before the first byte of a transfer moves"),
-    {0}};
-#undef ROW_OF
-
 /* The default rate: a weight file (safetensors) read cold from NVMe on an H100 server takes 20.0 s for the 65.5 GB of
  * Qwen3-32B, 18.7 s for those of DeepSeek-R1-Distill-Qwen-32B (medians of 30 loads each; ServerlessLLM's
  * benchmark/results). */
@@ -111,6 +73,46 @@ static const struct config_field scaling_fields[] = {
     ROW_INT("max", max, REQUIRED, WITHIN(1, 1e6), "most replicas"),
     ROW_TIME("interval", interval_ns, DEFAULT("15s"), WITHIN(1e-3, 9e9), "time from one decision to the next"),
     START_ROWS("start_delay", start.delay_s, start.load_bytes_per_s),
+    {0}};
+#undef ROW_OF
+
+static const char *const role_names[] = {"mixed", "prefill", "decode", NULL};
+
+#define ROW_OF struct pool_config
+static const struct config_field pool_fields[] = {
+    ROW_CHOICE("role", role, DEFAULT("mixed"), role_names,
+               "work of its replicas: whole requests, prompts only, or decoding after another pool's prefill"),
+    ROW_NAME_OR_PATH("gpu", gpu, OPTIONAL, ANY,
+                     "GPU type, of the cluster or one of its node_types; default: the cluster's"),
+    ROW_INT("replicas", replicas, OPTIONAL, WITHIN(1, 1000000),
+            "instances of the LLM; this key and the following default to the service's"),
+    ROW_INT("tensor_parallel", tensor_parallel, OPTIONAL, WITHIN(1, 1024), "GPUs that share each layer of a replica"),
+    ROW_INT("pipeline_parallel", pipeline_parallel, OPTIONAL, WITHIN(1, 256),
+            "stages that the layers of a replica are split into"),
+    ROW_INT("data_parallel", data_parallel, OPTIONAL, WITHIN(1, 1024),
+            "groups of these GPUs with sequences of their own"),
+    ROW_SHORT_VARIANT("batching", batching, OPTIONAL, "batching", "policy", "requests that an iteration serves"),
+    ROW_SHORT_VARIANT("cost", cost, OPTIONAL, "cost", "kind", "duration of an iteration"),
+    ROW_SECTION("kv", kv, OPTIONAL, kv_fields, "the paged KV cache"),
+    ROW_SECTION("scaling", scaling, OPTIONAL, scaling_fields,
+                "autoscaling of the pool: its replicas follow its load; default: always `replicas`"),
+    {0}};
+#undef ROW_OF
+
+static const char *const transfer_modes[] = {"serial", "layer-wise", NULL};
+static const char *const transfer_starts[] = {"pull", "push", NULL};
+
+#define ROW_OF struct kv_transfer_config
+static const struct config_field kv_transfer_fields[] = {
+    ROW_CHOICE("mode", mode, DEFAULT("serial"), transfer_modes,
+               "serial: all KV after the prompt; layer-wise: pushed layer by layer while the next layers compute"),
+    ROW_CHOICE("start", start, DEFAULT("pull"), transfer_starts,
+               "pull: when the decode replica has room and takes the request; push: when the prompt is processed"),
+    ROW_INT("layer_wise_from", layer_wise_from_tokens, DEFAULT("0"), WITHIN(0, 1e9),
+            "prompts with fewer tokens are transferred serially"),
+    ROW_QUANTITY("bandwidth", bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
+                 "bandwidth of each transfer alone; default: transfers share the links of the site"),
+    ROW_TIME("latency", latency_ns, DEFAULT("0s"), WITHIN(0, 1000), "time before the first byte of a transfer moves"),
     {0}};
 #undef ROW_OF
 
@@ -211,7 +213,13 @@ struct pool_config service_pool(const struct service_config *config, size_t inde
 {
     struct pool_config pool = {.role = POOL_MIXED};
     if (config->pools.n > 0) pool = ((const struct pool_config *)config->pools.items)[index];
-    if (pool.replicas == 0) pool.replicas = config->scaling.policy.entry != NULL ? config->scaling.max : config->replicas;
+    if (config->pools.n == 0) pool.scaling = config->scaling;
+    if (pool.replicas == 0) pool.replicas = config->replicas;
+    pool.start_replicas = pool.replicas;
+    if (pool.scaling.policy.entry != NULL) {
+        pool.start_replicas = scaling_within(&pool.scaling, pool.replicas);
+        pool.replicas = pool.scaling.max;
+    }
     if (pool.tensor_parallel == 0) pool.tensor_parallel = config->tensor_parallel;
     if (pool.pipeline_parallel == 0) pool.pipeline_parallel = config->pipeline_parallel;
     if (pool.data_parallel == 0) pool.data_parallel = config->data_parallel;
@@ -255,12 +263,13 @@ int pool_check_width(const struct pool_config *pool, int64_t gpus_per_node, cons
         service, wide, per_node);
 }
 
-int64_t service_start_replicas(const struct service_config *config)
+bool service_config_scales(const struct service_config *config)
 {
-    const struct scaling_config *scaling = &config->scaling;
-    if (scaling->policy.entry == NULL) return INT64_MAX;
-    if (config->replicas < scaling->min) return scaling->min;
-    return config->replicas < scaling->max ? config->replicas : scaling->max;
+    const struct pool_config *pools = config->pools.items;
+    if (config->scaling.policy.entry != NULL) return true;
+    for (size_t i = 0; i < config->pools.n; i++)
+        if (pools[i].scaling.policy.entry != NULL) return true;
+    return false;
 }
 
 struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct gpu_spec *gpu,

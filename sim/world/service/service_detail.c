@@ -159,8 +159,7 @@ void service_detail_start(struct service *service)
 
 static const char *const of_service[] = {"service.waiting", "service.running", "service.kv_used_frac"};
 static const char *const of_replica[] = {"replica.waiting", "replica.running", "replica.kv_used_frac"};
-static const char *const of_scaling[] = {"service.replicas", "service.replicas_wanted"};
-enum { N_SERIES = sizeof of_service / sizeof *of_service, N_SCALING = sizeof of_scaling / sizeof *of_scaling };
+enum { N_SERIES = sizeof of_service / sizeof *of_service };
 
 static int64_t n_sampled(const struct service *service)
 {
@@ -178,9 +177,8 @@ int service_series(void *self, struct sampler_series *series)
         if (entity == NULL) return SIM_E_NOMEM;
         for (int i = 0; i < N_SERIES; i++) *series++ = (struct sampler_series){of_replica[i], entity};
     }
-    for (int i = 0; series != NULL && service->scaling != NULL && i < N_SCALING; i++)
-        *series++ = (struct sampler_series){of_scaling[i], service->config->name};
-    return N_SERIES * (int)(1 + n_replicas) + (service->scaling != NULL ? N_SCALING : 0);
+    const int n_scaling = service->scaling != NULL ? scaling_series(service->scaling, series) : 0;
+    return n_scaling < 0 ? n_scaling : N_SERIES * (int)(1 + n_replicas) + n_scaling;
 }
 
 /* State at a moment: waiting requests, requests in the batch, KV blocks. */

@@ -96,7 +96,7 @@ int service_strike(struct holder *holder, struct holder_strike *strike, sim_ns n
     int code = strike_one(scaling, (int32_t)holder->number, reason, now);
     if (code == 0) code = prefix_stores_lose_host(&scaling->service->fleet.stores, strike->node, now);
     if (code != 0) return code;
-    scaling_try_again(scaling);
+    scaling_try_again(scaling, false);
     engine_arm(service->env.site->engine, now, PRIORITY_ARRIVAL, scaling_route_waiting, &scaling->release);
     return 0;
 }
@@ -108,9 +108,14 @@ bool service_may_fail(const struct service *service)
     return service->scaling != NULL && service->env.nodes_fail && !service->scaling->is_over;
 }
 
-static bool lacks_replicas(const struct service_scaling *scaling)
+/* Some pool, or some pool without an autoscaler. */
+static bool lacks_replicas(const struct service_scaling *scaling, bool only_constant)
 {
-    return scaling->count[REPLICA_UP] + scaling->count[REPLICA_STARTING] < scaling->wanted;
+    for (size_t i = 0; i < scaling->service->fleet.n_pools; i++) {
+        const struct pool_scaling *pool = &scaling->pools[i];
+        if ((!only_constant || pool->autoscaler == NULL) && scaling_serving(pool) < pool->wanted) return true;
+    }
+    return false;
 }
 
 /* Missing replicas take GPUs that have become free: those of nodes at once; those of jobs and services only without an
@@ -118,8 +123,9 @@ static bool lacks_replicas(const struct service_scaling *scaling)
 static void on_changed(struct tenant *tenant, enum site_change change)
 {
     const struct service *service = OWNER_ENTITY(tenant, struct service, tenant);
-    if (change == SITE_NODE_FAILED || !service_may_fail(service) || !lacks_replicas(service->scaling)) return;
-    if (change == SITE_NODE_RETURNED || service->scaling->autoscaler == NULL) scaling_try_again(service->scaling);
+    const bool only_constant = change != SITE_NODE_RETURNED;
+    if (change == SITE_NODE_FAILED || !service_may_fail(service)) return;
+    if (lacks_replicas(service->scaling, only_constant)) scaling_try_again(service->scaling, only_constant);
 }
 
 const struct tenant_ops service_tenant_ops = {.changed = on_changed};
@@ -133,11 +139,23 @@ void scaling_clear_failure(struct service_scaling *scaling, int32_t index, sim_n
     tenure->has_failed = false;
 }
 
-/* Clears the failed state of the highest numbers when other replicas replace them or fewer are wanted. */
+/* Clears the failed state of the pool's highest numbers when other replicas replace them or fewer are wanted. */
+static void count_failed_of(struct service_scaling *scaling, const struct pool_scaling *pool, sim_ns now)
+{
+    const int32_t first = pool->pool->first, last = first + pool->pool->n - 1;
+    const int64_t lack = pool->wanted - pool->count[REPLICA_UP];
+    int64_t n_failed = 0;
+    for (int32_t i = first; i <= last; i++) n_failed += scaling->tenures[i].has_failed;
+    for (int32_t i = last; i >= first && n_failed > 0 && n_failed > lack; i--) {
+        n_failed -= scaling->tenures[i].has_failed;
+        scaling_clear_failure(scaling, i, now);
+    }
+}
+
 void scaling_count_failed(struct service_scaling *scaling, sim_ns now)
 {
-    const int64_t up = scaling->count[REPLICA_UP], lack = scaling->wanted > up ? scaling->wanted - up : 0;
-    for (int32_t i = scaling->n - 1; scaling->failed.value > lack; i--) scaling_clear_failure(scaling, i, now);
+    for (size_t i = 0; scaling->failed.value > 0 && i < scaling->service->fleet.n_pools; i++)
+        count_failed_of(scaling, &scaling->pools[i], now);
     const bool is_serving = fleet_may_prompt(&scaling->service->fleet) && fleet_may_decode(&scaling->service->fleet);
     level_set(&scaling->gone, now, !is_serving && scaling->failed.value > 0);
 }

@@ -17,6 +17,7 @@
  * another one. */
 #include "sim/core/check.h"
 #include "sim/world/rows/priority.h"
+#include "sim/world/service/scaling_state.h"
 #include "sim/world/service/service_state.h"
 
 /* --- Swapped KV --- */
@@ -174,6 +175,7 @@ static void release_sender(struct handover *handover, sim_ns now)
     if (handover->from < 0) return;
     replica_release_kv(&service->fleet.replicas[handover->from], handover->request, now);
     if (request->decode_replica >= 0) fleet_handed_over(&service->fleet, request, handover->from);
+    if (service->scaling != NULL) scaling_on_release(service->scaling, handover->from, now);
     handover->from = -1;
 }
 

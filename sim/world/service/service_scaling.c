@@ -12,68 +12,94 @@
 /* Delay from taking GPUs to being up: as given, else the time to read the weights. */
 static sim_ns start_delay(const struct service *service, const struct fleet_pool *pool)
 {
-    const struct service_config *config = service->config;
-    const struct start_config *start = config->scaling.policy.entry != NULL ? &config->scaling.start : &config->restart;
+    const struct scaling_config *scaling = &pool->config.scaling;
+    const struct start_config *start = scaling->policy.entry != NULL ? &scaling->start : &service->config->restart;
     if (!isnan(start->delay_s)) return sim_ns_from_s(start->delay_s);
     return sim_ns_from_s(pool_weight_bytes(&pool->config, &service->llm) / start->load_bytes_per_s);
 }
 
-/* The replicas that the service starts with are up. */
+/* The replicas that a pool starts with are up. */
+static void init_pool(struct service_scaling *scaling, struct pool_scaling *pool)
+{
+    struct fleet_candidates *up = &scaling->service->fleet.candidates;
+    const struct pool_config *config = &pool->pool->config;
+    const int32_t n = pool->pool->n, n_up = config->start_replicas < n ? (int32_t)config->start_replicas : n;
+    pool->config = &config->scaling;
+    pool->autoscaler = config->scaling.policy.entry;
+    pool->min = pool->autoscaler != NULL ? config->scaling.min : INT64_MAX;
+    pool->next_ns = pool->autoscaler != NULL ? 0 : SIM_NS_MAX;
+    for (int32_t i = 0; i < n_up; i++) {
+        scaling->tenures[pool->pool->first + i].phase = REPLICA_UP;
+        up->numbers[up->n++] = pool->pool->first + i;
+    }
+    pool->count[REPLICA_UP] = n_up;
+    pool->count[REPLICA_DOWN] = n - n_up;
+    pool->wanted = n_up;
+    level_init(&pool->up, 0, n_up);
+    level_init(&pool->placed, 0, n_up);
+    level_init(&pool->missing, 0, 0);
+}
+
+/* Pools of the fleet are in the order of their replicas. */
 static int init_replicas(struct service_scaling *scaling)
 {
     struct fleet *fleet = &scaling->service->fleet;
     const size_t n = (size_t)fleet->n_replicas;
     scaling->n = fleet->n_replicas;
+    scaling->pools = mem_zalloc(fleet->n_pools, sizeof *scaling->pools);
     scaling->tenures = mem_zalloc(n, sizeof *scaling->tenures);
     fleet->candidates.numbers = mem_zalloc(n, sizeof *fleet->candidates.numbers);
     fleet->candidates.loads = mem_zalloc(n, sizeof *fleet->candidates.loads);
-    if (scaling->tenures == NULL || fleet->candidates.numbers == NULL || fleet->candidates.loads == NULL)
+    if (scaling->pools == NULL || scaling->tenures == NULL || fleet->candidates.numbers == NULL ||
+        fleet->candidates.loads == NULL)
         return SIM_E_NOMEM;
-    const int64_t n_start = service_start_replicas(scaling->service->config);
-    const int32_t n_up = n_start < fleet->n_replicas ? (int32_t)n_start : fleet->n_replicas;
-    for (int32_t i = 0; i < n_up; i++) {
-        scaling->tenures[i].phase = REPLICA_UP;
-        fleet->candidates.numbers[i] = i;
+    for (size_t i = 0; i < fleet->n_pools; i++) {
+        scaling->pools[i].pool = &fleet->pools[i];
+        init_pool(scaling, &scaling->pools[i]);
     }
-    fleet->candidates.n = n_up;
-    scaling->count[REPLICA_UP] = n_up;
-    scaling->count[REPLICA_DOWN] = scaling->n - n_up;
-    scaling->wanted = n_up;
-    level_init(&scaling->up, 0, n_up);
-    level_init(&scaling->placed, 0, n_up);
+    level_init(&scaling->up, 0, fleet->candidates.n);
     level_init(&scaling->missing, 0, 0);
     level_init(&scaling->failed, 0, 0);
     level_init(&scaling->gone, 0, 0);
     return 0;
 }
 
+static int create_autoscalers(const struct service_scaling *scaling)
+{
+    int code = 0;
+    for (size_t i = 0; i < scaling->service->fleet.n_pools && code == 0; i++) {
+        struct pool_scaling *pool = &scaling->pools[i];
+        if (pool->autoscaler != NULL)
+            code = policy_state_create(&pool->autoscaler->policy, POLICY_AUTOSCALING, sizeof(struct autoscaler),
+                                       pool->config->policy.params, &pool->state, scaling->service->env.site->diag);
+    }
+    return code;
+}
+
 int scaling_create(struct service *service, struct service_scaling **out)
 {
-    const struct config_variant *policy = &service->config->scaling.policy;
     const bool fails = service->env.nodes_fail && fleet_may_restart(&service->fleet);
+    const bool scales = service_config_scales(service->config);
     *out = NULL;
-    if (policy->entry == NULL && !fails) return 0;
+    if (!scales && !fails) return 0;
     struct service_scaling *scaling = mem_zalloc(1, sizeof *scaling);
     *out = scaling;
     if (scaling == NULL) return SIM_E_NOMEM;
     scaling->service = service;
-    scaling->config = &service->config->scaling;
-    scaling->autoscaler = policy->entry;
-    scaling->min = policy->entry != NULL ? scaling->config->min : INT64_MAX;
-    if (policy->entry == NULL) scaling->next_ns = SIM_NS_MAX;
+    scaling->scales = scales;
     owner_init(&scaling->clock, site_env_owner_ids(service->env.site, 1));
     owner_init(&scaling->release, site_env_owner_ids(service->env.site, 1));
     const int code = init_replicas(scaling);
-    return code != 0 || scaling->autoscaler == NULL
-               ? code
-               : policy_state_create(&scaling->autoscaler->policy, POLICY_AUTOSCALING, sizeof(struct autoscaler),
-                                     policy->params, &scaling->state, service->env.site->diag);
+    return code != 0 ? code : create_autoscalers(scaling);
 }
 
 void scaling_destroy(struct service_scaling *scaling)
 {
     if (scaling == NULL) return;
-    if (scaling->autoscaler != NULL) policy_state_destroy(&scaling->autoscaler->policy, scaling->state);
+    for (size_t i = 0; scaling->pools != NULL && i < scaling->service->fleet.n_pools; i++)
+        if (scaling->pools[i].autoscaler != NULL)
+            policy_state_destroy(&scaling->pools[i].autoscaler->policy, scaling->pools[i].state);
+    mem_free(scaling->pools);
     mem_free(scaling->tenures);
     mem_free(scaling);
 }
@@ -98,18 +124,19 @@ int scaling_emit_decision(const struct service_scaling *scaling, const char *pol
     return service->env.site->sink->decision(service->env.site->sink->context, &row);
 }
 
-static int emit(const struct service_scaling *scaling, int32_t replica, const char *action, const char *reason,
-                sim_ns now)
+static int emit(const struct service_scaling *scaling, const struct pool_scaling *pool, int32_t replica,
+                const char *action, const char *reason, sim_ns now)
 {
-    const char *policy = scaling->autoscaler != NULL ? scaling->autoscaler->policy.name : "failures";
+    const char *policy = pool->autoscaler != NULL ? pool->autoscaler->policy.name : "failures";
     return scaling_emit_decision(scaling, policy, replica, action, reason, now);
 }
 
 /* --- States of replicas --- */
 
-static const struct fleet_pool *pool_of(const struct service_scaling *scaling, int32_t index)
+static struct pool_scaling *pool_of(const struct service_scaling *scaling, int32_t index)
 {
-    return fleet_pool_of(&scaling->service->fleet, index);
+    const struct fleet *fleet = &scaling->service->fleet;
+    return &scaling->pools[fleet_pool_of(fleet, index) - fleet->pools];
 }
 
 static struct replica *replica_of(const struct service_scaling *scaling, int32_t index)
@@ -117,7 +144,7 @@ static struct replica *replica_of(const struct service_scaling *scaling, int32_t
     return &scaling->service->fleet.replicas[index];
 }
 
-/* The lowest number of the pool in this state, or the highest one of all; -1: none. */
+/* The lowest and the highest number of the pool in this state; -1: none. */
 static int32_t lowest(const struct service_scaling *scaling, const struct fleet_pool *pool, enum replica_phase phase)
 {
     for (int32_t i = pool->first; i < pool->first + pool->n; i++)
@@ -125,9 +152,9 @@ static int32_t lowest(const struct service_scaling *scaling, const struct fleet_
     return -1;
 }
 
-static int32_t highest(const struct service_scaling *scaling, enum replica_phase phase)
+static int32_t highest(const struct service_scaling *scaling, const struct fleet_pool *pool, enum replica_phase phase)
 {
-    for (int32_t i = scaling->n - 1; i >= 0; i--)
+    for (int32_t i = pool->first + pool->n - 1; i >= pool->first; i--)
         if (scaling->tenures[i].phase == phase) return i;
     return -1;
 }
@@ -143,11 +170,13 @@ static void list_candidates(struct service_scaling *scaling)
 static void set_phase(struct service_scaling *scaling, int32_t index, enum replica_phase phase, sim_ns now)
 {
     struct tenure *tenure = &scaling->tenures[index];
-    scaling->count[tenure->phase]--;
-    scaling->count[phase]++;
+    struct pool_scaling *pool = pool_of(scaling, index);
+    pool->count[tenure->phase]--;
+    pool->count[phase]++;
     tenure->phase = phase;
-    level_set(&scaling->up, now, scaling->count[REPLICA_UP]);
+    level_set(&pool->up, now, pool->count[REPLICA_UP]);
     list_candidates(scaling);
+    level_set(&scaling->up, now, scaling->service->fleet.candidates.n);
     scaling_count_failed(scaling, now);
 }
 
@@ -175,13 +204,13 @@ static int put_up(struct service_scaling *scaling, int32_t index, const char *ac
     if (scaling->waiting.n + scaling->service->handing_over.undecided.n > 0)
         engine_arm(scaling->service->env.site->engine, now + 1, PRIORITY_ARRIVAL, scaling_route_waiting,
                    &scaling->release);
-    return emit(scaling, index, action, reason, now);
+    return emit(scaling, pool_of(scaling, index), index, action, reason, now);
 }
 
 /* Takes GPUs for a replica, from jobs that yield if none are free. Returns 1, 0 without room, or a negative code. */
 static int take_gpus(struct service_scaling *scaling, struct replica *replica, sim_ns now)
 {
-    const struct fleet_pool *pool = pool_of(scaling, replica->index);
+    const struct fleet_pool *pool = pool_of(scaling, replica->index)->pool;
     const struct fleet_parts parts = fleet_parts_of(&scaling->service->fleet, &pool->config);
     const struct holders *holders = &scaling->service->env.cluster->holders;
     int got = fleet_take_gpus(&scaling->service->fleet, pool, replica, now), yielded = 1;
@@ -194,32 +223,21 @@ static int take_gpus(struct service_scaling *scaling, struct replica *replica, s
     return yielded < 0 ? yielded : got;
 }
 
-/* GPUs for the lowest replica that is down, of the first pool that has room. Returns 1, 0 or a negative code. */
-static int take_for_one(struct service_scaling *scaling, int32_t *index, sim_ns now)
+/* Starts the lowest replica of the pool that is down. Returns 1, 0 if there is none or no room, or a negative code. */
+static int start_one(struct service_scaling *scaling, struct pool_scaling *pool, const char *reason, sim_ns now)
 {
-    const struct fleet *fleet = &scaling->service->fleet;
-    int got = 0;
-    for (size_t i = 0; i < fleet->n_pools && got == 0; i++) {
-        *index = lowest(scaling, &fleet->pools[i], REPLICA_DOWN);
-        if (*index >= 0) got = take_gpus(scaling, replica_of(scaling, *index), now);
-    }
-    return got;
-}
-
-/* Starts one replica. Returns 1, 0 if there is none to start or no room, or a negative code. */
-static int start_one(struct service_scaling *scaling, const char *reason, sim_ns now)
-{
-    int32_t index;
-    int got = take_for_one(scaling, &index, now);
+    const int32_t index = lowest(scaling, pool->pool, REPLICA_DOWN);
+    const int got = index >= 0 ? take_gpus(scaling, replica_of(scaling, index), now) : 0;
     if (got <= 0) return got;
-    scaling->tenures[index].since_ns = now;
-    scaling->tenures[index].up_ns = now > 0 ? sim_ns_add(now, start_delay(scaling->service, pool_of(scaling, index))) : 0;
-    scaling->n_starts++;
+    struct tenure *tenure = &scaling->tenures[index];
+    tenure->since_ns = now;
+    tenure->up_ns = now > 0 ? sim_ns_add(now, start_delay(scaling->service, pool->pool)) : 0;
+    pool->n_starts++;
     scaling->moved = true;
     set_phase(scaling, index, REPLICA_STARTING, now);
-    level_set(&scaling->placed, now, scaling->placed.value + 1);
-    int code = emit(scaling, index, "start", reason, now);
-    if (code == 0 && scaling->tenures[index].up_ns <= now) code = put_up(scaling, index, "up", "is loaded", now);
+    level_set(&pool->placed, now, pool->placed.value + 1);
+    int code = emit(scaling, pool, index, "start", reason, now);
+    if (code == 0 && tenure->up_ns <= now) code = put_up(scaling, index, "up", "is loaded", now);
     return code == 0 ? 1 : code;
 }
 
@@ -230,103 +248,138 @@ int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns no
     SIM_REQUIRE(replica->load->outstanding == 0 && replica->state == REPLICA_IDLE && replica->n_moves == 0);
     tenure->held_ns += now - tenure->since_ns;
     fleet_release_gpus(&scaling->service->fleet, replica, now);
-    level_set(&scaling->placed, now, scaling->placed.value - 1);
+    struct pool_scaling *pool = pool_of(scaling, index);
+    level_set(&pool->placed, now, pool->placed.value - 1);
     set_phase(scaling, index, REPLICA_DOWN, now);
     scaling->moved = true;
-    return fleet_renew(&scaling->service->fleet, pool_of(scaling, index), replica);
+    return fleet_renew(&scaling->service->fleet, pool->pool, replica);
 }
 
 /* Stops a replica without requests: it releases its GPUs. */
 static int stop(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
 {
     const int code = scaling_leave_gpus(scaling, index, now);
-    return code != 0 ? code : emit(scaling, index, "stop", reason, now);
+    return code != 0 ? code : emit(scaling, pool_of(scaling, index), index, "stop", reason, now);
 }
 
+/* Tokens are reserved for prompts whose KV has not left, and for all requests that are to decode there. */
 static int stop_if_empty(struct service_scaling *scaling, int32_t index, sim_ns now)
 {
-    bool empty = replica_of(scaling, index)->load->outstanding == 0;
+    const struct fleet *fleet = &scaling->service->fleet;
+    const bool empty = fleet->loads[index].outstanding == 0 && fleet->reserved_tokens[index] == 0;
     return empty ? stop(scaling, index, "has no requests left", now) : 0;
 }
 
 static int drain(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
 {
+    struct pool_scaling *pool = pool_of(scaling, index);
     set_phase(scaling, index, REPLICA_DRAINING, now);
-    scaling->n_drains++;
-    int code = emit(scaling, index, "drain", reason, now);
+    pool->n_drains++;
+    int code = emit(scaling, pool, index, "drain", reason, now);
     return code != 0 ? code : stop_if_empty(scaling, index, now);
 }
 
 /* --- Following the wanted number --- */
 
-static int64_t count_serving(const struct service_scaling *scaling)
-{
-    return scaling->count[REPLICA_UP] + scaling->count[REPLICA_STARTING];
-}
-
-/* Only services with an autoscaler drain replicas, and these have one pool. */
-static int add_replicas(struct service_scaling *scaling, const char *reason, sim_ns now)
+static int add_replicas(struct service_scaling *scaling, struct pool_scaling *pool, const char *reason, sim_ns now)
 {
     int code = 0, got = 1;
     int32_t index;
-    while (code == 0 && count_serving(scaling) < scaling->wanted &&
-           (index = lowest(scaling, pool_of(scaling, 0), REPLICA_DRAINING)) >= 0)
+    while (code == 0 && scaling_serving(pool) < pool->wanted &&
+           (index = lowest(scaling, pool->pool, REPLICA_DRAINING)) >= 0)
         code = put_up(scaling, index, "keep", reason, now);
-    while (code == 0 && got > 0 && count_serving(scaling) < scaling->wanted) {
-        got = start_one(scaling, reason, now);
+    while (code == 0 && got > 0 && scaling_serving(pool) < pool->wanted) {
+        got = start_one(scaling, pool, reason, now);
         if (got < 0) code = got;
     }
     return code;
 }
 
-static int drop_replicas(struct service_scaling *scaling, const char *reason, sim_ns now)
+static int drop_replicas(struct service_scaling *scaling, struct pool_scaling *pool, const char *reason, sim_ns now)
 {
     int code = 0;
     int32_t index;
-    while (code == 0 && count_serving(scaling) > scaling->wanted && (index = highest(scaling, REPLICA_STARTING)) >= 0)
+    while (code == 0 && scaling_serving(pool) > pool->wanted &&
+           (index = highest(scaling, pool->pool, REPLICA_STARTING)) >= 0)
         code = stop(scaling, index, reason, now);
-    while (code == 0 && count_serving(scaling) > scaling->wanted)
-        code = drain(scaling, highest(scaling, REPLICA_UP), reason, now);
+    while (code == 0 && scaling_serving(pool) > pool->wanted)
+        code = drain(scaling, highest(scaling, pool->pool, REPLICA_UP), reason, now);
     return code;
 }
 
 /* Counts wanted replicas without GPUs; reports the first time. */
-static int note_missing(struct service_scaling *scaling, sim_ns now)
+static int note_missing(struct service_scaling *scaling, struct pool_scaling *pool, sim_ns now)
 {
-    const int64_t before = scaling->missing.value, missing = scaling->wanted - count_serving(scaling);
-    level_set(&scaling->missing, now, missing);
-    return before == 0 && missing > 0 ? emit(scaling, -1, "wait", "a replica is wanted, and finds no GPUs", now) : 0;
+    const int64_t before = scaling->missing.value, missing = pool->wanted - scaling_serving(pool);
+    const int64_t all = before - pool->missing.value + missing;
+    level_set(&pool->missing, now, missing);
+    level_set(&scaling->missing, now, all);
+    return before == 0 && all > 0 ? emit(scaling, pool, -1, "wait", "a replica is wanted, and finds no GPUs", now) : 0;
 }
 
-static int scale_to(struct service_scaling *scaling, int64_t wanted, const char *reason, sim_ns now)
+/* Whether the pool's number is followed in this event. */
+static bool is_due(const struct pool_scaling *pool)
 {
-    scaling->wanted = wanted;
-    scaling->tries_again = false;
-    scaling_count_failed(scaling, now);
-    int code = add_replicas(scaling, reason, now);
-    if (code == 0) code = drop_replicas(scaling, reason, now);
-    return code != 0 ? code : note_missing(scaling, now);
+    return pool->decides || pool->tries_again;
+}
+
+/* Pools that need fewer replicas come before those that need more. */
+static int scale_pools(struct service_scaling *scaling, sim_ns now)
+{
+    const size_t n = scaling->service->fleet.n_pools;
+    const char *again = scaling->failed.value > 0 ? "a failure took one" : "GPUs have come";
+    bool any = false;
+    int code = 0;
+    for (size_t i = 0; i < n; i++) any = any || is_due(&scaling->pools[i]);
+    if (any) scaling_count_failed(scaling, now);
+    for (size_t i = 0; i < n && code == 0; i++) {
+        struct pool_scaling *pool = &scaling->pools[i];
+        if (is_due(pool)) code = drop_replicas(scaling, pool, pool->reason, now);
+    }
+    for (size_t i = 0; i < n && code == 0; i++) {
+        struct pool_scaling *pool = &scaling->pools[i];
+        if (is_due(pool)) code = add_replicas(scaling, pool, pool->decides ? pool->reason : again, now);
+    }
+    for (size_t i = 0; i < n && code == 0; i++) {
+        struct pool_scaling *pool = &scaling->pools[i];
+        if (is_due(pool)) code = note_missing(scaling, pool, now);
+        pool->decides = pool->tries_again = false;
+    }
+    return code;
 }
 
 /* --- Decisions --- */
 
-static int decide(struct service_scaling *scaling, sim_ns now)
+static int decide(struct service_scaling *scaling, struct pool_scaling *pool, sim_ns now)
 {
-    const struct policy *policy = &scaling->autoscaler->policy;
-    const struct scaling_config *config = scaling->config;
-    const struct autoscaling_view view = scaling_make_view(scaling, now);
-    struct autoscaling_plan plan = {.replicas = count_serving(scaling)};
+    const struct policy *policy = &pool->autoscaler->policy;
+    const struct scaling_config *config = pool->config;
+    const struct autoscaling_view view = scaling_make_view(scaling, pool, now);
+    struct autoscaling_plan plan = {.replicas = scaling_serving(pool)};
     struct diag *diag = scaling->service->env.site->diag;
-    int code = scaling->autoscaler->decide(scaling->state, &view, &plan);
+    int code = pool->autoscaler->decide(pool->state, &view, &plan);
     if (code < 0) return policy_failed(policy, code, now, diag);
     if (plan.replicas < 0)
         return diag_error(diag, SIM_E_POLICY, NULL, NULL,
                           "autoscaling policy '%s' wants %lld replicas of service '%s' at %.9f s", policy->name,
                           (long long)plan.replicas, scaling->service->config->name, sim_s_from_ns(now));
-    int64_t wanted = plan.replicas > config->max ? config->max : plan.replicas;
-    if (wanted < config->min) wanted = config->min;
-    scaling->next_ns = sim_ns_add(now - now % config->interval_ns, config->interval_ns);
-    return scale_to(scaling, wanted, plan.reason != NULL ? plan.reason : "as the policy wants", now);
+    pool->wanted = scaling_within(config, plan.replicas);
+    pool->reason = plan.reason != NULL ? plan.reason : "as the policy wants";
+    pool->next_ns = sim_ns_add(now - now % config->interval_ns, config->interval_ns);
+    pool->decides = true;
+    return 0;
+}
+
+/* Asks the autoscalers that are due. Returns their number or a negative code. */
+static int decide_all(struct service_scaling *scaling, sim_ns now)
+{
+    int code = 0, n = 0;
+    for (size_t i = 0; i < scaling->service->fleet.n_pools && code == 0; i++) {
+        if (scaling->pools[i].next_ns > now) continue;
+        code = decide(scaling, &scaling->pools[i], now);
+        n++;
+    }
+    return code != 0 ? code : n;
 }
 
 /* No request is in the service or to come. */
@@ -337,12 +390,19 @@ static bool is_over(const struct service *service)
 
 static int wind_down(struct service_scaling *scaling, sim_ns now)
 {
-    const int64_t up = scaling->count[REPLICA_UP], min = scaling->min;
     fleet_reports_when_empty(&scaling->service->fleet, now);
     holders_end(&scaling->service->env.cluster->holders, &scaling->service->tenant);
     scaling->is_over = true;
     for (int32_t i = 0; i < scaling->n; i++) fleet_claim_gpus(&scaling->service->fleet, replica_of(scaling, i), false);
-    return scale_to(scaling, up < min ? up : min, "the last request has left", now);
+    for (size_t i = 0; i < scaling->service->fleet.n_pools; i++) {
+        struct pool_scaling *pool = &scaling->pools[i];
+        const int64_t up = pool->count[REPLICA_UP];
+        pool->wanted = up < pool->min ? up : pool->min;
+        pool->reason = "the last request has left";
+        pool->next_ns = SIM_NS_MAX;
+        pool->decides = true;
+    }
+    return scale_pools(scaling, now);
 }
 
 /* --- The clock --- */
@@ -354,9 +414,14 @@ static void arm(struct service_scaling *scaling, sim_ns at)
     engine_arm(scaling->service->env.site->engine, at, PRIORITY_SCALE, on_clock, &scaling->clock);
 }
 
-static void arm_next(struct service_scaling *scaling)
+/* GPUs that one pool has just released may be what another one lacks: then there is an event at `now` again. */
+static void arm_next(struct service_scaling *scaling, sim_ns now)
 {
-    sim_ns next_ns = scaling->next_ns;
+    sim_ns next_ns = SIM_NS_MAX;
+    for (size_t i = 0; i < scaling->service->fleet.n_pools; i++) {
+        if (scaling->pools[i].tries_again) next_ns = now;
+        if (scaling->pools[i].next_ns < next_ns) next_ns = scaling->pools[i].next_ns;
+    }
     for (int32_t i = 0; i < scaling->n; i++)
         if (scaling->tenures[i].phase == REPLICA_STARTING && scaling->tenures[i].up_ns < next_ns)
             next_ns = scaling->tenures[i].up_ns;
@@ -379,26 +444,24 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
 {
     struct service_scaling *scaling = OWNER_ENTITY(owner, struct service_scaling, clock);
     int code = advance_replicas(scaling, now);
-    if (is_over(scaling->service)) {
-        scaling->next_ns = SIM_NS_MAX;
-        if (code == 0) code = wind_down(scaling, now);
-    } else if (code == 0 && scaling->next_ns <= now) {
-        code = decide(scaling, now);
+    if (code == 0 && is_over(scaling->service)) {
+        code = wind_down(scaling, now);
+    } else if (code == 0) {
+        const int n = decide_all(scaling, now);
+        code = n < 0 ? n : scale_pools(scaling, now);
         /* scaling waits for requests, not requests for scaling */
-        if (scaling->service->in_system.value == 0) engine_progress(engine);
-    } else if (code == 0 && scaling->tries_again) {
-        code = scale_to(scaling, scaling->wanted, scaling->failed.value > 0 ? "a failure took one" : "GPUs have come",
-                        now);
+        if (n > 0 && scaling->service->in_system.value == 0) engine_progress(engine);
     }
     if (scaling->moved) holders_changed(&scaling->service->env.cluster->holders, SITE_SERVICE_CHANGED);
     scaling->moved = false;
     fail(scaling, code);
-    arm_next(scaling);
+    arm_next(scaling, now);
 }
 
-void scaling_try_again(struct service_scaling *scaling)
+void scaling_try_again(struct service_scaling *scaling, bool only_constant)
 {
-    scaling->tries_again = true;
+    for (size_t i = 0; i < scaling->service->fleet.n_pools; i++)
+        if (!only_constant || scaling->pools[i].autoscaler == NULL) scaling->pools[i].tries_again = true;
     arm(scaling, engine_now(scaling->service->env.site->engine));
 }
 
@@ -416,6 +479,11 @@ void scaling_on_leave(struct service_scaling *scaling, const struct request *req
 {
     const bool drains = scaling->tenures[request->replica].phase == REPLICA_DRAINING;
     if (drains || (scaling->service->dry && scaling->service->in_system.value == 0)) arm(scaling, now);
+}
+
+void scaling_on_release(struct service_scaling *scaling, int32_t replica, sim_ns now)
+{
+    if (scaling->tenures[replica].phase == REPLICA_DRAINING) arm(scaling, now);
 }
 
 void scaling_on_arrival(struct service_scaling *scaling)

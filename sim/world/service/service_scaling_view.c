@@ -17,13 +17,14 @@ static int64_t used_blocks(const struct fleet *fleet, int32_t i, sim_ns now)
     return is_delayed(fleet) ? fleet->reports.usages[i].kv_blocks : replica_used_blocks(&fleet->replicas[i], now);
 }
 
-/* Of the replicas that are up. */
-static void add_usage(struct service_scaling *scaling, struct autoscaling_view *view, sim_ns now)
+/* Of the pool's replicas that are up. */
+static void add_usage(struct service_scaling *scaling, const struct fleet_pool *pool, struct autoscaling_view *view,
+                      sim_ns now)
 {
     const struct fleet *fleet = &scaling->service->fleet;
     int64_t used = 0, total = 0;
     sim_ns busy_ns = 0, up_ns = 0;
-    for (int32_t i = 0; i < scaling->n; i++) {
+    for (int32_t i = pool->first; i < pool->first + pool->n; i++) {
         struct tenure *tenure = &scaling->tenures[i];
         if (tenure->phase != REPLICA_UP) continue;
         const sim_ns computed_ns = replica_busy_ns(&fleet->replicas[i], now);
@@ -38,11 +39,16 @@ static void add_usage(struct service_scaling *scaling, struct autoscaling_view *
     if (up_ns > 0) view->busy_frac = (double)busy_ns / (double)up_ns;
 }
 
-static void add_loads(const struct service_scaling *scaling, struct autoscaling_view *view)
+/* Requests that wait at the service count in each pool that may take them. */
+static void add_loads(const struct service_scaling *scaling, const struct fleet_pool *pool,
+                      struct autoscaling_view *view)
 {
     const struct fleet *fleet = &scaling->service->fleet;
-    view->outstanding = view->waiting = scaling->waiting.n;
-    for (int32_t i = 0; i < scaling->n; i++) {
+    const int role = pool->config.role;
+    if (role != POOL_DECODE) view->outstanding += scaling->waiting.n;
+    if (role != POOL_PREFILL) view->outstanding += scaling->service->handing_over.undecided.n;
+    view->waiting = view->outstanding;
+    for (int32_t i = pool->first; i < pool->first + pool->n; i++) {
         const struct replica_load *load = fleet_seen_load(fleet, i);
         view->outstanding += load->outstanding;
         view->waiting += load->waiting;
@@ -50,22 +56,22 @@ static void add_loads(const struct service_scaling *scaling, struct autoscaling_
     }
 }
 
-struct autoscaling_view scaling_make_view(struct service_scaling *scaling, sim_ns now)
+struct autoscaling_view scaling_make_view(struct service_scaling *scaling, struct pool_scaling *pool, sim_ns now)
 {
     struct fleet *fleet = &scaling->service->fleet;
     fleet_reports_before_routing(fleet, now);
     struct autoscaling_view view = {.now_ns = now,
                                     .seen_ns = is_delayed(fleet) ? fleet->reports.seen_ns : now,
-                                    .interval_ns = scaling->config->interval_ns,
-                                    .min = scaling->config->min,
-                                    .max = scaling->config->max,
-                                    .up = scaling->count[REPLICA_UP],
-                                    .starting = scaling->count[REPLICA_STARTING],
-                                    .draining = scaling->count[REPLICA_DRAINING],
-                                    .arrived = scaling->n_arrived - scaling->n_seen};
-    scaling->n_seen = scaling->n_arrived;
-    add_loads(scaling, &view);
-    add_usage(scaling, &view, now);
+                                    .interval_ns = pool->config->interval_ns,
+                                    .min = pool->config->min,
+                                    .max = pool->config->max,
+                                    .up = pool->count[REPLICA_UP],
+                                    .starting = pool->count[REPLICA_STARTING],
+                                    .draining = pool->count[REPLICA_DRAINING],
+                                    .arrived = scaling->n_arrived - pool->n_seen};
+    pool->n_seen = scaling->n_arrived;
+    add_loads(scaling, pool->pool, &view);
+    add_usage(scaling, pool->pool, &view, now);
     return view;
 }
 
@@ -110,15 +116,58 @@ static int64_t replica_gpus(const struct service_scaling *scaling, int32_t index
     return config->tensor_parallel * config->pipeline_parallel;
 }
 
+/* Pools that scale have series and metrics of their own. */
+static bool is_told_apart(const struct pool_scaling *pool)
+{
+    return pool->autoscaler != NULL && pool->pool->config.name != NULL;
+}
+
+static const char *name_of(const struct service_scaling *scaling, const struct pool_scaling *pool)
+{
+    const struct service *service = scaling->service;
+    return arena_printf(service->env.site->arena, "%s/%s", service->config->name, pool->pool->config.name);
+}
+
+int scaling_series(const struct service_scaling *scaling, struct sampler_series *series)
+{
+    const struct service *service = scaling->service;
+    int n = 0;
+    for (size_t i = 0; i <= service->fleet.n_pools; i++) {
+        const struct pool_scaling *pool = i > 0 ? &scaling->pools[i - 1] : NULL;
+        if (pool != NULL && !is_told_apart(pool)) continue;
+        const char *entity = pool == NULL ? service->config->name : name_of(scaling, pool);
+        if (entity == NULL) return SIM_E_NOMEM;
+        if (series != NULL) {
+            *series++ = (struct sampler_series){"service.replicas", entity};
+            *series++ = (struct sampler_series){"service.replicas_wanted", entity};
+        }
+        n += 2;
+    }
+    return n;
+}
+
+static int64_t all_wanted(const struct service_scaling *scaling)
+{
+    int64_t wanted = 0;
+    for (size_t i = 0; i < scaling->service->fleet.n_pools; i++) wanted += scaling->pools[i].wanted;
+    return wanted;
+}
+
 void scaling_sample(const struct service_scaling *scaling, double *values)
 {
     *values++ = (double)scaling->up.value;
-    *values++ = (double)scaling->wanted;
+    *values++ = (double)all_wanted(scaling);
+    for (size_t i = 0; i < scaling->service->fleet.n_pools; i++) {
+        const struct pool_scaling *pool = &scaling->pools[i];
+        if (!is_told_apart(pool)) continue;
+        *values++ = (double)pool->up.value;
+        *values++ = (double)pool->wanted;
+    }
 }
 
 bool service_scales(const struct service *service)
 {
-    return service->scaling != NULL && service->scaling->autoscaler != NULL;
+    return service->scaling != NULL && service->scaling->scales;
 }
 
 int64_t service_gpus(const struct service *service)
@@ -133,21 +182,29 @@ int64_t service_gpus(const struct service *service)
     return gpus;
 }
 
-void scaling_check(const struct service_scaling *scaling)
+static void check_pool(const struct service_scaling *scaling, const struct pool_scaling *pool)
 {
-    if (scaling == NULL) return;
     const struct fleet *fleet = &scaling->service->fleet;
     int32_t count[REPLICA_PHASES] = {0};
-    for (int32_t i = 0; i < scaling->n; i++) {
+    for (int32_t i = pool->pool->first; i < pool->pool->first + pool->pool->n; i++) {
         const struct replica *replica = &fleet->replicas[i];
         const enum replica_phase phase = scaling->tenures[i].phase;
         count[phase]++;
-        if (phase == REPLICA_DOWN || phase == REPLICA_STARTING) replica_check_absent(replica);
+        if (phase == REPLICA_DOWN || phase == REPLICA_STARTING) {
+            replica_check_absent(replica);
+            SIM_REQUIRE(fleet->reserved_tokens[i] == 0);
+        }
         if (fleet->env->cluster->n_nodes > 0)
             SIM_LAW("INV-10 (replicas hold the GPUs they need)", replica->placement.n_gpus,
                     phase == REPLICA_DOWN ? 0 : replica_gpus(scaling, i));
     }
-    for (int phase = 0; phase < REPLICA_PHASES; phase++) SIM_REQUIRE(count[phase] == scaling->count[phase]);
+    for (int phase = 0; phase < REPLICA_PHASES; phase++) SIM_REQUIRE(count[phase] == pool->count[phase]);
+}
+
+void scaling_check(const struct service_scaling *scaling)
+{
+    for (size_t i = 0; scaling != NULL && i < scaling->service->fleet.n_pools; i++)
+        check_pool(scaling, &scaling->pools[i]);
 }
 
 /* --- Metrics --- */
@@ -157,38 +214,65 @@ struct scaling_total {
     int64_t starts, drains, held, yielded;
 };
 
+/* What pools do alone: held requests and yields are the service's. */
+static void add_pool(struct scaling_total *total, const struct service_scaling *scaling,
+                     const struct pool_scaling *pool, sim_ns now)
+{
+    total->gpu_s += level_integral_s(&pool->placed, now) * (double)replica_gpus(scaling, pool->pool->first);
+    total->starts += pool->n_starts;
+    total->drains += pool->n_drains;
+}
+
 static void add(struct scaling_total *total, const struct service_scaling *scaling, sim_ns now)
 {
+    for (size_t i = 0; i < scaling->service->fleet.n_pools; i++) add_pool(total, scaling, &scaling->pools[i], now);
     total->up_mean += level_mean(&scaling->up, now);
     total->up_max += (double)scaling->up.max;
     total->missing_s += level_integral_s(&scaling->missing, now);
-    total->gpu_s += level_integral_s(&scaling->placed, now) * (double)replica_gpus(scaling, 0); /* it has one pool */
-    total->starts += scaling->n_starts;
-    total->drains += scaling->n_drains;
     total->held += scaling->n_held;
     total->yielded += scaling->n_yielded;
 }
 
-/* For services that do not scale: only GPUs that jobs yielded to restarting replicas. */
-static int emit(const struct scaling_total *total, bool scales, const char *entity, const struct sink *sink)
+/* Which metrics are emitted: of services that do not scale only the GPUs that jobs yielded to restarting replicas, of
+ * pools not what their service counts. */
+enum scaling_entity { CONSTANT_SERVICE, SCALED_POOL, SCALED_SERVICE };
+
+static int emit(const struct scaling_total *total, enum scaling_entity kind, const char *entity,
+                const struct sink *sink)
 {
     const struct {
         const char *name;
         double value;
-        bool of_all;
+        bool is_of[SCALED_SERVICE + 1];
     } metrics[] = {
-        {"scaling.replicas.mean", total->up_mean, false},
-        {"scaling.replicas.max", total->up_max, false},
-        {"scaling.starts.sum", (double)total->starts, false},
-        {"scaling.drains.sum", (double)total->drains, false},
-        {"scaling.missing_replica_s.sum", total->missing_s, false},
-        {"scaling.held_requests.sum", (double)total->held, false},
-        {"scaling.yielded_jobs.sum", (double)total->yielded, true},
-        {"scaling.gpu_s.sum", total->gpu_s, false},
+        {"scaling.replicas.mean", total->up_mean, {false, true, true}},
+        {"scaling.replicas.max", total->up_max, {false, true, true}},
+        {"scaling.starts.sum", (double)total->starts, {false, true, true}},
+        {"scaling.drains.sum", (double)total->drains, {false, true, true}},
+        {"scaling.missing_replica_s.sum", total->missing_s, {false, true, true}},
+        {"scaling.held_requests.sum", (double)total->held, {false, false, true}},
+        {"scaling.yielded_jobs.sum", (double)total->yielded, {true, false, true}},
+        {"scaling.gpu_s.sum", total->gpu_s, {false, true, true}},
     };
     int code = 0;
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof *metrics; i++)
-        if (scales || metrics[i].of_all) code = metric_emit_of(sink, metrics[i].name, entity, metrics[i].value);
+        if (metrics[i].is_of[kind]) code = metric_emit_of(sink, metrics[i].name, entity, metrics[i].value);
+    return code;
+}
+
+static int emit_pools(const struct service_scaling *scaling, const struct sink *sink, sim_ns now)
+{
+    int code = 0;
+    for (size_t i = 0; i < scaling->service->fleet.n_pools && code == 0; i++) {
+        const struct pool_scaling *pool = &scaling->pools[i];
+        if (!is_told_apart(pool)) continue;
+        const char *entity = name_of(scaling, pool);
+        struct scaling_total one = {.up_mean = level_mean(&pool->up, now),
+                                    .up_max = (double)pool->up.max,
+                                    .missing_s = level_integral_s(&pool->missing, now)};
+        add_pool(&one, scaling, pool, now);
+        code = entity != NULL ? emit(&one, SCALED_POOL, entity, sink) : SIM_E_NOMEM;
+    }
     return code;
 }
 
@@ -205,12 +289,15 @@ int services_emit_scaling(struct service *const *services, size_t n, const struc
         n_scaling += service_scales(services[i]);
         n_starting++;
     }
-    int code = n_starting > 0 ? emit(&all, n_scaling > 0, NULL, sink) : 0;
+    int code = n_starting > 0 ? emit(&all, n_scaling > 0 ? SCALED_SERVICE : CONSTANT_SERVICE, NULL, sink) : 0;
     for (size_t i = 0; code == 0 && i < n && n_starting > 1; i++) {
         struct scaling_total one = {0};
         if (services[i]->scaling == NULL) continue;
         add(&one, services[i]->scaling, now);
-        code = emit(&one, service_scales(services[i]) && n_scaling > 1, services[i]->config->name, sink);
+        const bool is_told = service_scales(services[i]) && n_scaling > 1;
+        code = emit(&one, is_told ? SCALED_SERVICE : CONSTANT_SERVICE, services[i]->config->name, sink);
     }
+    for (size_t i = 0; code == 0 && i < n; i++)
+        if (services[i]->scaling != NULL) code = emit_pools(services[i]->scaling, sink, now);
     return code;
 }

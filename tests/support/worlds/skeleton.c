@@ -112,6 +112,11 @@ static const struct fragment {
                    " {'shape': '?', 'think': {'mean': '$0-3s'}, 'branches': '?', 'system_tokens': '$0-200',"
                    " 'max_turns': '$3-12', 'max_context': '$500-2000'}}}}}}"},
     {SERVICES, 15, "{'services': {'a': {'scaling': {'policy': '?', 'min': '$0-1', 'max': '$1-4', 'interval': '?'}}}}"},
+    {SERVICES, 10,
+     "{'cluster': {'network': '?'}, 'services': {'a': {'kv_transfer': '?', 'pools': {'p': {'role': 'prefill',"
+     " 'scaling': {'policy': '?', 'min': '$0-1', 'max': '$1-3', 'interval': '?', 'start_delay': '$0-3s'}},"
+     " 'd': {'role': 'decode', 'batching': 'vllm-v1', 'scaling': {'policy': '?', 'min': 1, 'max': '$1-3',"
+     " 'interval': '?', 'start_delay': '$0-3s'}}}}}}"},
     {SERVICES, 10, "{'services': {'a': {'restart': '?'}}}"},
     {SERVICES, 10, "{'services': {'a': {'slo': '?', 'information_delay': '?'}}}"},
     {SERVICES, 8, "{'services': {'a': {'trace': {'classes': '?2'}}}}"},
