@@ -11,8 +11,10 @@ enum { MOST_PRINTED = 5, LEAST_WORLDS = 300 };
 static bool is_as_before(const struct kept_results *now, int code, const struct kept_results *before,
                          const char **moved)
 {
-    *moved = strcmp(now->error, before->error) != 0       ? now->error[0] != 0 ? now->error : "it is refused no more"
-             : before->error[0] != 0                      ? NULL
+    const size_t n = strlen(before->error);
+    *moved = n == 0 && now->error[0] != 0                 ? now->error
+             : strncmp(now->error, before->error, n) != 0 ? now->error[0] != 0 ? now->error : "it is refused no more"
+             : n > 0                                      ? NULL
              : code != 0                                  ? "it does not end well any more"
              : strcmp(now->rows, before->rows) != 0       ? "its rows have moved"
              : strcmp(now->metrics, before->metrics) != 0 ? "its metrics have moved, its rows have not"

@@ -91,7 +91,9 @@ int kept_run(const char *json, struct catalog_memory *memory, struct kept_result
 void kept_write(FILE *out, const struct kept_results *results, const char *json)
 {
     if (results->error[0] != 0) {
-        cJSON *error = cJSON_CreateString(results->error);
+        char text[KEPT_MOST_WRITTEN];
+        snprintf(text, sizeof text, "%.*s", KEPT_MOST_WRITTEN - 1, results->error);
+        cJSON *error = cJSON_CreateString(text);
         char *quoted = cJSON_PrintUnformatted(error);
         fprintf(out, "{\"error\":%s,\"scenario\":%s}\n", quoted != NULL ? quoted : "\"\"", json);
         cJSON_free(quoted);
