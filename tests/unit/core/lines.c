@@ -120,3 +120,22 @@ TEST(a_second_end_does_nothing)
     lines_fini(&lines);
     CHECK(lines.buffer == NULL && lines.input == NULL);
 }
+
+/* A file whose compressed end is lost: an error, once. */
+TEST(behind_an_error_there_is_no_line)
+{
+    static const unsigned char cut[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0x4b,
+                                        0x4c, 0xe2, 0x4a, 0x4e, 0xe1, 0x02, 0x00, 0xd1, 0x8b, 0xf0};
+    struct lines lines;
+    struct diag diag = {0};
+    const char *chars;
+    size_t n_chars;
+    int code;
+    open_text(&lines, (const char *)cut, sizeof cut);
+    while ((code = lines_next(&lines, &chars, &n_chars, &diag)) == 1) {
+    }
+    CHECK_EQ_INT(code, SIM_E_IO);
+    for (int i = 0; i < 2; i++) CHECK_EQ_INT(lines_next(&lines, &chars, &n_chars, &diag), 0);
+    CHECK_EQ_INT(diag.n_errors, 1);
+    lines_fini(&lines);
+}
