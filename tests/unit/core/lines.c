@@ -131,7 +131,11 @@ TEST(behind_an_error_there_is_no_line)
     const char *chars;
     size_t n_chars;
     int code;
-    open_text(&lines, (const char *)cut, sizeof cut);
+    const char *path = test_file("cut.gz", "%s", "");
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL && fwrite(cut, 1, sizeof cut, file) == sizeof cut && fclose(file) == 0);
+    struct input *input;
+    MUST(input_open(path, &input, &diag) == 0 && lines_init(&lines, input, &diag) == 0);
     while ((code = lines_next(&lines, &chars, &n_chars, &diag)) == 1) {
     }
     CHECK_EQ_INT(code, SIM_E_IO);
