@@ -7,8 +7,8 @@
  * The file has one JSON object per line: {"events":..,"warnings":..,"rows":"..","metrics":"..","scenario":{..}}. As
  * the scenarios are kept, and not how they were drawn, a new key of the configuration moves nothing.
  *
- * A scenario that is refused has {"error":"..","scenario":{..}}, with the beginning of the error. These are wrong in one place, and were chosen for the
- * place and the error. */
+ * A scenario that is refused has {"error":"..","scenario":{..}}, with the beginning of the error. These are wrong in
+ * one place, and were chosen for the place and the error. */
 #ifndef ORRERY_TESTS_SUPPORT_WORLDS_KEPT_H
 #define ORRERY_TESTS_SUPPORT_WORLDS_KEPT_H
 
