@@ -1,6 +1,7 @@
 #include "tests/support/worlds/kept_files.h"
 
 #include "sim/core/err.h"
+#include "sim/study/study.h"
 #include "tests/support/worlds/kept.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@ enum { N_OTHERS = sizeof others / sizeof *others };
 
 struct work {
     const char *directory, *path; /* of variants; of the file */
-    const char *scenario;         /* JSON with "FILE" */
+    const char *scenario;         /* JSON with "FILE"; NULL: the file is a study */
     char *lines[MOST_LINES];
     int n_lines, n_variants;
     char *variant; /* MOST_CHARS */
@@ -48,6 +49,27 @@ static char *replaced(const char *text, const char *old, const char *new)
         }
     }
     return copy;
+}
+
+/* A study is only read: its runs follow from its definition. */
+static void judge_study(struct work *work, int line, const char *change)
+{
+    const char *base = strrchr(work->path, '/') + 1;
+    char said[KEPT_FILES_LINE_CHARS];
+    struct study study = {0};
+    struct arena arena;
+    struct diag diag;
+    diag_init(&diag);
+    arena_init(&arena);
+    append(work, "", 1);
+    if (study_parse("FILE", ".", work->variant, &arena, &study, &diag) == 0)
+        snprintf(said, sizeof said, "%s %d %s: %zu points, %zu runs, %.8s", base, line + 1, change, study.n_points,
+                 study.n_runs, study.hash);
+    else
+        snprintf(said, sizeof said, "%s %d %s: %.40s: %.60s", base, line + 1, change, diag.items[0].where,
+                 diag.items[0].text);
+    work->each(work->context, said);
+    arena_fini(&arena);
 }
 
 /* Runs the scenario with the variant, and reports what it comes to. */
@@ -88,7 +110,10 @@ static void judge_line(struct work *work, int line, const char *change, const ch
         else
             append(work, work->lines[i], strlen(work->lines[i]));
     }
-    judge(work, line, change);
+    if (work->scenario != NULL)
+        judge(work, line, change);
+    else
+        judge_study(work, line, change);
 }
 
 static void judge_numbers(struct work *work, int line)
@@ -151,11 +176,11 @@ int kept_files(const char *directory, kept_files_fn each, void *context)
     if (list == NULL) return SIM_E_IO;
     catalog_memory_init(&work.memory);
     while (code == 0 && fgets(row, sizeof row, list) != NULL) {
-        cJSON *tree = cJSON_Parse(row);
-        char *scenario = cJSON_PrintUnformatted(cJSON_GetObjectItem(tree, "scenario"));
+        cJSON *tree = cJSON_Parse(row), *item = cJSON_GetObjectItem(tree, "scenario");
+        char *scenario = item != NULL ? cJSON_PrintUnformatted(item) : NULL;
         work.path = cJSON_GetStringValue(cJSON_GetObjectItem(tree, "file"));
         work.scenario = scenario;
-        code = work.path == NULL || scenario == NULL ? SIM_E_DATA : read_lines(&work, text);
+        code = work.path == NULL ? SIM_E_DATA : read_lines(&work, text);
         if (code == 0) judge_variants(&work);
         while (work.n_lines > 0) free(work.lines[--work.n_lines]);
         cJSON_free(scenario);

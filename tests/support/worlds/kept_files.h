@@ -11,7 +11,7 @@ enum { KEPT_FILES_LINE_CHARS = 300 };
 typedef void (*kept_files_fn)(void *context, const char *line);
 
 /* Makes the variants of the files of tests/golden/files.jsonl in a directory, one after another. A line of it has the
- * file, and a scenario that names it as "FILE". Returns 0 or a negative code. */
+ * file, and a scenario that names it as "FILE"; a study has none. Returns 0 or a negative code. */
 int kept_files(const char *directory, kept_files_fn each, void *context);
 
 /* Writes all lines. Returns 0 or a negative code. */
