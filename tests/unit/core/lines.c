@@ -143,3 +143,26 @@ TEST(behind_an_error_there_is_no_line)
     CHECK_EQ_INT(diag.n_errors, 1);
     lines_fini(&lines);
 }
+
+/* The share of a file that has been read grows from nothing to all of it. */
+TEST(the_share_read_grows)
+{
+    enum { N = 3000000 };
+    const char *path = test_file("long", "%s", "");
+    char *text = test_own(calloc(1, N), free), *buffer = test_own(malloc(N), free);
+    struct input *input;
+    struct diag diag = {0};
+    double last = 0;
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL && fwrite(text, 1, N, file) == N && fclose(file) == 0);
+    MUST(input_open(path, &input, &diag) == 0);
+    for (int i = 1; i <= 3; i++) {
+        size_t n_read;
+        CHECK_EQ_INT(input_read(input, buffer, N / 3, &n_read, &diag), 0);
+        CHECK_EQ_INT(n_read, N / 3);
+        const double frac = input_done_frac(input);
+        CHECK(frac > last && (i == 3 ? frac == 1.0 : frac > i / 3.0 - 0.01 && frac < i / 3.0 + 0.05));
+        last = frac;
+    }
+    input_close(input);
+}
