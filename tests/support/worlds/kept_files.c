@@ -11,7 +11,7 @@
 enum { MOST_LINES = 80, MOST_NUMBERS = 6, MOST_CHARS = 1 << 16, PATH_CHARS = 600 };
 
 /* Texts that take the place of a number. */
-static const char *const others[] = {"-1", "0", "x", "1.5", "3e9", "7"};
+static const char *const others[] = {"-1", "0", "x", "1.5", "3e9", "1"};
 enum { N_OTHERS = sizeof others / sizeof *others };
 
 struct work {
