@@ -230,6 +230,7 @@ accept: build/orrery $(B)/tests/worlds
 	@for golden in tests/golden/*.sh; do ACCEPT=1 sh $$golden || exit 1; done
 	@$(B)/tests/worlds repeat <tests/golden/worlds.jsonl >$(B)/worlds.jsonl && mv $(B)/worlds.jsonl tests/golden/
 	@$(B)/tests/worlds policies >$(B)/policies.txt && mv $(B)/policies.txt tests/golden/
+	@mkdir -p $(B)/variants && $(B)/tests/worlds files $(B)/variants >$(B)/files.txt && mv $(B)/files.txt tests/golden/
 
 ## make bench      one JSON line per benchmark (FULL=1 for the whole table)
 bench: $(BENCHES)

@@ -63,7 +63,7 @@ static struct reservation reserve(const struct easy *easy, const struct cluster_
     const struct ranked *last = ranking_reach(&easy->running, -spare);
     if (last == NULL) return (struct reservation){SIM_NS_MAX, 0};
     sim_ns shadow_ns = last->rank.first > view->now_ns ? last->rank.first : view->now_ns;
-    struct rank after = {.first = shadow_ns + 1, .second = INT64_MIN};
+    const struct rank after = {.first = shadow_ns, .second = INT64_MAX};
     return (struct reservation){shadow_ns, spare + ranking_gpus_before(&easy->running, after)};
 }
 

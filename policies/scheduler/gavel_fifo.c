@@ -70,12 +70,11 @@ static bool has_place(const struct fifo *fifo, const struct gavel_job *job)
     return at < fifo->n_places && fifo->places[at].job == job;
 }
 
+/* The queue never overtakes: the job is younger than all with a place. */
 static int give_place(struct fifo *fifo, struct gavel_job *job, int type)
 {
-    if (vec_reserve(&fifo->places, &fifo->places_capacity, fifo->n_places + 1) != 0) return SIM_E_NOMEM;
-    const size_t at = place_of(fifo, job->view->sequence);
-    memmove(&fifo->places[at + 1], &fifo->places[at], (fifo->n_places++ - at) * sizeof *fifo->places);
-    fifo->places[at] = (struct place){.sequence = job->view->sequence, .job = job, .type = type};
+    const struct place place = {.sequence = job->view->sequence, .job = job, .type = type};
+    if (vec_push(&fifo->places, &fifo->n_places, &fifo->places_capacity, place) != 0) return SIM_E_NOMEM;
     fifo->free[type] -= job->view->gpus;
     return 0;
 }

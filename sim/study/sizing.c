@@ -66,7 +66,6 @@ static int64_t next_of(const struct sizing *sizing, size_t index, double most_co
     if (most_cost < option->replica_usd_per_h * (double)option->most) {
         useful = (int64_t)(most_cost / option->replica_usd_per_h);
         while (useful < option->most && cost_of(option, useful + 1) <= most_cost) useful++;
-        if (useful <= option->bad) useful = option->bad + 1; /* rounding */
     }
     look_at_group(sizing, index, &good, &bad);
     if (option->good == 0 || option->good > useful) { /* up: to where a sibling succeeded, else by half as many again */

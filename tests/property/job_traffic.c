@@ -254,6 +254,21 @@ TEST(a_hang_holds_its_job_until_it_is_found)
     CHECK_EQ_INT(bed_metric(rows, "failure.interrupts"), 1);
 }
 
+/* A job that hangs, and hears of another failure meanwhile, has no expected end: 2^63 ns are a time like others. */
+TEST(easy_bears_a_job_without_an_end)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 6, 'gpus_per_node': 1, 'network': {'bandwidth': '10GB/s'}}, 'seed': 2, 'until': '2000s', "
+        "'jobs': {'scheduler': 'easy', 'trace': {'format': 'inline-jobs', 'jobs': [{'gpus': 4, 'duration': '100s'}, "
+        "{'duration': '100s'}]}}, 'failures': {'causes': {'c0': {'scope': 'nic', 'lifetime': %s, 'repair': %s, "
+        "'detection': {'mean': '5s'}, 'slow': 0.5}, 'c1': {'scope': 'job', 'lifetime': %s, 'restart': {'law': "
+        "'lognormal', 'mean': '5s', 'shape': 0.5}}, 'c2': {'scope': 'node', 'lifetime': {'law': 'weibull', 'mean': "
+        "'100s', 'shape': 2}, 'repair': %s, 'detection': %s}}}}",
+        CONSTANT("300s"), CONSTANT("50s"), CONSTANT("100s"), CONSTANT("50s"), CONSTANT("5s"));
+    CHECK(bed_metric(rows, "failure.interrupts") > 3);
+}
+
 /* All NICs have a quarter of their bandwidth from 50 s on, for 20 s of each 70 s: the ring waits for the slow edges. */
 TEST(slow_nics_slow_what_is_exchanged)
 {

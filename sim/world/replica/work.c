@@ -31,7 +31,7 @@ static double series(double first, double slope, double n)
 /* The sum over those j where the term is positive; exactly one end is positive. */
 static double positive_part(double first, double slope, double n)
 {
-    if (first > 0.0) return series(first, slope, fmin(n, ceil(-first / slope)));
+    if (slope < 0.0) return series(first, slope, fmin(n, ceil(-first / slope)));
     const double from = fmin(n, floor(-first / slope) + 1.0);
     return series(first + from * slope, slope, n - from);
 }

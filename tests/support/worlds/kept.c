@@ -29,6 +29,16 @@ static int count_warning(void *context, const struct warning_row *row)
     return 0;
 }
 
+/* The first error among the findings. */
+static void note_error(const struct diag *diag, char error[KEPT_ERROR_CHARS])
+{
+    for (int i = 0; i < diag->n_items && error[0] == 0; i++) {
+        struct diag_item item = diag->items[i];
+        item.hint[0] = 0;
+        if (item.level == DIAG_ERROR) diag_format(&item, error, KEPT_ERROR_CHARS);
+    }
+}
+
 /* Sends metrics to one hash, and other rows but warnings to the other. */
 static int run(const struct setup *setup, struct hash_sink *rows, struct hash_sink *metrics,
                struct kept_results *results)
@@ -50,6 +60,7 @@ static int run(const struct setup *setup, struct hash_sink *rows, struct hash_si
     int code = simulate_rows(setup, &options, &sink, &result, &diag);
     results->n_events = code == 0 ? result.engine.fired : 0;
     results->n_warnings += diag.n_warnings;
+    note_error(&diag, results->error);
     if (code == 0) code = hash_sink_hex(rows, results->rows);
     if (code == 0) code = hash_sink_hex(metrics, results->metrics);
     return code;
@@ -61,8 +72,10 @@ int kept_run(const char *json, struct catalog_memory *memory, struct kept_result
     struct hash_sink rows = {0}, metrics = {0};
     struct diag diag;
     diag_init(&diag);
+    *results = (struct kept_results){0};
     int code = setup_load_text(&setup, "world", json, NULL, &diag);
     results->n_warnings = diag.n_warnings;
+    note_error(&diag, results->error);
     setup.catalog.memory = memory;
     if (code == 0) code = hash_sink_init(&rows, KEEP_DECISIONS);
     if (code == 0) code = hash_sink_init(&metrics, KEEP_METRICS);
@@ -77,25 +90,39 @@ int kept_run(const char *json, struct catalog_memory *memory, struct kept_result
 
 void kept_write(FILE *out, const struct kept_results *results, const char *json)
 {
+    if (results->error[0] != 0) {
+        char text[KEPT_MOST_WRITTEN];
+        snprintf(text, sizeof text, "%.*s", KEPT_MOST_WRITTEN - 1, results->error);
+        cJSON *error = cJSON_CreateString(text);
+        char *quoted = cJSON_PrintUnformatted(error);
+        fprintf(out, "{\"error\":%s,\"scenario\":%s}\n", quoted != NULL ? quoted : "\"\"", json);
+        cJSON_free(quoted);
+        cJSON_Delete(error);
+        return;
+    }
     fprintf(out, "{\"events\":%" PRIu64 ",\"warnings\":%d,\"rows\":\"%s\",\"metrics\":\"%s\",\"scenario\":%s}\n",
             results->n_events, results->n_warnings, results->rows, results->metrics, json);
 }
 
 int kept_read(FILE *in, struct kept_results *results, char **json)
 {
-    char line[MOST_CHARS + 256];
+    char line[MOST_CHARS + 512];
     if (fgets(line, sizeof line, in) == NULL) return 0;
     cJSON *tree = cJSON_Parse(line);
     const char *rows = cJSON_GetStringValue(cJSON_GetObjectItem(tree, "rows"));
     const char *metrics = cJSON_GetStringValue(cJSON_GetObjectItem(tree, "metrics"));
+    const char *error = cJSON_GetStringValue(cJSON_GetObjectItem(tree, "error"));
     const cJSON *scenario = cJSON_GetObjectItem(tree, "scenario");
-    const bool is_whole = rows != NULL && metrics != NULL && scenario != NULL;
-    if (is_whole) {
+    const bool is_whole = scenario != NULL && (error != NULL || (rows != NULL && metrics != NULL));
+    *results = (struct kept_results){0};
+    if (is_whole) *json = cJSON_PrintUnformatted(scenario);
+    if (is_whole && error != NULL) {
+        snprintf(results->error, sizeof results->error, "%s", error);
+    } else if (is_whole) {
         results->n_events = (uint64_t)cJSON_GetNumberValue(cJSON_GetObjectItem(tree, "events"));
         results->n_warnings = (int)cJSON_GetNumberValue(cJSON_GetObjectItem(tree, "warnings"));
         snprintf(results->rows, sizeof results->rows, "%s", rows);
         snprintf(results->metrics, sizeof results->metrics, "%s", metrics);
-        *json = cJSON_PrintUnformatted(scenario);
     }
     cJSON_Delete(tree);
     return is_whole && *json != NULL ? 1 : SIM_E_DATA;
@@ -104,13 +131,13 @@ int kept_read(FILE *in, struct kept_results *results, char **json)
 int kept_repeat(FILE *in, FILE *out)
 {
     struct catalog_memory memory;
-    struct kept_results results;
+    struct kept_results before, results;
     char *json;
     int code;
     catalog_memory_init(&memory);
-    while ((code = kept_read(in, &results, &json)) > 0) {
+    while ((code = kept_read(in, &before, &json)) > 0) {
         code = kept_run(json, &memory, &results);
-        if (code == 0)
+        if (code == 0 || (before.error[0] != 0 && results.error[0] != 0))
             kept_write(out, &results, json);
         else
             fprintf(stderr, "left out, as it does not run any more: %s\n", json);

@@ -5,7 +5,10 @@
  * one. Some are written by hand: they read files of tests/fixtures/kept, which random worlds do not.
  *
  * The file has one JSON object per line: {"events":..,"warnings":..,"rows":"..","metrics":"..","scenario":{..}}. As
- * the scenarios are kept, and not how they were drawn, a new key of the configuration moves nothing. */
+ * the scenarios are kept, and not how they were drawn, a new key of the configuration moves nothing.
+ *
+ * A scenario that is refused has {"error":"..","scenario":{..}}, with the beginning of the error. These are wrong in
+ * one place, and were chosen for the place and the error. */
 #ifndef ORRERY_TESTS_SUPPORT_WORLDS_KEPT_H
 #define ORRERY_TESTS_SUPPORT_WORLDS_KEPT_H
 
@@ -15,23 +18,26 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
+enum { KEPT_ERROR_CHARS = 1024, KEPT_MOST_WRITTEN = 160 };
+
 /* What a world comes to. Warnings are counted and are not among the rows: their words may change. */
 struct kept_results {
     uint64_t n_events;
     int n_warnings;
     char rows[HASH_HEX_CHARS]; /* of requests, jobs, decisions and all other rows but metrics */
     char metrics[HASH_HEX_CHARS];
+    char error[KEPT_ERROR_CHARS]; /* the first error, without its hint; empty: there is none */
 };
 
-/* Runs a scenario to its end. Returns 0; a negative code when it is invalid or does not end well; SIM_E_INTERRUPTED
- * when it takes more than some ten thousand events. */
+/* Runs a scenario to its end. Returns 0; a negative code when it is invalid or does not end well, with `error`;
+ * SIM_E_INTERRUPTED when it takes more than some ten thousand events. */
 int kept_run(const char *json, struct catalog_memory *memory, struct kept_results *results);
 
 /* Reads one line of the file: what the results were, and the scenario, to be released with cJSON_free. Returns 1, 0 at
  * the end of the file, or SIM_E_DATA. */
 int kept_read(FILE *in, struct kept_results *results, char **json);
 
-/* Writes a line of the file. */
+/* Writes a line of the file. Of an error it has the beginning, as long as KEPT_MOST_WRITTEN. */
 void kept_write(FILE *out, const struct kept_results *results, const char *json);
 
 /* Draws worlds first .. first + n - 1 of the seed, and writes those that are valid, and not too small or too long.

@@ -3,6 +3,7 @@
  * results. `repeat` copies such lines from the input to the output, with the hashes of today. `policies` prints a hash
  * for each listed policy. Exit status 1: there are findings. */
 #include "tests/support/worlds/kept.h"
+#include "tests/support/worlds/kept_files.h"
 #include "tests/support/worlds/kept_policies.h"
 #include "tests/support/worlds/worlds.h"
 
@@ -21,6 +22,7 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "repeat") == 0) return kept_repeat(stdin, stdout) == 0 ? 0 : 70;
     if (argc == 2 && strcmp(argv[1], "policies") == 0) return kept_policies_write(stdout) == 0 ? 0 : 70;
+    if (argc == 3 && strcmp(argv[1], "files") == 0) return kept_files_write(argv[2], stdout) == 0 ? 0 : 70;
     if (argc < 3) {
         fputs("usage: worlds N SEED [FIRST [list|keep]], or worlds repeat|policies\n", stderr);
         return 2;

@@ -120,3 +120,49 @@ TEST(a_second_end_does_nothing)
     lines_fini(&lines);
     CHECK(lines.buffer == NULL && lines.input == NULL);
 }
+
+/* A file whose compressed end is lost: an error, once. */
+TEST(behind_an_error_there_is_no_line)
+{
+    static const unsigned char cut[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0x4b,
+                                        0x4c, 0xe2, 0x4a, 0x4e, 0xe1, 0x02, 0x00, 0xd1, 0x8b, 0xf0};
+    struct lines lines;
+    struct diag diag = {0};
+    const char *chars;
+    size_t n_chars;
+    int code;
+    const char *path = test_file("cut.gz", "%s", "");
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL && fwrite(cut, 1, sizeof cut, file) == sizeof cut && fclose(file) == 0);
+    struct input *input;
+    MUST(input_open(path, &input, &diag) == 0 && lines_init(&lines, input, &diag) == 0);
+    while ((code = lines_next(&lines, &chars, &n_chars, &diag)) == 1) {
+    }
+    CHECK_EQ_INT(code, SIM_E_IO);
+    for (int i = 0; i < 2; i++) CHECK_EQ_INT(lines_next(&lines, &chars, &n_chars, &diag), 0);
+    CHECK_EQ_INT(diag.n_errors, 1);
+    lines_fini(&lines);
+}
+
+/* The share of a file that has been read grows from nothing to all of it. */
+TEST(the_share_read_grows)
+{
+    enum { N = 3000000 };
+    const char *path = test_file("long", "%s", "");
+    char *text = test_own(calloc(1, N), free), *buffer = test_own(malloc(N), free);
+    struct input *input;
+    struct diag diag = {0};
+    double last = 0;
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL && fwrite(text, 1, N, file) == N && fclose(file) == 0);
+    MUST(input_open(path, &input, &diag) == 0);
+    for (int i = 1; i <= 3; i++) {
+        size_t n_read;
+        CHECK_EQ_INT(input_read(input, buffer, N / 3, &n_read, &diag), 0);
+        CHECK_EQ_INT(n_read, N / 3);
+        const double frac = input_done_frac(input);
+        CHECK(frac > last && (i == 3 ? frac == 1.0 : frac > i / 3.0 - 0.01 && frac < i / 3.0 + 0.05));
+        last = frac;
+    }
+    input_close(input);
+}
