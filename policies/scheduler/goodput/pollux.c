@@ -68,12 +68,14 @@ static int add_choices(struct pollux *pollux, const struct cluster_view *view, c
     const double factor = elastic_restart_factor(view, job, sim_s_from_ns(pollux->params.wait_ns));
     const double none = utility(0, power);
     int code = elastic_choices_next(&pollux->choices);
-    for (int j = 0; j < elastic->types; j++)
-        for (int32_t gpus = 1; code == 0 && gpus <= most_gpus(pollux, job, j); gpus++) {
+    for (int j = 0; j < elastic->types; j++) {
+        const int32_t most = most_gpus(pollux, job, j);
+        for (int32_t gpus = 1; code == 0 && gpus <= most; gpus++) {
             const double kept = elastic_is_held(job, j, gpus) ? 1 : factor;
             const double speedup = elastic_speed(elastic, job, j, gpus) / fair * unit * kept;
             code = elastic_choices_add(&pollux->choices, utility(speedup, power) - none, j, gpus);
         }
+    }
     return code;
 }
 

@@ -60,11 +60,13 @@ static int32_t most_gpus(const struct sia *sia, const struct elastic_job *job, i
 static double least_speed(const struct sia *sia, const struct elastic_job *job)
 {
     double least = (double)INFINITY;
-    for (int j = 0; j < sia->elastic.types; j++)
-        for (int32_t gpus = 1; gpus <= most_gpus(sia, job, j); gpus = next_size(&sia->elastic, j, gpus)) {
+    for (int j = 0; j < sia->elastic.types; j++) {
+        const int32_t most = most_gpus(sia, job, j);
+        for (int32_t gpus = 1; gpus <= most; gpus = next_size(&sia->elastic, j, gpus)) {
             const double speed = elastic_speed(&sia->elastic, job, j, gpus);
             if (speed > 0) least = fmin(least, speed);
         }
+    }
     return least;
 }
 
@@ -87,12 +89,14 @@ static int add_choices(struct sia *sia, const struct cluster_view *view, const s
     const struct elastic *elastic = &sia->elastic;
     const double least = least_speed(sia, job), factor = factor_of(sia, view, job);
     int code = elastic_choices_next(&sia->choices);
-    for (int j = 0; j < elastic->types; j++)
-        for (int32_t gpus = 1; code == 0 && gpus <= most_gpus(sia, job, j); gpus = next_size(elastic, j, gpus)) {
+    for (int j = 0; j < elastic->types; j++) {
+        const int32_t most = most_gpus(sia, job, j);
+        for (int32_t gpus = 1; code == 0 && gpus <= most; gpus = next_size(elastic, j, gpus)) {
             const double speed = elastic_speed(elastic, job, j, gpus);
             const double kept = elastic_is_held(job, j, gpus) ? 1 : factor;
             if (speed > 0) code = elastic_choices_add(&sia->choices, gain(sia, speed / least * kept), j, gpus);
         }
+    }
     return code;
 }
 
