@@ -78,8 +78,10 @@ static double fill(struct elasticflow *flow, const struct promise *promise, int3
     const double slot_s = sim_s_from_ns(flow->elastic.params.round_ns);
     double work_s = 0;
     for (int32_t t = 0; t < slots && work_s < promise->left_s; t++) {
-        const int32_t gpus = power_within(flow->left[t] < k ? flow->left[t] : k);
-        if (gpus > 0) work_s += elastic_speed(&flow->elastic, promise->job, 0, gpus) * slot_s;
+        int32_t gpus = power_within(flow->left[t] < k ? flow->left[t] : k);
+        const double speed = gpus > 0 ? elastic_speed(&flow->elastic, promise->job, 0, gpus) : 0;
+        if (!(speed > 0)) gpus = 0;
+        work_s += speed * slot_s;
         if (!takes) continue;
         flow->left[t] -= gpus;
         if (t == 0) promise->job->gpus = gpus;
@@ -149,13 +151,23 @@ static void admit(struct elasticflow *flow, const struct cluster_view *view)
 
 /* --- What is left --- */
 
+/* The least power of two on which the job runs; 0: none. */
+static int32_t least_power(const struct elastic *elastic, const struct elastic_job *job)
+{
+    const int32_t most = elastic_most_gpus(elastic, job, 0);
+    for (int32_t gpus = 1; gpus <= most; gpus *= 2)
+        if (elastic_speed(elastic, job, 0, gpus) > 0) return gpus;
+    return 0;
+}
+
 static double gpu_time_s(const struct elasticflow *flow, const struct elastic_job *job, double left_s, int32_t gpus)
 {
     const struct elastic *elastic = &flow->elastic;
     const double slot_s = sim_s_from_ns(elastic->params.round_ns);
     const double speed = gpus > 0 ? elastic_speed(elastic, job, 0, gpus) : 0;
     const double used_s = fmin(slot_s, speed > 0 ? left_s / speed : slot_s);
-    return gpus * used_s + (left_s - speed * used_s) / elastic_speed(elastic, job, 0, 1);
+    const int32_t least = least_power(elastic, job);
+    return gpus * used_s + least * (left_s - speed * used_s) / elastic_speed(elastic, job, 0, least);
 }
 
 /* GPU time saved per GPU by twice as many. Further GPUs of a job that does not scale cost time: the least such job
@@ -176,12 +188,13 @@ static int share_rest(struct elasticflow *flow, const struct cluster_view *view,
     const int code = gains_begin(gains, elastic->n);
     for (size_t i = 0; code == 0 && i < elastic->n; i++) {
         struct elastic_job *job = elastic->jobs[i];
-        if (job->gpus == 0 && left > 0 && elastic_speed(elastic, job, 0, 1) > 0) {
-            job->gpus = 1;
-            left--;
+        const int32_t least = job->gpus == 0 ? least_power(elastic, job) : 0;
+        if (least > 0 && least <= left) {
+            job->gpus = least;
+            left -= least;
         }
         const double left_s = elastic_left_s(view, job);
-        if (job->gpus > 0) gains_add(gains, &(struct gain){job, gain_of(flow, job, left_s), left_s});
+        if (job->gpus > 0) gains_add(gains, &(struct gain){job, gain_of(flow, job, left_s), left_s, job->gpus});
     }
     while (code == 0 && left > 0 && gains->n > 0 && gains->heap[0].value > -(double)INFINITY) {
         struct gain *top = &gains->heap[0];
