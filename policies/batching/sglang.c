@@ -336,7 +336,7 @@ static bool preempt_for(struct adder *adder, const struct request_view *request)
     const struct adder before = *adder;
     const int64_t left = request->prompt_tokens - replica_view_cached_tokens(adder->view, request);
     const double wanted = (double)(left + whole_limit(adder, request));
-    double lacking = wanted - remaining_beyond(adder, INFINITY);
+    double lacking = wanted - remaining_beyond(adder, (double)INFINITY);
     for (const struct request_view *r; (r = last_in_priority(adder)) != NULL && !batch_plan_full(adder->plan);) {
         if (priority_of(&params->priorities, r) - priority_of(&params->priorities, request) <= params->threshold) break;
         lacking -= (double)tokens_to_come(params, adder->view, r) * adder->batcher->ratio.now;
