@@ -17,7 +17,8 @@
 
 enum training_exchange_kind { EXCHANGE_RING, EXCHANGE_ALL_TO_ALL, EXCHANGE_SHIFT, EXCHANGE_STAGES };
 
-enum { TRAINING_EXCHANGES = 12 }; /* of a plan: tensor, context, expert groups, stages, four kinds of shards each */
+/* Of a plan at most 14: tensor, context and expert groups, stages; of dense parameters and of experts five rings each. */
+enum { TRAINING_EXCHANGES = 16 };
 
 struct training_exchange {
     enum training_exchange_kind kind;

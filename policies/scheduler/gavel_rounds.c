@@ -56,6 +56,8 @@ double gavel_packed_speed(const struct gavel_rounds *rounds, const struct gavel_
                           int type)
 {
     const double shared = shared_speed(rounds, job, with, type);
+    for (int other = 0; other < rounds->types && !(shared > 0); other++)
+        if (gavel_shares(rounds, job, with, other)) return 0.0; /* measured, but not here: they cannot share */
     return shared > 0 ? shared : gavel_speed_on(rounds, job, type, job->view->gpus / 2.0);
 }
 

@@ -36,7 +36,7 @@ TEST(every_format)
     check_steps("0,add,a\n0,add,b\n60000,remove,a\n120000,add,c\n", AVAILABILITY_EVENTS, events, 3, 120);
     /* a line that is earlier than the one before it */
     check_steps(
-        "2021-12-10, 15:01:11, 80\n2021-12-10, 15:02:11, 30\n2021-12-10, 15:02:51, 30\n2021-12-10, 15:01:51, 35\n",
+        "2030-01-02, 03:01:11, 80\n2030-01-02, 03:02:11, 30\n2030-01-02, 03:02:51, 30\n2030-01-02, 03:01:51, 35\n",
         AVAILABILITY_DATED, dated, 3, 100);
 }
 

@@ -104,3 +104,45 @@ TEST(parts_smaller_than_a_rank_let_jobs_run)
         CHECK_EQ_INT(rows->n_jobs, 3);
     }
 }
+
+/* Shards over more ranks at each level send in five kinds of rings, of dense parameters and of experts. */
+TEST(a_plan_may_have_every_kind_of_message)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true),
+        "{'extends': ['configs/clusters/dgx-h100.json'], 'cluster': {'nodes': 32, 'network': {'topology': 'leaf-spine',"
+        " 'nodes_per_leaf': 2}}, 'jobs': {'types': {'t': {'training': {'llm': 'qwen3-30b-a3b', 'expert_parallel': 8,"
+        " 'tensor_parallel': 2, 'context_parallel': 2, 'shard_weights': 2, 'shard_gradients': 4, 'shard_optimizer': 8,"
+        " 'global_batch': 256, 'recompute': 'full'}}}, " TRACE(
+            "{'submit': '0s', 'type': 't', 'gpus': 256, 'steps': 2}") "}}");
+    CHECK(end_s(rows) > 0);
+}
+
+/* A restore waits for the restart; meanwhile the job shrinks to one node, where nothing is read from a peer. */
+TEST(a_job_may_lose_its_peer_before_it_restores)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true),
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '10GB/s'}}, 'until':"
+        " '500s', 'failures': {'causes': {'a': {'scope': 'site', 'lifetime': {'law': 'constant', 'mean': '100s'},"
+        " 'restart': {'law': 'constant', 'mean': '5s'}}}}, 'jobs': {'scheduler': 'equi', 'types': {'plain': {}, 'default':"
+        " {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '50s'}, 'bytes': '1000GB', 'to': 'peer'}}}, " TRACE(
+            "{'duration': '95s', 'gpus': 16}, {'submit': '102s', 'type': 'plain', 'duration': '8s', 'gpus': 8}") "}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT(rows->n_jobs, 2);
+}
+
+/* The adapters of a node with fewer GPUs of the job are no reason to outrun the plan. */
+TEST(no_network_makes_a_plan_faster)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true),
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '5GB/s'}}, 'jobs':"
+        " {'types': {'t': {'training': {'llm': 'llama-3.1-8b', 'zero': 1, 'recompute': 'full', 'global_batch': 48}}, "
+        "'block': {}}, " TRACE(
+            "{'submit': '0s', 'type': 'block', 'gpus': 2, 'duration': '1h'}, {'submit': '0s', 'type':"
+            " 'block', 'gpus': 2, 'duration': '1h'}, {'submit': '1s', 'type': 't', 'gpus': 12, 'steps':"
+            " 20}") "}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK(bed_metric(rows, "job.network_speed") <= 1 + 1e-9);
+}

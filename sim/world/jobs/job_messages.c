@@ -1,5 +1,6 @@
 #include "sim/world/jobs/job_messages.h"
 
+#include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
 #include "sim/world/jobs/job_traffic_state.h"
@@ -56,6 +57,7 @@ static int32_t kind_of(struct listing *listing, const struct training_exchange *
            !(spread->of[k].kind == exchange->kind && training_groups_are_equal(spread->of[k].group, exchange->group)))
         k++;
     if (k < spread->n) return k;
+    SIM_REQUIRE(spread->n < TRAINING_EXCHANGES);
     spread->of[spread->n++] = (struct training_reach){exchange->kind, exchange->group, 1.0, 1.0};
     listing->least_members[k] = exchange->group.gpus;
     return k;

@@ -282,8 +282,10 @@ static void on_timer(struct engine *engine, struct owner *owner, sim_ns now)
     switch (saver->state) {
     case SAVER_AWAITS:
         saver->state = SAVER_RESTORES;
-        fail(saver, start_flows(saver, false, bytes_of(saver->job)));
-        if (saver->n_flows == 0) end_flows(saver, now);
+        if (saver->n_flows > 0)
+            fail(saver, start_flows(saver, false, bytes_of(saver->job)));
+        else
+            end_flows(saver, now);
         break;
     case SAVER_OVERLAPS:
         if (saver->n_moving == 0) {

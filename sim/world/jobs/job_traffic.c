@@ -177,6 +177,13 @@ static void time_plan(struct job_traffic *traffic, const struct training_spread 
     traffic->step_now_s = job_messages_step_s(traffic->messages, spread, traffic->phases);
 }
 
+/* A plan is no faster than in an idle network, as its run time has it, also on nodes that suit it better. */
+static double speed_in(const struct job_traffic *traffic, double time_s)
+{
+    const double speed = time_s > 0.0 ? traffic->ideal_s / time_s : 1.0;
+    return traffic->messages != NULL ? fmin(speed, 1.0) : speed;
+}
+
 /* The speed at the present grants. */
 static double speed_of(struct job_traffic *traffic)
 {
@@ -188,7 +195,7 @@ static double speed_of(struct job_traffic *traffic)
     } else {
         time_s = job_step_now_s(traffic, least_grant(traffic));
     }
-    return time_s > 0.0 ? traffic->ideal_s / time_s : 1.0;
+    return speed_in(traffic, time_s);
 }
 
 /* The speed before others share its links. */
@@ -197,7 +204,7 @@ static double first_speed(struct job_traffic *traffic)
     if (traffic->messages != NULL) time_plan(traffic, &traffic->spread);
     const double time_s = traffic->messages != NULL ? traffic->step_now_s
                                                     : job_step_now_s(traffic, job_step_flow_bytes_per_s(traffic));
-    return time_s > 0.0 ? traffic->ideal_s / time_s : 1.0;
+    return speed_in(traffic, time_s);
 }
 
 double job_traffic_speed(const struct job *job)

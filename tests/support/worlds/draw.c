@@ -432,6 +432,8 @@ static bool is_idle(const struct config_field *field, const cJSON *object)
                  {"detection", "scope", {"gpu", "node", "switch"}, 0.0},
                  {"step", "checkpoint", {NULL}, -1.0},
                  {"to", "gpu_copy", {NULL}, -1.0}, /* few names are those of storage */
+                 {"after", "after", {NULL}, -1.0}, /* jobs above it; skeletons have graphs */
+                 {"enough", "after", {NULL}, -1.0},
                  {"dataset", "table", {NULL}, -1.0},
                  {"training", "training", {NULL}, -1.0}, /* plans that fit no cluster */
                  {"steps", "training", {NULL}, -1.0}};

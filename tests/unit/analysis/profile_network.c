@@ -165,15 +165,15 @@ TEST(deepep_rows_are_a_dispatch_and_a_combine)
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
     const char *normal = "hidden_size,num_token,num_topk,num_experts,dispatch_sms,combine_sms,dispatch_transmit_us,"
                          "combine_transmit_us\r\n"
-                         "7168,4096,8,256,20,24,492.2,982.7\r\n";
+                         "7168,4096,8,256,20,24,500.5,990.25\r\n";
     const char *low = "hidden_size,num_token,num_topk,num_experts,combine_avg_t_us,combine_bandwidth_gbps,"
                       "dispatch_avg_t_us,dispatch_bandwidth_gbps\r\n"
-                      "7168,128,8,256,66.98,219.2,36.72,206.6\r\n";
+                      "7168,128,8,256,65.5,224.15,37.25,203.66\r\n";
     MUST(profile_fixture_text(&fixture, "normal.csv", normal) == 0);
     MUST(profile_fixture_text(&fixture, "low.csv", low) == 0);
     static const enum kernel_class classes[] = {KERNEL_DISPATCH, KERNEL_COMBINE, KERNEL_LOW_DISPATCH,
                                                 KERNEL_LOW_COMBINE};
-    static const double seconds[] = {492.2e-6, 982.7e-6, 36.72e-6, 66.98e-6}, sms[] = {20, 24, 0, 0};
+    static const double seconds[] = {500.5e-6, 990.25e-6, 37.25e-6, 65.5e-6}, sms[] = {20, 24, 0, 0};
     for (size_t i = 0; i < 4; i++) {
         const struct profile *profile = &fixture.files[i / 2];
         MUST(profile->n == 2);
@@ -186,7 +186,7 @@ TEST(deepep_rows_are_a_dispatch_and_a_combine)
         CHECK_EQ_INT(shape->sent, i % 2 == 0 ? FORMAT_FP8 : FORMAT_BF16);
         CHECK_EQ_INT(shape->low_latency, i >= 2);
         /* The bandwidth beside a time says which bytes were counted: GB/s times seconds. */
-        const double gb_per_s[] = {0, 0, 206.6, 219.2};
+        const double gb_per_s[] = {0, 0, 203.66, 224.15};
         const double bytes = shape->tokens * shape->chosen * exchange_token_bytes(shape);
         if (i >= 2) CHECK_NEAR(bytes / (1e9 * gb_per_s[i] * seconds[i]), 1.0, 0.002);
     }

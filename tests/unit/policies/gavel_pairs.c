@@ -1,4 +1,5 @@
 /* Pairs of gavel-fifo-packed and gandiva whose types have speeds beside each other. Ends of jobs by hand. */
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
@@ -77,4 +78,19 @@ TEST(a_job_joins_the_one_that_it_gains_most_with)
 TEST(no_job_goes_ahead_of_one_that_waits)
 {
     check_ends("gavel-fifo-packed", "{\"idle_waits\": false}", 1, BESIDE(0, 0, 1, 1, 0, 0), 3, ENDS(100, 200, 300));
+}
+
+/* Pairs share V100s and were measured not to share K80s: two pairs wait for the one V100, one job has the K80. */
+TEST(gandiva_packs_no_pair_where_it_cannot_share)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'k80', 'node_types': {'b': {'nodes': 1, 'gpus_per_node': 1,"
+        " 'gpu': 'v100-16-sxm'}}}, 'jobs': {'scheduler': 'gandiva', 'placement': 'counted', 'types': {'lm': {'sharing':"
+        " {'pairs': {'lm': {'speeds': {'v100-16-sxm': 0.9, 'k80': 0}}}}}}, 'trace': {'format': 'inline-jobs', 'jobs':"
+        " [{'duration': '300s', 'type': 'lm'}, {'duration': '300s', 'type': 'lm'}, {'duration': '300s', 'type': 'lm'}]}}}");
+    double sum_s = 0;
+    CHECK_EQ_INT(rows->code, 0);
+    for (size_t i = 0; i < rows->n_jobs; i++) sum_s += rows->jobs[i].end_s;
+    CHECK_NEAR(sum_s, 300 + 2 * 300 / 0.9, 1e-6);
 }

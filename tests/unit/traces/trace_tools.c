@@ -351,6 +351,6 @@ TEST(writers_are_listed)
         CHECK(trace_writer_find(writer->name) == writer);
         CHECK((writer->request != NULL) + (writer->session != NULL) + (writer->job != NULL) == 1);
     }
-    CHECK_EQ_INT(n, 6);
+    CHECK_EQ_INT(n, 7);
     CHECK(trace_writer_find("swf") == NULL);
 }

@@ -8,20 +8,20 @@
 
 TEST(azure_rows_become_requests)
 {
-    const char *path = trace_source_file("azure.csv", AZURE_HEAD "2023-11-16 18:15:46.6805900,374,44\r\n"
-                                                                 "2023-11-16 18:15:50.9951690,396,109\r\n"
-                                                                 "2023-11-16 18:15:51.0000000,396,0\r\n"
-                                                                 "2023-11-16 18:15:51.2224670,879,55");
+    const char *path = trace_source_file("azure.csv", AZURE_HEAD "2031-02-03 04:05:06.2500000,301,44\r\n"
+                                                                 "2031-02-03 04:05:10.5645790,402,107\r\n"
+                                                                 "2031-02-03 04:05:10.6000000,402,0\r\n"
+                                                                 "2031-02-03 04:05:10.7918770,880,51");
     SCOPED(trace_source) trace = {0};
     struct request_record r;
     MUST(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
-    CHECK(r.id == 0 && r.arrival_ns == 0 && r.prompt_tokens == 374 && r.output_tokens == 44);
+    CHECK(r.id == 0 && r.arrival_ns == 0 && r.prompt_tokens == 301 && r.output_tokens == 44);
     CHECK(r.n_prefix_blocks == 0 && r.prefix_blocks == NULL);
     CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
-    CHECK(r.id == 1 && r.arrival_ns == 4314579000 && r.prompt_tokens == 396 && r.output_tokens == 109);
+    CHECK(r.id == 1 && r.arrival_ns == 4314579000 && r.prompt_tokens == 402 && r.output_tokens == 107);
     CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
-    CHECK(r.id == 3 && r.arrival_ns == 4541877000 && r.prompt_tokens == 879 && r.output_tokens == 55);
+    CHECK(r.id == 3 && r.arrival_ns == 4541877000 && r.prompt_tokens == 880 && r.output_tokens == 51);
     CHECK_EQ_INT(trace_source_request(&trace, &r), 0);
     CHECK_EQ_INT(trace_source_request(&trace, &r), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "no-output"), 1);
@@ -32,13 +32,13 @@ TEST(azure_rows_become_requests)
 TEST(lengths_have_their_own_times_or_a_process)
 {
     const char *timed =
-        "request_id,arrived_at,num_prefill_tokens,num_decode_tokens\n0,0.209966,314,84\n1,0.5,563,280\n";
+        "request_id,arrived_at,num_prefill_tokens,num_decode_tokens\n0,0.209966,321,84\n1,0.5,512,280\n";
     SCOPED(trace_source) trace = {0};
     struct request_record r;
     MUST(trace_source_requests(&trace, 1, "{'format': 'lengths', 'path': '%s'}", trace_source_file("r.csv", timed)) ==
          0);
     CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
-    CHECK(r.arrival_ns == 209966000 && r.prompt_tokens == 314 && r.output_tokens == 84);
+    CHECK(r.arrival_ns == 209966000 && r.prompt_tokens == 321 && r.output_tokens == 84);
     trace_source_fini(&trace);
 
     const char *untimed =
@@ -377,20 +377,20 @@ TEST(swf_lines_become_jobs)
 TEST(philly_rows_are_sorted)
 {
     const char *path = trace_source_file("philly.csv", "timestamp,duration,num_gpus,gpu_time,virtual_cluster\n"
-                                                       "2017-10-09 07:01:55,66.0,1,66.0,11cb48\n"
-                                                       "2017-10-09 06:13:03,2951.0,8,2951.0,6214e9\n"
-                                                       "2017-10-09 06:13:03,2759.5,0,2759.0,6214e9\n");
+                                                       "2030-10-09 07:01:55,61.0,1,61.0,abc123\n"
+                                                       "2030-10-09 06:13:03,2900.0,8,2900.0,def456\n"
+                                                       "2030-10-09 06:13:03,2700.5,0,2700.0,def456\n");
     SCOPED(trace_source) trace = {0};
     struct job_record a, b, c;
     MUST(trace_source_jobs(&trace, 1, "{'format': 'philly', 'path': '%s'}", path) == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &a), 1);
     CHECK_EQ_INT(trace_source_job(&trace, &b), 1);
     CHECK_EQ_INT(trace_source_job(&trace, &c), 1);
-    CHECK(a.id == 1 && a.submit_ns == 0 && a.duration_ns == 2951 * SIM_NS_PER_S && a.gpus == 8);
+    CHECK(a.id == 1 && a.submit_ns == 0 && a.duration_ns == 2900 * SIM_NS_PER_S && a.gpus == 8);
     CHECK(a.estimate_ns == a.duration_ns && a.gpu_milli == 1000 && a.nodes == 0);
-    CHECK_EQ_STR(a.group, "6214e9");
+    CHECK_EQ_STR(a.group, "def456");
     CHECK_EQ_STR(a.user, "");
-    CHECK(b.id == 2 && b.submit_ns == 0 && b.duration_ns == 2759500000000 && b.gpus == 0 && b.group == a.group);
+    CHECK(b.id == 2 && b.submit_ns == 0 && b.duration_ns == 2700500000000 && b.gpus == 0 && b.group == a.group);
     CHECK(c.id == 0 && c.submit_ns == 2932 * SIM_NS_PER_S);
     CHECK_EQ_INT(trace_source_job(&trace, &a), 0);
     trace_source_fini(&trace);
