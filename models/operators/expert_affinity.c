@@ -29,18 +29,28 @@ void expert_place_in_order(const struct expert_flows *flows, size_t n_gpus, size
     for (size_t i = 0; i < flows->layers * n; i++) gpu_of[i] = i % n / (n / n_gpus);
 }
 
-static size_t common_divisor(size_t a, size_t b)
+/* Lehmer's generator. */
+static size_t draw(uint64_t *random, size_t below)
 {
-    return b == 0 ? a : common_divisor(b, a % b);
+    *random = *random * 48271 % 2147483647;
+    return (size_t)(*random % below);
 }
 
+/* Experts that are their own successors, whose rows are then shuffled. */
 void expert_chain_flows(double *flows, size_t experts, double affinity)
 {
-    size_t step = 1;
-    while (step * step < experts || common_divisor(step, experts) > 1) step++;
+    uint64_t random = 1;
     for (size_t i = 0; i < experts; i++)
         for (size_t k = 0; k < experts; k++)
-            flows[i * experts + k] = (1.0 - affinity) / (double)experts + (k == i * step % experts ? affinity : 0.0);
+            flows[i * experts + k] = (1.0 - affinity) / (double)experts + (k == i ? affinity : 0.0);
+    for (size_t i = experts - 1; i > 0; i--) {
+        double *row = flows + i * experts, *other = flows + draw(&random, i + 1) * experts;
+        for (size_t k = 0; k < experts; k++) {
+            const double kept = row[k];
+            row[k] = other[k];
+            other[k] = kept;
+        }
+    }
 }
 
 /* --- One layer --- */
@@ -137,7 +147,23 @@ static void place_layer(const struct search *search, size_t *gpus)
 
 /* --- All layers --- */
 
-/* Layers one after the other from the first one placed on, to both sides, then all again while a round gains. */
+/* All layers again and again while a round gains. Returns what stays. */
+static double improve(const struct search *search, size_t *gpu_of)
+{
+    const size_t n = search->flows->experts;
+    double local = expert_steps_of(search->flows, gpu_of).local;
+    for (double before = -1.0; local > before + search->least;) {
+        before = local;
+        for (size_t layer = 0; layer < search->flows->layers; layer++) {
+            count_stays(search, gpu_of, layer, 3);
+            place_layer(search, gpu_of + layer * n);
+        }
+        local = expert_steps_of(search->flows, gpu_of).local;
+    }
+    return local;
+}
+
+/* Layers one after the other from the first one placed on, to both sides; then all. */
 static double place_layers(const struct search *search, size_t first, size_t *gpu_of)
 {
     const size_t n = search->flows->experts, layers = search->flows->layers;
@@ -149,45 +175,41 @@ static double place_layers(const struct search *search, size_t first, size_t *gp
         count_stays(search, gpu_of, layer, 2);
         place_layer(search, gpu_of + layer * n);
     }
-    double local = expert_steps_of(search->flows, gpu_of).local;
-    for (double before = -1.0; local > before + search->least;) {
-        before = local;
-        for (size_t layer = 0; layer < layers; layer++) {
-            count_stays(search, gpu_of, layer, 3);
-            place_layer(search, gpu_of + layer * n);
-        }
-        local = expert_steps_of(search->flows, gpu_of).local;
-    }
-    return local;
+    return improve(search, gpu_of);
 }
 
-/* One layer in order, then at random: by Lehmer's generator, the same numbers in every search. */
+/* One layer in order, then at random, the same in every search. */
 static void start_layer(const struct search *search, size_t start, uint64_t *random, size_t *gpus)
 {
     const size_t n = search->flows->experts;
     for (size_t i = n - 1; i > 0 && start > 0; i--) {
-        *random = *random * 48271 % 2147483647;
-        const size_t k = (size_t)(*random % (i + 1)), kept = gpus[i];
+        const size_t k = draw(random, i + 1), kept = gpus[i];
         gpus[i] = gpus[k];
         gpus[k] = kept;
     }
 }
 
-/* The best of some starts: more of them where they cost little. */
+static void keep_better(const struct search *search, double local, const size_t *tried, double *best, size_t *gpu_of)
+{
+    if (local <= *best + search->least) return;
+    *best = local;
+    memcpy(gpu_of, tried, search->flows->layers * search->flows->experts * sizeof *gpu_of);
+}
+
+/* The best of the given placement, of experts in order and of some starts: more of them where they cost little. */
 static void place_best(const struct search *search, size_t *tried, size_t *gpu_of)
 {
-    const size_t n = search->flows->experts, bytes = search->flows->layers * n * sizeof *gpu_of;
+    const size_t n = search->flows->experts;
     const size_t n_starts = n <= 16 ? 64 : n <= 64 ? 8 : 1;
     uint64_t random = 1;
-    double best = -1.0;
+    double best = improve(search, gpu_of);
+    expert_place_in_order(search->flows, search->n_gpus, tried);
+    keep_better(search, improve(search, tried), tried, &best, gpu_of);
     expert_place_in_order(search->flows, search->n_gpus, tried);
     for (size_t start = 0; start < n_starts; start++) {
         const size_t first = start % search->flows->layers;
         start_layer(search, start, &random, tried + first * n);
-        const double local = place_layers(search, first, tried);
-        if (local <= best + search->least) continue;
-        best = local;
-        memcpy(gpu_of, tried, bytes);
+        keep_better(search, place_layers(search, first, tried), tried, &best, gpu_of);
     }
 }
 
@@ -204,7 +226,6 @@ size_t expert_affinity_sizes(const struct expert_flows *flows, size_t n_gpus)
 void expert_place_by_affinity(const struct expert_flows *flows, size_t n_gpus, double *doubles, size_t *sizes,
                               size_t *gpu_of)
 {
-    expert_place_in_order(flows, n_gpus, gpu_of);
     const struct expert_steps steps = expert_steps_of(flows, gpu_of);
     const struct search search = {.flows = flows, .n_gpus = n_gpus,
                                   .stays = doubles,

@@ -9,8 +9,8 @@
  *
  * ExFlow solves an integer program. Here each layer in turn is placed as well as its neighbours allow, exactly: experts
  * change places in cycles over GPUs until no cycle gains. Layers take turns until none gains. The best of a few starts
- * counts. This never loses, and need not find the best placement of all layers together. Copies of experts and unequal
- * GPUs are left out. */
+ * counts; two of them are a given placement and experts in order, so that no fewer steps stay than there. This need not
+ * find the best placement of all layers together. Copies of experts and unequal GPUs are left out. */
 #ifndef ORRERY_MODELS_OPERATORS_EXPERT_AFFINITY_H
 #define ORRERY_MODELS_OPERATORS_EXPERT_AFFINITY_H
 
@@ -36,13 +36,14 @@ void expert_place_in_order(const struct expert_flows *flows, size_t n_gpus, size
 size_t expert_affinity_doubles(const struct expert_flows *flows, size_t n_gpus);
 size_t expert_affinity_sizes(const struct expert_flows *flows, size_t n_gpus);
 
-/* Experts by affinity. A search takes up to layers experts^2 gpus^2 steps per round. */
+/* Experts by affinity. gpu_of comes with the given placement, in which each layer has equally many experts on every GPU,
+ * and leaves with the found one. A search takes up to layers experts^2 gpus^2 steps per round. */
 void expert_place_by_affinity(const struct expert_flows *flows, size_t n_gpus, double *doubles, size_t *sizes,
                               size_t *gpu_of);
 
 /* The law of a chain: `affinity` of an expert's tokens go to its successor in the next layer, the others to all experts
- * alike. Numbers of experts mean nothing: the successor of expert i is i q mod experts, with the least q from their
- * square root on that shares no divisor with them. Fills flows[experts][experts] of one step, one token per expert. */
+ * alike. Successors are a shuffle of the experts, always the same one: their numbers mean nothing. Fills
+ * flows[experts][experts] of one step, one token per expert. */
 void expert_chain_flows(double *flows, size_t experts, double affinity);
 
 #endif

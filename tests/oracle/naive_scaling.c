@@ -134,36 +134,47 @@ static void drop(struct naive *naive, int pool)
 }
 
 /* The lowest numbers first, those that drain before new ones. */
-static void add(struct naive *naive, int pool)
+static void add(struct naive *naive, int pool, int n)
 {
     const struct naive_scaling *scaling = scaling_of(naive, pool);
     const int64_t delay_ns = scaling != NULL ? scaling->delay_ns : naive->s->site->restart_ns;
     for (int i = first_of(naive, pool); i < behind(naive, pool); i++)
-        if (naive->replicas[i].drains && serving(naive, pool) < naive->wanted[pool]) put_up(naive, &naive->replicas[i]);
+        if (naive->replicas[i].drains && serving(naive, pool) < n) put_up(naive, &naive->replicas[i]);
     for (int i = first_of(naive, pool); i < behind(naive, pool); i++) {
-        if (naive->replicas[i].n_gpus > 0 || serving(naive, pool) >= naive->wanted[pool]) continue;
+        if (naive->replicas[i].n_gpus > 0 || serving(naive, pool) >= n) continue;
         if (!site_take_gpus(naive, i)) return;
         if (naive->s->site->counts != NULL) naive->s->site->counts->starts++;
         start(naive, i, delay_ns);
     }
 }
 
+/* Replicas that the pool has before others get more: all of one that does not scale. */
+static int least(const struct naive *naive, int pool)
+{
+    const struct naive_scaling *scaling = scaling_of(naive, pool);
+    return scaling != NULL ? scaling->min : naive->wanted[pool];
+}
+
 void scaling_follow(struct naive *naive)
 {
-    bool is_due[2] = {false, false};
+    bool is_due[2] = {false, false}, any = false;
     advance(naive);
     for (int pool = 0; pool < n_pools(naive); pool++) {
-        is_due[pool] = naive->network.nodes_changed;
+        is_due[pool] = naive->network.nodes_changed || scaling_of(naive, pool) == NULL;
         if (naive->decides_ns[pool] > naive->now_ns) continue;
         decide(naive, pool);
         is_due[pool] = true;
     }
     for (int pool = 0; pool < n_pools(naive); pool++)
+        any = any || (is_due[pool] && (scaling_of(naive, pool) != NULL || serving(naive, pool) < naive->wanted[pool]));
+    for (int pool = 0; pool < n_pools(naive); pool++)
+        is_due[pool] = is_due[pool] || (any && serving(naive, pool) < least(naive, pool));
+    for (int pool = 0; pool < n_pools(naive); pool++)
         if (is_due[pool]) drop(naive, pool);
+    for (int pool = n_pools(naive) - 1; pool >= 0; pool--)
+        if (is_due[pool]) add(naive, pool, least(naive, pool));
     for (int pool = 0; pool < n_pools(naive); pool++)
-        if (is_due[pool]) add(naive, pool);
-    for (int pool = 0; pool < n_pools(naive); pool++)
-        if (scaling_of(naive, pool) == NULL) add(naive, pool);
+        if (is_due[pool]) add(naive, pool, naive->wanted[pool]);
     naive->network.nodes_changed = false;
 }
 

@@ -4,6 +4,7 @@
 #include "tests/support/harness.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MOST_EXPERTS = 64, MOST_LAYERS = 6 };
 
@@ -21,6 +22,7 @@ static void place(struct placed *placed)
     const struct expert_flows *flows = &placed->flows;
     MUST(expert_affinity_doubles(flows, placed->n_gpus) <= sizeof doubles / sizeof *doubles);
     MUST(expert_affinity_sizes(flows, placed->n_gpus) <= sizeof sizes / sizeof *sizes);
+    expert_place_in_order(flows, placed->n_gpus, placed->gpu_of);
     expert_place_by_affinity(flows, placed->n_gpus, doubles, sizes, placed->gpu_of);
     placed->steps = expert_steps_of(flows, placed->gpu_of);
     placed->all = 0;
@@ -129,4 +131,36 @@ TEST(small_cases_are_placed_best)
             n_cases++;
         }
     CHECK(n_best * 10 >= n_cases * 9);
+}
+
+enum { TRAPPED = 128, TRAP_GPUS = 8, TRAP_LAYERS = 3 };
+
+/* The second step keeps experts on a GPU of `kept`, all alike but for one more to the own number. The first step goes
+ * from one expert to one, evenly across the GPUs: a search that follows it is stuck, and loses most of the second. */
+static void fill_trap(double *flows, const size_t *kept)
+{
+    for (size_t i = 0; i < TRAPPED; i++)
+        for (size_t k = 0; k < TRAPPED; k++) {
+            flows[i * TRAPPED + k] = k == i % TRAP_GPUS * (TRAPPED / TRAP_GPUS) + i / TRAP_GPUS ? 100.0 : 0.0;
+            flows[(TRAPPED + i) * TRAPPED + k] = (kept[i] == kept[k] ? 10.0 : 0.0) + (i == k ? 1.0 : 0.0);
+        }
+}
+
+/* The placement that the trap keeps is the given one, then that in order. No fewer steps stay than with either. */
+TEST(no_given_placement_keeps_more)
+{
+    static double flows[(TRAP_LAYERS - 1) * TRAPPED * TRAPPED], doubles[(TRAPPED + 1) * TRAP_GPUS];
+    static size_t sizes[2 * TRAP_GPUS + TRAP_LAYERS * TRAPPED];
+    const struct expert_flows trap = {TRAP_LAYERS, TRAPPED, flows};
+    size_t given[TRAP_LAYERS * TRAPPED], in_order[TRAP_LAYERS * TRAPPED], gpu_of[TRAP_LAYERS * TRAPPED];
+    expert_place_in_order(&trap, TRAP_GPUS, in_order);
+    for (size_t i = 0; i < TRAP_LAYERS * TRAPPED; i++) given[i] = (i % TRAPPED / 16 + i / 2) % TRAP_GPUS;
+    for (int run = 0; run < 2; run++) {
+        fill_trap(flows, run == 0 ? given : in_order);
+        memcpy(gpu_of, given, sizeof given);
+        expert_place_by_affinity(&trap, TRAP_GPUS, doubles, sizes, gpu_of);
+        const double local = expert_steps_of(&trap, gpu_of).local;
+        CHECK(local >= expert_steps_of(&trap, given).local);
+        CHECK(local >= expert_steps_of(&trap, in_order).local);
+    }
 }

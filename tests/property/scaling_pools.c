@@ -69,6 +69,46 @@ TEST(a_replica_that_decodes_finishes_what_it_was_chosen_for)
     CHECK_NEAR(last->e2e_s, 1.3, 0.001);
 }
 
+/* Starts of replicas 0 and 1, which process prompts, while no GPUs are held by replica 2, which decodes. */
+static int starts_before_decode(const struct bed_rows *rows, int *starts)
+{
+    bool decodes = true;
+    int n = 0, of;
+    for (size_t i = 0; i < rows->n_decisions; i++) {
+        const struct bed_decision *decision = &rows->decisions[i];
+        if (decision->subject >= 0 || sscanf(decision->reason, "replica %d:", &of) != 1) continue;
+        const bool is_start = strcmp(decision->action, "start") == 0;
+        if (of == 2 && (is_start || strcmp(decision->action, "fail") == 0)) decodes = is_start;
+        *starts += of < 2 && is_start;
+        n += of < 2 && is_start && !decodes;
+    }
+    return n;
+}
+
+/* Two nodes, with room for one replica each, fail at different times. The pool that decodes takes the node that returns
+ * first, although the other pool comes before it: no processed prompt holds GPUs that its KV cannot leave. */
+TEST(pools_get_their_min_first)
+{
+    int starts = 0;
+    for (int seed = 1; seed <= 6; seed++) {
+        struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'seed': %d, 'cluster': {'nodes': 2, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm', 'network': {'bandwidth':"
+            " '25GB/s'}}, 'failures': {'causes': {'x': {'scope': 'node', 'lifetime': {'mean': '6s'}, 'repair': {'mean':"
+            " '2s'}}}}, 'services': {'chat': {'llm': 'mistral-7b', 'routing': 'least-outstanding', 'pools': {'p': {'role':"
+            " 'prefill', 'scaling': {'policy': {'policy': 'target-outstanding', 'target': 1}, 'max': 2, 'interval': '1s',"
+            " 'start_delay': '100ms'}}, 'd': {'role': 'decode', 'scaling': {'policy': {'policy': 'target-outstanding',"
+            " 'target': 40}, 'max': 1, 'interval': '1s', 'start_delay': '100ms'}}}, 'cost': {'kind': 'affine', 'prefill':"
+            " {'fixed': '100ms'}, 'decode': {'fixed': '10ms'}}, 'trace': {'format': 'generate', 'count': 120, 'arrival':"
+            " {'process': 'fixed', 'rate': '2/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 100}, 'output':"
+            " {'distribution': 'fixed', 'tokens': 10}}}}}",
+            seed);
+        CHECK_EQ_INT(starts_before_decode(rows, &starts), 0);
+        bed_free(rows);
+    }
+    CHECK(starts > 20);
+}
+
 /* --- Conservation --- */
 
 /* Wants any number, at random, and another one the next time: of each pool, by its bounds. */

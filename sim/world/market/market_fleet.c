@@ -22,6 +22,15 @@ static int unknown(const struct market *market, const char *service, const char 
                       NULL, "the fleet is for pool '%s' of service '%s', which does not exist", pool, service);
 }
 
+static int refuse_scaling(const struct market *market, const char *service, const char *pool)
+{
+    const char *path = arena_printf(market->env.site->arena, "services.%s.pools.%s.scaling", service, pool);
+    return diag_error(
+        market->env.site->diag, SIM_E_CONFIG, path != NULL ? config_where(market->env.site->config, path) : NULL,
+        "leave 'scaling' out, or take a 'renting' policy that follows use, such as 'as-asked'",
+        "pool '%s' of service '%s' scales, but the renting policy plans its replicas before the run", pool, service);
+}
+
 /* Copies the pools with `replicas` in one of them; 0: without it. */
 static int change_pool(const struct market *market, struct service_config *service, const char *pool, int64_t replicas)
 {
@@ -33,6 +42,7 @@ static int change_pool(const struct market *market, struct service_config *servi
     for (size_t i = 0; i < service->pools.n; i++) {
         const bool is_it = strcmp(before[i].name, pool) == 0;
         found = found || is_it;
+        if (is_it && before[i].scaling.policy.entry != NULL) return refuse_scaling(market, service->name, pool);
         if (is_it && replicas == 0) continue;
         after[n] = before[i];
         if (is_it) after[n].replicas = replicas;

@@ -18,7 +18,9 @@
  * again. A replica that is no longer wanted gets no new requests, finishes those it has, and releases its GPUs; a
  * starting one releases them at once. Replicas start in the order of their numbers, draining ones first. They stop in
  * reverse order, starting ones first. If several pools decide at one moment, all see the service as it was before, and
- * GPUs are released before others are taken.
+ * GPUs are released before others are taken. Each pool gets its min
+ * first, those that decode before the others: processed prompts hold GPUs until their KV has left. Then they get the
+ * rest, in the order of pools.
  *
  * A draining replica that processes prompts for others keeps its GPUs until their KV has left. One that decodes
  * finishes all requests that it was chosen for, also those whose prompts are still processed elsewhere.

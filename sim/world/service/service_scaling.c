@@ -281,16 +281,43 @@ static int drain(struct service_scaling *scaling, int32_t index, const char *rea
 
 /* --- Following the wanted number --- */
 
-static int add_replicas(struct service_scaling *scaling, struct pool_scaling *pool, const char *reason, sim_ns now)
+/* Whether the pool's number is followed in this event. */
+static bool is_due(const struct pool_scaling *pool)
 {
+    return pool->decides || pool->tries_again;
+}
+
+static bool lacks_least(const struct pool_scaling *pool)
+{
+    return scaling_serving(pool) < (pool->wanted < pool->min ? pool->wanted : pool->min);
+}
+
+/* Up to `most` replicas, and no more than are wanted. */
+static int add_replicas(struct service_scaling *scaling, struct pool_scaling *pool, int64_t most, sim_ns now)
+{
+    const char *again = scaling->failed.value > 0 ? "a failure took one" : "GPUs have come";
+    const char *reason = pool->decides ? pool->reason : again;
+    const int64_t n = pool->wanted < most ? pool->wanted : most;
     int code = 0, got = 1;
     int32_t index;
-    while (code == 0 && scaling_serving(pool) < pool->wanted &&
-           (index = lowest(scaling, pool->pool, REPLICA_DRAINING)) >= 0)
+    while (code == 0 && scaling_serving(pool) < n && (index = lowest(scaling, pool->pool, REPLICA_DRAINING)) >= 0)
         code = put_up(scaling, index, "keep", reason, now);
-    while (code == 0 && got > 0 && scaling_serving(pool) < pool->wanted) {
+    while (code == 0 && got > 0 && scaling_serving(pool) < n) {
         got = start_one(scaling, pool, reason, now);
         if (got < 0) code = got;
+    }
+    return code;
+}
+
+/* Pools get their `min` first, those that decode before the others: processed prompts hold GPUs until their KV goes. */
+static int add_in_turn(struct service_scaling *scaling, sim_ns now)
+{
+    const size_t n = scaling->service->fleet.n_pools;
+    int code = 0;
+    for (size_t i = 0; i < 3 * n && code == 0; i++) {
+        struct pool_scaling *pool = &scaling->pools[i % n];
+        const bool is_turn = i >= 2 * n || (pool->pool->config.role == POOL_PREFILL) == (i >= n);
+        if (is_due(pool) && is_turn) code = add_replicas(scaling, pool, i < 2 * n ? pool->min : INT64_MAX, now);
     }
     return code;
 }
@@ -317,29 +344,20 @@ static int note_missing(struct service_scaling *scaling, struct pool_scaling *po
     return before == 0 && all > 0 ? emit(scaling, pool, -1, "wait", "a replica is wanted, and finds no GPUs", now) : 0;
 }
 
-/* Whether the pool's number is followed in this event. */
-static bool is_due(const struct pool_scaling *pool)
-{
-    return pool->decides || pool->tries_again;
-}
-
-/* Pools that need fewer replicas come before those that need more. */
+/* Pools that need fewer replicas come before those that need more. One that lacks some of its `min` is always due. */
 static int scale_pools(struct service_scaling *scaling, sim_ns now)
 {
     const size_t n = scaling->service->fleet.n_pools;
-    const char *again = scaling->failed.value > 0 ? "a failure took one" : "GPUs have come";
     bool any = false;
     int code = 0;
     for (size_t i = 0; i < n; i++) any = any || is_due(&scaling->pools[i]);
     if (any) scaling_count_failed(scaling, now);
     for (size_t i = 0; i < n && code == 0; i++) {
         struct pool_scaling *pool = &scaling->pools[i];
+        pool->tries_again = pool->tries_again || (any && lacks_least(pool));
         if (is_due(pool)) code = drop_replicas(scaling, pool, pool->reason, now);
     }
-    for (size_t i = 0; i < n && code == 0; i++) {
-        struct pool_scaling *pool = &scaling->pools[i];
-        if (is_due(pool)) code = add_replicas(scaling, pool, pool->decides ? pool->reason : again, now);
-    }
+    if (code == 0) code = add_in_turn(scaling, now);
     for (size_t i = 0; i < n && code == 0; i++) {
         struct pool_scaling *pool = &scaling->pools[i];
         if (is_due(pool)) code = note_missing(scaling, pool, now);

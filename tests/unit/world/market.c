@@ -284,4 +284,8 @@ TEST(impossible_offers_are_refused)
                            JOB("0s", "1s", 2)),
                   NULL, SIM_E_CONFIG, "not after the one before it");
     check_refused(FLEET("melange", ""), "market.renting.service=caht", SIM_E_CONFIG, "which does not exist");
+    check_refused(FLEET("melange", ""),
+                  "services.chat.pools.small.scaling={\"policy\": {\"policy\": \"target-outstanding\", \"target\": 1},"
+                  " \"max\": 3}",
+                  SIM_E_CONFIG, "pool 'small' of service 'chat' scales");
 }
