@@ -17,7 +17,7 @@
 
 enum training_exchange_kind { EXCHANGE_RING, EXCHANGE_ALL_TO_ALL, EXCHANGE_SHIFT, EXCHANGE_STAGES };
 
-/* Of a plan at most 14: tensor, context and expert groups, stages; of dense parameters and of experts five rings each. */
+/* Of a plan at most 14: tensor, context, expert groups, stages; five rings of dense parameters, and of experts. */
 enum { TRAINING_EXCHANGES = 16 };
 
 struct training_exchange {
