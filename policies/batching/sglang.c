@@ -31,6 +31,8 @@
  * - Sequences that have ended leave at once, also with `overlap`.
  * - `lpm` does not hold back requests that share a prefix with each other.
  * - A retracted request finds its own blocks in the prefix cache while nobody has overwritten them, its output too.
+ * - Lower numbers go first, as in vLLM. SGLang serves higher ones first, unless told otherwise
+ *   (schedule_low_priority_values_first).
  * - Requests of one priority go by arrival, in SGLang by when they have joined the queue. SGLang loses requests that it
  *   retracts for one that then does not fit; here they return to the queue.
  * - With pipeline stages SGLang has a running batch, with batch_is_full, for each micro-batch. Here sequences change
@@ -39,7 +41,8 @@
  * - Requests from a prefill pool join when their context has blocks (resume_requests), without the ratio.
  *
  * Cost. An admission visits all running sequences once per plan, if a bound of their limits does not decide it. A
- * retraction visits all running sequences for each victim. */
+ * retraction visits all running sequences for each victim. With order "priority" each admission visits the whole queue:
+ * the cost of a plan is quadratic in a queue that is admitted at once. */
 #include "policies/batching/making_room.h"
 #include "policies/batching/new_token_ratio.h"
 #include "policies/batching/prefix_order.h"
@@ -82,7 +85,7 @@ static const struct config_field sglang_fields[] = {
     ROW_BOOL("overlap", overlap, DEFAULT("true"),
              "a full batch learns one iteration later that a sequence has ended (SGLang: the overlap scheduler)"),
     ROW_CHOICE("order", order, DEFAULT("fcfs"), orders,
-               "queue: by arrival, longest cached prefix first while at most 128 wait, or by priority"),
+               "queue: longest cached prefix first while at most 128 wait; priority: slow with long queues"),
     ROW_INT("preemption_threshold", threshold, DEFAULT("10"), WITHIN(0, 1e6),
             "excess of the number of a request that order 'priority' retracts"),
     ROW_MAP("priorities", priorities, OPTIONAL, ANY, struct class_priority, class_priority_fields,

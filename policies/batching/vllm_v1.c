@@ -21,7 +21,10 @@
  * vllm/v1/core/sched/scheduler.py @ 00024d3, for priorities @ b4622cf (schedule) with request_queue.py @ 0097c7e
  * (PriorityRequestQueue); vllm/v1/core/kv_cache_manager.py @ 003df29 (allocate_slots); pull requests
  * 37307 (the check, later on by default) and 27614 (asynchronous scheduling by default). max_num_partial_prefills has
- * no effect in the V1 scheduler (pull request 49244). */
+ * no effect in the V1 scheduler (pull request 49244).
+ *
+ * Cost. With order "priority" each admission visits the whole queue: the cost of an iteration is quadratic in a queue
+ * that is admitted at once. */
 #include "policies/batching/making_room.h"
 #include "policies/batching/priority_order.h"
 #include "policies/declared.h"
@@ -56,7 +59,7 @@ static const struct config_field vllm_v1_fields[] = {
     ROW_BOOL("async", async, DEFAULT("false"),
              "requests that wait learn one iteration later that a sequence has ended (vLLM: async_scheduling)"),
     ROW_CHOICE("order", order, DEFAULT("fcfs"), orders,
-               "queue and preemption: by arrival, or by priority (vLLM: scheduling_policy)"),
+               "queue and preemption (vLLM: scheduling_policy); priority: slow with long queues"),
     ROW_MAP("priorities", priorities, OPTIONAL, ANY, struct class_priority, class_priority_fields,
             "by class of requests; default: 0"),
     {0}};

@@ -69,7 +69,7 @@ static const struct config_field format_fields[] = {
 static const struct config_field scaling_fields[] = {
     ROW_SHORT_VARIANT("policy", policy, REQUIRED, "autoscaling", "policy", "number of replicas wanted"),
     ROW_INT("min", min, DEFAULT("1"), WITHIN(0, 1e6),
-            "fewest replicas; with 0, the first request waits until a replica starts"),
+            "fewest replicas; with 0, the first request waits until a replica starts (not of a pool beside one of its role)"),
     ROW_INT("max", max, REQUIRED, WITHIN(1, 1e6), "most replicas"),
     ROW_TIME("interval", interval_ns, DEFAULT("15s"), WITHIN(1e-3, 9e9), "time from one decision to the next"),
     START_ROWS("start_delay", start.delay_s, start.load_bytes_per_s),
@@ -85,7 +85,7 @@ static const struct config_field pool_fields[] = {
     ROW_NAME_OR_PATH("gpu", gpu, OPTIONAL, ANY,
                      "GPU type, of the cluster or one of its node_types; default: the cluster's"),
     ROW_INT("replicas", replicas, OPTIONAL, WITHIN(1, 1000000),
-            "instances of the LLM; this key and the following default to the service's"),
+            "instances of the LLM, with 'scaling': at the start; this key and the following default to the service's"),
     ROW_INT("tensor_parallel", tensor_parallel, OPTIONAL, WITHIN(1, 1024), "GPUs that share each layer of a replica"),
     ROW_INT("pipeline_parallel", pipeline_parallel, OPTIONAL, WITHIN(1, 256),
             "stages that the layers of a replica are split into"),
