@@ -36,8 +36,8 @@ void expert_place_in_order(const struct expert_flows *flows, size_t n_gpus, size
 size_t expert_affinity_doubles(const struct expert_flows *flows, size_t n_gpus);
 size_t expert_affinity_sizes(const struct expert_flows *flows, size_t n_gpus);
 
-/* Experts by affinity. gpu_of comes with the given placement, in which each layer has equally many experts on each GPU,
- * and leaves with the found one. A search takes up to layers experts^2 gpus^2 steps per round. */
+/* Experts by affinity. gpu_of comes with the given placement, with equally many experts of each layer on every GPU, and
+ * leaves with the found one. A search takes up to layers experts^2 gpus^2 steps per round. */
 void expert_place_by_affinity(const struct expert_flows *flows, size_t n_gpus, double *doubles, size_t *sizes,
                               size_t *gpu_of);
 

@@ -69,7 +69,7 @@ static const struct config_field format_fields[] = {
 static const struct config_field scaling_fields[] = {
     ROW_SHORT_VARIANT("policy", policy, REQUIRED, "autoscaling", "policy", "number of replicas wanted"),
     ROW_INT("min", min, DEFAULT("1"), WITHIN(0, 1e6),
-            "fewest replicas; with 0, the first request waits until a replica starts (not of a pool beside one of its role)"),
+            "fewest replicas; with 0, the first request waits until a replica starts (not beside a pool of its role)"),
     ROW_INT("max", max, REQUIRED, WITHIN(1, 1e6), "most replicas"),
     ROW_TIME("interval", interval_ns, DEFAULT("15s"), WITHIN(1e-3, 9e9), "time from one decision to the next"),
     START_ROWS("start_delay", start.delay_s, start.load_bytes_per_s),
