@@ -1,29 +1,10 @@
 #include "sim/catalog/expert_affinity.h"
 
-#include "sim/core/csv.h"
-#include "sim/core/number.h"
+#include "sim/catalog/expert_row.h"
 
 #include <string.h>
 
 static const char hint[] = "a row has the tokens of an expert, by the expert of the next layer; there is no header";
-
-static int read_row(const struct csv *csv, size_t experts, double *row, struct diag *diag)
-{
-    char where[DIAG_WHERE_CHARS];
-    const struct csv_field *fields = csv_fields(csv);
-    const size_t n = csv_n_fields(csv);
-    const double most = 1e15; /* beyond it sums lose whole tokens */
-    for (size_t i = 0; i < experts && i < n; i++) {
-        const bool is_number = number_f64(fields[i].chars, fields[i].n_chars, &row[i]) == NUMBER_OK;
-        if (is_number && row[i] >= 0.0 && row[i] <= most) continue;
-        csv_where(csv, i, 0, where);
-        return diag_error(diag, SIM_E_DATA, where, hint, "a count must be a number from 0 to 1e15, got '%.*s'",
-                          (int)(fields[i].n_chars < 40 ? fields[i].n_chars : 40), fields[i].chars);
-    }
-    if (n == experts) return 0;
-    csv_where(csv, n < experts ? n : experts, 0, where);
-    return diag_error(diag, SIM_E_DATA, where, hint, "%zu counts in this row, but the LLM has %zu experts", n, experts);
-}
 
 /* Returns the number of rows, or a negative code. */
 static int64_t read_rows(const struct expert_affinity *affinity, struct csv *csv, double *flows, struct diag *diag)
@@ -33,7 +14,7 @@ static int64_t read_rows(const struct expert_affinity *affinity, struct csv *csv
         const int got = csv_next(csv, diag);
         if (got <= 0) return got < 0 ? got : (int64_t)rows;
         if (rows == most) return (int64_t)most + 1;
-        const int code = read_row(csv, n, flows + rows * n, diag);
+        const int code = expert_row_read(csv, n, "count", hint, flows + rows * n, diag);
         if (code != 0) return code;
     }
 }

@@ -1,9 +1,8 @@
 #include "sim/catalog/expert_loads.h"
 
 #include "models/operators/expert_placement.h"
-#include "sim/core/csv.h"
+#include "sim/catalog/expert_row.h"
 #include "sim/core/mem.h"
-#include "sim/core/number.h"
 
 struct placement {
     double loads[EXPERT_LOADS_MOST];
@@ -33,25 +32,7 @@ static double place(const struct expert_loads *loads, struct placement *placemen
     return expert_imbalance(placement->gpus, gpus);
 }
 
-static int read_row(const struct csv *csv, size_t experts, double *loads, struct diag *diag)
-{
-    char where[DIAG_WHERE_CHARS];
-    const struct csv_field *fields = csv_fields(csv);
-    const size_t n = csv_n_fields(csv);
-    const double most = 1e15; /* beyond it sums lose whole tokens */
-    for (size_t i = 0; i < experts && i < n; i++) {
-        const bool is_number = number_f64(fields[i].chars, fields[i].n_chars, &loads[i]) == NUMBER_OK;
-        if (is_number && loads[i] >= 0.0 && loads[i] <= most) continue;
-        csv_where(csv, i, 0, where);
-        return diag_error(diag, SIM_E_DATA, where, "a row has the tokens of each expert of a layer; there is no header",
-                          "a load must be a number from 0 to 1e15, got '%.*s'",
-                          (int)(fields[i].n_chars < 40 ? fields[i].n_chars : 40), fields[i].chars);
-    }
-    if (n == experts) return 0;
-    csv_where(csv, n < experts ? n : experts, 0, where);
-    return diag_error(diag, SIM_E_DATA, where, "a row has the tokens of each expert of a layer",
-                      "%zu loads in this row, but the LLM has %zu experts", n, experts);
-}
+static const char hint[] = "a row has the tokens of each expert of a layer; there is no header";
 
 static int read_layers(const struct expert_loads *loads, struct csv *csv, struct placement *placement,
                        double *imbalance, struct diag *diag)
@@ -63,7 +44,7 @@ static int read_layers(const struct expert_loads *loads, struct csv *csv, struct
         const int got = csv_next(csv, diag);
         if (got < 0) return got;
         if (got == 0) break;
-        const int code = read_row(csv, (size_t)loads->experts, placement->loads, diag);
+        const int code = expert_row_read(csv, (size_t)loads->experts, "load", hint, placement->loads, diag);
         if (code != 0) return code;
         sum += place(loads, placement);
         rows++;

@@ -40,7 +40,8 @@ TEST(needs_that_have_ended_hold_nothing_up)
 {
     const struct bed_rows *rows = bed_run(
         BED(.check = true), "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'p100'}, 'jobs': {" TRACE(
-                                "{'duration': '10s'}, {'submit': '20s', 'duration': '5s', 'after': [{'job': 0}]}") "}}");
+                                "{'duration': '10s'},"
+                                " {'submit': '20s', 'duration': '5s', 'after': [{'job': 0}]}") "}}");
     CHECK_EQ_INT(rows->code, 0);
     CHECK_NEAR(row_of(rows, 1)->start_s, 20, 1e-9);
     CHECK(isnan(bed_metric(rows, "job.held_s.mean")));
@@ -66,8 +67,10 @@ TEST(what_comes_after_a_rejected_job_is_rejected)
 TEST(the_first_need_may_be_a_rejected_job)
 {
     const struct bed_rows *rows = bed_run(
-        BED(.check = true, .quiet = true), "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'p100'}, 'jobs': {" TRACE(
-                                               "{'duration': '9s', 'gpus': 9}, {'duration': '1s', 'after': [{'job': 0}]}") "}}");
+        BED(.check = true, .quiet = true), "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'p100'},"
+                                           " 'jobs': {" TRACE(
+                                               "{'duration': '9s', 'gpus': 9},"
+                                               " {'duration': '1s', 'after': [{'job': 0}]}") "}}");
     CHECK_EQ_INT(rows->code, 0);
     CHECK_EQ_STR(row_of(rows, 1)->status, "rejected");
 }
@@ -103,7 +106,8 @@ TEST(a_job_starts_when_enough_of_its_needs_have_ended)
 {
     const struct bed_rows *rows = bed_run(
         BED(.check = true), "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'p100'}, 'jobs': {" TRACE(
-                                "{'duration': '3s'}, {'duration': '9s'}, {'duration': '5s'}, {'duration': '1s', 'enough': 2,"
+                                "{'duration': '3s'}, {'duration': '9s'}, {'duration': '5s'},"
+                                " {'duration': '1s', 'enough': 2,"
                                 " 'after': [{'job': 0}, {'job': 1}, {'job': 2}]}") "}}");
     CHECK_EQ_INT(rows->code, 0);
     CHECK_NEAR(row_of(rows, 3)->start_s, 5, 1e-9);
@@ -120,8 +124,9 @@ TEST(a_job_may_need_earlier_ones_only)
 
 /* --- Tables of jobs --- */
 
-#define TABLE "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'p100'}, 'jobs': {'trace': {'format': 'csv-jobs', "  \
-              "'path': '%s'}}}"
+#define TABLE                                                                                                          \
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'p100'}, 'jobs': {'trace': {'format': 'csv-jobs',"            \
+    " 'path': '%s'}}}"
 
 TEST(a_table_says_what_comes_after_what)
 {
@@ -184,9 +189,9 @@ TEST(one_path_is_critical)
 {
     const struct bed_rows *rows = bed_run(
         BED(.check = true),
-        "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'p100', 'node_types': {'b': {'nodes': 1, 'gpus_per_node': 1,"
-        " 'gpu': 't4'}, 'c': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'k80'}}}, 'jobs': {'scheduler': {'policy': 'heft',"
-        " 'order': 'critical-path'}, " TRACE(
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'p100', 'node_types': {'b': {'nodes': 1,"
+        " 'gpus_per_node': 1, 'gpu': 't4'}, 'c': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'k80'}}}, 'jobs':"
+        " {'scheduler': {'policy': 'heft', 'order': 'critical-path'}, " TRACE(
             "{'duration': '10s'}, {'duration': '10s'}, {'duration': '10s'}, {'duration': '10s', 'after': [{'job': 0}]},"
             "{'duration': '10s', 'after': [{'job': 1}]}, {'duration': '10s', 'after': [{'job': 2}]},"
             "{'duration': '10s', 'after': [{'job': 3}]}, {'duration': '10s', 'after': [{'job': 4}]},"
@@ -204,7 +209,8 @@ TEST(insertion_uses_gaps)
             "{" TWO_ELEMENTS
             ", 'jobs': {'scheduler': {'policy': 'heft', 'insertion': %s}, 'types': {'a': {'speeds': {'t4':"
             " 0}}, 'b': {'speeds': {'p100': 0}}}, " TRACE(
-                "{'duration': '10s', 'type': 'b'}, {'duration': '10s', 'type': 'a', 'after': [{'job': 0, 'delay': '5s'}]},"
+                "{'duration': '10s', 'type': 'b'},"
+                " {'duration': '10s', 'type': 'a', 'after': [{'job': 0, 'delay': '5s'}]},"
                 "{'duration': '6s', 'type': 'a'}") "}}",
             inserts ? "true" : "false");
         CHECK_EQ_INT(rows->code, 0);

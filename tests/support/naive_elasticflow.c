@@ -3,7 +3,6 @@
 #include "tests/support/naive_elasticflow.h"
 
 #include "policies/scheduler/goodput/elastic.h"
-#include "policies/scheduler/goodput/gains.h"
 
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
@@ -22,7 +21,6 @@ struct promise {
 
 struct elasticflow {
     struct elastic elastic; /* first */
-    struct gains gains;
     struct promise *promises; /* [n] jobs with deadlines that are admitted or new, the earliest deadline first */
     size_t n, capacity;
     int32_t *left;            /* [MOST_SLOTS]: GPUs left */
@@ -151,60 +149,71 @@ static void admit(struct elasticflow *flow, const struct cluster_view *view)
 
 /* --- What is left --- */
 
-/* The least power of two on which the job runs; 0: none. */
-static int32_t least_power(const struct elastic *elastic, const struct elastic_job *job)
+static double speed_of(const struct elasticflow *flow, const struct elastic_job *job, int32_t gpus)
 {
-    const int32_t most = elastic_most_gpus(elastic, job, 0);
-    for (int32_t gpus = 1; gpus <= most; gpus *= 2)
-        if (elastic_speed(elastic, job, 0, gpus) > 0) return gpus;
-    return 0;
+    return gpus > 0 ? elastic_speed(&flow->elastic, job, 0, gpus) : 0.0;
 }
 
-static double gpu_time_s(const struct elasticflow *flow, const struct elastic_job *job, double left_s, int32_t gpus)
+/* The first power of two on which the job runs; 0: none. */
+static int32_t fewest_gpus(const struct elasticflow *flow, const struct elastic_job *job)
 {
-    const struct elastic *elastic = &flow->elastic;
-    const double slot_s = sim_s_from_ns(elastic->params.round_ns);
-    const double speed = gpus > 0 ? elastic_speed(elastic, job, 0, gpus) : 0;
-    const double used_s = fmin(slot_s, speed > 0 ? left_s / speed : slot_s);
-    const int32_t least = least_power(elastic, job);
-    return gpus * used_s + least * (left_s - speed * used_s) / elastic_speed(elastic, job, 0, least);
+    int32_t gpus = 1;
+    while (gpus <= elastic_most_gpus(&flow->elastic, job, 0) && !(speed_of(flow, job, gpus) > 0)) gpus *= 2;
+    return gpus <= elastic_most_gpus(&flow->elastic, job, 0) ? gpus : 0;
 }
 
-/* GPU time saved per GPU by twice as many. Further GPUs of a job that does not scale cost time: the least such job
- * comes first. */
-static double gain_of(const struct elasticflow *flow, const struct elastic_job *job, double left_s)
+/* GPU time of the rest of the job: this slot on `gpus` GPUs, and the fewest afterwards. */
+static double rest_gpu_s(const struct elasticflow *flow, const struct cluster_view *view, const struct elastic_job *job,
+                         int32_t gpus)
 {
-    const struct elastic *elastic = &flow->elastic;
-    const int32_t twice = 2 * job->gpus;
-    if (twice > elastic_most_gpus(elastic, job, 0)) return -(double)INFINITY;
-    if (!(elastic_speed(elastic, job, 0, twice) > elastic_speed(elastic, job, 0, job->gpus))) return -(double)INFINITY;
-    return (gpu_time_s(flow, job, left_s, job->gpus) - gpu_time_s(flow, job, left_s, twice)) / job->gpus;
+    const double left_s = elastic_left_s(view, job), slot_s = sim_s_from_ns(flow->elastic.params.round_ns);
+    const double speed = speed_of(flow, job, gpus), used_s = fmin(slot_s, speed > 0 ? left_s / speed : slot_s);
+    const int32_t fewest = fewest_gpus(flow, job);
+    return gpus * used_s + fewest * (left_s - speed * used_s) / speed_of(flow, job, fewest);
 }
 
+/* The job that saves most GPU time per GPU by twice as many, of those that may have them; the older of equals; NULL:
+ * none may. */
+static struct elastic_job *best_to_double(const struct elasticflow *flow, const struct cluster_view *view,
+                                          const bool *is_closed)
+{
+    struct elastic_job *best = NULL;
+    double most = -(double)INFINITY;
+    for (size_t i = 0; i < flow->elastic.n; i++) {
+        struct elastic_job *job = flow->elastic.jobs[i];
+        const int32_t gpus = job->gpus, twice = 2 * gpus;
+        if (is_closed[i] || gpus == 0 || twice > elastic_most_gpus(&flow->elastic, job, 0)) continue;
+        if (!(speed_of(flow, job, twice) > speed_of(flow, job, gpus))) continue;
+        const double saved = (rest_gpu_s(flow, view, job, gpus) - rest_gpu_s(flow, view, job, twice)) / gpus;
+        if (!(saved > most) && !(saved == most && best != NULL && job->view->sequence < best->view->sequence)) continue;
+        most = saved;
+        best = job;
+    }
+    return best;
+}
+
+/* A job for whose double share too few GPUs are left gets no more. */
 static int share_rest(struct elasticflow *flow, const struct cluster_view *view, int64_t left)
 {
     struct elastic *elastic = &flow->elastic;
-    struct gains *gains = &flow->gains;
-    const int code = gains_begin(gains, elastic->n);
-    for (size_t i = 0; code == 0 && i < elastic->n; i++) {
+    bool *is_closed = mem_zalloc(elastic->n + 1, sizeof *is_closed);
+    if (is_closed == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < elastic->n; i++) {
         struct elastic_job *job = elastic->jobs[i];
-        const int32_t least = job->gpus == 0 ? least_power(elastic, job) : 0;
-        if (least > 0 && least <= left) {
-            job->gpus = least;
-            left -= least;
-        }
-        const double left_s = elastic_left_s(view, job);
-        if (job->gpus > 0) gains_add(gains, &(struct gain){job, gain_of(flow, job, left_s), left_s, job->gpus});
+        if (job->gpus > 0 || fewest_gpus(flow, job) > left) continue;
+        job->gpus = fewest_gpus(flow, job);
+        left -= job->gpus;
     }
-    while (code == 0 && left > 0 && gains->n > 0 && gains->heap[0].value > -(double)INFINITY) {
-        struct gain *top = &gains->heap[0];
-        const bool fits = top->job->gpus <= left;
-        if (fits) left -= top->job->gpus;
-        if (fits) top->job->gpus *= 2;
-        top->value = fits ? gain_of(flow, top->job, top->left_s) : -(double)INFINITY;
-        gains_sift(gains);
+    for (struct elastic_job *job; left > 0 && (job = best_to_double(flow, view, is_closed)) != NULL;) {
+        size_t at = 0;
+        while (elastic->jobs[at] != job) at++;
+        is_closed[at] = job->gpus > left;
+        if (is_closed[at]) continue;
+        left -= job->gpus;
+        job->gpus *= 2;
     }
-    return code;
+    mem_free(is_closed);
+    return 0;
 }
 
 static int choose(struct elastic *elastic, const struct cluster_view *view)
@@ -235,7 +244,6 @@ static int elasticflow_init(void *state, const void *params, struct diag *diag)
 static void elasticflow_fini(void *state)
 {
     struct elasticflow *flow = state;
-    gains_fini(&flow->gains);
     mem_free(flow->promises);
     mem_free(flow->left);
     elastic_fini(state);
