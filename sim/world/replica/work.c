@@ -287,6 +287,7 @@ void work_merge(struct work_sums *into, const struct work_sums *from)
     into->context_tokens += from->context_tokens;
     into->reserved_slot_s += from->reserved_slot_s;
     into->held_slot_s += from->held_slot_s;
+    into->shared_slot_s += from->shared_slot_s;
     into->total_slot_s += from->total_slot_s;
     energy_merge(&into->energy, &from->energy);
 }

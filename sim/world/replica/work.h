@@ -56,6 +56,7 @@ struct work_sums {
     double context_tokens;  /* whose keys and values were read */
     double reserved_slot_s; /* KV slots (tokens) of the blocks in use, over the time of the iterations */
     double held_slot_s;     /* of these with the keys and values of a token */
+    double shared_slot_s;   /* slots that further sequences of a request would have taken if they shared none */
     double total_slot_s;    /* all slots there are, over the same time */
     struct energy_sums energy; /* stays zero without an energy model */
 };
