@@ -294,6 +294,9 @@ void jobs_on_wake(struct engine *engine, struct owner *owner, sim_ns now);
 void job_plan_begin(struct jobs *jobs);
 int job_plan_end(struct jobs *jobs);
 
+/* Emits the decisions of a plan. Returns 0 or the sink's code. */
+int job_plan_emit_actions(const struct job_plan *plan);
+
 /* Emits the scheduler's warnings. Returns 0 or the sink's code. */
 int job_plan_emit_warnings(const struct jobs *jobs);
 

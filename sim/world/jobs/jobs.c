@@ -186,12 +186,13 @@ static struct job *enter(struct jobs *jobs)
                                   .state = JOB_PENDING,
                                   .type = record->type != NULL ? record->type : "",
                                   .node_type = 0,
-                                  .deadline_ns = deadline_of(&jobs->config->deadlines, record, &jobs->deadlines)};
+                                  .deadline_ns = deadline_of(&jobs->config->deadlines, record, &jobs->deadlines),
+                                  .group = record->group != NULL ? record->group : ""};
     job->jobs = jobs;
     job->number = jobs->stats.n_submitted;
     job->view.request = request_index(jobs);
     job->type = job_type_find(&jobs->config->all_types, record->type);
-    job->progress.work_ns = record->duration_ns;
+    job->progress.work_ns = job_type_run_ns(job->type, record->duration_ns);
     job->holder = (struct holder){.ops = &job_holder_ops, .tenant = &jobs->tenant, .cluster = jobs->cluster,
                                   .number = (uint64_t)job->number, .speed_frac = 1.0, .slow_frac = 1.0,
                                   .bears_slow = job->type != NULL ? (int32_t)job->type->step.stragglers : 0};
@@ -359,7 +360,8 @@ static int learn_sizes(struct jobs *jobs, const struct trace_format *format)
     struct job_record record;
     while (code == 0 && (code = source->next(source, &record, jobs->site->diag)) == 1 &&
            (code = job_training_price(jobs, &record)) == 0)
-        code = record.gpus > 0 ? real_list_add(sizes, sim_s_from_ns(record.duration_ns) * record.gpus) : 0;
+        code = record.gpus > 0 ? real_list_add(sizes, job_record_run_s(&jobs->config->all_types, &record) * record.gpus)
+                               : 0;
     source->close(source);
     real_list_sort(sizes);
     jobs->view.sizes_gpu_s = sizes->items;
