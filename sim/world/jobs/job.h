@@ -25,7 +25,7 @@ struct job {
     struct jobs *jobs;
     int64_t number;       /* order of submission, from 0 */
     struct holder holder; /* the GPUs it holds while it runs; after a preemption, those it held */
-    struct owner finish, save; /* save: of the saver, over all runs */
+    struct owner finish, save, works; /* save: of the saver, over all runs; works: the end of a wait, for its power */
     const struct job_type *type;  /* NULL: the scenario does not describe it */
     struct job_progress progress; /* while it runs: up to the last change of its speed */
     struct job *mate;      /* the next of the jobs that share its GPUs, in a ring; NULL: none does */
@@ -247,7 +247,8 @@ void job_speed_changed(struct job *job, sim_ns now);
 extern const struct holder_ops job_holder_ops;
 struct holder_draw job_draw(const struct job_type *type);
 
-/* The job's plan has other phases than before, or runs on other GPUs. is_running: watchers know of its GPUs already.
+/* The job's plan has other phases than before, or runs on other GPUs, or its wait has ended or changed. is_running:
+ * watchers know of its GPUs already.
  * Does nothing for jobs whose power does not follow from a plan. */
 void job_redraw(struct job *job, sim_ns now, bool is_running);
 

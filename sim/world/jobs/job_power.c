@@ -1,6 +1,8 @@
-/* What a job draws: the power that its type states, or that of the phases of its training step. */
+/* What a job draws: the power that its type states, or that of the phases of its training step. Before it trains, a job
+ * whose power follows from its plan moves, waits or reads its state, and its GPUs idle. */
 #include "sim/world/jobs/job.h"
 #include "sim/world/policy/power_cap.h"
+#include "sim/world/rows/priority.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,7 +14,9 @@ struct holder_draw job_draw(const struct job_type *type)
     const bool is_stated = power->mean_w > 0.0, is_given = power->mean_w != 0.0; /* NAN: given without a mean */
     const struct holder_draw draw = {.group = is_given && power->priority == 0 ? POWER_HIGH : POWER_LOW};
     if (!is_stated) return draw;
-    return (struct holder_draw){.group = draw.group, .mean_w = power->mean_w, .clock_share = power->clock_share};
+    const double v100_share = 0.57; /* of jobs on V100 (Zeus) */
+    const double clock_share = isnan(power->clock_share) ? v100_share : power->clock_share;
+    return (struct holder_draw){.group = draw.group, .mean_w = power->mean_w, .clock_share = clock_share};
 }
 
 /* Whether its power follows from its plan. */
@@ -31,6 +35,29 @@ static int stages_of(const struct power_stage *phases, struct power_stage stages
     return n;
 }
 
+/* A job that waits draws as GPUs idle with a process. Its clock is that at which it will train. */
+static sim_ns waits_until_ns(const struct job *job)
+{
+    const struct job_progress *progress = &job->progress;
+    return sim_ns_add(sim_ns_add(progress->from_ns, progress->move_ns), progress->wait_ns);
+}
+
+static void on_works(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)engine;
+    job_redraw(OWNER_ENTITY(owner, struct job, works), now, true);
+}
+
+static double used_frac(struct job *job, sim_ns now, int64_t gpus)
+{
+    const sim_ns until_ns = waits_until_ns(job);
+    struct engine *engine = job->jobs->site->engine;
+    if (until_ns <= now) return (double)gpus / job->view.held_gpus;
+    const bool is_metered = !isnan(holders_drawn_j(&job->jobs->cluster->holders, &job->holder, now));
+    if (is_metered && until_ns < SIM_NS_MAX) engine_arm(engine, until_ns, PRIORITY_JOB_FINISH, on_works, &job->works);
+    return 0.0;
+}
+
 void job_redraw(struct job *job, sim_ns now, bool is_running)
 {
     struct holder_draw draw = job_draw(job->type);
@@ -41,7 +68,7 @@ void job_redraw(struct job *job, sim_ns now, bool is_running)
     const struct power_stage *exchanged = is_running ? job_traffic_phases(job) : NULL;
     if (phases != NULL) {
         draw.n_stages = stages_of(exchanged != NULL ? exchanged : phases, draw.stages);
-        draw.used_frac = (double)gpus / job->view.held_gpus;
+        draw.used_frac = used_frac(job, now, gpus);
     }
     if (is_running)
         holders_redraw(&job->jobs->cluster->holders, &job->holder, &draw, now);

@@ -140,6 +140,7 @@ void job_stop(struct job *job, sim_ns now)
     job->view.state = JOB_PENDING;
     job->view.held_gpus = job->view.speed = 0.0;
     engine_disarm(jobs->site->engine, &job->finish);
+    engine_disarm(jobs->site->engine, &job->works);
     if (!job_needs_node(job)) return;
     cluster_release(jobs_cluster_of(jobs, job->view.node_type), now, job->holder.ugpus, job->holder.held);
     job_stats_hold(&jobs->stats, now, -job->holder.ugpus);
