@@ -179,7 +179,8 @@ TEST(a_wait_draws_idle_power)
     CHECK_NEAR((j[1] - j[0]) / 16.0 / 100.0, idle_w, 1e-6);
 }
 
-/* A restore is a wait whose end nobody knows before: a state at peers, of 40 GB or 4 TB. */
+/* A restore is a wait whose end nobody knows before: a state at peers, of 40 GB or 4 TB, at 16 times 25 GB/s. The job's
+ * messages leave the NICs to it. */
 TEST(a_restore_draws_idle_power)
 {
     double energy_j[2], held_s[2];
@@ -199,7 +200,7 @@ TEST(a_restore_draws_idle_power)
     }
     /* training draws over 100 W more than idling */
     CHECK(energy_j[1] < energy_j[0] - 16.0 * 100.0 * (held_s[1] - held_s[0]));
-    CHECK(held_s[1] > held_s[0] + 9.0);
+    CHECK_NEAR(held_s[1] - held_s[0], 9.9, 1e-3);
 }
 
 /* --- A site under one budget --- */

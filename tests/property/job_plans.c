@@ -140,7 +140,8 @@ TEST(gpus_of_each_node_type_share_their_own_nic)
         double job_s[2];
         for (int is_beside = 0; is_beside < 2; is_beside++) {
             const char *own = "'nodes': 2, 'gpus_per_node': 4, 'gpu': 'h100-sxm'";
-            const char *nodes = test_json("'nodes': 1, 'gpus_per_node': 1, 'gpu': 'h100-sxm', 'node_types': {'other': {%s}}", own);
+            const char *nodes = test_json(
+                "'nodes': 1, 'gpus_per_node': 1, 'gpu': 'h100-sxm', 'node_types': {'other': {%s}}", own);
             job_s[is_beside] = duration_of(
                 bed_ok(BED(.check = true),
                        "{'cluster': {%s, 'network': {'bandwidth': '40GB/s', 'per': 'node'}}, 'jobs': {'placement': '%s', "

@@ -25,7 +25,7 @@ struct job {
     struct jobs *jobs;
     int64_t number;       /* order of submission, from 0 */
     struct holder holder; /* the GPUs it holds while it runs; after a preemption, those it held */
-    struct owner finish, save, works; /* save: of the saver, over all runs; works: the end of a wait, for its power */
+    struct owner finish, save, works; /* save: of the saver, over all runs; works: the end of a wait */
     const struct job_type *type;  /* NULL: the scenario does not describe it */
     struct job_progress progress; /* while it runs: up to the last change of its speed */
     struct job *mate;      /* the next of the jobs that share its GPUs, in a ring; NULL: none does */
@@ -239,6 +239,12 @@ double job_speed(const struct job *job);
 
 /* The progress of a running job has changed: its finish event follows. */
 void job_rearm(struct job *job);
+
+/* Whether a running job still moves, waits or reads its state. job_await_work: power and network want to hear of its
+ * end. job_begins_work: it has ended at this moment. */
+bool job_waits(const struct job *job, sim_ns now);
+void job_await_work(struct job *job);
+void job_begins_work(struct job *job, sim_ns now);
 
 /* Something that the speed of a running job depends on has changed. */
 void job_speed_changed(struct job *job, sim_ns now);

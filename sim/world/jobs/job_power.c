@@ -2,7 +2,6 @@
  * whose power follows from its plan moves, waits or reads its state, and its GPUs idle. */
 #include "sim/world/jobs/job.h"
 #include "sim/world/policy/power_cap.h"
-#include "sim/world/rows/priority.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,25 +35,10 @@ static int stages_of(const struct power_stage *phases, struct power_stage stages
 }
 
 /* A job that waits draws as GPUs idle with a process. Its clock is that at which it will train. */
-static sim_ns waits_until_ns(const struct job *job)
-{
-    const struct job_progress *progress = &job->progress;
-    return sim_ns_add(sim_ns_add(progress->from_ns, progress->move_ns), progress->wait_ns);
-}
-
-static void on_works(struct engine *engine, struct owner *owner, sim_ns now)
-{
-    (void)engine;
-    job_redraw(OWNER_ENTITY(owner, struct job, works), now, true);
-}
-
 static double used_frac(struct job *job, sim_ns now, int64_t gpus)
 {
-    const sim_ns until_ns = waits_until_ns(job);
-    struct engine *engine = job->jobs->site->engine;
-    if (until_ns <= now) return (double)gpus / job->view.held_gpus;
-    const bool is_metered = !isnan(holders_drawn_j(&job->jobs->cluster->holders, &job->holder, now));
-    if (is_metered && until_ns < SIM_NS_MAX) engine_arm(engine, until_ns, PRIORITY_JOB_FINISH, on_works, &job->works);
+    if (!job_waits(job, now)) return (double)gpus / job->view.held_gpus;
+    if (!isnan(holders_drawn_j(&job->jobs->cluster->holders, &job->holder, now))) job_await_work(job);
     return 0.0;
 }
 

@@ -333,7 +333,7 @@ static void end_flows(struct job_saver *saver, sim_ns now)
         if (saver->lost_peer.node >= 0) saver->n_flows = 0; /* no save is possible */
         saver->lost_peer = no_node;
         release(saver, &progress->wait_ns, now);
-        job_redraw(saver->job, now, true);
+        job_begins_work(saver->job, now);
         await_save(saver, now, saver->interval_ns);
         return;
     }
