@@ -233,6 +233,7 @@ struct seats {
     int32_t *port;          /* [n] the rank itself, or the first one of its node where they share a NIC */
     double *leaves, *comes; /* [n] bytes of a step */
     double *port_leaves;    /* [n] bytes of a step that leave a port, under its rank */
+    double *port_kinds;     /* [n][TRAINING_EXCHANGES] of them, those of each kind */
     double *kinds;          /* [n][TRAINING_EXCHANGES] bytes of each kind that leave */
 };
 
@@ -244,6 +245,7 @@ static void seats_free(struct seats *seats)
     mem_free(seats->leaves);
     mem_free(seats->comes);
     mem_free(seats->port_leaves);
+    mem_free(seats->port_kinds);
     mem_free(seats->kinds);
 }
 
@@ -257,9 +259,10 @@ static int seats_init(struct seats *seats, const struct job_traffic *traffic)
                             .leaves = mem_zalloc((size_t)n, sizeof *seats->leaves),
                             .comes = mem_zalloc((size_t)n, sizeof *seats->comes),
                             .port_leaves = mem_zalloc((size_t)n, sizeof *seats->port_leaves),
+                            .port_kinds = mem_zalloc((size_t)n * TRAINING_EXCHANGES, sizeof *seats->port_kinds),
                             .kinds = mem_zalloc((size_t)n * TRAINING_EXCHANGES, sizeof *seats->kinds)};
     if (seats->node == NULL || seats->gpu == NULL || seats->port == NULL || seats->leaves == NULL ||
-        seats->comes == NULL || seats->port_leaves == NULL || seats->kinds == NULL)
+        seats->comes == NULL || seats->port_leaves == NULL || seats->port_kinds == NULL || seats->kinds == NULL)
         return SIM_E_NOMEM;
     for (int32_t i = 0; i < traffic->n_nodes; i++) most = traffic->nodes[i].gpus > most ? traffic->nodes[i].gpus : most;
     for (int32_t gpus = most; gpus > 0; gpus--)
@@ -310,7 +313,6 @@ static void merge(struct traffic_edges *edges)
         last->bytes += edges->of[i].bytes;
         last->demand_bytes_per_s += edges->of[i].demand_bytes_per_s;
         last->alone_bytes_per_s += edges->of[i].alone_bytes_per_s;
-        last->weight += edges->of[i].weight;
     }
     edges->n = n;
 }
@@ -328,6 +330,13 @@ static double *kind_bytes(const struct seats *seats, const struct message *messa
     return &seats->kinds[(int64_t)message->from * TRAINING_EXCHANGES + message->kind];
 }
 
+/* The share of what leaves a message's NIC that is of its kind: the part of the time in which the NIC sends it. */
+static double kind_frac(const struct seats *seats, const struct message *message)
+{
+    const int64_t port = seats->port[message->from];
+    return seats->port_kinds[port * TRAINING_EXCHANGES + message->kind] / seats->port_leaves[port];
+}
+
 static int make_edges(const struct job_traffic *traffic, const struct listing *listing, struct seats *seats,
                       struct traffic_edges *edges)
 {
@@ -335,7 +344,9 @@ static int make_edges(const struct job_traffic *traffic, const struct listing *l
     for (int32_t i = 0; i < listing->n; i++) {
         seats->leaves[listing->messages_of[i].from] += listing->messages_of[i].bytes;
         seats->comes[listing->messages_of[i].to] += listing->messages_of[i].bytes;
-        seats->port_leaves[seats->port[listing->messages_of[i].from]] += listing->messages_of[i].bytes;
+        const int64_t port = seats->port[listing->messages_of[i].from];
+        seats->port_leaves[port] += listing->messages_of[i].bytes;
+        seats->port_kinds[port * TRAINING_EXCHANGES + listing->messages_of[i].kind] += listing->messages_of[i].bytes;
         *kind_bytes(seats, &listing->messages_of[i]) += listing->messages_of[i].bytes;
     }
     if (vec_reserve(&edges->of, &edges->capacity, listing->n) != 0) return SIM_E_NOMEM;
@@ -350,7 +361,7 @@ static int make_edges(const struct job_traffic *traffic, const struct listing *l
             message->kind,
             seats->port[message->from],
             rate * message->bytes / *kind_bytes(seats, message),
-            message->bytes / seats->port_leaves[seats->port[message->from]]};
+            kind_frac(seats, message)};
     }
     if (edges->n > 0) merge(edges);
     return 0;
