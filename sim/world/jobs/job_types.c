@@ -40,8 +40,8 @@ static const char *const priority_names[] = {"high", "low", NULL};
 static const struct config_field power_fields[] = {
     ROW_QUANTITY("mean", mean_w, UNIT_POWER, OPTIONAL, WITHIN(1, 1e5),
                  "mean power of each of its GPUs at the highest clock; default: that of the phases of its 'training'"),
-    ROW_REAL("clock_share", clock_share, DEFAULT("0.57"), WITHIN(0, 1),
-             "beside 'mean': share of its run time that scales with the SM clock; default: jobs on V100 (Zeus)"),
+    ROW_REAL("clock_share", clock_share, OPTIONAL, WITHIN(0, 1),
+             "beside 'mean': share of its run time that scales with the SM clock; default: 0.57, jobs on V100 (Zeus)"),
     ROW_CHOICE("priority", priority, DEFAULT("low"), priority_names, "priority when power runs short: low is slowed down first"),
     {0}};
 #undef ROW_OF
@@ -183,8 +183,12 @@ static int check_regimes(const struct job_type *type, const char *where, struct 
 static int check_power(const struct job_type *type, const char *where, struct diag *diag)
 {
     char place[DIAG_WHERE_CHARS];
-    if (type->power.mean_w == 0.0 || type->power.mean_w > 0.0 || type->training.plan.llm != NULL) return 0;
+    if (type->power.mean_w == 0.0 || type->power.mean_w > 0.0) return 0;
     snprintf(place, sizeof place, "%s.types.%s.power", where, type->name);
+    if (type->training.plan.llm != NULL && !isnan(type->power.clock_share))
+        return diag_error(diag, SIM_E_CONFIG, place, "leave it out, or give 'mean' as well",
+                          "'clock_share' needs 'mean': without it the phases of the plan say what follows the clock");
+    if (type->training.plan.llm != NULL) return 0;
     return diag_error(diag, SIM_E_CONFIG, place, "such as \"mean\": \"300W\"", "misses 'mean'");
 }
 

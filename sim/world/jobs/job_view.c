@@ -167,6 +167,11 @@ double job_view_speed_on(const struct cluster_view *view, const struct job_view 
     return job_speed_on(of, view, gpus);
 }
 
+int32_t job_view_rank_gpus(const struct job_view *job)
+{
+    return job_training_rank_gpus(job_of(job)->type);
+}
+
 double job_view_shared_speed(const struct cluster_view *view, const struct job_view *const *jobs, int32_t n, int32_t i)
 {
     const struct job_type *types[INTERLEAVING_MOST];

@@ -199,6 +199,7 @@ static struct job *enter(struct jobs *jobs)
     job->place_speed = 1.0;
     owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->number);
     owner_init_passing(&job->save, OWNER_ID_JOB_SAVES, (uint64_t)job->number);
+    owner_init_passing(&job->works, OWNER_ID_JOB_WORKS, (uint64_t)job->number);
     job->first_start_ns = -1;
     job->status = record->status;
     job->active_before_ns = jobs->active.job_ns;
@@ -425,7 +426,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     if (code == 0) code = job_checkpoints_create(jobs);
     if (code == 0) code = make_policies(jobs, config, options);
     if (code == 0) code = jobs_make_views(jobs);
-    if (code == 0) code = job_trainings_create(jobs, options->network_bytes_per_s, &jobs->trainings);
+    if (code == 0) code = job_trainings_create(jobs, options, &jobs->trainings);
     if (code == 0) code = goodput_cache_init(&jobs->goodputs, jobs);
     if (code == 0) code = make_placers(jobs);
     jobs->topology = options->topology;

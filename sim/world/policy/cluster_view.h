@@ -96,6 +96,10 @@ sim_ns job_view_wait_ns(const struct cluster_view *view, const struct job_view *
 /* Speed of the job on `gpus` GPUs of the node type of `view`: 1 on the GPUs it asked for; 0: it cannot run there. */
 double job_view_speed_on(const struct cluster_view *view, const struct job_view *job, double gpus);
 
+/* GPUs of one data rank of a job that trains by a plan: its tensor, pipeline and context ranks. Such a job uses whole
+ * multiples of them, and the rest of its GPUs idles. 1 for other jobs. */
+int32_t job_view_rank_gpus(const struct job_view *job);
+
 /* Speed of jobs[i] when the n jobs share the GPUs that each of them requested, on the node type of `view`: 1 is that of
  * the trace's run times; 0: they cannot share. */
 double job_view_shared_speed(const struct cluster_view *view, const struct job_view *const *jobs, int32_t n, int32_t i);
