@@ -126,6 +126,14 @@ static const struct fragment {
     {SERVICES, 4, "{'cluster': {'network': '?'}, 'services': {'a': {'llm': 'mixtral-8x7b', 'tensor_parallel': 4,"
                   " 'data_parallel': '$1-2', 'kv': {'blocks': '$40-300'}}}}"},
     {SERVICES, 4, "{'services': {'a': {'decode_routing': '?', 'priority': '?'}}}"},
+    {SERVICES, 8,
+     "{'cluster': {'gpu': 'h100-sxm', 'network': '?'}, 'services': {'a': {'llm': 'phi-2'}}, 'rl': {'service': 'a',"
+     " 'gpus': '$1-4', 'prompts': '$1-6', 'samples': '$1-3', 'steps': '$1-6', 'staleness': '$0-2', 'update': '?',"
+     " 'updates': '$1-2', 'training': {'llm': 'phi-2', 'zero': '?', 'sequence_tokens': '$128-512', 'recompute': 'full'}}}"},
+    {SERVICES, 4,
+     "{'cluster': {'gpu': 'h100-sxm'}, 'services': {'a': {'llm': 'phi-2'}}, 'rl': {'service': 'a', 'layout': 'together',"
+     " 'prompts': '$1-6', 'samples': '$1-3', 'steps': '$1-6', 'training': {'llm': 'phi-2', 'zero': '?',"
+     " 'sequence_tokens': '$128-512', 'recompute': 'full'}}}"},
     {JOBS, 20,
      "{'jobs': {'types': {'default': {'checkpoint': {'policy': '?', 'model': '?', 'bytes': '?', 'write': '?',"
      " 'overlap': '?', 'node_write': '?', 'gpu_copy': '?'}}}}}"},
