@@ -137,7 +137,7 @@ static int end_request(struct service *service, struct request *request, sim_ns 
     const struct request_end end = {request->view.id, request->view.session_id, now, finished};
     struct request_stats *of_class = service_class_stats(&service->classes, request);
     struct service_feeder *feeder = service->feed.feeder;
-    const int64_t prompt_tokens = request->view.prompt_tokens, output_tokens = request->output_tokens;
+    const int64_t prompt_tokens = request->prompt_tokens, output_tokens = request->output_tokens;
     int code = count_end(service, &service->stats.requests, request, now);
     if (code == 0 && of_class != NULL) code = count_end(service, of_class, request, now);
     if (finished) {

@@ -90,6 +90,20 @@ TEST(a_run_may_end_within_a_step)
     }
 }
 
+/* Samples that KV blocks are short for are preempted and recomputed. They are trained as long as they are. */
+TEST(recomputed_tokens_are_trained_once)
+{
+    const struct bed_rows *rows = run("", "'replicas': 1, 'kv': {'blocks': 20},", 24, "'gpus': 2");
+    int64_t tokens = 0, preemptions = 0;
+    CHECK_EQ_INT(rows->code, 0);
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        tokens += rows->requests[i].prompt_tokens + rows->requests[i].output_tokens;
+        preemptions += rows->requests[i].preemptions;
+    }
+    CHECK(preemptions > 0);
+    CHECK_NEAR(bed_metric(rows, "rl.tokens_per_s") * bed_metric(rows, "rl.span_s"), (double)tokens, 1e-6);
+}
+
 /* Samples of a prompt share its blocks, if the replica that has them caches prefixes: a second sample that comes to a
  * replica after the first finds the whole blocks of the prompt. */
 TEST(samples_share_the_prompt)
