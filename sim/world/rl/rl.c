@@ -9,6 +9,9 @@
 
 /* --- Reporting --- */
 
+/* In place of a service or none: the subject of these rows is a step, no request and no job. */
+#define ROWS_OF "(rl)"
+
 __attribute__((format(printf, 5, 6))) static int report(const struct rl *rl, const char *action, int64_t step,
                                                         sim_ns at, const char *format, ...)
 {
@@ -19,7 +22,7 @@ __attribute__((format(printf, 5, 6))) static int report(const struct rl *rl, con
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    const struct decision_row row = {.t_s = sim_s_from_ns(at), .service = rl->config->service, .policy = "rl",
+    const struct decision_row row = {.t_s = sim_s_from_ns(at), .service = ROWS_OF, .policy = "rl",
                                      .action = action, .subject = step, .reason = reason};
     return sink->detail(sink->context, &row);
 }

@@ -90,6 +90,21 @@ TEST(a_run_may_end_within_a_step)
     }
 }
 
+/* Rows about steps are not taken for rows about the request or job of the same number. */
+TEST(rows_of_steps_belong_to_no_request)
+{
+    const struct bed_rows *rows = run("'keep': 'decisions',", TWO, 24, "'gpus': 2");
+    int n = 0;
+    CHECK_EQ_INT(rows->code, 0);
+    for (size_t i = 0; i < rows->n_decisions; i++) {
+        const struct bed_decision *row = &rows->decisions[i];
+        const bool is_step = strcmp(row->policy, "rl") == 0;
+        CHECK(is_step == (strcmp(row->service, "(rl)") == 0));
+        n += is_step;
+    }
+    CHECK_EQ_INT(n, 9); /* three steps that generate, train and send */
+}
+
 /* Samples that KV blocks are short for are preempted and recomputed. They are trained as long as they are. */
 TEST(recomputed_tokens_are_trained_once)
 {
