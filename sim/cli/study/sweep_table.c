@@ -306,6 +306,21 @@ static int read_bootstrap(struct sweep_view *view)
     return code;
 }
 
+/* Warns of runs whose schedulers had true run times for estimates. */
+static int warn_exact_estimates(struct sweep_view *view)
+{
+    static const char sql[] = "SELECT coalesce(sum(instr(oracle, 'exact estimates') > 0), 0), count(*) FROM run";
+    struct query_answer answer;
+    const int code = query_run(&view->merge.inputs[0], sql, NULL, 0, "read the study", &view->arena, &answer,
+                               view->diag);
+    if (code != 0 || answer.columns[0].numbers[0] == 0) return code;
+    diag_warning(view->diag, NULL, "a trace without estimates has such ones, \"jobs.estimates\" makes others",
+                 "exact estimates: in %.0f of %.0f runs all estimates of run times are exact, and the scheduler may read "
+                 "them",
+                 answer.columns[0].numbers[0], answer.columns[1].numbers[0]);
+    return 0;
+}
+
 int sweep_table_results(const struct study *study, const char *output, enum answer_form form, FILE *out,
                         struct diag *diag)
 {
@@ -317,6 +332,7 @@ int sweep_table_results(const struct study *study, const char *output, enum answ
     int code = merge_open(&view.merge, &output, 1, study->hash, diag);
     if (code == 0 && study->search == NULL) code = read_bootstrap(&view);
     if (code == 0 && study->search == NULL) code = mark_copies(&view);
+    if (code == 0) code = warn_exact_estimates(&view);
     if (code == 0 && study->search == NULL && study->n_show == 0) code = choose_usual(&view);
     if (code == 0) code = (answer_is_data(form) ? write_results : show_results)(&view, &answer);
     merge_close(&view.merge);

@@ -187,6 +187,7 @@ static struct job *enter(struct jobs *jobs)
                                   .node_type = 0,
                                   .deadline_ns = deadline_of(&jobs->config->deadlines, record, &jobs->deadlines)};
     job->jobs = jobs;
+    jobs->stats.n_estimated += job->view.estimate_ns != record->duration_ns;
     job->number = jobs->stats.n_submitted;
     job->view.request = request_index(jobs);
     job->type = job_type_find(&jobs->config->all_types, record->type);
@@ -536,6 +537,11 @@ int64_t jobs_running(const struct jobs *jobs)
 int64_t jobs_held(const struct jobs *jobs)
 {
     return jobs->graph.n_held;
+}
+
+bool jobs_has_exact_estimates(const struct jobs *jobs)
+{
+    return jobs->stats.n_submitted > 0 && jobs->stats.n_estimated == 0 && !jobs->scheduler->ignores_estimates;
 }
 
 int64_t jobs_finished(const struct jobs *jobs)
