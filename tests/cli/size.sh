@@ -52,7 +52,7 @@ out 'tpot p99 at most 20 ms, at both ends of the interval, too'
 out '; kept at both ends'
 ! grep -q missed "$T/out" || complain 'a sure fleet misses the slow end'
 holds "$T/sure.html" '<td>kept</td>'
-equal "$(sed -n 's/^ *\([0-9.]*\) .* missed .*/\1/p' "$T/bold" | head -1)" 4.69 'the price of a fleet that is not sure'
+equal "$(sed -n 's/^ *\([0-9][0-9.]*\) .* missed .*/\1/p' "$T/bold" | head -1)" 4.69 'the price of a fleet that is not sure'
 size 0 --slo ttft.p99=0.5s --set services.llm.cost.kind=roofline --sure
 err 'warning: --sure asks nothing more of this fleet: the error of its times is not known'
 size 0 --slo ttft.p99=0.5s --gpu 'a100-80-sxm=$2/h' --prices verda
