@@ -267,8 +267,9 @@ done
 
 # A run is told from another directory: its inputs are looked for beside its results.
 mkdir -p "$T/there"
-cp "$T/waits.csv" "$T/there"
-(cd "$T/there" && cp ../waits.json . && "$ORRERY" run waits.json --quiet -o there.db >out 2>&1) || complain 'no run there'
+cp "$T/waits.csv" "$T/waits.json" "$T/there"
+program=$(readlink -f "$ORRERY")
+(cd "$T/there" && "$program" run waits.json --quiet -o there.db >out 2>&1) || complain 'no run there'
 run 0 why "$T/there/there.db" job 2
 out '10.000000 s  submit   asks for 4 GPUs'
 run 0 run --from "$T/there/there.db" --quiet -o "$T/again.db"
