@@ -359,7 +359,8 @@ static void average_point(struct study *study, const struct by_point *sorted, si
     for (size_t k = 0; k < study->n_metrics; k++) {
         size_t n = 0;
         for (size_t i = sorted->starts[p]; i < sorted->starts[p + 1]; i++)
-            if (!isnan(sorted->runs[i]->values[k]) && !sorted->runs[i]->is_copy) values[n++] = sorted->runs[i]->values[k];
+            if (!isnan(sorted->runs[i]->values[k]) && !sorted->runs[i]->is_copy)
+                values[n++] = sorted->runs[i]->values[k];
         point->metrics[k] = study_interval(study, values, n, 0.95);
         if (n == 0) point->metrics[k].mean = (double)NAN;
         if (n > point->n_runs) point->n_runs = n;

@@ -26,7 +26,9 @@ enum { INTERVAL_MOST_EVENTS = 5000000 };
  * A run that is cut by "until" leaves requests unfinished, others at each end, and latencies do not count them. A
  * percentile has an interval if at most half as many requests can differ between the runs as lie beyond it: p99 at
  * 0.5 %, as the mean and shares, p50 at 25 %, a maximum only if none does. So each end lies between neighbouring
- * percentiles of the same requests, such as p98.5 and p99.5. A warning says what is left out. Texts live in `arena`. Returns 0, SIM_E_INTERRUPTED (then it is empty) or SIM_E_NOMEM. */
+ * percentiles of the same requests, such as p98.5 and p99.5. A warning says what is left out.
+ *
+ * Texts live in `arena`. Returns 0, SIM_E_INTERRUPTED (then it is empty) or SIM_E_NOMEM. */
 int intervals_find(const struct setup *setup, const struct world_options *how, const struct metric_row *metrics,
                    size_t n_metrics, struct arena *arena, struct run_intervals *found, struct diag *diag);
 

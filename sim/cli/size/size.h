@@ -234,9 +234,9 @@ int size_trust(const struct catalog *catalog, const char *gpu, struct arena *are
 /* --- size_answer.c --- */
 
 /* The answer in lines: the question; the cheapest fleet with its price; its latencies; their interval by the error of
- * the cost model; where the price comes from; the next best fleet of other GPUs, parallelism, pools or replicas; with or
- * without pools, if both were tried, and the latencies of both; what limits it; how sure this is. Without a fleet the
- * second line says so and is the last. */
+ * the cost model; where the price comes from; the next best fleet of other GPUs, parallelism, pools or replicas; with
+ * or without pools, if both were tried, and the latencies of both; what limits it; how sure this is. Without a fleet
+ * the second line says so and is the last. */
 enum { SIZE_MAX_LINES = 10 };
 
 struct size_lines {

@@ -86,10 +86,11 @@ static void add_fleet(const struct size_question *question, const struct size_st
 static int add_table(const void *context, struct text *html)
 {
     const struct size_page *page = context;
-    page_note(html,
-              "A margin is the part of the limit that is left. Slow end: whether the limits are kept with times as slow as "
-              "measured ones may be. Outside: the part of the kernels' time that is outside "
-              "the measured range.");
+    page_note(
+        html,
+        "A margin is the part of the limit that is left. Slow end: whether the limits are kept with times as slow as "
+        "measured ones may be. Outside: the part of the kernels' time that is outside "
+        "the measured range.");
     add_heads(page->question, html);
     for (size_t i = 0; i < page->result->n_best; i++)
         add_fleet(page->question, &page->result->states[page->result->best[i]], html);

@@ -105,7 +105,8 @@ static int mark_copies(struct sweep_view *view)
     mem_free(runs);
     if (!has_memory) return diag_nomem(view->diag);
     if (view->n_copies > 0)
-        diag_warning(view->diag, NULL, "a trace from a file is the same under each seed, \"replicate\" makes others of it",
+        diag_warning(view->diag, NULL,
+                     "a trace from a file is the same under each seed, \"replicate\" makes others of it",
                      "seeds without effect: %zu of %zu runs have the result of another seed at their point, and count "
                      "once with it",
                      view->n_copies, view->merge.n_runs);
@@ -314,10 +315,11 @@ static int warn_exact_estimates(struct sweep_view *view)
     const int code = query_run(&view->merge.inputs[0], sql, NULL, 0, "read the study", &view->arena, &answer,
                                view->diag);
     if (code != 0 || answer.columns[0].numbers[0] == 0) return code;
-    diag_warning(view->diag, NULL, "a trace without estimates has such ones, \"jobs.estimates\" makes others",
-                 "exact estimates: in %.0f of %.0f runs all estimates of run times are exact, and the scheduler may read "
-                 "them",
-                 answer.columns[0].numbers[0], answer.columns[1].numbers[0]);
+    diag_warning(
+        view->diag, NULL, "a trace without estimates has such ones, \"jobs.estimates\" makes others",
+        "exact estimates: in %.0f of %.0f runs all estimates of run times are exact, and the scheduler may read "
+        "them",
+        answer.columns[0].numbers[0], answer.columns[1].numbers[0]);
     return 0;
 }
 

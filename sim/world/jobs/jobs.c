@@ -543,11 +543,6 @@ int64_t jobs_held(const struct jobs *jobs)
     return jobs->graph.n_held;
 }
 
-bool jobs_has_exact_estimates(const struct jobs *jobs)
-{
-    return jobs->stats.n_submitted > 0 && jobs->stats.n_estimated == 0 && !jobs->scheduler->ignores_estimates;
-}
-
 int64_t jobs_finished(const struct jobs *jobs)
 {
     return jobs->stats.n_ended;

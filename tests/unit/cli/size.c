@@ -104,8 +104,8 @@ static double check_best(const struct sizing_case *from, bool sure, int64_t *n_r
     for (size_t i = 0; i < result.n_best; i++) {
         const struct size_state *state = &result.states[result.best[i]];
         struct size_outcome slow;
-        size_try(&question, &result.requests, &state->option, state->replicas, (struct size_case){TIMES_SLOW, true}, NULL,
-                 &slow);
+        size_try(&question, &result.requests, &state->option, state->replicas, (struct size_case){TIMES_SLOW, true},
+                 NULL, &slow);
         CHECK_EQ_INT(state->slow_end, slow.meets ? SIZE_END_KEPT : SIZE_END_MISSED);
         CHECK(slow.meets || !sure);
     }
