@@ -13,10 +13,12 @@ void training_phases_of(const struct training_parts *parts, const struct trainin
     const double peak = gpu_peak_flop_per_s(parts->gpu, parts->plan->compute);
     phases[PHASE_COMPUTE] = (struct power_stage){
         compute_s,
-        {1.0, share(step->flop, compute_s * peak), share(step->bytes, compute_s * parts->gpu->memory_bytes_per_s)},
+        {.busy_frac = 1.0,
+         .compute_frac = share(step->flop, compute_s * peak),
+         .memory_frac = share(step->bytes, compute_s * parts->gpu->memory_bytes_per_s)},
         share(step->core_s, compute_s)};
-    phases[PHASE_MESSAGES] = (struct power_stage){messages_s, {1.0, 0.0, 0.0}, 0.0};
-    phases[PHASE_BUBBLE] = (struct power_stage){step->bubble_s, {0.0, 0.0, 0.0}, share(step->core_s, step->passes_s)};
+    phases[PHASE_MESSAGES] = (struct power_stage){messages_s, {.busy_frac = 1.0}, 0.0};
+    phases[PHASE_BUBBLE] = (struct power_stage){step->bubble_s, {.busy_frac = 0.0}, share(step->core_s, step->passes_s)};
     phases[PHASE_WAITING] = (struct power_stage){
-        step->flush_s + step->optimizer_s - step->update_s + step->host_s, {0.0, 0.0, 0.0}, 0.0};
+        step->flush_s + step->optimizer_s - step->update_s + step->host_s, {.busy_frac = 0.0}, 0.0};
 }

@@ -35,7 +35,7 @@ static const struct power_model law = {.context_w = 60.0, .limit_w = 400.0, .act
 
 TEST(one_stage_is_its_load)
 {
-    const struct power_stage stage = {3.0, {1.0, 0.4, 0.3}, 0.8};
+    const struct power_stage stage = {3.0, {1.0, 0.4, 0.3, 0.0, 0.0}, 0.8};
     for (double clock = 0.2; clock < 1.01; clock += 0.2) {
         const struct power_state one = power_at_clock(&law, &stage.load, stage.clock_share, fmin(clock, 1.0));
         const struct power_state all = power_of_phases(&law, &stage, 1, fmin(clock, 1.0), law.limit_w);
@@ -55,7 +55,7 @@ TEST(one_stage_is_its_load)
 TEST(stages_add_up)
 {
     const struct power_stage stages[] = {
-        {3.0, {1.0, 0.4, 0.3}, 0.8}, {1.0, {1.0, 0.0, 0.0}, 0.0}, {0.5, {0.0, 0.0, 0.0}, 0.6}};
+        {3.0, {1.0, 0.4, 0.3, 0.0, 0.0}, 0.8}, {1.0, {.busy_frac = 1.0}, 0.0}, {0.5, {.busy_frac = 0.0}, 0.6}};
     for (double clock = 0.2; clock < 1.0; clock += 0.2) {
         double time_s = 0.0, joules = 0.0;
         for (int i = 0; i < 3; i++) {
@@ -73,7 +73,7 @@ TEST(stages_add_up)
 /* A load beyond the limit draws the limit, and loses no time at the highest clock. */
 TEST(the_limit_costs_no_time)
 {
-    const struct power_stage stage = {1.0, {1.0, 0.9, 0.5}, 0.8};
+    const struct power_stage stage = {1.0, {1.0, 0.9, 0.5, 0.0, 0.0}, 0.8};
     const struct power_state state = power_of_phases(&law, &stage, 1, 1.0, law.limit_w + 1e-9);
     CHECK_NEAR(state.power_w, law.limit_w, 1e-9);
     CHECK_NEAR(state.speed_frac, 1.0, 0.0);

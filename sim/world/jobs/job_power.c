@@ -44,7 +44,8 @@ int job_draws_create(struct jobs *jobs)
 static const struct holder_draw *typed_draw(const struct job *job)
 {
     const struct config_list *types = &job->jobs->config->all_types;
-    return &job->jobs->draws[job->type != NULL ? (size_t)(job->type - (const struct job_type *)types->items) : types->n];
+    return &job->jobs
+                ->draws[job->type != NULL ? (size_t)(job->type - (const struct job_type *)types->items) : types->n];
 }
 
 int job_draw_init(struct job *job)
