@@ -161,6 +161,48 @@ TEST(gpus_without_a_rank_idle)
     CHECK(idle_w > 50.0 && idle_w < 90.0);
 }
 
+/* A wait before the work costs the power of idle GPUs with a process, and the network's claims none of training. */
+TEST(a_wait_draws_idle_power)
+{
+    double j[2], s[2];
+    for (int i = 0; i < 2; i++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true), "{" SITE ", 'jobs': {'restart': {'start': '%ds'}, " TYPES "}}", 4, 25.0, "", LOCK(900),
+            100 * i, STAGES, "", JOB(16));
+        j[i] = bed_job(rows, 0)->energy_j;
+        s[i] = duration_of(rows);
+    }
+    const struct bed_rows *six = run(25.0, LOCK(900), DENSE, "", JOB(6)),
+                          *four = run(25.0, LOCK(900), DENSE, "", JOB(4));
+    const double idle_w = (bed_job(six, 0)->energy_j - bed_job(four, 0)->energy_j) / 2.0 / duration_of(four);
+    CHECK_NEAR(s[1] - s[0], 100.0, 1e-8);
+    CHECK_NEAR((j[1] - j[0]) / 16.0 / 100.0, idle_w, 1e-6);
+}
+
+/* A restore is a wait whose end nobody knows before: a state at peers, of 40 GB or 4 TB, at 16 times 25 GB/s. The job's
+ * messages leave the NICs to it. */
+TEST(a_restore_draws_idle_power)
+{
+    double energy_j[2], held_s[2];
+    for (int i = 0; i < 2; i++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '%dGB/s'}, "
+            "'server_power': {'idle': '670W', 'per_gpu_watt': 0.67}, 'power': {'budget': '30kW', 'level': 'site', "
+            "'telemetry': {'period': '20s'}, 'capping': 'none'}}, 'until': "
+            "'150s', 'failures': {'causes': {'a': {'scope': 'site', 'lifetime': {'law': 'constant', 'mean': '100s'}}}}, "
+            "'jobs': {'types': {'t': {'training': {" DENSE "}, 'checkpoint': {'policy': {'policy': 'periodic', "
+            "'interval': '50s'}, 'bytes': '%dGB', 'to': 'peer'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit':"
+            " '0s', 'type': 't', 'gpus': 16, 'steps': 100000}]}}}",
+            25, i == 0 ? 40 : 4000);
+        energy_j[i] = bed_metric(rows, "energy.jobs_j");
+        held_s[i] = bed_metric(rows, "job.wait_gpu_s.sum") / 16.0;
+    }
+    /* training draws over 100 W more than idling */
+    CHECK(energy_j[1] < energy_j[0] - 16.0 * 100.0 * (held_s[1] - held_s[0]));
+    CHECK_NEAR(held_s[1] - held_s[0], 9.9, 1e-3);
+}
+
 /* --- A site under one budget --- */
 
 static const char *site_with_service(uint64_t index)
@@ -211,4 +253,13 @@ TEST(a_power_without_mean_needs_a_plan)
                                           "'high'}}}, 'trace': {'format': 'inline-jobs', 'jobs': []}}}");
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     if (rows->code != 0) CHECK_EQ_STR(rows->diag.items[0].text, "misses 'mean'");
+}
+
+TEST(a_share_of_the_clock_needs_a_mean)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.quiet = true), "{'cluster': {'nodes': 1, 'gpu': 'a100-80-sxm'}, 'jobs': {'types': {'t': {'training': {" DENSE
+        "}, 'power': {'clock_share': 0.1}}}, 'trace': {'format': 'inline-jobs', 'jobs': []}}}");
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    if (rows->code != 0) CHECK(strstr(rows->diag.items[0].text, "'clock_share' needs 'mean'") != NULL);
 }
