@@ -565,6 +565,7 @@ int world_run(struct world *world, const struct sink *sink, struct world_result 
     *result = (struct world_result){.end_ns = now,
                                     .extrapolated_frac = services_extrapolated_frac(world->services,
                                                                                     world->n_services),
+                                    .has_exact_estimates = world->jobs != NULL && jobs_has_exact_estimates(world->jobs),
                                     .engine = engine_stats(world->site.engine)};
     return code;
 }

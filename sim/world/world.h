@@ -64,6 +64,7 @@ struct world_result {
     sim_ns end_ns;
     /* of the kernels' time, over all replicas; NAN: unknown, a cost model is not calibrated */
     double extrapolated_frac;
+    bool has_exact_estimates; /* the scheduler may read estimates of run times, and all of them were exact */
     struct engine_stats engine;
 };
 

@@ -181,7 +181,8 @@ void summary_intervals(const struct run_intervals *intervals, struct text *text)
     static const struct item shown[] = {{"request.ttft_s.p99", SECONDS, "TTFT p99", NULL},
                                         {"request.tpot_s.p99", SECONDS, "TPOT p99", NULL},
                                         {"service.output_tokens_per_s", COUNT, "output tokens/s", NULL},
-                                        {"slo.attained_frac", SHARE, "SLO attained", NULL}};
+                                        {"slo.attained_frac", SHARE, "SLO attained", NULL},
+                                        {"request.finished", COUNT, "requests finished", NULL}};
     bool is_first = true;
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         char low[WORDS_CHARS], high[WORDS_CHARS];
