@@ -105,6 +105,7 @@ static double prefill_w(const struct replica *replica)
 
 double replica_drawn_j(const struct replica *replica, sim_ns at)
 {
+    if (replica_is_ahead(replica)) replica_follow_drafts(replica, at);
     const struct energy_model *model = replica->env->energy;
     const double counted_j = model->idle_w * sim_s_from_ns(at) +
                              work_energy_j(&replica->work, model, sim_s_from_ns(replica->counts.busy_ns), 0.0) -
@@ -120,6 +121,7 @@ double replica_drawn_j(const struct replica *replica, sim_ns at)
 
 double replica_draws_w(const struct replica *replica, sim_ns at)
 {
+    if (replica_is_ahead(replica)) replica_follow_drafts(replica, at);
     const double idle_w = replica->env->energy->idle_w;
     switch (replica->state) {
     case REPLICA_DECODE: return idle_w + decode_w(replica, iteration_at(replica, at));
