@@ -76,33 +76,66 @@ static double drain_seconds(const struct decode_params *params, const struct gpu
     return params->drain_s * sqrt(crowd) * -expm1(-read_s / params->fill_s);
 }
 
-/* Cuts `blocks` blocks of every sequence the best way, given the memory's time and the start. */
-static void split_blocks(const struct decode_params *params, const struct gpu_spec *gpu,
-                         const struct decode_shape *shape, double blocks, struct kernel_time *time)
+/* The ways to cut `blocks` blocks of every sequence. */
+static void cut_blocks(const struct decode_params *params, const struct gpu_spec *gpu,
+                       const struct decode_shape *shape, double blocks, struct decode_cuts *cuts)
 {
     const double units = shape->sequences * shape->kv_heads, block_s = block_seconds(params, gpu, shape);
-    const double most = most_parts(params, shape), least_s = time->flop / peak_of(gpu, shape);
-    const double start_s = time->overhead_s + drain_seconds(params, gpu, units, time->memory_s);
-    time->seconds = (double)INFINITY;
+    const double most = most_parts(params, shape);
+    *cuts = (struct decode_cuts){.blocks = blocks};
     for (double split = 1.0; split <= most; split *= 2.0) {
         const double each = larger_of(blocks / split, 1.0), parts = smaller_of(split, blocks);
         const double passes = ceil(units * parts / (double)gpu->sm_count);
-        const double compute_s = larger_of(passes * (params->unit_s + block_s * each), least_s);
-        const double overhead_s = start_s + (parts > 1.0 ? params->combine_s + parts * params->join_s : 0.0);
-        const double seconds = overhead_s + soft_max_4(compute_s, time->memory_s);
-        if (seconds < time->seconds) {
-            time->seconds = seconds;
-            time->compute_s = compute_s;
-            time->overhead_s = overhead_s;
-        }
+        cuts->compute_s[cuts->n] = passes * (params->unit_s + block_s * each);
+        cuts->join_s[cuts->n++] = parts > 1.0 ? params->combine_s + parts * params->join_s : 0.0;
         if (split >= blocks) break;
     }
 }
 
-struct kernel_time decode_attention_time(const struct decode_params *params, const struct gpu_spec *gpu,
-                                         const struct decode_shape *shape)
+/* What the best cut depends on, beside the cuts. */
+struct cutting {
+    double start_s, least_s, memory_s; /* least_s: of the products */
+};
+
+static struct cutting cutting_of(const struct decode_params *params, const struct gpu_spec *gpu,
+                                 const struct decode_shape *shape, const struct kernel_time *time)
 {
-    const double b = shape->sequences, context = at_most(shape->context, shape->window);
+    const double units = shape->sequences * shape->kv_heads;
+    return (struct cutting){time->overhead_s + drain_seconds(params, gpu, units, time->memory_s),
+                            time->flop / peak_of(gpu, shape), time->memory_s};
+}
+
+static double cut_seconds(const struct decode_cuts *cuts, const struct cutting *cutting, int i)
+{
+    return cutting->start_s + cuts->join_s[i] +
+           soft_max_4(larger_of(cuts->compute_s[i], cutting->least_s), cutting->memory_s);
+}
+
+/* A bound below cut_seconds, rounding included, without its roots. */
+static double cut_bound_s(const struct decode_cuts *cuts, const struct cutting *cutting, int i)
+{
+    const double compute_s = larger_of(cuts->compute_s[i], cutting->least_s);
+    return cutting->start_s + cuts->join_s[i] + (1.0 - 1e-12) * larger_of(compute_s, cutting->memory_s);
+}
+
+/* Cuts the best way. */
+static void split_blocks(const struct decode_cuts *cuts, const struct cutting *cutting, struct kernel_time *time)
+{
+    time->seconds = (double)INFINITY;
+    for (int i = 0; i < cuts->n; i++) {
+        const double seconds = cut_seconds(cuts, cutting, i);
+        if (seconds >= time->seconds) continue;
+        time->seconds = seconds;
+        time->compute_s = larger_of(cuts->compute_s[i], cutting->least_s);
+        time->overhead_s = cutting->start_s + cuts->join_s[i];
+    }
+}
+
+/* All but the parts that the cut decides. */
+static struct kernel_time uncut_time(const struct decode_params *params, const struct gpu_spec *gpu,
+                                     const struct decode_shape *shape, double context)
+{
+    const double b = shape->sequences;
     const double query_width = (1.0 + shape->drafts) * shape->q_heads * (shape->key_dim + shape->value_dim);
     struct kernel_time time = {
         .overhead_s = params->start_s,
@@ -113,8 +146,42 @@ struct kernel_time decode_attention_time(const struct decode_params *params, con
     time.memory_s = time.bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
     if (is_grouped(shape) && shape->kv_heads > 1.0 && b > 1.0) time.overhead_s += params->group_s;
     time.overhead_s += decode_straggle_seconds(params, gpu, shape);
-    split_blocks(params, gpu, shape, ceil(context / DECODE_BLOCK), &time);
     return time;
+}
+
+struct kernel_time decode_attention_time(const struct decode_params *params, const struct gpu_spec *gpu,
+                                         const struct decode_shape *shape)
+{
+    const double context = at_most(shape->context, shape->window);
+    struct kernel_time time = uncut_time(params, gpu, shape, context);
+    const struct cutting cutting = cutting_of(params, gpu, shape, &time);
+    struct decode_cuts cuts;
+    cut_blocks(params, gpu, shape, ceil(context / DECODE_BLOCK), &cuts);
+    split_blocks(&cuts, &cutting, &time);
+    return time;
+}
+
+double decode_attention_seconds(const struct decode_params *params, const struct gpu_spec *gpu,
+                                const struct decode_shape *shape, struct decode_cuts *cuts)
+{
+    const double context = at_most(shape->context, shape->window), blocks = round_up(context / DECODE_BLOCK);
+    const struct kernel_time time = uncut_time(params, gpu, shape, context);
+    const struct cutting cutting = cutting_of(params, gpu, shape, &time);
+    if (blocks != cuts->blocks) {
+        const int best = cuts->best;
+        cut_blocks(params, gpu, shape, blocks, cuts);
+        cuts->best = best < cuts->n ? best : 0;
+    }
+    const int guess = cuts->best;
+    double seconds = cut_seconds(cuts, &cutting, guess);
+    for (int i = 0; i < cuts->n; i++) {
+        if (i == guess || cut_bound_s(cuts, &cutting, i) >= seconds) continue;
+        const double other_s = cut_seconds(cuts, &cutting, i);
+        if (other_s >= seconds) continue;
+        seconds = other_s;
+        cuts->best = i;
+    }
+    return seconds;
 }
 
 /* --- prefill --- */

@@ -130,6 +130,20 @@ struct prefill_shape {
 struct kernel_time decode_attention_time(const struct decode_params *params, const struct gpu_spec *gpu,
                                          const struct decode_shape *shape);
 
+/* The ways to cut so many blocks of every sequence, for batches that differ in context and longest sequence alone; all
+ * zero: none yet. */
+enum { DECODE_CUTS = 8 };
+struct decode_cuts {
+    double blocks;
+    int n, best; /* best: of the latest batch */
+    double compute_s[DECODE_CUTS], join_s[DECODE_CUTS];
+};
+
+/* The seconds of decode_attention_time, to the bit, for a row of such batches: a cut that worked last is tried first,
+ * and others are left out where a bound excludes them. */
+double decode_attention_seconds(const struct decode_params *params, const struct gpu_spec *gpu,
+                                const struct decode_shape *shape, struct decode_cuts *cuts);
+
 /* Delay by the longest sequence, part of decode_attention_time's result: constant while all sequences grow alike. */
 double decode_straggle_seconds(const struct decode_params *params, const struct gpu_spec *gpu,
                                const struct decode_shape *shape);

@@ -132,6 +132,7 @@ struct speculating {
     struct speculation_history history;
     struct drafted_run run;
     bool is_cut; /* the iteration under way has fewer drafts than planned: KV blocks are short */
+    void *memo;  /* of the iteration model, for batches with drafts; NULL: it keeps nothing */
     void *state; /* of the policy */
 };
 
