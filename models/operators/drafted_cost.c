@@ -10,19 +10,32 @@ static bool is_decode_attention(enum kernel_class class)
 }
 
 /* The contexts for which the call lies in the range of its class: an interval, since the range is a box. */
-static void set_range(const struct kernel_set *kernels, struct operators_memo_use *kept)
+static void set_range(const struct kernel_set *kernels, struct kernel_call call, struct operators_memo_use *kept)
 {
     enum { CONTEXT_AXIS = 1 };
-    const struct kernel_range *range = &kernels->ranges[kept->use.call.class];
-    struct kernel_call call = kept->use.call;
+    const struct kernel_range *range = &kernels->ranges[call.class];
     call.shape.decode.context = range->low[CONTEXT_AXIS];
     const bool is_possible = kernel_in_range(kernels, &call);
     kept->low = is_possible ? range->low[CONTEXT_AXIS] : (double)NAN;
     kept->high = is_possible ? range->high[CONTEXT_AXIS] : (double)NAN;
 }
 
-static void keep(const struct operators *operators, const struct iteration_work *own, int64_t all_tokens,
-                 struct operators_memo *memo)
+static void keep_use(const struct operators_parts *parts, const struct kernel_use *use,
+                     struct operators_memo_use *kept)
+{
+    const struct kernel_call *call = &use->call;
+    kept->count = use->count;
+    kept->varies = is_decode_attention(call->class);
+    if (kept->varies) {
+        set_range(parts->kernels, *call, kept);
+        decode_row_init(&kept->row, &parts->kernels->params[call->class].decode, parts->gpu, &call->shape.decode);
+    } else {
+        kept->fixed = operators_use_time(parts, use);
+    }
+}
+
+static __attribute__((noinline)) void keep(const struct operators *operators, const struct iteration_work *own,
+                                           int64_t all_tokens, struct operators_memo *memo)
 {
     const struct operators_parts *parts = &operators->parts;
     *memo = (struct operators_memo){.sequences = own->decode_sequences, .drafts = own->decode_drafts,
@@ -31,29 +44,18 @@ static void keep(const struct operators *operators, const struct iteration_work 
                                     .n = operators->decode_attention.n};
     memo->is_possible = memo->n <= OPERATORS_MEMO_USES;
     for (size_t i = 0; memo->is_possible && i < memo->n; i++) {
-        struct operators_memo_use *kept = &memo->uses[i];
-        kept->use = operators->decode_attention.uses[i];
-        kernel_use_rebatch(&kept->use, own);
-        kept->varies = is_decode_attention(kept->use.call.class);
-        if (kept->varies)
-            set_range(parts->kernels, kept);
-        else
-            kept->fixed = operators_use_time(parts, &kept->use);
-        if (kept->varies && parts->kernels->tables[kept->use.call.class] != NULL) memo->is_possible = false;
+        struct kernel_use use = operators->decode_attention.uses[i];
+        kernel_use_rebatch(&use, own);
+        keep_use(parts, &use, &memo->uses[i]);
+        if (memo->uses[i].varies && parts->kernels->tables[use.call.class] != NULL) memo->is_possible = false;
     }
 }
 
-static struct operators_time kept_time(const struct operators_parts *parts, struct operators_memo_use *kept,
-                                       const struct iteration_work *own)
+static inline struct operators_time kept_time(struct operators_memo_use *kept, double context, double longest)
 {
-    struct decode_shape *shape = &kept->use.call.shape.decode;
     if (!kept->varies) return kept->fixed;
-    shape->context = (double)own->decode_context_tokens / shape->sequences;
-    shape->longest = (double)own->decode_longest_tokens;
-    const struct decode_params *params = &parts->kernels->params[kept->use.call.class].decode;
-    const double seconds = kept->use.count * decode_attention_seconds(params, parts->gpu, shape, &kept->cuts);
-    const bool is_inside = shape->context >= kept->low && shape->context <= kept->high;
-    return (struct operators_time){seconds, is_inside ? 0.0 : seconds};
+    const double seconds = kept->count * decode_row_seconds(&kept->row, context, longest);
+    return (struct operators_time){seconds, context >= kept->low && context <= kept->high ? 0.0 : seconds};
 }
 
 void operators_cost_again(const void *model, void *memo, const struct iteration_work *work,
@@ -67,23 +69,30 @@ void operators_cost_again(const void *model, void *memo, const struct iteration_
         operators_cost(model, work, cost);
         return;
     }
-    const struct iteration_work own = parts->split.data > 1 ? llm_group_work(&parts->split, work) : *work;
+    const struct iteration_work *own = work;
+    struct iteration_work part;
+    if (parts->split.data > 1) {
+        part = llm_group_work(&parts->split, work);
+        own = &part;
+    }
     const int64_t all_tokens = iteration_decode_tokens(work);
-    if (kept->sequences != own.decode_sequences || kept->drafts != own.decode_drafts || kept->all_tokens != all_tokens)
-        keep(operators, &own, all_tokens, kept);
+    if (kept->sequences != own->decode_sequences || kept->drafts != own->decode_drafts ||
+        kept->all_tokens != all_tokens)
+        keep(operators, own, all_tokens, kept);
     if (!kept->is_possible) {
         operators_cost(model, work, cost);
         return;
     }
     struct operators_time attention = {0.0, 0.0};
+    const double context = (double)own->decode_context_tokens / (double)own->decode_sequences;
     for (size_t i = 0; i < kept->n; i++) {
-        const struct operators_time time = kept_time(parts, &kept->uses[i], &own);
+        const struct operators_time time = kept_time(&kept->uses[i], context, (double)own->decode_longest_tokens);
         attention.seconds += time.seconds;
         attention.outside_s += time.outside_s;
     }
     const double gpu_s = attention.seconds + kept->steady.seconds;
     const double outside_s = kept->steady.outside_s + attention.outside_s;
-    const struct piece all = engine_iteration(&parts->engine, operators->layers, &own, piece_line(gpu_s, 0.0));
+    const struct piece all = engine_iteration(&parts->engine, operators->layers, own, piece_line(gpu_s, 0.0));
     *cost = (struct iteration_cost){
         .first_s = all.now,
         .until = 1,

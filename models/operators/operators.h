@@ -155,11 +155,11 @@ struct operators_memo {
     struct operators_time steady;
     size_t n;
     struct operators_memo_use {
-        struct kernel_use use;
         bool varies;                 /* with the context; otherwise its time is `fixed` */
         struct operators_time fixed;
+        double count;                /* of launches */
         double low, high;            /* contexts of the fitted range; NAN: no context lies in it */
-        struct decode_cuts cuts;
+        struct decode_row row;
     } uses[OPERATORS_MEMO_USES];
 };
 

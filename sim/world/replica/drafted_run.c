@@ -80,6 +80,7 @@ static void end_iteration(const struct replica *replica, struct drafted_run *run
     const struct acceptance *acceptance = &replica->env->speculation->acceptance;
     const int64_t depth = replica->speculating->plan.depth, drafts = replica->ready->drafts;
     const int64_t block_tokens = replica->kv.block_tokens;
+    const bool is_small = drafts < block_tokens; /* then no step takes more than a block */
     struct drafted_iteration *last = &run->iterations[run->n - 1];
     uint8_t *rights = run->right + (size_t)(run->n - 1) * (size_t)run->n_members;
     int64_t used = 0, accepted = 0, growing = 0, slots = 0, longest = 0, least_left = INT64_MAX;
@@ -87,7 +88,8 @@ static void end_iteration(const struct replica *replica, struct drafted_run *run
         struct drafted_member *member = &run->members[i];
         const int64_t most = member->left - 1 < depth ? member->left - 1 : depth;
         const int64_t right = acceptance_draw_of(acceptance, &member->acceptance, member->position, most);
-        const int64_t gained = 1 + right, blocks = blocks_for(member, gained, block_tokens);
+        const int64_t gained = 1 + right;
+        const int64_t blocks = is_small ? gained > member->slack_tokens : blocks_for(member, gained, block_tokens);
         member->position += gained;
         member->context_tokens += gained;
         member->left -= gained;
@@ -95,7 +97,8 @@ static void end_iteration(const struct replica *replica, struct drafted_run *run
         used += blocks;
         accepted += right;
         growing += member->slack_tokens == 0;
-        slots += blocks_for(member, member->left < 1 + drafts ? member->left : 1 + drafts, block_tokens);
+        const int64_t most_next = member->left < 1 + drafts ? member->left : 1 + drafts;
+        slots += is_small ? most_next > member->slack_tokens : blocks_for(member, most_next, block_tokens);
         least_left = member->left < least_left ? member->left : least_left;
         longest = member->context_tokens > longest ? member->context_tokens : longest;
         rights[i] = (uint8_t)right;
@@ -188,16 +191,35 @@ int replica_start_drafts(struct replica *replica)
 
 /* --- Applying --- */
 
+/* The work of all iterations of a run alike, but for the context. */
+struct steps_work {
+    struct work_of of;
+    struct work_parts parts;
+    int64_t idle_tokens;
+};
+
+static void count_work(struct replica *replica, const struct drafted_iteration *iteration, sim_ns lasted_ns,
+                       struct steps_work *of)
+{
+    const struct iteration_work *work = &iteration->work;
+    const int64_t context = work->decode_context_tokens;
+    of->parts.pairs = (double)(context * (1 + work->decode_drafts));
+    of->parts.context_tokens = (double)context;
+    of->of.draft_j = replica_draft_j(replica, work);
+    work_add_parts(&replica->work, &of->of, &of->parts, context - work->decode_sequences + of->idle_tokens, lasted_ns);
+}
+
 /* The replica steps from iteration `at` into the next one; of its members only the sums are kept. */
-static int step(struct replica *replica, struct drafted_run *run)
+static int step(struct replica *replica, struct drafted_run *run, struct steps_work *of)
 {
     struct running_batch *running = replica->ready;
     const struct drafted_iteration *last = &run->iterations[run->at], *next = last + 1;
-    const sim_ns lasted_ns = next->start_ns - last->start_ns;
+    struct histogram *token_gap_s = replica->env->token_gap_s;
     replica_count_busy(replica, last->start_ns, next->start_ns);
-    replica_count_work(replica, &last->work, &replica->run_clock_state, 0, lasted_ns);
+    if (replica->env->llm != NULL) count_work(replica, last, next->start_ns - last->start_ns, of);
     running_advance(running, 1);
-    const int code = running_count_gaps(running, &replica->clock, 0, 1, replica->env->token_gap_s);
+    const int code = running->n_fresh > 0 ? running_count_gaps(running, &replica->clock, 0, 1, token_gap_s)
+                                          : running_count_gap(running, next->start_ns, token_gap_s);
     running->context_tokens += last->accepted;
     kvcache_give(&replica->kv, last->drafted_blocks - last->used_blocks);
     replica_take_blocks(replica, next->drafted_blocks);
@@ -242,9 +264,12 @@ static int follow_to(struct replica *replica, struct drafted_run *run, int32_t t
     struct speculating *speculating = replica->speculating;
     const int32_t from = run->at;
     struct drafted_gains gains = {0};
+    struct steps_work of = {.of = replica_work_of(replica, &replica->run_clock_state),
+                            .parts = work_parts_of(&replica->env->reads, &run->iterations[from].work),
+                            .idle_tokens = replica_idle_tokens(replica)};
     int code = 0;
     while (code == 0 && run->at < to) {
-        code = step(replica, run);
+        code = step(replica, run, &of);
         speculating->lacking = (struct iteration_work){0};
     }
     const int64_t iterations = run->at - from, sequences = iterations * run->n_members;

@@ -230,6 +230,9 @@ void replica_count_decode_work(struct replica *replica, int64_t n);
 void replica_count_work(struct replica *replica, const struct iteration_work *work,
                         const struct clock_state *clock_state, int64_t in_flight_tokens, sim_ns lasted_ns);
 
+/* Tokens of KV here of sequences that do not decode now. */
+int64_t replica_idle_tokens(const struct replica *replica);
+
 /* The work of this replica, done at this clock state. */
 static inline struct work_of replica_work_of(const struct replica *replica, const struct clock_state *clock_state)
 {

@@ -12,7 +12,7 @@ static int64_t held_tokens(const struct request_list *list)
 
 /* Cached tokens of sequences that do not decode now: partially processed prompts, paused and resuming sequences. Shared
  * tokens count once. */
-static int64_t idle_tokens(const struct replica *replica)
+int64_t replica_idle_tokens(const struct replica *replica)
 {
     int64_t tokens = held_tokens(&replica->paused) + held_tokens(&replica->moving) + held_tokens(&replica->arrived);
     for (const struct request *r = replica->prefilling.head; r != NULL; r = request_of(r->view.next))
@@ -30,7 +30,7 @@ void replica_count_decode_work(struct replica *replica, int64_t n)
         .step = ready->step,
         .sequences = ready->members.n,
         .context_tokens = replica->run_work.decode_context_tokens + replica->run_counted * ready->members.n,
-        .idle_tokens = idle_tokens(replica)};
+        .idle_tokens = replica_idle_tokens(replica)};
     const struct work_of of = replica_work_of(replica, &replica->run_clock_state);
     if (replica->env->llm != NULL) work_add_decode(&replica->work, &of, &ready->growth, &run);
 }
@@ -42,7 +42,7 @@ void replica_count_work(struct replica *replica, const struct iteration_work *wo
     struct work_of of = replica_work_of(replica, clock_state);
     if (replica->env->llm == NULL) return;
     of.draft_j = replica_draft_j(replica, work);
-    work_add_iteration(&replica->work, &of, work, decoding + idle_tokens(replica) + in_flight_tokens, lasted_ns);
+    work_add_iteration(&replica->work, &of, work, decoding + replica_idle_tokens(replica) + in_flight_tokens, lasted_ns);
 }
 
 sim_ns replica_busy_ns(const struct replica *replica, sim_ns at)
