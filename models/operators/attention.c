@@ -90,7 +90,7 @@ static void cut_blocks(const struct decode_params *params, const struct gpu_spec
     *cuts = (struct decode_cuts){.blocks = blocks};
     for (double split = 1.0; split <= most; split *= 2.0) {
         const double each = larger_of(blocks / split, 1.0), parts = smaller_of(split, blocks);
-        const double passes = ceil(units * parts / (double)gpu->sm_count);
+        const double passes = round_up(units * parts / (double)gpu->sm_count);
         cuts->compute_s[cuts->n] = passes * (params->unit_s + block_s * each);
         cuts->join_s[cuts->n++] = parts > 1.0 ? params->combine_s + parts * params->join_s : 0.0;
         if (split >= blocks) break;

@@ -74,6 +74,11 @@ static inline int64_t acceptance_draw_of(const struct acceptance *acceptance, co
     const uint64_t bits = acceptance_mixed(of->key + ACCEPTANCE_GOLDEN * ((uint64_t)position + 1));
     const double drawn = (double)(bits >> 11) * 0x1p-53;
     int64_t n = 0;
+    if (acceptance->rates == NULL && most <= 4) {
+        const double *right = acceptance->right_frac;
+        n = (drawn < right[1]) + (drawn < right[2]) + (drawn < right[3]) + (drawn < right[4]);
+        return n < most ? n : most;
+    }
     if (acceptance->rates == NULL)
         for (int64_t i = 1; i <= most; i++) n += drawn < acceptance->right_frac[i];
     else

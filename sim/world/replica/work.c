@@ -191,10 +191,6 @@ static void add_energy(struct energy_sums *sums, const struct work_of *of, const
     const struct energy_model *model = of->energy, *at = of->energy_at_clock;
     run.base_j = parts_j(model, parts) + of->draft_j;
     run.base_slope_j = (model->pair_j + model->context_j) * grows_tokens;
-    if (at == NULL && run.n == 1 && run.time_slope_s == 0.0 && grows_tokens == 0.0) {
-        energy_add_one(sums, model, run.base_j, run.time_s);
-        return;
-    }
     if (at == NULL) {
         energy_add(sums, model, run.n, run.base_j, run.base_slope_j, run.time_s, run.time_slope_s);
         return;
@@ -293,7 +289,10 @@ void work_add_parts(struct work_sums *sums, const struct work_of *of, const stru
     sums->weight_bytes += parts->weight_bytes;
     add_slots(sums, kv, (double)(kv->total_blocks - kv->free_blocks) * lasted, (double)held_tokens * lasted, lasted);
     sums->energy.draft_j += of->draft_j;
-    if (of->energy != NULL)
+    if (of->energy == NULL) return;
+    if (of->energy_at_clock == NULL)
+        energy_add_one(&sums->energy, of->energy, parts_j(of->energy, parts) + of->draft_j, 1e-9 * lasted);
+    else
         add_energy(&sums->energy, of, parts, 0.0, (struct energy_run){.n = 1, .time_s = 1e-9 * lasted});
 }
 
