@@ -82,8 +82,8 @@ static double drain_seconds(const struct decode_params *params, const struct gpu
 }
 
 /* The ways to cut `blocks` blocks of every sequence. */
-static void cut_blocks(const struct decode_params *params, const struct gpu_spec *gpu,
-                       const struct decode_shape *shape, double blocks, struct decode_cuts *cuts)
+static void cut_blocks(const struct decode_params *params, const struct gpu_spec *gpu, const struct decode_shape *shape,
+                       double blocks, struct decode_cuts *cuts)
 {
     const double units = shape->sequences * shape->kv_heads, block_s = block_seconds(params, gpu, shape);
     const double most = most_parts(params, shape);

@@ -20,8 +20,7 @@ static void set_range(const struct kernel_set *kernels, struct kernel_call call,
     kept->high = is_possible ? range->high[CONTEXT_AXIS] : (double)NAN;
 }
 
-static void keep_use(const struct operators_parts *parts, const struct kernel_use *use,
-                     struct operators_memo_use *kept)
+static void keep_use(const struct operators_parts *parts, const struct kernel_use *use, struct operators_memo_use *kept)
 {
     const struct kernel_call *call = &use->call;
     kept->count = use->count;
@@ -58,8 +57,7 @@ static inline struct operators_time kept_time(struct operators_memo_use *kept, d
     return (struct operators_time){seconds, context >= kept->low && context <= kept->high ? 0.0 : seconds};
 }
 
-void operators_cost_again(const void *model, void *memo, const struct iteration_work *work,
-                          struct iteration_cost *cost)
+void operators_cost_again(const void *model, void *memo, const struct iteration_work *work, struct iteration_cost *cost)
 {
     const struct operators *operators = model;
     const struct operators_parts *parts = &operators->parts;

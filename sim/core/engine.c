@@ -61,8 +61,8 @@ sim_ns engine_now(const struct engine *engine)
 bool engine_is_past(const struct engine *engine, sim_ns time_ns, unsigned priority, const struct owner *owner)
 {
     if (time_ns != engine->now) return time_ns < engine->now;
-    const uint64_t first = (uint64_t)priority << (OWNER_ID_BITS + OWNER_COUNTER_BITS) |
-                           (uint64_t)owner->id << OWNER_COUNTER_BITS;
+    const uint64_t first = (uint64_t)priority << (OWNER_ID_BITS + OWNER_COUNTER_BITS) | (uint64_t)owner->id
+                                                                                            << OWNER_COUNTER_BITS;
     return engine->order >= first;
 }
 

@@ -24,15 +24,18 @@ void replica_drafted_run_fini(struct drafted_run *run)
 
 /* --- Computing ahead --- */
 
-/* Nobody waits for a change of the batch, and nobody is told of iterations one by one. */
+/* Nobody waits for a change of the batch, nobody is told of iterations one by one, and the batch is the one that the
+ * speculation policy has planned for: the batcher has moved no sequence since. */
 static bool may_look_ahead(const struct replica *replica)
 {
     const struct replica_env *env = replica->env;
+    const struct batch_plan *plan = &replica->plan;
+    const int64_t named = plan->n_prefills + plan->n_evictions + plan->n_pauses + plan->n_resumptions;
     const int64_t others = replica->waiting.n + replica->prefilling.n + replica->paused.n + replica->nonresident.n +
                            replica->moving.n + replica->arrived.n;
-    return others == 0 && replica->plan.n_prefills == 0 && !env->single_step && env->on_batch == NULL &&
-           env->on_compose == NULL && replica->store == NULL && replica->stream == NULL &&
-           replica->unattached == NULL && !replica->speculating->is_cut && !replica_is_ordered(replica) &&
+    return others == 0 && named == 0 && !env->single_step && env->on_batch == NULL && env->on_compose == NULL &&
+           replica->store == NULL && replica->stream == NULL && replica->unattached == NULL &&
+           !replica->speculating->is_cut && !replica_is_ordered(replica) &&
            replica->plan_end_step > replica->ready->step + 1;
 }
 

@@ -42,7 +42,8 @@ void replica_count_work(struct replica *replica, const struct iteration_work *wo
     struct work_of of = replica_work_of(replica, clock_state);
     if (replica->env->llm == NULL) return;
     of.draft_j = replica_draft_j(replica, work);
-    work_add_iteration(&replica->work, &of, work, decoding + replica_idle_tokens(replica) + in_flight_tokens, lasted_ns);
+    work_add_iteration(&replica->work, &of, work, decoding + replica_idle_tokens(replica) + in_flight_tokens,
+                       lasted_ns);
 }
 
 sim_ns replica_busy_ns(const struct replica *replica, sim_ns at)
