@@ -11,10 +11,18 @@ void key_map_fini(struct key_map *map)
     *map = (struct key_map){0};
 }
 
+/* Where the search for a key begins (the finaliser of SplitMix64; Steele, Lea and Flood 2014). */
+static size_t home(const struct key_map *map, uint64_t key)
+{
+    key = (key ^ key >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    key = (key ^ key >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (size_t)(key ^ key >> 31) & (map->n_places - 1);
+}
+
 /* The place of a key, or the empty one where it would go. There are always empty ones. */
 static size_t place_of(const struct key_map *map, uint64_t key)
 {
-    size_t place = key_map_home(map, key);
+    size_t place = home(map, key);
     while (map->entries[place].value >= 0 && map->entries[place].key != key) place = (place + 1) & (map->n_places - 1);
     return place;
 }
@@ -58,7 +66,7 @@ void key_map_remove(struct key_map *map, uint64_t key)
     size_t mask = map->n_places - 1, gap = place_of(map, key);
     if (map->entries[gap].value < 0) return;
     for (size_t place = (gap + 1) & mask; map->entries[place].value >= 0; place = (place + 1) & mask) {
-        size_t from_home = (place - key_map_home(map, map->entries[place].key)) & mask;
+        size_t from_home = (place - home(map, map->entries[place].key)) & mask;
         if (from_home < ((place - gap) & mask)) continue;
         map->entries[gap] = map->entries[place];
         gap = place;

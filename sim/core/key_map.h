@@ -19,20 +19,6 @@ struct key_map {
 
 void key_map_fini(struct key_map *map);
 
-/* Where the search for a key begins (the finaliser of SplitMix64; Steele, Lea and Flood 2014). */
-static inline size_t key_map_home(const struct key_map *map, uint64_t key)
-{
-    key = (key ^ key >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    key = (key ^ key >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (size_t)(key ^ key >> 31) & (map->n_places - 1);
-}
-
-/* The key will be looked up soon: fetches its place into the processor's cache meanwhile. */
-static inline void key_map_expect(const struct key_map *map, uint64_t key)
-{
-    if (map->n > 0) __builtin_prefetch(&map->entries[key_map_home(map, key)]);
-}
-
 /* The value of a key, or -1. */
 int64_t key_map_find(const struct key_map *map, uint64_t key);
 

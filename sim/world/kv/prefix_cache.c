@@ -71,19 +71,10 @@ void prefix_chain_free(struct prefix_chain *chain)
 
 /* --- The cache --- */
 
-enum { KEYS_AHEAD = 8 }; /* looked up one after the other, so memory may be slow with several at a time */
-
-static void expect(const struct cache *cache, const uint64_t *keys, int32_t n)
-{
-    for (int32_t i = 0; i < n && i < KEYS_AHEAD; i++) key_map_expect(&cache->index, keys[i]);
-}
-
 int32_t prefix_cache_match(const struct cache *cache, const uint64_t *keys, int32_t n)
 {
     int32_t i = 0;
-    expect(cache, keys, n);
-    for (; i < n && cache_find(cache, keys[i]) != CACHE_NO_ITEM; i++)
-        if (i + KEYS_AHEAD < n) key_map_expect(&cache->index, keys[i + KEYS_AHEAD]);
+    while (i < n && cache_find(cache, keys[i]) != CACHE_NO_ITEM) i++;
     return i;
 }
 
@@ -102,7 +93,6 @@ int32_t prefix_chain_match(struct prefix_chain *chain, const struct cache *cache
                           chain->match_limit == limit;
     if (is_known) return chain->n_matched;
     forget_match(chain);
-    expect(cache, chain->keys, limit);
     int32_t n = 0, item;
     while (n < limit && (item = cache_find(cache, chain->keys[n])) != CACHE_NO_ITEM) chain->items[n++] = item;
     chain->n_matched = n;
@@ -141,7 +131,6 @@ int32_t prefix_chain_publish(struct prefix_chain *chain, struct cache *cache, in
 {
     SIM_REQUIRE(chain->cache == cache && n <= chain->n);
     int32_t before = chain->n_shared;
-    expect(cache, chain->keys + chain->n_published, n - chain->n_published);
     for (; chain->n_published < n; chain->n_published++) {
         uint64_t key = chain->keys[chain->n_published];
         int32_t item;

@@ -333,8 +333,6 @@ int prefix_store_flush(struct prefix_store *store)
 
 /* --- Finding and loading --- */
 
-enum { KEYS_AHEAD = 8 }; /* looked up one after the other, so memory may be slow with several at a time */
-
 /* The highest tier that has the block, or `store->n`. */
 static int32_t find(const struct prefix_store *store, uint64_t key, int32_t *item)
 {
@@ -349,8 +347,6 @@ static int32_t find(const struct prefix_store *store, uint64_t key, int32_t *ite
 int32_t prefix_store_match(const struct prefix_store *store, const uint64_t *keys, int32_t n)
 {
     int32_t i = 0, item;
-    for (int32_t k = 0; store->n > 0 && k < n && k < KEYS_AHEAD; k++)
-        key_map_expect(&store->tiers[0]->cache.index, keys[k]);
     while (i < n && find(store, keys[i], &item) < store->n) i++;
     return i;
 }
