@@ -9,6 +9,7 @@
 #include "sim/cli/list_empty.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
+#include "sim/core/config/config_table.h"
 #include "sim/core/path.h"
 #include "sim/world/rows/metric.h"
 #include "sim/world/scenario.h"
@@ -387,6 +388,8 @@ static int list_keys(struct listing *list)
     return config_each_key(scenario_fields, add_key_of_scenario, list);
 }
 
+enum { N_OTHER_FAMILIES = 6, N_FAMILIES = N_OTHER_FAMILIES + POLICY_FAMILY_COUNT };
+
 struct parameters {
     struct listing *list;
     const char *name; /* of the policy, trace format or cost */
@@ -398,6 +401,24 @@ static int add_parameter(void *context, const char *path, const struct config_fi
     add_name(parameters->list, parameters->name);
     add_key(parameters->list, path, field);
     return 0;
+}
+
+/* Names the family of a policy, trace format or cost that was taken for a family, or the nearest one. */
+static int fail_no_family(struct listing *list, const struct config_families *families)
+{
+    const char *names[N_FAMILIES] = {"request-trace", "job-trace", "job-profile", "arrival", "length", "cost"};
+    const char *hint = NULL, *nearest;
+    struct config_alternative alternative;
+    for (int i = 0; i < POLICY_FAMILY_COUNT; i++)
+        names[N_OTHER_FAMILIES + i] = policy_family_name((enum policy_family)i);
+    for (size_t i = 0; i < N_FAMILIES && hint == NULL; i++)
+        if (config_find_alternative(families, names[i], list->only, &alternative))
+            hint = arena_printf(&list->arena, "its family is %s: orrery list parameters %s", names[i], names[i]);
+    nearest = text_nearest(list->only, names, N_FAMILIES);
+    if (hint == NULL && nearest != NULL) hint = arena_printf(&list->arena, "did you mean '%s'?", nearest);
+    if (hint == NULL)
+        hint = "a family of 'orrery list policies', or request-trace, job-trace, job-profile, arrival ...";
+    return diag_error(&list->cli->diag, SIM_E_USAGE, NULL, hint, "'%s' is no family", list->only);
 }
 
 static int list_parameters(struct listing *list)
@@ -415,10 +436,7 @@ static int list_parameters(struct listing *list)
         struct parameters parameters = {list, alternative.name};
         code = config_each_key(alternative.fields, add_parameter, &parameters);
     }
-    if (n > 0) return code;
-    return diag_error(&list->cli->diag, SIM_E_USAGE, NULL,
-                      "a family of 'orrery list policies', or request-trace, job-trace, job-profile, arrival ...",
-                      "'%s' is no family", list->only);
+    return n > 0 ? code : fail_no_family(list, &families);
 }
 
 /* --- Scenarios and studies --- */

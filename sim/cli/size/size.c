@@ -2,6 +2,7 @@
 #include "sim/cli/size/size.h"
 
 #include "sim/cli/answer.h"
+#include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/study/sweeping.h"
@@ -449,6 +450,7 @@ const struct verb verb_size = {
              "replicas. An LLM with experts is also tried with an attention group per GPU, on up to 32 GPUs of 4 nodes.\n"
              "What cannot hold the LLM is left out. Prices count the GPUs of the replicas.\n",
     .options = size_options_table,
+    .explain_key = key_explain_option,
     .options_bytes = sizeof(struct size_verb_options),
     .min_arguments = 1,
     .max_arguments = 1,

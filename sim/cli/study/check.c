@@ -1,5 +1,6 @@
 /* orrery check: the regression gate of a CI. */
 #include "sim/cli/answer.h"
+#include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/study/check_runs.h"
 #include "sim/cli/study/sweeping.h"
@@ -342,6 +343,7 @@ const struct verb verb_check = {
     .notes = "Without SCENARIO the whole baseline is checked. Exit status 0: every scenario is unchanged, or moved within its\n"
              "tolerances; 1: one moved further; 2 to 5: one did not run; 70: one crashed with built-in policies alone.\n",
     .options = check_options,
+    .explain_key = key_explain_option,
     .options_bytes = sizeof(struct check_options),
     .max_arguments = 1024,
     .takes_plugins = true,
