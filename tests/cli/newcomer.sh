@@ -163,9 +163,18 @@ done <<'END'
 2	list parameters schedulers	did you mean 'scheduler'?
 3	trace check T/azure.csv	no format fits (azure-llm also needs 'GeneratedTokens'): the first row is
 3	compare R:one R:1	a run is a number, as in T/r.db:1
+2	report R -o T/out.pdf	--output: error: what is written is HTML, not .pdf; name a file that ends in .html
+2	export R request -o T/r.xlsx	what is written is CSV, not .xlsx; name a file that ends in .csv
+2	export R request --latex -o T/r.csv	what is written is LaTeX, not .csv; name a file that ends in .tex
+2	trace convert traces/samples/chat.csv -o T/x.parquet	what is written is text, not .parquet; name a file that ends in .csv
+2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1s --page T/p.png	--page: error: what is written is HTML, not .png
 2	calibrate S	exactly one of --gpu, --predict and --engine is needed
 END
 
+for file in r.csv r.CSV.gz r.txt pdf r .pdf.d/r; do
+    mkdir -p "$T/.pdf.d"
+    run 0 export "$T/r.db" request -o "$T/$file"
+done
 run 0 size deepseek-v3 --rate 1/s --slo ttft.p99=1s -g a10g -q
 out 'a10g: cannot run deepseek-v3: 32 GPUs have 695.4 GB: no KV cache fits beside 673 GB of weights'
 run 0 run "$T/s.json" -q --set services.chat.cost.engine=sglang-0.5 --set services.chat.batching=sglang

@@ -362,7 +362,7 @@ static void show_progress(void *context, int64_t n_runs)
 static int check_outputs(struct cli *cli, const struct size_verb_options *options, struct arena *arena)
 {
     struct outputs outputs = {.diag = &cli->diag};
-    int code = options->page != NULL ? outputs_add(&outputs, "--page", options->page) : 0;
+    int code = options->page != NULL ? outputs_add_form(&outputs, "--page", options->page, "HTML", "html htm") : 0;
     const char *scenario = options->study != NULL ? size_scenario_path(options->study, arena) : NULL;
     if (options->study != NULL && scenario == NULL) return diag_nomem(&cli->diag);
     if (code == 0 && options->study != NULL) code = outputs_add(&outputs, "--study", options->study);

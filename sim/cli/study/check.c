@@ -252,6 +252,7 @@ static int update(struct checking *checking)
         memcpy(mine->hash, outcome->hash, sizeof mine->hash);
         memcpy(mine->scenario_hash, outcome->scenario_hash, sizeof mine->scenario_hash);
         memcpy(mine->inputs, outcome->inputs, sizeof mine->inputs);
+        mine->files = outcome->files;
         mine->resolved = outcome->resolved;
         mine->maker = report->maker;
         mine->n_metrics = outcome->n_metrics;

@@ -129,7 +129,7 @@ static int check_output(struct cli *cli, const struct trace_options *options, co
                         const struct opened *trace, const void *params)
 {
     struct outputs outputs = {.diag = &cli->diag};
-    int code = outputs_add(&outputs, "--output", options->output);
+    int code = outputs_add_form(&outputs, "--output", options->output, "text", "csv json jsonl");
     return code == 0 ? named_files_each(families, trace->format->params, params, check_file, &outputs) : code;
 }
 

@@ -53,7 +53,7 @@ struct config_families {
     const char *(*alias)(const char *family_or_key, const char *word);
     /* What to do about a key that a section, named by its path, lacks; NULL: nothing is known. May be NULL. */
     const char *(*advice)(const char *section, const char *key);
-    const char *remedy; /* follows "unknown routing policy 'x'"; NULL: nothing */
+    const char *remedy; /* follows "unknown routing policy 'x'" whose name is no alias; NULL: nothing */
 };
 
 /* A merged document. */

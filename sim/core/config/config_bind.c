@@ -404,8 +404,7 @@ static void report_unknown_alternative(struct binding *binding, const struct con
         config_report(&binding->reading, tag, hint, "unknown %s %s '%s'", field->family, field->tag, tag->text);
         return;
     }
-    const bool has_remedy = families != NULL && families->remedy != NULL && strcmp(field->tag, "policy") == 0 &&
-                            text_nearest(tag->text, known, n) == NULL;
+    const bool has_remedy = families != NULL && families->remedy != NULL && strcmp(field->tag, "policy") == 0;
     const char *after = has_remedy ? families->remedy : "";
     snprintf(what, sizeof what, "%s %s", field->family, field->tag);
     config_report_unknown(&binding->reading, json_where(tag, where, sizeof where), what, tag->text, after, known, n);
