@@ -439,8 +439,7 @@ static bool report_other_kind(const struct reader *reader, struct diag *diag)
 static int read_header(struct reader *reader, struct diag *diag)
 {
     struct diag found = {0};
-    const int code =
-        csv_read_header(reader->csv, reader->columns, reader->format.n_columns, reader->positions, &found);
+    const int code = csv_read_header(reader->csv, reader->columns, reader->format.n_columns, reader->positions, &found);
     if (code == SIM_E_DATA && report_other_kind(reader, diag)) return code;
     for (int i = 0; i < found.n_items; i++)
         diag_error(diag, found.items[i].code, found.items[i].where, found.items[i].hint, "%s", found.items[i].text);

@@ -237,9 +237,9 @@ static int read_results(const struct reading *reading, const struct json_node *n
 
 static int read_entry(const struct reading *reading, const struct json_node *node)
 {
-    static const char *const known[] = {"name", "scenario",      "set",    "seed",      "tolerances", "made_by",
-                                        "hash", "scenario_hash", "inputs", "decisions", "resolved",   "metrics",
-                                        "files", NULL};
+    static const char *const known[] = {"name",     "scenario", "set",           "seed",   "tolerances",
+                                        "made_by",  "hash",     "scenario_hash", "inputs", "decisions",
+                                        "resolved", "metrics",  "files",         NULL};
     struct baseline_entry *entry = baseline_add(reading->baseline, reading->arena);
     if (entry == NULL) return diag_nomem(reading->diag);
     int code = check_keys(reading, node, "a scenario of the baseline", known);

@@ -54,7 +54,7 @@ struct gate_result {
     size_t n_changes;        /* values of the scenario; 0 also where the baseline does not know its own */
     struct scenario_change *changes;
     bool inputs_moved;       /* traces or catalog files differ from the baseline's */
-    size_t n_files;          /* files, "catalog" and plug-ins that differ; 0 also where the baseline does not know them */
+    size_t n_files;          /* files, "catalog" and plug-ins that differ; 0 also if the baseline does not have them */
     const char **files;
     struct divergence divergence;
     const char *seen;        /* what the policy saw at the first diverging choice, in the run now; "": not known */

@@ -188,8 +188,7 @@ static void describe_files(const struct gate_result *result, const char *end, st
         text_printf(text, "%s%s", n_shown > 1 ? ", " : "", result->files[i]);
     }
     text_add(text, n_shown > 0 ? "\n" : "");
-    if (n_shown == 0 && result->inputs_moved)
-        text_printf(text, "  its input files (traces, catalog) differ%s\n", end);
+    if (n_shown == 0 && result->inputs_moved) text_printf(text, "  its input files (traces, catalog) differ%s\n", end);
 }
 
 void gate_describe(const struct gate_report *report, const struct gate_result *result, struct text *text)

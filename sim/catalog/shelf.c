@@ -109,9 +109,8 @@ static const char *suggest(struct arena *arena, const struct shelf *shelf, const
     const char *others = n_stem > 0 ? join_names(arena, names, name, n_stem, nearest) : "";
     if (!others) return NULL;
     const bool has_others = *others && strlen(others) < DIAG_TEXT_CHARS / 2;
-    return arena_printf(arena, "did you mean '%s'?%s%s%s '%s' shows all", nearest,
-                        has_others ? " There are also " : "", has_others ? others : "", has_others ? ";" : "",
-                        shelf->list_command);
+    return arena_printf(arena, "did you mean '%s'?%s%s%s '%s' shows all", nearest, has_others ? " There are also " : "",
+                        has_others ? others : "", has_others ? ";" : "", shelf->list_command);
 }
 
 static int report_unknown(const struct catalog *catalog, const struct shelf *shelf, const char *name, const char *where,

@@ -183,7 +183,10 @@ static int export(struct cli *cli, const struct cli_call *call)
     struct outputs outputs = {.diag = &cli->diag};
     const bool is_latex = options->form == ANSWER_LATEX;
     const char *form = is_latex ? "LaTeX" : options->openmetrics ? "OpenMetrics text" : "CSV";
-    const char *endings = is_latex ? "tex" : options->openmetrics ? "prom" : options->form == ANSWER_JSON ? "json" : "csv";
+    const char *endings = is_latex                       ? "tex"
+                          : options->openmetrics         ? "prom"
+                          : options->form == ANSWER_JSON ? "json"
+                                                         : "csv";
     if (code == 0) code = outputs_add_form(&outputs, "--output", options->output, form, endings);
     if (code == 0) code = outputs_check(&outputs, path);
     if (code == 0) code = find_run(cli, options, path, &run_id, &arena);

@@ -342,6 +342,25 @@ static int list_formats(struct listing *list)
     return 0;
 }
 
+/* Public traces that a format reads, and where they can be had. */
+static int list_traces(struct listing *list)
+{
+    static const struct table_column columns[] = {LEFT("format"), LEFT("address"), LEFT("file"), LEFT("licence"),
+                                                  JSON_ONLY("source")};
+    COLUMNS(list, columns);
+    for (size_t i = 0; i < trace_format_count(); i++) {
+        const struct trace_format *format = trace_format_at(i);
+        const struct public_trace *trace = &format->published;
+        if (trace->address == NULL) continue;
+        table_text(&list->table, format->name);
+        table_text(&list->table, trace->address);
+        table_text(&list->table, trace->path);
+        table_text(&list->table, trace->licence);
+        table_text(&list->table, format->source);
+    }
+    return 0;
+}
+
 static int list_metrics(struct listing *list)
 {
     static const struct table_column columns[] = {LEFT("metric"), LEFT("unit"), LEFT("better"), LEFT("definition"),
@@ -497,7 +516,8 @@ static const struct {
     bool takes_part; /* a second argument: which of them */
 } listings[] = {{"gpus", list_gpus, false},         {"llms", list_llms, false},       {"storage", list_storage, false}, {"engines", list_engines, false},
                 {"trainers", list_trainers, false}, {"prices", list_prices, false},
-                {"policies", list_policies, true}, {"formats", list_formats, false}, {"metrics", list_metrics, true},
+                {"policies", list_policies, true}, {"formats", list_formats, false}, {"traces", list_traces, false},
+                {"metrics", list_metrics, true},
                 {"scenarios", list_scenarios, false}, {"studies", list_studies, false}, {"keys", list_keys, true}, {"parameters", list_parameters, true}};
 enum { N_LISTINGS = sizeof listings / sizeof *listings };
 
@@ -541,12 +561,13 @@ static int list(struct cli *cli, const struct cli_call *call)
 const struct verb verb_list = {
     .name = "list",
     .summary = "the names that a scenario may use",
-    .usage = "gpus|llms|engines|trainers|storage|prices|formats|scenarios|studies [--json|--csv|--markdown]\n"
+    .usage = "gpus|llms|engines|trainers|storage|prices|formats|traces|scenarios|studies [--json|--csv|--markdown]\n"
              "policies [FAMILY] [--json|--csv|--markdown]\n"
              "metrics [PREFIX] [--json|--csv|--markdown]\n"
              "keys [PREFIX] [--json|--csv|--markdown]\n"
              "parameters FAMILY [--json|--csv|--markdown]",
-    .notes = "keys:       the keys of a scenario that begin with PREFIX, for example cluster.power\n"
+    .notes = "traces:     public traces of requests and jobs: the format that reads them, and where they can be had\n"
+             "keys:       the keys of a scenario that begin with PREFIX, for example cluster.power\n"
              "parameters: the keys of each policy of a family; also of the families request-trace, job-trace,\n"
              "            job-profile, arrival, length and cost\n",
     .options = list_options,

@@ -24,8 +24,8 @@ static bool is_alike(const char *word, size_t n_word, const char *part, size_t n
     return text_distance(a, b) <= n_word / 4;
 }
 
-/* Bytes of the key whose parts are those of the word, where NAME stands for any: "services.NAME" for "service.chat". 0:
- * they are not. */
+/* Bytes of the key whose parts are alike those of the word, where NAME stands for any: `services.NAME` for
+ * `service.chat`. 0: they are not. */
 static size_t length_alike(const char *word, const char *key)
 {
     const char *end = key;
@@ -40,7 +40,7 @@ static size_t length_alike(const char *word, const char *key)
     }
 }
 
-/* The first key that is alike the word, and how much of it. NULL: none is. */
+/* The first key that is alike the word, and how many of its bytes are. NULL: none is. */
 static const char *first_alike(const char *word, const char *const *keys, size_t n, size_t *n_chars)
 {
     for (size_t i = 0; i < n; i++)

@@ -152,7 +152,7 @@ done <<'END'
 2	run T/y.yaml	y.yaml: error: this is YAML, not JSON; write it as JSON
 2	sweep T/y.yaml	this is YAML, not JSON
 2	run T/zero.json	zero.json:1:1: error: expected a value, got the end of the text; the document is empty
-2	list	|formats|scenarios|studies|policies|metrics|keys|parameters ...
+2	list	|formats|traces|scenarios|studies|policies|metrics|keys|parameters ...
 2	explain	usage: orrery explain config|cost|experts|links|schema ...
 2	plan llama-3.1-8b	error: there is no GPU to train on; name it with --gpu
 2	trace generate -o T/g.csv --set rate=5/s	write --set 'arrival={"process": "poisson", "rate": "5/s"}'
@@ -171,6 +171,9 @@ done <<'END'
 2	calibrate S	exactly one of --gpu, --predict and --engine is needed
 END
 
+run 0 list traces --csv
+out 'azure-llm,https://github.com/Azure/AzurePublicDataset,data/AzureLLMInferenceTrace_conv.csv,CC-BY-4.0'
+out 'philly,https://github.com/'
 for file in r.csv r.CSV.gz r.txt pdf r .pdf.d/r; do
     mkdir -p "$T/.pdf.d"
     run 0 export "$T/r.db" request -o "$T/$file"

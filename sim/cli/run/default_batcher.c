@@ -1,14 +1,13 @@
 /* The engine gives times of an iteration, the batching policy what an iteration holds. Nothing else ties them. */
 #include "sim/cli/run/default_batcher.h"
 
-#include "policies/registry.h"
 #include "sim/catalog/cost.h"
 
 #include <string.h>
 
-/* The batching policy with the scheduler of an engine, by what the engine's name begins with (configs/engines/README.md).
- * NULL: the default one, or none. */
-static const struct policy *batcher_of(const char *engine)
+/* The batching policy with the scheduler of an engine, by what the engine's name begins with: the table of
+ * configs/engines/README.md. NULL: the default one, or none. */
+static const char *batcher_of(const char *engine)
 {
     static const char *const own[][2] = {{"sglang-", "sglang"},
                                          {"trtllm-", "trtllm"},
@@ -16,7 +15,7 @@ static const struct policy *batcher_of(const char *engine)
                                          {"vllm-2024", "vllm-v0"},
                                          {"swifttransformer", "distserve"}};
     for (size_t i = 0; engine != NULL && i < sizeof own / sizeof *own; i++)
-        if (strncmp(engine, own[i][0], strlen(own[i][0])) == 0) return policy_find(POLICY_BATCHING, own[i][1]);
+        if (strncmp(engine, own[i][0], strlen(own[i][0])) == 0) return own[i][1];
     return NULL;
 }
 
@@ -35,10 +34,10 @@ static void warn(const struct setup *setup, struct arena *arena, const struct se
                  const struct pool_config *pool, struct diag *diag)
 {
     const char *engine = cost_engine(&pool->cost);
-    const struct policy *own = batcher_of(engine);
-    if (own == NULL || own == pool->batching.entry || is_given(setup, arena, service, pool)) return;
+    const char *own = batcher_of(engine);
+    if (own == NULL || strcmp(own, pool->batching.name) == 0 || is_given(setup, arena, service, pool)) return;
     const char *place = arena_printf(arena, "services.%s.cost.engine", service->name);
-    const char *hint = arena_printf(arena, "--set services.%s.batching=%s", service->name, own->name);
+    const char *hint = arena_printf(arena, "--set services.%s.batching=%s", service->name, own);
     diag_warning(diag, config_where(setup->config, place != NULL ? place : ""), hint,
                  "service '%s' has engine '%s' and the default batching policy '%s'", service->name, engine,
                  pool->batching.name);

@@ -64,7 +64,8 @@ static int check_is_no_trace(const char *path, struct diag *diag)
     if (trace_guess(path, TRACE_BOTH, NULL, &format, NULL) == 0)
         return diag_error(diag, SIM_E_USAGE, path, hint, "this looks like a trace of format %s, not a scenario",
                           format->name);
-    return path_ends_in(path, ".csv") ? diag_error(diag, SIM_E_USAGE, path, hint, "this is a table, not a scenario") : 0;
+    return path_ends_in(path, ".csv") ? diag_error(diag, SIM_E_USAGE, path, hint, "this is a table, not a scenario")
+                                      : 0;
 }
 
 /* A bare name that is no file is a scenario that comes with the program. */

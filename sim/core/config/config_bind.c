@@ -239,7 +239,8 @@ static const char *meant_name(struct binding *binding, const struct config_field
 {
     const struct config_field *field = fields;
     if (member->source->has_lines || member->kind != JSON_OBJECT) return NULL;
-    while (field->name != NULL && (!(field->flags & CONFIG_REQUIRED) || is_set(json_member(member, field->name)))) field++;
+    while (field->name != NULL && (!(field->flags & CONFIG_REQUIRED) || is_set(json_member(member, field->name))))
+        field++;
     const char **names = arena_alloc(&binding->scratch, map->n * sizeof *names);
     size_t n = 0;
     if (field->name == NULL || names == NULL) return NULL;
@@ -248,8 +249,8 @@ static const char *meant_name(struct binding *binding, const struct config_field
     return text_nearest(member->key, names, n);
 }
 
-static void report_meant_name(struct binding *binding, const struct config_trail *trail,
-                              const struct json_node *member, const char *meant)
+static void report_meant_name(struct binding *binding, const struct config_trail *trail, const struct json_node *member,
+                              const char *meant)
 {
     char path[PATH_CHARS], hint[PATH_CHARS];
     snprintf(hint, sizeof hint, "did you mean '%s'?", meant);

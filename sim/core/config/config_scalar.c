@@ -189,7 +189,8 @@ static void read_choice(struct config_reading *reading, const struct config_fiel
     const struct config_families *families = reading->families;
     const char *alias = families != NULL && families->alias != NULL ? families->alias(field->name, text) : NULL;
     if (alias == NULL) {
-        config_report_unknown(reading, json_where(node, where, sizeof where), name, text, "", field->choices, (size_t)n);
+        config_report_unknown(reading, json_where(node, where, sizeof where), name, text, "", field->choices,
+                              (size_t)n);
         return;
     }
     snprintf(hint, sizeof hint, "did you mean '%s'?", alias);

@@ -15,8 +15,8 @@ static int64_t least_parallel(const struct fleet *fleet, const struct fleet_pool
     return 0;
 }
 
-/* Writes that a tensor parallelism fits, and that it takes more nodes than there are or a network, if so. Other services may take
- * some of these. */
+/* Writes that a tensor parallelism fits, and that it takes more nodes than there are or a network, if so. Other
+ * services may take some of the nodes. */
 static void show_fit(const struct fleet *fleet, const struct fleet_pool *pool, int64_t least, char *text, size_t bytes)
 {
     struct pool_config wider = pool->config;
