@@ -199,6 +199,84 @@ for id in $(sqlite3 "$T/passed.db" "select id from job where preemptions > 1 ord
 done
 [ -n "$id" ] || complain 'no job is preempted twice'
 
+# A replica that came up a short while ago: the requests that it took since. A job that yields: the service that takes
+# its GPUs; one that waits: what services hold.
+cat >"$T/site.json" <<'END'
+{ "cluster": {"nodes": 1, "gpus_per_node": 8, "gpu": "a100-80-sxm"},
+  "services": {"chat": {"llm": "mistral-7b", "replicas": 1,
+    "scaling": {"policy": {"policy": "target-outstanding", "target": 16, "down_window": "1min"},
+                "min": 1, "max": 6, "interval": "10s", "start_delay": "30s"},
+    "trace": {"format": "generate", "duration": "3min", "arrival": {"process": "gamma", "rate": "5/s", "cv": 3}}}},
+  "jobs": {"preemptible": true, "yield": "latest-start", "scheduler": "fifo-skip",
+    "types": {"pretrain": {"preemptible": false}},
+    "trace": {"format": "inline-jobs", "jobs": [{"duration": "15min", "gpus": 4, "type": "pretrain"},
+      {"duration": "15min", "gpus": 2}, {"duration": "15min", "gpus": 1}, {"submit": "1s", "duration": "15min", "gpus": 1}]}} }
+END
+site=$T/site.db
+run 0 run "$T/site.json" --quiet --keep decisions -o "$site"
+id=$(sqlite3 "$site" "select subject from decision where action = 'interrupt' order by t_s, rowid desc limit 1")
+run 0 why "$site" job "$id"
+out "yielded  to chat, target-outstanding: replica "
+run 0 why "$site" job 3
+out 'submit   asks for 1 GPU: 0 GPUs free; in use by services: 1; jobs waiting: 0, running: 3'
+n=0
+for of in $(sqlite3 "$site" "select d.subject || '|' || u.t_s || '|' || d.rowid || '|' || substr(d.reason, 4, 9) from decision as d, decision as u
+    where u.action = 'up' and d.action = 'route' and d.reason like 'to ' || substr(u.reason, 1, 9) || ' %' and d.t_s between u.t_s and u.t_s + 60
+    group by u.rowid" | tr ' ' _); do
+    IFS='|' read -r id up_s row to <<END
+$of
+END
+    run 0 why "$site" request "$id"
+    others=$(sqlite3 "$site" "select count(*) || ' other requests since then it took ' || sum(reason like 'to $(echo "$to" | tr _ ' ') %')
+        from decision where action = 'route' and t_s >= $up_s and rowid < $row")
+    grep -qE "replica  chat/[0-9]* came up [0-9.e-]* s before; of $(echo "$others" | sed 's/^1 other requests/1 other request/')" "$T/out" ||
+        complain "not told of request $id: $others"
+    n=$((n + 1))
+done
+[ $n -gt 1 ] || complain 'no replica came up'
+
+# What the replica did while a request waited less than an iteration is one iteration, however many had been folded into
+# one; of decoding, those that took prompts of others are told.
+waits=$T/waits-short.db
+run 0 run quickstart --quiet --set services.chat.trace.limit=400 -o "$waits"
+n=0
+for id in $(sqlite3 "$waits" "select id from request where queue_s between 1e-6 and 0.004 order by queue_s desc limit 5"); do
+    run 0 why "$waits" request "$id"
+    equal "$(sed -n 's/.*meanwhile .* did \([0-9]*\) iterations\{0,1\} with prompts ([0-9]* tokens) and \([0-9]*\) of decoding alone$/\1 \2/p' \
+        "$T/out" | awk '{ print $1 + $2 }')" 1 "iterations while request $id waits"
+    n=$((n + 1))
+done
+[ $n -eq 5 ] || complain 'too few requests waited'
+id=$(sqlite3 "$waits" "select id from request where output_tokens > 10 order by tpot_s desc limit 1")
+run 0 why "$waits" request "$id"
+out ' others on average; '
+sed -n 's/.* tokens, one every .* took \([0-9.]*\) ms of \([0-9.]*\) ms$/\1 \2/p' "$T/out" |
+    awk -v decoded_ms="$(sqlite3 "$waits" "select 1000 * (e2e_s - ttft_s) from request where id = $id")" \
+        '{ n++; ok = $1 > 0 && $1 <= $2 && $2 / decoded_ms > 0.999 && $2 / decoded_ms < 1.001 } END { exit !(n == 1 && ok) }' ||
+    complain 'prompts beside its decoding are not told'
+
+# Of a job that starts where others are preempted, these are named.
+for id in $(sqlite3 "$T/passed.db" "select distinct s.subject from decision as s, decision as p where s.t_s = p.t_s
+    and s.action in ('start', 'resume') and p.action = 'preempt' and s.subject <> p.subject limit 3"); do
+    run 0 why "$T/passed.db" job "$id"
+    for other in $(sqlite3 "$T/passed.db" "select p.subject from decision as s, decision as p where s.t_s = p.t_s and s.subject = $id
+        and s.action in ('start', 'resume') and p.action = 'preempt' and p.subject <> $id limit 1"); do
+        grep -E 'the scheduler preempts at this moment:' "$T/out" | grep -qE " job $other(,|$| and)" || complain "job $other is not named"
+    done
+done
+
+# A run is told from another directory: its inputs are looked for beside its results.
+mkdir -p "$T/there"
+cp "$T/waits.csv" "$T/waits.json" "$T/there"
+program=$(readlink -f "$ORRERY")
+(cd "$T/there" && "$program" run waits.json --quiet -o there.db >out 2>&1) || complain 'no run there'
+run 0 why "$T/there/there.db" job 2
+out '10.000000 s  submit   asks for 4 GPUs'
+run 0 run --from "$T/there/there.db" --quiet -o "$T/again.db"
+rm "$T/there/waits.csv"
+run 3 why "$T/there/there.db" job 2
+err 'waits.csv: error: an input of the run is not here; relative paths start at the directory in which the run was made'
+
 # Two services have the same ids.
 run 2 why "$db" request 5
 err 'several services have a request 5; choose with --service: chat draft'

@@ -29,6 +29,19 @@ struct story_work {
     double slowed_s; /* time that lower clocks added */
 };
 
+/* What a request decodes beside, from its first token in the batch until it leaves the batch. */
+struct story_decoding {
+    int64_t n, n_with_prompts, prompt_tokens; /* iterations that gave it tokens; those that took prompts; of these */
+    double time_s, slowed_s, with_prompts_s;  /* of all; what lower clocks added; of those that took prompts */
+    double sequences;                         /* that decode, summed over the iterations that gave it tokens */
+};
+
+/* A replica of the request's service. */
+struct story_replica {
+    double up_s;                      /* since when it takes requests; NAN: since the start */
+    int64_t n_routed, n_service;      /* requests since then, to it and to all replicas */
+};
+
 /* A command of a power policy to a group of GPUs, or its brake, in a domain. */
 struct story_command {
     const char *domain, *target; /* "row0"; "low", "high" or "brake" */
@@ -71,12 +84,19 @@ struct story {
     double last_token_s;      /* NAN: none yet, or the request left the batch */
     double prompt_from_s;     /* a piece of its prompt is in the next batch from then on; NAN: none is */
     double gap_s, gap_from_s; /* longest wait for a token, and its start */
-    int64_t decode_iterations;
-    double decode_s, decode_slowed_s; /* time of these, and what lower clocks added to it */
+    struct story_decoding decoding;
     struct story_queue queue;
     struct story_waits waits;
     double end_s;             /* of the run; NAN until its metrics arrive */
+    double waits_from_s;         /* the request, outside the batch */
     struct story_work meanwhile; /* work of the replica while the request waits */
+    struct story_replica *replicas; /* by number */
+    size_t n_replicas, replicas_capacity;
+    int64_t n_routed;      /* requests of the service so far */
+    int64_t *displaced;    /* jobs that were preempted at displaced_at_s */
+    size_t n_displaced, displaced_capacity;
+    double displaced_at_s; /* NAN: none was so far */
+    double yields_at_s;    /* when the job last gave its GPUs to a service; NAN: that is told, or it never did */
 };
 
 /* Texts go to the arena. story_fini frees the rest. */

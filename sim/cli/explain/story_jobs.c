@@ -1,6 +1,9 @@
 /* What a job met while it waited for GPUs, and which commands of the power policy slowed it down. */
 #include "sim/cli/explain/story_parts.h"
 
+#include "sim/core/err.h"
+#include "sim/core/vec.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -51,18 +54,41 @@ static void count_decision(struct story_queue *queue)
     queue->other = queue->started;
 }
 
-void story_see_other(struct story *story, const struct decision_row *row)
+int story_see_other(struct story *story, const struct decision_row *row)
 {
-    const bool is_other = row->service[0] == '\0' && row->subject != story->subject.id;
-    if (is_other && story_is_any(row->action, (const char *const[]){"start", "resume", NULL}))
-        story->queue.started = row->subject;
+    const bool is_job = row->service[0] == '\0';
+    if (!is_job && strcmp(row->action, "start") == 0 && row->t_s == story->yields_at_s) {
+        story->yields_at_s = (double)NAN;
+        return story_tell(story, row->t_s, "yielded", "to %s, %s: %s", row->service, row->policy, row->reason);
+    }
+    if (!is_job || row->subject == story->subject.id) return 0;
+    if (story_is_any(row->action, (const char *const[]){"start", "resume", NULL})) story->queue.started = row->subject;
+    if (strcmp(row->action, "preempt") != 0) return 0;
+    if (row->t_s != story->displaced_at_s) story->n_displaced = 0;
+    story->displaced_at_s = row->t_s;
+    return vec_push(&story->displaced, &story->n_displaced, &story->displaced_capacity, row->subject);
+}
+
+enum { DISPLACED_NAMED = 4 };
+
+/* When the job starts: those that the scheduler preempts at this moment, whose GPUs it may take. */
+static int tell_displaced(struct story *story, double t_s)
+{
+    char text[160];
+    int n = 0;
+    if (t_s != story->displaced_at_s) return 0;
+    for (size_t i = 0; i < story->n_displaced && i < DISPLACED_NAMED; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s job %" PRId64, i > 0 ? "," : "", story->displaced[i]);
+    if (story->n_displaced > DISPLACED_NAMED)
+        snprintf(text + n, sizeof text - (size_t)n, " and %zu more", story->n_displaced - DISPLACED_NAMED);
+    return story_tell(story, t_s, "preempts", "the scheduler preempts at this moment:%s", text);
 }
 
 int story_on_queue(void *context, const struct queue_row *row)
 {
     struct story *story = context;
     struct story_queue *queue = &story->queue;
-    char free[96];
+    char free[96], others[64] = "";
     if (!story->subject.is_job) return 0;
     if (row->job < 0 && queue->waits) {
         count_decision(queue);
@@ -73,9 +99,10 @@ int story_on_queue(void *context, const struct queue_row *row)
     if (row->job != story->subject.id) return 0;
     *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = row->gpus, .started = -1};
     free_text(free, sizeof free, row);
+    if (row->other_gpus > 0) snprintf(others, sizeof others, "; in use by services: %.10g", row->other_gpus);
     return story_tell(story, row->t_s, "submit",
-                      "asks for %" PRId64 " GPU%s: %s; jobs waiting: %" PRId64 ", running: %" PRId64, row->gpus,
-                      plural((double)row->gpus), free, row->pending, row->running);
+                      "asks for %" PRId64 " GPU%s: %s%s; jobs waiting: %" PRId64 ", running: %" PRId64, row->gpus,
+                      plural((double)row->gpus), free, others, row->pending, row->running);
 }
 
 /* "; with room for it, 2 started another job (last: job 5), 1 none": what the scheduler did with the room. */
@@ -136,6 +163,13 @@ int story_follow_job(struct story *story, const struct decision_row *row)
 {
     struct story_queue *queue = &story->queue;
     const bool stops = story_is_any(row->action, (const char *const[]){"preempt", "interrupt", NULL});
+    const bool starts = story_is_any(row->action, (const char *const[]){"start", "resume", NULL});
+    if (strcmp(row->action, "interrupt") == 0 && strncmp(row->reason, "yields", strlen("yields")) == 0)
+        story->yields_at_s = row->t_s;
+    if (starts) {
+        const int code = tell_displaced(story, row->t_s);
+        if (code != 0) return code;
+    }
     if (stops) {
         *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = queue->gpus, .started = -1};
         story->waits.n_stops++;

@@ -1,4 +1,4 @@
-/* Within the story: what story.c and story_jobs.c share. */
+/* Within the story: what story.c, story_requests.c and story_jobs.c share. */
 #ifndef ORRERY_CLI_EXPLAIN_STORY_PARTS_H
 #define ORRERY_CLI_EXPLAIN_STORY_PARTS_H
 
@@ -15,13 +15,20 @@ struct story_command *story_find_command(const struct story *story, const char *
 int story_tell_command(struct story *story, double t_s, const struct story_command *command, double since_s,
                        const char *effect);
 
+/* Requests: what a decision on any of the service's requests or replicas tells, and one on the request itself; batches
+ * of its replica. All return 0 or SIM_E_NOMEM. */
+int story_see_service(struct story *story, const struct decision_row *row);
+int story_follow_request(struct story *story, const struct decision_row *row);
+int story_on_batch(void *context, const struct batch_row *row);
+
 /* Jobs: the sink's functions for their live rows, and what a decision on the job means for its wait. All return 0 or
  * SIM_E_NOMEM. */
 int story_on_queue(void *context, const struct queue_row *row);
 int story_on_job_clock(void *context, const struct job_clock_row *row);
 int story_follow_job(struct story *story, const struct decision_row *row);
 
-/* Notes that a decision on another job started it. */
-void story_see_other(struct story *story, const struct decision_row *row);
+/* Notes that a decision started or preempted another job, or a replica that the job yielded to. Returns 0 or
+ * SIM_E_NOMEM. */
+int story_see_other(struct story *story, const struct decision_row *row);
 
 #endif

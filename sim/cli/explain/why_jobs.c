@@ -20,8 +20,8 @@ struct question {
 static const struct question questions[] = {
     {"holders", "GPUs were in use by",
      "WITH own AS (SELECT * FROM job WHERE rowid = ?2) "
-     "SELECT o.submit_s AS t_s, p.job, sum(p.gpus) AS gpus, iif((SELECT j.end_s FROM job AS j WHERE j.run_id = ?1 "
-     "AND j.id = p.job) IS NULL, NULL, max(p.end_s)) AS until_s FROM own AS o, placement AS p WHERE p.run_id = ?1 AND p.job <> o.id AND p.start_s <= o.submit_s AND p.end_s > o.submit_s "
+     "SELECT o.submit_s AS t_s, p.job, sum(p.gpus) AS gpus, iif(max(p.end_s) = (SELECT value FROM metric WHERE run_id = ?1 AND name = 'sim.end_s') "
+     "AND (SELECT j.end_s FROM job AS j WHERE j.run_id = ?1 AND j.id = p.job) IS NULL, NULL, max(p.end_s)) AS until_s FROM own AS o, placement AS p WHERE p.run_id = ?1 AND p.job <> o.id AND p.start_s <= o.submit_s AND p.end_s > o.submit_s "
      "AND o.gpus > 0 AND (o.start_s IS NULL OR o.start_s > o.submit_s) GROUP BY p.job ORDER BY gpus DESC, p.job"},
     {"passed", "submitted later, but started first:",
      "WITH own AS (SELECT * FROM job WHERE rowid = ?2) "

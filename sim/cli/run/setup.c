@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Returns the directory that holds "configs", NULL when out of memory. */
 static const char *setup_start(struct setup *setup, const struct plugins *plugins)
@@ -161,21 +162,65 @@ int setup_load(struct setup *setup, const char *scenario, const struct setup_opt
     return code == 0 ? bind(setup, path, diag) : code;
 }
 
-int setup_load_json(struct setup *setup, const char *name, const char *json, const struct setup_options *options,
-                    struct diag *diag)
+/* The scenario in `json`, whose relative paths start at `directory`. */
+static int load_from(struct setup *setup, const char *directory, const char *name, const char *json,
+                     const struct setup_options *options, struct diag *diag)
 {
     const char *data = setup_start(setup, options->plugins);
     setup->catalog.memory = options->memory;
     if (data == NULL) return diag_nomem(diag);
-    int code = config_parse(name, ".", json, strlen(json), &setup->config, diag);
+    int code = config_parse(name, directory, json, strlen(json), &setup->config, diag);
     if (code == 0) code = set_options(setup->config, options, diag);
     return code == 0 ? bind(setup, name, diag) : code;
 }
 
-int setup_load_text(struct setup *setup, const char *name, const char *json, const struct plugins *plugins,
+int setup_load_json(struct setup *setup, const char *name, const char *json, const struct setup_options *options,
                     struct diag *diag)
 {
-    return setup_load_json(setup, name, json, &(struct setup_options){.plugins = plugins}, diag);
+    return load_from(setup, ".", name, json, options, diag);
+}
+
+static int note_missing(void *context, const char *path)
+{
+    const char **missing = context;
+    if (*missing == NULL && access(path, F_OK) != 0) *missing = path;
+    return 0;
+}
+
+/* The first file that the scenario names and that is not there, in `arena`; NULL: all are, or the scenario is wrong. */
+static const char *missing_from(const char *directory, const char *json, const struct setup_options *options,
+                                struct arena *arena)
+{
+    struct setup trial;
+    struct diag unheard;
+    const char *missing = NULL;
+    diag_init(&unheard);
+    if (load_from(&trial, directory, "", json, options, &unheard) == 0)
+        named_files_each(&trial.families, scenario_fields, &trial.scenario, note_missing, &missing);
+    if (missing != NULL) missing = arena_strdup(arena, missing);
+    setup_fini(&trial);
+    return missing;
+}
+
+int setup_load_stored(struct setup *setup, const char *results, const char *name, const char *json,
+                      const struct plugins *plugins, struct diag *diag)
+{
+    static const char hint[] = "relative paths start at the directory in which the run was made: go there";
+    const struct setup_options options = {.plugins = plugins};
+    struct arena arena;
+    arena_init(&arena);
+    const char *const directories[] = {".", path_directory(&arena, results), paths_data(&arena)};
+    const char *directory = NULL, *missing = NULL;
+    for (size_t i = 0; i < sizeof directories / sizeof *directories && directory == NULL; i++) {
+        const char *absent = directories[i] != NULL ? missing_from(directories[i], json, &options, &arena) : "";
+        if (absent == NULL) directory = directories[i];
+        if (missing == NULL) missing = absent;
+    }
+    int code = load_from(setup, directory != NULL ? directory : ".", name, json, &options, diag);
+    if (code == 0 && directory == NULL)
+        code = diag_error(diag, SIM_E_IO, missing, hint, "an input of the run is not here");
+    arena_fini(&arena);
+    return code;
 }
 
 void setup_fini(struct setup *setup)

@@ -32,9 +32,11 @@ struct setup_options {
  * code with findings; setup_fini may follow either. */
 int setup_load(struct setup *setup, const char *scenario, const struct setup_options *options, struct diag *diag);
 
-/* Loads the resolved JSON of an earlier run; `name` stands for it in findings. Returns like setup_load. */
-int setup_load_text(struct setup *setup, const char *name, const char *json, const struct plugins *plugins,
-                    struct diag *diag);
+/* Loads the resolved JSON of an earlier run from the results in the file `results`; `name` stands for it in findings.
+ * Relative paths start at the current directory, or else at the one of `results` or of the data that comes with the
+ * program: the first of these that has all files. Returns like setup_load. */
+int setup_load_stored(struct setup *setup, const char *results, const char *name, const char *json,
+                      const struct plugins *plugins, struct diag *diag);
 
 /* Loads a scenario from JSON, with the options laid over it. Relative paths start at the current directory. */
 int setup_load_json(struct setup *setup, const char *name, const char *json, const struct setup_options *options,

@@ -54,9 +54,8 @@ void holders_taken(const struct holders *holders, struct holder *holder, sim_ns 
     EACH_WATCHER(watcher, holders, taken) watcher->ops->taken(watcher, holder, now);
 }
 
-void holders_redraw(const struct holders *holders, struct holder *holder, const struct holder_draw *draw, sim_ns now)
+void holders_redrawn(const struct holders *holders, struct holder *holder, sim_ns now)
 {
-    holder->draw = *draw;
     EACH_WATCHER(watcher, holders, redrawn) watcher->ops->redrawn(watcher, holder, now);
 }
 

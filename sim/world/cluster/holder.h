@@ -31,7 +31,7 @@ struct holder_draw {
     double mean_w;      /* steady, at the highest clock; not above 0: unknown */
     double clock_share; /* steady with mean_w: share of its time that scales with the SM clock */
     int n_stages;       /* steady: of the work that it repeats; 0: mean_w says what it draws */
-    struct power_stage stages[HOLDER_STAGES];
+    const struct power_stage *stages; /* of its tenant's, which lasts as long as the holder */
     double used_frac;   /* steady with stages: share of its GPUs that work so; the others idle with a process */
     double idle_w, highest_hz, limit_w; /* others: of its GPU */
     bool varies_between_events;     /* others: its power changes between events, too */
@@ -67,7 +67,7 @@ struct holder {
     const char *power_domain, *power_target; /* steady: of the command that sets its clock; NULL: none is in force */
     sim_ns power_given_ns, power_since_ns;   /* steady: when the command was given, and took effect */
     double drawn_j;                 /* steady: energy before it was given its present GPUs; a watcher sets it */
-    struct holder_draw draw;
+    const struct holder_draw *draw; /* holders that draw alike may share it */
     void *watcher_state[HOLDER_WATCHERS];    /* by slot of the watcher: its state of the holder */
     struct holder *next;                     /* in holders.first */
 };
@@ -134,8 +134,8 @@ int holders_given(const struct holders *holders, struct holder *holder, sim_ns n
 
 void holders_taken(const struct holders *holders, struct holder *holder, sim_ns now);
 
-/* A steady holder with GPUs changes what it draws: writes its `draw` while watchers are not looking. */
-void holders_redraw(const struct holders *holders, struct holder *holder, const struct holder_draw *draw, sim_ns now);
+/* What a steady holder with GPUs draws has changed. */
+void holders_redrawn(const struct holders *holders, struct holder *holder, sim_ns now);
 
 /* A holder that does not last leaves the site. */
 void holders_leave(const struct holders *holders, struct holder *holder, bool is_finished);

@@ -19,6 +19,12 @@
 #include "sim/world/policy/scheduler.h"
 #include "sim/world/rows/source.h"
 
+/* What a job draws whose power follows from its plan. */
+struct job_draw {
+    struct holder_draw draw;
+    struct power_stage stages[HOLDER_STAGES]; /* behind draw.stages */
+};
+
 /* The scheduler's bytes of the job follow behind it. */
 struct job {
     _Alignas(16) struct job_view view; /* first member: a policy's pointer to the view is one to the job */
@@ -45,6 +51,7 @@ struct job {
     double unsaved_gpu_s;  /* at its last stop: GPU time of unsaved work */
     sim_ns restart_ns;     /* wait that a failure adds to its next start */
     double lost_gpu_s;     /* GPU time of repeated work */
+    struct job_draw *own_draw; /* NULL: its power does not follow from a plan, and is that of its type */
     const char *obstacle;  /* why it can never run, which is found on its submission; NULL: it can */
     sim_ns held_from_ns, held_to_ns; /* its stay without a placement row so far; held_to_ns: set when it stops */
     uint64_t preempted_in;         /* number of the plan that preempted it last; 0: none */
@@ -102,6 +109,7 @@ struct jobs {
     struct placement placement; /* buffer for the placer's answer */
     struct tenant tenant;
     struct job_trainings *trainings; /* NULL: no type trains */
+    struct holder_draw *draws; /* [types + 1]: of each type; the last of jobs without one */
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
     struct topology *topology;   /* NULL: no links */
     struct job_network *network; /* NULL: the scenario describes no steps */
@@ -243,9 +251,13 @@ void job_rearm(struct job *job);
 /* Something that the speed of a running job depends on has changed. */
 void job_speed_changed(struct job *job, sim_ns now);
 
-/* The job as the watchers of the site see it: operations, and its power. */
+/* The job as the watchers of the site see it: operations, and what it draws. */
 extern const struct holder_ops job_holder_ops;
-struct holder_draw job_draw(const struct job_type *type);
+
+/* What jobs of each type draw; a job points its holder to it, or to memory of its own if its power follows from its
+ * plan. Return 0 or SIM_E_NOMEM. */
+int job_draws_create(struct jobs *jobs);
+int job_draw_init(struct job *job);
 
 /* The job's plan has other phases than before, or runs on other GPUs. is_running: watchers know of its GPUs already.
  * Does nothing for jobs whose power does not follow from a plan. */

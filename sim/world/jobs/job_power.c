@@ -5,9 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-struct holder_draw job_draw(const struct job_type *type)
+static struct holder_draw draw_of(const struct job_type *type)
 {
-    if (type == NULL) return (struct holder_draw){.group = POWER_LOW};
     const struct job_power_config *power = &type->power;
     const bool is_stated = power->mean_w > 0.0, is_given = power->mean_w != 0.0; /* NAN: given without a mean */
     const struct holder_draw draw = {.group = is_given && power->priority == 0 ? POWER_HIGH : POWER_LOW};
@@ -31,20 +30,47 @@ static int stages_of(const struct power_stage *phases, struct power_stage stages
     return n;
 }
 
+int job_draws_create(struct jobs *jobs)
+{
+    const struct job_type *types = jobs->config->all_types.items;
+    const size_t n = jobs->config->all_types.n;
+    jobs->draws = mem_zalloc(n + 1, sizeof *jobs->draws);
+    if (jobs->draws == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < n; i++) jobs->draws[i] = draw_of(&types[i]);
+    jobs->draws[n] = (struct holder_draw){.group = POWER_LOW};
+    return 0;
+}
+
+static const struct holder_draw *typed_draw(const struct job *job)
+{
+    const struct config_list *types = &job->jobs->config->all_types;
+    return &job->jobs->draws[job->type != NULL ? (size_t)(job->type - (const struct job_type *)types->items) : types->n];
+}
+
+int job_draw_init(struct job *job)
+{
+    job->holder.draw = typed_draw(job);
+    if (!draws_by_plan(job)) return 0;
+    job->own_draw = mem_zalloc(1, sizeof *job->own_draw);
+    if (job->own_draw == NULL) return SIM_E_NOMEM;
+    job->own_draw->draw = *job->holder.draw;
+    job->holder.draw = &job->own_draw->draw;
+    return 0;
+}
+
 void job_redraw(struct job *job, sim_ns now, bool is_running)
 {
-    struct holder_draw draw = job_draw(job->type);
+    struct job_draw *own = job->own_draw;
     int64_t gpus;
-    if (!draws_by_plan(job)) return;
+    if (own == NULL) return;
     const struct power_stage *phases = job_training_phases(job->jobs, job->type, job->view.node_type,
                                                            job->view.held_gpus, &gpus);
     const struct power_stage *exchanged = is_running ? job_traffic_phases(job) : NULL;
+    own->draw = *typed_draw(job);
     if (phases != NULL) {
-        draw.n_stages = stages_of(exchanged != NULL ? exchanged : phases, draw.stages);
-        draw.used_frac = (double)gpus / job->view.held_gpus;
+        own->draw.n_stages = stages_of(exchanged != NULL ? exchanged : phases, own->stages);
+        own->draw.stages = own->stages;
+        own->draw.used_frac = (double)gpus / job->view.held_gpus;
     }
-    if (is_running)
-        holders_redraw(&job->jobs->cluster->holders, &job->holder, &draw, now);
-    else
-        job->holder.draw = draw;
+    if (is_running) holders_redrawn(&job->jobs->cluster->holders, &job->holder, now);
 }

@@ -34,9 +34,11 @@ int jobs_emit_queue(const struct jobs *jobs, const struct job *submitted, sim_ns
                             .most_on_node_gpus = -1,
                             .gpus = submitted != NULL ? submitted->view.gpus : 0,
                             .pending = jobs->view.n_pending,
-                            .running = jobs->view.n_running};
+                            .running = jobs->view.n_running,
+                            .other_gpus = -(double)jobs->stats.ugpus_in_use.value / GPU_MICRO};
     for (; cluster != NULL; cluster = jobs->scheduler->uses_node_types ? cluster->next : NULL) {
         row.free_gpus += cluster_free_amount(cluster);
+        row.other_gpus += cluster_gpus_in_use(cluster);
         if (jobs->placer == NULL || cluster->n_nodes == 0) continue;
         const int64_t most = most_on_node_gpus(cluster, cluster->gpus_per_node);
         const int64_t beside = most_on_node_gpus(cluster, cluster->gpus_per_node - 1);

@@ -125,6 +125,7 @@ static void leave(struct jobs *jobs, struct job *job)
     cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
     holders_leave(&jobs->cluster->holders, &job->holder, job->view.state == JOB_FINISHED);
     job_graph_leave(job);
+    mem_free(job->own_draw);
     if (jobs_done(jobs)) holders_end(&jobs->cluster->holders, &jobs->tenant);
     pool_give(&jobs->pool, job);
 }
@@ -193,8 +194,7 @@ static struct job *enter(struct jobs *jobs)
     job->progress.work_ns = record->duration_ns;
     job->holder = (struct holder){.ops = &job_holder_ops, .tenant = &jobs->tenant, .cluster = jobs->cluster,
                                   .number = (uint64_t)job->number, .speed_frac = 1.0, .slow_frac = 1.0,
-                                  .bears_slow = job->type != NULL ? (int32_t)job->type->step.stragglers : 0,
-                                  .draw = job_draw(job->type)};
+                                  .bears_slow = job->type != NULL ? (int32_t)job->type->step.stragglers : 0};
     job->place_speed = 1.0;
     owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->number);
     owner_init_passing(&job->save, OWNER_ID_JOB_SAVES, (uint64_t)job->number);
@@ -253,7 +253,8 @@ static int submit(struct jobs *jobs, sim_ns now)
     struct job *job = enter(jobs);
     if (job == NULL) return SIM_E_NOMEM;
     job_stats_submit(&jobs->stats, job);
-    if (job->view.request < 0 || job_graph_enter(job, &jobs->record) != 0) return SIM_E_NOMEM;
+    if (job->view.request < 0 || job_draw_init(job) != 0) return SIM_E_NOMEM;
+    if (job_graph_enter(job, &jobs->record) != 0) return SIM_E_NOMEM;
     if (job_graph_is_void(jobs, &jobs->record)) job->obstacle = "comes after a rejected job, and asked for";
     if (job_needs_node(job) && !is_possible(jobs, job)) job->obstacle = "would never find";
     if (job->obstacle != NULL) return reject(job, now);
@@ -418,6 +419,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     int code = job_stats_init(&jobs->stats, site->sink, site->warmup_ns);
     if (code == 0) code = job_types_check(&config->all_types, "jobs", site->diag);
     if (code == 0) code = deadlines_check(&config->deadlines, site->diag);
+    if (code == 0) code = job_draws_create(jobs);
     if (code == 0) code = job_checkpoints_create(jobs);
     if (code == 0) code = make_policies(jobs, config, options);
     if (code == 0) code = jobs_make_views(jobs);
@@ -454,10 +456,12 @@ void jobs_destroy(struct jobs *jobs)
     for (struct job *job = jobs->oldest; job != NULL; job = job->next) {
         job_traffic_forget(job);
         job_saver_forget(job);
+        mem_free(job->own_draw);
     }
     job_traffic_destroy(jobs);
     job_checkpoints_destroy(jobs);
     job_trainings_destroy(jobs->trainings);
+    mem_free(jobs->draws);
     job_graph_fini(&jobs->graph);
     mem_free(jobs->next_views);
     resource_requests_fini(&jobs->requests);

@@ -171,7 +171,7 @@ static struct power_share *part_of(struct power_member *member, int32_t domain)
 /* A member takes (+1) or releases (-1) a GPU of a node. */
 static struct power_domain *take_gpu(const struct power_member *member, int32_t node, int sign, sim_ns now)
 {
-    const struct holder_draw *draw = &member->holder->draw;
+    const struct holder_draw *draw = member->holder->draw;
     struct power_domain *domain = power_domain_of(member->power, node);
     struct power_view *view = &domain->view;
     power_meter_add(&domain->rest, -sign * draw->idle_w, now);
@@ -225,11 +225,11 @@ static int on_joins(struct watcher *watcher, struct holder *holder)
 {
     struct power *power = power_of(watcher);
     struct power_member *member = add_member(power);
-    struct power_share *parts = arena_alloc(power->env.site->arena, (size_t)holder->draw.gpus * sizeof *parts);
+    struct power_share *parts = arena_alloc(power->env.site->arena, (size_t)holder->draw->gpus * sizeof *parts);
     if (member == NULL || parts == NULL) return SIM_E_NOMEM;
     *member = (struct power_member){.power = power, .holder = holder, .parts = parts};
     holder->watcher_state[watcher->slot] = member;
-    power->varies_between_events = power->varies_between_events || holder->draw.varies_between_events;
+    power->varies_between_events = power->varies_between_events || holder->draw->varies_between_events;
     return 0;
 }
 

@@ -41,7 +41,7 @@ struct clock_order power_order_of(const struct power_domain *domain, int group, 
 void power_apply(struct power_member *member, sim_ns now)
 {
     const struct power_domain *domain = &member->power->domains[member->parts[0].domain];
-    const struct holder_draw *draw = &member->holder->draw;
+    const struct holder_draw *draw = member->holder->draw;
     const struct clock_order order = power_order_of(domain, draw->group, draw->highest_hz);
     member->holder->ops->set_clock(member->holder, &order, now);
 }
@@ -61,7 +61,7 @@ static void take_effect(struct power *power, const struct power_order *order, si
     hold->given_ns = order->given_ns;
     for (size_t m = 0; m < power->n_members; m++) {
         struct power_member *member = power->members[m];
-        const bool is_meant = target == POWER_TARGET_BRAKE || target == (enum power_target)member->holder->draw.group;
+        const bool is_meant = target == POWER_TARGET_BRAKE || target == (enum power_target)member->holder->draw->group;
         if (is_meant && member->n_parts > 0 && member->parts[0].domain == index) power_apply(member, now);
     }
     power_jobs_apply(power, index, now);

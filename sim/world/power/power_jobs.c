@@ -23,7 +23,7 @@ static struct clock_order order_of(const struct power *power, const struct holde
 {
     struct clock_order least = clock_order_none();
     for (const struct allocation *part = holder->held; part != NULL; part = part->next) {
-        const struct clock_order order = power_order_of(domain_of(power, holder, part), holder->draw.group,
+        const struct clock_order order = power_order_of(domain_of(power, holder, part), holder->draw->group,
                                                         type_of(power, holder)->gpu.boost_hz);
         const bool is_slower = order.clock_frac < least.clock_frac || order.cap_w < least.cap_w;
         const struct clock_order before = least;
@@ -66,10 +66,10 @@ static void set_clock(const struct power *power, struct power_job *of, struct ho
 {
     const struct power_node_type *type = type_of(power, holder);
     const struct clock_order order = order_of(power, holder);
-    const bool has_stages = holder->draw.n_stages > 0;
-    const struct power_state state = has_stages ? staged(type, &holder->draw, &order)
-                                                : stated(type, &holder->draw, &order);
-    of->is_known = has_stages ? !isnan(type->load.active_w) : holder->draw.mean_w > 0.0;
+    const bool has_stages = holder->draw->n_stages > 0;
+    const struct power_state state = has_stages ? staged(type, holder->draw, &order)
+                                                : stated(type, holder->draw, &order);
+    of->is_known = has_stages ? !isnan(type->load.active_w) : holder->draw->mean_w > 0.0;
     of->gpu_w = state.power_w;
     holder->speed_frac = state.speed_frac;
     holder->power_domain = order.domain;
@@ -97,7 +97,7 @@ static void count(struct power *power, const struct power_job *of, int sign, sim
         power_meter_add(&domain->rest, gpus * (of->gpu_w - idle_w), now);
         power_meter_add(&power->on_jobs, gpus * of->gpu_w, now);
         power_meter_add(&power->idle, -gpus * idle_w, now);
-        domain->view.groups[of->holder->draw.group].gpus += sign * part->gpus;
+        domain->view.groups[of->holder->draw->group].gpus += sign * part->gpus;
         domain->view.highest_hz = fmax(domain->view.highest_hz, type_of(power, of->holder)->gpu.boost_hz);
     }
 }
@@ -147,7 +147,7 @@ int power_job_starts(struct power *power, struct holder *holder, sim_ns now)
     of->share = share_of(holder);
     begins_to_draw(power, of, now);
     power->n_unknown += !of->is_known;
-    power->n_outside += of->is_known && is_outside(type_of(power, holder), &holder->draw);
+    power->n_outside += of->is_known && is_outside(type_of(power, holder), holder->draw);
     return 0;
 }
 

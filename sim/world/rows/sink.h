@@ -40,6 +40,7 @@ struct queue_row {
     int64_t gpus_per_node;     /* of the largest nodes; 0: no nodes */
     int64_t whole_nodes;       /* of these, wholly free ones */
     int64_t most_beside_gpus;  /* most free GPUs of a node that is not wholly free */
+    double other_gpus;         /* in use, but not by jobs */
     int64_t pending, running;  /* jobs, without the one submitted */
 };
 

@@ -19,6 +19,7 @@ struct fleet_pool {
     struct offload_service offload;
     struct gpu_power power;         /* of a GPU, as far as known */
     struct energy_model energy;     /* of a replica; valid if env.energy points here */
+    struct holder_draw draw;        /* of each replica */
     struct clock_model clock_model; /* valid if env.clock_model points here */
     struct replica_env env; /* shared by its replicas */
     struct time_error time_error; /* of its cost model, in runs at an end of the interval */

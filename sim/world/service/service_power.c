@@ -70,12 +70,7 @@ static int join_replica(struct service *service, const struct fleet_pool *pool, 
     holder->tenant = &service->tenant;
     holder->number = (uint64_t)replica->index;
     holder->cluster = service->env.cluster;
-    holder->draw = (struct holder_draw){.group = service->config->priority == SERVICE_LOW ? POWER_LOW : POWER_HIGH,
-                                        .gpus = pool->config.tensor_parallel * pool->config.pipeline_parallel,
-                                        .idle_w = pool->gpu.idle_w,
-                                        .highest_hz = pool->gpu.boost_hz,
-                                        .limit_w = pool->gpu.tdp_w,
-                                        .varies_between_events = replica->view.stages > 1};
+    holder->draw = &pool->draw;
     return holders_join(&service->env.cluster->holders, holder);
 }
 
@@ -85,6 +80,12 @@ int service_join(struct service *service, const struct service_power *power)
     for (size_t i = 0; i < service->fleet.n_pools && code == 0; i++) {
         struct fleet_pool *pool = &service->fleet.pools[i];
         if (power != NULL) code = set_clock_model(service, pool, power);
+        pool->draw = (struct holder_draw){.group = service->config->priority == SERVICE_LOW ? POWER_LOW : POWER_HIGH,
+                                          .gpus = pool->config.tensor_parallel * pool->config.pipeline_parallel,
+                                          .idle_w = pool->gpu.idle_w,
+                                          .highest_hz = pool->gpu.boost_hz,
+                                          .limit_w = pool->gpu.tdp_w,
+                                          .varies_between_events = pool->config.pipeline_parallel > 1};
         for (int32_t k = pool->first; k < pool->first + pool->n && code == 0; k++)
             code = join_replica(service, pool, &service->fleet.replicas[k]);
     }

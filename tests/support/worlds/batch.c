@@ -27,7 +27,7 @@ static int run(void *context, const struct study *study, const struct study_run 
     const struct recording_place place = {.results = results, .run_id = run->run_id};
     struct setup setup;
     (void)study;
-    int code = setup_load_text(&setup, "world", batch->items[run->run_id - 1].json, NULL, diag);
+    int code = setup_load_json(&setup, "world", batch->items[run->run_id - 1].json, &(struct setup_options){0}, diag);
     setup.catalog.memory = batch->memory;
     if (code == 0) code = simulate_into(&setup, &place, NULL, diag);
     setup_fini(&setup);

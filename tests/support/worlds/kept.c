@@ -73,7 +73,7 @@ int kept_run(const char *json, struct catalog_memory *memory, struct kept_result
     struct diag diag;
     diag_init(&diag);
     *results = (struct kept_results){0};
-    int code = setup_load_text(&setup, "world", json, NULL, &diag);
+    int code = setup_load_json(&setup, "world", json, &(struct setup_options){0}, &diag);
     results->n_warnings = diag.n_warnings;
     note_error(&diag, results->error);
     setup.catalog.memory = memory;

@@ -139,7 +139,7 @@ static const struct manner plain = {.name = "calendar"};
 
 static int load(const char *json, const struct trial_options *options, struct setup *setup, struct diag *diag)
 {
-    int code = setup_load_text(setup, "world", json, NULL, diag);
+    int code = setup_load_json(setup, "world", json, &(struct setup_options){0}, diag);
     setup->catalog.memory = options->memory;
     return code;
 }

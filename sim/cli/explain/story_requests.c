@@ -1,0 +1,218 @@
+/* What happened to a request: where it was routed, what its replica did while it waited, and what it decoded beside. */
+#include "sim/cli/explain/story_parts.h"
+
+#include "sim/core/err.h"
+#include "sim/core/vec.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Below it a difference to the time at the highest clock is a rounding error. */
+static const double LEAST_SLOWED_S = 1e-9;
+
+/* A replica that came up this long ago may not have its share of the load yet. */
+static const double LATELY_S = 60;
+
+/* ", 1.2 s longer than at the highest clock", or nothing if lower clocks added no time. */
+static const char *slowed_text(char text[static 64], double slowed_s)
+{
+    text[0] = '\0';
+    if (slowed_s > LEAST_SLOWED_S) snprintf(text, 64, ", %.4g ms longer than at the highest clock", 1e3 * slowed_s);
+    return text;
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* --- Its service --- */
+
+/* The number behind `start`, or -1. */
+static int64_t number_after(const char *text, const char *start)
+{
+    const size_t n = strlen(start);
+    return strncmp(text, start, n) == 0 ? strtoll(text + n, NULL, 10) : -1;
+}
+
+/* The replica of this number; NULL: out of memory. */
+static struct story_replica *replica_of(struct story *story, int64_t number)
+{
+    const struct story_replica since_start = {.up_s = (double)NAN};
+    while (story->n_replicas <= (size_t)number)
+        if (vec_push(&story->replicas, &story->n_replicas, &story->replicas_capacity, since_start) != 0) return NULL;
+    return &story->replicas[number];
+}
+
+int story_see_service(struct story *story, const struct decision_row *row)
+{
+    if (strcmp(row->service, story->subject.service) != 0) return 0;
+    const bool is_up = strcmp(row->action, "up") == 0, is_route = strcmp(row->action, "route") == 0;
+    const int64_t number = is_up ? number_after(row->reason, "replica ")
+                                 : is_route ? number_after(row->reason, "to replica ") : -1;
+    if (number < 0) return 0;
+    struct story_replica *replica = replica_of(story, number);
+    if (replica == NULL) return SIM_E_NOMEM;
+    if (is_up)
+        *replica = (struct story_replica){.up_s = row->t_s, .n_service = story->n_routed};
+    else
+        replica->n_routed++, story->n_routed++;
+    return 0;
+}
+
+/* If the replica came up a short while ago: how many requests it took since. */
+static int tell_newcomer(struct story *story, double t_s)
+{
+    const struct story_replica *replica = &story->replicas[story->replica];
+    if (!(t_s - replica->up_s <= LATELY_S)) return 0;
+    const int64_t n_others = replica->n_routed - 1, n_all = story->n_routed - replica->n_service - 1;
+    return story_tell(story, t_s, "replica",
+                      "%s/%" PRId64 " came up %.3g s before; of %" PRId64 " other request%s since then it took %" PRId64,
+                      story->subject.service, story->replica, t_s - replica->up_s, n_all, plural(n_all), n_others);
+}
+
+/* --- Waiting and decoding --- */
+
+/* When the request enters the batch: what its replica did while it waited. */
+static int tell_wait(struct story *story, double t_s)
+{
+    char slowed[64];
+    struct story_work work = story->meanwhile;
+    story->meanwhile = (struct story_work){0};
+    if (work.prefill_iterations + work.decode_iterations == 0) return 0;
+    return story_tell(story, t_s, "waited",
+                      "meanwhile %s/%" PRId64 " did %" PRId64 " iteration%s with prompts (%" PRId64
+                      " tokens) and %" PRId64 " of decoding alone%s",
+                      story->subject.service, story->replica, work.prefill_iterations, plural(work.prefill_iterations),
+                      work.prefill_tokens, work.decode_iterations, slowed_text(slowed, work.slowed_s));
+}
+
+/* The iterations since the request's first token in the batch: their number, mean time, and what they did beside. */
+static int tell_decoding(struct story *story, double t_s)
+{
+    char slowed[64], prompts[160] = "";
+    const struct story_decoding work = story->decoding;
+    story->decoding = (struct story_decoding){0};
+    if (work.n == 0) return 0;
+    if (work.n_with_prompts > 0)
+        snprintf(prompts, sizeof prompts,
+                 "; %" PRId64 " iteration%s with prompts of others (%" PRId64 " tokens) took %.4g ms of %.4g ms",
+                 work.n_with_prompts, plural(work.n_with_prompts), work.prompt_tokens, 1e3 * work.with_prompts_s,
+                 1e3 * work.time_s);
+    return story_tell(story, t_s, "decoded", "%" PRId64 " %s%s, one every %.4g ms%s, beside %.3g others on average%s",
+                      work.n, story->subject.drafts ? "iteration" : "token", plural(work.n),
+                      1e3 * work.time_s / (double)work.n, slowed_text(slowed, work.slowed_s),
+                      work.sequences / (double)work.n - 1, prompts);
+}
+
+int story_follow_request(struct story *story, const struct decision_row *row)
+{
+    const bool enters = story_is_any(row->action, (const char *const[]){"admit", "resume", "continue", "swap-in", NULL});
+    const bool leaves = story_is_any(row->action, (const char *const[]){"preempt", "pause", "requeue", "finish", NULL});
+    const int64_t routed = strcmp(row->action, "route") == 0 ? number_after(row->reason, "to replica ") : -1;
+    int code = 0;
+    if (routed >= 0) {
+        story->replica = routed;
+        code = tell_newcomer(story, row->t_s);
+    }
+    if (leaves || routed >= 0) story->waits_from_s = row->t_s;
+    if (enters && code == 0) code = tell_wait(story, row->t_s);
+    if (leaves && code == 0) code = tell_decoding(story, row->t_s);
+    if (enters) story->in_batch = true;
+    if (story_is_any(row->action, (const char *const[]){"admit", "resume", "chunk", NULL}))
+        story->prompt_from_s = row->t_s;
+    if (leaves) story->in_batch = false;
+    return code;
+}
+
+/* --- Batches of its replica --- */
+
+/* Once for each command that slows the request down: who gave it, when and why. */
+static int tell_power(struct story *story, const struct batch_row *row)
+{
+    if (row->power_domain == NULL) return 0;
+    struct story_command *command = story_find_command(story, row->power_domain, row->power_target, row->power_given_s);
+    if (command == NULL || command->is_told) return 0;
+    command->is_told = true;
+    char effect[64];
+    snprintf(effect, sizeof effect, "clock at %.3g %% of the highest", 100 * row->clock_frac);
+    return story_tell_command(story, row->start_s, command, row->power_since_s, effect);
+}
+
+static int on_prefill(struct story *story, const struct batch_row *row)
+{
+    char slowed[64], loads[64] = "";
+    if (!(row->start_s >= story->prompt_from_s)) return 0;
+    if (row->start_s > story->prompt_from_s)
+        snprintf(loads, sizeof loads, "after %.4g ms for loads, ", 1e3 * (row->start_s - story->prompt_from_s));
+    story->prompt_from_s = (double)NAN;
+    const double lasted_s = row->end_s - row->start_s;
+    const int code = tell_power(story, row);
+    if (code != 0) return code;
+    return story_tell(
+        story, row->end_s, "prefill",
+        "%san iteration of %.4g ms: %" PRId64 " tokens of %" PRId64 " prompt%s, %" PRId64 " decoding beside%s", loads,
+        1e3 * lasted_s, row->prefill_tokens, row->prefill_sequences, row->prefill_sequences == 1 ? "" : "s",
+        row->decoding, slowed_text(slowed, lasted_s - row->full_clock_s));
+}
+
+static void count_gap(struct story *story, double token_s)
+{
+    double gap_s = token_s - story->last_token_s;
+    if (gap_s > story->gap_s) {
+        story->gap_s = gap_s;
+        story->gap_from_s = story->last_token_s;
+    }
+}
+
+/* Of a row that began before the wait, the iterations since count, also the one amid which it began: as many as their
+ * share of the time, since the iterations of a row are about equally long. */
+static void count_meanwhile(struct story *story, const struct batch_row *row)
+{
+    const double from_s = fmax(row->start_s, story->waits_from_s);
+    const double share = row->end_s > row->start_s ? (row->end_s - from_s) / (row->end_s - row->start_s) : 1;
+    const bool has_prefill = row->prefill_sequences > 0;
+    if (!(share > 0)) return;
+    const int64_t iterations = (int64_t)ceil(share * (double)row->iterations - 1e-9);
+    story->meanwhile.prefill_tokens += row->prefill_tokens;
+    story->meanwhile.prefill_iterations += has_prefill ? iterations : 0;
+    story->meanwhile.decode_iterations += has_prefill ? 0 : iterations;
+    story->meanwhile.slowed_s += share * (row->end_s - row->start_s - row->full_clock_s);
+}
+
+int story_on_batch(void *context, const struct batch_row *row)
+{
+    struct story *story = context;
+    if (story->subject.is_job || row->replica != story->replica || strcmp(row->service, story->subject.service) != 0)
+        return 0;
+    bool has_prefill = row->prefill_sequences > 0;
+    if (!story->in_batch) {
+        count_meanwhile(story, row);
+        return 0;
+    }
+    size_t before = story->n_events;
+    int code = has_prefill ? on_prefill(story, row) : 0;
+    bool own_prompt = story->n_events > before;
+    bool gives_token = own_prompt || (row->decoding > 0 && !isnan(story->last_token_s));
+    if (has_prefill && !own_prompt && !isnan(story->last_token_s)) {
+        story->decoding.n_with_prompts += row->iterations;
+        story->decoding.prompt_tokens += row->prefill_tokens;
+        story->decoding.with_prompts_s += row->end_s - row->start_s;
+    }
+    if (!gives_token || row->iterations == 0) return code;
+    double each_s = (row->end_s - row->start_s) / (double)row->iterations;
+    if (!isnan(story->last_token_s)) count_gap(story, row->start_s + each_s);
+    if (!own_prompt) {
+        story->decoding.n += row->iterations;
+        story->decoding.time_s += row->end_s - story->last_token_s;
+        story->decoding.slowed_s += row->end_s - row->start_s - row->full_clock_s;
+        story->decoding.sequences += (double)(row->decoding * row->iterations);
+        if (code == 0) code = tell_power(story, row);
+    }
+    story->last_token_s = row->end_s;
+    return code;
+}
+
