@@ -22,6 +22,11 @@ double gpu_peak_flop_per_s(const struct gpu_spec *gpu, enum number_format format
     return gpu->peak_flop_per_s[format];
 }
 
+bool gpu_multiplies_blocks(const struct gpu_spec *gpu)
+{
+    return gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0 || gpu->peak_flop_per_s[FORMAT_MXFP4] > 0.0;
+}
+
 /* Dimensions of the largest cube that `gpus` GPUs fill, at least the one of a pair. */
 static int cube_dimensions(int64_t gpus)
 {

@@ -62,6 +62,9 @@ double number_format_bytes(enum number_format format);
  * fp8_block in fp8, fp8, int8, int4 and bf16 in fp16, fp16 in fp32. */
 double gpu_peak_flop_per_s(const struct gpu_spec *gpu, enum number_format format);
 
+/* Whether tensor cores multiply numbers with a scale for each block of them: they have a rate of nvfp4 or mxfp4. */
+bool gpu_multiplies_blocks(const struct gpu_spec *gpu);
+
 /* Rate at which each of `gpus` adjacent GPUs of one node sends to all others together, per direction: over NVLink if it
  * connects them all, else over PCIe (below). In a mesh only the links inside the group count: a third between 2 of 8
  * GPUs, two thirds among 4 (NVIDIA DGX-1 with Tesla V100 system architecture, hybrid cube mesh).

@@ -7,7 +7,8 @@ enum { BISECTIONS = 40 };
 double power_demand_w(const struct power_model *model, const struct power_load *load)
 {
     return model->context_w + model->active_w * load->busy_frac + model->compute_w * load->compute_frac +
-           model->memory_w * load->memory_frac;
+           model->memory_w * load->memory_frac + model->attention_w * load->attention_frac +
+           model->widening_w * load->widening_frac;
 }
 
 double power_draw_w(const struct power_model *model, const struct power_load *load)
@@ -26,10 +27,10 @@ struct power_state power_at_clock(const struct power_model *model, const struct 
 {
     const double v = power_voltage_frac(model, clock_frac);
     const double speed = 1.0 / (1.0 - clock_share + clock_share / clock_frac);
-    const double core_w = model->active_w * load->busy_frac * clock_frac +
-                          model->compute_w * load->compute_frac * speed;
-    return (struct power_state){clock_frac, speed,
-                                model->context_w + v * v * core_w + model->memory_w * load->memory_frac * speed};
+    const double work_w = model->compute_w * load->compute_frac + model->widening_w * load->widening_frac;
+    const double core_w = model->active_w * load->busy_frac * clock_frac + work_w * speed;
+    const double memory_w = model->memory_w * load->memory_frac + model->attention_w * load->attention_frac;
+    return (struct power_state){clock_frac, speed, model->context_w + v * v * core_w + memory_w * speed};
 }
 
 struct power_state power_under_cap(const struct power_model *model, const struct power_load *load, double clock_share,
@@ -54,7 +55,8 @@ static struct power_load within_limit(const struct power_model *model, const str
 {
     const double above_w = power_demand_w(model, load) - model->context_w, room_w = model->limit_w - model->context_w;
     const double kept = above_w > room_w ? room_w / above_w : 1.0;
-    return (struct power_load){kept * load->busy_frac, kept * load->compute_frac, kept * load->memory_frac};
+    return (struct power_load){kept * load->busy_frac, kept * load->compute_frac, kept * load->memory_frac,
+                               kept * load->attention_frac, kept * load->widening_frac};
 }
 
 struct power_state power_of_phases(const struct power_model *model, const struct power_stage *phases, int n,
@@ -78,7 +80,7 @@ struct power_state power_job_under_cap(const struct power_model *model, double c
 {
     const double above_w = fmax(mean_w - model->context_w, 0.0), kernels_w = model->active_w + model->memory_w;
     const double more = fmax(1.0, above_w / kernels_w), busy_frac = above_w / (more * kernels_w);
-    const struct power_load kernels = {more, 0.0, more};
+    const struct power_load kernels = {.busy_frac = more, .memory_frac = more};
     const struct power_state state = power_under_cap(model, &kernels, clock_share, cap_w);
     const double busy_time = busy_frac / state.speed_frac, time = 1.0 - busy_frac + busy_time;
     const double energy = model->context_w * (1.0 - busy_frac) + state.power_w * busy_time;

@@ -1,14 +1,19 @@
 /* Electric power of one GPU as a function of its achieved load and its clock.
  *
- *     P = context + v^2 f active busy + v^2 compute u_c + memory u_m,     at most the power limit
+ *     P = context + v^2 f active busy + v^2 (compute u_c + widening u_w) + memory u_m + attention u_a,
  *
- * u_c and u_m are the achieved shares of the peak FLOP/s and of the peak memory bandwidth, busy the share of time in
- * which kernels run, f the SM clock over the highest one, v the core's voltage over that of the highest clock. Every
- * term is the dynamic power of CMOS, a C V^2 f (Chandrakasan et al., IEEE JSSC 1992), per component, weighted by the
- * component's utilisation as in Guerreiro et al., "GPGPU Power Modeling for Multi-Domain Voltage-Frequency Scaling"
- * (HPCA 2018): what is achieved per second has f in it already, memory has a clock and a voltage of its own, which do
- * not follow the core's. An idle GPU draws `context` with a process on it, which keeps its clocks up, and
- * gpu_spec.idle_w without one.
+ * at most the power limit. u_c and u_m are the achieved shares of the peak FLOP/s and of the peak memory bandwidth.
+ * busy is the share of time in which kernels run, f the SM clock over the highest one, v the core's voltage over that
+ * of the highest clock. u_a is the part of u_m that reads keys and values: kernels of attention process them in tiles
+ * of which few rows are queries. u_w is the rate at which weights become numbers of the wider format that is
+ * multiplied, in bytes of that format over the peak memory bandwidth. GPUs whose tensor cores lack the weights' format,
+ * or its scales by block, widen weights with other instructions.
+ *
+ * Every term is the dynamic power of CMOS, a C V^2 f (Chandrakasan et al., IEEE JSSC 1992), per component, weighted by
+ * the component's utilisation as in Guerreiro et al., "GPGPU Power Modeling for Multi-Domain Voltage-Frequency Scaling"
+ * (HPCA 2018). What is achieved per second has f in it already. Memory has a clock and a voltage of its own, which do
+ * not follow the core's. Attention counts as memory. An idle GPU draws `context` with a process on it, which keeps its
+ * clocks up, and gpu_spec.idle_w without one.
  *
  * Voltage falls with the clock in a straight line down to a knee, below which it stays:
  *
@@ -32,11 +37,15 @@ struct power_model {
     double compute_w; /* in addition, at peak FLOP/s */
     double memory_w;  /* in addition, at peak memory bandwidth */
     double voltage_floor, voltage_knee; /* of v(f): 0 < floor <= 1, 0 <= knee < 1 */
+    double attention_w; /* in addition to memory_w, where all of the bandwidth reads keys and values */
+    double widening_w;  /* in addition, where the widened weights per second would fill the bandwidth */
 };
 
 /* Achieved load of a GPU, averaged over some time. */
 struct power_load {
     double busy_frac, compute_frac, memory_frac;
+    double attention_frac; /* the part of memory_frac that reads keys and values */
+    double widening_frac;  /* bytes of widened weights per second, over the peak memory bandwidth */
 };
 
 /* Effects of a clock, as shares of the highest clock and of the speed at it. */

@@ -159,27 +159,47 @@ double llm_head_flop(const struct llm_spec *llm)
 
 struct llm_reads llm_reads(const struct llm_spec *llm)
 {
-    const double sparse = (double)(llm->layers - llm->dense_layers);
+    const double sparse = (double)(llm->layers - llm->dense_layers), wide = number_format_bytes(llm->compute);
     const double routers = sparse * (double)router_weights(llm);
+    const double layers = (double)(llm->layers * attention_weights(llm) + ffn_weights(llm, 0)) - routers;
+    const double expert_wide = number_format_bytes(llm_expert_format(llm)) < wide ? wide : 0.0;
     return (struct llm_reads){
-        .layer_weights = (double)(llm->layers * attention_weights(llm) + ffn_weights(llm, 0)) - routers,
+        .layer_weights = layers,
         .sparse_layers = sparse,
         .experts = (double)llm->experts,
         .missed_frac = llm->experts > 0 ? 1.0 - (double)llm->experts_per_token / (double)llm->experts : 1.0,
         .expert_weights = (double)expert_weights(llm) * expert_bytes_frac(llm),
         .weight_bytes = number_format_bytes(llm->weights),
-        .plain_bytes = (routers + (double)(llm->vocab * llm->hidden)) * number_format_bytes(llm->compute),
+        .plain_bytes = (routers + (double)(llm->vocab * llm->hidden)) * wide,
+        .widened_layer_bytes = number_format_bytes(llm->weights) < wide ? layers * wide : 0.0,
+        .widened_expert_bytes = (double)expert_weights(llm) * expert_wide,
         .groups = 1.0,
     };
 }
 
+/* Groups that read the layers, and experts of a layer of which at least one token is expected. */
+static double copies_read(const struct llm_reads *reads, int64_t sequences)
+{
+    return reads->groups > 1.0 ? fmin(reads->groups, (double)sequences) : 1.0;
+}
+
+static double experts_read(const struct llm_reads *reads, int64_t tokens)
+{
+    return reads->experts > 0.0 ? reads->experts * (1.0 - pow(reads->missed_frac, (double)tokens)) : 0.0;
+}
+
 double llm_reads_bytes(const struct llm_reads *reads, int64_t tokens, int64_t sequences)
 {
-    const double experts = reads->experts;
-    const double copies = reads->groups > 1.0 ? fmin(reads->groups, (double)sequences) : 1.0;
-    const double touched = experts > 0.0 ? experts * (1.0 - pow(reads->missed_frac, (double)tokens)) : 0.0;
+    const double copies = copies_read(reads, sequences), touched = experts_read(reads, tokens);
     const double weights = copies * reads->layer_weights + reads->sparse_layers * touched * reads->expert_weights;
     return weights * reads->weight_bytes + copies * reads->plain_bytes;
+}
+
+double llm_widened_bytes(const struct llm_reads *reads, int64_t tokens, int64_t sequences)
+{
+    const double layers = copies_read(reads, sequences) * reads->widened_layer_bytes;
+    if (!(reads->widened_expert_bytes > 0.0)) return layers;
+    return layers + reads->sparse_layers * experts_read(reads, tokens) * reads->widened_expert_bytes;
 }
 
 double llm_read_bytes(const struct llm_spec *llm, int64_t tokens)

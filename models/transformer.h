@@ -111,12 +111,17 @@ struct llm_reads {
     double missed_frac;                   /* share of the experts that a token does not choose */
     double weight_bytes;                  /* of a weight of the layers */
     double plain_bytes;                   /* routers and head, in the format of computing */
+    double widened_layer_bytes, widened_expert_bytes; /* of the weights of all layers, and of an expert in one layer, in
+                                             the format of computing; 0 where their own is not narrower */
     double groups;                        /* of data parallelism: each reads all but the experts for its sequences */
 };
 
 struct llm_reads llm_reads(const struct llm_spec *llm);
 /* `tokens` tokens of `sequences` sequences. At most as many groups read as there are sequences. */
 double llm_reads_bytes(const struct llm_reads *reads, int64_t tokens, int64_t sequences);
+
+/* Bytes that the weights read take in the format of computing, of those alone whose own format is narrower. */
+double llm_widened_bytes(const struct llm_reads *reads, int64_t tokens, int64_t sequences);
 
 /* Twice the query-key pairs of `tokens` tokens that come on top of `context_tokens`, where each query sees at most
  * `window_tokens` > 0: the window's part of tokens^2 + 2 tokens context_tokens. */

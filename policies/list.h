@@ -70,6 +70,11 @@ POLICY(scheduler, scheduler_edf)
 POLICY(scheduler, scheduler_elasticflow)
 POLICY(scheduler, scheduler_dispatch)
 POLICY(scheduler, scheduler_heft)
+POLICY(scheduler, scheduler_hived)
+POLICY(scheduler, scheduler_shockwave)
+POLICY(scheduler, scheduler_antman)
+POLICY(scheduler, scheduler_horus)
+POLICY(scheduler, scheduler_chronus)
 
 /* placement */
 POLICY(placer, placement_counted)

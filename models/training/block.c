@@ -30,17 +30,19 @@ static struct kernel_time kernel_of(const struct filling *filling, const struct 
 struct work {
     double seconds, flop, bytes;
     bool core_bound, outside;
+    double narrow_flop; /* of flop, in 8-bit units */
 };
 
 static struct work work_of(const struct kernel_time *time, double seconds, bool outside)
 {
-    return (struct work){seconds, time->flop, time->bytes, time->compute_s > time->memory_s, outside};
+    return (struct work){seconds, time->flop, time->bytes, time->compute_s > time->memory_s, outside, 0.0};
 }
 
 static struct work scaled(struct work work, double count)
 {
     work.seconds *= count;
     work.flop *= count;
+    work.narrow_flop *= count;
     work.bytes *= count;
     return work;
 }
@@ -49,6 +51,7 @@ static void spend(struct training_time *time, const struct work *work)
 {
     time->compute_s += work->seconds;
     time->flop += work->flop;
+    time->narrow_flop += work->narrow_flop;
     time->bytes += work->bytes;
     if (work->core_bound) time->core_s += work->seconds;
     if (work->outside) time->outside_s += work->seconds;
@@ -73,7 +76,12 @@ static struct work product_of(const struct filling *filling, double m, double n,
     const double narrowing_s = gemm_narrowing_s(params, parts->gpu, &call.shape.gemm);
     const double seconds = fmax(time.seconds - narrowing_s - alone_s, 0.0) +
                            soft_max(sustained_s, moved_s, params->softness);
-    return (struct work){seconds, time.flop, time.bytes + more_bytes, sustained_s > moved_s, outside};
+    return (struct work){seconds,
+                         time.flop,
+                         time.bytes + more_bytes,
+                         sustained_s > moved_s,
+                         outside,
+                         format == FORMAT_FP8 ? time.flop : 0.0};
 }
 
 /* A product with weights in `count` copies: forward, and both gradients. Gradients of weights are added to those of
@@ -169,15 +177,14 @@ static const struct training_reach *reach_of(const struct training_plan *plan, e
     return NULL;
 }
 
-struct training_collective training_collective_of(const struct training_parts *parts, enum kernel_class class,
-                                                  struct training_group group, double bytes)
+/* `nodes`: that the group lies on. `reach`: NULL, its members have the bandwidth of the plan. */
+static struct training_collective collective_on(const struct training_parts *parts, enum kernel_class class,
+                                                struct training_group group, double nodes,
+                                                const struct training_reach *reach, double bytes)
 {
     const struct training_plan *plan = parts->plan;
-    if (group.gpus <= 1 || !(bytes > 0.0)) return (struct training_collective){.seconds = 0.0};
-    const struct training_reach *reach = reach_of(plan, class, group);
     struct collective_shape shape = {
-        .bytes = bytes, .gpus = (double)group.gpus,
-        .nodes = reach != NULL ? reach->nodes : (double)training_group_nodes(plan, group),
+        .bytes = bytes, .gpus = (double)group.gpus, .nodes = nodes,
         .network_bytes_per_s = plan->network_bytes_per_s * (reach != NULL ? reach->network_frac : 1.0)};
     const int64_t span = group.gpus * group.stride;
     collective_set_link(&shape, parts->gpu, span < plan->gpus_per_node ? span : plan->gpus_per_node);
@@ -188,6 +195,22 @@ struct training_collective training_collective_of(const struct training_parts *p
     const struct kernel_time time = kernel_set_time(parts->kernels, parts->gpu, &call, &basis);
     return (struct training_collective){time.seconds, time.link_bytes, exchanged_bytes(class, shape.gpus, bytes),
                                         basis == KERNEL_EXTRAPOLATED};
+}
+
+struct training_collective training_collective_of(const struct training_parts *parts, enum kernel_class class,
+                                                  struct training_group group, double bytes)
+{
+    if (group.gpus <= 1 || !(bytes > 0.0)) return (struct training_collective){.seconds = 0.0};
+    const struct training_reach *reach = reach_of(parts->plan, class, group);
+    const double nodes = reach != NULL ? reach->nodes : (double)training_group_nodes(parts->plan, group);
+    return collective_on(parts, class, group, nodes, reach, bytes);
+}
+
+struct training_collective training_stage_send_of(const struct training_parts *parts, bool is_far, double bytes)
+{
+    const struct training_group group = training_stages_group(parts->plan);
+    return collective_on(parts, KERNEL_SEND, group, is_far ? 2.0 : 1.0, reach_of(parts->plan, KERNEL_SEND, group),
+                         bytes);
 }
 
 /* Which ranks meet: those of a tensor group, of a sequence, of a group of experts. */
@@ -304,10 +327,10 @@ static void add_scores(struct filling *filling, double rows, double forward_widt
     const struct training_parts *parts = filling->parts;
     const double frac = fmin(parts->kernels->params[KERNEL_RESIDUAL].elementwise.bandwidth_frac, 1.0);
     const double number_s = filling->number_bytes / (frac * parts->gpu->memory_bytes_per_s);
-    const struct work forward = {rows * forward_width * number_s, 0.0, rows * forward_width * filling->number_bytes,
-                                 false, true};
-    const struct work backward = {rows * backward_width * number_s, 0.0, rows * backward_width * filling->number_bytes,
-                                  false, true};
+    const struct work forward = {
+        rows * forward_width * number_s, 0.0, rows * forward_width * filling->number_bytes, false, true, 0.0};
+    const struct work backward = {
+        rows * backward_width * number_s, 0.0, rows * backward_width * filling->number_bytes, false, true, 0.0};
     spend(&filling->block.forward, &forward);
     spend(&filling->block.attention, &forward);
     spend(&filling->block.input, &backward);
@@ -324,8 +347,8 @@ static void add_plain_attention(struct filling *filling)
     const double key = (double)llm_key_dim(parts->llm), value = (double)llm_value_dim(parts->llm);
     const struct work scores = product_of(filling, rows, context, key, 0.0, true);
     const struct work sums = product_of(filling, rows, value, context, 0.0, true);
-    struct work both = {scores.seconds + sums.seconds, scores.flop + sums.flop, scores.bytes + sums.bytes,
-                        scores.core_bound && sums.core_bound, scores.outside || sums.outside};
+    struct work both = {scores.seconds + sums.seconds,        scores.flop + sums.flop,        scores.bytes + sums.bytes,
+                        scores.core_bound && sums.core_bound, scores.outside || sums.outside, 0.0};
     spend(&block->forward, &both);
     spend(&block->attention, &both);
     both = scaled(both, 2.0);

@@ -35,6 +35,7 @@ struct training_time {
     double tensor_sent, context_sent, expert_sent; /* bytes that a rank sends to its group (exchange.h) */
     /* Of the kernels of compute_s: operations, bytes of memory traffic, and time in kernels that the core bounds. */
     double flop, bytes, core_s;
+    double narrow_flop; /* of flop, in 8-bit units */
 };
 
 struct training_block {
@@ -62,6 +63,7 @@ static inline void training_time_add(struct training_time *sum, double count, co
     sum->context_sent += count * time->context_sent;
     sum->expert_sent += count * time->expert_sent;
     sum->flop += count * time->flop;
+    sum->narrow_flop += count * time->narrow_flop;
     sum->bytes += count * time->bytes;
     sum->core_s += count * time->core_s;
 }
@@ -82,5 +84,8 @@ struct training_collective {
 
 struct training_collective training_collective_of(const struct training_parts *parts, enum kernel_class class,
                                                   struct training_group group, double bytes);
+
+/* The same of a message of `bytes` from a rank to the same one of the next stage, which may be on another node. */
+struct training_collective training_stage_send_of(const struct training_parts *parts, bool is_far, double bytes);
 
 #endif

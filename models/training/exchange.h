@@ -43,6 +43,7 @@ struct training_reach {
 struct training_spread {
     int32_t n;
     struct training_reach of[TRAINING_EXCHANGES];
+    const bool *far_stages; /* [stages] as training_stage_is_far; NULL: ranks fill nodes in order */
 };
 
 static inline bool training_groups_are_equal(struct training_group a, struct training_group b)

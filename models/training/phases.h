@@ -1,7 +1,8 @@
 /* The phases of a training step that differ in power, on the law that serving has (models/power.h):
  *
- *     compute   kernels of all passes and the update: the FLOP and bytes of these kernels over their time. The part of
- *               it in kernels that the core bounds follows the clock
+ *     compute   kernels of all passes and the update: the FLOP and bytes of these kernels over their time. FLOP count
+ *               as shares of the peak of their own format. The part of the time in kernels that the core bounds follows
+ *               the clock
  *     messages  communication that nothing hides: a kernel runs and computes nothing. No clock changes its time
  *     bubble    the GPU idles until other stages are done, which take longer at a lower clock as its own passes do
  *     waiting   the GPU idles while the host works

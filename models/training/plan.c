@@ -1,5 +1,7 @@
 #include "models/training/plan.h"
 
+#include "models/training/exchange.h"
+
 #include <stddef.h>
 
 int64_t training_plan_recomputed(const struct training_plan *plan, const struct llm_spec *llm)
@@ -131,6 +133,19 @@ struct training_group training_replica_group(const struct training_plan *plan)
 struct training_group training_expert_replica_group(const struct training_plan *plan)
 {
     return (struct training_group){training_plan_replicas(plan) / plan->expert, plan->tensor * plan->expert};
+}
+
+struct training_group training_stages_group(const struct training_plan *plan)
+{
+    return (struct training_group){2, training_plan_gpus(plan) / plan->pipeline};
+}
+
+bool training_stage_is_far(const struct training_plan *plan, int64_t stage)
+{
+    const int64_t ranks = training_plan_gpus(plan) / plan->pipeline, each = plan->gpus_per_node;
+    if (plan->spread != NULL && plan->spread->far_stages != NULL) return plan->spread->far_stages[stage];
+    if (stage == plan->pipeline - 1) return training_plan_gpus(plan) > each;
+    return stage * ranks / each != ((stage + 2) * ranks - 1) / each;
 }
 
 int64_t training_group_nodes(const struct training_plan *plan, struct training_group group)

@@ -124,7 +124,13 @@ struct training_group training_expert_group(const struct training_plan *plan);
 struct training_group training_replica_group(const struct training_plan *plan);        /* context and data ranks */
 struct training_group training_expert_replica_group(const struct training_plan *plan); /* with the same experts */
 
+struct training_group training_stages_group(const struct training_plan *plan); /* ranks of two neighbouring stages */
+
 /* Nodes that a group lies on, equally many members on each. */
 int64_t training_group_nodes(const struct training_plan *plan, struct training_group group);
+
+/* Whether some rank of a stage is on another node than the same rank of the next stage, of the last stage than that of
+ * the first: as the plan's spread says, else where ranks fill nodes in order. */
+bool training_stage_is_far(const struct training_plan *plan, int64_t stage);
 
 #endif

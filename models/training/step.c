@@ -5,26 +5,20 @@
 /* Blocks of the model, and times of a pass of one micro-batch through a stage. */
 struct blocks {
     struct training_block of[BLOCK_KINDS];
-    double send_s; /* of a hidden state to the next stage, exposed, once */
+    double send_s[2]; /* of a hidden state to the next stage, exposed, once: on the same node, on another one */
     double send_bytes, gather_bytes; /* that a rank sends to the next stage, and then to its tensor group */
-    bool send_outside;
+    bool send_outside[2];
 };
 
 struct stage_time {
     struct training_time forward, backward, weight, recompute; /* backward: without products of weight gradients */
-    double send_s; /* messages to and from other stages */
+    double send_s, send_outside_s; /* messages to other stages */
     double sum_s;  /* of all */
     double tensor_bytes, context_bytes, expert_bytes;
     double outside_s;
 };
 
 /* --- Stages --- */
-
-/* Ranks of two neighbouring stages. */
-static struct training_group stages_group(const struct training_plan *plan)
-{
-    return (struct training_group){2, training_plan_gpus(plan) / plan->pipeline};
-}
 
 /* Sending to a neighbour: a rank's share where the tensor group splits it, else all of it. */
 static void price_send(const struct training_parts *parts, struct blocks *blocks)
@@ -34,15 +28,37 @@ static void price_send(const struct training_parts *parts, struct blocks *blocks
     const double bytes = 2.0 * training_plan_rank_tokens(plan) * (double)parts->llm->hidden /
                          (splits ? (double)plan->tensor : 1.0);
     if (plan->pipeline == 1) return;
-    const struct training_collective sent = training_collective_of(parts, KERNEL_SEND, stages_group(plan), bytes);
-    blocks->send_s = sent.seconds;
-    blocks->send_bytes = sent.exchanged_bytes;
-    blocks->send_outside = sent.outside;
+    for (int is_far = 0; is_far < 2; is_far++) {
+        const struct training_collective sent = training_stage_send_of(parts, is_far, bytes);
+        blocks->send_s[is_far] = sent.seconds;
+        blocks->send_bytes = sent.exchanged_bytes;
+        blocks->send_outside[is_far] = sent.outside;
+    }
     if (plan->scatter_gather && !plan->sequence) {
         const struct training_collective gathered = training_collective_of(
             parts, KERNEL_ALL_GATHER, training_tensor_group(plan), bytes * (double)plan->tensor);
-        blocks->send_s += gathered.seconds;
+        for (int is_far = 0; is_far < 2; is_far++) blocks->send_s[is_far] += gathered.seconds;
         blocks->gather_bytes = gathered.exchanged_bytes;
+    }
+}
+
+/* A stage sends hidden states ahead and gradients back. The ends of a pipeline that is not interleaved have one
+ * neighbour, with which they exchange both. */
+static void add_sends(const struct training_plan *plan, const struct blocks *blocks, int64_t stage,
+                      struct stage_time *time)
+{
+    const int64_t last = plan->pipeline - 1;
+    const bool wraps = plan->schedule == SCHEDULE_INTERLEAVED;
+    const bool far[] = {training_stage_is_far(plan, stage < last ? stage
+                                                    : wraps      ? last
+                                                                 : last - 1),
+                        training_stage_is_far(plan, stage > 0 ? stage - 1
+                                                    : wraps   ? last
+                                                              : 0)};
+    for (int way = 0; way < 2; way++) {
+        const double seconds = (double)plan->chunks * blocks->send_s[far[way]];
+        time->send_s += seconds;
+        if (blocks->send_outside[far[way]]) time->send_outside_s += seconds;
     }
 }
 
@@ -72,17 +88,17 @@ static struct stage_time stage_of(const struct training_parts *parts, const stru
     add_block(&time, layers.sparse, &blocks->of[BLOCK_SPARSE], recomputed, selective);
     if (stage == 0) add_block(&time, 1.0, &blocks->of[BLOCK_EMBEDDING], 0.0, false);
     if (stage == plan->pipeline - 1) add_block(&time, 1.0, &blocks->of[BLOCK_HEAD], 0.0, false);
-    if (plan->pipeline > 1) time.send_s = 2.0 * (double)plan->chunks * blocks->send_s;
+    if (plan->pipeline > 1) add_sends(plan, blocks, stage, &time);
     time.sum_s = training_time_s(&time.forward) + training_time_s(&time.backward) + training_time_s(&time.weight) +
                  training_time_s(&time.recompute) + time.send_s;
     time.outside_s = time.forward.outside_s + time.backward.outside_s + time.weight.outside_s +
-                     time.recompute.outside_s + (blocks->send_outside ? time.send_s : 0.0);
+                     time.recompute.outside_s + time.send_outside_s;
     return time;
 }
 
 static struct blocks blocks_of(const struct training_parts *parts)
 {
-    struct blocks blocks = {.send_s = 0.0};
+    struct blocks blocks = {.send_bytes = 0.0};
     for (int kind = 0; kind < BLOCK_KINDS; kind++) {
         const bool absent = (kind == BLOCK_SPARSE && parts->llm->experts == 0) ||
                             (kind == BLOCK_DENSE && parts->llm->experts > 0 && parts->llm->dense_layers == 0);
@@ -327,6 +343,7 @@ static void add_parts(struct training_step *step, const struct stage_time *stage
         step->context_s += batches * times[i]->context_s;
         step->expert_s += batches * times[i]->expert_s;
         step->flop += batches * times[i]->flop;
+        step->narrow_flop += batches * times[i]->narrow_flop;
         step->bytes += batches * times[i]->bytes;
         step->core_s += batches * times[i]->core_s;
     }
@@ -388,7 +405,7 @@ static void exchange_stage(const struct training_parts *parts, const struct bloc
                           sum.context_sent);
     training_exchange_add(out, EXCHANGE_ALL_TO_ALL, training_expert_group(plan), sum.expert_sent);
     if (plan->pipeline == 1) return;
-    out->of[out->n++] = (struct training_exchange){.kind = EXCHANGE_STAGES, .group = stages_group(plan),
+    out->of[out->n++] = (struct training_exchange){.kind = EXCHANGE_STAGES, .group = training_stages_group(plan),
                                                    .bytes = sends * blocks->send_bytes,
                                                    .wrap_bytes = (sends - batches) * blocks->send_bytes};
 }

@@ -42,6 +42,7 @@ struct training_step {
     double passes_s; /* of all micro-batches, with messages */
     double flop, bytes, core_s; /* of a rank of that stage: its operations, its memory traffic, and the time in kernels
                                  * that the core bounds */
+    double narrow_flop; /* of flop, in 8-bit units: those of products in fp8; attention, router and head keep 16 bits */
     int64_t slowest; /* stage, from 0 */
     double model_flop, hardware_flop; /* of all GPUs; hardware_flop with recomputation */
     double mfu, hfu;                  /* of the peak in the format of computing */

@@ -84,11 +84,12 @@ void resume_requests(const struct replica_view *view, struct batch_plan *plan, c
         bool is_there = !replica_view_is_remote(view, r) || replica_view_kv_is_pushed(view, r);
         bool in_batch = is_there && !rules->prompts_only;
         if (batch_plan_full(plan)) plan->iterations = 1; /* the others wait for the next plan */
-        if (batch_plan_full(plan) || !has_room(view, r, room, watermark) || room->running >= max_sequences ||
+        if (batch_plan_full(plan) || !has_room(view, r, room, watermark) ||
+            (room->running > 0 && room->running + request_view_sequences(r) > max_sequences) ||
             (in_batch && room->decoding >= rules->max_batch))
             return;
         room->free_blocks -= blocks_for_tokens(view, replica_view_context_tokens(view, r));
-        room->running++;
+        room->running += request_view_sequences(r);
         batch_plan_resume(plan, r, in_batch);
         if (!in_batch) continue;
         plan->decode = true;

@@ -83,8 +83,9 @@ static bool admit_from_head(const struct sarathi *params, const struct replica_v
             continue;
         }
         int64_t needed = replica_view_needed_blocks(view, r, r->prompt_tokens);
-        if (rest->running++ >= params->max_sequences || rest->sequences <= 0 ||
-            rest->free_blocks - needed < watermark || rest->tokens <= 0)
+        rest->running += request_view_sequences(r);
+        if ((rest->running > params->max_sequences && rest->running > request_view_sequences(r)) ||
+            rest->sequences <= 0 || rest->free_blocks - needed < watermark || rest->tokens <= 0)
             return true;
         rest->free_blocks -= needed;
         take_piece(params, view, plan, r, rest);
@@ -170,5 +171,6 @@ const struct batcher batching_sarathi = {
                .state_bytes = sizeof(struct sarathi)},
     .compose = sarathi_compose,
     .accepts_remote = true,
+    .forks = true,
     .order = BATCH_SKIPPED_BY_ARRIVAL,
 };

@@ -49,7 +49,7 @@ static int64_t token_budget(const struct vllm_v0 *params, const struct replica_v
 static bool admit_from_head(const struct vllm_v0 *params, const struct replica_view *view, struct batch_plan *plan)
 {
     int64_t budget = token_budget(params, view), watermark = (int64_t)(params->watermark * (double)view->total_blocks);
-    int64_t free_blocks = view->free_blocks, running = replica_view_running(view), longest = 0, total = 0;
+    int64_t free_blocks = view->free_blocks, running = replica_view_running(view), longest = 0, total = 0, added = 0;
     int64_t max_batch = sequences_per_batch(view, params->max_sequences);
     for (const struct request_view *head = view->waiting; head != NULL; head = head->next) {
         int64_t prompt = head->prompt_tokens, blocks = blocks_for_tokens(view, prompt);
@@ -65,9 +65,11 @@ static bool admit_from_head(const struct vllm_v0 *params, const struct replica_v
         int32_t tokens = prompt_chunk(view, head, prompt);
         if (tokens > longest) longest = tokens;
         total += tokens;
+        added += request_view_sequences(head);
         int64_t n = plan->n_prefills + 1, needed = replica_view_needed_blocks(view, head, prompt);
         if (free_blocks - needed < watermark || (params->padded ? n * longest : total) > budget ||
-            running + n > params->max_sequences || n > max_batch)
+            (running + added > params->max_sequences && running + added > request_view_sequences(head)) ||
+            n > max_batch)
             return true;
         free_blocks -= needed;
         batch_plan_prefill(plan, head, tokens);
@@ -100,6 +102,7 @@ const struct batcher batching_vllm_v0 = {
                .state_bytes = sizeof(struct vllm_v0)},
     .compose = vllm_v0_compose,
     .accepts_remote = true,
+    .forks = true,
     .order = BATCH_BY_ARRIVAL,
     .resumes_swapped = true,
 };

@@ -337,8 +337,9 @@ static bool admit_from_head(const struct vllm_v1_params *params, const struct re
 {
     for (const struct request_view *r = next_of(params, view, NULL); r != NULL; r = next_of(params, view, r)) {
         const int64_t watermark = running > 0 ? (int64_t)(params->watermark * (double)view->total_blocks) : 0;
-        if (running++ >= params->max_sequences || budget->tokens == 0 || batch_plan_full(plan) ||
-            !leaves_room(params, view, r, watermark, budget))
+        running += request_view_sequences(r);
+        if ((running > params->max_sequences && running > request_view_sequences(r)) || budget->tokens == 0 ||
+            batch_plan_full(plan) || !leaves_room(params, view, r, watermark, budget))
             return true;
         budget->free_blocks -= watermark;
         const bool is_taken = take_chunk(view, plan, r, budget);
@@ -429,5 +430,6 @@ const struct batcher batching_vllm_v1 = {
                .fini = vllm_v1_fini},
     .compose = vllm_v1_compose,
     .accepts_remote = true,
+    .forks = true,
     .order = BATCH_BY_ADMISSION,
 };

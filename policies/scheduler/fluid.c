@@ -178,14 +178,16 @@ static void round_to_whole(struct fluid *fluid, int64_t total_gpus)
     for (size_t i = 0; i < fluid->n; i++) fluid->jobs[i].gpus = floor(fluid->jobs[i].gpus) + ((int64_t)i < total_gpus);
 }
 
-/* The most whole GPUs up to its part on which a job runs, else the fewest beyond: a plan of training has ranks of
- * several GPUs. 0: it runs on none. */
+/* The most GPUs up to its part on which a job runs, else the fewest beyond. A job that trains by a plan runs on whole
+ * ranks. 0: it runs on none. */
 static double runnable(const struct cluster_view *view, const struct job_view *job, double part)
 {
-    if (!(part > 0) || view->n_nodes == 0 || job_view_speed_on(view, job, part) > 0) return part;
-    for (double gpus = part - 1; gpus > 0; gpus--)
+    const double rank = job_view_rank_gpus(job);
+    const double whole = rank > 1 ? floor(part / rank) * rank : part;
+    if (!(part > 0) || view->total_gpus == INT64_MAX) return part;
+    for (double gpus = whole; gpus > 0; gpus -= rank)
         if (job_view_speed_on(view, job, gpus) > 0) return gpus;
-    for (double gpus = part + 1; gpus <= (double)view->total_gpus; gpus++)
+    for (double gpus = floor(whole) + rank; gpus <= (double)view->total_gpus; gpus += rank)
         if (job_view_speed_on(view, job, gpus) > 0) return gpus;
     return 0;
 }
@@ -217,14 +219,16 @@ static bool give(const struct fluid_job *job, double gpus, struct job_plan *plan
     return job_plan_start_as(plan, job->job, &(struct job_grant){.gpus = gpus}, "its part");
 }
 
-/* Starts or grows the job, on nodes to as much of its part as there is room for. Returns whether it did. */
+/* Starts or grows the job, on nodes or in whole ranks to as much of its part as there is room for. Returns whether it
+ * did. */
 static bool grow(const struct fluid_job *job, const struct cluster_view *view, struct job_plan *plan)
 {
     const double held = job->job->state == JOB_RUNNING ? job->job->held_gpus : 0;
-    for (double gpus = job->gpus; gpus > held; gpus--) {
-        if (view->n_nodes > 0 && !(job_view_speed_on(view, job->job, gpus) > 0)) continue;
+    const int32_t rank = job_view_rank_gpus(job->job);
+    for (double gpus = job->gpus; gpus > held; gpus -= rank) {
+        if (!(job_view_speed_on(view, job->job, gpus) > 0)) continue;
         if (give(job, gpus, plan)) return true;
-        if (view->n_nodes == 0) break;
+        if (view->n_nodes == 0 && rank == 1) break;
     }
     return false;
 }

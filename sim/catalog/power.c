@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define WATTS(key, member, what) ROW_QUANTITY(key, member, UNIT_POWER, REQUIRED, WITHIN(DBL_MIN, 1e5), what)
+#define MORE_WATTS(key, member, what) ROW_QUANTITY(key, member, UNIT_POWER, DEFAULT("0W"), WITHIN(0, 1e5), what)
 #define SHARE(key, member, what) ROW_REAL(key, member, REQUIRED, WITHIN(0, 1), what)
 
 #define ROW_OF struct power_file
@@ -16,6 +17,8 @@ static const struct config_field activity_parameters[] = {
     WATTS("active", active_w, "kernels running, beside the idle power with a process"),
     WATTS("compute", compute_w, "at peak FLOP/s, beside these"),
     WATTS("memory", memory_w, "at peak memory bandwidth, beside these"),
+    MORE_WATTS("attention", attention_w, "where all of the bandwidth reads keys and values, beside these"),
+    MORE_WATTS("widening", widening_w, "where widened weights per second would fill the bandwidth, beside these"),
     {0},
 };
 
@@ -111,6 +114,8 @@ static void take_activity(const struct power_file *file, const struct gpu_spec *
     power->model.active_w = file->active_w;
     power->model.compute_w = file->compute_w * compute_ratio;
     power->model.memory_w = file->memory_w * memory_ratio;
+    power->model.attention_w = file->attention_w * memory_ratio;
+    power->model.widening_w = file->widening_w * memory_ratio;
     for (int i = 0; i < 2; i++) {
         power->compute_range[i] = compute[i];
         power->memory_range[i] = memory[i];
@@ -200,7 +205,7 @@ int catalog_gpu_power(const struct catalog *catalog, const struct gpu_spec *gpu,
     const double nan = (double)NAN;
     struct power_file file = {0};
     bool found = false;
-    *power = (struct gpu_power){.model = {nan, nan, nan, nan, nan, nan, nan}, .p90_error = nan,
+    *power = (struct gpu_power){.model = {nan, nan, nan, nan, nan, nan, nan, nan, nan}, .p90_error = nan,
                                 .problem = "it was not measured"};
     int code = read_own(catalog, gpu->name, arena, &file, &found, diag);
     if (code == 0) code = find_law(catalog, gpu, found ? &file : NULL, arena, power, diag);

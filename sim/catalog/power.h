@@ -4,7 +4,7 @@
  *     { "gpu": "a100-80-sxm",
  *       "like": "...",                      // a GPU with the same chip, used for what is not measured here
  *       "activity": {                    // power of kernels at the highest clock, beside the catalog's context_power
- *         "parameters": {"active": "60W", "compute": "700W", "memory": "280W"},
+ *         "parameters": {"active": "60W", "compute": "700W", "memory": "280W"},   // and "attention", "widening"
  *         "at_bound": ["memory"],           // parameters that a bound of the fit determines
  *         "range": {"compute": [0, 0.4], "memory": [0.1, 0.7]},                    // achieved shares
  *         "rows": 200, "profiles": [{"file": "...", "hash": "..."}],
@@ -32,7 +32,7 @@ struct power_part {
 
 struct power_file {
     const char *gpu, *like;
-    double active_w, compute_w, memory_w; /* activity */
+    double active_w, compute_w, memory_w, attention_w, widening_w; /* activity; the last two 0 where not fitted */
     struct config_list compute_range, memory_range; /* two doubles each */
     struct power_part activity;
     struct power_model clock; /* of training jobs, no limit */

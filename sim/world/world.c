@@ -206,12 +206,10 @@ static int create_jobs(struct world *world)
     const struct scenario *scenario = world->scenario;
     if (scenario->jobs.trace.entry == NULL) return 0;
     const struct network_config *network = &scenario->cluster.links.network;
-    const bool each = network->per == NETWORK_PER_GPU;
-    const double sharers = each ? 1.0 : (double)(scenario->cluster.nodes.gpus_per_node > 0
-                                                     ? scenario->cluster.nodes.gpus_per_node : 1);
     struct jobs_options options = {
         .topology = world->topology,
-        .network_bytes_per_s = network->bytes_per_s > 0 ? network->bytes_per_s / sharers : 0.0};
+        .nic_bytes_per_s = network->bytes_per_s > 0 ? network->bytes_per_s : 0.0,
+        .nic_per_node = network->per == NETWORK_PER_NODE};
     if (world->market != NULL) {
         options.renting = market_scheduler(world->market);
         options.renting_params = market_scheduler_params(&world->market);

@@ -4,7 +4,7 @@
 . tests/cli/lib.sh
 
 run 0 figure run training/megatron -q -o "$T/figures"
-out '11 claims: 4 pass, 7 known to fail'
+out '12 claims: 7 pass, 5 known to fail'
 run 0 figure run training/amsp -q -o "$T/figures"
 out '7 claims: 1 pass, 6 known to fail'
 run 0 figure run training/offload -q -o "$T/figures"

@@ -24,6 +24,7 @@ static void take_blocks(struct naive *naive, struct replica *replica, int id, in
 {
     replica->free_blocks -= blocks;
     naive->sequences[id].blocks += blocks;
+    if (naive->s->sampling != NULL) samples_take(naive, id, blocks);
     if (replica->free_blocks < 0) abort();
 }
 
@@ -31,6 +32,10 @@ static void take_blocks(struct naive *naive, struct replica *replica, int id, in
 static void preempt(struct naive *naive, struct replica *replica, int id)
 {
     struct sequence *sequence = &naive->sequences[id];
+    if (naive->s->sampling != NULL && samples_drop_beams(naive, id)) {
+        give_blocks(naive, replica, id);
+        return;
+    }
     naive->outcomes[id].preemptions++;
     sequence->draft_processed = 0;
     replica->preempted = true;
@@ -45,6 +50,12 @@ static void preempt(struct naive *naive, struct replica *replica, int id)
         list_insert(&replica->waiting, 0, id);
     }
     give_blocks(naive, replica, id);
+}
+
+static void reject(struct naive *naive, int id)
+{
+    naive->outcomes[id].rejected = true;
+    naive->outcomes[id].rejected_ns = naive->now_ns;
 }
 
 static void admit_head(struct naive *naive, struct replica *replica, struct batch *batch, int64_t blocks, int tokens)
@@ -72,14 +83,14 @@ static void v0_admit(struct naive *naive, struct replica *replica, struct batch 
     while (replica->waiting.n > 0) {
         int64_t todo = naive->sequences[replica->waiting.id[0]].todo, need = blocks_of(naive, todo);
         if (todo > s->max_tokens || need + s->watermark_blocks > s->blocks) {
-            naive->outcomes[list_take(&replica->waiting, 0)].rejected = true;
+            reject(naive, list_take(&replica->waiting, 0));
             continue;
         }
         if (todo > longest) longest = todo;
         total += todo;
         if ((s->padded ? (batch->n + 1) * longest : total) > s->max_tokens) return;
         if (replica->free_blocks - need < s->watermark_blocks) return;
-        if (admitted(replica) + batch->n == s->max_sequences || batch_room(naive, replica, batch) == 0) return;
+        if (!has_slots(naive, replica, batch, replica->waiting.id[0]) || batch_room(naive, replica, batch) == 0) return;
         admit_head(naive, replica, batch, need, (int)todo);
     }
 }
@@ -96,16 +107,17 @@ static void decode_or_preempt(struct naive *naive, struct replica *replica, stru
         preempt(naive, replica, list_take(&replica->idle, replica->idle.n - 1));
     }
     if (sequence->processed > sequence->blocks * naive->s->block_tokens) take_blocks(naive, replica, id, 1);
+    else if (sequence->copies) replica->free_blocks--; /* settled when the decision is made */
     batch_add(batch, id, 1);
 }
 
 /* Whether one that comes back fits: the watermark is for when others run. */
-static bool has_room(const struct naive *naive, const struct replica *replica, const struct batch *batch,
+static bool has_room(const struct naive *naive, const struct replica *replica, const struct batch *batch, int id,
                      int64_t blocks)
 {
-    int running = admitted(replica) + batch->n;
+    int running = running_of(naive, replica, batch);
     return replica->free_blocks - blocks >= (running > 0 ? naive->s->watermark_blocks : 0) &&
-           running < naive->s->max_sequences;
+           has_slots(naive, replica, batch, id);
 }
 
 /* The sequences on the host come back in order of arrival, as many as fit. While others run each is to find the blocks
@@ -116,7 +128,8 @@ static void swap_in(struct naive *naive, struct replica *replica, struct batch *
     while (replica->swapped.n > 0 && batch_room(naive, replica, batch) > 0) {
         int id = replica->swapped.id[0], processed = naive->sequences[id].processed;
         bool alone = admitted(replica) + batch->n == 0;
-        if (!has_room(naive, replica, batch, alone ? blocks_of(naive, processed) : blocks_of(naive, processed - 1) + 1))
+        if (!has_room(naive, replica, batch, id,
+                      alone ? blocks_of(naive, processed) : blocks_of(naive, processed - 1) + 1))
             return;
         list_take(&replica->swapped, 0);
         take_blocks(naive, replica, id, blocks_of(naive, processed));
@@ -131,7 +144,7 @@ static void take_remote(struct naive *naive, struct replica *replica, struct bat
     while (replica->remote.n > 0 && replica->idle.n == 0) {
         int id = replica->remote.id[0];
         struct sequence *sequence = &naive->sequences[id];
-        if (!has_room(naive, replica, batch, blocks_of(naive, sequence->processed))) return;
+        if (!has_room(naive, replica, batch, id, blocks_of(naive, sequence->processed))) return;
         if (sequence->is_here && (batch_room(naive, replica, batch) == 0 || budget-- == 0)) return;
         list_take(&replica->remote, 0);
         sequence->number = naive->admissions++;
@@ -173,10 +186,10 @@ static void sarathi_admit(struct naive *naive, struct replica *replica, struct b
         int id = replica->waiting.id[0], tokens = chunk(naive, id, used);
         int64_t need = blocks_of(naive, naive->sequences[id].todo);
         if (need + s->watermark_blocks > s->blocks) {
-            naive->outcomes[list_take(&replica->waiting, 0)].rejected = true;
+            reject(naive, list_take(&replica->waiting, 0));
             continue;
         }
-        if (admitted(replica) + batch->n == s->max_sequences || batch_room(naive, replica, batch) == 0) return;
+        if (!has_slots(naive, replica, batch, id) || batch_room(naive, replica, batch) == 0) return;
         if (replica->free_blocks - need < s->watermark_blocks || tokens == 0) return;
         admit_head(naive, replica, batch, need, tokens);
         used += tokens;
@@ -189,8 +202,8 @@ static bool came_later(const struct naive *naive, int a, int b)
     return a_ns != b_ns ? a_ns > b_ns : naive->sequences[a].number > naive->sequences[b].number;
 }
 
-/* Where sequences come whose prompt was processed elsewhere, prompts may have arrived before those who decode: of the
- * last ones of both the later arrival is last. */
+/* Where sequences come whose prompt was processed elsewhere, or return one by one of their request, prompts may have
+ * arrived before those who decode: of the last ones of both the later arrival is last. */
 static void merge_prompts(const struct naive *naive, struct list *idle)
 {
     struct list parts[2] = {0}, merged = {0};
@@ -212,13 +225,18 @@ static void sarathi_compose(struct naive *naive, struct replica *replica, struct
     struct list prompts = {0}, skipped = {0};
     int used = 0;
     const int drafts = naive_drafts(naive, replica);
-    if (naive->s->prefill_replicas > 0) merge_prompts(naive, &replica->idle);
+    const struct list before = replica->idle;
+    if (naive->s->prefill_replicas > 0 || naive->s->sampling != NULL) merge_prompts(naive, &replica->idle);
     while (replica->idle.n > 0 && batch_room(naive, replica, batch) > 0) {
         int id = list_take(&replica->idle, 0);
         if (is_prompt(&naive->sequences[id]))
             list_insert(&prompts, prompts.n, id);
         else
             decode_or_preempt(naive, replica, batch, id);
+    }
+    if (naive->s->sampling != NULL && replica->preempted) {
+        samples_abandon(naive, replica, batch, &before);
+        return;
     }
     const int each = batch->n > 0 ? 1 + drafts : 1; /* not if all have been preempted */
     take_remote(naive, replica, batch, INT32_MAX);
@@ -312,10 +330,15 @@ static void v1_compose(struct naive *naive, struct replica *replica, struct batc
         bool prompt = is_prompt(sequence);
         int left = sequence->todo - sequence->processed, tokens = !prompt ? 1 : left < budget ? left : budget;
         int64_t need = blocks_of(naive, sequence->processed + (prompt ? tokens : 0)) - sequence->blocks;
+        const bool copies = !prompt && sequence->copies;
+        if (copies) need = 1;
         waits = naive->s->by_priority ? !v1_make_room_by_priority(naive, replica, batch, &i, need, &budget)
                                       : !v1_make_room(naive, replica, id, need);
         if (waits) break;
-        take_blocks(naive, replica, id, need);
+        if (copies)
+            replica->free_blocks -= need; /* settled when the decision is made */
+        else
+            take_blocks(naive, replica, id, need);
         batch_add(batch, id, tokens);
         if (!prompt) tokens = each < budget ? each : budget; /* drafts beyond the budget are cut */
         batch->used[batch->n - 1] = tokens;
@@ -327,7 +350,7 @@ static void v1_compose(struct naive *naive, struct replica *replica, struct batc
     take_remote(naive, replica, batch, budget / each);
     budget -= (batch->n - in_batch) * each;
     if (naive->s->by_priority) sort_by_priority(naive, &replica->waiting);
-    while (replica->waiting.n > 0 && budget > 0 && admitted(replica) + batch->n < naive->s->max_sequences) {
+    while (replica->waiting.n > 0 && budget > 0 && has_slots(naive, replica, batch, replica->waiting.id[0])) {
         int todo = naive->sequences[replica->waiting.id[0]].todo, tokens = todo < budget ? todo : budget;
         if (blocks_of(naive, tokens) > replica->free_blocks) return;
         admit_head(naive, replica, batch, blocks_of(naive, tokens), tokens);

@@ -3,6 +3,7 @@
 
 #include "models/failure.h"
 #include "sim/core/text.h"
+#include "sim/world/replica/sequence_group.h"
 #include "sim/world/replica/speculation.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
@@ -244,6 +245,46 @@ void naive_random_speculation(struct naive_speculation *speculation, uint64_t se
         speculation->rates[i] = naive_one_in(&rng, 4) ? (double)naive_between(&rng, 0, 1) : rng_uniform(&rng);
 }
 
+static struct sampling_model sampling_of(const struct naive_sampling *sampling)
+{
+    return (struct sampling_model){.sequences = sampling->width, .is_beam = sampling->beams,
+                                   .length_sigma = sampling->sigma, .resampled_frac = sampling->resampled, .seed = 1,
+                                   .stream = "services.s.sampling"};
+}
+
+static int random_length(const struct naive_sampling *sampling, int id, int slot, int output, int most)
+{
+    const struct sampling_model model = sampling_of(sampling);
+    return sampling_length(&model, id, slot, output, most);
+}
+
+static void random_parents(const struct naive_sampling *sampling, int id, int position, int *parents)
+{
+    const struct sampling_model model = sampling_of(sampling);
+    sampling_parents(&model, id, position, parents);
+}
+
+void naive_random_sampling(struct naive_scenario *s, struct naive_sampling *sampling, bool beams, uint64_t seed)
+{
+    struct rng rng;
+    rng_init(&rng, seed, 0, "sampling", 0);
+    *sampling = (struct naive_sampling){.width = naive_between(&rng, 2, 5), .beams = beams,
+                                        .sigma = naive_one_in(&rng, 3) ? 0.0 : rng_uniform(&rng),
+                                        .resampled = naive_one_in(&rng, 3) ? 1.0 : rng_uniform(&rng),
+                                        .length = random_length, .parents = random_parents};
+    if (s->n > NAIVE_REQUESTS / sampling->width) s->n = NAIVE_REQUESTS / sampling->width;
+    for (int slot = 1; slot < sampling->width; slot++)
+        for (int i = 0; i < s->n; i++) s->requests[slot * s->n + i] = s->requests[i];
+    s->sampling = sampling;
+}
+
+static void add_sampling(struct text *text, const struct naive_sampling *sampling)
+{
+    text_printf(text, "'sampling': {'search': '%s', 'sequences': %d", sampling->beams ? "beam" : "parallel",
+                sampling->width);
+    text_printf(text, ", 'length_sigma': %.17g, 'resampled_frac': %.17g}, ", sampling->sigma, sampling->resampled);
+}
+
 static bool all_scale(const struct naive_scenario *s)
 {
     return s->site->scaling[0].max > 0 && (s->prefill_replicas == 0 || s->site->scaling[1].max > 0);
@@ -266,6 +307,7 @@ static void write_scenario(const struct naive_scenario *s, const char *trace, st
         text_printf(text, ", ");
     }
     if (s->speculation != NULL) add_speculation(text, s->speculation);
+    if (s->sampling != NULL) add_sampling(text, s->sampling);
     if (s->prefill_replicas > 0)
         add_pools(text, s);
     else

@@ -23,6 +23,9 @@ void naive_random_scenario(struct naive_scenario *s, enum naive_kind kind, uint6
 /* Drafts whose draws and costs Orrery makes alike. */
 void naive_random_speculation(struct naive_speculation *speculation, uint64_t seed);
 
+/* Samples or beams whose draws Orrery makes alike. Leaves out requests until their sequences fit. */
+void naive_random_sampling(struct naive_scenario *s, struct naive_sampling *sampling, bool beams, uint64_t seed);
+
 /* A life from the stream of random numbers that Orrery draws it from. */
 int64_t naive_life_ns(const struct naive_site *site, int cause, int component, int n);
 

@@ -142,7 +142,7 @@ static void start(struct naive *naive, struct replica *replica, struct batch *ba
 }
 
 /* Those that go on are idle again: vLLM v1 has them in order of admission, the others as they come back. */
-static void rejoin(struct naive *naive, struct replica *replica, int id)
+void naive_rejoin(struct naive *naive, struct replica *replica, int id)
 {
     struct list *idle = &replica->idle;
     int at = idle->n;
@@ -158,7 +158,7 @@ static void join_moved(struct naive *naive, struct replica *replica, int id)
     int64_t held = blocks_of(naive, naive->sequences[id].processed - 1);
     replica->free_blocks += naive->sequences[id].blocks - held;
     naive->sequences[id].blocks = held;
-    rejoin(naive, replica, id);
+    naive_rejoin(naive, replica, id);
 }
 
 static void schedule(struct naive *naive, struct replica *replica)
@@ -170,7 +170,10 @@ static void schedule(struct naive *naive, struct replica *replica)
         while (replica->moved.n > 0) join_moved(naive, replica, list_take(&replica->moved, 0));
         const int drafts = naive_drafts(naive, replica);
         const struct list idle = replica->idle;
+        if (naive->s->sampling != NULL) samples_fork_ready(naive, replica);
+        if (naive->s->sampling != NULL) samples_begin(naive, replica);
         naive_compose(naive, replica, &batch);
+        if (naive->s->sampling != NULL) samples_settle(naive, replica, &batch);
         if (drafts > 0) take_drafts(naive, replica, &idle, &batch, drafts);
         if (batch.n > 0)
             start(naive, replica, &batch);
@@ -225,7 +228,7 @@ static void end_batch(struct naive *naive, struct replica *replica)
         bool prompt = is_prompt(sequence);
         sequence->processed += batch.tokens[i];
         if (is_prompt(sequence)) {
-            rejoin(naive, replica, id);
+            naive_rejoin(naive, replica, id);
             continue;
         }
         if (prompt) sequence->processed++;
@@ -239,12 +242,13 @@ static void end_batch(struct naive *naive, struct replica *replica)
             if (outcome->replica < naive->s->prefill_replicas)
                 hand_over(naive, id);
             else
-                rejoin(naive, replica, id);
+                naive_rejoin(naive, replica, id);
         } else {
             outcome->end_ns = naive->now_ns;
             give_blocks(naive, replica, id);
         }
     }
+    if (naive->s->sampling != NULL) samples_resample(naive, replica, &batch);
 }
 
 /* --- Arrivals and time --- */
@@ -256,10 +260,11 @@ static int64_t load_of(const struct naive *naive, int which)
     int64_t tokens = 0;
     if (naive->s->routing == NAIVE_LEAST_WAITING) return replica->waiting.n;
     if (naive->s->routing == NAIVE_LEAST_OUTSTANDING) return requests_at(replica);
-    for (int id = 0; id < naive->arrived; id++) {
+    for (int id = 0; id < naive_ids(naive); id++) {
         const struct sequence *sequence = &naive->sequences[id];
         const struct naive_outcome *outcome = &naive->outcomes[id];
-        if (outcome->replica == which && outcome->end_ns < 0 && !outcome->rejected && is_prompt(sequence))
+        if (sequence->output > 0 && outcome->replica == which && outcome->end_ns < 0 && !outcome->rejected &&
+            is_prompt(sequence))
             tokens += sequence->todo - sequence->processed;
     }
     return tokens;
@@ -320,6 +325,7 @@ static void arrive(struct naive *naive)
     int64_t tokens = request->prompt + request->output;
     naive->outcomes[id] = (struct naive_outcome){.first_ns = -1, .end_ns = -1, .replica = -1, .max_gap_ns = -1};
     naive->sequences[id] = (struct sequence){.todo = request->prompt, .output = request->output};
+    if (naive->s->sampling != NULL) naive->sequences[id].forks = naive->s->sampling->width;
     if (tokens > naive->s->max_context || !fits_everywhere(naive, request)) {
         naive->outcomes[id].rejected = true;
         return;
@@ -377,8 +383,9 @@ static void follow_moves(struct naive *naive)
 
 static bool is_over(const struct naive *naive)
 {
-    for (int id = 0; id < naive->arrived; id++)
-        if (naive->outcomes[id].end_ns < 0 && !naive->outcomes[id].rejected) return false;
+    for (int id = 0; id < naive_ids(naive); id++)
+        if (naive->sequences[id].output > 0 && naive->outcomes[id].end_ns < 0 && !naive->outcomes[id].rejected)
+            return false;
     return naive->arrived == naive->s->n;
 }
 
@@ -425,6 +432,7 @@ int64_t naive_serve(const struct naive_scenario *scenario, struct naive_outcome 
         if (scenario->site != NULL) site_begin_moves(naive);
         if (scenario->site != NULL && !is_over(naive)) scaling_follow(naive);
     }
+    for (int id = 0; id < scenario->n && scenario->sampling != NULL; id++) samples_join(naive, id);
     int64_t batches = naive->batches;
     for (int id = 0; id < scenario->n; id++)
         if (!outcomes[id].rejected && outcomes[id].end_ns < 0) batches = -1;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum { NAIVE_REQUESTS = 256, NAIVE_REPLICAS = 8, NAIVE_STAGES = 4 };
-enum { NAIVE_PRIORITIES = 3 };
+enum { NAIVE_PRIORITIES = 3, NAIVE_WIDTH = 8 };
 enum { NAIVE_NODES = 32, NAIVE_NODE_GPUS = 8, NAIVE_CAUSES = 2, NAIVE_GPUS = NAIVE_NODES * NAIVE_NODE_GPUS };
 
 enum naive_kind { NAIVE_VLLM_V0, NAIVE_VLLM_V1, NAIVE_SARATHI, NAIVE_ORCA, NAIVE_FASTER_TRANSFORMER };
@@ -66,6 +66,16 @@ struct naive_speculation {
     int (*right)(const struct naive_speculation *speculation, int id, int position, int most);
 };
 
+/* Requests that decode as several sequences. */
+struct naive_sampling {
+    int width; /* at most NAIVE_WIDTH; times the requests at most NAIVE_REQUESTS */
+    bool beams;
+    double sigma, resampled;
+    /* By chance: the output of a sequence, and the parents of beams behind an output position. */
+    int (*length)(const struct naive_sampling *sampling, int id, int slot, int output, int most);
+    void (*parents)(const struct naive_sampling *sampling, int id, int position, int *parents);
+};
+
 struct naive_request {
     int64_t arrival_ns;
     int prompt, output;
@@ -90,6 +100,7 @@ struct naive_scenario {
     int decode_stages;     /* of replicas that only decode; 0: as the others. A stage then takes stages times as long,
                             * that of the others decode_stages times, so that all stages together are equally fast */
     const struct naive_speculation *speculation; /* NULL: one token per iteration */
+    const struct naive_sampling *sampling; /* NULL: every request is one sequence */
     const struct naive_site *site; /* NULL: moves are as above, and nothing fails */
     bool push;             /* KV sets out when the prompt is processed; else when the other takes the request */
     struct naive_terms prefill, decode, decode_large; /* the last from large_from sequences on; 0: never */
@@ -105,6 +116,7 @@ struct naive_outcome {
     int lost_moves; /* restarts of requests whose KV was to move to the replica that decodes */
     int right; /* drafts */
     bool rejected;
+    int64_t rejected_ns;
 };
 
 /* Simulates until everything has ended. outcomes: [n]. Returns the number of batches, or -1 when nothing can go on. */

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { NAIVE_TABLE = 2048, NAIVE_BLOCKS = 1 << 19 };
+
 struct sequence {
     int todo;      /* prompt to process; after a recompute preemption also what had been generated */
     int processed; /* tokens; when the prompt is complete also the newest generated one, as yet without KV */
@@ -21,6 +23,9 @@ struct sequence {
     int to;     /* replica that it moves to, over the network of a site */
     int from_group, to_group; /* attention groups there and here, in turn */
     bool flies; /* its flows have begun */
+    int forks;  /* sequences that it becomes when it is ready to decode */
+    bool copies, dropped; /* in this decision: its last block is held by others; it goes with another beam */
+    int n_table, table[NAIVE_TABLE]; /* with sampling: its blocks */
 };
 
 struct batch {
@@ -86,7 +91,27 @@ struct naive {
     int64_t release_ns;  /* when they are routed; INT64_MAX: later */
     int wanted[2];       /* replicas of each pool; the second decodes only */
     int64_t decides_ns[2];
+    int refs[NAIVE_BLOCKS], n_refs;         /* with sampling: tables that each block is in */
+    int deferred[NAIVE_BLOCKS], n_deferred; /* blocks that sequences have left in this decision */
+    bool composing;
+    int dropped_preemptions[NAIVE_REQUESTS];
 };
+
+/* --- Several sequences of a request (naive_samples.c) --- */
+
+void samples_take(struct naive *naive, int id, int64_t blocks);
+void samples_give(struct naive *naive, struct replica *replica, int id);
+void samples_fork_ready(struct naive *naive, struct replica *replica);
+/* Before and after a decision. */
+void samples_begin(struct naive *naive, const struct replica *replica);
+void samples_settle(struct naive *naive, struct replica *replica, struct batch *batch);
+void samples_abandon(struct naive *naive, struct replica *replica, struct batch *batch, const struct list *before);
+bool samples_drop_beams(struct naive *naive, int id);
+void samples_resample(struct naive *naive, struct replica *replica, const struct batch *batch);
+void samples_join(const struct naive *naive, int root);
+
+/* A sequence that goes on is idle again. */
+void naive_rejoin(struct naive *naive, struct replica *replica, int id);
 
 /* --- Sites (naive_site.c) and their failures (naive_failures.c) --- */
 
@@ -133,6 +158,12 @@ static inline int list_take(struct list *list, int at)
     list->n--;
     memmove(list->id + at, list->id + at + 1, (size_t)(list->n - at) * sizeof *list->id);
     return id;
+}
+
+/* Numbers of sequences: some may be of none. */
+static inline int naive_ids(const struct naive *naive)
+{
+    return naive->s->sampling != NULL ? naive->s->n * naive->s->sampling->width : naive->arrived;
 }
 
 static inline int index_of(const struct naive *naive, const struct replica *replica)
@@ -186,8 +217,35 @@ static inline int requests_at(const struct replica *replica)
     return replica->waiting.n + replica->swapped.n + replica->remote.n + admitted(replica);
 }
 
+/* Sequences of these requests, once they have become several. */
+static inline int running_in(const struct naive *naive, const int *id, int n)
+{
+    int running = 0;
+    for (int i = 0; i < n; i++) running += naive->sequences[id[i]].forks > 1 ? naive->sequences[id[i]].forks : 1;
+    return running;
+}
+
+static inline int running_of(const struct naive *naive, const struct replica *replica, const struct batch *batch)
+{
+    int n = running_in(naive, replica->idle.id, replica->idle.n) + replica->taken.n + replica->moved.n;
+    for (int i = 0; i < replica->n_flying; i++) n += running_in(naive, replica->flying[i].id, replica->flying[i].n);
+    return n + running_in(naive, batch->id, batch->n);
+}
+
+/* Whether there are slots for a request. One that needs more than there are has them alone. */
+static inline bool has_slots(const struct naive *naive, const struct replica *replica, const struct batch *batch,
+                             int id)
+{
+    const int running = running_of(naive, replica, batch);
+    return running == 0 || running + running_in(naive, &id, 1) <= naive->s->max_sequences;
+}
+
 static inline void give_blocks(struct naive *naive, struct replica *replica, int id)
 {
+    if (naive->s->sampling != NULL) {
+        samples_give(naive, replica, id);
+        return;
+    }
     replica->free_blocks += naive->sequences[id].blocks;
     naive->sequences[id].blocks = 0;
 }

@@ -67,6 +67,8 @@ static void check_activity(struct bench *bench, const char *gpu, const char *con
     CHECK_NEAR(values[POWER_ACTIVE], bench->shipped.active_w, 1e-3 * values[POWER_ACTIVE]);
     CHECK_NEAR(values[POWER_COMPUTE], bench->shipped.compute_w, 1e-3 * values[POWER_COMPUTE]);
     CHECK_NEAR(values[POWER_MEMORY], bench->shipped.memory_w, 1e-3 * values[POWER_MEMORY]);
+    CHECK_NEAR(values[POWER_ATTENTION], bench->shipped.attention_w, 1e-3 * values[POWER_ATTENTION]);
+    CHECK_NEAR(values[POWER_WIDENING], bench->shipped.widening_w, 1e-3 * values[POWER_WIDENING]);
     check_errors(&bench->fitted.fit, &bench->shipped.activity.fit);
     check_errors(&bench->fitted.held_out, &bench->shipped.activity.held_out.error);
 }
@@ -92,7 +94,7 @@ TEST(mlenergy)
     if (bench.fitted.rows > 0) {
         const struct fit_error *error = error_of(&bench.fitted.held_out, "all");
         CHECK(error->median <= 0.09);
-        CHECK(error->p90 <= 0.23); /* the tolerance of 18 % is not kept: see the page */
+        CHECK(error->p90 <= 0.18);
         for (int i = 0; i < BASELINES; i++) {
             const struct fit_error *baseline = error_of(&bench.fitted.held_out, power_baseline_name(i));
             CHECK(error->median < baseline->median && error->p90 < baseline->p90);
@@ -112,7 +114,7 @@ static void make_rows(struct power_row *rows, size_t n, double share, double com
         const double memory_frac = 0.5 - 0.3 * (double)(i % 4) / 3.0;
         rows[i] = (struct power_row){.group = groups[i % 3], .part = "serving", .batch = (double)(i + 1), .n_phases = 1,
                                      .measured_w = 250.0 + compute_w * compute_frac + 100.0 * memory_frac,
-                                     .phases = {{1.0, {1.0, compute_frac, memory_frac}}}};
+                                     .phases = {{1.0, {1.0, compute_frac, memory_frac, 0.0, 0.0}}}};
     }
 }
 
@@ -134,9 +136,80 @@ TEST(the_board_bounds_what_no_row_reaches)
         const double *values = fitted.values;
         if (i == 0) CHECK(values[POWER_COMPUTE] <= 600.0 && values[POWER_ACTIVE] <= 600.0);
         if (i == 1) CHECK_NEAR(values[POWER_COMPUTE], 650.0, 10.0);
-        const struct power_model model = {100.0, 700.0, values[0], values[1], values[2], 1.0, 0.0};
+        const struct power_model model = {.context_w = 100.0, .limit_w = 700.0, .active_w = values[POWER_ACTIVE],
+                                          .compute_w = values[POWER_COMPUTE], .memory_w = values[POWER_MEMORY],
+                                          .voltage_floor = 1.0};
         for (double share = 0.0; share <= 1.0; share += 0.1)
-            CHECK(power_draw_w(&model, &(struct power_load){1.0, share, 1.0}) <= 700.0);
+            CHECK(power_draw_w(&model, &(struct power_load){1.0, share, 1.0, 0.0, 0.0}) <= 700.0);
+        arena_fini(&arena);
+    }
+}
+
+/* The length of prompts that the reader takes is what two rows leave that fill the memory of an H100: 691 sequences of
+ * Llama-3.1-8B, 474 of Qwen3-8B. */
+TEST(prompts_fill_the_memory_that_answers_leave)
+{
+    static const struct {
+        const char *llm;
+        double sequences, output_tokens;
+    } full[] = {{"llama-3.1-8b", 690.9, 397.0}, {"qwen3-8b", 474.4, 645.0}};
+    struct arena arena;
+    struct diag diag;
+    double sum_tokens = 0.0;
+    arena_init(&arena);
+    diag_init(&diag);
+    for (int i = 0; i < 2; i++) {
+        const struct kv_params engine = {.usable_frac = 0.9, .reserve_bytes = 512.0 * 1048576.0, .batch_tokens = 8192,
+                                         .batch_sequences = 1024, .block_tokens = 16};
+        struct gpu_spec gpu;
+        struct llm_spec llm;
+        MUST(catalog_gpu(&catalog, "h100-sxm", NULL, &arena, &gpu, &diag) == 0);
+        MUST(catalog_llm(&catalog, full[i].llm, NULL, &arena, &llm, &diag) == 0);
+        const struct kv_capacity memory = kv_capacity(&gpu, &llm, 1, 1, &engine);
+        sum_tokens += (double)(16 * memory.blocks) / full[i].sequences - 0.5 * full[i].output_tokens;
+    }
+    CHECK_NEAR(0.5 * sum_tokens, 450.0, 45.0);
+    arena_fini(&arena);
+}
+
+/* Three LLMs, two of them with narrow weights, on a law with all terms. A single group with a term does not tell it
+ * from all else that is its own, and tensor cores that multiply blocks widen nothing. */
+TEST(terms_are_fitted_where_groups_tell_them_apart)
+{
+    enum { ROWS = 60, FULL = 5 };
+    static const char *const groups[] = {"a", "b", "c"};
+    for (size_t known = 3; known <= FULL; known++) {
+        struct arena arena;
+        struct power_row rows[ROWS];
+        struct power_fitted fitted;
+        const struct power_data data = {.rows = rows, .n_rows = ROWS};
+        struct gpu_spec board = {.context_w = 100.0, .tdp_w = 2000.0};
+        struct rng rng = test_rng(7, "terms", known);
+        if (known == 4) board.peak_flop_per_s[FORMAT_NVFP4] = 1e15;
+        arena_init(&arena);
+        for (size_t i = 0; i < ROWS; i++) {
+            const bool reads = known > 3 || i % 3 > 0, widens = i % 3 > 0;
+            struct power_load load = {1.0, 0.7 * rng_uniform(&rng), 0.0, 0.0, 0.0};
+            load.attention_frac = reads ? 0.5 * rng_uniform(&rng) : 0.0;
+            load.memory_frac = load.attention_frac + 0.5 * rng_uniform(&rng);
+            load.widening_frac = widens ? 2.0 * rng_uniform(&rng) : 0.0;
+            rows[i] = (struct power_row){.group = groups[i % 3], .part = "serving", .batch = 1.0, .n_phases = 1,
+                                         .measured_w = 100.0 + 150.0 + 400.0 * load.compute_frac +
+                                                       200.0 * load.memory_frac + 300.0 * load.attention_frac +
+                                                       90.0 * load.widening_frac,
+                                         .phases = {{1.0, load}}};
+        }
+        CHECK_EQ_INT(power_fit(POWER_ACTIVITY, &data, 1, &board, &arena, &fitted), 0);
+        CHECK_EQ_INT(fitted.n_params, known);
+        CHECK((fitted.values[POWER_ATTENTION] > 0.0) == (known > 3));
+        CHECK((fitted.values[POWER_WIDENING] > 0.0) == (known > 4));
+        if (known == FULL) {
+            CHECK_NEAR(fitted.values[POWER_ACTIVE], 150.0, 2.0);
+            CHECK_NEAR(fitted.values[POWER_COMPUTE], 400.0, 4.0);
+            CHECK_NEAR(fitted.values[POWER_MEMORY], 200.0, 4.0);
+            CHECK_NEAR(fitted.values[POWER_ATTENTION], 300.0, 4.0);
+            CHECK_NEAR(fitted.values[POWER_WIDENING], 90.0, 1.0);
+        }
         arena_fini(&arena);
     }
 }

@@ -80,7 +80,7 @@ static void check_mean(struct bench *bench, const struct row *row)
 
 static void check_peak(struct bench *bench, const struct row *row)
 {
-    const struct power_load kernels = {1.0, bench->kernel_frac, 0.0};
+    const struct power_load kernels = {.busy_frac = 1.0, .compute_frac = bench->kernel_frac};
     const double peak = power_draw_w(&bench->power.model, &kernels) / bench->gpu.tdp_w;
     const bool is_short = row->prompt_s < 2.0 * telemetry_s;
     bench->peaks += !is_short;

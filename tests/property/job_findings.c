@@ -132,6 +132,31 @@ TEST(a_job_may_lose_its_peer_before_it_restores)
     CHECK_EQ_INT(rows->n_jobs, 2);
 }
 
+/* 1600 GB are read back at 160 GB/s from 105 s on, and at 80 GB/s from a node that the job gives up at 107 s. With 8 s
+ * of the plain job, 640 GB are left when both nodes are back at 115 s: 45 s of work begin at 119 s. With 60 s, half as
+ * fast work begins at 123 s, and is as fast as before from 167 s on. */
+TEST(a_restore_goes_on_without_the_peer)
+{
+    static const struct {
+        int plain_s;
+        double end_s;
+    } cases[] = {{8, 164.0}, {60, 190.0}};
+    for (int i = 0; i < 2; i++) {
+        const struct bed_rows *rows = bed_run(
+            BED(.check = true),
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '10GB/s'}}, "
+            "'until': '199s', 'failures': {'causes': {'a': {'scope': 'site', 'lifetime': {'law': 'constant', 'mean': "
+            "'100s'}, 'restart': {'law': 'constant', 'mean': '5s'}}}}, 'jobs': {'scheduler': 'equi', 'types': {'plain': "
+            "{}, 'default': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '50s'}, 'bytes': '1600GB', "
+            "'to': 'peer'}}}, " TRACE(
+                "{'duration': '95s', 'gpus': 16}, {'submit': '107s', 'type': 'plain', 'duration': "
+                "'%ds', 'gpus': 8}") "}}",
+            cases[i].plain_s);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_NEAR(bed_job(rows, 0)->end_s, cases[i].end_s, 1e-3); /* latency */
+    }
+}
+
 /* The idle network has the job on nodes of 8 and 4 GPUs; on two of 6 the adapters carry more. */
 TEST(no_network_makes_a_plan_faster)
 {

@@ -20,7 +20,9 @@
     "'interleaved', 'global_batch': 64"
 #define ZERO3 "'llm': 'llama-3.1-8b', 'zero': 3, 'global_batch': 64, 'recompute': 'full'"
 
-static const char *const plans[] = {DENSE, STAGES, EXPERTS, LONG, HEADS, INTERLEAVED, ZERO3};
+#define MANY_STAGES "'llm': 'llama-3.1-8b', 'pipeline_parallel': 16, 'global_batch': 64"
+
+static const char *const plans[] = {DENSE, STAGES, EXPERTS, LONG, HEADS, INTERLEAVED, ZERO3, MANY_STAGES};
 enum { N_PLANS = sizeof plans / sizeof *plans };
 
 #define ONE(gpus) "{'submit': '0s', 'type': 't', 'gpus': " #gpus ", 'steps': 50}"

@@ -35,7 +35,7 @@ static const struct power_model law = {.context_w = 60.0, .limit_w = 400.0, .act
 
 TEST(one_stage_is_its_load)
 {
-    const struct power_stage stage = {3.0, {1.0, 0.4, 0.3}, 0.8};
+    const struct power_stage stage = {3.0, {1.0, 0.4, 0.3, 0.0, 0.0}, 0.8};
     for (double clock = 0.2; clock < 1.01; clock += 0.2) {
         const struct power_state one = power_at_clock(&law, &stage.load, stage.clock_share, fmin(clock, 1.0));
         const struct power_state all = power_of_phases(&law, &stage, 1, fmin(clock, 1.0), law.limit_w);
@@ -55,7 +55,7 @@ TEST(one_stage_is_its_load)
 TEST(stages_add_up)
 {
     const struct power_stage stages[] = {
-        {3.0, {1.0, 0.4, 0.3}, 0.8}, {1.0, {1.0, 0.0, 0.0}, 0.0}, {0.5, {0.0, 0.0, 0.0}, 0.6}};
+        {3.0, {1.0, 0.4, 0.3, 0.0, 0.0}, 0.8}, {1.0, {.busy_frac = 1.0}, 0.0}, {0.5, {.busy_frac = 0.0}, 0.6}};
     for (double clock = 0.2; clock < 1.0; clock += 0.2) {
         double time_s = 0.0, joules = 0.0;
         for (int i = 0; i < 3; i++) {
@@ -73,7 +73,7 @@ TEST(stages_add_up)
 /* A load beyond the limit draws the limit, and loses no time at the highest clock. */
 TEST(the_limit_costs_no_time)
 {
-    const struct power_stage stage = {1.0, {1.0, 0.9, 0.5}, 0.8};
+    const struct power_stage stage = {1.0, {1.0, 0.9, 0.5, 0.0, 0.0}, 0.8};
     const struct power_state state = power_of_phases(&law, &stage, 1, 1.0, law.limit_w + 1e-9);
     CHECK_NEAR(state.power_w, law.limit_w, 1e-9);
     CHECK_NEAR(state.speed_frac, 1.0, 0.0);
@@ -161,6 +161,48 @@ TEST(gpus_without_a_rank_idle)
     CHECK(idle_w > 50.0 && idle_w < 90.0);
 }
 
+/* A wait before the work costs the power of idle GPUs with a process, and the network's claims none of training. */
+TEST(a_wait_draws_idle_power)
+{
+    double j[2], s[2];
+    for (int i = 0; i < 2; i++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true), "{" SITE ", 'jobs': {'restart': {'start': '%ds'}, " TYPES "}}", 4, 25.0, "", LOCK(900),
+            100 * i, STAGES, "", JOB(16));
+        j[i] = bed_job(rows, 0)->energy_j;
+        s[i] = duration_of(rows);
+    }
+    const struct bed_rows *six = run(25.0, LOCK(900), DENSE, "", JOB(6)),
+                          *four = run(25.0, LOCK(900), DENSE, "", JOB(4));
+    const double idle_w = (bed_job(six, 0)->energy_j - bed_job(four, 0)->energy_j) / 2.0 / duration_of(four);
+    CHECK_NEAR(s[1] - s[0], 100.0, 1e-8);
+    CHECK_NEAR((j[1] - j[0]) / 16.0 / 100.0, idle_w, 1e-6);
+}
+
+/* A restore is a wait whose end nobody knows before: a state at peers, of 40 GB or 4 TB, at 16 times 25 GB/s. The job's
+ * messages leave the NICs to it. */
+TEST(a_restore_draws_idle_power)
+{
+    double energy_j[2], held_s[2];
+    for (int i = 0; i < 2; i++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '%dGB/s'}, "
+            "'server_power': {'idle': '670W', 'per_gpu_watt': 0.67}, 'power': {'budget': '30kW', 'level': 'site', "
+            "'telemetry': {'period': '20s'}, 'capping': 'none'}}, 'until': "
+            "'150s', 'failures': {'causes': {'a': {'scope': 'site', 'lifetime': {'law': 'constant', 'mean': '100s'}}}}, "
+            "'jobs': {'types': {'t': {'training': {" DENSE "}, 'checkpoint': {'policy': {'policy': 'periodic', "
+            "'interval': '50s'}, 'bytes': '%dGB', 'to': 'peer'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit':"
+            " '0s', 'type': 't', 'gpus': 16, 'steps': 100000}]}}}",
+            25, i == 0 ? 40 : 4000);
+        energy_j[i] = bed_metric(rows, "energy.jobs_j");
+        held_s[i] = bed_metric(rows, "job.wait_gpu_s.sum") / 16.0;
+    }
+    /* training draws over 100 W more than idling */
+    CHECK(energy_j[1] < energy_j[0] - 16.0 * 100.0 * (held_s[1] - held_s[0]));
+    CHECK_NEAR(held_s[1] - held_s[0], 9.9, 1e-3);
+}
+
 /* --- A site under one budget --- */
 
 static const char *site_with_service(uint64_t index)
@@ -211,4 +253,13 @@ TEST(a_power_without_mean_needs_a_plan)
                                           "'high'}}}, 'trace': {'format': 'inline-jobs', 'jobs': []}}}");
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     if (rows->code != 0) CHECK_EQ_STR(rows->diag.items[0].text, "misses 'mean'");
+}
+
+TEST(a_share_of_the_clock_needs_a_mean)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.quiet = true), "{'cluster': {'nodes': 1, 'gpu': 'a100-80-sxm'}, 'jobs': {'types': {'t': {'training': {" DENSE
+        "}, 'power': {'clock_share': 0.1}}}, 'trace': {'format': 'inline-jobs', 'jobs': []}}}");
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    if (rows->code != 0) CHECK(strstr(rows->diag.items[0].text, "'clock_share' needs 'mean'") != NULL);
 }

@@ -1,7 +1,7 @@
 /* Random networks against a simulator of fluid flows that works everything out anew at every change, in long double:
  * the textbook's filling, level by level, over all links and flows. Ends must agree to the nanosecond, bytes must be
- * conserved as integers, and every share must be max-min fair: at its own ceiling, or the largest on a link that is
- * full. */
+ * conserved as integers, and every share must be max-min fair: at its own ceiling, or the largest for its weight on a
+ * link that is full. */
 #include "sim/core/engine.h"
 #include "sim/world/links/link.h"
 #include "sim/world/rows/priority.h"
@@ -15,6 +15,7 @@ struct plan {
     bool endless;
     int64_t bytes;
     double cap, later_cap; /* of a claim: demand, from change_ns on another */
+    double weight;         /* of a claim, at least 1/8; flows: 1 */
     sim_ns begin_ns, change_ns, cancel_ns; /* SIM_NS_MAX: never */
 };
 
@@ -46,6 +47,7 @@ static void draw_flow(struct rng *rng, const struct net_plan *net, sim_ns span_n
     plan->endless = one_in(rng, 5);
     plan->bytes = one_in(rng, 20) ? 0 : (int64_t)rng_below(rng, 3000000);
     plan->cap = plan->endless || one_in(rng, 3) ? 1e8 + 5e9 * rng_uniform(rng) : HUGE_VAL;
+    plan->weight = plan->endless && one_in(rng, 2) ? (double)((1 << 21) + rng_below(rng, 7 << 21)) * 0x1p-24 : 1;
     plan->later_cap = 1e8 + 5e9 * rng_uniform(rng);
     plan->begin_ns = one_in(rng, 4) ? 0 : (sim_ns)rng_below(rng, (uint64_t)span_ns);
     plan->change_ns = plan->cancel_ns = SIM_NS_MAX;
@@ -96,16 +98,19 @@ struct naive {
     sim_ns now;
 };
 
-static int naive_users(const struct naive *naive, const bool *stopped, int link)
+/* Weights of the hops over a link that still rise. */
+static long double naive_users(const struct naive *naive, const bool *stopped, int link)
 {
-    int n = 0;
+    long double n = 0;
     for (int i = 0; i < naive->plan->n_flows; i++)
         for (int k = 0; k < naive->plan->flows[i].n_hops; k++)
-            n += naive->flows[i].moves && !stopped[i] && naive->plan->flows[i].links[k] == link;
+            if (naive->flows[i].moves && !stopped[i] && naive->plan->flows[i].links[k] == link)
+                n += (long double)naive->plan->flows[i].weight;
     return n;
 }
 
-/* Raises all rates together until a link is full or a flow at its cap, stops these, and goes on with the rest. */
+/* Raises all rates together, each by its weight, until a link is full or a flow at its cap, stops these, and goes on
+ * with the rest. */
 static void naive_fill(struct naive *naive)
 {
     const struct net_plan *plan = naive->plan;
@@ -115,12 +120,13 @@ static void naive_fill(struct naive *naive)
     for (;;) {
         long double step = (long double)HUGE_VAL;
         for (int i = 0; i < plan->n_links; i++) {
-            int n = naive_users(naive, stopped, i);
+            const long double n = naive_users(naive, stopped, i);
             if (n > 0 && left[i] / n < step) step = left[i] / n;
         }
         for (int i = 0; i < plan->n_flows; i++)
-            if (naive->flows[i].moves && !stopped[i] && naive->flows[i].cap - level < step)
-                step = naive->flows[i].cap - level;
+            if (naive->flows[i].moves && !stopped[i] &&
+                naive->flows[i].cap / (long double)plan->flows[i].weight - level < step)
+                step = naive->flows[i].cap / (long double)plan->flows[i].weight - level;
         if (!(step < (long double)HUGE_VAL)) return;
         level += step;
         bool full[MAX_LINKS];
@@ -131,8 +137,8 @@ static void naive_fill(struct naive *naive)
         for (int i = 0; i < plan->n_flows; i++) {
             struct naive_flow *flow = &naive->flows[i];
             if (!flow->moves || stopped[i]) continue;
-            flow->rate = level;
-            stopped[i] = flow->cap - level < 1e-15L;
+            flow->rate = level * (long double)plan->flows[i].weight;
+            stopped[i] = flow->cap - flow->rate < 1e-15L;
             for (int k = 0; k < plan->flows[i].n_hops; k++) stopped[i] |= full[plan->flows[i].links[k]];
         }
     }
@@ -241,7 +247,7 @@ static void on_change(struct link_net *net, struct link_flow *flow, sim_ns now)
     mover_of(flow)->granted = link_flow_bytes_per_s(flow);
 }
 
-/* Of the moving flows over each link, the rates added up and the highest. */
+/* Of the moving flows over each link, the rates added up and the highest rate over a weight. */
 static void tell_links(const struct bed *bed, double *used, double *highest)
 {
     for (int i = 0; i < bed->plan->n_links; i++) used[i] = highest[i] = 0;
@@ -251,7 +257,7 @@ static void tell_links(const struct bed *bed, double *used, double *highest)
         for (int k = 0; k < bed->plan->flows[i].n_hops && rate > 0; k++) {
             int link = bed->plan->flows[i].links[k];
             used[link] += rate;
-            if (rate > highest[link]) highest[link] = rate;
+            if (rate / bed->plan->flows[i].weight > highest[link]) highest[link] = rate / bed->plan->flows[i].weight;
         }
     }
 }
@@ -273,7 +279,8 @@ static bool is_fair(const struct bed *bed)
         bool held = rate == flow->cap_bytes_per_s;
         for (int k = 0; k < bed->plan->flows[i].n_hops; k++) {
             int link = bed->plan->flows[i].links[k];
-            held |= used[link] >= bed->plan->bytes_per_s[link] * (1 - SLACK) && rate >= highest[link] * (1 - SLACK);
+            held |= used[link] >= bed->plan->bytes_per_s[link] * (1 - SLACK) &&
+                    rate / bed->plan->flows[i].weight >= highest[link] * (1 - SLACK);
         }
         ok &= held;
     }
@@ -311,6 +318,9 @@ static void begin(struct engine *engine, struct owner *owner, sim_ns now)
                    ? link_claim_start(mover->bed->net, &mover->flow, &path, plan->cap, on_change, &mover->granted)
                    : link_flow_start(mover->bed->net, &mover->flow, &path, plan->bytes, plan->cap, on_done);
     if (code != 0) engine_fail(engine, code);
+    if (code != 0 || !plan->endless || !(plan->weight < 1)) return;
+    link_claim_weigh(&mover->flow, plan->weight);
+    mover->granted = link_claim_grant(&mover->flow);
 }
 
 static void change(struct engine *engine, struct owner *owner, sim_ns now)

@@ -248,8 +248,9 @@ static int keep_metric(void *context, const struct metric_row *row)
 
 static int keep_warning(void *context, const struct warning_row *row)
 {
-    (void)row;
-    ((struct jobrun *)context)->n_warnings++;
+    struct jobrun *run = context;
+    run->n_warnings++;
+    if (strcmp(row->code, "chronus-late") == 0) run->n_late += row->count;
     return 0;
 }
 

@@ -57,6 +57,7 @@ struct jobrun {
     struct diag diag;
     struct jobrun_job *jobs; /* [n] */
     size_t n_rows, n_decisions, n_metrics, n_warnings;
+    int64_t n_late; /* of the warning chronus-late */
     struct jobrun_decision *decisions;
     struct placement_row *placements;
     size_t n_placements;

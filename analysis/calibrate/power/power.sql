@@ -47,6 +47,10 @@ create view watts as
           from (select *, cast(10 * cast(value as real) + 0.5 + 1e-9 as integer) as tenths
                 from parameter where value like '%W%'))
     group by gpu, part order by gpu, part;
+create view terms as
+    select gpu as "GPU", max(case when name = 'attention' then value end) as attention,
+           max(case when name = 'widening' then value end) as widening
+    from parameter where part = 'activity' group by gpu having attention is not null order by gpu;
 create view clocks as
     select gpu as "GPU",
            max(case when name = 'clock_share' then value end) as clock_share,

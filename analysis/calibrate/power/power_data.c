@@ -6,8 +6,10 @@
  * less. Times are in milliseconds; a power of 0 was not measured.
  *
  * The ML.ENERGY leaderboard: vLLM in a steady state with its highest number of concurrent requests. Power is the sum
- * over the GPUs. The table lacks the lengths of prompts. So only tasks with prompts much shorter than their output are
- * read, and the load omits the FLOP of prompts; a sequence's context is half its output.
+ * over the GPUs. The table lacks the lengths of prompts, so tasks with long ones are left out. Two rows of chat fill
+ * the memory of an H100: 691 sequences of Llama-3.1-8B and 474 of Qwen3-8B leave 643 and 826 tokens for each. Less half
+ * an output these are prompts of 444 and 503 tokens, so all prompts are taken to have 450. In a steady state an
+ * iteration has as many prompts as answers end in it. A sequence's context is its prompt and half its output.
  *
  * Loads of our own, each held for some tenths of a second (analysis/calibrate/kit): the power that NVML
  * reports at the time, and what the kernels achieve.
@@ -73,22 +75,38 @@ static int find_llm(struct power_reader *reader, const char *name, struct llm_sp
     return catalog_llm(reader->catalog, name, reader->data->path, reader->sheet.arena, llm, reader->sheet.diag);
 }
 
-struct power_load power_load_of(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t gpus,
-                                const struct iteration_work *work, double seconds)
+/* What a mean iteration processes: tokens, rows of logits, pairs of a query and a key, tokens whose keys and values are
+ * read. */
+struct mean_work {
+    double tokens, rows, pairs, context_tokens;
+};
+
+static struct power_load load_of(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t gpus,
+                                 const struct mean_work *work, double seconds)
 {
     const double head = llm_head_flop(llm), matrices = llm_flop_per_token(llm, 0) - head;
     const double pair = llm_flop_per_token(llm, 1) - llm_flop_per_token(llm, 0);
-    const double tokens = (double)(work->prefill_tokens + work->decode_sequences);
-    const double rows = (double)(work->prefill_sequences + work->decode_sequences);
-    const double pairs = 0.5 * (work->prefill_pairs + (double)work->prefill_tokens) +
-                         (double)work->decode_context_tokens;
-    const double context = (double)(work->prefill_context_tokens + work->prefill_tokens + work->decode_context_tokens);
-    const double flop = tokens * matrices + rows * head + pairs * pair;
-    const double bytes = llm_read_bytes(llm, work->prefill_tokens + work->decode_sequences) +
-                         context * llm_kv_bytes_per_token(llm);
-    const double gpu_s = (double)gpus * seconds;
-    return (struct power_load){1.0, flop / (gpu_s * gpu_peak_flop_per_s(gpu, llm->compute)),
-                               bytes / (gpu_s * gpu->memory_bytes_per_s)};
+    const double flop = work->tokens * matrices + work->rows * head + work->pairs * pair;
+    const struct llm_reads reads = llm_reads(llm);
+    const double context_bytes = work->context_tokens * llm_kv_bytes_per_token(llm);
+    const double bytes = llm_reads_bytes(&reads, llrint(work->tokens), 1) + context_bytes;
+    const double gpu_s = (double)gpus * seconds, peak_bytes = gpu_s * gpu->memory_bytes_per_s;
+    return (struct power_load){.busy_frac = 1.0,
+                               .compute_frac = flop / (gpu_s * gpu_peak_flop_per_s(gpu, llm->compute)),
+                               .memory_frac = bytes / peak_bytes,
+                               .attention_frac = context_bytes / peak_bytes,
+                               .widening_frac = llm_widened_bytes(&reads, llrint(work->tokens), 1) / peak_bytes};
+}
+
+struct power_load power_load_of(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t gpus,
+                                const struct iteration_work *work, double seconds)
+{
+    const struct mean_work mean = {
+        .tokens = (double)(work->prefill_tokens + work->decode_sequences),
+        .rows = (double)(work->prefill_sequences + work->decode_sequences),
+        .pairs = 0.5 * (work->prefill_pairs + (double)work->prefill_tokens) + (double)work->decode_context_tokens,
+        .context_tokens = (double)(work->prefill_context_tokens + work->prefill_tokens + work->decode_context_tokens)};
+    return load_of(gpu, llm, gpus, &mean, seconds);
 }
 
 /* Whether a batch has so few tokens that they, and sums of them, are whole numbers. */
@@ -225,14 +243,21 @@ static bool is_of_gpu(const struct sheet *sheet, const char *gpu)
     return strncasecmp(field.chars, gpu, field.n_chars) == 0 && strcmp(gpu + field.n_chars, "-sxm") == 0;
 }
 
+static const double prompt_tokens = 450.0;
+
+/* A mean iteration. Each answer takes one iteration per token, and one prompt comes with it. */
 static int add_serving(struct power_reader *reader, const struct llm_spec *llm, const double *numbers)
 {
-    const double batch = numbers[ML_BATCH];
-    const struct iteration_work work = {.decode_sequences = llrint(batch),
-                                        .decode_context_tokens = llrint(0.5 * batch * numbers[ML_OUTPUT])};
+    const double batch = numbers[ML_BATCH], prompts = batch / numbers[ML_OUTPUT];
+    const double decoded_context = batch * (prompt_tokens + 0.5 * numbers[ML_OUTPUT]);
+    const struct mean_work work = {.tokens = batch + prompts * prompt_tokens,
+                                   .rows = batch + prompts,
+                                   .pairs = decoded_context + 0.5 * prompts * prompt_tokens * (prompt_tokens + 1.0),
+                                   .context_tokens = decoded_context + prompts * prompt_tokens};
     const struct power_load load =
-        power_load_of(reader->gpu, llm, (int64_t)numbers[ML_GPUS], &work, batch / numbers[ML_THROUGHPUT]);
+        load_of(reader->gpu, llm, (int64_t)numbers[ML_GPUS], &work, batch / numbers[ML_THROUGHPUT]);
     return add_row(reader, &(struct power_row){.group = llm->name, .part = "serving", .batch = batch, .n_phases = 1,
+                                                 .is_assumed = true,
                                                  .measured_w = numbers[ML_POWER] / numbers[ML_GPUS],
                                                  .phases = {{1.0, load}}});
 }
@@ -250,7 +275,9 @@ static int read_mlenergy(struct power_reader *reader)
     if (code == 0) code = sheet_numbers(&reader->sheet, 0, ML_NUMBERS, numbers);
     if (code != 0) return code;
     if (numbers[ML_REPLICAS] > 1.0) return drop(reader, "several replicas together");
-    if (!is_batch(numbers[ML_BATCH], numbers[ML_OUTPUT])) return drop(reader, too_many_tokens);
+    if (!is_batch(numbers[ML_BATCH], prompt_tokens + numbers[ML_OUTPUT]) ||
+        !is_batch(numbers[ML_BATCH] / numbers[ML_OUTPUT], prompt_tokens))
+        return drop(reader, too_many_tokens);
     return add_serving(reader, llm, numbers);
 }
 
@@ -283,8 +310,10 @@ static int read_load(struct power_reader *reader)
     if (strcmp(load, "idle without context") == 0) return drop(reader, "no process on the GPU");
     if (strstr(load, "host") != NULL) return drop(reader, "a copy over PCIe, without kernels");
     if (strstr(load, "zeros") != NULL) return drop(reader, "numbers that are all zero");
-    const struct power_load shares = {numbers[LOAD_BUSY], numbers[LOAD_FLOP] / gpu_peak_flop_per_s(reader->gpu, format),
-                                      numbers[LOAD_BYTES] / reader->gpu->memory_bytes_per_s};
+    const struct power_load shares = {
+        .busy_frac = numbers[LOAD_BUSY],
+        .compute_frac = numbers[LOAD_FLOP] / gpu_peak_flop_per_s(reader->gpu, format),
+        .memory_frac = numbers[LOAD_BYTES] / reader->gpu->memory_bytes_per_s};
     const char *kind = arena_printf(reader->sheet.arena, "%.*s", (int)strcspn(load, " ,"), load); /* the first word */
     const struct power_row row = {.group = kind, .part = "load", .measured_w = numbers[LOAD_POWER], .n_phases = 1,
                                   .phases = {{1.0, shares}}};

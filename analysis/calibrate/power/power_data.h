@@ -27,6 +27,7 @@ struct power_row {
     const char *part;  /* rows with a separate error, a static text: "mean" ... */
     double batch;      /* sequences; 0: unknown */
     double measured_w;
+    bool is_assumed;   /* its FLOP rest on an assumption of the reader */
     struct power_phase phases[POWER_MAX_PHASES];
     size_t n_phases;
 };

@@ -19,6 +19,8 @@ static const struct kernel_param activity_params[POWER_ACTIVITY_PARAMS] = {
     [POWER_ACTIVE] = PARAM("active", "watts beside the idle power, kernels running", 60.0, 1.0, 1000.0),
     [POWER_COMPUTE] = PARAM("compute", "watts at peak FLOP/s", 600.0, 1.0, 20000.0),
     [POWER_MEMORY] = PARAM("memory", "watts at peak memory bandwidth", 300.0, 1.0, 5000.0),
+    [POWER_ATTENTION] = PARAM("attention", "watts beside these, reading keys and values only", 100.0, 1.0, 5000.0),
+    [POWER_WIDENING] = PARAM("widening", "watts, widened weights as fast as the memory", 50.0, 1.0, 5000.0),
 };
 
 static const struct kernel_param clock_params[POWER_CLOCK_PARAMS] = {
@@ -46,7 +48,8 @@ static struct power_model power_model_of(enum power_class class, const double *v
     if (class == POWER_ACTIVITY)
         return (struct power_model){.context_w = gpu->context_w, .limit_w = gpu->tdp_w,
                                     .active_w = values[POWER_ACTIVE], .compute_w = values[POWER_COMPUTE],
-                                    .memory_w = values[POWER_MEMORY], .voltage_floor = 1.0};
+                                    .memory_w = values[POWER_MEMORY], .attention_w = values[POWER_ATTENTION],
+                                    .widening_w = values[POWER_WIDENING], .voltage_floor = 1.0};
     return (struct power_model){.context_w = values[CLOCK_CONTEXT], .limit_w = (double)INFINITY,
                                 .active_w = values[CLOCK_ACTIVE], .memory_w = values[CLOCK_MEMORY],
                                 .voltage_floor = values[CLOCK_FLOOR], .voltage_knee = values[CLOCK_KNEE]};
@@ -92,6 +95,7 @@ static double place_of(const struct kernel_param *param, double value)
     return log(place / (1.0 - place));
 }
 
+/* Sets the values that are searched; later ones keep theirs. */
 static void take_values(const struct search *search, const gsl_vector *at, double *values)
 {
     for (size_t i = 0; i < search->n; i++) values[i] = value_at(&search->params[i], gsl_vector_get(at, i));
@@ -100,7 +104,7 @@ static void take_values(const struct search *search, const gsl_vector *at, doubl
 static double loss_at(const gsl_vector *at, void *context)
 {
     const struct search *search = context;
-    double values[POWER_CLOCK_PARAMS];
+    double values[POWER_CLOCK_PARAMS] = {0};
     take_values(search, at, values);
     return search->loss(search->context, values);
 }
@@ -160,6 +164,7 @@ struct rows {
     struct power_cap_row *caps;
     size_t n_rows, n_caps;
     const char *held_out; /* a group; NULL: none */
+    size_t n_params;      /* of activity that these rows tell apart */
 };
 
 static int join(const struct power_data *files, size_t n_files, struct arena *arena, struct rows *all)
@@ -289,7 +294,7 @@ static void add_range(const struct rows *all, struct power_fitted *fitted)
 /* The errors of every group with the values fitted to the other groups, and of all groups together. */
 static int hold_out(struct rows *all, const struct search *search, double *scratch, struct power_errors *errors)
 {
-    double *together = scratch + all->n_rows, values[POWER_CLOCK_PARAMS];
+    double *together = scratch + all->n_rows, values[POWER_CLOCK_PARAMS] = {0};
     size_t n = 0;
     int code = 0;
     errors->n = 1;
@@ -324,12 +329,40 @@ static void add_baselines(const struct rows *all, double *scratch, struct power_
 /* Rows that stay below this share of the peak say little of the power at it: then the board bounds that power. */
 static const double near_peak_frac = 0.25;
 
+/* Whether any row of the group of row i has the part of the load. */
+static bool group_has(const struct rows *all, size_t i, bool is_widening)
+{
+    for (size_t k = 0; k < all->n_rows; k++) {
+        if (strcmp(all->rows[k].group, all->rows[i].group) != 0) continue;
+        for (size_t phase = 0; phase < all->rows[k].n_phases; phase++) {
+            const struct power_load *load = &all->rows[k].phases[phase].load;
+            if ((is_widening ? load->widening_frac : load->attention_frac) > 0.0) return true;
+        }
+    }
+    return false;
+}
+
+/* How many of the first parameters these rows tell apart: what a single group says of a term is no law. */
+static size_t params_to_fit(const struct rows *all)
+{
+    enum { LEAST_ATTENTION = 3, LEAST_WIDENING = 2 };
+    size_t attention = 0, widening = 0;
+    for (size_t i = 0; i < all->n_rows; i++) {
+        if (!is_first(all, i, false)) continue;
+        attention += group_has(all, i, false);
+        widening += group_has(all, i, true);
+    }
+    if (attention < LEAST_ATTENTION) return POWER_ATTENTION;
+    return widening < LEAST_WIDENING || gpu_multiplies_blocks(all->gpu) ? POWER_WIDENING : POWER_ACTIVITY_PARAMS;
+}
+
 /* The bounds of a fit to these rows. */
-static void bound_by_board(const struct rows *all, const struct power_fitted *fitted,
-                           struct kernel_param params[POWER_ACTIVITY_PARAMS])
+static void bound_by_board(const struct rows *all, struct kernel_param params[POWER_ACTIVITY_PARAMS])
 {
     memcpy(params, activity_params, sizeof activity_params);
-    if (fitted->high[0] >= near_peak_frac) return;
+    for (size_t i = 0; i < all->n_rows; i++)
+        for (size_t k = 0; k < all->rows[i].n_phases && !all->rows[i].is_assumed; k++)
+            if (all->rows[i].phases[k].load.compute_frac >= near_peak_frac) return;
     for (int i = 0; i < POWER_ACTIVITY_PARAMS; i++) {
         params[i].high = fmin(params[i].high, all->gpu->tdp_w - all->gpu->context_w);
         params[i].initial = fmin(params[i].initial, 0.5 * params[i].high);
@@ -340,8 +373,9 @@ static int fit_activity(struct rows *all, double *scratch, struct power_fitted *
 {
     struct kernel_param params[POWER_ACTIVITY_PARAMS];
     add_range(all, fitted);
-    bound_by_board(all, fitted, params);
-    const struct search search = {params, POWER_ACTIVITY_PARAMS, activity_loss, all};
+    bound_by_board(all, params);
+    all->n_params = fitted->n_params = params_to_fit(all);
+    const struct search search = {params, all->n_params, activity_loss, all};
     int code = search_run(&search, fitted->values);
     if (code != 0) return code;
     add_activity_errors(all, fitted->values, NULL, NULL, scratch, &fitted->fit);
@@ -356,6 +390,7 @@ static int fit_activity(struct rows *all, double *scratch, struct power_fitted *
 
 static int fit_clock(struct rows *all, double *scratch, struct power_fitted *fitted)
 {
+    fitted->n_params = POWER_CLOCK_PARAMS;
     const struct search search = {clock_params, POWER_CLOCK_PARAMS, clock_loss, all};
     const int code = search_run(&search, fitted->values);
     if (code != 0) return code;
@@ -382,11 +417,12 @@ int power_fit(enum power_class class, const struct power_data *files, size_t n_f
 
 enum { DIGITS = 5 };
 
-static void write_parameters(struct json_writer *json, const struct power_class_info *info, const double *values)
+static void write_parameters(struct json_writer *json, const struct power_class_info *info,
+                             const struct power_fitted *fitted)
 {
     json_write_open_row(json, "parameters", '{');
-    for (size_t i = 0; i < info->n_params; i++)
-        calibration_write_value(json, info->params[i].name, values[i], DIGITS,
+    for (size_t i = 0; i < fitted->n_params; i++)
+        calibration_write_value(json, info->params[i].name, fitted->values[i], DIGITS,
                                 i < info->n_watts ? UNIT_POWER : UNIT_NONE);
     json_write_close(json, '}');
 }
@@ -432,11 +468,11 @@ static void write_class(struct json_writer *json, enum power_class class, const 
     const struct power_class_info *info = power_class_info(class);
     if (fitted->rows == 0) return;
     json_write_open(json, info->name, '{');
-    write_parameters(json, info, fitted->values);
+    write_parameters(json, info, fitted);
     struct kernel_param bounded[POWER_CLOCK_PARAMS];
-    memcpy(bounded, info->params, info->n_params * sizeof *bounded);
-    for (size_t i = 0; class == POWER_ACTIVITY && i < info->n_params; i++) bounded[i].high = fitted->high_w[i];
-    calibration_write_at_bound(json, bounded, info->n_params, fitted->values);
+    memcpy(bounded, info->params, fitted->n_params * sizeof *bounded);
+    for (size_t i = 0; class == POWER_ACTIVITY && i < fitted->n_params; i++) bounded[i].high = fitted->high_w[i];
+    calibration_write_at_bound(json, bounded, fitted->n_params, fitted->values);
     if (class == POWER_ACTIVITY) write_range(json, fitted);
     json_write_number(json, "rows", (double)fitted->rows);
     write_profiles(json, files, n_files, class);

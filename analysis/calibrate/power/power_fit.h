@@ -4,9 +4,11 @@
  * in log space inside their bounds, from several starting points in a fixed order. The law has no derivative at the
  * power limit. Equal rows give equal bits.
  *
- * Where no row reaches a quarter of the peak FLOP/s, no parameter of activity exceeds what the board leaves beside the
- * power of an idle process. The law of activity is held out group by group (an LLM, a kind of load). The law of the
- * clock is fitted on every other job and tested on the rest. */
+ * Where no row of known FLOP reaches a quarter of the peak, no parameter of activity exceeds what the board leaves
+ * beside the power of an idle process. `attention` is fitted where at least three groups read keys and values. With it,
+ * `widening` is fitted where at least two groups widen weights and tensor cores multiply no 4-bit blocks. Else they are
+ * 0. The law of activity is held out group by group (an LLM, a kind of load). The law of the clock is fitted on every
+ * other job and tested on the rest. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_FIT_H
 #define ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_FIT_H
 
@@ -19,7 +21,7 @@ enum { POWER_MAX_ERRORS = 16 };
 /* Parts of models/power.h: the power of kernels at the highest clock, and the effect of the clock. */
 enum power_class { POWER_ACTIVITY, POWER_CLOCK, POWER_CLASS_COUNT };
 
-enum { POWER_ACTIVE, POWER_COMPUTE, POWER_MEMORY, POWER_ACTIVITY_PARAMS };
+enum { POWER_ACTIVE, POWER_COMPUTE, POWER_MEMORY, POWER_ATTENTION, POWER_WIDENING, POWER_ACTIVITY_PARAMS };
 enum { CLOCK_CONTEXT, CLOCK_ACTIVE, CLOCK_MEMORY, CLOCK_SHARE, CLOCK_FLOOR, CLOCK_KNEE, POWER_CLOCK_PARAMS };
 
 struct power_class_info {
@@ -44,7 +46,8 @@ struct power_errors {
 
 struct power_fitted {
     int64_t rows;
-    double values[POWER_CLOCK_PARAMS]; /* by parameter of the class */
+    size_t n_params; /* the first parameters of the class are fitted, the others 0 */
+    double values[POWER_CLOCK_PARAMS];
     struct power_errors fit, held_out; /* "all", then by part and by group */
     double low[2], high[2];            /* activity: range of the shares of compute [0] and memory [1] */
     double high_w[POWER_ACTIVITY_PARAMS]; /* activity: upper bounds of the fit */

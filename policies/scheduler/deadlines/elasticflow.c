@@ -3,7 +3,8 @@
  *
  * Time is cut into slots of a round. Progressive filling serves jobs in order of deadlines. For each it takes the
  * least power of two k such that min(k, GPUs left in the slot) in every slot up to the deadline does the remaining
- * work, by users' estimates. Speeds on these GPUs are those of the job. What the jobs hold in the first slot is
+ * work, by users' estimates. Speeds on these GPUs are those of the job. A job that trains by a plan holds the whole
+ * ranks on 2^k GPUs. What the jobs hold in the first slot is
  * what they get now.
  *
  * GPUs that are left double the share of the job that saves most GPU time by it, per GPU:
@@ -35,7 +36,7 @@ struct promise {
     bool is_new;
     int32_t share;              /* k of its filling; 0: none suffices */
     int32_t slots, powers;      /* whole slots before the deadline; k may be 1, 2, 4 ... of so many powers */
-    double *work_s;             /* [powers]: in a slot on 1, 2, 4 ... GPUs */
+    double *work_s;             /* [powers]: in a slot on the whole ranks of 1, 2, 4 ... GPUs */
 };
 
 struct elasticflow {
@@ -76,6 +77,12 @@ static int32_t power_within(int32_t gpus)
     return 31 - __builtin_clz((unsigned)gpus);
 }
 
+/* GPUs that a job holds of 2^p. */
+static int32_t width_of(const struct elastic_job *job, int32_t p)
+{
+    return elastic_whole_ranks(job, (int32_t)1 << p);
+}
+
 static void describe(struct elasticflow *flow, const struct cluster_view *view, struct promise *promise, double *work_s)
 {
     const struct elastic *elastic = &flow->elastic;
@@ -85,7 +92,7 @@ static void describe(struct elasticflow *flow, const struct cluster_view *view, 
     promise->powers = most > 0 ? power_within(most) + 1 : 0;
     promise->work_s = work_s;
     for (int32_t p = 0; p < promise->powers; p++)
-        work_s[p] = elastic_speed(elastic, promise->job, 0, (int32_t)1 << p) * slot_s;
+        work_s[p] = elastic_speed(elastic, promise->job, 0, width_of(promise->job, p)) * slot_s;
     if (promise->slots > flow->slots) flow->slots = promise->slots;
 }
 
@@ -115,7 +122,8 @@ static int32_t power_in(const struct elasticflow *flow, const struct promise *pr
 {
     const int32_t left = flow->left[t];
     if (left < 1) return -1;
-    const int32_t power = left >> p > 0 ? p : power_within(left);
+    int32_t power = width_of(promise->job, p) <= left ? p : power_within(left);
+    if (power < p && width_of(promise->job, power + 1) <= left) power++;
     return promise->work_s[power] > 0 ? power : -1;
 }
 
@@ -135,7 +143,7 @@ static void fill(struct elasticflow *flow, const struct promise *promise, int32_
 {
     double work_s = 0;
     for (int32_t t = 0; t < promise->slots && work_s < promise->left_s; t++) {
-        const int32_t power = power_in(flow, promise, t, p), gpus = power >= 0 ? (int32_t)1 << power : 0;
+        const int32_t power = power_in(flow, promise, t, p), gpus = power >= 0 ? width_of(promise->job, power) : 0;
         if (power >= 0) work_s += promise->work_s[power];
         flow->left[t] -= gpus;
         if (t == 0 && takes) promise->job->gpus = gpus;
@@ -242,12 +250,12 @@ static void admit(struct elasticflow *flow)
 
 /* --- What is left --- */
 
-/* The least power of two on which the job runs; 0: none. */
-static int32_t least_power(const struct elastic *elastic, const struct elastic_job *job)
+/* The whole ranks on the least power of two on which the job runs; 0: none. */
+static int32_t least_width(const struct elastic *elastic, const struct elastic_job *job)
 {
     const int32_t most = elastic_most_gpus(elastic, job, 0);
-    for (int32_t gpus = 1; gpus <= most; gpus *= 2)
-        if (elastic_speed(elastic, job, 0, gpus) > 0) return gpus;
+    for (int32_t p = 0; p < MOST_POWERS && width_of(job, p) <= most; p++)
+        if (elastic_speed(elastic, job, 0, width_of(job, p)) > 0) return width_of(job, p);
     return 0;
 }
 
@@ -257,7 +265,7 @@ static double gpu_time_s(const struct elasticflow *flow, const struct elastic_jo
     const double slot_s = sim_s_from_ns(elastic->params.round_ns);
     const double speed = gpus > 0 ? elastic_speed(elastic, job, 0, gpus) : 0;
     const double used_s = fmin(slot_s, speed > 0 ? left_s / speed : slot_s);
-    const int32_t least = least_power(elastic, job);
+    const int32_t least = least_width(elastic, job);
     return gpus * used_s + least * (left_s - speed * used_s) / elastic_speed(elastic, job, 0, least);
 }
 
@@ -279,7 +287,7 @@ static int share_rest(struct elasticflow *flow, const struct cluster_view *view,
     const int code = gains_begin(gains, elastic->n);
     for (size_t i = 0; code == 0 && i < elastic->n; i++) {
         struct elastic_job *job = elastic->jobs[i];
-        const int32_t least = job->gpus == 0 ? least_power(elastic, job) : 0;
+        const int32_t least = job->gpus == 0 ? least_width(elastic, job) : 0;
         if (least > 0 && least <= left) {
             job->gpus = least;
             left -= least;

@@ -5,7 +5,8 @@
  *     (speed_b(k + 1) - speed_b(k)) / speed_b(k + 1) > (speed_a(m + 1) - speed_a(m)) / speed_a(m)
  *
  * and else to a. A job without GPUs counts as the longer one; of two such jobs the shorter on one GPU goes first.
- * A job that runs on several GPUs only gets as many at a time, and its gains count per GPU. Lengths are users'
+ * A job that runs on several GPUs only gets as many at a time, and its gains count per GPU. Numbers of GPUs that gain
+ * nothing are stepped over: plans of training deal out whole micro-batches. Lengths are users'
  * estimates. Jobs keep their batch size. The cluster's own nodes only.
  *
  * The tournament passes over all jobs for each GPU, so a round takes time in proportion to GPUs times jobs. */
@@ -17,11 +18,12 @@
 
 #include <math.h>
 
-/* A job in the tournament: speeds on its GPUs so far, and on one more. */
+/* A job in the tournament: speeds on its GPUs so far, and on those of its next step. */
 struct player {
     struct elastic_job *job;
     double left_s, speed, next;
-    int32_t unit; /* GPUs that it gets at once: the fewest on which it runs */
+    int32_t least; /* the fewest GPUs on which it runs: it gets multiples of them */
+    int32_t step;  /* GPUs that it gets next: to the next number on which it is faster */
     bool is_full;
 };
 
@@ -35,9 +37,10 @@ static void look_ahead(const struct elastic *elastic, struct player *player)
 {
     struct elastic_job *job = player->job;
     player->speed = job->gpus > 0 ? elastic_speed(elastic, job, 0, job->gpus) : 0;
-    player->is_full = player->unit == 0 || job->gpus + player->unit > elastic_most_gpus(elastic, job, 0);
-    player->next = player->is_full ? 0 : elastic_speed(elastic, job, 0, job->gpus + player->unit);
-    if (!(player->next > player->speed)) player->is_full = true;
+    const int32_t next = player->least > 0 ? elastic_next_faster(elastic, job, player->least) : 0;
+    player->is_full = next == 0;
+    player->step = next - job->gpus;
+    player->next = player->is_full ? 0 : elastic_speed(elastic, job, 0, next);
 }
 
 /* Whether the challenger takes the GPU from the holder, who is the older job. */
@@ -47,7 +50,7 @@ static bool wins(const struct player *challenger, const struct player *holder)
         return challenger->left_s / challenger->next < holder->left_s / holder->next;
     const bool is_shorter = challenger->left_s / challenger->speed < holder->left_s / holder->speed;
     const struct player *a = is_shorter ? challenger : holder, *b = is_shorter ? holder : challenger;
-    const double gain_b = (b->next - b->speed) / b->next / b->unit, gain_a = (a->next - a->speed) / a->speed / a->unit;
+    const double gain_b = (b->next - b->speed) / b->next / b->step, gain_a = (a->next - a->speed) / a->speed / a->step;
     return (gain_b > gain_a ? b : a) == challenger;
 }
 
@@ -70,16 +73,16 @@ static int choose(struct elastic *elastic, const struct cluster_view *view)
     afs->n = elastic->n;
     for (size_t i = 0; i < afs->n; i++) {
         afs->players[i] = (struct player){.job = elastic->jobs[i], .left_s = elastic_left_s(view, elastic->jobs[i]),
-                                          .unit = elastic_least_gpus(elastic, elastic->jobs[i], 0)};
+                                          .least = elastic_least_gpus(elastic, elastic->jobs[i], 0)};
         look_ahead(elastic, &afs->players[i]);
     }
     for (int64_t left = elastic->gpus[0]; left > 0 && (best = winner(afs)) != NULL;) {
-        if (best->unit > left) {
+        if (best->step > left) {
             best->is_full = true;
             continue;
         }
-        best->job->gpus += best->unit;
-        left -= best->unit;
+        best->job->gpus += best->step;
+        left -= best->step;
         look_ahead(elastic, best);
     }
     return 0;

@@ -86,6 +86,22 @@ int32_t elastic_least_gpus(const struct elastic *elastic, const struct elastic_j
     return 0;
 }
 
+int32_t elastic_whole_ranks(const struct elastic_job *job, int32_t gpus)
+{
+    return gpus - gpus % job_view_rank_gpus(job->view);
+}
+
+int32_t elastic_next_faster(const struct elastic *elastic, const struct elastic_job *job, int32_t unit)
+{
+    const int32_t most = elastic_most_gpus(elastic, job, 0);
+    const double now = elastic_speed(elastic, job, 0, job->gpus);
+    for (int32_t gpus = job->gpus; gpus <= most - unit;) {
+        gpus += unit;
+        if (elastic_speed(elastic, job, 0, gpus) > now) return gpus;
+    }
+    return 0;
+}
+
 int64_t elastic_all_gpus(const struct elastic *elastic)
 {
     int64_t sum = 0;
@@ -146,8 +162,8 @@ static void start_chosen(struct elastic *elastic, struct job_plan *plan)
     if (n > 1) qsort(elastic->chosen, n, sizeof *elastic->chosen, by_gpus);
     for (size_t i = 0; i < n; i++) {
         const struct elastic_job *job = elastic->chosen[i];
-        const int32_t least = elastic->rule->is_gang ? job->gpus : 1;
-        for (int32_t gpus = job->gpus; gpus >= least; gpus--)
+        const int32_t rank = job_view_rank_gpus(job->view), least = elastic->rule->is_gang ? job->gpus : 1;
+        for (int32_t gpus = job->gpus; gpus >= least; gpus -= gpus % rank > 0 ? gpus % rank : rank)
             if (start_on(elastic, job, job->type, gpus, plan)) break;
     }
 }

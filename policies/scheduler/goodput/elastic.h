@@ -1,8 +1,9 @@
 /* Shared by schedulers of elastic jobs. At the multiples of a round they choose a number of GPUs and a node type for
  * every job. A job whose GPUs change stops and starts anew with the wait of jobs.restart; the others run on.
  *
- * Jobs that get most start first. If the placer finds no room for a job, it gets fewer GPUs, unless the scheduler gives
- * all or none. When nothing could start at all, jobs get the GPUs that they requested, in order of submission. */
+ * Jobs that get most start first. If the placer finds no room for a job, it gets fewer GPUs, in whole ranks, unless the
+ * scheduler gives all or none. When nothing could start at all, jobs get the GPUs that they requested, in order of
+ * submission. */
 #ifndef ORRERY_POLICIES_SCHEDULER_GOODPUT_ELASTIC_H
 #define ORRERY_POLICIES_SCHEDULER_GOODPUT_ELASTIC_H
 
@@ -80,6 +81,12 @@ int32_t elastic_most_gpus(const struct elastic *elastic, const struct elastic_jo
 /* The fewest GPUs of a node type on which the job runs, at most `elastic_most_gpus`; 0: it runs on none. More than 1
  * for jobs whose ranks fill several GPUs: such a job gets multiples of them. */
 int32_t elastic_least_gpus(const struct elastic *elastic, const struct elastic_job *job, int type);
+
+/* The multiple of the job's ranks (job_view_rank_gpus) that `gpus` GPUs hold. */
+int32_t elastic_whole_ranks(const struct elastic_job *job, int32_t gpus);
+
+/* The next larger number of GPUs, in steps of `unit`, on which the job is faster than on its own; 0: none. */
+int32_t elastic_next_faster(const struct elastic *elastic, const struct elastic_job *job, int32_t unit);
 
 /* All GPUs of all node types. */
 int64_t elastic_all_gpus(const struct elastic *elastic);

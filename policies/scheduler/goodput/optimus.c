@@ -4,10 +4,12 @@
  *
  *     gain(k) = left (1 / speed(k) - 1 / speed(k + 1))
  *
- * where `left` is the remaining work by the user's estimate. A job for which one more GPU gains nothing gets no
- * more. Jobs keep their batch size. This is Optimus as Pollux's authors compare with it (AdaptDL de25dcc9,
- * policy/optimus.py): one kind of task instead of workers and parameter servers, and remaining work that is known
- * instead of fitted to the loss. It uses the cluster's own nodes only. */
+ * where `left` is the remaining work by the user's estimate. If one more GPU gains nothing, the next number of GPUs
+ * that gains takes the place of k + 1, and the gain counts per GPU: plans of training deal out whole micro-batches, so
+ * that some numbers of ranks gain nothing. A job for which no number gains gets no more. Jobs keep their batch size.
+ * This is Optimus as Pollux's authors compare with it (AdaptDL de25dcc9, policy/optimus.py): one kind of task instead
+ * of workers and parameter servers, and remaining work that is known instead of fitted to the loss. It uses the
+ * cluster's own nodes only. */
 #include "policies/declared.h"
 #include "policies/scheduler/goodput/elastic.h"
 #include "policies/scheduler/goodput/gains.h"
@@ -17,13 +19,14 @@ struct optimus {
     struct gains gains;
 };
 
-/* Per GPU of its unit. */
-static double gain_of(const struct elastic *elastic, const struct elastic_job *job, double left_s, int32_t unit)
+/* The gain of the next step of a job, whose unit is given: `unit` becomes the GPUs of the step. */
+static struct gain gain_of(const struct elastic *elastic, struct elastic_job *job, double left_s, int32_t unit)
 {
-    if (job->gpus + unit > elastic_most_gpus(elastic, job, 0)) return 0;
-    const double now = elastic_speed(elastic, job, 0, job->gpus),
-                 next = elastic_speed(elastic, job, 0, job->gpus + unit);
-    return now > 0 && next > 0 ? left_s * (1 / now - 1 / next) / unit : 0;
+    const int32_t next = elastic_next_faster(elastic, job, unit), step = next - job->gpus;
+    if (next == 0) return (struct gain){.job = job, .left_s = left_s, .unit = unit};
+    const double now_s = left_s / elastic_speed(elastic, job, 0, job->gpus),
+                 next_s = left_s / elastic_speed(elastic, job, 0, next);
+    return (struct gain){.job = job, .left_s = left_s, .value = (now_s - next_s) / step, .unit = step};
 }
 
 static int choose(struct elastic *elastic, const struct cluster_view *view)
@@ -38,15 +41,18 @@ static int choose(struct elastic *elastic, const struct cluster_view *view)
         if (unit == 0 || unit > left) continue;
         job->gpus = unit;
         left -= unit;
-        const double left_s = elastic_left_s(view, job), value = gain_of(elastic, job, left_s, unit);
-        gains_add(gains, &(struct gain){.job = job, .left_s = left_s, .value = value, .unit = unit});
+        const struct gain gain = gain_of(elastic, job, elastic_left_s(view, job), unit);
+        gains_add(gains, &gain);
     }
     while (code == 0 && left > 0 && gains->n > 0 && gains->heap[0].value > 0) {
         struct gain *top = &gains->heap[0];
         const bool fits = top->unit <= left;
         if (fits) top->job->gpus += top->unit;
         if (fits) left -= top->unit;
-        top->value = fits ? gain_of(elastic, top->job, top->left_s, top->unit) : 0;
+        if (fits)
+            *top = gain_of(elastic, top->job, top->left_s, elastic_least_gpus(elastic, top->job, 0));
+        else
+            top->value = 0;
         gains_sift(gains);
     }
     return code;

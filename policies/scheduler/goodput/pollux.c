@@ -71,6 +71,7 @@ static int add_choices(struct pollux *pollux, const struct cluster_view *view, c
     for (int j = 0; j < elastic->types; j++) {
         const int32_t most = most_gpus(pollux, job, j);
         for (int32_t gpus = 1; code == 0 && gpus <= most; gpus++) {
+            if (elastic_whole_ranks(job, gpus) < gpus) continue;
             const double kept = elastic_is_held(job, j, gpus) ? 1 : factor;
             const double speedup = elastic_speed(elastic, job, j, gpus) / fair * unit * kept;
             code = elastic_choices_add(&pollux->choices, utility(speedup, power) - none, j, gpus);

@@ -1,5 +1,6 @@
 /* Sia (Jayaram Subramanya et al., SOSP 2023): every round, each job gets at most one configuration, a number of
- * GPUs of one type. Numbers are 1, 2, 4 and so on within a node, then whole nodes. With p = `fairness` below 0, the
+ * GPUs of one type. Numbers are 1, 2, 4 and so on within a node, then whole nodes. A job that trains by a plan gets
+ * the whole ranks on such a number. With p = `fairness` below 0, the
  * choice minimises
  *
  *     sum over jobs with GPUs of A^p  +  lambda times the jobs without
@@ -40,11 +41,21 @@ static int32_t next_size(const struct elastic *elastic, int type, int32_t gpus)
     return gpus < node ? node : gpus + node;
 }
 
-/* The smallest of these numbers on which the job runs; 0: none. */
+/* The configuration after one of `before` GPUs, which 0 precedes: the whole ranks on the next of these numbers that has
+ * more of them. */
+static int32_t next_gpus(const struct elastic *elastic, const struct elastic_job *job, int type, int32_t before)
+{
+    int32_t gpus = 1;
+    while (elastic_whole_ranks(job, gpus) <= before) gpus = next_size(elastic, type, gpus);
+    return elastic_whole_ranks(job, gpus);
+}
+
+/* The smallest configuration on which the job runs; 0: none. */
 static int32_t least_gpus(const struct elastic *elastic, const struct elastic_job *job, int type)
 {
     const int32_t most = elastic_most_gpus(elastic, job, type);
-    for (int32_t gpus = 1; gpus <= most; gpus = next_size(elastic, type, gpus))
+    if (job_view_rank_gpus(job->view) > most) return 0;
+    for (int32_t gpus = next_gpus(elastic, job, type, 0); gpus <= most; gpus = next_gpus(elastic, job, type, gpus))
         if (elastic_speed(elastic, job, type, gpus) > 0) return gpus;
     return 0;
 }
@@ -62,7 +73,8 @@ static double least_speed(const struct sia *sia, const struct elastic_job *job)
     double least = (double)INFINITY;
     for (int j = 0; j < sia->elastic.types; j++) {
         const int32_t most = most_gpus(sia, job, j);
-        for (int32_t gpus = 1; gpus <= most; gpus = next_size(&sia->elastic, j, gpus)) {
+        for (int32_t gpus = least_gpus(&sia->elastic, job, j); gpus > 0 && gpus <= most;
+             gpus = next_gpus(&sia->elastic, job, j, gpus)) {
             const double speed = elastic_speed(&sia->elastic, job, j, gpus);
             if (speed > 0) least = fmin(least, speed);
         }
@@ -91,7 +103,8 @@ static int add_choices(struct sia *sia, const struct cluster_view *view, const s
     int code = elastic_choices_next(&sia->choices);
     for (int j = 0; j < elastic->types; j++) {
         const int32_t most = most_gpus(sia, job, j);
-        for (int32_t gpus = 1; code == 0 && gpus <= most; gpus = next_size(elastic, j, gpus)) {
+        for (int32_t gpus = least_gpus(elastic, job, j); code == 0 && gpus > 0 && gpus <= most;
+             gpus = next_gpus(elastic, job, j, gpus)) {
             const double speed = elastic_speed(elastic, job, j, gpus);
             const double kept = elastic_is_held(job, j, gpus) ? 1 : factor;
             if (speed > 0) code = elastic_choices_add(&sia->choices, gain(sia, speed / least * kept), j, gpus);

@@ -216,7 +216,7 @@ static void show_parameters(const struct power_session *session, struct answer *
     for (int class = 0; class < POWER_CLASS_COUNT; class ++) {
         const struct power_class_info *info = power_class_info((enum power_class) class);
         const struct power_fitted *fitted = &session->fitted[class];
-        for (size_t i = 0; fitted->rows > 0 && i < info->n_params; i++) {
+        for (size_t i = 0; fitted->rows > 0 && i < fitted->n_params; i++) {
             table_text(&table, info->name);
             table_text(&table, info->params[i].name);
             table_number(&table, rint(fitted->values[i] * 1e3) / 1e3);

@@ -139,7 +139,7 @@ static int fit_power(struct session *session)
     int code = power_data_read(path, &session->catalog, &session->gpu, &session->arena, &findings->power,
                                &session->cli->diag);
     if (code != 0) return code;
-    if (findings->power.n_rows < 2 * POWER_ACTIVITY_PARAMS) {
+    if (findings->power.n_rows < 2 * (POWER_MEMORY + 1)) {
         findings->power_problem = "too few loads were held";
         return 0;
     }

@@ -51,8 +51,9 @@ int story_see_service(struct story *story, const struct decision_row *row)
 {
     if (strcmp(row->service, story->subject.service) != 0) return 0;
     const bool is_up = strcmp(row->action, "up") == 0, is_route = strcmp(row->action, "route") == 0;
-    const int64_t number = is_up ? number_after(row->reason, "replica ")
-                                 : is_route ? number_after(row->reason, "to replica ") : -1;
+    const int64_t number = is_up      ? number_after(row->reason, "replica ")
+                           : is_route ? number_after(row->reason, "to replica ")
+                                      : -1;
     if (number < 0) return 0;
     struct story_replica *replica = replica_of(story, number);
     if (replica == NULL) return SIM_E_NOMEM;
@@ -70,7 +71,8 @@ static int tell_newcomer(struct story *story, double t_s)
     if (!(t_s - replica->up_s <= LATELY_S)) return 0;
     const int64_t n_others = replica->n_routed - 1, n_all = story->n_routed - replica->n_service - 1;
     return story_tell(story, t_s, "replica",
-                      "%s/%" PRId64 " came up %.3g s before; of %" PRId64 " other request%s since then it took %" PRId64,
+                      "%s/%" PRId64 " came up %.3g s before; of %" PRId64
+                      " other request%s since then it took %" PRId64,
                       story->subject.service, story->replica, t_s - replica->up_s, n_all, plural(n_all), n_others);
 }
 
@@ -110,7 +112,8 @@ static int tell_decoding(struct story *story, double t_s)
 
 int story_follow_request(struct story *story, const struct decision_row *row)
 {
-    const bool enters = story_is_any(row->action, (const char *const[]){"admit", "resume", "continue", "swap-in", NULL});
+    const bool enters = story_is_any(row->action,
+                                     (const char *const[]){"admit", "resume", "continue", "swap-in", NULL});
     const bool leaves = story_is_any(row->action, (const char *const[]){"preempt", "pause", "requeue", "finish", NULL});
     const int64_t routed = strcmp(row->action, "route") == 0 ? number_after(row->reason, "to replica ") : -1;
     int code = 0;
@@ -215,4 +218,3 @@ int story_on_batch(void *context, const struct batch_row *row)
     story->last_token_s = row->end_s;
     return code;
 }
-

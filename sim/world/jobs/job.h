@@ -31,7 +31,7 @@ struct job {
     struct jobs *jobs;
     int64_t number;       /* order of submission, from 0 */
     struct holder holder; /* the GPUs it holds while it runs; after a preemption, those it held */
-    struct owner finish, save; /* save: of the saver, over all runs */
+    struct owner finish, save, works; /* save: of the saver, over all runs; works: the end of a wait */
     const struct job_type *type;  /* NULL: the scenario does not describe it */
     struct job_progress progress; /* while it runs: up to the last change of its speed */
     struct job *mate;      /* the next of the jobs that share its GPUs, in a ring; NULL: none does */
@@ -248,6 +248,12 @@ double job_speed(const struct job *job);
 /* The progress of a running job has changed: its finish event follows. */
 void job_rearm(struct job *job);
 
+/* Whether a running job still moves, waits or reads its state. job_await_work: power and network want to hear of its
+ * end. job_begins_work: it has ended at this moment. */
+bool job_waits(const struct job *job, sim_ns now);
+void job_await_work(struct job *job);
+void job_begins_work(struct job *job, sim_ns now);
+
 /* Something that the speed of a running job depends on has changed. */
 void job_speed_changed(struct job *job, sim_ns now);
 
@@ -259,7 +265,8 @@ extern const struct holder_ops job_holder_ops;
 int job_draws_create(struct jobs *jobs);
 int job_draw_init(struct job *job);
 
-/* The job's plan has other phases than before, or runs on other GPUs. is_running: watchers know of its GPUs already.
+/* The job's plan has other phases than before, or runs on other GPUs, or its wait has ended or changed. is_running:
+ * watchers know of its GPUs already.
  * Does nothing for jobs whose power does not follow from a plan. */
 void job_redraw(struct job *job, sim_ns now, bool is_running);
 
@@ -293,6 +300,9 @@ void jobs_on_wake(struct engine *engine, struct owner *owner, sim_ns now);
  * the code of the first fault. */
 void job_plan_begin(struct jobs *jobs);
 int job_plan_end(struct jobs *jobs);
+
+/* Emits the decisions of a plan. Returns 0 or the sink's code. */
+int job_plan_emit_actions(const struct job_plan *plan);
 
 /* Emits the scheduler's warnings. Returns 0 or the sink's code. */
 int job_plan_emit_warnings(const struct jobs *jobs);

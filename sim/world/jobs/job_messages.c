@@ -36,6 +36,7 @@ struct listing {
     struct training_spread *spread; /* nodes: so far */
     int64_t least_members[TRAINING_EXCHANGES]; /* on a node of a group that spans several */
     bool keeps;                     /* messages are wanted, not the spread alone */
+    bool *far_stages;               /* [stages] that lie on other nodes than the next one; NULL: not wanted */
     struct message *messages_of;
     int32_t n, capacity;
     int code;
@@ -159,6 +160,7 @@ static void list_stages(struct listing *listing, const struct training_exchange 
         const int64_t from = stage * ranks + i, to = next * ranks + i;
         if (listing->node[from] == listing->node[to]) continue;
         listing->spread->of[kind].nodes = 2.0;
+        if (listing->far_stages != NULL) listing->far_stages[stage] = true;
         add_message(listing, from, to, kind, bytes);
         add_message(listing, to, from, kind, bytes);
     }
@@ -198,6 +200,7 @@ static void list_all(struct listing *listing)
 {
     const struct job_messages *messages = listing->messages;
     listing->spread->n = 0;
+    listing->spread->far_stages = listing->far_stages;
     for (int64_t stage = 0; stage < messages->plan.pipeline; stage++)
         for (int32_t i = 0; i < messages->stages[stage].n; i++)
             list_exchange(listing, &messages->stages[stage].of[i], stage);
@@ -229,6 +232,8 @@ struct seats {
     int32_t *node, *gpu;    /* [n] number among the job's nodes; of its GPUs there */
     int32_t *port;          /* [n] the rank itself, or the first one of its node where they share a NIC */
     double *leaves, *comes; /* [n] bytes of a step */
+    double *port_leaves;    /* [n] bytes of a step that leave a port, under its rank */
+    double *port_kinds;     /* [n][TRAINING_EXCHANGES] of them, those of each kind */
     double *kinds;          /* [n][TRAINING_EXCHANGES] bytes of each kind that leave */
 };
 
@@ -239,6 +244,8 @@ static void seats_free(struct seats *seats)
     mem_free(seats->port);
     mem_free(seats->leaves);
     mem_free(seats->comes);
+    mem_free(seats->port_leaves);
+    mem_free(seats->port_kinds);
     mem_free(seats->kinds);
 }
 
@@ -251,9 +258,11 @@ static int seats_init(struct seats *seats, const struct job_traffic *traffic)
                             .port = mem_zalloc((size_t)n, sizeof *seats->port),
                             .leaves = mem_zalloc((size_t)n, sizeof *seats->leaves),
                             .comes = mem_zalloc((size_t)n, sizeof *seats->comes),
+                            .port_leaves = mem_zalloc((size_t)n, sizeof *seats->port_leaves),
+                            .port_kinds = mem_zalloc((size_t)n * TRAINING_EXCHANGES, sizeof *seats->port_kinds),
                             .kinds = mem_zalloc((size_t)n * TRAINING_EXCHANGES, sizeof *seats->kinds)};
     if (seats->node == NULL || seats->gpu == NULL || seats->port == NULL || seats->leaves == NULL ||
-        seats->comes == NULL || seats->kinds == NULL)
+        seats->comes == NULL || seats->port_leaves == NULL || seats->port_kinds == NULL || seats->kinds == NULL)
         return SIM_E_NOMEM;
     for (int32_t i = 0; i < traffic->n_nodes; i++) most = traffic->nodes[i].gpus > most ? traffic->nodes[i].gpus : most;
     for (int32_t gpus = most; gpus > 0; gpus--)
@@ -321,6 +330,13 @@ static double *kind_bytes(const struct seats *seats, const struct message *messa
     return &seats->kinds[(int64_t)message->from * TRAINING_EXCHANGES + message->kind];
 }
 
+/* The share of what leaves a message's NIC that is of its kind: the part of the time in which the NIC sends it. */
+static double kind_frac(const struct seats *seats, const struct message *message)
+{
+    const int64_t port = seats->port[message->from];
+    return seats->port_kinds[port * TRAINING_EXCHANGES + message->kind] / seats->port_leaves[port];
+}
+
 static int make_edges(const struct job_traffic *traffic, const struct listing *listing, struct seats *seats,
                       struct traffic_edges *edges)
 {
@@ -328,6 +344,9 @@ static int make_edges(const struct job_traffic *traffic, const struct listing *l
     for (int32_t i = 0; i < listing->n; i++) {
         seats->leaves[listing->messages_of[i].from] += listing->messages_of[i].bytes;
         seats->comes[listing->messages_of[i].to] += listing->messages_of[i].bytes;
+        const int64_t port = seats->port[listing->messages_of[i].from];
+        seats->port_leaves[port] += listing->messages_of[i].bytes;
+        seats->port_kinds[port * TRAINING_EXCHANGES + listing->messages_of[i].kind] += listing->messages_of[i].bytes;
         *kind_bytes(seats, &listing->messages_of[i]) += listing->messages_of[i].bytes;
     }
     if (vec_reserve(&edges->of, &edges->capacity, listing->n) != 0) return SIM_E_NOMEM;
@@ -341,7 +360,8 @@ static int make_edges(const struct job_traffic *traffic, const struct listing *l
             part_of(rate, message->bytes / whole),
             message->kind,
             seats->port[message->from],
-            rate * message->bytes / *kind_bytes(seats, message)};
+            rate * message->bytes / *kind_bytes(seats, message),
+            kind_frac(seats, message)};
     }
     if (edges->n > 0) merge(edges);
     return 0;
@@ -351,8 +371,10 @@ int job_messages_edges(struct job_traffic *traffic, struct traffic_edges *edges)
 {
     struct seats seats;
     int code = seats_init(&seats, traffic);
-    struct listing listing = {
-        .messages = traffic->messages, .node = seats.node, .spread = &traffic->spread, .keeps = true};
+    traffic->far_stages = mem_zalloc((size_t)traffic->messages->plan.pipeline, sizeof *traffic->far_stages);
+    struct listing listing = {.messages = traffic->messages, .node = seats.node, .spread = &traffic->spread,
+                              .keeps = true, .far_stages = traffic->far_stages};
+    if (traffic->far_stages == NULL) code = SIM_E_NOMEM;
     if (code == 0) {
         list_all(&listing);
         code = listing.code;

@@ -11,7 +11,8 @@
  * A GPU has the network bandwidth that the plan was priced with. An edge claims the part of it that its bytes have of
  * all that leaves the one GPU, or of all that reaches the other, whichever is smaller. Exchanges of one kind follow
  * those of another, and together they never ask for more than a GPU has. Edges of one kind between the same NICs are
- * one claim.
+ * one claim. Kinds take turns on a NIC: the weight of a claim is the share of its kind in all that leaves the NIC.
+ * Flows of one kind to several partners are sent at once, and each counts as one where it meets those of others.
  *
  * The step is priced as `orrery plan` prices it (models/training/step.h), with two changes: a group spans as many nodes
  * as it does here, and each kind of exchange has a share of the bandwidth. That is the smallest share that a sender of

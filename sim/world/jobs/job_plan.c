@@ -143,9 +143,9 @@ bool job_is_possible_on(struct job *job, int32_t node_type, double gpus)
     return is_possible;
 }
 
-/* Asks the placer for GPUs of the job's node type and takes them. Returns 1, 0 if there is no room, or a negative
- * code. */
-static int place(struct job *job, int32_t gpus)
+/* Takes GPUs of the job's node type where `where` says, or if it is NULL, where the placer says. Returns 1, 0 if there
+ * is no room, or a negative code. */
+static int place(struct job *job, int32_t gpus, const struct placement *where)
 {
     struct jobs *jobs = job->jobs;
     struct placement *placement = &jobs->placement;
@@ -156,25 +156,27 @@ static int place(struct job *job, int32_t gpus)
     if (code < 0) return code;
     placement->n = 0;
     placement->gpu = -1;
-    const struct job_view asked = show_as(job, gpus, index);
-    const int found = jobs->placer->place(jobs->placer_states[job->view.node_type], view, &job->view, placement);
-    job->view = asked;
-    if (found <= 0) return found;
-    code = cluster_take_request(jobs_cluster_of(jobs, job->view.node_type), view->now_ns, &request, placement,
-                                &job->holder.held);
+    if (where == NULL) {
+        const struct job_view asked = show_as(job, gpus, index);
+        const int found = jobs->placer->place(jobs->placer_states[job->view.node_type], view, &job->view, placement);
+        job->view = asked;
+        if (found <= 0) return found;
+    }
+    code = cluster_take_request(jobs_cluster_of(jobs, job->view.node_type), view->now_ns, &request,
+                                where != NULL ? where : placement, &job->holder.held);
     if (code == 0) job->place_speed = job_has_traffic(job) ? 1.0 : jobs_place_speed(jobs, job->holder.held);
     if (code == SIM_E_POLICY)
-        fault(jobs, &jobs->placer->policy,
+        fault(jobs, where != NULL ? &jobs->scheduler->policy : &jobs->placer->policy,
               "puts job %lld on GPUs that are not free, or on another number than requested", (long long)job->view.id);
     return code < 0 ? code : 1;
 }
 
-/* Takes `ugpus` of the job's node type. Returns as place(). */
-static int take(struct job *job, int64_t ugpus)
+/* Takes `ugpus` of the job's node type. `where` as for place(), and so is the result. */
+static int take(struct job *job, int64_t ugpus, const struct placement *where)
 {
     struct jobs *jobs = job->jobs;
     struct cluster *cluster = jobs_cluster_of(jobs, job->view.node_type);
-    if (jobs->placer != NULL && cluster->n_nodes > 0) return place(job, (int32_t)job_gpus(job, ugpus));
+    if (jobs->placer != NULL && cluster->n_nodes > 0) return place(job, (int32_t)job_gpus(job, ugpus), where);
     return cluster_take(cluster, jobs->view.now_ns, ugpus, NULL, &job->holder.held) == 0;
 }
 
@@ -213,8 +215,8 @@ static bool retake(struct job *job, const struct job_grant *grant, int64_t ugpus
            cluster_retake(jobs_cluster_of(jobs, grant->node_type), jobs->view.now_ns, ugpus, job->holder.held);
 }
 
-/* Gives the job new GPUs. Returns whether there was room; sets the plan's code on failure. */
-static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus)
+/* Gives the job new GPUs; `where` as for place(). Returns whether there was room; sets the plan's code on failure. */
+static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus, const struct placement *where)
 {
     struct jobs *jobs = job->jobs;
     const int emitted = job_emit_placement(job, jobs->view.now_ns);
@@ -222,7 +224,7 @@ static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus)
     job->holder.held = NULL;
     job->preempted_in = 0; /* it cannot return to its old GPUs */
     job_set_node_type(job, grant->node_type);
-    const int placed = emitted != 0 ? emitted : take(job, ugpus);
+    const int placed = emitted != 0 ? emitted : take(job, ugpus, where);
     if (placed < 0 && jobs->plan.code == 0) jobs->plan.code = placed;
     if (placed <= 0) return false;
     job->holder.ugpus = ugpus;
@@ -230,8 +232,9 @@ static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus)
     return true;
 }
 
-bool job_plan_start_as(struct job_plan *plan, const struct job_view *view, const struct job_grant *grant,
-                       const char *reason)
+/* Starts the job; `where` as for place(). */
+static bool start(struct job_plan *plan, const struct job_view *view, const struct job_grant *grant,
+                  const struct placement *where, const char *reason)
 {
     struct jobs *jobs = plan->jobs;
     struct job *job = job_of(view);
@@ -239,9 +242,9 @@ bool job_plan_start_as(struct job_plan *plan, const struct job_view *view, const
     if (plan->code < 0 || !is_sound(job, grant, reason)) return false;
     const int64_t ugpus = job->view.gpus > 0 ? job_ugpus(job, grant->gpus) : 0;
     if (!cluster_has_free(jobs_cluster_of(jobs, grant->node_type), ugpus)) return false;
-    const bool retaken = retake(job, grant, ugpus);
+    const bool retaken = where == NULL && retake(job, grant, ugpus);
     const bool is_first = job->first_start_ns < 0;
-    if (!retaken && !give(job, grant, ugpus)) return false;
+    if (!retaken && !give(job, grant, ugpus, where)) return false;
     jobs->view.n_pending--;
     jobs->view.n_running++;
     job_stats_hold(&jobs->stats, now, ugpus);
@@ -254,6 +257,22 @@ bool job_plan_start_as(struct job_plan *plan, const struct job_view *view, const
     }
     jobs_notify(jobs, JOB_EVENT_START, job);
     return true;
+}
+
+bool job_plan_start_as(struct job_plan *plan, const struct job_view *view, const struct job_grant *grant,
+                       const char *reason)
+{
+    return start(plan, view, grant, NULL, reason);
+}
+
+bool job_plan_start_at(struct job_plan *plan, const struct job_view *view, const struct placement *where,
+                       const char *reason)
+{
+    struct jobs *jobs = plan->jobs;
+    if (jobs->placer == NULL)
+        fault(jobs, &jobs->scheduler->policy, "starts job %lld on nodes, but GPUs are only counted (reason: %s)",
+              (long long)view->id, reason);
+    return start(plan, view, &(struct job_grant){.gpus = view->gpus}, where, reason);
 }
 
 /* Whether the jobs may share the GPUs of the grant; if not, that is a fault of the scheduler. */
@@ -286,7 +305,7 @@ bool job_plan_start_group(struct job_plan *plan, const struct job_view *const *v
     job_group_make(members, n, ugpus);
     for (int32_t i = 0; i < n && plan->code == 0; i++) {
         const bool is_first = members[i]->first_start_ns < 0;
-        if (!give(members[i], grant, ugpus / n)) return false;
+        if (!give(members[i], grant, ugpus / n, NULL)) return false;
         jobs->view.n_pending--;
         jobs->view.n_running++;
         job_stats_hold(&jobs->stats, jobs->view.now_ns, ugpus / n);
@@ -333,7 +352,8 @@ bool job_plan_join(struct job_plan *plan, const struct job_view *view, const str
     job_group_make(members, 2, ugpus);
     job_group_hold(running, jobs->view.now_ns, ugpus / 2);
     jobs_refresh_view(jobs);
-    if (!give(job, &(struct job_grant){.gpus = view->gpus, .node_type = other->node_type}, ugpus / 2)) return false;
+    const struct job_grant grant = {.gpus = view->gpus, .node_type = other->node_type};
+    if (!give(job, &grant, ugpus / 2, NULL)) return false;
     jobs->view.n_pending--;
     jobs->view.n_running++;
     job_stats_hold(&jobs->stats, jobs->view.now_ns, ugpus / 2);
@@ -383,7 +403,7 @@ static int take_wanted(struct job *job, const struct exchange *exchange, const s
 {
     struct cluster *cluster = jobs_cluster_of(job->jobs, job->view.node_type);
     const double place_speed = job->place_speed;
-    const int taken = cluster_has_free(cluster, exchange->ugpus) ? take(job, exchange->ugpus) : 0;
+    const int taken = cluster_has_free(cluster, exchange->ugpus) ? take(job, exchange->ugpus, NULL) : 0;
     if (taken <= 0 || is_wanted(job, exchange, before, type_before)) return taken;
     cluster_release(cluster, job->jobs->view.now_ns, exchange->ugpus, job->holder.held);
     cluster_forget(cluster, job->holder.held);
@@ -531,57 +551,11 @@ void job_plan_warn(struct job_plan *plan, const char *code, const char *text)
     plan->warnings[at].count++;
 }
 
-int job_plan_emit_warnings(const struct jobs *jobs)
-{
-    int code = 0;
-    for (int32_t i = 0; code == 0 && i < jobs->plan.n_warnings && jobs->site->sink->warning != NULL; i++) {
-        const struct job_warning *warning = &jobs->plan.warnings[i];
-        const struct warning_row row = {.t_s = sim_s_from_ns(warning->first_ns), .code = warning->code,
-                                        .text = warning->text, .count = warning->count};
-        code = jobs->site->sink->warning(jobs->site->sink->context, &row);
-    }
-    return code;
-}
-
-/* The policy's reason, and the GPUs that the action moved. */
-static void describe(const struct job_action *action, char *reason, size_t reason_bytes)
-{
-    const char *what = strcmp(action->name, "preempt") == 0 ? "gives back" : "takes";
-    if (strcmp(action->name, "resize") == 0) what = "goes on with";
-    if (strcmp(action->name, "migrate") == 0) what = "goes on elsewhere with";
-    int n = snprintf(reason, reason_bytes, "%s: %s %.10g GPU%s", action->reason, what, action->gpus,
-                     action->gpus == 1 ? "" : "s");
-    const struct cluster *cluster = jobs_cluster_of(action->job->jobs, action->job->view.node_type);
-    if (n > 0 && (size_t)n < reason_bytes && cluster->total_gpus < INT64_MAX)
-        snprintf(reason + n, reason_bytes - (size_t)n, ", then %.10g of %lld are free", action->free_gpus,
-                 (long long)cluster->total_gpus);
-}
-
-static int emit_actions(const struct job_plan *plan)
-{
-    const struct jobs *jobs = plan->jobs;
-    for (int32_t i = 0; i < plan->n_actions; i++) {
-        const struct job_action *action = &plan->actions[i];
-        if (action->job == NULL) continue;
-        char reason[256];
-        describe(action, reason, sizeof reason);
-        struct decision_row row = {.t_s = sim_s_from_ns(jobs->view.now_ns),
-                                   .service = "",
-                                   .policy = jobs->scheduler->policy.name,
-                                   .action = action->name,
-                                   .subject = action->job->view.id,
-                                   .reason = reason};
-        int code = jobs->site->sink->decision(jobs->site->sink->context, &row);
-        if (code < 0) return code;
-    }
-    return 0;
-}
-
 int job_plan_end(struct jobs *jobs)
 {
     const struct job_plan *plan = &jobs->plan;
     if (plan->code < 0) return plan->code;
     if (plan->wake_ns < SIM_NS_MAX)
         engine_arm(jobs->site->engine, plan->wake_ns, PRIORITY_JOB_DECIDE, jobs_on_wake, &jobs->wake);
-    return emit_actions(plan);
+    return job_plan_emit_actions(plan);
 }

@@ -1,4 +1,5 @@
-/* What a job draws: the power that its type states, or that of the phases of its training step. */
+/* What a job draws: the power that its type states, or that of the phases of its training step. Before it trains, a job
+ * whose power follows from its plan moves, waits or reads its state, and its GPUs idle. */
 #include "sim/world/jobs/job.h"
 #include "sim/world/policy/power_cap.h"
 
@@ -11,7 +12,9 @@ static struct holder_draw draw_of(const struct job_type *type)
     const bool is_stated = power->mean_w > 0.0, is_given = power->mean_w != 0.0; /* NAN: given without a mean */
     const struct holder_draw draw = {.group = is_given && power->priority == 0 ? POWER_HIGH : POWER_LOW};
     if (!is_stated) return draw;
-    return (struct holder_draw){.group = draw.group, .mean_w = power->mean_w, .clock_share = power->clock_share};
+    const double v100_share = 0.57; /* of jobs on V100 (Zeus) */
+    const double clock_share = isnan(power->clock_share) ? v100_share : power->clock_share;
+    return (struct holder_draw){.group = draw.group, .mean_w = power->mean_w, .clock_share = clock_share};
 }
 
 /* Whether its power follows from its plan. */
@@ -30,6 +33,14 @@ static int stages_of(const struct power_stage *phases, struct power_stage stages
     return n;
 }
 
+/* A job that waits draws as GPUs idle with a process. Its clock is that at which it will train. */
+static double used_frac(struct job *job, sim_ns now, int64_t gpus)
+{
+    if (!job_waits(job, now)) return (double)gpus / job->view.held_gpus;
+    if (!isnan(holders_drawn_j(&job->jobs->cluster->holders, &job->holder, now))) job_await_work(job);
+    return 0.0;
+}
+
 int job_draws_create(struct jobs *jobs)
 {
     const struct job_type *types = jobs->config->all_types.items;
@@ -44,7 +55,8 @@ int job_draws_create(struct jobs *jobs)
 static const struct holder_draw *typed_draw(const struct job *job)
 {
     const struct config_list *types = &job->jobs->config->all_types;
-    return &job->jobs->draws[job->type != NULL ? (size_t)(job->type - (const struct job_type *)types->items) : types->n];
+    return &job->jobs
+                ->draws[job->type != NULL ? (size_t)(job->type - (const struct job_type *)types->items) : types->n];
 }
 
 int job_draw_init(struct job *job)
@@ -70,7 +82,7 @@ void job_redraw(struct job *job, sim_ns now, bool is_running)
     if (phases != NULL) {
         own->draw.n_stages = stages_of(exchanged != NULL ? exchanged : phases, own->stages);
         own->draw.stages = own->stages;
-        own->draw.used_frac = (double)gpus / job->view.held_gpus;
+        own->draw.used_frac = used_frac(job, now, gpus);
     }
     if (is_running) holders_redrawn(&job->jobs->cluster->holders, &job->holder, now);
 }

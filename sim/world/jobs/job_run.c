@@ -66,12 +66,51 @@ static void report_given(struct job *job, sim_ns now)
     if (code != 0) engine_fail(jobs->site->engine, code);
 }
 
+/* --- The wait before the work --- */
+
+static sim_ns works_at_ns(const struct job *job)
+{
+    const struct job_progress *progress = &job->progress;
+    return sim_ns_add(sim_ns_add(progress->from_ns, progress->move_ns), progress->wait_ns);
+}
+
+bool job_waits(const struct job *job, sim_ns now)
+{
+    return works_at_ns(job) > now;
+}
+
+static void on_works(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)engine;
+    job_begins_work(OWNER_ENTITY(owner, struct job, works), now);
+}
+
+void job_await_work(struct job *job)
+{
+    const sim_ns at_ns = works_at_ns(job);
+    if (at_ns < SIM_NS_MAX) engine_arm(job->jobs->site->engine, at_ns, PRIORITY_JOB_FINISH, on_works, &job->works);
+}
+
+/* A job that waits sends nothing. */
 static void begin_traffic(struct job *job)
 {
-    const int code = job->jobs->network != NULL ? job_traffic_begin(job) : 0;
+    const sim_ns now = engine_now(job->jobs->site->engine);
+    const bool waits = job_has_traffic(job) && job_waits(job, now);
+    if (waits) job_await_work(job);
+    const int code = job->jobs->network != NULL && !waits ? job_traffic_begin(job) : 0;
     if (code != 0) engine_fail(job->jobs->site->engine, code);
-    if (job->traffic != NULL) job_redraw(job, engine_now(job->jobs->site->engine), true);
+    if (job->traffic != NULL) job_redraw(job, now, true);
 }
+
+void job_begins_work(struct job *job, sim_ns now)
+{
+    job_progress_move(&job->progress, now);
+    if (job_has_traffic(job) && job->traffic == NULL) begin_traffic(job);
+    job_redraw(job, now, true);
+    job_speed_changed(job, now);
+}
+
+/* --- The run --- */
 
 static void begin_saver(struct job *job, sim_ns now, bool restores)
 {
@@ -140,6 +179,7 @@ void job_stop(struct job *job, sim_ns now)
     job->view.state = JOB_PENDING;
     job->view.held_gpus = job->view.speed = 0.0;
     engine_disarm(jobs->site->engine, &job->finish);
+    engine_disarm(jobs->site->engine, &job->works);
     if (!job_needs_node(job)) return;
     cluster_release(jobs_cluster_of(jobs, job->view.node_type), now, job->holder.ugpus, job->holder.held);
     job_stats_hold(&jobs->stats, now, -job->holder.ugpus);

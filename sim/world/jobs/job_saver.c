@@ -26,6 +26,13 @@ struct saver_flow {
     struct job_saver *saver;
 };
 
+/* A node of the site, and the GPUs that a job has there. */
+struct saver_node {
+    int32_t node, gpus; /* node -1: none */
+};
+
+static const struct saver_node no_node = {-1, 1};
+
 struct job_saver {
     struct job *job;
     enum saver_state state;
@@ -35,6 +42,8 @@ struct job_saver {
     sim_ns due_ns;          /* of the timer; before now: it is not armed */
     int32_t n_flows, n_moving;
     struct saver_flow *flows; /* [n_flows] */
+    struct saver_node nodes[2], lost_peer; /* of a state at peers: the first nodes of the job; the node that is no more
+                                            * of the job, from which it restores */
 };
 
 /* --- Configuration --- */
@@ -119,14 +128,19 @@ static bool has_nic_per_gpu(const struct job *job)
     return topology_config(job->jobs->topology)->network.per == NETWORK_PER_GPU;
 }
 
-/* Flows of a save: one for each GPU, or each node that has one NIC. */
-static int32_t n_flows_of(const struct job *job)
+/* Flows of a save or restore: one for each GPU, or each node that has one NIC. */
+static int32_t n_parts_flows(const struct job *job)
 {
     int32_t n = 0;
-    if (is_to_peer(config_of(job)) && n_parts_of(job) < 2) return 0;
     for (const struct allocation *part = job->holder.held; part != NULL; part = part->next)
         n += has_nic_per_gpu(job) && part->gpus > 0 ? part->gpus : 1;
     return n;
+}
+
+/* Of a save. */
+static int32_t n_flows_of(const struct job *job)
+{
+    return is_to_peer(config_of(job)) && n_parts_of(job) < 2 ? 0 : n_parts_flows(job);
 }
 
 static struct graph_nic nic_on(const struct job *job, const struct allocation *part, int32_t nic)
@@ -143,7 +157,10 @@ static int path_of(const struct job *job, const struct allocation *part, int32_t
     if (!is_to_peer(config_of(job))) return topology_storage_path(topology, own, config_of(job)->to, writes, path);
     const struct allocation *next = part->next != NULL ? part->next : job->holder.held;
     const int32_t of_next = has_nic_per_gpu(job) ? nic % (next->gpus > 0 ? next->gpus : 1) : 0;
-    const struct graph_nic beside = nic_on(job, next, of_next);
+    const bool is_lost = job->saver != NULL && job->saver->lost_peer.node >= 0;
+    const struct graph_nic beside = is_lost ? (struct graph_nic){job->saver->lost_peer.node,
+                                                                 nic % job->saver->lost_peer.gpus}
+                                            : nic_on(job, next, of_next);
     const struct topology_route route = {.label = (uint64_t)job->number};
     return writes ? topology_nic_path(topology, own, beside, route, path)
                   : topology_nic_path(topology, beside, own, route, path);
@@ -313,7 +330,10 @@ static void end_flows(struct job_saver *saver, sim_ns now)
 {
     struct job_progress *progress = &saver->job->progress;
     if (saver->state == SAVER_RESTORES) {
+        if (saver->lost_peer.node >= 0) saver->n_flows = 0; /* no save is possible */
+        saver->lost_peer = no_node;
         release(saver, &progress->wait_ns, now);
+        job_begins_work(saver->job, now);
         await_save(saver, now, saver->interval_ns);
         return;
     }
@@ -359,6 +379,22 @@ static void note_peer(const struct job *job)
     if (is_to_peer(config_of(job)) && n_parts_of(job) < 2) job->jobs->n_without_peer++;
 }
 
+static struct saver_node node_of(const struct job *job, const struct allocation *part)
+{
+    return (struct saver_node){nic_on(job, part, 0).node, part->gpus > 0 ? part->gpus : 1};
+}
+
+/* Notes the first nodes of a job whose state is at peers. */
+static void note_nodes(struct job_saver *saver)
+{
+    const struct job *job = saver->job;
+    const struct allocation *first = job->holder.held;
+    saver->nodes[0] = saver->nodes[1] = no_node;
+    if (!is_to_peer(config_of(job)) || first == NULL || first->next == NULL) return;
+    saver->nodes[0] = node_of(job, first);
+    saver->nodes[1] = node_of(job, first->next);
+}
+
 int job_saver_begin(struct job *job, sim_ns now, bool restores)
 {
     struct job_saver *saver = mem_zalloc(1, sizeof *saver);
@@ -366,6 +402,8 @@ int job_saver_begin(struct job *job, sim_ns now, bool restores)
     job->saver = saver;
     saver->job = job;
     saver->due_ns = -1;
+    saver->lost_peer = no_node;
+    note_nodes(saver);
     note_peer(job);
     saver->n_flows = n_flows_of(job);
     saver->flows = mem_zalloc((size_t)saver->n_flows + 1, sizeof *saver->flows);
@@ -383,7 +421,7 @@ int job_saver_begin(struct job *job, sim_ns now, bool restores)
     return 0;
 }
 
-/* The job has lost its peer: it restores nothing more, and no save is under way or due. */
+/* The job has no peer: no save is under way or due, and what is left of a restore is on its node. */
 static void lose_peer(struct job_saver *saver, sim_ns now)
 {
     if (saver->state == SAVER_RESTORES) end_flows(saver, now);
@@ -404,6 +442,21 @@ static void keep_timer(struct job_saver *saver, sim_ns now, sim_ns idle_ns)
         await_save(saver, now, sim_ns_add(saver->interval_ns, idle_ns));
 }
 
+/* A job that is left on one node amid a restore reads the rest from the node that it had beside this one. */
+static void find_lost_peer(struct job_saver *saver)
+{
+    const struct job *job = saver->job;
+    const bool restores = saver->state == SAVER_AWAITS || saver->state == SAVER_RESTORES;
+    if (!restores || !is_to_peer(config_of(job)) || n_parts_of(job) >= 2) {
+        saver->lost_peer = no_node;
+        note_nodes(saver);
+        return;
+    }
+    const int32_t own = node_of(job, job->holder.held).node;
+    if (saver->lost_peer.node < 0) saver->lost_peer = saver->nodes[saver->nodes[0].node == own ? 1 : 0];
+    if (saver->lost_peer.node == own) saver->lost_peer = no_node; /* the state is here */
+}
+
 int job_saver_resized(struct job *job, sim_ns now, sim_ns idle_ns)
 {
     struct job_saver *saver = job->saver;
@@ -412,7 +465,8 @@ int job_saver_resized(struct job *job, sim_ns now, sim_ns idle_ns)
     const int64_t left = stop_flows(saver);
     struct saver_flow *before = saver->flows;
     note_peer(job);
-    saver->n_flows = n_flows_of(job);
+    find_lost_peer(saver);
+    saver->n_flows = saver->lost_peer.node >= 0 ? n_parts_flows(job) : n_flows_of(job);
     saver->flows = mem_zalloc((size_t)saver->n_flows + 1, sizeof *saver->flows);
     mem_free(before);
     if (saver->flows == NULL) return SIM_E_NOMEM;

@@ -9,7 +9,8 @@
  * the overlap. Its pinned memory holds one save: the next one waits for the end of the flow, while the job stalls.
  * Work counts from the end of the flow.
  *
- * A job on one node has no peer: its saves to a peer never count, and the run warns.
+ * A job on one node has no peer: its saves to a peer never count, and the run warns. If it shrinks to one node while it
+ * reads its state back, it reads the rest from a node that it had before.
  *
  * Leaves out: whether the peer that holds a state has failed as well, PCIe links, the capacity of the storage, and
  * which GPUs of its nodes the job has: it uses their lowest NICs. */

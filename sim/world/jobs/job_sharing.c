@@ -25,6 +25,12 @@ const struct config_field sharing_config_fields[] = {
             "measured speeds beside a job of another type, or of its own, by the name of that type"),
     ROW_LIST("phases", phases, OPTIONAL, WITHIN(2, INTERLEAVING_MOST), double, phase_item,
              "parts of an iteration that use different resources, in their order; all types have equally many"),
+    ROW_REAL("utilisation", utilisation, OPTIONAL, WITHIN(1e-6, 1),
+             "share of the time that a job alone uses its GPUs; jobs on the same GPUs slow down where these exceed 1"),
+    ROW_REAL("memory_frac", memory_frac, DEFAULT("0"), WITHIN(0, 1),
+             "beside 'utilisation': share of the memory of its GPUs; together at most 1"),
+    ROW_BOOL("opportunistic", opportunistic, DEFAULT("false"),
+             "beside 'utilisation': gets the time that other jobs on its GPUs leave"),
     {0}};
 #undef ROW_OF
 
@@ -78,12 +84,37 @@ static double interleaved_speed(const struct job_type *const *types, int32_t n, 
            job_type_speed(types[0], gpu, 1, 1);
 }
 
+struct job_demand sharing_demand(const struct sharing_config *config)
+{
+    return (struct job_demand){config->utilisation > 0 ? config->utilisation : 0, config->memory_frac,
+                               config->opportunistic};
+}
+
+/* The GPU's time goes to jobs by their utilisation, in equal proportion where it does not suffice. Opportunistic jobs
+ * share what the others leave. */
+static double utilised_speed(const struct job_type *const *types, int32_t n, const char *gpu)
+{
+    double guaranteed = 0, opportunistic = 0, memory_frac = 0;
+    for (int32_t i = 0; i < n; i++) {
+        const struct job_demand demand = sharing_demand(&types[i]->sharing);
+        if (!(demand.utilisation > 0)) return 0;
+        *(demand.is_opportunistic ? &opportunistic : &guaranteed) += demand.utilisation;
+        memory_frac += demand.memory_frac;
+    }
+    if (memory_frac > 1) return 0;
+    const bool yields = types[0]->sharing.opportunistic;
+    const double time = yields ? 1 - guaranteed : 1, wanted = yields ? opportunistic : guaranteed;
+    const double part = time >= wanted ? 1 : time > 0 ? time / wanted : 0;
+    return part * job_type_speed(types[0], gpu, 1, 1);
+}
+
 double job_type_shared_speed(const struct job_type *const *types, int32_t n, const char *gpu)
 {
     for (int32_t i = 0; i < n; i++)
         if (types[i] == NULL) return 0;
     if (n == 1) return job_type_speed(types[0], gpu, 1, 1);
     if (types[0]->sharing.phases.n > 0) return interleaved_speed(types, n, gpu);
+    if (types[0]->sharing.pairs.n == 0) return utilised_speed(types, n, gpu);
     return n == 2 ? paired_speed(types, gpu) : 0;
 }
 

@@ -1,8 +1,10 @@
 /* Jobs that share the same GPUs: "sharing" of an entry of "jobs.types", and the groups of running jobs.
  *
- * A group of n jobs that requested equally many GPUs runs on as many; each job counts as holding an nth of them. Two
+ * A group of n jobs that requested equally many GPUs runs on as many; each job counts as holding an nth of them. Three
  * sources give the speed of a job in a group. "pairs" has measured speeds beside jobs of another type. "phases" has the
- * parts of an iteration that use different resources (models/interleaving.h). When a job leaves, the others share what
+ * parts of an iteration that use different resources (models/interleaving.h). "utilisation" is the share of a GPU's
+ * time that a job uses alone: jobs lose speed only where these add up to more than 1. Opportunistic jobs get what
+ * others leave. When a job leaves, the others share what
  * it held. GPUs of a group are only counted: no placer puts them on nodes. */
 #ifndef ORRERY_WORLD_JOBS_JOB_SHARING_H
 #define ORRERY_WORLD_JOBS_JOB_SHARING_H
@@ -11,6 +13,7 @@
 #include "sim/core/config/config.h"
 #include "sim/core/err.h"
 #include "sim/core/units.h"
+#include "sim/world/policy/cluster_view.h"
 
 #include <stdint.h>
 
@@ -20,6 +23,9 @@ struct job_type;
 struct sharing_config {
     struct config_list pairs;  /* struct pair_config */
     struct config_list phases; /* double: seconds on each resource; 2 .. INTERLEAVING_MOST of them */
+    double utilisation;        /* NAN or 0: not known */
+    double memory_frac;
+    bool opportunistic;
 };
 
 extern const struct config_field sharing_config_fields[];
@@ -30,6 +36,8 @@ int sharing_config_check(const struct sharing_config *config, const char *where,
 /* Speed of the first of n jobs of these types that share GPUs of type `gpu` (NULL: any): 1 is the speed of the trace's
  * run times; 0: they cannot share. */
 double job_type_shared_speed(const struct job_type *const *types, int32_t n, const char *gpu);
+
+struct job_demand sharing_demand(const struct sharing_config *config);
 
 /* Speed of a job in its group. */
 double job_shared_speed(const struct job *job);

@@ -199,7 +199,12 @@ int job_step_edges(const struct job_traffic *traffic, struct traffic_edges *edge
             const int32_t to = partner_of(traffic, i, q);
             for (int32_t c = 0; c < traffic->place.channels && to >= 0; c++) {
                 const struct traffic_edge edge = {{job_traffic_nic(traffic, i, c), job_traffic_nic(traffic, to, c)},
-                                                  bytes, demand, 0, 0, demand};
+                                                  bytes,
+                                                  demand,
+                                                  0,
+                                                  0,
+                                                  demand,
+                                                  1.0};
                 if (vec_push(&edges->of, &edges->n, &edges->capacity, edge) != 0) return SIM_E_NOMEM;
             }
         }

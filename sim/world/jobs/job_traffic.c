@@ -292,6 +292,7 @@ static int start_claim(struct job_traffic *traffic, const struct traffic_edge *e
         code = link_claim_start(topology_net(network->topology), &claimant->claim, &path, edge->demand_bytes_per_s,
                                 on_changed, NULL);
     if (code != 0) return code;
+    if (edge->weight < 1.0) link_claim_weigh(&claimant->claim, edge->weight);
     link_claim_hold(&claimant->claim);
     topology_note_path(network->topology, &claimant->claim, 1);
     traffic->n_flows++;
@@ -482,6 +483,7 @@ void job_traffic_forget(struct job *job)
     mem_free(job->traffic->nodes);
     mem_free(job->traffic->flows);
     mem_free(job->traffic->ports);
+    mem_free(job->traffic->far_stages);
     mem_free(job->traffic);
     job->traffic = NULL;
 }

@@ -6,9 +6,9 @@
  * timed anew whenever a grant changes. The run time in the trace is that on the fewest nodes, evenly spread, in an idle
  * network without oversubscription. The speed of the job is the ratio of both step times.
  *
- * A job claims its bandwidth all the time that it runs: all jobs are taken to exchange data at the same moment. This is
- * the worst case for jobs that share links and exchange data for a part of the step only. Links count the bytes that
- * the steps have moved, when the job stops.
+ * A job claims its bandwidth all the time that it works: all jobs are taken to exchange data at the same moment. This
+ * is the worst case for jobs that share links and exchange data for a part of the step only. Links count the bytes
+ * that the steps have moved, when the job stops.
  *
  * All collectives of a step that leave a node have one pattern: rings, all-to-all or sends, among groups of one kind.
  * An all-to-all among more than STEP_PARTNERS + 1 nodes is represented by so many partners of each node, evenly spaced.
@@ -56,8 +56,8 @@ void job_traffic_destroy(struct jobs *jobs);
 /* Whether steps of the job are described, so that its speed on distant GPUs follows from the links. */
 bool job_has_traffic(const struct job *job);
 
-/* The job begins or ceases to exchange data on its present GPUs. begin returns 0 or SIM_E_NOMEM. Before end, its
- * progress has been moved to now. */
+/* The job begins to work, or ceases to exchange data, on its present GPUs. begin returns 0 or SIM_E_NOMEM. Before
+ * end, its progress has been moved to now. */
 int job_traffic_begin(struct job *job);
 void job_traffic_end(struct job *job);
 

@@ -36,6 +36,7 @@ struct traffic_edge {
     int32_t kind;                     /* of messages: place in the plan's spread */
     int32_t port;                     /* of messages: the GPU, or the node with one NIC, that sends */
     double alone_bytes_per_s;         /* of messages: its rate in an idle network while only its kind is sent */
+    double weight;                    /* of its claim: at most 1 */
 };
 
 struct traffic_edges {
@@ -69,6 +70,7 @@ struct job_traffic {
     const struct traffic_type *type;     /* of a job with stated steps */
     struct job_messages *messages;       /* of a job that trains by a plan; NULL: its steps are stated */
     struct training_spread spread, spread_now; /* of its messages: by the job's place; at the present grants */
+    bool *far_stages;                    /* [pipeline stages] of both spreads */
     struct traffic_port *ports;          /* [n_ports] of the senders of messages */
     int32_t n_ports;
     double step_now_s;                   /* of its plan at spread_now */

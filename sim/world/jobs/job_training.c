@@ -49,9 +49,11 @@ static int check_cluster(struct jobs *jobs, const struct cluster *cluster, const
     return 0;
 }
 
-static int make_one(struct jobs *jobs, const struct job_type *type, int32_t node_type, double network_bytes_per_s)
+static int make_one(struct jobs *jobs, const struct job_type *type, int32_t node_type,
+                    const struct jobs_options *options)
 {
     const struct cluster *cluster = jobs_cluster_of(jobs, node_type);
+    const double sharers = options->nic_per_node && cluster->gpus_per_node > 0 ? (double)cluster->gpus_per_node : 1.0;
     struct arena *arena = jobs->site->arena;
     struct priced *priced = priced_of(jobs, type, node_type);
     char where[DIAG_WHERE_CHARS];
@@ -63,7 +65,8 @@ static int make_one(struct jobs *jobs, const struct job_type *type, int32_t node
     if (request == NULL || priced->setup == NULL) return diag_nomem(jobs->site->diag);
     *request = (struct training_request){
         .gpu = cluster->gpu, .gpus = cluster->total_gpus, .gpus_per_node = cluster->gpus_per_node, .nvlink = true,
-        .link_share = 1.0, .bridge_share = (double)NAN, .network_bytes_per_s = network_bytes_per_s,
+        .link_share = 1.0, .bridge_share = (double)NAN,
+        .network_bytes_per_s = options->nic_bytes_per_s / sharers,
         .training = type->training.plan};
     code = training_setup_make(jobs->site->catalog, request, where, arena, priced->setup, jobs->site->diag);
     if (code != 0) return code;
@@ -100,7 +103,7 @@ static int check_plan(struct jobs *jobs, const struct job_type *type)
     return diag_error(jobs->site->diag, SIM_E_CONFIG, where, "'orrery plan' prices such a plan", "%s", problem);
 }
 
-int job_trainings_create(struct jobs *jobs, double network_bytes_per_s, struct job_trainings **out)
+int job_trainings_create(struct jobs *jobs, const struct jobs_options *options, struct job_trainings **out)
 {
     const size_t n_types = jobs->config->all_types.n;
     bool some = false;
@@ -117,8 +120,7 @@ int job_trainings_create(struct jobs *jobs, double network_bytes_per_s, struct j
     for (size_t i = 0; i < n_types && code == 0; i++) {
         const struct job_type *type = type_at(jobs, i);
         if (type->training.plan.llm == NULL) continue;
-        for (int32_t k = 0; k < jobs->n_node_types && code == 0; k++)
-            code = make_one(jobs, type, k, network_bytes_per_s);
+        for (int32_t k = 0; k < jobs->n_node_types && code == 0; k++) code = make_one(jobs, type, k, options);
         if (code == 0) code = check_plan(jobs, type);
     }
     return code;
@@ -161,6 +163,13 @@ static int64_t rank_gpus(const struct job_type *type)
 {
     const struct training_config *plan = &type->training.plan;
     return plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel;
+}
+
+int32_t job_training_rank_gpus(const struct job_type *type)
+{
+    if (type == NULL || type->training.plan.llm == NULL) return 1;
+    const int64_t gpus = rank_gpus(type);
+    return gpus < INT32_MAX ? (int32_t)gpus : INT32_MAX;
 }
 
 /* Data ranks on so many GPUs. */

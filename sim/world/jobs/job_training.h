@@ -4,9 +4,10 @@
  * the run time of the trace.
  *
  * Tensor, pipeline and context parallelism stay as the plan says. Data parallelism follows the number of GPUs: of GPUs
- * that are no multiple of the others together, the rest idles. The batch stays, rounded up to whole micro-batches. GPUs
- * count as adjacent, on as few nodes as they fill; "network_penalty" acts on top. A job that does not fit into the
- * memory of a GPU cannot run there.
+ * that are no multiple of the others together, the rest idles. The batch stays, rounded up to whole micro-batches.
+ * GPUs count as adjacent, on as few nodes as they fill. On a network, with a placer that gives nodes, the job's place
+ * and the links decide in their stead (job_messages.h); elsewhere "network_penalty" acts on top. A job that does not
+ * fit into the memory of a GPU cannot run there.
  *
  * Each step is priced once and remembered. */
 #ifndef ORRERY_WORLD_JOBS_JOB_TRAINING_H
@@ -18,19 +19,22 @@
 
 struct job_type;
 struct jobs;
+struct jobs_options;
 
 /* Prices of all types that train. */
 struct job_trainings;
 
-/* network_bytes_per_s: between nodes, per GPU and direction; 0: none. *out is NULL if no type trains. Returns 0,
- * SIM_E_CONFIG with findings, SIM_E_IO or SIM_E_NOMEM. */
-int job_trainings_create(struct jobs *jobs, double network_bytes_per_s, struct job_trainings **out);
+/* *out is NULL if no type trains. Returns 0, SIM_E_CONFIG with findings, SIM_E_IO or SIM_E_NOMEM. */
+int job_trainings_create(struct jobs *jobs, const struct jobs_options *options, struct job_trainings **out);
 void job_trainings_destroy(struct job_trainings *trainings); /* NULL is allowed */
 
 /* Speed of a job of a type that trains, on `gpus` GPUs of a node type: 1 on the `asked` GPUs of the first node type
  * that can run it so; 0: it cannot run there. */
 double job_training_speed(const struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
                           double asked);
+
+/* GPUs of one data rank; 1 for a type that trains no LLM, or NULL. */
+int32_t job_training_rank_gpus(const struct job_type *type);
 
 /* Seconds of a step on the GPUs that a job asks for, of the first node type that can run it so; 0: none can. */
 double job_training_asked_s(const struct jobs *jobs, const struct job_type *type, double asked);

@@ -40,8 +40,8 @@ static const char *const priority_names[] = {"high", "low", NULL};
 static const struct config_field power_fields[] = {
     ROW_QUANTITY("mean", mean_w, UNIT_POWER, OPTIONAL, WITHIN(1, 1e5),
                  "mean power of each of its GPUs at the highest clock; default: that of the phases of its 'training'"),
-    ROW_REAL("clock_share", clock_share, DEFAULT("0.57"), WITHIN(0, 1),
-             "beside 'mean': share of its run time that scales with the SM clock; default: jobs on V100 (Zeus)"),
+    ROW_REAL("clock_share", clock_share, OPTIONAL, WITHIN(0, 1),
+             "beside 'mean': share of its run time that scales with the SM clock; default: 0.57, jobs on V100 (Zeus)"),
     ROW_CHOICE("priority", priority, DEFAULT("low"), priority_names, "priority when power runs short: low is slowed down first"),
     {0}};
 #undef ROW_OF
@@ -62,6 +62,8 @@ const struct config_field job_type_config_fields[] = {
     ROW_SECTION("goodput", goodput, OPTIONAL, goodput_config_fields,
                 "speed by step times and batch sizes, instead of 'speedup' and 'speeds'"),
     ROW_SECTION("sharing", sharing, OPTIONAL, sharing_config_fields, "speed beside other jobs on the same GPUs"),
+    ROW_LIST("regimes", regimes, OPTIONAL, ANY, struct job_regime, job_regime_fields,
+             "batch sizes of its jobs, one behind the other; default: one"),
     ROW_SECTION("step", step, OPTIONAL, step_config_fields,
                 "what each step computes and exchanges over the network; default: jobs send nothing"),
     {0}};
@@ -170,12 +172,23 @@ static int check_sharing(const struct job_type *type, const char *where, struct 
     return sharing_config_check(&type->sharing, place, diag);
 }
 
+static int check_regimes(const struct job_type *type, const char *where, struct diag *diag)
+{
+    char place[DIAG_WHERE_CHARS];
+    snprintf(place, sizeof place, "%s.types.%s.regimes", where, type->name);
+    return job_regimes_check(&type->regimes, place, diag);
+}
+
 /* A section "power" says how much, where no plan does. */
 static int check_power(const struct job_type *type, const char *where, struct diag *diag)
 {
     char place[DIAG_WHERE_CHARS];
-    if (type->power.mean_w == 0.0 || type->power.mean_w > 0.0 || type->training.plan.llm != NULL) return 0;
+    if (type->power.mean_w == 0.0 || type->power.mean_w > 0.0) return 0;
     snprintf(place, sizeof place, "%s.types.%s.power", where, type->name);
+    if (type->training.plan.llm != NULL && !isnan(type->power.clock_share))
+        return diag_error(diag, SIM_E_CONFIG, place, "leave it out, or give 'mean' as well",
+                          "'clock_share' needs 'mean': without it the phases of the plan say what follows the clock");
+    if (type->training.plan.llm != NULL) return 0;
     return diag_error(diag, SIM_E_CONFIG, place, "such as \"mean\": \"300W\"", "misses 'mean'");
 }
 
@@ -195,7 +208,8 @@ int job_types_check(const struct config_list *types, const char *where, struct d
             code = found < 0 ? found : code;
         }
         const int shared = check_sharing(type, where, diag), powered = check_power(type, where, diag);
-        code = shared < 0 ? shared : powered < 0 ? powered : code;
+        const int adapted = check_regimes(type, where, diag);
+        code = shared < 0 ? shared : powered < 0 ? powered : adapted < 0 ? adapted : code;
         if (type->speedup.law != SPEEDUP_TABLE || is_in_order(&type->speedup.points)) continue;
         char place[DIAG_WHERE_CHARS];
         snprintf(place, sizeof place, "%s.types.%s.speedup.points", where, type->name);
@@ -222,6 +236,16 @@ static double speed_on(const struct job_type *type, const char *gpu)
     for (size_t i = 0; gpu != NULL && i < type->speeds.n; i++, speed++)
         if (strcmp(speed->gpu, gpu) == 0) return speed->speed;
     return 1.0;
+}
+
+sim_ns job_type_run_ns(const struct job_type *type, sim_ns first_ns)
+{
+    return type != NULL ? job_regimes_run_ns(&type->regimes, first_ns) : first_ns;
+}
+
+double job_record_run_s(const struct config_list *types, const struct job_record *record)
+{
+    return sim_s_from_ns(job_type_run_ns(job_type_find(types, record->type), record->duration_ns));
 }
 
 double job_type_speed(const struct job_type *type, const char *gpu, double gpus, double asked)

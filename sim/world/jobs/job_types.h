@@ -10,6 +10,7 @@
 #include "sim/core/rng.h"
 #include "sim/world/jobs/job_checkpoint.h"
 #include "sim/world/jobs/job_goodput.h"
+#include "sim/world/jobs/job_regimes.h"
 #include "sim/world/jobs/job_sharing.h"
 #include "sim/world/jobs/job_traffic.h"
 #include "sim/world/rows/source.h"
@@ -40,6 +41,7 @@ struct job_type {
     struct training_job_config training; /* plan.llm NULL: none */
     struct goodput_config goodput; /* all zero: the scenario gives none */
     struct sharing_config sharing;
+    struct config_list regimes;    /* struct job_regime */
     struct step_config step;       /* all zero: the scenario describes no steps */
 };
 
@@ -60,6 +62,12 @@ const struct job_type *job_type_find(const struct config_list *types, const char
 int job_types_check(const struct config_list *types, const char *where, struct diag *diag);
 
 struct speedup speedup_config_get(const struct speedup_config *config);
+
+/* Run time of a job on the GPUs it requested, if it is `first_ns` at the batch size that it begins with. */
+sim_ns job_type_run_ns(const struct job_type *type, sim_ns first_ns);
+
+/* The same for a record of a trace, in seconds. */
+double job_record_run_s(const struct config_list *types, const struct job_record *record);
 
 /* Speed of a job on `gpus` GPUs of type `gpu` if it requested `asked`: 1 on what it requested; 0: it cannot run there.
  * `type` NULL: a job without a type, as above; `gpu` NULL: any. */

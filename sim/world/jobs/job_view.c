@@ -103,9 +103,24 @@ static sim_ns time_for(const struct job *job, sim_ns left_ns, sim_ns now)
     return end_ns < SIM_NS_MAX ? end_ns - now : SIM_NS_MAX;
 }
 
+struct job_epochs job_view_epochs(const struct cluster_view *view, const struct job_view *job)
+{
+    static const struct config_list none;
+    const struct job *of = job_of(job);
+    const sim_ns work_ns = of->progress.work_ns;
+    const double done_frac = work_ns > 0 ? (double)job_done_ns(of, view->now_ns) / (double)work_ns : 0;
+    return job_regimes_epochs(of->type != NULL ? &of->type->regimes : &none, done_frac);
+}
+
 sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const struct job_view *job)
 {
     const struct job *of = job_of(job);
+    if (of->type != NULL && of->type->regimes.n > 0) {
+        const struct job_epochs epochs = job_view_epochs(view, job);
+        const double left_s = (1 - epochs.done_frac) * sim_s_from_ns(job->estimate_ns) /
+                              epochs.modes[epochs.mode].speed;
+        return time_for(of, sim_ns_from_s(left_s > 0 ? left_s : 0), view->now_ns);
+    }
     const sim_ns left_ns = job->estimate_ns - job_done_ns(of, view->now_ns);
     return time_for(of, left_ns > 0 ? left_ns : 0, view->now_ns);
 }
@@ -152,6 +167,11 @@ double job_view_speed_on(const struct cluster_view *view, const struct job_view 
     return job_speed_on(of, view, gpus);
 }
 
+int32_t job_view_rank_gpus(const struct job_view *job)
+{
+    return job_training_rank_gpus(job_of(job)->type);
+}
+
 double job_view_shared_speed(const struct cluster_view *view, const struct job_view *const *jobs, int32_t n, int32_t i)
 {
     const struct job_type *types[INTERLEAVING_MOST];
@@ -170,6 +190,13 @@ bool job_view_possible_on(const struct cluster_view *view, const struct job_view
     if (!(job_view_speed_on(view, job, job->gpus) > 0)) return false;
     if (jobs->placer == NULL || view->n_nodes == 0 || jobs->placer->possible == NULL) return true;
     return jobs->placer->possible(jobs->placer_states[number_of(view, job_of(job))], view, job);
+}
+
+struct job_demand job_view_demand(const struct cluster_view *view, const struct job_view *job)
+{
+    const struct job_type *type = job_of(job)->type;
+    (void)view;
+    return type != NULL ? sharing_demand(&type->sharing) : (struct job_demand){0};
 }
 
 sim_ns job_remaining_ns(const struct job *job, sim_ns now)

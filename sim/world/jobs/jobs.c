@@ -186,18 +186,20 @@ static struct job *enter(struct jobs *jobs)
                                   .state = JOB_PENDING,
                                   .type = record->type != NULL ? record->type : "",
                                   .node_type = 0,
-                                  .deadline_ns = deadline_of(&jobs->config->deadlines, record, &jobs->deadlines)};
+                                  .deadline_ns = deadline_of(&jobs->config->deadlines, record, &jobs->deadlines),
+                                  .group = record->group != NULL ? record->group : ""};
     job->jobs = jobs;
     job->number = jobs->stats.n_submitted;
     job->view.request = request_index(jobs);
     job->type = job_type_find(&jobs->config->all_types, record->type);
-    job->progress.work_ns = record->duration_ns;
+    job->progress.work_ns = job_type_run_ns(job->type, record->duration_ns);
     job->holder = (struct holder){.ops = &job_holder_ops, .tenant = &jobs->tenant, .cluster = jobs->cluster,
                                   .number = (uint64_t)job->number, .speed_frac = 1.0, .slow_frac = 1.0,
                                   .bears_slow = job->type != NULL ? (int32_t)job->type->step.stragglers : 0};
     job->place_speed = 1.0;
     owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->number);
     owner_init_passing(&job->save, OWNER_ID_JOB_SAVES, (uint64_t)job->number);
+    owner_init_passing(&job->works, OWNER_ID_JOB_WORKS, (uint64_t)job->number);
     job->first_start_ns = -1;
     job->status = record->status;
     job->active_before_ns = jobs->active.job_ns;
@@ -359,7 +361,8 @@ static int learn_sizes(struct jobs *jobs, const struct trace_format *format)
     struct job_record record;
     while (code == 0 && (code = source->next(source, &record, jobs->site->diag)) == 1 &&
            (code = job_training_price(jobs, &record)) == 0)
-        code = record.gpus > 0 ? real_list_add(sizes, sim_s_from_ns(record.duration_ns) * record.gpus) : 0;
+        code = record.gpus > 0 ? real_list_add(sizes, job_record_run_s(&jobs->config->all_types, &record) * record.gpus)
+                               : 0;
     source->close(source);
     real_list_sort(sizes);
     jobs->view.sizes_gpu_s = sizes->items;
@@ -423,7 +426,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     if (code == 0) code = job_checkpoints_create(jobs);
     if (code == 0) code = make_policies(jobs, config, options);
     if (code == 0) code = jobs_make_views(jobs);
-    if (code == 0) code = job_trainings_create(jobs, options->network_bytes_per_s, &jobs->trainings);
+    if (code == 0) code = job_trainings_create(jobs, options, &jobs->trainings);
     if (code == 0) code = goodput_cache_init(&jobs->goodputs, jobs);
     if (code == 0) code = make_placers(jobs);
     jobs->topology = options->topology;

@@ -66,7 +66,8 @@ struct scheduler;
 struct jobs_options {
     const struct scheduler *renting; /* replaces the scheduler; NULL: none does */
     const void *renting_params;
-    double network_bytes_per_s; /* between nodes, per GPU and direction; 0: none */
+    double nic_bytes_per_s; /* each way; 0: no network between nodes */
+    bool nic_per_node;      /* the GPUs of a node share one NIC; else each has its own */
     struct topology *topology; /* NULL: no links */
 };
 

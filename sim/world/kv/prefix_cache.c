@@ -1,6 +1,7 @@
 #include "sim/world/kv/prefix_cache.h"
 
 #include "sim/core/check.h"
+#include "sim/core/err.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -107,6 +108,18 @@ static int hold(struct prefix_chain *chain, int32_t at, int32_t item)
     int code = cache_acquire(chain->cache, item);
     chain->items[at] = item;
     chain->n_shared++;
+    return code;
+}
+
+int prefix_chain_fork(const struct prefix_chain *from, int32_t n, struct prefix_chain **made)
+{
+    struct prefix_chain *chain = *made = prefix_chain_make(from->pool, from->keys, n);
+    int code = 0;
+    if (chain == NULL) return SIM_E_NOMEM;
+    chain->cache = from->cache;
+    for (; code == 0 && chain->n_published < from->n_published; chain->n_published++)
+        if (from->items[chain->n_published] != CACHE_NO_ITEM)
+            code = hold(chain, chain->n_published, from->items[chain->n_published]);
     return code;
 }
 

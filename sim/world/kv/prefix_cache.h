@@ -65,6 +65,10 @@ struct prefix_chain *prefix_chain_make(struct prefix_pool *pool, const uint64_t 
 /* `n` blocks that no other request shares: `number` differs from that of all other own chains. NULL when out of
  * memory. */
 struct prefix_chain *prefix_chain_make_own(struct prefix_pool *pool, uint64_t number, int32_t n);
+
+/* A chain of the leading `n` keys of another one, at least those it has published, which holds the blocks that it
+ * holds. Its keys do not go on behind the prompt. Returns 0, SIM_E_NOMEM, or an error (cache.h). */
+int prefix_chain_fork(const struct prefix_chain *from, int32_t n, struct prefix_chain **made);
 void prefix_chain_free(struct prefix_chain *chain); /* released before; NULL is allowed */
 
 /* Full blocks of a prompt, which others can use. `block_tokens` is the length of a prefix block. */

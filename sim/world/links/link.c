@@ -287,6 +287,20 @@ double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s)
     return link_claim_grant(claim);
 }
 
+/* A claim has a class of its own. */
+void link_claim_weigh(struct link_flow *claim, double weight)
+{
+    SIM_REQUIRE(claim->state == LINK_FLOW_MOVING && claim->endless && weight > 0 && weight <= 1);
+    struct link_class *class = claim->class;
+    const int64_t before = class->weight, steps = llrint(weight * LINK_WEIGHT_ONE);
+    class->weight = steps > 0 ? steps : 1;
+    for (int32_t k = 0; k < class->n_hops; k++) {
+        class->hops[k].link->weights += class->weight - before;
+        link_add_wanted(claim->net, class->hops[k].link, 0);
+    }
+    arm(claim->net);
+}
+
 /* The bounds of classes stay those of the full link: a slow one is short of bandwidth for each of them. */
 void link_net_slow(struct link_net *net, struct link *link, double share_frac)
 {

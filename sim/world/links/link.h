@@ -4,7 +4,9 @@
  * links, over all of them at once (cut-through), and ends. A *claim* is a flow without end: it demands a rate for as
  * long as it lasts, and is notified when its grant changes. At every moment flows and claims share the links by
  * max-min fairness: no rate can be raised without lowering one that is not higher. Neither a flow's ceiling nor a
- * claim's demand is exceeded (progressive filling; Bertsekas and Gallager, Data Networks, 1992, section 6.5.2). So a
+ * claim's demand is exceeded (progressive filling; Bertsekas and Gallager, Data Networks, 1992, section 6.5.2). A claim
+ * may have a weight below 1: rates over weights are then max-min fair. Claims of one sender that take turns thus
+ * count as one, if their weights add up to 1. A
  * PCIe switch, the ceiling of a file system and two GPUs on one bus need no rules of their own: they are links.
  *
  * A flow starts to move after the sum of the latencies of its path and its links, and then moves fluidly at its rate.
@@ -21,8 +23,8 @@
  * other flows. A link that its users cannot fill together couples no flows. A flow alone on its links costs a few
  * hundred bytes and an entry in a heap.
  *
- * Leaves out: packets and their headers, slow start and losses of TCP, credits and head-of-line blocking, weights of
- * flows, and bytes that are on the wire when the last one leaves. */
+ * Leaves out: packets and their headers, slow start and losses of TCP, credits and head-of-line blocking, and bytes
+ * that are on the wire when the last one leaves. */
 #ifndef ORRERY_WORLD_LINKS_LINK_H
 #define ORRERY_WORLD_LINKS_LINK_H
 
@@ -146,6 +148,9 @@ int link_claim_start(struct link_net *net, struct link_flow *claim, const struct
 
 /* Changes the demand of a claim. Returns its grant: exactly the demand if that is met. */
 double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s);
+
+/* Sets the weight of a claim, above 0 and at most 1; 1 until then. It is kept in steps of 2^-24. */
+void link_claim_weigh(struct link_flow *claim, double weight);
 
 /* The present grant, which counts as reported. */
 double link_claim_grant(struct link_flow *claim);

@@ -214,10 +214,11 @@ static void hop_off(const struct link_hop *hop)
 }
 
 /* More or fewer flows of a class are on a link. */
-static void count_hops(struct link *link, int64_t more, sim_ns now)
+static void count_hops(struct link *link, int64_t more, int64_t weight, sim_ns now)
 {
     if (link->hops.value == 0) link->busy_since_ns = now;
     level_set(&link->hops, now, link->hops.value + more);
+    link->weights += more * weight;
     if (link->hops.value == 0) link->busy_ns += now - link->busy_since_ns;
 }
 
@@ -235,7 +236,7 @@ void link_class_enter(struct link_flow *flow, sim_ns now)
     for (int32_t k = 0; k < class->n_hops; k++) {
         link_add_wanted(flow->net, class->hops[k].link, class->bound);
         if (is_first) hop_on(&class->hops[k]);
-        count_hops(class->hops[k].link, 1, now);
+        count_hops(class->hops[k].link, 1, class->weight, now);
     }
     loosen(class, flow);
     link_flow_set_rate(flow, class->bound, now);
@@ -250,7 +251,7 @@ void link_class_leave(struct link_flow *flow, sim_ns now)
         struct link *link = class->hops[k].link;
         link_add_wanted(flow->net, link, -(tally_int128) class->bound);
         if (class->n_moving == 0) hop_off(&class->hops[k]);
-        count_hops(link, -1, now);
+        count_hops(link, -1, class->weight, now);
         link->ended_bytes += (int64_t)(flow->moved >> LINK_GRAIN_BITS);
     }
     if (flow->is_settled) {
@@ -312,6 +313,7 @@ static struct link_class *make_class(struct link_net *net, const struct link_flo
     if (class == NULL) return NULL;
     class->timed.timer_at = -1;
     class->is_claim = flow->endless;
+    class->weight = LINK_WEIGHT_ONE;
     class->bound = bound;
     class->n_hops = flow->n_hops;
     for (int32_t k = 0; k < flow->n_hops; k++)

@@ -1,7 +1,8 @@
-/* Max-min fair shares by progressive filling: a level rises for all flows alike. A flow stops at its bound, and all
- * flows over a link stop when it is full. In integers, rounded down, so that no link ever exceeds its capacity.
+/* Max-min fair shares by progressive filling: a level rises for all flows alike. The rate of a flow is the level times
+ * its weight. A flow stops at its bound, and all flows over a link stop when it is full. In integers, rounded down, so
+ * that no link ever exceeds its capacity.
  *
- * The next stop is the root of a heap. A link's level, its remaining capacity over the flows that still rise, can only
+ * The next stop is the root of a heap. A link's level, its capacity left over the open weights, can only
  * go up while others stop below it. It is therefore recomputed when the link reaches the root, and put back if it has
  * gone up. */
 #include "sim/core/check.h"
@@ -39,7 +40,7 @@ static void gather_link(struct link_net *net, struct link *link)
     if (link->mark == net->mark || !link_is_short(link)) return;
     link->mark = net->mark;
     link->left = link->capacity;
-    link->n_open = link->hops.value;
+    link->open_weights = link->weights;
     net->filling_links[net->n_filling_links++] = link;
     gather_classes(net, link);
 }
@@ -60,15 +61,28 @@ static void gather(struct link_net *net)
 
 static int64_t link_level(const struct link *link)
 {
-    tally_int128 level = link->left / link->n_open;
+    tally_int128 level = link->left * LINK_WEIGHT_ONE / link->open_weights;
     return level < INT64_MAX ? (int64_t)level : INT64_MAX;
+}
+
+/* The least level at which the class has its bound. */
+static int64_t bound_level(const struct link_class *class)
+{
+    const tally_int128 level = ((tally_int128) class->bound * LINK_WEIGHT_ONE + class->weight - 1) / class->weight;
+    return level < INT64_MAX ? (int64_t)level : INT64_MAX;
+}
+
+static int64_t rate_at(const struct link_class *class, int64_t level)
+{
+    const tally_int128 rate = (tally_int128)level * class->weight / LINK_WEIGHT_ONE;
+    return rate < class->bound ? (int64_t)rate : class->bound;
 }
 
 static int32_t list_stops(struct link_net *net)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < net->n_filling; i++)
-        net->stops[n++] = (struct link_stop){net->filling[i]->bound, (uint64_t)net->filling[i]->index, NULL,
+        net->stops[n++] = (struct link_stop){bound_level(net->filling[i]), (uint64_t)net->filling[i]->index, NULL,
                                              net->filling[i]};
     for (int32_t i = 0; i < net->n_filling_links; i++) {
         struct link *link = net->filling_links[i];
@@ -80,12 +94,12 @@ static int32_t list_stops(struct link_net *net)
 
 static void stop_class(struct link_net *net, struct link_class *class, int64_t level)
 {
-    class->filled = level;
+    class->filled = rate_at(class, level);
     for (int32_t k = 0; k < class->n_hops; k++) {
         struct link *link = class->hops[k].link;
         if (link->mark != net->mark) continue;
-        link->left -= (tally_int128)level * class->n_moving;
-        link->n_open -= class->n_moving;
+        link->left -= (tally_int128) class->filled * class->n_moving;
+        link->open_weights -= class->weight * class->n_moving;
     }
 }
 
@@ -101,7 +115,7 @@ void link_fill(struct link_net *net)
     int32_t n = list_stops(net);
     while (n > 0) {
         struct link_stop stop = net->stops[0];
-        if (stop.link != NULL && stop.link->n_open > 0) {
+        if (stop.link != NULL && stop.link->open_weights > 0) {
             int64_t level = link_level(stop.link);
             SIM_ASSERT(level >= stop.level);
             if (level > stop.level) {

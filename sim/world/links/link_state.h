@@ -42,6 +42,7 @@ struct link_class {
     bool is_claim, is_found; /* is_found: by its key */
     int32_t n_users;         /* flows, also before their latency has passed */
     int64_t n_moving;
+    int64_t weight;          /* of a claim, in 1 / LINK_WEIGHT_ONE; others: LINK_WEIGHT_ONE */
     int64_t bound, rate, filled; /* least of the ceiling and the links; present; result of the filling; grains per ns */
     sim_ns anchor_ns;
     tally_int128 served;        /* grains that a flow has moved that has always been in the class, up to the anchor */
@@ -53,7 +54,7 @@ struct link_class {
     struct link_hop hops[LINK_PATH_MAX];
 };
 
-enum { LINK_GRAIN_BITS = 46 };
+enum { LINK_GRAIN_BITS = 46, LINK_WEIGHT_ONE = 1 << 24 };
 
 struct link {
     const char *name;
@@ -63,6 +64,7 @@ struct link {
     tally_int128 full, capacity, wanted; /* what it carries unless slow, and now; the bounds of all hops, added up */
     struct link_hop *first, *last; /* hops of classes with moving flows, in the order in which they came */
     struct level hops;             /* hops of moving flows and claims */
+    int64_t weights;               /* of all hops, added up */
     sim_ns busy_ns, busy_since_ns; /* busy up to when the last hop left; since, while there are hops */
     int64_t ended_bytes;           /* of flows that have left */
     const struct link *twin_of;    /* NULL: none; the link has the statistics of that one */
@@ -70,10 +72,11 @@ struct link {
 
     uint64_t mark; /* of the filling that it takes part in */
     tally_int128 left;
-    int64_t n_open; /* hops whose flows have no rate yet */
+    int64_t open_weights; /* of hops whose flows have no rate yet */
 };
 
-/* Something that stops the level from rising: a link that is full, or a class at its bound. */
+/* Something that stops the level from rising: a link that is full, or a class at its bound. A level is a rate over a
+ * weight. */
 struct link_stop {
     int64_t level;
     uint64_t order; /* among equal levels: classes by number, then links by index */

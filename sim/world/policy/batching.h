@@ -29,13 +29,15 @@ struct replica_view {
     const struct request_view *nonresident;  /* in the order of leaving or arriving; preempted requests at the head */
     int64_t stages, n_in_flight;    /* pipeline stages; sequences in flight, which no count above includes */
     int64_t n_remote;               /* nonresident requests that are remote */
+    int64_t n_unforked;             /* sequences that running requests will have beside one each (request_view) */
     int64_t decode_tokens_each;     /* of a decoding sequence in the next iteration: 1 and its drafts (speculation.h) */
 };
 
 /* Running sequences of all states: those that hold or await KV blocks. */
 static inline int64_t replica_view_running(const struct replica_view *view)
 {
-    return view->n_prefilling + view->n_decoding + view->n_paused + view->n_moving + view->n_in_flight;
+    return view->n_prefilling + view->n_decoding + view->n_paused + view->n_moving + view->n_in_flight +
+           view->n_unforked;
 }
 
 /* Whether a nonresident request is remote: its KV is at the replica that processed its prompt. Otherwise its KV is on
@@ -226,6 +228,9 @@ struct batcher {
     /* The batcher resumes remote requests (replica_view_is_remote). Required for pools that requests are handed over
      * to. */
     bool accepts_remote;
+    /* The batcher preempts when blocks run short, whatever the number of sequences that a request becomes
+     * (request_view). Only then may requests be decoded into several (services.NAME.sampling). */
+    bool forks;
 };
 
 #endif

@@ -78,7 +78,8 @@ int32_t cluster_view_nodes_with(const struct cluster_view *view, int32_t free_gp
 /* Time for which the job has held GPUs, over all its runs, up to now. */
 sim_ns job_view_executed_ns(const struct cluster_view *view, const struct job_view *job);
 
-/* Remaining run time by the user's estimate; 0 for a job that runs over its estimate. */
+/* Remaining run time by the user's estimate; 0 for a job that runs over its estimate. A job with regimes keeps its
+ * present batch size. */
 sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const struct job_view *job);
 
 /* Oracle (ORACLE_DURATION): true remaining run time: of a running job at its present speed, of another job on the GPUs
@@ -95,13 +96,42 @@ sim_ns job_view_wait_ns(const struct cluster_view *view, const struct job_view *
 /* Speed of the job on `gpus` GPUs of the node type of `view`: 1 on the GPUs it asked for; 0: it cannot run there. */
 double job_view_speed_on(const struct cluster_view *view, const struct job_view *job, double gpus);
 
+/* GPUs of one data rank of a job that trains by a plan: its tensor, pipeline and context ranks. Such a job uses whole
+ * multiples of them, and the rest of its GPUs idles. 1 for other jobs. */
+int32_t job_view_rank_gpus(const struct job_view *job);
+
 /* Speed of jobs[i] when the n jobs share the GPUs that each of them requested, on the node type of `view`: 1 is that of
  * the trace's run times; 0: they cannot share. */
 double job_view_shared_speed(const struct cluster_view *view, const struct job_view *const *jobs, int32_t n, int32_t i);
 
+/* What a job alone uses of each of its GPUs, and whether it yields to others on them. */
+struct job_demand {
+    double utilisation; /* share of the time, 0 .. 1; 0: not known */
+    double memory_frac; /* share of the memory, 0 .. 1; 0: not known */
+    bool is_opportunistic;
+};
+
+struct job_demand job_view_demand(const struct cluster_view *view, const struct job_view *job);
+
 /* Whether the node type of `view`, if it were empty, has room for the job with the GPUs, CPUs and memory it asked for,
  * in the eyes of the placer. It does not change. The cost may grow with the number of nodes. */
 bool job_view_possible_on(const struct cluster_view *view, const struct job_view *job);
+
+enum { JOB_MODES = 16 };
+
+/* Epochs of a job that may change its batch size as it trains. A mode is a batch size. */
+struct job_epochs {
+    double done_frac; /* done, of all epochs */
+    int32_t mode;     /* of the present epoch */
+    int32_t n_modes;  /* that the job ever has */
+    struct {
+        double speed;     /* epochs per time, relative to the batch size it begins with */
+        double done_frac; /* done in this mode, of all epochs */
+    } modes[JOB_MODES];
+};
+
+/* Of a job whose type has no regimes, one mode. Its later regimes are not known. */
+struct job_epochs job_view_epochs(const struct cluster_view *view, const struct job_view *job);
 
 /* Where a job stands among those that come after one another, by estimated run times: means over the node types on
  * which a job can run. A path counts the delays between its jobs; needs that had ended before a job's submission are
@@ -130,6 +160,22 @@ struct job_edge {
 
 /* The index-th need of a job, the latest named first. Returns whether there is one. */
 bool job_view_need(const struct cluster_view *view, const struct job_view *job, int32_t index, struct job_edge *edge);
+
+/* The plan of one placement. There is room for as many nodes as the job has GPUs or the cluster has nodes. Whole GPUs
+ * are the lowest-numbered free GPUs of the node. */
+struct placement {
+    int32_t *nodes, *gpus; /* [capacity]: gpus[i] GPUs on node nodes[i] */
+    int32_t n, capacity;
+    int32_t gpu;           /* for a job that asks for a share of a GPU: the GPU on its node */
+};
+
+static inline void placement_add(struct placement *placement, int32_t node, int32_t gpus)
+{
+    int32_t i = placement->n++;
+    if (i >= placement->capacity) return;
+    placement->nodes[i] = node;
+    placement->gpus[i] = gpus;
+}
 
 /* The scheduler's own state of the job (scheduler.job_bytes), zeroed at submission. */
 void *job_view_slot(const struct job_view *job);

@@ -14,7 +14,7 @@ struct job_view {
     int64_t id;
     int64_t sequence;   /* order in which the scheduler gets to know jobs: that of submission, but for held jobs */
     sim_ns submit_ns;
-    sim_ns estimate_ns; /* run time that the user stated */
+    sim_ns estimate_ns; /* run time that the user stated, at the batch size that the job begins with */
     int32_t gpus;       /* asked for; 0: only CPU and memory of a node */
     int32_t nodes;      /* asked for; 0: free choice */
     enum job_state state;
@@ -25,6 +25,7 @@ struct job_view {
     int32_t node_type;  /* while it runs: 0: the cluster's own nodes, then as in node_types */
     int32_t request;    /* index into cluster_view.requests, if that is not NULL */
     sim_ns deadline_ns; /* SIM_NS_MAX: none */
+    const char *group;  /* virtual cluster or partition in the trace; "": none */
 };
 
 #endif

@@ -30,6 +30,7 @@ struct request_view {
     int32_t prompt_tokens;    /* to prefill; after a recompute preemption including its generated tokens */
     int32_t prefilled_tokens; /* of these, processed so far */
     int32_t preemptions;
+    int32_t further_sequences; /* beside one, that it becomes when its prompt is processed */
     enum request_state state;
     int64_t admission; /* number of its latest admission at its replica, from 1 on */
     const struct request_view *next; /* next in its queue (waiting, prefilling) or batch (decoding); or NULL */
@@ -37,6 +38,12 @@ struct request_view {
     const struct request_class *request_class;
     int64_t session_id; /* from 1 on; 0: of no session */
 };
+
+/* Sequences that the request is or becomes: each takes a slot of the batch. */
+static inline int64_t request_view_sequences(const struct request_view *request)
+{
+    return 1 + (int64_t)request->further_sequences;
+}
 
 /* The order in which a batcher sees sequences that are ready to decode or to continue their prompt. It matters only if
  * a batch may leave some of them out. */

@@ -27,6 +27,12 @@ struct job_grant {
 bool job_plan_start_as(struct job_plan *plan, const struct job_view *job, const struct job_grant *grant,
                        const char *reason);
 
+/* As job_plan_start, on the nodes of `where` instead of those of the placer. Where no placer places GPUs, that is a
+ * policy fault. So are GPUs that are not free, and another number than the job asked for. A job preempted earlier in
+ * this plan does not continue: it starts anew. */
+bool job_plan_start_at(struct job_plan *plan, const struct job_view *job, const struct placement *where,
+                       const char *reason);
+
 /* Starts n pending jobs that share GPUs, as many as each of them requested, if they are free. Each counts as
  * holding an nth of them; job_view_shared_speed returns its speed. When one of them stops, the others run on with
  * its part. A group of which a job cannot run is a policy fault, and so is one where a placer places GPUs. */

@@ -39,7 +39,7 @@ static struct power_state stated(const struct power_node_type *type, const struc
                                  const struct clock_order *order)
 {
     const bool is_known = draw->mean_w > 0.0;
-    const struct power_load load = {1.0, 0.0, 0.0};
+    const struct power_load load = {.busy_frac = 1.0};
     struct power_model model = type->model;
     const double share = is_known ? draw->clock_share : 0.0;
     model.active_w = is_known ? fmax(draw->mean_w - model.context_w, 0.0) : 0.0;

@@ -8,7 +8,8 @@ const struct config_field clock_share_config_fields[] = {
     {0}};
 #undef ROW_OF
 
-/* The load of each GPU at the highest clock, in shares of the power model's terms, scaled to keep the power limit. */
+/* The load of each GPU at the highest clock, in shares of the power model's terms, scaled to keep the power limit.
+ * Widening counts as computing, attention as reading: these follow the clock alike. */
 static struct power_load load_of(const struct clock_model *model, const struct energy_model *base,
                                  const struct work_parts *parts, double draft_j, double seconds)
 {
@@ -17,8 +18,9 @@ static struct power_load load_of(const struct clock_model *model, const struct e
     const double memory_w = (work_bytes_j(parts, base) + draft_j) / seconds;
     const double above_w = active_w + compute_w + memory_w, room_w = base->limit_w - base->idle_w;
     const double kept = above_w > room_w ? room_w / above_w : 1.0;
-    return (struct power_load){kept, kept * compute_w / (gpus * model->power.compute_w),
-                               kept * memory_w / (gpus * model->power.memory_w)};
+    return (struct power_load){.busy_frac = kept,
+                               .compute_frac = kept * compute_w / (gpus * model->power.compute_w),
+                               .memory_frac = kept * memory_w / (gpus * model->power.memory_w)};
 }
 
 static struct energy_model energy_at_clock(const struct energy_model *base, const struct power_model *power,
@@ -32,6 +34,7 @@ static struct energy_model energy_at_clock(const struct energy_model *base, cons
                                  .row_j = core * base->row_j,
                                  .pair_j = core * base->pair_j,
                                  .weight_byte_j = kept * base->weight_byte_j,
+                                 .widened_byte_j = core * base->widened_byte_j,
                                  .context_j = kept * base->context_j};
 }
 

@@ -65,6 +65,12 @@ int replica_complete_prefills(struct replica *replica, const struct batch_prefil
 /* Members that got their last token at the present step leave. */
 int replica_finish_due(struct replica *replica, struct running_batch *running, sim_ns now);
 
+/* The request, of no list or batch, ends here. */
+int replica_finish(struct replica *replica, struct request *request, sim_ns now);
+
+/* The request loses its blocks. */
+void replica_give_blocks(struct replica *replica, struct request *request);
+
 /* Sequences whose KV has arrived join the decoding. */
 int replica_join_arrived(struct replica *replica);
 
@@ -116,6 +122,12 @@ int replica_keep_output(struct replica *replica, struct request *request);
 
 /* Releases the request's cached blocks. Returns how many of its held blocks these are. */
 int64_t replica_release_prefix(struct replica *replica, struct request *request);
+
+/* Gives a sequence the cached prefix of the request that it forks from. Returns 0 or an error (cache.h). */
+int replica_fork_prefix(struct replica *replica, const struct request *request, struct request *sibling);
+
+/* KV blocks that the request holds in the prefix cache. */
+int64_t replica_prefix_blocks(const struct replica *replica, const struct request *request);
 
 /* Tokens cached once but used by several requests: each use beyond the first counts. */
 int64_t replica_duplicate_tokens(const struct replica *replica);
@@ -180,6 +192,40 @@ static inline double replica_draft_j(const struct replica *replica, const struct
     return speculation_draft_j(replica->env->speculation, &replica->speculating->plan, &replica->speculating->lacking,
                                work);
 }
+
+/* --- replica_fork.c: requests that decode as several sequences --- */
+
+/* Requests that are ready to decode become several sequences. Returns 0 or a negative code. */
+int replica_fork_ready(struct replica *replica, sim_ns now);
+
+/* Sequences that running requests will have beside one each. */
+int64_t replica_unforked_sequences(const struct replica *replica);
+
+/* Before a request loses its blocks: it no longer shares any with others of its group. Returns how many of its blocks
+ * they hold. */
+int64_t replica_leave_group(struct replica *replica, struct request *request);
+
+/* Blocks that the request shares with others of its group. */
+int64_t replica_group_blocks(const struct request *request);
+
+/* Whether the request copies a block in the iteration that adds token `context_tokens` to its KV; and how many members
+ * would, were each the first. */
+bool replica_copies(const struct request *request, int64_t context_tokens, int64_t block_tokens);
+int64_t replica_copies_of(const struct running_batch *running);
+
+/* The members write their newest tokens: takes the blocks that this copies. */
+void replica_write_groups(struct replica *replica, struct running_batch *running);
+
+/* Beams that have got a token continue the histories of their parents. */
+void replica_resample_beams(struct replica *replica, struct running_batch *running);
+
+/* Before a beam loses its KV: the others of its request leave the batch for good. They are freed by
+ * replica_free_dropped. */
+void replica_drop_beams(struct replica *replica, struct request *survivor);
+void replica_free_dropped(struct replica *replica);
+
+/* The replica of a beam is lost. Returns whether the beam stays, as its request: of each group one does. */
+bool replica_keep_beam(struct replica *replica, struct request *beam);
 
 /* --- replica_work.c --- */
 

@@ -155,7 +155,7 @@ static int decode_run_account(struct replica *replica)
     return code;
 }
 
-/* --- An iteration with prefill or drafts --- */
+/* --- An iteration with prefill, drafts, or sequences that may copy blocks --- */
 
 static int prefill_start(struct replica *replica, sim_ns now)
 {
@@ -189,6 +189,7 @@ static int prefill_end(struct replica *replica, sim_ns now)
         replica->run_steps = 1;
         code = running_count_gaps(replica->ready, &replica->clock, 0, 1, replica->env->token_gap_s);
         if (code == 0 && replica->ready->drafts > 0) code = replica_end_drafts(replica, replica->ready);
+        if (replica->ready->n_watched > 0) replica_resample_beams(replica, replica->ready);
     }
     const struct batch_plan *plan = &replica->plan;
     if (code == 0)
@@ -235,7 +236,8 @@ static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
         if (code == 0) replica_arm_completion(replica);
         return code;
     }
-    if (plan->n_prefills > 0 || replica_drafts(replica)) return prefill_start(replica, now);
+    if (plan->n_prefills > 0 || replica_drafts(replica) || replica->ready->n_watched > 0)
+        return prefill_start(replica, now);
     if (!same_run) return decode_run_start(replica, now);
     decode_run_go_on(replica);
     return 0;

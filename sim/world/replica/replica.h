@@ -31,6 +31,7 @@
 #include "sim/world/replica/request.h"
 #include "sim/world/replica/run_clock.h"
 #include "sim/world/replica/running_batch.h"
+#include "sim/world/replica/sequence_group.h"
 #include "sim/world/replica/speculation.h"
 #include "sim/world/replica/work.h"
 #include "sim/world/rows/metric.h"
@@ -82,6 +83,8 @@ struct replica_env {
     struct llm_reads reads;         /* of the LLM */
     const struct energy_model *energy;     /* NULL: energy is not counted */
     const struct clock_model *clock_model; /* NULL: the clock is never set */
+    const struct sampling_model *sampling; /* NULL: every request is one sequence */
+    int64_t sequence_blocks;               /* most KV blocks of a sequence */
     const struct speculation_model *speculation; /* NULL: every decoding sequence gets one token per iteration */
     struct offload_service *offload;       /* where the cache of preempted sequences goes; may be NULL */
     struct histogram *token_gap_s;  /* all times between two tokens of a sequence */
@@ -98,6 +101,12 @@ struct replica_env {
     int (*on_preempt)(struct replica *replica, struct request *request, sim_ns now, const char *reason);
     /* Gives a request without a prefix chain one before it loses its KV, if prefixes are cached. NULL: none are. */
     int (*own_prefix)(struct replica *replica, struct request *request);
+    /* Required if sampling is set. begin_group gives the request a group. fork returns a copy of the request for
+     * another sequence of it, with an output of its own; NULL when out of memory. drop frees a sequence that has lost
+     * its place, and its prefix chain. */
+    int (*begin_group)(struct replica *replica, struct request *request);
+    struct request *(*fork)(struct replica *replica, const struct request *request, int32_t output_tokens);
+    void (*drop)(struct replica *replica, struct request *sequence);
     /* A sequence is paused ("pause") or continues ("continue"), is swapped to the host ("swap") or resumes ("resume").
      * NULL: not reported. */
     int (*on_move)(const struct replica *replica, const struct request *request, sim_ns now, const char *action);
@@ -130,6 +139,7 @@ struct replica_counts {
     int64_t drafted_iterations; /* of decode_steps: with drafts */
     int64_t drafted_steps;      /* decoding sequences, summed over these */
     int64_t drafted_tokens, accepted_tokens; /* drafts that they verified, and kept */
+    int64_t copied_blocks; /* of KV, by a sequence that writes into a block that others hold */
     int64_t preemptions;
     int64_t swaps, swapped_bytes; /* sequences swapped to the host; bytes in both directions */
     int64_t recomputed_tokens;  /* KV lost by preemption */
@@ -178,6 +188,8 @@ struct replica {
     struct replica_prefixes prefixes;
     struct prefix_store *store; /* below it; NULL: none */
     int64_t n_remote;       /* of the nonresident requests: those whose KV is at another replica */
+    int64_t overlap_blocks; /* of sequences of one request: each use of a block beyond the first */
+    struct request_list dropped; /* beams to be freed when the plan has been applied */
     int64_t handed_blocks;  /* of requests that decode elsewhere, until their KV has moved */
     int64_t host_blocks;    /* of KV on the host */
     int64_t moving_blocks;  /* of KV in transfer, to or from this replica */

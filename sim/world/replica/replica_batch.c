@@ -159,14 +159,14 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
 
 /* --- Leaving the batch --- */
 
-static void give_blocks(struct replica *replica, struct request *request)
+void replica_give_blocks(struct replica *replica, struct request *request)
 {
-    int64_t shared_blocks = replica_release_prefix(replica, request);
+    int64_t shared_blocks = replica_leave_group(replica, request) + replica_release_prefix(replica, request);
     kvcache_give(&replica->kv, request->held_blocks - shared_blocks);
     request->held_blocks = 0;
 }
 
-static int finish(struct replica *replica, struct request *request, sim_ns now)
+int replica_finish(struct replica *replica, struct request *request, sim_ns now)
 {
     request->view.state = REQUEST_FINISHED;
     replica_add_load(replica, -1, 0, 0);
@@ -191,9 +191,9 @@ int replica_finish_due(struct replica *replica, struct running_batch *running, s
         running_leave(running, request);
         code = replica_keep_output(replica, request);
         if (code != 0) return code;
-        give_blocks(replica, request);
+        replica_give_blocks(replica, request);
         SIM_ASSERT(request->generated_tokens == request->output_tokens);
-        code = finish(replica, request, now);
+        code = replica_finish(replica, request, now);
     }
     if (replica->store != NULL) replica_write_prefixes(replica);
     return code;
@@ -220,7 +220,7 @@ static int recompute(struct replica *replica, struct request *request, bool to_t
     int32_t processed_tokens = was_prompt ? request->view.prefilled_tokens : request->context_tokens - 1;
     int code = replica_keep_own_prefix(replica, request, processed_tokens);
     if (code != 0) return code;
-    give_blocks(replica, request);
+    replica_give_blocks(replica, request);
     replica->counts.recomputed_tokens += processed_tokens;
     request->draft_tokens = 0;
     if (!was_prompt) request->view.prompt_tokens = request->context_tokens;
@@ -248,7 +248,7 @@ static void leave_for_host(struct replica *replica, struct request *request)
 static int swap(struct replica *replica, struct request *request, sim_ns now)
 {
     stop(replica, request);
-    give_blocks(replica, request);
+    replica_give_blocks(replica, request);
     request->draft_tokens = 0;
     request->view.state = REQUEST_NONRESIDENT;
     leave_for_host(replica, request);
@@ -269,12 +269,14 @@ static int take_host(struct replica *replica, const struct request *request, sim
 static int evict(struct replica *replica, const struct batch_eviction *eviction, sim_ns now)
 {
     struct request *request = request_of(eviction->request);
+    if (request->view.state == REQUEST_FINISHED) return 0; /* another beam of its request was evicted before it */
     const struct replica_env *env = replica->env;
     const bool is_swap = eviction->kind == EVICT_SWAP;
     const int room = is_swap ? take_host(replica, request, now) : 0;
     if (room < 0) return room;
     request->view.preemptions++;
     replica->counts.preemptions++;
+    replica_drop_beams(replica, request);
     int code = 0;
     if (room > 0)
         code = swap(replica, request, now);
@@ -339,6 +341,7 @@ int replica_apply_moves(struct replica *replica, sim_ns now)
         code = pause_decoding(replica, request_of(plan->pauses[i]), now);
     for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++) code = acquire_prefix(replica, &plan->prefills[i]);
     for (int32_t i = 0; code == 0 && i < plan->n_resumptions; i++) code = resume(replica, &plan->resumptions[i], now);
+    replica_free_dropped(replica);
     if (replica->store != NULL) replica_write_prefixes(replica); /* not before: the plan counts on what is stored */
     return code;
 }
@@ -383,10 +386,11 @@ void replica_begin_step(struct replica *replica, struct running_batch *running, 
     work->decode_sequences = running->members.n;
     work->decode_context_tokens = running->context_tokens;
     work->decode_longest_tokens = running_longest_tokens(running);
-    if (replica_drafts(replica))
+    if (replica_drafts(replica) && running->n_watched == 0)
         replica_begin_drafts(replica, running, work);
     else
         replica_take_blocks(replica, kv_growth_at(&running->growth, running->step));
+    if (running->n_watched > 0) replica_write_groups(replica, running);
 }
 
 /* The gap between the last token before a preemption and the first one after it. */
@@ -424,8 +428,8 @@ static int end_prefill(struct replica *replica, struct request *request, sim_ns 
     request->context_tokens = request->view.prompt_tokens + 1;
     engine_progress(replica->env->engine);
     if (request->generated_tokens == request->output_tokens) {
-        give_blocks(replica, request);
-        return finish(replica, request, now);
+        replica_give_blocks(replica, request);
+        return replica_finish(replica, request, now);
     }
     if (replica->env->on_prefilled != NULL) code = replica->env->on_prefilled(replica, request, now);
     if (code < 0) return code;

@@ -15,7 +15,18 @@ struct sums {
     const struct replica *replica;
     int64_t requests, unprocessed_tokens, held_blocks, elsewhere_blocks;
     int64_t shares; /* prefix blocks that they hold in the prefix cache */
+    int64_t overlap_blocks; /* of their groups */
 };
+
+/* Overlap of the group whose first member at the replica this is. */
+static int64_t overlap_of(const struct request *request)
+{
+    const struct sequence_group *group = request->group;
+    if (group == NULL || group->members[request->slot] != request) return 0;
+    for (int32_t slot = 0; slot < request->slot; slot++)
+        if (group->members[slot] != NULL) return 0;
+    return sequence_group_overlap(group);
+}
 
 /* Where a request is must agree with what it says of itself. */
 static void check_state(const struct replica *replica, const struct request *request)
@@ -48,6 +59,7 @@ static void add_request(void *context, struct request *request)
     check_state(sums->replica, request);
     sums->requests++;
     sums->held_blocks += blocks_held(sums->replica, request);
+    sums->overlap_blocks += overlap_of(request);
     if (request->prefix != NULL && request->prefix->cache == &sums->replica->prefixes.cache)
         sums->shares += request->prefix->n_shared;
     if (request->view.state == REQUEST_WAITING || request->view.state == REQUEST_PREFILLING)
@@ -100,8 +112,10 @@ static void check_requests(const struct replica *replica)
     const struct replica_prefixes *prefixes = &replica->prefixes;
     int64_t shared_twice = (prefixes->shares - prefixes->cache.view.held) * prefixes->item_blocks;
     SIM_LAW("INV-2 (KV blocks are conserved)",
-            replica->kv.free_blocks + sums.held_blocks + replica->handed_blocks - shared_twice,
+            replica->kv.free_blocks + sums.held_blocks + replica->handed_blocks - shared_twice -
+                replica->overlap_blocks,
             replica->kv.total_blocks);
+    SIM_LAW("INV-2 (blocks of several sequences)", sums.overlap_blocks, replica->overlap_blocks);
     check_prefixes(replica, &sums);
     SIM_LAW("INV-2 (KV elsewhere is conserved)", replica->host_blocks + replica->moving_blocks, sums.elsewhere_blocks);
 }

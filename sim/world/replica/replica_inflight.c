@@ -236,6 +236,7 @@ static int complete_decoding(struct replica *replica, struct inflight_batch *inf
     replica->counts.decode_tokens += running->members.n;
     int code = running_count_gaps(running, &clock, 0, 1, replica->env->token_gap_s);
     if (code == 0 && running->drafts > 0) code = replica_end_drafts(replica, running);
+    if (running->n_watched > 0) replica_resample_beams(replica, running);
     if (code == 0) code = replica_finish_due(replica, running, now);
     if (code != 0) return code;
     inflight->decoding = NULL;

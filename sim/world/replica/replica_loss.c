@@ -26,7 +26,8 @@ static int by_arrival(const void *a, const void *b)
 {
     const struct request_view *x = &(*(struct request *const *)a)->view, *y = &(*(struct request *const *)b)->view;
     if (x->arrival_ns != y->arrival_ns) return x->arrival_ns < y->arrival_ns ? -1 : 1;
-    return x->id < y->id ? -1 : x->id > y->id;
+    if (x->id != y->id) return x->id < y->id ? -1 : 1;
+    return (request_of(x)->slot > request_of(y)->slot) - (request_of(x)->slot < request_of(y)->slot);
 }
 
 /* Drops KV on the host or in transfer, the latest move first. */
@@ -69,6 +70,7 @@ static int start_anew(struct replica *replica, struct request *request, sim_ns n
 {
     int code = drop_moved(replica, request, now);
     if (code == 0 && request->loads != NULL) code = replica_drop_loads(replica, request);
+    replica_leave_group(replica, request);
     replica_release_prefix(replica, request);
     replica_restart_request(replica, request);
     return code;
@@ -133,7 +135,10 @@ int replica_lose(struct replica *replica, struct request_list *lost, sim_ns now)
     for (size_t i = 0; i < n; i++) {
         const int dropped = start_anew(replica, loss.requests[i], now);
         if (code == 0) code = dropped;
-        request_list_push_back(lost, loss.requests[i]);
+        if (replica_keep_beam(replica, loss.requests[i]))
+            request_list_push_back(lost, loss.requests[i]);
+        else
+            replica->env->drop(replica, loss.requests[i]);
     }
     mem_free(loss.requests);
     replica->kv.free_blocks = replica->kv.total_blocks;

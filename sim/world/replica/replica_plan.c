@@ -52,6 +52,8 @@ bool replica_view_decodes_here(const struct replica_view *view, const struct req
 bool replica_view_grows(const struct replica_view *view, const struct request_view *request)
 {
     const struct request *member = request_of(request);
+    if (member->is_watched && replica_copies(member, replica_view_context_tokens(view, request), view->block_tokens))
+        return true;
     if (!member->grows) return false;
     return (member->context_tokens + view->decode_step - member->joined_step) % view->block_tokens ==
            1 % view->block_tokens;
@@ -92,7 +94,8 @@ static void refresh_view(struct replica *replica, sim_ns now)
     view->n_moving = replica->moving.n + replica->arrived.n;
     view->n_in_flight = replica->in_flight;
     view->decode_context_tokens = ready->context_tokens;
-    view->growing = kv_growth_at(&ready->growth, ready->step);
+    view->growing = kv_growth_at(&ready->growth, ready->step) + replica_copies_of(ready);
+    view->n_unforked = replica_unforked_sequences(replica);
     view->waiting = view_of(replica->waiting.head);
     view->prefilling = view_of(replica->prefilling.head);
     view->last_prefilling = view_of(replica->prefilling.tail);
@@ -196,7 +199,8 @@ static int check_resumption(const struct replica *replica, sim_ns now, const str
     if (nonresident) room->free_blocks -= kv_blocks;
     if (!nonresident || resumption->wait) {
         int64_t held = nonresident ? kv_blocks : request_of(request)->held_blocks;
-        room->resumed_growth += held < kvcache_blocks(&replica->kv, context);
+        room->resumed_growth += held < kvcache_blocks(&replica->kv, context) ||
+                                replica_copies(request_of(request), context, replica->kv.block_tokens);
         room->decoding++;
     }
     if (room->free_blocks < 0)
@@ -382,8 +386,9 @@ int replica_plan(struct replica *replica, sim_ns now)
     struct batch_plan *plan = &replica->plan;
     const struct batcher *batcher = replica->env->batcher;
     int64_t step = replica->ready->step;
-    if (reserve(replica) != 0) return SIM_E_NOMEM;
-    int code = replica->speculating != NULL ? replica_speculate(replica, now) : 0;
+    int code = replica->env->sampling != NULL ? replica_fork_ready(replica, now) : 0;
+    if (code == 0 && reserve(replica) != 0) return SIM_E_NOMEM;
+    if (code == 0 && replica->speculating != NULL) code = replica_speculate(replica, now);
     if (code != 0) return code;
     refresh_view(replica, now);
     plan->n_prefills = plan->n_evictions = plan->n_rejections = plan->n_pauses = plan->n_resumptions = 0;

@@ -156,10 +156,12 @@ int replica_publish_prefix(struct replica *replica, struct request *request)
     return 0;
 }
 
-/* Caches the request's full blocks of the tokens processed so far, output included. */
+/* Caches the request's full blocks of the tokens processed so far, output included. Blocks that other sequences of the
+ * request hold are not cached. */
 static int keep_processed(struct replica *replica, struct request *request, int32_t processed_tokens)
 {
     struct replica_prefixes *prefixes = &replica->prefixes;
+    if (replica_group_blocks(request) > 0) return 0;
     int32_t n = holds_prefix(replica, request) ? 0 : prefix_chain_acquire(request->prefix, &prefixes->cache, 0);
     if (n == 0)
         n = prefix_chain_publish(request->prefix, &prefixes->cache, full_blocks(replica, request, processed_tokens));
@@ -183,6 +185,22 @@ int replica_keep_output(struct replica *replica, struct request *request)
     return keep_processed(replica, request, request->context_tokens - 1);
 }
 
+int replica_fork_prefix(struct replica *replica, const struct request *request, struct request *sibling)
+{
+    const struct prefix_chain *chain = request->prefix;
+    if (chain == NULL) return 0;
+    int32_t n = prefix_blocks_full(request->prompt_tokens, replica->prefixes.block_tokens, chain->n);
+    if (n < chain->n_published) n = chain->n_published;
+    const int code = prefix_chain_fork(chain, n, &sibling->prefix);
+    if (code == 0 && holds_prefix(replica, sibling)) replica->prefixes.shares += sibling->prefix->n_shared;
+    return code;
+}
+
+int64_t replica_prefix_blocks(const struct replica *replica, const struct request *request)
+{
+    return holds_prefix(replica, request) ? request->prefix->n_shared * replica->prefixes.item_blocks : 0;
+}
+
 int64_t replica_release_prefix(struct replica *replica, struct request *request)
 {
     struct replica_prefixes *prefixes = &replica->prefixes;
@@ -197,8 +215,9 @@ int64_t replica_release_prefix(struct replica *replica, struct request *request)
 int64_t replica_duplicate_tokens(const struct replica *replica)
 {
     const struct replica_prefixes *prefixes = &replica->prefixes;
+    const int64_t forked_tokens = replica->overlap_blocks * replica->kv.block_tokens;
     int64_t blocks = prefixes->shares - prefixes->handed_shares - prefixes->cache.view.held;
-    return blocks > 0 ? blocks * prefixes->block_tokens : 0;
+    return forked_tokens + (blocks > 0 ? blocks * prefixes->block_tokens : 0);
 }
 
 /* --- The batcher's view --- */
@@ -252,7 +271,7 @@ int64_t replica_view_freed_blocks(const struct replica_view *view, const struct 
 {
     const struct replica *replica = replica_of(view);
     const struct prefix_chain *chain = request_of(request)->prefix;
-    int64_t blocks = replica_view_blocks(view, request);
+    int64_t blocks = replica_view_blocks(view, request) - replica_group_blocks(request_of(request));
     if (!holds_prefix(replica, request_of(request))) return blocks;
     for (int32_t i = 0; i < chain->n_published; i++)
         if (chain->items[i] != CACHE_NO_ITEM && replica->prefixes.cache.items[chain->items[i]].holders > 1)

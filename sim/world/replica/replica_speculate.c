@@ -166,7 +166,8 @@ static void accept(const struct acceptance *acceptance, struct running_batch *ru
                    int64_t depth, int64_t step, struct gains *gains)
 {
     const int64_t position = running_generated(running, member) - 1, left = member->finish_step - running->step;
-    const int64_t right = acceptance_draw(acceptance, member->view.id, position, depth < left ? depth : left);
+    const int64_t place = position + ((int64_t)member->slot << 32); /* sequences of a request have lucks of their own */
+    const int64_t right = acceptance_draw(acceptance, member->view.id, place, depth < left ? depth : left);
     if (member->grows) gains->used_blocks += grow(&running->growth, step, running_context(running, member), right);
     if (right > 0) running_extend(running, member, right);
     member->draft_tokens = (int32_t)running_context(running, member);

@@ -20,6 +20,13 @@ static int64_t idle_tokens(const struct replica *replica)
     return tokens - replica_duplicate_tokens(replica);
 }
 
+static void count_shared(struct replica *replica, sim_ns lasted_ns)
+{
+    if (replica->overlap_blocks > 0)
+        replica->work.shared_slot_s += (double)(replica->overlap_blocks * replica->kv.block_tokens) *
+                                       sim_s_from_ns(lasted_ns);
+}
+
 void replica_count_decode_work(struct replica *replica, int64_t n)
 {
     const struct running_batch *ready = replica->ready;
@@ -33,6 +40,8 @@ void replica_count_decode_work(struct replica *replica, int64_t n)
         .idle_tokens = idle_tokens(replica)};
     const struct work_of of = replica_work_of(replica, &replica->run_clock_state);
     if (replica->env->llm != NULL) work_add_decode(&replica->work, &of, &ready->growth, &run);
+    count_shared(replica, run_clock_boundary_ns(&replica->clock, replica->run_counted + n) -
+                              run_clock_boundary_ns(&replica->clock, replica->run_counted));
 }
 
 void replica_count_work(struct replica *replica, const struct iteration_work *work,
@@ -43,6 +52,7 @@ void replica_count_work(struct replica *replica, const struct iteration_work *wo
     if (replica->env->llm == NULL) return;
     of.draft_j = replica_draft_j(replica, work);
     work_add_iteration(&replica->work, &of, work, decoding + idle_tokens(replica) + in_flight_tokens, lasted_ns);
+    count_shared(replica, lasted_ns);
 }
 
 sim_ns replica_busy_ns(const struct replica *replica, sim_ns at)

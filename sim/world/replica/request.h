@@ -9,6 +9,7 @@
 
 struct handover;
 struct prefix_chain;
+struct sequence_group;
 
 enum { TIME_UNSET = -1 };
 
@@ -52,6 +53,10 @@ struct request {
     sim_ns joined_ns;                    /* of its latest token when it last joined or left a running batch */
     sim_ns first_gap_ns;                 /* between the token of its last prefill and the next one; 0 before that */
     sim_ns max_gap_ns;                   /* over the stretches before a preemption */
+    struct sequence_group *group;        /* of the sequences of its request (sequence_group.h), or NULL */
+    int32_t slot;                        /* its place there */
+    bool is_watched;                     /* may write into a block that others of its group hold */
+    int32_t other_tokens;                /* output of the other sequences of its request, when the last one has ended */
     struct request_session session;
 };
 

@@ -23,7 +23,8 @@ void request_order_fini(struct request_order *order)
 
 static bool is_before(const struct request_entry *a, const struct request_entry *b)
 {
-    return a->number != b->number ? a->number < b->number : a->id < b->id;
+    if (a->number != b->number) return a->number < b->number;
+    return a->id != b->id ? a->id < b->id : a->request->slot < b->request->slot;
 }
 
 static void request_order_put(struct request_order *order, int32_t at, struct request_entry entry)
@@ -206,6 +207,7 @@ int running_join(struct running_batch *running, struct request *request, enum ba
         request_list_insert(&running->members, request, order);
     if (request->grows) kv_growth_join(&running->growth, running->step, request->context_tokens);
     running->context_tokens += request->context_tokens;
+    running->n_watched += request->is_watched;
     int code = add_fresh(running, request);
     if (code == 0 && running->orders_contexts)
         code = request_order_add(&running->contexts, request, -start_tokens(request));
@@ -226,6 +228,7 @@ void running_leave(struct running_batch *running, struct request *member)
         remove_fresh(running, member);
     if (member->grows) kv_growth_leave(&running->growth, running->step, context);
     member->grows = false;
+    running->n_watched -= member->is_watched;
     member->running = NULL;
     running->context_tokens -= context;
     request_order_remove(&running->finishing, member);

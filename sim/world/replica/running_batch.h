@@ -88,6 +88,7 @@ struct running_batch {
     size_t forget_at;       /* number of gaps from which unneeded ones are dropped */
     struct request **fresh; /* [n_fresh]: members without a token from this batch */
     int32_t n_fresh, fresh_capacity;
+    int32_t n_watched;      /* members that are watched (request.is_watched) */
     int64_t drafts;         /* that each member verifies in the iteration under way (speculation.h); 0: none */
     int64_t drafted_blocks; /* of KV that this iteration has taken, if it has drafts */
 };

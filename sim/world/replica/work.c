@@ -18,7 +18,8 @@ struct energy_model energy_model_of(const struct power_model *model, const struc
         .row_j = flop_j * head,
         .pair_j = flop_j * (llm_flop_per_token(llm, 1) - one),
         .weight_byte_j = byte_j,
-        .context_j = byte_j * llm_kv_bytes_per_token(llm),
+        .widened_byte_j = model->widening_w / gpu->memory_bytes_per_s,
+        .context_j = (byte_j + model->attention_w / gpu->memory_bytes_per_s) * llm_kv_bytes_per_token(llm),
     };
 }
 
@@ -153,21 +154,17 @@ static void add_decode_slots(struct work_sums *sums, const struct kvcache *kv, c
 }
 
 /* Joules of an iteration beyond those of its duration. */
-static double iteration_j(const struct energy_model *model, double tokens, double rows, double pairs,
-                          double weight_bytes, double context)
-{
-    return model->token_j * tokens + model->row_j * rows + model->pair_j * pairs + model->weight_byte_j * weight_bytes +
-           model->context_j * context;
-}
-
 static double parts_j(const struct energy_model *model, const struct work_parts *parts)
 {
-    return iteration_j(model, parts->tokens, parts->rows, parts->pairs, parts->weight_bytes, parts->context_tokens);
+    return model->token_j * parts->tokens + model->row_j * parts->rows + model->pair_j * parts->pairs +
+           model->weight_byte_j * parts->weight_bytes + model->context_j * parts->context_tokens +
+           model->widened_byte_j * parts->widened_bytes;
 }
 
 double work_flop_j(const struct work_parts *parts, const struct energy_model *model)
 {
-    return model->token_j * parts->tokens + model->row_j * parts->rows + model->pair_j * parts->pairs;
+    return model->token_j * parts->tokens + model->row_j * parts->rows + model->pair_j * parts->pairs +
+           model->widened_byte_j * parts->widened_bytes;
 }
 
 double work_bytes_j(const struct work_parts *parts, const struct energy_model *model)
@@ -195,8 +192,12 @@ static void add_energy(struct energy_sums *sums, const struct work_of *of, const
 static struct work_parts decode_parts(const struct llm_reads *reads, const struct work_run *run)
 {
     const double sequences = (double)run->sequences, context = (double)run->context_tokens;
-    const double read_bytes = llm_reads_bytes(reads, run->sequences, run->sequences);
-    return (struct work_parts){sequences, sequences, context, read_bytes, context};
+    return (struct work_parts){.tokens = sequences,
+                               .rows = sequences,
+                               .pairs = context,
+                               .weight_bytes = llm_reads_bytes(reads, run->sequences, run->sequences),
+                               .widened_bytes = llm_widened_bytes(reads, run->sequences, run->sequences),
+                               .context_tokens = context};
 }
 
 static void add_decode_energy(struct energy_sums *sums, const struct work_of *of, const struct work_run *run,
@@ -243,6 +244,7 @@ void work_add_decode(struct work_sums *sums, const struct work_of *of, const str
     sums->pairs += context;
     sums->context_tokens += context;
     sums->weight_bytes += n * parts.weight_bytes;
+    sums->widened_bytes += n * parts.widened_bytes;
     add_decode_slots(sums, of->kv, growth, run);
     if (of->energy != NULL) add_decode_energy(&sums->energy, of, run, &parts);
 }
@@ -250,14 +252,16 @@ void work_add_decode(struct work_sums *sums, const struct work_of *of, const str
 struct work_parts work_parts_of(const struct llm_reads *reads, const struct iteration_work *work)
 {
     const int64_t decoded = iteration_decode_tokens(work);
+    const int64_t tokens = work->prefill_tokens + decoded;
+    const int64_t sequences = work->prefill_sequences + work->decode_sequences;
     return (struct work_parts){
-        .tokens = (double)(work->prefill_tokens + decoded),
+        .tokens = (double)tokens,
         .rows = (double)(work->prefill_sequences + decoded),
         /* prefill_pairs is twice the pairs; each of a prompt's n tokens also attends to itself */
         .pairs = 0.5 * (work->prefill_pairs + (double)work->prefill_tokens) +
                  (double)(work->decode_context_tokens * (1 + work->decode_drafts)),
-        .weight_bytes = llm_reads_bytes(reads, work->prefill_tokens + decoded,
-                                        work->prefill_sequences + work->decode_sequences),
+        .weight_bytes = llm_reads_bytes(reads, tokens, sequences),
+        .widened_bytes = llm_widened_bytes(reads, tokens, sequences),
         .context_tokens = (double)(work->prefill_context_tokens + work->prefill_tokens + work->decode_context_tokens)};
 }
 
@@ -272,6 +276,7 @@ void work_add_iteration(struct work_sums *sums, const struct work_of *of, const 
     sums->pairs += parts.pairs;
     sums->context_tokens += parts.context_tokens;
     sums->weight_bytes += parts.weight_bytes;
+    sums->widened_bytes += parts.widened_bytes;
     add_slots(sums, kv, (double)(kv->total_blocks - kv->free_blocks) * lasted, (double)held_tokens * lasted, lasted);
     sums->energy.draft_j += of->draft_j;
     if (of->energy != NULL)
@@ -284,9 +289,11 @@ void work_merge(struct work_sums *into, const struct work_sums *from)
     into->rows += from->rows;
     into->pairs += from->pairs;
     into->weight_bytes += from->weight_bytes;
+    into->widened_bytes += from->widened_bytes;
     into->context_tokens += from->context_tokens;
     into->reserved_slot_s += from->reserved_slot_s;
     into->held_slot_s += from->held_slot_s;
+    into->shared_slot_s += from->shared_slot_s;
     into->total_slot_s += from->total_slot_s;
     energy_merge(&into->energy, &from->energy);
 }
@@ -305,6 +312,9 @@ double work_bytes(const struct work_sums *sums, const struct llm_spec *llm)
 
 double work_energy_j(const struct work_sums *sums, const struct energy_model *model, double busy_s, double idle_s)
 {
+    const struct work_parts parts = {.tokens = sums->tokens, .rows = sums->rows, .pairs = sums->pairs,
+                                     .weight_bytes = sums->weight_bytes, .widened_bytes = sums->widened_bytes,
+                                     .context_tokens = sums->context_tokens};
     return model->idle_w * idle_s + model->busy_w * busy_s - sums->energy.excess_j + sums->energy.draft_j +
-           iteration_j(model, sums->tokens, sums->rows, sums->pairs, sums->weight_bytes, sums->context_tokens);
+           parts_j(model, &parts);
 }

@@ -33,7 +33,7 @@
 /* Power of a replica's GPUs together, and energy per unit of work. */
 struct energy_model {
     double idle_w, busy_w, limit_w;
-    double token_j, row_j, pair_j, weight_byte_j, context_j; /* by the members of struct work_sums */
+    double token_j, row_j, pair_j, weight_byte_j, widened_byte_j, context_j; /* by the members of struct work_sums */
 };
 
 struct energy_sums {
@@ -53,21 +53,23 @@ struct work_sums {
     double rows;            /* of logits: sequences that made a token, prompts that were not at their end included */
     double pairs;           /* of a query and a key */
     double weight_bytes;    /* of the matrices read, all GPUs of a replica together */
+    double widened_bytes;   /* of narrow weights of these, in the format of computing */
     double context_tokens;  /* whose keys and values were read */
     double reserved_slot_s; /* KV slots (tokens) of the blocks in use, over the time of the iterations */
     double held_slot_s;     /* of these with the keys and values of a token */
+    double shared_slot_s;   /* slots that further sequences of a request would have taken if they shared none */
     double total_slot_s;    /* all slots there are, over the same time */
     struct energy_sums energy; /* stays zero without an energy model */
 };
 
 /* The work of one iteration, by the members of work_sums. */
 struct work_parts {
-    double tokens, rows, pairs, weight_bytes, context_tokens;
+    double tokens, rows, pairs, weight_bytes, widened_bytes, context_tokens;
 };
 
 struct work_parts work_parts_of(const struct llm_reads *reads, const struct iteration_work *work);
 
-/* Joules of an iteration beside those of its time: of its FLOP, and of its bytes. */
+/* Joules of an iteration beside those of its time: of its FLOP and of widening weights, and of the bytes it reads. */
 double work_flop_j(const struct work_parts *parts, const struct energy_model *model);
 double work_bytes_j(const struct work_parts *parts, const struct energy_model *model);
 

@@ -27,7 +27,8 @@ enum {
     OWNER_ID_SERVICES = 1 << PASSING_ID_BITS,
     OWNER_ID_JOBS = 2 << PASSING_ID_BITS,
     OWNER_ID_JOB_FAILURES = 3 << PASSING_ID_BITS,
-    OWNER_ID_JOB_SAVES = OWNER_ID_JOB_FAILURES + (1 << (PASSING_ID_BITS - 1)) /* half of the ids each */
+    OWNER_ID_JOB_SAVES = OWNER_ID_JOB_FAILURES + (1 << (PASSING_ID_BITS - 1)), /* failures: half of the ids */
+    OWNER_ID_JOB_WORKS = OWNER_ID_JOB_SAVES + (1 << (PASSING_ID_BITS - 2))     /* a quarter each */
 };
 
 #endif

@@ -166,6 +166,12 @@ void fleet_handed_over(struct fleet *fleet, const struct request *request, int32
     fleet->reserved_tokens[prompt_replica] -= request->prompt_tokens;
 }
 
+void fleet_fork(struct fleet *fleet, struct request *sequence)
+{
+    SIM_REQUIRE(sequence->decode_replica == sequence->replica);
+    assign_decode(fleet, sequence, sequence->replica);
+}
+
 void fleet_leave(struct fleet *fleet, const struct request *request)
 {
     if (request->decode_replica != request->replica) fleet->reserved_tokens[request->replica] -= request->prompt_tokens;

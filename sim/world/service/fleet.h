@@ -160,6 +160,9 @@ bool fleet_may_decode(const struct fleet *fleet);
 /* The KV of the request's prompt has left the replica that processed it. */
 void fleet_handed_over(struct fleet *fleet, const struct request *request, int32_t prompt_replica);
 
+/* A sequence of a request that decodes counts like the request from now on. */
+void fleet_fork(struct fleet *fleet, struct request *sequence);
+
 /* The request leaves the system. */
 void fleet_leave(struct fleet *fleet, const struct request *request);
 
@@ -234,6 +237,10 @@ const char *fleet_place_of(const struct fleet *fleet, const struct fleet_pool *p
 /* Sets env.speculation of a pool whose model and power are known, if the service speculates and the pool decodes.
  * Returns 0 or a negative code with a finding. */
 int fleet_build_speculation(const struct fleet *fleet, struct fleet_pool *pool);
+
+/* Sets env.sampling of a pool whose KV blocks are known, if requests decode as several sequences. Returns 0 or a
+ * negative code with a finding. */
+int fleet_build_sampling(const struct fleet *fleet, struct fleet_pool *pool);
 
 /* KV blocks of a replica that also holds a draft model, with the keys and values of its tokens; pool->kv_blocks without
  * one. */

@@ -358,7 +358,8 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     if (code == 0) code = place_offloaded(fleet, pool);
     if (code == 0) code = find_power(fleet, pool);
     if (code == 0) code = fleet_build_speculation(fleet, pool);
-    return code != 0 ? code : count_blocks(fleet, pool);
+    if (code == 0) code = count_blocks(fleet, pool);
+    return code != 0 ? code : fleet_build_sampling(fleet, pool);
 }
 
 static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int32_t index)

@@ -26,7 +26,7 @@ int service_emit_row(struct service *service, const struct request *request, con
         .service = service->config->name,
         .arrival_s = sim_s_from_ns(request->view.arrival_ns),
         .prompt_tokens = request->prompt_tokens,
-        .output_tokens = request->generated_tokens,
+        .output_tokens = request->generated_tokens + request->other_tokens,
         .replica = request->replica,
         .queue_s = since_arrival_s(request, request->scheduled_ns),
         .ttft_s = since_arrival_s(request, request->first_token_ns),
@@ -143,7 +143,7 @@ static int end_request(struct service *service, struct request *request, sim_ns 
     if (code == 0 && of_class != NULL) code = count_end(service, of_class, request, now);
     if (finished) {
         service->stats.run_finished++;
-        service->stats.run_output_tokens += request->output_tokens;
+        service->stats.run_output_tokens += request->output_tokens + request->other_tokens;
         if (code == 0 && request->view.session_id > 0)
             code = session_stats_add_finished(&service->stats.sessions, request, service->env.site->warmup_ns, now);
     }
@@ -168,6 +168,7 @@ static int emit_decision(const struct replica *replica, const struct request *re
 static int on_finish(struct replica *replica, struct request *request, sim_ns now)
 {
     struct service *service = replica->env->owner;
+    if (service_end_sequence(replica, request)) return 0;
     leave_system(service, request, now);
     int code = service_detail_finish(replica, request, now);
     return code != 0 ? code : end_request(service, request, now);
@@ -180,8 +181,9 @@ static int on_reject(struct replica *replica, struct request *request, sim_ns no
         service->first_refusal = reason;
         service->first_refuser = replica->env->batcher->policy.name;
     }
-    leave_system(service, request, now);
     int code = emit_decision(replica, request, "reject", reason, now);
+    if (service_end_sequence(replica, request)) return code;
+    leave_system(service, request, now);
     return code != 0 ? code : end_request(service, request, now);
 }
 
@@ -253,6 +255,11 @@ static int take_prefix(struct service *service, const struct awaited *awaited, s
     return awaited->prefix != NULL ? fleet_share_prefixes(&service->fleet, service->trace_block_tokens) : 0;
 }
 
+static int32_t further_sequences(const struct service_config *config)
+{
+    return config->sampling.sequences > 1 ? (int32_t)config->sampling.sequences - 1 : 0;
+}
+
 /* Creates an arriving request; NULL when out of memory. */
 static struct request *make_request(struct service *service, const struct request_record *record,
                                     const struct service_class *class)
@@ -264,6 +271,7 @@ static struct request *make_request(struct service *service, const struct reques
                  .session_id = record->session_id,
                  .arrival_ns = record->arrival_ns,
                  .prompt_tokens = record->prompt_tokens,
+                 .further_sequences = further_sequences(service->config),
                  .request_class = &class->view},
         .prompt_tokens = record->prompt_tokens,
         .output_tokens = record->output_tokens,
@@ -389,6 +397,9 @@ int service_create(const struct service_config *config, const struct service_env
         .on_reject = on_reject,
         .on_preempt = on_preempt,
         .own_prefix = own_prefix,
+        .begin_group = service_begin_group,
+        .fork = service_fork,
+        .drop = service_drop,
         .on_prefilled = service_on_prefilled,
         .on_handover = service_on_handover,
         .kv_moves = &service->kv_moves,
@@ -419,6 +430,7 @@ static void destroy(void *self)
     fleet_fini(&service->fleet);
     service_stats_fini(&service->stats);
     service_classes_fini(&service->classes);
+    service_free_groups(service);
     pool_fini(&service->requests);
     pool_fini(&service->follow_ups);
     pool_fini(&service->kv_moves);

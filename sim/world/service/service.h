@@ -87,6 +87,14 @@ struct draft_config {
     double pass_s, sequence_s;
 };
 
+/* How a request is decoded: sequences 0 or 1: into one. */
+enum search { SEARCH_PARALLEL, SEARCH_BEAM };
+struct sampling_config {
+    int search; /* enum search */
+    int64_t sequences, returned;
+    double length_sigma, resampled_frac;
+};
+
 enum service_priority { SERVICE_HIGH, SERVICE_LOW };
 
 /* Formats in place of the LLM's own; 0: the LLM's, else one more than an enum number_format. */
@@ -104,6 +112,7 @@ struct service_config {
     struct acceptance_config acceptance;
     struct draft_config draft;
     struct format_config formats;
+    struct sampling_config sampling;
     struct kv_config kv;
     struct slo_config slo;
     sim_ns information_delay_ns; /* 0: routers see the present */

@@ -2,6 +2,7 @@
 #include "sim/catalog/cost.h"
 #include "sim/world/policy/routing.h"
 #include "sim/world/policy/speculation.h"
+#include "sim/world/replica/sequence_group.h"
 #include "sim/world/service/service.h"
 
 #include <float.h>
@@ -148,6 +149,23 @@ static const struct config_field draft_fields[] = {
     {0}};
 #undef ROW_OF
 
+static const char *const search_names[] = {"parallel", "beam", NULL};
+
+#define ROW_OF struct sampling_config
+static const struct config_field sampling_fields[] = {
+    ROW_CHOICE("search", search, DEFAULT("parallel"), search_names,
+               "parallel: samples that decode to lengths of their own; beam: beams that fork and end together"),
+    ROW_INT("sequences", sequences, REQUIRED, WITHIN(1, SEQUENCES_MAX),
+            "sequences of a request, which share the KV blocks of its prompt (OpenAI: best_of; vLLM: n, beam_width)"),
+    ROW_INT("returned", returned, DEFAULT("0"), WITHIN(0, SEQUENCES_MAX),
+            "of these, whose tokens are the request's output (OpenAI: n); 0: all samples, or one beam"),
+    ROW_REAL("length_sigma", length_sigma, DEFAULT("0"), WITHIN(0, 3),
+             "samples: standard deviation of the logarithm of their lengths; the first has that of the trace"),
+    ROW_REAL("resampled_frac", resampled_frac, DEFAULT("1"), WITHIN(0, 1),
+             "beams: probability that a beam continues one drawn from all at random, not itself; an assumption"),
+    {0}};
+#undef ROW_OF
+
 static const char *const priority_names[] = {"high", "low", NULL};
 
 #define ROW_OF struct service_config
@@ -173,6 +191,8 @@ const struct config_field service_config_fields[] = {
     ROW_SECTION("acceptance", acceptance, OPTIONAL, acceptance_fields,
                 "how often drafts are right, a property of the requests; default: a rate of 0.7, an assumption"),
     ROW_SECTION("draft", draft, OPTIONAL, draft_fields, "what makes drafts: an LLM, or the CPU alone"),
+    ROW_SECTION("sampling", sampling, OPTIONAL, sampling_fields,
+                "several sequences of a request: parallel samples, best-of, beam search; default: one"),
     ROW_SECTION("formats", formats, FILLED, format_fields, "number formats in place of the LLM's own"),
     ROW_SECTION("kv", kv, FILLED, kv_fields, "the paged KV cache"),
     ROW_MAP("pools", pools, OPTIONAL, ANY, struct pool_config, pool_fields,

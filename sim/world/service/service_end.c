@@ -19,8 +19,9 @@ double service_done_frac(const struct service *service)
 
 static int compare_ids(const void *a, const void *b)
 {
-    int64_t x = (*(struct request *const *)a)->view.id, y = (*(struct request *const *)b)->view.id;
-    return x < y ? -1 : x > y;
+    const struct request *x = *(struct request *const *)a, *y = *(struct request *const *)b;
+    if (x->view.id != y->view.id) return x->view.id < y->view.id ? -1 : 1;
+    return (x->slot > y->slot) - (x->slot < y->slot);
 }
 
 struct leftovers {
@@ -57,9 +58,12 @@ static int emit_unfinished(struct service *service, sim_ns now)
     SIM_REQUIRE(n == capacity);
     qsort(left, n, sizeof *left, compare_ids);
     int code = 0;
-    for (size_t i = 0; i < n && code == 0; i++) {
+    for (size_t i = 0; i < n; i++) {
         left[i]->max_gap_ns = replica_max_gap_ns(left[i]);
         left[i]->generated_tokens = replica_generated_tokens(left[i]);
+    }
+    if (service->groups != NULL) n = service_join_unfinished(service, left, n);
+    for (size_t i = 0; i < n && code == 0; i++) {
         if (service_counts(service, left[i])) count_unfinished(service, left[i], now);
         code = service_emit_row(service, left[i], "unfinished", now);
     }
@@ -301,6 +305,7 @@ void service_check(void *self, sim_ns now)
         replica_each_request(replica, add_stay, &stays);
     }
     scaling_each_waiting(service->scaling, add_stay, &stays);
+    stays.stay_ns -= service_extra_stays_ns(service, now);
     scaling_check(service->scaling);
     prefix_stores_check(&service->fleet.stores);
     SIM_LAW("INV-1 (requests are conserved)", (int64_t)service->requests.n_live,
@@ -364,6 +369,7 @@ int services_emit_metrics(struct service *const *services, size_t n, const struc
     for (size_t i = 0; i < n && code == 0; i++) code = service_stats_merge(&all, &services[i]->stats);
     if (code == 0) code = service_stats_emit(&all, sink, services[0]->env.site->warmup_ns, now);
     if (code == 0) code = emit_speculation(services, n, &all, sink);
+    if (code == 0) code = services_emit_sampling(services, n, &all, sink);
     if (code == 0) code = emit_slo_of_each(services, n, sink);
     if (code == 0) code = emit_classes(services, n, sink);
     if (code == 0) code = offload_totals_emit(&offloaded, sink);

@@ -37,6 +37,7 @@ struct service {
     struct awaited next;
     struct pool requests, follow_ups, kv_moves, handovers;
     struct handing_over handing_over;
+    struct sequence_group *groups; /* of requests that have become several sequences */
     struct prefix_pool prefixes; /* of the requests in the system */
     uint64_t n_own_prefixes;
     int32_t trace_block_tokens; /* length of the trace's prefix blocks; 0: it has none */
@@ -85,6 +86,27 @@ int service_send_undecided(struct service *service, sim_ns now);
 /* Ends the hand-overs from and to a replica that fails, but for those that no longer need it. Requests of its own stay
  * there; others go to `lost`, to start anew. */
 void service_lose_handovers(struct service *service, int32_t index, struct request_list *lost, sim_ns now);
+
+/* Requests that decode as several sequences (service_sequences.c). The first three are callbacks of replica_env. */
+int service_begin_group(struct replica *replica, struct request *request);
+struct request *service_fork(struct replica *replica, const struct request *request, int32_t output_tokens);
+void service_drop(struct replica *replica, struct request *sequence);
+void service_free_groups(struct service *service);
+
+/* A sequence has ended. Returns true if others of its request go on: it is freed. Otherwise it stands for the request,
+ * with the sums of all sequences. */
+bool service_end_sequence(struct replica *replica, struct request *sequence);
+
+/* Of unfinished sequences in order of id, with their generated_tokens and max_gap_ns, keeps the first of each request,
+ * with the sums of all. Returns how many are left. */
+size_t service_join_unfinished(const struct service *service, struct request **left, size_t n);
+
+/* Time in the system, by `now`, that sequences in it count beyond the first one of each request. */
+int64_t service_extra_stays_ns(const struct service *service, sim_ns now);
+
+/* Emits sampling.*: of all services together from `all`, and of each if several decode so. */
+int services_emit_sampling(struct service *const *services, size_t n, const struct service_stats *all,
+                           const struct sink *sink);
 
 /* Rows of the decision table about single requests (service_detail.c), if the sink wants them. Return 0 or the sink's
  * code. service_detail_start sets the callbacks of the replicas; the sink must be set by then. */

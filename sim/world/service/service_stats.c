@@ -67,7 +67,7 @@ static int request_stats_merge(struct request_stats *into, const struct request_
 void request_stats_add_output(struct request_stats *stats, const struct request *request, sim_ns now)
 {
     stats->late_finished++;
-    stats->late_output_tokens += request->output_tokens;
+    stats->late_output_tokens += request->output_tokens + request->other_tokens;
     if (now > stats->last_token_ns) stats->last_token_ns = now;
 }
 
@@ -94,7 +94,7 @@ static void count_slo(struct request_stats *stats, const double *limits_s, const
         [SLO_TPOT] = decodes ? sim_s_from_ns(now - first) / (request->output_tokens - 1) : (double)NAN,
         [SLO_E2E] = sim_s_from_ns(now - arrival),
         [SLO_MAX_GAP] = decodes ? sim_s_from_ns(request->max_gap_ns) : (double)NAN};
-    slo_count(&stats->slo, limits_s, times_s, request->output_tokens);
+    slo_count(&stats->slo, limits_s, times_s, request->output_tokens + request->other_tokens);
 }
 
 void request_stats_add_rejected(struct request_stats *stats, const double *limits_s)
@@ -109,7 +109,7 @@ int request_stats_add_finished(struct request_stats *stats, const double *limits
     sim_ns arrival = request->view.arrival_ns, first = request->first_token_ns;
     stats->finished++;
     stats->prompt_tokens += request->prompt_tokens;
-    stats->output_tokens += request->output_tokens;
+    stats->output_tokens += request->output_tokens + request->other_tokens;
     stats->cached_tokens += request->cached_tokens;
     stats->preemptions += request->view.preemptions;
     if (slo_limits_any(limits_s)) count_slo(stats, limits_s, request, now);
@@ -318,6 +318,7 @@ static void add_counts(struct replica_counts *into, const struct replica_counts 
     into->drafted_steps += from->drafted_steps;
     into->drafted_tokens += from->drafted_tokens;
     into->accepted_tokens += from->accepted_tokens;
+    into->copied_blocks += from->copied_blocks;
     into->preemptions += from->preemptions;
     into->swaps += from->swaps;
     into->swapped_bytes += from->swapped_bytes;
@@ -334,6 +335,8 @@ int service_stats_merge(struct service_stats *into, const struct service_stats *
     if (from->kv_peak_frac > into->kv_peak_frac) into->kv_peak_frac = from->kv_peak_frac;
     into->in_system_mean += from->in_system_mean;
     into->kv_transfer_bytes += from->kv_transfer_bytes;
+    into->sequences += from->sequences;
+    into->sequence_tokens += from->sequence_tokens;
     into->prefix_caches += from->prefix_caches;
     into->prefix_blocks += from->prefix_blocks;
     into->prefix_evictions += from->prefix_evictions;

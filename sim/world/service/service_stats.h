@@ -109,6 +109,7 @@ struct service_stats {
     struct distribution kv_transfer_s;
     int64_t run_finished, run_output_tokens; /* requests, and their tokens, of the whole run */
     int64_t kv_transfer_bytes; /* from replicas of prompts to those that decode, whole run */
+    int64_t sequences, sequence_tokens; /* that have finished, of requests with several; whole run */
     struct histogram token_gap_s;
     struct replica_counts work; /* summed over replicas at the end */
     double replicas;  /* weighted by the share of the run in which each held GPUs */

@@ -5,7 +5,9 @@
 
 static const struct catalog catalog = {.root = "configs"};
 
-static const struct power_model model = {80, 400, 33, 881, 283, 1.0, 0.0};
+static const struct power_model model = {.context_w = 80, .limit_w = 400, .active_w = 33, .compute_w = 881,
+                                         .memory_w = 283, .voltage_floor = 1.0, .attention_w = 70, .widening_w = 50};
+
 
 struct bench {
     struct arena arena;
@@ -17,14 +19,13 @@ struct bench {
     struct kv_growth growth;
 };
 
-static bool bench_open(struct bench *bench)
+static bool bench_open(struct bench *bench, const char *llm)
 {
     *bench = (struct bench){.kv = {.total_blocks = 1000, .free_blocks = 0, .block_tokens = 16}};
     arena_init(&bench->arena);
     diag_init(&bench->diag);
     bool found = CHECK_EQ_INT(kv_growth_init(&bench->growth, 16), 0) &&
-                 CHECK_EQ_INT(catalog_llm(&catalog, "llama-3.1-8b", "t", &bench->arena, &bench->llm, &bench->diag),
-                              0) &&
+                 CHECK_EQ_INT(catalog_llm(&catalog, llm, "t", &bench->arena, &bench->llm, &bench->diag), 0) &&
                  CHECK_EQ_INT(catalog_gpu(&catalog, "a100-80-sxm", "t", &bench->arena, &bench->gpu, &bench->diag), 0);
     if (found) bench->reads = llm_reads(&bench->llm);
     return found;
@@ -78,16 +79,19 @@ TEST(runs_that_decode)
     struct bench bench;
     int seen[3] = {0};
     struct rng rng = test_rng(1, "energy", 0);
-    if (bench_open(&bench))
+    if (bench_open(&bench, "llama-3.1-8b"))
         for (int i = 0; i < 400; i++) seen[random_run(&bench, &rng)]++;
     CHECK(seen[0] > 20 && seen[1] > 5 && seen[2] > 20);
+    bench_close(&bench);
+    if (bench_open(&bench, "gpt-oss-20b")) /* narrow experts, wide layers */
+        for (int i = 0; i < 100; i++) random_run(&bench, &rng);
     bench_close(&bench);
 }
 
 TEST(iterations_with_prompts)
 {
     struct bench bench;
-    MUST(bench_open(&bench));
+    MUST(bench_open(&bench, "qwen3-32b-fp8"));
     const struct energy_model energy = energy_model_of(&model, &bench.gpu, &bench.llm, 2);
     const struct work_of of = {&bench.reads, &bench.kv, &energy, NULL, 0.0};
     const struct iteration_work work = {.prefill_sequences = 2, .prefill_tokens = 700, .prefill_context_tokens = 300,

@@ -1,4 +1,5 @@
 /* A training step: closed forms of papers for FLOP, memory and traffic, and laws of plans. */
+#include "models/training/phases.h"
 #include "tests/support/harness.h"
 #include "tests/support/plan_bed.h"
 
@@ -385,4 +386,64 @@ TEST(groups_lie_on_nodes)
     bed.plan.tensor = 16;
     CHECK_EQ_INT(training_group_nodes(&bed.plan, training_tensor_group(&bed.plan)), 2);
     CHECK_EQ_INT(training_group_nodes(&bed.plan, training_replica_group(&bed.plan)), 8);
+}
+
+/* The same rank of the next stage is as many ranks away as a stage has: some rank crosses the end of a node if the two
+ * stages together do. */
+TEST(stages_lie_on_nodes)
+{
+    static const int64_t data[] = {1, 2, 3, 8, 12};
+    for (int i = 0; i < 5; i++) {
+        struct plan_bed bed;
+        plan_bed_init(&bed, &plan_bed_gpt);
+        bed.plan.pipeline = 8;
+        bed.plan.data = data[i];
+        for (int64_t stage = 0; stage < 8; stage++) {
+            bool is_far = false;
+            for (int64_t rank = 0; rank < data[i]; rank++)
+                is_far = is_far || (stage * data[i] + rank) / 8 != ((stage + 1) % 8 * data[i] + rank) / 8;
+            CHECK_EQ_INT(training_stage_is_far(&bed.plan, stage), is_far);
+        }
+    }
+}
+
+/* Sending over a slow network delays the stages at the end of a node alone: the last of four on it, and the next. */
+TEST(far_stages_wait_for_the_network)
+{
+    double seconds[3];
+    for (int i = 0; i < 3; i++) {
+        struct plan_bed bed;
+        plan_bed_init(&bed, &plan_bed_gpt);
+        bed.plan.pipeline = 8;
+        bed.plan.data = 1 << i; /* one node; four stages on a node; two */
+        bed.plan.network_bytes_per_s = 1e9;
+        seconds[i] = plan_bed_step(&bed).pipeline_s;
+    }
+    CHECK(seconds[1] > 2.0 * seconds[0]);
+    CHECK_NEAR(seconds[2], seconds[1], 1e-12);
+}
+
+/* In fp8, products with weights run on 8-bit units at twice the peak. Scores and the head keep 16 bits. */
+TEST(flop_load_the_units_of_their_format)
+{
+    struct gpu_spec gpu = plan_bed_a100;
+    struct power_stage phases[2][TRAINING_PHASES];
+    double flop[2], narrow_flop = 0.0;
+    gpu.peak_flop_per_s[FORMAT_FP8] = 2.0 * gpu.peak_flop_per_s[FORMAT_BF16];
+    for (int i = 0; i < 2; i++) {
+        struct plan_bed bed;
+        plan_bed_init(&bed, &plan_bed_gpt);
+        bed.parts.gpu = &gpu;
+        bed.plan.compute = i == 0 ? FORMAT_BF16 : FORMAT_FP8;
+        const struct training_step step = plan_bed_step(&bed);
+        training_phases_of(&bed.parts, &step, phases[i]);
+        flop[i] = step.flop;
+        narrow_flop = 3.0 * training_plan_tokens(&bed.plan) *
+                      (llm_flop_per_token(&bed.llm, 0) - llm_head_flop(&bed.llm));
+    }
+    CHECK_NEAR(flop[1] / flop[0], 1.0, 1e-12);
+    CHECK_NEAR(phases[0][PHASE_COMPUTE].load.compute_frac * phases[0][PHASE_COMPUTE].time_s * 312e12 / flop[0], 1.0,
+               1e-12);
+    const double busy_s = (flop[1] - narrow_flop) / 312e12 + narrow_flop / 624e12;
+    CHECK_NEAR(phases[1][PHASE_COMPUTE].load.compute_frac * phases[1][PHASE_COMPUTE].time_s / busy_s, 1.0, 1e-12);
 }

@@ -123,7 +123,7 @@ TEST(a_spread_gives_nodes_and_bandwidth)
     bed.plan.data = 16;
     bed.plan.zero = 1;
     const double step_s = plan_bed_step(&bed).step_s, gbytes = 25e9;
-    struct training_spread spread = {1, {{EXCHANGE_RING, training_replica_group(&bed.plan), 2.0, 1.0}}};
+    struct training_spread spread = {1, {{EXCHANGE_RING, training_replica_group(&bed.plan), 2.0, 1.0}}, NULL};
     bed.plan.spread = &spread;
     CHECK_NEAR(plan_bed_step(&bed).step_s, step_s, 0.0);
     double before_s = step_s;

@@ -56,6 +56,28 @@ TEST(latent_attention_has_the_published_parameters)
     CHECK_NEAR((double)(llm_active_parameters(&deepseek_v3) - embedding), 36.6e9, 0.05e9);
 }
 
+/* In a format of b bytes, numbers of 2 bytes when widened, the weights read are 2/b of their bytes; of experts alone
+ * where the others are wide already, and none where all are. */
+TEST(narrow_weights_are_widened)
+{
+    static const int64_t tokens[] = {1, 7, 300};
+    for (int i = 0; i < 3; i++) {
+        struct llm_spec llm = mixtral_8x7b;
+        const struct llm_reads wide = llm_reads(&llm);
+        const double wide_bytes = llm_reads_bytes(&wide, tokens[i], 1);
+        CHECK_NEAR(llm_widened_bytes(&wide, tokens[i], 1), 0.0, 0.0);
+        llm.expert_format = 1 + FORMAT_FP8;
+        const struct llm_reads experts = llm_reads(&llm);
+        const double saved_bytes = wide_bytes - llm_reads_bytes(&experts, tokens[i], 1);
+        CHECK_NEAR(llm_widened_bytes(&experts, tokens[i], 1) / (2.0 * saved_bytes), 1.0, 1e-12);
+        llm_set_weights(&llm, FORMAT_FP8);
+        const struct llm_reads all = llm_reads(&llm);
+        const double all_saved_bytes = wide_bytes - llm_reads_bytes(&all, tokens[i], 1);
+        CHECK(all_saved_bytes > saved_bytes);
+        CHECK_NEAR(llm_widened_bytes(&all, tokens[i], 1) / (2.0 * all_saved_bytes), 1.0, 1e-12);
+    }
+}
+
 /* gpt-oss (arXiv 2508.10925): 116.83 and 20.91 billion, of which a token meets 5.13 and 3.61, the head counted and the
  * input embedding not. Biases of experts and sinks are among them. */
 TEST(four_bit_experts_have_the_published_parameters)

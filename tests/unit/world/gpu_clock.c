@@ -4,7 +4,9 @@
 #include "tests/support/harness.h"
 
 static const struct catalog catalog = {.root = "configs"};
-static const struct power_model law = {80, 400, 33, 881, 283, 0.839, 0.727};
+static const struct power_model law = {.context_w = 80, .limit_w = 400, .active_w = 33, .compute_w = 881,
+                                       .memory_w = 283, .voltage_floor = 0.839, .voltage_knee = 0.727,
+                                       .attention_w = 70, .widening_w = 50};
 
 struct bench {
     struct arena arena;
@@ -62,7 +64,8 @@ TEST(locks_and_caps)
         struct power_load load = power_load_of(&bench.gpu, &bench.llm, gpus, &work, seconds);
         const double above_w = power_demand_w(&law, &load) - law.context_w, room_w = law.limit_w - law.context_w;
         const double kept = fmin(1.0, room_w / above_w), share = work.prefill_tokens > 0 ? 0.9 : 0.1;
-        load = (struct power_load){kept, kept * load.compute_frac, kept * load.memory_frac};
+        load = (struct power_load){kept, kept * load.compute_frac, kept * load.memory_frac, kept * load.attention_frac,
+                                   kept * load.widening_frac};
         const struct power_state state = caps ? power_under_cap(&law, &load, share, cap_w)
                                               : power_at_clock(&law, &load, share, f);
         double lasts_s;

@@ -275,7 +275,8 @@ TEST(a_broken_trace_ends_the_run)
 /* Every allocation fails once: the run ends with SIM_E_NOMEM, and nothing is lost or touched after it was freed. */
 TEST(memory_may_run_out_anywhere)
 {
-    static const char *const schedulers[] = {"fifo", "easy", "conservative", "sjf", "srsf", "tiresias", "lucid-tiresias"};
+    static const char *const schedulers[] = {"fifo",           "easy",  "conservative", "sjf",    "srsf",  "tiresias",
+                                             "lucid-tiresias", "hived", "shockwave",    "antman", "horus", "chronus"};
     enum { N = 80 };
     struct job_record records[N];
     for (int i = 0; i < N; i++) records[i] = jobrun_record(i, i / 4, 1 + i % 9, 1 + i * 7 % 24);

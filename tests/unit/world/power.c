@@ -7,8 +7,10 @@
 static const struct catalog catalog = {.root = "configs"};
 
 static const struct power_model laws[] = {
-    {80, 400, 33, 881, 283, 0.65, 0.8}, {130, 700, 78, 784, 448, 1.0, 0.0}, {38, 250, 197, 1, 1, 0.84, 0.73}};
-enum { N_LAWS = sizeof laws / sizeof *laws, STEPS = 20 };
+    {80, 400, 33, 881, 283, 0.65, 0.8, 0, 0},
+    {130, 700, 78, 784, 448, 1.0, 0.0, 200, 90},
+    {38, 250, 197, 1, 1, 0.84, 0.73, 0, 40}};
+enum { N_LAWS = sizeof laws / sizeof *laws, STEPS = 20, AXES = 5 };
 
 static double step(int i)
 {
@@ -24,10 +26,12 @@ TEST(idle_gpus_draw_their_idle_power)
 TEST(power_grows_with_what_is_achieved_up_to_the_limit)
 {
     for (int i = 0; i < N_LAWS; i++) {
-        double before[3] = {0};
+        double before[AXES] = {0};
         for (int k = 0; k <= STEPS; k++) {
-            const struct power_load loads[3] = {{1, step(k), 0.3}, {1, 0.1, step(k)}, {step(k), 0.1, 0.3}};
-            for (int axis = 0; axis < 3; axis++) {
+            const struct power_load loads[AXES] = {{1, step(k), 0.3, 0, 0}, {1, 0.1, step(k), 0, 0},
+                                                   {step(k), 0.1, 0.3, 0, 0}, {1, 0.1, 0.6, 0.6 * step(k), 0},
+                                                   {1, 0.1, 0.3, 0, step(k)}};
+            for (int axis = 0; axis < AXES; axis++) {
                 const double watts = power_draw_w(&laws[i], &loads[axis]);
                 CHECK(watts >= before[axis] && watts <= laws[i].limit_w && watts >= laws[i].context_w);
                 CHECK(watts == fmin(power_demand_w(&laws[i], &loads[axis]), laws[i].limit_w));
@@ -54,7 +58,7 @@ TEST(voltage_falls_with_the_clock_to_its_floor)
 /* At the highest clock nothing is lost; below it work that waits for the core is slower, and all work draws less. */
 TEST(clocks_slow_down_what_waits_for_the_core)
 {
-    const struct power_load load = {1, 0.2, 0.4};
+    const struct power_load load = {1, 0.2, 0.4, 0.1, 0.1};
     for (int i = 0; i < N_LAWS; i++) {
         const struct power_state full = power_at_clock(&laws[i], &load, 0.9, 1.0);
         CHECK_NEAR(full.speed_frac, 1.0, 1e-15);
@@ -71,7 +75,7 @@ TEST(clocks_slow_down_what_waits_for_the_core)
 
 TEST(caps_hold_where_a_clock_can_hold_them)
 {
-    const struct power_load load = {1, 0.2, 0.4};
+    const struct power_load load = {1, 0.2, 0.4, 0.1, 0.1};
     for (int i = 0; i < N_LAWS; i++) {
         const double least_w = power_at_clock(&laws[i], &load, 0.8, POWER_LEAST_CLOCK_FRAC).power_w;
         double before = 0.0;
