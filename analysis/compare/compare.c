@@ -87,11 +87,21 @@ static bool is_one_way(const struct compare_row *row)
     return row->n > 1 && (row->worse_frac >= 1 || row->worse_frac <= 0);
 }
 
+/* Whether the replicates are too few for this row to be significant, whatever their values. */
+static bool is_beyond_replicates(const struct compare_row *row, double level)
+{
+    return row->method == COMPARE_REPLICATES && !isnan(row->p) &&
+           (double)row->n_tests * stats_replicate_least_p(row->n, level) >= 1 - level;
+}
+
 static const char *why_unclear(const struct compare_work *work, const struct compare_row *row)
 {
     const double level = work->options->level;
     const bool is_spread = row->method == COMPARE_REPLICATES && stats_replicate_least_p(row->n, level) == 0;
-    if (!(row->delta.low <= 0 && row->delta.high >= 0)) return "not significant after correction";
+    const bool moved = !(row->delta.low <= 0 && row->delta.high >= 0);
+    if (moved && is_beyond_replicates(row, level))
+        return arena_printf(work->arena, "no verdict possible at n=%zu with %zu tests", row->n, row->n_tests);
+    if (moved) return "not significant after correction";
     if (is_spread && is_one_way(row))
         return arena_printf(work->arena,
                             "%s %zu replicates are worse, within their spread; %.0f seeds give percentiles",
@@ -162,21 +172,20 @@ static int correct_rows(struct comparison *comparison, bool points, double *amon
     return code;
 }
 
-/* Adds a remark if the replicates are too few for a primary metric to be significant, whatever their values. */
+/* Adds a remark if the replicates are too few for a primary metric. */
 static int remark_too_few(struct compare_work *work)
 {
-    const double alpha = 1 - work->options->level;
+    const double level = work->options->level;
     for (size_t i = 0; i < work->comparison->n_rows; i++) {
         const struct compare_row *row = &work->comparison->rows[i];
-        if (!row->is_primary || row->point != NULL || row->method != COMPARE_REPLICATES || isnan(row->p)) continue;
-        const double least = stats_replicate_least_p(row->n, work->options->level);
-        if ((double)row->n_tests * least < alpha) continue;
-        const size_t most = (size_t)(alpha / least);
+        if (!row->is_primary || row->point != NULL || !is_beyond_replicates(row, level)) continue;
+        const size_t most = (size_t)((1 - level) / stats_replicate_least_p(row->n, level));
         return work_remark(work,
-                           "with %zu replicates and %zu %s no verdict is possible: choose at most %zu %s with -m, "
-                           "or take %.0f replicates",
-                           row->n, row->n_tests, row->n_tests == 1 ? "test" : "tests", most,
-                           most == 1 ? "metric" : "metrics", ceil(2 * (double)row->n_tests / alpha - 1e-9));
+                           "with %zu replicates and %zu %s no verdict is possible: take %.0f replicates. %zu %s could "
+                           "have a verdict if named by -m before any result was seen; chosen from this table, a metric "
+                           "proves nothing",
+                           row->n, row->n_tests, row->n_tests == 1 ? "test" : "tests",
+                           ceil(2 * (double)row->n_tests / (1 - level) - 1e-9), most, most == 1 ? "metric" : "metrics");
     }
     return 0;
 }

@@ -356,7 +356,7 @@ static int curve_evaluate(const struct figure_claim *claim, const struct figure_
     qsort(deviations, n, sizeof *deviations, compare_numbers);
     outcome->deviation = stats_quantile(deviations, n, 0.9);
     outcome->holds = is_within(outcome->deviation, claim);
-    snprintf(outcome->text, sizeof outcome->text, "median %.1f %%, worst %.1f %% of %zu",
+    snprintf(outcome->text, sizeof outcome->text, "median %.1f %%, worst %.1f %% of %zu points",
              100 * stats_quantile(deviations, n, 0.5), 100 * deviations[n - 1], n);
     if (!isnan(claim->tolerance_frac))
         snprintf(outcome->bound, sizeof outcome->bound, "%g %% at p90", 100 * claim->tolerance_frac);

@@ -126,6 +126,22 @@ static const char *show_number(struct arena *arena, double value, const char *un
     return arena_printf(arena, "%.4g%s%s", value, has_unit ? " " : "", has_unit ? unit : "");
 }
 
+/* With as many digits as show on which side of the tolerance it lies: 15.01 % for a tolerance of 15 %. */
+static const char *show_deviation(struct arena *arena, const struct claim_result *result)
+{
+    const struct claim_outcome *outcome = &result->outcome;
+    const double percent = 100 * outcome->deviation, most_percent = 100 * result->claim->tolerance_frac;
+    int digits = 1;
+    if (isnan(percent)) return "";
+    for (bool is_within; !isnan(most_percent) && digits < 6; digits++) {
+        const double power = pow(10, digits);
+        is_within = fabs(round(percent * power) / power) <= most_percent;
+        if (is_within == outcome->holds) break;
+    }
+    if (isnan(outcome->ours)) return arena_printf(arena, "%.*f %% at p90", digits, percent); /* of a curve */
+    return arena_printf(arena, "%+.*f %%", digits, percent);
+}
+
 static const char *why(const struct figure *figure, const struct claim_result *result)
 {
     const struct figure_claim *claim = result->claim;
@@ -164,10 +180,7 @@ static int show(const struct figure_data *data, struct claim_result *result, str
     result->ours = outcome->text[0] != 0       ? arena_strdup(arena, outcome->text)
                    : claim->test.entry == NULL ? "not covered"
                                                : show_number(arena, outcome->ours, claim->unit);
-    bool is_signed = !isnan(outcome->ours);
-    result->deviation = isnan(outcome->deviation)
-                            ? ""
-                            : arena_printf(arena, is_signed ? "%+.1f %%" : "%.1f %%", 100 * outcome->deviation);
+    result->deviation = show_deviation(arena, result);
     result->because = why(data->figure, result);
     result->tolerance = show_tolerance(arena, result);
     result->word = show_verdict(data, result);
@@ -201,6 +214,19 @@ static int evaluate(const struct figure_data *data, const struct figure_claim *c
     return show(data, result, diag);
 }
 
+/* Reads the numbers of the list "errors". */
+static int read_errors(const struct figure_data *data, struct claim_results *results, struct diag *diag)
+{
+    const struct config_list *errors = &data->figure->errors;
+    results->errors = arena_alloc(data->arena, (errors->n + 1) * sizeof *results->errors);
+    int code = results->errors != NULL ? 0 : diag_nomem(diag);
+    for (size_t i = 0; code == 0 && i < errors->n; i++) {
+        const struct figure_error *error = FIGURE_ITEM(struct figure_error, *errors, i);
+        code = figure_data_number(data, error->study, error->sql, &results->errors[i], diag);
+    }
+    return code;
+}
+
 int figure_claims(const struct figure_data *data, struct claim_results *results, struct diag *diag)
 {
     const struct config_list *claims = &data->figure->claims;
@@ -213,7 +239,7 @@ int figure_claims(const struct figure_data *data, struct claim_results *results,
         results->counts.of[result->verdict]++;
         results->counts.n_outside += result->is_outside;
     }
-    return code;
+    return code == 0 ? read_errors(data, results, diag) : code;
 }
 
 const char *claim_verdict_name(enum claim_verdict verdict)

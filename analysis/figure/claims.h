@@ -34,6 +34,7 @@ struct claim_results {
     size_t n;
     struct claim_result *items;
     struct claim_counts counts;
+    double *errors; /* [figure->errors.n]; NAN: a query without a value */
 };
 
 /* Evaluates all claims of the figure, into its arena. Returns 0 or a negative code with findings; a claim that fails
@@ -46,8 +47,9 @@ const char *claim_verdict_name(enum claim_verdict verdict);
 /* "fitted" or "predicted"; "" if the simulator does not cover the claim. */
 const char *claim_basis_name(const struct claim_result *result);
 
-/* Adds a line: the parameters that were fitted, with the claims that rest on them; the claims that are predicted; of
- * both the median and the largest deviation. Claims that cannot be judged do not count. Returns 0 or SIM_E_NOMEM. */
+/* Adds a line: the model's errors, where the figure names them; the claims that are predicted and those on fitted
+ * points, each with the median and the largest deviation of those that have one; the claims that cannot be judged,
+ * which are in neither; the fitted parameters. With errors there are no deviations. Returns 0 or SIM_E_NOMEM. */
 int claim_basis_text(const struct figure *figure, const struct claim_results *claims, struct text *text);
 
 /* Adds the counts of one figure to those of several. */

@@ -74,6 +74,11 @@ struct figure_claim {
     const char *known_to_fail;    /* why it fails, where that is expected */
 };
 
+/* An error of the model that the figure is about: the answer of a query. */
+struct figure_error {
+    const char *says, *sql, *study, *unit; /* study: NULL for the only one */
+};
+
 /* A file that the studies read and that is no part of Orrery. */
 struct figure_file_needed {
     const char *path, *obtain; /* obtain: where to get it */
@@ -96,6 +101,7 @@ struct figure {
     struct config_list charts;  /* struct figure_chart */
     struct config_list claims;  /* struct figure_claim */
     struct config_list fitted;  /* struct figure_fit */
+    struct config_list errors;  /* struct figure_error: the first line has them in place of the claims' deviations */
     struct config_list notes;   /* const char * */
 };
 

@@ -114,6 +114,15 @@ static const struct config_field fit_fields[] = {
     {0}};
 #undef ROW_OF
 
+#define ROW_OF struct figure_error
+static const struct config_field error_fields[] = {
+    ROW_TEXT("says", says, REQUIRED, WITHIN(1, 200), "which error, such as: median error of the TPOT"),
+    ROW_TEXT("sql", sql, REQUIRED, WITHIN(1, 65536), "query that gives it, one number"),
+    ROW_TEXT("study", study, OPTIONAL, WITHIN(1, 200), "that the query asks"),
+    ROW_TEXT("unit", unit, DEFAULT("%"), WITHIN(1, 64), "of the number"),
+    {0}};
+#undef ROW_OF
+
 #define ROW_OF struct figure_file_needed
 static const struct config_field data_fields[] = {
     ROW_PATH("path", path, REQUIRED, "the file"),
@@ -137,6 +146,8 @@ static const struct config_field figure_fields[] = {
     ROW_LIST("claims", claims, REQUIRED, WITHIN(1, 200), struct figure_claim, claim_fields, "what the paper claims"),
     ROW_LIST("fitted", fitted, REQUIRED, ANY, struct figure_fit, fit_fields,
              "every parameter that was chosen to match; [] when none was"),
+    ROW_LIST("errors", errors, OPTIONAL, WITHIN(1, 20), struct figure_error, error_fields,
+             "errors of the model, for a figure whose claims are bounds of them: its first line has these"),
     ROW_LIST("notes", notes, OPTIONAL, ANY, char *, text_item, "what a reader should know"),
     {0}};
 #undef ROW_OF
@@ -401,6 +412,10 @@ static void check_rest(struct check *check)
     for (size_t i = 0; i < figure->setup.n; i++) {
         snprintf(check->path, sizeof check->path, "setup.%zu", i);
         check_tag(check, "tag", FIGURE_ITEM(struct figure_fact, figure->setup, i)->tag);
+    }
+    for (size_t i = 0; i < figure->errors.n; i++) {
+        snprintf(check->path, sizeof check->path, "errors.%zu", i);
+        check_study_name(check, FIGURE_ITEM(struct figure_error, figure->errors, i)->study);
     }
     for (size_t i = 0; i < figure->fitted.n; i++) {
         snprintf(check->path, sizeof check->path, "fitted.%zu", i);

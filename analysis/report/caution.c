@@ -84,6 +84,14 @@ static void find_brakes(struct finding *finding)
         words_seconds(braked_s, braked), words_seconds(end_s, run));
 }
 
+static void find_exact_estimates(struct finding *finding)
+{
+    const char *oracle = finding->facts->oracle;
+    if (oracle == NULL || strstr(oracle, "exact estimates") == NULL) return;
+    add(finding, "exact-estimates",
+        "all estimates of run times are exact, which no real scheduler has; \"jobs.estimates\" makes others");
+}
+
 size_t cautions_find(const struct verdict_facts *facts, struct caution cautions[CAUTIONS_MAX])
 {
     struct finding finding = {.facts = facts, .cautions = cautions};
@@ -93,5 +101,6 @@ size_t cautions_find(const struct verdict_facts *facts, struct caution cautions[
     find_saturation(&finding);
     find_rejections(&finding);
     find_brakes(&finding);
+    find_exact_estimates(&finding);
     return finding.n;
 }

@@ -4,7 +4,8 @@
  *   unmeasured   no request arrived, or no job was submitted, after the warm-up
  *   saturated    requests or jobs come faster than they are served, or too many are left (verdict.h)
  *   rejected     at least 5 % of the requests were rejected
- *   braked       the power brake was in force for at least 5 % of the run, summed over power domains */
+ *   braked       the power brake was in force for at least 5 % of the run, summed over power domains
+ *   exact-estimates  the scheduler reads estimates of run times, and every one was the run time */
 #ifndef ORRERY_ANALYSIS_REPORT_CAUTION_H
 #define ORRERY_ANALYSIS_REPORT_CAUTION_H
 

@@ -289,7 +289,7 @@ static int add_head(const struct run_page *page, struct text *html)
                                         .context = page->source, .n_services = requests->n_trends, .services = services,
                                         .jobs = page->jobs.n_rows > 0 ? &page->jobs.growth : NULL,
                                         .is_uncalibrated = has_warning(&warnings, "uncalibrated"),
-                                        .warmup_s = page->source->warmup_s};
+                                        .warmup_s = page->source->warmup_s, .oracle = page->source->run.oracle};
     add_title(page, html);
     code = add_verdict(&facts, html);
     metrics_tiles(page->source, html);

@@ -40,7 +40,7 @@ static int read_head(const struct report_source *source, struct study *study)
 static int read_runs(const struct report_source *source, struct study *study)
 {
     struct query_answer answer;
-    study->queries[0].sql = "SELECT id, name, seed, status FROM run ORDER BY id";
+    study->queries[0].sql = "SELECT id, name, seed, status, result_hash FROM run ORDER BY id";
     int code = source_query(source, &study->queries[0], "read the study", &answer);
     if (code != 0) return code;
     study->n_runs = answer.n_rows;
@@ -50,7 +50,8 @@ static int read_runs(const struct report_source *source, struct study *study)
     for (size_t i = 0; i < study->n_runs; i++) {
         struct study_run *run = &study->runs[i];
         *run = (struct study_run){.id = (int64_t)answer.columns[0].numbers[i], .name = text_at(&answer, 1, i),
-                                  .seed = answer.columns[2].numbers[i], .status = text_at(&answer, 3, i)};
+                                  .seed = answer.columns[2].numbers[i], .status = text_at(&answer, 3, i),
+                                  .result_hash = text_at(&answer, 4, i)};
         for (size_t k = 0; k < STUDY_MAX_METRICS; k++) run->values[k] = (double)NAN;
         study->n_done += strcmp(run->status, "done") == 0;
         study->n_unfit += strcmp(run->status, "unfit") == 0;
@@ -310,7 +311,7 @@ static int read_values(const struct report_source *source, struct study *study)
 /* Runs in order of their points: those of point p are at starts[p] .. starts[p + 1]. */
 struct by_point {
     size_t *starts;
-    const struct study_run **runs;
+    struct study_run **runs;
 };
 
 static int sort_by_point(const struct study *study, struct arena *arena, struct by_point *sorted)
@@ -325,6 +326,27 @@ static int sort_by_point(const struct study *study, struct arena *arena, struct 
     return 0;
 }
 
+static int compare_results(const void *a, const void *b)
+{
+    const struct study_run *x = *(const struct study_run *const *)a, *y = *(const struct study_run *const *)b;
+    const int order = strcmp(x->result_hash, y->result_hash);
+    return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
+}
+
+/* Marks the runs of a point whose result an earlier one has. `sorted` is for them all. */
+static void mark_copies(struct study *study, const struct by_point *by_point, size_t p, struct study_run **sorted)
+{
+    size_t n = 0;
+    for (size_t i = by_point->starts[p]; i < by_point->starts[p + 1]; i++)
+        if (strcmp(by_point->runs[i]->status, "done") == 0 && by_point->runs[i]->result_hash[0] != 0)
+            sorted[n++] = by_point->runs[i];
+    if (n > 1) qsort(sorted, n, sizeof *sorted, compare_results);
+    for (size_t i = 1; i < n; i++) {
+        sorted[i]->is_copy = strcmp(sorted[i]->result_hash, sorted[i - 1]->result_hash) == 0;
+        study->n_copies += sorted[i]->is_copy;
+    }
+}
+
 struct interval study_interval(const struct study *study, double *values, size_t n, double level)
 {
     return study->is_bootstrap ? stats_replicate_interval(values, n, level, NULL)
@@ -337,7 +359,8 @@ static void average_point(struct study *study, const struct by_point *sorted, si
     for (size_t k = 0; k < study->n_metrics; k++) {
         size_t n = 0;
         for (size_t i = sorted->starts[p]; i < sorted->starts[p + 1]; i++)
-            if (!isnan(sorted->runs[i]->values[k])) values[n++] = sorted->runs[i]->values[k];
+            if (!isnan(sorted->runs[i]->values[k]) && !sorted->runs[i]->is_copy)
+                values[n++] = sorted->runs[i]->values[k];
         point->metrics[k] = study_interval(study, values, n, 0.95);
         if (n == 0) point->metrics[k].mean = (double)NAN;
         if (n > point->n_runs) point->n_runs = n;
@@ -348,8 +371,12 @@ static int average(struct study *study, struct arena *arena)
 {
     struct by_point sorted;
     double *values = arena_alloc(arena, (study->n_runs + 1) * sizeof *values);
-    if (values == NULL || sort_by_point(study, arena, &sorted) != 0) return SIM_E_NOMEM;
-    for (size_t p = 0; p < study->n_points; p++) average_point(study, &sorted, p, values);
+    struct study_run **runs = arena_alloc(arena, (study->n_runs + 1) * sizeof *runs);
+    if (values == NULL || runs == NULL || sort_by_point(study, arena, &sorted) != 0) return SIM_E_NOMEM;
+    for (size_t p = 0; p < study->n_points; p++) {
+        mark_copies(study, &sorted, p, runs);
+        average_point(study, &sorted, p, values);
+    }
     return 0;
 }
 

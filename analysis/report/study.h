@@ -1,6 +1,7 @@
 /* The study of a report: runs that differ in the varied keys (its axes) and in their seeds. Runs with equal values
  * are one point, whose metrics have means and, from two seeds on, 95 % t-intervals. If the seeds replicate one trace by
- * a block bootstrap, the interval is the spread of the replicates. */
+ * a block bootstrap, the interval is the spread of the replicates. Runs of a point with equal results count once: their
+ * seeds have no effect and are no repetitions. */
 #ifndef ORRERY_ANALYSIS_REPORT_STUDY_H
 #define ORRERY_ANALYSIS_REPORT_STUDY_H
 
@@ -31,20 +32,22 @@ struct study_run {
     int64_t id;
     const char *name, *status;
     double seed;
+    const char *result_hash;
     size_t point;
+    bool is_copy; /* an earlier run of its point has the same result: the seed has no effect */
     double values[STUDY_MAX_METRICS]; /* NAN: none */
 };
 
 struct study_point {
     size_t levels[STUDY_MAX_AXES]; /* indices into the axes' values */
-    size_t n_runs;                 /* runs with any of the metrics */
+    size_t n_runs;                 /* runs with any of the metrics, without copies */
     size_t n_unfit;                /* runs that did not fit */
     struct interval metrics[STUDY_MAX_METRICS];
 };
 
 struct study {
     const char *name, *question, *definition, *hash; /* empty if the file has no study */
-    size_t n_axes, n_metrics, n_runs, n_done, n_unfit, n_points;
+    size_t n_axes, n_metrics, n_runs, n_done, n_unfit, n_points, n_copies;
     struct study_axis axes[STUDY_MAX_AXES];
     struct study_metric metrics[STUDY_MAX_METRICS];
     struct study_run *runs;

@@ -11,6 +11,8 @@ static void say_size(const struct study *study, struct text *text)
                 words_number((double)study->n_points, points), study->n_points == 1 ? "point" : "points");
     if (study->n_points > 0 && study->n_runs % study->n_points == 0 && study->n_runs > study->n_points)
         text_printf(text, ", %zu seeds each", study->n_runs / study->n_points);
+    if (study->n_copies > 0)
+        text_printf(text, " (%zu runs repeat the result of another seed and count once)", study->n_copies);
     const size_t n_unfit = study->n_unfit, n_left = study->n_runs - study->n_done - n_unfit;
     if (n_unfit > 0)
         text_printf(text, "; %s %s not fit", words_number((double)n_unfit, runs), n_unfit == 1 ? "does" : "do");
@@ -64,12 +66,12 @@ struct contest {
     struct wins *wins; /* per value of the axis */
 };
 
-/* The value of a point's run under a seed; NAN if there is none. */
-static double value_under(const struct study *study, size_t point, size_t metric, double seed)
+/* A point's run under a seed; NULL if there is none. */
+static const struct study_run *run_under(const struct study *study, size_t point, double seed)
 {
     for (size_t i = 0; i < study->n_runs; i++)
-        if (study->runs[i].point == point && study->runs[i].seed == seed) return study->runs[i].values[metric];
-    return (double)NAN;
+        if (study->runs[i].point == point && study->runs[i].seed == seed) return &study->runs[i];
+    return NULL;
 }
 
 /* Whether two points differ by more than seeds explain: the interval of the differences under equal seeds leaves
@@ -83,8 +85,10 @@ static bool are_apart(const struct study *study, size_t metric, const struct stu
     for (size_t i = 0; i < study->n_runs && n < MAX_PAIRS; i++) {
         const struct study_run *run = &study->runs[i];
         if (run->point != (size_t)(p - study->points)) continue;
-        const double other = value_under(study, (size_t)(q - study->points), metric, run->seed);
-        if (!isnan(other) && !isnan(run->values[metric])) differences[n++] = run->values[metric] - other;
+        const struct study_run *other = run_under(study, (size_t)(q - study->points), run->seed);
+        if (other == NULL || (run->is_copy && other->is_copy)) continue; /* the pair is there already */
+        const double difference = run->values[metric] - other->values[metric];
+        if (!isnan(difference)) differences[n++] = difference;
     }
     const struct interval interval = study_interval(study, differences, n, level);
     return interval.low > 0.0 || interval.high < 0.0; /* false with NAN, for a single seed */
@@ -154,7 +158,7 @@ static void hold_contests(const struct study *study, size_t axis, size_t metric,
 
 static bool has_seeds(const struct study *study)
 {
-    return study->n_runs > study->n_points;
+    return study->n_runs - study->n_copies > study->n_points;
 }
 
 int study_winner(const struct study *study, size_t axis, size_t metric, struct arena *arena,
@@ -203,7 +207,9 @@ static int say_winners(const struct study *study, size_t a, struct arena *arena,
         say_winner(study, axis, k, &winner, is_first, text);
         is_first = false;
     }
-    if (!is_first && !has_seeds(study)) text_add(text, ". With one seed each, this may be chance");
+    if (!is_first && !has_seeds(study))
+        text_printf(text, ". %s, this may be chance",
+                    study->n_copies > 0 ? "As seeds have no effect" : "With one seed each");
     if (!is_first && has_seeds(study))
         text_printf(
             text,

@@ -82,7 +82,8 @@ struct verdict_facts {
     const struct verdict_trend *services;
     const struct trend_growth *jobs; /* NULL: no rows */
     bool is_uncalibrated;
-    double warmup_s; /* 0: none */
+    double warmup_s;    /* 0: none */
+    const char *oracle; /* knowledge that no real system has, as stored; NULL: none */
 };
 
 /* Adds the sentences as plain text. */

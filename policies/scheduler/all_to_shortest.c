@@ -59,4 +59,5 @@ const struct scheduler scheduler_all_to_shortest = {
     .job_bytes = sizeof(struct fluid_slot),
     .notify = fluid_notify,
     .decide = shortest_decide,
+    .ignores_estimates = true,
 };

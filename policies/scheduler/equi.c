@@ -26,4 +26,5 @@ const struct scheduler scheduler_equi = {
     .job_bytes = sizeof(struct fluid_slot),
     .notify = fluid_notify,
     .decide = equi_decide,
+    .ignores_estimates = true,
 };

@@ -21,4 +21,5 @@ const struct scheduler scheduler_fewest_gpus = {
     .job_bytes = sizeof(struct preemptive_job),
     .notify = fewest_gpus_notify,
     .decide = preemptive_decide,
+    .ignores_estimates = true,
 };

@@ -65,4 +65,5 @@ const struct scheduler scheduler_fifo = {
     .job_bytes = sizeof(struct fifo_job),
     .notify = fifo_notify,
     .decide = fifo_decide,
+    .ignores_estimates = true,
 };

@@ -96,4 +96,5 @@ const struct scheduler scheduler_fifo_migrate = {
     .notify = migrate_notify,
     .decide = migrate_decide,
     .wants_speed_events = true,
+    .ignores_estimates = true,
 };

@@ -25,4 +25,5 @@ const struct scheduler scheduler_fifo_skip = {
     .job_bytes = sizeof(struct ranked),
     .notify = fifo_skip_notify,
     .decide = fifo_skip_decide,
+    .ignores_estimates = true,
 };

@@ -184,4 +184,5 @@ const struct scheduler scheduler_gandiva = {
     .notify = gavel_notify,
     .decide = gavel_decide,
     .uses_node_types = true,
+    .ignores_estimates = true,
 };

@@ -308,6 +308,7 @@ const struct scheduler scheduler_gavel_fifo = {
     .notify = fifo_notify,
     .decide = gavel_decide,
     .uses_node_types = true,
+    .ignores_estimates = true,
 };
 
 GAVEL_SCHEDULER(scheduler_gavel_fifo_perf, fastest, struct fifo, fifo_notify, fifo_fini, .name = "gavel-fifo-perf",
@@ -345,4 +346,5 @@ const struct scheduler scheduler_gavel_fifo_packed = {
     .notify = fifo_notify,
     .decide = gavel_decide,
     .uses_node_types = true,
+    .ignores_estimates = true,
 };

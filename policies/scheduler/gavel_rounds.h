@@ -138,6 +138,7 @@ void gavel_nth_part(const struct gavel_rounds *rounds, double n, double width, d
         .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER), .params = gavel_rounds_fields,                            \
                    .params_bytes = sizeof(struct gavel_params), .state_bytes = sizeof(state), .init = symbol##_init,   \
                    .fini = fini_, __VA_ARGS__},                                                                        \
-        .job_bytes = sizeof(struct gavel_job), .notify = notify_, .decide = gavel_decide, .uses_node_types = true}
+        .job_bytes = sizeof(struct gavel_job), .notify = notify_, .decide = gavel_decide, .uses_node_types = true,     \
+        .ignores_estimates = true}
 
 #endif

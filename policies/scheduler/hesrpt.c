@@ -93,4 +93,5 @@ const struct scheduler scheduler_hesrpt = {
     .job_bytes = sizeof(struct fluid_slot),
     .notify = fluid_notify,
     .decide = hesrpt_decide,
+    .ignores_estimates = true,
 };

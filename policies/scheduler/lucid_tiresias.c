@@ -127,4 +127,5 @@ const struct scheduler scheduler_lucid_tiresias = {
     .job_bytes = sizeof(struct lucid_job),
     .notify = lucid_notify,
     .decide = lucid_decide,
+    .ignores_estimates = true,
 };

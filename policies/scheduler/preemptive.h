@@ -93,6 +93,6 @@ int preemptive_decide(void *state, const struct cluster_view *view, struct job_p
                    .params_bytes = sizeof(struct preemptive_params), .state_bytes = sizeof(struct preemptive),         \
                    .init = symbol##_init, .fini = preemptive_fini, __VA_ARGS__},                                       \
         .job_bytes = sizeof(struct preemptive_job), .notify = preemptive_notify, .decide = preemptive_decide,          \
-        .wants_speed_events = true}
+        .wants_speed_events = true, .ignores_estimates = true}
 
 #endif

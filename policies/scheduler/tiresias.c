@@ -261,4 +261,5 @@ const struct scheduler scheduler_tiresias = {
     .job_bytes = sizeof(struct las_job),
     .notify = las_notify,
     .decide = las_decide,
+    .ignores_estimates = true,
 };

@@ -351,4 +351,5 @@ const struct scheduler scheduler_tiresias_gittins = {
     .notify = gittins_notify,
     .decide = gittins_decide,
     .wants_sizes = gittins_wants_sizes,
+    .ignores_estimates = true,
 };

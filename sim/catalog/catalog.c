@@ -171,6 +171,25 @@ int catalog_gpu(const struct catalog *catalog, const char *name, const char *whe
     return gpu->name ? 0 : diag_nomem(diag);
 }
 
+int catalog_gpu_price_origin(const struct catalog *catalog, const char *name, struct arena *arena, const char **text,
+                             struct diag *diag)
+{
+    struct config_origin origin;
+    struct config *config;
+    const char *path;
+    *text = NULL;
+    int code = shelf_find(catalog, &gpus, name, "GPU", arena, &path, diag);
+    if (code == 0) code = config_load(path, &config, diag);
+    if (code != 0) return code;
+    if (config_origin(config, "price", &origin) && origin.source != NULL) {
+        const bool is_derived = origin.sure != NULL && strcmp(origin.sure, "derived") == 0;
+        *text = arena_printf(arena, "%s%s", is_derived ? "derived: " : "", origin.source);
+        if (*text == NULL) code = diag_nomem(diag);
+    }
+    config_destroy(config);
+    return code;
+}
+
 /* A file of ours: the shape, and names that no run needs. */
 struct llm_file {
     struct llm_spec llm;

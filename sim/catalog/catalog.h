@@ -41,6 +41,11 @@ int catalog_gpu(const struct catalog *catalog, const char *name, const char *whe
 int catalog_llm(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
                 struct llm_spec *llm, struct diag *diag);
 
+/* Where the price in the file of a GPU comes from: "derived: the $4.69/h of h100-sxm.json times ..."; NULL if the file
+ * does not say. Returns what catalog_gpu returns. */
+int catalog_gpu_price_origin(const struct catalog *catalog, const char *name, struct arena *arena, const char **text,
+                             struct diag *diag);
+
 /* The aliases of an entry, separated by blanks. Returns what catalog_llm returns. */
 int catalog_llm_aliases(const struct catalog *catalog, const char *name, struct arena *arena, const char **aliases,
                         struct diag *diag);

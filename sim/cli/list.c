@@ -83,7 +83,9 @@ static int add_gpu(struct listing *list, const char *name)
 {
     struct answer_table *table = &list->table;
     struct gpu_spec gpu;
+    const char *origin;
     int code = catalog_gpu(&list->catalog, name, name, &list->arena, &gpu, &list->cli->diag);
+    if (code == 0) code = catalog_gpu_price_origin(&list->catalog, name, &list->arena, &origin, &list->cli->diag);
     if (code != 0) return code;
     table_text(table, gpu.name);
     table_text(table, gpu.architecture);
@@ -94,6 +96,7 @@ static int add_gpu(struct listing *list, const char *name)
     table_number(table, positive(giga(gpu.nvlink_bytes_per_s)));
     table_number(table, gpu.tdp_w);
     table_number(table, gpu.usd_per_h);
+    table_text(table, origin);
     return 0;
 }
 
@@ -107,7 +110,8 @@ static int list_gpus(struct listing *list)
                                                   RIGHT("fp8_tflop_per_s"),
                                                   RIGHT("nvlink_gb_per_s"),
                                                   RIGHT("tdp_w"),
-                                                  RIGHT("usd_per_h")};
+                                                  RIGHT("usd_per_h"),
+                                                  JSON_ONLY("usd_origin")};
     COLUMNS(list, columns);
     return add_each(list, catalog_list_gpus, add_gpu);
 }

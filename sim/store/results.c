@@ -208,8 +208,8 @@ struct sink results_sink(struct results *results)
 
 static int update_run(struct results *results, const struct run_end *end, const char *result_hash, struct diag *diag)
 {
-    static const char sql[] =
-        "UPDATE run SET status = ?2, result_hash = ?3, trace_hash = ?4, extrapolated_frac = ?5 WHERE id = ?1";
+    static const char sql[] = "UPDATE run SET status = ?2, result_hash = ?3, trace_hash = ?4, extrapolated_frac = ?5, "
+                              "oracle = coalesce(?6, oracle) WHERE id = ?1";
     sqlite3_stmt *update;
     int code = database_prepare(&results->database, sql, &update, "end the run", diag);
     if (code != 0) return code;
@@ -218,6 +218,7 @@ static int update_run(struct results *results, const struct run_end *end, const 
     bind_text(update, 3, result_hash);
     bind_text(update, 4, end->trace_hash);
     sqlite3_bind_double(update, 5, end->extrapolated_frac);
+    bind_text(update, 6, end->oracle);
     return finish_statement(results, update, "end the run", diag);
 }
 

@@ -67,6 +67,7 @@ struct run_cost {
 struct run_end {
     const char *status;       /* "done", "interrupted", "stalled", "failed", "unfit" */
     const char *trace_hash;   /* NULL: no trace */
+    const char *oracle;       /* replaces that of run_info, now that the run is known; NULL: it stays */
     double extrapolated_frac; /* NAN: unknown */
     struct run_cost cost;
 };

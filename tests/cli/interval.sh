@@ -73,8 +73,7 @@ err 'no intervals, as a run at one of their ends failed: '
 
 errors 0.5 2
 
-# What nobody compared has none: an overhead of one's own, offloaded keys; no pipe is read again. A run that others
-# finish in has none, and says so.
+# What nobody compared has none: an overhead of one's own, offloaded keys; no pipe is read again.
 for own in 'services.a.cost={"kind": "operators", "overhead": {"iteration": "10ms"}}' services.a.cost=roofline \
     services.a.cost.engine=none; do
     run 0 run "$T/s.json" --set "$own"
@@ -85,9 +84,38 @@ cat "$T/one.csv" >"$T/pipe" &
 run 0 run "$T/s.json" --set "services.a.trace.path=$T/pipe"
 wait
 no_line out interval
-run 0 run "$T/s.json" --set until=1s
-no_line out interval
-err 'no intervals: other numbers of requests finish with faster and slower kernels'
+
+# A run that is cut: its latencies have intervals as far as nearly the same requests finish in all three runs.
+cut() { # UNTIL: requests of 0.6 s or so, three a second
+    cat >"$T/cut.json" <<END
+{"cluster": {"gpu": "a100-80-sxm", "nodes": 1}, "services": {"a": {"llm": "llama-3.1-8b", "replicas": 4,
+ "trace": {"format": "generate", "count": 100000, "arrival": {"process": "fixed", "rate": "3.3/s"},
+           "prompt": {"distribution": "fixed", "tokens": 500}, "output": {"distribution": "fixed", "tokens": 50}}}}}
+END
+    run 0 run "$T/cut.json" --set "until=$1" -o "$T/cut.db"
+}
+finished() { # how many more requests finish with fast times than with slow ones
+    sqlite3 "$T/cut.db" "select fast - slow from metric_interval where run_id = (select max(id) from run) and name = 'request.finished'"
+}
+kept() { # METRIC 0|1: whether it has an interval
+    sql "$T/cut.db" "select count(*) from metric_interval where run_id = (select max(id) from run) and name = '$1'" "$2"
+}
+for until in 2s 20s 1000s; do
+    cut $until
+    [ "$(finished)" != 0 ] && [ -n "$(finished)" ] || complain "as many requests finish at both ends until $until"
+    kept request.ttft_s.max 0
+    case $until in
+    2s) kept request.ttft_s.p50 0; kept request.ttft_s.p99 0; err 'no interval of request.' ;;
+    20s) kept request.ttft_s.p50 1; kept request.ttft_s.p99 0; err 'no interval of request.' ;;
+    1000s)
+        kept request.ttft_s.p50 1
+        kept request.ttft_s.p99 1
+        kept request.e2e_s.mean 1
+        out ', requests finished '
+        ! grep -q 'no interval' "$T/err" || complain 'a warning without cause'
+        ;;
+    esac
+done
 
 # Comparisons say whether a change is larger than the error; pages and sizes show the ends.
 run 0 run "$T/s.json" --set cluster.gpu=h100-sxm -o "$T/r.db"

@@ -213,7 +213,9 @@ cat >"$T/jobs.json" <<'END'
            "trace": {"format": "generate-jobs", "mix": "philly", "count": 300}} }
 END
 run 0 run "$T/jobs.json" --plugin "$T/smallest_area.so" -o "$T/j.db" --quiet
+out 'exact-estimates: all estimates of run times are exact' # it sorts by estimates, and does not say that it ignores them
 sql "$T/j.db" "select count(*) from job where end_s not null" 300
+sql "$T/j.db" 'select oracle from run' 'exact estimates'
 run 0 run "$T/jobs.json" --plugin "$T/smallest_area.so" -o "$T/f.db" --quiet --set seed=2 \
     --set 'failures={"causes": {"job": {"scope": "job", "lifetime": {"mean": "2d"}, "restart": {"law": "constant", "mean": "7s"}}}}'
 sql "$T/f.db" "select count(*) from job where end_s not null" 300

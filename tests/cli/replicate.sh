@@ -76,6 +76,33 @@ found=$(find "$T/figures" -name 'spread*' | xargs grep -lF "$(ends + request.ttf
 run 0 run --from "$T/blocks.db:3" -q
 run 0 compare "$T/blocks.db" -b routing=round-robin,seed=1 -n routing=least-outstanding,seed=2 -m ttft_s.mean
 
+# Replicates that are too few for a verdict on what compare tests are told of before the first run.
+warned() { # SEEDS TIMES
+    run 0 sweep "$T/blocks.json" --dry-run --seeds "$1"
+    equal "$(grep -c 'now, for its -m, or take 240 seeds' "$T/err")" "$2" "warnings of $1 seeds"
+}
+warned 39 0
+warned 40 1
+err 'blocks: warning: 40 replicates allow a verdict on 1 metric'
+warned 238 1
+warned 240 0
+
+# Seeds without effect are no repetitions: equal results count once, in tables, figures and pages.
+sed 's/"block-bootstrap"/"windows"/; /"set"/d; s/"seeds": 4/"seeds": 3/' "$T/blocks.json" >"$T/copies.json"
+run 0 sweep "$T/copies.json" -q -o "$T/copies.db" --json
+err 'seeds without effect: 4 of 6 runs have the result of another seed at their point, and count once with it'
+json '$.points[0].seeds' 1
+run 0 plot "$T/copies.db" -x routing -y ttft_s.mean --json
+err 'copies.db: warning: seeds without effect: 4 of 6 runs'
+json '$[1].runs' 1
+equal "$(sqlite3 :memory: "select count(*) from json_each(readfile('$T/out')) where value ->> '\$.low' is not null")" 0 intervals
+sed -i 's/"axes": \[/&{"key": "services.chat.replicas", "values": [1, 2]}, /; s/"copies"/"chance"/' "$T/copies.json"
+run 0 sweep "$T/copies.json" -q -o "$T/chance.db"
+run 0 report "$T/chance.db" -o "$T/chance.html"
+grep -q 'As seeds have no effect, this may be chance' "$T/chance.html" || complain 'the page calls copies seeds'
+run 0 report "$T/copies.db" -o "$T/copies.html"
+grep -q '4 runs repeat the result of another seed' "$T/copies.html" || complain 'the page does not name the copies'
+
 # Windows do not overlap: Student's t.
 study windows '{"method": "windows", "length": "60s"}'
 json '$.metrics[0].method' 't over seeds'

@@ -39,6 +39,37 @@ out ', engine vllm-0.12, '
 size 0 --slo ttft.p99=0.5s --csv
 grep -q '^usd_per_h,gpus,gpu,tp,pp,replicas,prefill,batching' "$T/out" || complain 'the CSV has another header'
 
+# Prices have an origin, the best fleets a slow end, and a fleet that misses it names the option that asks for it.
+size 0 --slo ttft.p99=0.5s --slo tpot.p99=20ms --json
+json '$.prices[0].origin' 'RunPod, 2024, as in Griggs et al., Melange (2024), before its scaling'
+json '$.best[0].slow_end' missed
+size 0 --slo ttft.p99=0.5s --slo tpot.p99=20ms
+out '  price of a GPU: h100-sxm $4.69/h, RunPod, 2024, '
+out 'missed at the slow end: ttft p99, tpot p99; --sure finds a fleet that keeps both ends'
+cp "$T/out" "$T/bold"
+size 0 --slo ttft.p99=0.5s --slo tpot.p99=20ms --sure --page "$T/sure.html"
+out 'tpot p99 at most 20 ms, at both ends of the interval, too'
+out '; kept at both ends'
+! grep -q missed "$T/out" || complain 'a sure fleet misses the slow end'
+holds "$T/sure.html" '<td>kept</td>'
+equal "$(sed -n 's/^ *\([0-9][0-9.]*\) .* missed .*/\1/p' "$T/bold" | head -1)" 4.69 'the price of a fleet that is not sure'
+size 0 --slo ttft.p99=0.5s --set services.llm.cost.kind=roofline --sure
+err 'warning: --sure asks nothing more of this fleet: the error of its times is not known'
+size 0 --slo ttft.p99=0.5s --gpu 'a100-80-sxm=$2/h' --prices verda
+out 'h100-sxm $2.29/h, list verda (commit 000c1d0b): SkyPilot catalog v8'
+
+# The next best differs in more than its batching, whatever it costs; pools name what one replica less of either misses.
+equal "$(grep -c '^  next best: the .* cheapest differ in their batching alone$' "$T/bold")$(grep -c '^  next best: [0-9]* x ' "$T/bold")" 01 \
+    'lines of the next best'
+run 0 size mistral-7b --rate 1/s --requests 20 --max-gpus 1 --gpu h100-sxm --slo ttft.p99=9s -q
+out '  next best: the 4 cheapest differ in their batching alone'
+run 0 size llama-3.1-8b --rate 24/s --requests 300 --prompt 4000 --output-tokens 20 --max-gpus 8 --gpu h100-sxm -d -q \
+    --slo ttft.p99=0.9s --slo tpot.p99=12ms
+grep -qE '^  limit: .*; with [0-9]+ for prompts (and [0-9]+ that decode )?(ttft|tpot) p99 exceeds ' "$T/out" || {
+    complain 'no reason for the prefill replicas'
+    cat "$T/out"
+}
+
 # The study simulates the best configurations again, and finds them within the limits.
 run 0 sweep "$T/best.json" -o "$T/best.db" -q
 sql "$T/best.db" "select count(*) from run where status = 'done'" 10

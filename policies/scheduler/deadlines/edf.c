@@ -21,4 +21,5 @@ const struct scheduler scheduler_edf = {
     .job_bytes = sizeof(struct preemptive_job),
     .notify = edf_notify,
     .decide = preemptive_decide,
+    .ignores_estimates = true,
 };

@@ -133,4 +133,5 @@ const struct scheduler scheduler_pollux = {
     .decide = elastic_decide,
     .uses_node_types = true,
     .adapts_batch = true,
+    .ignores_estimates = true,
 };

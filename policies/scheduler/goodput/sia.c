@@ -167,4 +167,5 @@ const struct scheduler scheduler_sia = {
     .decide = elastic_decide,
     .uses_node_types = true,
     .adapts_batch = true,
+    .ignores_estimates = true,
 };

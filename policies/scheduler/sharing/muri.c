@@ -300,4 +300,5 @@ const struct scheduler scheduler_muri = {
     .job_bytes = sizeof(struct sharing_job),
     .notify = muri_notify,
     .decide = muri_decide,
+    .ignores_estimates = true,
 };

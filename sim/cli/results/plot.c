@@ -198,6 +198,12 @@ static int draw(struct cli *cli, struct stored *stored, const struct plot_option
         code = diag_error(&cli->diag, SIM_E_USAGE, stored->options.path, "'orrery runs' shows what its runs have",
                           "no chosen run has a value of '%s'", stored->study.metrics[view.metric].name);
     if (code != 0) return code;
+    if (stored->study.n_copies > 0)
+        diag_warning(
+            &cli->diag, stored->options.path, NULL,
+            "seeds without effect: %zu of %zu runs have the result of another seed at their point, and count once "
+            "with it",
+            stored->study.n_copies, stored->study.n_runs);
     return options->output != NULL ? write_figure(cli, stored, options, &view, &chart)
                                    : print_points(cli, stored, options, &view);
 }

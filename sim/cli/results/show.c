@@ -129,7 +129,7 @@ static int print_run(struct cli *cli, const char *path, const struct run_record 
     struct subject subject;
     struct summary summary;
     struct summary_run head = {.subject = &subject, .version = run->version, .scenario = run->name, .seed = run->seed,
-                               .status = run->status, .result_hash = run->result_hash,
+                               .status = run->status, .oracle = run->oracle, .result_hash = run->result_hash,
                                .is_verbose = options->verbose};
     summary_init(&summary);
     int code = subject_of(run->scenario, NULL, 0, arena, &subject, &cli->diag);

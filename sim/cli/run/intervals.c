@@ -14,6 +14,8 @@ struct widening {
     struct metric_interval *ends;
     enum time_case time_case;
     double power_error; /* NAN: unknown */
+    const char *left_out;  /* the metric whose requests differ most, so that it has no interval; NULL: none */
+    double left_out_share; /* the share of these requests */
 };
 
 static int widen(void *context, const struct metric_row *row)
@@ -81,10 +83,78 @@ static bool widen_power(const struct metric_row *metric, double error, struct me
 
 /* --- The intervals --- */
 
-/* Keeps the metrics that all three runs have and whose ends differ. */
+/* Metrics of requests or jobs that end, and the metrics that count them. */
+struct ended {
+    const char *prefix, *all, *unfinished;
+};
+
+static const struct ended ended_kinds[] = {{"request.", "request.arrived", "request.unfinished"},
+                                           {"slo.", "request.arrived", "request.unfinished"},
+                                           {"session.", "request.arrived", "request.unfinished"},
+                                           {"job.", "job.submitted", "job.unfinished"},
+                                           {0}};
+
+/* The share of the values beyond a statistic, by the end of the metric's name. 1: it counts or adds up what happens in
+ * the time of the run. 0: the maximum, which a single request sets. */
+static double beyond(const char *name)
+{
+    static const struct {
+        const char *end;
+        double share;
+    } ends[] = {{".p50", 0.5}, {".p90", 0.1}, {".p95", 0.05}, {".p99", 0.01}, {"_s.mean", 0.01}, {".max", 0},
+                {"_frac", 0.01}};
+    const size_t n = strcspn(name, "[");
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t n_end = strlen(ends[i].end);
+        if (n >= n_end && strncmp(name + n - n_end, ends[i].end, n_end) == 0) return ends[i].share;
+    }
+    return 1;
+}
+
+/* Finds the metric "NAME[SERVICE]" for the service or class of another one. */
+static size_t find_beside(const struct widening *widening, const char *name, const char *other)
+{
+    const size_t n = strlen(name), n_other = strcspn(other, "[");
+    size_t i = 0;
+    while (i < widening->n && (strncmp(widening->metrics[i].name, name, n) != 0 ||
+                               strcmp(widening->metrics[i].name + n, other + n_other) != 0))
+        i++;
+    return i;
+}
+
+/* The largest share of the requests or jobs behind a metric that may be in one of the three runs and not in another:
+ * those that are unfinished in either. 0: as many finish in all three, or nothing counts them. */
+static double other_share(const struct widening *widening, const char *name)
+{
+    const struct ended *kind = ended_kinds;
+    while (kind->prefix != NULL && strncmp(kind->prefix, name, strlen(kind->prefix)) != 0) kind++;
+    if (kind->prefix == NULL) return 0;
+    const size_t all = find_beside(widening, kind->all, name), left = find_beside(widening, kind->unfinished, name);
+    if (all == widening->n || left == widening->n) return 0;
+    const double unfinished = widening->metrics[left].value;
+    const struct metric_interval *ends = &widening->ends[left];
+    if (ends->fast == unfinished && ends->slow == unfinished) return 0;
+    return (unfinished + fmax(ends->fast, ends->slow)) / fmax(1, widening->metrics[all].value);
+}
+
+/* Whether the ends are of nearly the same requests: at most half as many may differ as lie beyond the statistic. */
+static bool is_comparable(struct widening *widening, const char *name)
+{
+    const double share = other_share(widening, name), most = 0.5 * beyond(name);
+    if (share <= most || beyond(name) == 1) return true;
+    if (beyond(name) > 0 && strncmp(name, "job.", 4) != 0 && share > widening->left_out_share) {
+        widening->left_out_share = share;
+        widening->left_out = name;
+    }
+    return false;
+}
+
+/* Keeps the metrics that all three runs have of nearly the same requests, and whose ends differ. */
 static void keep_open(struct widening *widening, struct run_intervals *found)
 {
     size_t n = 0;
+    for (size_t i = 0; i < widening->n; i++) /* before the ends move */
+        if (!is_comparable(widening, widening->metrics[i].name)) widening->ends[i].fast = (double)NAN;
     for (size_t i = 0; i < widening->n; i++) {
         struct metric_interval ends = widening->ends[i];
         const double value = widening->metrics[i].value;
@@ -96,16 +166,6 @@ static void keep_open(struct widening *widening, struct run_intervals *found)
     }
     found->n = n;
     found->items = widening->ends;
-}
-
-/* Requests that do not finish are in no latency. If their number differs, the latencies at the ends are of others. */
-static bool has_other_requests(const struct widening *widening)
-{
-    for (size_t i = 0; i < widening->n; i++)
-        if (strcmp(widening->metrics[i].name, "request.unfinished") == 0)
-            return widening->ends[i].fast != widening->metrics[i].value ||
-                   widening->ends[i].slow != widening->metrics[i].value;
-    return false;
 }
 
 static const char *first_error(int code, const struct diag *why)
@@ -151,11 +211,12 @@ int intervals_find(const struct setup *setup, const struct world_options *how, c
     text_init(&systems);
     struct time_errors errors = {.basis = &basis, .systems = &systems};
     int code = find_ends(setup, how, &widening, &errors, diag);
-    if (code == 0 && basis.length > 0 && has_other_requests(&widening))
-        diag_warning(diag, NULL, "a longer \"until\" lets them finish",
-                     "no intervals: other numbers of requests finish with faster and slower kernels");
-    else if (code == 0 && basis.length > 0)
-        keep_open(&widening, found);
+    if (code == 0 && basis.length > 0) keep_open(&widening, found);
+    if (widening.left_out != NULL)
+        diag_warning(diag, NULL, "what is under way at the end of a run weighs less in a longer one",
+                     "no interval of %s, nor of others alike: up to %.2g %% of what it measures is unfinished in a run "
+                     "with faster or slower kernels",
+                     widening.left_out, 100 * fmin(1, widening.left_out_share));
     if (found->n > 0) {
         found->basis = arena_strdup(arena, basis.chars);
         found->systems = arena_strdup(arena, systems.chars);

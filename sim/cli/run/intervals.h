@@ -21,8 +21,14 @@ enum interval_choice { INTERVAL_AUTO, INTERVAL_ALWAYS, INTERVAL_NEVER };
 enum { INTERVAL_MOST_EVENTS = 5000000 };
 
 /* Finds the intervals of the metrics that differ between the three runs. `how` are the options of the run. `found` is
- * empty if no error is known; and, with a warning, if one of the two runs did not end, or if other numbers of requests
- * finish in them. Texts live in `arena`. Returns 0, SIM_E_INTERRUPTED (then it is empty) or SIM_E_NOMEM. */
+ * empty if no error is known; and, with a warning, if one of the two runs did not end.
+ *
+ * A run that is cut by "until" leaves requests unfinished, others at each end, and latencies do not count them. A
+ * percentile has an interval if at most half as many requests can differ between the runs as lie beyond it: p99 at
+ * 0.5 %, as the mean and shares, p50 at 25 %, a maximum only if none does. So each end lies between neighbouring
+ * percentiles of the same requests, such as p98.5 and p99.5. A warning says what is left out.
+ *
+ * Texts live in `arena`. Returns 0, SIM_E_INTERRUPTED (then it is empty) or SIM_E_NOMEM. */
 int intervals_find(const struct setup *setup, const struct world_options *how, const struct metric_row *metrics,
                    size_t n_metrics, struct arena *arena, struct run_intervals *found, struct diag *diag);
 

@@ -2,7 +2,6 @@
 
 #include "sim/cli/run/clock.h"
 #include "sim/cli/version.h"
-#include "sim/world/policy/policy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +112,7 @@ int recording_begin(struct recording *recording, const struct recording_place *p
                     struct diag *diag)
 {
     *recording = (struct recording){0};
+    recording->oracle = scenario_oracle(&setup->scenario);
     note_start(recording, place->results != NULL);
     int code = setup_hash_files(setup, recording->input_hash, diag);
     if (code != 0) return code;
@@ -161,19 +161,28 @@ static int64_t peak_rss_bytes(const struct recording *recording)
     return bytes;
 }
 
-int recording_end(struct recording *recording, const char *status, double extrapolated_frac, uint64_t events,
+void recording_oracle(const struct recording *recording, const struct world_result *result,
+                      char names[POLICY_ORACLE_CHARS])
+{
+    policy_oracle_names(recording->oracle | (result->has_exact_estimates ? ORACLE_ESTIMATES : 0), names);
+}
+
+int recording_end(struct recording *recording, const char *status, const struct world_result *result,
                   char result_hash[HASH_HEX_CHARS], struct diag *diag)
 {
+    char oracle[POLICY_ORACLE_CHARS];
+    recording_oracle(recording, result, oracle);
     if (recording->results == NULL)
         return hash_sink_hex(&recording->hash_sink, result_hash) == 0 ? 0 : diag_nomem(diag);
     struct run_end end = {
         .status = status,
         .trace_hash = recording->input_hash[0] != 0 ? recording->input_hash : NULL,
-        .extrapolated_frac = extrapolated_frac,
+        .oracle = oracle,
+        .extrapolated_frac = result->extrapolated_frac,
         .cost = {.started_utc = recording->started_utc,
                  .wall_s = clock_wall_s() - recording->started_s,
                  .cpu_s = clock_cpu_s() - recording->cpu_before_s,
-                 .events = (int64_t)events,
+                 .events = (int64_t)result->engine.fired,
                  .peak_rss_bytes = peak_rss_bytes(recording)},
     };
     return results_end_run(recording->results, &end, result_hash, diag);

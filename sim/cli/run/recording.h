@@ -6,6 +6,8 @@
 #include "sim/cli/run/setup.h"
 #include "sim/store/record.h"
 #include "sim/store/results.h"
+#include "sim/world/policy/policy.h"
+#include "sim/world/world.h"
 
 #include <stdbool.h>
 
@@ -27,6 +29,7 @@ struct recording {
     bool is_lent;               /* the caller closes the results */
     bool is_peak_known;         /* the system's peak of memory covers this run alone */
     int64_t run_id;             /* 0 without a database */
+    uint32_t oracle;            /* knowledge that the policies in force declare */
     char input_hash[HASH_HEX_CHARS];
     char started_utc[32];
     double started_s, cpu_before_s;
@@ -44,8 +47,12 @@ struct sink recording_sink(struct recording *recording);
 
 /* Ends the run with a status ("done", "interrupted", "stalled") and commits its rows and hash. Returns 0 or a
  * negative code with findings. */
-int recording_end(struct recording *recording, const char *status, double extrapolated_frac, uint64_t events,
+int recording_end(struct recording *recording, const char *status, const struct world_result *result,
                   char result_hash[HASH_HEX_CHARS], struct diag *diag);
+
+/* The names of the oracle knowledge that the run had: what its policies declare, and exact estimates. */
+void recording_oracle(const struct recording *recording, const struct world_result *result,
+                      char names[POLICY_ORACLE_CHARS]);
 
 /* Closes; a run that has not ended leaves nothing behind. */
 void recording_close(struct recording *recording);

@@ -158,7 +158,9 @@ static int print_summary(struct running *running, const char *status, const char
     struct diag *diag = &running->cli->diag;
     struct subject subject;
     struct text json;
+    char oracle[POLICY_ORACLE_CHARS];
     text_init(&json);
+    recording_oracle(&running->recording, &running->result, oracle);
     int code = setup_dump(running->setup, &json);
     if (code == 0) code = subject_of(json.chars, NULL, 0, &running->summary.arena, &subject, diag);
     const struct summary_run run = {.subject = &subject,
@@ -167,6 +169,7 @@ static int print_summary(struct running *running, const char *status, const char
                                     .seed = scenario->seed,
                                     .status = status,
                                     .warmup_s = sim_s_from_ns(scenario->warmup_ns),
+                                    .oracle = oracle,
                                     .is_verbose = running->options->verbose,
                                     .result_hash = result_hash};
     if (code == 0)
@@ -209,8 +212,7 @@ static int add_intervals(struct running *running)
 static int finish(struct running *running, const char *status, char result_hash[HASH_HEX_CHARS])
 {
     struct cli *cli = running->cli;
-    int code = recording_end(&running->recording, status, running->result.extrapolated_frac,
-                             running->result.engine.fired, result_hash, &cli->diag);
+    int code = recording_end(&running->recording, status, &running->result, result_hash, &cli->diag);
     if (code == 0) code = end_timeline(running, false);
     running->wall_s = clock_wall_s() - running->started_s;
     if (code == 0) forget_leftovers(running);
@@ -298,7 +300,7 @@ static int record_world(struct world *world, struct recording *recording, struct
     struct sink sink = recording_sink(recording);
     int code = world_run(world, &sink, &result);
     if (code != 0 && code != SIM_E_STORE) return code;
-    int end_code = recording_end(recording, "done", result.extrapolated_frac, result.engine.fired, result_hash, diag);
+    int end_code = recording_end(recording, "done", &result, result_hash, diag);
     return end_code != 0 ? end_code : code;
 }
 

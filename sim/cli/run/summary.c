@@ -133,7 +133,8 @@ static int add_cautions(struct summary *summary, const struct summary_run *run)
     if (summary->jobs != NULL) jobs = end_trend(summary->jobs, end_s);
     const struct verdict_facts facts = {.status = run->status, .metric = find_value, .context = summary,
                                         .n_services = summary->n_services, .services = services,
-                                        .jobs = summary->jobs != NULL ? &jobs : NULL, .warmup_s = run->warmup_s};
+                                        .jobs = summary->jobs != NULL ? &jobs : NULL, .warmup_s = run->warmup_s,
+                                        .oracle = run->oracle};
     const size_t n = cautions_find(&facts, cautions);
     int code = 0;
     for (size_t i = 0; code == 0 && i < n; i++)

@@ -42,6 +42,7 @@ struct summary {
 struct summary_run {
     const struct subject *subject; /* what ran */
     const char *version, *scenario, *status;
+    const char *oracle; /* knowledge that no real system has, as stored */
     double warmup_s;
     bool is_verbose;
     int64_t seed;

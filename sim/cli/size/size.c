@@ -23,7 +23,7 @@ struct size_verb_options {
     struct option_texts slos, gpus, settings;
     const char *trace, *format, *rate, *prompt, *output_tokens, *count, *prices, *most_gpus, *study, *page, *workers;
     int form; /* enum answer_form */
-    bool disaggregated, quiet;
+    bool disaggregated, sure, quiet;
 };
 
 #define AT(name) offsetof(struct size_verb_options, name)
@@ -39,6 +39,8 @@ static const struct option size_options_table[] = {
     {NULL, "requests", 0, OPTION_TEXT, AT(count), "N", NULL, "their number (default: those of a minute, 5,000 to 100,000)"},
     {"What it must meet", "slo", 0, OPTION_TEXTS, AT(slos), "LIMIT", NULL,
      "such as ttft.p99=1s, tpot.p95=50ms, e2e.p50=20s; of one class, chat:ttft.p99=1s; several times"},
+    {NULL, "sure", 0, OPTION_FLAG, AT(sure), NULL, NULL,
+     "also with times at both ends of the interval by their error, not only as predicted"},
     {"What may be bought", "gpu", 'g', OPTION_TEXTS, AT(gpus), "NAME[=$N/h]", NULL,
      "this GPU, with its price; several times (default: all GPUs that have a price)"},
     {NULL, "prices", 0, OPTION_TEXT, AT(prices), "LIST", NULL,
@@ -122,23 +124,30 @@ static int read_slos(struct cli *cli, const struct option_texts *slos, struct ar
     return code;
 }
 
-/* The price of a GPU: as given, of the list, or of its hardware file; NAN: it has none. */
+/* The price of a GPU and its origin: of the list, or of its hardware file; NAN: it has none. */
 static int find_price(struct cli *cli, const struct catalog *catalog, const struct price_list *prices, const char *name,
-                      const char *where, struct arena *arena, double *usd_per_h)
+                      const char *where, struct arena *arena, struct size_gpu *found)
 {
     struct gpu_spec gpu;
+    *found = (struct size_gpu){.name = name, .usd_per_h = (double)NAN};
     const int code = catalog_gpu(catalog, name, where, arena, &gpu, &cli->diag);
     if (code != 0) return code;
-    const struct price_entry *entry = prices != NULL ? price_list_find(prices, name) : NULL;
-    *usd_per_h = prices == NULL ? gpu.usd_per_h : entry != NULL ? entry->on_demand_usd_per_h : (double)NAN;
-    return 0;
+    if (prices == NULL) {
+        found->usd_per_h = gpu.usd_per_h;
+        return catalog_gpu_price_origin(catalog, name, arena, &found->origin, &cli->diag);
+    }
+    const struct price_entry *entry = price_list_find(prices, name);
+    if (entry == NULL) return 0;
+    found->usd_per_h = entry->on_demand_usd_per_h;
+    found->origin = arena_printf(arena, "list %s (%s): %s", prices->name, prices->date, prices->source);
+    return found->origin != NULL ? 0 : diag_nomem(&cli->diag);
 }
 
-static int add_gpu(struct cli *cli, const char *name, double usd_per_h, struct size_question *question)
+static int add_gpu(struct cli *cli, const struct size_gpu *gpu, struct size_question *question)
 {
     if (question->n_gpus == SIZE_MAX_GPUS)
         return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", NULL, "at most %d GPUs", SIZE_MAX_GPUS);
-    question->gpus[question->n_gpus++] = (struct size_gpu){name, usd_per_h};
+    question->gpus[question->n_gpus++] = *gpu;
     return 0;
 }
 
@@ -148,16 +157,17 @@ static int read_gpu(struct cli *cli, const char *text, const struct catalog *cat
     const char *equals = strchr(text, '='), *why;
     const char *name = arena_printf(arena, "%.*s", (int)(equals != NULL ? equals - text : (long)strlen(text)), text);
     if (name == NULL) return diag_nomem(&cli->diag);
-    double usd_per_h;
-    int code = find_price(cli, catalog, prices, name, "--gpu", arena, &usd_per_h);
+    struct size_gpu gpu;
+    int code = find_price(cli, catalog, prices, name, "--gpu", arena, &gpu);
     if (code != 0) return code;
-    if (equals != NULL && unit_parse(equals + 1, UNIT_MONEY_PER_H, &usd_per_h, &why) != 0)
+    if (equals != NULL) gpu.origin = "given by --gpu";
+    if (equals != NULL && unit_parse(equals + 1, UNIT_MONEY_PER_H, &gpu.usd_per_h, &why) != 0)
         return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "such as --gpu 'h100-sxm=$2.50/h'", "the price '%s' %s",
                           equals + 1, why);
-    if (!(usd_per_h > 0))
+    if (!(gpu.usd_per_h > 0))
         return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "add it: --gpu 'NAME=$2.50/h', or take --prices",
                           "no price of '%s' is known", name);
-    return add_gpu(cli, name, usd_per_h, question);
+    return add_gpu(cli, &gpu, question);
 }
 
 static int read_gpus(struct cli *cli, const struct size_verb_options *options, const struct catalog *catalog,
@@ -171,9 +181,9 @@ static int read_gpus(struct cli *cli, const struct size_verb_options *options, c
     if (code != 0 || options->gpus.n > 0) return code;
     code = catalog_list_gpus(catalog, arena, &names, &cli->diag);
     for (size_t i = 0; code == 0 && i < names.n; i++) {
-        double usd_per_h;
-        code = find_price(cli, catalog, list, names.names[i], "--gpu", arena, &usd_per_h);
-        if (code == 0 && usd_per_h > 0) code = add_gpu(cli, names.names[i], usd_per_h, question);
+        struct size_gpu gpu;
+        code = find_price(cli, catalog, list, names.names[i], "--gpu", arena, &gpu);
+        if (code == 0 && gpu.usd_per_h > 0) code = add_gpu(cli, &gpu, question);
     }
     return code;
 }
@@ -419,7 +429,7 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
     struct arena arena;
     struct catalog_memory memory;
     struct size_question question = {.llm = call->arguments[0], .settings = &options->settings, .memory = &memory,
-                                     .disaggregated = options->disaggregated, .plugins = cli->plugins};
+                                     .disaggregated = options->disaggregated, .sure = options->sure, .plugins = cli->plugins};
     arena_init(&arena);
     catalog_memory_init(&memory);
     const char *data = paths_data(&arena);

@@ -30,6 +30,7 @@ struct size_objective {
 struct size_gpu {
     const char *name;
     double usd_per_h;
+    const char *origin; /* of the price, in words; NULL: not known */
 };
 
 struct size_question {
@@ -44,6 +45,7 @@ struct size_question {
     struct size_gpu gpus[SIZE_MAX_GPUS];
     int64_t most_gpus;
     bool disaggregated; /* pools are tried, too */
+    bool sure;          /* a fleet must meet the objectives at both ends of the interval, too */
     bool has_experts;   /* the LLM: attention in groups of its own is tried, too */
     struct catalog_memory *memory;
     const struct plugins *plugins;
@@ -166,13 +168,21 @@ struct size_outcome {
     char why[DIAG_TEXT_CHARS];
 };
 
-/* Simulates the option. At an end of the interval (another time_case than TIMES_PREDICTED) the run goes on after a
- * miss, and all values are known. */
+/* How a run counts times, and whether it goes on after a miss, so that all values are known. */
+struct size_case {
+    enum time_case time_case;
+    bool is_whole;
+};
+
+/* Simulates the option. */
 void size_try(const struct size_question *question, const struct size_requests *requests,
-              const struct size_option *option, int64_t replicas, enum time_case time_case,
+              const struct size_option *option, int64_t replicas, struct size_case how,
               const volatile sig_atomic_t *interrupt, struct size_outcome *outcome);
 
 /* --- size_search.c --- */
+
+/* What a fleet does with times at the slow end of the interval. */
+enum size_end { SIZE_END_UNKNOWN, SIZE_END_KEPT, SIZE_END_MISSED };
 
 /* What is known of an option in the end. */
 struct size_state {
@@ -183,6 +193,7 @@ struct size_state {
     struct size_outcome good;  /* of `replicas` */
     struct size_outcome bad;   /* of the most replicas that failed; has_run false: none was simulated */
     int64_t bad_replicas;      /* those */
+    enum size_end slow_end;    /* of the best; unknown where the error of the times is, and of all others */
     int64_t failed, most;      /* replicas that fail, by a run or a closed form, and that there may be */
 };
 
@@ -222,11 +233,11 @@ int size_trust(const struct catalog *catalog, const char *gpu, struct arena *are
 
 /* --- size_answer.c --- */
 
-/* The answer in lines: the question; the cheapest fleet with its price; its latencies; their
- * interval by the error of the cost model; the next best; with or without
- * pools, if both were tried, and the latencies of both; what limits it; how sure this is. Without a fleet the second
- * line says so and is the last. */
-enum { SIZE_MAX_LINES = 9 };
+/* The answer in lines: the question; the cheapest fleet with its price; its latencies; their interval by the error of
+ * the cost model; where the price comes from; the next best fleet of other GPUs, parallelism, pools or replicas; with
+ * or without pools, if both were tried, and the latencies of both; what limits it; how sure this is. Without a fleet
+ * the second line says so and is the last. */
+enum { SIZE_MAX_LINES = 10 };
 
 struct size_lines {
     size_t n;
@@ -237,6 +248,9 @@ struct size_lines {
 /* Writes the lines, in the arena. Returns 0 or SIM_E_NOMEM. */
 int size_say(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
              struct arena *arena, struct size_lines *lines);
+
+/* "kept" or "missed"; NULL: unknown. */
+const char *size_end_word(enum size_end end);
 
 /* Adds "440 ms", "1.2 s"; "never" if infinite. */
 void size_add_time(double seconds, struct text *text);

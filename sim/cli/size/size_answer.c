@@ -52,23 +52,73 @@ static void add_interval(const struct size_question *question, const struct size
             text_printf(text, "%s%s", n > 1 ? ", " : "", question->objectives[i].name);
         }
     }
+    if (!ends[0]->meets || !ends[1]->meets) text_add(text, "; --sure finds a fleet that keeps both ends");
 }
 
-/* What a smaller fleet of this kind misses. */
+/* "ttft p99 exceeds 1 s", maybe at the slow end */
+static void add_miss(const struct size_question *question, const struct size_outcome *bad, struct text *text)
+{
+    const struct size_objective *objective = &question->objectives[bad->missed];
+    text_printf(text, "%s exceeds ", objective->name);
+    size_add_time(objective->limit_s, text);
+    if (question->sure) text_add(text, " as predicted or at an end of the interval");
+}
+
+static bool has_missed(const struct size_state *state)
+{
+    return state->bad.has_run && state->bad.missed >= 0;
+}
+
+/* What a smaller fleet of this kind misses; with pools, one with a replica less that decodes. */
 static void add_limit(const struct size_question *question, const struct size_state *state, struct text *text)
 {
-    const int64_t fewer = state->replicas - 1;
-    if (!state->bad.has_run || state->bad.missed < 0) {
-        if (fewer < size_first_replicas(&state->option))
-            text_add(text, state->option.prefill_replicas > 0 ? "one replica that decodes is enough"
-                                                              : "one replica of this kind is enough");
-        else
-            text_printf(text, "%" PRId64 " replica%s cannot do the work (closed form)", fewer, fewer == 1 ? "" : "s");
+    const int64_t fewer = state->replicas - 1, prefill = state->option.prefill_replicas;
+    if (fewer < size_first_replicas(&state->option)) {
+        text_add(text, prefill > 0 ? "one replica that decodes is enough" : "one replica of this kind is enough");
         return;
     }
-    const struct size_objective *objective = &question->objectives[state->bad.missed];
-    text_printf(text, "with %" PRId64 " replica%s %s exceeds ", fewer, fewer == 1 ? "" : "s", objective->name);
-    size_add_time(objective->limit_s, text);
+    text_printf(text, "with %" PRId64 " replica%s%s ", fewer - prefill, fewer - prefill == 1 ? "" : "s",
+                prefill > 0 ? " that decode instead" : "");
+    if (has_missed(state))
+        add_miss(question, &state->bad, text);
+    else
+        text_add(text, "the work cannot be done (closed form)");
+}
+
+/* The option that differs from this one by a prefill replica less; NULL: there is none. */
+static const struct size_state *find_fewer_prefill(const struct size_result *result, const struct size_option *option)
+{
+    for (size_t i = 0; i < result->n; i++) {
+        const struct size_option *other = &result->states[i].option;
+        if (other->gpu == option->gpu && other->tensor_parallel == option->tensor_parallel &&
+            other->pipeline_parallel == option->pipeline_parallel && other->groups == option->groups &&
+            other->batching == option->batching && other->prefill_replicas == option->prefill_replicas - 1)
+            return &result->states[i];
+    }
+    return NULL;
+}
+
+/* Why one prefill replica less does not do. Without any there are no pools, which another line is about. */
+static void add_prefill_limit(const struct size_question *question, const struct size_result *result,
+                              const struct size_state *state, struct text *text)
+{
+    const int64_t prefill = state->option.prefill_replicas;
+    if (prefill == 1) text_add(text, "; so is one for prompts");
+    if (prefill < 2) return;
+    const struct size_state *fewer = find_fewer_prefill(result, &state->option);
+    text_printf(text, "; with %" PRId64 " for prompts ", prefill - 1);
+    const bool has_others = fewer != NULL && has_missed(fewer) && fewer->bad_replicas != state->replicas - 1;
+    if (has_others) text_printf(text, "and %" PRId64 " that decode ", fewer->bad_replicas - (prefill - 1));
+    if (fewer == NULL || fewer->bound.cannot_run)
+        text_add(text, "it cannot run");
+    else if (fewer->replicas > 0)
+        text_printf(text, "it takes %" PRId64 " that decode", fewer->replicas - (prefill - 1));
+    else if (has_missed(fewer))
+        add_miss(question, &fewer->bad, text);
+    else if (fewer->failed >= state->replicas - 1)
+        text_add(text, "the work cannot be done (closed form)");
+    else
+        text_add(text, "it was not tried, as it was not needed to rank the ten");
 }
 
 /* How much more than the best an option costs. */
@@ -101,6 +151,7 @@ static void add_question(const struct size_question *question, struct text *text
         text_printf(text, "%s%s at most ", i > 0 ? ", " : "", question->objectives[i].name);
         size_add_time(question->objectives[i].limit_s, text);
     }
+    if (question->sure) text_add(text, ", at both ends of the interval, too");
 }
 
 /* The fleet of the other kind: "with pools: 2 x h100-sxm: ..., $9.38/h (+100 %)". */
@@ -139,15 +190,49 @@ static void add_pool_values(const struct size_question *question, const struct s
     size_describe(&best->option, best->replicas, text);
 }
 
-/* The first with other GPUs or another number of them, else the second; NULL: there is one only. */
+/* The first that differs in more than its batching: in GPU, parallelism, pools or replicas; NULL: none does. */
 static const struct size_state *find_next(const struct size_result *result)
 {
     const struct size_state *best = &result->states[result->best[0]];
+    const struct size_option *a = &best->option;
     for (size_t i = 1; i < result->n_best; i++) {
         const struct size_state *state = &result->states[result->best[i]];
-        if (state->option.gpu != best->option.gpu || size_usd_per_h(state) > size_usd_per_h(best)) return state;
+        const struct size_option *b = &state->option;
+        if (a->gpu != b->gpu || a->tensor_parallel != b->tensor_parallel || a->groups != b->groups ||
+            a->pipeline_parallel != b->pipeline_parallel || a->prefill_replicas != b->prefill_replicas ||
+            best->replicas != state->replicas)
+            return state;
     }
-    return result->n_best > 1 ? &result->states[result->best[1]] : NULL;
+    return NULL;
+}
+
+/* "next best: 8 x h100-sxm: ..., $37.52/h (+25 %)" */
+static void add_next(const struct size_result *result, struct text *text)
+{
+    const struct size_state *best = &result->states[result->best[0]], *next = find_next(result);
+    text_add(text, "next best: ");
+    if (next == NULL) {
+        text_printf(text, "the %zu cheapest differ in their batching alone", result->n_best);
+        return;
+    }
+    size_describe(&next->option, next->replicas, text);
+    text_add(text, ", ");
+    add_excess(next, best, text);
+}
+
+/* "price of a GPU: b200-sxm $10.01/h, derived: ...; h100-sxm $4.69/h, RunPod, ...": of all GPUs among the best. */
+static void add_prices(const struct size_result *result, struct text *text)
+{
+    text_add(text, "price of a GPU: ");
+    for (size_t i = 0; i < result->n_best; i++) {
+        const struct size_gpu *gpu = result->states[result->best[i]].option.gpu;
+        bool is_said = false;
+        for (size_t k = 0; k < i; k++) is_said |= result->states[result->best[k]].option.gpu == gpu;
+        if (!is_said)
+            text_printf(text, "%s $%.2f/h, %s; ", gpu->name, gpu->usd_per_h,
+                        gpu->origin != NULL ? gpu->origin : "of unknown origin");
+    }
+    text_add(text, "other prices (--prices) may give another answer");
 }
 
 /* Ends a line: it moves to the arena. */
@@ -184,7 +269,7 @@ int size_say(const struct size_question *question, const struct size_result *res
         end_line(&text, arena, lines);
         return lines->failed ? SIM_E_NOMEM : 0;
     }
-    const struct size_state *best = &result->states[result->best[0]], *next = find_next(result);
+    const struct size_state *best = &result->states[result->best[0]];
     size_describe(&best->option, best->replicas, &text);
     text_printf(&text, ", %s %s, $%.2f/h", result->engine != NULL ? "engine" : "cost model",
                 result->engine != NULL ? result->engine : result->cost_model, size_usd_per_h(best));
@@ -195,11 +280,10 @@ int size_say(const struct size_question *question, const struct size_result *res
         add_interval(question, result, &text);
         end_line(&text, arena, lines);
     }
-    if (next != NULL) {
-        text_add(&text, "next best: ");
-        size_describe(&next->option, next->replicas, &text);
-        text_add(&text, ", ");
-        add_excess(next, best, &text);
+    add_prices(result, &text);
+    end_line(&text, arena, lines);
+    if (result->n_best > 1) {
+        add_next(result, &text);
         end_line(&text, arena, lines);
     }
     if (question->disaggregated) {
@@ -213,6 +297,7 @@ int size_say(const struct size_question *question, const struct size_result *res
     }
     text_add(&text, "limit: ");
     add_limit(question, best, &text);
+    add_prefill_limit(question, result, best, &text);
     end_line(&text, arena, lines);
     add_trust(best, catalog, arena, &text);
     end_line(&text, arena, lines);
@@ -251,13 +336,31 @@ static int add_others(const struct size_question *question, const struct size_re
     return failed ? SIM_E_NOMEM : 0;
 }
 
+static void write_prices(const struct size_question *question, struct answer *answer)
+{
+    answer_open(answer, "prices", '[');
+    for (size_t i = 0; i < question->n_gpus; i++) {
+        answer_open_row(answer, NULL, '{');
+        answer_text(answer, "gpu", question->gpus[i].name);
+        answer_number(answer, "usd_per_h", question->gpus[i].usd_per_h);
+        if (question->gpus[i].origin != NULL) answer_text(answer, "origin", question->gpus[i].origin);
+        answer_close(answer, '}');
+    }
+    answer_close(answer, ']');
+}
+
 #define FIRST_COLUMNS RIGHT("usd_per_h"), RIGHT("gpus"), LEFT("gpu"), RIGHT("tp"), RIGHT("pp")
 #define LAST_COLUMNS                                                                                                   \
     RIGHT("replicas"), RIGHT("prefill"), LEFT("batching"), RIGHT("token_budget"), LEFT("tightest"),                    \
-        RIGHT("of_limit_frac"), RIGHT("outside_frac")
+        RIGHT("of_limit_frac"), LEFT("slow_end"), RIGHT("outside_frac")
 
 static const struct table_column columns[] = {FIRST_COLUMNS, LAST_COLUMNS};
 static const struct table_column columns_of_groups[] = {FIRST_COLUMNS, RIGHT("dp"), LAST_COLUMNS};
+
+const char *size_end_word(enum size_end end)
+{
+    return end == SIZE_END_KEPT ? "kept" : end == SIZE_END_MISSED ? "missed" : NULL;
+}
 
 static void add_row(const struct size_question *question, const struct size_state *state, struct answer_table *table)
 {
@@ -282,6 +385,7 @@ static void add_row(const struct size_question *question, const struct size_stat
         table_undefined(table);
     table_text(table, question->objectives[tightest].name);
     table_number(table, round(most * 1000) / 1000);
+    table_text(table, size_end_word(state->slow_end));
     table_number(table, state->good.extrapolated_frac);
 }
 
@@ -321,6 +425,7 @@ int size_answer(const struct size_question *question, const struct size_result *
         answer_close(&answer, '}');
     }
     answer_close(&answer, ']');
+    write_prices(question, &answer);
     if (code == 0) code = add_others(question, result, &answer);
     if (question->has_experts)
         TABLE_INIT(&table, columns_of_groups);

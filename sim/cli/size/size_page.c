@@ -33,7 +33,7 @@ static void add_heads(const struct size_question *question, struct text *html)
         page_escape(html, question->objectives[i].name);
         text_add(html, "</th><th scope=\"col\" class=\"n\">margin</th>");
     }
-    text_add(html, "<th scope=\"col\" class=\"n\">outside</th></tr></thead>\n<tbody>\n");
+    text_add(html, "<th scope=\"col\">slow end</th><th scope=\"col\" class=\"n\">outside</th></tr></thead>\n<tbody>\n");
 }
 
 /* "4", or "2 + 3" of pools for prompts and decoding. */
@@ -77,7 +77,8 @@ static void add_fleet(const struct size_question *question, const struct size_st
         text_fini(&text);
     }
     const double outside = state->good.extrapolated_frac;
-    text_add(html, "<td class=\"n\">");
+    const char *end = size_end_word(state->slow_end);
+    text_printf(html, "<td>%s</td><td class=\"n\">", end != NULL ? end : "unknown");
     if (outside >= 0) text_printf(html, "%.2g %%", 100 * outside);
     text_add(html, "</td></tr>\n");
 }
@@ -85,9 +86,11 @@ static void add_fleet(const struct size_question *question, const struct size_st
 static int add_table(const void *context, struct text *html)
 {
     const struct size_page *page = context;
-    page_note(html,
-              "A margin is the part of the limit that is left. Outside: the part of the kernels' time that is outside "
-              "the measured range.");
+    page_note(
+        html,
+        "A margin is the part of the limit that is left. Slow end: whether the limits are kept with times as slow as "
+        "measured ones may be. Outside: the part of the kernels' time that is outside "
+        "the measured range.");
     add_heads(page->question, html);
     for (size_t i = 0; i < page->result->n_best; i++)
         add_fleet(page->question, &page->result->states[page->result->best[i]], html);

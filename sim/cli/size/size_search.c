@@ -32,8 +32,13 @@ static void try_one(void *context, size_t item, void *result)
 {
     const struct searching *searching = context;
     const struct sizing_try *made = &searching->tries[item];
-    size_try(searching->question, &searching->result->requests, &searching->result->states[made->option].option,
-             made->replicas, TIMES_PREDICTED, searching->interrupt, result);
+    static const enum time_case cases[] = {TIMES_SLOW, TIMES_FAST, TIMES_PREDICTED}; /* the likeliest miss first */
+    struct size_outcome *outcome = result;
+    for (size_t i = searching->question->sure ? 0 : 2; i < 3; i++) {
+        size_try(searching->question, &searching->result->requests, &searching->result->states[made->option].option,
+                 made->replicas, (struct size_case){cases[i], false}, searching->interrupt, outcome);
+        if (!outcome->has_run || !outcome->meets) return;
+    }
 }
 
 static bool is_same_shape(const struct size_option *a, const struct size_option *b)
@@ -181,24 +186,57 @@ static int read_common(const struct size_question *question, const volatile sig_
                       "the arrivals of a closed loop depend on the fleet, so no objective is a number of requests");
 }
 
-/* The cheapest fleet at both ends of the interval. Where no error is known both are the prediction. Returns 0 or
- * SIM_E_INTERRUPTED. */
-static int try_ends(const struct size_question *question, const volatile sig_atomic_t *interrupt,
-                    struct size_result *result, struct diag *diag)
+/* The runs at the ends: item 0 is the best fleet at the fast end, item 1 the same at the slow end, both to their ends;
+ * item i > 1 the i-th fleet at the slow end. */
+static void end_one(void *context, size_t item, void *result)
 {
-    if (result->n_best == 0) return 0;
-    const struct size_state *best = &result->states[result->best[0]];
-    struct size_outcome *ends[] = {&result->fast, &result->slow};
-    for (int i = 0; i < 2; i++) {
-        size_try(question, &result->requests, &best->option, best->replicas, i == 0 ? TIMES_FAST : TIMES_SLOW,
-                 interrupt, ends[i]);
-        if (ends[i]->has_run) continue;
-        if (interrupt != NULL && *interrupt != 0) return SIM_E_INTERRUPTED;
-        diag_warning(diag, NULL, NULL, "no interval, as a run at one of its ends failed: %s", ends[i]->why);
-        return 0;
-    }
+    const struct searching *searching = context;
+    const struct size_result *found = searching->result;
+    const struct size_state *state = &found->states[found->best[item > 0 ? item - 1 : 0]];
+    size_try(searching->question, &found->requests, &state->option, state->replicas,
+             (struct size_case){item == 0 ? TIMES_FAST : TIMES_SLOW, item < 2}, searching->interrupt, result);
+}
+
+/* Where no error is known, the slow end is the prediction. */
+static enum size_end judge_end(const struct size_question *question, const struct size_state *state,
+                               const struct size_outcome *slow)
+{
+    if (!slow->has_run) return SIZE_END_UNKNOWN;
+    if (!slow->meets) return SIZE_END_MISSED;
     for (size_t i = 0; i < question->n_objectives; i++)
+        if (slow->values[i] != state->good.values[i]) return SIZE_END_KEPT;
+    return SIZE_END_UNKNOWN;
+}
+
+/* The best fleets at the slow end of the interval, the cheapest at the fast end, too. Where no error is known both are
+ * the prediction. Returns 0 or a negative code. */
+static int try_ends(const struct searching *searching, struct map *map, struct size_result *result, struct diag *diag)
+{
+    enum { MOST = WANTED + 1 };
+    const struct size_question *question = searching->question;
+    struct size_outcome outcomes[MOST];
+    struct searching ends = *searching;
+    if (result->n_best == 0) return 0;
+    map->context = &ends;
+    map->act = end_one;
+    map->result_bytes = sizeof *outcomes;
+    map->n = result->n_best + 1;
+    const int code = map_run(map, outcomes, diag);
+    map->context = NULL;
+    if (code != 0) return code;
+    result->fast = outcomes[0];
+    result->slow = outcomes[1];
+    for (size_t i = 0; i < result->n_best; i++) {
+        struct size_state *state = &result->states[result->best[i]];
+        state->slow_end = judge_end(question, state, &outcomes[i + 1]);
+    }
+    for (size_t i = 0; i < 2; i++)
+        if (!outcomes[i].has_run)
+            diag_warning(diag, NULL, NULL, "no interval, as a run at one of its ends failed: %s", outcomes[i].why);
+    for (size_t i = 0; i < question->n_objectives && result->fast.has_run && result->slow.has_run; i++)
         result->has_ends |= result->fast.values[i] != result->slow.values[i];
+    if (question->sure && !result->has_ends)
+        diag_warning(diag, NULL, NULL, "--sure asks nothing more of this fleet: the error of its times is not known");
     return 0;
 }
 
@@ -228,7 +266,7 @@ int size_search(const struct size_question *question, int workers, const volatil
     sizing_start(&sizing, options, result->n, WANTED);
     code = simulate_all(&searching, &sizing, &map, report, report_context, diag);
     if (code == 0 && take_best(question, &sizing, arena, result) != 0) code = diag_nomem(diag);
-    if (code == 0) code = try_ends(question, interrupt, result, diag);
+    if (code == 0) code = try_ends(&searching, &map, result, diag);
     return code;
 }
 

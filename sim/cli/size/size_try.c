@@ -90,11 +90,11 @@ static int run(struct trying *trying, const struct setup *setup, enum time_case 
 }
 
 void size_try(const struct size_question *question, const struct size_requests *requests,
-              const struct size_option *option, int64_t replicas, enum time_case time_case,
+              const struct size_option *option, int64_t replicas, struct size_case how,
               const volatile sig_atomic_t *interrupt, struct size_outcome *outcome)
 {
     struct trying trying = {.question = question, .requests = requests, .outcome = outcome,
-                            .is_whole = time_case != TIMES_PREDICTED};
+                            .is_whole = how.is_whole};
     struct setup setup;
     struct diag diag;
     diag_init(&diag);
@@ -104,7 +104,7 @@ void size_try(const struct size_question *question, const struct size_requests *
         trying.values[i] = mem_zalloc(requests->counted[i] + 1, sizeof(double));
         if (trying.values[i] == NULL) code = SIM_E_NOMEM;
     }
-    if (code == 0) code = run(&trying, &setup, time_case, interrupt, &diag);
+    if (code == 0) code = run(&trying, &setup, how.time_case, interrupt, &diag);
     outcome->has_run = code == 0;
     outcome->meets = code == 0 && outcome->missed < 0;
     if (code != 0)

@@ -198,11 +198,13 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
     how->on_progress = show_progress;
     how->progress_context = &watch;
     int code = sweeping_init(&host, cli);
+    const bool is_first = how->ranks == NULL || how->ranks->rank == 0;
+    if (code == 0 && is_first) sweeping_replicates_warn(&host, study, cli->err);
     if (code == 0) code = sweep(study, how, &host.runner, &result, &cli->diag);
     how->progress_context = NULL;
     sweeping_fini(&host);
     if (watch.has_line) fprintf(cli->err, "\r\033[K");
-    bool is_written = (code == 0 || result.n_failed > 0) && (how->ranks == NULL || how->ranks->rank == 0);
+    bool is_written = (code == 0 || result.n_failed > 0) && is_first;
     if (is_written && how->n_shards == 0) {
         if (code == 0 && !options->quiet) code = study_subject_print(how->output, cli->err, &cli->diag);
         int table_code = sweep_table_results(study, how->output, (enum answer_form)options->form, cli->out, &cli->diag);
@@ -218,6 +220,7 @@ static int list_runs(struct cli *cli, const struct sweep_verb_options *options, 
     struct sweeping_host host;
     int code = sweeping_init(&host, cli);
     if (code == 0) code = sweep_table_runs(study, (enum answer_form)options->form, cli->out, &cli->diag);
+    if (code == 0) sweeping_replicates_warn(&host, study, cli->err);
     if (code == 0) code = sweep_check(study, &host.runner, &cli->diag);
     sweeping_fini(&host);
     return code;

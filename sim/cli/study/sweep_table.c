@@ -5,6 +5,8 @@
 #include "sim/cli/study/sweep_view.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Metrics shown, where the runs have them, if the study names none. */
 static const char *const usual_metrics[] = {"request.ttft_s.p99", "request.tpot_s.p99", "request.finished",
@@ -72,7 +74,46 @@ int sweep_table_runs(const struct study *study, enum answer_form form, FILE *out
 
 /* --- Results --- */
 
-/* The seeds of a point. */
+static int compare_results(const void *a, const void *b)
+{
+    const struct merge_run *x = *(const struct merge_run *const *)a, *y = *(const struct merge_run *const *)b;
+    const int order = strcmp(x->result_hash, y->result_hash);
+    return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
+}
+
+/* Marks runs whose result an earlier seed of their point has: they are no repetitions. */
+static int mark_copies(struct sweep_view *view)
+{
+    const struct study *study = view->study;
+    const struct merge_run **runs = mem_alloc((study->n_seeds + 1) * sizeof *runs);
+    view->is_copy = arena_alloc(&view->arena, (view->merge.n_runs + 1) * sizeof *view->is_copy);
+    const bool has_memory = runs != NULL && view->is_copy != NULL;
+    if (has_memory) memset(view->is_copy, 0, view->merge.n_runs * sizeof *view->is_copy);
+    for (size_t point = 0; has_memory && point < study->n_points; point++) {
+        size_t n = 0;
+        for (size_t seed = 0; seed < study->n_seeds; seed++) {
+            const struct merge_run *run = merge_find(&view->merge, outcome_run_id(study, point, 0, seed));
+            if (run != NULL && !run->failed && !run->unfit && run->result_hash[0] != 0) runs[n++] = run;
+        }
+        if (n > 1) qsort(runs, n, sizeof *runs, compare_results);
+        for (size_t i = 1; i < n; i++) {
+            const bool is_copy = strcmp(runs[i]->result_hash, runs[i - 1]->result_hash) == 0;
+            view->is_copy[runs[i] - view->merge.runs] = is_copy;
+            view->n_copies += is_copy;
+        }
+    }
+    mem_free(runs);
+    if (!has_memory) return diag_nomem(view->diag);
+    if (view->n_copies > 0)
+        diag_warning(view->diag, NULL,
+                     "a trace from a file is the same under each seed, \"replicate\" makes others of it",
+                     "seeds without effect: %zu of %zu runs have the result of another seed at their point, and count "
+                     "once with it",
+                     view->n_copies, view->merge.n_runs);
+    return 0;
+}
+
+/* The seeds of a point. n_done: with results of their own. */
 struct seeds {
     size_t n_done, n_failed, n_unfit;
 };
@@ -85,7 +126,7 @@ static struct seeds count_seeds(const struct sweep_view *view, size_t point)
         if (run == NULL) continue;
         seeds.n_unfit += run->unfit;
         seeds.n_failed += run->failed;
-        seeds.n_done += !run->failed && !run->unfit;
+        seeds.n_done += !run->failed && !run->unfit && !view->is_copy[run - view->merge.runs];
     }
     return seeds;
 }
@@ -111,7 +152,7 @@ static int find_mean(const struct sweep_view *view, size_t point, const char *me
     for (size_t seed = 0; code == 0 && seed < study->n_seeds; seed++) {
         double value = 0;
         const struct merge_run *run = merge_find(&view->merge, outcome_run_id(study, point, 0, seed));
-        if (run == NULL || run->failed || run->unfit) continue;
+        if (run == NULL || run->failed || run->unfit || view->is_copy[run - view->merge.runs]) continue;
         code = merge_metric(&view->merge, run, metric, &value, view->diag);
         sum += value;
         values[n++] = value;
@@ -266,6 +307,22 @@ static int read_bootstrap(struct sweep_view *view)
     return code;
 }
 
+/* Warns of runs whose schedulers had true run times for estimates. */
+static int warn_exact_estimates(struct sweep_view *view)
+{
+    static const char sql[] = "SELECT coalesce(sum(instr(oracle, 'exact estimates') > 0), 0), count(*) FROM run";
+    struct query_answer answer;
+    const int code = query_run(&view->merge.inputs[0], sql, NULL, 0, "read the study", &view->arena, &answer,
+                               view->diag);
+    if (code != 0 || answer.columns[0].numbers[0] == 0) return code;
+    diag_warning(
+        view->diag, NULL, "a trace without estimates has such ones, \"jobs.estimates\" makes others",
+        "exact estimates: in %.0f of %.0f runs all estimates of run times are exact, and the scheduler may read "
+        "them",
+        answer.columns[0].numbers[0], answer.columns[1].numbers[0]);
+    return 0;
+}
+
 int sweep_table_results(const struct study *study, const char *output, enum answer_form form, FILE *out,
                         struct diag *diag)
 {
@@ -276,6 +333,8 @@ int sweep_table_results(const struct study *study, const char *output, enum answ
     answer_init(&answer, form, study->search != NULL ? "outcomes" : "points");
     int code = merge_open(&view.merge, &output, 1, study->hash, diag);
     if (code == 0 && study->search == NULL) code = read_bootstrap(&view);
+    if (code == 0 && study->search == NULL) code = mark_copies(&view);
+    if (code == 0) code = warn_exact_estimates(&view);
     if (code == 0 && study->search == NULL && study->n_show == 0) code = choose_usual(&view);
     if (code == 0) code = (answer_is_data(form) ? write_results : show_results)(&view, &answer);
     merge_close(&view.merge);

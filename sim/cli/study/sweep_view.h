@@ -15,6 +15,8 @@ struct sweep_view {
     size_t n_metrics, n_rows;   /* rows: points in a table for people */
     const char *const *metrics; /* shown */
     bool is_bootstrap;          /* the runs of a point replicate one trace */
+    bool *is_copy;              /* [merge.n_runs] an earlier seed of its point has the same result; NULL in a search */
+    size_t n_copies;
 };
 
 /* The columns of a table under construction. */

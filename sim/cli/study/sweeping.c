@@ -1,5 +1,7 @@
 #include "sim/cli/study/sweeping.h"
 
+#include "analysis/compare/compare.h"
+#include "analysis/stats/stats.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/run/setup.h"
@@ -8,6 +10,7 @@
 #include "sim/core/number.h"
 #include "sim/study/size_limit.h"
 
+#include <math.h>
 #include <string.h>
 
 static int run(void *context, const struct study *study, const struct study_run *run, struct results *results,
@@ -96,6 +99,39 @@ void sweeping_size_warn(struct sweeping_size *size, const struct sweep_progress 
                  " study stops at %.3g GB; allow more (--results-limit), or less: %s\n",
                  size->output, n_ended, progress->n_runs, 1e-9 * progress->bytes, 1e-9 * predicted_bytes,
                  1e-9 * size->limit_bytes, size_limit_hint(size->keep));
+}
+
+/* Whether the seeds of the study's first point are replicates of one trace. */
+static bool is_bootstrap(const struct sweeping_host *host, const struct study *study)
+{
+    struct study_run run;
+    struct arena arena;
+    struct setup setup;
+    struct text json;
+    arena_init(&arena);
+    text_init(&json);
+    bool found = false;
+    if (study->n_points > 0 && study_run_with(study, 0, 0, NULL, NULL, &arena, &run) == 0) {
+        struct setup_options over = {.run = &run, .plugins = host->plugins};
+        if (setup_load(&setup, study->scenario, &over, NULL) == 0 && setup_dump(&setup, &json) == 0)
+            found = strstr(json.chars, "\"method\": \"block-bootstrap\"") != NULL;
+        setup_fini(&setup);
+    }
+    text_fini(&json);
+    arena_fini(&arena);
+    return found;
+}
+
+void sweeping_replicates_warn(const struct sweeping_host *host, const struct study *study, FILE *err)
+{
+    const double level = 0.95, least_p = stats_replicate_least_p(study->n_seeds, level);
+    if (study->search != NULL || COMPARE_PRIMARY * least_p < 1 - level || !is_bootstrap(host, study)) return;
+    const int most = (int)((1 - level) / least_p);
+    answer_print(err,
+                 "%s: warning: %zu replicates allow a verdict on %d metric%s, and 'orrery compare' tests %d; choose %s "
+                 "now, for its -m, or take %.0f seeds\n",
+                 study->name, study->n_seeds, most, most == 1 ? "" : "s", COMPARE_PRIMARY, most == 1 ? "it" : "them",
+                 ceil(2 * COMPARE_PRIMARY / (1 - level) - 1e-9));
 }
 
 int sweeping_read_count(struct cli *cli, const char *option, const char *text, int *n)

@@ -467,8 +467,7 @@ static int run_recorded(struct replaying *replaying, const struct setup *setup, 
     if (code != 0) return code;
     const struct sink sink = recording_sink(&recording);
     code = replay_run(&replaying->replay, setup, &sink, cli->interrupt, outcome, &result, &cli->diag);
-    if (code == 0)
-        code = recording_end(&recording, "done", result.extrapolated_frac, result.engine.fired, hash, &cli->diag);
+    if (code == 0) code = recording_end(&recording, "done", &result, hash, &cli->diag);
     recording_close(&recording);
     return code;
 }

@@ -167,6 +167,11 @@ void job_stats_submit(struct job_stats *stats, const struct job *job)
     stats->n_deadlines += job->view.deadline_ns < SIM_NS_MAX;
 }
 
+bool jobs_has_exact_estimates(const struct jobs *jobs)
+{
+    return jobs->stats.n_submitted > 0 && jobs->stats.n_estimated == 0 && !jobs->scheduler->ignores_estimates;
+}
+
 void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus)
 {
     level_set(&stats->ugpus_in_use, now, stats->ugpus_in_use.value + ugpus);

@@ -43,6 +43,7 @@ enum job_quantity { JOB_JCT, JOB_QUEUE, JOB_WAIT, JOB_SLOWDOWN, JOB_BOUNDED_SLOW
 struct job_stats {
     const struct sink *sink;
     sim_ns warmup_ns;
+    int64_t n_estimated; /* submitted jobs whose estimate is not their run time */
     int64_t n_submitted, n_ended, n_rejected, n_preemptions;
     int64_t n_cancelled, n_failed; /* of n_ended */
     int64_t n_deadlines, n_met;    /* jobs with a deadline; those that ended by it */

@@ -189,6 +189,7 @@ static struct job *enter(struct jobs *jobs)
                                   .deadline_ns = deadline_of(&jobs->config->deadlines, record, &jobs->deadlines),
                                   .group = record->group != NULL ? record->group : ""};
     job->jobs = jobs;
+    jobs->stats.n_estimated += job->view.estimate_ns != record->duration_ns;
     job->number = jobs->stats.n_submitted;
     job->view.request = request_index(jobs);
     job->type = job_type_find(&jobs->config->all_types, record->type);

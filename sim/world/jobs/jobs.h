@@ -108,6 +108,9 @@ int64_t jobs_held(const struct jobs *jobs);
 /* Jobs that have run to their end. */
 int64_t jobs_finished(const struct jobs *jobs);
 
+/* Whether the scheduler may read estimates of run times, and all of them were exact. */
+bool jobs_has_exact_estimates(const struct jobs *jobs);
+
 /* Position in the trace, for progress reports. */
 struct source_place jobs_place(const struct jobs *jobs);
 

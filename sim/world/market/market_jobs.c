@@ -256,4 +256,5 @@ const struct scheduler market_jobs_scheduler = {
     .notify = notify,
     .decide = decide,
     .uses_node_types = true,
+    .ignores_estimates = true,
 };

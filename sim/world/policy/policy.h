@@ -27,7 +27,8 @@ enum { POLICY_ABI = 3 };
     X(ORACLE_DURATION, 0, "duration")                                                                                  \
     X(ORACLE_OUTPUT, 1, "output tokens")                                                                               \
     X(ORACLE_FUTURE, 2, "future accesses")                                                                             \
-    X(ORACLE_MIX, 3, "mix of jobs")
+    X(ORACLE_MIX, 3, "mix of jobs")                                                                                    \
+    X(ORACLE_ESTIMATES, 4, "exact estimates") /* no policy says this: a run has it whose estimates are the run times */
 
 enum policy_oracle {
 #define POLICY_ORACLE_ENUM(id, bit, name) id = 1u << (bit),
@@ -82,7 +83,7 @@ const char *const *policy_family_partners(enum policy_family family);
 const char *policy_missing(const struct policy *policy);
 
 /* The names of the oracle knowledge in this set, separated by commas; "" for none. */
-enum { POLICY_ORACLE_CHARS = 64 };
+enum { POLICY_ORACLE_CHARS = 96 };
 void policy_oracle_names(uint32_t oracle, char names[POLICY_ORACLE_CHARS]);
 
 /* What a plug-in exports under this name: pointers to its policies, ended by NULL. */

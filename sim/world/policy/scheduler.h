@@ -114,6 +114,7 @@ struct scheduler {
     bool wants_speed_events; /* notify gets JOB_EVENT_RESIZE and JOB_EVENT_SPEED */
     bool uses_node_types;    /* may use further node types; else jobs that never fit on the first are rejected */
     bool adapts_batch;       /* jobs with a goodput profile take the best batch size for the GPUs that they hold */
+    bool ignores_estimates;  /* reads no estimate of a run time; else a run whose estimates are exact says so */
 };
 
 #endif

@@ -1,4 +1,5 @@
-/* What a selection of runs means: members of their scenarios, in full or by their end, and policies in force. */
+/* What a selection of runs means: members of their scenarios, in full or by their end, and policies in force. And
+ * what selected replicates of a trace cannot decide. */
 #include "tests/support/compare_fixture.h"
 #include "tests/support/harness.h"
 
@@ -70,5 +71,34 @@ TEST(policies_are_chosen_by_their_whole_name)
         snprintf(selection, sizeof selection, "policies=%s",
                  is_found ? found[i] : missing[i - sizeof found / sizeof *found]);
         CHECK_EQ_INT(compare_study(path, selection, "run=1", &comparison, &diag), is_found ? 0 : SIM_E_USAGE);
+    }
+}
+
+/* Percentiles of 40 replicates give no p-value below 2 / 41. So two tests cannot have a verdict, one can. */
+TEST(few_replicates_allow_no_verdict)
+{
+    enum { REPLICATES = 40 };
+    static const char *const only[] = {"ttft_s", NULL};
+    const char *path = compare_path();
+    struct made_run runs[2 * REPLICATES];
+    for (int i = 0; i < 2 * REPLICATES; i++)
+        runs[i] = (struct made_run){.seed = i / 2,
+                                    .scenario = "{\"jobs\":{\"replicate\":{\"method\":\"block-bootstrap\"}}}",
+                                    .routing = i % 2 ? "jsq" : "random",
+                                    .metric = 10 + (i % 2 ? 1 + i / 100.0 : 0)};
+    MUST(compare_make(path, runs, 2 * REPLICATES));
+    for (int alone = 0; alone < 2; alone++) {
+        SCOPED(comparison) comparison = {0};
+        struct diag diag = {0};
+        struct compare_options options = compare_defaults;
+        options.only = alone ? only : NULL;
+        CHECK_EQ_INT(compare_groups(path, "routing=random", path, "routing=jsq", &options, &comparison, &diag), 0);
+        const struct compare_row *row = compare_find(&comparison, "request.ttft_s.mean", NULL);
+        MUST(row != NULL);
+        CHECK(row->method == COMPARE_REPLICATES && row->delta.low > 0);
+        CHECK(row->verdict == (alone ? COMPARE_WORSE : COMPARE_UNCLEAR));
+        if (!alone) CHECK_EQ_STR(row->note, "no verdict possible at n=40 with 2 tests");
+        CHECK(compare_says(&comparison, "take 80 replicates") == !alone);
+        CHECK(compare_says(&comparison, "chosen from this table, a metric proves nothing") == !alone);
     }
 }

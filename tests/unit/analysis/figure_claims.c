@@ -80,9 +80,9 @@ TEST(curves)
     expect("'tag': 'src', 'tolerance': 0.11", "'curve', 'series': ['up'], 'from': 4, 'to': 4", CLAIM_FAIL, none, 0.2);
     SCOPED(figure_case) test;
     struct claim_result result = judge(&test, "'tag': 'src', 'tolerance': 0", "'curve', 'series': ['up']");
-    CHECK_EQ_STR(result.ours, "median 0.0 %, worst 20.0 % of 4");
+    CHECK_EQ_STR(result.ours, "median 0.0 %, worst 20.0 % of 4 points");
     CHECK_EQ_STR(result.tolerance, "0 % at p90");
-    CHECK_EQ_STR(result.deviation, "14.0 %");
+    CHECK_EQ_STR(result.deviation, "14.0 % at p90");
 }
 
 /* Of "noisy", x = 1 has the paper's mean; x = 2 has 20.33 +- 0.88 where the paper has 30: t = 10.96 with two degrees of
@@ -103,6 +103,52 @@ TEST(intervals)
     result = judge(&test, "'tag': 'src'", "'interval', 'series': ['noisy'], 'level': 0.95");
     CHECK_EQ_INT(result.verdict, CLAIM_FAIL);
     figure_case_fini(&test);
+}
+
+/* A deviation never looks as if it kept a tolerance that it misses. */
+TEST(deviations_show_the_side_of_the_tolerance)
+{
+    static const struct {
+        const char *value, *tolerance, *deviation;
+    } cases[] = {{"7.8254", "0.15", "+15.01 %"},   {"7.8262", "0.15", "+15.0 %"}, {"10", "0.1", "-10.0 %"},
+                 {"10.004", "0.1", "-10.04 %"}, {"7.2", "0.15", "+25.0 %"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char head[128];
+        SCOPED(figure_case) test;
+        snprintf(head, sizeof head, "'tag': 'src', 'value': %s, 'tolerance': %s", cases[i].value, cases[i].tolerance);
+        struct claim_result result = judge(&test, head, "'level', 'of': " UP("3"));
+        CHECK_EQ_STR(result.deviation, cases[i].deviation);
+        const bool looks_kept = fabs(strtod(result.deviation, NULL)) <= 100 * strtod(cases[i].tolerance, NULL);
+        CHECK_EQ_INT(looks_kept, result.verdict == CLAIM_PASS);
+    }
+}
+
+/* The first line counts every claim once, and says of how many the deviations are. */
+TEST(the_first_line_counts_every_claim)
+{
+#define OFF_BY(value) "{'says': 's', " HEAD(value, "1") ", 'test': {'kind': 'level', 'of': " UP("3") "}},"
+#define ORDER "{'says': 's', 'tag': 'src', 'test': {'kind': 'order', 'values': [" UP("1") ", " UP("2") "]}}"
+#define UP_TO ",{'says': 's', 'tag': 'src', 'up_to': true, 'value': 1, 'test': {'kind': 'level', 'of': " UP("3") "}}"
+#define ERRORS ", 'errors': [{'says': 'median error', 'sql': 'select 7.54'}, {'says': 'p90', 'sql': 'select null'}]}"
+    static const struct {
+        const char *claims, *errors, *text;
+    } cases[] = {
+        {OFF_BY("8") OFF_BY("12") ORDER, "}",
+         "3 claims predicted, 2 of them off by 18.8 % in the median, 25.0 % at most; nothing fitted"},
+        {OFF_BY("8") ORDER UP_TO, "}",
+         "2 claims predicted, 1 of them off by 12.5 %; 1 claim not judged; nothing fitted"},
+        {ORDER UP_TO UP_TO, "}", "1 claim predicted; 2 claims not judged; nothing fitted"},
+        {OFF_BY("8") ORDER, ERRORS, "median error 7.54 %, p90 unknown; 2 claims predicted; nothing fitted"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED(text) text = {0};
+        SCOPED(figure_case) test = {0};
+        char json[8192];
+        snprintf(json, sizeof json, "%s", figure_json(cases[i].claims, ""));
+        snprintf(strrchr(json, '}'), 200, "%s", cases[i].errors);
+        MUST(figure_case_init(&test, json) == 0);
+        MUST(claim_basis_text(&test.figure, &test.results, &text) == 0);
+        CHECK_EQ_STR(text.chars, cases[i].text);
+    }
 }
 
 /* Nothing that is from memory or a maximum passes or fails, however near or far it is. */

@@ -3,7 +3,7 @@
 #include "sim/study/map.h"
 #include "tests/support/harness.h"
 
-struct size_case {
+struct sizing_case {
     const char *llm, *trace;
     struct size_objective objectives[2];
     struct size_gpu gpus[2];
@@ -15,31 +15,31 @@ struct size_case {
     "{\"format\": \"generate\", \"count\": " count ", \"arrival\": {\"process\": \"poisson\", \"rate\": \"" rate       \
     "\"}" lengths "}"
 
-static const struct size_case cases[] = {
+static const struct sizing_case cases[] = {
     {"llama-3.1-8b", POISSON("300", "12/s", ""), {{NULL, SIZE_TTFT, 0.99, 0.5, "ttft p99"}, {NULL, SIZE_TPOT, 0.99, 0.05, "tpot p99"}},
-     {{"a100-80-sxm", 3.67}, {"h100-sxm", 4.69}}, 64, false, false},
+     {{"a100-80-sxm", 3.67, NULL}, {"h100-sxm", 4.69, NULL}}, 64, false, false},
     {"llama-3.1-8b", POISSON("200", "6/s", ""), {{NULL, SIZE_TTFT, 0.9, 1, "ttft p90"}, {NULL, SIZE_E2E, 0.5, 6, "e2e p50"}},
-     {{"l4", 0.7}, {"a10g", 1.01}}, 64, false, false},
+     {{"l4", 0.7, NULL}, {"a10g", 1.01, NULL}}, 64, false, false},
     {"llama-3.1-70b", POISSON("200", "4/s", ""), {{NULL, SIZE_TTFT, 0.95, 1, "ttft p95"}, {NULL, SIZE_TPOT, 0.95, 0.06, "tpot p95"}},
-     {{"a100-80-sxm", 3.67}, {"h100-sxm", 4.69}}, 64, false, false},
+     {{"a100-80-sxm", 3.67, NULL}, {"h100-sxm", 4.69, NULL}}, 64, false, false},
     {"mistral-7b", POISSON("300", "20/s", ", \"output\": {\"distribution\": \"fixed\", \"tokens\": 1}"),
      {{NULL, SIZE_TTFT, 0.99, 0.4, "ttft p99"}, {NULL, SIZE_E2E, 0.99, 0.5, "e2e p99"}},
-     {{"a100-80-sxm", 3.67}, {"l4", 0.7}}, 64, false, false},
+     {{"a100-80-sxm", 3.67, NULL}, {"l4", 0.7, NULL}}, 64, false, false},
     {"llama-3.1-8b", POISSON("200", "5/s", ""), {{NULL, SIZE_TTFT, 0.99, 0.8, "ttft p99"}, {NULL, SIZE_TPOT, 0.99, 0.02, "tpot p99"}},
-     {{"h100-sxm", 4.69}, {"a100-80-sxm", 3.67}}, 32, true, false},
+     {{"h100-sxm", 4.69, NULL}, {"a100-80-sxm", 3.67, NULL}}, 32, true, false},
     {"llama-2-7b", POISSON("200", "15/s", ", \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 2000}"),
      {{NULL, SIZE_TTFT, 0.5, 1, "ttft p50"}, {NULL, SIZE_TPOT, 0.9, 0.2, "tpot p90"}},
-     {{"a100-80-sxm", 3.67}, {"h100-sxm", 4.69}}, 64, false, false},
+     {{"a100-80-sxm", 3.67, NULL}, {"h100-sxm", 4.69, NULL}}, 64, false, false},
     {"mixtral-8x7b", POISSON("200", "12/s", ""), {{NULL, SIZE_TTFT, 0.9, 1, "ttft p90"}, {NULL, SIZE_TPOT, 0.9, 0.06, "tpot p90"}},
-     {{"h100-sxm", 4.69}, {"h200-sxm", 5.5}}, 16, false, true},
+     {{"h100-sxm", 4.69, NULL}, {"h200-sxm", 5.5, NULL}}, 16, false, true},
     {"qwen3-30b-a3b", POISSON("200", "20/s", ""), {{NULL, SIZE_TTFT, 0.9, 0.5, "ttft p90"}, {NULL, SIZE_E2E, 0.9, 6, "e2e p90"}},
-     {{"h100-sxm", 4.69}, {"a100-80-sxm", 3.67}}, 16, false, true},
+     {{"h100-sxm", 4.69, NULL}, {"a100-80-sxm", 3.67, NULL}}, 16, false, true},
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
 static const struct option_texts no_settings;
 
-static struct size_question question_of(const struct size_case *from, struct catalog_memory *memory)
+static struct size_question question_of(const struct sizing_case *from, struct catalog_memory *memory)
 {
     struct size_question question = {.llm = from->llm, .trace_json = from->trace, .settings = &no_settings,
                                      .n_objectives = 2, .n_gpus = 2, .most_gpus = from->most_gpus,
@@ -48,6 +48,16 @@ static struct size_question question_of(const struct size_case *from, struct cat
     memcpy(question.objectives, from->objectives, sizeof from->objectives);
     memcpy(question.gpus, from->gpus, sizeof from->gpus);
     return question;
+}
+
+static bool meets(const struct size_question *question, const struct size_requests *requests,
+                  const struct size_option *option, int64_t n)
+{
+    static const enum time_case ends[] = {TIMES_FAST, TIMES_SLOW, TIMES_PREDICTED};
+    struct size_outcome outcome = {.meets = true};
+    for (size_t i = question->sure ? 0 : 2; i < 3 && outcome.meets; i++)
+        size_try(question, requests, option, n, (struct size_case){ends[i], false}, NULL, &outcome);
+    return outcome.meets;
 }
 
 /* The lowest price of all configurations with all numbers of replicas; INFINITY: none meets the objectives. */
@@ -60,43 +70,70 @@ static double try_everything(const struct size_question *question, const struct 
         const int64_t gpus = size_replica_gpus(option);
         for (int64_t n = size_first_replicas(option); n * gpus <= question->most_gpus; n++) {
             const double usd_per_h = (double)(n * gpus) * option->gpu->usd_per_h;
-            struct size_outcome outcome;
             ++*n_runs;
             if (usd_per_h >= best) continue; /* its result does not matter */
-            size_try(question, &result->requests, option, n, TIMES_PREDICTED, NULL, &outcome);
-            if (outcome.meets) best = usd_per_h;
+            if (meets(question, &result->requests, option, n)) best = usd_per_h;
         }
     }
     return best;
 }
 
+/* Searches, and tries everything; adds the runs of both. Returns the price of the best fleet. */
+static double check_best(const struct sizing_case *from, bool sure, int64_t *n_runs, int64_t *n_sweep)
+{
+    SCOPED(arena) arena;
+    struct catalog_memory memory;
+    struct size_result result;
+    struct diag diag;
+    int64_t n_everything;
+    double found = (double)NAN;
+    arena_init(&arena);
+    diag_init(&diag);
+    catalog_memory_init(&memory);
+    struct size_question question = question_of(from, &memory);
+    question.sure = sure;
+    CHECK_EQ_INT(size_search(&question, 1, NULL, NULL, NULL, &arena, &result, &diag), 0);
+    if (diag.n_items > 0) printf("%s\n", diag.items[0].text);
+    const double best = try_everything(&question, &result, &n_everything);
+    CHECK_EQ_INT(n_everything, result.n_sweep);
+    if (CHECK(result.n_best > 0)) {
+        found = size_usd_per_h(&result.states[result.best[0]]);
+        CHECK(found <= best * (1 + 1e-9));
+        CHECK(found >= best * (1 - 1e-9));
+    }
+    for (size_t i = 0; i < result.n_best; i++) {
+        const struct size_state *state = &result.states[result.best[i]];
+        struct size_outcome slow;
+        size_try(&question, &result.requests, &state->option, state->replicas, (struct size_case){TIMES_SLOW, true},
+                 NULL, &slow);
+        CHECK_EQ_INT(state->slow_end, slow.meets ? SIZE_END_KEPT : SIZE_END_MISSED);
+        CHECK(slow.meets || !sure);
+    }
+    *n_runs += result.n_runs;
+    *n_sweep += result.n_sweep;
+    size_result_fini(&result);
+    catalog_memory_fini(&memory);
+    return found;
+}
+
 TEST_OPTIMISED(size_finds_the_best_of_a_sweep_with_a_tenth_of_its_runs)
 {
     int64_t n_runs = 0, n_sweep = 0;
-    for (int i = 0; i < N_CASES; i++) {
-        SCOPED(arena) arena;
-        struct catalog_memory memory;
-        struct size_result result;
-        struct diag diag;
-        int64_t n_everything;
-        arena_init(&arena);
-        diag_init(&diag);
-        catalog_memory_init(&memory);
-        const struct size_question question = question_of(&cases[i], &memory);
-        CHECK_EQ_INT(size_search(&question, 1, NULL, NULL, NULL, &arena, &result, &diag), 0);
-        if (diag.n_items > 0) printf("%s\n", diag.items[0].text);
-        const double best = try_everything(&question, &result, &n_everything);
-        CHECK_EQ_INT(n_everything, result.n_sweep);
-        MUST(result.n_best > 0);
-        CHECK(size_usd_per_h(&result.states[result.best[0]]) <= best * (1 + 1e-9));
-        CHECK(size_usd_per_h(&result.states[result.best[0]]) >= best * (1 - 1e-9));
-        n_runs += result.n_runs;
-        n_sweep += result.n_sweep;
-        size_result_fini(&result);
-        catalog_memory_fini(&memory);
-    }
+    for (int i = 0; i < N_CASES; i++) check_best(&cases[i], false, &n_runs, &n_sweep);
     printf("size: %lld runs, a sweep: %lld\n", (long long)n_runs, (long long)n_sweep);
     CHECK(10 * n_runs <= n_sweep);
+}
+
+/* Whoever is sure pays at least as much, and more where the prediction keeps a limit narrowly. */
+TEST_OPTIMISED(a_sure_fleet_keeps_its_limits_at_both_ends)
+{
+    const struct sizing_case narrow = {"llama-3.1-8b", POISSON("200", "12/s", ""),
+                                       {{NULL, SIZE_TTFT, 0.99, 0.5, "ttft p99"}, {NULL, SIZE_TPOT, 0.99, 0.02, "tpot p99"}},
+                                       {{"a100-80-sxm", 3.67, NULL}, {"h100-sxm", 4.69, NULL}}, 16, false, false};
+    int64_t n_runs = 0, n_sweep = 0;
+    CHECK(check_best(&narrow, true, &n_runs, &n_sweep) > 1.01 * check_best(&narrow, false, &n_runs, &n_sweep));
+    CHECK(check_best(&cases[4], true, &n_runs, &n_sweep) >=
+          (1 - 1e-9) * check_best(&cases[4], false, &n_runs, &n_sweep));
 }
 
 /* --- Parallel functions --- */
