@@ -90,6 +90,10 @@ static const struct config_field offload_fields[] = {
     ROW_REAL("reserve", t reserve_frac, DEFAULT("0.06"), WITHIN(0, 0.9),                                               \
              "share of the GPU's memory kept for fragments, the runtime and communication")
 
+#define ROW_OF struct training_config
+const struct config_field training_config_fields[] = {TRAINING_ROWS(), {0}};
+#undef ROW_OF
+
 #define ROW_OF struct training_job_config
 const struct config_field training_job_config_fields[] = {
     TRAINING_ROWS(plan.),

@@ -38,7 +38,8 @@ struct training_job_config {
     int64_t steps;               /* 0: not given */
 };
 
-/* Tables of both, and of a plan that stands alone. */
+/* Tables of a plan, of one within a job type, and of one that stands alone. */
+extern const struct config_field training_config_fields[];
 extern const struct config_field training_job_config_fields[];
 
 struct training_request {

@@ -16,6 +16,7 @@ const struct config_field scenario_fields[] = {
     ROW_SECTION("cluster", cluster, FILLED, cluster_section_fields, "nodes and their GPUs"),
     ROW_MAP("services", services, OPTIONAL, ANY, struct service_config, service_config_fields, "LLM services, by name"),
     ROW_SECTION("jobs", jobs, OPTIONAL, jobs_config_fields, "training and batch jobs"),
+    ROW_SECTION("rl", rl, OPTIONAL, rl_config_fields, "reinforcement learning of the LLM of a service"),
     ROW_SECTION("failures", failures, OPTIONAL, failures_config_fields,
                 "failures of nodes and jobs, and their repair"),
     ROW_SECTION("market", market, OPTIONAL, market_config_fields, "prices of rented GPUs, and the policy that rents them"),

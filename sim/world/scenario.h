@@ -8,6 +8,7 @@
 #include "sim/world/failures/failure_config.h"
 #include "sim/world/jobs/jobs.h"
 #include "sim/world/market/market_config.h"
+#include "sim/world/rl/rl_config.h"
 #include "sim/world/rows/sampler.h"
 #include "sim/world/service/service.h"
 
@@ -20,6 +21,7 @@ struct scenario {
     struct jobs_config jobs;     /* trace.entry is NULL when there are none */
     struct failures_config failures;
     struct market_config market; /* renting.entry is NULL when nothing is rented */
+    struct rl_config rl;         /* service is NULL when there is none */
     int64_t seed;
     sim_ns warmup_ns, until_ns;  /* until 0: to the end */
     int keep;                    /* enum scenario_keep */

@@ -6,9 +6,11 @@
 #include "sim/world/jobs/jobs.h"
 #include "sim/world/market/market.h"
 #include "sim/world/power/power.h"
+#include "sim/world/rl/rl.h"
 #include "sim/world/rows/metric.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MOST_SINGLE_PARTS = 16 }; /* beside the services */
 
@@ -27,6 +29,7 @@ struct world {
     struct jobs *jobs;
     struct power *power; /* NULL: not wanted */
     struct market *market; /* NULL: nothing is rented */
+    struct rl *rl; /* NULL: nothing learns */
     struct sampler sampler; /* empty: no samples are wanted */
     const volatile sig_atomic_t *interrupt;
     struct part {
@@ -181,7 +184,9 @@ static int create_services(struct world *world)
         .nodes_fail = nodes_fail(scenario),
     };
     for (size_t i = 0; i < scenario->services.n && code == 0; i++) {
-        code = service_create(service_of(world, i), &env, &world->services[i]);
+        const struct service_config *config = service_of(world, i);
+        env.takes_weights = scenario->rl.service != NULL && strcmp(scenario->rl.service, config->name) == 0;
+        code = service_create(config, &env, &world->services[i]);
         world->n_services = i + 1;
     }
     return code;
@@ -199,6 +204,15 @@ static int create_failures(struct world *world)
         .topology = world->topology,
     };
     return failures_create(&world->site, world->cluster, &scenario->failures, &options, &world->failures);
+}
+
+/* Bandwidth between nodes of one GPU in each direction; 0: there is none. */
+static double network_bytes_per_s_of_gpu(const struct scenario *scenario)
+{
+    const struct network_config *network = &scenario->cluster.links.network;
+    const int64_t gpus = scenario->cluster.nodes.gpus_per_node;
+    const bool shares = network->per != NETWORK_PER_GPU && gpus > 0;
+    return network->bytes_per_s > 0 ? network->bytes_per_s / (shares ? (double)gpus : 1.0) : 0.0;
 }
 
 static int create_jobs(struct world *world)
@@ -233,6 +247,34 @@ static int create_power(struct world *world)
     for (size_t i = 0; i < world->n_services && code == 0; i++)
         code = service_join(world->services[i], world->power != NULL ? &power : NULL);
     return code != 0 || world->power == NULL || world->jobs == NULL ? code : jobs_check_power(world->jobs);
+}
+
+static int refuse_rl(const struct world *world, const char *path, const char *problem)
+{
+    return diag_error(world->site.diag, SIM_E_CONFIG, config_where(world->options.config, path),
+                      "leave out 'rl' or this section", "'rl' is not simulated together with %s", problem);
+}
+
+static int create_rl(struct world *world)
+{
+    const struct scenario *scenario = world->scenario;
+    const struct rl_config *config = &scenario->rl;
+    if (config->service == NULL) return 0;
+    if (failures_config_any(&scenario->failures)) return refuse_rl(world, "failures", "failures");
+    if (scenario->cluster.power.capping.entry != NULL)
+        return refuse_rl(world, "cluster.power", "the power of the site");
+    if (world->market != NULL) return refuse_rl(world, "market", "rented GPUs");
+    struct rl_env env = {.site = &world->site, .cluster = world->cluster, .topology = world->topology,
+                         .network_bytes_per_s = network_bytes_per_s_of_gpu(scenario)};
+    for (size_t i = 0; i < world->n_services; i++) {
+        const struct service_config *service = scenario_service(scenario, i);
+        if (strcmp(service->name, config->service) != 0) continue;
+        env.service = world->services[i];
+        env.has_pools = service->pools.n > 0;
+    }
+    if (env.service != NULL) return rl_create(config, &env, &world->rl);
+    return diag_error(world->site.diag, SIM_E_CONFIG, config_where(world->options.config, "rl.service"),
+                      "name one of 'services'", "there is no service '%s'", config->service);
 }
 
 /* --- The site itself: who holds its GPUs --- */
@@ -309,6 +351,7 @@ static void list_parts(struct world *world)
 {
     add_part(world, &power_component, world->power);
     for (size_t i = 0; i < world->n_services; i++) add_part(world, &service_component, world->services[i]);
+    add_part(world, &rl_component, world->rl);
     add_part(world, &services_component, world);
     add_part(world, &jobs_component, world->jobs);
     add_part(world, &failures_component, world->failures);
@@ -353,6 +396,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     if (code == 0) code = create_topology(world);
     if (code == 0) code = create_market(world);
     if (code == 0) code = create_services(world);
+    if (code == 0) code = create_rl(world);
     if (code == 0) code = create_failures(world);
     if (code == 0) code = create_jobs(world);
     if (code == 0) code = create_power(world);

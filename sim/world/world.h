@@ -26,7 +26,9 @@
  *     INV-11  the energy of the site is the integral of its power, to 1e-9: with `--check event`, in runs that visit
  *             every boundary or have no services (power.c)
  *     INV-12  leases add up: the leased GPUs and the bill are the sums over leases and over offers, to the micro-dollar
- *             (market.c) */
+ *             (market.c)
+ *     INV-13  rollouts are conserved: output tokens of finished samples = trained + waiting + dropped, and replicas
+ *             have got the weights of each sending (rl.c) */
 #ifndef ORRERY_WORLD_WORLD_H
 #define ORRERY_WORLD_WORLD_H
 

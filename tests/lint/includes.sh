@@ -42,7 +42,7 @@ none() { # PROBLEM: the lines in $list should not be
 
 # The rooms of sim/world in their order: a room includes rooms to its left only. Rooms joined by '=' do not include each
 # other. Files beside the rooms are composition: they include any room, and no room includes them.
-order='policy < rows < cluster < links < kv < replica < service=jobs < failures=power=market < world'
+order='policy < rows < cluster < links < kv < replica < service=jobs < failures=power=market=rl < world'
 grep -rnE --include='*.[ch]' '^ *# *include "sim/world/' sim/world |
     awk -v order="$order" '
         function room(path, part) { return split(path, part, "/") > 3 ? part[3] : "world" }

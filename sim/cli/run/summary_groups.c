@@ -47,6 +47,12 @@ static const struct item jobs[] = {{"job.submitted", COUNT, "submitted", NULL},
                                    {"scaling.yielded_jobs.sum", COUNT, "yields to replicas", NULL},
                                    {"job.makespan_s", SECONDS, "makespan", NULL},
                                    {0}};
+static const struct item rl[] = {{"rl.steps", COUNT, "steps", NULL},
+                                 {"rl.step_s.mean", SECONDS, "each", NULL},
+                                 {"rl.rollout_idle_frac", SHARE, "of the time without rollouts", NULL},
+                                 {"rl.training_idle_frac", SHARE, "without training", NULL},
+                                 {"rl.tokens_per_s", COUNT, "trained tokens/s", NULL},
+                                 {0}};
 static const struct item failures[] = {{"failure.events", COUNT, "failures", NULL},
                                        {"failure.interrupts", COUNT, "stops of jobs", NULL},
                                        {"failure.replica_stops", COUNT, "stops of replicas", NULL},
@@ -77,6 +83,7 @@ static const struct item cluster[] = {{"cluster.gpus", COUNT, "GPUs", NULL},
                                       {0}};
 
 static const struct group groups[] = {{"requests", false, requests}, {"SLO", true, slo},       {"jobs", false, jobs},
+                                      {"RL", true, rl},
                                       {"failures", false, failures}, {"power", false, power}, {"cost", false, cost},
                                       {"cluster", false, cluster}};
 

@@ -215,6 +215,14 @@ static int decide_inflight(struct replica *replica, sim_ns now)
     return code;
 }
 
+/* A held replica has no iteration in progress. */
+static int halted(struct replica *replica, sim_ns now)
+{
+    if (!replica->is_halting) return 0;
+    replica->is_halting = false;
+    return replica->env->on_halted(replica, now);
+}
+
 /* Asks the batcher, repeatedly after plans that only remove requests, and starts what it plans. same_run: batch and
  * cost are those of the current run. */
 static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
@@ -224,6 +232,7 @@ static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
     int code = replica_join_arrived(replica);
     if (code != 0 || replica->view.stages > 1) return code != 0 ? code : decide_inflight(replica, now);
     replica->state = REPLICA_IDLE;
+    if (replica->is_held) return halted(replica, now);
     do {
         if (!replica_has_work(replica)) return 0;
         if ((code = replica_plan(replica, now)) != 0) return code;
@@ -325,6 +334,23 @@ void replica_enqueue(struct replica *replica, struct request *request, sim_ns no
     if (replica->store != NULL && replica_fetch_prefix(replica, request, now)) return;
     request_list_push_back(&replica->waiting, request);
     if (replica->state != REPLICA_DECODE || replica->plan.recheck_on_arrival) replica_wake(replica, now, false);
+}
+
+bool replica_hold(struct replica *replica, sim_ns now)
+{
+    SIM_REQUIRE(replica->view.stages == 1 && !replica->is_held);
+    replica->is_held = true;
+    if (replica->state == REPLICA_IDLE) return true;
+    replica->is_halting = true;
+    if (replica->state == REPLICA_DECODE) decode_run_recheck(replica, now);
+    return false;
+}
+
+void replica_resume(struct replica *replica, sim_ns now)
+{
+    SIM_REQUIRE(replica->is_held && !replica->is_halting);
+    replica->is_held = false;
+    replica_wake(replica, now, false);
 }
 
 /* Ends the current run at its first boundary at or after now, where its iterations are priced anew. The batcher is not

@@ -121,6 +121,8 @@ struct replica_env {
     int (*on_prefilled)(struct replica *replica, struct request *request, sim_ns now);
     /* it has left to decode elsewhere */
     int (*on_handover)(struct replica *replica, struct request *request, sim_ns now);
+    /* The iteration in progress when the replica was held has ended. Required if replicas are held. */
+    int (*on_halted)(struct replica *replica, sim_ns now);
     /* Starts to move KV; replica_kv_moved reports the end. Required if batchers swap or requests arrive with KV. */
     int (*move_kv)(struct kv_move *move, sim_ns now);
     /* Reserves host memory for a sequence to be swapped out. Returns 1, 0 if the host is full (the sequence will be
@@ -164,6 +166,7 @@ struct replica {
     struct owner owner;
     enum replica_state state;
     bool is_woken;          /* its event is due now, because something has arrived */
+    bool is_held, is_halting; /* no iteration starts; of these, one is still in progress (replica_hold) */
     int32_t index;
     const struct replica_env *env;
     struct replica_load *load; /* as routers see it */
@@ -298,6 +301,14 @@ int64_t replica_idle_sequences(const struct replica *replica);
 
 /* Computing time up to a time with no event pending, mean over the stages. */
 sim_ns replica_busy_ns(const struct replica *replica, sim_ns at);
+
+/* From now on no iteration starts; requests keep their KV and may arrive. Returns true if none is in progress.
+ * Otherwise env.on_halted is called at the end of the one in progress. Called before the boundaries of its moment, for
+ * a replica of one stage. */
+bool replica_hold(struct replica *replica, sim_ns now);
+
+/* Iterations start again. */
+void replica_resume(struct replica *replica, sim_ns now);
 
 /* Sets the clock or the power cap from the next boundary on. Only if env.clock_model is set. */
 void replica_set_clock(struct replica *replica, struct clock_order order, sim_ns now);

@@ -22,6 +22,7 @@ const struct metric_def metric_dictionary[] = {
 #include "sim/world/rows/metrics_links.inc"
 #include "sim/world/rows/metrics_rental.inc"
 #include "sim/world/rows/metrics_requests.inc"
+#include "sim/world/rows/metrics_rl.inc"
 #include "sim/world/rows/metrics_scaling.inc"
 #include "sim/world/rows/metrics_store.inc"
     {0}};

@@ -187,8 +187,8 @@ static bool has_bundles(const struct fleet *fleet)
 void fleet_bundle(struct fleet *fleet)
 {
     const bool starts_anew = fleet->env->nodes_fail || service_config_scales(fleet->config);
-    /* replicas that start anew may share nodes with others */
-    if (fleet->first_decode == 0 || starts_anew || !has_bundles(fleet)) return;
+    /* replicas that start anew may share nodes with others, and new weights come from GPUs without bundles */
+    if (fleet->first_decode == 0 || starts_anew || fleet->env->takes_weights || !has_bundles(fleet)) return;
     for (int32_t i = 0; i < fleet->n_replicas; i++) fleet->replicas[i].placement.bundled = true;
 }
 

@@ -57,8 +57,6 @@ static int own_prefix(struct replica *replica, struct request *request)
     return request->prefix != NULL ? 0 : SIM_E_NOMEM;
 }
 
-static int service_admit(struct service *service, const struct awaited *awaited);
-
 static void follow_up_arrival(struct engine *engine, struct owner *owner, sim_ns now)
 {
     (void)now;
@@ -68,8 +66,7 @@ static void follow_up_arrival(struct engine *engine, struct owner *owner, sim_ns
     if (code != 0) engine_fail(engine, code);
 }
 
-/* Copies the keys of the prompt's blocks, if prefixes are cached. */
-static int keep_prefix(struct service *service, struct awaited *awaited)
+int service_keep_prefix(struct service *service, struct awaited *awaited)
 {
     struct request_record *record = &awaited->record;
     const uint64_t *keys = record->prefix_blocks;
@@ -100,7 +97,7 @@ static int schedule_follow_up(struct service *service, const struct request_end 
     owner_init_passing(&follow_up->owner, OWNER_ID_SERVICES, service->env.site->next_serial++);
     engine_schedule(service->env.site->engine, record->arrival_ns, PRIORITY_ARRIVAL, follow_up_arrival,
                     &follow_up->owner);
-    const int code = keep_prefix(service, &follow_up->awaited);
+    const int code = service_keep_prefix(service, &follow_up->awaited);
     return code != 0 ? code : got;
 }
 
@@ -139,6 +136,8 @@ static int end_request(struct service *service, struct request *request, sim_ns 
     bool finished = request->view.state == REQUEST_FINISHED;
     const struct request_end end = {request->view.id, request->view.session_id, now, finished};
     struct request_stats *of_class = service_class_stats(&service->classes, request);
+    struct service_feeder *feeder = service->feed.feeder;
+    const int64_t prompt_tokens = request->prompt_tokens, output_tokens = request->output_tokens;
     int code = count_end(service, &service->stats.requests, request, now);
     if (code == 0 && of_class != NULL) code = count_end(service, of_class, request, now);
     if (finished) {
@@ -150,6 +149,7 @@ static int end_request(struct service *service, struct request *request, sim_ns 
     if (code == 0) code = service_emit_row(service, request, finished ? "finished" : "rejected", now);
     prefix_chain_free(request->prefix);
     pool_give(&service->requests, request);
+    if (code == 0 && feeder != NULL) code = feeder->left(feeder, prompt_tokens, output_tokens, finished, now);
     return code != 0 || service->source->follow == NULL ? code : schedule_follow_ups(service, &end);
 }
 
@@ -297,7 +297,7 @@ static void count_arrival(struct service *service, const struct request *request
     if (of_class != NULL) of_class->arrived++;
 }
 
-static int service_admit(struct service *service, const struct awaited *awaited)
+int service_admit(struct service *service, const struct awaited *awaited)
 {
     const struct request_record *record = &awaited->record;
     struct service_class *class;
@@ -329,7 +329,7 @@ static int service_pull(struct service *service)
     if (got <= 0) return got;
     engine_schedule(service->env.site->engine, service->next.record.arrival_ns, PRIORITY_ARRIVAL, service_arrival,
                     &service->owner);
-    return keep_prefix(service, &service->next);
+    return service_keep_prefix(service, &service->next);
 }
 
 static void service_arrival(struct engine *engine, struct owner *owner, sim_ns now)
@@ -346,7 +346,7 @@ static int start(void *self)
     struct service *service = self;
     service_detail_start(service);
     if (service->scaling != NULL) scaling_start(service->scaling);
-    return service_pull(service);
+    return service->feed.feeder != NULL ? 0 : service_pull(service);
 }
 
 /* --- Making a service from its section of the scenario --- */
@@ -402,6 +402,7 @@ int service_create(const struct service_config *config, const struct service_env
         .drop = service_drop,
         .on_prefilled = service_on_prefilled,
         .on_handover = service_on_handover,
+        .on_halted = service_on_halted,
         .kv_moves = &service->kv_moves,
         .move_kv = service_on_move_kv,
         .take_host = take_host,
@@ -436,6 +437,7 @@ static void destroy(void *self)
     pool_fini(&service->kv_moves);
     pool_fini(&service->handovers);
     prefix_pool_fini(&service->prefixes);
+    mem_free(service->feed.prefix_blocks);
     mem_free(service);
 }
 

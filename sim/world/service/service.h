@@ -159,6 +159,18 @@ int64_t pool_kv_blocks(const struct pool_config *pool, const struct gpu_spec *gp
 
 struct service;
 
+/* Who decides when the requests of a service's trace arrive, in place of their times (service_feed.c). Both functions
+ * return 0 or a negative code. */
+struct service_feeder {
+    /* A request has left: finished or rejected. Its prompt and output tokens; those of a rejected one do not count. */
+    int (*left)(struct service_feeder *feeder, int64_t prompt_tokens, int64_t output_tokens, bool is_finished,
+                sim_ns now);
+    /* The trace has ended, with so many of the released requests missing. */
+    int (*ran_dry)(struct service_feeder *feeder, int64_t n_missing, sim_ns now);
+    /* A replica that was to halt has no iteration in progress. */
+    int (*halted)(struct service_feeder *feeder, int32_t replica, sim_ns now);
+};
+
 /* The environment of a service. The pointers outlive it. */
 struct service_env {
     struct site_env *site;
@@ -166,6 +178,7 @@ struct service_env {
     struct topology *topology;
     const struct gpu_spec *gpu;
     bool nodes_fail;
+    bool takes_weights; /* its replicas get new weights over the links (service_feed) */
 };
 
 /* Takes the GPUs, builds the cost model, opens the trace. Returns 0 or a negative code with findings. */
@@ -186,6 +199,25 @@ int service_join(struct service *service, const struct service_power *power);
 /* Output tokens of finished requests, and requests that attained their SLO (slo.h). */
 int64_t service_output_tokens(const struct service *service);
 int64_t service_met_requests(const struct service *service);
+
+/* Hands the arrivals of a service to a feeder, before the run. With `halts`, service_halt may be called. Returns 0, or
+ * SIM_E_CONFIG with a finding: what the service does is not supported together with a feeder. */
+int service_feed(struct service *service, struct service_feeder *feeder, bool halts);
+
+/* The next `prompts` times `samples` requests of the trace arrive at `at`, after now or at the start of the run; no
+ * others are released and have not arrived. The requests of a prompt have the prompt of the first and outputs of their
+ * own. */
+void service_release(struct service *service, int64_t prompts, int64_t samples, sim_ns at);
+
+/* The LLM, the replicas, the GPUs of one, and the bytes of the weights that one has. */
+const struct llm_spec *service_llm_spec(const struct service *service);
+int32_t service_n_replicas(const struct service *service);
+const struct topology_placement *service_replica_gpus(const struct service *service, int32_t replica);
+int64_t service_weight_bytes(const struct service *service, int32_t replica);
+
+/* Halts a replica at its next boundary (replica_hold); it goes on. */
+bool service_halt(struct service *service, int32_t replica, sim_ns now);
+void service_go_on(struct service *service, int32_t replica, sim_ns now);
 
 /* One service as a component. Its series are those of all replicas together, and of each one when there are at most
  * SERVICE_SAMPLED_REPLICAS. It finishes with the rows of unfinished requests in order of id, and warnings. */

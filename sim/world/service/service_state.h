@@ -24,6 +24,16 @@ struct handing_over {
     struct request_list undecided; /* their prompts are processed, and no replica that decodes is up */
 };
 
+/* Requests that a feeder releases. */
+struct feed {
+    struct service_feeder *feeder; /* NULL: requests arrive at the times of the trace */
+    int64_t n_due, samples;        /* released, to arrive at the next event of the owner; of each prompt */
+    int64_t n_prompts;             /* so far */
+    int32_t prompt_tokens, n_prefix_blocks, prefix_block_tokens; /* of the latest prompt */
+    uint64_t *prefix_blocks;
+    size_t capacity;
+};
+
 struct service {
     struct owner owner; /* of the next arrival */
     const struct service_config *config;
@@ -35,6 +45,7 @@ struct service {
     struct source_options source_options;
     struct request_source *source;
     struct awaited next;
+    struct feed feed;
     struct pool requests, follow_ups, kv_moves, handovers;
     struct handing_over handing_over;
     struct sequence_group *groups; /* of requests that have become several sequences */
@@ -67,6 +78,15 @@ static inline bool service_counts(const struct service *service, const struct re
 
 /* Asks the router for a replica and enqueues the request there. */
 int service_route(struct service *service, struct request *request, sim_ns now);
+
+/* A request arrives now. Returns 0 or a negative code. */
+int service_admit(struct service *service, const struct awaited *awaited);
+
+/* Copies the keys of the prompt's blocks, if prefixes are cached. Returns 0 or SIM_E_NOMEM. */
+int service_keep_prefix(struct service *service, struct awaited *awaited);
+
+/* Callback of replica_env (service_feed.c). */
+int service_on_halted(struct replica *replica, sim_ns now);
 
 /* Callbacks of replica_env. */
 int service_on_batch(const struct replica *replica, const struct replica_batch *batch);

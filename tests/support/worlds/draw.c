@@ -436,6 +436,7 @@ static bool is_idle(const struct config_field *field, const cJSON *object)
                  {"enough", "after", {NULL}, -1.0},
                  {"dataset", "table", {NULL}, -1.0},
                  {"training", "training", {NULL}, -1.0}, /* plans that fit no cluster */
+                 {"rl", "rl", {NULL}, -1.0}, /* a service of another name, or another LLM; skeletons have some */
                  {"steps", "training", {NULL}, -1.0}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (strcmp(field->name, rules[i].key) != 0) continue;

@@ -50,6 +50,20 @@ static const char *const batches[] = {
     "{'cluster': {'unlimited': true}, 'until': '$1-10d', 'market': {'offers': {'a': {'price': '?'}}, 'renting': '?'},"
     " 'jobs': {'trace': {'format': 'generate-job-types', 'count': '$3-30', 'types': '?2'}}}"};
 
+/* Reinforcement learning, beside no other subsystem: the LLM must be that of the service, and fit into the GPUs. */
+#define ROLLOUTS                                                                                                       \
+    "'services': {'a': {'llm': 'phi-2', 'replicas': '$1-3', 'batching': '?', 'routing': '?', 'cost': '?',"             \
+    " 'trace': {'format': 'generate', 'count': '$4-60', 'arrival': {'process': 'poisson', 'rate': '?'}, 'prompt': '?',"  \
+    " 'output': '?', 'max_prompt_tokens': '$40-900', 'max_output_tokens': '$4-100'}}}, 'until': '$5-90s'"
+#define PLAN "'training': {'llm': 'phi-2', 'sequence_tokens': '$128-512', 'recompute': 'full'}"
+
+static const char *const learning[] = {
+    "{'cluster': {'gpu': 'h100-sxm', 'nodes': '$2-3', 'gpus_per_node': '$4-8', 'network': '?'}, " ROLLOUTS ","
+    " 'rl': {'service': 'a', 'gpus': '$1-4', 'prompts': '$1-6', 'samples': '$1-3', 'steps': '$1-6', 'staleness': '$0-2',"
+    " 'update': '?', 'updates': '$1-2', 'forward_passes': '$0-2', " PLAN "}}",
+    "{'cluster': {'gpu': 'h100-sxm', 'nodes': '$1-2', 'gpus_per_node': '$4-8'}, " ROLLOUTS ","
+    " 'rl': {'service': 'a', 'layout': 'together', 'prompts': '$1-6', 'samples': '$1-3', 'steps': '$1-6', " PLAN "}}"};
+
 enum { N_BATCHES = sizeof batches / sizeof *batches };
 
 enum needs { ANY = 0, SERVICES = 1, JOBS = 2, BOTH = 3, POWER = 4 };
@@ -224,6 +238,11 @@ cJSON *skeleton_draw(struct drawing *drawing)
     const unsigned has = (has_services ? SERVICES : 0u) | (has_jobs ? JOBS : 0u) | (has_power ? POWER : 0u);
     const uint64_t n_sources = has_services ? N_BATCHES - 1 : N_BATCHES;
     cJSON *world = parse("{'keep': 'decisions', 'seed': '$1-1000'}");
+    if (has_services && !has_jobs && !has_power && drawing_chance(drawing, 8)) {
+        lay(world, parse(learning[rng_below(&drawing->rng, 2)]));
+        fill(drawing, world, false);
+        return world;
+    }
     if (has_jobs) lay(world, parse(batches[rng_below(&drawing->rng, n_sources)]));
     if (has_services) lay(world, parse(serving));
     if (has_power) lay(world, parse(power));

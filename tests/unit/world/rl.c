@@ -1,0 +1,146 @@
+/* The section "rl" of a scenario: what it refuses, incomplete steps, what samples of a prompt share, bytes on links. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#define TWO "'replicas': 2,"
+
+/* A site with two nodes of two GPUs; members of the document, the service, the trace and the section. */
+static struct bed_rows *run(const char *document, const char *service, int count, const char *rl)
+{
+    return bed_run(BED(.quiet = true, .check = true),
+                   "{'cluster': {'gpu': 'h100-sxm', 'nodes': 2, 'gpus_per_node': 2, 'network': {'bandwidth': '16GB/s'}},"
+                   " %s 'services': {'a': {'llm': 'phi-2', %s 'trace': {'format': 'generate', 'count': %d,"
+                   " 'arrival': {'process': 'poisson', 'rate': '5/s'}, 'prompt': {'distribution': 'uniform', 'min': 1,"
+                   " 'max': 200}, 'output': {'distribution': 'uniform', 'min': 1, 'max': 40}}}}, 'rl': {'service': 'a',"
+                   " 'prompts': 4, 'samples': 2, 'steps': 3, 'training': {'llm': 'phi-2', 'recompute': 'full'}, %s}}",
+                   document, service, count, rl);
+}
+
+static void check_refused(const char *document, const char *service, const char *rl, const char *text)
+{
+    char message[DIAG_TEXT_CHARS];
+    const struct bed_rows *rows = run(document, service, 24, rl);
+    CHECK(rows->code != 0);
+    snprintf(message, sizeof message, "%s", rows->diag.n_items > 0 ? rows->diag.items[0].text : "");
+    if (!CHECK(strstr(message, text) != NULL)) fprintf(stderr, "  '%s' has no '%s'\n", message, text);
+}
+
+TEST(what_is_not_simulated_is_refused)
+{
+    check_refused("", TWO, "'gpus': 0", "needs 'gpus'");
+    check_refused("", TWO, "'gpus': 2, 'layout': 'together'", "runs on the GPUs of service 'a'");
+    check_refused("", TWO, "'layout': 'together', 'staleness': 1", "are synchronous");
+    check_refused("", TWO, "'gpus': 3", "whole nodes of 2");
+    check_refused("", TWO, "'gpus': 4", "has not 4 GPUs left");
+    check_refused("", "'scaling': {'policy': 'schedule', 'max': 2},", "'gpus': 2", "varies");
+    check_refused("", "'kv': {'offload': 'flexgen', 'tiers': {'host': {'device': 'host-dram-pcie4'}}},", "'gpus': 2",
+                  "places weights or cache elsewhere");
+    check_refused("", "'pipeline_parallel': 2, 'replicas': 1,", "'gpus': 2, 'update': 'halt'", "cannot halt");
+    check_refused("'failures': {'causes': {'c': {'scope': 'node', 'lifetime': {'law': 'exponential', 'mean': '1d'}}}},",
+                  TWO, "'gpus': 2", "not simulated together with failures");
+    check_refused("'market': {},", TWO, "'gpus': 2", "not simulated together with rented GPUs");
+}
+
+TEST(two_services_do_not_share_a_name)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.quiet = true),
+        "{'cluster': {'gpu': 'h100-sxm', 'nodes': 2}, 'services': {'a': {'llm': 'phi-2', 'trace': {'format': 'generate',"
+        " 'count': 3, 'arrival': {'process': 'poisson', 'rate': '5/s'}}}}, 'rl': {'service': 'b', 'prompts': 1,"
+        " 'steps': 1, 'gpus': 1, 'training': {'llm': 'phi-2'}}}");
+    CHECK(rows->code != 0 && strstr(rows->diag.items[0].text, "there is no service 'b'") != NULL);
+    CHECK(strstr(rows->diag.items[0].where, "rl.service") != NULL || rows->diag.items[0].where[0] != '\0');
+}
+
+/* 20 requests are two steps of eight, and a half: its four samples are generated and dropped. */
+TEST(an_incomplete_step_is_dropped)
+{
+    const struct bed_rows *rows = run("", TWO, 20, "'gpus': 2");
+    int64_t trained = 0, dropped = 0;
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT((int64_t)rows->n_requests, 20);
+    for (size_t i = 0; i < rows->n_requests; i++)
+        *(rows->requests[i].id < 16 ? &trained : &dropped) += rows->requests[i].output_tokens;
+    CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.steps"), 2);
+    CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.trained_tokens.sum"), trained);
+    CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.dropped_tokens.sum"), dropped);
+    CHECK(rows->n_warnings > 0);
+}
+
+TEST(steps_end_before_the_trace)
+{
+    const struct bed_rows *rows = run("", TWO, 100, "'gpus': 2");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT((int64_t)rows->n_requests, 24);
+    CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.dropped_tokens.sum"), 0);
+}
+
+/* An end within a step: what is trained, waits and is in progress adds up (INV-13, checked after every event). */
+TEST(a_run_may_end_within_a_step)
+{
+    for (int ms = 100; ms <= 2100; ms += 100) {
+        char until[32];
+        snprintf(until, sizeof until, "'until': '%dms',", ms);
+        const struct bed_rows *rows = run(until, TWO, 24,
+                                          ms % 200 == 0 ? "'gpus': 2, 'staleness': 1" : "'layout': 'together'");
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK(bed_metric(rows, "rl.span_s") <= 0.001 * ms + 1e-9);
+        CHECK(bed_metric(rows, "rl.trained_tokens.sum") <= bed_metric(rows, "rl.generated_tokens.sum"));
+        CHECK(bed_metric(rows, "rl.rollout_idle_frac") >= 0 && bed_metric(rows, "rl.training_idle_frac") >= 0);
+    }
+}
+
+/* Rows about steps are not taken for rows about the request or job of the same number. */
+TEST(rows_of_steps_belong_to_no_request)
+{
+    const struct bed_rows *rows = run("'keep': 'decisions',", TWO, 24, "'gpus': 2");
+    int n = 0;
+    CHECK_EQ_INT(rows->code, 0);
+    for (size_t i = 0; i < rows->n_decisions; i++) {
+        const struct bed_decision *row = &rows->decisions[i];
+        const bool is_step = strcmp(row->policy, "rl") == 0;
+        CHECK(is_step == (strcmp(row->service, "(rl)") == 0));
+        n += is_step;
+    }
+    CHECK_EQ_INT(n, 9); /* three steps that generate, train and send */
+}
+
+/* Samples that KV blocks are short for are preempted and recomputed. They are trained as long as they are. */
+TEST(recomputed_tokens_are_trained_once)
+{
+    const struct bed_rows *rows = run("", "'replicas': 1, 'kv': {'blocks': 20},", 24, "'gpus': 2");
+    int64_t tokens = 0, preemptions = 0;
+    CHECK_EQ_INT(rows->code, 0);
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        tokens += rows->requests[i].prompt_tokens + rows->requests[i].output_tokens;
+        preemptions += rows->requests[i].preemptions;
+    }
+    CHECK(preemptions > 0);
+    CHECK_NEAR(bed_metric(rows, "rl.tokens_per_s") * bed_metric(rows, "rl.span_s"), (double)tokens, 1e-6);
+}
+
+/* Samples of a prompt share its blocks, if the replica that has them caches prefixes: a second sample that comes to a
+ * replica after the first finds the whole blocks of the prompt. */
+TEST(samples_share_the_prompt)
+{
+    static const char cached[] = "'replicas': 1, 'kv': {'prefix_cache': 'lru'}, 'batching': {'policy': 'vllm-v1',"
+                                 " 'max_sequences': 1},";
+    const struct bed_rows *rows = run("", cached, 24, "'gpus': 2");
+    CHECK_EQ_INT(rows->code, 0);
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        const struct request_row *row = &rows->requests[i];
+        const int64_t whole = (row->prompt_tokens - 1) / 16 * 16; /* the last token is always processed */
+        CHECK_EQ_INT(row->cached_tokens, row->id % 2 == 1 ? whole : 0);
+    }
+}
+
+/* Weights for the next step reach replicas over the network, states of training over PCIe alone. */
+TEST(bytes_on_links_are_those_of_the_weights)
+{
+    const struct bed_rows *apart = run("", TWO, 24, "'gpus': 2"), *together = run("", TWO, 24, "'layout': 'together'");
+    const double bytes = bed_metric(apart, "rl.weight_bytes.sum");
+    CHECK_NEAR(bed_metric(apart, "link.network.bytes"), 2 * bytes, 0.5); /* the ports of the sender and the receiver */
+    CHECK_NEAR(bed_metric(together, "rl.weight_bytes.sum"), bytes, 0.5);
+    CHECK_NEAR(bed_metric(together, "link.pcie.bytes"), bytes + bed_metric(together, "rl.swap_bytes.sum"), 0.5);
+    CHECK(isnan(bed_metric(together, "link.network.bytes")));
+}
