@@ -7,6 +7,7 @@
 #define ORRERY_MODELS_ITERATION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The work of one iteration on one replica. A prefill chunk of n tokens on top of p tokens already processed counts n
@@ -40,6 +41,10 @@ struct iteration_model {
     const char *kind; /* "operators", "roofline", "affine", "table" */
     const void *model;
     void (*cost)(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
+    /* The same costs for one batch after the other: `memo`, memo_bytes that are all zero at first, keeps what they
+     * share. NULL: nothing is shared. */
+    void (*cost_again)(const void *model, void *memo, const struct iteration_work *work, struct iteration_cost *cost);
+    size_t memo_bytes;
     /* Fitted, or stated by the user: the coefficients of "affine", the points of "table". When false the model has no
      * range of its own, and nobody knows what is extrapolated. */
     bool calibrated;

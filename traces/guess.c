@@ -214,12 +214,46 @@ static int report_several(const char *path, const struct trace_format *const *fo
     return diag_error(diag, SIM_E_DATA, path, hint, "several formats fit: %s", names);
 }
 
+/* Counts the words of a format that the head has, and those that it lacks, of which `missing` is the last. */
+static void count_words(const struct trace_format *format, const struct head *head, size_t *n_has, size_t *n_missing,
+                        const char **missing, size_t *missing_chars)
+{
+    const char *list = words_of(format, head->is_json), *word;
+    size_t n_chars;
+    *n_has = *n_missing = 0;
+    while (list != NULL && next_word(&list, &word, &n_chars)) {
+        if (head_has(head, word, n_chars)) {
+            ++*n_has;
+            continue;
+        }
+        ++*n_missing;
+        *missing = word;
+        *missing_chars = n_chars;
+    }
+}
+
+/* Writes the first format of these kinds that fits but for one word: " (azure-llm also needs 'GeneratedTokens')"; "":
+ * there is none. */
+static void show_nearest(const struct head *head, enum trace_kinds kinds, char *text, size_t bytes)
+{
+    text[0] = 0;
+    for (size_t i = 0; i < trace_format_count() && text[0] == 0; i++) {
+        const struct trace_format *format = trace_format_at(i);
+        const enum trace_kinds kind = format->open_requests != NULL ? TRACE_REQUESTS : TRACE_JOBS;
+        size_t n_has, n_missing, n_chars = 0;
+        const char *missing = "";
+        count_words(format, head, &n_has, &n_missing, &missing, &n_chars);
+        if ((kinds & kind) != 0 && n_has > 1 && n_missing == 1)
+            snprintf(text, bytes, " (%s also needs '%.*s')", format->name, (int)n_chars, missing);
+    }
+}
+
 /* Shows what was found, or that it belongs to a trace of the other kind. */
 static int report_none(const char *path, const struct head *head, enum trace_kinds kinds, const char *hint,
                        struct diag *diag)
 {
     const struct trace_format *found[MAX_FITS];
-    char keys[DIAG_TEXT_CHARS] = "";
+    char keys[DIAG_TEXT_CHARS] = "", nearest[DIAG_TEXT_CHARS / 2];
     if (kinds != TRACE_BOTH && find_fits(head, TRACE_BOTH, found) > 0) {
         const bool jobs = kinds == TRACE_JOBS;
         return diag_error(diag, SIM_E_DATA, path, NULL, "this is a trace of %s, format %s; expected %s",
@@ -229,7 +263,8 @@ static int report_none(const char *path, const struct head *head, enum trace_kin
         const size_t used = strlen(keys);
         snprintf(keys + used, sizeof keys - used, "%s%s", i > 0 ? "," : "", head->words[i]);
     }
-    return diag_error(diag, SIM_E_DATA, path, hint, "no format fits: the %s '%.*s%s'",
+    show_nearest(head, kinds, nearest, sizeof nearest);
+    return diag_error(diag, SIM_E_DATA, path, hint, "no format fits%s: the %s '%.*s%s'", nearest,
                       head->is_json ? "first object has the keys" : "first row is", MAX_SHOWN_CHARS,
                       head->is_json ? keys : head->row,
                       strlen(head->is_json ? keys : head->row) > MAX_SHOWN_CHARS ? "..." : "");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/core/number.h"
+#include "traces/guess.h"
 
 #define HASH_NONFATAL_OOM 1
 #define uthash_malloc(bytes) mem_alloc(bytes)
@@ -421,11 +422,33 @@ static void reader_close(struct stream *stream)
 static const struct stream_ops reader_ops = {
     .next = reader_next, .place = reader_place, .note = reader_note_at, .close = reader_close};
 
+/* Whether the file is a trace of the other kind, jobs for requests, which this then reports. */
+static bool report_other_kind(const struct reader *reader, struct diag *diag)
+{
+    const struct trace_format *other;
+    const bool requests = reader->format.requests;
+    if (trace_guess(reader->file->path, requests ? TRACE_REQUESTS : TRACE_JOBS, NULL, &other, NULL) == 0) return false;
+    if (trace_guess(reader->file->path, requests ? TRACE_JOBS : TRACE_REQUESTS, NULL, &other, NULL) != 0) return false;
+    diag_error(diag, SIM_E_DATA, reader->file->path,
+               requests ? "the section 'jobs' has a 'trace' for it" : "services have a 'trace' for it",
+               "this is a trace of %s, format %s; expected %s", requests ? "jobs" : "requests", other->name,
+               requests ? "requests" : "jobs");
+    return true;
+}
+
+static int read_header(struct reader *reader, struct diag *diag)
+{
+    struct diag found = {0};
+    const int code = csv_read_header(reader->csv, reader->columns, reader->format.n_columns, reader->positions, &found);
+    if (code == SIM_E_DATA && report_other_kind(reader, diag)) return code;
+    for (int i = 0; i < found.n_items; i++)
+        diag_error(diag, found.items[i].code, found.items[i].where, found.items[i].hint, "%s", found.items[i].text);
+    return code;
+}
+
 static int find_columns(struct reader *reader, struct diag *diag)
 {
-    if (!reader->format.no_header) {
-        return csv_read_header(reader->csv, reader->columns, reader->format.n_columns, reader->positions, diag);
-    }
+    if (!reader->format.no_header) return read_header(reader, diag);
     const int *positions = reader->format.positions;
     for (size_t i = 0; i < reader->format.n_columns; i++)
         reader->positions[i] = positions != NULL ? positions[i] : (int)i;

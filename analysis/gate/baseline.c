@@ -151,6 +151,16 @@ static int read_resolved(const struct reading *reading, const struct json_node *
     return fail(reading, entry->resolved, "a resolved scenario");
 }
 
+static int read_files(const struct reading *reading, const struct json_node *object, struct baseline_entry *entry)
+{
+    entry->files = json_member(object, "files");
+    if (entry->files == NULL) return 0;
+    if (entry->files->kind != JSON_OBJECT) return fail(reading, entry->files, "an object of hashes by file");
+    for (const struct json_node *file = entry->files->first; file != NULL; file = file->next)
+        if (file->kind != JSON_STRING) return fail(reading, file, "a hash");
+    return 0;
+}
+
 static int read_decisions(const struct reading *reading, const struct json_node *object, struct baseline_entry *entry)
 {
     const struct json_node *node = json_member(object, "decisions");
@@ -218,6 +228,7 @@ static int read_results(const struct reading *reading, const struct json_node *n
     if (code == 0) code = read_hash(reading, node, "hash", entry->hash);
     if (code == 0) code = read_hash(reading, node, "scenario_hash", entry->scenario_hash);
     if (code == 0) code = read_hash(reading, node, "inputs", entry->inputs);
+    if (code == 0) code = read_files(reading, node, entry);
     if (code == 0) code = read_resolved(reading, node, entry);
     if (code == 0) code = read_metrics(reading, node, entry);
     if (code == 0) code = read_decisions(reading, node, entry);
@@ -226,9 +237,9 @@ static int read_results(const struct reading *reading, const struct json_node *n
 
 static int read_entry(const struct reading *reading, const struct json_node *node)
 {
-    static const char *const known[] = {"name", "scenario",      "set",    "seed",      "tolerances", "made_by",
-                                        "hash", "scenario_hash", "inputs", "decisions", "resolved",   "metrics",
-                                        NULL};
+    static const char *const known[] = {"name",     "scenario", "set",           "seed",   "tolerances",
+                                        "made_by",  "hash",     "scenario_hash", "inputs", "decisions",
+                                        "resolved", "metrics",  "files",         NULL};
     struct baseline_entry *entry = baseline_add(reading->baseline, reading->arena);
     if (entry == NULL) return diag_nomem(reading->diag);
     int code = check_keys(reading, node, "a scenario of the baseline", known);
@@ -448,6 +459,12 @@ static void write_results(struct json_writer *writer, const struct baseline_entr
     json_write_string(writer, "hash", entry->hash);
     if (entry->scenario_hash[0] != 0) json_write_string(writer, "scenario_hash", entry->scenario_hash);
     if (entry->inputs[0] != 0) json_write_string(writer, "inputs", entry->inputs);
+    if (entry->files != NULL && entry->files->n > 0) {
+        json_write_open(writer, "files", '{');
+        for (const struct json_node *file = entry->files->first; file != NULL; file = file->next)
+            json_write_string(writer, file->key, file->text);
+        json_write_close(writer, '}');
+    }
     json_write_number(writer, "decisions", (double)entry->decisions.n);
     if (entry->resolved != NULL) scenario_write(writer, "resolved", entry->resolved);
     json_write_open(writer, "metrics", '{');

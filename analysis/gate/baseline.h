@@ -68,6 +68,7 @@ struct baseline_entry {
     struct tolerance_list tolerances;
     char hash[HASH_HEX_CHARS]; /* empty: the entry has no results yet */
     char scenario_hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS]; /* empty: not known */
+    const struct json_node *files;    /* hashes of the files of `inputs` and of plug-ins, by name; NULL: not known */
     const struct json_node *resolved; /* NULL: not known */
     struct maker maker;
     size_t n_metrics;

@@ -86,6 +86,26 @@ static int list_moves(const struct baseline *baseline, const struct gate_outcome
     return 0;
 }
 
+static bool has_equal(const struct json_node *files, const struct json_node *file)
+{
+    const struct json_node *other = json_member(files, file->key);
+    return other != NULL && strcmp(other->text, file->text) == 0;
+}
+
+/* Lists the files whose hashes differ, those of the run first, then those that it no longer reads. */
+static int list_files(const struct json_node *before, const struct json_node *now, struct arena *arena,
+                      struct gate_result *result)
+{
+    if (before == NULL || now == NULL) return 0;
+    result->files = arena_alloc(arena, (before->n + now->n + 1) * sizeof *result->files);
+    if (result->files == NULL) return SIM_E_NOMEM;
+    for (const struct json_node *file = now->first; file != NULL; file = file->next)
+        if (!has_equal(before, file)) result->files[result->n_files++] = file->key;
+    for (const struct json_node *file = before->first; file != NULL; file = file->next)
+        if (json_member(now, file->key) == NULL) result->files[result->n_files++] = file->key;
+    return 0;
+}
+
 /* Whether any metric of the scenario has a tolerance above 0. */
 static bool tolerates(const struct baseline *baseline, const struct baseline_entry *entry)
 {
@@ -110,8 +130,8 @@ int gate_judge(const struct baseline *baseline, const struct baseline_entry *ent
     }
     result->scenario_moved = entry->scenario_hash[0] != 0 && strcmp(entry->scenario_hash, outcome->scenario_hash) != 0;
     result->inputs_moved = strcmp(entry->inputs, outcome->inputs) != 0;
-    int code = 0;
-    if (result->scenario_moved && entry->resolved != NULL && outcome->resolved != NULL)
+    int code = list_files(entry->files, outcome->files, arena, result);
+    if (code == 0 && result->scenario_moved && entry->resolved != NULL && outcome->resolved != NULL)
         code = scenario_changes(entry->resolved, outcome->resolved, arena, &result->changes, &result->n_changes);
     const bool is_same = strcmp(entry->hash, outcome->hash) == 0;
     if (code == 0 && !is_same) code = list_moves(baseline, outcome, arena, result);

@@ -16,6 +16,7 @@ struct gate_outcome {
     int code;            /* 0, or why it did not run to its end */
     const char *finding; /* the finding, if code is not 0 */
     char hash[HASH_HEX_CHARS], scenario_hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS];
+    const struct json_node *files;    /* as of struct baseline_entry */
     const struct json_node *resolved; /* the resolved scenario; NULL: not known */
     size_t n_metrics;
     struct gate_metric *metrics; /* in order of emission */
@@ -53,6 +54,8 @@ struct gate_result {
     size_t n_changes;        /* values of the scenario; 0 also where the baseline does not know its own */
     struct scenario_change *changes;
     bool inputs_moved;       /* traces or catalog files differ from the baseline's */
+    size_t n_files;          /* files, "catalog" and plug-ins that differ; 0 also if the baseline does not have them */
+    const char **files;
     struct divergence divergence;
     const char *seen;        /* what the policy saw at the first diverging choice, in the run now; "": not known */
     const char *finding;     /* of a run that failed */

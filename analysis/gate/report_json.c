@@ -93,6 +93,9 @@ static void write_result(struct json_writer *writer, const struct gate_result *r
         for (size_t i = 0; i < result->n_changes; i++) write_change(writer, &result->changes[i]);
         json_write_close(writer, ']');
         json_write_bool(writer, "inputs_moved", result->inputs_moved);
+        json_write_open(writer, "files_changed", '[');
+        for (size_t i = 0; i < result->n_files; i++) json_write_string(writer, NULL, result->files[i]);
+        json_write_close(writer, ']');
     }
     if (has_moved) {
         json_write_open(writer, "moves", '[');

@@ -165,23 +165,52 @@ static void describe_scenario(const struct gate_result *result, struct text *tex
     if (result->n_changes > MOST) text_printf(text, "    and %zu more values\n", result->n_changes - MOST);
 }
 
+/* Of a run that knew no plug-in, names those that the baseline had. */
+static void describe_missing_plugins(const struct gate_result *result, struct text *text)
+{
+    static const char head[] = "plugin.";
+    const struct json_node *files = result->entry->files;
+    if (strstr(result->finding, "--plugin") == NULL) return;
+    for (const struct json_node *file = files != NULL ? files->first : NULL; file != NULL; file = file->next)
+        if (strncmp(file->key, head, sizeof head - 1) == 0)
+            text_printf(text, "  the baseline had the plug-in '%s': load it with --plugin\n",
+                        file->key + sizeof head - 1);
+}
+
+/* A rebuilt plug-in has other bytes, which is no news as long as the results are the same. */
+static void describe_files(const struct gate_result *result, const char *end, struct text *text)
+{
+    size_t n_shown = 0;
+    for (size_t i = 0; i < result->n_files; i++) {
+        const bool is_plugin = strncmp(result->files[i], "plugin.", strlen("plugin.")) == 0;
+        if (is_plugin && result->verdict == GATE_SAME) continue;
+        if (n_shown++ == 0) text_printf(text, "  its input files differ%s: ", end);
+        text_printf(text, "%s%s", n_shown > 1 ? ", " : "", result->files[i]);
+    }
+    text_add(text, n_shown > 0 ? "\n" : "");
+    if (n_shown == 0 && result->inputs_moved) text_printf(text, "  its input files (traces, catalog) differ%s\n", end);
+}
+
 void gate_describe(const struct gate_report *report, const struct gate_result *result, struct text *text)
 {
     (void)report;
     describe_head(result, text);
     switch (result->verdict) {
-    case GATE_FAILED: text_printf(text, "  %s\n", result->finding); return;
+    case GATE_FAILED:
+        text_printf(text, "  %s\n", result->finding);
+        describe_missing_plugins(result, text);
+        return;
     case GATE_UNKNOWN: text_add(text, "  --update writes its results into the baseline\n"); return;
     default: break;
     }
     if (result->scenario_moved) describe_scenario(result, text);
     if (result->verdict == GATE_SAME) {
-        if (result->inputs_moved) text_add(text, "  its input files (traces, catalog) differ, without an effect\n");
+        if (result->inputs_moved) describe_files(result, ", without an effect", text);
         return;
     }
     if (result->n_moves == 0) text_add(text, "  no metric has moved\n");
     describe_moves(result, text);
-    if (result->inputs_moved) text_add(text, "  its input files (traces, catalog) differ from the baseline\n");
+    if (result->inputs_moved || result->n_files > 0) describe_files(result, " from the baseline", text);
     describe_divergence(result, text);
 }
 

@@ -68,53 +68,182 @@ double decode_straggle_seconds(const struct decode_params *params, const struct 
     return params->straggle_frac * beyond * head_bytes(shape) / sm_bytes_per_s;
 }
 
+/* Share of the places for thread blocks that are taken. */
+static double crowd_of(const struct gpu_spec *gpu, double units)
+{
+    return fmin(units / (2.0 * (double)gpu->sm_count), 1.0);
+}
+
 /* Loss while the last of `units` thread blocks end. */
 static double drain_seconds(const struct decode_params *params, const struct gpu_spec *gpu, double units, double read_s)
 {
     if (params->drain_s <= 0.0 || params->fill_s <= 0.0) return 0.0;
-    const double crowd = fmin(units / (2.0 * (double)gpu->sm_count), 1.0);
-    return params->drain_s * sqrt(crowd) * -expm1(-read_s / params->fill_s);
+    return params->drain_s * sqrt(crowd_of(gpu, units)) * -expm1(-read_s / params->fill_s);
 }
 
-/* Cuts `blocks` blocks of every sequence the best way, given the memory's time and the start. */
-static void split_blocks(const struct decode_params *params, const struct gpu_spec *gpu,
-                         const struct decode_shape *shape, double blocks, struct kernel_time *time)
+/* The ways to cut `blocks` blocks of every sequence. */
+static void cut_blocks(const struct decode_params *params, const struct gpu_spec *gpu, const struct decode_shape *shape,
+                       double blocks, struct decode_cuts *cuts)
 {
     const double units = shape->sequences * shape->kv_heads, block_s = block_seconds(params, gpu, shape);
-    const double most = most_parts(params, shape), least_s = time->flop / peak_of(gpu, shape);
-    const double start_s = time->overhead_s + drain_seconds(params, gpu, units, time->memory_s);
-    time->seconds = (double)INFINITY;
+    const double most = most_parts(params, shape);
+    *cuts = (struct decode_cuts){.blocks = blocks};
     for (double split = 1.0; split <= most; split *= 2.0) {
         const double each = larger_of(blocks / split, 1.0), parts = smaller_of(split, blocks);
-        const double passes = ceil(units * parts / (double)gpu->sm_count);
-        const double compute_s = larger_of(passes * (params->unit_s + block_s * each), least_s);
-        const double overhead_s = start_s + (parts > 1.0 ? params->combine_s + parts * params->join_s : 0.0);
-        const double seconds = overhead_s + soft_max_4(compute_s, time->memory_s);
-        if (seconds < time->seconds) {
-            time->seconds = seconds;
-            time->compute_s = compute_s;
-            time->overhead_s = overhead_s;
-        }
+        const double passes = round_up(units * parts / (double)gpu->sm_count);
+        cuts->compute_s[cuts->n] = passes * (params->unit_s + block_s * each);
+        cuts->join_s[cuts->n++] = parts > 1.0 ? params->combine_s + parts * params->join_s : 0.0;
         if (split >= blocks) break;
     }
+}
+
+/* What the best cut depends on, beside the cuts. */
+struct cutting {
+    double start_s, least_s, memory_s; /* least_s: of the products */
+};
+
+static struct cutting cutting_of(const struct decode_params *params, const struct gpu_spec *gpu,
+                                 const struct decode_shape *shape, const struct kernel_time *time)
+{
+    const double units = shape->sequences * shape->kv_heads;
+    return (struct cutting){time->overhead_s + drain_seconds(params, gpu, units, time->memory_s),
+                            time->flop / peak_of(gpu, shape), time->memory_s};
+}
+
+static double cut_seconds(const struct decode_cuts *cuts, const struct cutting *cutting, int i)
+{
+    return cutting->start_s + cuts->join_s[i] +
+           soft_max_4(larger_of(cuts->compute_s[i], cutting->least_s), cutting->memory_s);
+}
+
+/* A bound below cut_seconds, rounding included, without its roots. */
+static double cut_bound_s(const struct decode_cuts *cuts, const struct cutting *cutting, int i)
+{
+    const double compute_s = larger_of(cuts->compute_s[i], cutting->least_s);
+    return cutting->start_s + cuts->join_s[i] + (1.0 - 1e-12) * larger_of(compute_s, cutting->memory_s);
+}
+
+/* Cuts the best way. */
+static void split_blocks(const struct decode_cuts *cuts, const struct cutting *cutting, struct kernel_time *time)
+{
+    time->seconds = (double)INFINITY;
+    for (int i = 0; i < cuts->n; i++) {
+        const double seconds = cut_seconds(cuts, cutting, i);
+        if (seconds >= time->seconds) continue;
+        time->seconds = seconds;
+        time->compute_s = larger_of(cuts->compute_s[i], cutting->least_s);
+        time->overhead_s = cutting->start_s + cuts->join_s[i];
+    }
+}
+
+static double query_width(const struct decode_shape *shape)
+{
+    return (1.0 + shape->drafts) * shape->q_heads * (shape->key_dim + shape->value_dim);
+}
+
+static double launch_seconds(const struct decode_params *params, const struct decode_shape *shape)
+{
+    const bool transposes = is_grouped(shape) && shape->kv_heads > 1.0 && shape->sequences > 1.0;
+    return transposes ? params->start_s + params->group_s : params->start_s;
+}
+
+/* All but the parts that the cut decides. */
+static struct kernel_time uncut_time(const struct decode_params *params, const struct gpu_spec *gpu,
+                                     const struct decode_shape *shape, double context)
+{
+    const double b = shape->sequences;
+    const double width = query_width(shape);
+    struct kernel_time time = {
+        .overhead_s = launch_seconds(params, shape),
+        .flop = 2.0 * b * width * context,
+        .bytes = b * (context * shape->kv_heads * head_bytes(shape) + width * number_format_bytes(shape->compute)),
+    };
+    time.memory_s = time.bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
+    time.overhead_s += decode_straggle_seconds(params, gpu, shape);
+    return time;
 }
 
 struct kernel_time decode_attention_time(const struct decode_params *params, const struct gpu_spec *gpu,
                                          const struct decode_shape *shape)
 {
-    const double b = shape->sequences, context = at_most(shape->context, shape->window);
-    const double query_width = (1.0 + shape->drafts) * shape->q_heads * (shape->key_dim + shape->value_dim);
-    struct kernel_time time = {
-        .overhead_s = params->start_s,
-        .flop = 2.0 * b * query_width * context,
-        .bytes = b * (context * shape->kv_heads * head_bytes(shape) +
-                      query_width * number_format_bytes(shape->compute)),
-    };
-    time.memory_s = time.bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
-    if (is_grouped(shape) && shape->kv_heads > 1.0 && b > 1.0) time.overhead_s += params->group_s;
-    time.overhead_s += decode_straggle_seconds(params, gpu, shape);
-    split_blocks(params, gpu, shape, ceil(context / DECODE_BLOCK), &time);
+    const double context = at_most(shape->context, shape->window);
+    struct kernel_time time = uncut_time(params, gpu, shape, context);
+    const struct cutting cutting = cutting_of(params, gpu, shape, &time);
+    struct decode_cuts cuts;
+    cut_blocks(params, gpu, shape, ceil(context / DECODE_BLOCK), &cuts);
+    split_blocks(&cuts, &cutting, &time);
     return time;
+}
+
+/* Whether another cut is at least as fast whatever the memory and the products take: both of its parts are no longer,
+ * and rounding keeps order. */
+static bool is_dominated(const struct decode_cuts *cuts, int i)
+{
+    for (int k = 0; k < cuts->n; k++) {
+        const bool is_as_fast = cuts->compute_s[k] <= cuts->compute_s[i] && cuts->join_s[k] <= cuts->join_s[i];
+        const bool is_equal = cuts->compute_s[k] == cuts->compute_s[i] && cuts->join_s[k] == cuts->join_s[i];
+        if (k != i && is_as_fast && (!is_equal || k < i)) return true;
+    }
+    return false;
+}
+
+static __attribute__((noinline)) void row_recut(struct decode_row *row, double blocks)
+{
+    struct decode_cuts all;
+    cut_blocks(row->params, row->gpu, &row->shape, blocks, &all);
+    row->cuts = (struct decode_cuts){.blocks = blocks};
+    for (int i = 0; i < all.n; i++) {
+        if (is_dominated(&all, i)) continue;
+        row->cuts.compute_s[row->cuts.n] = all.compute_s[i];
+        row->cuts.join_s[row->cuts.n++] = all.join_s[i];
+    }
+    if (row->best >= row->cuts.n) row->best = 0;
+}
+
+void decode_row_init(struct decode_row *row, const struct decode_params *params, const struct gpu_spec *gpu,
+                     const struct decode_shape *shape)
+{
+    const double b = shape->sequences, units = b * shape->kv_heads, width = query_width(shape);
+    const bool drains = params->drain_s > 0.0 && params->fill_s > 0.0;
+    *row = (struct decode_row){
+        .params = params, .gpu = gpu, .shape = *shape,
+        .flop_per_token = 2.0 * b * width,
+        .head_bytes = head_bytes(shape),
+        .query_bytes = width * number_format_bytes(shape->compute),
+        .bytes_per_s = params->bandwidth_frac * gpu->memory_bytes_per_s,
+        .flop_per_s = peak_of(gpu, shape),
+        .start_s = launch_seconds(params, shape),
+        .drain_s = drains ? params->drain_s * sqrt(crowd_of(gpu, units)) : 0.0,
+        .straggles = params->straggle_frac > 0.0 && shape->window <= 0.0 && leaves_whole(params, gpu, units),
+        .cuts = {.blocks = -1.0},
+    };
+}
+
+double decode_row_seconds(struct decode_row *row, double mean_context, double longest)
+{
+    const struct decode_params *params = row->params;
+    const double context = at_most(mean_context, row->shape.window), blocks = round_up(context / DECODE_BLOCK);
+    const double flop = row->flop_per_token * context;
+    const double bytes = row->shape.sequences * (context * row->shape.kv_heads * row->head_bytes + row->query_bytes);
+    struct cutting cutting = {row->start_s, flop / row->flop_per_s, bytes / row->bytes_per_s};
+    if (row->straggles) {
+        row->shape.context = mean_context;
+        row->shape.longest = longest;
+        cutting.start_s += decode_straggle_seconds(params, row->gpu, &row->shape);
+    }
+    if (row->drain_s > 0.0) cutting.start_s += row->drain_s * -expm1(-cutting.memory_s / params->fill_s);
+    if (blocks != row->cuts.blocks) row_recut(row, blocks);
+    const struct decode_cuts *cuts = &row->cuts;
+    const int guess = row->best;
+    double seconds = cut_seconds(cuts, &cutting, guess);
+    for (int i = 0; i < cuts->n; i++) {
+        if (i == guess || cut_bound_s(cuts, &cutting, i) >= seconds) continue;
+        const double other_s = cut_seconds(cuts, &cutting, i);
+        if (other_s >= seconds) continue;
+        seconds = other_s;
+        row->best = i;
+    }
+    return seconds;
 }
 
 /* --- prefill --- */

@@ -130,6 +130,32 @@ struct prefill_shape {
 struct kernel_time decode_attention_time(const struct decode_params *params, const struct gpu_spec *gpu,
                                          const struct decode_shape *shape);
 
+/* The ways to cut so many blocks of every sequence. */
+enum { DECODE_CUTS = 8 };
+struct decode_cuts {
+    double blocks;
+    int n;
+    double compute_s[DECODE_CUTS], join_s[DECODE_CUTS];
+};
+
+/* A row of batches that differ in context and longest sequence alone, and what follows from all else. */
+struct decode_row {
+    const struct decode_params *params;
+    const struct gpu_spec *gpu;
+    struct decode_shape shape;
+    double flop_per_token, head_bytes, query_bytes, bytes_per_s, flop_per_s, start_s, drain_s;
+    bool straggles;
+    struct decode_cuts cuts; /* of the latest batch: those that may be the best */
+    int best;                /* of these, the one that was */
+};
+
+void decode_row_init(struct decode_row *row, const struct decode_params *params, const struct gpu_spec *gpu,
+                     const struct decode_shape *shape);
+
+/* The seconds of decode_attention_time, to the bit. The cut that was best last is tried first, and others are left out
+ * where a bound excludes them. */
+double decode_row_seconds(struct decode_row *row, double mean_context, double longest);
+
 /* Delay by the longest sequence, part of decode_attention_time's result: constant while all sequences grow alike. */
 double decode_straggle_seconds(const struct decode_params *params, const struct gpu_spec *gpu,
                                const struct decode_shape *shape);

@@ -36,6 +36,11 @@ static struct operators_time use_time(const struct operators_parts *parts, const
     return (struct operators_time){seconds, basis == KERNEL_EXTRAPOLATED ? seconds : 0.0};
 }
 
+struct operators_time operators_use_time(const struct operators_parts *parts, const struct kernel_use *use)
+{
+    return use_time(parts, use);
+}
+
 struct operators_time operators_sum(const struct operators_parts *parts, const struct operators_uses *list)
 {
     struct operators_time time = {0.0, 0.0};
@@ -144,18 +149,19 @@ static struct piece drafted_attention(const struct operators *operators, const s
     return piece_line(time.seconds, 0.0);
 }
 
-/* outside / all, at most 1 despite rounding. */
-static double share(double outside_s, double all_s)
-{
-    const double frac = outside_s > 0.0 ? outside_s / all_s : 0.0;
-    return frac < 1.0 ? frac : 1.0;
-}
-
 /* The kernels of a group along a run, but for those that send. */
 struct computing {
     struct piece gpu;
     double outside_s; /* at the beginning of the run */
 };
+
+struct operators_time operators_steady(const struct operators *operators, const struct iteration_work *own,
+                                       int64_t all_tokens)
+{
+    const struct operators_time steady = steady_time(operators, own);
+    if (operators->parts.split.data <= 1) return steady;
+    return add(steady, curve_time(&operators->by_all_tokens, all_tokens));
+}
 
 static __attribute__((noinline)) struct computing computing(const struct operators *operators,
                                                             const struct iteration_work *own, int64_t all_tokens)
@@ -213,7 +219,7 @@ static __attribute__((noinline)) void cost_of_sending(const struct operators *op
                                                      own->prefill_tokens + iteration_decode_tokens(own));
     const struct computing whole = computing(operators, own, all_tokens);
     struct piece gpu = piece_add(whole.gpu, piece_line(sending.seconds, 0.0));
-    const double outside_frac = share(whole.outside_s + sending.outside_s, gpu.now);
+    const double outside_frac = operators_share(whole.outside_s + sending.outside_s, gpu.now);
     if (operators->parts.two_batches) {
         const struct iteration_work half = half_of(own);
         const struct piece part = computing(operators, &half, (all_tokens + 1) / 2).gpu;
@@ -241,7 +247,7 @@ static __attribute__((noinline)) void cost_of_drafts(const struct operators *ope
     *cost = (struct iteration_cost){
         .first_s = all.now,
         .until = 1,
-        .extrapolated_frac = share(whole.outside_s, whole.gpu.now),
+        .extrapolated_frac = operators_share(whole.outside_s, whole.gpu.now),
     };
 }
 
@@ -277,7 +283,7 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
         .first_s = all.now,
         .slope_s = all.slope,
         .until = work->prefill_tokens > 0 ? 1 : all.until,
-        .extrapolated_frac = share(steady.outside_s + decode_outside_s, gpu.now),
+        .extrapolated_frac = operators_share(steady.outside_s + decode_outside_s, gpu.now),
     };
 }
 

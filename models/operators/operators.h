@@ -131,9 +131,41 @@ void operators_list(const struct operators_parts *parts, enum kernel_driver driv
 /* Time of the listed kernels, evaluated one by one: the tables approximate it. */
 struct operators_time operators_sum(const struct operators_parts *parts, const struct operators_uses *list);
 
+/* Time of one call; and of all but attention in a batch without prompts, of one group of a batch with all_tokens. */
+struct operators_time operators_use_time(const struct operators_parts *parts, const struct kernel_use *use);
+struct operators_time operators_steady(const struct operators *operators, const struct iteration_work *own,
+                                       int64_t all_tokens);
+
+/* outside / all, at most 1 despite rounding. */
+static inline double operators_share(double outside_s, double all_s)
+{
+    const double frac = outside_s > 0.0 ? outside_s / all_s : 0.0;
+    return frac < 1.0 ? frac : 1.0;
+}
+
 /* An iteration_model's cost function; `model` is a struct operators. Its extrapolated_frac is a share of the kernels'
  * time, at the first iteration of a run. */
 void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
+
+/* What successive batches without prompts share that verify drafts: an iteration_model's memo (drafted_cost.c). */
+enum { OPERATORS_MEMO_USES = 4 };
+struct operators_memo {
+    int64_t sequences, drafts, all_tokens; /* of the batch that it was made for; sequences 0: none */
+    bool is_possible;          /* false: such batches are priced by operators_cost */
+    struct operators_time steady;
+    size_t n;
+    struct operators_memo_use {
+        bool varies;                 /* with the context; otherwise its time is `fixed` */
+        struct operators_time fixed;
+        double count;                /* of launches */
+        double low, high;            /* contexts of the fitted range; NAN: no context lies in it */
+        struct decode_row row;
+    } uses[OPERATORS_MEMO_USES];
+};
+
+/* operators_cost, to the bit. memo: a struct operators_memo of this model alone, at first all zero. */
+void operators_cost_again(const void *model, void *memo, const struct iteration_work *work,
+                          struct iteration_cost *cost);
 
 /* --- Breakdown of one iteration: work and time of each operator, kernel by kernel, and the CPU overhead --- */
 

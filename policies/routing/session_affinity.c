@@ -31,11 +31,11 @@ static uint64_t mix(uint64_t key)
     return key ^ (key >> 31);
 }
 
-/* The replica's place in the session's order: the highest is first. */
-static uint64_t weight_of(const struct fleet_view *view, int32_t replica, int64_t session_id)
+/* The replica's place in the session's order: the highest is first. session: the mixed number of the session. */
+static uint64_t weight_of(const struct fleet_view *view, int32_t replica, uint64_t session)
 {
     const int32_t number = view->numbers != NULL ? view->numbers[replica] : view->first + replica;
-    return mix(mix((uint64_t)session_id + UINT64_C(0x9e3779b97f4a7c15)) + (uint64_t)number);
+    return mix(session + (uint64_t)number);
 }
 
 /* Most unfinished requests that a replica may have with this one. */
@@ -57,12 +57,14 @@ static int32_t fewest_requests(const struct fleet_view *view)
 static int session_affinity_route(void *state, const struct fleet_view *view, const struct request_view *request)
 {
     if (request->session_id == 0) return fewest_requests(view);
-    const double most = most_requests(state, view);
+    const int64_t most = (int64_t)fmin(most_requests(state, view), 0x1p62);
+    const uint64_t session = mix((uint64_t)request->session_id + UINT64_C(0x9e3779b97f4a7c15));
     int32_t best = -1;
     uint64_t highest = 0;
     for (int32_t i = 0; i < view->n_replicas; i++) {
-        const uint64_t weight = weight_of(view, i, request->session_id);
-        if ((double)view->loads[i].outstanding + 1.0 > most || (best >= 0 && weight <= highest)) continue;
+        if (view->loads[i].outstanding >= most) continue;
+        const uint64_t weight = weight_of(view, i, session);
+        if (best >= 0 && weight <= highest) continue;
         best = i;
         highest = weight;
     }

@@ -14,7 +14,7 @@ static const char by_default[] = "default", initial[] = "initial";
 /* The GPU whose collectives over PCIe were measured. */
 static const char pcie_measured[] = "l40s";
 
-static const struct shelf calibrations = {"calibration", "calibration", "ls configs/calibration", "sources.json"};
+static const struct shelf calibrations = {"calibration", "calibration", "ls configs/calibration", "sources.json", NULL};
 
 /* The set that a class comes from: the preferred one, else the first that has it; NULL: none has. */
 static const struct calibration_set *find_set(const struct calibration_file *file, const char *preferred, size_t class)

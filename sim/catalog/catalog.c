@@ -145,8 +145,8 @@ const struct config_field catalog_llm_fields[] = {
 
 /* --- Entries --- */
 
-static const struct shelf gpus = {"hardware", "GPU", "orrery list gpus", NULL};
-static const struct shelf llms = {"llms", "LLM", "orrery list llms", NULL};
+static const struct shelf gpus = {"hardware", "GPU", "orrery list gpus", NULL, "only GPUs of NVIDIA are modelled"};
+static const struct shelf llms = {"llms", "LLM", "orrery list llms", NULL, NULL};
 
 int catalog_list_gpus(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
                       struct diag *diag)
@@ -264,7 +264,7 @@ int catalog_llm_aliases(const struct catalog *catalog, const char *name, struct 
 
 /* --- Prices --- */
 
-static const struct shelf shelf = {"prices", "price list", "orrery list prices", NULL};
+static const struct shelf shelf = {"prices", "price list", "orrery list prices", NULL, NULL};
 
 #define PRICE(key, member, what)                                                                                       \
     ROW_QUANTITY(key, member, UNIT_MONEY_PER_H, SOURCED_OPTIONAL, WITHIN(0, 1e6), what)

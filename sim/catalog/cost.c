@@ -4,6 +4,8 @@
 #include "models/stated.h"
 #include "sim/catalog/cost_kind.h"
 
+#include <stdio.h>
+
 /* --- Affine --- */
 
 /* What a scenario states; the pipeline stages come from the service. */
@@ -143,6 +145,17 @@ bool cost_alternative(size_t index, struct config_alternative *alternative)
     return true;
 }
 
+/* Writes the numbers of GPUs that tensor parallelism can split the LLM over, as far as nodes have them; "": none. */
+static void show_widths(const struct llm_spec *llm, int64_t groups, char *text, size_t bytes)
+{
+    enum { MOST_GPUS = 64 };
+    size_t n = 0;
+    for (int64_t gpus = 1; gpus <= MOST_GPUS && n + 8 < bytes; gpus++)
+        if (llm_data_problem(llm, gpus, 1, groups) == NULL)
+            n += (size_t)snprintf(text + n, bytes - n, "%s%lld", n > 0 ? ", " : "tensor_parallel can be ",
+                                  (long long)gpus);
+}
+
 static int check_split(const struct cost_request *request)
 {
     const struct llm_spec *llm = request->llm;
@@ -151,7 +164,9 @@ static int check_split(const struct cost_request *request)
     if (problem == NULL) return 0;
     const bool is_tensor = llm_data_problem(llm, request->tensor_parallel, 1, groups) != NULL;
     const char *where = is_tensor ? request->tensor_where : request->pipeline_where;
-    return diag_error(request->diag, SIM_E_UNFIT, where != NULL ? where : request->where, NULL,
+    char hint[DIAG_TEXT_CHARS] = "";
+    if (is_tensor) show_widths(llm, groups, hint, sizeof hint);
+    return diag_error(request->diag, SIM_E_UNFIT, where != NULL ? where : request->where, hint,
                       "cannot split %s over %lld x %lld GPUs: %s", llm->name, (long long)request->tensor_parallel,
                       (long long)request->pipeline_parallel, problem);
 }

@@ -220,6 +220,8 @@ static int build(const void *given, const struct cost_request *request, struct i
     operators_init(&cost->operators, &parts);
     model->model = &cost->operators;
     model->cost = operators_cost;
+    model->cost_again = operators_cost_again;
+    model->memo_bytes = sizeof(struct operators_memo);
     model->reads_longest = operators_read_longest(&parts);
     model->calibrated = cost->calibration.calibrated;
     return 0;

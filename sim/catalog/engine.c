@@ -175,7 +175,7 @@ static int check_order(const struct engine_preset *preset, const char *where, st
     return 0;
 }
 
-static const struct shelf engines = {"engines", "engine", "orrery list engines", NULL};
+static const struct shelf engines = {"engines", "engine", "orrery list engines", NULL, NULL};
 
 int catalog_engine(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
                    struct engine_preset *preset, struct diag *diag)

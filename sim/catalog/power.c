@@ -161,7 +161,7 @@ static int find_law(const struct catalog *catalog, const struct gpu_spec *gpu, c
     return code;
 }
 
-static const struct shelf powers = {"calibration/power", "GPU with power", "ls configs/calibration/power", NULL};
+static const struct shelf powers = {"calibration/power", "GPU with power", "ls configs/calibration/power", NULL, NULL};
 
 static bool is_of_generation(const struct gpu_spec *a, const struct gpu_spec *b)
 {

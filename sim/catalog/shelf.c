@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 char *shelf_entry_name(struct arena *arena, const char *path)
@@ -73,15 +74,43 @@ int shelf_list(const struct catalog *catalog, const struct shelf *shelf, struct 
     return 0;
 }
 
-/* "a, b, c" */
-static const char *join_names(struct arena *arena, const struct catalog_names *names)
+/* Characters of the name that its variants share: all of "a100", as there is "a100-80-sxm"; those before the version
+ * of "vllm-0.6". 0: it has no variants. */
+static size_t stem_chars(const char *name, const struct catalog_names *names)
+{
+    const size_t n = strlen(name);
+    const char *dash = strrchr(name, '-');
+    for (size_t i = 0; i < names->n; i++)
+        if (strncasecmp(names->names[i], name, n) == 0 && names->names[i][n] == '-') return n;
+    return dash != NULL && dash[1] >= '0' && dash[1] <= '9' ? (size_t)(dash - name) : 0;
+}
+
+/* "a, b, c": all names, or those that begin with a stem and are not `but`. "" when there are none. */
+static const char *join_names(struct arena *arena, const struct catalog_names *names, const char *stem, size_t n_stem,
+                              const char *but)
 {
     struct text text;
     text_init(&text);
-    for (size_t i = 0; i < names->n; i++) text_printf(&text, "%s%s", i > 0 ? ", " : "", names->names[i]);
-    const char *joined = text.failed ? NULL : arena_strdup(arena, text.chars ? text.chars : "none");
+    for (size_t i = 0; i < names->n; i++) {
+        const char *name = names->names[i];
+        if (name == but || (n_stem > 0 && (strncasecmp(name, stem, n_stem) != 0 || name[n_stem] != '-'))) continue;
+        text_printf(&text, "%s%s", text.length > 0 ? ", " : "", name);
+    }
+    const char *joined = text.failed ? NULL : arena_strdup(arena, text.chars ? text.chars : "");
     text_fini(&text);
     return joined;
+}
+
+/* "did you mean 'a100-40-sxm'? There are also a100-80-pcie, a100-80-sxm; 'orrery list gpus' shows all" */
+static const char *suggest(struct arena *arena, const struct shelf *shelf, const struct catalog_names *names,
+                           const char *name, const char *nearest)
+{
+    const size_t n_stem = stem_chars(name, names);
+    const char *others = n_stem > 0 ? join_names(arena, names, name, n_stem, nearest) : "";
+    if (!others) return NULL;
+    const bool has_others = *others && strlen(others) < DIAG_TEXT_CHARS / 2;
+    return arena_printf(arena, "did you mean '%s'?%s%s%s '%s' shows all", nearest, has_others ? " There are also " : "",
+                        has_others ? others : "", has_others ? ";" : "", shelf->list_command);
 }
 
 static int report_unknown(const struct catalog *catalog, const struct shelf *shelf, const char *name, const char *where,
@@ -90,11 +119,12 @@ static int report_unknown(const struct catalog *catalog, const struct shelf *she
     struct catalog_names names;
     const int code = shelf_list(catalog, shelf, arena, &names, diag);
     if (code != 0) return code;
-    const char *nearest = text_nearest(name, names.names, names.n), *known = join_names(arena, &names);
-    const bool fits = known != NULL && strlen(known) + sizeof "known are " <= DIAG_TEXT_CHARS;
-    const char *hint = nearest ? arena_printf(arena, "did you mean '%s'? '%s' shows all", nearest, shelf->list_command)
-                       : fits  ? arena_printf(arena, "known are %s", known)
-                               : arena_printf(arena, "'%s' shows what there is", shelf->list_command);
+    const char *nearest = text_nearest(name, names.names, names.n), *known = join_names(arena, &names, "", 0, NULL);
+    const char *scope = shelf->scope ? shelf->scope : "", *then = shelf->scope ? "; " : "";
+    const bool fits = known != NULL && strlen(scope) + strlen(known) + sizeof "; known are " <= DIAG_TEXT_CHARS;
+    const char *hint = nearest ? suggest(arena, shelf, &names, name, nearest)
+                       : fits  ? arena_printf(arena, "%s%sknown are %s", scope, then, *known ? known : "none")
+                               : arena_printf(arena, "%s%s'%s' shows what there is", scope, then, shelf->list_command);
     if (!hint || !known) return diag_nomem(diag);
     return diag_error(diag, SIM_E_CONFIG, where, hint, "unknown %s '%s'", shelf->noun, name);
 }

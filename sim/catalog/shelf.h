@@ -11,6 +11,7 @@
 struct shelf {
     const char *folder, *noun, *list_command;
     const char *no_entry; /* a file of the folder that is none: "sources.json"; or NULL */
+    const char *scope;    /* what entries there are at all, for an unknown name: "only NVIDIA ..."; or NULL */
 };
 
 /* Finds the file of an entry. Reports an unknown name; that a path leads nowhere is for its reader to say. Returns 0,

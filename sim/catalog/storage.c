@@ -85,7 +85,7 @@ static const struct config_field catalog_storage_fields[] = {
 };
 #undef ROW_OF
 
-static const struct shelf storage = {"storage", "storage device", "orrery list storage", NULL};
+static const struct shelf storage = {"storage", "storage device", "orrery list storage", NULL, NULL};
 
 static bool is_flow_possible(const struct storage_flow *flow)
 {

@@ -57,7 +57,7 @@ static const struct config_field preset_fields[] = {
     {0}};
 #undef ROW_OF
 
-static const struct shelf trainers = {"trainers", "training program", "orrery list trainers", NULL};
+static const struct shelf trainers = {"trainers", "training program", "orrery list trainers", NULL, NULL};
 
 int catalog_trainer(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
                     struct trainer_preset *preset, struct diag *diag)

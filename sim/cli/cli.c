@@ -82,11 +82,29 @@ static bool asks_for_help(int argc, char **argv)
     return false;
 }
 
+/* Writes the words that may follow the verb, "config|cost|links". Returns false if a line of its usage begins with
+ * something else, such as SCENARIO or an option. */
+static bool list_words(const struct verb *verb, char *words, size_t bytes)
+{
+    size_t n = 0, n_lines = 0;
+    for (const char *line = verb->usage; *line != 0 && n < bytes; n_lines++) {
+        const int n_word = (int)strcspn(line, " \n");
+        if (line[strspn(line, "abcdefghijklmnopqrstuvwxyz|")] != line[n_word]) return false;
+        n += (size_t)snprintf(words + n, bytes - n, "%s%.*s", n > 0 ? "|" : "", n_word, line);
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    return n_lines > 1 && n < bytes;
+}
+
 static int check_count(struct cli *cli, const struct verb *verb, const struct cli_call *call)
 {
     if (call->n_arguments >= verb->min_arguments && call->n_arguments <= verb->max_arguments) return 0;
-    char hint[128];
-    snprintf(hint, sizeof hint, "usage: orrery %s %.*s", verb->name, (int)strcspn(verb->usage, "\n"), verb->usage);
+    char words[DIAG_TEXT_CHARS / 2], hint[DIAG_TEXT_CHARS];
+    if (call->n_arguments < verb->min_arguments && list_words(verb, words, sizeof words))
+        snprintf(hint, sizeof hint, "usage: orrery %s %s ...; '--help' has the rest", verb->name, words);
+    else
+        snprintf(hint, sizeof hint, "usage: orrery %s %.*s", verb->name, (int)strcspn(verb->usage, "\n"), verb->usage);
     if (call->n_arguments > verb->max_arguments)
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "unexpected argument '%s'",
                           call->arguments[verb->max_arguments]);
@@ -159,7 +177,7 @@ static int run_verb(struct cli *cli, const struct verb *verb, int argc, char **a
     verb_options(verb, table);
     char *options = mem_zalloc(1, shared_offset(verb) + sizeof(struct option_texts));
     if (options == NULL) return SIM_E_NOMEM;
-    int n = options_parse(table, argc, argv, options, &cli->diag);
+    int n = options_parse(table, verb->explain_key, argc, argv, options, &cli->diag);
     int code = n;
     if (n >= 0) {
         argv[n] = NULL;

@@ -37,6 +37,7 @@ struct verb {
     void (*print_more)(FILE *out); /* shown after the notes, or NULL */
     const struct option *options; /* ends with a zero option */
     size_t options_bytes;
+    option_key_fn *explain_key; /* where a scenario has a key that was given as an option; NULL: --set has other keys */
     bool takes_plugins; /* has the option --plugin, loaded into cli->plugins before the verb runs */
     bool (*is_plugin)(const char *argument); /* whether the first argument is a plug-in, loaded likewise; or NULL */
     int min_arguments, max_arguments;

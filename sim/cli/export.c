@@ -181,7 +181,13 @@ static int export(struct cli *cli, const struct cli_call *call)
     arena_init(&arena);
     int code = results_split_name(call->arguments[0], &arena, &path, &run_id);
     struct outputs outputs = {.diag = &cli->diag};
-    if (code == 0) code = outputs_add(&outputs, "--output", options->output);
+    const bool is_latex = options->form == ANSWER_LATEX;
+    const char *form = is_latex ? "LaTeX" : options->openmetrics ? "OpenMetrics text" : "CSV";
+    const char *endings = is_latex                       ? "tex"
+                          : options->openmetrics         ? "prom"
+                          : options->form == ANSWER_JSON ? "json"
+                                                         : "csv";
+    if (code == 0) code = outputs_add_form(&outputs, "--output", options->output, form, endings);
     if (code == 0) code = outputs_check(&outputs, path);
     if (code == 0) code = find_run(cli, options, path, &run_id, &arena);
     if (code == 0) code = database_open_read(&database, path, &cli->diag);

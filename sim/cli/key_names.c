@@ -1,5 +1,10 @@
 #include "sim/cli/key_names.h"
 
+#include "sim/cli/plugins.h"
+#include "sim/core/config/config_elsewhere.h"
+#include "sim/world/scenario.h"
+
+#include <stdio.h>
 #include <string.h>
 
 const char *key_synonym(const char *key, size_t index)
@@ -25,6 +30,8 @@ const char *key_synonym(const char *key, size_t index)
         {"data_parallel_size", "replicas"},
         {"data_parallel_size", "data_parallel"},
         {"block_size", "block_tokens"},
+        {"quantization", "weights"},
+        {"enable_prefix_caching", "prefix_cache"},
         {"scheduling_policy", "batching"},
         {"model", "llm"},
         {"request_rate", "rate"},
@@ -64,6 +71,8 @@ const char *key_synonym(const char *key, size_t index)
     return NULL;
 }
 
+static const char *const rates[] = {"rate", "qps", "request_rate", NULL};
+
 /* Whether the key is one of a list that NULL ends. */
 static bool is_any(const char *key, const char *const *list)
 {
@@ -75,7 +84,7 @@ const char *key_advice(const char *section, const char *key)
 {
     static const char *const counts[] = {"gpus", "num_gpus", "n_gpus", "gpu_count", NULL};
     static const char *const kinds[] = {"gpu", "gpu_type", "device", NULL};
-    static const char *const rates[] = {"rate", "qps", "request_rate", NULL};
+    static const char *const kv_formats[] = {"kv_cache_dtype", "kv_dtype", NULL};
     static const char services[] = "services.";
     const size_t n = sizeof services - 1;
     const bool is_service = strncmp(section, services, n) == 0 && strchr(section + n, '.') == NULL;
@@ -86,12 +95,41 @@ const char *key_advice(const char *section, const char *key)
         return "the cluster has 'cluster.nodes' times 'cluster.gpus_per_node' GPUs";
     if (is_any(key, kinds) && is_service)
         return "it is 'cluster.gpu'; of a part of the replicas, 'gpu' of one of its 'pools'";
+    if (is_any(key, kv_formats) && is_service) return "it is 'kv' of the section 'formats'";
     if (is_any(key, rates) && is_top)
         return "it is 'services.NAME.trace.arrival.rate' of a trace with format 'generate'";
     return NULL;
 }
 
-const char *policy_alias(const char *family, const char *word)
+const char *key_advice_of_trace(const char *section, const char *key)
+{
+    if (section[0] != '\0' || !is_any(key, rates)) return NULL;
+    return "write --set 'arrival={\"process\": \"poisson\", \"rate\": \"5/s\"}'";
+}
+
+bool key_explain_option(const char *name, char *hint, size_t hint_bytes)
+{
+    enum { MOST_CHARS = 64 };
+    char key[MOST_CHARS], path[2 * MOST_CHARS];
+    const struct config_families families = cli_families(NULL);
+    const struct config_field *field = scenario_fields;
+    snprintf(key, sizeof key, "%s", name);
+    for (char *c = key; *c != 0; c++) *c = *c == '-' ? '_' : *c;
+    const char *usual = key_synonym(key, 0), *advice = key_advice("", key);
+    if (usual != NULL) snprintf(key, sizeof key, "%s", usual);
+    while (field->name != NULL && strcmp(field->name, key) != 0) field++;
+    if (field->name != NULL)
+        snprintf(path, sizeof path, "%s", key);
+    else if (advice == NULL && !config_find_elsewhere(scenario_fields, &families, key, path, sizeof path))
+        return false;
+    if (advice != NULL)
+        snprintf(hint, hint_bytes, "keys are set with --set KEY=VALUE; %s", advice);
+    else
+        snprintf(hint, hint_bytes, "'--help' lists the options; for a key, use --set %s=VALUE", path);
+    return true;
+}
+
+const char *value_alias(const char *family_or_key, const char *word)
 {
     static const char *const names[][3] = {
         {"routing", "p2c", "power-of-two"},
@@ -104,13 +142,26 @@ const char *policy_alias(const char *family, const char *word)
         {"scheduler", "las", "tiresias"},
         {"scheduler", "gittins", "tiresias-gittins"},
         {"scheduler", "backfill", "easy"},
+        {"batching", "vllm", "vllm-v1"},
         {"batching", "continuous", "vllm-v0"},
         {"batching", "chunked-prefill", "vllm-v1"},
         {"batching", "radix", "sglang"},
         {"batching", "in-flight", "trtllm"},
         {"batching", "tensorrt-llm", "trtllm"},
+        {"weights", "awq", "int4"},
+        {"weights", "gptq", "int4"},
+        {"weights", "w4a16", "int4"},
+        {"weights", "w8a8", "int8"},
+        {"weights", "smoothquant", "int8"},
+        {"weights", "auto", "llm"},
+        {"weights", "bfloat16", "bf16"},
+        {"weights", "float16", "fp16"},
+        {"weights", "half", "fp16"},
+        {"kv", "auto", "llm"},
+        {"kv", "fp8_e4m3", "fp8"},
+        {"kv", "fp8_e5m2", "fp8"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i][0], family) == 0 && strcmp(names[i][1], word) == 0) return names[i][2];
+        if (strcmp(names[i][0], family_or_key) == 0 && strcmp(names[i][1], word) == 0) return names[i][2];
     return NULL;
 }

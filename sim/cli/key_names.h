@@ -1,4 +1,4 @@
-/* Keys and policies by the names that people know from other programs, for hints. */
+/* Keys, policies and choices by the names that people know from other programs, for hints. */
 #ifndef ORRERY_CLI_KEY_NAMES_H
 #define ORRERY_CLI_KEY_NAMES_H
 
@@ -9,11 +9,18 @@
  * iteration have two names here: those of a budget that prompts and decoding share, and those of prompts alone. */
 const char *key_synonym(const char *key, size_t index);
 
-/* The policy of a family ("routing") that people also call `word`: "p2c" is "power-of-two". NULL: none is known. */
-const char *policy_alias(const char *family, const char *word);
+/* The policy of a family ("routing"), or the choice of a key ("weights"), that people also call `word`: "p2c" is
+ * "power-of-two", "awq" is "int4". NULL: none is known. */
+const char *value_alias(const char *family_or_key, const char *word);
 
 /* What to set instead of a key that the section ("services.chat"; the top: "") lacks, where no single key of the same
  * meaning exists. NULL: nothing is known. */
 const char *key_advice(const char *section, const char *key);
+
+/* The same for the parameters of a trace that stands alone, with the arrivals of a generator. */
+const char *key_advice_of_trace(const char *section, const char *key);
+
+/* A callback for struct verb: where a scenario has the key of an unknown option: "replicas", "max-num-seqs". */
+bool key_explain_option(const char *name, char *hint, size_t hint_bytes);
 
 #endif

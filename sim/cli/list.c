@@ -9,6 +9,7 @@
 #include "sim/cli/list_empty.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
+#include "sim/core/config/config_table.h"
 #include "sim/core/path.h"
 #include "sim/world/rows/metric.h"
 #include "sim/world/scenario.h"
@@ -345,6 +346,25 @@ static int list_formats(struct listing *list)
     return 0;
 }
 
+/* Public traces that a format reads, and where they can be had. */
+static int list_traces(struct listing *list)
+{
+    static const struct table_column columns[] = {LEFT("format"), LEFT("address"), LEFT("file"), LEFT("licence"),
+                                                  JSON_ONLY("source")};
+    COLUMNS(list, columns);
+    for (size_t i = 0; i < trace_format_count(); i++) {
+        const struct trace_format *format = trace_format_at(i);
+        const struct public_trace *trace = &format->published;
+        if (trace->address == NULL) continue;
+        table_text(&list->table, format->name);
+        table_text(&list->table, trace->address);
+        table_text(&list->table, trace->path);
+        table_text(&list->table, trace->licence);
+        table_text(&list->table, format->source);
+    }
+    return 0;
+}
+
 static int list_metrics(struct listing *list)
 {
     static const struct table_column columns[] = {LEFT("metric"), LEFT("unit"), LEFT("better"), LEFT("definition"),
@@ -391,6 +411,8 @@ static int list_keys(struct listing *list)
     return config_each_key(scenario_fields, add_key_of_scenario, list);
 }
 
+enum { N_OTHER_FAMILIES = 6, N_FAMILIES = N_OTHER_FAMILIES + POLICY_FAMILY_COUNT };
+
 struct parameters {
     struct listing *list;
     const char *name; /* of the policy, trace format or cost */
@@ -402,6 +424,24 @@ static int add_parameter(void *context, const char *path, const struct config_fi
     add_name(parameters->list, parameters->name);
     add_key(parameters->list, path, field);
     return 0;
+}
+
+/* Names the family of a policy, trace format or cost that was taken for a family, or the nearest one. */
+static int fail_no_family(struct listing *list, const struct config_families *families)
+{
+    const char *names[N_FAMILIES] = {"request-trace", "job-trace", "job-profile", "arrival", "length", "cost"};
+    const char *hint = NULL, *nearest;
+    struct config_alternative alternative;
+    for (int i = 0; i < POLICY_FAMILY_COUNT; i++)
+        names[N_OTHER_FAMILIES + i] = policy_family_name((enum policy_family)i);
+    for (size_t i = 0; i < N_FAMILIES && hint == NULL; i++)
+        if (config_find_alternative(families, names[i], list->only, &alternative))
+            hint = arena_printf(&list->arena, "its family is %s: orrery list parameters %s", names[i], names[i]);
+    nearest = text_nearest(list->only, names, N_FAMILIES);
+    if (hint == NULL && nearest != NULL) hint = arena_printf(&list->arena, "did you mean '%s'?", nearest);
+    if (hint == NULL)
+        hint = "a family of 'orrery list policies', or request-trace, job-trace, job-profile, arrival ...";
+    return diag_error(&list->cli->diag, SIM_E_USAGE, NULL, hint, "'%s' is no family", list->only);
 }
 
 static int list_parameters(struct listing *list)
@@ -419,10 +459,7 @@ static int list_parameters(struct listing *list)
         struct parameters parameters = {list, alternative.name};
         code = config_each_key(alternative.fields, add_parameter, &parameters);
     }
-    if (n > 0) return code;
-    return diag_error(&list->cli->diag, SIM_E_USAGE, NULL,
-                      "a family of 'orrery list policies', or request-trace, job-trace, job-profile, arrival ...",
-                      "'%s' is no family", list->only);
+    return n > 0 ? code : fail_no_family(list, &families);
 }
 
 /* --- Scenarios and studies --- */
@@ -483,7 +520,8 @@ static const struct {
     bool takes_part; /* a second argument: which of them */
 } listings[] = {{"gpus", list_gpus, false},         {"llms", list_llms, false},       {"storage", list_storage, false}, {"engines", list_engines, false},
                 {"trainers", list_trainers, false}, {"prices", list_prices, false},
-                {"policies", list_policies, true}, {"formats", list_formats, false}, {"metrics", list_metrics, true},
+                {"policies", list_policies, true}, {"formats", list_formats, false}, {"traces", list_traces, false},
+                {"metrics", list_metrics, true},
                 {"scenarios", list_scenarios, false}, {"studies", list_studies, false}, {"keys", list_keys, true}, {"parameters", list_parameters, true}};
 enum { N_LISTINGS = sizeof listings / sizeof *listings };
 
@@ -527,12 +565,13 @@ static int list(struct cli *cli, const struct cli_call *call)
 const struct verb verb_list = {
     .name = "list",
     .summary = "the names that a scenario may use",
-    .usage = "gpus|llms|engines|trainers|storage|prices|formats|scenarios|studies [--json|--csv|--markdown]\n"
+    .usage = "gpus|llms|engines|trainers|storage|prices|formats|traces|scenarios|studies [--json|--csv|--markdown]\n"
              "policies [FAMILY] [--json|--csv|--markdown]\n"
              "metrics [PREFIX] [--json|--csv|--markdown]\n"
              "keys [PREFIX] [--json|--csv|--markdown]\n"
              "parameters FAMILY [--json|--csv|--markdown]",
-    .notes = "keys:       the keys of a scenario that begin with PREFIX, for example cluster.power\n"
+    .notes = "traces:     public traces of requests and jobs: the format that reads them, and where they can be had\n"
+             "keys:       the keys of a scenario that begin with PREFIX, for example cluster.power\n"
              "parameters: the keys of each policy of a family; also of the families request-trace, job-trace,\n"
              "            job-profile, arrival, length and cost\n",
     .options = list_options,

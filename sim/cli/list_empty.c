@@ -14,6 +14,40 @@ static size_t length_to_dot(const char *name, int n_dots)
     return (size_t)(end - name);
 }
 
+static bool is_alike(const char *word, size_t n_word, const char *part, size_t n_part)
+{
+    char a[64], b[64];
+    const bool is_any = (n_part == 4 && memcmp(part, "NAME", 4) == 0) || (n_part == 2 && memcmp(part, "[]", 2) == 0);
+    if (is_any || n_word >= sizeof a || n_part >= sizeof b) return is_any;
+    snprintf(a, sizeof a, "%.*s", (int)n_word, word);
+    snprintf(b, sizeof b, "%.*s", (int)n_part, part);
+    return text_distance(a, b) <= n_word / 4;
+}
+
+/* Bytes of the key whose parts are alike those of the word, where NAME stands for any: `services.NAME` for
+ * `service.chat`. 0: they are not. */
+static size_t length_alike(const char *word, const char *key)
+{
+    const char *end = key;
+    for (;;) {
+        const size_t n_word = strcspn(word, "."), n_part = strcspn(end, ".");
+        if (!is_alike(word, n_word, end, n_part)) return 0;
+        word += n_word;
+        end += n_part;
+        if (*word == '\0') return (size_t)(end - key);
+        if (*end == '\0') return 0;
+        word++, end++;
+    }
+}
+
+/* The first key that is alike the word, and how many of its bytes are. NULL: none is. */
+static const char *first_alike(const char *word, const char *const *keys, size_t n, size_t *n_chars)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((*n_chars = length_alike(word, keys[i])) > 0) return keys[i];
+    return NULL;
+}
+
 int list_fail_empty(struct cli *cli, const char *listing, const char *word, const struct answer_table *all, int n_dots)
 {
     const size_t n_rows = all->n_cells / all->n_columns;
@@ -24,8 +58,12 @@ int list_fail_empty(struct cli *cli, const char *listing, const char *word, cons
         return diag_nomem(&cli->diag);
     }
     for (size_t i = 0; i < n_rows; i++) names[i] = all->texts.chars + all->cells[i * all->n_columns].chars;
+    size_t n_alike = 0;
+    const char *alike = strcmp(listing, "keys") == 0 ? first_alike(word, names, n_rows, &n_alike) : NULL;
     text_nearest_end(word, names, n_rows, &nearest);
-    if (nearest != NULL)
+    if (alike != NULL)
+        snprintf(hint, sizeof hint, "did you mean '%.*s'?", (int)n_alike, alike);
+    else if (nearest != NULL)
         snprintf(hint, sizeof hint, "did you mean '%.*s'?", (int)length_to_dot(nearest, n_dots), nearest);
     else
         snprintf(hint, sizeof hint, "'orrery list %s' shows all%s", listing,

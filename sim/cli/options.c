@@ -1,6 +1,5 @@
 #include "sim/cli/options.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@ enum { MAX_OPTIONS = 64, HELP_COLUMN = 28 };
 /* The state of reading a command line. */
 struct reading {
     const struct option *table;
+    option_key_fn *explain_key;
     int argc, at; /* at: index of the current word */
     char **argv;
     void *values;
@@ -36,14 +36,15 @@ static void fail_unknown(struct reading *reading, const char *word, size_t n)
     size_t n_names = 0;
     for (const struct option *option = reading->table; option->name != NULL && n_names < MAX_OPTIONS; option++)
         names[n_names++] = option->name;
-    char name[64], hint[192];
+    char name[64], hint[DIAG_TEXT_CHARS];
     snprintf(name, sizeof name, "%.*s", (int)n, word);
     const char *nearest = text_nearest(name + strspn(name, "-"), names, n_names);
+    const bool may_be_key = n > 3 && find_name(reading->table, "set", 3) != NULL;
     if (nearest != NULL)
         snprintf(hint, sizeof hint, "did you mean '--%s'?", nearest);
-    else if (n > 3 && find_name(reading->table, "set", 3) != NULL)
+    else if (may_be_key && reading->explain_key == NULL)
         snprintf(hint, sizeof hint, "'--help' lists the options; for a key, use --set %s=VALUE", name + 2);
-    else
+    else if (!may_be_key || !reading->explain_key(name + 2, hint, sizeof hint))
         snprintf(hint, sizeof hint, "'--help' lists the options");
     reading->code = diag_error(reading->diag, SIM_E_USAGE, NULL, hint, "unknown option '%s'", name);
 }
@@ -148,9 +149,11 @@ static void take_word(struct reading *reading, const char *word)
     }
 }
 
-int options_parse(const struct option *table, int argc, char **argv, void *values, struct diag *diag)
+int options_parse(const struct option *table, option_key_fn *explain_key, int argc, char **argv, void *values,
+                  struct diag *diag)
 {
-    struct reading reading = {.table = table, .argc = argc, .argv = argv, .values = values, .diag = diag};
+    struct reading reading = {.table = table, .explain_key = explain_key, .argc = argc, .argv = argv, .values = values,
+                              .diag = diag};
     int n_others = 0;
     bool ended = false;
     for (; reading.at < argc; reading.at++) {

@@ -5,6 +5,7 @@
 #include "sim/core/err.h"
 #include "sim/core/text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum option_kind {
@@ -33,10 +34,15 @@ struct option {
     const char *help;
 };
 
+/* Writes what to do about an unknown option whose name, without dashes, may be meant as a key of --set. Returns false
+ * if no key has the name. */
+typedef bool option_key_fn(const char *name, char *hint, size_t hint_bytes);
+
 /* Reads argv[0 .. argc), where options and other arguments mix ("--" ends the options; "--name=value" is "--name
- * value"). Fills `values` by the table and moves the other arguments to the front of argv. Returns their number, or
- * SIM_E_USAGE with all findings. */
-int options_parse(const struct option *table, int argc, char **argv, void *values, struct diag *diag);
+ * value"). Fills `values` by the table and moves the other arguments to the front of argv. `explain_key` may be NULL.
+ * Returns their number, or SIM_E_USAGE with all findings. */
+int options_parse(const struct option *table, option_key_fn *explain_key, int argc, char **argv, void *values,
+                  struct diag *diag);
 
 /* Adds the help: "  -o, --output FILE   where rows go", under the headings of the groups. */
 void options_help(const struct option *table, struct text *help);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -200,6 +201,35 @@ int outputs_add(struct outputs *outputs, const char *option, const char *path)
     outputs->items[outputs->n].option = option;
     outputs->items[outputs->n++].path = path;
     return 0;
+}
+
+/* Whether a list of words, with blanks between them, has this one. */
+static bool has_word(const char *words, const char *word, size_t n)
+{
+    for (size_t n_word; *words != '\0'; words += n_word + (words[n_word] == ' ')) {
+        n_word = strcspn(words, " ");
+        if (n_word == n && strncasecmp(words, word, n) == 0) return true;
+    }
+    return false;
+}
+
+int outputs_add_form(struct outputs *outputs, const char *option, const char *path, const char *form,
+                     const char *endings)
+{
+    static const char forms[] = "arrow csv docx feather htm html jpeg jpg json jsonl md ods parquet pdf png prom "
+                                "svg tex xls xlsx";
+    const int code = outputs_add(outputs, option, path);
+    if (code != 0 || path == NULL) return code;
+    const size_t n_all = strlen(path), n = n_all > 3 && strcmp(path + n_all - 3, ".gz") == 0 ? n_all - 3 : n_all;
+    size_t dot = n;
+    while (dot > 0 && path[dot - 1] != '.' && path[dot - 1] != '/') dot--;
+    if (dot == 0 || path[dot - 1] != '.' || !has_word(forms, path + dot, n - dot) ||
+        has_word(endings, path + dot, n - dot))
+        return 0;
+    char hint[80];
+    snprintf(hint, sizeof hint, "name a file that ends in .%.*s", (int)strcspn(endings, " "), endings);
+    return diag_error(outputs->diag, SIM_E_USAGE, option, hint, "what is written is %s, not .%.*s", form,
+                      (int)(n - dot), path + dot);
 }
 
 int outputs_check(const struct outputs *outputs, const char *path)

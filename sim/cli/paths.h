@@ -68,6 +68,11 @@ struct outputs {
  * SIM_E_USAGE if the path is empty or equals another output, which may not exist yet. */
 int outputs_add(struct outputs *outputs, const char *option, const char *path);
 
+/* The same for a file of the form, "HTML", whose name may end in one of the words of `endings`, "html htm", or in no
+ * ending of another form. SIM_E_USAGE also if it does. A ".gz" at the end does not count. */
+int outputs_add_form(struct outputs *outputs, const char *option, const char *path, const char *form,
+                     const char *endings);
+
 /* Checks an input; a NULL path is none. Returns 0, or SIM_E_USAGE if it is one of the outputs so far. */
 int outputs_check(const struct outputs *outputs, const char *path);
 

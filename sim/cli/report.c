@@ -90,10 +90,10 @@ static int keep_chart(struct cli *cli, struct text *html, const char *title)
 }
 
 /* The page must not replace the results. */
-static int check_output(struct cli *cli, const char *output, const char *results)
+static int check_output(struct cli *cli, const char *output, bool is_chart, const char *results)
 {
     struct outputs outputs = {.diag = &cli->diag};
-    int code = outputs_add(&outputs, "--output", output);
+    int code = outputs_add_form(&outputs, "--output", output, is_chart ? "SVG" : "HTML", is_chart ? "svg" : "html htm");
     return code == 0 ? outputs_check(&outputs, results) : code;
 }
 
@@ -132,7 +132,7 @@ static int report(struct cli *cli, const struct cli_call *call)
     code = options.dictionary != NULL ? results_split_name(call->arguments[0], &arena, &options.path, &options.run_id)
                                       : SIM_E_NOMEM;
     if (code == 0) code = check_is_no_scenario(cli, options.path, &arena);
-    if (code == 0) code = check_output(cli, output, options.path);
+    if (code == 0) code = check_output(cli, output, given->chart != NULL, options.path);
     if (code == 0) code = report_html(&options, &html, &cli->diag);
     if (code == 0 && given->chart != NULL) code = keep_chart(cli, &html, given->chart);
     if (code == 0) code = write_page(cli, output, &html);

@@ -99,6 +99,20 @@ int database_integer(const struct database *database, const char *sql, int64_t *
     return code;
 }
 
+/* Writes that a run is a number, for "results.db:one" beside a file results.db; "": the path is no such one. */
+static void explain_run(const char *path, char hint[DIAG_TEXT_CHARS])
+{
+    const char *colon = strrchr(path, ':');
+    struct stat status;
+    hint[0] = 0;
+    const int n = colon != NULL && colon - path < DIAG_TEXT_CHARS / 2 ? (int)(colon - path) : 0;
+    snprintf(hint, DIAG_TEXT_CHARS, "%.*s", n, path);
+    if (n > 0 && stat(hint, &status) == 0 && S_ISREG(status.st_mode))
+        snprintf(hint, DIAG_TEXT_CHARS, "a run is a number, as in %.*s:1", n, path);
+    else
+        hint[0] = 0;
+}
+
 /* What the system says about a path before SQLite sees it: SQLite knows only "unable to open database file". */
 static int check_file(const struct database *database, struct diag *diag)
 {
@@ -109,7 +123,9 @@ static int check_file(const struct database *database, struct diag *diag)
         if (system_error == ENOENT && lstat(path, &status) == 0)
             return diag_error(diag, SIM_E_STORE, path, "remove the link, or create what it points to",
                               "cannot open results: is a symbolic link to a file that does not exist");
-        return diag_error(diag, SIM_E_STORE, path, NULL, "cannot open results: %s", strerror(system_error));
+        char hint[DIAG_TEXT_CHARS];
+        explain_run(path, hint);
+        return diag_error(diag, SIM_E_STORE, path, hint, "cannot open results: %s", strerror(system_error));
     }
     if (S_ISDIR(status.st_mode))
         return diag_error(diag, SIM_E_STORE, path, "name a file in it, such as results.db",

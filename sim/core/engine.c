@@ -21,6 +21,7 @@ struct engine {
     uint64_t progress_at; /* events fired when work was last done */
     uint64_t check_at;    /* events fired when `check` is due */
     uint64_t watch_at;    /* the watcher is called before the first event after this time */
+    uint64_t order;       /* of the event that fires; UINT64_MAX: between events */
     sim_ns (*watch)(void *context, sim_ns next_ns);
     struct engine_stats stats;
     struct engine_options options;
@@ -55,6 +56,14 @@ void engine_destroy(struct engine *engine)
 sim_ns engine_now(const struct engine *engine)
 {
     return engine->now;
+}
+
+bool engine_is_past(const struct engine *engine, sim_ns time_ns, unsigned priority, const struct owner *owner)
+{
+    if (time_ns != engine->now) return time_ns < engine->now;
+    const uint64_t first = (uint64_t)priority << (OWNER_ID_BITS + OWNER_COUNTER_BITS) | (uint64_t)owner->id
+                                                                                            << OWNER_COUNTER_BITS;
+    return engine->order >= first;
 }
 
 void engine_watch(struct engine *engine, sim_ns from_ns, sim_ns (*watch)(void *context, sim_ns next_ns))
@@ -198,13 +207,15 @@ static inline uint32_t fire(struct engine *engine, const struct event *next)
     if (event_is_armed(&event)) owner->armed = 0;
     if (event_is_background(&event)) engine->n_background--;
     engine->now = (sim_ns)event.time;
+    engine->order = event.order;
     engine->stats.fired++;
     event.handler(engine, owner, engine->now);
     return event_owner_id(&event);
 }
 
-static int end_run(const struct engine *engine, int code, struct diag *diag)
+static int end_run(struct engine *engine, int code, struct diag *diag)
 {
+    engine->order = UINT64_MAX;
     if (code == SIM_E_INTERRUPTED)
         return diag_error(diag, code, NULL, NULL, "interrupted at %.15g s", sim_s_from_ns(engine->now));
     if (code == SIM_E_NOMEM)
@@ -234,8 +245,10 @@ int engine_run(struct engine *engine, struct diag *diag)
             engine->now = engine->options.until;
             break;
         }
-        if (next->time > engine->watch_at)
+        if (next->time > engine->watch_at) {
+            engine->order = UINT64_MAX;
             engine->watch_at = (uint64_t)engine->watch(engine->options.context, (sim_ns)next->time);
+        }
         uint32_t id = fire(engine, next);
         if (engine->code == 0 && engine->stats.fired >= engine->check_at) { /* what failed left its work half done */
             int code = check(engine, id, diag);

@@ -93,6 +93,10 @@ void engine_destroy(struct engine *engine);
 
 sim_ns engine_now(const struct engine *engine);
 
+/* Whether an event of the owner at this time would have fired by now: events of the present moment that come before it
+ * have. Between events, all events up to the present moment have fired. */
+bool engine_is_past(const struct engine *engine, sim_ns time_ns, unsigned priority, const struct owner *owner);
+
 /* Schedules an event that will fire at time_ns >= now. Priorities are 0 to 255; lower ones fire first among equal
  * times. Like engine_arm, it fails the engine with SIM_E_NOMEM when memory runs out. */
 void engine_schedule(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner);

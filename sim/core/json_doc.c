@@ -231,6 +231,15 @@ static char *directory_of(struct arena *arena, const char *path)
     return is_input || is_pipe ? arena_strdup(arena, ".") : path_directory(arena, path);
 }
 
+/* What the name of a file says it is written in, of the languages that people take for JSON; NULL: none of them. */
+static const char *other_language(const char *path)
+{
+    static const char *const languages[][2] = {{".yaml", "YAML"}, {".yml", "YAML"}, {".toml", "TOML"}};
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
+        if (path_ends_in(path, languages[i][0])) return languages[i][1];
+    return NULL;
+}
+
 int json_load(struct arena *arena, const char *path, struct json_node **root, struct diag *diag)
 {
     char *text;
@@ -238,6 +247,12 @@ int json_load(struct arena *arena, const char *path, struct json_node **root, st
     int code = json_read_file(path, &text, &bytes);
     if (code == SIM_E_IO) return diag_error(diag, code, path, NULL, "cannot read the file: %s", strerror(errno));
     if (code != 0) return diag_nomem_at(diag, path);
+    const char *language = other_language(path);
+    if (language != NULL && text[strspn(text, " \t\r\n")] != '{') {
+        mem_free(text);
+        return diag_error(diag, SIM_E_CONFIG, path, "write it as JSON, which here may have // comments",
+                          "this is %s, not JSON", language);
+    }
 
     struct json_source *source = arena_alloc(arena, sizeof *source);
     if (source != NULL)

@@ -269,6 +269,8 @@ static int scan_value(struct json_scan *scan)
 int json_scan(struct json_scan *scan, const char *text, size_t bytes)
 {
     *scan = (struct json_scan){.text = text, .bytes = bytes};
+    skip_blanks(scan);
+    if (scan->at == bytes) return fail_expected(scan, "the document is empty", "a value");
     int code = scan_value(scan);
     if (code != 0) return code;
     skip_blanks(scan);

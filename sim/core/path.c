@@ -58,8 +58,13 @@ const char *path_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
+bool path_ends_in(const char *path, const char *end)
+{
+    const size_t n = strlen(path), n_end = strlen(end);
+    return n > n_end && strcmp(path + n - n_end, end) == 0;
+}
+
 bool path_is_json(const char *path)
 {
-    const size_t n = strlen(path);
-    return n > 5 && strcmp(path + n - 5, ".json") == 0;
+    return path_ends_in(path, ".json");
 }

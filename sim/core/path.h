@@ -19,6 +19,9 @@ char *path_directory(struct arena *arena, const char *path);
 /* The last part: "a.json" of "configs/a.json". It points into `path`. */
 const char *path_name(const char *path);
 
+/* Whether it ends in `end`, ".csv", with something before that. */
+bool path_ends_in(const char *path, const char *end);
+
 /* Whether it names a JSON file: it ends in ".json", with something before that. */
 bool path_is_json(const char *path);
 

@@ -222,6 +222,70 @@ int unit_parse(const char *text, enum unit_dim dim, double *value_si, const char
     return 0;
 }
 
+/* --- Notations that are understood, but not taken --- */
+
+/* Reads "400Gb/s", "400Gbps", "400Gbit/s" and "50GBps" as a bandwidth. */
+static bool read_bits(const struct quantity *quantity, double *bytes_per_s, const char **why)
+{
+    static const char prefixes[] = "kMGTP";
+    static const char *const ends[] = {"bps", "b/s", "bit/s", "bits/s", "Bps"};
+    const char *prefix = strchr(prefixes, quantity->after[0]), *end = quantity->after + (prefix != NULL);
+    size_t i = 0;
+    while (i < sizeof ends / sizeof *ends && strcmp(end, ends[i]) != 0) i++;
+    if (quantity->after[0] == '\0' || quantity->before[0] != '\0' || i == sizeof ends / sizeof *ends) return false;
+    const bool is_bits = *end == 'b';
+    const struct unit unit = {.exp10 = prefix != NULL ? 3 * (int)(prefix - prefixes + 1) : 0, .times = 1,
+                              .per = is_bits ? 8 : 1};
+    *bytes_per_s = scale(quantity->mantissa, quantity->exp10, &unit);
+    *why = is_bits ? "is in bits" : "has an unknown unit";
+    return isfinite(*bytes_per_s);
+}
+
+/* Reads "2h10min" as a sum; `last` gets the unit of the last part. */
+static bool read_sum(const char *text, enum unit_dim dim, double *sum_si, const struct unit **last)
+{
+    int n_parts = 0;
+    *sum_si = 0;
+    for (const char *next; *text != '\0'; text = next, n_parts++) {
+        char part[NUMBER_CHARS];
+        struct quantity quantity;
+        next = text + strspn(text, "0123456789.");
+        next += strcspn(next, "0123456789");
+        const char *end = next;
+        while (end > text && (end[-1] == ' ' || end[-1] == '\t')) end--;
+        if ((size_t)(end - text) >= sizeof part) return false;
+        snprintf(part, sizeof part, "%.*s", (int)(end - text), text);
+        *last = take_apart(part, &quantity) == NULL ? find_unit(&quantity, dim) : NULL;
+        if (*last == NULL) return false;
+        *sum_si += scale(quantity.mantissa, quantity.exp10, *last);
+    }
+    return n_parts > 1;
+}
+
+bool unit_rewrite(const char *text, enum unit_dim dim, char *buffer, size_t buffer_bytes, const char **why)
+{
+    struct quantity quantity;
+    const struct unit *last;
+    double value;
+    if (take_apart(text, &quantity) != NULL) return false;
+    if (dim == UNIT_NONE && strcmp(quantity.after, "%") == 0) {
+        const struct unit percent = {.times = 1, .per = 100};
+        *why = "is a share and takes no '%'";
+        snprintf(buffer, buffer_bytes, "%s%.15g", quantity.negative ? "-" : "",
+                 scale(quantity.mantissa, quantity.exp10, &percent));
+        return true;
+    }
+    if (dim == UNIT_BYTES_PER_S && !quantity.negative && read_bits(&quantity, &value, why)) {
+        unit_format(value, dim, buffer, buffer_bytes);
+        return true;
+    }
+    if (dim == UNIT_NONE || !read_sum(text, dim, &value, &last)) return false;
+    *why = "has several units";
+    snprintf(buffer, buffer_bytes, "%s%.15g%s", last->before, value * last->per / (last->times * pow(10, last->exp10)),
+             last->after);
+    return true;
+}
+
 /* The fewest significant digits d.ddd and the exponent that give back exactly `si` when read in `unit`. Returns the
  * number of digits, or 0 when no 17 digits do. */
 static int shortest_digits(double si, const struct unit *unit, char digits[32], int *exp10)

@@ -6,6 +6,7 @@
 #ifndef ORRERY_CORE_UNITS_H
 #define ORRERY_CORE_UNITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -62,6 +63,11 @@ const char *unit_list(enum unit_dim dim, char *buffer, size_t buffer_bytes);
  * Returns 0, or SIM_E_CONFIG with a static text in *why that goes on a sentence: "needs a unit", "is not a number",
  * "has an unknown unit" ... */
 int unit_parse(const char *text, enum unit_dim dim, double *value_si, const char **why);
+
+/* Writes a text that unit_parse refuses in the notation that it takes, for hints: "50GB/s" for the bits of "400Gb/s"
+ * and "400Gbps", "130min" for the sum "2h10min", and "0.9" for the plain number "90%". Sets *why as unit_parse does.
+ * Returns false, changing nothing, if the text is none of these. */
+bool unit_rewrite(const char *text, enum unit_dim dim, char *buffer, size_t buffer_bytes, const char **why);
 
 /* Writes the shortest text that unit_parse reads back to the same double ("80GiB", "15ms"), without an exponent where
  * some unit allows. Returns its length, like snprintf. Infinities and NaN are written too; unit_parse takes neither. */

@@ -73,7 +73,7 @@ rejected "@:2:3: error: unknown key 'clustre'; did you mean 'cluster'?
 @:4:32: error: 'llm' must be a string, got 7
 @:4:47: error: 'replicas' must be a whole number, got \"four\"
 @:4:73: error: 'reserve' needs a unit, got 512; write \"512GB\" or \"512GiB\"
-@:4:91: error: unknown batching policy 'vlm-v0'; did you mean 'vllm-v0'?
+@:4:91: error: unknown batching policy 'vlm-v0' (your own need --plugin); did you mean 'vllm-v0'?
 @:5:45: error: unknown request-trace format 'azure-lmm'; did you mean 'azure-llm'?"
 
 # Names that the catalog does not know, and splits that cannot be: told where they were set.
@@ -90,8 +90,8 @@ refused services.chat.replicas=99 "--set services.chat.replicas: error: the clus
 refused services.chat.pipeline_parallel=100 '--set services.chat.pipeline_parallel: error: cannot split'
 refused services.chat.tensor_parallel=16 'splits each layer over 16 GPUs, of which a node has'
 refused services.chat.llm=llama-9 "unknown LLM 'llama-9'; 'orrery list llms' shows what there is"
-refused cluster.gpu=h100 "unknown GPU 'h100'; did you mean 'h100-sxm'? 'orrery list gpus' shows all"
-refused services.chat.routing=jsq "unknown routing policy 'jsq'; did you mean 'jsq-tokens'?"
+refused cluster.gpu=h100 "did you mean 'h100-sxm'? There are also h100-pcie; 'orrery list gpus' shows all"
+refused services.chat.routing=jsq "unknown routing policy 'jsq' (your own need --plugin); did you mean 'jsq-tokens'?"
 refused services.chat.cost=rooflin "--set services.chat.cost: error: unknown cost kind 'rooflin'; did you mean 'roofline'?"
 refused services.chat.replcas=2 "--set services.chat.replcas: error: unknown key 'replcas'"
 refused services.chat "--set"

@@ -175,6 +175,10 @@ cost 15ms
 run 0 check --baseline "$base"
 sed -i '2s/,.*,/,5,/' "$T/gate/jobs.csv"
 run 1 check --baseline "$base"
+out 'its input files differ from the baseline: jobs.csv'
+tr -d '\n' <"$base" | sed 's/"files": *{[^}]*},//g' >"$T/gate/older.json"
+cp "${base%.json}.decisions.csv.gz" "$T/gate/older.decisions.csv.gz"
+run 1 check --baseline "$T/gate/older.json"
 out 'its input files (traces, catalog) differ from the baseline'
 run 0 check --baseline "$base" --update --only mixed
 out 'mixed: moved beyond tolerance'

@@ -60,8 +60,10 @@ serve 0 "$T/chat.json" --plugin "$T/mine.so" --update --set services.chat.batchi
 serve 0 --plugin "$T/mine.so"
 serve 2
 out "unknown batching policy 'mine'"
+out "the baseline had the plug-in 'mine.so': load it with --plugin"
 plant "$budget" 'int64_t budget = token_budget(params, view) - 1,' <policies/batching/vllm_v0.c | plugin "$T/mine.so"
 serve 1 --plugin "$T/mine.so"
+out 'its input files differ from the baseline: plugin.mine.so'
 out 'first diverging decision: '
 grep -q '^    baseline .* mine admit ' "$T/out" || complain 'the decision of the policy is not named'
 

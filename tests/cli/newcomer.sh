@@ -14,11 +14,20 @@ cat >"$T/bench.json" <<'END'
 {"date": "20251101-000000", "backend": "vllm", "model_id": "m", "num_prompts": 2, "request_rate": "inf", "duration": 1.5,
  "total_input_tokens": 30, "total_output_tokens": 30, "request_throughput": 2.0, "input_lens": [10, 20]}
 END
+printf 'timestamp,duration,num_gpus,gpu_time,virtual_cluster\n2017-10-01 00:00:00,5,1,5,a\n' >"$T/jobs.csv"
+printf 'TIMESTAMP,ContextTokens,GeneratedToken\n2023-11-16 18:15:46,10,10\n' >"$T/azure.csv"
+printf 'cluster:\n  gpu: a100\n' >"$T/y.yaml"
+: >"$T/zero.json"
+cat >"$T/table.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"chat": {"llm": "llama-2-7b", "trace": {"format": "azure-llm", "path": "jobs.csv"}}} }
+END
 echo '{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64}' >"$T/config.json"
 
 n=0
 while IFS='	' read -r wanted call message; do
     n=$((n + 1))
+    message=$(echo "$message" | sed "s|\\bT/|$T/|g")
     call=$(echo "$call" | sed "s|\\bS\\b|$T/s.json|g; s|\\bR\\b|$T/r.db|g; s|\\bT\\b|$T|g")
     eval "run $wanted $call"
     err "$message"
@@ -58,7 +67,7 @@ done <<'END'
 2	run S --set 'services.chat.batching={"policy":"trtllm","max_num_tokens":512}'	here it is 'token_budget'
 2	run S --set services.chat.batching=vllm-v0 --set services.chat.batching.token_budget=512	here it is 'max_batched_tokens'
 2	run S --set services.chat.qps=5	unknown key 'qps' in 'services.chat'; it is 'services.chat.trace.
-2	run S --set services.chat.tensor_parallel=3	the number of attention heads is not a multiple of the tensor parallelism
+2	run S --set services.chat.tensor_parallel=3	is not a multiple of the tensor parallelism; tensor_parallel can be 1, 2, 4, 8, 16, 32
 2	run S --set services.chat.trace.arrival.rate=4	'rate' needs a unit, got 4; write "4/s" or "4/min"
 2	run S --set services.chat.slo.ttft=1	'ttft' needs a unit, got 1; write "1s" or "1ms"
 2	run S --set services.chat.slo.ttft=1sec	'ttft' has an unknown unit, got "1sec"; write it like "15ms"
@@ -67,10 +76,10 @@ done <<'END'
 2	run S --set services.chat.routing=p2c	unknown routing policy 'p2c'; did you mean 'power-of-two'?
 2	run S --set cluster.gpu=H100	unknown GPU 'H100'; did you mean 'h100-sxm'?
 2	run S --set cluster.gpu=A100_80_SXM	did you mean 'a100-80-sxm'?
-2	run S --set cluster.gpu=mi300x	unknown GPU 'mi300x'; known are a10, 
+2	run S --set cluster.gpu=mi300x	unknown GPU 'mi300x'; only GPUs of NVIDIA are modelled; known are a10, 
 2	run S --set services.chat.llm=llama3-8b	unknown LLM 'llama3-8b'; did you mean 'llama-3-8b'?
 2	run S --set services.chat.llm=llama-3.1-70b	take more GPUs per replica (tensor_parallel) or a GPU with more memory
-2	run S --set services.chat.batching=vllm	unknown batching policy 'vllm'; did you mean 'vllm-v0'?
+2	run S --set services.chat.batching=vllm	unknown batching policy 'vllm'; did you mean 'vllm-v1'?
 2	run S --set services.chat.routing=mine	unknown routing policy 'mine' (your own need --plugin); known: 'round-robin'
 2	run S --set services.chat.trace.format=azure	did you mean 'azure-llm'?
 2	run S --set services.chat.trace.path=x.csv	unknown key 'path' in 'services.chat.trace' with format 'generate'
@@ -116,8 +125,72 @@ done <<'END'
 2	size llama-3.1-8b --rate 5 --slo ttft.p99=1s	--rate: error: must be a number of requests per time, got '5'; such as
 2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1000	a limit has a unit: ttft.p99=1000ms or ttft.p99=1000s
 3	size llama-3.1-8b -t S --slo ttft.p99=1s	name it with -f
+2	run S --set services.Chat.replicas=4	error: no 'Chat' in 'services'; did you mean 'chat'?
+2	run S --set services.draft.llm=llama-2-7b	missing 'trace' in 'services.draft'
+2	run S --replicas 4	for a key, use --set services.NAME.replicas=VALUE
+2	run S --max-num-seqs 4	for a key, use --set services.NAME.batching.max_sequences=VALUE
+2	run S --gpus 4	keys are set with --set KEY=VALUE; the cluster has 'cluster.nodes' times 'cluster.gpus_per_node' GPUs
+2	run S --nonsense 4	unknown option '--nonsense'; '--help' lists the options
+2	run S --set cluster.gpu=A100	did you mean 'a100-40-sxm'? There are also a100-80-pcie, a100-80-sxm; 'orrery list gpus' shows all
+2	run S --set cluster.gpu=tpu-v5e	only GPUs of NVIDIA are modelled
+2	run S --set services.chat.cost.engine=vllm-0.6	did you mean 'vllm-0.2'? There are also vllm-0.12, vllm-0.19, vllm-2024;
+0	run S -q --set services.chat.cost.engine=sglang-0.5	engine 'sglang-0.5' and the default batching policy 'vllm-v1'; --set services.chat.batching=sglang
+0	run S -q --set services.chat.cost.engine=vllm-0.2	the default batching policy 'vllm-v1'; --set services.chat.batching=vllm-v0
+2	run S --set services.chat.quantization=fp8	unknown key 'quantization' in 'services.chat'; it is 'services.chat.formats.weights'
+2	run S --set services.chat.kv_cache_dtype=fp8	it is 'kv' of the section 'formats'
+2	run S --set services.chat.formats.weights=awq	unknown weights 'awq'; did you mean 'int4'?
+2	run S --set services.chat.trace=nosuch.csv	a file is named by 'services.chat.trace.path'
+2	run S --set services.chat.trace=azure-llm	got "azure-llm"; set 'services.chat.trace.format'
+2	run S --set services.chat.kv.prefix_cache=true	must be an object with "policy", got true; a name will do: 'lru',
+2	run S --set services.chat.kv.usable_frac=90%	'usable_frac' must be a number, got "90%"; write 0.9
+2	run S --set until=2h10min	'until' has several units, got "2h10min"; write "130min"
+2	run S --set cluster.network.bandwidth=400Gbps	'bandwidth' is in bits, got "400Gbps"; write "50GB/s"
+2	run S --set cluster.network.bandwidth=400Gb/s	'bandwidth' is in bits, got "400Gb/s"; write "50GB/s"
+2	run S --set services.chat.llm=llama-3.1-405b	--set services.chat.llm: error: 'llama-3.1-405b' does not fit into 1 x a100-80-sxm
+2	run S --set services.chat.llm=llama-3.1-405b	tensor_parallel 16 fits and takes 2 nodes of 8 GPUs and a cluster.network; the cluster has 1
+3	run T/table.json	jobs.csv: error: this is a trace of jobs, format philly; expected requests
+2	run T/y.yaml	y.yaml: error: this is YAML, not JSON; write it as JSON
+2	sweep T/y.yaml	this is YAML, not JSON
+2	run T/zero.json	zero.json:1:1: error: expected a value, got the end of the text; the document is empty
+2	list	|formats|traces|scenarios|studies|policies|metrics|keys|parameters ...
+2	explain	usage: orrery explain config|cost|experts|links|schema ...
+2	plan llama-3.1-8b	error: there is no GPU to train on; name it with --gpu
+2	trace generate -o T/g.csv --set rate=5/s	write --set 'arrival={"process": "poisson", "rate": "5/s"}'
+2	list keys service.chat	did you mean 'services.NAME'?
+2	list keys services.chat.kv	did you mean 'services.NAME.kv'?
+2	list parameters tiresias	'tiresias' is no family; its family is scheduler: orrery list parameters scheduler
+2	list parameters azure-llm	its family is request-trace
+2	list parameters schedulers	did you mean 'scheduler'?
+3	trace check T/azure.csv	no format fits (azure-llm also needs 'GeneratedTokens'): the first row is
+3	compare R:one R:1	a run is a number, as in T/r.db:1
+2	report R -o T/out.pdf	--output: error: what is written is HTML, not .pdf; name a file that ends in .html
+2	export R request -o T/r.xlsx	what is written is CSV, not .xlsx; name a file that ends in .csv
+2	export R request --latex -o T/r.csv	what is written is LaTeX, not .csv; name a file that ends in .tex
+2	trace convert traces/samples/chat.csv -o T/x.parquet	what is written is text, not .parquet; name a file that ends in .csv
+2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1s --page T/p.png	--page: error: what is written is HTML, not .png
 2	calibrate S	exactly one of --gpu, --predict and --engine is needed
 END
+
+run 0 list traces --csv
+out 'azure-llm,https://github.com/Azure/AzurePublicDataset,data/AzureLLMInferenceTrace_conv.csv,CC-BY-4.0'
+out 'philly,https://github.com/'
+for file in r.csv r.CSV.gz r.txt pdf r .pdf.d/r; do
+    mkdir -p "$T/.pdf.d"
+    run 0 export "$T/r.db" request -o "$T/$file"
+done
+run 0 size deepseek-v3 --rate 1/s --slo ttft.p99=1s -g a10g -q
+out 'a10g: cannot run deepseek-v3: 32 GPUs have 695.4 GB: no KV cache fits beside 673 GB of weights'
+run 0 run "$T/s.json" -q --set services.chat.cost.engine=sglang-0.5 --set services.chat.batching=sglang
+! grep -q 'default batching' "$T/err" || complain "a batching policy that is named is no default"
+run 0 run "$T/s.json" -q --set services.chat.cost.engine=vllm-0.19
+! grep -q 'default batching' "$T/err" || complain "vllm-v1 is the batching policy of vllm-0.19"
+
+# What a message says to write is taken.
+run 0 validate "$T/s.json" --set services.chat.llm=llama-3.1-405b --set services.chat.tensor_parallel=16 --set cluster.nodes=2 \
+    --set cluster.network.bandwidth=50GB/s
+run 0 validate "$T/s.json" --set services.chat.tensor_parallel=32 --set cluster.nodes=4 --set cluster.network.bandwidth=50GB/s
+run 0 validate "$T/s.json" --set until=130min --set services.chat.kv.usable_frac=0.9 --set services.chat.kv.prefix_cache=lru
+run 0 trace generate -o "$T/g.csv" --set count=3 --set 'arrival={"process": "poisson", "rate": "5/s"}'
 
 # The advice of a message works: the key that it names takes the value. (The first one, where it names several.)
 while read -r key value; do
@@ -138,6 +211,7 @@ llm llama-3-8b
 rate 4/s
 services.chat.qps 4/s
 engine vllm-0.12
+services.chat.quantization fp8
 END
 [ $n -ge 40 ] || complain "only $n mistakes were made"
 finish

@@ -147,7 +147,7 @@ out 'no configuration of at most 8 GPUs meets this'
 holds "$T/none.html" '<p class="answer">no configuration of at most 8 GPUs meets this</p>'
 run 0 size llama-3.1-70b --rate 1/s --requests 20 --gpu l4 --max-gpus 2 --slo ttft.p99=9s -q
 out 'cannot hold llama-3.1-70b'
-out '  l4: cannot run llama-3.1-70b: a replica of 141.1 GB of weights needs more memory than its 4'
+out '  l4: cannot run llama-3.1-70b: 2 GPUs have 4'
 
 # With drafts a sequence makes several tokens per iteration: no bound may rule such a replica out.
 drafts() { run 0 size llama-3.1-8b --rate 2/s --requests 50 --max-gpus 1 --gpu h100-sxm -q --slo tpot.p50=4ms "$@"; }

@@ -31,7 +31,7 @@ END
 run 2 run --sede 3 quickstart --unheard-of
 err_is <<'END'
 error: unknown option '--sede'; did you mean '--seed'?
-error: unknown option '--unheard-of'; '--help' lists the options; for a key, use --set unheard-of=VALUE
+error: unknown option '--unheard-of'; '--help' lists the options
 END
 run 2 run -x quickstart
 err_is <<'END'

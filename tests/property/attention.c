@@ -97,6 +97,25 @@ static bool is_between_its_parts(struct kernel_time time)
     return isfinite(time.seconds) && time.seconds <= sum * (1.0 + 1e-12);
 }
 
+/* A row of batches whose context moves, as that of sequences does that decode: what is kept from one to the next must
+ * not be seen. */
+TEST(a_row_of_batches_takes_what_each_alone_does)
+{
+    struct rng rng = test_rng(1, "row", 0);
+    for (int i = 0; i < CASES / 10; i++) {
+        const union kernel_params params = random_params(&rng, KERNEL_DECODE_ATTENTION);
+        struct decode_shape shape = random_decode(&rng);
+        struct decode_row row;
+        shape.drafts = (double)rng_below(&rng, 9);
+        decode_row_init(&row, &params.decode, &gpu, &shape);
+        for (int k = 0; k < 60; k++) {
+            shape.context += rng_below(&rng, 20) == 0 ? -0.5 * shape.context : 4.0 * rng_uniform(&rng);
+            shape.longest = chance(&rng) ? shape.context + up_to(&rng, 5000.0) : 0.0;
+            CHECK_NEAR(decode_row_seconds(&row, shape.context, shape.longest), decode_s(&params, shape), 0.0);
+        }
+    }
+}
+
 TEST(time_lies_between_its_parts_and_above_the_peaks)
 {
     struct rng rng = test_rng(1, "attention", 0);

@@ -337,3 +337,35 @@ TEST(single_steps_change_nothing)
         CHECK(ends[i] < 1e6 ? share > 0.0 && share < 1.0 : share == 0.0);
     }
 }
+
+/* Batches with drafts one after the other cost what each alone does: their number and drafts change now and then, and
+ * some have prompts or no drafts. */
+TEST(what_a_memo_keeps_is_not_seen)
+{
+    static const struct subject more[] = {{"h100-sxm", "gpt-oss-20b", 1}};
+    for (size_t s = 0; s <= SUBJECTS; s++) {
+        const struct subject *subject = s < SUBJECTS ? &subjects[s] : &more[0];
+        SCOPED(cost_fixture) fixture = {0};
+        struct rng rng = test_rng(1, "memo", s);
+        if (make(&fixture, subject, 3000.0, "vllm-0.12") != 0) continue;
+        const struct iteration_model *model = &fixture.model;
+        MUST(model->cost_again != NULL);
+        void *memo = mem_zalloc(1, model->memo_bytes);
+        MUST(memo != NULL);
+        struct iteration_work work = {0};
+        for (int i = 0; i < 400; i++) {
+            struct iteration_cost cost, again;
+            if (i % 20 == 0) {
+                work = random_work(&rng);
+                work.decode_drafts = (int64_t)rng_below(&rng, 6);
+            }
+            if (work.decode_sequences > 0)
+                work.decode_context_tokens += work.decode_sequences + (int64_t)rng_below(&rng, 200);
+            model->cost(model->model, &work, &cost);
+            model->cost_again(model->model, memo, &work, &again);
+            CHECK(cost.first_s == again.first_s && cost.slope_s == again.slope_s && cost.until == again.until &&
+                  cost.extrapolated_frac == again.extrapolated_frac);
+        }
+        mem_free(memo);
+    }
+}

@@ -221,6 +221,7 @@ static int run_world(const struct config *config, const struct bed_options *opti
                         .decision = on_decision, .warning = on_warning, .histogram = on_histogram};
     if (!options->no_detail) sink.detail = on_decision;
     if (options->no_rows) sink.request = NULL;
+    if (options->no_batches) sink.batch = NULL;
     struct world_result result;
     code = world_run(world, &sink, &result);
     rows->end_s = sim_s_from_ns(result.end_ns);

@@ -24,6 +24,7 @@ struct bed_options {
     uint64_t stall_events;       /* of the watchdog; 0: its default */
     bool quiet;                  /* findings are expected: do not print them */
     bool no_detail;              /* do not ask what every request meets with */
+    bool no_batches;             /* nor for batches, so that iterations with drafts are computed ahead */
     bool no_rows;                /* nor for rows of requests, whose classes may have any name then */
 };
 

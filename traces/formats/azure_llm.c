@@ -31,6 +31,8 @@ static int open_requests(const void *params, const struct source_options *option
 const struct trace_format trace_azure_llm = {.name = "azure-llm",
                                              .summary = "Azure LLM inference traces of 2023 and 2024",
                                              .source = "Patel et al., Splitwise, ISCA 2024; Azure/AzurePublicDataset",
+                                             .published = {"https://github.com/Azure/AzurePublicDataset",
+                                                           "data/AzureLLMInferenceTrace_conv.csv", "CC-BY-4.0"},
                                              .params = file_trace_request_params,
                                              .params_bytes = sizeof(struct trace_file),
                                              .header = "TIMESTAMP,ContextTokens,GeneratedTokens",

@@ -92,6 +92,8 @@ static const struct config_field params[] = {
 const struct trace_format trace_burstgpt = {.name = "burstgpt",
                                             .summary = "BurstGPT: ChatGPT and GPT-4 requests of a campus",
                                             .source = "Wang et al., BurstGPT, KDD 2025",
+                                            .published = {"https://github.com/HPMLL/BurstGPT",
+                                                          "data/BurstGPT_1.csv", NULL},
                                             .params = params,
                                             .params_bytes = sizeof(struct burstgpt_params),
                                             .header = "Timestamp,Request tokens,Response tokens",

@@ -59,7 +59,9 @@ static const struct row_format philly_rows = {
 
 JOB_LOG(philly, "Microsoft Philly training jobs of 2017, one row per job",
         "Jeon et al., USENIX ATC 2019; derived list of Jayaram Subramanya et al., Sia, SOSP 2023",
-        file_trace_unsorted_job_params, .header = "timestamp,duration,num_gpus")
+        file_trace_unsorted_job_params, .header = "timestamp,duration,num_gpus",
+        .published = {"https://github.com/siasosp23/artifacts",
+                      "sia-simulator/traces/philly.csv", "none stated"})
 
 /* --- acme, helios --- */
 
@@ -138,12 +140,16 @@ static enum row_result slurm_row(struct reader *reader, union trace_record *reco
 
 SLURM_LOG(acme, "type")
 JOB_LOG(acme, "Acme: jobs of the LLM clusters Seren and Kalos, 2023", "Hu et al., NSDI 2024; InternLM/AcmeTrace",
-        file_trace_unsorted_job_params, .header = "submit_time,duration,gpu_num,type")
+        file_trace_unsorted_job_params, .header = "submit_time,duration,gpu_num,type",
+        .published = {"https://github.com/InternLM/AcmeTrace",
+                      NULL, "CC-BY-4.0"})
 
 SLURM_LOG(helios, "vc")
 JOB_LOG(helios, "Helios: training jobs of four SenseTime clusters, 2020",
         "Hu et al., SC 2021; S-Lab-System-Group/HeliosData", file_trace_unsorted_job_params,
-        .header = "submit_time,duration,gpu_num,vc")
+        .header = "submit_time,duration,gpu_num,vc",
+        .published = {"https://github.com/S-Lab-System-Group/HeliosData",
+                      "data", "CC-BY-4.0"})
 
 /* --- openb --- */
 
@@ -223,7 +229,9 @@ static enum row_result openb_row(struct reader *reader, union trace_record *reco
 static const struct row_format openb_rows = {.columns = openb_columns, .n_columns = OPENB_COLUMNS, .row = openb_row};
 
 JOB_LOG(openb, "Alibaba 2023 pods that share GPUs", "Weng et al., USENIX ATC 2023; alibaba/clusterdata",
-        file_trace_unsorted_job_params, .header = "num_gpu,gpu_milli")
+        file_trace_unsorted_job_params, .header = "num_gpu,gpu_milli",
+        .published = {"https://github.com/alibaba/clusterdata",
+                      "cluster-trace-gpu-v2023/csv/openb_pod_list_default.csv", "none stated"})
 
 /* --- pai --- */
 
@@ -284,7 +292,9 @@ static const struct row_format pai_rows = {.no_header = true,
 
 JOB_LOG(pai, "Alibaba PAI 2020, the table of tasks", "Weng et al., MLaaS in the Wild, NSDI 2022; alibaba/clusterdata",
         file_trace_unsorted_job_params,
-        .first_row = "^[^,]+,[^,]*,[0-9.]*,[A-Z][a-z]+,[0-9.]*,[0-9.]*,[0-9.]*,[0-9.]*,[0-9.]*,[^,]*$")
+        .first_row = "^[^,]+,[^,]*,[0-9.]*,[A-Z][a-z]+,[0-9.]*,[0-9.]*,[0-9.]*,[0-9.]*,[0-9.]*,[^,]*$",
+        .published = {"https://github.com/alibaba/clusterdata",
+                      "cluster-trace-gpu-v2020/data/pai_task_table.tar.gz", "CC-BY-4.0"})
 
 /* --- swf --- */
 

@@ -71,6 +71,8 @@ const struct trace_format trace_lengths = {
     .name = "lengths",
     .summary = "prompt and output lengths, with times of arrival or an arrival process",
     .source = "Agrawal et al., Vidur, MLSys 2024",
+    .published = {"https://github.com/microsoft/vidur",
+                  "data/processed_traces/arxiv_summarization_stats_llama2_tokenizer_filtered_v2.csv", "MIT"},
     .params = params,
     .params_bytes = sizeof(struct lengths_params),
     .header = "num_prefill_tokens,num_decode_tokens",

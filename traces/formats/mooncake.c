@@ -113,6 +113,8 @@ const struct trace_format trace_mooncake = {
     .name = "mooncake",
     .summary = "Mooncake (Kimi) requests with the hashes of their prefix blocks",
     .source = "Qin et al., Mooncake, USENIX FAST 2025",
+    .published = {"https://github.com/kvcache-ai/Mooncake",
+                  "FAST25-release/traces/conversation_trace.jsonl", "Apache-2.0"},
     .params = mooncake_fields,
     .params_bytes = sizeof(struct mooncake_params),
     .members = "timestamp,input_length,output_length",

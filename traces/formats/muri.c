@@ -48,6 +48,8 @@ static int open_jobs(const void *params, const struct source_options *options, s
 const struct trace_format trace_muri = {.name = "muri",
                                         .summary = "Muri's testbed; types are MODEL-GPUS",
                                         .source = "Zhao et al., SIGCOMM 2022; Rivendile/Muri, cluster_exp/trace-data",
+                                        .published = {"https://github.com/Rivendile/Muri",
+                                                      "cluster_exp/trace-data/cluster_trace.csv", "Apache-2.0"},
                                         .params = file_trace_unsorted_job_params,
                                         .params_bytes = sizeof(struct job_file),
                                         .header = "num_gpu,submit_time,model_name,duration,resource_time_0",

@@ -114,6 +114,8 @@ const struct trace_format trace_pollux = {
     .name = "pollux",
     .summary = "workloads of Pollux and Sia",
     .source = "Qiao et al., OSDI 2021; Jayaram Subramanya et al., SOSP 2023; petuum/adaptdl, siasosp23/artifacts",
+    .published = {"https://github.com/siasosp23/artifacts",
+                  "sia-simulator/workloads/saturn/workload-1.csv", "none stated"},
     .params = params_fields,
     .params_bytes = sizeof(struct pollux_params),
     .header = "name,time,application,num_replicas,batch_size",

@@ -4,6 +4,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/explain/explain_cost.h"
 #include "sim/cli/explain/explain_experts.h"
+#include "sim/cli/key_names.h"
 #include "sim/cli/plugins.h"
 #include "sim/cli/run/setup.h"
 #include "sim/world/links/topology.h"
@@ -379,6 +380,7 @@ const struct verb verb_explain = {
              "schema: the JSON Schema of scenarios, for editors\n",
     .options = explain_options,
     .takes_plugins = true,
+    .explain_key = key_explain_option,
     .options_bytes = sizeof(struct explain_options),
     .min_arguments = 1,
     .max_arguments = 2,

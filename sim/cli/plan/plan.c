@@ -57,6 +57,9 @@ static int load(struct cli *cli, const char *subject, const struct plan_options 
     if (code == 0) code = set(cli, *config, "sequence_tokens", options->sequence, arena);
     for (size_t i = 0; code == 0 && i < options->settings.n; i++)
         code = config_set(*config, options->settings.items[i], &cli->diag);
+    if (code == 0 && !is_file(subject) && !config_is_given(*config, "gpu"))
+        code = diag_error(&cli->diag, SIM_E_USAGE, NULL, "name it with --gpu, one of 'orrery list gpus'",
+                          "there is no GPU to train on");
     return code;
 }
 

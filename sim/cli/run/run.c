@@ -1,7 +1,9 @@
 /* orrery run: simulates a scenario, or repeats a run of a results database. */
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
+#include "sim/cli/run/default_batcher.h"
 #include "sim/cli/run/idle_types.h"
 #include "sim/cli/run/setup.h"
 #include "sim/cli/run/results_limit.h"
@@ -144,6 +146,7 @@ static int run_setup(struct cli *cli, const struct run_options *options, const s
     if (code == 0) code = results_limit_parse(options->results_limit, &limit_bytes, &cli->diag);
     if (code != 0) return code;
     warn_idle_types(setup, &cli->diag);
+    warn_default_batcher(setup, &cli->diag);
     struct simulate_options how = {.output = options->output,
                                    .results_limit_bytes = limit_bytes,
                                    .interval = (enum interval_choice)options->interval,
@@ -260,6 +263,7 @@ const struct verb verb_run = {
     .notes = "SCENARIO is a file or a name of 'orrery list scenarios'. Without -o nothing is written to disk.\n",
     .options = run_options,
     .takes_plugins = true,
+    .explain_key = key_explain_option,
     .options_bytes = sizeof(struct run_options),
     .max_arguments = 1,
     .run = run,
@@ -299,6 +303,7 @@ const struct verb verb_validate = {
     .usage = "SCENARIO [--set KEY=VALUE]...",
     .options = validate_options,
     .takes_plugins = true,
+    .explain_key = key_explain_option,
     .options_bytes = sizeof(struct validate_options),
     .min_arguments = 1,
     .max_arguments = 1,

@@ -44,12 +44,6 @@ static int fail_unknown(struct setup *setup, const char *name, struct diag *diag
     return diag_error(diag, SIM_E_USAGE, NULL, hint, "no scenario '%s'", name);
 }
 
-static bool ends_in(const char *path, const char *end)
-{
-    const size_t n = strlen(path), n_end = strlen(end);
-    return n > n_end && strcmp(path + n - n_end, end) == 0;
-}
-
 /* Whether a regular file begins as no document of JSON does. */
 static bool is_no_document(const char *path)
 {
@@ -59,7 +53,7 @@ static bool is_no_document(const char *path)
     int first = fgetc(file);
     while (first == ' ' || first == '\t' || first == '\r' || first == '\n') first = fgetc(file);
     fclose(file);
-    return (first != '{' && first != '/') || ends_in(path, ".jsonl");
+    return (first != '{' && first != '/') || path_ends_in(path, ".jsonl");
 }
 
 /* Points to the right verb when the file is a trace: a table, or lines of JSON. */
@@ -71,7 +65,8 @@ static int check_is_no_trace(const char *path, struct diag *diag)
     if (trace_guess(path, TRACE_BOTH, NULL, &format, NULL) == 0)
         return diag_error(diag, SIM_E_USAGE, path, hint, "this looks like a trace of format %s, not a scenario",
                           format->name);
-    return ends_in(path, ".csv") ? diag_error(diag, SIM_E_USAGE, path, hint, "this is a table, not a scenario") : 0;
+    return path_ends_in(path, ".csv") ? diag_error(diag, SIM_E_USAGE, path, hint, "this is a table, not a scenario")
+                                      : 0;
 }
 
 /* A bare name that is no file is a scenario that comes with the program. */

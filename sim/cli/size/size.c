@@ -2,6 +2,7 @@
 #include "sim/cli/size/size.h"
 
 #include "sim/cli/answer.h"
+#include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/study/sweeping.h"
@@ -371,7 +372,7 @@ static void show_progress(void *context, int64_t n_runs)
 static int check_outputs(struct cli *cli, const struct size_verb_options *options, struct arena *arena)
 {
     struct outputs outputs = {.diag = &cli->diag};
-    int code = options->page != NULL ? outputs_add(&outputs, "--page", options->page) : 0;
+    int code = options->page != NULL ? outputs_add_form(&outputs, "--page", options->page, "HTML", "html htm") : 0;
     const char *scenario = options->study != NULL ? size_scenario_path(options->study, arena) : NULL;
     if (options->study != NULL && scenario == NULL) return diag_nomem(&cli->diag);
     if (code == 0 && options->study != NULL) code = outputs_add(&outputs, "--study", options->study);
@@ -459,6 +460,7 @@ const struct verb verb_size = {
              "replicas. An LLM with experts is also tried with an attention group per GPU, on up to 32 GPUs of 4 nodes.\n"
              "What cannot hold the LLM is left out. Prices count the GPUs of the replicas.\n",
     .options = size_options_table,
+    .explain_key = key_explain_option,
     .options_bytes = sizeof(struct size_verb_options),
     .min_arguments = 1,
     .max_arguments = 1,

@@ -61,11 +61,12 @@ static int build(const struct size_question *question, const struct size_option 
                                          .diag = diag};
     code = cost_build(&pool.cost, &request, &replica->model);
     if (code != 0 || replica->kv_tokens > 0) return code;
-    return diag_error(
-        diag, SIM_E_UNFIT, NULL, NULL,
-        "a replica of %.4g GB of weights needs more memory than its %.4g GB: a KV cache stands beside them",
-        pool_weight_bytes(&pool, &replica->llm) / 1e9,
-        (double)size_replica_gpus(option) * replica->gpu.memory_bytes * pool.kv.usable_frac / 1e9);
+    const int64_t gpus = size_replica_gpus(option);
+    return diag_error(diag, SIM_E_UNFIT, NULL, NULL,
+                      "%lld GPU%s ha%s %.4g GB: no KV cache fits beside %.4g GB of weights and the activations",
+                      (long long)gpus, gpus == 1 ? "" : "s", gpus == 1 ? "s" : "ve",
+                      (double)gpus * replica->gpu.memory_bytes * pool.kv.usable_frac / 1e9,
+                      pool_weight_bytes(&pool, &replica->llm) / 1e9);
 }
 
 /* `prompts` equal prompts in one iteration. */

@@ -1,5 +1,6 @@
 /* orrery check: the regression gate of a CI. */
 #include "sim/cli/answer.h"
+#include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/study/check_runs.h"
 #include "sim/cli/study/sweeping.h"
@@ -251,6 +252,7 @@ static int update(struct checking *checking)
         memcpy(mine->hash, outcome->hash, sizeof mine->hash);
         memcpy(mine->scenario_hash, outcome->scenario_hash, sizeof mine->scenario_hash);
         memcpy(mine->inputs, outcome->inputs, sizeof mine->inputs);
+        mine->files = outcome->files;
         mine->resolved = outcome->resolved;
         mine->maker = report->maker;
         mine->n_metrics = outcome->n_metrics;
@@ -342,6 +344,7 @@ const struct verb verb_check = {
     .notes = "Without SCENARIO the whole baseline is checked. Exit status 0: every scenario is unchanged, or moved within its\n"
              "tolerances; 1: one moved further; 2 to 5: one did not run; 70: one crashed with built-in policies alone.\n",
     .options = check_options,
+    .explain_key = key_explain_option,
     .options_bytes = sizeof(struct check_options),
     .max_arguments = 1024,
     .takes_plugins = true,

@@ -11,6 +11,7 @@
 #include "sim/world/rows/tee.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -80,6 +81,7 @@ struct report {
     struct catching caught;
     struct text seen; /* by the policy of the first choice that differs from the baseline's; empty: not known */
     char hash[HASH_HEX_CHARS], scenario_hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS];
+    struct text files;    /* members of a JSON object: hashes by the name of the file; empty: there are none */
     struct text resolved; /* JSON in one line; empty: the scenario was not loaded */
     int code;
     struct diag diag;
@@ -154,6 +156,68 @@ static int dump_scenario(const struct setup *setup, const char *data, struct tex
     return code == 0 && resolved->failed ? SIM_E_NOMEM : code;
 }
 
+/* Adds "name": "hash" once. */
+static void add_file(struct text *files, const char *name, const char *hash)
+{
+    struct text key;
+    text_init(&key);
+    text_json_string(&key, name);
+    text_add(&key, ": ");
+    if (key.failed) files->failed = true;
+    if (!key.failed && (files->length == 0 || strstr(files->chars, key.chars) == NULL)) {
+        text_printf(files, "%s%s", files->length > 0 ? ", " : "", key.chars);
+        text_json_string(files, hash);
+    }
+    text_fini(&key);
+}
+
+struct file_listing {
+    const char *data;
+    struct text *files;
+};
+
+/* A pipe is left out: its bytes came once. */
+static int list_file(void *context, const char *path)
+{
+    const struct file_listing *listing = context;
+    const size_t n_data = strlen(listing->data);
+    const bool is_data = strncmp(path, listing->data, n_data) == 0 && path[n_data] == '/';
+    char hex[HASH_HEX_CHARS], name[PATH_MAX + 16];
+    struct hash *hash = paths_is_stream(path) ? NULL : hash_create();
+    if (hash == NULL) return paths_is_stream(path) ? 0 : SIM_E_NOMEM;
+    const int code = paths_hash_file(path, hash, NULL);
+    hash_hex(hash, hex);
+    hash_destroy(hash);
+    snprintf(name, sizeof name, "%s%s", is_data ? "$ORRERY_DATA" : "", path + (is_data ? n_data : 0));
+    if (code == 0) add_file(listing->files, name, hex);
+    return code;
+}
+
+/* Keeps the hashes of the files that the scenario names, of all files of the catalog, and of plug-ins in force. */
+static int list_files(const struct setup *setup, const char *data, struct report *report)
+{
+    char hex[2 * HASH_HEX_CHARS];
+    struct file_listing listing = {data, &report->files};
+    struct text plugins;
+    int code = named_files_each(&setup->families, scenario_fields, &setup->scenario, list_file, &listing);
+    snprintf(hex, sizeof hex, "%016" PRIx64 "%016" PRIx64, setup->files.high, setup->files.low);
+    if (setup->files.n > 0) add_file(&report->files, "catalog", hex);
+    text_init(&plugins);
+    plugins_describe(setup->plugins, &setup->scenario, &plugins);
+    for (char *word = plugins.chars, *end; word != NULL && *word != '\0'; word = end) { /* " plugin.NAME=HASH" */
+        end = word + 1 + strcspn(word + 1, " ");
+        const bool is_last = *end == '\0';
+        *end = '\0';
+        char *equals = strrchr(word, '=');
+        if (equals != NULL) *equals = '\0';
+        if (equals != NULL) add_file(&report->files, word + 1, equals + 1);
+        if (!is_last) *end = ' ';
+    }
+    if (code == 0 && (plugins.failed || report->files.failed)) code = SIM_E_NOMEM;
+    text_fini(&plugins);
+    return code;
+}
+
 /* Keeps the resolved scenario, in one line, and its hash. */
 static int keep_scenario(const struct setup *setup, const char *data, struct report *report)
 {
@@ -192,6 +256,7 @@ static int run_entry(const struct cli *cli, const struct baseline_entry *entry, 
     if (code == 0) code = plugins_code;
     if (code == 0) code = keep_scenario(&setup, data, report);
     if (code == 0) code = run_setup(cli, &setup, report);
+    if (code == 0) code = list_files(&setup, data, report);
     if (code == 0) code = look_again(cli, &setup, entry, report);
     setup_fini(&setup);
     return code;
@@ -224,6 +289,8 @@ static void write_report(const struct report *report, FILE *file)
     json_write_string(&writer, "inputs", report->inputs);
     json_write_string(&writer, "seen", report->seen.chars != NULL ? report->seen.chars : "");
     json_write_number(&writer, "decisions", (double)report->caught.n_decisions);
+    json_write_key(&writer, "files");
+    text_printf(&head, "{%s}", report->files.length > 0 ? report->files.chars : "");
     json_write_key(&writer, "resolved");
     text_add(&head, report->resolved.length > 0 ? report->resolved.chars : "null");
     json_write_key(&writer, "metrics");
@@ -295,6 +362,7 @@ static int read_report(char *chars, size_t n_chars, struct arena *arena, struct 
     size_t n = (size_t)json_member(root, "decisions")->number;
     outcome->decisions = decision_log_take(end + 1, n_chars - head - 1, n);
     if (outcome->decisions.n != n) return SIM_E_IO;
+    outcome->files = json_member(root, "files");
     const struct json_node *resolved = json_member(root, "resolved");
     if (resolved->kind == JSON_OBJECT) outcome->resolved = resolved;
     return read_metrics(json_member(root, "metrics"), arena, outcome);

@@ -2,6 +2,7 @@
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/file_kind.h"
+#include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/run/results_limit.h"
@@ -364,6 +365,7 @@ const struct verb verb_sweep = {
     .notes = "STUDY is a JSON file that names a scenario, axes and seeds, or the name of one in configs/studies. Finished runs\n"
              "are kept in DB.shards until all are finished; then DB appears.\n",
     .options = sweep_options,
+    .explain_key = key_explain_option,
     .options_bytes = sizeof(struct sweep_verb_options),
     .min_arguments = 1,
     .max_arguments = 1,

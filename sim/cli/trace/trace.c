@@ -4,6 +4,7 @@
  * --set gives its other parameters, including transforms. */
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
 #include "sim/cli/run/setup.h"
@@ -128,7 +129,7 @@ static int check_output(struct cli *cli, const struct trace_options *options, co
                         const struct opened *trace, const void *params)
 {
     struct outputs outputs = {.diag = &cli->diag};
-    int code = outputs_add(&outputs, "--output", options->output);
+    int code = outputs_add_form(&outputs, "--output", options->output, "text", "csv json jsonl");
     return code == 0 ? named_files_each(families, trace->format->params, params, check_file, &outputs) : code;
 }
 
@@ -139,6 +140,14 @@ static int choose_format(struct cli *cli, const char *name, const char *path, co
     if (name == NULL && path != NULL) return trace_guess(path, TRACE_BOTH, hint, format, &cli->diag);
     *format = find_format(cli, name != NULL ? name : "generate");
     return *format != NULL ? 0 : SIM_E_USAGE;
+}
+
+/* Whether arrivals are a parameter of the format. */
+static bool has_arrivals(const struct trace_format *format)
+{
+    const struct config_field *field = format->params;
+    while (field->name != NULL && strcmp(field->name, "arrival") != 0) field++;
+    return field->name != NULL;
 }
 
 /* Opens the trace; `path` is NULL for generators. trace_close may follow in either case. */
@@ -152,6 +161,7 @@ static int trace_open(struct cli *cli, const struct trace_options *options, cons
     void *params = arena_alloc(&trace->arena, trace->format->params_bytes);
     if (params == NULL) return SIM_E_NOMEM;
     struct config_families families = cli_families(NULL);
+    families.advice = has_arrivals(trace->format) ? key_advice_of_trace : NULL;
     if (code == 0)
         code = config_bind(trace->config, trace->format->params, &families, &trace->arena, params,
                            trace->format->params_bytes, &cli->diag);

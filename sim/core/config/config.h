@@ -48,11 +48,12 @@ struct config_families {
     /* The index-th name of what other programs, or other alternatives, call `key`, for hints, the usual one first; NULL
      * past the last one. May be NULL. */
     const char *(*synonym)(const char *key, size_t index);
-    /* The alternative of a family that people also call `word`, for hints; NULL: none is known. May be NULL. */
-    const char *(*alias)(const char *family, const char *word);
+    /* The alternative of a family, or the choice of a key, that people also call `word`, for hints; NULL: none is
+     * known. May be NULL. */
+    const char *(*alias)(const char *family_or_key, const char *word);
     /* What to do about a key that a section, named by its path, lacks; NULL: nothing is known. May be NULL. */
     const char *(*advice)(const char *section, const char *key);
-    const char *remedy; /* follows "unknown routing policy 'x'"; NULL: nothing */
+    const char *remedy; /* follows "unknown routing policy 'x'" whose name is no alias; NULL: nothing */
 };
 
 /* A merged document. */

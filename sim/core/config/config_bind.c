@@ -13,7 +13,6 @@ enum { PATH_CHARS = 160 };
 
 struct binding {
     struct config_reading reading;
-    const struct config_families *families;
     struct arena scratch; /* for what is needed only while binding */
 };
 
@@ -74,7 +73,7 @@ static bool find_belonging(const struct binding *binding, const struct config_fi
                            const char *section, char *hint, size_t hint_bytes)
 {
     char path[PATH_CHARS];
-    const struct config_families *families = binding->families;
+    const struct config_families *families = binding->reading.families;
     const bool has_synonyms = families != NULL && families->synonym != NULL;
     const char *usual = has_synonyms ? families->synonym(key, 0) : NULL, *dot = section[0] != 0 ? "." : "", *name;
     for (size_t i = 0; has_synonyms && (name = families->synonym(key, i)) != NULL; i++) {
@@ -199,7 +198,7 @@ static void bind_element(struct binding *binding, const struct config_field *fie
     else {
         char name[PATH_CHARS];
         const struct config_field section = {.kind = CONFIG_SECTION};
-        config_report_type(&binding->reading, &section, config_trail_name(trail, name, sizeof name), trail->node);
+        config_report_type(&binding->reading, &section, config_trail_name(trail, name, sizeof name), trail->node, NULL);
     }
 }
 
@@ -233,6 +232,32 @@ static char *make_elements(struct binding *binding, const struct config_field *f
     return list->items;
 }
 
+/* The name that --set meant by one that is near to it: a member that --set alone made and that lacks what members
+ * require. NULL: it is no such member, or out of memory. */
+static const char *meant_name(struct binding *binding, const struct config_field *fields, const struct json_node *map,
+                              const struct json_node *member)
+{
+    const struct config_field *field = fields;
+    if (member->source->has_lines || member->kind != JSON_OBJECT) return NULL;
+    while (field->name != NULL && (!(field->flags & CONFIG_REQUIRED) || is_set(json_member(member, field->name))))
+        field++;
+    const char **names = arena_alloc(&binding->scratch, map->n * sizeof *names);
+    size_t n = 0;
+    if (field->name == NULL || names == NULL) return NULL;
+    for (const struct json_node *other = map->first; other != NULL; other = other->next)
+        if (other != member && is_set(other)) names[n++] = other->key;
+    return text_nearest(member->key, names, n);
+}
+
+static void report_meant_name(struct binding *binding, const struct config_trail *trail, const struct json_node *member,
+                              const char *meant)
+{
+    char path[PATH_CHARS], hint[PATH_CHARS];
+    snprintf(hint, sizeof hint, "did you mean '%s'?", meant);
+    config_report(&binding->reading, member, hint, "no '%s' in '%s'", member->key,
+                  config_trail_path(trail, path, sizeof path));
+}
+
 static void bind_map(struct binding *binding, const struct config_field *field, const struct config_trail *trail,
                      struct config_list *map)
 {
@@ -247,7 +272,11 @@ static void bind_map(struct binding *binding, const struct config_field *field, 
         char *name = arena_strdup(binding->reading.arena, member->key);
         if (name == NULL) config_report_nomem(&binding->reading);
         *(const char **)(void *)element = name;
-        bind_element(binding, field->fields, &inner, element);
+        const char *meant = meant_name(binding, field->fields, trail->node, member);
+        if (meant != NULL)
+            report_meant_name(binding, trail, member, meant);
+        else
+            bind_element(binding, field->fields, &inner, element);
         element += field->elem_bytes;
     }
 }
@@ -266,7 +295,7 @@ static void bind_list(struct binding *binding, const struct config_field *field,
 static const char *guess_tag(struct binding *binding, const struct config_field *field, const char *name,
                              const struct json_node *section)
 {
-    const struct config_families *families = binding->families;
+    const struct config_families *families = binding->reading.families;
     const struct json_node *file = json_member(section, "path");
     char problem[DIAG_TEXT_CHARS] = "", hint[DIAG_TEXT_CHARS];
     const char *guessed = NULL;
@@ -288,6 +317,54 @@ static const char *guess_tag(struct binding *binding, const struct config_field 
     return NULL;
 }
 
+/* The names of a family's alternatives. NULL after a report. */
+static const char **list_alternatives(struct binding *binding, const char *family, size_t *n)
+{
+    const struct config_families *families = binding->reading.families;
+    struct config_alternative alternative;
+    *n = config_count_alternatives(families, family);
+    const char **names = arena_alloc(&binding->scratch, (*n + 1) * sizeof *names);
+    if (names == NULL) config_report_nomem(&binding->reading);
+    for (size_t i = 0; names != NULL && i < *n; i++) {
+        families->alternative(families->context, family, i, &alternative);
+        names[i] = alternative.name;
+    }
+    return names;
+}
+
+/* Whether an alternative of the family reads the file at its key "path". */
+static bool reads_file(const struct binding *binding, const char *family)
+{
+    const struct config_families *families = binding->reading.families;
+    struct config_alternative alternative;
+    for (size_t i = 0; families != NULL && families->alternative(families->context, family, i, &alternative); i++) {
+        const struct config_field *field = find_field(alternative.fields, "path");
+        if (field != NULL && field->kind == CONFIG_PATH) return true;
+    }
+    return false;
+}
+
+/* A value that is neither an object nor the name of an alternative that may stand for one. */
+static void report_no_variant(struct binding *binding, const struct config_field *field,
+                              const struct config_trail *trail)
+{
+    char name[PATH_CHARS], path[PATH_CHARS], hint[DIAG_TEXT_CHARS] = "";
+    struct config_alternative alternative;
+    size_t n;
+    const bool is_text = trail->node->kind == JSON_STRING;
+    config_trail_path(trail, path, sizeof path);
+    if (is_text && config_find_alternative(binding->reading.families, field->family, trail->node->text, &alternative)) {
+        snprintf(hint, sizeof hint, "set '%s.%s'", path, field->tag);
+    } else if (is_text && reads_file(binding, field->family)) {
+        snprintf(hint, sizeof hint, "a file is named by '%s.path'", path);
+    } else if (field->flags & CONFIG_SHORT) {
+        const char **known = list_alternatives(binding, field->family, &n);
+        if (known == NULL) return;
+        config_words(hint, sizeof hint, "a name will do: ", known, n);
+    }
+    config_report_type(&binding->reading, field, config_trail_name(trail, name, sizeof name), trail->node, hint);
+}
+
 /* The node that names the alternative: the section's tag, or the string that stands for all of it. NULL after a
  * report. */
 static const struct json_node *find_tag(struct binding *binding, const struct config_field *field,
@@ -299,13 +376,13 @@ static const struct json_node *find_tag(struct binding *binding, const struct co
     char name[PATH_CHARS];
     config_trail_name(trail, name, sizeof name);
     if (node->kind != JSON_OBJECT) {
-        config_report_type(&binding->reading, field, name, node);
+        report_no_variant(binding, field, trail);
         return NULL;
     }
     if (is_set(tag)) {
         const struct config_field text = {.kind = CONFIG_TEXT};
         if (tag->kind == JSON_STRING) return tag;
-        config_report_type(&binding->reading, &text, field->tag, tag);
+        config_report_type(&binding->reading, &text, field->tag, tag, NULL);
         return NULL;
     }
     *room = *node;
@@ -317,18 +394,10 @@ static const struct json_node *find_tag(struct binding *binding, const struct co
 static void report_unknown_alternative(struct binding *binding, const struct config_field *field,
                                        const struct json_node *tag)
 {
-    const struct config_families *families = binding->families;
-    struct config_alternative alternative;
-    size_t n = config_count_alternatives(families, field->family);
-    const char **known = arena_alloc(&binding->scratch, (n + 1) * sizeof *known);
-    if (known == NULL) {
-        config_report_nomem(&binding->reading);
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        families->alternative(families->context, field->family, i, &alternative);
-        known[i] = alternative.name;
-    }
+    const struct config_families *families = binding->reading.families;
+    size_t n;
+    const char **known = list_alternatives(binding, field->family, &n);
+    if (known == NULL) return;
     char where[DIAG_WHERE_CHARS], what[PATH_CHARS], hint[DIAG_TEXT_CHARS];
     const char *alias = families != NULL && families->alias != NULL ? families->alias(field->family, tag->text) : NULL;
     if (alias != NULL) {
@@ -336,8 +405,7 @@ static void report_unknown_alternative(struct binding *binding, const struct con
         config_report(&binding->reading, tag, hint, "unknown %s %s '%s'", field->family, field->tag, tag->text);
         return;
     }
-    const bool has_remedy = families != NULL && families->remedy != NULL && strcmp(field->tag, "policy") == 0 &&
-                            text_nearest(tag->text, known, n) == NULL;
+    const bool has_remedy = families != NULL && families->remedy != NULL && strcmp(field->tag, "policy") == 0;
     const char *after = has_remedy ? families->remedy : "";
     snprintf(what, sizeof what, "%s %s", field->family, field->tag);
     config_report_unknown(&binding->reading, json_where(tag, where, sizeof where), what, tag->text, after, known, n);
@@ -350,7 +418,7 @@ static void bind_variant(struct binding *binding, const struct config_field *fie
     struct config_alternative alternative;
     const struct json_node *tag = find_tag(binding, field, trail, &room);
     if (tag == NULL) return;
-    if (!config_find_alternative(binding->families, field->family, tag->text, &alternative)) {
+    if (!config_find_alternative(binding->reading.families, field->family, tag->text, &alternative)) {
         report_unknown_alternative(binding, field, tag);
         return;
     }
@@ -415,7 +483,7 @@ static void bind_value(struct binding *binding, const struct config_field *field
         bind_variant(binding, field, trail, out);
     } else if (trail->node->kind != wanted) {
         char name[PATH_CHARS];
-        config_report_type(&binding->reading, field, config_trail_name(trail, name, sizeof name), trail->node);
+        config_report_type(&binding->reading, field, config_trail_name(trail, name, sizeof name), trail->node, NULL);
     } else if (field->kind == CONFIG_LIST) {
         bind_list(binding, field, trail, out);
     } else if (field->kind == CONFIG_MAP) {
@@ -429,7 +497,7 @@ int config_bind(const struct config *config, const struct config_field *fields, 
                 struct arena *arena, void *out, size_t bytes, struct diag *diag)
 {
     memset(out, 0, bytes);
-    struct binding binding = {.reading = {.arena = arena, .diag = diag}, .families = families};
+    struct binding binding = {.reading = {.arena = arena, .diag = diag, .families = families}};
     const struct config_trail top = {.node = config->root};
     arena_init(&binding.scratch);
     bind_members(&binding, fields, NULL, &top, out);

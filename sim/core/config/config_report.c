@@ -48,6 +48,12 @@ static void append_words(char *buffer, size_t buffer_bytes, char quote, const ch
     }
 }
 
+void config_words(char *buffer, size_t buffer_bytes, const char *before, const char *const *words, size_t n)
+{
+    snprintf(buffer, buffer_bytes, "%s", before);
+    append_words(buffer, buffer_bytes, '\'', words, n);
+}
+
 void config_report_unknown(struct config_reading *reading, const char *where, const char *what, const char *word,
                            const char *after, const char *const *known, size_t n_known)
 {
@@ -56,8 +62,7 @@ void config_report_unknown(struct config_reading *reading, const char *where, co
     if (nearest != NULL) {
         snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
     } else if (n_known > 0) {
-        append(hint, sizeof hint, "known: ");
-        append_words(hint, sizeof hint, '\'', known, n_known);
+        config_words(hint, sizeof hint, "known: ", known, n_known);
     }
     diag_error(reading->diag, SIM_E_CONFIG, where, hint, "unknown %s '%s'%s", what, word, after);
     if (reading->code == 0) reading->code = SIM_E_CONFIG;
@@ -99,10 +104,10 @@ const char *config_expected(const struct config_field *field, char *buffer, size
 }
 
 void config_report_type(struct config_reading *reading, const struct config_field *field, const char *name,
-                        const struct json_node *node)
+                        const struct json_node *node, const char *hint)
 {
     char expected[DIAG_TEXT_CHARS / 2], got[DIAG_TEXT_CHARS / 2];
-    config_report(reading, node, NULL, "'%s' must be %s, got %s", name,
+    config_report(reading, node, hint, "'%s' must be %s, got %s", name,
                   config_expected(field, expected, sizeof expected), json_show(node, got, sizeof got));
 }
 

@@ -9,6 +9,7 @@ struct config_reading {
     struct arena *arena; /* of the bound struct */
     struct diag *diag;
     int code; /* of the first error, or SIM_E_NOMEM */
+    const struct config_families *families; /* may be NULL */
 };
 
 /* Reports a wrong configuration at a value. `hint` may be NULL. */
@@ -23,9 +24,12 @@ void config_report_nomem(struct config_reading *reading);
 void config_report_unknown(struct config_reading *reading, const char *where, const char *what, const char *word,
                            const char *after, const char *const *known, size_t n_known);
 
-/* "'nodes' must be a whole number, got \"four\"". */
+/* Writes `before` and the words, as "known: 'a', 'b'", cut to whole words. */
+void config_words(char *buffer, size_t buffer_bytes, const char *before, const char *const *words, size_t n);
+
+/* "'nodes' must be a whole number, got \"four\"". `hint` may be NULL. */
 void config_report_type(struct config_reading *reading, const struct config_field *field, const char *name,
-                        const struct json_node *node);
+                        const struct json_node *node, const char *hint);
 
 /* What a field takes: "a whole number", "a quantity such as \"80GiB\"", "an object". Returns `buffer`. */
 const char *config_expected(const struct config_field *field, char *buffer, size_t buffer_bytes);

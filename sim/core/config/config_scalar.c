@@ -43,14 +43,18 @@ static void read_int(struct config_reading *reading, const struct config_field *
     else if (is_whole)
         config_report(reading, node, NULL, "'%s' must fit in 64 bits, got %s", name, json_show(node, got, sizeof got));
     else
-        config_report_type(reading, field, name, node);
+        config_report_type(reading, field, name, node, NULL);
 }
 
 static void read_real(struct config_reading *reading, const struct config_field *field, const char *name,
                       const struct json_node *node, double *out)
 {
     if (node->kind != JSON_NUMBER) {
-        config_report_type(reading, field, name, node);
+        char number[64], hint[80] = "";
+        const char *why;
+        if (node->kind == JSON_STRING && unit_rewrite(node->text, UNIT_NONE, number, sizeof number, &why))
+            snprintf(hint, sizeof hint, "write %s", number);
+        config_report_type(reading, field, name, node, hint);
         return;
     }
     *out = node->number;
@@ -82,10 +86,15 @@ static bool read_quantity(struct config_reading *reading, const struct config_fi
     char hint[DIAG_TEXT_CHARS], got[DIAG_TEXT_CHARS / 2], units[128];
     const char *why = "needs a unit";
     if (node->kind != JSON_NUMBER && node->kind != JSON_STRING) {
-        config_report_type(reading, field, name, node);
+        config_report_type(reading, field, name, node, NULL);
         return false;
     }
     if (node->kind == JSON_STRING && unit_parse(node->text, dim, value_si, &why) == 0) return true;
+    if (node->kind == JSON_STRING && unit_rewrite(node->text, dim, units, sizeof units, &why)) {
+        snprintf(hint, sizeof hint, "write \"%s\"", units);
+        config_report(reading, node, hint, "'%s' %s, got %s", name, why, json_show(node, got, sizeof got));
+        return false;
+    }
     if (strcmp(why, "needs a unit") == 0)
         hint_units(dim, node->text, hint, sizeof hint);
     else
@@ -137,7 +146,7 @@ static const char *text_of(struct config_reading *reading, const struct config_f
 {
     bool is_word = !node->source->has_lines && (node->kind == JSON_NUMBER || node->kind == JSON_BOOL);
     if (node->kind == JSON_STRING || is_word) return node->text;
-    config_report_type(reading, field, name, node);
+    config_report_type(reading, field, name, node, NULL);
     return NULL;
 }
 
@@ -158,7 +167,7 @@ static void read_path(struct config_reading *reading, const struct config_field 
     const char *text = text_of(reading, field, name, node);
     if (text == NULL) return;
     if (*text == 0) {
-        config_report_type(reading, field, name, node);
+        config_report_type(reading, field, name, node, NULL);
         return;
     }
     *out = path_join(reading->arena, node->source->directory, text);
@@ -176,8 +185,16 @@ static void read_choice(struct config_reading *reading, const struct config_fiel
         *out = n;
         return;
     }
-    char where[DIAG_WHERE_CHARS];
-    config_report_unknown(reading, json_where(node, where, sizeof where), name, text, "", field->choices, (size_t)n);
+    char where[DIAG_WHERE_CHARS], hint[DIAG_TEXT_CHARS];
+    const struct config_families *families = reading->families;
+    const char *alias = families != NULL && families->alias != NULL ? families->alias(field->name, text) : NULL;
+    if (alias == NULL) {
+        config_report_unknown(reading, json_where(node, where, sizeof where), name, text, "", field->choices,
+                              (size_t)n);
+        return;
+    }
+    snprintf(hint, sizeof hint, "did you mean '%s'?", alias);
+    config_report(reading, node, hint, "unknown %s '%s'", name, text);
 }
 
 void config_read_scalar(struct config_reading *reading, const struct config_field *field, const char *name,
@@ -188,7 +205,7 @@ void config_read_scalar(struct config_reading *reading, const struct config_fiel
         if (node->kind == JSON_BOOL)
             *(bool *)out = node->number != 0;
         else
-            config_report_type(reading, field, name, node);
+            config_report_type(reading, field, name, node, NULL);
         break;
     case CONFIG_INT: read_int(reading, field, name, node, out); break;
     case CONFIG_REAL: read_real(reading, field, name, node, out); break;

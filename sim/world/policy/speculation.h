@@ -45,7 +45,7 @@ struct speculation_plan {
     int64_t passes; /* of the draft model, one after the other; 0: it has no work */
     int64_t width;  /* tokens of a sequence in each pass; 0: 1 */
     double host_s;  /* CPU time that proposing takes, before the iteration */
-    int64_t iterations; /* for which this choice stands at most; INT64_MAX, as handed over: no limit */
+    int64_t iterations; /* after which it is asked again, at most, if the batch stays; INT64_MAX, as given: no limit */
 };
 
 /* Predicted seconds of an iteration that decodes the sequences of the view with these drafts and nothing else, by the

@@ -74,6 +74,12 @@ void replica_give_blocks(struct replica *replica, struct request *request);
 /* Sequences whose KV has arrived join the decoding. */
 int replica_join_arrived(struct replica *replica);
 
+/* Whether a clock or a power limit is ordered. */
+static inline bool replica_is_ordered(const struct replica *replica)
+{
+    return replica->order.clock_frac < 1.0 || replica->order.cap_w < (double)INFINITY;
+}
+
 /* The extrapolated part of a duration. */
 static inline sim_ns replica_extrapolated_ns(double extrapolated_frac, sim_ns lasted_ns)
 {
@@ -185,6 +191,15 @@ void replica_begin_drafts(struct replica *replica, struct running_batch *running
  * blocks are free again. Returns 0 or SIM_E_NOMEM. */
 int replica_end_drafts(struct replica *replica, struct running_batch *running);
 
+/* What the members of a batch got. */
+struct drafted_gains {
+    int64_t used_blocks, accepted;
+    int64_t with_right[SPECULATION_MAX_DEPTH + 1]; /* members with so many right drafts, summed over iterations */
+};
+
+/* Counts iterations with drafts, in which members made so many steps together. Returns 0 or SIM_E_NOMEM. */
+int replica_count_drafts(struct replica *replica, int64_t iterations, int64_t steps, const struct drafted_gains *gains);
+
 /* Joules of the draft model for an iteration with this work, beside those of its time. */
 static inline double replica_draft_j(const struct replica *replica, const struct iteration_work *work)
 {
@@ -227,6 +242,31 @@ void replica_free_dropped(struct replica *replica);
 /* The replica of a beam is lost. Returns whether the beam stays, as its request: of each group one does. */
 bool replica_keep_beam(struct replica *replica, struct request *beam);
 
+/* --- drafted_run.c: if env->speculation is set --- */
+
+void replica_drafted_run_fini(struct drafted_run *run);
+
+/* An iteration with drafts has begun: computes those up to the next change of the batch, if nobody waits for one, and
+ * arms the event. Returns 0 or a negative code. */
+int replica_start_drafts(struct replica *replica);
+
+/* The event has come: the replica steps into the last computed iteration. *goes_on: more have been computed; otherwise
+ * the batcher decides after this one. Returns 0 or a negative code. */
+int replica_end_drafts_ahead(struct replica *replica, bool *goes_on);
+
+/* Steps the replica into the iteration that is under way at a time, which is now or a time with no event pending. What
+ * was computed ahead is no state of its own, so this may be called for a replica that is only read. */
+void replica_follow_drafts(const struct replica *replica, sim_ns at);
+
+/* Something has changed: the batcher decides after the iteration under way. */
+void replica_cut_drafts(struct replica *replica, sim_ns now);
+
+/* Whether iterations with drafts are computed ahead. */
+static inline bool replica_is_ahead(const struct replica *replica)
+{
+    return replica->speculating != NULL && replica->speculating->run.n > 1;
+}
+
 /* --- replica_work.c --- */
 
 /* Counts the work of the latest n iterations of the current run, none of them counted so far. */
@@ -235,6 +275,9 @@ void replica_count_decode_work(struct replica *replica, int64_t n);
 /* Counts the work of one iteration of `lasted_ns`, with `in_flight_tokens` tokens of KV in batches in flight. */
 void replica_count_work(struct replica *replica, const struct iteration_work *work,
                         const struct clock_state *clock_state, int64_t in_flight_tokens, sim_ns lasted_ns);
+
+/* Tokens of KV here of sequences that do not decode now. */
+int64_t replica_idle_tokens(const struct replica *replica);
 
 /* The work of this replica, done at this clock state. */
 static inline struct work_of replica_work_of(const struct replica *replica, const struct clock_state *clock_state)
@@ -258,6 +301,9 @@ int replica_reprice(struct replica *replica, sim_ns now);
 int replica_count_so_far(struct replica *replica, sim_ns now);
 
 void replica_arm(struct replica *replica, sim_ns at_ns);
+
+/* Counts part of the current run; the parts add up to the same however the run is cut. */
+void replica_count_busy(struct replica *replica, sim_ns begin, sim_ns end);
 
 /* --- replica_inflight.c --- */
 

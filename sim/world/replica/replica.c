@@ -98,8 +98,7 @@ static bool choice_is_over(const struct replica *replica)
            replica->kv.free_blocks - kv_growth_at(&ready->growth, ready->step) < replica->plan.keep_free_blocks;
 }
 
-/* Counts part of the current run; the parts add up to the same however the run is cut. */
-static void count_busy(struct replica *replica, sim_ns begin, sim_ns end)
+void replica_count_busy(struct replica *replica, sim_ns begin, sim_ns end)
 {
     double frac = replica->run_extrapolated_frac;
     sim_ns anchor = replica->clock.anchor_ns;
@@ -148,7 +147,7 @@ static int decode_run_account(struct replica *replica)
     replica->counts.decode_iterations += n;
     replica->counts.decode_steps += n;
     replica->counts.decode_tokens += n * replica->ready->members.n;
-    count_busy(replica, begin, end);
+    replica_count_busy(replica, begin, end);
     replica_count_decode_work(replica, n);
     int code = running_count_gaps(replica->ready, &replica->clock, replica->run_counted, n, replica->env->token_gap_s);
     replica->run_counted = replica->run_steps;
@@ -170,6 +169,7 @@ static int prefill_start(struct replica *replica, sim_ns now)
     replica->run_extrapolated_frac = cost.extrapolated_frac;
     replica->run_work = work;
     replica->state = REPLICA_PREFILL;
+    if (replica->ready->drafts > 0) return replica_start_drafts(replica);
     replica_arm(replica, run_clock_boundary_ns(&replica->clock, 1));
     return 0;
 }
@@ -179,7 +179,7 @@ static int prefill_end(struct replica *replica, sim_ns now)
     const bool has_prompts = replica->plan.n_prefills > 0;
     replica->counts.prefill_iterations += has_prompts;
     replica->counts.decode_iterations += !has_prompts;
-    count_busy(replica, replica->clock.anchor_ns, now);
+    replica_count_busy(replica, replica->clock.anchor_ns, now);
     replica_count_work(replica, &replica->run_work, &replica->run_clock_state, 0, now - replica->clock.anchor_ns);
     int code = report_prefill(replica, 1, now);
     if (code == 0 && replica->plan.decode && replica->ready->members.n > 0) {
@@ -289,6 +289,11 @@ static int replica_step(struct replica *replica, sim_ns now)
         decode_run_arm(replica);
         return 0;
     }
+    if (replica->state == REPLICA_PREFILL && replica_is_ahead(replica)) {
+        bool goes_on;
+        code = replica_end_drafts_ahead(replica, &goes_on);
+        if (code != 0 || goes_on) return code;
+    }
     if (replica->state == REPLICA_PREFILL) code = prefill_end(replica, now);
     if (replica->state == REPLICA_IN_FLIGHT) code = replica_complete_inflight(replica, now);
     return code != 0 ? code : replica_decide(replica, now, false);
@@ -322,6 +327,7 @@ void replica_wake(struct replica *replica, sim_ns now, bool strictly)
                                               : replica->n_inflight < replica->view.stages;
     bool can_start = replica->state == REPLICA_IN_FLIGHT && has_room;
     if (replica->state == REPLICA_DECODE) decode_run_recheck(replica, now + strictly);
+    if (replica_is_ahead(replica)) replica_cut_drafts(replica, now);
     if (replica->is_woken || (replica->state != REPLICA_IDLE && !can_start)) return;
     replica->is_woken = true;
     replica_arm(replica, now);
@@ -372,6 +378,7 @@ void replica_set_clock(struct replica *replica, struct clock_order order, sim_ns
     replica->order = order;
     if (before.clock_frac == order.clock_frac && before.cap_w == order.cap_w) return;
     if (replica->state == REPLICA_DECODE) decode_run_end_for_clock(replica, now);
+    if (replica_is_ahead(replica)) replica_cut_drafts(replica, now);
 }
 
 /* --- Observing --- */
@@ -386,6 +393,7 @@ static int64_t boundaries_by(const struct replica *replica, sim_ns at)
 
 void replica_catch_up(struct replica *replica, sim_ns now)
 {
+    if (replica_is_ahead(replica)) replica_follow_drafts(replica, now);
     if (replica->state != REPLICA_DECODE) return;
     int64_t boundary = boundaries_by(replica, now - 1);
     if (boundary > replica->run_steps) decode_run_advance(replica, boundary);
@@ -393,6 +401,7 @@ void replica_catch_up(struct replica *replica, sim_ns now)
 
 int64_t replica_used_blocks(const struct replica *replica, sim_ns at)
 {
+    if (replica_is_ahead(replica)) replica_follow_drafts(replica, at);
     int64_t used = replica->kv.total_blocks - replica->kv.free_blocks;
     if (replica->state != REPLICA_DECODE) return used;
     int64_t n = boundaries_by(replica, at) - replica->run_steps;
@@ -406,6 +415,7 @@ static void add_context(void *context, struct request *request)
 
 int64_t replica_decode_context_tokens(const struct replica *replica, sim_ns at)
 {
+    if (replica_is_ahead(replica)) replica_follow_drafts(replica, at);
     int64_t tokens = replica->ready->context_tokens;
     replica_each_in_flight(replica, add_context, &tokens);
     if (replica->state != REPLICA_DECODE) return tokens;
@@ -480,12 +490,13 @@ int replica_count_so_far(struct replica *replica, sim_ns now)
     } else {
         code = report_prefill(replica, 0, now);
     }
-    count_busy(replica, run_clock_boundary_ns(&replica->clock, replica->run_steps), now);
+    replica_count_busy(replica, run_clock_boundary_ns(&replica->clock, replica->run_steps), now);
     return code;
 }
 
 int replica_settle(struct replica *replica, sim_ns now)
 {
+    if (replica_is_ahead(replica)) replica_follow_drafts(replica, now);
     if (replica->state == REPLICA_DECODE) {
         int64_t boundary = boundaries_by(replica, now);
         if (boundary > replica->run_steps) decode_run_advance(replica, boundary);

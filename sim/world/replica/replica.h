@@ -10,7 +10,7 @@
  * (replica_inflight.c). An iteration that waits for a copy of KV, or that processes only some of the decoding
  * sequences, is also a batch in flight, even with one stage.
  *
- * An iteration in which sequences verify drafts is also a run of one (speculation.h).
+ * An iteration in which sequences verify drafts is a run of one too, but several are computed at once (speculation.h).
  *
  * With `single_step` every boundary is visited and the conditions are evaluated step by step. Times come from the
  * same closed form and everything is accounted at the ends of runs, so results are bit-identical. */

@@ -128,11 +128,6 @@ static void slow_down(const struct replica *replica, const struct iteration_work
     if (clock_state->is_slow) divide_cost(cost, clock_state->speed_frac);
 }
 
-static bool is_ordered(const struct replica *replica)
-{
-    return replica->order.clock_frac < 1.0 || replica->order.cap_w < (double)INFINITY;
-}
-
 int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
                  struct clock_state *clock_state)
 {
@@ -140,6 +135,8 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
     int code = 0;
     if (replica->stream != NULL)
         code = replica_stream_cost(replica->stream, work, cost);
+    else if (work->decode_drafts > 0 && replica->speculating->memo != NULL)
+        model->cost_again(model->model, replica->speculating->memo, work, cost);
     else
         model->cost(model->model, work, cost);
     if (code != 0) return code;
@@ -148,7 +145,7 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
                                              &replica->speculating->lacking, work);
     if (replica->env->speed_frac > 0.0) divide_cost(cost, replica->env->speed_frac);
     clock_state->is_slow = false;
-    if (is_ordered(replica)) slow_down(replica, work, cost, clock_state);
+    if (replica_is_ordered(replica)) slow_down(replica, work, cost, clock_state);
     if (isfinite(cost->first_s) && isfinite(cost->slope_s) && cost->first_s >= 1e-9 && cost->until >= 1) return 0;
     return diag_error(replica->env->diag, SIM_E_CONFIG, NULL, "check its parameters",
                       "the %s cost of service '%s' gives %g s, then %g s more each time, for %lld iterations of %lld "

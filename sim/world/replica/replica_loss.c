@@ -101,6 +101,7 @@ static void empty(struct replica *replica)
     engine_disarm(replica->env->engine, &replica->owner);
     replica_drop_inflight(replica);
     replica->ready->drafts = 0;
+    if (replica->speculating != NULL) replica->speculating->run.n = replica->speculating->run.at = 0;
     replica->fetching = replica->waiting = replica->prefilling = replica->paused = (struct request_list){0};
     replica->nonresident = replica->moving = replica->arrived = (struct request_list){0};
     replica->unattached = NULL;

@@ -19,6 +19,10 @@ int replica_speculation_init(struct replica *replica)
     if (model == NULL) return 0;
     replica->speculating = mem_zalloc(1, sizeof *replica->speculating);
     if (replica->speculating == NULL) return SIM_E_NOMEM;
+    if (replica->env->model.cost_again != NULL) {
+        replica->speculating->memo = mem_zalloc(1, replica->env->model.memo_bytes);
+        if (replica->speculating->memo == NULL) return SIM_E_NOMEM;
+    }
     return policy_state_create(&model->policy->policy, POLICY_SPECULATION, sizeof *model->policy, model->params,
                                &replica->speculating->state, replica->env->diag);
 }
@@ -27,6 +31,8 @@ void replica_speculation_fini(struct replica *replica)
 {
     if (replica->speculating == NULL) return;
     policy_state_destroy(&replica->env->speculation->policy->policy, replica->speculating->state);
+    replica_drafted_run_fini(&replica->speculating->run);
+    mem_free(replica->speculating->memo);
     mem_free(replica->speculating);
     replica->speculating = NULL;
 }
@@ -134,6 +140,7 @@ void replica_begin_drafts(struct replica *replica, struct running_batch *running
     struct speculation_plan *plan = &replica->speculating->plan;
     int64_t slots = plan->depth > 0 ? plan->tokens : 0;
     while (slots > 0 && running_growth(running, slots) > replica->kv.free_blocks) slots--;
+    replica->speculating->is_cut = slots < plan->tokens;
     if (slots < plan->tokens) plan->tokens = slots; /* as many as there are blocks for, in a row */
     if (slots < plan->depth) plan->depth = slots;
     if (plan->depth < plan->passes) plan->passes = plan->depth;
@@ -144,12 +151,6 @@ void replica_begin_drafts(struct replica *replica, struct running_batch *running
     running->drafted_blocks = running_growth(running, slots);
     replica_take_blocks(replica, running->drafted_blocks);
 }
-
-/* What the members of a batch got. */
-struct gains {
-    int64_t used_blocks, accepted;
-    int64_t with_right[SPECULATION_MAX_DEPTH + 1]; /* members with so many right drafts */
-};
 
 /* The blocks that a growing member has filled with 1 + right tokens. Its growth moves to the phase of its new length;
  * step: of the batch, modulo the block size. */
@@ -163,7 +164,7 @@ static int64_t grow(struct kv_growth *growth, int64_t step, int64_t context_toke
 }
 
 static void accept(const struct acceptance *acceptance, struct running_batch *running, struct request *member,
-                   int64_t depth, int64_t step, struct gains *gains)
+                   int64_t depth, int64_t step, struct drafted_gains *gains)
 {
     const int64_t position = running_generated(running, member) - 1, left = member->finish_step - running->step;
     const int64_t place = position + ((int64_t)member->slot << 32); /* sequences of a request have lucks of their own */
@@ -176,11 +177,11 @@ static void accept(const struct acceptance *acceptance, struct running_batch *ru
 }
 
 /* Drafts beyond the last token of a request count as offered to it. */
-static void note(struct speculation_history *history, int64_t depth, const struct gains *gains, int64_t members)
+static void note(struct speculation_history *history, int64_t depth, const struct drafted_gains *gains, int64_t steps)
 {
-    int64_t tried = members; /* members whose first i - 1 drafts were right */
-    history->steps += members;
-    history->emitted += members + gains->accepted;
+    int64_t tried = steps; /* steps of a member whose first i - 1 drafts were right */
+    history->steps += steps;
+    history->emitted += steps + gains->accepted;
     for (int64_t i = 1; i <= depth && tried > 0; i++) {
         history->offered[i] += tried;
         tried -= gains->with_right[i - 1];
@@ -188,21 +189,27 @@ static void note(struct speculation_history *history, int64_t depth, const struc
     }
 }
 
-int replica_end_drafts(struct replica *replica, struct running_batch *running)
+int replica_count_drafts(struct replica *replica, int64_t iterations, int64_t steps, const struct drafted_gains *gains)
 {
     struct speculating *speculating = replica->speculating;
+    note(&speculating->history, speculating->plan.depth, gains, steps);
+    replica->counts.drafted_iterations += iterations;
+    replica->counts.drafted_steps += steps;
+    replica->counts.drafted_tokens += replica->ready->drafts * steps;
+    replica->counts.accepted_tokens += gains->accepted;
+    return gains->accepted > 0 ? histogram_add(replica->env->token_gap_s, 0.0, (uint64_t)gains->accepted) : 0;
+}
+
+int replica_end_drafts(struct replica *replica, struct running_batch *running)
+{
     const struct acceptance *acceptance = &replica->env->speculation->acceptance;
-    const int64_t depth = speculating->plan.depth, members = running->members.n;
+    const int64_t depth = replica->speculating->plan.depth;
     const int64_t step = running->step % running->growth.block_tokens;
-    struct gains gains = {0};
+    struct drafted_gains gains = {0};
     for (struct request *member = running->members.head; member != NULL; member = request_of(member->view.next))
         accept(acceptance, running, member, depth, step, &gains);
-    note(&speculating->history, depth, &gains, members);
     kvcache_give(&replica->kv, running->drafted_blocks - gains.used_blocks);
-    replica->counts.drafted_iterations++;
-    replica->counts.drafted_steps += members;
-    replica->counts.drafted_tokens += running->drafts * members;
-    replica->counts.accepted_tokens += gains.accepted;
+    const int code = replica_count_drafts(replica, 1, running->members.n, &gains);
     running->drafts = running->drafted_blocks = 0;
-    return gains.accepted > 0 ? histogram_add(replica->env->token_gap_s, 0.0, (uint64_t)gains.accepted) : 0;
+    return code;
 }

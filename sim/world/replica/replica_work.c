@@ -12,7 +12,7 @@ static int64_t held_tokens(const struct request_list *list)
 
 /* Cached tokens of sequences that do not decode now: partially processed prompts, paused and resuming sequences. Shared
  * tokens count once. */
-static int64_t idle_tokens(const struct replica *replica)
+int64_t replica_idle_tokens(const struct replica *replica)
 {
     int64_t tokens = held_tokens(&replica->paused) + held_tokens(&replica->moving) + held_tokens(&replica->arrived);
     for (const struct request *r = replica->prefilling.head; r != NULL; r = request_of(r->view.next))
@@ -37,7 +37,7 @@ void replica_count_decode_work(struct replica *replica, int64_t n)
         .step = ready->step,
         .sequences = ready->members.n,
         .context_tokens = replica->run_work.decode_context_tokens + replica->run_counted * ready->members.n,
-        .idle_tokens = idle_tokens(replica)};
+        .idle_tokens = replica_idle_tokens(replica)};
     const struct work_of of = replica_work_of(replica, &replica->run_clock_state);
     if (replica->env->llm != NULL) work_add_decode(&replica->work, &of, &ready->growth, &run);
     count_shared(replica, run_clock_boundary_ns(&replica->clock, replica->run_counted + n) -
@@ -51,7 +51,8 @@ void replica_count_work(struct replica *replica, const struct iteration_work *wo
     struct work_of of = replica_work_of(replica, clock_state);
     if (replica->env->llm == NULL) return;
     of.draft_j = replica_draft_j(replica, work);
-    work_add_iteration(&replica->work, &of, work, decoding + idle_tokens(replica) + in_flight_tokens, lasted_ns);
+    work_add_iteration(&replica->work, &of, work, decoding + replica_idle_tokens(replica) + in_flight_tokens,
+                       lasted_ns);
     count_shared(replica, lasted_ns);
 }
 
@@ -115,6 +116,7 @@ static double prefill_w(const struct replica *replica)
 
 double replica_drawn_j(const struct replica *replica, sim_ns at)
 {
+    if (replica_is_ahead(replica)) replica_follow_drafts(replica, at);
     const struct energy_model *model = replica->env->energy;
     const double counted_j = model->idle_w * sim_s_from_ns(at) +
                              work_energy_j(&replica->work, model, sim_s_from_ns(replica->counts.busy_ns), 0.0) -
@@ -130,6 +132,7 @@ double replica_drawn_j(const struct replica *replica, sim_ns at)
 
 double replica_draws_w(const struct replica *replica, sim_ns at)
 {
+    if (replica_is_ahead(replica)) replica_follow_drafts(replica, at);
     const double idle_w = replica->env->energy->idle_w;
     switch (replica->state) {
     case REPLICA_DECODE: return idle_w + decode_w(replica, iteration_at(replica, at));

@@ -332,6 +332,16 @@ int running_count_gaps(struct running_batch *running, const struct run_clock *cl
     return code;
 }
 
+int running_count_gap(struct running_batch *running, sim_ns token_ns, struct histogram *token_gap_s)
+{
+    const sim_ns gap_ns = token_ns - running->last_token_ns;
+    int code = histogram_add(token_gap_s, sim_s_from_ns(gap_ns), (uint64_t)running->members.n);
+    if (code == 0) code = token_gaps_add(&running->gaps, running->step, gap_ns);
+    running->last_token_ns = token_ns;
+    if (running->gaps.n > running->forget_at) forget_gaps(running);
+    return code;
+}
+
 sim_ns running_max_gap_ns(const struct running_batch *running, const struct request *member)
 {
     sim_ns max_ns = member->max_gap_ns;

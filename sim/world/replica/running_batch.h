@@ -151,6 +151,9 @@ static inline void running_advance(struct running_batch *running, int64_t n)
 int running_count_gaps(struct running_batch *running, const struct run_clock *clock, int64_t counted, int64_t n,
                        struct histogram *token_gap_s);
 
+/* running_count_gaps for one step whose token came at token_ns, if every member has had one from this batch. */
+int running_count_gap(struct running_batch *running, sim_ns token_ns, struct histogram *token_gap_s);
+
 /* The longest gap between two tokens of a member, up to now. */
 sim_ns running_max_gap_ns(const struct running_batch *running, const struct request *member);
 

@@ -11,33 +11,10 @@ void acceptance_from_rates(struct acceptance *acceptance, const double *rates, i
         acceptance->right_frac[i] = acceptance->right_frac[i - 1] * rates[i <= n ? i - 1 : n - 1];
 }
 
-/* The output function of SplitMix64 (Steele et al., OOPSLA 2014). */
-static uint64_t mixed(uint64_t x)
-{
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
-/* In [0, 1), for a request and a position. */
-static double uniform(uint64_t key, int64_t request, int64_t position)
-{
-    const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
-    const uint64_t of_request = mixed(key + golden * ((uint64_t)request + 1));
-    return (double)(mixed(of_request + golden * ((uint64_t)position + 1)) >> 11) * 0x1p-53;
-}
-
 int64_t acceptance_draw(const struct acceptance *acceptance, int64_t request, int64_t position, int64_t most)
 {
-    const double drawn = uniform(acceptance->key, request, position);
-    int64_t n = 0;
-    if (acceptance->rates == NULL) {
-        while (n < most && drawn < acceptance->right_frac[n + 1]) n++;
-        return n;
-    }
-    const double rate = acceptance->rates[request % acceptance->n_rates];
-    for (double right_frac = rate; n < most && drawn < right_frac; right_frac *= rate) n++;
-    return n;
+    const struct acceptance_of of = acceptance_of(acceptance, request);
+    return acceptance_draw_of(acceptance, &of, position, most);
 }
 
 /* --- Drafting --- */

@@ -1,8 +1,8 @@
 /* Speculation at a replica: the drafts of an iteration, what they cost, and how many of them are right.
  *
- * An iteration with drafts is a run of one iteration, in which every decoding sequence gets one token and those of its
- * drafts that are right. Sequences then stand at different lengths, so they are visited one by one when it ends.
- * Iterations without drafts keep their closed form (replica.h).
+ * In an iteration with drafts every decoding sequence gets one token and those of its drafts that are right. Sequences
+ * then stand at different lengths, so they are visited one by one when it ends. Iterations up to the next change of the
+ * batch are computed at once (drafted_run.c). Iterations without drafts keep their closed form (replica.h).
  *
  * Whether drafts are right follows from (seed, run, service, request, output position) alone. The draw at a position
  * gives the number of right drafts in a row, were there any number of drafts. It depends neither on the policy nor on
@@ -45,6 +45,47 @@ void acceptance_from_rates(struct acceptance *acceptance, const double *rates, i
 /* Right drafts in a row, at most `most`, behind output position `position` of a request. */
 int64_t acceptance_draw(const struct acceptance *acceptance, int64_t request, int64_t position, int64_t most);
 
+/* The output function of SplitMix64 (Steele et al., OOPSLA 2014), and its increment. */
+#define ACCEPTANCE_GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+static inline uint64_t acceptance_mixed(uint64_t x)
+{
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+/* The draws of one request, for repeated use. */
+struct acceptance_of {
+    uint64_t key;
+    double rate; /* geometric, of this request; 0 where right_frac holds */
+};
+
+static inline struct acceptance_of acceptance_of(const struct acceptance *acceptance, int64_t request)
+{
+    return (struct acceptance_of){acceptance_mixed(acceptance->key + ACCEPTANCE_GOLDEN * ((uint64_t)request + 1)),
+                                  acceptance->rates != NULL ? acceptance->rates[request % acceptance->n_rates] : 0.0};
+}
+
+/* acceptance_draw for its request. right_frac never rises, so counting needs no early end: where the draw falls is
+ * unpredictable. */
+static inline int64_t acceptance_draw_of(const struct acceptance *acceptance, const struct acceptance_of *of,
+                                         int64_t position, int64_t most)
+{
+    const uint64_t bits = acceptance_mixed(of->key + ACCEPTANCE_GOLDEN * ((uint64_t)position + 1));
+    const double drawn = (double)(bits >> 11) * 0x1p-53;
+    int64_t n = 0;
+    if (acceptance->rates == NULL && most <= 4) {
+        const double *right = acceptance->right_frac;
+        n = (drawn < right[1]) + (drawn < right[2]) + (drawn < right[3]) + (drawn < right[4]);
+        return n < most ? n : most;
+    }
+    if (acceptance->rates == NULL)
+        for (int64_t i = 1; i <= most; i++) n += drawn < acceptance->right_frac[i];
+    else
+        for (double right_frac = of->rate; n < most && drawn < right_frac; right_frac *= of->rate) n++;
+    return n;
+}
+
 /* Shared by the replicas of a pool. */
 struct speculation_model {
     const struct speculator *policy;
@@ -58,11 +99,45 @@ struct speculation_model {
     struct energy_model draft_energy; /* all zero: not known */
 };
 
+/* An iteration of a drafted run. */
+struct drafted_iteration {
+    sim_ns start_ns;
+    double first_ns; /* its duration, not yet rounded */
+    double extrapolated_frac;
+    int64_t drafted_blocks, used_blocks; /* of KV: taken when it starts; filled when it ends */
+    int64_t accepted; /* right drafts of all members */
+    struct iteration_work work;
+};
+
+/* A member, as the last computed iteration has it. */
+struct drafted_member {
+    struct acceptance_of acceptance;
+    int64_t position, context_tokens;
+    int64_t left;         /* tokens to come, those of this iteration included */
+    int64_t slack_tokens; /* that its KV blocks have room for; beyond any number if it does not grow */
+};
+
+/* Iterations with drafts that are computed ahead (drafted_run.c). */
+struct drafted_run {
+    struct drafted_iteration *iterations; /* [n] */
+    int32_t n, capacity;
+    int32_t at;                     /* the one that the replica stands in */
+    struct drafted_member *members; /* [n_members], in their order in the batch */
+    int32_t n_members, members_capacity;
+    uint8_t *right; /* [n][n_members]: right drafts; of the last iteration, if the run is not over, not yet drawn */
+    int32_t right_capacity;
+    int64_t free_blocks; /* at the start of the last iteration, before it takes some */
+    bool is_over;        /* the batcher decides after the last iteration */
+};
+
 /* State of a replica with speculation. */
 struct speculating {
     struct speculation_plan plan; /* of the iteration that is next or under way */
     struct iteration_work lacking; /* prompts that the draft model processes in it */
     struct speculation_history history;
+    struct drafted_run run;
+    bool is_cut; /* the iteration under way has fewer drafts than planned: KV blocks are short */
+    void *memo;  /* of the iteration model, for batches with drafts; NULL: it keeps nothing */
     void *state; /* of the policy */
 };
 

@@ -52,6 +52,15 @@ static void energy_add(struct energy_sums *sums, const struct energy_model *mode
     sums->excess_j += is_all ? series(first_j, slope_j, (double)n) : positive_part(first_j, slope_j, (double)n);
 }
 
+/* energy_add for one iteration: what its sums come to, to the bit. */
+static void energy_add_one(struct energy_sums *sums, const struct energy_model *model, double work_j, double time_s)
+{
+    const double first_j = work_j + (model->busy_w - model->limit_w) * time_s, peak = first_j / time_s;
+    const double peak_w = model->limit_w + (peak < 0.0 ? peak : 0.0);
+    if (peak_w > sums->peak_w) sums->peak_w = peak_w;
+    if (first_j > 0.0) sums->excess_j += first_j;
+}
+
 /* Iterations at another clock than that of `base`, the model by which all work is counted. `at` is the model at their
  * clock. Iteration j takes at_j + j at_slope_j joules beside its busy_w. Energy not drawn goes to excess_j. */
 struct energy_run {
@@ -268,19 +277,28 @@ struct work_parts work_parts_of(const struct llm_reads *reads, const struct iter
 void work_add_iteration(struct work_sums *sums, const struct work_of *of, const struct iteration_work *work,
                         int64_t held_tokens, sim_ns lasted_ns)
 {
-    const struct kvcache *kv = of->kv;
     const struct work_parts parts = work_parts_of(of->reads, work);
+    work_add_parts(sums, of, &parts, held_tokens, lasted_ns);
+}
+
+void work_add_parts(struct work_sums *sums, const struct work_of *of, const struct work_parts *parts,
+                    int64_t held_tokens, sim_ns lasted_ns)
+{
+    const struct kvcache *kv = of->kv;
     const double lasted = (double)lasted_ns;
-    sums->tokens += parts.tokens;
-    sums->rows += parts.rows;
-    sums->pairs += parts.pairs;
-    sums->context_tokens += parts.context_tokens;
-    sums->weight_bytes += parts.weight_bytes;
-    sums->widened_bytes += parts.widened_bytes;
+    sums->tokens += parts->tokens;
+    sums->rows += parts->rows;
+    sums->pairs += parts->pairs;
+    sums->context_tokens += parts->context_tokens;
+    sums->weight_bytes += parts->weight_bytes;
+    sums->widened_bytes += parts->widened_bytes;
     add_slots(sums, kv, (double)(kv->total_blocks - kv->free_blocks) * lasted, (double)held_tokens * lasted, lasted);
     sums->energy.draft_j += of->draft_j;
-    if (of->energy != NULL)
-        add_energy(&sums->energy, of, &parts, 0.0, (struct energy_run){.n = 1, .time_s = 1e-9 * lasted});
+    if (of->energy == NULL) return;
+    if (of->energy_at_clock == NULL)
+        energy_add_one(&sums->energy, of->energy, parts_j(of->energy, parts) + of->draft_j, 1e-9 * lasted);
+    else
+        add_energy(&sums->energy, of, parts, 0.0, (struct energy_run){.n = 1, .time_s = 1e-9 * lasted});
 }
 
 void work_merge(struct work_sums *into, const struct work_sums *from)

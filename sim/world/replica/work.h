@@ -107,6 +107,10 @@ void work_add_decode(struct work_sums *sums, const struct work_of *of, const str
 void work_add_iteration(struct work_sums *sums, const struct work_of *of, const struct iteration_work *work,
                         int64_t held_tokens, sim_ns lasted_ns);
 
+/* The same for work whose parts are known. */
+void work_add_parts(struct work_sums *sums, const struct work_of *of, const struct work_parts *parts,
+                    int64_t held_tokens, sim_ns lasted_ns);
+
 void work_merge(struct work_sums *into, const struct work_sums *from);
 
 /* Forward FLOP of the processed tokens (llm_flop_per_token): two per weight of the matrices that a token meets, and

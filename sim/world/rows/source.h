@@ -144,8 +144,16 @@ static inline bool source_is_interrupted(const volatile sig_atomic_t *interrupt)
  * one of the two open functions is set. Every alternative's parameters start with the transforms they share (window,
  * rate scale, thinning, clipping, jitter), so that a scenario writes them beside the format's own. `params` and
  * `options` must outlive the source. */
+/* Where a public trace can be had. */
+struct public_trace {
+    const char *address; /* of its repository; NULL: no public trace is known */
+    const char *path;    /* a file or folder there; NULL: not known */
+    const char *licence; /* as the repository states it; NULL: not known */
+};
+
 struct trace_format {
     const char *name, *summary, *source;
+    struct public_trace published;
     const struct config_field *params;
     size_t params_bytes;
 

@@ -132,6 +132,10 @@ int fleet_check_width(const struct fleet *fleet, const struct fleet_pool *pool);
 /* The finding for a replica without room when the fleet was built. */
 int fleet_refuse_replica(const struct fleet *fleet, const struct fleet_pool *pool, int32_t index);
 
+/* Reports that the GPUs of a replica have no memory for a KV cache, and the least tensor parallelism that has. Returns
+ * SIM_E_UNFIT. */
+int fleet_refuse_memory(const struct fleet *fleet, const struct fleet_pool *pool);
+
 /* Makes an empty replica like new, except for its counts. Returns 0 or a negative code. */
 int fleet_renew(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica);
 

@@ -266,29 +266,6 @@ static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
                       fleet->config->name, model->kind);
 }
 
-/* The least tensor parallelism above the pool's, of its doubles, that leaves memory for KV blocks; 0: none does. */
-static int64_t least_parallel(const struct fleet *fleet, const struct fleet_pool *pool)
-{
-    struct pool_config wider = pool->config;
-    for (wider.tensor_parallel *= 2; wider.tensor_parallel <= 64; wider.tensor_parallel *= 2)
-        if (fleet->llm->q_heads % wider.tensor_parallel == 0 && pool_kv_blocks(&wider, &pool->gpu, fleet->llm) > 0)
-            return wider.tensor_parallel;
-    return 0;
-}
-
-static int fail_unfit(const struct fleet *fleet, const struct fleet_pool *pool)
-{
-    char hint[200], fits[48] = "";
-    const int64_t least = least_parallel(fleet, pool);
-    if (least > 0) snprintf(fits, sizeof fits, "; tensor_parallel %lld fits", (long long)least);
-    snprintf(hint, sizeof hint,
-             "its weights have %.4g GB; take more GPUs per replica (tensor_parallel) or a GPU with more memory%s",
-             pool_weight_bytes(&pool->config, fleet->llm) / 1e9, fits);
-    return diag_error(fleet->env->site->diag, SIM_E_UNFIT, fleet_place_of(fleet, pool, "tensor_parallel"), hint,
-                      "'%s' does not fit into %lld x %s: no memory is left for KV blocks", fleet->llm->name,
-                      (long long)pool->config.tensor_parallel, pool->gpu.name);
-}
-
 static int count_blocks(const struct fleet *fleet, struct fleet_pool *pool)
 {
     const bool offloaded = offload_in_use(&pool->offload), runs = pool->offload.problem[0] == '\0';
@@ -298,7 +275,7 @@ static int count_blocks(const struct fleet *fleet, struct fleet_pool *pool)
     pool->kv_blocks = pool_kv_blocks(&pool->config, &pool->gpu, fleet->llm);
     pool->kv_blocks = fleet_blocks_beside_draft(fleet, pool);
     if (pool->kv_blocks > 0) return 0;
-    return fail_unfit(fleet, pool);
+    return fleet_refuse_memory(fleet, pool);
 }
 
 /* The pool's GPU: the cluster's, or one of its node types'. */

@@ -45,7 +45,7 @@ static void parse(const char *const *words)
     }
     memset(&parsed.values, 0, sizeof parsed.values);
     diag_init(&parsed.diag);
-    parsed.n = options_parse(table, argc, parsed.words, &parsed.values, &parsed.diag);
+    parsed.n = options_parse(table, NULL, argc, parsed.words, &parsed.values, &parsed.diag);
 }
 
 #define PARSE(...) parse((const char *const[]){__VA_ARGS__, NULL})
@@ -106,11 +106,11 @@ TEST(texts_have_an_end)
     for (int i = 0; i <= OPTION_MAX_TEXTS; i++) argv[i] = word;
     diag_init(&parsed.diag);
     memset(&parsed.values, 0, sizeof parsed.values);
-    CHECK_EQ_INT(options_parse(table, OPTION_MAX_TEXTS, argv, &parsed.values, &parsed.diag), 0);
+    CHECK_EQ_INT(options_parse(table, NULL, OPTION_MAX_TEXTS, argv, &parsed.values, &parsed.diag), 0);
     CHECK_EQ_INT(parsed.values.settings.n, OPTION_MAX_TEXTS);
     for (int i = 0; i <= OPTION_MAX_TEXTS; i++) argv[i] = word;
     memset(&parsed.values, 0, sizeof parsed.values);
-    CHECK_EQ_INT(options_parse(table, OPTION_MAX_TEXTS + 1, argv, &parsed.values, &parsed.diag), SIM_E_USAGE);
+    CHECK_EQ_INT(options_parse(table, NULL, OPTION_MAX_TEXTS + 1, argv, &parsed.values, &parsed.diag), SIM_E_USAGE);
     CHECK_EQ_STR(parsed.diag.items[0].text, "more than 256 options '--set'");
 }
 

@@ -186,7 +186,8 @@ TEST(wrong_types_are_errors)
                    "t.json:9:13: error: 'services' must be an object, got \"chat\"\n"
                    "t.json:10:10: error: 'racks' must be a list, got an object\n"
                    "t.json:11:13: error: 'weights.0' must be a number, got null\n"
-                   "t.json:12:12: error: 'renting' must be an object with \"policy\", got \"spot\"\n"
+                   "t.json:12:12: error: 'renting' must be an object with \"policy\", got \"spot\"; "
+                   "set 'renting.policy'\n"
                    "t.json:13:23: error: 'policy' must be a string, got 3\n"
                    "t.json:14:9: error: 'seed' must be a whole number, got 1.5");
     check_messages("{'memory': '1GB', 'racks': [3], 'services': {'a': 3}, 'seed': '12', 'trace': ''}",

@@ -135,8 +135,8 @@ TEST(what_breaks_the_grammar_is_placed)
     static const struct {
         const char *text, *expected;
     } cases[] = {
-        {"", "t.json:1:1: error: expected a value, got the end of the text"},
-        {"  // nothing\n", "t.json:2:1: error: expected a value, got the end of the text"},
+        {"", "t.json:1:1: error: expected a value, got the end of the text; the document is empty"},
+        {"  // nothing\n", "t.json:2:1: error: expected a value, got the end of the text; the document is empty"},
         {"{\"a\": 1,}", "t.json:1:9: error: expected a key, got '}'; remove the comma before it"},
         {"[1,\n 2, ]", "t.json:2:5: error: expected a value, got ']'; remove the comma before it"},
         {"[1 2]", "t.json:1:4: error: expected ',' or ']', got '2'"},

@@ -48,5 +48,6 @@ TEST(paths_are_joined_to_directories)
 TEST(json_files_are_known_by_their_ending)
 {
     CHECK(path_is_json("a.json") && path_is_json("llms/a.json") && path_is_json("/a.b.json"));
+    CHECK(path_ends_in("a.csv", ".csv") && !path_ends_in(".csv", ".csv") && !path_ends_in("a.csv.gz", ".csv"));
     CHECK(!path_is_json(".json") && !path_is_json("a.jsonl") && !path_is_json("json") && !path_is_json(""));
 }

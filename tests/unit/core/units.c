@@ -258,3 +258,50 @@ TEST(a_short_buffer_is_filled_and_ended)
     CHECK_EQ_INT(unit_format(85899345920.0, UNIT_BYTES, text, sizeof text), 5);
     CHECK_EQ_STR(text, "80G");
 }
+
+/* What people write instead of a quantity: the advice is taken, and means the same. */
+TEST(foreign_notations_are_rewritten)
+{
+    static const struct {
+        const char *text;
+        enum unit_dim dim;
+        const char *rewritten, *why;
+        double si;
+    } known[] = {
+        {"400Gb/s", UNIT_BYTES_PER_S, "50GB/s", "is in bits", 50e9},
+        {"400Gbps", UNIT_BYTES_PER_S, "50GB/s", "is in bits", 50e9},
+        {"0.4 Tbit/s", UNIT_BYTES_PER_S, "50GB/s", "is in bits", 50e9},
+        {"8b/s", UNIT_BYTES_PER_S, "1B/s", "is in bits", 1},
+        {"50GBps", UNIT_BYTES_PER_S, "50GB/s", "has an unknown unit", 50e9},
+        {"2h10min", UNIT_TIME, "130min", "has several units", 7800},
+        {"1d 2h 30s", UNIT_TIME, "93630s", "has several units", 93630},
+        {"1s5ms", UNIT_TIME, "1005ms", "has several units", 1.005},
+        {"90%", UNIT_NONE, "0.9", "is a share and takes no '%'", 0.9},
+        {"-5 %", UNIT_NONE, "-0.05", "is a share and takes no '%'", -0.05},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        char text[64] = "";
+        const char *why = "";
+        double si = 0;
+        CHECK(unit_parse(known[i].text, known[i].dim, &si, &why) != 0);
+        CHECK(unit_rewrite(known[i].text, known[i].dim, text, sizeof text, &why));
+        CHECK_EQ_STR(text, known[i].rewritten);
+        CHECK_EQ_STR(why, known[i].why);
+        CHECK_EQ_INT(unit_parse(text, known[i].dim, &si, &why), 0);
+        CHECK_NEAR(si, known[i].si, 1e-15 * fabs(known[i].si));
+    }
+    static const struct {
+        const char *text;
+        enum unit_dim dim;
+    } others[] = {{"", UNIT_TIME},       {"2h", UNIT_TIME},      {"2hours", UNIT_TIME},       {"2h10", UNIT_TIME},
+                  {"h2", UNIT_TIME},     {"2h10kB", UNIT_TIME},  {"400Gb", UNIT_BYTES_PER_S}, {"5%", UNIT_TIME},
+                  {"b/s", UNIT_BYTES_PER_S}, {"4xb/s", UNIT_BYTES_PER_S}, {"five", UNIT_NONE},    {"5%%", UNIT_NONE},
+                  {"400Gb/s", UNIT_BYTES}, {"-8b/s", UNIT_BYTES_PER_S}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char text[64] = "unchanged";
+        const char *why = "unchanged";
+        CHECK(!unit_rewrite(others[i].text, others[i].dim, text, sizeof text, &why));
+        CHECK_EQ_STR(text, "unchanged");
+        CHECK_EQ_STR(why, "unchanged");
+    }
+}

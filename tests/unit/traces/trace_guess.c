@@ -70,6 +70,17 @@ TEST(a_guess_is_refused_when_none_or_several_fit)
     CHECK_EQ_STR(guessed("[[[{", TRACE_BOTH), "no format fits: the first object has the keys ''; name it");
 }
 
+TEST(a_word_that_one_format_lacks_is_named)
+{
+    CHECK_EQ_STR(guessed("TIMESTAMP,ContextTokens,GeneratedToken\n", TRACE_BOTH),
+                 "no format fits (azure-llm also needs 'GeneratedTokens'): the first row is "
+                 "'TIMESTAMP,ContextTokens,GeneratedToken'; name it");
+    CHECK_EQ_STR(guessed("TIMESTAMP,ContextTokens,GeneratedToken\n", TRACE_JOBS),
+                 "no format fits: the first row is 'TIMESTAMP,ContextTokens,GeneratedToken'; name it");
+    CHECK_EQ_STR(guessed("TIMESTAMP,Tokens\n", TRACE_BOTH),
+                 "no format fits: the first row is 'TIMESTAMP,Tokens'; name it");
+}
+
 TEST(a_format_gives_way_to_one_that_asks_for_more)
 {
     const char *head = "arrival_s,prompt_tokens,output_tokens,prefix_blocks,class\n";

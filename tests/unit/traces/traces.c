@@ -438,6 +438,11 @@ TEST(formats_have_one_open_function_and_unique_names)
         CHECK((format->open_requests != NULL) != (format->open_jobs != NULL));
         CHECK(format->summary[0] != 0 && format->params != NULL && format->params_bytes > 0);
         CHECK(trace_format_find(format->name) == format);
+        const struct public_trace *published = &format->published;
+        CHECK((published->path == NULL && published->licence == NULL) || published->address != NULL);
+        if (published->address == NULL) continue;
+        CHECK(strncmp(published->address, "https://", 8) == 0 && format->source != NULL);
+        CHECK(format->header != NULL || format->members != NULL || format->first_row != NULL); /* they are recognised */
     }
     CHECK(trace_format_find("nope") == NULL);
     struct config_alternative alternative;

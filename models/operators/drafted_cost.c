@@ -1,0 +1,99 @@
+/* Batches that verify drafts, one after the other: while sequences and drafts are the same, only attention changes, and
+ * of attention only what follows from the context. */
+#include "models/operators/operators.h"
+
+#include <math.h>
+
+static bool is_decode_attention(enum kernel_class class)
+{
+    return class == KERNEL_DECODE_ATTENTION || class == KERNEL_LATENT_DECODE;
+}
+
+/* The contexts for which the call lies in the range of its class: an interval, since the range is a box. */
+static void set_range(const struct kernel_set *kernels, struct kernel_call call, struct operators_memo_use *kept)
+{
+    enum { CONTEXT_AXIS = 1 };
+    const struct kernel_range *range = &kernels->ranges[call.class];
+    call.shape.decode.context = range->low[CONTEXT_AXIS];
+    const bool is_possible = kernel_in_range(kernels, &call);
+    kept->low = is_possible ? range->low[CONTEXT_AXIS] : (double)NAN;
+    kept->high = is_possible ? range->high[CONTEXT_AXIS] : (double)NAN;
+}
+
+static void keep_use(const struct operators_parts *parts, const struct kernel_use *use, struct operators_memo_use *kept)
+{
+    const struct kernel_call *call = &use->call;
+    kept->count = use->count;
+    kept->varies = is_decode_attention(call->class);
+    if (kept->varies) {
+        set_range(parts->kernels, *call, kept);
+        decode_row_init(&kept->row, &parts->kernels->params[call->class].decode, parts->gpu, &call->shape.decode);
+    } else {
+        kept->fixed = operators_use_time(parts, use);
+    }
+}
+
+static __attribute__((noinline)) void keep(const struct operators *operators, const struct iteration_work *own,
+                                           int64_t all_tokens, struct operators_memo *memo)
+{
+    const struct operators_parts *parts = &operators->parts;
+    *memo = (struct operators_memo){.sequences = own->decode_sequences, .drafts = own->decode_drafts,
+                                    .all_tokens = all_tokens,
+                                    .steady = operators_steady(operators, own, all_tokens),
+                                    .n = operators->decode_attention.n};
+    memo->is_possible = memo->n <= OPERATORS_MEMO_USES;
+    for (size_t i = 0; memo->is_possible && i < memo->n; i++) {
+        struct kernel_use use = operators->decode_attention.uses[i];
+        kernel_use_rebatch(&use, own);
+        keep_use(parts, &use, &memo->uses[i]);
+        if (memo->uses[i].varies && parts->kernels->tables[use.call.class] != NULL) memo->is_possible = false;
+    }
+}
+
+static inline struct operators_time kept_time(struct operators_memo_use *kept, double context, double longest)
+{
+    if (!kept->varies) return kept->fixed;
+    const double seconds = kept->count * decode_row_seconds(&kept->row, context, longest);
+    return (struct operators_time){seconds, context >= kept->low && context <= kept->high ? 0.0 : seconds};
+}
+
+void operators_cost_again(const void *model, void *memo, const struct iteration_work *work, struct iteration_cost *cost)
+{
+    const struct operators *operators = model;
+    const struct operators_parts *parts = &operators->parts;
+    struct operators_memo *kept = memo;
+    const bool is_drafted = work->decode_drafts > 0 && work->prefill_tokens == 0 && work->decode_sequences > 0;
+    if (!is_drafted || parts->split.dispatch != DISPATCH_ALL_TO_ALL) {
+        operators_cost(model, work, cost);
+        return;
+    }
+    const struct iteration_work *own = work;
+    struct iteration_work part;
+    if (parts->split.data > 1) {
+        part = llm_group_work(&parts->split, work);
+        own = &part;
+    }
+    const int64_t all_tokens = iteration_decode_tokens(work);
+    if (kept->sequences != own->decode_sequences || kept->drafts != own->decode_drafts ||
+        kept->all_tokens != all_tokens)
+        keep(operators, own, all_tokens, kept);
+    if (!kept->is_possible) {
+        operators_cost(model, work, cost);
+        return;
+    }
+    struct operators_time attention = {0.0, 0.0};
+    const double context = (double)own->decode_context_tokens / (double)own->decode_sequences;
+    for (size_t i = 0; i < kept->n; i++) {
+        const struct operators_time time = kept_time(&kept->uses[i], context, (double)own->decode_longest_tokens);
+        attention.seconds += time.seconds;
+        attention.outside_s += time.outside_s;
+    }
+    const double gpu_s = attention.seconds + kept->steady.seconds;
+    const double outside_s = kept->steady.outside_s + attention.outside_s;
+    const struct piece all = engine_iteration(&parts->engine, operators->layers, own, piece_line(gpu_s, 0.0));
+    *cost = (struct iteration_cost){
+        .first_s = all.now,
+        .until = 1,
+        .extrapolated_frac = operators_share(outside_s, gpu_s),
+    };
+}

@@ -1,0 +1,338 @@
+/* A run of iterations with drafts: computed ahead, and applied when somebody looks or the run ends.
+ *
+ * While the batch stays the same, neither the batcher nor the speculation policy is asked (batch_plan.iterations,
+ * speculation_plan.iterations). The draws depend on nothing but requests and positions, so the iterations up to the
+ * next change follow from the present state. They are computed one by one on a copy of what they need, and the replica
+ * has one event for all of them. The replica itself stands in iteration `at` of the run, as if it had been stepped
+ * there. Whatever reads or changes it calls replica_follow_drafts first.
+ *
+ * A run of decode iterations without drafts has a closed form instead (replica.c): its sequences grow alike. */
+#include "sim/core/check.h"
+#include "sim/core/mem.h"
+#include "sim/core/vec.h"
+#include "sim/world/replica/inside.h"
+#include "sim/world/rows/priority.h"
+
+enum { ITERATIONS_AHEAD = 16 }; /* computed at a time: an arrival discards those behind it */
+
+void replica_drafted_run_fini(struct drafted_run *run)
+{
+    mem_free(run->iterations);
+    mem_free(run->members);
+    mem_free(run->right);
+}
+
+/* --- Computing ahead --- */
+
+/* Nobody waits for a change of the batch, nobody is told of iterations one by one, and the batch is the one that the
+ * speculation policy has planned for: the batcher has moved no sequence since. */
+static bool may_look_ahead(const struct replica *replica)
+{
+    const struct replica_env *env = replica->env;
+    const struct batch_plan *plan = &replica->plan;
+    const int64_t named = plan->n_prefills + plan->n_evictions + plan->n_pauses + plan->n_resumptions;
+    const int64_t others = replica->waiting.n + replica->prefilling.n + replica->paused.n + replica->nonresident.n +
+                           replica->moving.n + replica->arrived.n;
+    return others == 0 && named == 0 && !env->single_step && env->on_batch == NULL && env->on_compose == NULL &&
+           replica->store == NULL && replica->stream == NULL && replica->unattached == NULL && env->sampling == NULL &&
+           !replica->speculating->is_cut && !replica_is_ordered(replica) &&
+           replica->plan_end_step > replica->ready->step + 1;
+}
+
+static void add_member(const struct replica *replica, const struct request *request, struct drafted_member *member)
+{
+    const struct running_batch *running = replica->ready;
+    const int64_t block_tokens = running->growth.block_tokens, context = running_context(running, request);
+    *member = (struct drafted_member){
+        .acceptance = acceptance_of(&replica->env->speculation->acceptance, request->view.id),
+        .position = running_generated(running, request),
+        .context_tokens = context,
+        .left = request->finish_step - running->step,
+        .slack_tokens = request->grows ? kvcache_blocks(&replica->kv, context - 1) * block_tokens - (context - 1)
+                                       : INT64_MAX / 2};
+}
+
+static int add_members(struct replica *replica, struct drafted_run *run)
+{
+    const struct request_list *members = &replica->ready->members;
+    if (vec_reserve(&run->members, &run->members_capacity, (int32_t)members->n) != 0) return SIM_E_NOMEM;
+    run->n_members = 0;
+    for (const struct request *r = members->head; r != NULL; r = request_of(r->view.next))
+        add_member(replica, r, &run->members[run->n_members++]);
+    return 0;
+}
+
+/* KV blocks that a sequence takes for so many further tokens. */
+static inline int64_t blocks_for(const struct drafted_member *member, int64_t tokens, int64_t block_tokens)
+{
+    const int64_t beyond = tokens - member->slack_tokens;
+    if (beyond <= 0) return 0;
+    return beyond <= block_tokens ? 1 : (beyond + block_tokens - 1) / block_tokens;
+}
+
+/* What an iteration leaves to the next one. */
+struct left_over {
+    int64_t free_blocks, growing, slots; /* growing: blocks of the next step without drafts; slots: with them */
+    int64_t longest_tokens;
+    bool any_ends;
+};
+
+/* The end of the last iteration: tokens, and the blocks that they fill. */
+static void end_iteration(const struct replica *replica, struct drafted_run *run, struct left_over *left)
+{
+    const struct acceptance *acceptance = &replica->env->speculation->acceptance;
+    const int64_t depth = replica->speculating->plan.depth, drafts = replica->ready->drafts;
+    const int64_t block_tokens = replica->kv.block_tokens;
+    const bool is_small = drafts < block_tokens; /* then no step takes more than a block */
+    struct drafted_iteration *last = &run->iterations[run->n - 1];
+    uint8_t *rights = run->right + (size_t)(run->n - 1) * (size_t)run->n_members;
+    int64_t used = 0, accepted = 0, growing = 0, slots = 0, longest = 0, least_left = INT64_MAX;
+    for (int32_t i = 0; i < run->n_members; i++) {
+        struct drafted_member *member = &run->members[i];
+        const int64_t most = member->left - 1 < depth ? member->left - 1 : depth;
+        const int64_t right = acceptance_draw_of(acceptance, &member->acceptance, member->position, most);
+        const int64_t gained = 1 + right;
+        const int64_t blocks = is_small ? gained > member->slack_tokens : blocks_for(member, gained, block_tokens);
+        member->position += gained;
+        member->context_tokens += gained;
+        member->left -= gained;
+        member->slack_tokens += blocks * block_tokens - gained;
+        used += blocks;
+        accepted += right;
+        growing += member->slack_tokens == 0;
+        const int64_t most_next = member->left < 1 + drafts ? member->left : 1 + drafts;
+        slots += is_small ? most_next > member->slack_tokens : blocks_for(member, most_next, block_tokens);
+        least_left = member->left < least_left ? member->left : least_left;
+        longest = member->context_tokens > longest ? member->context_tokens : longest;
+        rights[i] = (uint8_t)right;
+    }
+    last->used_blocks = used;
+    last->accepted = accepted;
+    *left = (struct left_over){.free_blocks = run->free_blocks -= used,
+                               .growing = growing,
+                               .slots = slots,
+                               .longest_tokens = longest,
+                               .any_ends = least_left == 0};
+}
+
+/* Adds the next iteration. */
+static int begin_iteration(struct replica *replica, struct drafted_run *run, sim_ns start_ns,
+                           const struct left_over *left)
+{
+    const struct drafted_iteration *last = &run->iterations[run->n - 1];
+    const int64_t n = last->work.decode_sequences;
+    struct drafted_iteration *next = &run->iterations[run->n];
+    struct iteration_cost cost;
+    struct clock_state clock_state;
+    next->work = (struct iteration_work){.decode_sequences = n,
+                                         .decode_context_tokens = last->work.decode_context_tokens + n + last->accepted,
+                                         .decode_longest_tokens = replica->ready->orders_contexts ? left->longest_tokens
+                                                                                                  : 0,
+                                         .decode_drafts = last->work.decode_drafts};
+    const int code = replica_cost(replica, &next->work, &cost, &clock_state);
+    if (code != 0) return code;
+    next->start_ns = start_ns;
+    next->first_ns = cost.first_s * 1e9;
+    next->extrapolated_frac = cost.extrapolated_frac;
+    next->drafted_blocks = left->slots;
+    run->n++;
+    return 0;
+}
+
+static sim_ns end_of(const struct drafted_iteration *iteration)
+{
+    return run_clock_boundary_ns(&(struct run_clock){iteration->start_ns, iteration->first_ns, 0}, 1);
+}
+
+/* Adds iterations up to the one that ends the run, or to so many. */
+static int look_ahead(struct replica *replica, struct drafted_run *run)
+{
+    const struct iteration_work lacking = replica->speculating->lacking; /* of the first iteration alone */
+    int code = 0;
+    replica->speculating->lacking = (struct iteration_work){0};
+    while (code == 0 && !run->is_over && run->n < ITERATIONS_AHEAD) {
+        struct left_over left;
+        const sim_ns end_ns = end_of(&run->iterations[run->n - 1]);
+        const int64_t steps = run->n - run->at;
+        end_iteration(replica, run, &left);
+        run->is_over = left.any_ends || replica->ready->step + steps >= replica->plan_end_step ||
+                       left.free_blocks - left.growing < replica->plan.keep_free_blocks ||
+                       left.slots > left.free_blocks || end_ns == SIM_NS_MAX;
+        if (!run->is_over) code = begin_iteration(replica, run, end_ns, &left);
+    }
+    replica->speculating->lacking = lacking;
+    return code;
+}
+
+static void arm(struct replica *replica, const struct drafted_run *run)
+{
+    replica_arm(replica, end_of(&run->iterations[run->n - 1]));
+}
+
+int replica_start_drafts(struct replica *replica)
+{
+    struct drafted_run *run = &replica->speculating->run;
+    run->n = run->at = 0;
+    run->is_over = true;
+    if (!may_look_ahead(replica)) {
+        replica_arm(replica, run_clock_boundary_ns(&replica->clock, 1));
+        return 0;
+    }
+    const int32_t entries = (int32_t)replica->ready->members.n * ITERATIONS_AHEAD;
+    int code = add_members(replica, run);
+    if (code == 0 && (vec_reserve(&run->iterations, &run->capacity, ITERATIONS_AHEAD) != 0 ||
+                      vec_reserve(&run->right, &run->right_capacity, entries) != 0))
+        code = SIM_E_NOMEM;
+    if (code != 0) return code;
+    run->iterations[0] = (struct drafted_iteration){.start_ns = replica->clock.anchor_ns,
+                                                    .first_ns = replica->clock.first_ns,
+                                                    .extrapolated_frac = replica->run_extrapolated_frac,
+                                                    .drafted_blocks = replica->ready->drafted_blocks,
+                                                    .work = replica->run_work};
+    run->n = 1;
+    run->free_blocks = replica->kv.free_blocks + replica->ready->drafted_blocks;
+    run->is_over = false;
+    if ((code = look_ahead(replica, run)) == 0) arm(replica, run);
+    return code;
+}
+
+/* --- Applying --- */
+
+/* The work of all iterations of a run alike, but for the context. */
+struct steps_work {
+    struct work_of of;
+    struct work_parts parts;
+    int64_t idle_tokens;
+};
+
+static void count_work(struct replica *replica, const struct drafted_iteration *iteration, sim_ns lasted_ns,
+                       struct steps_work *of)
+{
+    const struct iteration_work *work = &iteration->work;
+    const int64_t context = work->decode_context_tokens;
+    of->parts.pairs = (double)(context * (1 + work->decode_drafts));
+    of->parts.context_tokens = (double)context;
+    of->of.draft_j = replica_draft_j(replica, work);
+    work_add_parts(&replica->work, &of->of, &of->parts, context - work->decode_sequences + of->idle_tokens, lasted_ns);
+}
+
+/* The replica steps from iteration `at` into the next one; of its members only the sums are kept. */
+static int step(struct replica *replica, struct drafted_run *run, struct steps_work *of)
+{
+    struct running_batch *running = replica->ready;
+    const struct drafted_iteration *last = &run->iterations[run->at], *next = last + 1;
+    struct histogram *token_gap_s = replica->env->token_gap_s;
+    replica_count_busy(replica, last->start_ns, next->start_ns);
+    if (replica->env->llm != NULL) count_work(replica, last, next->start_ns - last->start_ns, of);
+    running_advance(running, 1);
+    const int code = running->n_fresh > 0 ? running_count_gaps(running, &replica->clock, 0, 1, token_gap_s)
+                                          : running_count_gap(running, next->start_ns, token_gap_s);
+    running->context_tokens += last->accepted;
+    kvcache_give(&replica->kv, last->drafted_blocks - last->used_blocks);
+    replica_take_blocks(replica, next->drafted_blocks);
+    replica->clock = (struct run_clock){next->start_ns, next->first_ns, 0};
+    replica->run_extrapolated_frac = next->extrapolated_frac;
+    run->at++;
+    return code;
+}
+
+static void hasten(struct running_batch *running, const struct request *member, int64_t gained)
+{
+    const int64_t context = running_context(running, member);
+    kv_growth_leave(&running->growth, running->step, context);
+    kv_growth_join(&running->growth, running->step, context + gained);
+}
+
+/* The members get the tokens of iterations from .. at - 1. */
+static void extend_members(struct replica *replica, const struct drafted_run *run, int32_t from,
+                           struct drafted_gains *gains)
+{
+    struct running_batch *running = replica->ready;
+    const int32_t n = run->n_members;
+    int32_t i = 0;
+    for (struct request *member = running->members.head; member != NULL; member = request_of(member->view.next), i++) {
+        int64_t gained = 0;
+        for (int32_t k = from; k < run->at; k++) {
+            const uint8_t right = run->right[(size_t)k * (size_t)n + (size_t)i];
+            gains->with_right[right]++;
+            gained += right;
+        }
+        gains->accepted += gained;
+        if (gained > 0 && member->grows) hasten(running, member, gained);
+        if (gained > 0) running_extend(running, member, gained);
+        member->draft_tokens = (int32_t)running_context(running, member);
+    }
+    running->context_tokens -= gains->accepted; /* step() has added them */
+}
+
+static int follow_to(struct replica *replica, struct drafted_run *run, int32_t to)
+{
+    struct running_batch *running = replica->ready;
+    struct speculating *speculating = replica->speculating;
+    const int32_t from = run->at;
+    struct drafted_gains gains = {0};
+    struct steps_work of = {.of = replica_work_of(replica, &replica->run_clock_state),
+                            .parts = work_parts_of(&replica->env->reads, &run->iterations[from].work),
+                            .idle_tokens = replica_idle_tokens(replica)};
+    int code = 0;
+    while (code == 0 && run->at < to) {
+        code = step(replica, run, &of);
+        speculating->lacking = (struct iteration_work){0};
+    }
+    const int64_t iterations = run->at - from, sequences = iterations * run->n_members;
+    replica->run_work = run->iterations[run->at].work;
+    running->drafted_blocks = run->iterations[run->at].drafted_blocks;
+    extend_members(replica, run, from, &gains);
+    replica->counts.decode_iterations += iterations;
+    replica->counts.decode_steps += iterations;
+    replica->counts.decode_tokens += sequences;
+    const int counted = replica_count_drafts(replica, iterations, sequences, &gains);
+    return code != 0 ? code : counted;
+}
+
+/* Whether an event of the replica at this time would have fired before a look at `at`. */
+static bool is_passed(const struct replica *replica, sim_ns boundary_ns, sim_ns at)
+{
+    if (at != engine_now(replica->env->engine)) return boundary_ns <= at;
+    return engine_is_past(replica->env->engine, boundary_ns, PRIORITY_REPLICA, &replica->owner);
+}
+
+void replica_follow_drafts(const struct replica *seen, sim_ns at)
+{
+    struct replica *replica = (struct replica *)(uintptr_t)seen;
+    struct drafted_run *run = &replica->speculating->run;
+    int32_t to = run->at;
+    while (to + 1 < run->n && is_passed(replica, run->iterations[to + 1].start_ns, at)) to++;
+    if (to == run->at) return;
+    const int code = follow_to(replica, run, to);
+    if (code != 0) engine_fail(replica->env->engine, code);
+}
+
+void replica_cut_drafts(struct replica *replica, sim_ns now)
+{
+    struct drafted_run *run = &replica->speculating->run;
+    replica_follow_drafts(replica, now);
+    run->is_over = true;
+    if (run->n == run->at + 1) return;
+    run->n = run->at + 1;
+    arm(replica, run);
+}
+
+int replica_end_drafts_ahead(struct replica *replica, bool *goes_on)
+{
+    struct drafted_run *run = &replica->speculating->run;
+    int code = run->at < run->n - 1 ? follow_to(replica, run, run->n - 1) : 0;
+    *goes_on = false;
+    if (code == 0 && !run->is_over) {
+        run->iterations[0] = run->iterations[run->at];
+        run->at = 0;
+        run->n = 1;
+        code = look_ahead(replica, run);
+        *goes_on = code == 0 && run->n > 1;
+    }
+    if (*goes_on)
+        arm(replica, run);
+    else
+        run->n = run->at = 0;
+    return code;
+}

@@ -1,0 +1,66 @@
+/* What is reported of a replica whose GPUs have no memory for a KV cache, and how many would have. */
+#include "sim/world/links/topology_config.h"
+#include "sim/world/service/fleet.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The least tensor parallelism above the pool's, of its doubles, that leaves memory for KV blocks; 0: none does. */
+static int64_t least_parallel(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    struct pool_config wider = pool->config;
+    for (wider.tensor_parallel *= 2; wider.tensor_parallel <= 64; wider.tensor_parallel *= 2)
+        if (fleet->llm->q_heads % wider.tensor_parallel == 0 && pool_kv_blocks(&wider, &pool->gpu, fleet->llm) > 0)
+            return wider.tensor_parallel;
+    return 0;
+}
+
+/* Writes that a tensor parallelism fits, and that it takes more nodes than there are or a network, if so. Other
+ * services may take some of the nodes. */
+static void show_fit(const struct fleet *fleet, const struct fleet_pool *pool, int64_t least, char *text, size_t bytes)
+{
+    struct pool_config wider = pool->config;
+    wider.tensor_parallel = least;
+    const int64_t per_node = fleet_gpus_per_node(fleet, &wider);
+    const struct fleet_parts parts = fleet_parts_of(fleet, &wider);
+    int64_t n_nodes = 0;
+    for (struct cluster *cluster = cluster_with_gpu(fleet->env->cluster, wider.gpu); per_node > 0 && cluster != NULL;
+         cluster = cluster_with_gpu(cluster->next, wider.gpu))
+        n_nodes += cluster->n_nodes;
+    const int n = snprintf(text, bytes, "; tensor_parallel %lld fits", (long long)least);
+    if (per_node == 0) return;
+    const int64_t per = per_node / parts.gpus, needed = (wider.replicas * parts.n + per - 1) / per;
+    const bool lacks_network = least > per_node && !(topology_config(fleet->env->topology)->network.bytes_per_s > 0);
+    if (needed > n_nodes || lacks_network)
+        snprintf(text + n, bytes - (size_t)n, " and takes %lld nodes of %lld GPUs%s; the cluster has %lld",
+                 (long long)needed, (long long)per_node, lacks_network ? " and a cluster.network" : "",
+                 (long long)n_nodes);
+}
+
+/* The place of what --set says about the LLM, its GPUs or their number, else of the number. */
+static const char *unfit_place(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    const struct config *config = fleet->env->site->config;
+    const char *paths[] = {fleet_path_of(fleet, pool, "tensor_parallel"),
+                           arena_printf(fleet->env->site->arena, "services.%s.llm", fleet->config->name),
+                           "cluster.gpu"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (paths[i] == NULL || !config_is_given(config, paths[i])) continue;
+        const char *where = config_where(config, paths[i]);
+        if (strncmp(where, "--set", strlen("--set")) == 0) return where;
+    }
+    return fleet_place_of(fleet, pool, "tensor_parallel");
+}
+
+int fleet_refuse_memory(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    char hint[DIAG_TEXT_CHARS], fits[160] = "";
+    const int64_t least = least_parallel(fleet, pool);
+    if (least > 0) show_fit(fleet, pool, least, fits, sizeof fits);
+    snprintf(hint, sizeof hint,
+             "its weights have %.4g GB; take more GPUs per replica (tensor_parallel) or a GPU with more memory%s",
+             pool_weight_bytes(&pool->config, fleet->llm) / 1e9, fits);
+    return diag_error(fleet->env->site->diag, SIM_E_UNFIT, unfit_place(fleet, pool), hint,
+                      "'%s' does not fit into %lld x %s: no memory is left for KV blocks", fleet->llm->name,
+                      (long long)pool->config.tensor_parallel, pool->gpu.name);
+}
