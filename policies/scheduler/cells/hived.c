@@ -489,4 +489,5 @@ const struct scheduler scheduler_hived = {
     .decide = hived_decide,
     .prepare = hived_prepare,
     .finish = hived_finish,
+    .ignores_estimates = true,
 };

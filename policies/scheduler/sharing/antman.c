@@ -179,4 +179,5 @@ const struct scheduler scheduler_antman = {
     .job_bytes = sizeof(struct partner_job),
     .notify = antman_notify,
     .decide = antman_decide,
+    .ignores_estimates = true,
 };

@@ -115,4 +115,5 @@ const struct scheduler scheduler_horus = {
     .job_bytes = sizeof(struct partner_job),
     .notify = horus_notify,
     .decide = horus_decide,
+    .ignores_estimates = true,
 };
