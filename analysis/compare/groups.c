@@ -93,19 +93,26 @@ static int pair_runs(struct grouping *grouping, const struct compare_group *base
     return 0;
 }
 
+static bool is_same_case(const struct run_pair *a, const struct run_pair *b)
+{
+    return a->base->result_hash[0] != 0 && strcmp(a->base->result_hash, b->base->result_hash) == 0 &&
+           strcmp(a->changed->result_hash, b->changed->result_hash) == 0;
+}
+
 /* If the seed changes nothing, as with a trace from a file, runs under other seeds are copies. Counted as
- * repetitions they would make a single case certain, so they count once. */
+ * repetitions they would make a single case certain, so they count once. Where some pair of a point differs from the
+ * others the seed has an effect, and equal pairs are values like others, such as those of seeds without a failure. */
 static int drop_copies(struct grouping *grouping)
 {
     size_t n = 0;
-    for (size_t i = 0; i < grouping->n; i++) {
-        const struct run_pair *pair = &grouping->pairs[i];
-        bool is_copy = false;
-        for (size_t k = n; k > 0 && strcmp(grouping->pairs[k - 1].base->point, pair->base->point) == 0; k--)
-            is_copy |= pair->base->result_hash[0] != 0 &&
-                       strcmp(grouping->pairs[k - 1].base->result_hash, pair->base->result_hash) == 0 &&
-                       strcmp(grouping->pairs[k - 1].changed->result_hash, pair->changed->result_hash) == 0;
-        if (!is_copy) grouping->pairs[n++] = *pair;
+    for (size_t i = 0, end; i < grouping->n; i = end) {
+        const struct run_pair *first = &grouping->pairs[i];
+        bool is_same = true;
+        for (end = i; end < grouping->n && strcmp(grouping->pairs[end].base->point, first->base->point) == 0; end++)
+            is_same &= is_same_case(first, &grouping->pairs[end]);
+        const size_t n_kept = is_same ? 1 : end - i;
+        memmove(&grouping->pairs[n], first, n_kept * sizeof *first);
+        n += n_kept;
     }
     const size_t n_copies = grouping->n - n;
     grouping->n = n;

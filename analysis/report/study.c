@@ -326,24 +326,23 @@ static int sort_by_point(const struct study *study, struct arena *arena, struct 
     return 0;
 }
 
-static int compare_results(const void *a, const void *b)
+/* Marks the runs of a point of which all have one result, but the first. Where seeds have an effect, equal results are
+ * values like others. */
+static void mark_copies(struct study *study, const struct by_point *by_point, size_t p)
 {
-    const struct study_run *x = *(const struct study_run *const *)a, *y = *(const struct study_run *const *)b;
-    const int order = strcmp(x->result_hash, y->result_hash);
-    return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
-}
-
-/* Marks the runs of a point whose result an earlier one has. `sorted` is for them all. */
-static void mark_copies(struct study *study, const struct by_point *by_point, size_t p, struct study_run **sorted)
-{
-    size_t n = 0;
-    for (size_t i = by_point->starts[p]; i < by_point->starts[p + 1]; i++)
-        if (strcmp(by_point->runs[i]->status, "done") == 0 && by_point->runs[i]->result_hash[0] != 0)
-            sorted[n++] = by_point->runs[i];
-    if (n > 1) qsort(sorted, n, sizeof *sorted, compare_results);
-    for (size_t i = 1; i < n; i++) {
-        sorted[i]->is_copy = strcmp(sorted[i]->result_hash, sorted[i - 1]->result_hash) == 0;
-        study->n_copies += sorted[i]->is_copy;
+    const struct study_run *first = NULL;
+    bool is_same = true;
+    for (size_t i = by_point->starts[p]; i < by_point->starts[p + 1]; i++) {
+        const struct study_run *run = by_point->runs[i];
+        if (strcmp(run->status, "done") != 0 || run->result_hash[0] == 0) continue;
+        if (first == NULL) first = run;
+        is_same &= strcmp(run->result_hash, first->result_hash) == 0;
+    }
+    for (size_t i = by_point->starts[p]; is_same && i < by_point->starts[p + 1]; i++) {
+        struct study_run *run = by_point->runs[i];
+        if (strcmp(run->status, "done") != 0 || run->result_hash[0] == 0 || run == first) continue;
+        run->is_copy = true;
+        study->n_copies++;
     }
 }
 
@@ -371,10 +370,9 @@ static int average(struct study *study, struct arena *arena)
 {
     struct by_point sorted;
     double *values = arena_alloc(arena, (study->n_runs + 1) * sizeof *values);
-    struct study_run **runs = arena_alloc(arena, (study->n_runs + 1) * sizeof *runs);
-    if (values == NULL || runs == NULL || sort_by_point(study, arena, &sorted) != 0) return SIM_E_NOMEM;
+    if (values == NULL || sort_by_point(study, arena, &sorted) != 0) return SIM_E_NOMEM;
     for (size_t p = 0; p < study->n_points; p++) {
-        mark_copies(study, &sorted, p, runs);
+        mark_copies(study, &sorted, p);
         average_point(study, &sorted, p, values);
     }
     return 0;

@@ -229,10 +229,11 @@ static bool read_bits(const struct quantity *quantity, double *bytes_per_s, cons
 {
     static const char prefixes[] = "kMGTP";
     static const char *const ends[] = {"bps", "b/s", "bit/s", "bits/s", "Bps"};
+    if (quantity->after[0] == '\0') return false;
     const char *prefix = strchr(prefixes, quantity->after[0]), *end = quantity->after + (prefix != NULL);
     size_t i = 0;
     while (i < sizeof ends / sizeof *ends && strcmp(end, ends[i]) != 0) i++;
-    if (quantity->after[0] == '\0' || quantity->before[0] != '\0' || i == sizeof ends / sizeof *ends) return false;
+    if (quantity->before[0] != '\0' || i == sizeof ends / sizeof *ends) return false;
     const bool is_bits = *end == 'b';
     const struct unit unit = {.exp10 = prefix != NULL ? 3 * (int)(prefix - prefixes + 1) : 0, .times = 1,
                               .per = is_bits ? 8 : 1};

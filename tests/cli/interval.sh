@@ -117,6 +117,9 @@ for until in 2s 20s 1000s; do
     esac
 done
 
+cut 1s # none finishes
+err 'up to 100 % of what it measures is unfinished'
+
 # Comparisons say whether a change is larger than the error; pages and sizes show the ends.
 run 0 run "$T/s.json" --set cluster.gpu=h100-sxm -o "$T/r.db"
 run 0 run "$T/s.json" --set services.a.tensor_parallel=2 -o "$T/r.db"

@@ -127,3 +127,26 @@ grep -q 'few-blocks: .*trace replicated from fewer than ten blocks' "$T/out" "$T
 run 0 run "$T/chat.json" --dump-config
 grep -q replicate "$T/out" && complain 'replicate is dumped where it is not set'
 finish
+
+# A seed that meets no failure is a value like others, though many have its result.
+cat >"$T/jobs.csv" <<END
+timestamp,duration,num_gpus
+2024-01-01 00:00:00,36000.0,8
+2024-01-01 00:00:10,36000.0,8
+END
+cat >"$T/rare.json" <<END
+{"cluster": {"gpu": "h100-sxm", "nodes": 2}, "jobs": {"trace": {"format": "philly", "path": "jobs.csv"}},
+ "failures": {"causes": {"node": {"scope": "node", "lifetime": {"mean": "40h"}, "repair": {"mean": "1h"}}}}}
+END
+cat >"$T/rare.study.json" <<END
+{"name": "rare", "question": "What do failures cost?", "scenario": "rare.json", "seeds": 10, "keep": "metrics",
+ "axes": [{"key": "failures.causes.node.repair.mean", "values": ["1h", "5h"]}]}
+END
+run 0 sweep "$T/rare.study.json" -q -o "$T/rare.db" --json
+! grep -q 'seeds without effect' "$T/err" || complain 'seeds with failures or without are called copies'
+sql "$T/rare.db" 'select count(distinct result_hash) between 2 and 19 from run' 1
+json '$.points[0].seeds' 10
+run 0 plot "$T/rare.db" -x mean -y jct_s.mean --json
+json '$[0].runs' 10
+run 0 compare "$T/rare.db" -b failures.causes.node.repair.mean=1h -n failures.causes.node.repair.mean=5h -m jct_s.mean --json
+json '$.metrics[0].n' 10

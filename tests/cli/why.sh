@@ -31,6 +31,19 @@ for id in $(row id 'request where run_id = 1 and preemptions > 1'); do
 done
 [ -n "$id" ] || complain 'no request was preempted twice'
 
+# Pieces of a long prompt give no token but the last: the longest gap is that of the run's rows.
+cat >"$T/pieces.json" <<END
+{"cluster": {"gpu": "h100-sxm"}, "services": {"chat": {"llm": "llama-3.1-8b",
+ "trace": {"format": "generate", "count": 3, "arrival": {"process": "poisson", "rate": "5/s"},
+           "prompt": {"distribution": "fixed", "tokens": 20000}, "output": {"distribution": "fixed", "tokens": 5}}}}}
+END
+run 0 run "$T/pieces.json" --quiet -o "$T/pieces.db"
+for id in 0 1 2; do
+    run 0 why "$T/pieces.db" request $id
+    gap=$(sed -n 's/^longest wait for a token: \([0-9.e-]*\) s.*/\1/p' "$T/out")
+    sql :memory: "select $gap - $(sqlite3 "$T/pieces.db" "select max_gap_s from request where id = $id") between -5e-6 and 2e-5" 1
+done
+
 # Requests that were swapped: where their KV was, all their tokens, their longest gap.
 swapped=$T/swapped.db
 run 0 run shared-pcie --quiet --set services.chat.trace.rate_scale=1.3 -o "$swapped"

@@ -13,6 +13,7 @@
 void story_init(struct story *story, const struct story_subject *subject, struct arena *arena)
 {
     *story = (struct story){.arena = arena, .subject = *subject, .replica = -1, .last_token_s = (double)NAN,
+                            .token_before_s = (double)NAN,
                             .prompt_from_s = (double)NAN, .end_s = (double)NAN, .displaced_at_s = (double)NAN,
                             .yields_at_s = (double)NAN};
 }

@@ -82,6 +82,7 @@ struct story {
     bool in_batch;            /* according to the rows so far */
     int64_t replica;          /* routed to; -1: not yet */
     double last_token_s;      /* NAN: none yet, or the request left the batch */
+    double token_before_s;    /* last_token_s before the latest piece of its prompt, which may give no token */
     double prompt_from_s;     /* a piece of its prompt is in the next batch from then on; NAN: none is */
     double gap_s, gap_from_s; /* longest wait for a token, and its start */
     struct story_decoding decoding;

@@ -128,6 +128,7 @@ int story_follow_request(struct story *story, const struct decision_row *row)
     if (story_is_any(row->action, (const char *const[]){"admit", "resume", "chunk", NULL}))
         story->prompt_from_s = row->t_s;
     if (leaves) story->in_batch = false;
+    if (strcmp(row->action, "chunk") == 0) story->last_token_s = story->token_before_s; /* the piece before gave none */
     return code;
 }
 
@@ -199,6 +200,7 @@ int story_on_batch(void *context, const struct batch_row *row)
     size_t before = story->n_events;
     int code = has_prefill ? on_prefill(story, row) : 0;
     bool own_prompt = story->n_events > before;
+    if (own_prompt) story->token_before_s = story->last_token_s;
     bool gives_token = own_prompt || (row->decoding > 0 && !isnan(story->last_token_s));
     if (has_prefill && !own_prompt && !isnan(story->last_token_s)) {
         story->decoding.n_with_prompts += row->iterations;

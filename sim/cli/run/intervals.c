@@ -214,7 +214,7 @@ int intervals_find(const struct setup *setup, const struct world_options *how, c
     if (code == 0 && basis.length > 0) keep_open(&widening, found);
     if (widening.left_out != NULL)
         diag_warning(diag, NULL, "what is under way at the end of a run weighs less in a longer one",
-                     "no interval of %s, nor of others alike: up to %.2g %% of what it measures is unfinished in a run "
+                     "no interval of %s, nor of others alike: up to %.3g %% of what it measures is unfinished in a run "
                      "with faster or slower kernels",
                      widening.left_out, 100 * fmin(1, widening.left_out_share));
     if (found->n > 0) {

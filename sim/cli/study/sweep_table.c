@@ -5,7 +5,6 @@
 #include "sim/cli/study/sweep_view.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Metrics shown, where the runs have them, if the study names none. */
@@ -74,14 +73,8 @@ int sweep_table_runs(const struct study *study, enum answer_form form, FILE *out
 
 /* --- Results --- */
 
-static int compare_results(const void *a, const void *b)
-{
-    const struct merge_run *x = *(const struct merge_run *const *)a, *y = *(const struct merge_run *const *)b;
-    const int order = strcmp(x->result_hash, y->result_hash);
-    return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
-}
-
-/* Marks runs whose result an earlier seed of their point has: they are no repetitions. */
+/* Marks the runs of a point of which all have one result, but the first: they are no repetitions. Where seeds have an
+ * effect, equal results are values like others, such as those of runs without a failure. */
 static int mark_copies(struct sweep_view *view)
 {
     const struct study *study = view->study;
@@ -95,12 +88,10 @@ static int mark_copies(struct sweep_view *view)
             const struct merge_run *run = merge_find(&view->merge, outcome_run_id(study, point, 0, seed));
             if (run != NULL && !run->failed && !run->unfit && run->result_hash[0] != 0) runs[n++] = run;
         }
-        if (n > 1) qsort(runs, n, sizeof *runs, compare_results);
-        for (size_t i = 1; i < n; i++) {
-            const bool is_copy = strcmp(runs[i]->result_hash, runs[i - 1]->result_hash) == 0;
-            view->is_copy[runs[i] - view->merge.runs] = is_copy;
-            view->n_copies += is_copy;
-        }
+        size_t n_same = 0;
+        while (n_same < n && strcmp(runs[n_same]->result_hash, runs[0]->result_hash) == 0) n_same++;
+        for (size_t i = 1; i < n && n_same == n; i++) view->is_copy[runs[i] - view->merge.runs] = true;
+        view->n_copies += n_same == n && n > 1 ? n - 1 : 0;
     }
     mem_free(runs);
     if (!has_memory) return diag_nomem(view->diag);

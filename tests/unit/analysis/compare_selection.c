@@ -102,3 +102,22 @@ TEST(few_replicates_allow_no_verdict)
         CHECK(compare_says(&comparison, "chosen from this table, a metric proves nothing") == !alone);
     }
 }
+
+/* Where one seed differs, the seed has an effect: equal results under the others are values like it. */
+TEST(equal_results_of_a_seed_with_effect_all_count)
+{
+    const char *path = compare_path();
+    enum { N_SEEDS = 5 };
+    struct made_run runs[2 * N_SEEDS];
+    SCOPED(comparison) comparison = {0};
+    struct diag diag;
+    for (int i = 0; i < 2 * N_SEEDS; i++)
+        runs[i] = (struct made_run){.seed = i / 2, .routing = i % 2 ? "jsq" : "random",
+                                    .metric = i == 2 * N_SEEDS - 1 ? 2 + N_SEEDS : 1 + i % 2};
+    MUST(compare_make(path, runs, 2 * N_SEEDS));
+    CHECK_EQ_INT(compare_study(path, "routing=random", "routing=jsq", &comparison, &diag), 0);
+    const struct compare_row *row = compare_find(&comparison, "request.ttft_s.mean", NULL);
+    CHECK(row->n == N_SEEDS);
+    CHECK_NEAR(row->delta.mean, 2, 1e-12);
+    CHECK(!compare_says(&comparison, "counted once"));
+}

@@ -1,5 +1,9 @@
 #include "sim/core/units.h"
+
+#include "sim/core/mem.h"
 #include "tests/support/harness.h"
+
+#include <string.h>
 
 TEST(seconds_round_half_to_even)
 {
@@ -304,4 +308,16 @@ TEST(foreign_notations_are_rewritten)
         CHECK_EQ_STR(text, "unchanged");
         CHECK_EQ_STR(why, "unchanged");
     }
+}
+
+/* Nothing behind the end of a text is read: the sanitizers see it where a text fills its block. */
+TEST(a_bare_number_is_not_read_beyond_its_end)
+{
+    char text[64] = "unchanged", *number = mem_alloc(4);
+    const char *why = "unchanged";
+    CHECK(number != NULL);
+    memcpy(number, "400", 4);
+    CHECK(!unit_rewrite(number, UNIT_BYTES_PER_S, text, sizeof text, &why));
+    CHECK_EQ_STR(text, "unchanged");
+    mem_free(number);
 }
