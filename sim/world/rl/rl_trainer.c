@@ -86,12 +86,14 @@ static int check_plan(struct rl *rl)
 static int make_setup(struct rl *rl, const struct cluster *cluster, const char *gpu)
 {
     const struct site_env *site = rl->env.site;
+    const double sharers = rl->env.nic_per_node && cluster->gpus_per_node > 0 ? (double)cluster->gpus_per_node : 1.0;
     struct training_request *request = arena_alloc(site->arena, sizeof *request);
     rl->setup = arena_alloc(site->arena, sizeof *rl->setup);
     if (request == NULL || rl->setup == NULL) return diag_nomem(site->diag);
     *request = (struct training_request){
         .gpu = gpu, .gpus = rl->gpus, .gpus_per_node = cluster->gpus_per_node, .nvlink = true, .link_share = 1.0,
-        .bridge_share = (double)NAN, .network_bytes_per_s = rl->env.network_bytes_per_s, .training = rl->training};
+        .bridge_share = (double)NAN, .network_bytes_per_s = rl->env.nic_bytes_per_s / sharers,
+        .training = rl->training};
     const int code = training_setup_make(site->catalog, request, where_of(rl, "rl.training"), site->arena, rl->setup,
                                          site->diag);
     if (code == 0) rl->setup->config = &rl->training;
