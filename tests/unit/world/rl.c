@@ -164,3 +164,18 @@ TEST(training_has_the_network_of_its_own_nodes)
     }
     CHECK(training_s[0] > 0 && training_s[0] == training_s[1]);
 }
+
+/* With gpipe, memory grows with the sequences of a step, which are known when the step is trained. */
+TEST(steps_that_do_not_fit_are_refused)
+{
+    static const char scenario[] =
+        "{'cluster': {'gpu': 'h100-sxm', 'nodes': 2, 'gpus_per_node': 2, 'network': {'bandwidth': '16GB/s'}}, 'services':"
+        " {'a': {'llm': 'phi-2', 'trace': {'format': 'generate', 'count': 64, 'arrival': {'process': 'poisson', 'rate':"
+        " '5/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 8}, 'output': {'distribution': 'fixed', 'tokens':"
+        " %d}}}}, 'rl': {'service': 'a', 'prompts': 64, 'steps': 1, 'gpus': 2, 'training': {'llm': 'phi-2',"
+        " 'pipeline_parallel': 2, 'schedule': 'gpipe', 'sequence_tokens': 512}}}";
+    const struct bed_rows *few = bed_ok(NULL, scenario, 8), *many = bed_run(BED(.quiet = true), scenario, 2000);
+    CHECK_EQ_INT((int64_t)bed_metric(few, "rl.steps"), 1);
+    CHECK_EQ_INT(many->code, SIM_E_UNFIT);
+    CHECK(many->diag.n_items > 0 && strstr(many->diag.items[0].text, "does not fit") != NULL);
+}
