@@ -206,15 +206,6 @@ static int create_failures(struct world *world)
     return failures_create(&world->site, world->cluster, &scenario->failures, &options, &world->failures);
 }
 
-/* Bandwidth between nodes of one GPU in each direction; 0: there is none. */
-static double network_bytes_per_s_of_gpu(const struct scenario *scenario)
-{
-    const struct network_config *network = &scenario->cluster.links.network;
-    const int64_t gpus = scenario->cluster.nodes.gpus_per_node;
-    const bool shares = network->per != NETWORK_PER_GPU && gpus > 0;
-    return network->bytes_per_s > 0 ? network->bytes_per_s / (shares ? (double)gpus : 1.0) : 0.0;
-}
-
 static int create_jobs(struct world *world)
 {
     const struct scenario *scenario = world->scenario;
@@ -264,8 +255,10 @@ static int create_rl(struct world *world)
     if (scenario->cluster.power.capping.entry != NULL)
         return refuse_rl(world, "cluster.power", "the power of the site");
     if (world->market != NULL) return refuse_rl(world, "market", "rented GPUs");
+    const struct network_config *network = &scenario->cluster.links.network;
     struct rl_env env = {.site = &world->site, .cluster = world->cluster, .topology = world->topology,
-                         .network_bytes_per_s = network_bytes_per_s_of_gpu(scenario)};
+                         .nic_bytes_per_s = network->bytes_per_s > 0 ? network->bytes_per_s : 0.0,
+                         .nic_per_node = network->per == NETWORK_PER_NODE};
     for (size_t i = 0; i < world->n_services; i++) {
         const struct service_config *service = scenario_service(scenario, i);
         if (strcmp(service->name, config->service) != 0) continue;

@@ -332,3 +332,23 @@ TEST(steps_and_queues_change_nothing)
         free(c);
     }
 }
+
+/* Iterations with drafts are computed ahead of their ends. A replica halts at the first boundary all the same: within
+ * an iteration, and not after those that have been computed. */
+TEST(replicas_with_drafts_halt_at_the_next_boundary)
+{
+    static const char scenario[] =
+        "{'cluster': {'gpu': 'h100-sxm', 'nodes': 2, 'gpus_per_node': 2, 'network': {'bandwidth': '16GB/s'}}, 'rl': "
+        "{'service': 'a', 'gpus': 2, 'prompts': 2, 'steps': 6, 'staleness': 1, 'update': '%s', 'training': {'llm': "
+        "'phi-2', 'recompute': 'full', 'sequence_tokens': 512}}, 'services': {'a': {'llm': 'phi-2', 'replicas': 2, "
+        "'speculation': {'policy': 'eagle', 'depth': 2}, 'acceptance': {'rates': [0.6]}, 'cost': {'kind': 'affine', "
+        "'prefill': {'fixed': '5ms'}, 'decode': {'fixed': '40ms'}}, 'trace': {'format': 'generate', 'count': 12, "
+        "'arrival': {'process': 'poisson', 'rate': '5/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 100}, "
+        "'output': {'distribution': 'uniform', 'min': 100, 'max': 900}}}}}";
+    const struct bed_rows *rows = bed_ok(BED(.check = true, .no_batches = true), scenario, "halt");
+    const struct bed_rows *stepped = bed_ok(BED(.check = true, .single_step = true, .no_batches = true), scenario, "halt");
+    const struct bed_rows *beside = bed_ok(NULL, scenario, "beside");
+    const double halted_s = bed_metric(rows, "rl.sending_s.max"), sent_s = bed_metric(beside, "rl.sending_s.mean");
+    CHECK(bed_equal(rows, stepped));
+    CHECK(halted_s > sent_s + 1e-6 && halted_s < sent_s + 0.05);
+}

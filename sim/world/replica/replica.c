@@ -349,6 +349,7 @@ bool replica_hold(struct replica *replica, sim_ns now)
     if (replica->state == REPLICA_IDLE) return true;
     replica->is_halting = true;
     if (replica->state == REPLICA_DECODE) decode_run_recheck(replica, now);
+    if (replica_is_ahead(replica)) replica_cut_drafts(replica, now);
     return false;
 }
 

@@ -55,7 +55,9 @@ static int begin_steps(struct rl *rl, sim_ns now)
 {
     const struct rl_batch *batch = rl_batch(rl, rl->n_trained);
     const int64_t tokens = batch->prompt_tokens + batch->output_tokens;
-    const double seconds = rl_training_s(rl, tokens);
+    double seconds;
+    const int code = rl_training_s(rl, tokens, &seconds);
+    if (code != 0) return code;
     rl->phase = RL_TRAIN;
     rl->since_ns = now;
     engine_arm(rl->env.site->engine, sim_ns_add(now, sim_ns_from_s(seconds)), PRIORITY_JOB_FINISH, train_ends,

@@ -42,7 +42,8 @@ struct rl_env {
     struct topology *topology;
     struct service *service;
     bool has_pools; /* the service has */
-    double network_bytes_per_s; /* between nodes, per GPU and direction; 0: none */
+    double nic_bytes_per_s; /* between nodes, of a NIC in each direction; 0: none */
+    bool nic_per_node;      /* the GPUs of a node share one NIC; otherwise each has its own */
 };
 
 /* Takes the training's GPUs and the arrivals of the service. Returns 0, SIM_E_CONFIG or SIM_E_UNFIT with a finding,

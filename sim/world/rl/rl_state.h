@@ -66,8 +66,8 @@ static inline struct rl_batch *rl_batch(const struct rl *rl, int64_t step)
 /* rl_trainer.c: checks the plan, takes GPUs. Returns as rl_create. */
 int rl_trainer_create(struct rl *rl);
 
-/* Seconds of a training step on so many tokens. */
-double rl_training_s(struct rl *rl, int64_t tokens);
+/* Seconds of a training step on so many tokens. Returns 0, or SIM_E_UNFIT with a finding. */
+int rl_training_s(struct rl *rl, int64_t tokens, double *seconds);
 
 /* rl_weights.c: checks the ways, reserves host memory. Returns as rl_create. */
 int rl_weights_create(struct rl *rl);

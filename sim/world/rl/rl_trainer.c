@@ -28,16 +28,29 @@ static double forward_s(const struct training_step *step)
     return step->passes_s * step->forward_s / (step->forward_s + step->backward_s + step->recompute_s);
 }
 
-double rl_training_s(struct rl *rl, int64_t tokens)
+static int refuse_memory(const struct rl *rl, const struct training_step *step)
+{
+    const double gib = 1024.0 * 1024.0 * 1024.0;
+    return diag_error(rl->env.site->diag, SIM_E_UNFIT, where_of(rl, "rl.training"),
+                      "raise tensor_parallel, zero or rl.gpus, or recompute",
+                      "training on %lld GPUs does not fit: %.4g GiB of a GPU, and %.4g are usable", (long long)rl->gpus,
+                      step->memory.total_bytes / gib,
+                      (1.0 - rl->training.reserve_frac) * rl->setup->gpu.memory_bytes / gib);
+}
+
+int rl_training_s(struct rl *rl, int64_t tokens, double *seconds)
 {
     const struct rl_config *config = rl->config;
     struct training_step step;
-    if (tokens == 0) return 0.0;
+    *seconds = 0.0;
+    if (tokens == 0) return 0;
     SIM_REQUIRE(price(rl, divided_up(tokens, config->updates), &step) == NULL);
-    double seconds = (double)config->updates * step.step_s;
-    if (config->forward_passes == 0) return seconds;
+    if (!step.fits) return refuse_memory(rl, &step);
+    *seconds = (double)config->updates * step.step_s;
+    if (config->forward_passes == 0) return 0;
     SIM_REQUIRE(price(rl, tokens, &step) == NULL);
-    return seconds + (double)config->forward_passes * forward_s(&step);
+    *seconds += (double)config->forward_passes * forward_s(&step);
+    return 0;
 }
 
 /* --- The plan --- */
@@ -62,11 +75,11 @@ static int check_llm(const struct rl *rl)
                       served->name, trained->name);
 }
 
-/* The memory of a GPU does not depend on the number of sequences of a step, once there are enough for the pipeline. */
+/* The memory of a GPU does not depend on the number of sequences of a step, once there are enough for the pipeline.
+ * With gpipe it does, and is checked as steps are trained. */
 static int check_plan(struct rl *rl)
 {
     struct training_step step;
-    const double gib = 1024.0 * 1024.0 * 1024.0;
     const struct rl_config *config = rl->config;
     const int64_t tokens = config->prompts * config->samples * config->training.sequence_tokens;
     const char *problem = price(rl, divided_up(tokens, config->updates), &step);
@@ -75,23 +88,20 @@ static int check_plan(struct rl *rl)
                           "'orrery plan' prices such a plan", "training cannot run on %lld GPUs: %s",
                           (long long)rl->gpus, problem);
     rl->state_bytes = step.memory.weight_bytes + step.memory.optimizer_bytes;
-    if (step.fits) return 0;
-    return diag_error(rl->env.site->diag, SIM_E_UNFIT, where_of(rl, "rl.training"),
-                      "raise tensor_parallel, zero or rl.gpus, or recompute",
-                      "training on %lld GPUs does not fit: %.4g GiB of a GPU, and %.4g are usable", (long long)rl->gpus,
-                      step.memory.total_bytes / gib,
-                      (1.0 - rl->training.reserve_frac) * rl->setup->gpu.memory_bytes / gib);
+    return step.fits || rl->setup->plan.schedule == SCHEDULE_GPIPE ? 0 : refuse_memory(rl, &step);
 }
 
 static int make_setup(struct rl *rl, const struct cluster *cluster, const char *gpu)
 {
     const struct site_env *site = rl->env.site;
+    const double sharers = rl->env.nic_per_node && cluster->gpus_per_node > 0 ? (double)cluster->gpus_per_node : 1.0;
     struct training_request *request = arena_alloc(site->arena, sizeof *request);
     rl->setup = arena_alloc(site->arena, sizeof *rl->setup);
     if (request == NULL || rl->setup == NULL) return diag_nomem(site->diag);
     *request = (struct training_request){
         .gpu = gpu, .gpus = rl->gpus, .gpus_per_node = cluster->gpus_per_node, .nvlink = true, .link_share = 1.0,
-        .bridge_share = (double)NAN, .network_bytes_per_s = rl->env.network_bytes_per_s, .training = rl->training};
+        .bridge_share = (double)NAN, .network_bytes_per_s = rl->env.nic_bytes_per_s / sharers,
+        .training = rl->training};
     const int code = training_setup_make(site->catalog, request, where_of(rl, "rl.training"), site->arena, rl->setup,
                                          site->diag);
     if (code == 0) rl->setup->config = &rl->training;

@@ -5,7 +5,7 @@
  * first of them, and the output lengths that follow in the trace. Where prefixes are cached and the trace names no
  * prefix blocks, the samples of a prompt share blocks of their own.
  *
- * Leaves out: closed loops, autoscaling, offloaded weights. */
+ * Leaves out: closed loops, autoscaling, offloaded weights, several sequences of a request. */
 #include "sim/core/vec.h"
 #include "sim/world/rows/priority.h"
 #include "sim/world/service/scaling_state.h"
@@ -160,6 +160,9 @@ int service_feed(struct service *service, struct service_feeder *feeder, bool ha
     if (offloads(service))
         return refuse(service, "kv.offload", "take one that leaves weights and cache on the GPU",
                       "its 'kv.offload' places weights or cache elsewhere");
+    if (service->config->sampling.sequences > 1)
+        return refuse(service, "sampling", "leave it out, and take 'samples' in 'rl'",
+                      "its 'sampling' makes several sequences of a request");
     if (halts && (service->config->pools.n > 0 || has_stages(service)))
         return refuse(service, service->config->pools.n > 0 ? "pools" : "pipeline_parallel",
                       "take \"update\": \"drain\" in 'rl', or leave it out",

@@ -35,6 +35,7 @@ TEST(what_is_not_simulated_is_refused)
     check_refused("", "'scaling': {'policy': 'schedule', 'max': 2},", "'gpus': 2", "varies");
     check_refused("", "'kv': {'offload': 'flexgen', 'tiers': {'host': {'device': 'host-dram-pcie4'}}},", "'gpus': 2",
                   "places weights or cache elsewhere");
+    check_refused("", "'sampling': {'sequences': 2}," TWO, "'gpus': 2", "several sequences of a request");
     check_refused("", "'pipeline_parallel': 2, 'replicas': 1,", "'gpus': 2, 'update': 'halt'", "cannot halt");
     check_refused("'failures': {'causes': {'c': {'scope': 'node', 'lifetime': {'law': 'exponential', 'mean': '1d'}}}},",
                   TWO, "'gpus': 2", "not simulated together with failures");
@@ -143,4 +144,38 @@ TEST(bytes_on_links_are_those_of_the_weights)
     CHECK_NEAR(bed_metric(together, "rl.weight_bytes.sum"), bytes, 0.5);
     CHECK_NEAR(bed_metric(together, "link.pcie.bytes"), bytes + bed_metric(together, "rl.swap_bytes.sum"), 0.5);
     CHECK(isnan(bed_metric(together, "link.network.bytes")));
+}
+
+/* GPUs of a node that share a NIC are those of the training's own node type. */
+TEST(training_has_the_network_of_its_own_nodes)
+{
+    double training_s[2];
+    for (int i = 0; i < 2; i++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.quiet = true),
+            "{'cluster': {'gpu': 'h100-sxm', 'nodes': 1, 'gpus_per_node': %d, 'network': {'bandwidth': '16GB/s', 'per': "
+            "'node'}, 'node_types': {'b': {'gpu': 'a100-80-sxm', 'nodes': 2, 'gpus_per_node': 2}}}, 'services': {'a': "
+            "{'llm': 'phi-2', 'trace': {'format': 'generate', 'count': 4, 'arrival': {'process': 'poisson', 'rate': "
+            "'5/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 512}, 'output': {'distribution': 'fixed', 'tokens': "
+            "512}}}}, 'rl': {'service': 'a', 'prompts': 4, 'steps': 1, 'gpu': 'a100-80-sxm', 'gpus': 4, 'training': "
+            "{'llm': 'phi-2', 'tensor_parallel': 4, 'recompute': 'full'}}}",
+            i == 0 ? 1 : 8);
+        training_s[i] = bed_metric(rows, "rl.training_s.mean");
+    }
+    CHECK(training_s[0] > 0 && training_s[0] == training_s[1]);
+}
+
+/* With gpipe, memory grows with the sequences of a step, which are known when the step is trained. */
+TEST(steps_that_do_not_fit_are_refused)
+{
+    static const char scenario[] =
+        "{'cluster': {'gpu': 'h100-sxm', 'nodes': 2, 'gpus_per_node': 2, 'network': {'bandwidth': '16GB/s'}}, 'services':"
+        " {'a': {'llm': 'phi-2', 'trace': {'format': 'generate', 'count': 64, 'arrival': {'process': 'poisson', 'rate':"
+        " '5/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 8}, 'output': {'distribution': 'fixed', 'tokens':"
+        " %d}}}}, 'rl': {'service': 'a', 'prompts': 64, 'steps': 1, 'gpus': 2, 'training': {'llm': 'phi-2',"
+        " 'pipeline_parallel': 2, 'schedule': 'gpipe', 'sequence_tokens': 512}}}";
+    const struct bed_rows *few = bed_ok(NULL, scenario, 8), *many = bed_run(BED(.quiet = true), scenario, 2000);
+    CHECK_EQ_INT((int64_t)bed_metric(few, "rl.steps"), 1);
+    CHECK_EQ_INT(many->code, SIM_E_UNFIT);
+    CHECK(many->diag.n_items > 0 && strstr(many->diag.items[0].text, "does not fit") != NULL);
 }
