@@ -263,6 +263,24 @@ TEST(cells_are_bound_where_little_is_preempted)
     CHECK_NEAR(run.jobs[0].end_s, 106, 0); /* it waits from 5 to 11 s */
 }
 
+/* A service holds the first node of a rack all the time. Jobs start on its other nodes: with a promised rack, and with
+ * a promised GPU for which the rack is divided. */
+TEST(a_held_node_does_not_close_its_rack)
+{
+    static const char *const promised[] = {"{\"virtual_clusters\": {\"a\": {\"cells\": [{\"gpus\": 8}]}}}",
+                                           "{\"virtual_clusters\": {\"a\": {\"cells\": [{\"gpus\": 2}]}}}"};
+    for (int i = 0; i < 2; i++) {
+        struct job_record record = jobrun_record(0, 1, 10, 2);
+        record.type = "a";
+        const struct jobrun_spec spec = {.records = &record, .n = 1, .placement = "consolidated", .scheduler = "hived",
+                                         .cluster = {.nodes = 4, .gpus_per_node = 2, .nodes_per_rack = 4},
+                                         .group_gpus = 2, .scheduler_params = promised[i]};
+        SCOPED(jobrun) run;
+        jobrun_init(&run, &spec, 0);
+        CHECK_NEAR(run.jobs[0].start_s, 1, 0);
+    }
+}
+
 /* Every cell of a random list of takes and gives is free and has GPUs of its own. At the end the roots are whole. */
 TEST(cells_never_overlap)
 {

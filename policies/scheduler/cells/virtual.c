@@ -43,8 +43,9 @@ struct seeker {
     const struct virtual_clusters *clusters;
     const struct virtual_cluster *cluster;
     const struct cluster_view *view;
-    int32_t gpus;   /* needed on one node */
-    int32_t offset; /* GPUs of the promised cell before those that are needed */
+    int32_t gpus;       /* needed on one node */
+    int32_t root_level; /* of the promised cell to be bound */
+    int32_t offset;     /* GPUs of that cell before those that are needed */
 };
 
 /* Lent GPUs that must be taken on a node; below 0: that would not suffice. */
@@ -55,36 +56,69 @@ static int64_t taken_on(const struct seeker *seeker, int32_t node)
     return missing > 0 ? missing : 0;
 }
 
-/* For a promised cell to be bound to a cell of the cluster. */
+/* For a promised rack to be bound to a free rack: GPUs that are down or held by others count first, then those that
+ * must be taken. */
+static int64_t cost_of_rack(const struct seeker *seeker, int32_t first_node, int32_t n_nodes, int32_t node)
+{
+    const int32_t per_node = seeker->view->gpus_per_node;
+    const int64_t taken = taken_on(seeker, node);
+    int64_t lost = 0;
+    for (int32_t i = first_node; i < first_node + n_nodes; i++)
+        lost += per_node - seeker->view->node_free_gpus[i] - seeker->clusters->lent_gpus[i];
+    return taken < 0 ? -1 : lost * (per_node + 1) + taken;
+}
+
+/* For a promised cell to be bound to a cell of the cluster, or to the best part of it. */
 static int64_t cost_of_binding(const void *context, int32_t level, int32_t cell)
 {
     const struct seeker *seeker = context;
     const struct cell_levels *levels = &seeker->clusters->levels;
-    const int32_t first = cell * levels->gpus[level];
-    return taken_on(seeker, (first + (level > levels->node ? seeker->offset : 0)) / levels->gpus[levels->node]);
+    const int32_t first = cell * levels->gpus[level], per_node = levels->gpus[levels->node];
+    const int32_t first_node = first / per_node;
+    if (level <= levels->node) return taken_on(seeker, first_node);
+    const int32_t n_nodes = levels->gpus[level] / per_node;
+    if (seeker->root_level > levels->node)
+        return cost_of_rack(seeker, first_node, n_nodes, (first + seeker->offset) / per_node);
+    int64_t least = -1;
+    for (int32_t node = first_node; node < first_node + n_nodes; node++) {
+        const int64_t taken = taken_on(seeker, node);
+        if (taken >= 0 && (least < 0 || taken < least)) least = taken;
+    }
+    return least;
+}
+
+/* Whether a promised cell can be bound to any cell of the cluster. */
+static bool can_bind(const struct seeker *seeker)
+{
+    const struct cells *cells = &seeker->clusters->cells;
+    for (int32_t level = seeker->root_level; level < cells->levels->n; level++)
+        for (int32_t i = 0; i < cells->free[level].n; i++)
+            if (cost_of_binding(seeker, level, cells->free[level].cells[i]) >= 0) return true;
+    return false;
 }
 
 /* The first GPU of the cluster that a cell of a virtual cluster stands for; -1: its promised cell is not bound.
- * *offset: its distance from the first GPU of the promised cell. */
-static int32_t first_gpu_of(const struct virtual_clusters *clusters, const struct virtual_cluster *cluster,
-                            int32_t level, int32_t cell, int32_t *offset)
+ * Sets what the seeker knows of the promised cell. */
+static int32_t first_gpu_of(struct seeker *seeker, int32_t level, int32_t cell)
 {
-    const int32_t *gpus = clusters->levels.gpus;
+    const int32_t *gpus = seeker->clusters->levels.gpus;
     int32_t root;
-    const int32_t root_level = cells_root_of(&cluster->cells, level, cell, &root);
-    *offset = cell * gpus[level] % gpus[root_level];
-    return cluster->bound[root].cell < 0 ? -1 : cluster->bound[root].cell * gpus[root_level] + *offset;
+    const int32_t root_level = cells_root_of(&seeker->cluster->cells, level, cell, &root);
+    const int32_t bound = seeker->cluster->bound[root].cell;
+    seeker->root_level = root_level;
+    seeker->offset = cell * gpus[level] % gpus[root_level];
+    return bound < 0 ? -1 : bound * gpus[root_level] + seeker->offset;
 }
 
-/* For a cell of a virtual cluster: 0, or -1 if it is on a node that is down or held by others. */
+/* For a cell of a virtual cluster: 0, or -1 if it is on a node that is down or held by others, or would have to be. */
 static int64_t cost_within(const void *context, int32_t level, int32_t cell)
 {
-    const struct seeker *seeker = context;
-    const struct cell_levels *levels = &seeker->clusters->levels;
-    int32_t offset;
-    const int32_t gpu = first_gpu_of(seeker->clusters, seeker->cluster, level, cell, &offset);
-    if (gpu < 0 || level > levels->node) return 0;
-    return taken_on(seeker, gpu / levels->gpus[levels->node]) < 0 ? -1 : 0;
+    struct seeker seeker = *(const struct seeker *)context;
+    const struct cell_levels *levels = &seeker.clusters->levels;
+    if (level > levels->node) return 0;
+    const int32_t gpu = first_gpu_of(&seeker, level, cell);
+    if (gpu < 0) return can_bind(&seeker) ? 0 : -1;
+    return taken_on(&seeker, gpu / levels->gpus[levels->node]) < 0 ? -1 : 0;
 }
 
 /* Binds the promised cell of a cell that has just been taken, if needed. *gpu: the cell's first GPU; -1: no cell of the
@@ -96,12 +130,12 @@ static int bind(struct virtual_clusters *clusters, struct virtual_cluster *clust
     int code = 0;
     const int32_t root_level = cells_root_of(&cluster->cells, level, cell, &root);
     struct binding *bound = &cluster->bound[root];
-    *gpu = first_gpu_of(clusters, cluster, level, cell, &seeker->offset);
+    *gpu = first_gpu_of(seeker, level, cell);
     if (*gpu < 0) {
         code = cells_take(&clusters->cells, root_level, cost_of_binding, seeker, &of_cluster);
         if (code < 0 || of_cluster < 0) return code;
         bound->cell = of_cluster;
-        *gpu = first_gpu_of(clusters, cluster, level, cell, &seeker->offset);
+        *gpu = first_gpu_of(seeker, level, cell);
     }
     bound->n_jobs++;
     return 0;
@@ -111,7 +145,7 @@ int virtual_take(struct virtual_clusters *clusters, int32_t i, const struct clus
                  int32_t level, struct virtual_cell *taken)
 {
     struct virtual_cluster *cluster = &clusters->items[i];
-    struct seeker seeker = {clusters, cluster, view, gpus, 0};
+    struct seeker seeker = {clusters, cluster, view, gpus, 0, 0};
     int32_t cell, gpu;
     int code = cells_take(&cluster->cells, level, cost_within, &seeker, &cell);
     if (code < 0 || cell < 0) return code;

@@ -11,7 +11,8 @@
  * by failures or waits at its starts, gets further leases before its deadline, or is refused if there are none.
  *
  * Chronus plans by a mixed-integer program. Its placements are those of the placer here. Remaining times are those of
- * users' estimates; the cost of a restart is not planned. The cluster's own nodes only. */
+ * users' estimates, with the wait for the next start; later restarts are not planned. Plans reach MOST_LEASES ahead:
+ * jobs without room within them are refused. The cluster's own nodes only. */
 #include "policies/declared.h"
 #include "policies/scheduler/rounds.h"
 #include "sim/world/policy/scheduler.h"
