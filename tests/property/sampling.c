@@ -200,6 +200,25 @@ TEST(failures)
         fail);
 }
 
+/* A prompt of 2 tokens in blocks of 256. While other prompts are processed, its sequences share one block with 2 tokens:
+ * not all 256 slots of it are tokens that count once. */
+TEST(shared_blocks_that_are_not_full)
+{
+    static const char *const kinds[] = {"parallel", "beam"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{" SITE ", 'services': {'s': {'llm': 'mistral-7b', 'batching': 'vllm-v0', 'kv': {'block_tokens': 256},"
+            " 'cost': " AFFINE ", 'sampling': {'search': '%s', 'sequences': 16}, 'trace': {'format': 'generate',"
+            " 'count': 60, 'arrival': {'process': 'poisson', 'rate': '20/s'},"
+            " 'prompt': {'distribution': 'fixed', 'tokens': 2},"
+            " 'output': {'distribution': 'fixed', 'tokens': 3}}}}}",
+            kinds[i]);
+        const double held_frac = bed_metric(rows, "kv.held_frac"), reserved_frac = bed_metric(rows, "kv.reserved_frac");
+        CHECK(held_frac > 0.0 && held_frac < 4.0 / 256.0 * reserved_frac);
+    }
+}
+
 /* A run that ends early has one row for each request. */
 TEST(unfinished_requests_have_one_row)
 {
