@@ -229,6 +229,21 @@ TEST(unfinished_requests_have_one_row)
     CHECK(bed_metric(rows, "request.unfinished") > 0);
 }
 
+/* A beam that stands for its request since the others were preempted has tokens too, whatever its slot. */
+TEST(unfinished_beams_have_output)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true), "{" SITE ", 'until': '5s', 'services': {'s': {'llm': 'mistral-7b', 'cost': " AFFINE
+                            ", 'kv': {'blocks': 30}, 'sampling': {'sequences': 4, 'search': 'beam'}, " TRACE "}}}");
+    int preempted = 0;
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        const struct request_row *row = &rows->requests[i];
+        if (row->ttft_s >= 0.0) CHECK(row->output_tokens > 0);
+        preempted += row->ttft_s >= 0.0 && row->preemptions > 0 && strcmp(row->status, "unfinished") == 0;
+    }
+    CHECK(preempted > 0);
+}
+
 /* What cannot work is refused with its reason. */
 static void check_refused(const char *service, const char *words)
 {
