@@ -219,6 +219,20 @@ TEST(shared_blocks_that_are_not_full)
     }
 }
 
+/* A request forks into full blocks while others decode: the run of iterations before has another batch. Energy is the
+ * integral of power in single steps only if work and batch agree. */
+TEST(a_fork_ends_the_run_of_iterations)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true, .single_step = true),
+        "{'cluster': {'gpu': 'a100-80-sxm', 'server_power': {'idle': '680W', 'per_gpu_watt': 0.667}, 'power': {'budget':"
+        " '20kW'}}, 'services': {'s': {'llm': 'llama-3.1-8b', 'batching': {'policy': 'vllm-v1', 'max_sequences': 4},"
+        " 'kv': {'block_tokens': 2}, 'sampling': {'sequences': 2}, 'kv_transfer': {'mode': 'layer-wise'}, 'pools':"
+        " {'p': {'role': 'prefill', 'replicas': 2}, 'd': {'role': 'decode'}}, 'trace': {'format': 'generate',"
+        " 'count': 120, 'arrival': {'process': 'poisson', 'rate': '50/s'}}}}}");
+    CHECK_EQ_INT((int64_t)bed_metric(rows, "request.finished"), 120);
+}
+
 /* A run that ends early has one row for each request. */
 TEST(unfinished_requests_have_one_row)
 {
