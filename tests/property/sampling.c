@@ -200,6 +200,39 @@ TEST(failures)
         fail);
 }
 
+/* A prompt of 2 tokens in blocks of 256. While other prompts are processed, its sequences share one block with 2 tokens:
+ * not all 256 slots of it are tokens that count once. */
+TEST(shared_blocks_that_are_not_full)
+{
+    static const char *const kinds[] = {"parallel", "beam"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{" SITE ", 'services': {'s': {'llm': 'mistral-7b', 'batching': 'vllm-v0', 'kv': {'block_tokens': 256},"
+            " 'cost': " AFFINE ", 'sampling': {'search': '%s', 'sequences': 16}, 'trace': {'format': 'generate',"
+            " 'count': 60, 'arrival': {'process': 'poisson', 'rate': '20/s'},"
+            " 'prompt': {'distribution': 'fixed', 'tokens': 2},"
+            " 'output': {'distribution': 'fixed', 'tokens': 3}}}}}",
+            kinds[i]);
+        const double held_frac = bed_metric(rows, "kv.held_frac"), reserved_frac = bed_metric(rows, "kv.reserved_frac");
+        CHECK(held_frac > 0.0 && held_frac < 4.0 / 256.0 * reserved_frac);
+    }
+}
+
+/* A request forks into full blocks while others decode: the run of iterations before has another batch. Energy is the
+ * integral of power in single steps only if work and batch agree. */
+TEST(a_fork_ends_the_run_of_iterations)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true, .single_step = true),
+        "{'cluster': {'gpu': 'a100-80-sxm', 'server_power': {'idle': '680W', 'per_gpu_watt': 0.667}, 'power': {'budget':"
+        " '20kW'}}, 'services': {'s': {'llm': 'llama-3.1-8b', 'batching': {'policy': 'vllm-v1', 'max_sequences': 4},"
+        " 'kv': {'block_tokens': 2}, 'sampling': {'sequences': 2}, 'kv_transfer': {'mode': 'layer-wise'}, 'pools':"
+        " {'p': {'role': 'prefill', 'replicas': 2}, 'd': {'role': 'decode'}}, 'trace': {'format': 'generate',"
+        " 'count': 120, 'arrival': {'process': 'poisson', 'rate': '50/s'}}}}}");
+    CHECK_EQ_INT((int64_t)bed_metric(rows, "request.finished"), 120);
+}
+
 /* A run that ends early has one row for each request. */
 TEST(unfinished_requests_have_one_row)
 {
@@ -208,6 +241,21 @@ TEST(unfinished_requests_have_one_row)
                                          ", 'sampling': {'sequences': 3}, " TRACE "}}}");
     for (size_t i = 1; i < rows->n_requests; i++) CHECK(rows->requests[i].id != rows->requests[i - 1].id);
     CHECK(bed_metric(rows, "request.unfinished") > 0);
+}
+
+/* A beam that stands for its request since the others were preempted has tokens too, whatever its slot. */
+TEST(unfinished_beams_have_output)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true), "{" SITE ", 'until': '5s', 'services': {'s': {'llm': 'mistral-7b', 'cost': " AFFINE
+                            ", 'kv': {'blocks': 30}, 'sampling': {'sequences': 4, 'search': 'beam'}, " TRACE "}}}");
+    int preempted = 0;
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        const struct request_row *row = &rows->requests[i];
+        if (row->ttft_s >= 0.0) CHECK(row->output_tokens > 0);
+        preempted += row->ttft_s >= 0.0 && row->preemptions > 0 && strcmp(row->status, "unfinished") == 0;
+    }
+    CHECK(preempted > 0);
 }
 
 /* What cannot work is refused with its reason. */

@@ -228,6 +228,9 @@ int64_t replica_group_blocks(const struct request *request);
 bool replica_copies(const struct request *request, int64_t context_tokens, int64_t block_tokens);
 int64_t replica_copies_of(const struct running_batch *running);
 
+/* Tokens in the blocks that are counted more than once if each sequence counts all of its own. */
+int64_t replica_repeated_tokens(const struct replica *replica);
+
 /* The members write their newest tokens: takes the blocks that this copies. */
 void replica_write_groups(struct replica *replica, struct running_batch *running);
 

@@ -235,8 +235,10 @@ static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
     if (replica->is_held) return halted(replica, now);
     do {
         if (!replica_has_work(replica)) return 0;
+        const int64_t members = replica->ready->members.n; /* requests may fork */
         if ((code = replica_plan(replica, now)) != 0) return code;
-        same_run = same_run && plan->n_evictions + plan->n_pauses + plan->n_resumptions == 0;
+        same_run = same_run && replica->ready->members.n == members &&
+                   plan->n_evictions + plan->n_pauses + plan->n_resumptions == 0;
     } while (replica_plan_departs(replica) && !replica_plan_starts(replica));
     if (!replica_plan_starts(replica)) return 0;
     if (replica_plan_is_inflight(replica)) {

@@ -68,6 +68,20 @@ int64_t replica_copies_of(const struct running_batch *running)
     return copies;
 }
 
+int64_t replica_repeated_tokens(const struct replica *replica)
+{
+    const struct running_batch *ready = replica->ready;
+    const int64_t block_tokens = replica->kv.block_tokens;
+    int64_t tokens = replica->overlap_blocks * block_tokens;
+    if (ready->n_watched == 0) return tokens;
+    for (const struct request *r = ready->members.head; r != NULL; r = request_of(r->view.next)) {
+        const int64_t cached = running_context(ready, r) - 1, last_tokens = cached % block_tokens;
+        if (r->is_watched && last_tokens > 0 && sequence_group_repeats(r->group, r->slot, cached / block_tokens))
+            tokens -= block_tokens - last_tokens;
+    }
+    return tokens;
+}
+
 /* The sequence writes its newest token. */
 static int write_token(struct replica *replica, const struct running_batch *running, struct request *request)
 {

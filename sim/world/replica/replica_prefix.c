@@ -215,9 +215,8 @@ int64_t replica_release_prefix(struct replica *replica, struct request *request)
 int64_t replica_duplicate_tokens(const struct replica *replica)
 {
     const struct replica_prefixes *prefixes = &replica->prefixes;
-    const int64_t forked_tokens = replica->overlap_blocks * replica->kv.block_tokens;
     int64_t blocks = prefixes->shares - prefixes->handed_shares - prefixes->cache.view.held;
-    return forked_tokens + (blocks > 0 ? blocks * prefixes->block_tokens : 0);
+    return replica_repeated_tokens(replica) + (blocks > 0 ? blocks * prefixes->block_tokens : 0);
 }
 
 /* --- The batcher's view --- */

@@ -149,6 +149,12 @@ bool sequence_group_copies(const struct sequence_group *group, int32_t slot, int
     return labels != NULL && is_shared(group, labels, slot);
 }
 
+bool sequence_group_repeats(const struct sequence_group *group, int32_t slot, int64_t block)
+{
+    const int32_t *labels = row_at(group, block);
+    return labels != NULL && labels[slot] != slot;
+}
+
 bool sequence_group_write(struct sequence_group *group, int32_t slot, int64_t block)
 {
     if (!sequence_group_copies(group, slot, block)) return false;

@@ -82,6 +82,9 @@ int64_t sequence_group_shared_blocks(const struct sequence_group *group, int32_t
 /* Whether others hold the member's block at this place, so that it copies the block before it writes. */
 bool sequence_group_copies(const struct sequence_group *group, int32_t slot, int64_t block);
 
+/* Whether a lower slot has the member's block at this place, so that the block is counted there. */
+bool sequence_group_repeats(const struct sequence_group *group, int32_t slot, int64_t block);
+
 /* The member writes into its block at this place. Returns whether it has copied the block. */
 bool sequence_group_write(struct sequence_group *group, int32_t slot, int64_t block);
 

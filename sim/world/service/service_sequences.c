@@ -141,11 +141,21 @@ bool service_end_sequence(struct replica *replica, struct request *sequence)
 
 /* --- The end of a run --- */
 
+/* Of the sequences that this one stands for: those whose tokens are output. */
+static int32_t returned_of(const struct sampling_config *config, const struct request *sequence)
+{
+    const int32_t returned = sampling_returned(config), stands_for = 1 + sequence->view.further_sequences;
+    if (config->search != SEARCH_BEAM) return sequence->slot < returned;
+    const int32_t left = returned > sequence->group->ended.n ? returned - sequence->group->ended.n : 0;
+    return left < stands_for ? left : stands_for;
+}
+
 static void add_unfinished(const struct service *service, const struct request *sequence)
 {
     struct sequence_sums *ended = &sequence->group->ended;
-    const bool is_returned = sequence->slot < sampling_returned(&service->config->sampling);
-    if (is_returned) ended->returned_tokens += sequence->generated_tokens;
+    const int32_t returned = returned_of(&service->config->sampling, sequence);
+    ended->returned_tokens += (int64_t)returned * sequence->generated_tokens;
+    ended->n += returned;
     ended->preemptions += sequence->view.preemptions;
     if (sequence->max_gap_ns > ended->max_gap_ns) ended->max_gap_ns = sequence->max_gap_ns;
 }
