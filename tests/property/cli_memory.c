@@ -104,6 +104,7 @@ TEST(run_without_memory)
     char file[320];
     snprintf(file, sizeof file, "%s.json", database);
     torture((const char *const[]){"orrery", "run", path, "-o", database, "--timeline", file, NULL}, database);
+    snprintf(file, sizeof file, "%s.csv", database);
     torture((const char *const[]){"orrery", "export", database, "job_waits", "-o", file, NULL}, NULL);
     torture((const char *const[]){"orrery", "export", database, "--list", NULL}, NULL);
 }
