@@ -200,8 +200,8 @@ TEST(failures)
         fail);
 }
 
-/* A prompt of 2 tokens in blocks of 256. While other prompts are processed, its sequences share one block with 2 tokens:
- * not all 256 slots of it are tokens that count once. */
+/* A prompt of 2 tokens in blocks of 256. While other prompts are processed, its sequences share one block with 2
+ * tokens: not all 256 slots of it are tokens that count once. */
 TEST(shared_blocks_that_are_not_full)
 {
     static const char *const kinds[] = {"parallel", "beam"};
