@@ -9,11 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *plural(double n)
-{
-    return n == 1 ? "" : "s";
-}
-
 /* "2 GPUs free, at most 1 of them on one node", or that the number of GPUs is not limited. */
 static void free_text(char *text, size_t bytes, const struct queue_row *row)
 {
@@ -21,7 +16,7 @@ static void free_text(char *text, size_t bytes, const struct queue_row *row)
         snprintf(text, bytes, "GPUs are not limited");
         return;
     }
-    const int n = snprintf(text, bytes, "%.10g GPU%s free", row->free_gpus, plural(row->free_gpus));
+    const int n = snprintf(text, bytes, "%.10g GPU%s free", row->free_gpus, story_plural(row->free_gpus));
     if (row->most_on_node_gpus > 0)
         snprintf(text + n, bytes - (size_t)n, ", at most %" PRId64 " of them on one node", row->most_on_node_gpus);
 }
@@ -102,7 +97,7 @@ int story_on_queue(void *context, const struct queue_row *row)
     if (row->other_gpus > 0) snprintf(others, sizeof others, "; in use by services: %.10g", row->other_gpus);
     return story_tell(story, row->t_s, "submit",
                       "asks for %" PRId64 " GPU%s: %s%s; jobs waiting: %" PRId64 ", running: %" PRId64, row->gpus,
-                      plural((double)row->gpus), free, others, row->pending, row->running);
+                      story_plural((double)row->gpus), free, others, row->pending, row->running);
 }
 
 /* "; with room for it, 2 started another job (last: job 5), 1 none": what the scheduler did with the room. */
@@ -138,8 +133,8 @@ static int tell_queue(struct story *story, double t_s, const char *what)
                       "%.6g s for GPUs%s; of %" PRId64 " decision%s meanwhile, %" PRId64 " found %" PRId64
                       " GPU%s free or more%s; at most %.10g were free%s",
                       t_s - queue->from_s, is_over ? "" : " so far", queue->n_decisions,
-                      plural((double)queue->n_decisions), queue->n_enough, queue->gpus, plural((double)queue->gpus),
-                      divided, queue->most_free_gpus, room);
+                      story_plural((double)queue->n_decisions), queue->n_enough, queue->gpus,
+                      story_plural((double)queue->gpus), divided, queue->most_free_gpus, room);
 }
 
 /* Ends the current wait, and counts and tells it if it has a length. */

@@ -4,6 +4,12 @@
 
 #include "sim/cli/explain/story.h"
 
+/* What makes a word plural. */
+static inline const char *story_plural(double n)
+{
+    return n == 1 ? "" : "s";
+}
+
 /* Whether the action is in the list, which NULL ends. */
 bool story_is_any(const char *action, const char *const *actions);
 

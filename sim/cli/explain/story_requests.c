@@ -24,11 +24,6 @@ static const char *slowed_text(char text[static 64], double slowed_s)
     return text;
 }
 
-static const char *plural(int64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 /* --- Its service --- */
 
 /* The number behind `start`, or -1. */
@@ -70,10 +65,10 @@ static int tell_newcomer(struct story *story, double t_s)
     const struct story_replica *replica = &story->replicas[story->replica];
     if (!(t_s - replica->up_s <= LATELY_S)) return 0;
     const int64_t n_others = replica->n_routed - 1, n_all = story->n_routed - replica->n_service - 1;
-    return story_tell(story, t_s, "replica",
-                      "%s/%" PRId64 " came up %.3g s before; of %" PRId64
-                      " other request%s since then it took %" PRId64,
-                      story->subject.service, story->replica, t_s - replica->up_s, n_all, plural(n_all), n_others);
+    return story_tell(
+        story, t_s, "replica",
+        "%s/%" PRId64 " came up %.3g s before; of %" PRId64 " other request%s since then it took %" PRId64,
+        story->subject.service, story->replica, t_s - replica->up_s, n_all, story_plural((double)n_all), n_others);
 }
 
 /* --- Waiting and decoding --- */
@@ -88,8 +83,9 @@ static int tell_wait(struct story *story, double t_s)
     return story_tell(story, t_s, "waited",
                       "meanwhile %s/%" PRId64 " did %" PRId64 " iteration%s with prompts (%" PRId64
                       " tokens) and %" PRId64 " of decoding alone%s",
-                      story->subject.service, story->replica, work.prefill_iterations, plural(work.prefill_iterations),
-                      work.prefill_tokens, work.decode_iterations, slowed_text(slowed, work.slowed_s));
+                      story->subject.service, story->replica, work.prefill_iterations,
+                      story_plural((double)work.prefill_iterations), work.prefill_tokens, work.decode_iterations,
+                      slowed_text(slowed, work.slowed_s));
 }
 
 /* The iterations since the request's first token in the batch: their number, mean time, and what they did beside. */
@@ -102,10 +98,10 @@ static int tell_decoding(struct story *story, double t_s)
     if (work.n_with_prompts > 0)
         snprintf(prompts, sizeof prompts,
                  "; %" PRId64 " iteration%s with prompts of others (%" PRId64 " tokens) took %.4g ms of %.4g ms",
-                 work.n_with_prompts, plural(work.n_with_prompts), work.prompt_tokens, 1e3 * work.with_prompts_s,
-                 1e3 * work.time_s);
+                 work.n_with_prompts, story_plural((double)work.n_with_prompts), work.prompt_tokens,
+                 1e3 * work.with_prompts_s, 1e3 * work.time_s);
     return story_tell(story, t_s, "decoded", "%" PRId64 " %s%s, one every %.4g ms%s, beside %.3g others on average%s",
-                      work.n, story->subject.drafts ? "iteration" : "token", plural(work.n),
+                      work.n, story->subject.drafts ? "iteration" : "token", story_plural((double)work.n),
                       1e3 * work.time_s / (double)work.n, slowed_text(slowed, work.slowed_s),
                       work.sequences / (double)work.n - 1, prompts);
 }
