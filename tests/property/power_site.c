@@ -15,6 +15,12 @@ static const char scenario[] =
 #define LOW "'tensor_parallel': 8, 'replicas': 2, "
 #define HIGH "'tensor_parallel': 4, 'replicas': 3, "
 #define SCALING "'scaling': {'policy': 'target-outstanding', 'min': 0, 'max': 4, 'interval': '2s', 'start_delay': '3s'}, "
+#define SCALED_POOL(role)                                                                                              \
+    "{'role': '" role "', 'tensor_parallel': 4, 'scaling': {'policy': 'target-outstanding', 'max': 2,"                 \
+    " 'interval': '2s', 'start_delay': '3s'}}"
+#define SCALED_POOLS                                                                                                   \
+    "'pools': {'prompts': " SCALED_POOL("prefill") ", 'tokens': " SCALED_POOL("decode") "},"                           \
+    " 'kv_transfer': {'bandwidth': '25GB/s'}, "
 #define TRACE(rate, process)                                                                                           \
     "'trace': {'format': 'generate', 'count': 120, 'arrival': {'process': '" process "', 'rate': '" rate "'},"         \
     " 'prompt': {'distribution': 'uniform', 'min': 100, 'max': 3000},"                                                 \
@@ -40,6 +46,8 @@ static const struct setting settings[] = {
      "'tensor_parallel': 2, 'pipeline_parallel': 2, 'replicas': 3, " TRACE("1/s", "poisson")},
     {"4kW", "server", "'period': '700ms'", "'polca'", LOW SCALING TRACE("2/s", "poisson"),
      HIGH SCALING TRACE("2/s", "gamma")},
+    {"12kW", "row", "'period': '700ms'", "'polca'", SCALED_POOLS TRACE("2/s", "gamma"),
+     HIGH SCALING TRACE("2/s", "poisson")},
 };
 enum { LOW_PROMPT = 400, HIGH_PROMPT = 500 };
 enum { N_SETTINGS = sizeof settings / sizeof *settings };
