@@ -71,23 +71,35 @@ static int add_line(struct subject *subject, const char *name, const char *line)
 
 /* --- Services --- */
 
+/* Lengths that are drawn: by a mix, or each by a distribution of its own. */
+#define DRAWN(lengths)                                                                                                 \
+    "coalesce(', " lengths "s ' || (service.value ->> '$.trace." lengths ".distribution') ||"                          \
+    " coalesce(' of ' || (service.value ->> '$.trace." lengths ".tokens'), ''), '')"
+#define GENERATED                                                                                                      \
+    "iif(service.value -> '$.trace.prompt' NOT NULL AND service.value -> '$.trace.output' NOT NULL,\n"                  \
+    "    'generated', 'generated like ' || (service.value ->> '$.trace.mix')) ||\n"                           \
+    "    " DRAWN("prompt") " || " DRAWN("output")
+
 static const char service_sql[] =
     "SELECT service.key AS name, service.value ->> '$.llm' AS llm,\n"
     "       coalesce(service.value ->> '$.gpu', scenario ->> '$.cluster.gpu') AS gpu,\n"
-    "       CAST(service.value ->> '$.tensor_parallel' AS TEXT) AS tp,\n"
+    "       CASE WHEN EXISTS (SELECT 1 FROM json_each(service.value, '$.pools') WHERE value ->> '$.tensor_parallel')\n"
+    "            THEN '' ELSE CAST(service.value ->> '$.tensor_parallel' AS TEXT) END AS tp,\n"
     "       CAST(nullif(service.value ->> '$.pipeline_parallel', 1) AS TEXT) AS pp,\n"
     "       CAST(nullif(service.value ->> '$.data_parallel', 1) AS TEXT) AS dp,\n"
     "       CAST(service.value ->> '$.replicas' AS TEXT) AS replicas,\n"
-    "       (SELECT group_concat(pool.key || ' ' || (pool.value ->> '$.replicas') ||\n"
-    "               coalesce(' on ' || (pool.value ->> '$.gpu'), ''), ', ')\n"
+    "       (SELECT group_concat(pool.key || ' ' || coalesce((pool.value ->> '$.scaling.min') || ' to ' ||\n"
+    "               (pool.value ->> '$.scaling.max'), pool.value ->> '$.replicas', 1) ||\n"
+    "               coalesce(' of TP ' || (pool.value ->> '$.tensor_parallel'), '') ||\n"
+    "               coalesce(' on ' || (pool.value ->> '$.gpu'), '') ||\n"
+    "               coalesce(' by ' || (pool.value ->> '$.scaling.policy.policy'), ''), ', ')\n"
     "        FROM json_each(service.value, '$.pools') AS pool) AS pools,\n"
     "       service.value ->> '$.scaling.policy.policy' AS scaler,\n"
     "       (service.value ->> '$.scaling.min') || ' to ' || (service.value ->> '$.scaling.max') AS range,\n"
     "       service.value ->> '$.batching.policy' AS batcher,\n"
     "       coalesce(service.value ->> '$.cost.engine', service.value ->> '$.cost.kind') AS engine,\n"
     "       service.value ->> '$.routing.policy' AS router,\n"
-    "       coalesce(service.value ->> '$.trace.path', service.value ->> '$.trace.mix',\n"
-    "                service.value ->> '$.trace.format') AS trace,\n"
+    "       coalesce(service.value ->> '$.trace.path', " GENERATED ", service.value ->> '$.trace.format') AS trace,\n"
     "       service.value ->> '$.trace.arrival.process' AS process,\n"
     "       service.value ->> '$.trace.arrival.rate' AS rate\n"
     "FROM run, json_each(" SCENARIO ", '$.services') AS service WHERE run.id = ";
@@ -107,7 +119,6 @@ static void say_replicas(const struct row *row, struct text *line)
         text_printf(line, ", %.20s replica%s", replicas, strcmp(replicas, "1") == 0 ? "" : "s");
 }
 
-/* "TTFT 2 s, TPOT 60 ms" of the service as a whole; "none" if it has no SLO. */
 /* Whether a study varies the limit of a service's SLO, or of that of a class of it (NULL: of none). */
 static bool is_limit_varied(const struct row *row, const char *class, enum subject_limit limit)
 {
@@ -117,6 +128,7 @@ static bool is_limit_varied(const struct row *row, const char *class, enum subje
     return is_varied(row, key);
 }
 
+/* "TTFT 2 s, TPOT 60 ms" of the service as a whole; "no SLO" if it has none. */
 static void say_slo(const struct subject *subject, const struct row *row, const char *service, struct text *line)
 {
     static const char *const words[LIMIT_COUNT] = {"TTFT", "TPOT", "end to end"};
