@@ -60,7 +60,7 @@ static const struct config_field vllm_v1_fields[] = {
              "requests that wait learn one iteration later that a sequence has ended (vLLM: async_scheduling)"),
     ROW_CHOICE("order", order, DEFAULT("fcfs"), orders,
                "queue and preemption (vLLM: scheduling_policy); priority: slow with long queues"),
-    ROW_MAP("priorities", priorities, OPTIONAL, ANY, struct class_priority, class_priority_fields,
+    ROW_CLASSES("priorities", priorities, OPTIONAL, ANY, struct class_priority, class_priority_fields,
             "by class of requests; default: 0"),
     {0}};
 #undef ROW_OF

@@ -25,6 +25,11 @@ err "the name 'bad name' may hold only letters, digits, '_', '.' and '-'"
 scenario '{"classes": {"bacth": {"ttft": "1s"}}}' "$generated"
 run 0 run "$T/s.json"
 out "warning: class-absent: service 'chat': no request was of class 'bacth', which slo.classes names; there were 'interactive', 'batch'"
+scenario '{}' "$generated"
+run 0 run "$T/s.json" --set services.chat.batching=vllm-v1 --set services.chat.batching.order=priority \
+    --set services.chat.batching.priorities.bacth=1 --set services.chat.batching.priorities.batch=2
+out "warning: class-absent: service 'chat': no request was of class 'bacth', which batching.priorities names; there were 'interactive', 'batch'"
+[ "$(grep -c class-absent "$T/out")" = 1 ] || complain 'one class is absent'
 printf 'arrival_s,prompt_tokens,output_tokens,class\n0,10,5,a\n1,10,5,b/c\n' >"$T/t.csv"
 scenario '{}' '{"format": "csv", "path": "t.csv"}'
 run 3 run "$T/s.json"

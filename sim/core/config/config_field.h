@@ -44,7 +44,8 @@ enum config_flags {
                             memory|guess"}; the scalar's origin is kept for `explain` and the catalog's listings */
     CONFIG_SHORT = 8,    /* VARIANT only: a bare string "fifo" stands for {"policy": "fifo"}, and parameters may be
                             laid over it by a later document or --set */
-    CONFIG_NAME_OR_PATH = 16 /* TEXT only: what ends in ".json" is a path, treated like CONFIG_PATH; the rest a name */
+    CONFIG_NAME_OR_PATH = 16, /* TEXT only: what ends in ".json" is a path, treated like CONFIG_PATH; the rest a name */
+    CONFIG_CLASSES = 32 /* MAP only: its keys name classes of requests; a run warns of one without requests */
 };
 
 struct config_field {
@@ -98,9 +99,11 @@ struct config_list {
     {.name = key, .kind = CONFIG_SECTION, .offset = offsetof(ROW_OF, member), CONFIG_ROW_ABSENT(absence, 0),           \
      .fields = table, .help = help_}
 #define ROW_LIST(key, member, absence, limits, type, table, help_)                                                     \
-    CONFIG_ROW_ITEMS(CONFIG_LIST, key, member, absence, limits, type, table, help_)
+    CONFIG_ROW_ITEMS(CONFIG_LIST, key, member, absence, limits, 0, type, table, help_)
 #define ROW_MAP(key, member, absence, limits, type, table, help_)                                                      \
-    CONFIG_ROW_ITEMS(CONFIG_MAP, key, member, absence, limits, type, table, help_)
+    CONFIG_ROW_ITEMS(CONFIG_MAP, key, member, absence, limits, 0, type, table, help_)
+#define ROW_CLASSES(key, member, absence, limits, type, table, help_)                                                  \
+    CONFIG_ROW_ITEMS(CONFIG_MAP, key, member, absence, limits, CONFIG_CLASSES, type, table, help_)
 #define ROW_VARIANT(key, member, absence, family_, tag_, help_)                                                        \
     CONFIG_ROW_VARIANT(key, member, absence, 0, family_, tag_, help_)
 #define ROW_SHORT_VARIANT(key, member, absence, family_, tag_, help_)                                                  \
@@ -132,8 +135,8 @@ struct config_list {
 #define CONFIG_ROW(kind_, type, key, member, absence, limits, more, help_)                                             \
     {.name = key, .kind = kind_, CONFIG_ROW_AT(type, member), CONFIG_ROW_ABSENT(absence, more),                        \
      CONFIG_ROW_LIMITS_##limits, .help = help_}
-#define CONFIG_ROW_ITEMS(kind_, key, member, absence, limits, type, table, help_)                                      \
-    {.name = key, .kind = kind_, CONFIG_ROW_AT(struct config_list, member), CONFIG_ROW_ABSENT(absence, 0),             \
+#define CONFIG_ROW_ITEMS(kind_, key, member, absence, limits, more, type, table, help_)                                \
+    {.name = key, .kind = kind_, CONFIG_ROW_AT(struct config_list, member), CONFIG_ROW_ABSENT(absence, more),          \
      CONFIG_ROW_LIMITS_##limits, .fields = table, .elem_bytes = sizeof(type), .help = help_}
 #define CONFIG_ROW_VARIANT(key, member, absence, more, family_, tag_, help_)                                           \
     {.name = key, .kind = CONFIG_VARIANT, CONFIG_ROW_AT(struct config_variant, member),                                \

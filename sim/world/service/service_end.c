@@ -164,6 +164,63 @@ static int emit_out_of_memory(const struct service *service, const struct fleet_
     return emit_warning(service, "out-of-memory", offload->problem[0] != '\0', text);
 }
 
+/* Lists the classes that have requests. */
+static void list_occurring(const struct service_classes *classes, char *text, size_t bytes)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (uint16_t i = 0; i < classes->n && length < bytes; i++) {
+        if (!classes->items[i]->occurs) continue;
+        length += (size_t)snprintf(text + length, bytes - length, "%s'%s'", length > 0 ? ", " : "",
+                                   classes->items[i]->view.name);
+    }
+}
+
+/* Warns of a class without requests. `key`: of the scenario, which names the class. */
+static int emit_if_absent(const struct service *service, const char *class, const char *key)
+{
+    const struct service_classes *classes = &service->classes;
+    char text[512], occurring[256];
+    for (uint16_t i = 0; i < classes->n; i++)
+        if (classes->items[i]->occurs && strcmp(classes->items[i]->view.name, class) == 0) return 0;
+    list_occurring(classes, occurring, sizeof occurring);
+    snprintf(text, sizeof text, "service '%s': no request was of class '%s', which %s names%s%s",
+             service->config->name, class, key, occurring[0] != '\0' ? "; there were " : "", occurring);
+    return emit_warning(service, "class-absent", 1, text);
+}
+
+/* Warns of classes in the batcher's parameters that are CONFIG_CLASSES. */
+static int emit_absent_in(const struct service *service, const struct config_variant *batching)
+{
+    const struct batcher *batcher = batching->entry;
+    int code = 0;
+    for (const struct config_field *f = batcher->policy.params; f != NULL && f->name != NULL && code == 0; f++) {
+        char key[64];
+        if ((f->flags & CONFIG_CLASSES) == 0) continue;
+        const struct config_list *named = (const void *)((const char *)batching->params + f->offset);
+        snprintf(key, sizeof key, "batching.%s", f->name);
+        for (size_t i = 0; i < named->n && code == 0; i++) {
+            const char *const *class = (const void *)((const char *)named->items + i * f->elem_bytes);
+            code = emit_if_absent(service, *class, key);
+        }
+    }
+    return code;
+}
+
+static int emit_absent_classes(const struct service *service)
+{
+    const struct config_list *limited = &service->config->slo.classes;
+    const struct slo_class *named = limited->items;
+    int code = 0;
+    for (size_t i = 0; i < limited->n && code == 0; i++) code = emit_if_absent(service, named[i].name, "slo.classes");
+    for (size_t i = 0; i < service->fleet.n_pools && code == 0; i++) {
+        const struct config_variant *batching = &service->fleet.pools[i].config.batching;
+        if (i == 0 || batching->params != service->fleet.pools[i - 1].config.batching.params)
+            code = emit_absent_in(service, batching);
+    }
+    return code;
+}
+
 static int emit_extrapolation(const struct service *service)
 {
     char text[512];
@@ -251,7 +308,7 @@ static int emit_warnings(const struct service *service)
         code = emit_out_of_memory(service, &service->fleet.pools[i]);
     if (code == 0) code = emit_extrapolation(service);
     if (code == 0) code = emit_kv_windows(service);
-    if (code == 0) code = service_classes_warn(&service->classes, service->env.site->sink);
+    if (code == 0) code = emit_absent_classes(service);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_energy_warnings(service, &service->fleet.pools[i]);
     if (code != 0) return code;

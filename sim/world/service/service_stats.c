@@ -261,34 +261,6 @@ int service_classes_emit(const struct service_classes *classes, double span_s, c
     return code;
 }
 
-/* Lists the classes that have requests. */
-static void list_occurring(const struct service_classes *classes, char *text, size_t bytes)
-{
-    size_t length = 0;
-    text[0] = '\0';
-    for (uint16_t i = 0; i < classes->n && length < bytes; i++) {
-        if (!classes->items[i]->occurs) continue;
-        length += (size_t)snprintf(text + length, bytes - length, "%s'%s'", length > 0 ? ", " : "",
-                                   classes->items[i]->view.name);
-    }
-}
-
-int service_classes_warn(const struct service_classes *classes, const struct sink *sink)
-{
-    char text[512], occurring[256];
-    int code = 0;
-    list_occurring(classes, occurring, sizeof occurring);
-    for (size_t i = 0; i < classes->slo->classes.n && code == 0; i++) {
-        const struct service_class *class = classes->items[i];
-        if (class->occurs || sink->warning == NULL) continue;
-        snprintf(text, sizeof text, "service '%s': no request was of class '%s', which slo.classes names%s%s",
-                 classes->service, class->view.name, occurring[0] != '\0' ? "; there were " : "", occurring);
-        struct warning_row row = {.t_s = (double)NAN, .code = "class-absent", .text = text, .count = 1};
-        code = sink->warning(sink->context, &row);
-    }
-    return code;
-}
-
 /* --- Counts of a service --- */
 
 int service_stats_init(struct service_stats *stats)

@@ -100,9 +100,6 @@ static inline struct request_stats *service_class_stats(const struct service_cla
  * that those of all classes add up to its own. */
 int service_classes_emit(const struct service_classes *classes, double span_s, const struct sink *sink);
 
-/* Warns of each class of slo.classes without requests. */
-int service_classes_warn(const struct service_classes *classes, const struct sink *sink);
-
 struct service_stats {
     struct request_stats requests;
     struct session_stats sessions;
