@@ -441,8 +441,12 @@ static int read_header(struct reader *reader, struct diag *diag)
     struct diag found = {0};
     const int code = csv_read_header(reader->csv, reader->columns, reader->format.n_columns, reader->positions, &found);
     if (code == SIM_E_DATA && report_other_kind(reader, diag)) return code;
+    const struct trace_format *other = NULL;
+    if (code == SIM_E_DATA)
+        trace_guess(reader->file->path, reader->format.requests ? TRACE_REQUESTS : TRACE_JOBS, NULL, &other, NULL);
     for (int i = 0; i < found.n_items; i++)
-        diag_error(diag, found.items[i].code, found.items[i].where, found.items[i].hint, "%s", found.items[i].text);
+        diag_error(diag, found.items[i].code, found.items[i].where, found.items[i].hint, "%s%s%s", found.items[i].text,
+                   other != NULL ? "; the file is of the format " : "", other != NULL ? other->name : "");
     return code;
 }
 

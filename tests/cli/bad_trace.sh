@@ -7,10 +7,10 @@ cat >"$T/s.json" <<'END'
   "services": {"chat": {"llm": "llama-2-7b", "trace": {"format": "azure-llm", "path": "trace.csv"}}} }
 END
 
-# rejected TEXT: the run fails with this finding.
+# rejected TEXT ...: the run fails with these findings.
 rejected() {
     run 3 run "$T/s.json" -o "$T/x.db"
-    printf '%s\n' "$1" | sed "s|@|$T/trace.csv|g" >"$T/wanted"
+    printf '%s\n' "$@" | sed "s|@|$T/trace.csv|g" >"$T/wanted"
     err_is <"$T/wanted"
     no_file "$T/x.db"
 }
@@ -34,9 +34,14 @@ rejected "@:3:24: error: row has 2 fields, but 'GeneratedTokens' is column 3; co
 write "$first" 'yesterday,100,3'
 rejected "@:3:1: error: 'TIMESTAMP' must be a time such as 2023-11-16 18:15:46.68, got 'yesterday'; correct the row, or let \"allow_bad_rows\" leave such rows out"
 printf 'TIME,ContextTokens,GeneratedTokens\n%s\n' "$first" >"$T/trace.csv"
-rejected "@:1:1: error: no column 'TIMESTAMP' in the header; the columns are TIME,ContextTokens,GeneratedTokens"
+named="$T/s.json:2:66: error: here the format of the trace is azure-llm; set it if the file has another one"
+rejected "@:1:1: error: no column 'TIMESTAMP' in the header; the columns are TIME,ContextTokens,GeneratedTokens" "$named"
+printf 'request_id,arrival_s,prompt_tokens,output_tokens\n1,0,5,6\n' >"$T/trace.csv"
+other="in the header; the file is of the format csv; the columns are request_id,arrival_s,prompt_tokens,output_tokens"
+rejected "@:1:1: error: no column 'TIMESTAMP' $other" "@:1:1: error: no column 'ContextTokens' $other" \
+    "@:1:1: error: no column 'GeneratedTokens' $other" "$named"
 : >"$T/trace.csv"
-rejected '@: error: file is empty; expected a header with the column names'
+rejected '@: error: file is empty; expected a header with the column names' "$named"
 
 # A compressed file that ends early.
 i=0

@@ -14,7 +14,8 @@ out 'llama-3.1-8b, 12/s: ttft p99 at most 500 ms, tpot p99 at most 50 ms'
 out '1 x h100-sxm: 1 replica of TP 1, '
 out ', engine vllm-0.12, $4.69/h'
 out '  limit: one replica of this kind is enough'
-out "of the kernels' time is outside the measured range; h100-sxm: median error of held-out kernels "
+out "of the kernels' time is outside the measured range; service 'llm': engine vllm-0.12 was measured on h100-sxm with "
+out "; h100-sxm: median error of held-out kernels "
 cp "$T/out" "$T/first"
 size 0 --slo ttft.p99=0.5s --slo tpot.p99=50ms -j 1
 cmp -s "$T/out" "$T/first" || complain 'one process gives another answer'
@@ -45,12 +46,14 @@ json '$.prices[0].origin' 'RunPod, 2024, as in Griggs et al., Melange (2024), be
 json '$.best[0].slow_end' missed
 size 0 --slo ttft.p99=0.5s --slo tpot.p99=20ms
 out '  price of a GPU: h100-sxm $4.69/h, RunPod, 2024, '
-out 'missed at the slow end: ttft p99, tpot p99; --sure finds a fleet that keeps both ends'
+out 'missed at the slow end: ttft p99, tpot p99; errors of TTFT are not measured'
+announced=$(sed -n '2s/.*, as predicted; to be sure: //p' "$T/out")
 cp "$T/out" "$T/bold"
 size 0 --slo ttft.p99=0.5s --slo tpot.p99=20ms --sure --page "$T/sure.html"
 out 'tpot p99 at most 20 ms, at both ends of the interval, too'
 out '; kept at both ends'
 ! grep -q missed "$T/out" || complain 'a sure fleet misses the slow end'
+equal "$(sed -n '2s/, engine [^,]*//p' "$T/out")" "$announced" 'the fleet that is sure'
 holds "$T/sure.html" '<td>kept</td>'
 equal "$(sed -n 's/^ *\([0-9][0-9.]*\) .* missed .*/\1/p' "$T/bold" | head -1)" 4.69 'the price of a fleet that is not sure'
 size 0 --slo ttft.p99=0.5s --set services.llm.cost.kind=roofline --sure

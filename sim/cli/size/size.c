@@ -239,10 +239,12 @@ static int find_format(struct cli *cli, const struct size_verb_options *options,
 {
     static const char hint[] = "name it with -f; csv reads any table, with --set services.llm.trace.columns.KEY=NAME";
     const struct trace_format *format;
+    const int first = cli->diag.n_items;
     *name = options->format;
     if (options->trace == NULL || options->format != NULL) return 0;
     const int code = trace_guess(options->trace, TRACE_REQUESTS, hint, &format, &cli->diag);
     if (code == 0) *name = format->name;
+    if (code == SIM_E_IO) diag_add_hint(&cli->diag, first, "'orrery list traces' says where public traces are");
     return code;
 }
 
@@ -418,7 +420,7 @@ static int answer_question(struct cli *cli, const struct size_verb_options *opti
     if (code == 0 && options->page != NULL) code = write_page(cli, options->page, question, &result, catalog, arena);
     if (code == 0) code = size_answer(question, &result, catalog, options->form, arena, cli->out, &cli->diag);
     if (code == 0 && !options->quiet)
-        fprintf(cli->err, "%" PRId64 " runs in %.1f s\n", result.n_runs, clock_wall_s() - started_s);
+        fprintf(cli->err, "%" PRId64 " runs in %.1f s\n", result.n_runs + result.n_sure_runs, clock_wall_s() - started_s);
     size_result_fini(&result);
     return code;
 }

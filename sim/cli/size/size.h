@@ -164,8 +164,10 @@ struct size_outcome {
     size_t n_ended;   /* of the requests that it counts */
     double values[SIZE_MAX_OBJECTIVES];
     double extrapolated_frac;
+    double kv_peak_frac; /* NAN: not known */
     int64_t n_rejected;
     char why[DIAG_TEXT_CHARS];
+    char engine[DIAG_TEXT_CHARS]; /* where the engine was measured, if not on such a replica; "": nothing to say */
 };
 
 /* How a run counts times, and whether it goes on after a miss, so that all values are known. */
@@ -204,7 +206,11 @@ struct size_result {
     size_t *best;     /* [n_best] the cheapest first */
     bool has_ends;    /* of the best one: it ran to both ends of the interval, and the error of its model is known */
     struct size_outcome fast, slow; /* those runs (sim/catalog/time_error.h) */
-    int64_t n_runs;   /* simulated */
+    struct size_outcome whole;      /* of the best one, as predicted */
+    bool has_sure;    /* the best one misses a limit at an end: `sure` was searched, too */
+    struct size_state sure; /* the best that keeps the limits at both ends; replicas 0: there is none */
+    int64_t n_sure_runs;
+    int64_t n_runs;   /* simulated, without those */
     int64_t n_sweep;  /* runs of a sweep over all options and numbers of replicas */
     size_t n_unfit, n_ruled_out; /* options that cannot hold the LLM, and that a closed form rules out */
     const char *cost_model, *engine; /* of all fleets, by name; engine NULL: the cost model knows no engines */
@@ -233,7 +239,8 @@ int size_trust(const struct catalog *catalog, const char *gpu, struct arena *are
 
 /* --- size_answer.c --- */
 
-/* The answer in lines: the question; the cheapest fleet with its price; its latencies; their interval by the error of
+/* The answer in lines: the question; the cheapest fleet with its price, and the cheapest that keeps its limits at both
+ * ends of the interval; latencies of the first; their interval by the error of
  * the cost model; where the price comes from; the next best fleet of other GPUs, parallelism, pools or replicas; with
  * or without pools, if both were tried, and the latencies of both; what limits it; how sure this is. Without a fleet
  * the second line says so and is the last. */

@@ -30,6 +30,13 @@ static void add_values(const struct size_question *question, const struct size_o
     }
 }
 
+static bool has_first_tokens(const struct size_question *question)
+{
+    bool has = false;
+    for (size_t i = 0; i < question->n_objectives; i++) has |= question->objectives[i].time != SIZE_TPOT;
+    return has;
+}
+
 /* "ttft p99 0.31 to 0.62 s, tpot p99 22 to 41 ms; missed at the slow end: ttft p99" */
 static void add_interval(const struct size_question *question, const struct size_result *result, struct text *text)
 {
@@ -52,7 +59,21 @@ static void add_interval(const struct size_question *question, const struct size
             text_printf(text, "%s%s", n > 1 ? ", " : "", question->objectives[i].name);
         }
     }
-    if (!ends[0]->meets || !ends[1]->meets) text_add(text, "; --sure finds a fleet that keeps both ends");
+    if (has_first_tokens(question)) text_add(text, "; errors of TTFT are not measured");
+}
+
+/* "; to be sure: 4 x h100-sxm: 2 replicas, TP 2, $18.76/h": behind the fleet that is best as predicted. */
+static void add_sure(const struct size_question *question, const struct size_result *result, struct text *text)
+{
+    if (!result->has_sure) return;
+    text_add(text, ", as predicted; to be sure: ");
+    if (result->sure.replicas == 0) {
+        text_printf(text, "no fleet of at most %" PRId64 " GPUs keeps the limits at both ends of the interval",
+                    question->most_gpus);
+        return;
+    }
+    size_describe(&result->sure.option, result->sure.replicas, text);
+    text_printf(text, ", $%.2f/h", size_usd_per_h(&result->sure));
 }
 
 /* "ttft p99 exceeds 1 s", maybe at the slow end */
@@ -245,13 +266,16 @@ static void end_line(struct text *text, struct arena *arena, struct size_lines *
     text_init(text);
 }
 
-static void add_trust(const struct size_state *best, const struct catalog *catalog, struct arena *arena,
-                      struct text *text)
+static void add_trust(const struct size_state *best, const struct size_outcome *whole, const struct catalog *catalog,
+                      struct arena *arena, struct text *text)
 {
     text_add(text, "how sure: ");
     if (best->good.extrapolated_frac >= 0)
         text_printf(text, "%.2g %% of the kernels' time is outside the measured range; ",
                     100 * best->good.extrapolated_frac);
+    if (whole->kv_peak_frac >= 0.9)
+        text_printf(text, "%.3g %% of a KV cache in use at most; ", 100 * whole->kv_peak_frac);
+    if (whole->engine[0] != 0) text_printf(text, "%s; ", whole->engine);
     text_printf(text, "%s: ", best->option.gpu->name);
     if (size_trust(catalog, best->option.gpu->name, arena, text) != 0) text->failed = true;
 }
@@ -273,6 +297,7 @@ int size_say(const struct size_question *question, const struct size_result *res
     size_describe(&best->option, best->replicas, &text);
     text_printf(&text, ", %s %s, $%.2f/h", result->engine != NULL ? "engine" : "cost model",
                 result->engine != NULL ? result->engine : result->cost_model, size_usd_per_h(best));
+    add_sure(question, result, &text);
     end_line(&text, arena, lines);
     add_values(question, &best->good, &text);
     end_line(&text, arena, lines);
@@ -299,7 +324,7 @@ int size_say(const struct size_question *question, const struct size_result *res
     add_limit(question, best, &text);
     add_prefill_limit(question, result, best, &text);
     end_line(&text, arena, lines);
-    add_trust(best, catalog, arena, &text);
+    add_trust(best, &result->whole, catalog, arena, &text);
     end_line(&text, arena, lines);
     return lines->failed ? SIM_E_NOMEM : 0;
 }
@@ -347,6 +372,18 @@ static void write_prices(const struct size_question *question, struct answer *an
         answer_close(answer, '}');
     }
     answer_close(answer, ']');
+}
+
+static void write_sure(const struct size_state *sure, struct answer *answer)
+{
+    struct text text;
+    text_init(&text);
+    size_describe(&sure->option, sure->replicas, &text);
+    answer_open(answer, "sure", '{');
+    answer_number(answer, "usd_per_h", round(size_usd_per_h(sure) * 1e4) / 1e4);
+    if (!text.failed) answer_text(answer, "fleet", text.chars);
+    answer_close(answer, '}');
+    text_fini(&text);
 }
 
 #define FIRST_COLUMNS RIGHT("usd_per_h"), RIGHT("gpus"), LEFT("gpu"), RIGHT("tp"), RIGHT("pp")
@@ -426,6 +463,7 @@ int size_answer(const struct size_question *question, const struct size_result *
     }
     answer_close(&answer, ']');
     write_prices(question, &answer);
+    if (result->has_sure && result->sure.replicas > 0) write_sure(&result->sure, &answer);
     if (code == 0) code = add_others(question, result, &answer);
     if (question->has_experts)
         TABLE_INIT(&table, columns_of_groups);

@@ -186,15 +186,19 @@ static int read_common(const struct size_question *question, const volatile sig_
                       "the arrivals of a closed loop depend on the fleet, so no objective is a number of requests");
 }
 
-/* The runs at the ends: item 0 is the best fleet at the fast end, item 1 the same at the slow end, both to their ends;
- * item i > 1 the i-th fleet at the slow end. */
+/* The runs at the ends: items 0 to 2 are the best fleet at the fast end, as predicted and at the slow end, each to its
+ * end; item i > 2 is the fleet i - 2, counted from 0, at the slow end. */
+enum { OF_BEST = 3 };
+
 static void end_one(void *context, size_t item, void *result)
 {
+    static const enum time_case cases[OF_BEST] = {TIMES_FAST, TIMES_PREDICTED, TIMES_SLOW};
     const struct searching *searching = context;
     const struct size_result *found = searching->result;
-    const struct size_state *state = &found->states[found->best[item > 0 ? item - 1 : 0]];
+    const bool is_of_best = item < OF_BEST;
+    const struct size_state *state = &found->states[found->best[is_of_best ? 0 : item - OF_BEST + 1]];
     size_try(searching->question, &found->requests, &state->option, state->replicas,
-             (struct size_case){item == 0 ? TIMES_FAST : TIMES_SLOW, item < 2}, searching->interrupt, result);
+             (struct size_case){is_of_best ? cases[item] : TIMES_SLOW, is_of_best}, searching->interrupt, result);
 }
 
 /* Where no error is known, the slow end is the prediction. */
@@ -212,7 +216,7 @@ static enum size_end judge_end(const struct size_question *question, const struc
  * the prediction. Returns 0 or a negative code. */
 static int try_ends(const struct searching *searching, struct map *map, struct size_result *result, struct diag *diag)
 {
-    enum { MOST = WANTED + 1 };
+    enum { MOST = WANTED - 1 + OF_BEST };
     const struct size_question *question = searching->question;
     struct size_outcome outcomes[MOST];
     struct searching ends = *searching;
@@ -220,17 +224,18 @@ static int try_ends(const struct searching *searching, struct map *map, struct s
     map->context = &ends;
     map->act = end_one;
     map->result_bytes = sizeof *outcomes;
-    map->n = result->n_best + 1;
+    map->n = result->n_best - 1 + OF_BEST;
     const int code = map_run(map, outcomes, diag);
     map->context = NULL;
     if (code != 0) return code;
     result->fast = outcomes[0];
-    result->slow = outcomes[1];
+    result->whole = outcomes[1];
+    result->slow = outcomes[OF_BEST - 1];
     for (size_t i = 0; i < result->n_best; i++) {
         struct size_state *state = &result->states[result->best[i]];
-        state->slow_end = judge_end(question, state, &outcomes[i + 1]);
+        state->slow_end = judge_end(question, state, &outcomes[OF_BEST - 1 + i]);
     }
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < OF_BEST; i++)
         if (!outcomes[i].has_run)
             diag_warning(diag, NULL, NULL, "no interval, as a run at one of its ends failed: %s", outcomes[i].why);
     for (size_t i = 0; i < question->n_objectives && result->fast.has_run && result->slow.has_run; i++)
@@ -240,14 +245,16 @@ static int try_ends(const struct searching *searching, struct map *map, struct s
     return 0;
 }
 
-int size_search(const struct size_question *question, int workers, const volatile sig_atomic_t *interrupt,
-                void (*report)(void *context, int64_t n_runs), void *report_context, struct arena *arena,
-                struct size_result *result, struct diag *diag)
+/* Searches, without the ends of the best. */
+static int search(struct searching *searching, struct map *map, void (*report)(void *context, int64_t n_runs),
+                  void *report_context, struct arena *arena, struct diag *diag)
 {
+    const struct size_question *question = searching->question;
+    struct size_result *result = searching->result;
     *result = (struct size_result){0};
     if (list_options(question, arena, result) != 0) return diag_nomem(diag);
     if (result->n == 0) return diag_error(diag, SIM_E_USAGE, "--max-gpus", NULL, "no configuration has so few GPUs");
-    int code = read_common(question, interrupt, arena, result, diag);
+    int code = read_common(question, searching->interrupt, arena, result, diag);
     if (code != 0) return code;
     if (list_options(question, arena, result) != 0) return diag_nomem(diag); /* now that the engine is known */
     struct size_bound *bounds = arena_alloc(arena, result->n * sizeof *bounds);
@@ -256,18 +263,49 @@ int size_search(const struct size_question *question, int workers, const volatil
     if (bounds == NULL || options == NULL || shapes == NULL) return diag_nomem(diag);
     for (size_t i = 0; i < result->n; i++)
         if (i == 0 || !is_same_shape(&result->states[i].option, &result->states[i - 1].option)) shapes[n_shapes++] = i;
-    struct searching searching = {.question = question, .result = result, .interrupt = interrupt, .shapes = shapes};
-    struct map map = {.n = n_shapes, .result_bytes = sizeof *bounds, .workers = workers, .interrupt = interrupt,
-                      .act = bound_one, .context = &searching};
-    code = map_run(&map, bounds, diag);
+    searching->shapes = shapes;
+    map->n = n_shapes;
+    map->result_bytes = sizeof *bounds;
+    map->act = bound_one;
+    map->context = searching;
+    code = map_run(map, bounds, diag);
     if (code != 0) return code;
     take_bounds(question, result, bounds, options);
     struct sizing sizing;
     sizing_start(&sizing, options, result->n, WANTED);
-    code = simulate_all(&searching, &sizing, &map, report, report_context, diag);
+    code = simulate_all(searching, &sizing, map, report, report_context, diag);
     if (code == 0 && take_best(question, &sizing, arena, result) != 0) code = diag_nomem(diag);
-    if (code == 0) code = try_ends(&searching, &map, result, diag);
     return code;
+}
+
+/* The cheapest fleet that keeps the limits at both ends, where the best one does not. */
+static int find_sure(const struct searching *searching, struct map *map, struct arena *arena,
+                     struct size_result *result, struct diag *diag)
+{
+    struct size_result found;
+    struct size_question *question = arena_alloc(arena, sizeof *question); /* fleets point at its GPUs */
+    if (question == NULL) return diag_nomem(diag);
+    struct searching sure = {.question = question, .result = &found, .interrupt = searching->interrupt};
+    *question = *searching->question;
+    question->sure = true;
+    const int code = search(&sure, map, NULL, NULL, arena, diag);
+    result->has_sure = code == 0;
+    if (code == 0 && found.n_best > 0) result->sure = found.states[found.best[0]];
+    result->n_sure_runs = found.n_runs;
+    size_result_fini(&found);
+    return code;
+}
+
+int size_search(const struct size_question *question, int workers, const volatile sig_atomic_t *interrupt,
+                void (*report)(void *context, int64_t n_runs), void *report_context, struct arena *arena,
+                struct size_result *result, struct diag *diag)
+{
+    struct searching searching = {.question = question, .result = result, .interrupt = interrupt};
+    struct map map = {.workers = workers, .interrupt = interrupt};
+    int code = search(&searching, &map, report, report_context, arena, diag);
+    if (code == 0) code = try_ends(&searching, &map, result, diag);
+    const bool is_missed = code == 0 && result->has_ends && !(result->fast.meets && result->slow.meets);
+    return is_missed && !question->sure ? find_sure(&searching, &map, arena, result, diag) : code;
 }
 
 void size_result_fini(struct size_result *result)

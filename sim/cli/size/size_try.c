@@ -60,6 +60,20 @@ static int on_request(void *context, const struct request_row *row)
     return 0;
 }
 
+static int on_warning(void *context, const struct warning_row *row)
+{
+    struct size_outcome *outcome = ((struct trying *)context)->outcome;
+    if (strcmp(row->code, "engine") == 0) snprintf(outcome->engine, sizeof outcome->engine, "%s", row->text);
+    return 0;
+}
+
+static int on_metric(void *context, const struct metric_row *row)
+{
+    struct size_outcome *outcome = ((struct trying *)context)->outcome;
+    if (strcmp(row->name, "replica.kv_peak_frac") == 0) outcome->kv_peak_frac = row->value;
+    return 0;
+}
+
 static int compare_values(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -79,7 +93,7 @@ static void take_quantiles(struct trying *trying)
 static int run(struct trying *trying, const struct setup *setup, enum time_case time_case,
                const volatile sig_atomic_t *interrupt, struct diag *diag)
 {
-    const struct sink sink = {.context = trying, .request = on_request};
+    const struct sink sink = {.context = trying, .request = on_request, .warning = on_warning, .metric = on_metric};
     const struct world_options how = {.queue = QUEUE_CALENDAR, .time_case = time_case, .interrupt = interrupt};
     struct world_result result = {0};
     int code = simulate_rows(setup, &how, &sink, &result, diag);
@@ -98,7 +112,7 @@ void size_try(const struct size_question *question, const struct size_requests *
     struct setup setup;
     struct diag diag;
     diag_init(&diag);
-    *outcome = (struct size_outcome){.missed = -1};
+    *outcome = (struct size_outcome){.missed = -1, .kv_peak_frac = (double)NAN};
     int code = size_load(question, option, replicas, &setup, &diag);
     for (size_t i = 0; code == 0 && i < question->n_objectives; i++) {
         trying.values[i] = mem_zalloc(requests->counted[i] + 1, sizeof(double));

@@ -108,6 +108,9 @@ static void report_unknown_key(struct binding *binding, const struct config_fiel
     char where[DIAG_WHERE_CHARS], path[PATH_CHARS], after[PATH_CHARS + 8] = "", hint[2 * PATH_CHARS + 16];
     if (*config_trail_path(section, path, sizeof path) != 0) snprintf(after, sizeof after, " in '%s'", path);
     json_key_where(member, where, sizeof where);
+    const struct json_node *named = tag != NULL ? json_member(section->node, tag) : NULL;
+    const bool is_set_anew = is_set(named) && !named->source->has_lines && member->source->has_lines; /* by --set */
+    if (is_set_anew && report_left_over(binding, tag, section, member)) return;
     if (find_belonging(binding, fields, member->key, path, hint, sizeof hint)) {
         struct json_node key = *member;
         key.place = member->key_place;
