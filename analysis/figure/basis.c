@@ -10,6 +10,7 @@
 struct deviations {
     size_t n_claims, n;
     double *fracs; /* [n] */
+    double worst;  /* the largest, or that of a point of a curve */
 };
 
 static int compare_fracs(const void *a, const void *b)
@@ -22,11 +23,15 @@ static void collect(const struct figure *figure, const struct claim_results *cla
                     struct deviations *found)
 {
     found->n_claims = found->n = 0;
+    found->worst = 0;
     for (size_t i = 0; i < claims->n; i++) {
         const struct claim_result *result = &claims->items[i];
         if (result->is_fitted != is_fitted || figure_claim_unjudged(figure, result->claim) != NULL) continue;
         found->n_claims++;
-        if (!isnan(result->outcome.deviation)) found->fracs[found->n++] = fabs(result->outcome.deviation);
+        if (isnan(result->outcome.deviation)) continue;
+        const double worst = isnan(result->outcome.worst) ? result->outcome.deviation : result->outcome.worst;
+        found->fracs[found->n++] = fabs(result->outcome.deviation);
+        found->worst = fmax(found->worst, fabs(worst));
     }
     qsort(found->fracs, found->n, sizeof *found->fracs, compare_fracs);
 }
@@ -42,7 +47,8 @@ static void add_deviations(const struct deviations *found, const char *what, boo
     text_add(text, ", ");
     if (n < found->n_claims) text_printf(text, "%zu of them ", n);
     text_printf(text, "off by %.1f %%", 100 * median);
-    if (n > 1) text_printf(text, " in the median, %.1f %% at most", 100 * found->fracs[n - 1]);
+    if (n > 1) text_add(text, " in the median");
+    if (n > 1 || found->worst > found->fracs[0]) text_printf(text, ", %.1f %% at most", 100 * found->worst);
 }
 
 /* "median error of the TPOT 7.5 %, " */

@@ -38,6 +38,7 @@ struct interval_params {
 struct claim_outcome {
     double ours;      /* NAN: not one number */
     double deviation; /* ours / paper - 1; of a curve the 90th percentile of its size; NAN: none */
+    double worst;     /* the largest size of a curve; NAN: that of the deviation */
     bool holds;
     char text[160];   /* shown for ours; empty: the number */
     char bound[32];   /* the bound applied; empty: the claim's tolerance */

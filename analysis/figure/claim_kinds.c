@@ -320,10 +320,10 @@ static int compare_numbers(const void *a, const void *b)
     return (p > q) - (p < q);
 }
 
-/* Adds the absolute deviation at every point of the paper in the range, and counts them. A paper's point without one
- * of ours is an error. */
+/* Adds the absolute deviation at every point of the paper in the range, and counts them, and those where ours is above.
+ * A paper's point without one of ours is an error. */
 static int collect_deviations(const struct data_series *series, const struct curve_params *params, double *deviations,
-                              size_t *n, const char *id, struct diag *diag)
+                              size_t *n, size_t *n_above, const char *id, struct diag *diag)
 {
     for (size_t i = 0; i < series->paper.n; i++) {
         double x = series->paper.x[i];
@@ -333,6 +333,7 @@ static int collect_deviations(const struct data_series *series, const struct cur
             return diag_error(diag, SIM_E_DATA, id, "simulate it, or claim a smaller range",
                               "series '%s' has no point at the paper's x = %g", series->series->name, x);
         deviations[(*n)++] = fabs(ours / series->paper.y[i] - 1);
+        *n_above += ours > series->paper.y[i];
     }
     return 0;
 }
@@ -341,14 +342,14 @@ static int curve_evaluate(const struct figure_claim *claim, const struct figure_
                           struct claim_outcome *outcome, struct diag *diag)
 {
     const struct curve_params *params = claim->test.params;
-    size_t most = 0, n = 0;
+    size_t most = 0, n = 0, n_above = 0;
     for (size_t i = 0; i < params->series.n; i++)
         most += data_series_named(data, series_name(&params->series, i))->paper.n;
     double *deviations = arena_alloc(data->arena, (most + 1) * sizeof *deviations);
     if (deviations == NULL) return diag_nomem(diag);
     for (size_t i = 0; i < params->series.n; i++) {
         int code = collect_deviations(data_series_named(data, series_name(&params->series, i)), params, deviations, &n,
-                                      data->figure->id, diag);
+                                      &n_above, data->figure->id, diag);
         if (code != 0) return code;
     }
     if (n == 0)
@@ -356,8 +357,9 @@ static int curve_evaluate(const struct figure_claim *claim, const struct figure_
     qsort(deviations, n, sizeof *deviations, compare_numbers);
     outcome->deviation = stats_quantile(deviations, n, 0.9);
     outcome->holds = is_within(outcome->deviation, claim);
-    snprintf(outcome->text, sizeof outcome->text, "median %.1f %%, worst %.1f %% of %zu points",
-             100 * stats_quantile(deviations, n, 0.5), 100 * deviations[n - 1], n);
+    outcome->worst = deviations[n - 1];
+    snprintf(outcome->text, sizeof outcome->text, "median %.1f %%, worst %.1f %% of %zu points, %zu of them above",
+             100 * stats_quantile(deviations, n, 0.5), 100 * outcome->worst, n, n_above);
     if (!isnan(claim->tolerance_frac))
         snprintf(outcome->bound, sizeof outcome->bound, "%g %% at p90", 100 * claim->tolerance_frac);
     return 0;

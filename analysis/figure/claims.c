@@ -204,7 +204,7 @@ static int evaluate(const struct figure_data *data, const struct figure_claim *c
 {
     const struct claim_kind *kind = claim->test.entry;
     *result = (struct claim_result){.claim = claim, .verdict = CLAIM_REPORTED};
-    result->outcome.ours = result->outcome.deviation = (double)NAN;
+    result->outcome.ours = result->outcome.deviation = result->outcome.worst = (double)NAN;
     int code = kind != NULL ? kind->evaluate(claim, data, &result->outcome, diag) : 0;
     if (code != 0) return code;
     result->verdict = judge(data->figure, claim, result->outcome.holds);

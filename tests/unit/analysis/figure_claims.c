@@ -80,7 +80,7 @@ TEST(curves)
     expect("'tag': 'src', 'tolerance': 0.11", "'curve', 'series': ['up'], 'from': 4, 'to': 4", CLAIM_FAIL, none, 0.2);
     SCOPED(figure_case) test;
     struct claim_result result = judge(&test, "'tag': 'src', 'tolerance': 0", "'curve', 'series': ['up']");
-    CHECK_EQ_STR(result.ours, "median 0.0 %, worst 20.0 % of 4 points");
+    CHECK_EQ_STR(result.ours, "median 0.0 %, worst 20.0 % of 4 points, 0 of them above");
     CHECK_EQ_STR(result.tolerance, "0 % at p90");
     CHECK_EQ_STR(result.deviation, "14.0 % at p90");
 }
