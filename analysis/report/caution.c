@@ -36,6 +36,8 @@ static void find_unmeasured(struct finding *finding)
 {
     char warmup[WORDS_CHARS];
     const double ended = metric(finding, "job.ended");
+    if (metric(finding, "request.arrived") == 0.0 && !(finding->facts->warmup_s > 0.0))
+        add(finding, "unmeasured", "no request arrives before the run ends: nothing is measured; raise 'until'");
     if (!(finding->facts->warmup_s > 0.0)) return;
     words_seconds(finding->facts->warmup_s, warmup);
     if (metric(finding, "request.arrived") == 0.0)

@@ -3,6 +3,11 @@
 # names them.
 . tests/cli/lib.sh
 
+# Jobs have no iterations.
+printf '{"jobs": {"trace": {"format": "inline-jobs", "jobs": [{"duration": "5s"}]}}, "cluster": {"nodes": 1}}\n' >"$T/jobs.json"
+run 2 explain cost "$T/jobs.json"
+err 'error: the scenario has no services, whose iterations have a cost'
+
 # near PATH EXPECTED: the number at this path of the JSON is EXPECTED, an SQL expression, within 1e-9 of it.
 near() {
     ok=$(sqlite3 :memory: "select abs(json_extract(readfile('$T/out'), '$1') / ($2) - 1) < 1e-9")

@@ -29,6 +29,11 @@ run 0 run "$T/serve.json" -o "$T/cold.db" --quiet --set warmup=1h
 out 'warning: unmeasured: no request arrives after the warm-up of 60 min'
 sql "$T/cold.db" "select count(*) from warning where code = 'unmeasured'" 0
 
+run 0 run "$T/serve.json" --quiet --set until=1ns --set warmup=0s
+out 'warning: unmeasured: no request arrives before the run ends: nothing is measured'
+run 0 run "$T/serve.json" --quiet --set services.chat.kv.blocks=999999999
+out "warning: kv-beyond-memory: service 'chat': kv.blocks is 999999999, but beside the weights "
+
 # The same to a database; --quiet says nothing on standard error.
 run 0 run "$T/serve.json" -o "$T/r.db" --quiet
 cmp -s "$T/summary" "$T/out" || complain 'another summary with -o'

@@ -367,6 +367,9 @@ int explain_cost(struct cli *cli, const struct setup *setup, const struct explai
     TABLE_INIT(&account.iterations, columns);
     TABLE_INIT(&account.operators, operator_columns);
     int code = read_batch(&options->batch, &account.work, &cli->diag);
+    if (code == 0 && setup->scenario.services.n == 0)
+        code = diag_error(&cli->diag, SIM_E_CONFIG, NULL, "for jobs with plans see 'orrery plan'",
+                          "the scenario has no services, whose iterations have a cost");
     for (size_t i = 0; i < setup->scenario.services.n && code == 0; i++)
         code = add_service(cli, setup, scenario_service(&setup->scenario, i), &arena, &account);
     if (code == 0) code = check_options(options, &account, &cli->diag);

@@ -113,6 +113,22 @@ static int emit_model_warnings(const struct service *service, const struct fleet
     return emit_warning(service, "unpriced", isnan(pool->gpu.usd_per_h), text);
 }
 
+/* Stated KV blocks that even all memory of the GPUs could not hold beside the weights. */
+static int emit_beyond_memory(const struct service *service, const struct fleet_pool *pool)
+{
+    char text[512];
+    struct pool_config most = pool->config;
+    most.kv.usable_frac = 1;
+    most.kv.reserve_bytes = 0;
+    most.kv.activation_tokens = most.kv.activation_sequences = 0;
+    const int64_t stated = pool->config.kv.blocks;
+    const int64_t fit = most.data_parallel * pool_kv_capacity(&most, &pool->gpu, &service->llm).blocks;
+    const bool is_beyond = stated > fit && !offload_in_use(&pool->offload);
+    snprintf(text, sizeof text, "service '%s': kv.blocks is %lld, but beside the weights %lld fit in the memory of %s",
+             service->config->name, (long long)stated, (long long)fit, pool->gpu.name);
+    return emit_warning(service, "kv-beyond-memory", is_beyond, text);
+}
+
 /* The cache of an LLM with windows in some of its layers is larger here than in engines that free what lies behind. */
 static int emit_kv_windows(const struct service *service)
 {
@@ -306,6 +322,8 @@ static int emit_warnings(const struct service *service)
         code = emit_model_warnings(service, &service->fleet.pools[i]);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_out_of_memory(service, &service->fleet.pools[i]);
+    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
+        code = emit_beyond_memory(service, &service->fleet.pools[i]);
     if (code == 0) code = emit_extrapolation(service);
     if (code == 0) code = emit_kv_windows(service);
     if (code == 0) code = emit_absent_classes(service);
