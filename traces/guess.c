@@ -25,12 +25,6 @@ struct head {
 
 /* --- Reading the head --- */
 
-static bool is_database(const struct head *head)
-{
-    static const char start[] = "SQLite format 3";
-    return head->n_bytes >= sizeof start && memcmp(head->bytes, start, sizeof start) == 0;
-}
-
 static int read_head(const char *path, struct head *head, struct diag *diag)
 {
     struct input *input;
@@ -46,9 +40,6 @@ static int read_head(const char *path, struct head *head, struct diag *diag)
         code = input_read(input, head->bytes + head->n_bytes, HEAD_BYTES - head->n_bytes, &n, diag);
     input_close(input);
     if (code == 0 && head->n_bytes == 0) code = diag_error(diag, SIM_E_DATA, path, NULL, "file is empty");
-    if (code == 0 && is_database(head))
-        code = diag_error(diag, SIM_E_DATA, path, "'orrery report', 'compare' and 'export' read it",
-                          "this is a database of results, not a trace");
     return code;
 }
 

@@ -118,6 +118,7 @@ bool key_explain_option(const char *name, char *hint, size_t hint_bytes)
     const char *usual = key_synonym(key, 0), *advice = key_advice("", key);
     if (usual != NULL) snprintf(key, sizeof key, "%s", usual);
     while (field->name != NULL && strcmp(field->name, key) != 0) field++;
+    if (field->name != NULL && field->kind == CONFIG_SECTION) return false; /* no value */
     if (field->name != NULL)
         snprintf(path, sizeof path, "%s", key);
     else if (advice == NULL && !config_find_elsewhere(scenario_fields, &families, key, path, sizeof path))

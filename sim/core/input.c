@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,6 +34,36 @@ static int create(const char *name, struct input **input, struct diag *diag)
     return 0;
 }
 
+const char *input_binary_kind(const char *bytes, size_t n)
+{
+#define KIND(head, what) {head, sizeof(head) - 1, what}
+    static const struct {
+        const char *head;
+        size_t n;
+        const char *what;
+    } kinds[] = {KIND("PK\003\004", "a zip archive"), KIND("PAR1", "a Parquet file"),
+                 KIND("SQLite format 3", "a SQLite database"), KIND("\375" "7zXZ", "compressed by xz"),
+                 KIND("\050\265\057\375", "compressed by zstd"), KIND("BZh", "compressed by bzip2"),
+                 KIND("\037\213", "compressed by gzip")};
+#undef KIND
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (n >= kinds[i].n && memcmp(bytes, kinds[i].head, kinds[i].n) == 0) return kinds[i].what;
+    return NULL;
+}
+
+/* Refuses a file of a kind that no reader of text knows. A pipe is not looked into. */
+static int refuse_binary(int fd, const char *path, struct diag *diag)
+{
+    char head[16];
+    const ssize_t n = pread(fd, head, sizeof head, 0);
+    const char *kind = n > 0 ? input_binary_kind(head, (size_t)n) : NULL;
+    if (kind == NULL || strstr(kind, "gzip") != NULL) return 0;
+    const bool is_database = strstr(kind, "SQLite") != NULL;
+    return diag_error(diag, SIM_E_DATA, path,
+                      is_database ? "'report', 'compare' and 'export' read results" : "unpack or convert it first",
+                      "is %s; expected text, or text in gzip", kind);
+}
+
 /* Opens a file that is not a directory, and learns its size. */
 static int open_file(const char *path, double *file_bytes, struct diag *diag)
 {
@@ -53,6 +84,11 @@ int input_open(const char *path, struct input **input, struct diag *diag)
     double file_bytes = 0;
     int fd = open_file(path, &file_bytes, diag);
     if (fd < 0) return fd;
+    const int refused = refuse_binary(fd, path, diag);
+    if (refused != 0) {
+        close(fd);
+        return refused;
+    }
     gzFile file = gzdopen(fd, "rb");
     if (file == NULL) {
         close(fd);

@@ -9,7 +9,10 @@
 
 struct input;
 
-/* Opens a file. Returns 0, SIM_E_IO (with the path) or SIM_E_NOMEM. */
+/* What the first bytes of a file say that it is, "a zip archive" or "compressed by xz"; NULL: it may be text. */
+const char *input_binary_kind(const char *bytes, size_t n);
+
+/* Opens a file. Returns 0, SIM_E_IO (with the path), SIM_E_DATA if it is binary (gzip is read), or SIM_E_NOMEM. */
 int input_open(const char *path, struct input **input, struct diag *diag);
 
 /* Reads from `bytes`, which must outlive the input; `name` stands for the file in messages. */

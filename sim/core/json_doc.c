@@ -1,5 +1,6 @@
 #include "sim/core/json_doc.h"
 
+#include "sim/core/input.h"
 #include "sim/core/json_scan.h"
 #include "sim/core/path.h"
 #include "sim/core/text.h"
@@ -247,6 +248,11 @@ int json_load(struct arena *arena, const char *path, struct json_node **root, st
     int code = json_read_file(path, &text, &bytes);
     if (code == SIM_E_IO) return diag_error(diag, code, path, NULL, "cannot read the file: %s", strerror(errno));
     if (code != 0) return diag_nomem_at(diag, path);
+    const char *binary = input_binary_kind(text, bytes);
+    if (binary != NULL) {
+        mem_free(text);
+        return diag_error(diag, SIM_E_CONFIG, path, "unpack or convert it first", "is %s; expected JSON", binary);
+    }
     const char *language = other_language(path);
     if (language != NULL && text[strspn(text, " \t\r\n")] != '{') {
         mem_free(text);

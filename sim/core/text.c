@@ -313,8 +313,19 @@ static const char *longer_or_shorter(const char *word, const char *const *candid
     return found;
 }
 
-const char *text_nearest(const char *word, const char *const *candidates, size_t n)
+/* The shortest candidate that contains the word, of at least three characters; NULL: none does. */
+static const char *containing(const char *word, const char *const *candidates, size_t n)
 {
+    const char *found = NULL;
+    for (size_t i = 0; i < n && strlen(word) > 2; i++)
+        if (strstr(candidates[i], word) != NULL && (found == NULL || strlen(candidates[i]) < strlen(found)))
+            found = candidates[i];
+    return found;
+}
+
+static const char *nearest_by_slips(const char *word, const char *const *candidates, size_t n)
+{
+    if (strlen(word) < 2) return NULL; /* any other letter is one slip away */
     const char *alike = longer_or_shorter(word, candidates, n);
     if (alike != NULL && strlen(alike) > strlen(word)) return alike;
     size_t limit = alike != NULL ? 2 : strlen(word) / 3; /* a slip is likelier than an end that nobody has */
@@ -327,6 +338,12 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
         limit = distance;
     }
     return nearest != NULL ? nearest : alike;
+}
+
+const char *text_nearest(const char *word, const char *const *candidates, size_t n)
+{
+    const char *nearest = nearest_by_slips(word, candidates, n);
+    return nearest != NULL ? nearest : containing(word, candidates, n);
 }
 
 /* Whether the name ends in ".word". */
@@ -352,7 +369,7 @@ static const char *nearest_end(const char *word, const char *const *names, size_
         size_t n_ends = 0;
         for (size_t i = 0; i < n; i++)
             if (behind_dot(names[i], dot) != NULL) ends[n_ends++] = behind_dot(names[i], dot);
-        const char *nearest = text_nearest(word, ends, n_ends);
+        const char *nearest = nearest_by_slips(word, ends, n_ends);
         for (*at = 0; nearest != NULL && *at < n; ++*at)
             if (behind_dot(names[*at], dot) == nearest) return nearest;
     }

@@ -41,7 +41,7 @@ other="in the header; the file is of the format csv; the columns are request_id,
 rejected "@:1:1: error: no column 'TIMESTAMP' $other" "@:1:1: error: no column 'ContextTokens' $other" \
     "@:1:1: error: no column 'GeneratedTokens' $other" "$named"
 : >"$T/trace.csv"
-rejected '@: error: file is empty; expected a header with the column names' "$named"
+rejected '@: error: file is empty; expected a header with the column names'
 
 # A compressed file that ends early.
 i=0

@@ -117,7 +117,7 @@ done <<'END'
 2	run quickstart.json	no such file; did you mean 'quickstart'?
 2	sweep replay.json	no such file; did you mean 'replay'?
 2	report quickstart	this is a scenario, not results; first: orrery run quickstart -o results.db
-3	trace stat R	this is a database of results, not a trace
+3	trace stat R	is a SQLite database; expected text, or text in gzip; 'report', 'compare' and 'export' read results
 2	figure run vllm	no figure 'vllm'; did you mean 'vllm/serving'?
 2	explain S	unknown topic
 2	conform nosuch	no policy 'nosuch'; name one of 'orrery list policies', or a shared object

@@ -206,5 +206,7 @@ run 2 sweep "$T/study.json" -o "$T/none.db" --set services.chat.routing=round-ro
 err "the study varies 'services.chat.routing'"
 run 2 sweep "$T/study.json" -o "$T/none.db" --set seed=3
 err 'give --seeds'
+run 2 sweep "$T/study.json" -o "$T/none.db" --set foo=3
+[ "$(wc -l <"$T/err")" = 1 ] || complain 'each run says so'
 no_file "$T/none.db"
 finish

@@ -368,7 +368,9 @@ static int open_trace(struct service *service)
     int first = diag != NULL ? diag->n_items : 0;
     int code = format->open_requests(service->config->trace.params, &service->source_options, &service->source, diag);
     if (code == SIM_E_IO) diag_add_hint(diag, first, "its path is given at %s", place_of(service, "trace.path"));
-    if (code == SIM_E_DATA)
+    const bool is_header = code == SIM_E_DATA && diag != NULL && first < diag->n_items &&
+                           strstr(diag->items[first].where, ":1:") != NULL;
+    if (is_header)
         diag_error(diag, code, place_of(service, "trace.format"), "set it if the file has another one",
                    "here the format of the trace is %s", format->name);
     return code;

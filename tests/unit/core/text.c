@@ -152,6 +152,8 @@ TEST(nearest_needs_to_be_near)
     CHECK_EQ_STR(text_nearest("H100_SXM", gpus, 5), "h100-sxm");
     CHECK_EQ_STR(text_nearest("h100", gpus, 1), "p100");
     CHECK_EQ_STR(text_nearest("sarathi-serve", gpus, 5), "sarathi");
+    CHECK_EQ_STR(text_nearest("100-sx", gpus, 5), "h100-sxm");
+    CHECK(text_nearest("s", gpus, 5) == NULL);
     CHECK(text_nearest("h", gpus, 5) == NULL);
 }
 
