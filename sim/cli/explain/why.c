@@ -205,6 +205,16 @@ static void say_waits(const struct story *story, struct answer *answer)
     answer_say(answer, "; longest %.6g s, from %.6f s on\n", waits->longest_s, waits->longest_from_s);
 }
 
+/* Of several sequences, the gap of the row is that of one of them, which the story may not have followed. */
+static void say_gap(const struct story *story, struct answer *answer)
+{
+    const double gap_s = story->request.max_gap_s;
+    if (story->sequences.n > 0 && !(fabs(story->gap_s - gap_s) <= 1e-3 * gap_s))
+        answer_say(answer, "longest wait for a token of one of its sequences: %.6g s\n", gap_s);
+    else if (story->gap_s > 0)
+        answer_say(answer, "longest wait for a token: %.6g s, from %.6f s on\n", story->gap_s, story->gap_from_s);
+}
+
 static void say_story(const struct asking *asking, const struct story *story, struct answer *answer)
 {
     say_head(asking, story, answer);
@@ -214,8 +224,7 @@ static void say_story(const struct asking *asking, const struct story *story, st
         answer_say(answer, "%s %.6g: %.1f %% of the run's are no larger\n", asking->ranks.columns[0].texts[i],
                    asking->ranks.columns[1].numbers[i], asking->ranks.columns[2].numbers[i]);
     say_waits(story, answer);
-    if (story->gap_s > 0)
-        answer_say(answer, "longest wait for a token: %.6g s, from %.6f s on\n", story->gap_s, story->gap_from_s);
+    if (!story->subject.is_job) say_gap(story, answer);
 }
 
 static void write_story(const struct asking *asking, const struct story *story, struct answer *answer)
@@ -276,8 +285,7 @@ static int tell_story(struct asking *asking, const struct setup *setup)
     if (code == 0) code = read_ranks(asking);
     if (code == 0 && asking->subject.is_job)
         code = why_tell_others(asking->path, asking->record.id, asking->row, asking->arena, &story, &asking->cli->diag);
-    if (code == 0 && story.n_events > 0 && asking->subject.is_job)
-        qsort(story.events, story.n_events, sizeof *story.events, compare_events);
+    if (code == 0 && story.n_events > 0) qsort(story.events, story.n_events, sizeof *story.events, compare_events);
     if (code == 0) code = print_story(asking, &story);
     story_fini(&story);
     return code;
