@@ -286,6 +286,21 @@ program=$(readlink -f "$ORRERY")
 run 0 why "$T/there/there.db" job 2
 out '10.000000 s  submit   asks for 4 GPUs'
 run 0 run --from "$T/there/there.db" --quiet -o "$T/again.db"
+
+# A file of the same name in the current directory does not replace that beside the results, whose bytes the run read.
+# If neither has these bytes, the answer says so.
+mkdir -p "$T/here"
+printf '%s\n' submit_s,duration_s,gpus 0,1,1 0,1,1 1,1,1 2,1,1 >"$T/here/waits.csv"
+(cd "$T/here" && "$program" why ../there/there.db job 2 >"$T/out" 2>"$T/err") || complain 'the file of the current directory is taken'
+out '10.000000 s  submit   asks for 4 GPUs'
+(cd "$T/here" && "$program" run --from ../there/there.db --quiet >"$T/out" 2>"$T/err") || complain 'not repeated'
+cp "$T/there/waits.csv" "$T/kept.csv"
+printf '%s\n' submit_s,duration_s,gpus 0,1,1 0,2,1 1,1,1 2,1,1 >"$T/there/waits.csv"
+(cd "$T/here" && "$program" why ../there/there.db job 2 >"$T/out" 2>"$T/err")
+equal $? 1 'status of a run whose files are others'
+err "the run's input files are in several directories, and in none with the bytes that it read; taken are those at '.'"
+cp "$T/kept.csv" "$T/there/waits.csv"
+
 rm "$T/there/waits.csv"
 run 3 why "$T/there/there.db" job 2
 err 'waits.csv: error: an input of the run is not here; relative paths start at the directory in which the run was made'

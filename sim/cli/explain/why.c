@@ -309,8 +309,8 @@ static int look_up(struct asking *asking, const struct cli_call *call)
     if (code == 0) code = find_subject(asking);
     if (code == 0) code = plugins_check(cli->plugins, asking->record.policies, call->arguments[0], &cli->diag);
     if (code != 0) return code;
-    code = setup_load_stored(&setup, asking->path, call->arguments[0], asking->record.scenario, cli->plugins,
-                             &cli->diag);
+    const struct stored_scenario stored = {asking->record.scenario, asking->record.trace_hash};
+    code = setup_load_stored(&setup, asking->path, call->arguments[0], &stored, cli->plugins, &cli->diag);
     if (code == 0) code = tell_story(asking, &setup);
     setup_fini(&setup);
     return code;
