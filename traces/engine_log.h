@@ -41,8 +41,9 @@ int engine_log_guess(const char *path, const char **format, struct diag *diag);
 bool engine_log_is(const char *format);
 bool engine_log_has_rows(const char *format);
 
-/* Reads a log into `arena`. `format` is one for which engine_log_is holds; up to allow_bad_rows rows that cannot be
- * read are left out, of formats with rows. Returns 0, SIM_E_IO, SIM_E_DATA with file:line of the first bad row beyond these, or SIM_E_NOMEM.
+/* Reads a log into `arena`. `format` is one for which engine_log_is holds. Up to allow_bad_rows rows that cannot be
+ * read are left out, of formats with rows. Returns 0, SIM_E_IO, SIM_E_DATA with file:line of the first bad row beyond
+ * these, or SIM_E_NOMEM.
  *
  * vLLM stamps the arrival by the wall clock and all later times by a clock of its own. Then the two clocks are aligned
  * by the request that was queued soonest after its arrival, which is assumed to have been queued at once. */

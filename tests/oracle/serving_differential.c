@@ -87,8 +87,8 @@ TEST(a_preemption_by_hand)
 }
 
 /* A prompt of 12 beside a sequence that decodes, in blocks of 4, of which there are 4; an iteration takes 6 tokens and
- * 1 ns. By the rule of vLLM's V1 scheduler the prompt preempts itself twice, at 2 with 7 of its tokens processed and at 4
- * with 5, since it is the last one running. Both times it returns in the next iteration that has blocks for its first
+ * 1 ns. By the rule of vLLM's V1 scheduler the prompt preempts itself twice, since it is the last one running: at 2
+ * with 7 of its tokens processed, and at 4 with 5. Both times it returns in the next iteration that has blocks for its first
  * chunk: at 3, and at 6, when the other has ended. Then it needs two iterations. */
 TEST(a_prompt_that_preempts_itself_by_hand)
 {
@@ -106,9 +106,7 @@ TEST(a_prompt_that_preempts_itself_by_hand)
     CHECK_EQ_INT(totals.cut_prompts, 2);
 }
 
-/* A sequence that was admitted first takes the blocks of an unfinished prompt behind it. At 2 both have two blocks, and
- * the prompt 7 of its 10 tokens; it is in order, has room for one more and takes it. At 3 the first needs its third
- * block. */
+/* A sequence that was admitted first takes the blocks of an unfinished prompt behind it: it never waits. */
 TEST(a_prompt_that_is_preempted_by_hand)
 {
     static struct naive_scenario s = {.kind = NAIVE_VLLM_V1, .replicas = 1, .stages = 1, .block_tokens = 4,

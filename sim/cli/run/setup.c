@@ -276,7 +276,8 @@ int setup_load_stored(struct setup *setup, const char *results, const char *name
     if (code == 0 && is_other)
         diag_warning(diag, results, hint,
                      "the run's input files are in several directories, and in none with the bytes that it read; taken "
-                     "are those at '%s'", start->directory);
+                     "are those at '%s'",
+                     start->directory);
     arena_fini(&arena);
     return code;
 }

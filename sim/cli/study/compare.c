@@ -194,7 +194,8 @@ const struct verb verb_compare = {
              "replayed: its measured times are compared with the simulated ones. Verdicts, for intervals of 95 % and after Holm's correction\n"
              "for the metrics shown (for a metric that is not shown: for all):\n\n"
              "  same            the whole interval lies within the margin\n"
-             "  better, worse   zero is outside the interval ('differs' for neutral metrics)\n"
+             "  better, worse   zero is outside the interval ('differs' for neutral metrics,\n"
+             "                  and for gains of runs that reject a larger share of their requests)\n"
              "  unclear         neither, or there is no interval\n",
     .options = compare_verb_options,
     .options_bytes = sizeof(struct compare_verb_options),

@@ -42,8 +42,9 @@ static int fail(struct comparing *comparing, const char *hint, const char *probl
 static int read_rows(struct comparing *comparing)
 {
     static const char services[] = "SELECT count(DISTINCT service) AS n FROM request WHERE run_id = ?1";
-    static const char sql[] = "SELECT id, arrival_s, prompt_tokens, output_tokens, status = 'finished', queue_s, ttft_s, "
-                              "tpot_s, e2e_s FROM request WHERE run_id = ?1 ORDER BY id";
+    static const char sql[] =
+        "SELECT id, arrival_s, prompt_tokens, output_tokens, status = 'finished', queue_s, ttft_s, "
+        "tpot_s, e2e_s FROM request WHERE run_id = ?1 ORDER BY id";
     struct diag *diag = &comparing->cli->diag;
     struct query_answer found;
     struct database database;
@@ -91,9 +92,9 @@ static int check_same(struct comparing *comparing, const struct log_entry *entry
     const double prompt = number_of(comparing, PROMPT, row), output = number_of(comparing, OUTPUT, row);
     if ((double)entry->prompt_tokens == prompt && (double)entry->output_tokens == output) return 0;
     return diag_error(&comparing->cli->diag, SIM_E_DATA, comparing->run, "compare a run whose trace is that file",
-                      "the run did not replay %s: request %" PRId64 " has %.0f prompt and %.0f output tokens, there %"
-                      PRId64 " and %" PRId64, comparing->log_path, entry->id, prompt, output, entry->prompt_tokens,
-                      entry->output_tokens);
+                      "the run did not replay %s: request %" PRId64
+                      " has %.0f prompt and %.0f output tokens, there %" PRId64 " and %" PRId64,
+                      comparing->log_path, entry->id, prompt, output, entry->prompt_tokens, entry->output_tokens);
 }
 
 static int take_row(struct comparing *comparing, size_t at, size_t row)
@@ -127,7 +128,8 @@ static int pair(struct comparing *comparing)
         }
     }
     if (code == 0 && comparing->n_finished == 0)
-        code = fail(comparing, "compare a run whose trace is that file", "no request of the log has finished in the run");
+        code = fail(comparing, "compare a run whose trace is that file",
+                    "no request of the log has finished in the run");
     return code;
 }
 
@@ -141,9 +143,10 @@ static int print(struct comparing *comparing, enum answer_form form)
     struct answer answer;
     if (replay_times_compare(&times) != 0) return diag_nomem(&comparing->cli->diag);
     answer_init(&answer, form, "distributions");
-    answer_say(&answer, "measured   %s: %zu requests\nsimulated  %s:%" PRId64 " (%s, seed %" PRId64
-               "): %zu of them finished", comparing->log_path, comparing->log.n, comparing->path, comparing->record.id,
-               comparing->record.name, (int64_t)comparing->record.seed, comparing->n_finished);
+    answer_say(&answer,
+               "measured   %s: %zu requests\nsimulated  %s:%" PRId64 " (%s, seed %" PRId64 "): %zu of them finished",
+               comparing->log_path, comparing->log.n, comparing->path, comparing->record.id, comparing->record.name,
+               (int64_t)comparing->record.seed, comparing->n_finished);
     if (comparing->n_absent > 0) answer_say(&answer, ", %zu left out", comparing->n_absent);
     if (comparing->rows.n_rows > comparing->n_paired)
         answer_say(&answer, "; the run has %zu more", comparing->rows.n_rows - comparing->n_paired);

@@ -1,4 +1,4 @@
-/* `orrery compare RUN LOG`: a stored run that replayed an engine's log or benchmark, against the times measured there. */
+/* `orrery compare RUN LOG`: a stored run that replayed an engine's log or benchmark, against its measured times. */
 #ifndef ORRERY_CLI_STUDY_COMPARE_LOG_H
 #define ORRERY_CLI_STUDY_COMPARE_LOG_H
 

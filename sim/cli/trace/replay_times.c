@@ -48,8 +48,7 @@ int replay_times_compare(struct replay_times *times)
 {
     int code = 0;
     for (int time = 0; code == 0 && time < REPLAY_TIMES; time++)
-        code = replay_errors(times->measured[time], times->simulated[time], times->log->n,
-                             &times->errors[time]);
+        code = replay_errors(times->measured[time], times->simulated[time], times->log->n, &times->errors[time]);
     return code;
 }
 
@@ -149,14 +148,16 @@ static void add_sentences(const struct replay_times *times, struct answer *answe
     const struct engine_log *log = times->log;
     answer_bool(answer, "same_arrivals", times->same_arrivals);
     if (!times->same_arrivals)
-        answer_say(answer, "\nThe arrivals are not the measured ones: distributions can be compared, single requests and "
-                           "throughput cannot.\n");
+        answer_say(answer,
+                   "\nThe arrivals are not the measured ones: distributions can be compared, single requests and "
+                   "throughput cannot.\n");
     if (log->n_untimed > 0)
         answer_say(answer, "\n%zu request%s no times in the file: %s not streamed.\n", log->n_untimed,
                    log->n_untimed == 1 ? " has" : "s have", log->n_untimed == 1 ? "it was" : "they were");
     if (log->max_concurrency > 0)
-        answer_say(answer, "\nThe benchmark kept at most %" PRId64 " requests open, so its requests waited for earlier "
-                           "ones. The simulation does not: it takes the times at which they were sent.\n",
+        answer_say(answer,
+                   "\nThe benchmark kept at most %" PRId64 " requests open, so its requests waited for earlier "
+                   "ones. The simulation does not: it takes the times at which they were sent.\n",
                    log->max_concurrency);
 }
 

@@ -1,4 +1,4 @@
-/* Measured against simulated times of the same requests: the tables that `trace replay` and `compare RUN FILE` print. */
+/* Measured against simulated times of the same requests: the tables of `trace replay` and `compare RUN LOG`. */
 #ifndef ORRERY_CLI_TRACE_REPLAY_TIMES_H
 #define ORRERY_CLI_TRACE_REPLAY_TIMES_H
 

@@ -108,8 +108,8 @@ static void run(struct site *site)
     topology_check(site->topology, engine_now(site->engine));
 }
 
-/* Bytes per second of a transfer of 10.24 GB, whole granules, by itself; latencies left out. It takes as long as is said
- * when it starts. */
+/* Bytes per second of a transfer of 10.24 GB, whole granules, by itself; latencies left out. It takes as long as is
+ * said when it starts. */
 static double rate_of(struct site *site, struct topology_end from, struct topology_end to, sim_ns latency_ns)
 {
     sim_ns begin_ns = engine_now(site->engine);
