@@ -92,7 +92,7 @@ for id in 0 1; do
 done
 near "$total 8" "$tokens" "$tokens * 0.005"
 
-# Sequences that lose their KV one by one: the others decode on. A sequence that comes back gets a token from its prompt.
+# Sequences that lose their KV one by one: the others decode on. One that comes back gets a token from its prompt.
 rm "$T/sampled.db"
 sampled 3 ', "kv": {"blocks": 200}'
 sql "$T/sampled.db" 'select sum(preemptions) > 0 from request' 1
