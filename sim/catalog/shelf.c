@@ -172,7 +172,8 @@ static int report_unknown(const struct catalog *catalog, const struct shelf *she
     if (code != 0) return code;
     const char *older, *newer;
     find_versions(&names, name, &older, &newer);
-    const char *nearest = text_nearest(name, names.names, names.n), *known = join_names(arena, &names, "", 0, NULL);
+    const char *nearest = text_nearest_name(name, names.names, names.n),
+               *known = join_names(arena, &names, "", 0, NULL);
     const char *scope = shelf->scope ? shelf->scope : "", *then = shelf->scope ? "; " : "";
     const bool fits = known != NULL && strlen(scope) + strlen(known) + sizeof "; known are " <= DIAG_TEXT_CHARS;
     const char *hint = older || newer ? suggest_version(arena, shelf, &names, name, older, newer)

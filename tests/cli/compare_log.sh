@@ -72,6 +72,8 @@ json '$.same_arrivals' 0
 
 # What does not fit is told.
 run 3 compare "$T/bench.db" "$T/none.json"
+run 2 compare "$T/bench.db" traces/samples/chat.csv
+err 'this looks like a trace of format azure-llm, which has no measured times'
 run 2 compare "$T/bench.db" "$T/vllm.json" --metric ttft_s
 err 'a log has measured times of requests, and no metrics to choose or to judge'
 run 2 trace replay "$T/vllm.json" --scenario quickstart --allow-bad-rows 3

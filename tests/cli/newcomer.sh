@@ -132,6 +132,7 @@ done <<'END'
 2	run S --gpus 4	keys are set with --set KEY=VALUE; the cluster has 'cluster.nodes' times 'cluster.gpus_per_node' GPUs
 2	run S --nonsense 4	unknown option '--nonsense'; '--help' lists the options
 2	run S --set cluster.gpu=A100	did you mean 'a100-40-sxm'? There are also a100-80-pcie, a100-80-sxm; 'orrery list gpus' shows all
+2	run S --set services.chat.llm=llama3	unknown LLM 'llama3'; did you mean 'llama-3
 2	run S --set cluster.gpu=tpu-v5e	only GPUs of NVIDIA are modelled
 2	run S --set services.chat.cost.engine=vllm-0.6	unknown engine 'vllm-0.6'; it lies between 'vllm-0.2' and 'vllm-0.12'; 'orrery list engines' shows all
 2	run S --set services.chat.cost.engine=vllm-0.25	did you mean 'vllm-0.19'? There are also vllm-0.12, vllm-0.2, vllm-2024;

@@ -305,6 +305,20 @@ rm "$T/there/waits.csv"
 run 3 why "$T/there/there.db" job 2
 err 'waits.csv: error: an input of the run is not here; relative paths start at the directory in which the run was made'
 
+# The slowest one: by its end-to-end time, of a service if that is named, or by its completion time.
+slowest() { sqlite3 "$db" "select id from request where run_id = 2 and service = '$1' order by e2e_s desc, id limit 1"; }
+for own in chat draft; do
+    run 0 why "$db" request slowest --service $own
+    out "request $(slowest $own) of $own"
+done
+run 0 why "$db" request slowest --json
+json '$.service' "$(row service 'request where run_id = 2 order by e2e_s desc, id, service limit 1')"
+json '$.percentiles.e2e_s' 100
+run 0 why "$db" job slowest
+out "job $(row id 'job where run_id = 2 and jct_s not null order by jct_s desc, id limit 1'): "
+run 2 why "$db:1" job slowest
+err 'run 1 stored no job that finished; repeat the run with --keep rows, or name an id'
+
 # Two services have the same ids.
 run 2 why "$db" request 5
 err 'several services have a request 5; choose with --service: chat draft'
@@ -319,6 +333,7 @@ err 'run 1 has no job 1'
 run 2 why "$db:1" jbo 1
 err "did you mean 'job'?"
 run 2 why "$db:1" job one
+err "'one' is not an id; give a number, or 'slowest' for the one that took longest"
 run 3 why "$db:7" job 1
 
 # Two services under the same policies, and jobs, count alike: what is told of each happened to it, from its arrival to

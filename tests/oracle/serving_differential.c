@@ -88,8 +88,8 @@ TEST(a_preemption_by_hand)
 
 /* A prompt of 12 beside a sequence that decodes, in blocks of 4, of which there are 4; an iteration takes 6 tokens and
  * 1 ns. By the rule of vLLM's V1 scheduler the prompt preempts itself twice, since it is the last one running: at 2
- * with 7 of its tokens processed, and at 4 with 5. Both times it returns in the next iteration that has blocks for its first
- * chunk: at 3, and at 6, when the other has ended. Then it needs two iterations. */
+ * with 7 of its tokens processed, and at 4 with 5. Both times it returns in the next iteration that has blocks for its
+ * first chunk: at 3, and at 6, when the other has ended. Then it needs two iterations. */
 TEST(a_prompt_that_preempts_itself_by_hand)
 {
     static struct naive_scenario s = {.kind = NAIVE_VLLM_V1, .replicas = 1, .stages = 1, .block_tokens = 4,

@@ -157,6 +157,8 @@ static int compare(struct cli *cli, const struct cli_call *call)
     const struct compare_verb_options *verb = call->options;
     const int log = find_log(call);
     if (log >= 0) return compare_measured(cli, call, log);
+    for (int i = 0; i < call->n_arguments; i++)
+        if (compare_log_refuse(call->arguments[i], &cli->diag) != 0) return SIM_E_USAGE;
     struct compare_options options = {.level = 0.95, .margin_frac = 0.01, .resamples = 2000, .seed = 1};
     struct comparison comparison = {0};
     const char *only[OPTION_MAX_TEXTS + 1] = {NULL};

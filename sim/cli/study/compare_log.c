@@ -16,6 +16,15 @@ bool compare_log_is(const char *path)
     return trace_guess(path, TRACE_REQUESTS, NULL, &format, NULL) == 0 && engine_log_is(format->name);
 }
 
+int compare_log_refuse(const char *path, struct diag *diag)
+{
+    const struct trace_format *format;
+    if (trace_guess(path, TRACE_BOTH, NULL, &format, NULL) != 0 || engine_log_is(format->name)) return 0;
+    return diag_error(diag, SIM_E_USAGE, path,
+                      "logs and results of benchmarks have them ('orrery trace replay --help')",
+                      "this looks like a trace of format %s, which has no measured times", format->name);
+}
+
 /* The two sides, and the simulated times of the log's requests. */
 struct comparing {
     struct cli *cli;

@@ -10,6 +10,9 @@
 /* Whether the file is a log with measured times. False for one that cannot be read. */
 bool compare_log_is(const char *path);
 
+/* Refuses a trace without measured times. Returns 0 for other files, or SIM_E_USAGE with a finding. */
+int compare_log_refuse(const char *path, struct diag *diag);
+
 /* Prints the comparison. `run` is "results.db:3". Returns 0 or a negative code with findings. */
 int compare_log(struct cli *cli, const char *run, const char *log, enum answer_form form);
 
