@@ -2,8 +2,10 @@
 
 #include "sim/core/number.h"
 #include "sim/core/vec.h"
+#include "traces/formats/bench_serve.h"
 #include "traces/formats/file_trace.h"
 #include "traces/formats/json_line.h"
+#include "traces/guess.h"
 #include "traces/registry.h"
 
 #include <inttypes.h>
@@ -438,21 +440,37 @@ const struct trace_format trace_vllm_log = {
 
 static const struct {
     const char *name;
-    const struct row_format *rows;
-} logs[] = {{"vllm-log", &vllm_log_rows}, {"request-log", &request_log_rows}};
+    const struct row_format *rows; /* NULL: a document of benchmarks */
+} logs[] = {{"vllm-log", &vllm_log_rows}, {"request-log", &request_log_rows}, {"vllm-bench", NULL}, {"sglang-bench", NULL}};
 
 enum { N_LOGS = sizeof logs / sizeof *logs };
 
-static const struct row_format *find_rows(const char *format)
+/* The place of a format among the logs, or -1. */
+static int find_log(const char *format)
 {
     for (int i = 0; i < N_LOGS; i++)
-        if (strcmp(logs[i].name, format) == 0) return logs[i].rows;
-    return NULL;
+        if (strcmp(logs[i].name, format) == 0) return i;
+    return -1;
 }
 
 bool engine_log_is(const char *format)
 {
-    return find_rows(format) != NULL;
+    return find_log(format) >= 0;
+}
+
+bool engine_log_has_rows(const char *format)
+{
+    const int at = find_log(format);
+    return at >= 0 && logs[at].rows != NULL;
+}
+
+/* Of a file that begins as JSON. */
+static const char *guess_json(const char *path)
+{
+    const struct trace_format *format;
+    if (trace_guess(path, TRACE_REQUESTS, NULL, &format, NULL) != 0 || !engine_log_is(format->name))
+        return logs[0].name;
+    return logs[find_log(format->name)].name;
 }
 
 int engine_log_guess(const char *path, const char **format, struct diag *diag)
@@ -465,7 +483,7 @@ int engine_log_guess(const char *path, const char **format, struct diag *diag)
     while (code == 0 && n == 1 && strchr(" \t\r\n", first) != NULL) code = input_read(input, &first, 1, &n, diag);
     input_close(input);
     if (code == 0 && n == 0) return diag_error(diag, SIM_E_DATA, path, NULL, "the log is empty");
-    *format = logs[first == '{' ? 0 : 1].name;
+    if (code == 0) *format = first == '{' ? guess_json(path) : logs[1].name;
     return code;
 }
 
@@ -482,7 +500,9 @@ int engine_log_read(const char *path, const char *format, int64_t allow_bad_rows
                     struct engine_log *log, struct diag *diag)
 {
     const struct trace_file file = {.path = path, .sort = true, .allow_bad_rows = allow_bad_rows};
-    struct row_format rows = *find_rows(format);
+    *log = (struct engine_log){.format = format};
+    if (!engine_log_has_rows(format)) return bench_log_read(path, arena, log, diag);
+    struct row_format rows = *logs[find_log(format)].rows;
     struct log_rows *state = log_rows_create(true);
     struct stream *stream;
     if (state == NULL) return diag_nomem(diag);
@@ -490,7 +510,6 @@ int engine_log_read(const char *path, const char *format, int64_t allow_bad_rows
     rows.destroy_state = log_rows_destroy;
     int code = reader_open(&rows, &file, NULL, &stream, diag);
     if (code != 0) return code;
-    *log = (struct engine_log){.format = format};
     code = read_all(stream, diag);
     if (code == 0 && log_rows_entries(state, arena, log) != 0) code = diag_nomem(diag);
     stream_close(stream);

@@ -109,6 +109,25 @@ static const char *why_unclear(const struct compare_work *work, const struct com
     return arena_printf(work->arena, "no difference seen at n=%zu", row->n);
 }
 
+/* A larger share of rejected requests counts from this difference on: half of what lies beyond a 99th percentile. */
+static const double MORE_REJECTED_FRAC = 0.005;
+
+static bool rejects_more(const double rejected_frac[2])
+{
+    return rejected_frac[1] - rejected_frac[0] > MORE_REJECTED_FRAC;
+}
+
+/* Whether a gain may come from serving fewer requests: of their times, or of energy and cost. The SLO counts rejected
+ * requests as missed. */
+static bool gains_by_rejecting(const struct compare_row *row)
+{
+    static const char *const prefixes[] = {"request.", "session.", "energy.", "power.", "cost."};
+    bool is_affected = false;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        is_affected |= strncmp(row->metric, prefixes[i], strlen(prefixes[i])) == 0;
+    return is_affected && rejects_more(row->rejected_frac);
+}
+
 static void judge_row(const struct compare_work *work, struct compare_row *row)
 {
     row->verdict = COMPARE_UNCLEAR;
@@ -126,6 +145,10 @@ static void judge_row(const struct compare_work *work, struct compare_row *row)
     }
     const bool better = (row->delta.mean < 0) == (row->direction == COMPARE_LOWER);
     row->verdict = row->direction == COMPARE_NEUTRAL ? COMPARE_DIFFERS : better ? COMPARE_BETTER : COMPARE_WORSE;
+    if (row->verdict != COMPARE_BETTER || !gains_by_rejecting(row)) return;
+    row->verdict = COMPARE_DIFFERS;
+    row->note = arena_printf(work->arena, "%.3g %% of the requests rejected, %.3g %% in the base",
+                             100 * row->rejected_frac[1], 100 * row->rejected_frac[0]);
 }
 
 /* Marks the primary metrics by their names, never by their results. */
@@ -190,6 +213,17 @@ static int remark_too_few(struct compare_work *work)
     return 0;
 }
 
+/* Adds a remark if the runs reject different shares of their requests. */
+static int remark_rejected(struct compare_work *work)
+{
+    const double *frac = work->comparison->rejected_frac;
+    const double swapped[2] = {frac[1], frac[0]};
+    if (!rejects_more(frac) && !rejects_more(swapped)) return 0;
+    return work_remark(
+        work, "requests rejected: %.3g %% in the base, %.3g %% in the new run; times are of the others%s",
+        100 * frac[0], 100 * frac[1], rejects_more(frac) ? ", so a gain of time, energy or cost is no better" : "");
+}
+
 /* Corrects the p-values of all rows and gives each row its verdict. Returns 0 or SIM_E_NOMEM. */
 static int judge(struct compare_work *work)
 {
@@ -201,6 +235,7 @@ static int judge(struct compare_work *work)
     if (code == 0) code = correct_rows(comparison, true, p, p + comparison->n_rows);
     for (size_t i = 0; code == 0 && i < comparison->n_rows; i++) judge_row(work, &comparison->rows[i]);
     mem_free(p);
+    if (code == 0) code = remark_rejected(work);
     return code == 0 ? remark_too_few(work) : code;
 }
 
@@ -424,6 +459,39 @@ static enum compare_direction direction_of(const struct compare_work *work, cons
     return COMPARE_NEUTRAL;
 }
 
+/* --- Rejected requests --- */
+
+/* Takes the requests of a run from all its metrics. */
+static struct requests_seen read_requests(const struct query_answer *answer)
+{
+    struct requests_seen seen = {0, 0};
+    for (size_t row = 0; row < answer->n_rows; row++) {
+        const char *name = query_column(answer, "name")->texts[row];
+        const double value = query_column(answer, "value")->numbers[row];
+        if (strcmp(name, "request.arrived") == 0) seen.arrived = value;
+        if (strcmp(name, "request.rejected") == 0) seen.rejected = value;
+    }
+    return seen;
+}
+
+void work_add_rejections(const struct compare_work *work, size_t base, size_t changed, struct rejections *sum)
+{
+    const size_t runs[] = {base, changed};
+    for (int side = 0; side < 2; side++) {
+        if (runs[side] == SIZE_MAX) continue;
+        sum->sides[side].arrived += work->metrics.requests[runs[side]].arrived;
+        sum->sides[side].rejected += work->metrics.requests[runs[side]].rejected;
+    }
+}
+
+void work_set_rejected(const struct rejections *sum, double rejected_frac[2])
+{
+    for (int side = 0; side < 2; side++)
+        rejected_frac[side] = sum->sides[side].arrived > 0 ? sum->sides[side].rejected / sum->sides[side].arrived : 0.0;
+}
+
+/* --- Names --- */
+
 static int collect_names(struct compare_work *work, const struct query_answer *answer)
 {
     for (size_t row = 0; row < answer->n_rows; row++) {
@@ -468,12 +536,14 @@ int metrics_read(struct compare_work *work, const struct compare_run *const *run
     static const char sql[] = "SELECT name, value, unit FROM metric WHERE run_id = ?1 ORDER BY name";
     work->metrics = (struct metric_set){.n_runs = n_runs};
     struct query_answer *answers = arena_alloc(work->arena, (n_runs + 1) * sizeof *answers);
-    int code = answers != NULL ? 0 : SIM_E_NOMEM;
+    work->metrics.requests = arena_alloc(work->arena, (n_runs + 1) * sizeof *work->metrics.requests);
+    int code = answers != NULL && work->metrics.requests != NULL ? 0 : SIM_E_NOMEM;
     for (const struct compare_metric *known = work->options->dictionary; code == 0 && known->name != NULL; known++)
         code = add_metric(work, known->name, known->direction);
     for (size_t i = 0; code == 0 && i < n_runs; i++) {
         code = query_run(runs[i]->database, sql, &runs[i]->id, 1, "read metrics", work->arena, &answers[i], work->diag);
         if (code == 0 && answers[i].n_rows > 0) code = collect_names(work, &answers[i]);
+        if (code == 0) work->metrics.requests[i] = read_requests(&answers[i]);
     }
     if (code == 0) code = check_wanted(work);
     if (code != 0) return code;

@@ -10,6 +10,8 @@
  *     same     nothing moved at all, or the whole interval lies within the margin
  *     better   zero is outside the interval, and the corrected p-value is below 1 - level; and the direction is known
  *     worse    as `better`, in the other direction; `differs` where a metric has no direction
+ *     differs  also a gain of time, energy or cost in runs that reject a larger share of their requests: their values
+ *              are of the other requests, or of less work
  *     unclear  anything else: the interval holds zero and reaches beyond the margin, or there is no interval */
 #ifndef ORRERY_ANALYSIS_COMPARE_COMPARE_H
 #define ORRERY_ANALYSIS_COMPARE_COMPARE_H
@@ -72,6 +74,7 @@ struct compare_row {
     double p;              /* two-sided, after Holm's correction; NAN: not tested */
     size_t n_tests;        /* number of tests that `p` is corrected for */
     double worse_frac;     /* share of the pairs that got worse; NAN: no direction, or not a mean */
+    double rejected_frac[2]; /* of the requests of the runs behind the row, base and changed; 0: none arrive */
     enum compare_verdict verdict;
     const char *note; /* why there is no interval or no verdict; NULL: nothing to add */
 };
@@ -93,6 +96,7 @@ struct comparison {
     size_t n_unpaired;          /* runs left out because nothing pairs with them */
     size_t n_unfinished_runs;   /* runs left out because they did not end */
     size_t n_paired_rows, n_unpaired_rows; /* requests and jobs, of one pair of runs */
+    double rejected_frac[2]; /* of the requests of all runs, base and changed */
     size_t n_rows;
     struct compare_row *rows; /* per metric in the dictionary's order: over all, then by point */
     size_t n_worst;

@@ -342,6 +342,16 @@ static int nothing_pairs(const struct compare_work *work, const struct compare_g
                       changed->label, left_out);
 }
 
+static void set_unpaired_rejected(struct compare_work *work, size_t n_base, size_t n_changed)
+{
+    struct comparison *comparison = work->comparison;
+    struct rejections sum = {0};
+    for (size_t i = 0; i < n_base; i++) work_add_rejections(work, i, SIZE_MAX, &sum);
+    for (size_t i = 0; i < n_changed; i++) work_add_rejections(work, SIZE_MAX, n_base + i, &sum);
+    work_set_rejected(&sum, comparison->rejected_frac);
+    for (size_t i = 0; i < comparison->n_rows; i++) work_set_rejected(&sum, comparison->rows[i].rejected_frac);
+}
+
 static int compare_unpaired(struct grouping *grouping, const struct compare_group *base,
                             const struct compare_group *changed)
 {
@@ -353,6 +363,7 @@ static int compare_unpaired(struct grouping *grouping, const struct compare_grou
     for (size_t i = 0; code == 0 && i < n; i++) runs[i] = i < base->n ? &base->runs[i] : &changed->runs[i - base->n];
     if (code == 0) code = metrics_read(work, runs, n);
     for (size_t m = 0; code == 0 && m < work->metrics.n; m++) code = add_welch_row(grouping, m, base->n, changed->n);
+    if (code == 0) set_unpaired_rejected(work, base->n, changed->n);
     work->comparison->n_unpaired = 0;
     return code == 0 ? work_remark(work,
                                    "the runs are not paired, as no seed is in both groups: Welch's t interval over %zu "
@@ -362,6 +373,28 @@ static int compare_unpaired(struct grouping *grouping, const struct compare_grou
 }
 
 /* --- With pairs --- */
+
+/* Sets the shares of rejected requests, over all points and of each. The rows of a metric are the one over all points
+ * and those of the points, in order. Returns 0 or SIM_E_NOMEM. */
+static int set_rejected(const struct grouping *grouping)
+{
+    struct comparison *comparison = grouping->work->comparison;
+    struct rejections all = {0}, *points = mem_zalloc(grouping->n_points + 1, sizeof *points);
+    size_t point = 0;
+    if (points == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < grouping->n; i++) {
+        work_add_rejections(grouping->work, i, grouping->n + i, &all);
+        work_add_rejections(grouping->work, i, grouping->n + i, &points[grouping->pairs[i].point]);
+    }
+    work_set_rejected(&all, comparison->rejected_frac);
+    for (size_t i = 0; i < comparison->n_rows; i++) {
+        struct compare_row *row = &comparison->rows[i];
+        if (row->point == NULL) point = 0;
+        work_set_rejected(row->point == NULL ? &all : &points[point++], row->rejected_frac);
+    }
+    mem_free(points);
+    return 0;
+}
 
 static int add_rows(struct grouping *grouping)
 {
@@ -378,7 +411,7 @@ static int add_rows(struct grouping *grouping)
         for (size_t point = 0; code == 0 && grouping->n_points > 1 && point < grouping->n_points; point++)
             code = add_point_row(grouping, m, point);
     }
-    return code;
+    return code == 0 ? set_rejected(grouping) : code;
 }
 
 static int remark_pairs(const struct grouping *grouping)

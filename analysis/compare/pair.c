@@ -330,6 +330,15 @@ static int remark_inputs(struct compare_work *work, const struct compare_run *ba
     return code;
 }
 
+static void set_rejected(struct compare_work *work)
+{
+    struct comparison *comparison = work->comparison;
+    struct rejections sum = {0};
+    work_add_rejections(work, 0, 1, &sum);
+    work_set_rejected(&sum, comparison->rejected_frac);
+    for (size_t i = 0; i < comparison->n_rows; i++) work_set_rejected(&sum, comparison->rows[i].rejected_frac);
+}
+
 int compare_pair(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed)
 {
     struct pair_work pair = {.work = work};
@@ -339,6 +348,7 @@ int compare_pair(struct compare_work *work, const struct compare_run *base, cons
     if (code == 0) code = paired_read(&paired_requests, base, changed, work->arena, &pair.paired[0], work->diag);
     if (code == 0) code = paired_read(&paired_jobs, base, changed, work->arena, &pair.paired[1], work->diag);
     for (size_t i = 0; code == 0 && i < work->metrics.n; i++) code = add_metric_row(&pair, i);
+    if (code == 0) set_rejected(work);
     if (code == 0) code = add_worst(&pair);
     if (code == 0) code = remark_inputs(work, base, changed);
     if (code == 0) code = work_remark_policies(work, base, changed);

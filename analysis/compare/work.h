@@ -12,6 +12,9 @@ struct metric_set {
     enum compare_direction *directions;
     size_t n_runs;
     double *values; /* of run i, metric m: values[i * n + m]; NAN: it has none */
+    struct requests_seen {
+        double arrived, rejected;
+    } *requests; /* of run i */
 };
 
 struct compare_work {
@@ -29,6 +32,14 @@ int metrics_read(struct compare_work *work, const struct compare_run *const *run
 
 /* Adds a row, zeroed, with NAN for unknown numbers. NULL: out of memory. */
 struct compare_row *work_add_row(struct compare_work *work, size_t metric);
+
+/* Adds the requests of run `base` to those of the base of a row, and those of run `changed`, both numbers in the
+ * metric_set, to those of the other side. SIZE_MAX: no run. */
+struct rejections {
+    struct requests_seen sides[2];
+};
+void work_add_rejections(const struct compare_work *work, size_t base, size_t changed, struct rejections *sum);
+void work_set_rejected(const struct rejections *sum, double rejected_frac[2]);
 
 /* Adds a sentence. Returns 0 or SIM_E_NOMEM. */
 int work_remark(struct compare_work *work, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -7,8 +7,15 @@
  * preempted, requests are admitted in order of arrival while budget, slots and the blocks of their first chunk allow.
  * The first that does not fit stops admission.
  *
- * With pipeline stages, a sequence that would have to preempt itself waits instead while others are in flight: vLLM
- * preempts those too, and removes them when they return.
+ * An unfinished prompt is preempted like any other sequence: by one that was admitted before it, or by itself when its
+ * next chunk finds no block. All that it has processed is lost, except for full blocks that stay in a prefix cache. In
+ * the iteration of a preemption nobody is admitted, so it returns in the next one at the earliest.
+ *
+ * With pipeline stages vLLM differs in two rules, since it counts tokens as computed when they are scheduled
+ * (_update_after_schedule). It schedules the next chunk of a prompt at once, so that chunks of one prompt follow each
+ * other through the stages; here a request is in one batch at a time. It preempts sequences in flight too, and removes
+ * those that end when they return (update_from_output); here a sequence that would have to preempt itself waits while
+ * others are in flight.
  *
  * With order "priority" the queue is in order of priority, then of arrival. A running sequence that finds no block
  * preempts the one with the highest number, of these the latest arrival, of these the first in order of admission. That

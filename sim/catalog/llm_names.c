@@ -40,7 +40,7 @@ static int add_entry(const struct catalog *catalog, const struct shelf *shelf, c
 static int report_unknown(const struct shelf *shelf, const struct names *names, const char *name, const char *where,
                           struct arena *arena, struct diag *diag)
 {
-    const char *nearest = text_nearest(name, names->names, names->n);
+    const char *nearest = text_nearest_name(name, names->names, names->n);
     const char *hint =
         nearest != NULL
             ? arena_printf(arena,

@@ -113,18 +113,73 @@ static const char *suggest(struct arena *arena, const struct shelf *shelf, const
                         has_others ? others : "", has_others ? ";" : "", shelf->list_command);
 }
 
+/* --- Versions --- */
+
+/* A version behind the last dash, as in "vllm-0.12"; major -1: it is none, or a year. */
+struct version {
+    long major, minor;
+};
+
+enum { FIRST_YEAR = 1990 };
+
+static struct version version_of(const char *name)
+{
+    const struct version none = {-1, 0};
+    const char *dash = strrchr(name, '-');
+    char *end;
+    if (dash == NULL || dash[1] < '0' || dash[1] > '9') return none;
+    struct version version = {.major = strtol(dash + 1, &end, 10)};
+    if (*end != '.' || end[1] < '0' || end[1] > '9') return none;
+    version.minor = strtol(end + 1, &end, 10);
+    return *end == 0 && version.major < FIRST_YEAR ? version : none;
+}
+
+static bool is_older(struct version a, struct version b)
+{
+    return a.major != b.major ? a.major < b.major : a.minor < b.minor;
+}
+
+/* For a version that no name of the same stem has: the nearest older and newer ones; NULL: there is none. */
+static void find_versions(const struct catalog_names *names, const char *name, const char **older, const char **newer)
+{
+    const struct version wanted = version_of(name);
+    const size_t n_stem = wanted.major >= 0 ? (size_t)(strrchr(name, '-') - name) : 0;
+    *older = *newer = NULL;
+    for (size_t i = 0; i < names->n && n_stem > 0; i++) {
+        const char *other = names->names[i];
+        const struct version version = version_of(other);
+        if (version.major < 0 || strncasecmp(other, name, n_stem + 1) != 0 || strrchr(other, '-') != other + n_stem)
+            continue;
+        const char **side = is_older(version, wanted) ? older : newer;
+        if (*side == NULL || is_older(version, version_of(*side)) == (side == newer)) *side = other;
+    }
+}
+
+/* "it lies between vllm-0.2 and vllm-0.12. There are also vllm-0.19, vllm-2024; ...", or of the only side the nearest
+ * name, with its other names. NULL: out of memory. */
+static const char *suggest_version(struct arena *arena, const struct shelf *shelf, const struct catalog_names *names,
+                                   const char *name, const char *older, const char *newer)
+{
+    if (older == NULL || newer == NULL) return suggest(arena, shelf, names, name, older != NULL ? older : newer);
+    return arena_printf(arena, "it lies between '%s' and '%s'; '%s' shows all", older, newer, shelf->list_command);
+}
+
 static int report_unknown(const struct catalog *catalog, const struct shelf *shelf, const char *name, const char *where,
                           struct arena *arena, struct diag *diag)
 {
     struct catalog_names names;
     const int code = shelf_list(catalog, shelf, arena, &names, diag);
     if (code != 0) return code;
-    const char *nearest = text_nearest(name, names.names, names.n), *known = join_names(arena, &names, "", 0, NULL);
+    const char *older, *newer;
+    find_versions(&names, name, &older, &newer);
+    const char *nearest = text_nearest_name(name, names.names, names.n),
+               *known = join_names(arena, &names, "", 0, NULL);
     const char *scope = shelf->scope ? shelf->scope : "", *then = shelf->scope ? "; " : "";
     const bool fits = known != NULL && strlen(scope) + strlen(known) + sizeof "; known are " <= DIAG_TEXT_CHARS;
-    const char *hint = nearest ? suggest(arena, shelf, &names, name, nearest)
-                       : fits  ? arena_printf(arena, "%s%sknown are %s", scope, then, *known ? known : "none")
-                               : arena_printf(arena, "%s%s'%s' shows what there is", scope, then, shelf->list_command);
+    const char *hint = older || newer ? suggest_version(arena, shelf, &names, name, older, newer)
+                       : nearest      ? suggest(arena, shelf, &names, name, nearest)
+                       : fits         ? arena_printf(arena, "%s%sknown are %s", scope, then, *known ? known : "none")
+                              : arena_printf(arena, "%s%s'%s' shows what there is", scope, then, shelf->list_command);
     if (!hint || !known) return diag_nomem(diag);
     return diag_error(diag, SIM_E_CONFIG, where, hint, "unknown %s '%s'", shelf->noun, name);
 }

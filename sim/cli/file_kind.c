@@ -1,6 +1,7 @@
 #include "sim/cli/file_kind.h"
 
 #include "sim/cli/paths.h"
+#include "traces/engine_log.h"
 #include "traces/guess.h"
 
 #include <stdbool.h>
@@ -43,12 +44,15 @@ static bool is_expected(const struct config *config, enum file_kind expected)
 int file_kind_check(const struct config *config, const char *path, enum file_kind expected, struct diag *diag)
 {
     static const char hint[] = "a scenario names it as the \"path\" of a \"trace\"; 'orrery trace stat' describes it";
+    static const char log_hint[] =
+        "a scenario names it as the \"path\" of a \"trace\"; 'orrery trace replay' compares its "
+        "measured times with simulated ones";
     const struct trace_format *format;
     const char *wanted = known[expected].what;
     if (is_expected(config, expected)) return 0;
     if (trace_guess(path, TRACE_BOTH, NULL, &format, NULL) == 0)
-        return diag_error(diag, SIM_E_USAGE, path, hint, "this looks like a trace of format %s, not %s", format->name,
-                          wanted);
+        return diag_error(diag, SIM_E_USAGE, path, engine_log_is(format->name) ? log_hint : hint,
+                          "this looks like a trace of format %s, not %s", format->name, wanted);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (has_keys(config, &known[i]))
             return diag_error(diag, SIM_E_USAGE, path, known[i].hint, "this is %s, not %s", known[i].what, wanted);

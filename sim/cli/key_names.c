@@ -152,8 +152,9 @@ const char *value_alias(const char *family_or_key, const char *word)
         {"weights", "awq", "int4"},
         {"weights", "gptq", "int4"},
         {"weights", "w4a16", "int4"},
-        {"weights", "w8a8", "int8"},
+        {"weights", "w8a8", "int8' or 'fp8"}, /* both are called so */
         {"weights", "smoothquant", "int8"},
+        {"weights", "fp8_e4m3", "fp8"},
         {"weights", "auto", "llm"},
         {"weights", "bfloat16", "bf16"},
         {"weights", "float16", "fp16"},

@@ -3,6 +3,7 @@
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
 
+#include <ctype.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -344,6 +345,29 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
 {
     const char *nearest = nearest_by_slips(word, candidates, n);
     return nearest != NULL ? nearest : containing(word, candidates, n);
+}
+
+/* Whether the letters and digits of the name begin with those of the word, at least four of them. */
+static bool begins_alike(const char *name, const char *word)
+{
+    size_t n = 0;
+    for (; *word != 0; word++) {
+        if (!isalnum((unsigned char)*word)) continue;
+        while (*name != 0 && !isalnum((unsigned char)*name)) name++;
+        if (tolower((unsigned char)*name) != tolower((unsigned char)*word)) return false;
+        name++;
+        n++;
+    }
+    return n >= 4;
+}
+
+const char *text_nearest_name(const char *word, const char *const *candidates, size_t n)
+{
+    const char *nearest = text_nearest(word, candidates, n);
+    if (nearest != NULL && begins_alike(nearest, word)) return nearest;
+    for (size_t i = 0; i < n; i++)
+        if (begins_alike(candidates[i], word)) return candidates[i];
+    return nearest;
 }
 
 /* Whether the name ends in ".word". */

@@ -63,6 +63,10 @@ size_t text_distance(const char *a, const char *b);
  * contains it ("4090"). The first of equals. A single letter has none. */
 const char *text_nearest(const char *word, const char *const *candidates, size_t n);
 
+/* As text_nearest, but first a candidate whose letters and digits begin with those of the word, at least four of them:
+ * "llama3" is "llama-3-8b". */
+const char *text_nearest_name(const char *word, const char *const *candidates, size_t n);
+
 /* Of dotted names, the one nearest to `word`, or the end of one behind any of its dots: "ttft" is near "ttft_s.mean" of
  * "request.ttft_s.mean". Of statistics that the word leaves open, the mean, else the 99th percentile. Writes its name
  * to `whole` unless that is NULL. Returns NULL when none is near enough, or when out of memory. */

@@ -238,7 +238,7 @@ static bool read_bits(const struct quantity *quantity, double *bytes_per_s, cons
     const struct unit unit = {.exp10 = prefix != NULL ? 3 * (int)(prefix - prefixes + 1) : 0, .times = 1,
                               .per = is_bits ? 8 : 1};
     *bytes_per_s = scale(quantity->mantissa, quantity->exp10, &unit);
-    *why = is_bits ? "is in bits" : "has an unknown unit";
+    *why = !isfinite(*bytes_per_s) ? "is out of range" : is_bits ? "is in bits" : "has an unknown unit";
     return isfinite(*bytes_per_s);
 }
 

@@ -208,4 +208,47 @@ study '{"policy": "sarathi", "token_budget": 512}, {"policy": "sarathi", "token_
 run 0 sweep "$T/study.json" -q -o "$T/varied.db" --json
 json '$.notes[0]' 'vllm-v1 has max_sequences 256, sarathi 128'
 json '$.notes[1]' ''
+
+# A run that rejects long prompts is faster for the others: that is no gain. Against it, the other run is worse.
+limited() { # PARAMS
+    run 0 run quickstart --set 'services.chat.batching={"policy": "vllm-v0"'"$1"'}' -q --interval never -o "$T/limited.db"
+}
+limited ''
+limited ', "max_batched_tokens": 1500'
+frac=$(sqlite3 "$T/limited.db" "select r.value / a.value from metric r, metric a where r.run_id = 2 and a.run_id = 2
+    and r.name = 'request.rejected' and a.name = 'request.arrived'")
+run 0 compare "$T/limited.db:1" "$T/limited.db:2" -m ttft_s
+out 'differs: 16 % of the requests rejected, 0 % in the base'
+out 'note: requests rejected: 0 % in the base, 16 % in the new run; times are of the others, so a gain of time, energy or cost is no better'
+! grep -qE '  better$' "$T/out" || complain 'rejections count as a gain'
+run 0 compare "$T/limited.db:1" "$T/limited.db:2" --json
+valid_json
+json '$.base_rejected_frac' 0
+sql :memory: "select abs(json_extract(readfile('$T/out'), '\$.new_rejected_frac') - $frac) < 1e-12" 1
+equal "$(sqlite3 :memory: "select count(*) from json_each(readfile('$T/out'), '\$.metrics') where value ->> 'verdict' = 'better'
+    and value ->> 'metric' like 'request.%'")" 0 'gains of times'
+equal "$(sqlite3 :memory: "select count(*) > 3 from json_each(readfile('$T/out'), '\$.metrics') where value ->> 'verdict' = 'differs'
+    and value ->> 'note' like '%of the requests rejected%' and (value ->> 'delta') < 0")" 1 'gains that are none'
+run 0 compare "$T/limited.db:2" "$T/limited.db:1" -m ttft_s.mean
+out ' worse'
+out 'note: requests rejected: 16 % in the base, 0 % in the new run; times are of the others'
+run 1 compare "$T/limited.db:2" "$T/limited.db:1" -m ttft_s.mean --fail-on worse
+
+# The same of groups, over all configurations and at one of them.
+cat >"$T/served.json" <<'END'
+{"cluster": {"gpu": "a100-80-sxm"}, "services": {"chat": {"llm": "llama-3.1-8b", "batching": "vllm-v0",
+  "trace": {"format": "generate", "count": 200, "arrival": {"process": "poisson", "rate": "3/s"}}}}}
+END
+cat >"$T/rejecting.json" <<'END'
+{"scenario": "served.json", "seeds": [1, 2, 3, 4],
+ "axes": [{"key": "services.chat.batching.max_batched_tokens", "values": [0, 1000]},
+          {"key": "services.chat.replicas", "values": [1, 2]}], "show": ["request.ttft_s.mean"]}
+END
+run 0 sweep "$T/rejecting.json" -q -o "$T/rejecting.db"
+run 0 compare "$T/rejecting.db" -b max_batched_tokens=0 -n max_batched_tokens=1000 -m ttft_s.mean --points --json
+equal "$(sqlite3 :memory: "select count(*), min(value ->> 'note' like '%of the requests rejected, 0 % in the base')
+    from json_each(readfile('$T/out'), '\$.metrics') where value ->> 'verdict' = 'differs'")" '3|1' 'gains of groups'
+frac() { sqlite3 "$T/rejecting.db" "select sum(r.value) / sum(a.value) from metric r join metric a using (run_id) join param p using (run_id)
+    where r.name = 'request.rejected' and a.name = 'request.arrived' and p.key like '%max_batched_tokens' and p.value = '$1'"; }
+sql :memory: "select abs(json_extract(readfile('$T/out'), '\$.new_rejected_frac') - $(frac 1000)) < 1e-12" 1
 finish

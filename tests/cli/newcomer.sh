@@ -132,8 +132,14 @@ done <<'END'
 2	run S --gpus 4	keys are set with --set KEY=VALUE; the cluster has 'cluster.nodes' times 'cluster.gpus_per_node' GPUs
 2	run S --nonsense 4	unknown option '--nonsense'; '--help' lists the options
 2	run S --set cluster.gpu=A100	did you mean 'a100-40-sxm'? There are also a100-80-pcie, a100-80-sxm; 'orrery list gpus' shows all
+2	run S --set services.chat.llm=llama3	unknown LLM 'llama3'; did you mean 'llama-3
 2	run S --set cluster.gpu=tpu-v5e	only GPUs of NVIDIA are modelled
-2	run S --set services.chat.cost.engine=vllm-0.6	did you mean 'vllm-0.2'? There are also vllm-0.12, vllm-0.19, vllm-2024;
+2	run S --set services.chat.cost.engine=vllm-0.6	unknown engine 'vllm-0.6'; it lies between 'vllm-0.2' and 'vllm-0.12'; 'orrery list engines' shows all
+2	run S --set services.chat.cost.engine=vllm-0.25	did you mean 'vllm-0.19'? There are also vllm-0.12, vllm-0.2, vllm-2024;
+2	run S --set services.chat.kv.usable_frac=120%	'usable_frac' must be between 0.01 and 1, got "120%"
+2	run S --set services.chat.kv.usable_frac=20%	'usable_frac' must be a number, got "20%"; write 0.2
+2	run S --set services.chat.formats.weights=w8a8	unknown weights 'w8a8'; did you mean 'int8' or 'fp8'?
+2	run S --set cluster.network.bandwidth=1e400Gbps	'bandwidth' is out of range, got "1e400Gbps"; write it like "2.04TB/s"
 0	run S -q --set services.chat.cost.engine=sglang-0.5	engine 'sglang-0.5' and the default batching policy 'vllm-v1'; --set services.chat.batching=sglang
 0	run S -q --set services.chat.cost.engine=vllm-0.2	the default batching policy 'vllm-v1'; --set services.chat.batching=vllm-v0
 2	run S --set services.chat.quantization=fp8	unknown key 'quantization' in 'services.chat'; it is 'services.chat.formats.weights'

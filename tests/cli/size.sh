@@ -156,6 +156,11 @@ out '  l4: cannot run llama-3.1-70b: 2 GPUs have 4'
 drafts() { run 0 size llama-3.1-8b --rate 2/s --requests 50 --max-gpus 1 --gpu h100-sxm -q --slo tpot.p50=4ms "$@"; }
 drafts
 out 'no configuration of at most 1 GPUs meets this'
+
+# A limit far below a millisecond keeps its digits.
+size 0 --slo ttft.p99=1us
+out 'llama-3.1-8b, 12/s: ttft p99 at most 1 us'
+grep -qE 'ttft p99 at least [0-9.]+ ms of 1 us \([0-9]+ times\)' "$T/out" || complain 'how far it is from the limit'
 drafts --set services.llm.speculation.policy=ngram --set 'services.llm.acceptance.rates=[0.9]'
 out '1 x h100-sxm: 1 replica of TP 1'
 

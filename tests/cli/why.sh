@@ -286,9 +286,38 @@ program=$(readlink -f "$ORRERY")
 run 0 why "$T/there/there.db" job 2
 out '10.000000 s  submit   asks for 4 GPUs'
 run 0 run --from "$T/there/there.db" --quiet -o "$T/again.db"
+
+# A file of the same name in the current directory does not replace that beside the results, whose bytes the run read.
+# If neither has these bytes, the answer says so.
+mkdir -p "$T/here"
+printf '%s\n' submit_s,duration_s,gpus 0,1,1 0,1,1 1,1,1 2,1,1 >"$T/here/waits.csv"
+(cd "$T/here" && "$program" why ../there/there.db job 2 >"$T/out" 2>"$T/err") || complain 'the file of the current directory is taken'
+out '10.000000 s  submit   asks for 4 GPUs'
+(cd "$T/here" && "$program" run --from ../there/there.db --quiet >"$T/out" 2>"$T/err") || complain 'not repeated'
+cp "$T/there/waits.csv" "$T/kept.csv"
+printf '%s\n' submit_s,duration_s,gpus 0,1,1 0,2,1 1,1,1 2,1,1 >"$T/there/waits.csv"
+(cd "$T/here" && "$program" why ../there/there.db job 2 >"$T/out" 2>"$T/err")
+equal $? 1 'status of a run whose files are others'
+err "the run's input files are in several directories, and in none with the bytes that it read; taken are those at '.'"
+cp "$T/kept.csv" "$T/there/waits.csv"
+
 rm "$T/there/waits.csv"
 run 3 why "$T/there/there.db" job 2
 err 'waits.csv: error: an input of the run is not here; relative paths start at the directory in which the run was made'
+
+# The slowest one: by its end-to-end time, of a service if that is named, or by its completion time.
+slowest() { sqlite3 "$db" "select id from request where run_id = 2 and service = '$1' order by e2e_s desc, id limit 1"; }
+for own in chat draft; do
+    run 0 why "$db" request slowest --service $own
+    out "request $(slowest $own) of $own"
+done
+run 0 why "$db" request slowest --json
+json '$.service' "$(row service 'request where run_id = 2 order by e2e_s desc, id, service limit 1')"
+json '$.percentiles.e2e_s' 100
+run 0 why "$db" job slowest
+out "job $(row id 'job where run_id = 2 and jct_s not null order by jct_s desc, id limit 1'): "
+run 2 why "$db:1" job slowest
+err 'run 1 stored no job that finished; repeat the run with --keep rows, or name an id'
 
 # Two services have the same ids.
 run 2 why "$db" request 5
@@ -304,6 +333,7 @@ err 'run 1 has no job 1'
 run 2 why "$db:1" jbo 1
 err "did you mean 'job'?"
 run 2 why "$db:1" job one
+err "'one' is not an id; give a number, or 'slowest' for the one that took longest"
 run 3 why "$db:7" job 1
 
 # Two services under the same policies, and jobs, count alike: what is told of each happened to it, from its arrival to

@@ -37,6 +37,7 @@ static void preempt(struct naive *naive, struct replica *replica, int id)
         return;
     }
     naive->outcomes[id].preemptions++;
+    naive->outcomes[id].cut_prompts += is_prompt(sequence) && sequence->processed > 0;
     sequence->draft_processed = 0;
     replica->preempted = true;
     if (naive->s->swap) {

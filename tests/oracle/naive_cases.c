@@ -372,6 +372,7 @@ static bool compare(const struct naive_scenario *s, const struct naive_outcome *
         char text[256], told[400];
         totals->requests++;
         totals->preemptions += outcomes[i].preemptions;
+        totals->cut_prompts += outcomes[i].cut_prompts;
         totals->rejections += outcomes[i].rejected;
         totals->restarts += outcomes[i].restarts;
         totals->lost_moves += outcomes[i].lost_moves;

@@ -86,6 +86,42 @@ TEST(a_preemption_by_hand)
     CHECK_EQ_INT(outcomes[1].end_ns, 7); /* 5 tokens again at 4..5, giving the second; then two more */
 }
 
+/* A prompt of 12 beside a sequence that decodes, in blocks of 4, of which there are 4; an iteration takes 6 tokens and
+ * 1 ns. By the rule of vLLM's V1 scheduler the prompt preempts itself twice, since it is the last one running: at 2
+ * with 7 of its tokens processed, and at 4 with 5. Both times it returns in the next iteration that has blocks for its
+ * first chunk: at 3, and at 6, when the other has ended. Then it needs two iterations. */
+TEST(a_prompt_that_preempts_itself_by_hand)
+{
+    static struct naive_scenario s = {.kind = NAIVE_VLLM_V1, .replicas = 1, .stages = 1, .block_tokens = 4,
+                                      .max_sequences = 6, .max_tokens = 6, .max_context = NAIVE_MAX_CONTEXT, .blocks = 4,
+                                      .prefill = {.fixed = 1}, .decode = {.fixed = 1},
+                                      .n = 2, .requests = {{.prompt = 4, .output = 6}, {.prompt = 12, .output = 1}}};
+    struct naive_outcome outcomes[2];
+    struct naive_totals totals = {0};
+    CHECK_EQ_INT(naive_serve(&s, outcomes), 8);
+    CHECK_EQ_INT(outcomes[0].end_ns, 6);
+    CHECK_EQ_INT(outcomes[1].end_ns, 8);
+    CHECK_EQ_INT(outcomes[1].cut_prompts, 2);
+    naive_check_scenario(&s, 0, &totals);
+    CHECK_EQ_INT(totals.cut_prompts, 2);
+}
+
+/* A sequence that was admitted first takes the blocks of an unfinished prompt behind it: it never waits. */
+TEST(a_prompt_that_is_preempted_by_hand)
+{
+    static struct naive_scenario s = {.kind = NAIVE_VLLM_V1, .replicas = 1, .stages = 1, .block_tokens = 4,
+                                      .max_sequences = 2, .max_tokens = 2, .max_context = NAIVE_MAX_CONTEXT, .blocks = 4,
+                                      .prefill = {.fixed = 1}, .decode = {.fixed = 1},
+                                      .n = 2, .requests = {{.prompt = 1, .output = 10}, {.prompt = 16, .output = 1}}};
+    struct naive_outcome outcomes[2];
+    struct naive_totals totals = {0};
+    CHECK(naive_serve(&s, outcomes) > 0);
+    CHECK_EQ_INT(outcomes[0].end_ns, 10);
+    CHECK(outcomes[1].cut_prompts > 0);
+    CHECK_EQ_INT(outcomes[0].preemptions, 0);
+    naive_check_scenario(&s, 0, &totals);
+}
+
 /* Two prompts of 4 in blocks of 4, of which there are 4; iterations take 1 ns, copies none. At 2 both have two blocks
  * and none is free, so the second goes to the host. At 3 its two blocks are free, but not a third, though its last one
  * has room: it waits until the first has ended at 4. */
@@ -151,7 +187,7 @@ TEST(vllm_v1)
 {
     struct naive_totals totals;
     check_kind(NAIVE_VLLM_V1, 60, &totals);
-    CHECK(totals.requests > 1000 && totals.preemptions > 300);
+    CHECK(totals.requests > 1000 && totals.preemptions > 300 && totals.cut_prompts > 50);
 }
 
 /* Three classes of requests by priority; with drafts, where a sequence takes several tokens. */
@@ -170,7 +206,7 @@ TEST(vllm_v1_by_priority)
         if (naive_one_in(&rng, 4) && s.stages == 1) s.speculation = &speculation;
         naive_check_scenario(&s, (uint64_t)seed, &totals);
     }
-    CHECK(totals.requests > 2000 && totals.preemptions > 500);
+    CHECK(totals.requests > 2000 && totals.preemptions > 500 && totals.cut_prompts > 50);
 }
 
 TEST(sarathi)

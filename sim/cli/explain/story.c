@@ -15,7 +15,8 @@ void story_init(struct story *story, const struct story_subject *subject, struct
     *story = (struct story){.arena = arena, .subject = *subject, .replica = -1, .last_token_s = (double)NAN,
                             .token_before_s = (double)NAN,
                             .prompt_from_s = (double)NAN, .end_s = (double)NAN, .displaced_at_s = (double)NAN,
-                            .yields_at_s = (double)NAN};
+                            .yields_at_s = (double)NAN, .joins_at_s = (double)NAN,
+                            .sequences = {.forked_at_s = (double)NAN}};
 }
 
 void story_fini(struct story *story)
@@ -162,6 +163,8 @@ struct sink story_sink(struct story *story)
                          .batch = story_on_batch,
                          .queue = story_on_queue,
                          .job_clock = story_on_job_clock,
+                         .handover = story_on_handover,
+                         .sequence = story_on_sequence,
                          .decision = on_decision,
                          .detail = on_decision,
                          .metric = on_metric};

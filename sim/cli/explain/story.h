@@ -33,7 +33,15 @@ struct story_work {
 struct story_decoding {
     int64_t n, n_with_prompts, prompt_tokens; /* iterations that gave it tokens; those that took prompts; of these */
     double time_s, slowed_s, with_prompts_s;  /* of all; what lower clocks added; of those that took prompts */
-    double sequences;                         /* that decode, summed over the iterations that gave it tokens */
+    double sequences, own;                    /* that decode, all and its own, summed over these iterations */
+};
+
+/* The sequences that a request has become. */
+struct story_sequences {
+    int64_t n;        /* 0: it is one */
+    int64_t decoding; /* in the batch */
+    int64_t prompts;  /* pieces of prompts of its sequences in the next batch */
+    double forked_at_s; /* NAN: never */
 };
 
 /* A replica of the request's service. */
@@ -86,6 +94,10 @@ struct story {
     double prompt_from_s;     /* a piece of its prompt is in the next batch from then on; NAN: none is */
     double gap_s, gap_from_s; /* longest wait for a token, and its start */
     struct story_decoding decoding;
+    struct story_sequences sequences;
+    double joins_at_s;        /* batches that began before this time are not its own; NAN: all may be */
+    bool has_arrived;         /* its KV has been handed over, and its first iteration there is to come */
+    double processed_s;       /* its prompt, before its KV was handed over */
     struct story_queue queue;
     struct story_waits waits;
     double end_s;             /* of the run; NAN until its metrics arrive */

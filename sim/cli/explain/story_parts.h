@@ -27,6 +27,18 @@ int story_see_service(struct story *story, const struct decision_row *row);
 int story_follow_request(struct story *story, const struct decision_row *row);
 int story_on_batch(void *context, const struct batch_row *row);
 
+/* Ends the wait of a request that enters a batch or is taken at another replica: what its replica did meanwhile. Then,
+ * for one whose KV has arrived, the iteration that it joins. Return 0 or SIM_E_NOMEM. */
+int story_tell_wait(struct story *story, double t_s);
+int story_tell_join(struct story *story, double t_s);
+
+/* No sequence of the request is in the batch any more. */
+void story_leave(struct story *story, double t_s);
+
+/* Hand-over and sequences (story_moves.c). Return 0 or SIM_E_NOMEM. */
+int story_on_handover(void *context, const struct handover_row *row);
+int story_on_sequence(void *context, const struct sequence_row *row);
+
 /* Jobs: the sink's functions for their live rows, and what a decision on the job means for its wait. All return 0 or
  * SIM_E_NOMEM. */
 int story_on_queue(void *context, const struct queue_row *row);

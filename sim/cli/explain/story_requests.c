@@ -74,7 +74,7 @@ static int tell_newcomer(struct story *story, double t_s)
 /* --- Waiting and decoding --- */
 
 /* When the request enters the batch: what its replica did while it waited. */
-static int tell_wait(struct story *story, double t_s)
+int story_tell_wait(struct story *story, double t_s)
 {
     char slowed[64];
     struct story_work work = story->meanwhile;
@@ -88,22 +88,53 @@ static int tell_wait(struct story *story, double t_s)
                       slowed_text(slowed, work.slowed_s));
 }
 
+/* ", with 3.2 of its 4 sequences", for a request that decodes as several. */
+static const char *own_text(const struct story *story, char text[static 64])
+{
+    const struct story_decoding *work = &story->decoding;
+    text[0] = '\0';
+    if (story->sequences.n > 0)
+        snprintf(text, 64, " with %.3g of its %" PRId64 " sequences", work->own / (double)work->n, story->sequences.n);
+    return text;
+}
+
 /* The iterations since the request's first token in the batch: their number, mean time, and what they did beside. */
 static int tell_decoding(struct story *story, double t_s)
 {
-    char slowed[64], prompts[160] = "";
+    char slowed[64], own[64], prompts[160] = "";
     const struct story_decoding work = story->decoding;
-    story->decoding = (struct story_decoding){0};
+    const bool is_several = story->sequences.n > 0, by_iteration = story->subject.drafts || is_several;
     if (work.n == 0) return 0;
+    own_text(story, own);
+    story->decoding = (struct story_decoding){0};
     if (work.n_with_prompts > 0)
         snprintf(prompts, sizeof prompts,
                  "; %" PRId64 " iteration%s with prompts of others (%" PRId64 " tokens) took %.4g ms of %.4g ms",
                  work.n_with_prompts, story_plural((double)work.n_with_prompts), work.prompt_tokens,
                  1e3 * work.with_prompts_s, 1e3 * work.time_s);
-    return story_tell(story, t_s, "decoded", "%" PRId64 " %s%s, one every %.4g ms%s, beside %.3g others on average%s",
-                      work.n, story->subject.drafts ? "iteration" : "token", story_plural((double)work.n),
+    return story_tell(story, t_s, "decoded", "%" PRId64 " %s%s%s, one every %.4g ms%s, beside %.3g %s on average%s",
+                      work.n, by_iteration ? "iteration" : "token", story_plural((double)work.n), own,
                       1e3 * work.time_s / (double)work.n, slowed_text(slowed, work.slowed_s),
-                      work.sequences / (double)work.n - 1, prompts);
+                      (work.sequences - work.own) / (double)work.n, is_several ? "sequences of others" : "others",
+                      prompts);
+}
+
+/* What a decision does to the sequences of a request that has become several: one of them leaves the batch or comes
+ * back, while the others decode. A piece of a prompt that was not the last gave no token. */
+static void follow_sequences(struct story_sequences *own, const char *action)
+{
+    if (own->n == 0) return;
+    if (story_is_any(action, (const char *const[]){"preempt", "pause", "chunk", NULL}))
+        own->decoding -= own->decoding > 0;
+    if (story_is_any(action, (const char *const[]){"continue", "swap-in", NULL})) own->decoding++;
+    if (story_is_any(action, (const char *const[]){"resume", "chunk", NULL})) own->prompts++;
+    if (strcmp(action, "requeue") == 0) own->decoding = own->prompts = 0;
+}
+
+void story_leave(struct story *story, double t_s)
+{
+    story->in_batch = story->has_arrived = false;
+    story->waits_from_s = t_s;
 }
 
 int story_follow_request(struct story *story, const struct decision_row *row)
@@ -117,13 +148,16 @@ int story_follow_request(struct story *story, const struct decision_row *row)
         story->replica = routed;
         code = tell_newcomer(story, row->t_s);
     }
-    if (leaves || routed >= 0) story->waits_from_s = row->t_s;
-    if (enters && code == 0) code = tell_wait(story, row->t_s);
     if (leaves && code == 0) code = tell_decoding(story, row->t_s);
+    follow_sequences(&story->sequences, row->action);
+    const bool others_decode = story->sequences.decoding > 0 && strcmp(row->action, "finish") != 0;
+    if (leaves && !others_decode) story_leave(story, row->t_s);
+    if (routed >= 0) story->waits_from_s = row->t_s;
+    if (enters && code == 0 && !story->in_batch) code = story_tell_wait(story, row->t_s);
+    if (enters && !story->in_batch) story->joins_at_s = row->t_s;
     if (enters) story->in_batch = true;
     if (story_is_any(row->action, (const char *const[]){"admit", "resume", "chunk", NULL}))
         story->prompt_from_s = row->t_s;
-    if (leaves) story->in_batch = false;
     if (strcmp(row->action, "chunk") == 0) story->last_token_s = story->token_before_s; /* the piece before gave none */
     return code;
 }
@@ -189,12 +223,14 @@ int story_on_batch(void *context, const struct batch_row *row)
     if (story->subject.is_job || row->replica != story->replica || strcmp(row->service, story->subject.service) != 0)
         return 0;
     bool has_prefill = row->prefill_sequences > 0;
-    if (!story->in_batch) {
+    if (!story->in_batch || row->start_s < story->joins_at_s) {
         count_meanwhile(story, row);
         return 0;
     }
+    int code = story_tell_join(story, row->start_s);
+    if (code != 0) return code;
     size_t before = story->n_events;
-    int code = has_prefill ? on_prefill(story, row) : 0;
+    code = has_prefill ? on_prefill(story, row) : 0;
     bool own_prompt = story->n_events > before;
     if (own_prompt) story->token_before_s = story->last_token_s;
     bool gives_token = own_prompt || (row->decoding > 0 && !isnan(story->last_token_s));
@@ -206,13 +242,17 @@ int story_on_batch(void *context, const struct batch_row *row)
     if (!gives_token || row->iterations == 0) return code;
     double each_s = (row->end_s - row->start_s) / (double)row->iterations;
     if (!isnan(story->last_token_s)) count_gap(story, row->start_s + each_s);
-    if (!own_prompt) {
+    const int64_t own = story->sequences.n == 0 ? 1 : story->sequences.decoding;
+    if (!own_prompt || (story->sequences.n > 0 && own > 0)) {
         story->decoding.n += row->iterations;
-        story->decoding.time_s += row->end_s - story->last_token_s;
+        story->decoding.own += (double)(own * row->iterations);
+        story->decoding.time_s += row->end_s - fmax(story->last_token_s, story->joins_at_s);
         story->decoding.slowed_s += row->end_s - row->start_s - row->full_clock_s;
         story->decoding.sequences += (double)(row->decoding * row->iterations);
         if (code == 0) code = tell_power(story, row);
     }
+    if (own_prompt) story->sequences.decoding += story->sequences.prompts;
+    if (own_prompt) story->sequences.prompts = 0;
     story->last_token_s = row->end_s;
     return code;
 }

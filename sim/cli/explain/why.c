@@ -42,6 +42,7 @@ struct asking {
     struct run_record record;
     struct story_subject subject;
     int64_t row;               /* rowid of the subject in its table */
+    const char *slowest_of;    /* the service of the slowest request, if that is asked for; else NULL */
     struct query_answer ranks; /* name, value, percentile */
 };
 
@@ -90,7 +91,7 @@ static int find_subject(struct asking *asking)
     if (code != 0) return code;
     if (found.n_rows == 0) return fail_unknown(asking, is_job ? "job" : "request", is_job ? "job" : "request");
     const char *const *services = found.columns[0].texts;
-    const char *wanted = is_job ? NULL : asking->options->service;
+    const char *wanted = is_job ? NULL : asking->slowest_of != NULL ? asking->slowest_of : asking->options->service;
     for (size_t i = 0; i < found.n_rows; i++) {
         if (wanted != NULL ? strcmp(services[i], wanted) != 0 : found.n_rows > 1) continue;
         asking->subject.service = services[i];
@@ -107,6 +108,33 @@ static int find_subject(struct asking *asking)
                       asking->subject.id);
     text_fini(&hint);
     return code;
+}
+
+/* Takes the id, or finds that of the request or job that took longest; of equals the first one. */
+static int find_id(struct asking *asking, const char *text)
+{
+    static const char of_requests[] = "SELECT id, service FROM request WHERE run_id = ?1 AND e2e_s NOT NULL "
+                                      "ORDER BY e2e_s DESC, id, service";
+    static const char of_jobs[] = "SELECT id, '' AS service FROM job WHERE run_id = ?1 AND jct_s NOT NULL "
+                                  "ORDER BY jct_s DESC, id LIMIT 1";
+    const char *service = asking->options->service;
+    struct query_answer found;
+    if (number_i64(text, strlen(text), &asking->subject.id) == NUMBER_OK) return 0;
+    if (strcmp(text, "slowest") != 0)
+        return diag_error(&asking->cli->diag, SIM_E_USAGE, NULL,
+                          "give a number, or 'slowest' for the one that took longest", "'%s' is not an id", text);
+    const int code = query(asking, asking->subject.is_job ? of_jobs : of_requests, 0, &found);
+    if (code != 0) return code;
+    for (size_t i = 0; i < found.n_rows; i++) {
+        if (service != NULL && strcmp(found.columns[1].texts[i], service) != 0) continue;
+        asking->subject.id = (int64_t)found.columns[0].numbers[i];
+        asking->slowest_of = found.columns[1].texts[i];
+        return 0;
+    }
+    return diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path, "repeat the run with --keep rows, or name an id",
+                      "run %" PRId64 " stored no %s that finished%s%s", asking->record.id,
+                      asking->subject.is_job ? "job" : "request", service != NULL ? " in service " : "",
+                      service != NULL ? service : "");
 }
 
 static int check_hash(struct asking *asking, const char *hash)
@@ -205,6 +233,16 @@ static void say_waits(const struct story *story, struct answer *answer)
     answer_say(answer, "; longest %.6g s, from %.6f s on\n", waits->longest_s, waits->longest_from_s);
 }
 
+/* Of several sequences, the gap of the row is that of one of them, which the story may not have followed. */
+static void say_gap(const struct story *story, struct answer *answer)
+{
+    const double gap_s = story->request.max_gap_s;
+    if (story->sequences.n > 0 && !(fabs(story->gap_s - gap_s) <= 1e-3 * gap_s))
+        answer_say(answer, "longest wait for a token of one of its sequences: %.6g s\n", gap_s);
+    else if (story->gap_s > 0)
+        answer_say(answer, "longest wait for a token: %.6g s, from %.6f s on\n", story->gap_s, story->gap_from_s);
+}
+
 static void say_story(const struct asking *asking, const struct story *story, struct answer *answer)
 {
     say_head(asking, story, answer);
@@ -214,8 +252,7 @@ static void say_story(const struct asking *asking, const struct story *story, st
         answer_say(answer, "%s %.6g: %.1f %% of the run's are no larger\n", asking->ranks.columns[0].texts[i],
                    asking->ranks.columns[1].numbers[i], asking->ranks.columns[2].numbers[i]);
     say_waits(story, answer);
-    if (story->gap_s > 0)
-        answer_say(answer, "longest wait for a token: %.6g s, from %.6f s on\n", story->gap_s, story->gap_from_s);
+    if (!story->subject.is_job) say_gap(story, answer);
 }
 
 static void write_story(const struct asking *asking, const struct story *story, struct answer *answer)
@@ -276,8 +313,7 @@ static int tell_story(struct asking *asking, const struct setup *setup)
     if (code == 0) code = read_ranks(asking);
     if (code == 0 && asking->subject.is_job)
         code = why_tell_others(asking->path, asking->record.id, asking->row, asking->arena, &story, &asking->cli->diag);
-    if (code == 0 && story.n_events > 0 && asking->subject.is_job)
-        qsort(story.events, story.n_events, sizeof *story.events, compare_events);
+    if (code == 0 && story.n_events > 0) qsort(story.events, story.n_events, sizeof *story.events, compare_events);
     if (code == 0) code = print_story(asking, &story);
     story_fini(&story);
     return code;
@@ -291,18 +327,16 @@ static int look_up(struct asking *asking, const struct cli_call *call)
     int64_t run_id;
     int kind = cli_pick(cli, "kind", call->arguments[1], kinds);
     if (kind < 0) return SIM_E_USAGE;
-    const char *id = call->arguments[2];
     asking->subject.is_job = kind == 1;
-    if (number_i64(id, strlen(id), &asking->subject.id) != NUMBER_OK)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "'%s' is not an id", id);
     int code = results_split_name(call->arguments[0], asking->arena, &asking->path, &run_id);
     if (code == 0) code = results_read_run(asking->path, run_id, asking->arena, &asking->record, &cli->diag);
     if (code == 0) code = results_check_run(asking->path, &asking->record, &cli->diag);
+    if (code == 0) code = find_id(asking, call->arguments[2]);
     if (code == 0) code = find_subject(asking);
     if (code == 0) code = plugins_check(cli->plugins, asking->record.policies, call->arguments[0], &cli->diag);
     if (code != 0) return code;
-    code = setup_load_stored(&setup, asking->path, call->arguments[0], asking->record.scenario, cli->plugins,
-                             &cli->diag);
+    const struct stored_scenario stored = {asking->record.scenario, asking->record.trace_hash};
+    code = setup_load_stored(&setup, asking->path, call->arguments[0], &stored, cli->plugins, &cli->diag);
     if (code == 0) code = tell_story(asking, &setup);
     setup_fini(&setup);
     return code;
@@ -322,7 +356,7 @@ const struct verb verb_why = {
     .takes_plugins = true,
     .name = "why",
     .summary = "the life of one request or job: what happened to it, and why",
-    .usage = "RESULTS[:RUN] request|job ID [--service NAME] [--json|--csv]",
+    .usage = "RESULTS[:RUN] request|job ID|slowest [--service NAME] [--json|--csv]",
     .notes = "The run is simulated once more from its stored scenario, and must come to the same result hash.\n",
     .options = why_options,
     .options_bytes = sizeof(struct why_options),

@@ -225,7 +225,8 @@ static int repeat_run(struct cli *cli, const struct run_options *options)
     if (code == 0) code = results_check_run(path, &record, &cli->diag);
     if (code == 0) code = plugins_check(cli->plugins, record.policies, options->from, &cli->diag);
     if (code == 0) {
-        code = setup_load_stored(&setup, path, options->from, record.scenario, cli->plugins, &cli->diag);
+        const struct stored_scenario stored = {record.scenario, record.trace_hash};
+        code = setup_load_stored(&setup, path, options->from, &stored, cli->plugins, &cli->diag);
         if (code == 0) code = run_setup(cli, options, &setup, path, result_hash);
         if (code == 0 && !options->dump_config) code = compare_hashes(cli, options, &record, path, result_hash);
         setup_fini(&setup);

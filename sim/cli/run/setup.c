@@ -4,6 +4,7 @@
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
 #include "sim/core/path.h"
+#include "sim/world/world.h"
 #include "traces/guess.h"
 
 #include <inttypes.h>
@@ -187,38 +188,96 @@ static int note_missing(void *context, const char *path)
     return 0;
 }
 
-/* The first file that the scenario names and that is not there, in `arena`; NULL: all are, or the scenario is wrong. */
-static const char *missing_from(const char *directory, const char *json, const struct setup_options *options,
-                                struct arena *arena)
+/* A directory at which the relative paths of a stored scenario may start. */
+struct start {
+    const char *directory;
+    const char *missing;        /* the first file that is not there, in the arena; NULL: all are */
+    char files[HASH_HEX_CHARS]; /* hash of the files that the scenario names, if all are there */
+};
+
+/* Looks which files of the scenario are at the directory. A wrong scenario is told later. */
+static void look_from(struct start *start, const char *json, const struct setup_options *options, struct arena *arena)
 {
     struct setup trial;
     struct diag unheard;
-    const char *missing = NULL;
     diag_init(&unheard);
-    if (load_from(&trial, directory, "", json, options, &unheard) == 0)
-        named_files_each(&trial.families, scenario_fields, &trial.scenario, note_missing, &missing);
-    if (missing != NULL) missing = arena_strdup(arena, missing);
+    if (load_from(&trial, start->directory, "", json, options, &unheard) == 0) {
+        named_files_each(&trial.families, scenario_fields, &trial.scenario, note_missing, &start->missing);
+        if (start->missing == NULL) setup_hash_files(&trial, start->files, &unheard);
+    }
+    if (start->missing != NULL) start->missing = arena_strdup(arena, start->missing);
     setup_fini(&trial);
-    return missing;
 }
 
-int setup_load_stored(struct setup *setup, const char *results, const char *name, const char *json,
+/* Whether the run would read the very bytes there that it has read. Builds the world, since only that reads the
+ * catalog's files. */
+static bool has_inputs(const struct start *start, const char *json, const char *trace_hash,
+                       const struct setup_options *options)
+{
+    struct setup trial;
+    struct diag unheard;
+    struct world *world;
+    char hash[HASH_HEX_CHARS] = "";
+    diag_init(&unheard);
+    int code = load_from(&trial, start->directory, "", json, options, &unheard);
+    if (code == 0) {
+        const struct world_options how = {.config = trial.config, .catalog = &trial.catalog};
+        code = world_create(&trial.scenario, &how, &world, &unheard);
+        if (code == 0) {
+            code = setup_hash_files(&trial, hash, &unheard);
+            world_destroy(world);
+        }
+    }
+    setup_fini(&trial);
+    return code == 0 && strcmp(hash, trace_hash) == 0;
+}
+
+/* Of the directories that have all files, the first one, unless another one has those that the run has read. Sets
+ * *is_other if files of these names differ, and none are those of the run. NULL: no directory has all files. */
+static const struct start *choose_start(const struct start *starts, size_t n, const char *json, const char *trace_hash,
+                                        const struct setup_options *options, bool *is_other)
+{
+    const struct start *first = NULL;
+    bool differ = false;
+    for (size_t i = 0; i < n; i++) {
+        if (starts[i].missing != NULL) continue;
+        if (first == NULL) first = &starts[i];
+        differ |= strcmp(first->files, starts[i].files) != 0;
+    }
+    *is_other = false;
+    if (!differ || trace_hash == NULL || trace_hash[0] == 0) return first;
+    for (size_t i = 0; i < n; i++)
+        if (starts[i].missing == NULL && has_inputs(&starts[i], json, trace_hash, options)) return &starts[i];
+    *is_other = true;
+    return first;
+}
+
+int setup_load_stored(struct setup *setup, const char *results, const char *name, const struct stored_scenario *stored,
                       const struct plugins *plugins, struct diag *diag)
 {
     static const char hint[] = "relative paths start at the directory in which the run was made: go there";
     const struct setup_options options = {.plugins = plugins};
     struct arena arena;
+    bool is_other;
     arena_init(&arena);
-    const char *const directories[] = {".", path_directory(&arena, results), paths_data(&arena)};
-    const char *directory = NULL, *missing = NULL;
-    for (size_t i = 0; i < sizeof directories / sizeof *directories && directory == NULL; i++) {
-        const char *absent = directories[i] != NULL ? missing_from(directories[i], json, &options, &arena) : "";
-        if (absent == NULL) directory = directories[i];
-        if (missing == NULL) missing = absent;
+    struct start starts[] = {{.directory = "."}, {.directory = path_directory(&arena, results)},
+                             {.directory = paths_data(&arena)}};
+    const size_t n = sizeof starts / sizeof *starts;
+    for (size_t i = 0; i < n; i++) {
+        if (starts[i].directory != NULL)
+            look_from(&starts[i], stored->json, &options, &arena);
+        else
+            starts[i].missing = "";
     }
-    int code = load_from(setup, directory != NULL ? directory : ".", name, json, &options, diag);
-    if (code == 0 && directory == NULL)
-        code = diag_error(diag, SIM_E_IO, missing, hint, "an input of the run is not here");
+    const struct start *start = choose_start(starts, n, stored->json, stored->trace_hash, &options, &is_other);
+    int code = load_from(setup, start != NULL ? start->directory : ".", name, stored->json, &options, diag);
+    if (code == 0 && start == NULL)
+        code = diag_error(diag, SIM_E_IO, starts[0].missing, hint, "an input of the run is not here");
+    if (code == 0 && is_other)
+        diag_warning(diag, results, hint,
+                     "the run's input files are in several directories, and in none with the bytes that it read; taken "
+                     "are those at '%s'",
+                     start->directory);
     arena_fini(&arena);
     return code;
 }

@@ -32,10 +32,16 @@ struct setup_options {
  * code with findings; setup_fini may follow either. */
 int setup_load(struct setup *setup, const char *scenario, const struct setup_options *options, struct diag *diag);
 
-/* Loads the resolved JSON of an earlier run from the results in the file `results`; `name` stands for it in findings.
+/* The resolved scenario of a run, and the hash of the inputs that it read (NULL or empty: none). */
+struct stored_scenario {
+    const char *json, *trace_hash;
+};
+
+/* Loads the scenario of an earlier run from the results in the file `results`; `name` stands for it in findings.
  * Relative paths start at the current directory, or else at the one of `results` or of the data that comes with the
- * program: the first of these that has all files. Returns like setup_load. */
-int setup_load_stored(struct setup *setup, const char *results, const char *name, const char *json,
+ * program: the first of these that has all files. If their files differ, it is the first one whose files have the
+ * bytes that the run read; if none has, the first one, with a warning. Returns like setup_load. */
+int setup_load_stored(struct setup *setup, const char *results, const char *name, const struct stored_scenario *stored,
                       const struct plugins *plugins, struct diag *diag);
 
 /* Loads a scenario from JSON, with the options laid over it. Relative paths start at the current directory. */

@@ -12,6 +12,8 @@ void size_add_time(double seconds, struct text *text)
     char number[48];
     if (!isfinite(seconds)) {
         text_add(text, "never");
+    } else if (seconds > 0 && seconds < 1e-4) {
+        text_printf(text, "%s us", text_show_number(round(seconds * 1e8) / 100, number, sizeof number));
     } else if (seconds < 1) {
         text_printf(text, "%s ms", text_show_number(round(seconds * 1e5) / 100, number, sizeof number));
     } else {

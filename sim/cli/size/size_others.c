@@ -79,7 +79,8 @@ static void add_ratio(double value_s, const struct size_objective *objective, st
     size_add_time(value_s, text);
     text_add(text, " of ");
     size_add_time(objective->limit_s, text);
-    text_printf(text, " (%.3g times)", value_s / objective->limit_s);
+    const double times = value_s / objective->limit_s;
+    text_printf(text, times < 1000 ? " (%.3g times)" : " (%.0f times)", times);
 }
 
 /* "; stopped after 210 of 2000 requests" */

@@ -1,6 +1,7 @@
 /* orrery compare: two runs, or two groups of runs. */
 #include "analysis/compare/compare.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/study/compare_log.h"
 #include "sim/cli/study/compare_print.h"
 #include "sim/core/number.h"
 #include "sim/store/readback.h"
@@ -132,9 +133,32 @@ static int check_gate(struct cli *cli, const struct compare_verb_options *verb, 
                       first->point != NULL ? first->point : "");
 }
 
+/* The argument that is a log with measured times, or -1. */
+static int find_log(const struct cli_call *call)
+{
+    for (int i = 0; call->n_arguments == 2 && i < 2; i++)
+        if (compare_log_is(call->arguments[i])) return i;
+    return -1;
+}
+
+static int compare_measured(struct cli *cli, const struct cli_call *call, int log)
+{
+    const struct compare_verb_options *verb = call->options;
+    if (verb->base != NULL || verb->changed != NULL || verb->margin != NULL || verb->metrics.n > 0 || verb->steady ||
+        verb->points || verb->all || verb->fail_on != 0)
+        return diag_error(&cli->diag, SIM_E_USAGE, call->arguments[log],
+                          "leave all options but --json and its like out",
+                          "a log has measured times of requests, and no metrics to choose or to judge");
+    return compare_log(cli, call->arguments[1 - log], call->arguments[log], (enum answer_form)verb->form);
+}
+
 static int compare(struct cli *cli, const struct cli_call *call)
 {
     const struct compare_verb_options *verb = call->options;
+    const int log = find_log(call);
+    if (log >= 0) return compare_measured(cli, call, log);
+    for (int i = 0; i < call->n_arguments; i++)
+        if (compare_log_refuse(call->arguments[i], &cli->diag) != 0) return SIM_E_USAGE;
     struct compare_options options = {.level = 0.95, .margin_frac = 0.01, .resamples = 2000, .seed = 1};
     struct comparison comparison = {0};
     const char *only[OPTION_MAX_TEXTS + 1] = {NULL};
@@ -164,13 +188,16 @@ static int compare(struct cli *cli, const struct cli_call *call)
 const struct verb verb_compare = {
     .name = "compare",
     .summary = "compare two runs or two groups of runs: what changed, and how certain that is",
-    .usage = "DB:RUN DB:RUN [options]\nDB --base KEY=VALUE,... --new KEY=VALUE,... [options]\nDB DB [options]",
+    .usage = "DB:RUN DB:RUN [options]\nDB --base KEY=VALUE,... --new KEY=VALUE,... [options]\nDB DB [options]\n"
+             "DB[:RUN] LOG",
     .notes = "Two runs are paired by request and job, and intervals are over these. Groups of runs are paired by seed and by\n"
              "the parameters of their study outside --base and --new; intervals are over the seeds. Two files: all runs\n"
-             "of one against all runs of the other. Verdicts, for intervals of 95 % and after Holm's correction\n"
-             "for the metrics shown (for a metric that is not shown: for all):\n\n"
+             "of one against all runs of the other. LOG is an engine's log or the result of a benchmark that the run\n"
+             "replayed: its measured times are compared with the simulated ones. Verdicts, for intervals of 95 % and\n"
+             "after Holm's correction for the metrics shown (for a metric that is not shown: for all):\n\n"
              "  same            the whole interval lies within the margin\n"
-             "  better, worse   zero is outside the interval ('differs' for neutral metrics)\n"
+             "  better, worse   zero is outside the interval ('differs' for neutral metrics,\n"
+             "                  and for gains of runs that reject a larger share of their requests)\n"
              "  unclear         neither, or there is no interval\n",
     .options = compare_verb_options,
     .options_bytes = sizeof(struct compare_verb_options),

@@ -382,6 +382,8 @@ static void write_out(const struct compare_print *print, struct answer *answer)
     answer_number(answer, "unfinished_runs", (double)comparison->n_unfinished_runs);
     answer_number(answer, "paired_rows", (double)comparison->n_paired_rows);
     answer_number(answer, "unpaired_rows", (double)comparison->n_unpaired_rows);
+    answer_number(answer, "base_rejected_frac", comparison->rejected_frac[0]);
+    answer_number(answer, "new_rejected_frac", comparison->rejected_frac[1]);
     answer_open(answer, "metrics", '[');
     for (size_t i = 0; i < comparison->n_rows; i++) write_row(answer, &comparison->rows[i]);
     answer_close(answer, ']');

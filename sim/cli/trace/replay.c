@@ -8,32 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-const char *const replay_time_names[REPLAY_TIMES] = {"queue_s", "ttft_s", "tpot_s", "e2e_s"};
-
 /* --- The log --- */
-
-static double *new_times(struct arena *arena, size_t n)
-{
-    double *times = arena_alloc(arena, (n + 1) * sizeof *times);
-    for (size_t i = 0; times != NULL && i < n; i++) times[i] = (double)NAN;
-    return times;
-}
-
-static int take_measured(struct replay *replay)
-{
-    const struct engine_log *log = &replay->log;
-    for (int time = 0; time < REPLAY_TIMES; time++) {
-        replay->measured[time] = new_times(&replay->arena, log->n);
-        if (replay->measured[time] == NULL) return SIM_E_NOMEM;
-    }
-    for (size_t i = 0; i < log->n; i++) {
-        replay->measured[REPLAY_QUEUE][i] = log->entries[i].queue_s;
-        replay->measured[REPLAY_TTFT][i] = log->entries[i].ttft_s;
-        replay->measured[REPLAY_TPOT][i] = log->entries[i].tpot_s;
-        replay->measured[REPLAY_E2E][i] = log->entries[i].e2e_s;
-    }
-    return 0;
-}
 
 static int read_log(struct replay *replay, struct diag *diag)
 {
@@ -41,11 +16,15 @@ static int read_log(struct replay *replay, struct diag *diag)
     int code = format == NULL ? engine_log_guess(replay->request.log, &format, diag) : 0;
     if (code != 0) return code;
     if (!engine_log_is(format))
-        return diag_error(diag, SIM_E_USAGE, NULL, "take vllm-log or request-log",
+        return diag_error(diag, SIM_E_USAGE, NULL, "take vllm-log, request-log, vllm-bench or sglang-bench",
                           "the format '%s' has no measured times", format);
+    if (replay->request.allow_bad_rows > 0 && !engine_log_has_rows(format))
+        return diag_error(diag, SIM_E_USAGE, NULL, "leave --allow-bad-rows out",
+                          "a file of format '%s' has no rows that could be left out", format);
     code = engine_log_read(replay->request.log, format, replay->request.allow_bad_rows, &replay->arena, &replay->log,
                            diag);
-    return code == 0 && take_measured(replay) != 0 ? diag_nomem(diag) : code;
+    return code == 0 && replay_times_take(&replay->log, &replay->arena, replay->measured) != 0 ? diag_nomem(diag)
+                                                                                               : code;
 }
 
 /* --- The service --- */
@@ -85,11 +64,25 @@ static int pick_service(const struct scenario *scenario, const char *name, const
     return diag_error(diag, SIM_E_USAGE, NULL, NULL, "the scenario has no service '%s'", name);
 }
 
+/* Settings without those of the traces of services, which are for the log that will be such a trace. */
+static struct option_texts without_traces(const struct option_texts *settings)
+{
+    struct option_texts others = {0};
+    for (size_t i = 0; settings != NULL && i < settings->n; i++) {
+        const char *item = settings->items[i], *trace = strstr(item, ".trace.");
+        const bool is_of_trace = strncmp(item, "services.", strlen("services.")) == 0 && trace != NULL &&
+                                 trace < item + strcspn(item, "=");
+        if (!is_of_trace) others.items[others.n++] = item;
+    }
+    return others;
+}
+
 static int find_service(struct replay *replay, struct diag *diag)
 {
     const struct service_config *service = NULL;
+    const struct option_texts settings = without_traces(replay->request.settings);
     struct setup setup;
-    int code = load(replay, replay->request.settings, NULL, &setup, diag);
+    int code = load(replay, &settings, NULL, &setup, diag);
     if (code == 0) code = pick_service(&setup.scenario, replay->request.service, &service, diag);
     if (code == 0) {
         replay->service = arena_strdup(&replay->arena, service->name);
@@ -123,7 +116,9 @@ static int set_trace(const struct replay *replay, struct arena *arena, struct op
     text_init(&trace);
     text_printf(&trace, "services.%s.trace={\"format\": \"%s\", \"path\": ", replay->service, replay->log.format);
     text_json_string(&trace, replay->request.log);
-    text_printf(&trace, ", \"allow_bad_rows\": %" PRId64 "}", replay->request.allow_bad_rows);
+    if (engine_log_has_rows(replay->log.format))
+        text_printf(&trace, ", \"allow_bad_rows\": %" PRId64, replay->request.allow_bad_rows);
+    text_add(&trace, "}");
     int code = add_setting(all, arena_printf(arena, "services.%s.trace=null", replay->service), diag);
     if (code == 0) code = add_setting(all, trace.failed ? NULL : arena_strdup(arena, trace.chars), diag);
     text_fini(&trace);
@@ -206,6 +201,7 @@ static int catch_request(void *context, const struct request_row *row)
     outcome->simulated[REPLAY_TPOT][at] = row->tpot_s;
     outcome->simulated[REPLAY_E2E][at] = row->e2e_s;
     outcome->finish_s[at] = row->arrival_s + row->e2e_s;
+    replay_times_note_arrival(&outcome->arrivals, row->arrival_s, &catcher->replay->log.entries[at]);
     return 0;
 }
 
@@ -217,13 +213,15 @@ static int catch_warning(void *context, const struct warning_row *row)
     return 0;
 }
 
-static int outcome_init(struct replay_outcome *outcome, size_t n)
+static int outcome_init(struct replay_outcome *outcome, const struct engine_log *log)
 {
+    const size_t n = log->n;
     *outcome = (struct replay_outcome){.absent = (int64_t)n};
+    replay_times_begin_arrivals(&outcome->arrivals, log);
     arena_init(&outcome->arena);
     for (int time = 0; time < REPLAY_TIMES; time++)
-        if ((outcome->simulated[time] = new_times(&outcome->arena, n)) == NULL) return SIM_E_NOMEM;
-    outcome->finish_s = new_times(&outcome->arena, n);
+        if ((outcome->simulated[time] = replay_times_none(&outcome->arena, n)) == NULL) return SIM_E_NOMEM;
+    outcome->finish_s = replay_times_none(&outcome->arena, n);
     return outcome->finish_s != NULL ? 0 : SIM_E_NOMEM;
 }
 
@@ -239,7 +237,7 @@ int replay_run(const struct replay *replay, const struct setup *setup, const str
     struct catcher catcher = {.replay = replay, .outcome = outcome, .diag = diag};
     const struct world_options options = {.interrupt = interrupt};
     struct tee tee = {0};
-    if (outcome_init(outcome, replay->log.n) != 0) return diag_nomem(diag);
+    if (outcome_init(outcome, &replay->log) != 0) return diag_nomem(diag);
     tee_add(&tee, (struct sink){.context = &catcher, .request = catch_request, .warning = catch_warning});
     if (also != NULL) tee_add(&tee, *also);
     const struct sink sink = tee_sink(&tee);

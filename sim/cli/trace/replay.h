@@ -5,16 +5,12 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/run/setup.h"
+#include "sim/cli/trace/replay_times.h"
 #include "sim/world/world.h"
-#include "traces/engine_log.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* The compared times, in the order of the report. */
-enum replay_time { REPLAY_QUEUE, REPLAY_TTFT, REPLAY_TPOT, REPLAY_E2E, REPLAY_TIMES };
-extern const char *const replay_time_names[REPLAY_TIMES]; /* "queue_s", "ttft_s" ... */
 
 /* Texts of the command line. Members that are NULL are found or keep their default. */
 struct replay_request {
@@ -43,6 +39,7 @@ struct replay {
 struct replay_outcome {
     double *simulated[REPLAY_TIMES]; /* [log.n], NAN if the request did not get that far */
     double *finish_s;                /* [log.n], since the first arrival; NAN as above */
+    struct replay_arrivals arrivals;
     int64_t finished, rejected, unfinished, absent; /* requests of the log; absent: removed by a transform or `until` */
     struct arena arena;
 };

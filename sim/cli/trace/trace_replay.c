@@ -1,6 +1,5 @@
 #include "sim/cli/trace/trace_replay.h"
 
-#include "analysis/replay/errors.h"
 #include "analysis/replay/refit.h"
 #include "sim/catalog/cost.h"
 #include "sim/catalog/cost_operators.h"
@@ -35,86 +34,14 @@ struct replay_report {
     const struct replay *replay;
     const char *scenario; /* name of the scenario */
     const struct replay_outcome *outcome;
-    struct replay_errors errors[REPLAY_TIMES];
+    struct replay_times measured;
     const struct replay_refit *refit; /* NULL: none */
 };
 
-/* Fills the table of one section of the report. */
-typedef void (*fill_fn)(const struct replay_report *report, struct answer_table *table);
-
-static void add_error(struct answer_table *table, double measured, double simulated)
-{
-    table_number(table, measured);
-    table_number(table, simulated);
-    table_number(table, measured > 0.0 ? 100.0 * (simulated / measured - 1.0) : (double)NAN);
-}
-
-static void fill_distributions(const struct replay_report *report, struct answer_table *table)
-{
-    for (int time = 0; time < REPLAY_TIMES; time++) {
-        const struct replay_errors *errors = &report->errors[time];
-        for (int i = 0; errors->n > 0 && i < REPLAY_STATISTICS; i++) {
-            table_text(table, replay_time_names[time]);
-            table_text(table, errors->statistics[i].name);
-            add_error(table, errors->statistics[i].measured, errors->statistics[i].simulated);
-        }
-    }
-}
-
-static void fill_requests(const struct replay_report *report, struct answer_table *table)
-{
-    for (int time = 0; time < REPLAY_TIMES; time++) {
-        const struct replay_errors *errors = &report->errors[time];
-        if (errors->n == 0) continue;
-        table_text(table, replay_time_names[time]);
-        table_number(table, (double)errors->n);
-        table_number(table, errors->bias_s);
-        table_number(table, errors->mean_abs_s);
-        table_number(table, 100.0 * errors->mean_abs_frac);
-    }
-}
-
-/* Requests and output tokens per second, from the first arrival to the last token, over requests that finished in
- * both the log and the simulation. */
-static void fill_throughput(const struct replay_report *report, struct answer_table *table)
-{
-    const struct engine_log *log = &report->replay->log;
-    double measured_s = 0.0, simulated_s = 0.0, requests = 0.0, tokens = 0.0;
-    for (size_t i = 0; i < log->n; i++) {
-        if (isnan(report->outcome->finish_s[i])) continue;
-        measured_s = fmax(measured_s, sim_s_from_ns(log->entries[i].arrival_ns) + log->entries[i].e2e_s);
-        simulated_s = fmax(simulated_s, report->outcome->finish_s[i]);
-        requests += 1.0;
-        tokens += (double)log->entries[i].output_tokens;
-    }
-    if (!(measured_s > 0.0) || !(simulated_s > 0.0)) return;
-    table_text(table, "requests_per_s");
-    add_error(table, requests / measured_s, requests / simulated_s);
-    table_text(table, "output_tokens_per_s");
-    add_error(table, tokens / measured_s, tokens / simulated_s);
-}
-
-static void fill_worst(const struct replay_report *report, struct answer_table *table)
-{
-    for (int time = 0; time < REPLAY_TIMES; time++) {
-        const struct replay_errors *errors = &report->errors[time];
-        for (size_t i = 0; i < errors->n_worst; i++) {
-            const size_t at = errors->worst[i];
-            const struct log_entry *entry = &report->replay->log.entries[at];
-            table_text(table, replay_time_names[time]);
-            table_text(table, entry->name);
-            table_number(table, sim_s_from_ns(entry->arrival_ns));
-            table_number(table, (double)entry->prompt_tokens);
-            table_number(table, (double)entry->output_tokens);
-            add_error(table, report->replay->measured[time][at], report->outcome->simulated[time][at]);
-        }
-    }
-}
-
-static void fill_refit(const struct replay_report *report, struct answer_table *table)
+static void fill_refit(const struct replay_refit *refit, struct answer_table *table)
 {
     for (int i = 0; i < 2; i++) {
-        const struct replay_part *part = &report->refit->parts[i];
+        const struct replay_part *part = &refit->parts[i];
         for (int time = 0; time < REPLAY_TIMES; time++) {
             if (part->before[time].n == 0) continue;
             table_text(table, part->name);
@@ -127,28 +54,6 @@ static void fill_refit(const struct replay_report *report, struct answer_table *
         }
     }
 }
-
-#define BOTH RIGHT("measured"), RIGHT("simulated"), RIGHT("error_percent")
-
-static const struct section {
-    const char *key, *heading;
-    size_t n_columns;
-    struct table_column columns[8];
-    fill_fn fill;
-} sections[] = {
-    {"distributions", "Distributions", 5, {LEFT("time"), LEFT("statistic"), BOTH}, fill_distributions},
-    {"per_request", "Request by request, simulated - measured", 5,
-     {LEFT("time"), RIGHT("requests"), RIGHT("bias_s"), RIGHT("mean_abs_s"), RIGHT("mean_abs_percent")}, fill_requests},
-    {"throughput", "Throughput", 4, {LEFT("rate"), BOTH}, fill_throughput},
-    {"worst", "Worst requests", 8,
-     {LEFT("time"), LEFT("id"), RIGHT("arrival_s"), RIGHT("prompt_tokens"), RIGHT("output_tokens"), BOTH}, fill_worst},
-    {"refit", "CPU overhead refitted: error of the mean, and mean error by request, in percent", 7,
-     {LEFT("part"), RIGHT("requests"), LEFT("time"), RIGHT("mean_before"), RIGHT("by_request_before"),
-      RIGHT("mean_after"), RIGHT("by_request_after")},
-     fill_refit},
-};
-
-enum { N_SECTIONS = sizeof sections / sizeof *sections, REFIT_SECTION = N_SECTIONS - 1 };
 
 /* The member of a scenario that sets the overhead that was found. */
 static void add_overhead(const struct replay_overhead *overhead, struct text *text)
@@ -183,9 +88,22 @@ static void add_head(const struct replay_report *report, struct answer *answer)
     answer_number(answer, "left_out", (double)outcome->absent);
 }
 
+static void add_parts(const struct replay_refit *refit, struct answer *answer)
+{
+    static const struct table_column columns[] = {
+        LEFT("part"),        RIGHT("requests"),        LEFT("time"), RIGHT("mean_before"), RIGHT("by_request_before"),
+        RIGHT("mean_after"), RIGHT("by_request_after")};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
+    fill_refit(refit, &table);
+    answer_add(answer, "refit", "CPU overhead refitted: error of the mean, and mean error by request, in percent",
+               &table);
+}
+
 static void add_refit(const struct replay_refit *refit, struct answer *answer)
 {
     struct text overhead;
+    add_parts(refit, answer);
     text_init(&overhead);
     add_overhead(&refit->overhead, &overhead);
     answer->failed |= overhead.failed;
@@ -211,12 +129,7 @@ static int replay_print(const struct replay_report *report, enum answer_form for
     answer_init(&answer, form, "distributions");
     say_counts(report, &answer);
     add_head(report, &answer);
-    for (size_t i = 0; i < (report->refit != NULL ? N_SECTIONS : REFIT_SECTION); i++) {
-        struct answer_table table;
-        table_init(&table, sections[i].columns, sections[i].n_columns);
-        sections[i].fill(report, &table);
-        answer_add(&answer, sections[i].key, sections[i].heading, &table);
-    }
+    replay_times_add(&report->measured, &answer);
     if (report->refit != NULL) add_refit(report->refit, &answer);
     return answer_end(&answer, 0, out, NULL);
 }
@@ -232,16 +145,6 @@ struct replaying {
     bool *is_train; /* [log.n] */
     double *room;   /* [log.n] */
 };
-
-static int measure(const struct replaying *replaying, const struct replay_outcome *outcome,
-                   struct replay_errors errors[REPLAY_TIMES])
-{
-    int code = 0;
-    for (int time = 0; code == 0 && time < REPLAY_TIMES; time++)
-        code = replay_errors(replaying->replay.measured[time], outcome->simulated[time], replaying->replay.log.n,
-                             &errors[time]);
-    return code == 0 ? 0 : diag_nomem(&replaying->cli->diag);
-}
 
 /* --- Fitting on one part, testing on the other --- */
 
@@ -446,8 +349,12 @@ static int refit_overhead(struct replaying *replaying, const struct setup *setup
 static int report(struct replaying *replaying, const struct setup *setup, const struct replay_outcome *outcome)
 {
     struct replay_refit refit = {.evaluations = 0};
-    struct replay_report report = {.replay = &replaying->replay, .scenario = setup->scenario.name, .outcome = outcome};
-    int code = measure(replaying, outcome, report.errors);
+    const struct replay *replay = &replaying->replay;
+    struct replay_report report = {
+        .replay = replay, .scenario = setup->scenario.name, .outcome = outcome,
+        .measured = {.log = &replay->log, .measured = replay->measured, .simulated = outcome->simulated,
+                     .finish_s = outcome->finish_s, .same_arrivals = outcome->arrivals.same}};
+    int code = replay_times_compare(&report.measured) == 0 ? 0 : diag_nomem(&replaying->cli->diag);
     if (code == 0 && replaying->options->refit) {
         code = refit_overhead(replaying, setup, outcome, &refit);
         report.refit = &refit;

@@ -153,16 +153,17 @@ bool config_range(const struct config_field *field, char *buffer, size_t buffer_
     return true;
 }
 
-void config_check_range(struct config_reading *reading, const struct config_field *field, const char *name,
+bool config_check_range(struct config_reading *reading, const struct config_field *field, const char *name,
                         const struct json_node *node, double value, const char *noun)
 {
     double min, max;
     char range[2 * SHOWN_BOUND_CHARS + 40], got[DIAG_TEXT_CHARS / 2];
     limits_of(field, &min, &max);
-    if ((value >= min && value <= max) || !config_range(field, range, sizeof range)) return;
+    if ((value >= min && value <= max) || !config_range(field, range, sizeof range)) return false;
     int noun_chars = (int)strlen(noun != NULL ? noun : "") - ((isinf(max) ? min : max) == 1);
     if (noun != NULL)
         config_report(reading, node, NULL, "'%s' must have %s %.*s, got %.0f", name, range, noun_chars, noun, value);
     else
         config_report(reading, node, NULL, "'%s' must be %s, got %s", name, range, json_show(node, got, sizeof got));
+    return true;
 }

@@ -37,8 +37,9 @@ const char *config_expected(const struct config_field *field, char *buffer, size
 /* Writes the limits of a field: "at least 1", "between \"1kW\" and \"20MW\"". Returns false when it has none. */
 bool config_range(const struct config_field *field, char *buffer, size_t buffer_bytes);
 
-/* Reports a value outside [min, max] of the field; with a `noun` in the plural, such as "items", a count of these. */
-void config_check_range(struct config_reading *reading, const struct config_field *field, const char *name,
+/* Reports a value outside [min, max] of the field; with a `noun` in the plural, such as "items", a count of these.
+ * Returns whether it did. */
+bool config_check_range(struct config_reading *reading, const struct config_field *field, const char *name,
                         const struct json_node *node, double value, const char *noun);
 
 #endif

@@ -52,8 +52,10 @@ static void read_real(struct config_reading *reading, const struct config_field 
     if (node->kind != JSON_NUMBER) {
         char number[64], hint[80] = "";
         const char *why;
-        if (node->kind == JSON_STRING && unit_rewrite(node->text, UNIT_NONE, number, sizeof number, &why))
+        if (node->kind == JSON_STRING && unit_rewrite(node->text, UNIT_NONE, number, sizeof number, &why)) {
+            if (config_check_range(reading, field, name, node, strtod(number, NULL), NULL)) return;
             snprintf(hint, sizeof hint, "write %s", number);
+        }
         config_report_type(reading, field, name, node, hint);
         return;
     }

@@ -229,6 +229,13 @@ bool link_flow_is_squeezed(const struct link_flow *flow)
     return is_short;
 }
 
+sim_ns link_flow_begin_ns(const struct link_flow *flow)
+{
+    const struct link_net *net = flow->net;
+    if (flow->state != LINK_FLOW_LATENT) return engine_now(net->engine);
+    return (sim_ns)net->timers.entries[flow->timed.timer_at].at;
+}
+
 double link_flow_path_bytes_per_s(const struct link_flow *flow)
 {
     double least = (double)INFINITY;

@@ -136,6 +136,9 @@ double link_flow_bytes_per_s(struct link_flow *flow);
 /* Whether a link of a moving flow's path is short of bandwidth: its flows and claims together want more. */
 bool link_flow_is_squeezed(const struct link_flow *flow);
 
+/* Of a flow that has just started: when its path's latency has passed. */
+sim_ns link_flow_begin_ns(const struct link_flow *flow);
+
 /* What the narrowest link of the flow's path can carry. */
 double link_flow_path_bytes_per_s(const struct link_flow *flow);
 

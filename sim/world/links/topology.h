@@ -201,6 +201,15 @@ struct transfer {
 int topology_move(struct topology *topology, struct topology_end from, struct topology_end to, int64_t bytes,
                   struct transfer *transfer, transfer_fn done);
 
+/* Of a transfer that has just started: its time on otherwise unused links, and which links its shards fill longest. */
+struct transfer_alone {
+    double seconds;          /* latency included; at least that, if its shards share links unevenly */
+    const char *link, *last; /* names of the first and the last of them on the way of a shard; NULL: the speed between
+                                two GPUs of a mesh limits the transfer */
+    double link_bytes_per_s; /* of each of them; without one, of the two GPUs */
+};
+struct transfer_alone transfer_alone(const struct transfer *transfer);
+
 /* Starts an idle transfer as a claim to demand_bytes_per_s. granted_bytes_per_s is the lowest grant of its shards,
  * times their number. `changed` is called when it changes. Returns like topology_move. */
 int topology_claim(struct topology *topology, struct topology_end from, struct topology_end to,

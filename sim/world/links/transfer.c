@@ -216,6 +216,49 @@ void transfer_cancel(struct transfer *transfer)
     give_shards(transfer);
 }
 
+/* --- A transfer by itself --- */
+
+/* Seconds for which the transfer's own bytes fill a link of one of its shards. A bundle's one flow fills its links as
+ * each of its shards would. */
+static double fill_s(const struct transfer *transfer, const struct link *link)
+{
+    double bytes = 0;
+    for (const struct transfer_shard *shard = &transfer->first; shard != NULL;
+         shard = shard == &transfer->first ? transfer->more : shard->next)
+        for (int32_t k = 0; k < shard->flow.n_hops; k++)
+            if (shard->flow.links[k] == link) bytes += (double)shard->flow.bytes;
+    return bytes / link_bytes_per_s(link);
+}
+
+static struct transfer_alone alone_of(const struct transfer *transfer, const struct link_flow *flow)
+{
+    struct transfer_alone alone = {.seconds = (double)flow->bytes / flow->cap_bytes_per_s,
+                                   .link_bytes_per_s = flow->cap_bytes_per_s};
+    for (int32_t k = 0; k < flow->n_hops; k++) {
+        const struct link *link = flow->links[k];
+        const double filled_s = fill_s(transfer, link);
+        if (filled_s > alone.seconds || (filled_s == alone.seconds && alone.link == NULL))
+            alone = (struct transfer_alone){filled_s, link_name(link), link_name(link), link_bytes_per_s(link)};
+        if (filled_s == alone.seconds) alone.last = link_name(link);
+    }
+    return alone;
+}
+
+struct transfer_alone transfer_alone(const struct transfer *transfer)
+{
+    struct transfer_alone alone = {0};
+    sim_ns begin_ns = 0;
+    for (const struct transfer_shard *shard = &transfer->first; shard != NULL;
+         shard = shard == &transfer->first ? transfer->more : shard->next) {
+        const sim_ns shard_ns = link_flow_begin_ns(&shard->flow);
+        if (shard_ns > begin_ns) begin_ns = shard_ns;
+        const struct transfer_alone of_shard = alone_of(transfer, &shard->flow);
+        if (of_shard.seconds > alone.seconds) alone = of_shard;
+    }
+    alone.seconds += sim_s_from_ns(begin_ns - engine_now(transfer->topology->env.site->engine));
+    return alone;
+}
+
 /* --- Flows of their own --- */
 
 int topology_flow_start(struct topology *topology, struct topology_flow *flow, const struct link_path *path,

@@ -102,10 +102,11 @@ struct replica_env {
     /* Gives a request without a prefix chain one before it loses its KV, if prefixes are cached. NULL: none are. */
     int (*own_prefix)(struct replica *replica, struct request *request);
     /* Required if sampling is set. begin_group gives the request a group. fork returns a copy of the request for
-     * another sequence of it, with an output of its own; NULL when out of memory. drop frees a sequence that has lost
-     * its place, and its prefix chain. */
+     * another sequence of it, in this slot and with an output of its own; NULL when out of memory. drop frees a
+     * sequence that has lost its place, and its prefix chain. */
     int (*begin_group)(struct replica *replica, struct request *request);
-    struct request *(*fork)(struct replica *replica, const struct request *request, int32_t output_tokens);
+    struct request *(*fork)(struct replica *replica, const struct request *request, int32_t slot,
+                            int32_t output_tokens);
     void (*drop)(struct replica *replica, struct request *sequence);
     /* A sequence is paused ("pause") or continues ("continue"), is swapped to the host ("swap") or resumes ("resume").
      * NULL: not reported. */

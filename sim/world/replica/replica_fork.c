@@ -156,9 +156,9 @@ static int make_sibling(struct replica *replica, const struct request *request, 
     const int32_t output = sampling_length(replica->env->sampling, request->view.id, slot, request->output_tokens,
                                            most_output(replica, request));
     const int32_t generated = (int32_t)running_generated(ready, request);
-    struct request *sibling = *made = replica->env->fork(replica, request, output > generated ? output : generated);
+    struct request *sibling = *made = replica->env->fork(replica, request, slot,
+                                                         output > generated ? output : generated);
     if (sibling == NULL) return SIM_E_NOMEM;
-    sibling->slot = slot;
     sibling->context_tokens = (int32_t)running_context(ready, request);
     sibling->generated_tokens = generated;
     sibling->joined_ns = ready->step > request->joined_step ? ready->last_token_ns : request->joined_ns;

@@ -3,6 +3,7 @@
 #ifndef ORRERY_WORLD_ROWS_SINK_H
 #define ORRERY_WORLD_ROWS_SINK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* struct metric_row, request_row, ...: tables.inc lists them with their members. */
@@ -53,6 +54,38 @@ struct job_clock_row {
     double power_given_s, power_since_s;
 };
 
+/* A hand-over: a request whose prompt one replica has processed decodes at another one. It has a row when the prompt is
+ * processed, when the decoding replica has room and takes the request, and when all KV has moved and is taken. A
+ * hand-over that a failure ends has no further row. Live only. */
+enum handover_step { HANDOVER_PROCESSED, HANDOVER_TAKEN, HANDOVER_ARRIVED };
+enum { HANDOVER_PARTS = 2 }; /* all layers but the last, beside the prompt, where they go first; and the rest */
+
+struct handover_row {
+    double t_s;
+    enum handover_step step;
+    const char *service;
+    int64_t request, from, to;   /* replicas; to -1: none that decodes is up */
+    int64_t blocks, free_blocks; /* HANDOVER_TAKEN: KV blocks that it takes, of so many free ones */
+    struct handover_part {       /* HANDOVER_ARRIVED */
+        int64_t bytes;           /* 0: there is no such part */
+        double start_s, moved_s; /* with the latency */
+        double alone_s;          /* the time that it would have taken on otherwise unused links */
+        const char *link, *last; /* that limit it then: the first and the last on the way; NULL: no link of the site */
+        double link_bytes_per_s; /* of each of them, or of what limits it else; 0: only latency does */
+    } parts[HANDOVER_PARTS];
+};
+
+/* A request that decodes as several sequences: each but the first has a row when it begins, each but the last one when
+ * it ends. Live only. */
+struct sequence_row {
+    double t_s;
+    const char *service;
+    int64_t request, sequence; /* its number, from 0 */
+    bool begins, is_dropped;   /* is_dropped: its end is that of a beam that loses its place with another one */
+    int64_t sequences, live;   /* of the request: all, and those that have not ended */
+    int64_t tokens;            /* that it has generated */
+};
+
 /* Every function returns 0 or a negative code, which ends the run. A NULL member: such rows are not wanted. `decision`
  * gets what a policy decided on jobs and on requests that are preempted or rejected. `detail` gets, in the same table,
  * what happens to every request: routed, admitted. `seen`, live only, gets what a router, batcher or scheduler sees,
@@ -65,6 +98,8 @@ struct job_clock_row {
     X(batch, batch_row)                                                                                                \
     X(queue, queue_row)                                                                                                \
     X(job_clock, job_clock_row)                                                                                        \
+    X(handover, handover_row)                                                                                          \
+    X(sequence, sequence_row)                                                                                          \
     X(sample, sample_row)                                                                                              \
     X(histogram, histogram_row)                                                                                        \
     X(decision, decision_row)                                                                                          \

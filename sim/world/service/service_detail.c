@@ -61,10 +61,14 @@ int service_detail_finish(const struct replica *replica, const struct request *r
 {
     const struct service *service = replica->env->owner;
     if (service->env.site->sink->detail == NULL) return 0;
-    char name[REASON_CHARS];
+    char name[REASON_CHARS], sequences[80] = "";
+    if (replica->env->sampling != NULL)
+        snprintf(sequences, sizeof sequences, " by its last sequence, %d of all sequences are output",
+                 request->generated_tokens + request->other_tokens);
     return emit(service, world_name(service, name), "finish", request->view.id, now,
-                "replica %d: %d tokens generated; %lld of %lld KV blocks free now", replica->index,
-                request->generated_tokens, (long long)replica->kv.free_blocks, (long long)replica->kv.total_blocks);
+                "replica %d: %d tokens generated%s; %lld of %lld KV blocks free now", replica->index,
+                request->generated_tokens, sequences, (long long)replica->kv.free_blocks,
+                (long long)replica->kv.total_blocks);
 }
 
 /* How much of the prompt was cached, if there is a prefix cache and the trace names the prompt's blocks. */

@@ -79,6 +79,8 @@ struct part {
     struct handover *handover;
     enum part_state state;
     int64_t bytes;
+    sim_ns start_ns, moved_ns;   /* with the latency */
+    struct transfer_alone alone; /* only if the sink wants rows of hand-overs */
     struct transfer transfer;
 };
 
@@ -87,6 +89,7 @@ struct handover {
     struct handover *prev, *next; /* in order of their beginning */
     struct request *request;
     int32_t from; /* replica of the prompt; -1: lost, and no longer needed */
+    int32_t sender; /* the same, also when it is lost */
     int32_t from_group, to_group; /* attention groups of both replicas, in turn */
     sim_ns processed_ns; /* TIME_UNSET: not yet */
     struct part early, rest;
@@ -105,11 +108,47 @@ static void check(const struct handover *handover, int code)
     if (code != 0) engine_fail(handover->service->env.site->engine, code);
 }
 
+/* --- Rows --- */
+
+static struct handover_part row_of_part(const struct part *part)
+{
+    const sim_ns latency_ns = part->handover->service->config->kv_transfer.latency_ns;
+    return (struct handover_part){.bytes = part->bytes,
+                                  .start_s = sim_s_from_ns(part->start_ns),
+                                  .moved_s = sim_s_from_ns(part->moved_ns),
+                                  .alone_s = part->alone.seconds + sim_s_from_ns(latency_ns),
+                                  .link = part->alone.link,
+                                  .last = part->alone.last,
+                                  .link_bytes_per_s = part->alone.link_bytes_per_s};
+}
+
+/* Reports a step of the hand-over, if the sink wants to know. */
+static int report(const struct handover *handover, enum handover_step step, sim_ns now)
+{
+    const struct service *service = handover->service;
+    const struct sink *sink = service->env.site->sink;
+    const struct request *request = handover->request;
+    const struct kv_move *move = handover->move;
+    if (sink->handover == NULL) return 0;
+    struct handover_row row = {.t_s = sim_s_from_ns(now), .step = step, .service = service->config->name,
+                               .request = request->view.id, .from = handover->sender, .to = request->decode_replica};
+    if (step == HANDOVER_TAKEN) {
+        row.blocks = request->held_blocks;
+        row.free_blocks = move->replica->kv.free_blocks + row.blocks; /* before it took them */
+    }
+    if (step == HANDOVER_ARRIVED) {
+        row.parts[0] = row_of_part(&handover->early);
+        row.parts[1] = row_of_part(&handover->rest);
+    }
+    return sink->handover(sink->context, &row);
+}
+
 /* --- Moving a part --- */
 
 static void part_arrived(struct part *part, sim_ns now)
 {
     part->state = PART_MOVED;
+    part->moved_ns = now;
     part->handover->service->stats.kv_transfer_bytes += part->bytes;
     check(part->handover, advance(part->handover, now));
 }
@@ -132,6 +171,7 @@ static int put_on_its_way(struct part *part, sim_ns now)
     double bytes_per_s = service->config->kv_transfer.bytes_per_s;
     if (bytes_per_s > 0) {
         sim_ns took_ns = sim_ns_from_s((double)part->bytes / bytes_per_s);
+        part->alone = (struct transfer_alone){.seconds = sim_s_from_ns(took_ns), .link_bytes_per_s = bytes_per_s};
         engine_arm(service->env.site->engine, sim_ns_add(now, took_ns), PRIORITY_LINK, timer_arrived, &part->owner);
         return 0;
     }
@@ -139,7 +179,9 @@ static int put_on_its_way(struct part *part, sim_ns now)
     const struct replica *sender = &replicas[handover->from], *taker = &replicas[handover->request->decode_replica];
     struct topology_end from = {fleet_kv_placement(sender, handover->from_group), NULL};
     struct topology_end to = {fleet_kv_placement(taker, handover->to_group), NULL};
-    return topology_move(service->env.topology, from, to, part->bytes, &part->transfer, transfer_arrived);
+    const int code = topology_move(service->env.topology, from, to, part->bytes, &part->transfer, transfer_arrived);
+    if (code == 0 && service->env.site->sink->handover != NULL) part->alone = transfer_alone(&part->transfer);
+    return code;
 }
 
 static void latency_over(struct engine *engine, struct owner *owner, sim_ns now)
@@ -154,6 +196,7 @@ static int part_start(struct part *part, sim_ns now)
     const struct service *service = part->handover->service;
     sim_ns latency_ns = service->config->kv_transfer.latency_ns;
     part->state = PART_MOVING;
+    part->start_ns = now;
     if (latency_ns == 0) return put_on_its_way(part, now);
     engine_arm(service->env.site->engine, sim_ns_add(now, latency_ns), PRIORITY_LINK, latency_over, &part->owner);
     return 0;
@@ -198,7 +241,8 @@ static int end(struct handover *handover, sim_ns now)
     struct kv_move *move = handover->move;
     release_sender(handover, now);
     request->is_remote = false;
-    int code = service_detail_arrived(service, request, handover->processed_ns, now);
+    int code = report(handover, HANDOVER_ARRIVED, now);
+    if (code == 0) code = service_detail_arrived(service, request, handover->processed_ns, now);
     if (code == 0 && service_counts(service, request))
         code = distribution_add(&service->stats.kv_transfer_s, sim_s_from_ns(now - handover->processed_ns));
     forget(handover);
@@ -249,6 +293,7 @@ static int begin(struct service *service, struct request *request, int32_t from,
                                   .prev = last,
                                   .request = request,
                                   .from = from,
+                                  .sender = from,
                                   .from_group = take_group(&service->fleet.replicas[from]),
                                   .processed_ns = TIME_UNSET};
     part_init(&handover->early, handover);
@@ -321,6 +366,7 @@ int service_on_handover(struct replica *replica, struct request *request, sim_ns
     struct handover *handover = request->handover;
     handover->processed_ns = now;
     handover->rest.bytes = kv_bytes(service, request->view.prompt_tokens) - handover->early.bytes;
+    if ((code = report(handover, HANDOVER_PROCESSED, now)) != 0) return code;
     if (request->decode_replica >= 0) return send(handover, now);
     request_list_push_back(&service->handing_over.undecided, request);
     return 0;
@@ -353,6 +399,8 @@ int service_on_move_kv(struct kv_move *move, sim_ns now)
     if (handover == NULL) return kv_transport_move(move); /* to the host, or back */
     SIM_REQUIRE(handover->move == NULL);
     handover->move = move;
+    const int code = report(handover, HANDOVER_TAKEN, now);
+    if (code != 0) return code;
     if (handover->rest.state != PART_MOVED || move->wait) return advance(handover, now);
     engine_arm(handover->service->env.site->engine, now, PRIORITY_LINK, taken, &handover->rest.owner);
     return 0;
@@ -381,6 +429,7 @@ static void arrive_at_once(struct handover *handover, sim_ns now)
     stop_part(&handover->early);
     stop_part(&handover->rest);
     handover->early.state = handover->rest.state = PART_MOVED;
+    handover->rest.moved_ns = now;
     engine_arm(handover->service->env.site->engine, now, PRIORITY_LINK, taken, &handover->rest.owner);
 }
 

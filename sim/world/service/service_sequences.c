@@ -45,14 +45,32 @@ void service_free_groups(struct service *service)
     while (service->groups != NULL) free_group(service, service->groups);
 }
 
-struct request *service_fork(struct replica *replica, const struct request *request, int32_t output_tokens)
+/* Reports that a sequence begins or ends, if the sink wants to know. */
+static void report(const struct replica *replica, const struct request *sequence, bool begins, bool is_dropped)
+{
+    const struct service *service = replica->env->owner;
+    const struct sink *sink = service->env.site->sink;
+    struct engine *engine = service->env.site->engine;
+    if (sink->sequence == NULL) return;
+    const struct sequence_row row = {.t_s = sim_s_from_ns(engine_now(engine)), .service = service->config->name,
+                                     .request = sequence->view.id, .sequence = sequence->slot, .begins = begins,
+                                     .is_dropped = is_dropped, .sequences = sequence->group->width,
+                                     .live = sequence->group->live, .tokens = sequence->generated_tokens};
+    const int code = sink->sequence(sink->context, &row);
+    if (code != 0) engine_fail(engine, code);
+}
+
+struct request *service_fork(struct replica *replica, const struct request *request, int32_t slot,
+                             int32_t output_tokens)
 {
     struct service *service = replica->env->owner;
     struct request *sibling = pool_take(&service->requests);
     if (sibling == NULL) return NULL;
     *sibling = *request;
+    sibling->slot = slot;
     sibling->output_tokens = output_tokens;
     fleet_fork(&service->fleet, sibling);
+    report(replica, sibling, true, false);
     return sibling;
 }
 
@@ -67,6 +85,7 @@ static void free_sequence(struct service *service, struct request *sequence)
 void service_drop(struct replica *replica, struct request *sequence)
 {
     sequence->group->ended.preemptions += sequence->view.preemptions;
+    report(replica, sequence, false, true);
     free_sequence(replica->env->owner, sequence);
 }
 
@@ -135,6 +154,7 @@ bool service_end_sequence(struct replica *replica, struct request *sequence)
         end_group(service, sequence);
         return false;
     }
+    report(replica, sequence, false, false);
     free_sequence(service, sequence);
     return true;
 }

@@ -109,7 +109,8 @@ void service_lose_handovers(struct service *service, int32_t index, struct reque
 
 /* Requests that decode as several sequences (service_sequences.c). The first three are callbacks of replica_env. */
 int service_begin_group(struct replica *replica, struct request *request);
-struct request *service_fork(struct replica *replica, const struct request *request, int32_t output_tokens);
+struct request *service_fork(struct replica *replica, const struct request *request, int32_t slot,
+                             int32_t output_tokens);
 void service_drop(struct replica *replica, struct request *sequence);
 void service_free_groups(struct service *service);
 

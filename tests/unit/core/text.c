@@ -144,6 +144,12 @@ TEST(nearest_needs_to_be_near)
     CHECK_EQ_STR(text_nearest("nods", names, 4), "nodes");
     CHECK_EQ_STR(text_nearest("npde", names, 4), "node");
     CHECK(text_nearest("routing", names, 4) == NULL);
+    static const char *const spelled[] = {"a6000", "a100-80-sxm", "llama-3-8b", "llama-3.1-8b"};
+    CHECK_EQ_STR(text_nearest_name("A10080", spelled, 4), "a100-80-sxm");
+    CHECK_EQ_STR(text_nearest_name("llama3", spelled, 4), "llama-3-8b");
+    CHECK_EQ_STR(text_nearest_name("Llama_3.1", spelled, 4), "llama-3.1-8b");
+    CHECK_EQ_STR(text_nearest_name("a600", spelled, 4), "a6000");
+    CHECK(text_nearest_name("a-1", spelled, 4) == NULL);
     CHECK(text_nearest("x", names, 0) == NULL);
     CHECK_EQ_STR(text_nearest("FIFO", (const char *[]){"fifo-skip", "fifo"}, 2), "fifo"); /* not one with more */
     const char *const gpus[] = {"p100", "h100-pcie", "h100-sxm", "sarathi", "h1000"};

@@ -137,9 +137,76 @@ TEST(formats_are_recognised)
     CHECK_EQ_STR(format, "vllm-log");
     CHECK_EQ_INT(engine_log_guess(trace_source_file("b", HEAD), &format, &diag), 0);
     CHECK_EQ_STR(format, "request-log");
+    const char *bench = "{\"model_id\": 1, \"num_prompts\": 1, \"total_input_tokens\": 1}";
+    CHECK_EQ_INT(engine_log_guess(trace_source_file("d", bench), &format, &diag), 0);
+    CHECK_EQ_STR(format, "vllm-bench");
     CHECK_EQ_INT(engine_log_guess(trace_source_file("c", "\n"), &format, &diag), SIM_E_DATA);
     CHECK_EQ_INT(engine_log_guess("/no/such/file", &format, &diag), SIM_E_IO);
     CHECK(engine_log_is("vllm-log") && !engine_log_is("csv"));
+}
+
+/* --- Results of benchmarks --- */
+
+static void bench_read(struct read_log *read, const char *json)
+{
+    log_read(read, "vllm-bench", test_json("%s", json));
+}
+
+#define LENS "'input_lens': [10, 20, 5, 6], 'output_lens': [3, 1, 0, 2]"
+
+/* End-to-end time is the sum of the times of a request; one without tokens failed, one without times between its tokens
+ * was not streamed. */
+TEST(a_benchmark_has_measured_times)
+{
+    struct read_log read;
+    bench_read(&read,
+               "{" LENS ", 'itls': [[0.25, 5e-1], [], [], []], 'ttfts': [1.5, 0.125, 0.0, 9], 'max_concurrency': 8, "
+               "'start_times': [100.5, 100.25, 7.0, 101]}");
+    MUST(read.code == 0);
+    CHECK_EQ_INT(read.log.n, 3);
+    CHECK_EQ_INT(read.log.n_untimed, 1);
+    CHECK_EQ_INT(read.log.max_concurrency, 8);
+    CHECK(!read.log.draws_arrivals);
+    const struct log_entry *first = &read.log.entries[0], *one = &read.log.entries[1], *last = &read.log.entries[2];
+    CHECK_EQ_INT(first->arrival_ns, 250000000);
+    CHECK_EQ_INT(one->arrival_ns, 0);
+    CHECK_EQ_INT(last->id, 3);
+    CHECK_EQ_STR(last->name, "3");
+    CHECK_NEAR(first->ttft_s, 1.5, 1e-12);
+    CHECK_NEAR(first->tpot_s, 0.375, 1e-12);
+    CHECK_NEAR(first->e2e_s, 2.25, 1e-12);
+    CHECK(isnan(first->queue_s));
+    CHECK_NEAR(one->e2e_s, 0.125, 1e-12);
+    CHECK(isnan(one->tpot_s));
+    CHECK(isnan(last->ttft_s) && isnan(last->tpot_s) && isnan(last->e2e_s));
+    arena_fini(&read.arena);
+}
+
+TEST(a_benchmark_may_lack_arrivals_and_times)
+{
+    struct read_log read;
+    bench_read(&read, "{" LENS ", 'itls': [[NaN, 1], [], [], [2]], 'ttfts': [1, null, 0, 3], 'max_concurrency': null}");
+    MUST(read.code == 0);
+    CHECK(read.log.draws_arrivals);
+    CHECK_EQ_INT(read.log.max_concurrency, 0);
+    CHECK_EQ_INT(read.log.n_untimed, 2);
+    CHECK_NEAR(read.log.entries[2].e2e_s, 5, 1e-12);
+    arena_fini(&read.arena);
+}
+
+TEST(wrong_benchmarks_are_findings)
+{
+    static const char *const wrong[][2] = {
+        {"{" LENS ", 'ttfts': [1, 1, 0, 1]}", ": error: 'itls' is missing: the file has no times of single requests"},
+        {"{" LENS ", 'ttfts': [1], 'itls': []}", ": error: 'input_lens' has 4 entries, 'ttfts' has 1"},
+        {"{" LENS ", 'ttfts': [-1]}",
+         ":1:71: error: 'ttfts' must be a number of seconds from 0, within 146 years, got '-1'"},
+        {"{" LENS ", 'itls': [['a']]}", ":1:71: error: expected a number"},
+        {"{'input_lens': [1], 'output_lens': [0], 'ttfts': [0], 'itls': [[]]}", ": error: no request was served"},
+        {"{'input_lens': [1], 'output_lens': [1], 'ttfts': [1], 'itls': [[]]} {}",
+         ": error: the file has several benchmarks; copy one of them"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        check_bad("vllm-bench", test_json("%s", wrong[i][0]), wrong[i][1]);
 }
 
 /* As a trace it gives arrivals and lengths, sorted, and no times. */

@@ -108,12 +108,15 @@ static void run(struct site *site)
     topology_check(site->topology, engine_now(site->engine));
 }
 
-/* Bytes per second of a transfer of 10.24 GB, whole granules, by itself; latencies left out. */
+/* Bytes per second of a transfer of 10.24 GB, whole granules, by itself; latencies left out. It takes as long as is
+ * said when it starts. */
 static double rate_of(struct site *site, struct topology_end from, struct topology_end to, sim_ns latency_ns)
 {
     sim_ns begin_ns = engine_now(site->engine);
     move(site, N_MOVES - 1, from, to, 10240000000);
+    const struct transfer_alone alone = transfer_alone(&site->moves[N_MOVES - 1].transfer);
     run(site);
+    CHECK_NEAR(alone.seconds, sim_s_from_ns(site->moves[N_MOVES - 1].ended_ns - begin_ns), 2e-9);
     return 10.24e9 / sim_s_from_ns(site->moves[N_MOVES - 1].ended_ns - begin_ns - latency_ns);
 }
 
