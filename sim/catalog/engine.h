@@ -13,7 +13,7 @@
  *       "fitted_on": "Llama-2-70B, batches of at most 2048 prompt tokens",
  *       "profiles": [{"file": "splitwise__llama2-70b__latency_and_power.csv", "hash": "..."}, ...],
  *       "fit": {"all": {"rows": 1, "median": 0.02, "p90": 0.08, "worst": 0.3, "bias": 0.0}, "tokens": {...}, ...},
- *       "kernels_fit": {...}, "held_out": {...}, "left_out": {"a100-80-sxm, bloom-176b": {...}, ...} }
+ *       "kernels_fit": {...}, "held_out": {...}, "left_out": {"a100-80-sxm__bloom-176b": {...}, ...} }
  *
  * Launch times and overheads depend on the CPU of the host, so both are listed by GPU; its usual host is meant. A GPU
  * without a launch time takes the first one. Entries of an overhead without a GPU hold for all GPUs that no entry

@@ -79,7 +79,8 @@ TEST(constants_come_back)
     arena_fini(&made.arena);
 }
 
-/* Two hosts that differ in all constants: each gets its own back, and the fit to both is neither. */
+/* Two hosts that differ in all constants by degree: each gets its own back, beside a fit to both. The common constant is
+ * that of the fit to both, which describes neither host: it is off by less than a thousandth, and so are the others. */
 TEST(constants_of_hosts_come_back)
 {
     static struct made made;
@@ -89,8 +90,7 @@ TEST(constants_of_hosts_come_back)
         const double factor = i < 3 ? 1.0 : 1.5;
         const struct engine_overhead *from = &overheads[i % 3];
         of_hosts[i] = (struct engine_overhead){from->tensor_parallel, factor * from->iteration_s,
-                                               factor * from->sequence_s, factor * from->prompt_s,
-                                               launches[i / 3].gpu};
+                                               factor * from->sequence_s, from->prompt_s, launches[i / 3].gpu};
     }
     made.truth.overheads = (struct config_list){6, of_hosts};
     for (size_t i = 0; i < POINTS; i++) made.rows[i].measured_s = engine_point_s(&made.truth, &made.points[i]);
@@ -104,14 +104,17 @@ TEST(constants_of_hosts_come_back)
                           found[at].tensor_parallel != of_hosts[i].tensor_parallel))
             at++;
         MUST(at < 9);
-        CHECK_NEAR(found[at].iteration_s / of_hosts[i].iteration_s, 1.0, 1e-4);
-        CHECK_NEAR(found[at].sequence_s / of_hosts[i].sequence_s, 1.0, 1e-4);
-        CHECK_NEAR(found[at].prompt_s / of_hosts[i].prompt_s, 1.0, 1e-4);
+        CHECK_NEAR(found[at].iteration_s / of_hosts[i].iteration_s, 1.0, 1e-3);
+        CHECK_NEAR(found[at].sequence_s / of_hosts[i].sequence_s, 1.0, 1e-3);
+        CHECK_NEAR(found[at].prompt_s / of_hosts[i].prompt_s, 1.0, 1e-3);
     }
-    for (size_t i = 6; i < 9; i++) CHECK(found[i].gpu == NULL && found[i].tensor_parallel == overheads[i - 6].tensor_parallel);
+    for (size_t i = 6; i < 9; i++) {
+        CHECK(found[i].gpu == NULL && found[i].tensor_parallel == overheads[i - 6].tensor_parallel);
+        CHECK_NEAR(found[i].prompt_s, found[0].prompt_s, 0.0);
+    }
     struct fit_error fitted;
     CHECK_EQ_INT(engine_measure(&preset, made.points, POINTS, NULL, ENGINE_FIT, &fitted), 0);
-    CHECK(fitted.worst < 1e-5);
+    CHECK(fitted.worst < 1e-3);
     arena_fini(&made.arena);
 }
 

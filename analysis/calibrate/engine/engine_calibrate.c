@@ -164,7 +164,8 @@ static int measure_groups(struct engine_calibration *calibration, enum engine_us
     const struct engine_preset *preset = &calibration->preset;
     const struct engine_point *points = calibration->points;
     size_t n = 0;
-    for (size_t i = 0; i < calibration->n_points && n < MAX_GROUPS; i++) n = add_distinct(groups, n, points[i].row->group);
+    for (size_t i = 0; i < calibration->n_points && n < MAX_GROUPS; i++)
+        n = add_distinct(groups, n, points[i].row->group);
     errors->items = arena_alloc(arena, (n + 1 + MAX_GROUPS) * sizeof(struct calibration_error));
     if (errors->items == NULL) return SIM_E_NOMEM;
     int code = add_error(preset, points, calibration->n_points, NULL, "all", use, errors);
@@ -216,8 +217,7 @@ static int describe(const struct engine_recipe *recipe, struct engine_calibratio
     if (code == 0) code = measure_groups(calibration, ENGINE_KERNELS_FIT, &preset->kernels_fit, arena);
     if (code == 0) code = measure_groups(calibration, ENGINE_HELD_OUT, &preset->held_out, arena);
     if (code == 0 && recipe->terms != 0)
-        code = engine_hosts_list_left_out(recipe, calibration->points, calibration->n_points, arena,
-                                          &preset->left_out);
+        code = engine_hosts_list_left_out(recipe, calibration->points, calibration->n_points, arena, &preset->left_out);
     if (code != 0) return diag_nomem(diag);
     if (is_finite(&preset->fit) && is_finite(&preset->kernels_fit) && is_finite(&preset->held_out) &&
         is_finite(&preset->left_out))

@@ -109,9 +109,10 @@ static int read_splitwise(struct measured_reader *reader)
     return measured_add(reader, &row);
 }
 
-static const struct measured_format splitwise = {"splitwise", "Llama-2-70B, batches of at most 2048 prompt tokens",
-                                                 splitwise_columns, SPLITWISE_COLUMNS, SPLITWISE_COLUMNS,
-                                                 read_splitwise};
+static const struct measured_format splitwise = {
+    "splitwise",       "Llama-2-70B, batches of at most 2048 prompt tokens",
+    splitwise_columns, SPLITWISE_COLUMNS,
+    SPLITWISE_COLUMNS, read_splitwise};
 
 /* --- LLMs by the names that tables give them --- */
 
@@ -174,8 +175,8 @@ static int read_cpu_overheads(struct measured_reader *reader)
     return measured_add(reader, &row);
 }
 
-static const struct measured_format cpu_overheads = {"vidur-cpu-overheads", "all rows", cpu_columns, CPU_COLUMNS,
-                                                     CPU_LLM, read_cpu_overheads};
+static const struct measured_format cpu_overheads = {"vidur-cpu-overheads", "all rows", cpu_columns,
+                                                     CPU_COLUMNS,           CPU_LLM,    read_cpu_overheads};
 
 /* --- TTFT and TPOT --- */
 
@@ -271,8 +272,8 @@ static int read_loop(struct measured_reader *reader)
     return measured_add(reader, &row);
 }
 
-static const struct measured_format serving = {"aiconfigurator-serving", "prompts of 1024 tokens", loop_columns,
-                                               LOOP_COLUMNS, LOOP_COLUMNS, read_loop};
+static const struct measured_format serving = {
+    "aiconfigurator-serving", "prompts of 1024 tokens", loop_columns, LOOP_COLUMNS, LOOP_COLUMNS, read_loop};
 
 /* --- The file --- */
 

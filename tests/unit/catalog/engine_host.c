@@ -106,11 +106,10 @@ TEST(a_guess_says_what_it_rests_on)
 }
 
 /* Hosts b and a, each with degrees of its own, and entries for all other GPUs. */
-static const char hosts[] =
-    "{'summary': 's', 'source': 't', 'measured_on': ['a', 'b'],"
-    " 'overhead': [{'gpu': 'b', 'tensor_parallel': 1, 'iteration': '1ms'},"
-    "              {'gpu': 'b', 'tensor_parallel': 4, 'iteration': '3ms'},"
-    "              {'gpu': 'a', 'tensor_parallel': 2, 'iteration': '5ms'}%s]}";
+static const char hosts[] = "{'summary': 's', 'source': 't', 'measured_on': ['a', 'b'],"
+                            " 'overhead': [{'gpu': 'b', 'tensor_parallel': 1, 'iteration': '1ms'},"
+                            "              {'gpu': 'b', 'tensor_parallel': 4, 'iteration': '3ms'},"
+                            "              {'gpu': 'a', 'tensor_parallel': 2, 'iteration': '5ms'}%s]}";
 static const char others[] = ", {'tensor_parallel': 2, 'iteration': '7ms'}, {'tensor_parallel': 8, 'iteration': '9ms'}";
 
 static int read_hosts(struct session *session, const char *rest, struct engine_preset *preset)
