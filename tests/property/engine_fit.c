@@ -79,8 +79,8 @@ TEST(constants_come_back)
     arena_fini(&made.arena);
 }
 
-/* Two hosts that differ in all constants by degree: each gets its own back, beside a fit to both. The common constant is
- * that of the fit to both, which describes neither host: it is off by less than a thousandth, and so are the others. */
+/* Two hosts that differ in all constants by degree: each gets its own back, beside a fit to both. The common constant
+ * is that of the fit to both, which describes neither host: it is off by less than a thousandth, like the others. */
 TEST(constants_of_hosts_come_back)
 {
     static struct made made;

@@ -116,7 +116,8 @@ static const struct measured_format splitwise = {
 
 /* --- LLMs by the names that tables give them --- */
 
-/* Sets *found to the LLM that a column of the row names. That the catalog lacks it is no finding. Returns 0 or SIM_E_NOMEM. */
+/* Sets *found to the LLM that a column of the row names. That the catalog lacks it is no finding. Returns 0 or
+ * SIM_E_NOMEM. */
 static int find_llm(struct measured_reader *reader, int column, const struct measured_llm **found)
 {
     struct sheet *sheet = &reader->sheet;

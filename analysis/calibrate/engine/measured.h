@@ -30,7 +30,7 @@ struct measured_row {
     double measured_s;
     const char *group;                 /* of rows with a separate error, a static text: "tokens" ... */
     bool fit;                          /* constants may be fitted on it; else it tests them */
-    bool in_range;                     /* it would be fitted if its LLM were one of those that constants are fitted to */
+    bool in_range;                     /* fitted, if its LLM is one of those that constants are fitted to */
     bool kernels_fit;                  /* a sum of kernels that a calibration was fitted to, which it does not test */
     uint32_t line;
 };
