@@ -255,7 +255,7 @@ static bool names_hosts(const struct engine_preset *preset)
 }
 
 /* Entries that name their GPUs say it better than the list of all measurements. */
-static bool was_measured_on(const struct engine_preset *preset, const char *gpu)
+bool engine_preset_measured_on(const struct engine_preset *preset, const char *gpu)
 {
     const char *const *gpus = preset->measured_on.items;
     size_t n;
@@ -284,7 +284,7 @@ static void say_gpus(const struct engine_preset *preset, const char *gpu, struct
     const char *const *gpus = preset->measured_on.items;
     const struct engine_overhead *list = preset->overheads.items;
     size_t n = 0, i = 0;
-    if (names_hosts(preset) && was_measured_on(preset, gpu)) {
+    if (names_hosts(preset) && engine_preset_measured_on(preset, gpu)) {
         text_printf(text, " on %s", gpu);
         return;
     }
@@ -323,7 +323,7 @@ static void say_source(const struct engine_preset *preset, const char *gpu, int6
         text_printf(text, "is that of %lld %s", nearest, nearest == 1 ? "GPU" : "GPUs");
     if (names_hosts(preset) && list[at].gpu == NULL)
         text_add(text, " over all these hosts");
-    else if (names_hosts(preset) && !was_measured_on(preset, gpu))
+    else if (names_hosts(preset) && !engine_preset_measured_on(preset, gpu))
         text_printf(text, " with %s", list[at].gpu);
     else if (names_hosts(preset) || preset->measured_on.n > 0)
         text_add(text, " there");
@@ -344,7 +344,8 @@ static void say_caveat(const struct engine_preset *preset, const char *gpu, int6
     text_printf(text, "engine %s was measured", preset->name);
     say_gpus(preset, gpu, text);
     say_degrees(preset, gpu, text);
-    if (names_hosts(preset) && !was_measured_on(preset, gpu)) text_printf(text, ", not with the host of %s", gpu);
+    if (names_hosts(preset) && !engine_preset_measured_on(preset, gpu))
+        text_printf(text, ", not with the host of %s", gpu);
     text_printf(text, "; its CPU overhead for %lld x %s ", (long long)tensor_parallel, gpu);
     say_source(preset, gpu, tensor_parallel, text);
 }
@@ -354,7 +355,7 @@ int engine_preset_caveat(const struct engine_preset *preset, const char *gpu, in
 {
     const bool degree_known = preset->overheads.n == 0 || engine_preset_lists(preset, gpu, tensor_parallel);
     *caveat = NULL;
-    if (was_measured_on(preset, gpu) && degree_known && !has_no_host(preset)) return 0;
+    if (engine_preset_measured_on(preset, gpu) && degree_known && !has_no_host(preset)) return 0;
     struct text text;
     text_init(&text);
     say_caveat(preset, gpu, tensor_parallel, &text);

@@ -76,6 +76,9 @@ bool engine_preset_params(const struct engine_preset *preset, const char *gpu, i
 /* Whether the preset lists an overhead of exactly this degree among those that hold for a GPU. */
 bool engine_preset_lists(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel);
 
+/* Whether the CPU overhead was measured with a GPU, or no GPU is named. */
+bool engine_preset_measured_on(const struct engine_preset *preset, const char *gpu);
+
 /* Explains the source of a CPU overhead that was not measured with this GPU and degree. *caveat is NULL if it was
  * measured, or none is needed. The text lives in `arena`. Returns 0 or SIM_E_NOMEM. */
 int engine_preset_caveat(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel,

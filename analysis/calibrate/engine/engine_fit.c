@@ -51,10 +51,10 @@ static void set_constants(const struct fit *fit, const gsl_vector *u)
     if (fits_common(fit, ENGINE_COMMON_ITERATION)) common.iteration_s = take_constant(u, &next, iteration_unit_s);
     for (size_t i = 0; i < fit->preset->launches.n; i++) launches[i].layer_s = take_constant(u, &next, layer_unit_s);
     for (size_t i = 0; i < fit->preset->overheads.n; i++) {
-        overheads[i].iteration_s =
-            terms & ENGINE_ITERATION ? take_constant(u, &next, iteration_unit_s) : common.iteration_s;
-        overheads[i].sequence_s =
-            terms & ENGINE_SEQUENCE ? take_constant(u, &next, sequence_unit_s) : common.sequence_s;
+        overheads[i].iteration_s = terms & ENGINE_ITERATION ? take_constant(u, &next, iteration_unit_s)
+                                                            : common.iteration_s;
+        overheads[i].sequence_s = terms & ENGINE_SEQUENCE ? take_constant(u, &next, sequence_unit_s)
+                                                          : common.sequence_s;
         overheads[i].prompt_s = common.prompt_s;
     }
 }
