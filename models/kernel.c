@@ -62,6 +62,7 @@ static const struct kernel_param decode_table[] = {
      2.0},
     {"drain_time", "end of crowded thread blocks that read for long", OPTIONAL_SECONDS, 2e-5, 1e-9, 1e-3},
     {"fill_time", "reading time after which 63 % of that is lost", OPTIONAL_SECONDS, 5e-5, 1e-6, 1e-2},
+    {"window_time", "a launch whose sliding window cuts the context", LATE_SECONDS, 3e-6, 1e-9, 1e-4},
     {"flash_attention_3", "whether it splits like FlashAttention-3, not FlashAttention-2", SWITCH, 0.0, 0.0, 1.0},
 };
 static const char *const decode_axes[] = {"sequences", "context",   "q_heads",  "kv_heads",

@@ -275,24 +275,6 @@ static int search_params(const struct search *search, const union kernel_params 
 
 /* --- choice of rows and parameters --- */
 
-/* The class's rows that are not held out, in random order, so that the first few are a sample. */
-static void choose_rows(struct search *search, const struct profile_row *rows, size_t n, const bool *held_out)
-{
-    search->n_rows = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].call.class != search->model->class || (held_out != NULL && held_out[rows[i].group])) continue;
-        search->rows[search->n_rows++] = &rows[i];
-    }
-    struct rng rng;
-    rng_init(&rng, 0, 0, "calibrate", 0);
-    for (size_t i = 0; i < search->n_rows; i++) {
-        const size_t other = i + (size_t)rng_below(&rng, search->n_rows - i);
-        const struct profile_row *swapped = search->rows[i];
-        search->rows[i] = search->rows[other];
-        search->rows[other] = swapped;
-    }
-}
-
 /* Whether a row's time changes between the start of a parameter's fit and one of its bounds, the other parameters being
  * `params`. */
 static bool depends_on(const struct fit_model *model, const union kernel_params *params, const struct profile_row *row,
@@ -313,14 +295,27 @@ static bool is_late_row(const struct fit_model *model, const union kernel_params
     return false;
 }
 
-/* Keeps the rows that depend on late parameters, or the others: at most MAX_ROWS, for speed. */
-static void keep_rows(struct search *search, bool late)
+/* The class's rows that are not held out and depend on late parameters, or the others: at most MAX_ROWS, for speed.
+ * They are in random order, so that the first few are a sample. Rows of one kind do not change the sample of the
+ * other. */
+static void choose_rows(struct search *search, const struct profile_row *rows, size_t n, const bool *held_out,
+                        bool late)
 {
     const union kernel_params initial = fit_model_initial(search->model);
-    size_t kept = 0;
-    for (size_t i = 0; i < search->n_rows && kept < MAX_ROWS; i++)
-        if (is_late_row(search->model, &initial, search->rows[i]) == late) search->rows[kept++] = search->rows[i];
-    search->n_rows = kept;
+    search->n_rows = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].call.class != search->model->class || (held_out != NULL && held_out[rows[i].group])) continue;
+        if (is_late_row(search->model, &initial, &rows[i]) == late) search->rows[search->n_rows++] = &rows[i];
+    }
+    struct rng rng;
+    rng_init(&rng, 0, 0, "calibrate", 0);
+    for (size_t i = 0; i < search->n_rows; i++) {
+        const size_t other = i + (size_t)rng_below(&rng, search->n_rows - i);
+        const struct profile_row *swapped = search->rows[i];
+        search->rows[i] = search->rows[other];
+        search->rows[other] = swapped;
+    }
+    if (search->n_rows > MAX_ROWS) search->n_rows = MAX_ROWS;
 }
 
 static bool has_influence(const struct search *search, size_t param)
@@ -398,7 +393,6 @@ static void reset_late(const struct fit_model *model, bool to_initial, union ker
 /* Fits the late parameters to the rows that depend on them, all others being fixed. Without such rows they are 0. */
 static int fit_late(struct search *search, union kernel_params *params, struct diag *diag)
 {
-    keep_rows(search, true);
     reset_late(search->model, search->n_rows > 0, params);
     if (search->n_rows == 0) return 0;
     search->fixed = *params;
@@ -413,12 +407,11 @@ int fit_model_to(const struct fit_model *model, const struct profile_row *rows, 
     struct search search = {.model = model, .fixed = *params, .tries = true};
     search.rows = mem_alloc((n + 1) * sizeof *search.rows);
     if (search.rows == NULL) return diag_nomem(diag);
-    choose_rows(&search, rows, n, held_out);
-    keep_rows(&search, false);
+    choose_rows(&search, rows, n, held_out, false);
     choose_params(&search, false);
     int status = run_search(&search, params, diag);
     if (status == 0) {
-        choose_rows(&search, rows, n, held_out);
+        choose_rows(&search, rows, n, held_out, true);
         status = fit_late(&search, params, diag);
     }
     mem_free(search.rows);

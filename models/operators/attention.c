@@ -141,6 +141,11 @@ static double query_width(const struct decode_shape *shape)
     return (1.0 + shape->drafts) * shape->q_heads * (shape->key_dim + shape->value_dim);
 }
 
+static bool is_windowed(const struct decode_shape *shape, double context)
+{
+    return shape->window > 0.0 && context > shape->window;
+}
+
 static double launch_seconds(const struct decode_params *params, const struct decode_shape *shape)
 {
     const bool transposes = is_grouped(shape) && shape->kv_heads > 1.0 && shape->sequences > 1.0;
@@ -160,6 +165,7 @@ static struct kernel_time uncut_time(const struct decode_params *params, const s
     };
     time.memory_s = time.bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
     time.overhead_s += decode_straggle_seconds(params, gpu, shape);
+    if (is_windowed(shape, shape->context)) time.overhead_s += params->window_s;
     return time;
 }
 
@@ -226,6 +232,7 @@ double decode_row_seconds(struct decode_row *row, double mean_context, double lo
     const double flop = row->flop_per_token * context;
     const double bytes = row->shape.sequences * (context * row->shape.kv_heads * row->head_bytes + row->query_bytes);
     struct cutting cutting = {row->start_s, flop / row->flop_per_s, bytes / row->bytes_per_s};
+    if (is_windowed(&row->shape, mean_context)) cutting.start_s += params->window_s;
     if (row->straggles) {
         row->shape.context = mean_context;
         row->shape.longest = longest;

@@ -2,13 +2,16 @@
  *
  * Decode, for b sequences of L tokens of context each, on S SMs, in blocks of 128 tokens, nb = ceil(L/128):
  *
- *     t = start_s + [grouped] group_s + drain + straggle + min over parts n in 1, 2, 4 .. of
+ *     t = start_s + [grouped] group_s + [windowed] window_s + drain + straggle + min over parts n in 1, 2, 4 .. of
  *         { soft_max_4(max(ceil(b kv min(n, nb)/S) (unit_s + block_s max(nb/n, 1)), flop/P), read_s)
  *           + join(min(n, nb)) }
  *     read_s = bytes/(bandwidth_frac W)
  *     drain = drain_s sqrt(min(1, b kv/(2 S))) (1 - exp(-read_s/fill_s)), 0 where it was not fitted
  *     join(n) = combine_s + n join_s when n > 1, else 0
  *     block_s = bytes of a block of one KV head/(stream_frac W/S), once for every 64 query heads that share it
+ *
+ * `windowed` is a launch with a sliding window that is shorter than the context: FlashAttention-3 then takes another
+ * kernel and joins parts, whatever the context.
  *
  * A kernel like FlashAttention-2 cuts a sequence into up to 128 parts, but only when queries are grouped; one like
  * FlashAttention-3 cuts any, all sequences together into at most 32 parts per KV head, or each into two. The time
@@ -77,6 +80,7 @@ struct decode_params {
     double straggle_frac;  /* of the longest sequence's tokens beyond the mean, at an SM's bandwidth; 0: none */
     double drain_s;        /* end of crowded thread blocks that read for long: see `drain` */
     double fill_s;         /* the reading time after which 63 % of it are lost */
+    double window_s;       /* a launch whose window cuts the context; 0: takes no longer */
     double flash3;         /* 1: splits like FlashAttention-3, 0: like FlashAttention-2. A choice, not a fit */
 };
 

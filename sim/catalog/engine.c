@@ -17,6 +17,8 @@ static const struct config_field launch_fields[] = {
 
 #define ROW_OF struct engine_overhead
 static const struct config_field overhead_fields[] = {
+    ROW_TEXT("gpu", gpu, OPTIONAL, WITHIN(1, 256),
+             "GPU of the catalog; its usual host is meant; absent: all GPUs that no entry names"),
     ROW_INT("tensor_parallel", tensor_parallel, REQUIRED, WITHIN(1, 1024), "GPUs that share each layer"),
     ROW_QUANTITY("iteration", iteration_s, UNIT_TIME, SOURCED_DEFAULT("0s"), WITHIN(0, 10), "every iteration"),
     ROW_QUANTITY("sequence", sequence_s, UNIT_TIME, SOURCED_DEFAULT("0s"), WITHIN(0, 10), "each sequence of the batch"),
@@ -54,7 +56,7 @@ static const struct config_field engine_preset_fields[] = {
     ROW_LIST("launch", launches, OPTIONAL, ANY, struct engine_launch, launch_fields,
              "launching kernels one by one, which may limit a fast GPU"),
     ROW_LIST("overhead", overheads, OPTIONAL, ANY, struct engine_overhead, overhead_fields,
-             "CPU overhead on top of GPU time, by tensor parallelism"),
+             "CPU overhead on top of GPU time, by host and tensor parallelism"),
     ROW_LIST("measured_on", measured_on, OPTIONAL, ANY, const char *, gpu_fields,
              "GPUs that the CPU overhead was measured with"),
     ROW_TEXT("fitted_on", fitted_on, OPTIONAL, WITHIN(1, 512),
@@ -67,6 +69,8 @@ static const struct config_field engine_preset_fields[] = {
             "error on sums of kernels that a GPU was fitted to"),
     ROW_MAP("held_out", held_out, OPTIONAL, ANY, struct calibration_error, calibration_error_fields,
             "error on all other measurements"),
+    ROW_MAP("left_out", left_out, OPTIONAL, ANY, struct calibration_error, calibration_error_fields,
+            "error on the measurements of one LLM on one host, by a fit to its other LLMs"),
     {0},
 };
 #undef ROW_OF
@@ -91,15 +95,43 @@ static double between(double from, double to, double frac)
     return from + frac * (to - from);
 }
 
-/* Whether the degree is listed, or nothing is. */
-static bool find_overhead(const struct engine_preset *preset, int64_t tensor_parallel, struct engine_overhead *overhead)
+static bool is_of(const struct engine_overhead *overhead, const char *gpu)
+{
+    if (overhead->gpu == NULL || gpu == NULL) return overhead->gpu == gpu;
+    return strcmp(overhead->gpu, gpu) == 0;
+}
+
+/* The entries of one host, which stand together; *n is 0 where there are none. */
+static const struct engine_overhead *entries_of(const struct engine_preset *preset, const char *gpu, size_t *n)
 {
     const struct engine_overhead *list = preset->overheads.items;
+    size_t first = 0;
+    while (first < preset->overheads.n && !is_of(&list[first], gpu)) first++;
+    size_t end = first;
+    while (end < preset->overheads.n && is_of(&list[end], gpu)) end++;
+    *n = end - first;
+    return list + first;
+}
+
+/* The entries that hold for a GPU: its own, those without a GPU, or those of the first. */
+static const struct engine_overhead *entries_for(const struct engine_preset *preset, const char *gpu, size_t *n)
+{
+    const struct engine_overhead *entries = entries_of(preset, gpu, n);
+    if (*n == 0) entries = entries_of(preset, NULL, n);
+    if (*n > 0 || preset->overheads.n == 0) return entries;
+    return entries_of(preset, ((const struct engine_overhead *)preset->overheads.items)->gpu, n);
+}
+
+/* Whether the degree is listed, or nothing is. */
+static bool find_overhead(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel,
+                          struct engine_overhead *overhead)
+{
+    size_t n, above = 0;
+    const struct engine_overhead *list = entries_for(preset, gpu, &n);
     *overhead = (struct engine_overhead){0};
-    if (preset->overheads.n == 0) return true;
-    size_t above = 0;
-    while (above < preset->overheads.n && list[above].tensor_parallel < tensor_parallel) above++;
-    const bool past_end = above == preset->overheads.n;
+    if (n == 0) return true;
+    while (above < n && list[above].tensor_parallel < tensor_parallel) above++;
+    const bool past_end = above == n;
     *overhead = list[past_end ? above - 1 : above];
     if (past_end || overhead->tensor_parallel == tensor_parallel || above == 0)
         return overhead->tensor_parallel == tensor_parallel;
@@ -121,7 +153,7 @@ bool engine_preset_params(const struct engine_preset *preset, const char *gpu, i
     struct engine_overhead overhead;
     double layer_s;
     const bool gpu_listed = find_launch(preset, gpu, &layer_s);
-    const bool degree_listed = find_overhead(preset, tensor_parallel, &overhead);
+    const bool degree_listed = find_overhead(preset, gpu, tensor_parallel, &overhead);
     *params = (struct engine_params){
         .layer_launch_s = layer_s,
         .iteration_s = overhead.iteration_s,
@@ -163,15 +195,22 @@ int engine_preset_kernels(const struct engine_preset *preset, const struct catal
     return code;
 }
 
-/* Looking up an overhead relies on the order of the list. */
+/* Looking up an overhead relies on the order of the list: entries of a host stand together, by rising degree. */
 static int check_order(const struct engine_preset *preset, const char *where, struct diag *diag)
 {
     const struct engine_overhead *list = preset->overheads.items;
-    for (size_t i = 1; i < preset->overheads.n; i++)
-        if (list[i].tensor_parallel <= list[i - 1].tensor_parallel)
+    for (size_t i = 1; i < preset->overheads.n; i++) {
+        size_t n;
+        const bool is_same = is_of(&list[i], list[i - 1].gpu);
+        if (is_same && list[i].tensor_parallel <= list[i - 1].tensor_parallel)
             return diag_error(diag, SIM_E_CONFIG, where, NULL,
                               "engine '%s' lists its overheads out of order: tensor_parallel %lld after %lld",
                               preset->name, (long long)list[i].tensor_parallel, (long long)list[i - 1].tensor_parallel);
+        if (!is_same && entries_of(preset, list[i].gpu, &n) != &list[i])
+            return diag_error(diag, SIM_E_CONFIG, where, "list the overheads of each 'gpu' together",
+                              "engine '%s' lists the overheads of %s in two places", preset->name,
+                              list[i].gpu != NULL ? list[i].gpu : "no GPU");
+    }
     return 0;
 }
 
@@ -197,17 +236,30 @@ int catalog_list_engines(const struct catalog *catalog, struct arena *arena, str
 
 /* --- What the CPU overhead rests on: GPUs and degrees of tensor parallelism that were measured --- */
 
-bool engine_preset_lists(const struct engine_preset *preset, int64_t tensor_parallel)
+bool engine_preset_lists(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel)
 {
-    const struct engine_overhead *list = preset->overheads.items;
-    for (size_t i = 0; i < preset->overheads.n; i++)
+    size_t n;
+    const struct engine_overhead *list = entries_for(preset, gpu, &n);
+    for (size_t i = 0; i < n; i++)
         if (list[i].tensor_parallel == tensor_parallel) return true;
     return false;
 }
 
-static bool was_measured_on(const struct engine_preset *preset, const char *gpu)
+/* Whether some entry names a host. */
+static bool names_hosts(const struct engine_preset *preset)
+{
+    const struct engine_overhead *list = preset->overheads.items;
+    for (size_t i = 0; i < preset->overheads.n; i++)
+        if (list[i].gpu != NULL) return true;
+    return false;
+}
+
+/* Entries that name their GPUs say it better than the list of all measurements. */
+bool engine_preset_measured_on(const struct engine_preset *preset, const char *gpu)
 {
     const char *const *gpus = preset->measured_on.items;
+    size_t n;
+    if (names_hosts(preset)) return entries_of(preset, gpu, &n) && n > 0;
     for (size_t i = 0; i < preset->measured_on.n; i++)
         if (strcmp(gpus[i], gpu) == 0) return true;
     return preset->measured_on.n == 0;
@@ -220,35 +272,61 @@ static const char *joint(size_t i, size_t n)
     return i + 1 < n ? ", " : " and ";
 }
 
-static void say_gpus(const struct engine_preset *preset, struct text *text)
-{
-    const char *const *gpus = preset->measured_on.items;
-    const size_t n = preset->measured_on.n;
-    for (size_t i = 0; i < n; i++) text_printf(text, "%s%s", i == 0 ? " on " : joint(i, n), gpus[i]);
-}
-
-static void say_degrees(const struct engine_preset *preset, struct text *text)
+/* Whether the entry is the first of its host. */
+static bool begins_host(const struct engine_preset *preset, size_t at)
 {
     const struct engine_overhead *list = preset->overheads.items;
-    const size_t n = preset->overheads.n;
+    return at == 0 || !is_of(&list[at], list[at - 1].gpu);
+}
+
+static void say_gpus(const struct engine_preset *preset, const char *gpu, struct text *text)
+{
+    const char *const *gpus = preset->measured_on.items;
+    const struct engine_overhead *list = preset->overheads.items;
+    size_t n = 0, i = 0;
+    if (names_hosts(preset) && engine_preset_measured_on(preset, gpu)) {
+        text_printf(text, " on %s", gpu);
+        return;
+    }
+    if (!names_hosts(preset)) {
+        n = preset->measured_on.n;
+        for (; i < n; i++) text_printf(text, "%s%s", i == 0 ? " on " : joint(i, n), gpus[i]);
+        return;
+    }
+    for (size_t at = 0; at < preset->overheads.n; at++) n += list[at].gpu != NULL && begins_host(preset, at);
+    for (size_t at = 0; at < preset->overheads.n; at++)
+        if (list[at].gpu != NULL && begins_host(preset, at)) {
+            text_printf(text, "%s%s", i == 0 ? " on " : joint(i, n), list[at].gpu);
+            i++;
+        }
+}
+
+static void say_degrees(const struct engine_preset *preset, const char *gpu, struct text *text)
+{
+    size_t n;
+    const struct engine_overhead *list = entries_for(preset, gpu, &n);
     for (size_t i = 0; i < n; i++)
         text_printf(text, "%s%lld", i == 0 ? " with " : joint(i, n), (long long)list[i].tensor_parallel);
     if (n > 0) text_add(text, list[n - 1].tensor_parallel == 1 ? " GPU" : " GPUs");
 }
 
 /* Which of the listed overheads stand in for a degree. */
-static void say_source(const struct engine_preset *preset, int64_t tensor_parallel, struct text *text)
+static void say_source(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel, struct text *text)
 {
-    const struct engine_overhead *list = preset->overheads.items;
-    const size_t n = preset->overheads.n;
-    size_t at = 0;
+    size_t n, at = 0;
+    const struct engine_overhead *list = entries_for(preset, gpu, &n);
     while (at + 1 < n && list[at].tensor_parallel < tensor_parallel) at++;
     const long long nearest = list[at].tensor_parallel;
     if (at > 0 && nearest > tensor_parallel)
         text_printf(text, "lies between those of %lld and %lld GPUs", (long long)list[at - 1].tensor_parallel, nearest);
     else
         text_printf(text, "is that of %lld %s", nearest, nearest == 1 ? "GPU" : "GPUs");
-    if (preset->measured_on.n > 0) text_add(text, " there");
+    if (names_hosts(preset) && list[at].gpu == NULL)
+        text_add(text, " over all these hosts");
+    else if (names_hosts(preset) && !engine_preset_measured_on(preset, gpu))
+        text_printf(text, " with %s", list[at].gpu);
+    else if (names_hosts(preset) || preset->measured_on.n > 0)
+        text_add(text, " there");
 }
 
 /* Whether only the kernels were measured. */
@@ -264,18 +342,20 @@ static void say_caveat(const struct engine_preset *preset, const char *gpu, int6
         return;
     }
     text_printf(text, "engine %s was measured", preset->name);
-    say_gpus(preset, text);
-    say_degrees(preset, text);
+    say_gpus(preset, gpu, text);
+    say_degrees(preset, gpu, text);
+    if (names_hosts(preset) && !engine_preset_measured_on(preset, gpu))
+        text_printf(text, ", not with the host of %s", gpu);
     text_printf(text, "; its CPU overhead for %lld x %s ", (long long)tensor_parallel, gpu);
-    say_source(preset, tensor_parallel, text);
+    say_source(preset, gpu, tensor_parallel, text);
 }
 
 int engine_preset_caveat(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel,
                          struct arena *arena, const char **caveat)
 {
-    const bool degree_known = preset->overheads.n == 0 || engine_preset_lists(preset, tensor_parallel);
+    const bool degree_known = preset->overheads.n == 0 || engine_preset_lists(preset, gpu, tensor_parallel);
     *caveat = NULL;
-    if (was_measured_on(preset, gpu) && degree_known && !has_no_host(preset)) return 0;
+    if (engine_preset_measured_on(preset, gpu) && degree_known && !has_no_host(preset)) return 0;
     struct text text;
     text_init(&text);
     say_caveat(preset, gpu, tensor_parallel, &text);

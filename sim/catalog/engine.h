@@ -7,16 +7,18 @@
  *       "direct_all_reduce": false, "fused_residual": false, "mixed_attention": false, "samples": false,
  *       "fused_narrowing": false, "graph_tokens": 0,
  *       "launch": [{"gpu": "a100-80-sxm", "layer": "0.39ms"}, ...],
- *       "overhead": [{"tensor_parallel": 2, "iteration": "9ms", "sequence": "0s", "prompt": "8ms"}, ...],
+ *       "overhead": [{"gpu": "a100-80-sxm", "tensor_parallel": 2, "iteration": "9ms", "prompt": "8ms"}, ...,
+ *                    {"tensor_parallel": 2, "iteration": "8ms", "sequence": "0s", "prompt": "8ms"}, ...],
  *       "measured_on": ["a100-80-sxm", "h100-sxm"],
  *       "fitted_on": "Llama-2-70B, batches of at most 2048 prompt tokens",
  *       "profiles": [{"file": "splitwise__llama2-70b__latency_and_power.csv", "hash": "..."}, ...],
  *       "fit": {"all": {"rows": 1, "median": 0.02, "p90": 0.08, "worst": 0.3, "bias": 0.0}, "tokens": {...}, ...},
- *       "kernels_fit": {...}, "held_out": {...} }
+ *       "kernels_fit": {...}, "held_out": {...}, "left_out": {"a100-80-sxm__bloom-176b": {...}, ...} }
  *
- * Launch times depend on the CPU of the host, so they are listed by GPU. A GPU that is not listed takes the first
- * entry. Overheads are interpolated over the logarithm of the degree of tensor parallelism; beyond the ends the nearest
- * entry holds. */
+ * Launch times and overheads depend on the CPU of the host, so both are listed by GPU; its usual host is meant. A GPU
+ * without a launch time takes the first one. Entries of an overhead without a GPU hold for all GPUs that no entry
+ * names; without such entries, those of the first GPU do. Overheads are interpolated over the logarithm of the degree
+ * of tensor parallelism, among the entries of one host; beyond the ends the nearest entry holds. */
 #ifndef ORRERY_CATALOG_ENGINE_H
 #define ORRERY_CATALOG_ENGINE_H
 
@@ -36,6 +38,7 @@ struct engine_launch {
 struct engine_overhead {
     int64_t tensor_parallel;
     double iteration_s, sequence_s, prompt_s;
+    const char *gpu; /* of the catalog; NULL: every GPU that no entry names */
 };
 
 struct engine_preset {
@@ -48,13 +51,14 @@ struct engine_preset {
     bool fused_narrowing; /* operators hand activations of fp8 products on in fp8 */
     int64_t graph_tokens;
     struct config_list launches;  /* struct engine_launch; none: nothing to wait for */
-    struct config_list overheads; /* struct engine_overhead, by rising degree; none: no overhead */
+    struct config_list overheads; /* struct engine_overhead, by host and rising degree; none: no overhead */
     struct config_list measured_on; /* const char *: GPUs of the catalog; none: not measured, or on unknown GPUs */
     const char *fitted_on;        /* which of the measurements, in words; NULL: not fitted */
     struct config_list profiles;  /* struct calibration_profile */
     struct config_list fit;         /* struct calibration_error, by group: of the rows that constants were fitted on */
     struct config_list kernels_fit; /* of sums of kernels that the GPU's calibration was fitted to */
     struct config_list held_out;    /* of all others */
+    struct config_list left_out;    /* by host and LLM: of its rows, by a fit to other LLMs on that host */
 };
 
 /* Reads a preset by name or path. `where` is the place that names it. Texts live in `arena`. Returns 0, SIM_E_CONFIG,
@@ -69,8 +73,11 @@ int catalog_list_engines(const struct catalog *catalog, struct arena *arena, str
 bool engine_preset_params(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel,
                           struct engine_params *params);
 
-/* Whether the preset lists an overhead of exactly this degree. */
-bool engine_preset_lists(const struct engine_preset *preset, int64_t tensor_parallel);
+/* Whether the preset lists an overhead of exactly this degree among those that hold for a GPU. */
+bool engine_preset_lists(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel);
+
+/* Whether the CPU overhead was measured with a GPU, or no GPU is named. */
+bool engine_preset_measured_on(const struct engine_preset *preset, const char *gpu);
 
 /* Explains the source of a CPU overhead that was not measured with this GPU and degree. *caveat is NULL if it was
  * measured, or none is needed. The text lives in `arena`. Returns 0 or SIM_E_NOMEM. */

@@ -39,8 +39,17 @@ static const struct config_field unseen_fields[] = {
 };
 #undef ROW_OF
 
-int time_error_unseen(const struct catalog *catalog, const char *kind, struct arena *arena, struct time_error *error,
-                      struct diag *diag)
+static const struct kind_error *find_kind(const struct unseen_file *file, const char *kind, const char *ending)
+{
+    const struct kind_error *kinds = file->kinds.items;
+    const size_t length = strlen(kind);
+    for (size_t i = 0; i < file->kinds.n; i++)
+        if (strncmp(kinds[i].name, kind, length) == 0 && strcmp(kinds[i].name + length, ending) == 0) return &kinds[i];
+    return NULL;
+}
+
+int time_error_unseen(const struct catalog *catalog, const char *kind, bool foreign, struct arena *arena,
+                      struct time_error *error, struct diag *diag)
 {
     *error = (struct time_error){0};
     const char *path = arena_printf(arena, "%s/calibration/releases/unseen.json", catalog->root);
@@ -50,15 +59,14 @@ int time_error_unseen(const struct catalog *catalog, const char *kind, struct ar
     const struct catalog unnoted = {.root = catalog->root};
     const int code = shelf_bind(&unnoted, path, unseen_fields, arena, &file, sizeof file, diag);
     if (code != 0) return code;
-    const struct kind_error *kinds = file.kinds.items;
-    for (size_t i = 0; i < file.kinds.n; i++) {
-        if (strcmp(kinds[i].name, kind) != 0) continue;
-        const char *basis = arena_printf(arena, "%lld measured runs of %lld systems, each predicted without its group",
-                                         (long long)kinds[i].rows, (long long)kinds[i].groups);
-        *error = (struct time_error){.fast_frac = kinds[i].fast_frac, .slow_frac = kinds[i].slow_frac, .basis = basis};
-        return basis != NULL ? 0 : diag_nomem(diag);
-    }
-    return 0;
+    const struct kind_error *found = foreign ? find_kind(&file, kind, TIME_ERROR_FOREIGN) : NULL;
+    const char *where = found != NULL ? ", on GPUs that their engine was not measured with" : "";
+    if (found == NULL) found = find_kind(&file, kind, "");
+    if (found == NULL) return 0;
+    const char *basis = arena_printf(arena, "%lld measured runs of %lld systems, each predicted without its group%s",
+                                     (long long)found->rows, (long long)found->groups, where);
+    *error = (struct time_error){.fast_frac = found->fast_frac, .slow_frac = found->slow_frac, .basis = basis};
+    return basis != NULL ? 0 : diag_nomem(diag);
 }
 
 /* The error e is |predicted / measured - 1|, so a measured time is at least predicted / (1 + e) and at most

@@ -6,7 +6,8 @@
  * without the group: the file configs/calibration/releases/unseen.json, written by `orrery calibrate board`:
  *
  *     { "source": "...", "share": 0.9,
- *       "kinds": {"operators": {"rows": 959, "groups": 9, "fast": 0.793, "slow": 1.25}} } */
+ *       "kinds": {"operators": {"rows": 668, "groups": 6, "fast": 0.844, "slow": 1.198},
+ *                 "operators-foreign": {"rows": 291, "groups": 3, "fast": 0.738, "slow": 1.291}} } */
 #ifndef ORRERY_CATALOG_TIME_ERROR_H
 #define ORRERY_CATALOG_TIME_ERROR_H
 
@@ -19,6 +20,7 @@
 #include <stdbool.h>
 
 #define TIME_ERROR_SHARE 0.9
+#define TIME_ERROR_FOREIGN "-foreign" /* ends the kind of predictions on a GPU that the preset was not measured with */
 
 /* Which times the replicas of a run take: the predicted ones, or those at an end of the interval. */
 enum time_case { TIMES_PREDICTED, TIMES_FAST, TIMES_SLOW };
@@ -37,10 +39,11 @@ struct time_errors {
 };
 
 /* The error of a cost kind ("operators") on what no fit has seen; unknown if the catalog has no
- * unseen.json, or the file lacks the kind. The text lives in `arena`. The file does not count as an input of the run.
+ * unseen.json, or the file lacks the kind. `foreign`: on a GPU that the preset was not measured with; a file without
+ * such rows gives the error on other GPUs. The text lives in `arena`. The file does not count as an input of the run.
  * Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
-int time_error_unseen(const struct catalog *catalog, const char *kind, struct arena *arena, struct time_error *error,
-                      struct diag *diag);
+int time_error_unseen(const struct catalog *catalog, const char *kind, bool foreign, struct arena *arena,
+                      struct time_error *error, struct diag *diag);
 
 /* The error of a preset on a GPU and an LLM that it was fitted to, from its 90th percentile on held-out rows. *found
  * tells whether it was, and has an error below 1. Returns 0 or SIM_E_NOMEM. */

@@ -206,13 +206,13 @@ static int add_engine(struct listing *list, const char *name)
     struct engine_params one, eight;
     const struct calibration_error *held_out = preset->held_out.items;
     const bool is_defined = preset->overheads.n == 0 && preset->measured_on.n == 0;
-    const bool eight_known = is_defined || engine_preset_lists(preset, 8);
+    const bool eight_known = is_defined || engine_preset_lists(preset, "", 8);
     engine_preset_params(preset, "", 1, &one);
     engine_preset_params(preset, "", 8, &eight);
     table_text(table, preset->name);
     table_text(table, preset->kernels);
     code = add_measured_on(list, preset);
-    add_measured(table, is_defined || engine_preset_lists(preset, 1), 1e3 * one.iteration_s);
+    add_measured(table, is_defined || engine_preset_lists(preset, "", 1), 1e3 * one.iteration_s);
     add_measured(table, eight_known, 1e3 * eight.iteration_s);
     add_measured(table, eight_known, 1e6 * eight.sequence_s);
     add_measured(table, is_defined || preset->launches.n > 0, 1e6 * eight.layer_launch_s);

@@ -94,7 +94,7 @@ cmp -s "$T/figures/board/board.rows.html" "$T/again/board/board.rows.html" || co
 
 # Intervals: of all judged rows, in a file that runs read.
 run 0 calibrate board "$F/silicon.board.json" -o "$T/unseen.json"
-out 'operators    15       2'
+out 'operators            15       2'
 equal "$(json_of "$T/unseen.json" '$.kinds.operators.rows')" 15 'rows of the file'
 run 0 calibrate board "$F/silicon.board.json" --json
 cmp -s "$T/out" "$T/unseen.json" || complain 'the JSON is not that of the file'

@@ -228,13 +228,13 @@ static void check_windows(const char *gpu, const char *path_below_data, double k
     mem_free(errors);
 }
 
-/* The first run missed the median three times, with 16, 23 and 24 %: rows of tiles had only one masked edge. With the
- * second one, which these rows therefore chose, sequences that decode on the H100 still miss it: each launch takes some
- * 4 us longer than the law says. */
+/* The first run missed the median three times, with 16, 23 and 24 %: rows of tiles had only one masked edge. The second
+ * one is chosen by these rows. Sequences that decode on the H100 still missed it: a launch whose window cuts takes 5 us
+ * longer, at any context. Since then such rows are fitted (window_time), so those of sequences are seen. */
 TEST(windows_of_128_tokens)
 {
     check_windows("h100-sxm", AICONFIGURATOR "h100_sxm__vllm0.24.0__context_attention_perf.csv.gz", 0.0);
-    check_windows("h100-sxm", AICONFIGURATOR "h100_sxm__vllm0.24.0__generation_attention_perf.csv.gz", 0.23);
+    check_windows("h100-sxm", AICONFIGURATOR "h100_sxm__vllm0.24.0__generation_attention_perf.csv.gz", 0.0);
     check_windows("b200-sxm", AICONFIGURATOR "b200_sxm__vllm0.24.0__context_attention_perf.csv.gz", 0.0);
     check_windows("b200-sxm", AICONFIGURATOR "b200_sxm__vllm0.24.0__generation_attention_perf.csv.gz", 0.0);
 }

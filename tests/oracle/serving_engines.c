@@ -6,6 +6,7 @@
  * Sources: Mutinifni/splitwise-sim @ 8f99e7dc, ai-dynamo/aiconfigurator @ 095f58a5 (silicon_sample), LLMServe/DistServe
  * @ 82831f16, casys-kaist/LLMServingSim @ 5daddb21. */
 #include "analysis/calibrate/engine/engine_calibrate.h"
+#include "analysis/calibrate/engine/engine_hosts.h"
 #include "tests/support/cost_fixture.h"
 #include "tests/support/harness.h"
 
@@ -104,7 +105,7 @@ TEST(splitwise_llama_2_70b)
     CHECK_EQ_INT(m.n, 2 * (630 - 10));
     CHECK_EQ_INT(dropped(&m.file, "not measured"), 315);
     CHECK_EQ_INT(dropped(&m.file, "fit into memory"), 10);
-    check_splitwise(&m, &m.preset, &(struct splitwise_medians){0.06, 0.27, 0.07, 0.02});
+    check_splitwise(&m, &m.preset, &(struct splitwise_medians){0.045, 0.27, 0.06, 0.02});
     CHECK(HELD_OUT(&m, "tokens") <= 0.05); /* batches of 8 to 64 */
     arena_fini(&m.arena);
 }
@@ -114,7 +115,7 @@ TEST(splitwise_bloom_176b)
 {
     struct measurements m;
     if (!load(&m, "vllm-0.2", bloom)) return;
-    check_splitwise(&m, &m.preset, &(struct splitwise_medians){0.03, 0.30, 0.05, 0.09});
+    check_splitwise(&m, &m.preset, &(struct splitwise_medians){0.045, 0.30, 0.05, 0.04});
     arena_fini(&m.arena);
 }
 
@@ -147,6 +148,78 @@ TEST(one_constant_per_degree)
                        &(struct splitwise_medians){0.03, 0.40, 0.06, 0.18});
     check_one_constant(true, &(struct splitwise_medians){0.06, 0.36, 0.11, 0.04},
                        &(struct splitwise_medians){0.045, 0.40, 0.05, 0.115});
+}
+
+/* --- Constants by host --- */
+
+static const struct engine_recipe *recipe_of(const char *engine)
+{
+    size_t i = 0;
+    while (strcmp(engine_recipe_at(i)->name, engine) != 0) i++;
+    return engine_recipe_at(i);
+}
+
+/* Median error of an LLM on a host, by constants fitted without it: to that host, or to all. */
+static double left_out_error(struct measurements *m, const char *engine, const char *gpu, const char *llm, bool joint)
+{
+    struct fit_error error;
+    CHECK_EQ_INT(engine_hosts_leave_out(recipe_of(engine), m->points, m->n, gpu, llm, joint, &m->arena, &error), 0);
+    CHECK(error.rows > 0);
+    return error.median;
+}
+
+/* Appends the points of another file. */
+static void join(struct measurements *m, const struct measurements *other)
+{
+    struct engine_point *points = arena_alloc(&m->arena, (m->n + other->n) * sizeof *points);
+    MUST(points != NULL);
+    memcpy(points, m->points, m->n * sizeof *points);
+    memcpy(points + m->n, other->points, other->n * sizeof *points);
+    m->points = points;
+    m->n += other->n;
+}
+
+/* These bounds were written down before the first fit by host. Both hosts of Splitwise are predicted for an LLM that
+ * their constants have not seen; constants of the host lose at most a point against those of all hosts. With
+ * all constants by host, the last bound was missed (14.6 %), so those common to all degrees hold for all hosts. */
+TEST(splitwise_by_host)
+{
+    static const char *const gpus[] = {"a100-80-sxm", "h100-sxm"};
+    struct measurements m, other;
+    if (!load(&m, "vllm-0.2", llama)) return;
+    if (load(&other, "vllm-0.2", bloom)) {
+        join(&m, &other);
+        for (size_t i = 0; i < 2; i++) {
+            const double bloom_error = left_out_error(&m, "vllm-0.2", gpus[i], "bloom-176b", false);
+            const double llama_error = left_out_error(&m, "vllm-0.2", gpus[i], "llama-2-70b", false);
+            CHECK(bloom_error <= 0.08);
+            CHECK(llama_error <= 0.15);
+            CHECK(bloom_error <= left_out_error(&m, "vllm-0.2", gpus[i], "bloom-176b", true) + 0.01);
+            CHECK(llama_error <= left_out_error(&m, "vllm-0.2", gpus[i], "llama-2-70b", true) + 0.01);
+        }
+        arena_fini(&other.arena);
+    }
+    arena_fini(&m.arena);
+}
+
+/* Written down before the first fit, too. Vidur's A100 has one LLM for each of two degrees, so an LLM that is left out
+ * there takes its degree along. */
+TEST(vidur_by_host)
+{
+    static const char *const llms[] = {"internlm-20b", "llama-2-70b", "llama-2-7b", "phi-2"};
+    struct measurements m, other;
+    if (!load(&m, "vllm-2024", "gpu_profiles/vidur/a40__cpu_overheads.csv")) return;
+    if (load(&other, "vllm-2024", "gpu_profiles/vidur/a100__cpu_overheads.csv")) {
+        join(&m, &other);
+        for (size_t i = 0; i < 4; i++) {
+            CHECK(left_out_error(&m, "vllm-2024", "a40", llms[i], false) <= 0.20);
+            CHECK(left_out_error(&m, "vllm-2024", "a100-80-sxm", llms[i], false) <= 0.60);
+            left_out_error(&m, "vllm-2024", "a40", llms[i], true);
+            left_out_error(&m, "vllm-2024", "a100-80-sxm", llms[i], true);
+        }
+        arena_fini(&other.arena);
+    }
+    arena_fini(&m.arena);
 }
 
 TEST(tpot_of_vllm)

@@ -319,6 +319,22 @@ TEST(a_window_ends_the_context)
     }
 }
 
+/* The time of a launch with a window is added as soon as the window is shorter than the context, once. */
+TEST(a_window_that_cuts_takes_its_time)
+{
+    for (int i = 0; i < 2; i++) {
+        union kernel_params slower = decode_kernels[i];
+        slower.decode.window_s += 5e-6;
+        for (double context = 64.0; context <= 65536.0; context *= 2.0) {
+            struct decode_shape shape = llama_3_8b(16.0, context);
+            CHECK_NEAR(decode_s(&slower, shape), decode_s(&decode_kernels[i], shape), 0.0);
+            shape.window = 1024.0;
+            const double extra_s = decode_s(&slower, shape) - decode_s(&decode_kernels[i], shape);
+            CHECK_NEAR(extra_s, context > 1024.0 ? 5e-6 : 0.0, 1e-15);
+        }
+    }
+}
+
 /* DeepSeek-V3's absorbed form: one latent vector of 576 numbers per token, 128 query heads. */
 /* Tiles of K keys that rows of R queries meet, one by one. */
 static double counted_tiles(double n, double p, double window, double rows_of, double k)

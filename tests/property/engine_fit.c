@@ -1,6 +1,7 @@
 /* Fits of engine presets to rows that a preset made itself: the constants come back, also from disturbed rows, and also
  * through the file. */
 #include "analysis/calibrate/engine/engine_calibrate.h"
+#include "analysis/calibrate/engine/engine_hosts.h"
 #include "tests/support/harness.h"
 
 enum { POINTS = 240 };
@@ -10,7 +11,8 @@ static const struct engine_recipe everything = {
     .terms = ENGINE_ITERATION | ENGINE_SEQUENCE | ENGINE_LAUNCH | ENGINE_PROMPT};
 
 static struct engine_launch launches[] = {{"fast", 100e-6}, {"slow", 300e-6}};
-static struct engine_overhead overheads[] = {{1, 2e-3, 30e-6, 5e-3}, {2, 3e-3, 20e-6, 5e-3}, {8, 9e-3, 70e-6, 5e-3}};
+static struct engine_overhead overheads[] = {
+    {1, 2e-3, 30e-6, 5e-3, NULL}, {2, 3e-3, 20e-6, 5e-3, NULL}, {8, 9e-3, 70e-6, 5e-3, NULL}};
 
 struct made {
     struct arena arena;
@@ -74,6 +76,71 @@ TEST(constants_come_back)
     CHECK_EQ_INT(fitted.rows, POINTS * 3 / 4);
     CHECK_EQ_INT(tested.rows, POINTS / 4);
     CHECK(fitted.worst < 1e-5 && tested.worst < 1e-5);
+    arena_fini(&made.arena);
+}
+
+/* Two hosts that differ in all constants by degree: each gets its own back, beside a fit to both. The common constant
+ * is that of the fit to both, which describes neither host: it is off by less than a thousandth, like the others. */
+TEST(constants_of_hosts_come_back)
+{
+    static struct made made;
+    make(&made, 0.0);
+    struct engine_overhead of_hosts[6];
+    for (size_t i = 0; i < 6; i++) {
+        const double factor = i < 3 ? 1.0 : 1.5;
+        const struct engine_overhead *from = &overheads[i % 3];
+        of_hosts[i] = (struct engine_overhead){from->tensor_parallel, factor * from->iteration_s,
+                                               factor * from->sequence_s, from->prompt_s, launches[i / 3].gpu};
+    }
+    made.truth.overheads = (struct config_list){6, of_hosts};
+    for (size_t i = 0; i < POINTS; i++) made.rows[i].measured_s = engine_point_s(&made.truth, &made.points[i]);
+    struct engine_preset preset = engine_recipe_preset(&everything);
+    CHECK_EQ_INT(engine_hosts_fit(&everything, made.points, POINTS, &made.arena, &preset, &made.diag), 0);
+    MUST(preset.overheads.n == 9 && preset.launches.n == 2);
+    const struct engine_overhead *found = preset.overheads.items;
+    for (size_t i = 0; i < 6; i++) {
+        size_t at = 0;
+        while (at < 9 && (found[at].gpu == NULL || strcmp(found[at].gpu, of_hosts[i].gpu) != 0 ||
+                          found[at].tensor_parallel != of_hosts[i].tensor_parallel))
+            at++;
+        MUST(at < 9);
+        CHECK_NEAR(found[at].iteration_s / of_hosts[i].iteration_s, 1.0, 1e-3);
+        CHECK_NEAR(found[at].sequence_s / of_hosts[i].sequence_s, 1.0, 1e-3);
+        CHECK_NEAR(found[at].prompt_s / of_hosts[i].prompt_s, 1.0, 1e-3);
+    }
+    for (size_t i = 6; i < 9; i++) {
+        CHECK(found[i].gpu == NULL && found[i].tensor_parallel == overheads[i - 6].tensor_parallel);
+        CHECK_NEAR(found[i].prompt_s, found[0].prompt_s, 0.0);
+    }
+    struct fit_error fitted;
+    CHECK_EQ_INT(engine_measure(&preset, made.points, POINTS, NULL, ENGINE_FIT, &fitted), 0);
+    CHECK(fitted.worst < 1e-3);
+    arena_fini(&made.arena);
+}
+
+/* An LLM that is left out has no part in the constants that predict it: rows of another law are predicted as badly as
+ * that law differs, and rows of the same law exactly. */
+TEST(left_out_llms_are_unseen)
+{
+    static struct made made;
+    make(&made, 0.0);
+    for (size_t i = 0; i < POINTS; i++) {
+        made.rows[i].llm = i % 4 < 2 ? "one" : "two";
+        made.rows[i].in_range = true;
+        if (i % 4 >= 2) made.rows[i].measured_s *= 2.0;
+    }
+    struct config_list errors;
+    CHECK_EQ_INT(engine_hosts_list_left_out(&everything, made.points, POINTS, &made.arena, &errors), 0);
+    MUST(errors.n == 4);
+    const struct calibration_error *error = errors.items;
+    for (size_t i = 0; i < 4; i++) {
+        CHECK_EQ_INT(error[i].rows, POINTS / 4);
+        CHECK(error[i].median > 0.35 && error[i].median < 1.2);
+    }
+    for (size_t i = 0; i < POINTS; i++) made.rows[i].measured_s = engine_point_s(&made.truth, &made.points[i]);
+    CHECK_EQ_INT(engine_hosts_list_left_out(&everything, made.points, POINTS, &made.arena, &errors), 0);
+    MUST(errors.n == 4);
+    for (size_t i = 0; i < 4; i++) CHECK(((const struct calibration_error *)errors.items)[i].worst < 1e-4);
     arena_fini(&made.arena);
 }
 

@@ -72,6 +72,7 @@ struct board_row {
     const char *llm;            /* of the catalog; NULL: it has none */
     const char *group;          /* GPU, LLM and engine */
     const char *preset, *note;  /* NULL: none */
+    bool foreign;               /* the CPU overhead of the preset was not measured with this GPU */
     const char *reason;         /* why it is not predicted; NULL: it is */
     const char *suspect;        /* why its measurement is not trusted; NULL */
     struct measured_row asked;  /* as the predictor takes it */

@@ -24,6 +24,7 @@ static double predicted_s_of(const struct board_row *row, enum board_model model
 static double ratio_of(const struct board_row *row, enum board_model model)
 {
     const double predicted_s = predicted_s_of(row, model);
+    if (model != BOARD_ROOFLINE && row->foreign != (model == BOARD_FOREIGN)) return (double)NAN;
     return board_row_is_judged(row) && predicted_s > 0.0 ? row->tpot_s / predicted_s : (double)NAN;
 }
 
@@ -61,7 +62,7 @@ static size_t judge_group(struct board *board, enum board_model model, const cha
         const double ratio = ratio_of(row, model);
         if (isnan(ratio) || strcmp(row->group, group) != 0) continue;
         n_inside += ratio >= others->fast_frac && ratio <= others->slow_frac;
-        if (model != BOARD_PRESETS) continue;
+        if (model == BOARD_ROOFLINE) continue;
         row->fast_tpot_s = others->fast_frac * predicted_s_of(row, model);
         row->slow_tpot_s = others->slow_frac * predicted_s_of(row, model);
     }
@@ -107,11 +108,23 @@ int board_find_intervals(struct board *board, struct board_interval intervals[N_
 
 const char *board_model_name(enum board_model model)
 {
-    static const char *const names[N_BOARD_MODELS] = {"operators", "roofline"};
+    static const char *const names[N_BOARD_MODELS] = {"operators", "operators" TIME_ERROR_FOREIGN, "roofline"};
     return names[model];
 }
 
-int board_write_interval(const struct board *board, const struct board_interval *interval, struct text *text)
+static void write_interval(struct json_writer *json, const char *name, const struct board_interval *interval)
+{
+    if (interval->rows == 0) return;
+    json_write_open_row(json, name, '{');
+    json_write_number(json, "rows", (double)interval->rows);
+    json_write_number(json, "groups", (double)interval->groups);
+    json_write_number(json, "fast", calibration_round(fmin(interval->fast_frac, 1.0), SHARE_DIGITS));
+    json_write_number(json, "slow", calibration_round(fmax(interval->slow_frac, 1.0), SHARE_DIGITS));
+    json_write_close(json, '}');
+}
+
+int board_write_intervals(const struct board *board, const struct board_interval intervals[N_BOARD_MODELS],
+                          struct text *text)
 {
     struct json_writer json;
     json_writer_init(&json, text);
@@ -119,14 +132,8 @@ int board_write_interval(const struct board *board, const struct board_interval 
     json_write_string(&json, "source", board->file->source);
     json_write_number(&json, "share", TIME_ERROR_SHARE);
     json_write_open(&json, "kinds", '{');
-    if (interval->rows > 0) {
-        json_write_open_row(&json, board_model_name(BOARD_PRESETS), '{');
-        json_write_number(&json, "rows", (double)interval->rows);
-        json_write_number(&json, "groups", (double)interval->groups);
-        json_write_number(&json, "fast", calibration_round(fmin(interval->fast_frac, 1.0), SHARE_DIGITS));
-        json_write_number(&json, "slow", calibration_round(fmax(interval->slow_frac, 1.0), SHARE_DIGITS));
-        json_write_close(&json, '}');
-    }
+    for (int model = 0; model < BOARD_ROOFLINE; model++)
+        write_interval(&json, board_model_name((enum board_model)model), &intervals[model]);
     json_write_close(&json, '}');
     json_write_close(&json, '}');
     text_add(text, "\n");

@@ -2,6 +2,10 @@
  * over the judged rows. The prediction of a row is that of the shipped presets. If a fit has seen its group, it is the
  * one without the group.
  *
+ * Rows are apart whose GPU is foreign to the preset: its CPU overhead was measured with other GPUs only. What errors
+ * have in common is known of a prediction before its error is (Mondrian conformal prediction: Vovk, Gammerman, Shafer,
+ * Algorithmic Learning in a Random World, 2005).
+ *
  * An interval is judged where it was not made: that of a group comes from all other groups. A row then lies inside or
  * not, and the share of rows inside is the coverage. Every row has the same weight, so large groups count more. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_BOARD_BOARD_INTERVAL_H
@@ -12,7 +16,7 @@
 
 #include <stddef.h>
 
-enum board_model { BOARD_PRESETS, BOARD_ROOFLINE, N_BOARD_MODELS };
+enum board_model { BOARD_PRESETS, BOARD_FOREIGN, BOARD_ROOFLINE, N_BOARD_MODELS };
 
 struct board_interval {
     double fast_frac, slow_frac; /* of a predicted TPOT; NAN: no row */
@@ -24,11 +28,12 @@ struct board_interval {
  * all rows. Returns 0 or SIM_E_NOMEM. */
 int board_find_intervals(struct board *board, struct board_interval intervals[N_BOARD_MODELS]);
 
-/* "operators" or "roofline": the cost kind. */
+/* The cost kind, with an ending for GPUs that are foreign to the preset: "operators", "operators-foreign". */
 const char *board_model_name(enum board_model model);
 
-/* The file configs/calibration/releases/unseen.json (sim/catalog/time_error.h), from the interval of the presets. An
+/* The file configs/calibration/releases/unseen.json (sim/catalog/time_error.h), from the intervals of the presets. An
  * interval that leaves out the prediction is widened to it. Returns 0 or SIM_E_NOMEM. */
-int board_write_interval(const struct board *board, const struct board_interval *interval, struct text *json);
+int board_write_intervals(const struct board *board, const struct board_interval intervals[N_BOARD_MODELS],
+                          struct text *json);
 
 #endif

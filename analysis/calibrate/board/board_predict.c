@@ -304,6 +304,7 @@ static int predict(struct predictor *predictor, struct board_row *row)
         if (code != 0) code = take_reason(predictor, row, code, &finding);
     }
     if (code != 0 || row->reason != NULL) return code;
+    row->foreign = !engine_preset_measured_on(&preset->preset, row->gpu);
     row->predicted_tpot_s = engine_point_s(&preset->preset, &row->point);
     row->predicted_ttft_s = engine_point_ttft_s(&preset->preset, &row->point);
     return set_baselines(predictor, row, &gpu->gpu, &llm->llm) == 0 ? 0 : diag_nomem(predictor->diag);

@@ -1,5 +1,6 @@
 #include "analysis/calibrate/engine/engine_calibrate.h"
 
+#include "analysis/calibrate/engine/engine_hosts.h"
 #include "analysis/calibrate/write.h"
 #include "sim/core/path.h"
 #include "sim/core/units.h"
@@ -110,18 +111,16 @@ static int join_points(struct engine_calibration *calibration, struct engine_rep
     return 0;
 }
 
-/* Appends the error of a group (NULL: of all) to a list, if it has rows. */
-static int add_error(const struct engine_calibration *calibration, const char *group, enum engine_use use,
-                     struct config_list *errors)
+/* Appends the error of a group (NULL: of all) of some points to a list under a name, if it has rows. */
+static int add_error(const struct engine_preset *preset, const struct engine_point *points, size_t n, const char *group,
+                     const char *name, enum engine_use use, struct config_list *errors)
 {
     struct fit_error error;
     struct calibration_error *items = errors->items;
-    const int code = engine_measure(&calibration->preset, calibration->points, calibration->n_points, group, use,
-                                    &error);
+    const int code = engine_measure(preset, points, n, group, use, &error);
     if (code != 0 || error.rows == 0) return code;
-    items[errors->n++] = (struct calibration_error){.name = group != NULL ? group : "all", .rows = error.rows,
-                                                    .median = error.median, .p90 = error.p90, .worst = error.worst,
-                                                    .bias = error.bias};
+    items[errors->n++] = (struct calibration_error){.name = name, .rows = error.rows, .median = error.median,
+                                                    .p90 = error.p90, .worst = error.worst, .bias = error.bias};
     return 0;
 }
 
@@ -134,29 +133,56 @@ static size_t add_distinct(const char **names, size_t n, const char *name)
     return at < n ? n : n + 1;
 }
 
+/* Appends the error on each of several hosts, unless the groups are hosts already. */
+static int measure_hosts(struct engine_calibration *calibration, enum engine_use use, struct config_list *errors,
+                         struct arena *arena)
+{
+    const char *hosts[MAX_GROUPS + 1];
+    size_t n_hosts = 0;
+    int code = 0;
+    struct engine_point *chosen = arena_alloc(arena, (calibration->n_points + 1) * sizeof *chosen);
+    if (chosen == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < calibration->n_points && n_hosts < MAX_GROUPS; i++) {
+        const struct measured_row *row = calibration->points[i].row;
+        if (row->gpu == NULL || strcmp(row->gpu, row->group) == 0) return 0;
+        n_hosts = add_distinct(hosts, n_hosts, row->gpu);
+    }
+    for (size_t h = 0; code == 0 && n_hosts > 1 && h < n_hosts; h++) {
+        size_t n = 0;
+        for (size_t i = 0; i < calibration->n_points; i++)
+            if (strcmp(calibration->points[i].row->gpu, hosts[h]) == 0) chosen[n++] = calibration->points[i];
+        code = add_error(&calibration->preset, chosen, n, NULL, hosts[h], use, errors);
+    }
+    return code;
+}
+
+/* Lists the errors of all points of one use, of each group, and of each host. */
 static int measure_groups(struct engine_calibration *calibration, enum engine_use use, struct config_list *errors,
                           struct arena *arena)
 {
     const char *groups[MAX_GROUPS + 1]; /* by first occurrence */
+    const struct engine_preset *preset = &calibration->preset;
+    const struct engine_point *points = calibration->points;
     size_t n = 0;
     for (size_t i = 0; i < calibration->n_points && n < MAX_GROUPS; i++)
-        n = add_distinct(groups, n, calibration->points[i].row->group);
-    errors->items = arena_alloc(arena, (n + 1) * sizeof(struct calibration_error));
+        n = add_distinct(groups, n, points[i].row->group);
+    errors->items = arena_alloc(arena, (n + 1 + MAX_GROUPS) * sizeof(struct calibration_error));
     if (errors->items == NULL) return SIM_E_NOMEM;
-    int code = add_error(calibration, NULL, use, errors);
-    for (size_t i = 0; code == 0 && i < n; i++) code = add_error(calibration, groups[i], use, errors);
-    return code;
+    int code = add_error(preset, points, calibration->n_points, NULL, "all", use, errors);
+    for (size_t i = 0; code == 0 && i < n; i++)
+        code = add_error(preset, points, calibration->n_points, groups[i], groups[i], use, errors);
+    return code == 0 ? measure_hosts(calibration, use, errors, arena) : code;
 }
 
-/* The GPUs of the points, by first occurrence; points of the CPU alone have none. */
+/* The GPUs of the points, by first occurrence; the CPU alone is no measurement of a GPU. */
 static int list_gpus(struct engine_calibration *calibration, struct arena *arena)
 {
     const char **gpus = arena_alloc(arena, (calibration->n_points + 1) * sizeof *gpus);
     size_t n = 0;
     if (gpus == NULL) return SIM_E_NOMEM;
     for (size_t i = 0; i < calibration->n_points; i++) {
-        const char *gpu = calibration->points[i].row->gpu;
-        if (gpu != NULL) n = add_distinct(gpus, n, gpu);
+        const struct measured_row *row = calibration->points[i].row;
+        if (row->kind != MEASURED_HOST) n = add_distinct(gpus, n, row->gpu);
     }
     calibration->preset.measured_on = (struct config_list){n, gpus};
     return 0;
@@ -181,7 +207,8 @@ static bool is_finite(const struct config_list *list)
     return true;
 }
 
-static int describe(struct engine_calibration *calibration, struct arena *arena, struct diag *diag)
+static int describe(const struct engine_recipe *recipe, struct engine_calibration *calibration, struct arena *arena,
+                    struct diag *diag)
 {
     struct engine_preset *preset = &calibration->preset;
     int code = list_profiles(calibration, arena);
@@ -189,8 +216,12 @@ static int describe(struct engine_calibration *calibration, struct arena *arena,
     if (code == 0) code = measure_groups(calibration, ENGINE_FIT, &preset->fit, arena);
     if (code == 0) code = measure_groups(calibration, ENGINE_KERNELS_FIT, &preset->kernels_fit, arena);
     if (code == 0) code = measure_groups(calibration, ENGINE_HELD_OUT, &preset->held_out, arena);
+    if (code == 0 && recipe->terms != 0)
+        code = engine_hosts_list_left_out(recipe, calibration->points, calibration->n_points, arena, &preset->left_out);
     if (code != 0) return diag_nomem(diag);
-    if (is_finite(&preset->fit) && is_finite(&preset->kernels_fit) && is_finite(&preset->held_out)) return 0;
+    if (is_finite(&preset->fit) && is_finite(&preset->kernels_fit) && is_finite(&preset->held_out) &&
+        is_finite(&preset->left_out))
+        return 0;
     return diag_error(diag, SIM_E_DATA, calibration->files[0].path, NULL, "a row's predicted time is not finite");
 }
 
@@ -209,13 +240,13 @@ int engine_calibrate(const struct engine_recipe *recipe, const struct catalog *c
     if (calibration->n_points == 0)
         return diag_error(diag, SIM_E_DATA, n_paths > 0 ? paths[0] : NULL, NULL, "no measurements of engine '%s'",
                           recipe->name);
-    code = engine_fit(recipe, calibration->points, calibration->n_points, arena, &calibration->preset, diag);
+    code = engine_hosts_fit(recipe, calibration->points, calibration->n_points, arena, &calibration->preset, diag);
     if (code == 0 && recipe->launches_of != NULL) {
         struct engine_preset lender;
         code = catalog_engine(catalog, recipe->launches_of, "recipe", arena, &lender, diag);
         if (code == 0) calibration->preset.launches = lender.launches;
     }
-    return code == 0 ? describe(calibration, arena, diag) : code;
+    return code == 0 ? describe(recipe, calibration, arena, diag) : code;
 }
 
 /* --- The preset's file --- */
@@ -250,6 +281,7 @@ static void write_overheads(struct json_writer *json, const struct config_list *
     json_write_open(json, "overhead", '[');
     for (size_t i = 0; i < list->n; i++) {
         json_write_open_row(json, NULL, '{');
+        if (overheads[i].gpu != NULL) json_write_string(json, "gpu", overheads[i].gpu);
         json_write_number(json, "tensor_parallel", (double)overheads[i].tensor_parallel);
         write_time(json, "iteration", overheads[i].iteration_s);
         if (overheads[i].sequence_s >= least_s) write_time(json, "sequence", overheads[i].sequence_s);
@@ -320,6 +352,7 @@ int engine_preset_write(const struct engine_preset *preset, struct text *json)
     write_errors(&writer, "fit", &preset->fit);
     write_errors(&writer, "kernels_fit", &preset->kernels_fit);
     write_errors(&writer, "held_out", &preset->held_out);
+    write_errors(&writer, "left_out", &preset->left_out);
     json_write_close(&writer, '}');
     text_add(json, "\n");
     return json->failed ? SIM_E_NOMEM : 0;

@@ -12,17 +12,23 @@ struct fit {
     const struct engine_point **points;
     size_t n_points;
     struct engine_preset *preset; /* with the launches and overheads to fit, and their current values */
+    struct engine_overhead common; /* constants that are common to all degrees; fitted unless ENGINE_BY_HOST */
 };
 
 /* Initial values. A constant is its initial value times the square of an unbounded number, so it is never negative. */
 static const double layer_unit_s = 2e-4, iteration_unit_s = 4e-3, sequence_unit_s = 4e-5, prompt_unit_s = 4e-3;
 
+static bool fits_common(const struct fit *fit, enum engine_term term)
+{
+    return (fit->recipe->terms & term) != 0 && (fit->recipe->terms & ENGINE_BY_HOST) == 0;
+}
+
 static size_t count_constants(const struct fit *fit)
 {
     const unsigned terms = fit->recipe->terms;
     const size_t per_degree = (terms & ENGINE_ITERATION ? 1 : 0) + (terms & ENGINE_SEQUENCE ? 1 : 0);
-    const size_t shared = (terms & ENGINE_PROMPT ? 1 : 0) + (terms & ENGINE_COMMON_SEQUENCE ? 1 : 0);
-    const size_t common = shared + (terms & ENGINE_COMMON_ITERATION ? 1 : 0);
+    const size_t common = (size_t)fits_common(fit, ENGINE_PROMPT) + (size_t)fits_common(fit, ENGINE_COMMON_SEQUENCE) +
+                          (size_t)fits_common(fit, ENGINE_COMMON_ITERATION);
     return common + fit->preset->launches.n + per_degree * fit->preset->overheads.n;
 }
 
@@ -39,14 +45,17 @@ static void set_constants(const struct fit *fit, const gsl_vector *u)
     struct engine_overhead *overheads = fit->preset->overheads.items;
     const unsigned terms = fit->recipe->terms;
     size_t next = 0;
-    const double prompt_s = terms & ENGINE_PROMPT ? take_constant(u, &next, prompt_unit_s) : 0.0;
-    const double sequence_s = terms & ENGINE_COMMON_SEQUENCE ? take_constant(u, &next, sequence_unit_s) : 0.0;
-    const double iteration_s = terms & ENGINE_COMMON_ITERATION ? take_constant(u, &next, iteration_unit_s) : 0.0;
+    struct engine_overhead common = fit->common;
+    if (fits_common(fit, ENGINE_PROMPT)) common.prompt_s = take_constant(u, &next, prompt_unit_s);
+    if (fits_common(fit, ENGINE_COMMON_SEQUENCE)) common.sequence_s = take_constant(u, &next, sequence_unit_s);
+    if (fits_common(fit, ENGINE_COMMON_ITERATION)) common.iteration_s = take_constant(u, &next, iteration_unit_s);
     for (size_t i = 0; i < fit->preset->launches.n; i++) launches[i].layer_s = take_constant(u, &next, layer_unit_s);
     for (size_t i = 0; i < fit->preset->overheads.n; i++) {
-        overheads[i].iteration_s = terms & ENGINE_ITERATION ? take_constant(u, &next, iteration_unit_s) : iteration_s;
-        overheads[i].sequence_s = terms & ENGINE_SEQUENCE ? take_constant(u, &next, sequence_unit_s) : sequence_s;
-        overheads[i].prompt_s = prompt_s;
+        overheads[i].iteration_s = terms & ENGINE_ITERATION ? take_constant(u, &next, iteration_unit_s)
+                                                            : common.iteration_s;
+        overheads[i].sequence_s = terms & ENGINE_SEQUENCE ? take_constant(u, &next, sequence_unit_s)
+                                                          : common.sequence_s;
+        overheads[i].prompt_s = common.prompt_s;
     }
 }
 
@@ -110,15 +119,22 @@ static void list_launch(struct engine_preset *preset, const char *gpu)
     launches[preset->launches.n++] = (struct engine_launch){.gpu = gpu};
 }
 
-/* Adds an overhead for this degree, sorted by degree. */
-static void list_overhead(struct engine_preset *preset, int64_t degree)
+static bool is_of(const struct engine_overhead *overhead, const char *gpu)
+{
+    return gpu == NULL || strcmp(overhead->gpu, gpu) == 0;
+}
+
+/* Adds an overhead for this degree on this host (NULL: on all), by host in the order of occurrence, then by degree. */
+static void list_overhead(struct engine_preset *preset, const char *gpu, int64_t degree)
 {
     struct engine_overhead *overheads = preset->overheads.items;
-    size_t at = preset->overheads.n;
-    for (size_t i = 0; i < at; i++)
-        if (overheads[i].tensor_parallel == degree) return;
-    for (; at > 0 && overheads[at - 1].tensor_parallel > degree; at--) overheads[at] = overheads[at - 1];
-    overheads[at] = (struct engine_overhead){.tensor_parallel = degree};
+    size_t end = preset->overheads.n, at;
+    while (end > 0 && !is_of(&overheads[end - 1], gpu)) end--;
+    if (end == 0) end = preset->overheads.n;
+    for (at = end; at > 0 && is_of(&overheads[at - 1], gpu) && overheads[at - 1].tensor_parallel >= degree; at--)
+        if (overheads[at - 1].tensor_parallel == degree) return;
+    memmove(&overheads[at + 1], &overheads[at], (preset->overheads.n - at) * sizeof *overheads);
+    overheads[at] = (struct engine_overhead){.tensor_parallel = degree, .gpu = gpu};
     preset->overheads.n++;
 }
 
@@ -132,7 +148,8 @@ static int list_constants(struct fit *fit, const struct engine_point *points, si
     for (size_t i = 0; i < n; i++) {
         if (!points[i].row->fit) continue;
         fit->points[fit->n_points++] = &points[i];
-        list_overhead(preset, points[i].row->tensor_parallel);
+        list_overhead(preset, fit->recipe->terms & ENGINE_BY_HOST ? points[i].row->gpu : NULL,
+                      points[i].row->tensor_parallel);
         if (fit->recipe->terms & ENGINE_LAUNCH) list_launch(preset, points[i].row->gpu);
     }
     return 0;
@@ -142,6 +159,8 @@ int engine_fit(const struct engine_recipe *recipe, const struct engine_point *po
                struct engine_preset *preset, struct diag *diag)
 {
     struct fit fit = {.recipe = recipe, .preset = preset};
+    if ((recipe->terms & ENGINE_BY_HOST) != 0 && preset->overheads.n > 0)
+        fit.common = *(const struct engine_overhead *)preset->overheads.items;
     int code = list_constants(&fit, points, n, arena);
     if (code != 0) return diag_nomem(diag);
     const size_t n_constants = count_constants(&fit);

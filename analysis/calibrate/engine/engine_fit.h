@@ -16,7 +16,8 @@ enum engine_term {
     ENGINE_LAUNCH = 4,    /* seconds to launch a layer, by GPU */
     ENGINE_PROMPT = 8,    /* seconds per prompt, common to all degrees */
     ENGINE_COMMON_SEQUENCE = 16, /* seconds per sequence, common to all degrees */
-    ENGINE_COMMON_ITERATION = 32 /* seconds per iteration, common to all degrees */
+    ENGINE_COMMON_ITERATION = 32, /* seconds per iteration, common to all degrees */
+    ENGINE_BY_HOST = 64 /* constants by degree are those of the GPU's host; the preset has the common ones already */
 };
 
 /* How the preset of an engine is made. */
@@ -71,7 +72,7 @@ int engine_points(struct engine_replicas *replicas, const struct engine_preset *
 /* A preset without CPU overhead. */
 struct engine_preset engine_recipe_preset(const struct engine_recipe *recipe);
 
-/* Fits the terms of the recipe to the points whose row is marked `fit`, and adds them to the preset. Returns 0,
+/* Fits the terms of the recipe to the points whose row is marked `fit`, and puts them into the preset. Returns 0,
  * SIM_E_DATA when there are fewer points than constants, or SIM_E_NOMEM. */
 int engine_fit(const struct engine_recipe *recipe, const struct engine_point *points, size_t n, struct arena *arena,
                struct engine_preset *preset, struct diag *diag);

@@ -10,7 +10,7 @@
  * Vidur's CPU overheads (microsoft/vidur, data/profiling/GPU/cpu_overheads.csv): the CPU's steps of a decode iteration
  * of vLLM of early 2024, by batch size and tensor parallelism. Scheduling, preparing inputs, sampling, processing
  * outputs and messages to the Ray workers follow one another. Kernel launches are left out because they overlap with
- * the GPU. Runs on one GPU have no workers.
+ * the GPU. Runs on one GPU have no workers. The name of the file tells the host: a100__ or a40__.
  *
  * aiconfigurator's table of TTFT and TPOT (ai-dynamo/aiconfigurator, silicon_sample.csv): closed loops of `batch_size`
  * users with prompts and answers of fixed length on H100 SXM. Only the aggregated runs (prompts and decoding on the
@@ -28,7 +28,7 @@
 struct measured_format {
     const char *name, *fitted_on;
     const struct sheet_column *columns;
-    size_t n_columns;
+    size_t n_columns, n_required; /* the first ones are required */
     int (*read_row)(struct measured_reader *reader); /* the current row; 0 or a negative code */
 };
 
@@ -100,7 +100,7 @@ static int read_splitwise(struct measured_reader *reader)
         .llm = llama ? "llama-2-70b" : "bloom-176b", .weights = llama ? FORMAT_FP16 : FORMAT_BF16,
         .kv = llama ? FORMAT_FP16 : FORMAT_BF16, .tensor_parallel = (int64_t)values[TENSOR], .work = prompts_of(values),
         .measured_s = ms * values[PROMPT_TIME], .group = is_long ? "long-prompts" : "prompts",
-        .fit = llama && !is_long};
+        .fit = llama && !is_long, .in_range = !is_long};
     status = measured_add(reader, &row);
     if (status < 0) return status;
     row.work = tokens_of(values);
@@ -109,33 +109,75 @@ static int read_splitwise(struct measured_reader *reader)
     return measured_add(reader, &row);
 }
 
-static const struct measured_format splitwise = {"splitwise", "Llama-2-70B, batches of at most 2048 prompt tokens",
-                                                 splitwise_columns, SPLITWISE_COLUMNS, read_splitwise};
+static const struct measured_format splitwise = {
+    "splitwise",       "Llama-2-70B, batches of at most 2048 prompt tokens",
+    splitwise_columns, SPLITWISE_COLUMNS,
+    SPLITWISE_COLUMNS, read_splitwise};
+
+/* --- LLMs by the names that tables give them --- */
+
+/* Sets *found to the LLM that a column of the row names. That the catalog lacks it is no finding. Returns 0 or
+ * SIM_E_NOMEM. */
+static int find_llm(struct measured_reader *reader, int column, const struct measured_llm **found)
+{
+    struct sheet *sheet = &reader->sheet;
+    struct measured_llm *llm = reader->llms;
+    while (llm != NULL && !sheet_text_is(sheet, column, llm->name)) llm = llm->next;
+    *found = llm;
+    if (llm != NULL) return 0;
+    struct diag ignored = {0};
+    const struct csv_field field = sheet_text(sheet, column);
+    llm = arena_alloc(sheet->arena, sizeof *llm);
+    if (llm == NULL) return diag_nomem_at(sheet->diag, sheet->path);
+    *llm = (struct measured_llm){.next = reader->llms,
+                                 .name = arena_printf(sheet->arena, "%.*s", (int)field.n_chars, field.chars)};
+    if (llm->name == NULL) return diag_nomem_at(sheet->diag, sheet->path);
+    const int code = catalog_llm(reader->catalog, llm->name, "measured rows", sheet->arena, &llm->spec, &ignored);
+    if (code == SIM_E_NOMEM) return diag_nomem_at(sheet->diag, sheet->path);
+    llm->known = code == 0;
+    reader->llms = llm;
+    *found = llm;
+    return 0;
+}
 
 /* --- CPU overheads --- */
 
-enum { CPU_BATCH, CPU_TENSOR, CPU_STEPS, CPU_COLUMNS = CPU_STEPS + 5 };
+enum { CPU_BATCH, CPU_TENSOR, CPU_STEPS, CPU_LLM = CPU_STEPS + 5, CPU_COLUMNS };
 
 static const struct sheet_column cpu_columns[CPU_COLUMNS] = {
     [CPU_BATCH] = {"batch_size", 1.0}, [CPU_TENSOR] = {"tensor_parallel_degree", 1.0},
     [CPU_STEPS] = {"schedule_median", 0.0}, {"prepare_inputs_e2e_median", 0.0}, {"sampler_e2e_median", 0.0},
-    {"process_model_outputs_median", 0.0}, {"ray_comm_time_mean", 0.0}};
+    {"process_model_outputs_median", 0.0}, {"ray_comm_time_mean", 0.0}, [CPU_LLM] = {"model_name", 0.0}};
+
+/* The GPU of the host that a file was measured on; NULL: unknown. */
+static const char *host_of(const char *path)
+{
+    static const struct {
+        const char *start, *gpu;
+    } hosts[] = {{"a100__", "a100-80-sxm"}, {"a40__", "a40"}};
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
+        if (strncmp(path_name(path), hosts[i].start, strlen(hosts[i].start)) == 0) return hosts[i].gpu;
+    return NULL;
+}
 
 static int read_cpu_overheads(struct measured_reader *reader)
 {
-    double values[CPU_COLUMNS], milliseconds = 0.0;
-    const int status = sheet_numbers(&reader->sheet, 0, CPU_COLUMNS, values);
+    double values[CPU_LLM], milliseconds = 0.0;
+    const struct measured_llm *llm = NULL;
+    int status = sheet_numbers(&reader->sheet, 0, CPU_LLM, values);
+    if (status == 0 && sheet_has(&reader->sheet, CPU_LLM)) status = find_llm(reader, CPU_LLM, &llm);
     if (status < 0) return status;
-    for (int i = CPU_STEPS; i < CPU_COLUMNS; i++) milliseconds += values[i];
+    for (int i = CPU_STEPS; i < CPU_LLM; i++) milliseconds += values[i];
     const struct measured_row row = {
-        .kind = MEASURED_HOST, .engine = "vllm-2024", .tensor_parallel = (int64_t)values[CPU_TENSOR],
-        .work = {.decode_sequences = (int64_t)values[CPU_BATCH]}, .measured_s = ms * milliseconds, .group = "host",
-        .fit = true};
+        .kind = MEASURED_HOST, .engine = "vllm-2024", .gpu = host_of(reader->sheet.path),
+        .llm = llm == NULL ? NULL : llm->known ? llm->spec.name : llm->name,
+        .tensor_parallel = (int64_t)values[CPU_TENSOR], .work = {.decode_sequences = (int64_t)values[CPU_BATCH]},
+        .measured_s = ms * milliseconds, .group = "host", .fit = true, .in_range = true};
     return measured_add(reader, &row);
 }
 
-static const struct measured_format cpu_overheads = {"vidur-cpu-overheads", "all rows", cpu_columns, CPU_COLUMNS,
-                                                     read_cpu_overheads};
+static const struct measured_format cpu_overheads = {"vidur-cpu-overheads", "all rows", cpu_columns,
+                                                     CPU_COLUMNS,           CPU_LLM,    read_cpu_overheads};
 
 /* --- TTFT and TPOT --- */
 
@@ -184,29 +226,6 @@ static const struct backend *find_backend(const struct sheet *sheet)
     return NULL;
 }
 
-/* Sets *found to the LLM of the row. That the catalog lacks it is no finding. Returns 0 or SIM_E_NOMEM. */
-static int find_llm(struct measured_reader *reader, const struct measured_llm **found)
-{
-    struct sheet *sheet = &reader->sheet;
-    struct measured_llm *llm = reader->llms;
-    while (llm != NULL && !sheet_text_is(sheet, LOOP_MODEL, llm->name)) llm = llm->next;
-    *found = llm;
-    if (llm != NULL) return 0;
-    struct diag ignored = {0};
-    const struct csv_field field = sheet_text(sheet, LOOP_MODEL);
-    llm = arena_alloc(sheet->arena, sizeof *llm);
-    if (llm == NULL) return diag_nomem_at(sheet->diag, sheet->path);
-    *llm = (struct measured_llm){.next = reader->llms,
-                                 .name = arena_printf(sheet->arena, "%.*s", (int)field.n_chars, field.chars)};
-    if (llm->name == NULL) return diag_nomem_at(sheet->diag, sheet->path);
-    const int code = catalog_llm(reader->catalog, llm->name, "measured rows", sheet->arena, &llm->spec, &ignored);
-    if (code == SIM_E_NOMEM) return diag_nomem_at(sheet->diag, sheet->path);
-    llm->known = code == 0;
-    reader->llms = llm;
-    *found = llm;
-    return 0;
-}
-
 /* Why the row is left out; NULL: it is not. */
 static const char *reason_against(const struct sheet *sheet, const struct measured_llm *llm)
 {
@@ -226,7 +245,7 @@ static int read_loop(struct measured_reader *reader)
 {
     const struct sheet *sheet = &reader->sheet;
     const struct measured_llm *llm;
-    int status = find_llm(reader, &llm);
+    int status = find_llm(reader, LOOP_MODEL, &llm);
     if (status != 0) return status;
     const char *reason = reason_against(sheet, llm);
     if (reason != NULL) return measured_drop(reader, reason);
@@ -249,12 +268,13 @@ static int read_loop(struct measured_reader *reader)
                                          .chunked = backend->chunked, .prompts_first = backend->prompts_first},
                                      .measured_s = ms * values[LOOP_TPOT],
                                      .group = llm->spec.name,
-                                     .fit = values[LOOP_PROMPT] <= FIT_PROMPT_TOKENS};
+                                     .fit = values[LOOP_PROMPT] <= FIT_PROMPT_TOKENS,
+                                     .in_range = values[LOOP_PROMPT] <= FIT_PROMPT_TOKENS};
     return measured_add(reader, &row);
 }
 
-static const struct measured_format serving = {"aiconfigurator-serving", "prompts of 1024 tokens", loop_columns,
-                                               LOOP_COLUMNS, read_loop};
+static const struct measured_format serving = {
+    "aiconfigurator-serving", "prompts of 1024 tokens", loop_columns, LOOP_COLUMNS, LOOP_COLUMNS, read_loop};
 
 /* --- The file --- */
 
@@ -273,7 +293,7 @@ static int read_table(struct measured_reader *reader)
     static const struct measured_format *const formats[] = {&splitwise, &cpu_overheads, &serving};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         const struct measured_format *format = formats[i];
-        const int status = sheet_choose(&reader->sheet, format->columns, format->n_columns, format->n_columns);
+        const int status = sheet_choose(&reader->sheet, format->columns, format->n_columns, format->n_required);
         if (status != 0) return status < 0 ? status : read_rows(reader, format);
     }
     char where[DIAG_WHERE_CHARS];

@@ -22,7 +22,7 @@ enum measured_kind {
 struct measured_row {
     enum measured_kind kind;
     const char *engine;                /* preset */
-    const char *gpu, *llm;             /* of the catalog; NULL for MEASURED_HOST */
+    const char *gpu, *llm;             /* of the catalog; of MEASURED_HOST those of the run, NULL where not stated */
     enum number_format weights, kv;    /* of the LLM as it ran */
     int64_t tensor_parallel, expert_parallel, data_parallel; /* the last two: 0 as 1 */
     struct iteration_work work;        /* MEASURED_HOST, MEASURED_ITERATION */
@@ -30,6 +30,7 @@ struct measured_row {
     double measured_s;
     const char *group;                 /* of rows with a separate error, a static text: "tokens" ... */
     bool fit;                          /* constants may be fitted on it; else it tests them */
+    bool in_range;                     /* fitted, if its LLM is one of those that constants are fitted to */
     bool kernels_fit;                  /* a sum of kernels that a calibration was fitted to, which it does not test */
     uint32_t line;
 };

@@ -95,13 +95,13 @@ static int read_split(struct measured_reader *reader, const struct fitted_llm *l
     struct measured_row row = {
         .kind = MEASURED_ITERATION, .engine = "swifttransformer", .gpu = "a100-80-sxm", .llm = llm->name,
         .weights = FORMAT_FP16, .kv = FORMAT_FP16, .tensor_parallel = strtol(split->key, NULL, 10), .group = llm->name,
-        .fit = llm->fit, .line = (uint32_t)split->place.line};
+        .fit = llm->fit, .in_range = true, .line = (uint32_t)split->place.line};
     if ((row.tensor_parallel & (row.tensor_parallel - 1)) != 0)
         return measured_drop(reader, "heads that the GPUs do not divide (tensor-parallel 3)");
     int status = read_prompts(reader, split, &row);
     if (status == 0) status = read_tokens(reader, llm, split, &small, &row);
     row.group = "large-batches";
-    row.fit = false;
+    row.fit = row.in_range = false;
     return status == 0 ? read_tokens(reader, llm, split, &large, &row) : status;
 }
 

@@ -349,10 +349,11 @@ int profile_add_decode(struct profile_reader *reader, const struct profile_heads
     const struct decode_shape shape = {
         .sequences = decodes->n, .context = decodes->context, .longest = decodes->longest, .q_heads = heads->query,
         .kv_heads = heads->kv, .key_dim = heads->dim, .value_dim = heads->dim, .kv = heads->kv_format,
-        .compute = heads->compute, .writes_kv = heads->writes_kv};
+        .compute = heads->compute, .window = decodes->window, .writes_kv = heads->writes_kv};
+    const double seen = decodes->window > 0.0 ? fmin(decodes->context, decodes->window) : decodes->context;
     struct profile_row row = {.call = {.class = KERNEL_DECODE_ATTENTION, .shape.decode = shape},
                               .op = OP_DECODE_ATTENTION, .measured_s = seconds, .tokens = decodes->n};
-    const double kv_bytes = 2.0 * decodes->n * decodes->context * heads->kv * heads->dim *
+    const double kv_bytes = 2.0 * decodes->n * seen * heads->kv * heads->dim *
                             number_format_bytes(heads->kv_format);
     if (seconds > 0.0 && kv_bytes > seconds * reader->options->gpu->memory_bytes_per_s)
         return profile_drop(reader, profile_faster_than_memory);

@@ -10,7 +10,7 @@
  * collector of vLLM 0.14 counted the new token in `step` (collector/vllm/collect_attn.py before d5bad971), later ones
  * do not: contexts of vLLM 0.14 are read one token too long, which moves errors by at most 0.05 points. The layer also
  * writes new keys and values into the cache. Prompts of less than 16 tokens take the decode kernels of some engines and
- * are left out, as are rows with a sliding window (window_size).
+ * are left out, as are prompts with a sliding window (window_size), and sequences whose window cuts nothing.
  *
  * moe_perf: fused kernels of a mixture-of-experts layer on the busiest GPU of those that share the experts. Every GPU
  * sees all tokens; their experts are chosen in turn (balanced) or by a power law (power_law_1.2). All layers have a
@@ -174,15 +174,17 @@ static int read_attention(struct profile_reader *reader)
     if (status < 0) return status;
     if (!read_format(sheet, ATTENTION_TYPE, &heads.compute) || !read_format(sheet, ATTENTION_KV_TYPE, &heads.kv_format))
         return profile_drop(reader, unread_type);
-    if (number_or(sheet, ATTENTION_WINDOW, values, 0.0) > 0.0) return profile_drop(reader, "a sliding window");
     heads.query = values[ATTENTION_HEADS];
     heads.kv = values[ATTENTION_KV_HEADS];
     heads.dim = values[ATTENTION_DIM];
     const double batch = values[ATTENTION_BATCH], seconds = ms * values[ATTENTION_LATENCY];
     const double tokens = number_or(sheet, ATTENTION_TOKENS, values, 1.0);
     const double step = number_or(sheet, ATTENTION_STEP, values, 0.0);
-    if (tokens == 1.0 && step > 0.0)
-        return profile_add_decode(reader, &heads, &(struct profile_decodes){batch, tokens + step, 0.0}, seconds);
+    const double window = number_or(sheet, ATTENTION_WINDOW, values, 0.0);
+    const struct profile_decodes decodes = {batch, tokens + step, 0.0, window};
+    if (window > 0.0 && tokens + step <= window) return profile_drop(reader, "a sliding window that cuts nothing");
+    if (tokens == 1.0 && step > 0.0) return profile_add_decode(reader, &heads, &decodes, seconds);
+    if (window > 0.0) return profile_drop(reader, "a prompt with a sliding window");
     const struct profile_chunks chunks = {.n = batch, .tokens = tokens, .past = step};
     if (tokens >= min_prompt_tokens) return profile_add_prefill(reader, &heads, &chunks, seconds);
     return profile_drop(reader, "a prompt of less than 16 tokens");

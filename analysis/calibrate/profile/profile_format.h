@@ -99,6 +99,7 @@ struct profile_heads {
  * are equal). */
 struct profile_decodes {
     double n, context, longest;
+    double window; /* tokens that a sequence looks back; 0: all */
 };
 
 /* n equal chunks of prompts: `tokens` tokens after `past` others. */

@@ -141,7 +141,7 @@ static int read_chunk(struct profile_reader *reader)
     const int status = sheet_numbers(&reader->sheet, 0, CHUNK_COLUMNS, values);
     if (status < 0) return status;
     const double sequences = values[CHUNK_DECODES];
-    const struct profile_decodes decodes = {sequences, sequences > 0.0 ? values[CHUNK_CONTEXT] + 1.0 : 0.0, 0.0};
+    const struct profile_decodes decodes = {sequences, sequences > 0.0 ? values[CHUNK_CONTEXT] + 1.0 : 0.0, 0.0, 0.0};
     const struct profile_chunks chunks = {
         .n = 1.0, .tokens = values[CHUNK_TOKENS], .past = values[CHUNK_PAST], .decodes = decodes};
     return add_launch(reader, &chunks, values[CHUNK_TIME] * 1e-6);
@@ -153,7 +153,8 @@ static int read_skew(struct profile_reader *reader)
     const int status = sheet_numbers(&reader->sheet, SKEW_TOKENS, SKEW_LONG, values);
     if (status < 0) return status;
     if (!(values[SKEW_DECODES] > 0.0)) return profile_drop(reader, "empty batch");
-    const struct profile_decodes decodes = {values[SKEW_DECODES], values[SKEW_MEAN] + 1.0, values[SKEW_LONGEST] + 1.0};
+    const struct profile_decodes decodes = {values[SKEW_DECODES], values[SKEW_MEAN] + 1.0, values[SKEW_LONGEST] + 1.0,
+                                            0.0};
     const struct profile_chunks chunks = {
         .n = 1.0, .tokens = values[SKEW_TOKENS], .past = values[SKEW_PAST], .decodes = decodes};
     return add_launch(reader, &chunks, values[SKEW_TIME] * 1e-6 / skew_launches);

@@ -186,7 +186,7 @@ static int read_attention(struct profile_reader *reader)
         .query = query / tensor, .kv = fmax(sizes[ATTENTION_KV_HEADS] / tensor, 1.0),
         .dim = sizes[ATTENTION_HIDDEN] / query, .kv_format = FORMAT_FP16, .compute = FORMAT_FP16};
     if (!is_prefill)
-        return profile_add_decode(reader, &heads, &(struct profile_decodes){batch, context + 1.0, 0.0},
+        return profile_add_decode(reader, &heads, &(struct profile_decodes){batch, context + 1.0, 0.0, 0.0},
                                   milliseconds * ms);
     const struct profile_chunks chunks = {
         .n = batch, .tokens = chunk, .past = chunk_counts ? context - chunk : context,

@@ -44,10 +44,10 @@ int calibrate_board(struct cli *cli, const struct catalog *catalog, const struct
     int code = board_load(inputs->paths[0], &arena, &file, &cli->diag);
     if (code == 0) code = board_read(&board, &file, catalog, &arena, &cli->diag);
     if (code == 0) code = board_predict(&board, &cli->diag);
-    if (code == 0 && (board_find_intervals(&board, intervals) != 0 ||
-                      board_write_interval(&board, &intervals[BOARD_PRESETS], &json) != 0))
+    if (code == 0 &&
+        (board_find_intervals(&board, intervals) != 0 || board_write_intervals(&board, intervals, &json) != 0))
         code = diag_nomem(&cli->diag);
-    if (code == 0 && intervals[BOARD_PRESETS].rows == 0)
+    if (code == 0 && intervals[BOARD_PRESETS].rows + intervals[BOARD_FOREIGN].rows == 0)
         code = diag_error(&cli->diag, SIM_E_DATA, inputs->paths[0], "see 'orrery figure run board' for the reasons",
                           "no row of the board is judged");
     if (code == 0 && output->path != NULL) code = calibrate_write(cli, output->path, &json);

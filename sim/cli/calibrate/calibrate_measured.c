@@ -101,12 +101,13 @@ static void show_launches(const struct engine_preset *preset, struct answer *ans
 
 static void show_overheads(const struct engine_preset *preset, struct answer *answer)
 {
-    static const struct table_column columns[] = {RIGHT("tensor_parallel"), RIGHT("iteration_ms"), RIGHT("sequence_us"),
-                                                  RIGHT("prompt_ms")};
+    static const struct table_column columns[] = {LEFT("host_of"), RIGHT("tensor_parallel"), RIGHT("iteration_ms"),
+                                                  RIGHT("sequence_us"), RIGHT("prompt_ms")};
     const struct engine_overhead *overheads = preset->overheads.items;
     struct answer_table table;
     TABLE_INIT(&table, columns);
     for (size_t i = 0; i < preset->overheads.n; i++) {
+        table_text(&table, overheads[i].gpu != NULL ? overheads[i].gpu : "all");
         table_number(&table, (double)overheads[i].tensor_parallel);
         table_number(&table, rounded(1e3 * overheads[i].iteration_s));
         table_number(&table, rounded(1e6 * overheads[i].sequence_s));
@@ -142,6 +143,7 @@ static void show_engine(const void *fitted, struct answer *answer)
     add_group_errors(&table, "fitted", &preset->fit);
     add_group_errors(&table, "kernels fitted", &preset->kernels_fit);
     add_group_errors(&table, "held out", &preset->held_out);
+    add_group_errors(&table, "of an LLM left out", &preset->left_out);
     if (preset->fitted_on != NULL) snprintf(heading, sizeof heading, "fitted on: %s", preset->fitted_on);
     answer_add(answer, NULL, preset->fitted_on != NULL ? heading : NULL, &table);
 }
@@ -163,6 +165,7 @@ static void add_engine_errors(const void *fitted, struct answer_table *table)
     add_engine_rows(table, preset->name, "fitted", &preset->fit);
     add_engine_rows(table, preset->name, "kernels fitted", &preset->kernels_fit);
     add_engine_rows(table, preset->name, "held out", &preset->held_out);
+    add_engine_rows(table, preset->name, "of an LLM left out", &preset->left_out);
 }
 
 static const struct fit_printer engine_printer = {show_engine, add_engine_errors};

@@ -66,12 +66,39 @@ TEST(only_judged_rows_count)
     CHECK(isnan(rows[0].fast_tpot_s) && isnan(rows[1].fast_tpot_s));
 }
 
+/* Rows of GPUs that are foreign to their preset have an interval of their own, from each other. */
+TEST(foreign_gpus_are_apart)
+{
+    struct board_row rows[4 * PER_GROUP];
+    struct board board = {.rows = rows, .n = 4 * PER_GROUP};
+    struct board_interval intervals[N_BOARD_MODELS];
+    fill(rows);
+    fill(rows + 2 * PER_GROUP);
+    for (int i = 0; i < 2 * PER_GROUP; i++) {
+        struct board_row *row = &rows[2 * PER_GROUP + i];
+        row->group = i % 2 == 0 ? "c" : "d";
+        row->tpot_s *= 3.0;
+        row->foreign = true;
+    }
+    CHECK_EQ_INT(board_find_intervals(&board, intervals), 0);
+    CHECK_EQ_INT((int64_t)intervals[BOARD_PRESETS].rows, 2 * PER_GROUP);
+    CHECK_EQ_INT((int64_t)intervals[BOARD_FOREIGN].rows, 2 * PER_GROUP);
+    CHECK_EQ_INT((int64_t)intervals[BOARD_FOREIGN].groups, 2);
+    CHECK_NEAR(intervals[BOARD_FOREIGN].fast_frac, 3.0 * intervals[BOARD_PRESETS].fast_frac, 1e-12);
+    CHECK_NEAR(intervals[BOARD_FOREIGN].covered_frac, intervals[BOARD_PRESETS].covered_frac, 1e-12);
+    CHECK_NEAR(rows[0].slow_tpot_s, 0.010 * 1.2 * 1.45, 1e-12);
+    CHECK_NEAR(rows[2 * PER_GROUP].slow_tpot_s, 3.0 * 0.010 * 1.2 * 1.45, 1e-12);
+    CHECK_EQ_INT((int64_t)intervals[BOARD_ROOFLINE].rows, 4 * PER_GROUP);
+}
+
 /* What is written is what the catalog reads, to four digits; an interval holds the prediction. */
 TEST(the_file_is_what_the_catalog_reads)
 {
     static const struct board_file file = {.source = "tables"};
     const struct board board = {.file = &file};
-    const struct board_interval interval = {0.61234, 1.23456, 10, 2, 0.9};
+    const struct board_interval intervals[N_BOARD_MODELS] = {
+        [BOARD_PRESETS] = {0.61234, 1.23456, 10, 2, 0.9}, [BOARD_FOREIGN] = {0.5, 1.5, 4, 3, 0.8},
+        [BOARD_ROOFLINE] = {0.1, 9.0, 99, 9, 0.9}};
     struct arena arena;
     struct diag diag;
     struct text json;
@@ -79,19 +106,26 @@ TEST(the_file_is_what_the_catalog_reads)
     arena_init(&arena);
     diag_init(&diag);
     text_init(&json);
-    CHECK_EQ_INT(board_write_interval(&board, &interval, &json), 0);
+    CHECK_EQ_INT(board_write_intervals(&board, intervals, &json), 0);
     const char *root = arena_printf(&arena, "%s/configs", test_tmpdir());
     MUST(mkdir(root, 0700) == 0 && mkdir(path_join(&arena, root, "calibration"), 0700) == 0 &&
          mkdir(path_join(&arena, root, "calibration/releases"), 0700) == 0);
     test_write(path_join(&arena, root, "calibration/releases/unseen.json"), "%s", json.chars);
     const struct catalog catalog = {.root = root};
-    CHECK_EQ_INT(time_error_unseen(&catalog, "operators", &arena, &error, &diag), 0);
+    CHECK_EQ_INT(time_error_unseen(&catalog, "operators", false, &arena, &error, &diag), 0);
     CHECK_NEAR(error.fast_frac, 0.6123, 1e-12);
     CHECK_NEAR(error.slow_frac, 1.235, 1e-12);
     CHECK_EQ_STR(error.basis, "10 measured runs of 2 systems, each predicted without its group");
-    CHECK_EQ_INT(time_error_unseen(&catalog, "affine", &arena, &error, &diag), 0);
+    CHECK_EQ_INT(time_error_unseen(&catalog, "operators", true, &arena, &error, &diag), 0);
+    CHECK_NEAR(error.slow_frac, 1.5, 1e-12);
+    CHECK_EQ_STR(error.basis, "4 measured runs of 3 systems, each predicted without its group, on GPUs that their "
+                              "engine was not measured with");
+    CHECK_EQ_INT(time_error_unseen(&catalog, "roofline", false, &arena, &error, &diag), 0);
     CHECK(error.basis == NULL);
-    CHECK_EQ_INT(time_error_unseen(&(struct catalog){.root = "no/such"}, "operators", &arena, &error, &diag), 0);
+    CHECK_EQ_INT(time_error_unseen(&catalog, "affine", true, &arena, &error, &diag), 0);
+    CHECK(error.basis == NULL);
+    CHECK_EQ_INT(time_error_unseen(&(struct catalog){.root = "no/such"}, "operators", false, &arena, &error,
+                                   &diag), 0);
     CHECK(error.basis == NULL);
     text_fini(&json);
     arena_fini(&arena);

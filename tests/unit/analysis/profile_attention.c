@@ -87,24 +87,27 @@ TEST(aiconfigurator_decodes_rows_of_one_token)
     CHECK_EQ_INT(dropped(profile, 1, "type of numbers not read"), 1);
 }
 
-/* Columns that are constant in a table may be absent; rows with a window are left out. */
+/* Columns that are constant in a table may be absent. Of rows with a window those are read whose sequences it cuts. */
 TEST(aiconfigurator_tables_may_lack_constant_columns)
 {
     SCOPED(profile_fixture) fixture = {0}, prompts = {0};
     const struct profile *decodes = read_text(
         &fixture, "b200-sxm", "generation.csv",
         "kv_cache_dtype,batch_size,num_heads,num_key_value_heads,head_dim,step,window_size,latency\n"
-        "fp8,8,64,8,64,1023,0,0.05\nfp8,8,64,8,64,1023,128,0.02\n");
-    MUST(decodes->n == 1);
+        "fp8,8,64,8,64,1023,0,0.05\nfp8,8,64,8,64,1023,128,0.02\nfp8,8,64,8,64,127,128,0.01\n");
+    MUST(decodes->n == 2);
     const struct decode_shape *decode = decode_of(decodes, 0);
     CHECK(decode->context == 1024.0 && decode->key_dim == 64.0);
     CHECK(decode->kv == FORMAT_FP8 && decode->compute == FORMAT_BF16);
-    CHECK_EQ_INT(dropped(decodes, 0, "a sliding window"), 1);
+    CHECK(decode->window == 0.0 && decode_of(decodes, 1)->window == 128.0);
+    CHECK_NEAR(decode_of(decodes, 1)->context, 1024.0, 0.0);
+    CHECK_EQ_INT(dropped(decodes, 0, "a sliding window that cuts nothing"), 1);
     const struct profile *prefills = read_text(
         &prompts, "b200-sxm", "context.csv",
         "kv_cache_dtype,batch_size,isl,num_heads,num_key_value_heads,head_dim,window_size,latency\n"
-        "bfloat16,2,1024,64,8,128,0,0.5\n");
+        "bfloat16,2,1024,64,8,128,0,0.5\nbfloat16,2,1024,64,8,128,128,0.2\n");
     MUST(prefills->n == 1);
+    CHECK_EQ_INT(dropped(prefills, 0, "a prompt with a sliding window"), 1);
     CHECK(prefill_of(prefills, 0)->past == 0.0 && prefill_of(prefills, 0)->tokens == 2048.0);
 }
 

@@ -105,6 +105,73 @@ TEST(a_guess_says_what_it_rests_on)
     }
 }
 
+/* Hosts b and a, each with degrees of its own, and entries for all other GPUs. */
+static const char hosts[] = "{'summary': 's', 'source': 't', 'measured_on': ['a', 'b'],"
+                            " 'overhead': [{'gpu': 'b', 'tensor_parallel': 1, 'iteration': '1ms'},"
+                            "              {'gpu': 'b', 'tensor_parallel': 4, 'iteration': '3ms'},"
+                            "              {'gpu': 'a', 'tensor_parallel': 2, 'iteration': '5ms'}%s]}";
+static const char others[] = ", {'tensor_parallel': 2, 'iteration': '7ms'}, {'tensor_parallel': 8, 'iteration': '9ms'}";
+
+static int read_hosts(struct session *session, const char *rest, struct engine_preset *preset)
+{
+    char text[1024];
+    snprintf(text, sizeof text, hosts, rest);
+    return read_text(session, text, preset);
+}
+
+/* A host has its own entries, whatever the others list; a GPU that is not named has those without a GPU, or else those
+ * of the first host. The caveat says which. */
+TEST(overheads_by_host)
+{
+    static const struct {
+        const char *rest, *gpu;
+        int64_t degree;
+        bool listed;
+        double iteration_s;
+        const char *caveat;
+    } cases[] = {
+        {others, "b", 1, true, 1e-3, NULL},
+        {others, "b", 2, false, 2e-3,
+         "engine engine was measured on b with 1 and 4 GPUs; its CPU overhead for 2 x b lies between those of 1 and 4 "
+         "GPUs there"},
+        {others, "b", 8, false, 3e-3,
+         "engine engine was measured on b with 1 and 4 GPUs; its CPU overhead for 8 x b is that of 4 GPUs there"},
+        {others, "a", 2, true, 5e-3, NULL},
+        {others, "c", 4, false, 8e-3,
+         "engine engine was measured on b and a with 2 and 8 GPUs, not with the host of c; its CPU overhead for 4 x c "
+         "lies between those of 2 and 8 GPUs over all these hosts"},
+        {others, "c", 8, true, 9e-3,
+         "engine engine was measured on b and a with 2 and 8 GPUs, not with the host of c; its CPU overhead for 8 x c "
+         "is that of 8 GPUs over all these hosts"},
+        {"", "c", 1, true, 1e-3,
+         "engine engine was measured on b and a with 1 and 4 GPUs, not with the host of c; its CPU overhead for 1 x c "
+         "is that of 1 GPU with b"},
+    };
+    SCOPED(session) session = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct engine_preset preset;
+        struct engine_params params;
+        const char *caveat = NULL;
+        MUST(read_hosts(&session, cases[i].rest, &preset) == 0);
+        CHECK_EQ_INT(engine_preset_params(&preset, cases[i].gpu, cases[i].degree, &params), cases[i].listed);
+        CHECK_EQ_INT(engine_preset_lists(&preset, cases[i].gpu, cases[i].degree), cases[i].listed);
+        CHECK_NEAR(params.iteration_s, cases[i].iteration_s, 1e-15);
+        CHECK_EQ_INT(engine_preset_caveat(&preset, cases[i].gpu, cases[i].degree, &session.arena, &caveat), 0);
+        CHECK_EQ_STR(caveat ? caveat : "", cases[i].caveat ? cases[i].caveat : "");
+    }
+}
+
+TEST(hosts_stand_together)
+{
+    SCOPED(session) session = {0};
+    struct engine_preset preset;
+    CHECK_EQ_INT(read_hosts(&session, ", {'gpu': 'b', 'tensor_parallel': 8}", &preset), SIM_E_CONFIG);
+    CHECK(strstr(session.message, "lists the overheads of b in two places") != NULL);
+    diag_init(&session.diag);
+    CHECK_EQ_INT(read_hosts(&session, ", {'gpu': 'a', 'tensor_parallel': 2}", &preset), SIM_E_CONFIG);
+    CHECK(strstr(session.message, "out of order: tensor_parallel 2 after 2") != NULL);
+}
+
 TEST(launches_by_gpu)
 {
     SCOPED(session) session = {0};
