@@ -18,7 +18,7 @@ constant() { # FIGURE GPU CONSTANT SHIPPED
 }
 constant megatron a100-80-sxm sustained_compute 0.9861
 constant amsp a800-80-sxm sustained_compute 1.0495
-constant amsp a800-80-sxm overlap 0.470
+constant amsp a800-80-sxm overlap 0.440
 constant offload h100-sxm step 0.688
 
 if [ -f ../shared/data/job_traces/simumax_training_step_time_and_memory_b200_a100.csv ]; then

@@ -186,7 +186,8 @@ TEST(a_wait_draws_idle_power)
 TEST(a_save_that_stalls_draws_idle_power)
 {
     static const char *const saves[] = {
-        SAVES("'write': '20GB/s'"), SAVES("'to': 'peer'"), SAVES("'model': 'fastpersist', 'overlap': '2s', 'write': '20GB/s'"),
+        SAVES("'write': '20GB/s'"), SAVES("'to': 'peer'"),
+        SAVES("'model': 'fastpersist', 'overlap': '2s', 'write': '20GB/s'"),
         SAVES("'model': 'datastates', 'overlap': '1s', 'gpu_copy': '1GB/s', 'write': '100GB/s'")};
     const struct bed_rows *six = run(25.0, LOCK(900), DENSE, "", JOB(6)),
                           *four = run(25.0, LOCK(900), DENSE, "", JOB(4));
@@ -196,7 +197,8 @@ TEST(a_save_that_stalls_draws_idle_power)
         const struct bed_rows *saved = run(25.0, LOCK(900), DENSE, saves[i], JOB(16));
         const double stalled_s = duration_of(saved) - duration_of(none);
         CHECK(stalled_s > 1.0);
-        CHECK_NEAR((bed_job(saved, 0)->energy_j - bed_job(none, 0)->energy_j) / 16.0 / stalled_s, idle_w, 1e-6 * idle_w);
+        CHECK_NEAR((bed_job(saved, 0)->energy_j - bed_job(none, 0)->energy_j) / 16.0 / stalled_s, idle_w,
+                   1e-6 * idle_w);
     }
 }
 
@@ -204,7 +206,8 @@ TEST(a_save_that_stalls_draws_idle_power)
 TEST(counting_power_changes_no_saves)
 {
     static const char *const saves[] = {
-        SAVES("'write': '20GB/s'"), SAVES("'to': 'peer'"), SAVES("'model': 'fastpersist', 'overlap': '2s', 'write': '20GB/s'"),
+        SAVES("'write': '20GB/s'"), SAVES("'to': 'peer'"),
+        SAVES("'model': 'fastpersist', 'overlap': '2s', 'write': '20GB/s'"),
         SAVES("'model': 'fastpersist', 'overlap': '100ms', 'to': 'peer'"),
         SAVES("'model': 'datastates', 'overlap': '1s', 'gpu_copy': '1GB/s', 'to': 'peer'")};
     for (int i = 0; i < 5; i++) {
