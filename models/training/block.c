@@ -1,5 +1,7 @@
 #include "models/training/block.h"
 
+#include "models/training/adapters.h"
+
 #include <math.h>
 
 /* A block being filled, and values that its kernels share. */
@@ -177,6 +179,15 @@ static const struct training_reach *reach_of(const struct training_plan *plan, e
     return NULL;
 }
 
+/* Of the bandwidth between nodes, what the library's choice of adapters leaves to a ring. */
+static double adapter_share(const struct training_parts *parts, enum kernel_class class, struct training_group group,
+                            double nodes)
+{
+    const struct training_adapters adapters = {parts->gpu->gpus_per_switch, parts->trainer->staged_frac};
+    if (!parts->trainer->first_adapters || exchange_kind(class) != EXCHANGE_RING) return 1.0;
+    return training_adapter_share(&adapters, group, nodes);
+}
+
 /* `nodes`: that the group lies on. `reach`: NULL, its members have the bandwidth of the plan. */
 static struct training_collective collective_on(const struct training_parts *parts, enum kernel_class class,
                                                 struct training_group group, double nodes,
@@ -185,7 +196,8 @@ static struct training_collective collective_on(const struct training_parts *par
     const struct training_plan *plan = parts->plan;
     struct collective_shape shape = {
         .bytes = bytes, .gpus = (double)group.gpus, .nodes = nodes,
-        .network_bytes_per_s = plan->network_bytes_per_s * (reach != NULL ? reach->network_frac : 1.0)};
+        .network_bytes_per_s = plan->network_bytes_per_s * (reach != NULL ? reach->network_frac : 1.0) *
+                               adapter_share(parts, class, group, nodes)};
     const int64_t span = group.gpus * group.stride;
     collective_set_link(&shape, parts->gpu, span < plan->gpus_per_node ? span : plan->gpus_per_node);
     shape.switch_adds = shape.switch_adds && class == KERNEL_ALL_REDUCE;

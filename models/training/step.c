@@ -179,6 +179,23 @@ static struct training_group group_of(const struct sharing *sharing, int64_t cou
     return (struct training_group){count, sharing->stride * inner};
 }
 
+/* The end of a step of a program that sums all gradients on all ranks with the same shard of them, after which each
+ * rank broadcasts the weights that it has updated, one rank after another (AMSP, T_os). A broadcast around a ring of n
+ * takes n - 1 steps, and every link carries all of it: an all-gather of n/(n - 1) times as much. */
+static void add_broadcasts(const struct training_parts *parts, const struct sharing *sharing, struct traffic *traffic)
+{
+    const struct training_shards shards = sharing->shards;
+    const int64_t n = shards.optimizer / shards.weights, sums = sharing->replicas / shards.gradients;
+    const double weight_bytes = parts->trainer->weight_bytes * sharing->parameters / (double)shards.weights;
+    const double gradient_bytes = parts->trainer->gradient_bytes * sharing->parameters / (double)shards.gradients;
+    if (sums > 1)
+        add_calls(parts, traffic, &traffic->end_gradients, KERNEL_ALL_REDUCE, group_of(sharing, sums, shards.gradients),
+                  gradient_bytes, 1.0);
+    if (n > 1)
+        add_calls(parts, traffic, &traffic->end_weights, KERNEL_ALL_GATHER, group_of(sharing, n, shards.weights),
+                  weight_bytes * (double)n / (double)(n - 1), (double)n);
+}
+
 static void add_sharing(const struct training_parts *parts, const struct sharing *sharing, double layers,
                         struct traffic *traffic)
 {
@@ -196,6 +213,10 @@ static void add_sharing(const struct training_parts *parts, const struct sharing
     if (g > w)
         add_calls(parts, traffic, &traffic->layer_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, g / w, w),
                   batches * gradient_bytes / (double)w, calls);
+    if (parts->trainer->broadcasts) {
+        add_broadcasts(parts, sharing, traffic);
+        return;
+    }
     if (o > g)
         add_calls(parts, traffic, &traffic->end_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, o / g, g),
                   gradient_bytes / (double)g, 1.0);

@@ -14,8 +14,9 @@
  * each other. An interleaved schedule sends v times as often.
  *
  * Gradients are reduced once per step over the context and data ranks: an all-reduce, or with ZeRO a reduce-scatter and
- * an all-gather of weights. ZeRO 2 reduces after each micro-batch, ZeRO 3 also gathers weights for each pass. What
- * overlaps hides behind the last backward pass, or behind computing; at least the part of one layer shows.
+ * an all-gather of weights. Some programs all-reduce and then broadcast the weights (trainer.h). ZeRO 2 reduces after
+ * each micro-batch, ZeRO 3 also gathers weights for each pass. What overlaps hides behind the last backward pass, or
+ * behind computing; at least the part of one layer shows.
  *
  * Optimizer states in host memory: CPUs update n parameters of a node at their rate, and of every k groups the GPU one,
  * for which it moves 12 bytes of each parameter either way. Both overlap:

@@ -28,6 +28,10 @@ struct training_trainer {
      * while its backward pass runs. Products add gradients in place, but a framework's hooks want a tensor
      * (TransformerEngine, dummy weight gradients). */
     double placeholder_bytes;
+    bool broadcasts;     /* at the end of a step all gradients are summed on all ranks, and each rank broadcasts
+                                * the weights that it has updated; else gradients are scattered and weights gathered */
+    bool first_adapters;       /* rings of a switch's GPUs share its first adapters (models/training/adapters.h) */
+    double staged_frac;        /* with first_adapters: of an adapter's bandwidth, where messages pass host memory */
 };
 
 #endif

@@ -54,6 +54,12 @@ static const struct config_field preset_fields[] = {
                  "workspaces of libraries on a rank"),
     ROW_QUANTITY("placeholder", constants.placeholder_bytes, UNIT_BYTES, SOURCED_DEFAULT("0B"), WITHIN(0, 16),
                  "placeholder of a gradient, of each shape of weights in a layer and of the head"),
+    ROW_BOOL("broadcasts", constants.broadcasts, DEFAULT("false"),
+             "at the end of a step ranks sum all gradients, and each broadcasts the weights that it has updated"),
+    ROW_BOOL("first_adapters", constants.first_adapters, DEFAULT("false"),
+             "rings of GPUs behind one PCIe switch share its first adapters, as with NCCL before 2.9.6"),
+    ROW_REAL("staged_adapter", constants.staged_frac, SOURCED_DEFAULT("1"), WITHIN(0.05, 1),
+             "with first_adapters: share of an adapter's bandwidth left where a ring passes host memory"),
     {0}};
 #undef ROW_OF
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero-bubble", NULL};
-static const char *const recomputes[] = {"none", "selective", "full", NULL};
+static const char *const recomputes[] = {"none", "selective", "full", "as-needed", NULL};
 static const char *const context_forms[] = {"ring", "all-to-all", NULL};
 static const char *const precisions[] = {"bf16", "fp16", "fp8", NULL};
 static const enum number_format formats[] = {FORMAT_BF16, FORMAT_FP16, FORMAT_FP8};
@@ -67,7 +67,8 @@ static const struct config_field offload_fields[] = {
             "tokens of a step, in place of sequences"),                                                                \
     ROW_INT("sequence_tokens", t sequence_tokens, DEFAULT("4096"), WITHIN(1, 1 << 26), "tokens of a sequence"),        \
     ROW_CHOICE("recompute", t recompute, DEFAULT("none"), recomputes,                                                  \
-               "what the backward pass computes again: nothing, the inside of attention, or whole layers"),            \
+               "what the backward pass computes again: nothing, the inside of attention, whole layers, or as few "    \
+             "whole layers of each stage as fit into memory"),                                                      \
     ROW_INT("recompute_layers", t recompute_layers, DEFAULT("0"), WITHIN(0, LLM_MAX_LAYERS),                           \
             "full: layers of each stage that are recomputed; 0: all"),                                                 \
     ROW_INT("zero", t zero, DEFAULT("1"), WITHIN(0, 3),                                                                \
@@ -227,6 +228,31 @@ static const char *find_batches(struct training_plan *plan, const struct trainin
     return NULL;
 }
 
+static bool fits(const struct training_setup *setup)
+{
+    const double usable_bytes = setup->gpu.memory_bytes * (1.0 - setup->config->reserve_frac);
+    return training_memory_of(&setup->parts).total_bytes <= usable_bytes;
+}
+
+/* The plan recomputes as few layers of each stage as fit; if no number fits, all. From the first layer on, each further
+ * one takes less memory. */
+static void recompute_as_needed(struct training_setup *setup)
+{
+    struct training_plan *plan = &setup->plan;
+    int64_t least = 1, most = training_plan_layers(plan, &setup->llm);
+    plan->recompute = RECOMPUTE_NONE;
+    if (fits(setup)) return;
+    plan->recompute = RECOMPUTE_FULL;
+    while (least < most) {
+        plan->recompute_layers = least + (most - least) / 2;
+        if (fits(setup))
+            most = plan->recompute_layers;
+        else
+            least = plan->recompute_layers + 1;
+    }
+    plan->recompute_layers = least;
+}
+
 static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t micro_batch, bool rounds)
 {
     const struct training_config *config = setup->config;
@@ -246,7 +272,8 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         .scatter_gather = config->scatter_gather && config->tensor_parallel > 1,
         .schedule = (enum training_schedule)config->schedule,
         .micro_batch = micro_batch, .sequence_tokens = config->sequence_tokens,
-        .recompute = (enum training_recompute)config->recompute, .recompute_layers = config->recompute_layers,
+        .recompute = config->recompute == TRAINING_AS_NEEDED ? RECOMPUTE_NONE : (enum training_recompute)config->recompute,
+        .recompute_layers = config->recompute_layers,
         .zero = config->zero, .shard_weights = config->shard_weights,
         .shard_gradients = config->shard_gradients, .shard_optimizer = config->shard_optimizer, .compute = formats[config->precision],
         .overlap_tensor = config->overlap_tensor, .overlap_gradients = config->overlap_gradients, .overlap_weights = config->overlap_weights,
@@ -257,7 +284,9 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
     const char *problem = find_batches(&setup->plan, config, rounds);
     if (problem == NULL && config->precision == 2 && !(setup->gpu.peak_flop_per_s[FORMAT_FP8] > 0.0))
         return "this GPU has no units for fp8";
-    return problem != NULL ? problem : training_plan_problem(&setup->plan, &setup->llm);
+    if (problem == NULL) problem = training_plan_problem(&setup->plan, &setup->llm);
+    if (problem == NULL && config->recompute == TRAINING_AS_NEEDED) recompute_as_needed(setup);
+    return problem;
 }
 
 const char *training_setup_plan(struct training_setup *setup, int64_t gpus, bool rounds)

@@ -8,6 +8,9 @@
 #include "models/training/step.h"
 #include "sim/catalog/trainer.h"
 
+/* A value of training_config.recompute beside those of enum training_recompute: as few whole layers as fit. */
+enum { TRAINING_AS_NEEDED = RECOMPUTE_FULL + 1 };
+
 /* Changes of the LLM's shape; 0: as it is. */
 struct training_shape {
     int64_t layers, hidden, heads, dense_layers;

@@ -78,38 +78,62 @@ static void simulate(struct stepper *jobs, double cap, double link, double *end_
     }
 }
 
+/* Random jobs of two nodes each, by claims and step by step: the sums of their ends. */
+struct ends {
+    double claims_s, steps_s;
+};
+
+static struct ends ends_of(uint64_t index, const char *sends, bool bounds)
+{
+    struct rng rng = test_rng(1, "steps", index);
+    struct stepper jobs[2];
+    struct ends ends = {0, 0};
+    double end_s[2];
+    for (int i = 0; i < 2; i++) {
+        jobs[i] = (struct stepper){.compute_s = 0.2 + rng_uniform(&rng), .bytes = 2e9 + 10e9 * rng_uniform(&rng)};
+        jobs[i].step_s = jobs[i].compute_s + jobs[i].bytes / 10e9;
+        jobs[i].work_s = (20 + (double)rng_below(&rng, 40)) * jobs[i].step_s;
+    }
+    /* two nodes of one GPU each; an all-reduce of two members sends the whole buffer over either edge */
+    const struct bed_rows *rows = bed_ok(
+        NULL,
+        "{'cluster': {'nodes': 4, 'gpus_per_node': 1, 'network': {'bandwidth': '10GB/s', 'latency': '0s', 'fabric': "
+        "'20GB/s', 'sends': '%s'}}, 'jobs': {'types': {'a': {'step': {'compute': '%.12gs', 'collectives': [{'kind': "
+        "'all-reduce', 'bytes': '%.12gB'}]}}, 'b': {'step': {'compute': '%.12gs', 'collectives': [{'kind': 'all-reduce', "
+        "'bytes': '%.12gB'}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'duration': '%.12gs', "
+        "'gpus': 2, 'type': 'a'}, {'submit': '0s', 'duration': '%.12gs', 'gpus': 2, 'type': 'b'}]}}}",
+        sends, jobs[0].compute_s, jobs[0].bytes, jobs[1].compute_s, jobs[1].bytes, jobs[0].work_s, jobs[1].work_s);
+    simulate(jobs, 10e9, 10e9, end_s); /* both edges of a job share the fabric: half of it for each direction */
+    for (int i = 0; i < 2; i++) {
+        const double claimed_s = bed_job(rows, i)->end_s;
+        if (bounds) CHECK(end_s[i] <= claimed_s * (1 + 1e-6));
+        CHECK(claimed_s >= jobs[i].work_s * (1 - 1e-6) && end_s[i] >= jobs[i].work_s * (1 - 1e-6));
+        ends.claims_s += claimed_s;
+        ends.steps_s += end_s[i];
+    }
+    return ends;
+}
+
+static double mean_ratio(const char *sends, bool bounds)
+{
+    struct ends sum = {0, 0};
+    for (uint64_t index = 0; index < 40; index++) {
+        const struct ends ends = ends_of(index, sends, bounds);
+        sum.claims_s += ends.claims_s;
+        sum.steps_s += ends.steps_s;
+    }
+    return sum.claims_s / sum.steps_s;
+}
+
 /* Claims take the worst case: jobs that exchange data in a part of their steps only are never slower than these say,
  * and no faster than an idle network allows. */
 TEST(claims_bound_the_times_of_single_steps)
 {
-    double sum_claims = 0, sum_steps = 0;
-    for (uint64_t index = 0; index < 40; index++) {
-        struct rng rng = test_rng(1, "steps", index);
-        struct stepper jobs[2];
-        double end_s[2], all_s = 0;
-        for (int i = 0; i < 2; i++) {
-            jobs[i] = (struct stepper){.compute_s = 0.2 + rng_uniform(&rng), .bytes = 2e9 + 10e9 * rng_uniform(&rng)};
-            jobs[i].step_s = jobs[i].compute_s + jobs[i].bytes / 10e9;
-            jobs[i].work_s = (20 + (double)rng_below(&rng, 40)) * jobs[i].step_s;
-        }
-        /* two nodes of one GPU each; an all-reduce of two members sends the whole buffer over either edge */
-        const struct bed_rows *rows = bed_ok(
-            NULL,
-            "{'cluster': {'nodes': 4, 'gpus_per_node': 1, 'network': {'bandwidth': '10GB/s', 'latency': '0s', 'fabric': "
-            "'20GB/s'}}, 'jobs': {'types': {'a': {'step': {'compute': '%.12gs', 'collectives': [{'kind': 'all-reduce', "
-            "'bytes': '%.12gB'}]}}, 'b': {'step': {'compute': '%.12gs', 'collectives': [{'kind': 'all-reduce', 'bytes': "
-            "'%.12gB'}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'duration': '%.12gs', 'gpus': 2, "
-            "'type': 'a'}, {'submit': '0s', 'duration': '%.12gs', 'gpus': 2, 'type': 'b'}]}}}",
-            jobs[0].compute_s, jobs[0].bytes, jobs[1].compute_s, jobs[1].bytes, jobs[0].work_s, jobs[1].work_s);
-        simulate(jobs, 10e9, 10e9, end_s); /* both edges of a job share the fabric: half of it for each direction */
-        for (int i = 0; i < 2; i++) {
-            const double claimed_s = bed_job(rows, i)->end_s;
-            CHECK(end_s[i] <= claimed_s * (1 + 1e-6));
-            CHECK(end_s[i] >= jobs[i].work_s * (1 - 1e-6));
-            sum_claims += claimed_s;
-            sum_steps += end_s[i];
-            all_s += jobs[i].work_s;
-        }
-    }
-    CHECK_NEAR(sum_claims / sum_steps, 1.15, 0.03); /* the page of this room says 15 % */
+    CHECK_NEAR(mean_ratio("always", true), 1.15, 0.03); /* the page of this room says 15 % */
+}
+
+/* Claims that meet by chance come close to single steps. The bar was set before the first run. */
+TEST(claims_that_meet_by_chance_come_close_to_single_steps)
+{
+    CHECK_NEAR(mean_ratio("in-part", false), 1.0, 0.06);
 }

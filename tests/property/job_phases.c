@@ -179,6 +179,47 @@ TEST(a_wait_draws_idle_power)
     CHECK_NEAR((j[1] - j[0]) / 16.0 / 100.0, idle_w, 1e-6);
 }
 
+#define SAVES(keys) ", 'checkpoint': {'policy': {'policy': 'periodic', 'interval': '7s'}, 'bytes': '100GB', " keys "}"
+
+/* What saves add to a job's energy is the power of idle GPUs for as long as they stall it, whatever their design. None
+ * of these moves data beside the messages of the job. */
+TEST(a_save_that_stalls_draws_idle_power)
+{
+    static const char *const saves[] = {
+        SAVES("'write': '20GB/s'"), SAVES("'to': 'peer'"),
+        SAVES("'model': 'fastpersist', 'overlap': '2s', 'write': '20GB/s'"),
+        SAVES("'model': 'datastates', 'overlap': '1s', 'gpu_copy': '1GB/s', 'write': '100GB/s'")};
+    const struct bed_rows *six = run(25.0, LOCK(900), DENSE, "", JOB(6)),
+                          *four = run(25.0, LOCK(900), DENSE, "", JOB(4));
+    const double idle_w = (bed_job(six, 0)->energy_j - bed_job(four, 0)->energy_j) / 2.0 / duration_of(four);
+    const struct bed_rows *none = run(25.0, LOCK(900), DENSE, "", JOB(16));
+    for (int i = 0; i < 4; i++) {
+        const struct bed_rows *saved = run(25.0, LOCK(900), DENSE, saves[i], JOB(16));
+        const double stalled_s = duration_of(saved) - duration_of(none);
+        CHECK(stalled_s > 1.0);
+        CHECK_NEAR((bed_job(saved, 0)->energy_j - bed_job(none, 0)->energy_j) / 16.0 / stalled_s, idle_w,
+                   1e-6 * idle_w);
+    }
+}
+
+/* Whether somebody counts its power changes no time of a job that saves. */
+TEST(counting_power_changes_no_saves)
+{
+    static const char *const saves[] = {
+        SAVES("'write': '20GB/s'"), SAVES("'to': 'peer'"),
+        SAVES("'model': 'fastpersist', 'overlap': '2s', 'write': '20GB/s'"),
+        SAVES("'model': 'fastpersist', 'overlap': '100ms', 'to': 'peer'"),
+        SAVES("'model': 'datastates', 'overlap': '1s', 'gpu_copy': '1GB/s', 'to': 'peer'")};
+    for (int i = 0; i < 5; i++) {
+        const struct bed_rows *dark = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 4, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '25GB/s'}}, "
+            "'jobs': {" TYPES "}}",
+            DENSE, saves[i], JOB(16));
+        CHECK_NEAR(duration_of(run(25.0, "'none'", DENSE, saves[i], JOB(16))), duration_of(dark), 1e-6);
+    }
+}
+
 /* A restore is a wait whose end nobody knows before: a state at peers, of 40 GB or 4 TB, at 16 times 25 GB/s. The job's
  * messages leave the NICs to it. */
 TEST(a_restore_draws_idle_power)

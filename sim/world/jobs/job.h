@@ -249,7 +249,7 @@ double job_speed(const struct job *job);
 void job_rearm(struct job *job);
 
 /* Whether a running job still moves, waits or reads its state. job_await_work: power and network want to hear of its
- * end. job_begins_work: it has ended at this moment. */
+ * end, and power of the next stall of a save, or of its end. job_begins_work: one of these is at this moment. */
 bool job_waits(const struct job *job, sim_ns now);
 void job_await_work(struct job *job);
 void job_begins_work(struct job *job, sim_ns now);

@@ -1,5 +1,6 @@
 /* What a job draws: the power that its type states, or that of the phases of its training step. Before it trains, a job
- * whose power follows from its plan moves, waits or reads its state, and its GPUs idle. */
+ * whose power follows from its plan moves, waits or reads its state, and its GPUs idle. So they do while a save stalls
+ * it: copies to the host and to storage need no kernels. */
 #include "sim/world/jobs/job.h"
 #include "sim/world/policy/power_cap.h"
 
@@ -33,12 +34,12 @@ static int stages_of(const struct power_stage *phases, struct power_stage stages
     return n;
 }
 
-/* A job that waits draws as GPUs idle with a process. Its clock is that at which it will train. */
+/* A job that waits, or stalls for a save, draws as GPUs idle with a process. Its clock is that at which it trains. */
 static double used_frac(struct job *job, sim_ns now, int64_t gpus)
 {
-    if (!job_waits(job, now)) return (double)gpus / job->view.held_gpus;
+    const bool rests = job_waits(job, now) || job_progress_stalls(&job->progress, now);
     if (!isnan(holders_drawn_j(&job->jobs->cluster->holders, &job->holder, now))) job_await_work(job);
-    return 0.0;
+    return rests ? 0.0 : (double)gpus / job->view.held_gpus;
 }
 
 int job_draws_create(struct jobs *jobs)

@@ -1,7 +1,6 @@
 #include "sim/world/jobs/job_progress.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 /* Time at work for what is left; SIM_NS_MAX: for ever. */
 static sim_ns time_left(const struct job_progress *progress)
@@ -129,6 +128,21 @@ sim_ns job_progress_end_ns(const struct job_progress *progress)
     const int64_t n_saves = 1 + (time_ns - progress->to_save_ns - 1) / saves->interval_ns;
     const double stalls_ns = (double)n_saves * (double)saves->stall_ns;
     return stalls_ns < 9e18 ? sim_ns_add(end_ns, n_saves * saves->stall_ns) : SIM_NS_MAX;
+}
+
+bool job_progress_stalls(const struct job_progress *progress, sim_ns now)
+{
+    const sim_ns idle_ns = sim_ns_add(progress->move_ns, progress->wait_ns);
+    return now >= sim_ns_add(progress->from_ns, idle_ns) && passed_at(progress, now).stall_left_ns > 0;
+}
+
+sim_ns job_progress_turn_ns(const struct job_progress *progress)
+{
+    const sim_ns idle_ns = sim_ns_add(progress->move_ns, progress->wait_ns);
+    const sim_ns start_ns = sim_ns_add(progress->from_ns, idle_ns);
+    if (progress->stall_ns > 0) return sim_ns_add(start_ns, progress->stall_ns);
+    if (progress->saves.interval_ns == 0 || progress->saves.stall_ns == 0) return SIM_NS_MAX;
+    return time_left(progress) <= progress->to_save_ns ? SIM_NS_MAX : sim_ns_add(start_ns, progress->to_save_ns);
 }
 
 void job_progress_save_last(struct job_progress *progress, sim_ns save_ns)

@@ -11,6 +11,8 @@
 
 #include "sim/core/units.h"
 
+#include <stdbool.h>
+
 /* How a job saves its state. */
 struct job_saves {
     sim_ns interval_ns; /* working time between two saves; 0: no saves */
@@ -44,6 +46,12 @@ sim_ns job_progress_saved_ns(const struct job_progress *progress, sim_ns now);
 
 /* When all work is done; SIM_NS_MAX: never, at this speed. A save that would begin at the end is not taken. */
 sim_ns job_progress_end_ns(const struct job_progress *progress);
+
+/* Whether the job stalls for a save at `now` >= from_ns, once it has ceased to move and wait. */
+bool job_progress_stalls(const struct job_progress *progress, sim_ns now);
+
+/* When a stall next begins or ends, on a progress in which none has begun or ended since from_ns; SIM_NS_MAX: never. */
+sim_ns job_progress_turn_ns(const struct job_progress *progress);
 
 /* A last save that took `save_ns` up to now counts: the work done when it began. Call job_progress_move to this moment
  * before. */

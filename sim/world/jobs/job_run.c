@@ -79,16 +79,22 @@ bool job_waits(const struct job *job, sim_ns now)
     return works_at_ns(job) > now;
 }
 
+/* A job that has ended at this moment begins no save. */
 static void on_works(struct engine *engine, struct owner *owner, sim_ns now)
 {
+    struct job *job = OWNER_ENTITY(owner, struct job, works);
     (void)engine;
-    job_begins_work(OWNER_ENTITY(owner, struct job, works), now);
+    if (job_progress_end_ns(&job->progress) > now) job_begins_work(job, now);
 }
 
 void job_await_work(struct job *job)
 {
-    const sim_ns at_ns = works_at_ns(job);
-    if (at_ns < SIM_NS_MAX) engine_arm(job->jobs->site->engine, at_ns, PRIORITY_JOB_FINISH, on_works, &job->works);
+    struct engine *engine = job->jobs->site->engine;
+    const sim_ns at_ns = job_waits(job, engine_now(engine)) ? works_at_ns(job) : job_progress_turn_ns(&job->progress);
+    if (at_ns < SIM_NS_MAX)
+        engine_arm(engine, at_ns, PRIORITY_JOB_FINISH, on_works, &job->works);
+    else
+        engine_disarm(engine, &job->works);
 }
 
 /* A job that waits sends nothing. */

@@ -228,6 +228,7 @@ static void hold(struct job_saver *saver, sim_ns *rest_ns, sim_ns now)
     job_progress_move(&saver->job->progress, now);
     *rest_ns = SIM_NS_MAX;
     job_rearm(saver->job);
+    job_redraw(saver->job, now, true);
 }
 
 static void release(struct job_saver *saver, sim_ns *rest_ns, sim_ns now)
@@ -235,6 +236,7 @@ static void release(struct job_saver *saver, sim_ns *rest_ns, sim_ns now)
     job_progress_move(&saver->job->progress, now);
     *rest_ns = 0;
     job_rearm(saver->job);
+    job_redraw(saver->job, now, true);
 }
 
 static void await_save(struct job_saver *saver, sim_ns now, sim_ns after_ns)
@@ -274,6 +276,7 @@ static int begin_save(struct job_saver *saver, sim_ns now)
         const sim_ns stall_ns = copy_stall_ns(saver);
         progress->stall_ns = stall_ns;
         job_rearm(saver->job);
+        job_redraw(saver->job, now, true);
         await_save(saver, now, sim_ns_add(stall_ns, saver->interval_ns));
         break;
     }

@@ -114,18 +114,26 @@ bool job_has_traffic(const struct job *job)
 
 /* --- Speed --- */
 
-/* The smallest grant of the claims of a job with stated steps. */
-static double least_grant(const struct job_traffic *traffic)
+/* The smallest rate of the claims of a job with stated steps, while it sends. */
+static double least_rate(const struct job_traffic *traffic)
 {
     double least = job_step_flow_bytes_per_s(traffic);
-    for (int32_t i = 0; i < traffic->n_flows; i++) least = fmin(least, link_flow_bytes_per_s(&traffic->flows[i].claim));
+    for (int32_t i = 0; i < traffic->n_flows; i++) {
+        struct job_flow *flow = &traffic->flows[i];
+        const double grant_bytes_per_s = link_flow_bytes_per_s(&flow->claim), demand = flow->demand_bytes_per_s;
+        if (!(traffic->sends_frac < 1.0))
+            least = fmin(least, grant_bytes_per_s);
+        else
+            least = fmin(least, demand * job_duty_share(traffic, grant_bytes_per_s / demand, flow->lone_frac));
+    }
     return least;
 }
 
 /* Adds up what the squeezed claims of each sender want and get. */
 static void sum_ports(struct job_traffic *traffic)
 {
-    for (int32_t i = 0; i < traffic->n_ports; i++) traffic->ports[i] = (struct traffic_port){0.0, 0.0};
+    for (int32_t i = 0; i < traffic->n_ports; i++)
+        traffic->ports[i].demand_bytes_per_s = traffic->ports[i].grant_bytes_per_s = 0.0;
     for (int32_t i = 0; i < traffic->n_flows; i++) {
         struct job_flow *flow = &traffic->flows[i];
         struct traffic_port *port = &traffic->ports[flow->port];
@@ -142,9 +150,11 @@ static void sum_ports(struct job_traffic *traffic)
 static double share_of(const struct job_traffic *traffic, const struct job_flow *flow)
 {
     const struct traffic_port *port = &traffic->ports[flow->port];
+    const double path_frac = link_flow_path_bytes_per_s(&flow->claim) / flow->alone_bytes_per_s;
     if (!flow->is_squeezed || !(port->grant_bytes_per_s < port->demand_bytes_per_s)) return 1.0;
-    return fmin(port->grant_bytes_per_s / port->demand_bytes_per_s,
-                link_flow_path_bytes_per_s(&flow->claim) / flow->alone_bytes_per_s);
+    const double net_frac = fmin(port->grant_bytes_per_s / port->demand_bytes_per_s, path_frac);
+    if (!(traffic->sends_frac < 1.0)) return net_frac;
+    return job_duty_share(traffic, net_frac, flow->lone_frac < 1.0 ? fmin(port->lone_frac, path_frac) : 1.0);
 }
 
 /* Messages of a kind wait for the smallest of their shares. */
@@ -193,7 +203,7 @@ static double speed_of(struct job_traffic *traffic)
         time_plan(traffic, &spread);
         time_s = traffic->step_now_s;
     } else {
-        time_s = job_step_now_s(traffic, least_grant(traffic));
+        time_s = job_step_now_s(traffic, least_rate(traffic));
     }
     return speed_in(traffic, time_s);
 }
@@ -288,11 +298,14 @@ static int start_claim(struct job_traffic *traffic, const struct traffic_edge *e
     claimant->kind = edge->kind;
     claimant->port = edge->port;
     claimant->alone_bytes_per_s = edge->alone_bytes_per_s;
+    claimant->lone_frac = 1.0;
+    if (code == 0) code = job_duty_note(traffic, number, &path);
     if (code == 0)
         code = link_claim_start(topology_net(network->topology), &claimant->claim, &path, edge->demand_bytes_per_s,
                                 on_changed, NULL);
     if (code != 0) return code;
-    if (edge->weight < 1.0) link_claim_weigh(&claimant->claim, edge->weight);
+    if (edge->weight * traffic->sends_frac < 1.0)
+        link_claim_weigh(&claimant->claim, edge->weight * traffic->sends_frac);
     link_claim_hold(&claimant->claim);
     topology_note_path(network->topology, &claimant->claim, 1);
     traffic->n_flows++;
@@ -354,7 +367,13 @@ static int start_flows(struct job_traffic *traffic)
 {
     struct traffic_edges edges = {.n = 0};
     int code = describe(traffic, &edges);
-    if (code == 0) code = start_claims(traffic, &edges);
+    if (code == 0) {
+        job_duty_begin(traffic, &edges);
+        code = start_claims(traffic, &edges);
+    }
+    if (code == 0) job_duty_settle(traffic);
+    mem_free(traffic->loads.of);
+    traffic->loads = (struct traffic_loads){.n = 0};
     mem_free(edges.of);
     return code;
 }

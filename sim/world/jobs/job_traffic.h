@@ -7,8 +7,9 @@
  * network without oversubscription. The speed of the job is the ratio of both step times.
  *
  * A job claims its bandwidth all the time that it works: all jobs are taken to exchange data at the same moment. This
- * is the worst case for jobs that share links and exchange data for a part of the step only. Links count the bytes
- * that the steps have moved, when the job stops.
+ * is the worst case for jobs that share links and exchange data for a part of the step only. With "sends" in-part of
+ * the network they meet by chance instead (job_duty.c). Links count the bytes that the steps have moved, when the job
+ * stops.
  *
  * All collectives of a step that leave a node have one pattern: rings, all-to-all or sends, among groups of one kind.
  * An all-to-all among more than STEP_PARTNERS + 1 nodes is represented by so many partners of each node, evenly spaced.

@@ -50,12 +50,25 @@ struct job_flow {
     double bytes, demand_bytes_per_s;
     int32_t kind, port;
     double alone_bytes_per_s;
+    double lone_frac; /* of its demand, on links that no other job uses */
     bool is_squeezed; /* some link of it is short of bandwidth */
 };
 
 /* What the squeezed claims of a sender want and get. */
 struct traffic_port {
     double demand_bytes_per_s, grant_bytes_per_s;
+    double lone_frac; /* of what those want that the job's own claims squeeze */
+};
+
+/* What a claim of a job asks of a link of its path. */
+struct traffic_load {
+    int32_t link, flow; /* number of the link in the network; of the flow in the job */
+    double demand_bytes_per_s, link_bytes_per_s;
+};
+
+struct traffic_loads {
+    int32_t n, capacity;
+    struct traffic_load *of;
 };
 
 /* A node of the job and its adapters there. */
@@ -82,6 +95,8 @@ struct job_traffic {
     int32_t n_nodes, n_flows;
     struct traffic_node *nodes;
     struct job_flow *flows;
+    double sends_frac;           /* of a step in an idle network, in which it sends; 1: it is taken to send always */
+    struct traffic_loads loads;  /* while its claims start, unless it is taken to send always */
     bool is_stale;
     struct job_traffic *next_stale;
 };
@@ -98,6 +113,15 @@ struct graph_nic job_traffic_nic(const struct job_traffic *traffic, int32_t node
 /* Reports an error of a section of a type. */
 int job_traffic_refuse(const struct jobs *jobs, const struct job_type *type, const char *section, const char *hint,
                        const char *text);
+
+/* How seldom a job sends (job_duty.c). Before its claims start: sets sends_frac. For each claim: notes its path. Once
+ * all have started: sets lone_frac of flows and ports. Codes: 0 or SIM_E_NOMEM. */
+void job_duty_begin(struct job_traffic *traffic, const struct traffic_edges *edges);
+int job_duty_note(struct job_traffic *traffic, int32_t flow, const struct link_path *path);
+void job_duty_settle(struct job_traffic *traffic);
+
+/* The share of its demand that a claim gets while it sends, of a share `net_frac` that the network grants. */
+double job_duty_share(const struct job_traffic *traffic, double net_frac, double lone_frac);
 
 /* Stated steps: reads a type; the rates within nodes; where the job is; its edges; times of a step. Codes: 0 or
  * negative. */

@@ -28,6 +28,7 @@ static const char *const network_topology_names[] = {
 #undef NETWORK_TOPOLOGY_NAME
 };
 static const char *const paths_names[] = {"ecmp", "planned", NULL};
+static const char *const sends_names[] = {"always", "in-part", NULL};
 
 #define ROW_OF struct network_config
 const struct config_field network_config_fields[] = {
@@ -53,6 +54,9 @@ const struct config_field network_config_fields[] = {
     ROW_CHOICE(
         "paths", paths, OPTIONAL, paths_names,
         "which of the equal paths a flow takes: ecmp, by a hash (default); planned, the least loaded when it begins"),
+    ROW_CHOICE(
+        "sends", sends, DEFAULT("always"), sends_names,
+        "when jobs send: always, all at one moment, the worst case; in-part, in the share of a step that it takes"),
     {0}};
 #undef ROW_OF
 

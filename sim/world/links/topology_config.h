@@ -37,6 +37,10 @@ enum network_topology {
 /* Which of the equal paths a flow takes: by a hash, or the least loaded one when it begins. */
 enum network_paths { NETWORK_ECMP, NETWORK_PLANNED };
 
+/* When jobs send: all the time that they work, at one moment; or in the part of their step that their bytes take, at
+ * moments that have nothing to do with those of other jobs. */
+enum network_sends { NETWORK_SENDS_ALWAYS, NETWORK_SENDS_IN_PART };
+
 struct network_config {
     double bytes_per_s; /* of each NIC */
     int per;            /* enum network_per */
@@ -48,6 +52,7 @@ struct network_config {
     double oversubscription, pod_oversubscription;
     double uplink_bytes_per_s; /* of each port between switches, at most */
     int paths;               /* enum network_paths */
+    int sends;               /* enum network_sends */
 };
 
 /* How data gets from a device to a GPU. */

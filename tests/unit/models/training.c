@@ -225,6 +225,36 @@ TEST(data_ranks_send_gradients_and_weights)
     CHECK_NEAR(plan_bed_step(&bed).data_bytes, 0.0, 0.0);
 }
 
+/* AMSP's cost of optimizer states: gradients are summed on all ranks, and each of the ranks that share optimizer states
+ * broadcasts the weights that it has updated. Every further rank adds the steps of a broadcast. */
+TEST(ranks_broadcast_what_they_update)
+{
+    struct plan_bed bed;
+    plan_bed_init(&bed, &plan_bed_gpt);
+    const double parameters = (double)llm_parameters(&bed.llm);
+    const struct training_step scattered = plan_bed_step(&bed);
+    bed.trainer.broadcasts = true;
+    CHECK_NEAR(plan_bed_step(&bed).step_s, scattered.step_s, 0.0); /* one rank */
+    bed.plan.data = 8;
+    CHECK_NEAR(plan_bed_step(&bed).data_bytes / (2.0 * 7.0 / 8.0 * 2.0 * parameters), 1.0, 1e-12);
+    bed.plan.zero = 1;
+    CHECK_NEAR(plan_bed_step(&bed).data_bytes / ((2.0 * 7.0 / 8.0 * 2.0 + 2.0) * parameters), 1.0, 1e-12);
+    bed.plan.zero = 3; /* nothing is left for the end */
+    const double whole = plan_bed_step(&bed).data_bytes;
+    bed.trainer.broadcasts = false;
+    CHECK_NEAR(plan_bed_step(&bed).data_bytes, whole, 0.0);
+    bed.trainer.broadcasts = true;
+    bed.plan.zero = 0;
+    bed.plan.shard_weights = bed.plan.shard_gradients = 1;
+    double seconds[3];
+    for (int i = 0; i < 3; i++) {
+        bed.plan.data = 256;
+        bed.plan.shard_optimizer = i == 0 ? 8 : i == 1 ? 64 : 256;
+        seconds[i] = plan_bed_step(&bed).data_s;
+    }
+    CHECK(seconds[1] > seconds[0] && seconds[2] - seconds[1] > 3.0 * (seconds[1] - seconds[0]));
+}
+
 /* With 131072 tokens of width 4096 on 8 ranks a ring brings each rank 1.879 GB of keys and values per layer, a quarter
  * of that with a quarter of the heads, and four all-to-alls 0.470 GB. Backward a ring also carries gradients. */
 TEST(context_ranks_send_keys_and_values_or_heads)

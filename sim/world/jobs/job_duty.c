@@ -1,0 +1,110 @@
+/* How seldom a job sends. With "sends" in-part of the network, a job that sends for the share `a` of its step meets the
+ * others by chance: while it sends, another job sends with the probability that is that job's share, at moments that do
+ * not depend on this one's. A link of bandwidth C that is short of it then has, on the average, the job's own n flows
+ * and those of the others, each counted by its job's share. So a byte of the job takes
+ *
+ *     1/rate = (n + sum of a_j over the flows of other jobs) / C
+ *
+ * Claims with the weights a_j give this job grant = C a / (n a + sum). What its own flows alone would leave each is
+ * lone = C / n. In shares of the demand, which any link that is short of bandwidth has in proportion:
+ *
+ *     1/share = a/granted share + (1 - a)/lone share
+ *
+ * A job that always sends, a = 1, has the granted share. Alone in the network it has the lone share, whatever a is.
+ * Transfers of services and checkpoints are flows with an end, of weight 1: while they move they count whole.
+ *
+ * Leaves out: that the share of the step grows when the network slows the job, that the mean of a share is more than
+ * the share at the mean number of flows, and jobs that fall into step with each other. */
+#include "sim/core/vec.h"
+#include "sim/world/jobs/job_traffic_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static bool sends_in_part(const struct job_traffic *traffic)
+{
+    return topology_config(traffic->job->jobs->network->topology)->network.sends == NETWORK_SENDS_IN_PART;
+}
+
+/* Seconds of a step that the busiest adapter sends, or gets data, in an idle network. */
+static double sending_s(const struct job_traffic *traffic, const struct traffic_edges *edges)
+{
+    double most_s = 0.0;
+    for (int32_t i = 0; i < edges->n; i++) {
+        const double rate = traffic->messages != NULL ? edges->of[i].demand_bytes_per_s
+                                                      : job_step_flow_bytes_per_s(traffic);
+        most_s = fmax(most_s, edges->of[i].bytes / rate);
+    }
+    return most_s;
+}
+
+void job_duty_begin(struct job_traffic *traffic, const struct traffic_edges *edges)
+{
+    const double least_frac = 1e-3; /* weights of claims have finite steps */
+    traffic->sends_frac = 1.0;
+    if (!sends_in_part(traffic) || edges->n == 0) return;
+    const double step_s = traffic->messages != NULL ? traffic->ideal_s
+                                                    : job_step_now_s(traffic, job_step_flow_bytes_per_s(traffic));
+    const double sends_s = sending_s(traffic, edges);
+    if (sends_s < step_s) traffic->sends_frac = fmax(sends_s / step_s, least_frac);
+}
+
+int job_duty_note(struct job_traffic *traffic, int32_t flow, const struct link_path *path)
+{
+    for (int32_t i = 0; i < path->n && traffic->sends_frac < 1.0; i++) {
+        const struct traffic_load load = {link_index(path->links[i]), flow, traffic->flows[flow].demand_bytes_per_s,
+                                          link_bytes_per_s(path->links[i])};
+        if (vec_push(&traffic->loads.of, &traffic->loads.n, &traffic->loads.capacity, load) != 0) return SIM_E_NOMEM;
+    }
+    return 0;
+}
+
+static int compare_loads(const void *one, const void *other)
+{
+    const struct traffic_load *a = one, *b = other;
+    if (a->link != b->link) return a->link < b->link ? -1 : 1;
+    return (a->flow > b->flow) - (a->flow < b->flow);
+}
+
+/* The shares that the job's flows leave each other. */
+static void share_links(struct job_traffic *traffic)
+{
+    struct traffic_loads *loads = &traffic->loads;
+    if (loads->n > 0) qsort(loads->of, (size_t)loads->n, sizeof *loads->of, compare_loads);
+    for (int32_t i = 0, end; i < loads->n; i = end) {
+        double demand_bytes_per_s = 0.0;
+        for (end = i; end < loads->n && loads->of[end].link == loads->of[i].link; end++)
+            demand_bytes_per_s += loads->of[end].demand_bytes_per_s;
+        const double frac = loads->of[i].link_bytes_per_s / demand_bytes_per_s;
+        for (int32_t k = i; k < end; k++) {
+            struct job_flow *flow = &traffic->flows[loads->of[k].flow];
+            flow->lone_frac = fmin(flow->lone_frac, frac);
+        }
+    }
+}
+
+/* Those of a sender's claims together, as they would be granted. */
+static void share_ports(struct job_traffic *traffic)
+{
+    for (int32_t i = 0; i < traffic->n_ports; i++) traffic->ports[i] = (struct traffic_port){0.0, 0.0, 1.0};
+    for (int32_t i = 0; i < traffic->n_flows && traffic->messages != NULL; i++) {
+        const struct job_flow *flow = &traffic->flows[i];
+        struct traffic_port *port = &traffic->ports[flow->port];
+        if (!(flow->lone_frac < 1.0)) continue;
+        port->demand_bytes_per_s += flow->demand_bytes_per_s;
+        port->grant_bytes_per_s += flow->demand_bytes_per_s * flow->lone_frac;
+        port->lone_frac = port->grant_bytes_per_s / port->demand_bytes_per_s;
+    }
+}
+
+void job_duty_settle(struct job_traffic *traffic)
+{
+    share_links(traffic);
+    share_ports(traffic);
+}
+
+double job_duty_share(const struct job_traffic *traffic, double net_frac, double lone_frac)
+{
+    const double sends_frac = traffic->sends_frac;
+    return fmin(1.0 / (sends_frac / net_frac + (1.0 - sends_frac) / lone_frac), 1.0);
+}

@@ -1,0 +1,95 @@
+/* Jobs that send in a part of their steps and meet by chance, "sends" in-part of the network: closed forms of their
+ * times, and bounds. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+/* Two jobs of two nodes each, with one GPU and a NIC of 10 GB/s, on a fabric of 20 GB/s: an all-reduce of two members
+ * sends the whole buffer over either edge, so the fabric has just what one job wants. */
+#define PAIR                                                                                                           \
+    "{'cluster': {'nodes': 4, 'gpus_per_node': 1, 'network': {'bandwidth': '10GB/s', 'latency': '0s', 'fabric': "      \
+    "'20GB/s', 'sends': '%s'}}, 'jobs': {'types': {'a': {'step': {'compute': '%.12gs', 'collectives': [{'kind': "      \
+    "'all-reduce', 'bytes': '%.12gGB'}]}}, 'b': {'step': {'compute': '%.12gs', 'collectives': [{'kind': 'all-reduce', " \
+    "'bytes': '%.12gGB'}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'duration': '100s', "       \
+    "'gpus': 2, 'type': 'a'}, {'submit': '0s', 'duration': '%.12gs', 'gpus': 2, 'type': 'b'}]}}}"
+
+struct pair {
+    double compute_s[2], gb[2];
+};
+
+static double end_s(const struct pair *pair, const char *sends, double second_s)
+{
+    const struct bed_rows *rows = bed_ok(NULL, PAIR, sends, pair->compute_s[0], pair->gb[0], pair->compute_s[1],
+                                         pair->gb[1], second_s);
+    return bed_job(rows, 0)->end_s;
+}
+
+/* Beside a job that sends for the share a of its step, a byte takes 1 + a times as long. */
+TEST(a_byte_waits_for_those_that_send)
+{
+    static const struct pair pairs[] = {{{1.0, 1.0}, {10.0, 10.0}}, {{1.0, 9.0}, {10.0, 10.0}},
+                                        {{1.0, 0.0}, {5.0, 10.0}},  {{0.0, 1.0}, {10.0, 2.0}}};
+    for (int i = 0; i < 4; i++) {
+        const struct pair *pair = &pairs[i];
+        const double own_s = pair->gb[0] / 10.0, other_s = pair->gb[1] / 10.0;
+        const double other = other_s / (other_s + pair->compute_s[1]);
+        const double step_s = pair->compute_s[0] + own_s, slowed_s = pair->compute_s[0] + own_s * (1.0 + other);
+        CHECK_NEAR(end_s(pair, "in-part", 10000.0), 100.0 * slowed_s / step_s, 1e-4);
+        CHECK_NEAR(end_s(pair, "always", 10000.0), 100.0 * (step_s + own_s) / step_s, 1e-4);
+    }
+}
+
+/* Jobs that do nothing but send are those of the worst case. */
+TEST(jobs_that_always_send_are_the_worst_case)
+{
+    const struct pair pair = {{0.0, 0.0}, {10.0, 3.0}};
+    CHECK_NEAR(end_s(&pair, "in-part", 10000.0), end_s(&pair, "always", 10000.0), 1e-6);
+}
+
+#define LONE                                                                                                           \
+    "{'cluster': {'nodes': 8, 'gpus_per_node': 2, 'network': {'bandwidth': '10GB/s', 'latency': '0s', 'topology': "    \
+    "'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': %d, 'paths': 'planned', 'sends': '%s'}}, 'jobs': {"        \
+    "'types': {'default': {'step': {'compute': '1s', 'collectives': [{'kind': '%s', 'group': 'all', 'bytes': '3GB'}]" \
+    "}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'duration': '100s', 'gpus': 16}]}}}"
+
+/* Nobody else sends: it makes no difference how seldom the job does. */
+TEST(a_lone_job_waits_for_its_own_flows)
+{
+    static const char *const kinds[] = {"all-reduce", "all-to-all", "send"};
+    for (int k = 0; k < 3; k++)
+        for (int over = 1; over <= 8; over *= 2) {
+            const struct bed_rows *always = bed_ok(NULL, LONE, over, "always", kinds[k]);
+            const struct bed_rows *in_part = bed_ok(NULL, LONE, over, "in-part", kinds[k]);
+            CHECK_NEAR(bed_job(in_part, 0)->end_s / bed_job(always, 0)->end_s, 1.0, 1e-6);
+        }
+}
+
+#define PLANS                                                                                                          \
+    "{'cluster': {'nodes': 8, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '2GB/s', 'latency': " \
+    "'0s', 'fabric': '16GB/s', 'sends': '%s'}}, 'jobs': {'types': {'default': {'training': {'llm': "                  \
+    "'llama-3.1-8b', 'global_batch': %d, 'recompute': 'full'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'steps': 200, 'gpus': 8}%s]}}}"
+
+/* Plans: beside another job, a job is no slower than in the worst case, and no faster than alone. The more it computes,
+ * the less it loses of the difference. */
+TEST(plans_meet_by_chance)
+{
+    static const char second[] = ", {'submit': '0s', 'steps': 4000, 'gpus': 8}";
+    double before = 1.0;
+    for (int batch = 8; batch <= 512; batch *= 4) {
+        const double alone_s = bed_job(bed_ok(NULL, PLANS, "in-part", batch, ""), 0)->end_s;
+        const double always_s = bed_job(bed_ok(NULL, PLANS, "always", batch, second), 0)->end_s;
+        const double in_part_s = bed_job(bed_ok(NULL, PLANS, "in-part", batch, second), 0)->end_s;
+        CHECK(in_part_s >= alone_s * (1 - 1e-9) && in_part_s <= always_s * (1 + 1e-9));
+        CHECK(always_s > 1.01 * alone_s);
+        const double lost = (in_part_s - alone_s) / (always_s - alone_s);
+        CHECK(lost <= before + 1e-9);
+        before = lost;
+    }
+    CHECK(before < 0.5);
+}
+
+TEST(queues_and_checks_change_nothing_when_jobs_meet_by_chance)
+{
+    static const char second[] = ", {'submit': '3s', 'steps': 50, 'gpus': 8}";
+    struct bed_rows *rows = bed_ok(NULL, PLANS, "in-part", 32, second);
+    CHECK(bed_equal(rows, bed_ok(BED(.queue = QUEUE_HEAP, .check = true, .single_step = true), PLANS, "in-part", 32, second)));
+}
