@@ -17,6 +17,10 @@
  * those that end when they return (update_from_output); here a sequence that would have to preempt itself waits while
  * others are in flight.
  *
+ * Where a prefix store lets requests wait for their loads alone, a request with stored tokens is loaded first. It takes
+ * the blocks of its whole prompt, but no slot and no tokens of the iteration, and those behind it may be admitted. When
+ * it has loaded it needs no blocks, so it is admitted past a request that finds none: in vLLM both could wait for ever.
+ *
  * With order "priority" the queue is in order of priority, then of arrival. A running sequence that finds no block
  * preempts the one with the highest number, of these the latest arrival, of these the first in order of admission. That
  * may be one that already has tokens in this iteration, which gives them back. Nobody is preempted for a request that
@@ -330,6 +334,19 @@ static bool leaves_room(const struct vllm_v1_params *params, const struct replic
     return replica_view_needed_blocks(view, request, request->prompt_tokens) + watermark <= budget->free_blocks;
 }
 
+/* Begins to load the request if it has stored tokens: with the blocks of its whole prompt, outside of the running
+ * requests. Returns 1 if so, 0 if it is to be admitted, or -1 if there are no blocks for it. */
+static int take_load(const struct replica_view *view, struct batch_plan *plan, const struct request_view *request,
+                     struct budget *budget)
+{
+    if (replica_view_stored_tokens(view, request) == 0) return 0;
+    const int64_t needed = replica_view_needed_blocks(view, request, request->prompt_tokens);
+    if (needed > budget->free_blocks) return -1;
+    budget->free_blocks -= needed;
+    batch_plan_load(plan, request);
+    return 1;
+}
+
 /* The next request of the queue behind `last`; NULL: its head. */
 static const struct request_view *next_of(const struct vllm_v1_params *params, const struct replica_view *view,
                                           const struct request_view *last)
@@ -342,18 +359,27 @@ static const struct request_view *next_of(const struct vllm_v1_params *params, c
 static bool admit_from_head(const struct vllm_v1_params *params, const struct replica_view *view,
                             struct batch_plan *plan, int64_t running, struct budget *budget)
 {
-    for (const struct request_view *r = next_of(params, view, NULL); r != NULL; r = next_of(params, view, r)) {
+    int64_t n_parked = view->n_parked;
+    bool is_blocked = false;
+    for (const struct request_view *r = next_of(params, view, NULL); r != NULL && (!is_blocked || n_parked > 0);
+         r = next_of(params, view, r)) {
+        const bool is_parked = r->prefilled_tokens > 0;
+        n_parked -= is_parked;
+        if (r->state == REQUEST_LOADING || (is_blocked && !is_parked)) continue;
         const int64_t watermark = running > 0 ? (int64_t)(params->watermark * (double)view->total_blocks) : 0;
-        running += request_view_sequences(r);
-        if ((running > params->max_sequences && running > request_view_sequences(r)) || budget->tokens == 0 ||
-            batch_plan_full(plan) || !leaves_room(params, view, r, watermark, budget))
+        const int64_t with_it = running + request_view_sequences(r);
+        if ((with_it > params->max_sequences && running > 0) || budget->tokens == 0 || batch_plan_full(plan))
             return true;
+        is_blocked = is_blocked || !leaves_room(params, view, r, watermark, budget);
+        if (is_blocked && !is_parked) continue;
         budget->free_blocks -= watermark;
-        const bool is_taken = take_chunk(view, plan, r, budget);
+        const int loads = take_load(view, plan, r, budget);
+        const bool is_taken = loads == 1 || (loads == 0 && take_chunk(view, plan, r, budget));
         budget->free_blocks += watermark;
-        if (!is_taken) return true;
+        is_blocked = is_blocked || !is_taken;
+        if (is_taken && loads == 0) running = with_it;
     }
-    return false;
+    return is_blocked;
 }
 
 /* --- Ends that are known late --- */
@@ -419,7 +445,7 @@ static int vllm_v1_compose(void *state, const struct replica_view *view, struct 
     walk.budget.tokens -= (walk.room.decoding - decoding) * view->decode_tokens_each;
     walk.budget.free_blocks = walk.room.free_blocks;
     batcher->left_over = plan->n_evictions > 0 || admit_known(params, view, plan, &late, &walk);
-    if (late.sequences > 0) plan->iterations = 1;
+    if (late.sequences > 0 || plan->n_loads > 0) plan->iterations = 1; /* what loads hold, others can share then */
     plan->recheck_on_arrival = !batcher->left_over || params->order == ORDER_PRIORITY; /* it may be the first */
     if (params->async) look_ahead(batcher, view, plan, walk.budget.free_blocks);
     return 0;
@@ -438,5 +464,6 @@ const struct batcher batching_vllm_v1 = {
     .compose = vllm_v1_compose,
     .accepts_remote = true,
     .forks = true,
+    .loads = true,
     .order = BATCH_BY_ADMISSION,
 };

@@ -5,36 +5,6 @@
 
 #include <stdbool.h>
 
-/* --- In a row --- */
-
-int32_t item_list_front(const struct item_list *list)
-{
-    return list->front - 1;
-}
-
-/* Of an item plus 1. */
-static struct item_link *link_of(const struct cache_view *view, int32_t item_1)
-{
-    return cache_view_slot(view, item_1 - 1);
-}
-
-void item_list_add(struct item_list *list, const struct cache_view *view, int32_t item)
-{
-    struct item_link *link = cache_view_slot(view, item);
-    *link = (struct item_link){.before = list->back};
-    *(list->back != 0 ? &link_of(view, list->back)->after : &list->front) = item + 1;
-    list->back = item + 1;
-    list->n++;
-}
-
-void item_list_remove(struct item_list *list, const struct cache_view *view, int32_t item)
-{
-    const struct item_link *link = cache_view_slot(view, item);
-    *(link->before != 0 ? &link_of(view, link->before)->after : &list->front) = link->after;
-    *(link->after != 0 ? &link_of(view, link->after)->before : &list->back) = link->before;
-    list->n--;
-}
-
 /* --- In a set --- */
 
 void item_set_fini(struct item_set *set)
@@ -44,16 +14,16 @@ void item_set_fini(struct item_set *set)
 
 int item_set_add(struct item_set *set, const struct cache_view *view, int32_t item)
 {
-    ((struct set_place *)cache_view_slot(view, item))->at = set->n;
+    ((struct set_place *)item_slot(view, item))->at = set->n;
     return vec_push(&set->items, &set->n, &set->capacity, item);
 }
 
 /* The last one takes its place. */
 void item_set_remove(struct item_set *set, const struct cache_view *view, int32_t item)
 {
-    int32_t at = ((const struct set_place *)cache_view_slot(view, item))->at, last = set->items[--set->n];
+    int32_t at = ((const struct set_place *)item_slot(view, item))->at, last = set->items[--set->n];
     set->items[at] = last;
-    ((struct set_place *)cache_view_slot(view, last))->at = at;
+    ((struct set_place *)item_slot(view, last))->at = at;
 }
 
 int32_t item_set_draw(const struct item_set *set, struct rng *rng)
@@ -78,7 +48,7 @@ static bool before(const struct heap_item *a, const struct heap_item *b)
 static void put(struct item_heap *heap, const struct cache_view *view, int32_t at, struct heap_item entry)
 {
     heap->entries[at] = entry;
-    ((struct heap_place *)cache_view_slot(view, entry.item))->at_1 = at + 1;
+    ((struct heap_place *)item_slot(view, entry.item))->at_1 = at + 1;
 }
 
 /* Moves an entry that may be out of order at `at` up or down to its place. */
@@ -100,7 +70,7 @@ static void settle(struct item_heap *heap, const struct cache_view *view, int32_
 
 int item_heap_set(struct item_heap *heap, const struct cache_view *view, int32_t item, struct item_rank rank)
 {
-    int32_t at = ((const struct heap_place *)cache_view_slot(view, item))->at_1 - 1;
+    int32_t at = ((const struct heap_place *)item_slot(view, item))->at_1 - 1;
     if (at < 0) {
         if (vec_reserve(&heap->entries, &heap->capacity, (size_t)heap->n + 1) != 0) return SIM_E_NOMEM;
         at = heap->n++;
@@ -111,7 +81,7 @@ int item_heap_set(struct item_heap *heap, const struct cache_view *view, int32_t
 
 void item_heap_remove(struct item_heap *heap, const struct cache_view *view, int32_t item)
 {
-    struct heap_place *place = cache_view_slot(view, item);
+    struct heap_place *place = item_slot(view, item);
     int32_t at = place->at_1 - 1;
     if (at < 0) return;
     place->at_1 = 0;

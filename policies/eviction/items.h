@@ -8,6 +8,12 @@
 
 #include <stdint.h>
 
+/* As cache_view_slot, without a call. */
+static inline void *item_slot(const struct cache_view *view, int32_t item)
+{
+    return view->slots + (size_t)item * view->slot_bytes;
+}
+
 /* --- In a row --- */
 
 /* Every operation is O(1) and allocates nothing. */
@@ -21,10 +27,34 @@ struct item_list {
 };
 
 /* The item at the front, or CACHE_NO_ITEM. */
-int32_t item_list_front(const struct item_list *list);
+static inline int32_t item_list_front(const struct item_list *list)
+{
+    return list->front - 1;
+}
 
-void item_list_add(struct item_list *list, const struct cache_view *view, int32_t item); /* at the back */
-void item_list_remove(struct item_list *list, const struct cache_view *view, int32_t item);
+/* Of an item plus 1. */
+static inline struct item_link *item_link_of(const struct cache_view *view, int32_t item_1)
+{
+    return item_slot(view, item_1 - 1);
+}
+
+/* At the back. */
+static inline void item_list_add(struct item_list *list, const struct cache_view *view, int32_t item)
+{
+    struct item_link *link = item_slot(view, item);
+    *link = (struct item_link){.before = list->back};
+    *(list->back != 0 ? &item_link_of(view, list->back)->after : &list->front) = item + 1;
+    list->back = item + 1;
+    list->n++;
+}
+
+static inline void item_list_remove(struct item_list *list, const struct cache_view *view, int32_t item)
+{
+    const struct item_link *link = item_slot(view, item);
+    *(link->before != 0 ? &item_link_of(view, link->before)->after : &list->front) = link->after;
+    *(link->after != 0 ? &item_link_of(view, link->after)->before : &list->back) = link->before;
+    list->n--;
+}
 
 /* --- In a set --- */
 

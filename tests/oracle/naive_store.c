@@ -134,6 +134,7 @@ static struct copy *new_copy(struct naive_store *naive, int replica, int from, i
     copy->from = from;
     copy->to = to;
     copy->n = 0;
+    copy->waiter = -1;
     return copy;
 }
 
@@ -163,7 +164,7 @@ static bool make_room(struct naive_store *naive, int replica, int place)
     return true;
 }
 
-static void flush(struct naive_store *naive, int replica)
+void store_flush(struct naive_store *naive, int replica)
 {
     struct server *server = &naive->servers[replica];
     for (int place = 0; place < STORE_PLACES; place++) {
@@ -203,24 +204,28 @@ static void end_copy(struct naive_store *naive, struct copy *copy)
         release(tier, copy->keys[i]);
     }
     if (copy->to < 0) {
+        struct store_request *waiter = copy->waiter >= 0 ? &naive->s->requests[copy->waiter] : NULL;
         naive->loaded[copy->from] += copy->n;
-        server->n_loads--;
+        if (waiter == NULL)
+            server->n_loads--;
+        else if (--waiter->n_loads == 0)
+            store_v1_loaded(naive, copy->replica, waiter);
         return;
     }
     naive->written[copy->to] += copy->n;
     if (copy->to > 0 || !naive->s->through[0] || !naive->s->through[1]) return;
     for (int i = 0; i < copy->n; i++) want(naive, copy->replica, 1, copy->keys[i]);
-    flush(naive, copy->replica);
+    store_flush(naive, copy->replica);
 }
 
 /* --- GPU memory --- */
 
-static int blocks_of(const struct naive_store *naive, int tokens)
+int store_blocks_of(const struct naive_store *naive, int tokens)
 {
     return (tokens + naive->s->kv_block - 1) / naive->s->kv_block;
 }
 
-static void take_blocks(struct naive_store *naive, int replica, int n)
+void store_take_blocks(struct naive_store *naive, int replica, int n)
 {
     struct server *server = &naive->servers[replica];
     const int per_item = naive->s->item / naive->s->kv_block;
@@ -230,14 +235,32 @@ static void take_blocks(struct naive_store *naive, int replica, int n)
         const int key = take_oldest(&server->gpu);
         if (!naive->s->through[0]) want(naive, replica, 0, key);
     }
-    flush(naive, replica);
+    store_flush(naive, replica);
 }
 
-/* Hits, then loads; the first request of a batch first. */
-static void find_prefix(struct naive_store *naive, int replica, struct store_request *request)
+/* The highest tier that has the block, or STORE_PLACES. */
+static int place_of(struct naive_store *naive, int replica, int key)
+{
+    int place = 0;
+    for (; place < STORE_PLACES; place++) {
+        const struct cached *tier = tier_of(naive, replica, place);
+        if (tier->is_here[key] && !tier->arrives[key]) break;
+    }
+    return place;
+}
+
+int store_count_stored(struct naive_store *naive, int replica, const struct store_request *request, int first,
+                       int usable)
+{
+    int i = first;
+    while (i < usable && place_of(naive, replica, request->keys[i]) < STORE_PLACES) i++;
+    return i - first;
+}
+
+void store_find_prefix(struct naive_store *naive, int replica, struct store_request *request, int usable, bool loads)
 {
     struct server *server = &naive->servers[replica];
-    const int usable = (request->prompt - 1) / naive->s->item, per_item = naive->s->item / naive->s->kv_block;
+    const int per_item = naive->s->item / naive->s->kv_block;
     struct copy *from[STORE_PLACES] = {NULL};
     int i = 0;
     for (; i < usable && server->gpu.is_here[request->keys[i]]; i++) {
@@ -245,29 +268,29 @@ static void find_prefix(struct naive_store *naive, int replica, struct store_req
         hold(&server->gpu, request->keys[i]);
         request->shares[i] = true;
     }
-    request->hits = request->n_published = i;
-    for (; i < usable; i++) {
-        const int key = request->keys[i];
-        int place = 0;
-        for (; place < STORE_PLACES; place++) {
-            const struct cached *tier = tier_of(naive, replica, place);
-            if (tier->is_here[key] && !tier->arrives[key]) break;
-        }
+    if (!request->was_admitted) request->hits = i;
+    request->n_published = i;
+    for (; loads && i < usable; i++) {
+        const int key = request->keys[i], place = place_of(naive, replica, key);
         if (place == STORE_PLACES) break;
         if (from[place] == NULL) from[place] = new_copy(naive, replica, place, -1);
         hold(tier_of(naive, replica, place), key);
         from[place]->keys[from[place]->n++] = key;
     }
-    request->made = -i * naive->s->item;
+    request->done = i * naive->s->item;
     for (int place = 0; place < STORE_PLACES; place++) {
         if (from[place] == NULL) continue;
         begin_copy(naive, from[place]);
-        server->n_loads++;
+        if (request->is_parked) {
+            from[place]->waiter = (int)(request - naive->s->requests);
+            request->n_loads++;
+        } else {
+            server->n_loads++;
+        }
     }
 }
 
-/* The full blocks of the tokens processed. */
-static void publish(struct naive_store *naive, int replica, struct store_request *request, int processed)
+void store_publish(struct naive_store *naive, int replica, struct store_request *request, int processed)
 {
     struct server *server = &naive->servers[replica];
     const int per_item = naive->s->item / naive->s->kv_block;
@@ -295,25 +318,32 @@ static void send_followers(struct naive_store *naive, int ended)
     }
 }
 
-static void leave(struct naive_store *naive, int replica, int id)
+void store_leave(struct naive_store *naive, int replica, int id)
+{
+    struct store_request *request = &naive->s->requests[id];
+    request->end_ns = naive->now_ns;
+    if (request->covers_output) store_publish(naive, replica, request, request->prompt + request->made - 1);
+    store_give_blocks(naive, replica, request);
+    send_followers(naive, id);
+}
+
+void store_give_blocks(struct naive_store *naive, int replica, struct store_request *request)
 {
     struct server *server = &naive->servers[replica];
-    struct store_request *request = &naive->s->requests[id];
     const int per_item = naive->s->item / naive->s->kv_block;
-    request->end_ns = naive->now_ns;
-    if (request->covers_output) publish(naive, replica, request, request->prompt + request->made - 1);
     for (int i = request->n_published - 1; i >= 0; i--) {
         if (!request->shares[i]) continue;
         release(&server->gpu, request->keys[i]);
         server->free_blocks += server->gpu.holds[request->keys[i]] == 0 ? per_item : 0;
+        request->shares[i] = false;
     }
     server->free_blocks += request->own_blocks;
-    send_followers(naive, id);
+    request->own_blocks = request->n_published = 0;
 }
 
 /* --- Batches --- */
 
-static double request_ns(const struct naive_terms *terms, double n, double before, bool is_prompt)
+double store_request_ns(const struct naive_terms *terms, double n, double before, bool is_prompt)
 {
     return terms->sequence + terms->token * n + terms->context * before +
            (is_prompt ? terms->pair * (n * n + 2 * n * before) : 0);
@@ -335,12 +365,16 @@ static void compose(struct naive_store *naive, int replica)
     server->is_busy = true;
     server->end_ns = -1;
     if (!server->is_prefill) return;
-    for (int i = 0; i < server->n_batch; i++) find_prefix(naive, replica, &requests[server->batch[i]]);
+    for (int i = 0; i < server->n_batch; i++) {
+        struct store_request *request = &requests[server->batch[i]];
+        store_find_prefix(naive, replica, request, (request->prompt - 1) / naive->s->item, true);
+        request->made = -request->done;
+    }
     for (int i = 0; i < server->n_batch; i++) {
         struct store_request *request = &requests[server->batch[i]];
         const int per_item = naive->s->item / naive->s->kv_block;
-        request->own_blocks = blocks_of(naive, request->prompt) - request->hits * per_item;
-        take_blocks(naive, replica, request->own_blocks);
+        request->own_blocks = store_blocks_of(naive, request->prompt) - request->hits * per_item;
+        store_take_blocks(naive, replica, request->own_blocks);
     }
 }
 
@@ -351,11 +385,11 @@ static void start(struct naive_store *naive, struct server *server)
     double ns = server->is_prefill ? naive->s->prefill.fixed : naive->s->decode.fixed;
     for (int i = 0; i < server->n_batch; i++) {
         const struct store_request *request = &requests[server->batch[i]];
-        ns += request_ns(&naive->s->prefill, request->prompt + request->made, -request->made, true);
+        ns += store_request_ns(&naive->s->prefill, request->prompt + request->made, -request->made, true);
     }
     for (int i = 0; !server->is_prefill && i < server->n_running; i++) {
         const struct store_request *request = &requests[server->running[i]];
-        ns += request_ns(&naive->s->decode, 1, request->prompt + request->made, false);
+        ns += store_request_ns(&naive->s->decode, 1, request->prompt + request->made, false);
     }
     server->end_ns = naive->now_ns + llrint(ns);
 }
@@ -365,20 +399,25 @@ static void end_prefill(struct naive_store *naive, int replica)
     struct server *server = &naive->servers[replica];
     for (int i = 0; i < server->n_batch; i++) {
         struct store_request *request = &naive->s->requests[server->batch[i]];
-        publish(naive, replica, request, request->prompt);
+        store_publish(naive, replica, request, request->prompt);
         request->first_ns = naive->now_ns;
         request->made = 1;
         if (request->output == 1)
-            leave(naive, replica, server->batch[i]);
+            store_leave(naive, replica, server->batch[i]);
         else
             server->running[server->n_running++] = server->batch[i];
     }
-    flush(naive, replica);
+    store_flush(naive, replica);
 }
 
 static int by_id(const void *a, const void *b)
 {
     return *(const int *)a - *(const int *)b;
+}
+
+void store_sort_ids(int *ids, int n)
+{
+    qsort(ids, (size_t)n, sizeof *ids, by_id);
 }
 
 static void end_decode(struct naive_store *naive, int replica)
@@ -388,12 +427,12 @@ static void end_decode(struct naive_store *naive, int replica)
     for (int i = 0; i < server->n_running; i++) {
         struct store_request *request = &naive->s->requests[server->running[i]];
         const int context = request->prompt + request->made,
-                  grows = blocks_of(naive, context) - blocks_of(naive, context - 1);
+                  grows = store_blocks_of(naive, context) - store_blocks_of(naive, context - 1);
         request->own_blocks += grows;
         n_blocks += grows;
         request->made++;
     }
-    take_blocks(naive, replica, n_blocks);
+    store_take_blocks(naive, replica, n_blocks);
     for (int i = 0; i < server->n_running; i++) {
         const int id = server->running[i];
         if (naive->s->requests[id].made == naive->s->requests[id].output)
@@ -402,9 +441,9 @@ static void end_decode(struct naive_store *naive, int replica)
             server->running[n++] = id;
     }
     server->n_running = n;
-    qsort(over, (size_t)n_over, sizeof *over, by_id);
-    for (int i = 0; i < n_over; i++) leave(naive, replica, over[i]);
-    flush(naive, replica);
+    store_sort_ids(over, n_over);
+    for (int i = 0; i < n_over; i++) store_leave(naive, replica, over[i]);
+    store_flush(naive, replica);
 }
 
 /* --- Time --- */
@@ -429,6 +468,7 @@ static void arrive(struct naive_store *naive, int id)
     struct server *server = &naive->servers[replica];
     naive->s->requests[id].arrived = true;
     naive->s->requests[id].replica = replica;
+    naive->s->requests[id].todo = naive->s->requests[id].prompt;
     server->waiting[server->n_waiting++] = id;
 }
 
@@ -458,13 +498,16 @@ static void step(struct naive_store *naive)
         struct server *server = &naive->servers[r];
         if (server->is_busy && server->end_ns == naive->now_ns) {
             server->is_busy = false;
-            if (server->is_prefill)
+            if (naive->s->is_v1)
+                store_v1_end(naive, r);
+            else if (server->is_prefill)
                 end_prefill(naive, r);
             else
                 end_decode(naive, r);
         }
-        if (!server->is_busy) compose(naive, r);
-        if (server->is_busy && server->end_ns < 0 && server->n_loads == 0) start(naive, server);
+        if (!server->is_busy) (naive->s->is_v1 ? store_v1_compose : compose)(naive, r);
+        if (server->is_busy && server->end_ns < 0 && server->n_loads == 0)
+            (naive->s->is_v1 ? store_v1_start : start)(naive, server);
     }
     follow_links(naive);
 }

@@ -1,7 +1,8 @@
 /* A naive simulator of replicas with prefix stores, one token at a time, for comparison. It shares nothing with the
  * engine: its own arrays, scans over everything. Replicas batch as vLLM v0 does: as many waiting prompts as there is
- * room for, otherwise a token for everybody. Nothing is preempted. Copies share PCIe and drives by max-min fairness.
- * Requests have arrival times, or are the turns of sessions, which follow each other's answers. */
+ * room for, otherwise a token for everybody; nothing is preempted. Or as vLLM v1 does (naive_store_v1.c), where
+ * requests may wait for their loads alone. Copies share PCIe and drives by max-min fairness. Requests have arrival
+ * times, or are the turns of sessions, which follow each other's answers. */
 #ifndef ORRERY_TESTS_ORACLE_NAIVE_STORE_H
 #define ORRERY_TESTS_ORACLE_NAIVE_STORE_H
 
@@ -27,12 +28,18 @@ struct store_request {
     int made; /* output tokens; negative before: prompt tokens that need no processing */
     int own_blocks, n_published;
     bool shares[STORE_BLOCKS]; /* holds the item of GPU memory */
+    /* of vLLM v1 */
+    int todo, done; /* prompt to process, after a preemption with what had been generated; tokens with KV */
+    int n_loads, preemptions; /* n_loads: that it waits for alone */
+    bool is_parked, was_admitted; /* parked: in the queue with the blocks of its prompt */
 };
 
 struct store_scenario {
     int n, replicas, max_sequences, kv_block, item; /* tokens of a KV block, of a prefix block */
     int kv_blocks, drives, capacity[STORE_PLACES];
     bool through[STORE_PLACES], shared[STORE_PLACES];
+    bool is_v1, alone, full_prompt; /* vLLM v1; requests wait for loads alone; admitted if the whole prompt fits */
+    int budget;                     /* of tokens in an iteration (vLLM v1) */
     double pcie; /* bytes per ns */
     struct naive_terms prefill, decode;
     struct store_request requests[STORE_REQUESTS];
@@ -49,6 +56,7 @@ struct cached {
 struct copy {
     bool is_over, moves;
     int replica, from, to; /* -1: GPU memory */
+    int waiter;            /* request that waits for it alone, or -1 */
     int n, keys[STORE_KEYS];
     int64_t begin_ns, anchor_ns, end_ns;
     double left, rate; /* bytes at the anchor; bytes per ns */
@@ -59,6 +67,7 @@ struct server {
     int free_blocks; /* unheld cached ones included */
     int n_waiting, n_running, n_batch;
     int waiting[STORE_REQUESTS], running[STORE_REQUESTS], batch[STORE_REQUESTS];
+    int tokens[STORE_REQUESTS]; /* of the batch (vLLM v1): of a prompt; 0: one that decodes */
     int n_loads; /* that the batch waits for */
     bool is_busy, is_prefill;
     int64_t end_ns;
@@ -72,12 +81,35 @@ struct naive_store {
     struct server servers[STORE_REPLICAS];
     struct cached tiers[STORE_PLACES][STORE_REPLICAS];
     struct copy copies[STORE_COPIES];
-    int64_t loaded[STORE_PLACES], written[STORE_PLACES], evicted[STORE_PLACES];
+    int64_t parked, loaded[STORE_PLACES], written[STORE_PLACES], evicted[STORE_PLACES];
 };
 
 /* Serves the scenario; its requests get their times and hits. */
 void naive_store_simulate(struct naive_store *naive, struct store_scenario *s);
 
 double naive_store_item_bytes(const struct naive_store *naive);
+
+/* --- The inside, for naive_store_v1.c --- */
+
+int store_blocks_of(const struct naive_store *naive, int tokens);
+void store_take_blocks(struct naive_store *naive, int replica, int n);
+
+/* Hits of the request's first `usable` blocks, then loads: of the batch, or of the request if it waits alone. */
+void store_find_prefix(struct naive_store *naive, int replica, struct store_request *request, int usable, bool loads);
+int store_count_stored(struct naive_store *naive, int replica, const struct store_request *request, int first,
+                       int usable);
+
+/* Caches the request's blocks of its first `processed` tokens. */
+void store_publish(struct naive_store *naive, int replica, struct store_request *request, int processed);
+void store_give_blocks(struct naive_store *naive, int replica, struct store_request *request);
+void store_flush(struct naive_store *naive, int replica);
+void store_leave(struct naive_store *naive, int replica, int id);
+void store_sort_ids(int *ids, int n);
+double store_request_ns(const struct naive_terms *terms, double n, double before, bool is_prompt);
+
+void store_v1_compose(struct naive_store *naive, int replica);
+void store_v1_start(struct naive_store *naive, struct server *server);
+void store_v1_end(struct naive_store *naive, int replica);
+void store_v1_loaded(struct naive_store *naive, int replica, struct store_request *request);
 
 #endif

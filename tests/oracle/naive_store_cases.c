@@ -44,6 +44,19 @@ void store_random_memory(struct store_scenario *s, struct rng *rng)
     s->kv_blocks = most * s->max_sequences + naive_between(rng, 1, 20);
 }
 
+/* Little more memory than the longest request takes, so that some are preempted and few can be parked. Where prompts
+ * come in chunks they are admitted as a whole: what a request needs then does not depend on what is stored. */
+void store_random_v1(struct store_scenario *s, bool alone, struct rng *rng)
+{
+    const int most = (s->kv_blocks - 1) / s->max_sequences;
+    s->is_v1 = true;
+    s->max_sequences = naive_between(rng, 2, 8);
+    s->alone = alone;
+    s->full_prompt = naive_one_in(rng, 2);
+    s->budget = s->full_prompt ? s->max_sequences + naive_between(rng, 1, 6 * s->item) : 1000000;
+    s->kv_blocks = most + naive_between(rng, 1, most);
+}
+
 /* --- The same for Orrery --- */
 
 static void add_terms(struct text *text, const char *phase, const struct naive_terms *terms)
@@ -63,14 +76,21 @@ static void add_tier(struct text *text, const struct store_scenario *s, int plac
 
 void store_write_scenario(const struct store_scenario *s, const char *format, const char *trace, struct text *text)
 {
+    text_printf(text,
+                "{'cluster': {'gpu': 'a100-80-sxm', 'gpus_per_node': 8, 'nodes': 1, 'pcie': '%.17gGB/s', 'storage':"
+                " {'drives': {'device': 'samsung-980-pro', 'count': %d}}}, 'services': {'s': {'llm': 'llama-2-7b',"
+                " 'replicas': %d, 'routing': 'round-robin', 'batching': {",
+                s->pcie, s->drives, s->replicas);
+    if (s->is_v1)
+        text_printf(text, "'policy': 'vllm-v1', 'token_budget': %d, 'reserve_full_prompt': %s", s->budget,
+                    s->full_prompt ? "true" : "false");
+    else
+        text_printf(text, "'policy': 'vllm-v0', 'watermark': 0, 'max_batched_tokens': 1000000");
     text_printf(
         text,
-        "{'cluster': {'gpu': 'a100-80-sxm', 'gpus_per_node': 8, 'nodes': 1, 'pcie': '%.17gGB/s', 'storage':"
-        " {'drives': {'device': 'samsung-980-pro', 'count': %d}}}, 'services': {'s': {'llm': 'llama-2-7b',"
-        " 'replicas': %d, 'routing': 'round-robin', 'batching': {'policy': 'vllm-v0', 'watermark': 0,"
-        " 'max_batched_tokens': 1000000, 'max_sequences': %d}, 'kv': {'blocks': %d, 'block_tokens': %d, 'prefix_cache': 'lru', 'prefix_store':"
-        " {'tiers': {",
-        s->pcie, s->drives, s->replicas, s->max_sequences, s->kv_blocks, s->kv_block);
+        ", 'max_sequences': %d}, 'kv': {'blocks': %d, 'block_tokens': %d, 'prefix_cache': 'lru', 'prefix_store':"
+        " {'waits': '%s', 'tiers': {",
+        s->max_sequences, s->kv_blocks, s->kv_block, s->alone ? "request" : "batch");
     add_tier(text, s, 0);
     text_printf(text, ", ");
     add_tier(text, s, 1);
@@ -88,7 +108,7 @@ static bool same(const struct store_scenario *s, const struct store_request *req
     return row != NULL && llrint(row->arrival_s * 1e9) == request->arrival_ns &&
            request->arrival_ns + llrint(row->ttft_s * 1e9) == request->first_ns &&
            request->arrival_ns + llrint(row->e2e_s * 1e9) == request->end_ns && row->replica == request->replica &&
-           row->cached_tokens == (int64_t)request->hits * s->item;
+           row->cached_tokens == (int64_t)request->hits * s->item && row->preemptions == request->preemptions;
 }
 
 void store_compare(const struct naive_store *naive, const struct bed_rows *rows, uint64_t seed, const char *text)

@@ -15,6 +15,9 @@ void store_random_site(struct store_scenario *s, struct rng *rng);
 /* GPU memory of which what runs never needs all, and little more. Needs the requests. */
 void store_random_memory(struct store_scenario *s, struct rng *rng);
 
+/* Has the scenario, with its requests and memory, batch as vLLM v1; alone: requests wait for their loads alone. */
+void store_random_v1(struct store_scenario *s, bool alone, struct rng *rng);
+
 /* Writes the scenario with the requests of `trace`, a file of this format. */
 void store_write_scenario(const struct store_scenario *s, const char *format, const char *trace, struct text *text);
 

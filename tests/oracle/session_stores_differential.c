@@ -121,6 +121,13 @@ static void random_scenario(struct random_sessions *of, uint64_t seed)
     store_random_memory(&of->s, &rng);
 }
 
+static void random_v1(struct random_sessions *of, uint64_t seed)
+{
+    struct rng rng;
+    rng_init(&rng, seed, 0, "vllm v1", 0);
+    store_random_v1(&of->s, true, &rng);
+}
+
 /* --- The same for Orrery --- */
 
 enum column { INPUT, OUTPUT, PARENT, JOIN, WAIT };
@@ -160,16 +167,17 @@ static void write_trace(const struct random_sessions *of, const char *path)
 
 /* --- Comparison --- */
 
-TEST(sessions_over_tiers_are_equal_to_the_nanosecond)
+static void compare_sessions(bool is_v1)
 {
     static struct naive_store naive;
     static struct random_sessions of;
-    int64_t n_requests = 0, n_cached = 0, n_joins = 0, loaded[STORE_PLACES] = {0}, evicted[STORE_PLACES] = {0};
+    int64_t parked = 0, n_requests = 0, n_cached = 0, n_joins = 0, loaded[STORE_PLACES] = {0}, evicted[STORE_PLACES] = {0};
     char trace[512];
     snprintf(trace, sizeof trace, "%s/sessions.jsonl", test_tmpdir());
     for (uint64_t seed = 0; seed < N_SCENARIOS; seed++) {
         SCOPED(text) text = {0};
         random_scenario(&of, seed);
+        if (is_v1) random_v1(&of, seed);
         write_trace(&of, trace);
         store_write_scenario(&of.s, "sessions", trace, &text);
         struct bed_rows *macro = bed_run(BED(.check = seed % 4 == 0), "%s", text.chars);
@@ -180,6 +188,7 @@ TEST(sessions_over_tiers_are_equal_to_the_nanosecond)
         store_compare(&naive, macro, seed, text.chars);
         CHECK(bed_equal(macro, single));
         n_requests += of.s.n;
+        parked += naive.parked;
         for (int id = 0; id < of.s.n; id++) {
             n_cached += of.s.requests[id].hits;
             n_joins += of.s.requests[id].join >= 0;
@@ -191,6 +200,17 @@ TEST(sessions_over_tiers_are_equal_to_the_nanosecond)
         bed_free(macro);
         bed_free(single);
     }
-    CHECK(n_requests > 2000 && n_cached > 2000 && n_joins > 300);
+    CHECK(n_requests > 2000 && n_cached > 2000 && n_joins > 300 && (parked > 500) == is_v1);
     for (int place = 0; place < STORE_PLACES; place++) CHECK(loaded[place] > 500 && evicted[place] > 500);
+}
+
+TEST(sessions_over_tiers_are_equal_to_the_nanosecond)
+{
+    compare_sessions(false);
+}
+
+/* Under vLLM v1, where requests are preempted and wait for their loads alone. */
+TEST(sessions_that_wait_for_loads_alone_are_equal_to_the_nanosecond)
+{
+    compare_sessions(true);
 }

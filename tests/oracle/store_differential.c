@@ -69,30 +69,57 @@ static void write_trace(const struct store_scenario *s, const char *path)
     fclose(file);
 }
 
-TEST(stores_serve_as_the_naive_simulator_does)
+struct sums {
+    int64_t loaded[STORE_PLACES], evicted[STORE_PLACES], preempted, parked;
+};
+
+static void compare_scenario(struct store_scenario *s, uint64_t seed, struct sums *sums)
 {
     static struct naive_store naive;
-    static struct store_scenario s;
-    int64_t loaded[STORE_PLACES] = {0}, evicted[STORE_PLACES] = {0};
-    for (uint64_t seed = 0; seed < 100; seed++) {
-        SCOPED(text) text = {0};
-        char trace[512];
-        random_scenario(&s, seed);
-        snprintf(trace, sizeof trace, "%s/trace.jsonl", test_tmpdir());
-        write_trace(&s, trace);
-        store_write_scenario(&s, "mooncake", trace, &text);
-        struct bed_rows *macro = bed_run(BED(.check = seed % 4 == 0), "%s", text.chars);
-        struct bed_rows *single = bed_run(BED(.single_step = true, .queue = QUEUE_HEAP), "%s", text.chars);
-        CHECK_EQ_INT(macro->code, 0);
-        naive_store_simulate(&naive, &s);
-        store_compare(&naive, macro, seed, text.chars);
-        CHECK(bed_equal(macro, single));
-        for (int place = 0; place < STORE_PLACES; place++) {
-            loaded[place] += naive.loaded[place];
-            evicted[place] += naive.evicted[place];
-        }
-        bed_free(macro);
-        bed_free(single);
+    SCOPED(text) text = {0};
+    char trace[512];
+    snprintf(trace, sizeof trace, "%s/trace.jsonl", test_tmpdir());
+    write_trace(s, trace);
+    store_write_scenario(s, "mooncake", trace, &text);
+    struct bed_rows *macro = bed_run(BED(.check = seed % 4 == 0), "%s", text.chars);
+    struct bed_rows *single = bed_run(BED(.single_step = true, .queue = QUEUE_HEAP), "%s", text.chars);
+    CHECK_EQ_INT(macro->code, 0);
+    naive_store_simulate(&naive, s);
+    store_compare(&naive, macro, seed, text.chars);
+    CHECK(bed_equal(macro, single));
+    for (int place = 0; place < STORE_PLACES; place++) {
+        sums->loaded[place] += naive.loaded[place];
+        sums->evicted[place] += naive.evicted[place];
     }
-    for (int place = 0; place < STORE_PLACES; place++) CHECK(loaded[place] > 500 && evicted[place] > 500);
+    for (int id = 0; id < s->n; id++) sums->preempted += s->requests[id].preemptions;
+    sums->parked += naive.parked;
+    bed_free(macro);
+    bed_free(single);
+}
+
+TEST(stores_serve_as_the_naive_simulator_does)
+{
+    static struct store_scenario s;
+    struct sums sums = {0};
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        random_scenario(&s, seed);
+        compare_scenario(&s, seed, &sums);
+    }
+    for (int place = 0; place < STORE_PLACES; place++) CHECK(sums.loaded[place] > 500 && sums.evicted[place] > 500);
+}
+
+/* Under vLLM v1, where requests are preempted. In three of four scenarios requests wait for their loads alone. */
+TEST(requests_wait_for_loads_as_in_the_naive_simulator)
+{
+    static struct store_scenario s;
+    struct sums sums = {0};
+    for (uint64_t seed = 100; seed < 220; seed++) {
+        struct rng rng;
+        rng_init(&rng, seed, 0, "vllm v1", 0);
+        random_scenario(&s, seed);
+        store_random_v1(&s, seed % 4 != 0, &rng);
+        compare_scenario(&s, seed, &sums);
+    }
+    for (int place = 0; place < STORE_PLACES; place++) CHECK(sums.loaded[place] > 500 && sums.evicted[place] > 500);
+    CHECK(sums.preempted > 200 && sums.parked > 500);
 }

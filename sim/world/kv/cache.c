@@ -24,7 +24,7 @@ bool cache_view_held(const struct cache_view *view, int32_t item)
 
 void *cache_view_slot(const struct cache_view *view, int32_t item)
 {
-    return view->cache->slots + (size_t)item * view->cache->evictor->item_bytes;
+    return view->slots + (size_t)item * view->slot_bytes;
 }
 
 void cache_view_stream(const struct cache_view *view, const char *name, struct rng *rng)
@@ -52,7 +52,8 @@ int cache_init(struct cache *cache, const struct cache_options *options)
 {
     const struct policy *policy = options->evictor;
     *cache = (struct cache){.options = *options, .evictor = (const void *)policy, .first_free = CACHE_NO_ITEM};
-    cache->view = (struct cache_view){.capacity = options->capacity, .access = -1, .cache = cache};
+    cache->view = (struct cache_view){.capacity = options->capacity, .access = -1, .cache = cache,
+                                      .slot_bytes = cache->evictor->item_bytes};
     SIM_REQUIRE(options->capacity >= 1);
     if ((policy->oracle & ORACLE_FUTURE) && options->future == NULL)
         return diag_error(options->diag, SIM_E_CONFIG, NULL, "only 'orrery trace stat' knows it",
@@ -66,7 +67,7 @@ void cache_fini(struct cache *cache)
     policy_state_destroy(cache->options.evictor, cache->state);
     key_map_fini(&cache->index);
     mem_free(cache->items);
-    mem_free(cache->slots);
+    mem_free(cache->view.slots);
     mem_free(cache->last_accesses);
     *cache = (struct cache){.options = cache->options, .evictor = cache->evictor};
 }
@@ -93,9 +94,10 @@ static int check_call(const struct cache *cache, int code)
     return fault(cache, "failed with %d (%s) at access %" PRId64, code, sim_err_text(code), cache->view.access);
 }
 
-static int notify(struct cache *cache, int32_t item, enum cache_event event)
+static inline int notify(struct cache *cache, int32_t item, enum cache_event event)
 {
-    return check_call(cache, cache->evictor->notify(cache->state, &cache->view, item, event));
+    const int code = cache->evictor->notify(cache->state, &cache->view, item, event);
+    return code >= 0 && !cache->asked_future ? 0 : check_call(cache, code);
 }
 
 /* --- Places --- */
@@ -115,7 +117,7 @@ static int grow(struct cache *cache)
     if (cache->n_places > INT32_MAX / 2) return diag_nomem(cache->options.diag);
     if ((uint64_t)cache->view.capacity < n) n = (size_t)cache->view.capacity;
     if (!grow_array(&cache->items, n, sizeof *cache->items) ||
-        !grow_array(&cache->slots, n, cache->evictor->item_bytes) ||
+        !grow_array(&cache->view.slots, n, cache->evictor->item_bytes) ||
         !grow_array(&cache->last_accesses, n, cache->options.future != NULL ? sizeof *cache->last_accesses : 0))
         return diag_nomem(cache->options.diag);
     cache->n_places = (int32_t)n;
@@ -141,11 +143,6 @@ static void give_place(struct cache *cache, int32_t item)
 }
 
 /* --- Operations --- */
-
-int32_t cache_find(const struct cache *cache, uint64_t key)
-{
-    return (int32_t)key_map_find(&cache->index, key);
-}
 
 static void note_access(struct cache *cache, int32_t item)
 {

@@ -43,7 +43,6 @@ struct cache {
     struct cache_view view;
     struct key_map index; /* key -> item */
     struct cache_item *items;
-    char *slots;
     int64_t *last_accesses; /* of each item; only with a future */
     int32_t n_items, n_places, first_free; /* places ever used, places allocated, head of the free list */
     int64_t n_evictions;
@@ -57,7 +56,10 @@ int cache_init(struct cache *cache, const struct cache_options *options);
 void cache_fini(struct cache *cache);
 
 /* The item of this key, or CACHE_NO_ITEM. Does not count as an access. */
-int32_t cache_find(const struct cache *cache, uint64_t key);
+static inline int32_t cache_find(const struct cache *cache, uint64_t key)
+{
+    return (int32_t)key_map_find(&cache->index, key);
+}
 
 /* Counts an access that found the item. Returns 0 or an error. */
 int cache_hit(struct cache *cache, int32_t item);

@@ -24,6 +24,7 @@ enum { STORE_TIERS = 4 };
 enum store_write { STORE_BACK, STORE_THROUGH };
 enum store_scope { STORE_USUAL, STORE_OWN, STORE_SHARED };
 enum store_load { STORE_LOAD_ALWAYS, STORE_LOAD_WHEN_FASTER };
+enum store_waits { STORE_BATCH_WAITS, STORE_REQUEST_WAITS };
 
 struct store_tier_config {
     const char *name;
@@ -37,6 +38,7 @@ struct store_tier_config {
 struct store_config {
     struct config_list tiers; /* struct store_tier_config, from the top down; none: no store */
     int load;                 /* enum store_load */
+    int waits;                /* enum store_waits: for loads */
     bool prefetch;            /* from lower tiers into the first one, while the request queues */
 };
 

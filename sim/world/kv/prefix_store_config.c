@@ -6,6 +6,7 @@
 static const char *const write_names[] = {"back", "through", NULL};
 static const char *const scope_names[] = {"usual", "replica", "shared", NULL};
 static const char *const load_names[] = {"always", "when-faster", NULL};
+static const char *const waits_names[] = {"batch", "request", NULL};
 
 #define ROW_OF struct store_tier_config
 static const struct config_field store_tier_fields[] = {
@@ -27,6 +28,8 @@ const struct config_field store_config_fields[] = {
             "from the top down, by name"),
     ROW_CHOICE("load", load, DEFAULT("always"), load_names,
                "load stored blocks always, or when that is faster than computing"),
+    ROW_CHOICE("waits", waits, DEFAULT("batch"), waits_names,
+               "for loads: the whole batch, or the request alone"),
     ROW_BOOL("prefetch", prefetch, DEFAULT("false"),
              "fetch from lower tiers into the first while requests queue"),
     {0}};

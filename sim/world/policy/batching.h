@@ -31,6 +31,7 @@ struct replica_view {
     int64_t n_remote;               /* nonresident requests that are remote */
     int64_t n_unforked;             /* sequences that running requests will have beside one each (request_view) */
     int64_t decode_tokens_each;     /* of a decoding sequence in the next iteration: 1 and its drafts (speculation.h) */
+    int64_t n_parked;               /* waiting requests that load, or have loaded: their prefilled_tokens are not 0 */
 };
 
 /* Running sequences of all states: those that hold or await KV blocks. */
@@ -75,6 +76,11 @@ int64_t replica_view_freed_blocks(const struct replica_view *view, const struct 
  * this plan counts them as processed, so a prefill names the tokens behind them only. 0 if the request does not
  * wait. */
 int64_t replica_view_cached_tokens(const struct replica_view *view, const struct request_view *request);
+
+/* Prompt tokens of a waiting request, behind the cached ones, that its prefix store would load while others run. It has
+ * them once it has been loaded (batch_plan_load); a prefill computes them. 0 where the batch waits for loads:
+ * there these tokens are among the cached ones. */
+int64_t replica_view_stored_tokens(const struct replica_view *view, const struct request_view *request);
 
 /* Free KV blocks that the request takes, beyond those it holds, to hold `hold_tokens` tokens. Cached blocks in use are
  * shared, not taken. A cached block without user counts for each request that finds it, although only one takes it. */
@@ -122,7 +128,7 @@ struct batch_rejection {
 
 /* Empty when handed over. Each array has room for `capacity` entries, at least one more than ready and paused
  * sequences. Entries beyond the capacity are counted and refused. Applied in order: rejections, evictions, pauses,
- * resumptions, prefills. */
+ * resumptions, loads, prefills. */
 struct batch_plan {
     struct batch_prefill *prefills;
     struct batch_eviction *evictions;
@@ -136,6 +142,8 @@ struct batch_plan {
     bool recheck_on_arrival;   /* until the next arrival at this replica */
     int64_t keep_free_blocks;  /* while this many blocks stay free after each iteration's growth */
     int64_t iterations;        /* at most; INT64_MAX, as handed over: no limit */
+    const struct request_view **loads; /* waiting, with stored tokens: batch_plan_load */
+    int32_t n_loads;
 };
 
 /* Whether any array is full, so that nothing may be added to this plan. A batcher that stops for this sets iterations
@@ -144,7 +152,7 @@ static inline bool batch_plan_full(const struct batch_plan *plan)
 {
     return plan->n_prefills >= plan->capacity || plan->n_evictions >= plan->capacity ||
            plan->n_rejections >= plan->capacity || plan->n_pauses >= plan->capacity ||
-           plan->n_resumptions >= plan->capacity;
+           plan->n_resumptions >= plan->capacity || plan->n_loads >= plan->capacity;
 }
 
 /* Processes `tokens` of the request's prompt in the next iteration; from then on it holds the KV blocks of
@@ -199,6 +207,15 @@ static inline void batch_plan_resume(struct batch_plan *plan, const struct reque
     if (i < plan->capacity) plan->resumptions[i] = (struct batch_resumption){request, wait};
 }
 
+/* The request takes the KV blocks of its whole prompt, and its stored tokens are loaded while others run. It keeps its
+ * place in the queue, where its state is REQUEST_LOADING: a plan that names it then is refused. When all has come it
+ * waits again, with these tokens as processed ones. Not in a plan that evicts. */
+static inline void batch_plan_load(struct batch_plan *plan, const struct request_view *request)
+{
+    int32_t i = plan->n_loads++;
+    if (i < plan->capacity) plan->loads[i] = request;
+}
+
 /* --- The family --- */
 
 /* compose: fills in the replica's next iteration, and how long the decision to decode stands. Returns 0 or a negative
@@ -231,6 +248,9 @@ struct batcher {
     /* The batcher preempts when blocks run short, whatever the number of sequences that a request becomes
      * (request_view). Only then may requests be decoded into several (services.NAME.sampling). */
     bool forks;
+    /* The batcher loads requests that have stored tokens (batch_plan_load), and passes over those that load. Required
+     * if a prefix store lets the request alone wait. */
+    bool loads;
 };
 
 #endif

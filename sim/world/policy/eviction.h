@@ -21,6 +21,8 @@ struct cache_view {
     int64_t held;     /* of these, in use: they cannot be evicted */
     int64_t access;   /* number of the latest access (insertion or hit), from 0; -1 before the first */
     struct cache *cache; /* for cache_view_* below */
+    char *slots;         /* of all items, one after another (cache_view_slot) */
+    size_t slot_bytes;   /* evictor.item_bytes */
 };
 
 /* The item's contents: equal keys mean equal contents, also after an eviction. */

@@ -14,7 +14,8 @@ enum request_state {
     REQUEST_NONRESIDENT, /* swapped out (KV on the host) or remote (KV where its prompt was processed) */
     REQUEST_MOVING,      /* its KV is in transfer to this replica; it decodes once the KV has arrived */
     REQUEST_FINISHED,
-    REQUEST_REJECTED
+    REQUEST_REJECTED,
+    REQUEST_LOADING /* in the queue, with the KV blocks of its prompt, until its loads have come (batch_plan_load) */
 };
 
 /* Requests with limits of their own: of one user group, or of one use. The service numbers its classes from 0: first

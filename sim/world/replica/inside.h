@@ -30,7 +30,7 @@ static inline bool replica_has_work(const struct replica *replica)
            0;
 }
 
-/* Whether the applied plan starts an iteration, and whether it removes a request from the replica. */
+/* Whether the applied plan starts an iteration, and whether it takes requests out of those that can start one. */
 static inline bool replica_plan_starts(const struct replica *replica)
 {
     return replica->plan.n_prefills > 0 || (replica->plan.decode && replica->ready->members.n > 0);
@@ -38,7 +38,7 @@ static inline bool replica_plan_starts(const struct replica *replica)
 
 static inline bool replica_plan_departs(const struct replica *replica)
 {
-    return replica->plan.n_evictions + replica->plan.n_rejections > 0;
+    return replica->plan.n_evictions + replica->plan.n_rejections + replica->plan.n_loads > 0;
 }
 
 /* --- replica_batch.c --- */
@@ -111,8 +111,23 @@ static inline void replica_take_blocks(struct replica *replica, int64_t blocks)
     if (replica->prefixes.block_tokens > 0) replica_evict_prefixes(replica);
 }
 
-/* Gives a waiting request, before its admission, the cached part of its prompt. Returns 0 or an error (cache.h). */
+/* Gives a waiting request, before its admission, the cached part of its prompt, unless it has loaded. Returns 0 or an
+ * error (cache.h). */
 int replica_acquire_prefix(struct replica *replica, struct request *request);
+
+/* Starts to load the stored part of a waiting request's prompt, which the request waits for alone: it first gets its
+ * cached part, later the blocks of its whole prompt (replica_take_load_blocks). Return 0 or a negative
+ * code. */
+int replica_begin_load(struct replica *replica, struct request *request, sim_ns now);
+void replica_take_load_blocks(struct replica *replica, struct request *request);
+
+/* The request leaves the queue. */
+static inline void replica_unpark(struct replica *replica, struct request *request)
+{
+    replica->n_parked -= request->is_parked;
+    replica->parked_tokens -= request->is_parked ? request->view.prefilled_tokens : 0;
+    request->is_parked = false;
+}
 
 /* Caches the processed part of the request's prompt. Returns 0 or an error (cache.h). */
 int replica_publish_prefix(struct replica *replica, struct request *request);
@@ -159,8 +174,15 @@ void replica_write_prefixes(struct replica *replica);
 int32_t replica_loadable_blocks(const struct replica *replica, const struct request *request, int32_t hits,
                                 int32_t usable);
 
-/* Starts to load n blocks behind `hits`; the next batch waits for them. Returns 0 or a negative code. */
+/* Starts to load n blocks behind `hits`, which the next batch waits for unless the request loads alone. Returns 0 or a
+ * negative code. */
 int replica_load_blocks(struct replica *replica, struct request *request, int32_t hits, int32_t n);
+
+/* Whether requests wait for their loads alone. */
+static inline bool replica_loads_alone(const struct replica *replica)
+{
+    return replica->store != NULL && replica->store->config->waits == STORE_REQUEST_WAITS;
+}
 
 /* Abandons the request's loads. Returns 0 or an error (cache.h). */
 int replica_drop_loads(struct replica *replica, struct request *request);

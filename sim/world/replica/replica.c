@@ -223,8 +223,8 @@ static int halted(struct replica *replica, sim_ns now)
     return replica->env->on_halted(replica, now);
 }
 
-/* Asks the batcher, repeatedly after plans that only remove requests, and starts what it plans. same_run: batch and
- * cost are those of the current run. */
+/* Asks the batcher, repeatedly after plans that only remove requests or load them, and starts what it plans. same_run:
+ * batch and cost are those of the current run. */
 static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
 {
     const struct batch_plan *plan = &replica->plan;

@@ -189,6 +189,7 @@ struct replica {
     struct pipeline *pipeline; /* replaces `inflight` when stages batch independently (replica_stages.c), or NULL */
     struct kv_move *unattached; /* moves that the next batch waits for */
     int64_t n_moves;        /* in transfer */
+    int64_t n_parked, parked_tokens; /* requests in the queue that load alone or have loaded; what they hold or load */
     struct replica_prefixes prefixes;
     struct prefix_store *store; /* below it; NULL: none */
     int64_t n_remote;       /* of the nonresident requests: those whose KV is at another replica */

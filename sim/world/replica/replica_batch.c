@@ -176,6 +176,8 @@ static int reject(struct replica *replica, struct request *request, const char *
     request_list_remove(&replica->waiting, request);
     request->view.state = REQUEST_REJECTED;
     replica_add_load(replica, -1, -1, -request_unprocessed_tokens(request));
+    replica_unpark(replica, request);
+    replica_give_blocks(replica, request);
     engine_progress(replica->env->engine);
     return replica->env->on_reject(replica, request, now, reason);
 }
@@ -336,8 +338,12 @@ int replica_apply_moves(struct replica *replica, sim_ns now)
     for (int32_t i = 0; code == 0 && i < plan->n_evictions; i++) code = evict(replica, &plan->evictions[i], now);
     for (int32_t i = 0; code == 0 && i < plan->n_pauses; i++)
         code = pause_decoding(replica, request_of(plan->pauses[i]), now);
+    for (int32_t i = 0; code == 0 && i < plan->n_loads; i++)
+        code = replica_begin_load(replica, request_of(plan->loads[i]), now);
     for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++) code = acquire_prefix(replica, &plan->prefills[i]);
     for (int32_t i = 0; code == 0 && i < plan->n_resumptions; i++) code = resume(replica, &plan->resumptions[i], now);
+    for (int32_t i = 0; code == 0 && i < plan->n_loads; i++)
+        replica_take_load_blocks(replica, request_of(plan->loads[i]));
     replica_free_dropped(replica);
     if (replica->store != NULL) replica_write_prefixes(replica); /* not before: the plan counts on what is stored */
     return code;
@@ -349,6 +355,7 @@ static void admit(struct replica *replica, struct request *request, sim_ns now)
 {
     request_list_remove(&replica->waiting, request);
     request_list_insert(&replica->prefilling, request, BATCH_BY_RETURN);
+    replica_unpark(replica, request);
     replica_add_load(replica, 0, -1, 0);
     request->view.admission = ++replica->admissions;
     request->view.state = REQUEST_PREFILLING;

@@ -16,6 +16,7 @@ struct sums {
     int64_t requests, unprocessed_tokens, held_blocks, elsewhere_blocks;
     int64_t shares; /* prefix blocks that they hold in the prefix cache */
     int64_t overlap_blocks; /* of their groups */
+    int64_t parked, parked_tokens;
 };
 
 /* Overlap of the group whose first member at the replica this is. */
@@ -34,6 +35,8 @@ static void check_state(const struct replica *replica, const struct request *req
     bool decodes = request->view.state == REQUEST_DECODING;
     if ((request->running != NULL) != decodes || (request->grows && !decodes))
         SIM_BUG("INV-1: request %lld is not where it says", (long long)request->view.id);
+    if (request->view.state == REQUEST_LOADING && (request->loads == NULL || !request->is_parked))
+        SIM_BUG("INV-1: request %lld waits for no load", (long long)request->view.id);
     if (request->replica != replica->index)
         SIM_BUG("INV-1: request %lld is at the wrong replica", (long long)request->view.id);
 }
@@ -60,9 +63,12 @@ static void add_request(void *context, struct request *request)
     sums->requests++;
     sums->held_blocks += blocks_held(sums->replica, request);
     sums->overlap_blocks += overlap_of(request);
+    sums->parked += request->is_parked;
+    sums->parked_tokens += request->is_parked ? request->view.prefilled_tokens : 0;
     if (request->prefix != NULL && request->prefix->cache == &sums->replica->prefixes.cache)
         sums->shares += request->prefix->n_shared;
-    if (request->view.state == REQUEST_WAITING || request->view.state == REQUEST_PREFILLING)
+    if (request->view.state == REQUEST_WAITING || request->view.state == REQUEST_PREFILLING ||
+        request->view.state == REQUEST_LOADING)
         sums->unprocessed_tokens += request_unprocessed_tokens(request);
     else if (request->move != NULL || (request->view.state == REQUEST_NONRESIDENT && !request->is_remote))
         sums->elsewhere_blocks += request->move != NULL ? request->move->blocks
@@ -115,6 +121,8 @@ static void check_requests(const struct replica *replica)
             replica->kv.free_blocks + sums.held_blocks + replica->handed_blocks - shared_twice -
                 replica->overlap_blocks,
             replica->kv.total_blocks);
+    SIM_LAW("INV-1 (requests that load or have loaded)", sums.parked, replica->n_parked);
+    SIM_LAW("INV-2 (tokens of prompts that load)", sums.parked_tokens, replica->parked_tokens);
     SIM_LAW("INV-2 (blocks of several sequences)", sums.overlap_blocks, replica->overlap_blocks);
     check_prefixes(replica, &sums);
     SIM_LAW("INV-2 (KV elsewhere is conserved)", replica->host_blocks + replica->moving_blocks, sums.elsewhere_blocks);

@@ -44,19 +44,25 @@ static int drop_moved(struct replica *replica, const struct request *request, si
     return request->is_remote ? 0 : replica->env->give_host(replica, blocks * replica->env->kv_block_bytes, now);
 }
 
+/* Whether the request is still to process its prompt or a part of it. */
+static bool is_prompt(const struct request *request)
+{
+    return request->view.state == REQUEST_WAITING || request->view.state == REQUEST_LOADING ||
+           request->view.state == REQUEST_PREFILLING;
+}
+
 /* Tokens of the request with keys and values here. */
 static int32_t processed_tokens(const struct request *request)
 {
-    if (request->view.state == REQUEST_WAITING) return 0;
-    return request->view.state == REQUEST_PREFILLING ? request->view.prefilled_tokens : request->context_tokens - 1;
+    if (request->view.state == REQUEST_LOADING) return request->view.prefilled_tokens - request->loading_tokens;
+    return is_prompt(request) ? request->view.prefilled_tokens : request->context_tokens - 1;
 }
 
 void replica_restart_request(struct replica *replica, struct request *request)
 {
-    const bool is_prompt = request->view.state == REQUEST_WAITING || request->view.state == REQUEST_PREFILLING;
     SIM_REQUIRE(request->handover == NULL && request->handed_blocks == 0);
     replica->counts.lost_tokens += processed_tokens(request);
-    if (!is_prompt) request->view.prompt_tokens = request->context_tokens;
+    if (!is_prompt(request)) request->view.prompt_tokens = request->context_tokens;
     request->view.prefilled_tokens = 0;
     request->view.state = REQUEST_WAITING;
     request->held_blocks = request->planned = 0;
@@ -64,6 +70,7 @@ void replica_restart_request(struct replica *replica, struct request *request)
     request->in_flight = request->is_remote = request->kv_is_pushed = false;
     request->move = NULL;
     request->n_fetches = 0;
+    request->is_parked = false;
 }
 
 static int start_anew(struct replica *replica, struct request *request, sim_ns now)
@@ -106,6 +113,7 @@ static void empty(struct replica *replica)
     replica->nonresident = replica->moving = replica->arrived = (struct request_list){0};
     replica->unattached = NULL;
     replica->n_remote = replica->n_moves = replica->host_blocks = replica->moving_blocks = 0;
+    replica->n_parked = replica->parked_tokens = 0;
     replica_add_load(replica, -replica->load->outstanding, -replica->load->waiting, -replica->load->queued_tokens);
     replica->next_group = 0;
     replica->state = REPLICA_IDLE;

@@ -95,6 +95,7 @@ static void refresh_view(struct replica *replica, sim_ns now)
     view->n_in_flight = replica->in_flight;
     view->decode_context_tokens = ready->context_tokens;
     view->growing = kv_growth_at(&ready->growth, ready->step) + replica_copies_of(ready);
+    view->n_parked = replica->n_parked;
     view->n_unforked = replica_unforked_sequences(replica);
     view->waiting = view_of(replica->waiting.head);
     view->prefilling = view_of(replica->prefilling.head);
@@ -240,11 +241,26 @@ static int check_prefill(const struct replica *replica, sim_ns now, const struct
     return check_reservation(replica, now, prefill);
 }
 
+/* A request that loads takes the blocks of its prompt at once. A plan that evicts may change what is cached. */
+static int check_load(const struct replica *replica, sim_ns now, const struct request_view *request, struct room *room)
+{
+    int code = check_named(replica, now, "load", request);
+    if (code != 0) return code;
+    if (request->state != REQUEST_WAITING) return plan_fault(replica, now, "load", request->id, "it is not waiting");
+    if (replica->plan.n_evictions > 0)
+        return plan_fault(replica, now, "load", request->id, "this plan evicts a request");
+    if (replica_view_stored_tokens(&replica->view, request) == 0)
+        return plan_fault(replica, now, "load", request->id, "it has no stored tokens to wait for");
+    room->free_blocks -= replica_view_needed_blocks(&replica->view, request, request->prompt_tokens);
+    return room->free_blocks >= 0 ? 0
+                                  : plan_fault(replica, now, "load", request->id, "there are too few free KV blocks");
+}
+
 static bool too_many(const struct batch_plan *plan)
 {
     return plan->n_prefills > plan->capacity || plan->n_evictions > plan->capacity ||
            plan->n_rejections > plan->capacity || plan->n_pauses > plan->capacity ||
-           plan->n_resumptions > plan->capacity;
+           plan->n_resumptions > plan->capacity || plan->n_loads > plan->capacity;
 }
 
 /* Checks that need no request: sizes, and how long the choice holds. */
@@ -303,6 +319,7 @@ static int check_plan(const struct replica *replica, sim_ns now)
     for (int32_t i = 0; code == 0 && i < plan->n_resumptions; i++)
         code = check_resumption(replica, now, &plan->resumptions[i], &room);
     if (code == 0 && plan->decode) code = check_decode(replica, now, &room);
+    for (int32_t i = 0; code == 0 && i < plan->n_loads; i++) code = check_load(replica, now, plan->loads[i], &room);
     for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++)
         code = check_prefill(replica, now, &plan->prefills[i], &room);
     return code;
@@ -327,7 +344,8 @@ int replica_plan_reserve(struct batch_plan *plan, int64_t n)
         array_reserve(&plan->evictions, (size_t)n, sizeof *plan->evictions) != 0 ||
         array_reserve(&plan->rejections, (size_t)n, sizeof *plan->rejections) != 0 ||
         array_reserve(&plan->pauses, (size_t)n, sizeof(struct request_view *)) != 0 ||
-        array_reserve(&plan->resumptions, (size_t)n, sizeof *plan->resumptions) != 0)
+        array_reserve(&plan->resumptions, (size_t)n, sizeof *plan->resumptions) != 0 ||
+        array_reserve(&plan->loads, (size_t)n, sizeof(struct request_view *)) != 0)
         return SIM_E_NOMEM;
     plan->capacity = (int32_t)n;
     return 0;
@@ -339,6 +357,7 @@ void replica_plan_fini(struct batch_plan *plan)
     mem_free(plan->evictions);
     mem_free(plan->rejections);
     mem_free((void *)plan->pauses);
+    mem_free((void *)plan->loads);
     mem_free(plan->resumptions);
 }
 
@@ -378,7 +397,9 @@ static int reserve(struct replica *replica)
 
 static bool names_requests(const struct batch_plan *plan)
 {
-    return plan->n_prefills + plan->n_evictions + plan->n_rejections + plan->n_pauses + plan->n_resumptions > 0;
+    return plan->n_prefills + plan->n_evictions + plan->n_rejections + plan->n_pauses + plan->n_resumptions +
+               plan->n_loads >
+           0;
 }
 
 int replica_plan(struct replica *replica, sim_ns now)
@@ -392,6 +413,7 @@ int replica_plan(struct replica *replica, sim_ns now)
     if (code != 0) return code;
     refresh_view(replica, now);
     plan->n_prefills = plan->n_evictions = plan->n_rejections = plan->n_pauses = plan->n_resumptions = 0;
+    plan->n_loads = 0;
     plan->decode = plan->recheck_on_arrival = false;
     plan->decode_sequences = INT64_MAX;
     plan->keep_free_blocks = 0;

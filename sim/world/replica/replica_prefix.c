@@ -3,6 +3,7 @@
  * Unused cached blocks count as free in replica.kv, so there are always free blocks for all of them. When other blocks
  * are taken so that this would fail, the evictor chooses victims. The evictor gets no other calls in between, so its
  * choice does not depend on how many steps are taken at once. */
+#include "sim/core/check.h"
 #include "sim/world/policy/routing.h"
 #include "sim/world/replica/inside.h"
 
@@ -120,10 +121,10 @@ int64_t replica_stored_tokens(const struct replica *replica, const struct reques
     return (int64_t)replica_loadable_blocks(replica, request, hits, usable) * replica->prefixes.block_tokens;
 }
 
-int replica_acquire_prefix(struct replica *replica, struct request *request)
+/* Gives a request the cached part of its prompt, and begins to load the stored one if it is to. */
+static int acquire(struct replica *replica, struct request *request, bool is_to_load)
 {
     struct replica_prefixes *prefixes = &replica->prefixes;
-    if (!shares_prefix(replica, request)) return 0;
     int64_t held = prefixes->cache.view.held;
     const int32_t usable = usable_blocks(replica, request);
     int32_t n = prefix_chain_acquire(request->prefix, &prefixes->cache, usable);
@@ -136,13 +137,38 @@ int replica_acquire_prefix(struct replica *replica, struct request *request)
     if (request->scheduled_ns == TIME_UNSET) request->cached_tokens = tokens;
     replica_add_load(replica, 0, 0, -tokens);
     replica->counts.cached_tokens += tokens;
-    const int32_t n_loads = replica_loadable_blocks(replica, request, n, usable);
+    const int32_t n_loads = is_to_load ? replica_loadable_blocks(replica, request, n, usable) : 0;
     request->loading_tokens = n_loads * prefixes->block_tokens;
     if (request->scheduled_ns == TIME_UNSET) request->loaded_tokens = request->loading_tokens;
     if (n_loads == 0) return 0;
     request->view.prefilled_tokens += request->loading_tokens;
     replica_add_load(replica, 0, 0, -(int64_t)request->loading_tokens);
     return replica_load_blocks(replica, request, n, n_loads);
+}
+
+int replica_acquire_prefix(struct replica *replica, struct request *request)
+{
+    if (!shares_prefix(replica, request) || request->is_parked) return 0;
+    return acquire(replica, request, !replica_loads_alone(replica));
+}
+
+int replica_begin_load(struct replica *replica, struct request *request, sim_ns now)
+{
+    const struct replica_env *env = replica->env;
+    request->view.state = REQUEST_LOADING;
+    const int code = acquire(replica, request, true);
+    SIM_REQUIRE(code != 0 || request->loads != NULL);
+    request->is_parked = true;
+    replica->n_parked++;
+    replica->parked_tokens += request->view.prefilled_tokens;
+    return code == 0 && env->on_move != NULL ? env->on_move(replica, request, now, "load") : code;
+}
+
+void replica_take_load_blocks(struct replica *replica, struct request *request)
+{
+    const int64_t needed = replica_view_needed_blocks(&replica->view, &request->view, request->view.prompt_tokens);
+    replica_take_blocks(replica, needed);
+    request->held_blocks += needed;
 }
 
 int replica_publish_prefix(struct replica *replica, struct request *request)
@@ -237,11 +263,21 @@ int64_t replica_view_cached_tokens(const struct replica_view *view, const struct
     const struct replica *replica = replica_of(view);
     if (!may_hit(replica, request_of(request))) return 0;
     const int32_t hits = matched_blocks(replica, request_of(request));
-    const int32_t n_loads = replica->store == NULL
+    const int32_t n_loads = replica->store == NULL || replica_loads_alone(replica)
                                 ? 0
                                 : replica_loadable_blocks(replica, request_of(request), hits,
                                                           usable_blocks(replica, request_of(request)));
     return (int64_t)(hits + n_loads) * replica->prefixes.block_tokens;
+}
+
+int64_t replica_view_stored_tokens(const struct replica_view *view, const struct request_view *request)
+{
+    const struct replica *replica = replica_of(view);
+    if (!replica_loads_alone(replica) || !may_hit(replica, request_of(request))) return 0;
+    const int32_t hits = matched_blocks(replica, request_of(request));
+    return (int64_t)replica_loadable_blocks(replica, request_of(request), hits,
+                                            usable_blocks(replica, request_of(request))) *
+           replica->prefixes.block_tokens;
 }
 
 /* KV blocks of the prefix that a waiting request would share with running ones. */

@@ -6,12 +6,19 @@
  * token of an admitted prompt is a hit, loaded, or computed. Loaded blocks are published with those of the first piece
  * of the prompt. Two requests of one batch that need the same blocks each load them.
  *
+ * With "waits": "request" loading is asynchronous: the batcher names requests to load before it admits them. Such a
+ * request keeps its place in the queue and holds the KV blocks of its whole prompt; the others run meanwhile, and those
+ * behind it may be admitted. When its loads have come, its loaded blocks are published and it waits to be admitted. A
+ * loading request is not preempted. vLLM takes the blocks of the tokens that it loads only: requests that have loaded
+ * could then hold all blocks and wait for more, for ever. With the whole prompt each can go on.
+ *
  * With "prefetch" a request first waits, outside the queue, for copies of its blocks from lower tiers into the first
  * one. Then it joins the queue at its place by arrival.
  *
  * Sources: LMCache and vLLM's KV connectors load before the forward pass of the batch; SGLang's HiCache prefetches from
- * storage to host memory while a request queues (both as documented). Leaves out: loading layer by layer beside
- * computing, loading for a request while others go on, giving up a prefetch. */
+ * storage to host memory while a request queues (both as documented). Asynchronous loading: vllm-project/vllm,
+ * vllm/v1/core/sched/scheduler.py @ 00024d3 (schedule with load_kv_async, _update_waiting_for_remote_kv). Leaves out:
+ * loading layer by layer beside computing, giving up a prefetch. */
 #include "sim/world/replica/inside.h"
 
 #include <stddef.h>
@@ -103,13 +110,27 @@ static void unlink_load(struct request *request, const struct kv_move *move)
     *at = move->next_load;
 }
 
+/* All that a loading request waits for has come. Blocks that others have published meanwhile stay its own. */
+static int end_loading(struct replica *replica, struct request *request, sim_ns now)
+{
+    request->view.state = REQUEST_WAITING;
+    replica_catch_up(replica, now);
+    const int code = replica_publish_prefix(replica, request);
+    replica_write_prefixes(replica);
+    replica_wake(replica, now, false);
+    return code;
+}
+
 static void on_loaded(struct transfer *transfer, sim_ns now)
 {
     struct kv_move *move = TRANSFER_ENTITY(transfer, struct kv_move, transfer);
-    const struct replica *replica = move->replica;
-    unlink_load(move->request, move);
+    struct replica *replica = move->replica;
+    struct request *request = move->request;
+    unlink_load(request, move);
     int code = prefix_store_unpin(move->copy, true);
     if (code == 0) code = replica_kv_moved(move, now);
+    if (code == 0 && request->view.state == REQUEST_LOADING && request->loads == NULL)
+        code = end_loading(replica, request, now);
     fail(replica, code);
 }
 
@@ -117,10 +138,14 @@ static int start_load(struct replica *replica, struct request *request, struct s
 {
     struct kv_move *move = pool_take(replica->env->kv_moves);
     if (move == NULL) return SIM_E_NOMEM;
-    *move = (struct kv_move){.replica = replica, .request = request, .direction = KV_LOAD, .wait = true,
-                             .bytes = store_copy_bytes(copy), .copy = copy, .next = replica->unattached,
-                             .next_load = request->loads};
-    request->loads = replica->unattached = move;
+    *move = (struct kv_move){.replica = replica, .request = request, .direction = KV_LOAD,
+                             .wait = request->view.state != REQUEST_LOADING, .bytes = store_copy_bytes(copy),
+                             .copy = copy, .next_load = request->loads};
+    request->loads = move;
+    if (move->wait) {
+        move->next = replica->unattached;
+        replica->unattached = move;
+    }
     replica->n_moves++;
     const struct topology_placement *gpus = &replica->placement;
     return topology_move(gpus->topology,

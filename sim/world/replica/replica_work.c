@@ -10,11 +10,12 @@ static int64_t held_tokens(const struct request_list *list)
     return tokens;
 }
 
-/* Cached tokens of sequences that do not decode now: partially processed prompts, paused and resuming sequences. Shared
- * tokens count once. */
+/* Cached tokens of sequences that do not decode now: prompts that are partially processed or load, paused and resuming
+ * sequences. Shared tokens count once. */
 int64_t replica_idle_tokens(const struct replica *replica)
 {
-    int64_t tokens = held_tokens(&replica->paused) + held_tokens(&replica->moving) + held_tokens(&replica->arrived);
+    int64_t tokens = replica->parked_tokens + held_tokens(&replica->paused) + held_tokens(&replica->moving) +
+                     held_tokens(&replica->arrived);
     for (const struct request *r = replica->prefilling.head; r != NULL; r = request_of(r->view.next))
         tokens += r->view.prefilled_tokens;
     return tokens - replica_duplicate_tokens(replica);

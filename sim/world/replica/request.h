@@ -50,6 +50,7 @@ struct request {
     struct kv_move *move;                /* the latest current move of its KV, or NULL */
     struct kv_move *loads;               /* from the prefix store, or NULL */
     int32_t n_fetches;                   /* that it waits for before it joins the queue */
+    bool is_parked;                      /* in the queue with the blocks of its prompt: it loads alone, or has loaded */
     sim_ns joined_ns;                    /* of its latest token when it last joined or left a running batch */
     sim_ns first_gap_ns;                 /* between the token of its last prefill and the next one; 0 before that */
     sim_ns max_gap_ns;                   /* over the stretches before a preemption */

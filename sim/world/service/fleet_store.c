@@ -27,6 +27,9 @@ static int check_pool(const struct fleet *fleet, const struct fleet_pool *pool)
     if (pool->config.pipeline_parallel > 1 && pool->env.batcher->compose_stage != NULL)
         return refuse(fleet, pool, "take another batcher, or pipeline_parallel 1",
                       "no batch waits for loads where stages batch for themselves");
+    if (kv->prefix_store.waits == STORE_REQUEST_WAITS && !pool->env.batcher->loads)
+        return refuse(fleet, pool, "take vllm-v1, or \"waits\": \"batch\"",
+                      "its batching policy does not load requests while others run");
     return store_config_check(&kv->prefix_store, topology_config(fleet->env->topology),
                               fleet_place_of(fleet, pool, "kv.prefix_store"), fleet->env->site->diag);
 }

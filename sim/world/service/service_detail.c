@@ -112,6 +112,11 @@ static int emit_move(const struct replica *replica, const struct request *reques
     const bool out = strcmp(action, "swap") == 0, back = request->view.state == REQUEST_NONRESIDENT && !out;
     const int64_t blocks = kvcache_blocks(&replica->kv, request->context_tokens - 1);
     if (request->is_remote) return 0;
+    if (request->view.state == REQUEST_LOADING)
+        return emit(service, policy, action, request->view.id, now,
+                    "replica %d of %s: %d tokens of its prompt come from the prefix store, %d are cached; others go on",
+                    replica->index, service->config->name, request->loading_tokens,
+                    request->view.prefilled_tokens - request->loading_tokens);
     if (!out && !back)
         return emit(service, policy, action, request->view.id, now, "replica %d of %s: its KV stays there",
                     replica->index, service->config->name);

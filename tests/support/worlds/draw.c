@@ -417,6 +417,7 @@ static bool is_idle(const struct config_field *field, const cJSON *object)
                  {"expert_groups", "expert_skew", {NULL}, 0.0},
                  {"redundant_experts", "expert_parallel", {NULL}, 1.0},
                  {"prefix_store", "prefix_cache", {NULL}, -1.0},
+                 {"waits", "waits", {NULL}, -1.0}, /* most batchers load no requests; a skeleton has one that does */
                  {"acceptance", "speculation", {NULL}, -1.0},
                  {"draft", "speculation", {NULL}, -1.0},
                  {"topology", "latency", {NULL}, -1.0}, /* else too many networks do not fit their nodes */

@@ -120,6 +120,12 @@ static const struct fragment {
                    "'host': {'capacity': '$20-300MB', 'eviction': '?', 'write': '?', 'scope': '?'},"
                    "'disk': {'device': 'drives', 'capacity': '$20-900MB', 'eviction': '?', 'write': '?', 'scope': '?'}}}},"
                    " 'trace': {'sessions': {'continue': '?', 'block_tokens': 16, 'system_blocks': '?'}}}}}"},
+    {SERVICES, 8, "{'cluster': {'storage': {'drives': {'device': 'samsung-980-pro'}}}, 'services': {'a': {'batching': {"
+                  "'policy': 'vllm-v1'}, 'kv': {'prefix_cache': '?', 'blocks': '$40-400', 'prefix_store': {'load': '?',"
+                  " 'waits': '?', 'prefetch': '?', 'tiers': {'host': {'capacity': '$20-300MB', 'eviction': '?', 'write':"
+                  " '?', 'scope': '?'}, 'disk': {'device': 'drives', 'capacity': '$20-900MB', 'eviction': '?', 'write':"
+                  " '?', 'scope': '?'}}}}, 'trace': {'sessions': {'continue': '?', 'block_tokens': 16, 'system_blocks':"
+                  " '?'}}}}}"},
     {SERVICES, 12, "{'services': {'s': {'llm': '$llm', 'replicas': '$1-3', 'batching': '?', 'routing': '?', 'cost': '?',"
                    " 'kv': {'prefix_cache': '?', 'blocks': '$80-400'}, 'trace': {'format': 'generate-sessions', 'count':"
                    " '$2-8', 'arrival': {'process': 'poisson', 'rate': '?'}, 'block_tokens': 16, 'classes': {'a':"

@@ -194,6 +194,50 @@ static int sees_the_future(void *state, const struct replica_view *view, struct 
     return 0;
 }
 
+static int loads_nothing(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    batch_plan_load(plan, view->waiting);
+    return 0;
+}
+
+static int loads_who_decodes(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    if (view->n_decoding > 0)
+        batch_plan_load(plan, view->oldest_decoding);
+    else
+        batch_plan_prefill(plan, view->waiting, view->waiting->prompt_tokens);
+    return 0;
+}
+
+static int loads_beside_an_eviction(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    if (view->n_decoding > 0) {
+        batch_plan_evict(plan, view->oldest_decoding, "for fun");
+        batch_plan_load(plan, view->waiting);
+    } else {
+        batch_plan_prefill(plan, view->waiting, view->waiting->prompt_tokens);
+    }
+    return 0;
+}
+
+static int loads_without_end(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++) batch_plan_load(plan, view->waiting);
+    return 0;
+}
+
+TEST(loads_that_cannot_be)
+{
+    check_batcher(loads_nothing, SIM_E_POLICY, "but it has no stored tokens to wait for");
+    check_batcher(loads_who_decodes, SIM_E_POLICY, "but it is not waiting");
+    check_batcher(loads_beside_an_eviction, SIM_E_POLICY, "but this plan evicts a request");
+    check_batcher(loads_without_end, SIM_E_POLICY, "made a plan of more than");
+}
+
 TEST(batchers_that_ask_for_the_impossible)
 {
     check_batcher(holds_too_little, SIM_E_POLICY, "but it would not hold the KV blocks of these tokens");
