@@ -141,6 +141,8 @@ static const struct config_field need_fields[] = {
     ROW_INT("job", job, REQUIRED, WITHIN(0, 1e15), "number of the job in the list, from 0"),
     ROW_TIME("delay", delay_ns, DEFAULT("0s"), WITHIN(0, 9e9),
              "time that its data takes to another node than its first one"),
+    ROW_BOOL("keeps_gpus", keeps_gpus, DEFAULT("false"),
+             "the other job keeps its GPUs after its work, until this one starts"),
     {0}};
 #undef ROW_OF
 

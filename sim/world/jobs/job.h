@@ -217,6 +217,14 @@ void job_stop(struct job *job, sim_ns now);
 /* The finish event: the job ends, its row is emitted, it leaves the system. */
 void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now);
 
+/* The two parts of that. job_end_run: its GPUs are free, and the scheduler knows; `holder` still names them. job_end: the
+ * rest. */
+void job_end_run(struct job *job, sim_ns now);
+void job_end(struct job *job, sim_ns now);
+
+/* Starts a waiting job on the very GPUs that another one has just released. */
+void job_plan_take_over(struct job_plan *plan, struct job *job, const struct job *released);
+
 /* Time until the job ends: at its present speed, or if it does not run, on the GPUs it requested. */
 sim_ns job_remaining_ns(const struct job *job, sim_ns now);
 

@@ -275,6 +275,24 @@ bool job_plan_start_at(struct job_plan *plan, const struct job_view *view, const
     return start(plan, view, &(struct job_grant){.gpus = view->gpus}, where, reason);
 }
 
+void job_plan_take_over(struct job_plan *plan, struct job *job, const struct job *released)
+{
+    struct placement where = {.gpu = -1};
+    const struct job_grant grant = {.gpus = job->view.gpus, .node_type = released->view.node_type};
+    int32_t n = 0;
+    for (const struct allocation *part = released->holder.held; part != NULL; part = part->next) n++;
+    const int code = grow_placement(&where, n);
+    if (code < 0 && plan->code == 0) plan->code = code;
+    for (const struct allocation *part = released->holder.held; code == 0 && part != NULL; part = part->next) {
+        placement_add(&where, part->node, part->gpus);
+        if (part->details.gpu_milli > 0 && part->details.gpu_milli < 1000)
+            where.gpu = __builtin_ctzll(part->details.gpu_set);
+    }
+    if (code == 0) start(plan, &job->view, &grant, n > 0 ? &where : NULL, "exchanges GPUs with jobs that wait, too");
+    mem_free(where.nodes);
+    mem_free(where.gpus);
+}
+
 /* Whether the jobs may share the GPUs of the grant; if not, that is a fault of the scheduler. */
 static bool is_sound_group(struct jobs *jobs, const struct job_view *const *views, int32_t n,
                            const struct job_grant *grant, const char *reason)

@@ -287,7 +287,7 @@ static double mean_gpus_in_use(const struct job_stats *stats, sim_ns now)
 }
 
 /* What some runs have and others cannot. */
-static int emit_waste(const struct job_stats *stats)
+static int emit_waste(const struct job_stats *stats, const struct job_graph *graph)
 {
     const struct {
         const char *name;
@@ -296,6 +296,7 @@ static int emit_waste(const struct job_stats *stats)
                    {"job.wait_gpu_s.sum", stats->wait_gpu_s},
                    {"job.checkpoint_gpu_s.sum", stats->stall_gpu_s},
                    {"job.migration_gpu_s.sum", stats->move_gpu_s},
+                   {"job.kept_gpu_s.sum", graph->kept_gpu_s},
                    {"job.migrations.sum", (double)stats->n_migrations}};
     int code = 0;
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
@@ -375,6 +376,6 @@ int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_n
         code = metric_emit_distribution(stats->sink, quantity_names[i], NULL, &stats->distributions[i]);
     if (code == 0) code = emit_held(stats, &jobs->graph);
     if (code == 0) code = emit_deadlines(stats);
-    if (code == 0) code = emit_waste(stats);
+    if (code == 0) code = emit_waste(stats, &jobs->graph);
     return code < 0 ? code : emit_service(stats, jobs, now);
 }

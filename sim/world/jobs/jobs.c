@@ -53,6 +53,8 @@ const struct config_field jobs_config_fields[] = {
     ROW_SECTION("deadlines", deadlines, OPTIONAL, deadlines_config_fields, "deadlines of jobs; default: they have none"),
     ROW_TIME("round", round_ns, DEFAULT("0s"), AT_LEAST(0),
              "the scheduler decides at multiples of this time only; 0s: at every change"),
+    ROW_BOOL("swap", swap, DEFAULT("true"),
+             "jobs that wait for the GPUs that others keep for one another exchange them; false: they wait forever"),
     ROW_BOOL("preemptible", preemptible, DEFAULT("false"),
              "running jobs yield to services that find no free GPUs"),
     ROW_CHOICE(
@@ -93,6 +95,7 @@ static void on_decide(struct engine *engine, struct owner *owner, sim_ns now)
     if (code == 0) code = jobs_emit_seen(jobs, now);
     job_plan_begin(jobs);
     if (code == 0) code = jobs->scheduler->decide(jobs->scheduler_state, &jobs->view, &jobs->plan);
+    if (code == 0) jobs_swap(jobs, now);
     int fault = job_plan_end(jobs);
     if (code < 0 || fault < 0) engine_fail(engine, fault < 0 ? fault : code);
 }
@@ -130,28 +133,42 @@ static void leave(struct jobs *jobs, struct job *job)
     pool_give(&jobs->pool, job);
 }
 
-void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
+void job_end_run(struct job *job, sim_ns now)
 {
-    struct job *job = OWNER_ENTITY(owner, struct job, finish);
     struct jobs *jobs = job->jobs;
-    int code = job_emit_placement(job, now);
+    const int code = job_emit_placement(job, now);
+    if (code < 0) engine_fail(jobs->site->engine, code);
     active_jobs_move(jobs, now);
     job_stop(job, now);
     SIM_REQUIRE(job->progress.done_ns == job->progress.work_ns);
     job->view.state = JOB_FINISHED;
-    if (job_needs_node(job)) {
-        jobs->view.n_running--;
-        jobs_notify(jobs, JOB_EVENT_FINISH, job);
-        job_group_leave(job, now);
-        jobs_request_decision(jobs);
-    }
-    if (code == 0) code = job_emit_detail(job, "finish", "has held", now);
+    if (!job_needs_node(job)) return;
+    jobs->view.n_running--;
+    jobs_notify(jobs, JOB_EVENT_FINISH, job);
+    job_group_leave(job, now);
+    jobs_request_decision(jobs);
+}
+
+void job_end(struct job *job, sim_ns now)
+{
+    struct jobs *jobs = job->jobs;
+    struct engine *engine = jobs->site->engine;
+    int code = job_emit_detail(job, "finish", "has held", now);
     if (code == 0) code = job_stats_finish(&jobs->stats, job, now);
     if (code < 0) engine_fail(engine, code);
     engine_progress(engine);
     code = job_graph_end(job, now);
     if (code < 0) engine_fail(engine, code);
     leave(jobs, job);
+}
+
+void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    struct job *job = OWNER_ENTITY(owner, struct job, finish);
+    (void)engine;
+    if (job_keeps(job, now)) return;
+    job_end_run(job, now);
+    job_end(job, now);
 }
 
 static bool is_possible(struct jobs *jobs, struct job *job)
@@ -520,6 +537,7 @@ int jobs_finish(struct jobs *jobs)
     sim_ns now = engine_now(jobs->site->engine);
     for (struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {
         code = job_emit_placement(job, now);
+        job_count_kept(job, now);
         if (job->view.state == JOB_RUNNING) job_progress_move(&job->progress, now);
         job_saver_end(job);
         job_traffic_end(job);

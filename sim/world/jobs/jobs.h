@@ -53,6 +53,7 @@ struct jobs_config {
     struct estimates_config estimates;
     struct deadlines_config deadlines;
     sim_ns round_ns;                 /* between decisions; 0: whenever something changes */
+    bool swap;                       /* jobs exchange GPUs that others keep for one another */
     bool preemptible;                /* jobs yield to services that want their GPUs */
     int yield;                       /* enum yield_order, among jobs of one priority */
     struct network_penalty network_penalty;
@@ -104,6 +105,9 @@ int64_t jobs_running(const struct jobs *jobs);
 
 /* Jobs that wait for others to end. */
 int64_t jobs_held(const struct jobs *jobs);
+
+/* Jobs that keep their GPUs after their work; `text` names some, and for whom. */
+int64_t jobs_kept(const struct jobs *jobs, char *text, size_t n_chars);
 
 /* Jobs that have run to their end. */
 int64_t jobs_finished(const struct jobs *jobs);

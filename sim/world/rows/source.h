@@ -42,6 +42,7 @@ enum job_status { JOB_COMPLETES, JOB_IS_CANCELLED, JOB_FAILS };
 struct job_need {
     int64_t job;     /* its id: of an earlier record */
     sim_ns delay_ns; /* >= 0: of its data, unless the other runs on its first node */
+    bool keeps_gpus; /* it keeps its GPUs after its end, until the other one starts */
 };
 
 struct job_record {
