@@ -506,7 +506,7 @@ static int fail_stuck_jobs(const struct world *world)
     const long long n_kept = jobs_kept(world->jobs, kept, sizeof kept);
     if (n_kept > 0 && n_kept == running)
         return diag_error(world->site.diag, SIM_E_STALLED, NULL,
-                          "let them exchange their GPUs (\"jobs.swap\"), or keep fewer (\"keeps_gpus\")",
+                          "choose the scheduler 'dispatch', which lets jobs exchange GPUs, or keep fewer",
                           "deadlock: %lld jobs wait forever for GPUs that %lld others keep: %s", waiting, n_kept, kept);
     if (running == 0)
         return diag_error(world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",

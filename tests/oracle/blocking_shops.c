@@ -212,7 +212,8 @@ TEST(buffers_matter_in_the_small_shop)
     const struct bed_rows *rows = shop_run(&three_by_three, SHOP_CLASSIC, "spt", false);
     double end_s[3] = {0};
     CHECK_EQ_INT(rows->code, 0);
-    for (size_t i = 0; i < rows->n_jobs; i++) end_s[rows->jobs[i].id / 3] = fmax(end_s[rows->jobs[i].id / 3], rows->jobs[i].end_s);
+    for (size_t i = 0; i < rows->n_jobs; i++)
+        end_s[rows->jobs[i].id / 3] = fmax(end_s[rows->jobs[i].id / 3], rows->jobs[i].end_s);
     CHECK_NEAR(bed_metric(rows, "job.makespan_s"), 12, 1e-9);
     CHECK_NEAR((end_s[0] + end_s[1] + end_s[2]) / 3, 9.33, 0.005);
     CHECK(isnan(bed_metric(rows, "job.kept_gpu_s.sum")));
@@ -239,8 +240,8 @@ static double key_of(const struct naive *naive, int job)
     const struct shop *shop = naive->shop;
     const int k = naive->next[job];
     const double p = shop->tasks[job][k].time_s, left = work_of(shop, job, k, shop->machines);
-    const double keys[RULES] = {naive->ready_s[job], p, -left, -(double)(shop->machines - k),
-                                work_of(shop, job, 0, k + 1) / left, left};
+    const double keys[RULES] = {
+        naive->ready_s[job], p, -left, -(double)(shop->machines - k), work_of(shop, job, 0, k + 1) / left, left};
     return keys[naive->rule];
 }
 
@@ -317,8 +318,7 @@ static bool naive_run(struct naive *naive)
     for (int j = 0; j < shop->jobs; j++) naive->on[j] = -1;
     for (int m = 0; m < shop->machines; m++) naive->job_on[m] = -1;
     for (;;) {
-        do
-            start_all(naive);
+        do start_all(naive);
         while (naive->kind == SHOP_SWAP && exchange(naive));
         int next_s = INT32_MAX, n_left = 0;
         for (int j = 0; j < shop->jobs; j++) {
@@ -360,7 +360,8 @@ TEST(random_shops_without_buffers_end_as_in_a_naive_simulation)
         n_stuck += !ends;
         double end_s[MOST_JOBS] = {0};
         for (size_t k = 0; k < rows->n_jobs; k++)
-            end_s[rows->jobs[k].id / shop.machines] = fmax(end_s[rows->jobs[k].id / shop.machines], rows->jobs[k].end_s);
+            end_s[rows->jobs[k].id / shop.machines] = fmax(end_s[rows->jobs[k].id / shop.machines],
+                                                           rows->jobs[k].end_s);
         for (int j = 0; j < shop.jobs && ends; j++) CHECK_NEAR(end_s[j], naive.end_s[j], 1e-9);
         if (ends && naive.kept_s > 0) CHECK_NEAR(bed_metric(rows, "job.kept_gpu_s.sum"), naive.kept_s, 1e-9);
         n_kept += ends && naive.kept_s > 0;

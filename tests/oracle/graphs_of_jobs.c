@@ -47,8 +47,8 @@ static void add_graph(struct text *text, int number, double noise, struct rng *r
                     number + i > 0 ? ", " : "", 1000 * number, draw_factor(rng, noise), i);
         for (int e = 0, n = 0; e < EDGES; e++)
             if (edges[e].to == i)
-                text_printf(text, "%s{'job': %d, 'delay': '%ds'}", n++ > 0 ? ", " : "",
-                            TASKS * number + edges[e].from, edges[e].delay_s);
+                text_printf(text, "%s{'job': %d, 'delay': '%ds'}", n++ > 0 ? ", " : "", TASKS * number + edges[e].from,
+                            edges[e].delay_s);
         text_add(text, "]}");
     }
 }

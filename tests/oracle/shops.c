@@ -97,8 +97,8 @@ struct bed_rows *shop_run(const struct shop *shop, enum shop_kind kind, const ch
     SCOPED(text) text;
     text_init(&text);
     add_machines(&text, shop);
-    text_printf(&text, "}, 'swap': %s, 'scheduler': {'policy': 'dispatch', 'rule': '%s'},",
-                kind == SHOP_NO_SWAP ? "false" : "true", rule);
+    text_printf(&text, "}, 'scheduler': {'policy': 'dispatch', 'rule': '%s', 'swap': %s},", rule,
+                kind == SHOP_NO_SWAP ? "false" : "true");
     text_add(&text, "'trace': {'format': 'inline-jobs', 'jobs': [");
     for (int j = 0; j < shop->jobs; j++)
         for (int k = 0; k < shop->machines; k++) {

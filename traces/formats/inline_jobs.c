@@ -142,7 +142,7 @@ static const struct config_field need_fields[] = {
     ROW_TIME("delay", delay_ns, DEFAULT("0s"), WITHIN(0, 9e9),
              "time that its data takes to another node than its first one"),
     ROW_BOOL("keeps_gpus", keeps_gpus, DEFAULT("false"),
-             "the other job keeps its GPUs after its work, until this one starts"),
+             "that job keeps its GPUs after its work until this one starts"),
     {0}};
 #undef ROW_OF
 

@@ -1,10 +1,10 @@
 /* Jobs that keep their GPUs after their work, until the jobs that they keep them for have started: machines of a shop
  * without buffers. A decision that starts such a job frees the GPUs behind it, so a decision of that moment follows.
  *
- * Jobs that wait for one another's GPUs would wait forever. With "swap" they exchange them: each of a cycle of waiting
+ * Jobs that wait for one another's GPUs would wait forever. They may exchange them: each of a cycle of waiting
  * jobs takes the very GPUs that are kept for the next one, all at one moment. A waiting job takes part if no GPUs are
  * free for it, and if the kept ones are as many as it asks for, where it can run. The cycle with the oldest job goes
- * first. Without "swap" such jobs wait on, and the run ends as stalled.
+ * first. The scheduler asks for it (job_plan_exchange). If it does not, they wait on, and the run ends as stalled.
  *
  * Not modelled: that kept GPUs idle; they draw the power of the work before. A job that shares its GPUs keeps none. A
  * job that a failure or a service interrupts while it keeps its GPUs loses them, and must run again to end. */
@@ -99,8 +99,8 @@ static void name_heirs(struct jobs *jobs)
 }
 
 /* Searches breadth first from a waiting job over those for which others keep what it can take. Returns the job that
- * keeps the last GPUs of a cycle through `from`, or NULL. */
-static struct job *find_cycle(struct job *from)
+ * keeps the last GPUs of a cycle through `from`, or NULL. Not `among_others`: only `from` itself is a cycle. */
+static struct job *find_cycle(struct job *from, bool among_others)
 {
     struct jobs *jobs = from->jobs;
     const uint64_t search = ++jobs->graph.n_searches;
@@ -113,7 +113,7 @@ static struct job *find_cycle(struct job *from)
             kept->place.searched_in = search;
             kept->place.reached_by = at;
             if (heir == from) return kept;
-            if (heir->place.searched_in == search) continue;
+            if (heir->place.searched_in == search || !among_others) continue;
             heir->place.searched_in = search;
             heir->place.reached_by = kept;
             heir->place.next_due = NULL;
@@ -143,21 +143,25 @@ static void exchange(struct jobs *jobs, struct job *from, struct job *kept, sim_
     }
 }
 
-void jobs_swap(struct jobs *jobs, sim_ns now)
+static bool is_heir(const struct job *job)
 {
-    const struct job_graph *graph = &jobs->graph;
-    if (!jobs->config->swap || graph->n_kept < 2 || graph->n_leaving > 0 || jobs->plan.code < 0) return;
-    jobs_refresh_view(jobs);
+    for (const struct job_link *link = job->place.needs; link != NULL; link = link->next_need)
+        if (link->keeper != NULL && link->keeper->place.heir == job) return true;
+    return false;
+}
+
+bool job_plan_exchange(struct job_plan *plan, bool among_others)
+{
+    struct jobs *jobs = plan->jobs;
+    if (jobs->graph.n_kept == 0 || jobs->graph.n_leaving > 0 || plan->code < 0) return false;
     name_heirs(jobs);
     for (struct job *job = jobs->oldest; job != NULL; job = job->next) {
-        bool is_heir = false;
-        for (const struct job_link *link = job->place.needs; link != NULL && !is_heir; link = link->next_need)
-            is_heir = link->keeper != NULL && link->keeper->place.heir == job;
-        struct job *kept = is_heir ? find_cycle(job) : NULL;
+        struct job *kept = is_heir(job) ? find_cycle(job, among_others) : NULL;
         if (kept == NULL) continue;
-        exchange(jobs, job, kept, now);
-        return;
+        exchange(jobs, job, kept, jobs->view.now_ns);
+        return true;
     }
+    return false;
 }
 
 /* --- Deadlock --- */

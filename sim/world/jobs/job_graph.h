@@ -7,7 +7,7 @@
  *
  * A need may keep its GPUs after its work, until the jobs that ask for that have started (blocking, without buffers:
  * Mascis and Pacciarelli, European J. Operational Research 143(3), 2002). To schedulers and watchers it runs on, with
- * no work left. Jobs that wait for one another's GPUs exchange them at one moment (swap), or wait forever (deadlock).
+ * no work left. Jobs that wait for one another's GPUs exchange them (job_plan_exchange), or wait forever (deadlock).
  *
  * Not modelled: the bytes of the data on links. */
 #ifndef ORRERY_WORLD_JOBS_JOB_GRAPH_H
@@ -106,9 +106,6 @@ void job_keeps_no_more(struct job *job);
 
 /* `to` of the link has started or left. */
 void job_let_go(struct job_link *link);
-
-/* Jobs that wait for one another's GPUs exchange them, if the scenario lets them. After a decision. */
-void jobs_swap(struct jobs *jobs, sim_ns now);
 
 /* The wait of a job that starts on its GPUs: until its data has come. */
 sim_ns job_graph_wait_ns(const struct job *job, sim_ns now);

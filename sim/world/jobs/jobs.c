@@ -6,7 +6,6 @@
 #include "sim/world/rows/priority.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define ROW_OF struct restart_config
@@ -53,8 +52,6 @@ const struct config_field jobs_config_fields[] = {
     ROW_SECTION("deadlines", deadlines, OPTIONAL, deadlines_config_fields, "deadlines of jobs; default: they have none"),
     ROW_TIME("round", round_ns, DEFAULT("0s"), AT_LEAST(0),
              "the scheduler decides at multiples of this time only; 0s: at every change"),
-    ROW_BOOL("swap", swap, DEFAULT("true"),
-             "jobs that wait for the GPUs that others keep for one another exchange them; false: they wait forever"),
     ROW_BOOL("preemptible", preemptible, DEFAULT("false"),
              "running jobs yield to services that find no free GPUs"),
     ROW_CHOICE(
@@ -95,7 +92,6 @@ static void on_decide(struct engine *engine, struct owner *owner, sim_ns now)
     if (code == 0) code = jobs_emit_seen(jobs, now);
     job_plan_begin(jobs);
     if (code == 0) code = jobs->scheduler->decide(jobs->scheduler_state, &jobs->view, &jobs->plan);
-    if (code == 0) jobs_swap(jobs, now);
     int fault = job_plan_end(jobs);
     if (code < 0 || fault < 0) engine_fail(engine, fault < 0 ? fault : code);
 }
@@ -503,22 +499,6 @@ int jobs_start(struct jobs *jobs)
     return code;
 }
 
-/* What the trace skipped or repaired, as far as it was read. */
-static int emit_notes(const struct jobs *jobs)
-{
-    struct source_note note;
-    int code = 0;
-    for (size_t i = 0; code == 0 && jobs->site->sink->warning != NULL && jobs->source->note(jobs->source, i, &note);
-         i++) {
-        char text[512];
-        snprintf(text, sizeof text, "jobs: %s%s%s", note.text, note.where != NULL ? ", first at " : "",
-                 source_note_place(&note));
-        struct warning_row row = {.t_s = (double)NAN, .code = note.code, .text = text, .count = note.count};
-        code = jobs->site->sink->warning(jobs->site->sink->context, &row);
-    }
-    return code;
-}
-
 static void ask_for_warnings(struct jobs *jobs)
 {
     if (jobs->scheduler->finish == NULL) return;
@@ -529,7 +509,7 @@ static void ask_for_warnings(struct jobs *jobs)
 
 int jobs_finish(struct jobs *jobs)
 {
-    int code = emit_notes(jobs);
+    int code = jobs_emit_notes(jobs);
     if (code == 0) code = job_trainings_warn(jobs);
     if (code == 0) code = job_savers_warn(jobs);
     ask_for_warnings(jobs);

@@ -53,7 +53,6 @@ struct jobs_config {
     struct estimates_config estimates;
     struct deadlines_config deadlines;
     sim_ns round_ns;                 /* between decisions; 0: whenever something changes */
-    bool swap;                       /* jobs exchange GPUs that others keep for one another */
     bool preemptible;                /* jobs yield to services that want their GPUs */
     int yield;                       /* enum yield_order, among jobs of one priority */
     struct network_penalty network_penalty;

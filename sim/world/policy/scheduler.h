@@ -44,6 +44,12 @@ bool job_plan_start_group(struct job_plan *plan, const struct job_view *const *j
 bool job_plan_join(struct job_plan *plan, const struct job_view *job, const struct job_view *running,
                    const char *reason);
 
+/* Pending jobs that wait for one another's GPUs, which earlier jobs keep for them, exchange them: the oldest cycle of
+ * jobs for which no GPUs are free starts, each job on the very GPUs kept for the next one. Kept GPUs must be as many as
+ * the job asks for, where it can run. Not `among_others`: only a job that takes the GPUs kept for itself. Returns
+ * whether jobs started; false also if GPUs are about to be freed at this moment, after which a decision follows. */
+bool job_plan_exchange(struct job_plan *plan, bool among_others);
+
 /* Changes the number of GPUs of a running job on its node type, at once and without a delay, if there is room. Returns
  * whether it did; false for a job that asks for no GPUs. */
 bool job_plan_resize(struct job_plan *plan, const struct job_view *job, double gpus, const char *reason);
