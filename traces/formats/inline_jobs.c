@@ -20,6 +20,7 @@ struct inline_job {
     const char *gpu_models;
     struct config_list after; /* struct job_need */
     int64_t enough;
+    double loss; /* NAN: none */
 };
 
 struct inline_params {
@@ -63,6 +64,8 @@ static int inline_next(struct stream *stream, union trace_record *record, struct
         .needs = job->after.items,
         .n_needs = (int32_t)job->after.n,
         .n_enough = (int32_t)job->enough,
+        .has_loss = !isnan(job->loss),
+        .loss = job->loss,
     };
     return 1;
 }
@@ -167,6 +170,7 @@ static const struct config_field job_fields[] = {
              "acceptable GPU models, \"V100|A100\", if nodes differ; default: any"),
     ROW_LIST("after", after, OPTIONAL, ANY, struct job_need, need_fields, "jobs that must have ended before it starts"),
     ROW_INT("enough", enough, DEFAULT("0"), WITHIN(0, INT32_MAX), "of these, so many must have ended; 0: all"),
+    ROW_REAL("loss", loss, OPTIONAL, WITHIN(-1e15, 1e15), "of a trial: loss at its end; default: drawn"),
     {0}};
 #undef ROW_OF
 

@@ -138,7 +138,7 @@ static void exchange(struct jobs *jobs, struct job *from, struct job *kept, sim_
     for (struct job *at = kept;; at = next) {
         taker = at->place.reached_by;
         next = taker->place.reached_by;
-        job_end(at, now);
+        job_end_after_plan(at);
         if (taker == from) break;
     }
 }

@@ -546,6 +546,27 @@ void job_plan_preempt(struct job_plan *plan, const struct job_view *view, const 
     job_group_leave(job, jobs->view.now_ns);
 }
 
+void job_plan_stop(struct job_plan *plan, const struct job_view *view, const char *reason)
+{
+    struct jobs *jobs = plan->jobs;
+    struct job *job = job_of(view);
+    if (plan->code < 0) return;
+    add_action(plan, job, "stop", reason);
+    if (job_stop_early(job, jobs->view.now_ns)) return;
+    fault(jobs, &jobs->scheduler->policy, "stops job %lld, which has not started or has ended (reason: %s)",
+          (long long)view->id, reason);
+}
+
+double job_view_loss(const struct cluster_view *view, const struct job_view *job, double done_frac)
+{
+    struct jobs *jobs = job_of(job)->jobs;
+    jobs->reads_losses = true;
+    if (!job_view_has_done(view, job, done_frac) && job->state != JOB_FINISHED)
+        fault(jobs, &jobs->scheduler->policy, "reads the loss of job %lld at a share %.6g of its work, which it has not done",
+              (long long)job->id, done_frac);
+    return job_loss_of(job_of(job), done_frac);
+}
+
 void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns)
 {
     struct jobs *jobs = plan->jobs;
@@ -575,5 +596,7 @@ int job_plan_end(struct jobs *jobs)
     if (plan->code < 0) return plan->code;
     if (plan->wake_ns < SIM_NS_MAX)
         engine_arm(jobs->site->engine, plan->wake_ns, PRIORITY_JOB_DECIDE, jobs_on_wake, &jobs->wake);
-    return job_plan_emit_actions(plan);
+    const int code = job_plan_emit_actions(plan);
+    jobs_end_after_plan(jobs);
+    return code;
 }

@@ -50,6 +50,7 @@ const struct config_field jobs_config_fields[] = {
     ROW_SECTION("restart", restart, FILLED, restart_fields, "time for which a job holds its GPUs before it computes"),
     ROW_SECTION("estimates", estimates, FILLED, estimates_config_fields, "run times that users estimate for their jobs"),
     ROW_SECTION("deadlines", deadlines, OPTIONAL, deadlines_config_fields, "deadlines of jobs; default: they have none"),
+    ROW_REAL("loss_noise", loss_noise, DEFAULT("0"), WITHIN(0, 1e9), "standard deviation of a trial's loss as it begins"),
     ROW_TIME("round", round_ns, DEFAULT("0s"), AT_LEAST(0),
              "the scheduler decides at multiples of this time only; 0s: at every change"),
     ROW_BOOL("preemptible", preemptible, DEFAULT("false"),
@@ -136,7 +137,7 @@ void job_end_run(struct job *job, sim_ns now)
     if (code < 0) engine_fail(jobs->site->engine, code);
     active_jobs_move(jobs, now);
     job_stop(job, now);
-    SIM_REQUIRE(job->progress.done_ns == job->progress.work_ns);
+    SIM_REQUIRE(job->is_stopped || job->progress.done_ns == job->progress.work_ns);
     job->view.state = JOB_FINISHED;
     if (!job_needs_node(job)) return;
     jobs->view.n_running--;
@@ -216,6 +217,7 @@ static struct job *enter(struct jobs *jobs)
     owner_init_passing(&job->works, OWNER_ID_JOB_WORKS, (uint64_t)job->number);
     job->first_start_ns = -1;
     job->status = record->status;
+    job->loss = record->has_loss ? record->loss : (double)NAN;
     job->active_before_ns = jobs->active.job_ns;
     job->prev = jobs->youngest;
     *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job;

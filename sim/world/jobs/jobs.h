@@ -52,6 +52,7 @@ struct jobs_config {
     struct restart_config restart;
     struct estimates_config estimates;
     struct deadlines_config deadlines;
+    double loss_noise;               /* standard deviation of losses measured at the beginning of a job */
     sim_ns round_ns;                 /* between decisions; 0: whenever something changes */
     bool preemptible;                /* jobs yield to services that want their GPUs */
     int yield;                       /* enum yield_order, among jobs of one priority */

@@ -64,6 +64,10 @@ bool job_plan_migrate(struct job_plan *plan, const struct job_view *job, int32_t
 /* Takes a running job off its GPUs; its finished work is kept. */
 void job_plan_preempt(struct job_plan *plan, const struct job_view *job, const char *reason);
 
+/* Ends a job that has started, before its work is done. Its row has the status 'stopped'. The scheduler gets
+ * JOB_EVENT_FINISH and must forget the job. */
+void job_plan_stop(struct job_plan *plan, const struct job_view *job, const char *reason);
+
 /* Asks for another decide() at time_ns (> now), unless something changes before. The earliest time of a plan counts. */
 void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns);
 
