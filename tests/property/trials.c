@@ -106,7 +106,8 @@ TEST(hyperband_runs_its_brackets)
     static const int trials_of[] = {27, 12, 6, 4}, ends_of[] = {1, 1, 2, 4};
     struct rng rng = test_rng(2018, "trials", 0);
     struct trials trials = draw_trials(&rng, 49, 8, 1);
-    const struct bed_rows *rows = run(&trials, "{'policy': 'halving', 'algorithm': 'hyperband', 'eta': 3, 'rungs': 4}", "");
+    const struct bed_rows *rows = run(&trials, "{'policy': 'halving', 'algorithm': 'hyperband', 'eta': 3, 'rungs': 4}",
+                                      "");
     double work = 0;
     CHECK_EQ_INT(rows->code, 0);
     for (int bracket = 0, first = 0; bracket < 4; first += trials_of[bracket++]) {
@@ -253,17 +254,21 @@ TEST(sweeps_come_one_after_another)
     check_gpu_time(rows);
 }
 
-/* Each trial that goes on waits once more on its GPU. */
-TEST(going_on_costs_a_restart)
+/* Nine trials in three waves of 410 s; the first three go on and wait once more. At the next rung the best one goes on
+ * at the moment at which it would pause, and so keeps its GPU. */
+TEST(going_on_after_a_pause_costs_a_restart)
 {
-    struct rng rng = test_rng(5, "trials", 0);
-    struct trials trials = draw_trials(&rng, 9, 9, 1);
+    struct trials trials = {.n = 9, .gpus = 3};
+    for (int i = 0; i < trials.n; i++) {
+        trials.duration_s[i] = 3600;
+        trials.loss[i] = 0.1 * (1 + i);
+    }
     const struct bed_rows *rows = run(
         &trials, "{'policy': 'halving', 'algorithm': 'synchronous', 'eta': 3, 'rungs': 3, 'trials': 9}",
         "'restart': {'start': '10s', 'resume': '60s'}, ");
     CHECK_EQ_INT(rows->code, 0);
-    CHECK_NEAR(bed_metric(rows, "job.wait_gpu_s.sum"), 9 * 10 + (3 + 1) * 60, 1e-6);
-    CHECK_NEAR(bed_metric(rows, "job.makespan_s"), 3600 + 10 + 2 * 60, 1e-4);
+    CHECK_NEAR(bed_metric(rows, "job.wait_gpu_s.sum"), 9 * 10 + 3 * 60, 1e-6);
+    CHECK_NEAR(bed_metric(rows, "job.makespan_s"), 3 * 410 + 60 + 800 + 2400, 1e-4);
 }
 
 /* Losses depend on the seed and the trial alone. Noise at early rungs stops the best trial in some sweeps. */
@@ -303,11 +308,12 @@ TEST(sweeps_bear_failures)
     for (int i = 0; i < 2; i++) {
         SCOPED(text) text;
         text_init(&text);
-        text_printf(&text,
-                    "{'cluster': {'nodes': 4, 'gpus_per_node': 1, 'gpu': 'p100'}, 'failures': {'causes': {'gpu': {'scope':"
-                    " 'gpu', 'lifetime': {'mean': '2h'}, 'repair': {'mean': '10min'}}}}, 'jobs': {'scheduler': {'policy':"
-                    " 'halving', 'algorithm': '%s', 'trials': 27}, 'trace': {'format': 'inline-jobs', 'jobs': [",
-                    i == 0 ? "synchronous" : "asynchronous");
+        text_printf(
+            &text,
+            "{'cluster': {'nodes': 4, 'gpus_per_node': 1, 'gpu': 'p100'}, 'failures': {'causes': {'gpu': {'scope':"
+            " 'gpu', 'lifetime': {'mean': '2h'}, 'repair': {'mean': '10min'}}}}, 'jobs': {'scheduler': {'policy':"
+            " 'halving', 'algorithm': '%s', 'trials': 27}, 'trace': {'format': 'inline-jobs', 'jobs': [",
+            i == 0 ? "synchronous" : "asynchronous");
         for (int k = 0; k < trials.n; k++)
             text_printf(&text, "%s{'duration': '%.9fs', 'loss': %.17g}", k > 0 ? ", " : "", trials.duration_s[k],
                         trials.loss[k]);

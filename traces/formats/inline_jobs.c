@@ -170,7 +170,7 @@ static const struct config_field job_fields[] = {
              "acceptable GPU models, \"V100|A100\", if nodes differ; default: any"),
     ROW_LIST("after", after, OPTIONAL, ANY, struct job_need, need_fields, "jobs that must have ended before it starts"),
     ROW_INT("enough", enough, DEFAULT("0"), WITHIN(0, INT32_MAX), "of these, so many must have ended; 0: all"),
-    ROW_REAL("loss", loss, OPTIONAL, WITHIN(-1e15, 1e15), "of a trial: loss at its end; default: drawn"),
+    ROW_REAL("loss", loss, OPTIONAL, WITHIN(-1e6, 1e6), "of a trial: loss at its end; default: drawn"),
     {0}};
 #undef ROW_OF
 

@@ -87,7 +87,7 @@ static const struct config_field dispatch_fields[] = {
     ROW_REAL("due", due, DEFAULT("1.5"), WITHIN(0, 1e6),
              "edd, slack, cr, s-opn: due time after submission, in lengths of the longest path through the job"),
     ROW_BOOL("swap", swap, DEFAULT("true"),
-             "jobs that wait for one another's GPUs, which jobs before them keep, exchange them; false: they wait forever"),
+             "jobs that wait for GPUs kept for one another exchange them; false: they wait forever"),
     {0}};
 #undef ROW_OF
 

@@ -47,7 +47,6 @@ struct trial_slot {
     size_t at; /* in trials */
 };
 
-
 struct halving {
     struct halving_params params; /* first */
     int64_t brackets[MOST_RUNGS]; /* [n_brackets] trials of each */
@@ -198,7 +197,8 @@ static int64_t entrants(const struct halving *halving, int64_t bracket, int64_t 
 static int64_t places_above(const struct halving *halving, size_t first, int64_t bracket, int64_t rung)
 {
     const int64_t n = count_at(halving, first, bracket, rung);
-    if (halving->params.algorithm == ASYNCHRONOUS || n == entrants(halving, bracket, rung)) return n / halving->params.eta;
+    if (halving->params.algorithm == ASYNCHRONOUS || n == entrants(halving, bracket, rung))
+        return n / halving->params.eta;
     return 0;
 }
 
@@ -232,8 +232,8 @@ static struct trial *next_of(struct halving *halving, size_t first)
     return next != NULL ? next : first_in(halving, first, TRIAL_NEW);
 }
 
-/* When all of a bracket have reached a rung, those that do not go on are stopped. Without waiting for all, when no trial
- * of a whole sweep runs or can. */
+/* When all of a bracket have reached a rung, those that do not go on are stopped. ASHA stops those that pause when no
+ * trial of a whole sweep runs or can. */
 static void stop_losers(struct halving *halving, struct job_plan *plan, size_t first)
 {
     const bool waits = halving->params.algorithm != ASYNCHRONOUS;

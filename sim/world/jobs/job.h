@@ -222,8 +222,8 @@ void job_stop(struct job *job, sim_ns now);
 /* The finish event: the job ends, its row is emitted, it leaves the system. */
 void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now);
 
-/* The two parts of that. job_end_run: its GPUs are free, and the scheduler knows; `holder` still names them. job_end: the
- * rest. */
+/* The two parts of that. job_end_run: its GPUs are free, and the scheduler knows; `holder` still names them.
+ * job_end: the rest. */
 void job_end_run(struct job *job, sim_ns now);
 void job_end(struct job *job, sim_ns now);
 
@@ -239,6 +239,9 @@ bool job_has_loss(const struct job *job);
 
 /* The loss as measured at a share of its work. */
 double job_loss_of(const struct job *job, double done_frac);
+
+/* A fault of the scheduler: `what` it does to the job. */
+void job_plan_fault(struct jobs *jobs, const char *what, const struct job_view *job);
 
 /* Starts a waiting job on the very GPUs that another one has just released. */
 void job_plan_take_over(struct job_plan *plan, struct job *job, const struct job *released);

@@ -33,7 +33,7 @@ struct job_link {
     sim_ns ended_ns;                /* of one that has ended */
     int64_t node;                   /* of one that has ended: its first node, over all node types; -1: none */
     int32_t node_type;
-    struct job *keeper;             /* the need, if it keeps its GPUs until `to` starts; NULL: it does not, or no more */
+    struct job *keeper;             /* the need, if it keeps its GPUs until `to` starts; else NULL */
     sim_ns head_ns;                 /* of one that has ended: longest path up to its end and the delay */
 };
 

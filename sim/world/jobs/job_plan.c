@@ -26,6 +26,11 @@ __attribute__((format(printf, 3, 4))) static void fault(struct jobs *jobs, const
                                  text, now_s);
 }
 
+void job_plan_fault(struct jobs *jobs, const char *what, const struct job_view *job)
+{
+    fault(jobs, &jobs->scheduler->policy, "%s job %lld", what, (long long)job->id);
+}
+
 static void require_oracle(const struct job_view *job)
 {
     struct jobs *jobs = job_of(job)->jobs;
@@ -555,16 +560,6 @@ void job_plan_stop(struct job_plan *plan, const struct job_view *view, const cha
     if (job_stop_early(job, jobs->view.now_ns)) return;
     fault(jobs, &jobs->scheduler->policy, "stops job %lld, which has not started or has ended (reason: %s)",
           (long long)view->id, reason);
-}
-
-double job_view_loss(const struct cluster_view *view, const struct job_view *job, double done_frac)
-{
-    struct jobs *jobs = job_of(job)->jobs;
-    jobs->reads_losses = true;
-    if (!job_view_has_done(view, job, done_frac) && job->state != JOB_FINISHED)
-        fault(jobs, &jobs->scheduler->policy, "reads the loss of job %lld at a share %.6g of its work, which it has not done",
-              (long long)job->id, done_frac);
-    return job_loss_of(job_of(job), done_frac);
 }
 
 void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns)

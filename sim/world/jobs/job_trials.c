@@ -1,8 +1,8 @@
 /* Jobs that a scheduler may stop before their end, by what they reach: trials of a search for hyper-parameters.
  *
  * Each job has a loss that it reaches at its end: of the trace, or drawn evenly from 0 to 1. A loss measured at a share
- * f of its work has an error, normal with the standard deviation loss_noise (1 - f). Draws depend on the seed, the id of
- * the job and f alone, so that all schedulers meet the same trials.
+ * f of its work has an error, normal with the standard deviation loss_noise (1 - f). Draws depend on the seed, the
+ * job's id and f alone, so that all schedulers meet the same trials.
  *
  * Not modelled: the shape of learning curves; the time that an evaluation takes. */
 #include "sim/world/jobs/job.h"
@@ -53,6 +53,15 @@ sim_ns job_view_reaches_ns(const struct cluster_view *view, const struct job_vie
     progress.work_ns = work_of(of, done_frac);
     if (progress.done_ns > progress.work_ns) return view->now_ns;
     return job_progress_end_ns(&progress);
+}
+
+double job_view_loss(const struct cluster_view *view, const struct job_view *job, double done_frac)
+{
+    struct jobs *jobs = job_of(job)->jobs;
+    jobs->reads_losses = true;
+    if (!job_view_has_done(view, job, done_frac) && job->state != JOB_FINISHED)
+        job_plan_fault(jobs, "reads the loss of work that is not done, of", job);
+    return job_loss_of(job_of(job), done_frac);
 }
 
 /* Its actions of this plan still name it, so it leaves at the end of the plan. */

@@ -130,8 +130,8 @@ struct job_epochs {
     } modes[JOB_MODES];
 };
 
-/* Of a trial: whether it has done a share of its work, and if it runs, when it will have at its present speed (not below
- * now; SIM_NS_MAX: it does not run). Trials report their epochs, so a share is known. */
+/* Of a trial: whether it has done a share of its work, and if it runs, when it will have at its present speed
+ * (SIM_NS_MAX: it does not run). Trials report their epochs, so a share is known. */
 bool job_view_has_done(const struct cluster_view *view, const struct job_view *job, double done_frac);
 sim_ns job_view_reaches_ns(const struct cluster_view *view, const struct job_view *job, double done_frac);
 
