@@ -327,22 +327,26 @@ TEST(sweeps_bear_failures)
     }
 }
 
-/* --- Refused --- */
+/* --- Refused, and without trials --- */
 
-TEST(a_sweep_without_a_number_of_trials_is_refused)
+TEST(a_rung_of_next_to_no_work_is_refused)
 {
-    static const char *const bad[] = {"{'policy': 'halving'}",
-                                      "{'policy': 'halving', 'eta': 1000, 'rungs': 5, 'trials': 3}"};
-    struct rng rng = test_rng(7, "trials", 0);
-    struct trials trials = draw_trials(&rng, 1, 1, 1);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        SCOPED(text) text;
-        text_init(&text);
-        struct bed_rows *rows = bed_run(
-            BED(.quiet = true), "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'scheduler': %s, 'trace': {'format':"
-                                " 'inline-jobs', 'jobs': [{'duration': '%gs'}]}}}",
-            bad[i], trials.duration_s[0]);
-        CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
-        bed_free(rows);
-    }
+    const struct bed_rows *rows = bed_run(
+        BED(.quiet = true), "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'scheduler': {'policy': 'halving',"
+                            " 'eta': 1000, 'rungs': 5, 'trials': 3}, 'trace': {'format': 'inline-jobs', 'jobs':"
+                            " [{'duration': '1s'}]}}}");
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+}
+
+/* Without a number of trials no job is one, and the order is that of submission. */
+TEST(jobs_that_are_no_trials_run_to_their_end)
+{
+    struct rng rng = test_rng(8, "trials", 0);
+    struct trials trials = draw_trials(&rng, 20, 4, 3);
+    struct bed_rows *rows = run(&trials, "'halving'", "");
+    struct bed_rows *fifo = run(&trials, "'fifo'", "");
+    CHECK_EQ_INT(count(rows, "finished"), 20);
+    for (int i = 0; i < 20; i++) CHECK_NEAR(row_of(rows, i)->end_s, row_of(fifo, i)->end_s, 1e-9);
+    bed_free(rows);
+    bed_free(fifo);
 }

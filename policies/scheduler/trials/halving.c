@@ -10,7 +10,7 @@
  *     hyperband     brackets s = K - 1 .. 0 of successive halving that begin at rung K - 1 - s, each of
  *                   ceil(K / (s + 1) eta^s) trials; all at once, the first bracket first
  *
- * `trials` of hyperband follow from eta and rungs. A trial keeps its work while it pauses. It pays `jobs.restart` when
+ * Without `trials` each job is a sweep of one rung. Those of hyperband follow from eta and rungs. A trial keeps its work while it pauses. It pays `jobs.restart` when
  * it goes on. Ties of losses go to the older trial. Of trials that can start, the first that finds no room stops all
  * behind it.
  *
@@ -63,9 +63,7 @@ static int init(void *state, const void *params, struct diag *diag)
     struct halving *halving = state;
     halving->params = *(const struct halving_params *)params;
     struct halving_params *of = &halving->params;
-    if (of->algorithm != HYPERBAND && of->trials == 0)
-        return diag_error(diag, SIM_E_CONFIG, "jobs.scheduler.trials", "give the number of trials of a sweep",
-                          "scheduler 'halving' needs 'trials', unless its algorithm is \"hyperband\"");
+    if (of->algorithm != HYPERBAND && of->trials == 0) of->trials = of->rungs = 1;
     if (pow((double)of->eta, (double)of->rungs - 1) > 1e9)
         return diag_error(diag, SIM_E_CONFIG, "jobs.scheduler.rungs", "take fewer rungs, or a smaller eta",
                           "the first of %lld rungs would be less than 1e-9 of a trial's work", (long long)of->rungs);
@@ -298,7 +296,7 @@ static const struct config_field fields[] = {
                "successive halving, with or without waiting for all trials at a rung, or brackets of it"),
     ROW_INT("eta", eta, DEFAULT("3"), WITHIN(2, 1000), "one of so many trials goes on at each rung"),
     ROW_INT("rungs", rungs, DEFAULT("4"), WITHIN(1, MOST_RUNGS), "rungs; the last one is the end of a trial"),
-    ROW_INT("trials", trials, DEFAULT("0"), WITHIN(0, 1000000), "trials of a sweep; of hyperband they follow"),
+    ROW_INT("trials", trials, DEFAULT("0"), WITHIN(0, 1000000), "trials of a sweep; 0: none, all jobs run to their end; of hyperband they follow"),
     {0}};
 #undef ROW_OF
 
