@@ -142,9 +142,11 @@ static void add_needs(struct text *text, const struct job_record *r)
     if (r->n_enough > 0) text_printf(text, "%" PRId32 "of ", r->n_enough);
     for (int32_t i = 0; i < r->n_needs; i++) {
         text_printf(text, "%s%" PRId64, i > 0 ? " " : "", r->needs[i].job);
-        if (r->needs[i].delay_ns == 0) continue;
-        text_add(text, ":");
-        add_seconds(text, r->needs[i].delay_ns);
+        if (r->needs[i].delay_ns > 0) {
+            text_add(text, ":");
+            add_seconds(text, r->needs[i].delay_ns);
+        }
+        if (r->needs[i].keeps_gpus) text_add(text, "!");
     }
 }
 

@@ -77,7 +77,7 @@ static int add_line(struct subject *subject, const char *name, const char *line)
     " coalesce(' of ' || (service.value ->> '$.trace." lengths ".tokens'), ''), '')"
 #define GENERATED                                                                                                      \
     "iif(service.value -> '$.trace.prompt' NOT NULL AND service.value -> '$.trace.output' NOT NULL,\n"                  \
-    "    'generated', 'generated like ' || (service.value ->> '$.trace.mix')) ||\n"                           \
+    "    'generated lengths', 'lengths of ' || (service.value ->> '$.trace.mix')) ||\n"                       \
     "    " DRAWN("prompt") " || " DRAWN("output")
 
 static const char service_sql[] =
@@ -99,9 +99,11 @@ static const char service_sql[] =
     "       service.value ->> '$.batching.policy' AS batcher,\n"
     "       coalesce(service.value ->> '$.cost.engine', service.value ->> '$.cost.kind') AS engine,\n"
     "       service.value ->> '$.routing.policy' AS router,\n"
-    "       coalesce(service.value ->> '$.trace.path', " GENERATED ", service.value ->> '$.trace.format') AS trace,\n"
-    "       service.value ->> '$.trace.arrival.process' AS process,\n"
-    "       service.value ->> '$.trace.arrival.rate' AS rate\n"
+    "       coalesce('trace ' || (service.value ->> '$.trace.path'), " GENERATED ",\n"
+    "                'trace ' || (service.value ->> '$.trace.format')) AS trace,\n"
+    "       iif(service.key = (" SCENARIO ") ->> '$.rl.service', NULL, service.value ->> '$.trace.arrival.process')\n"
+    "           AS process,\n"
+    "       iif(service.key = (" SCENARIO ") ->> '$.rl.service', NULL, service.value ->> '$.trace.arrival.rate') AS rate\n"
     "FROM run, json_each(" SCENARIO ", '$.services') AS service WHERE run.id = ";
 
 static void say_replicas(const struct row *row, struct text *line)
@@ -162,6 +164,13 @@ static void say_rate(const struct row *row, struct text *line)
         add_part(line, " at ", text_at(row, "rate"));
 }
 
+/* Lengths of a mix are generated: no trace of that name is replayed. */
+static void say_trace(const struct row *row, struct text *line)
+{
+    const bool is_any = is_varied(row, ".trace.path") || is_varied(row, ".trace.mix");
+    add_part(line, "; ", is_any ? "trace varied" : text_at(row, "trace"));
+}
+
 static const char *describe_service(const struct subject *subject, const struct row *row)
 {
     struct text line;
@@ -175,7 +184,7 @@ static const char *describe_service(const struct subject *subject, const struct 
     add_part(&line, "; engine ", value_at(row, "engine", ".cost.engine"));
     add_part(&line, ", batcher ", value_at(row, "batcher", ".batching.policy"));
     add_part(&line, ", router ", value_at(row, "router", ".routing.policy"));
-    add_part(&line, "; trace ", is_varied(row, ".trace.path") ? "varied" : value_at(row, "trace", ".trace.mix"));
+    say_trace(row, &line);
     add_part(&line, ", arrivals ", value_at(row, "process", ".trace.arrival.process"));
     say_rate(row, &line);
     say_slo(subject, row, text_at(row, "name"), &line);
@@ -254,8 +263,8 @@ size_t subject_slo_lines(const struct subject *subject, const struct report_sour
 
 static const char site_sql[] =
     "SELECT scenario ->> '$.jobs.scheduler.policy' AS scheduler, scenario ->> '$.jobs.placement.policy' AS placement,\n"
-    "       coalesce(scenario ->> '$.jobs.trace.path', scenario ->> '$.jobs.trace.mix',\n"
-    "                scenario ->> '$.jobs.trace.format') AS trace,\n"
+    "       coalesce('trace ' || (scenario ->> '$.jobs.trace.path'), 'jobs like ' || (scenario ->> '$.jobs.trace.mix'),\n"
+    "                'trace ' || (scenario ->> '$.jobs.trace.format')) AS trace,\n"
     "       CAST(scenario ->> '$.cluster.nodes' AS TEXT) AS nodes,\n"
     "       CAST(scenario ->> '$.cluster.gpus_per_node' AS TEXT) AS gpus, scenario ->> '$.cluster.gpu' AS gpu,\n"
     "       CAST(nullif(scenario ->> '$.cluster.unlimited', 0) AS TEXT) AS unlimited,\n"
@@ -276,7 +285,7 @@ static const char *describe_jobs(struct row *row)
     row->prefix = "jobs";
     text_printf(&line, "scheduler %.60s", value_at(row, "scheduler", ".scheduler.policy"));
     add_part(&line, ", placement ", value_at(row, "placement", ".placement.policy"));
-    add_part(&line, "; trace ", is_varied(row, ".trace.path") ? "varied" : value_at(row, "trace", ".trace.mix"));
+    say_trace(row, &line);
     return keep(&line, row->arena);
 }
 

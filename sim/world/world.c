@@ -502,6 +502,12 @@ static int start_all(struct world *world)
 static int fail_stuck_jobs(const struct world *world)
 {
     const long long waiting = jobs_waiting(world->jobs) + jobs_held(world->jobs), running = jobs_running(world->jobs);
+    char kept[200];
+    const long long n_kept = jobs_kept(world->jobs, kept, sizeof kept);
+    if (n_kept > 0 && n_kept == running)
+        return diag_error(world->site.diag, SIM_E_STALLED, NULL,
+                          "choose the scheduler 'dispatch', which lets jobs exchange GPUs, or keep fewer",
+                          "deadlock: %lld jobs wait forever for GPUs that %lld others keep: %s", waiting, n_kept, kept);
     if (running == 0)
         return diag_error(world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
                           "%lld jobs wait forever: the scheduler never starts them, or the placer never finds room",

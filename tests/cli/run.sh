@@ -5,8 +5,8 @@
 serving 300 10 '"warmup": "5s"'
 run 0 run "$T/serve.json"
 cp "$T/out" "$T/summary"
-equal "$(sed -n 1p "$T/out" | sed 's/; engine.*; trace/; trace/')" \
-    'chat: llama-2-7b on a100-80-sxm, TP 1, 4 replicas; trace generated like azure-conversation, arrivals poisson at 10/s; no SLO' 'what ran'
+equal "$(sed -n 1p "$T/out" | sed 's/; engine.*; lengths/; lengths/')" \
+    'chat: llama-2-7b on a100-80-sxm, TP 1, 4 replicas; lengths of azure-conversation, arrivals poisson at 10/s; no SLO' 'what ran'
 out 'serve, seed 1: done'
 out 'result hash '
 out 'request.ttft_s '

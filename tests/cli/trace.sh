@@ -235,11 +235,11 @@ run 0 trace convert "$T/zero.csv" -f csv --to csv -o "$T/from_zero.csv"
 equal "$(sed -n 2p "$T/from_zero.csv" | cut -d, -f1)" 999999999 'a time from the zero of the file'
 
 # Jobs that come after others: a table says so, and only one with a column for it.
-printf 'job_id,submit_s,duration_s,gpus,after\n3,0,5,1,\n5,0,7,1,3:1.5\n9,1,2,1,"1of 3 5"\n' >"$T/graph.csv"
+printf 'job_id,submit_s,duration_s,gpus,after\n3,0,5,1,\n5,0,7,1,3:1.5\n9,1,2,1,"1of 3! 5:2!"\n' >"$T/graph.csv"
 run 2 trace convert "$T/graph.csv" -f csv-jobs -o "$T/plain.csv"
 err "job 5 comes after others, which 'csv-jobs' cannot say"
 run 0 trace convert "$T/graph.csv" -f csv-jobs -o "$T/again.csv" --to csv-graphs
-equal "$(cut -d, -f1,12 "$T/again.csv" | tr '\n' ' ')" 'job_id,after 3, 5,3:1.5 9,1of 3 5 ' 'what comes after what'
+equal "$(cut -d, -f1,12 "$T/again.csv" | tr '\n' ' ')" 'job_id,after 3, 5,3:1.5 9,1of 3! 5:2! ' 'what comes after what'
 run 0 trace convert "$T/again.csv" -f csv-jobs -o "$T/third.csv" --to csv-graphs
 cmp -s "$T/again.csv" "$T/third.csv" || complain 'a table of graphs is not read back as it was written'
 run 2 trace convert "$T/graph.csv" -f csv-jobs -o "$T/left.csv" --to csv-graphs --set window='["1s", "9s"]'

@@ -1,5 +1,6 @@
 /* The example of HEFT's paper (Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002): ten tasks, three processors. Makespans
  * of HEFT, CPOP and other list schedulers are exact integers, worked out by an independent program. */
+#include "sim/world/policy/scheduler.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -25,28 +26,54 @@ static void add_types(struct text *text)
     }
 }
 
+/* Copies of the graph, one every 1000 s. The run times of tasks are those estimated times a factor. */
+struct runs {
+    int n;
+    double noise; /* standard deviation of the factor, which is normal around 1 and at least 0.05 */
+    bool is_begun_only;
+};
+
+static double draw_factor(struct rng *rng, double noise)
+{
+    if (noise == 0) return 1;
+    const double normal = sqrt(-2 * log(rng_uniform(rng))) * cos(2 * M_PI * rng_uniform(rng));
+    return fmax(1 + noise * normal, 0.05);
+}
+
+static void add_graph(struct text *text, int number, double noise, struct rng *rng)
+{
+    for (int i = 0; i < TASKS; i++) {
+        text_printf(text, "%s{'submit': '%ds', 'duration': '%.9fs', 'estimate': '1s', 'type': 'task%d', 'after': [",
+                    number + i > 0 ? ", " : "", 1000 * number, draw_factor(rng, noise), i);
+        for (int e = 0, n = 0; e < EDGES; e++)
+            if (edges[e].to == i)
+                text_printf(text, "%s{'job': %d, 'delay': '%ds'}", n++ > 0 ? ", " : "", TASKS * number + edges[e].from,
+                            edges[e].delay_s);
+        text_add(text, "]}");
+    }
+}
+
 /* A task has a run time of 1 s at speed 1. */
-static const struct bed_rows *schedule(const char *scheduler)
+static struct bed_rows *run_graphs(const char *scheduler, const struct policy *policy, struct runs runs)
 {
     SCOPED(text) text;
     text_init(&text);
     text_printf(&text,
-                "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': '%s', 'node_types': {"
+                "{%s'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': '%s', 'node_types': {"
                 "'p2': {'nodes': 1, 'gpus_per_node': 1, 'gpu': '%s'}, 'p3': {'nodes': 1, 'gpus_per_node': 1, 'gpu': "
                 "'%s'}}}, 'jobs': {'types': {",
-                processors[0], processors[1], processors[2]);
+                runs.is_begun_only ? "'until': '1s', " : "", processors[0], processors[1], processors[2]);
     add_types(&text);
     text_printf(&text, "}, 'scheduler': %s, 'trace': {'format': 'inline-jobs', 'jobs': [", scheduler);
-    for (int i = 0; i < TASKS; i++) {
-        text_printf(&text, "%s{'duration': '1s', 'type': 'task%d', 'after': [", i > 0 ? ", " : "", i);
-        for (int e = 0, n = 0; e < EDGES; e++)
-            if (edges[e].to == i)
-                text_printf(&text, "%s{'job': %d, 'delay': '%ds'}", n++ > 0 ? ", " : "", edges[e].from,
-                            edges[e].delay_s);
-        text_add(&text, "]}");
-    }
+    struct rng rng = test_rng(2002, "graphs of jobs", (uint64_t)(runs.noise * 10));
+    for (int i = 0; i < runs.n; i++) add_graph(&text, i, runs.noise, &rng);
     text_add(&text, "]}}}");
-    return bed_run(BED(.check = true), "%s", text.chars);
+    return bed_run(BED(.check = true, .policy = policy), "%s", text.chars);
+}
+
+static const struct bed_rows *schedule(const char *scheduler)
+{
+    return run_graphs(scheduler, NULL, (struct runs){.n = 1});
 }
 
 static double makespan_s(const char *scheduler)
@@ -91,4 +118,65 @@ TEST(list_schedulers_give_their_integers)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK_NEAR(makespan_s(cases[i].scheduler), cases[i].makespan_s, 1e-6);
+}
+
+/* --- Upward ranks, by a scheduler that looks at the paths of all tasks --- */
+
+static int probe_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    static const double ranks[TASKS] = {108, 77, 80, 80, 69, 190.0 / 3, 128.0 / 3, 107.0 / 3, 133.0 / 3, 44.0 / 3};
+    const struct job_view **waiting = state;
+    int n = 0;
+    for (const struct job_view *job = job_view_oldest(view, *waiting); job != NULL; job = job_view_next(view, job), n++)
+        CHECK_NEAR((double)job_view_path(view, job).tail_ns / 1e9, ranks[job->id], 1e-6);
+    CHECK_EQ_INT(n, TASKS);
+    if ((*waiting)->state == JOB_PENDING) job_plan_start(plan, *waiting, "probe");
+    return 0;
+}
+
+static void probe_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    const struct job_view **waiting = state;
+    (void)view;
+    if (note->event == JOB_EVENT_SUBMIT && *waiting == NULL) *waiting = note->job;
+}
+
+TEST(upward_ranks_are_those_of_the_paper)
+{
+    const struct scheduler probe = {.policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER), .name = "probe", .summary = "",
+                                               .source = "", .state_bytes = sizeof(const struct job_view *)},
+                                    .notify = probe_notify,
+                                    .decide = probe_decide,
+                                    .uses_node_types = true};
+    const struct bed_rows *rows = run_graphs("'probe'", &probe.policy, (struct runs){.n = 1, .is_begun_only = true});
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(bed_metric(rows, "job.submitted"), TASKS, 1e-9);
+}
+
+/* --- Noise --- */
+
+/* The independent program drew 20,000 graphs for each mean. The bar is four standard errors of the difference. */
+TEST(noise_lengthens_the_schedule_of_heft_as_in_an_independent_program)
+{
+    enum { GRAPHS = 2000, DRAWN = 20000 };
+    static const struct {
+        double noise, mean_s;
+    } cases[] = {{0, 80}, {0.1, 80.04}, {0.3, 82.25}, {0.5, 85.95}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bed_rows *rows = run_graphs("'heft'", NULL, (struct runs){.n = GRAPHS, .noise = cases[i].noise});
+        double end_s[GRAPHS] = {0}, sum_s = 0, squares = 0;
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(rows->n_jobs, GRAPHS * TASKS);
+        for (size_t k = 0; k < rows->n_jobs; k++) {
+            const int64_t graph = rows->jobs[k].id / TASKS;
+            end_s[graph] = fmax(end_s[graph], rows->jobs[k].end_s - 1000.0 * (double)graph);
+        }
+        for (int k = 0; k < GRAPHS; k++) {
+            sum_s += end_s[k];
+            squares += end_s[k] * end_s[k];
+        }
+        const double mean_s = sum_s / GRAPHS, variance = fmax(squares / GRAPHS - mean_s * mean_s, 0);
+        CHECK_NEAR(mean_s, cases[i].mean_s, 4 * sqrt(variance / GRAPHS + variance / DRAWN) + 0.005);
+        bed_free(rows);
+    }
 }

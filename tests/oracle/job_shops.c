@@ -2,80 +2,12 @@
  * mean completion times and mean tardiness are exact integers and fractions, worked out by an independent program of
  * non-delay schedules with ties to the lower job. The optimal makespans, 55 and 666 (Applegate and Cook, ORSA J.
  * Computing 3(2), 1991), are proved again here by branch and bound, and no rule comes below them. */
-#include "tests/support/bed.h"
+#include "tests/oracle/shops.h"
 #include "tests/support/harness.h"
 
-enum { MOST_MACHINES = 6, MOST_JOBS = 10 };
-
-struct shop {
-    int jobs, machines;
-    struct {
-        int machine, time_s;
-    } tasks[MOST_JOBS][MOST_MACHINES];
-};
-
-static const struct shop ft06 = {
-    6, 6,
-    {{{2, 1}, {0, 3}, {1, 6}, {3, 7}, {5, 3}, {4, 6}},
-     {{1, 8}, {2, 5}, {4, 10}, {5, 10}, {0, 10}, {3, 4}},
-     {{2, 5}, {3, 4}, {5, 8}, {0, 9}, {1, 1}, {4, 7}},
-     {{1, 5}, {0, 5}, {2, 5}, {3, 3}, {4, 8}, {5, 9}},
-     {{2, 9}, {1, 3}, {4, 5}, {5, 4}, {0, 3}, {3, 1}},
-     {{1, 3}, {3, 3}, {5, 9}, {0, 10}, {4, 4}, {2, 1}}}};
-
-static const struct shop la01 = {
-    10, 5,
-    {{{1, 21}, {0, 53}, {4, 95}, {3, 55}, {2, 34}},
-     {{0, 21}, {3, 52}, {4, 16}, {2, 26}, {1, 71}},
-     {{3, 39}, {4, 98}, {1, 42}, {2, 31}, {0, 12}},
-     {{1, 77}, {0, 55}, {4, 79}, {2, 66}, {3, 77}},
-     {{0, 83}, {3, 34}, {2, 64}, {1, 19}, {4, 37}},
-     {{1, 54}, {2, 43}, {4, 79}, {0, 92}, {3, 62}},
-     {{3, 69}, {4, 77}, {1, 87}, {2, 87}, {0, 93}},
-     {{2, 38}, {0, 60}, {1, 41}, {3, 24}, {4, 83}},
-     {{3, 17}, {1, 49}, {4, 25}, {0, 44}, {2, 98}},
-     {{4, 77}, {3, 79}, {2, 43}, {1, 75}, {0, 96}}}};
-
-static const char *const machine_gpus[MOST_MACHINES] = {"p100", "t4", "k80", "l4", "a10", "a30"};
 static const char *const rules[] = {"fifo",  "spt",      "lpt", "mwkr",  "lwkr", "mopnr",
                                     "lopnr", "fdd-mwkr", "edd", "slack", "cr",   "s-opn"};
 enum { RULES = sizeof rules / sizeof *rules };
-
-/* --- By the simulator: a machine is a node type of one GPU, a task is a job --- */
-
-static void add_machines(struct text *text, const struct shop *shop)
-{
-    text_printf(text, "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': '%s', 'node_types': {", machine_gpus[0]);
-    for (int i = 1; i < shop->machines; i++)
-        text_printf(text, "%s'm%d': {'nodes': 1, 'gpus_per_node': 1, 'gpu': '%s'}", i > 1 ? ", " : "", i,
-                    machine_gpus[i]);
-    text_add(text, "}}, 'jobs': {'types': {");
-    for (int i = 0; i < shop->machines; i++) {
-        text_printf(text, "%s'on%d': {'speeds': {", i > 0 ? ", " : "", i);
-        for (int k = 0; k < shop->machines; k++)
-            text_printf(text, "%s'%s': %d", k > 0 ? ", " : "", machine_gpus[k], k == i);
-        text_add(text, "}}");
-    }
-}
-
-static struct bed_rows *dispatch(const struct shop *shop, const char *rule)
-{
-    SCOPED(text) text;
-    text_init(&text);
-    add_machines(&text, shop);
-    text_printf(&text,
-                "}, 'scheduler': {'policy': 'dispatch', 'rule': '%s'}, 'trace': {'format': 'inline-jobs', 'jobs': [",
-                rule);
-    for (int j = 0; j < shop->jobs; j++)
-        for (int k = 0; k < shop->machines; k++) {
-            text_printf(&text, "%s{'duration': '%ds', 'type': 'on%d'", j + k > 0 ? ", " : "", shop->tasks[j][k].time_s,
-                        shop->tasks[j][k].machine);
-            if (k > 0) text_printf(&text, ", 'after': [{'job': %d}]", j * shop->machines + k - 1);
-            text_add(&text, "}");
-        }
-    text_add(&text, "]}}}");
-    return bed_run(BED(.check = true), "%s", text.chars);
-}
 
 struct outcome {
     double makespan_s, mean_end_s, mean_tardiness_s;
@@ -106,7 +38,7 @@ TEST(rules_give_their_integers_on_ft06)
     static const double end_s[RULES] = {54.83, 52.67, 62.50, 55.83, 49.17, 52.17, 54.00, 58.33, 49.17, 55.00, 55.00, 55.50};
     static const double tardiness_s[RULES] = {9.5, 6.667, 16.75, 9.167, 3.0, 6.5, 8.167, 11.583, 3.0, 7.5, 7.833, 8.0};
     for (int i = 0; i < RULES; i++) {
-        const struct outcome outcome = outcome_of(&ft06, dispatch(&ft06, rules[i]));
+        const struct outcome outcome = outcome_of(&shop_ft06, shop_run(&shop_ft06, SHOP_CLASSIC, rules[i], false));
         CHECK_NEAR(outcome.makespan_s, makespan_s[i], 1e-9);
         CHECK_NEAR(outcome.mean_end_s, end_s[i], 0.005);
         CHECK_NEAR(outcome.mean_tardiness_s, tardiness_s[i], 0.0005);
@@ -119,7 +51,7 @@ TEST(rules_give_their_integers_on_la01)
     static const double tardiness_s[RULES] = {187.25, 135.5,  192.7,  181.6,  118.05, 184.7,
                                               142.05, 230.55, 118.05, 109.35, 116.15, 120.75};
     for (int i = 0; i < RULES; i++) {
-        const struct outcome outcome = outcome_of(&la01, dispatch(&la01, rules[i]));
+        const struct outcome outcome = outcome_of(&shop_la01, shop_run(&shop_la01, SHOP_CLASSIC, rules[i], false));
         CHECK_NEAR(outcome.makespan_s, makespan_s[i], 1e-9);
         CHECK_NEAR(outcome.mean_tardiness_s, tardiness_s[i], 0.005);
     }
@@ -191,7 +123,7 @@ TEST(random_shops_end_as_in_a_naive_simulation)
         }
         struct naive naive = {.shop = &shop, .rule = i % RULES};
         naive_run(&naive);
-        struct bed_rows *rows = dispatch(&shop, rules[i % RULES]);
+        struct bed_rows *rows = shop_run(&shop, SHOP_CLASSIC, rules[i % RULES], false);
         CHECK_EQ_INT(rows->code, 0);
         double end_s[MOST_JOBS] = {0};
         for (size_t k = 0; k < rows->n_jobs; k++)
@@ -335,6 +267,6 @@ static int optimum(const struct shop *shop)
 
 TEST(optima_are_the_published_ones)
 {
-    CHECK_EQ_INT(optimum(&ft06), 55);
-    CHECK_EQ_INT(optimum(&la01), 666);
+    CHECK_EQ_INT(optimum(&shop_ft06), 55);
+    CHECK_EQ_INT(optimum(&shop_la01), 666);
 }

@@ -1,6 +1,7 @@
 /* HiveD's promise: a tenant's jobs run as on a cluster of their own, whatever others do. Compared with a private
  * cluster that is simulated second by second, and with quotas, which do not keep the promise. */
 #include "policies/scheduler/cells/cells.h"
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
@@ -317,4 +318,36 @@ TEST(cells_never_overlap)
         CHECK_EQ_INT(cells.free[1].n, 3);
         cells_fini(&cells);
     }
+}
+
+/* --- Racks, failures, services --- */
+
+/* Four racks of two nodes of 4 GPUs, of which two are promised whole, beside a service and on nodes that fail. All jobs
+ * end, and the GPU time of all is their work, what failures undo, and waits. */
+TEST(cells_of_racks_bear_failures_and_services)
+{
+    int n_failures = 0;
+    for (int seed = 1; seed <= 6; seed++) {
+        struct bed_rows *rows = bed_run(
+            BED(.check = true, .quiet = true),
+            "{'seed': %d, 'cluster': {'gpu': 'a100-80-sxm', 'nodes': 8, 'gpus_per_node': 4, 'nodes_per_rack': 2},"
+            " 'services': {'chat': {'llm': 'phi-2', 'trace': {'format': 'generate', 'count': 20, 'arrival': {'process':"
+            " 'poisson', 'rate': '6/h'}}}},"
+            " 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '30h'}, 'repair': {'mean': '1h'}}}},"
+            " 'jobs': {'scheduler': {'policy': 'hived', 'virtual_clusters': {'a': {'cells': [{'gpus': 8, 'count': 2}]},"
+            " 'b': {'cells': [{'gpus': 4}, {'gpus': 2, 'count': 2}]}}}, 'trace': {'format': 'generate-job-types',"
+            " 'count': 60, 'types': {"
+            "'a': {'gpus': 8, 'arrival': {'process': 'poisson', 'rate': '0.5/h'}, 'run_time': {'mean': '2h'}},"
+            "'b': {'gpus': 2, 'arrival': {'process': 'poisson', 'rate': '1/h'}, 'run_time': {'mean': '2h'}},"
+            "'c': {'gpus': 1, 'arrival': {'process': 'poisson', 'rate': '2/h'}, 'run_time': {'mean': '2h'}}}}}}",
+            seed);
+        CHECK_EQ_INT(rows->code, 0);
+        for (size_t i = 0; i < rows->n_jobs; i++) CHECK_EQ_STR(rows->jobs[i].status, "finished");
+        const double lost_s = bed_metric(rows, "job.lost_gpu_s.sum");
+        CHECK_NEAR(bed_metric(rows, "job.gpu_s.sum"),
+                   bed_metric(rows, "job.useful_gpu_s.sum") + (isnan(lost_s) ? 0 : lost_s), 1e-3);
+        n_failures += lost_s > 0;
+        bed_free(rows);
+    }
+    CHECK(n_failures > 1);
 }

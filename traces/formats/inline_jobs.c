@@ -20,6 +20,7 @@ struct inline_job {
     const char *gpu_models;
     struct config_list after; /* struct job_need */
     int64_t enough;
+    double loss; /* NAN: none */
 };
 
 struct inline_params {
@@ -63,6 +64,8 @@ static int inline_next(struct stream *stream, union trace_record *record, struct
         .needs = job->after.items,
         .n_needs = (int32_t)job->after.n,
         .n_enough = (int32_t)job->enough,
+        .has_loss = !isnan(job->loss),
+        .loss = job->loss,
     };
     return 1;
 }
@@ -141,6 +144,8 @@ static const struct config_field need_fields[] = {
     ROW_INT("job", job, REQUIRED, WITHIN(0, 1e15), "number of the job in the list, from 0"),
     ROW_TIME("delay", delay_ns, DEFAULT("0s"), WITHIN(0, 9e9),
              "time that its data takes to another node than its first one"),
+    ROW_BOOL("keeps_gpus", keeps_gpus, DEFAULT("false"),
+             "that job keeps its GPUs after its work until this one starts"),
     {0}};
 #undef ROW_OF
 
@@ -165,6 +170,7 @@ static const struct config_field job_fields[] = {
              "acceptable GPU models, \"V100|A100\", if nodes differ; default: any"),
     ROW_LIST("after", after, OPTIONAL, ANY, struct job_need, need_fields, "jobs that must have ended before it starts"),
     ROW_INT("enough", enough, DEFAULT("0"), WITHIN(0, INT32_MAX), "of these, so many must have ended; 0: all"),
+    ROW_REAL("loss", loss, OPTIONAL, WITHIN(-1e6, 1e6), "of a trial: loss at its end; default: drawn"),
     {0}};
 #undef ROW_OF
 

@@ -195,7 +195,8 @@ const struct trace_format trace_csv = {.name = "csv",
  * (job_id, also where it is no number), free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), no name
  * (group, user, type), completed (fate; the other two are cancelled and failed), no other job (after). A job comes
  * after the jobs of earlier rows whose ids "after" lists, separated by blanks; "7:1.5" adds 1.5 s for the data of job 7
- * to come to another node, and "2of 3 7 8" waits for two of three. */
+ * to come to another node, "7!" lets job 7 keep its GPUs until this job starts, and "2of 3 7 8" waits for two of
+ * three. */
 enum { SUBMIT, DURATION, GPUS, ID, NODES, GPU_MILLI, ESTIMATE, GROUP, USER, TYPE, FATE, AFTER, JOB_COLUMNS };
 
 static const struct status_word statuses[] = {
@@ -242,10 +243,12 @@ static int64_t submission_number(const struct job_record *job)
     return job->submit_ns + READER_MAX_NS;
 }
 
-/* One of the jobs in the field: "7" or "7:1.5". */
+/* One of the jobs in the field: "7", "7:1.5", "7!" or "7:1.5!". */
 static bool read_need(struct reader *reader, const struct job_record *job, const char *chars, size_t n_chars,
                       struct job_need *need)
 {
+    need->keeps_gpus = chars[n_chars - 1] == '!';
+    n_chars -= need->keeps_gpus;
     const char *colon = memchr(chars, ':', n_chars);
     const size_t n_id = colon != NULL ? (size_t)(colon - chars) : n_chars;
     double delay_s = 0;
@@ -253,7 +256,7 @@ static bool read_need(struct reader *reader, const struct job_record *job, const
     if (is_good && colon != NULL)
         is_good = number_f64(colon + 1, n_chars - n_id - 1, &delay_s) == NUMBER_OK && delay_s >= 0 && delay_s <= 9e9;
     if (!is_good) {
-        reader_bad(reader, AFTER, "write numbers such as \"3 7:1.5\"; a job without one has that of its row, from 0",
+        reader_bad(reader, AFTER, "write numbers such as \"3 7:1.5 9!\"; a job without one has that of its row, from 0",
                    "'%s' must be ids of jobs separated by blanks, got '%.*s'", reader->columns[AFTER].name,
                    (int)(n_chars < 60 ? n_chars : 60), chars);
         return false;

@@ -42,7 +42,7 @@ struct rounds {
 static struct job_need *make_needs(struct rounds *rounds, int64_t first, int64_t n, sim_ns delay_ns)
 {
     struct job_need *needs = arena_alloc(&rounds->arena, (size_t)n * sizeof *needs);
-    for (int64_t i = 0; needs != NULL && i < n; i++) needs[i] = (struct job_need){first + i, delay_ns};
+    for (int64_t i = 0; needs != NULL && i < n; i++) needs[i] = (struct job_need){.job = first + i, .delay_ns = delay_ns};
     return needs;
 }
 

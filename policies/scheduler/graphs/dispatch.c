@@ -9,6 +9,9 @@
  *     spt   p              mwkr  -R               mopnr  -n              slack  d - t - R
  *     lpt   -p             lwkr  R                fdd-mwkr  F / R        cr     (d - t) / R       s-opn  slack / n
  *
+ * Jobs before may keep their GPUs for a job. It takes them if no others are free; with `swap` a cycle of jobs that wait
+ * for one another's GPUs exchanges them.
+ *
  * Source: the rules of job-shop scheduling, as listed by Blackstone, Phillips and Hogg, Int. J. Prod. Res. 20(1), 1982.
  * Keys that do not change with time are those of the graph as known at the first decision that looks at the job. */
 #include "policies/declared.h"
@@ -22,6 +25,7 @@ static const char *const rule_names[] = {"fifo",     "spt", "lpt",   "mwkr", "lw
 struct dispatch_params {
     int rule;
     double due;
+    bool swap;
 };
 
 struct dispatch {
@@ -66,7 +70,9 @@ static int dispatch_decide(void *state, const struct cluster_view *view, struct 
     struct dispatch *dispatch = state;
     const enum rule rule = (enum rule)dispatch->params.rule;
     const bool is_fixed = rule != SLACK && rule != CR && rule != S_OPN;
-    return line_start(&dispatch->line, view, plan, key_of, dispatch, is_fixed, rule_names[rule]);
+    const int code = line_start(&dispatch->line, view, plan, key_of, dispatch, is_fixed, rule_names[rule]);
+    if (code == 0) job_plan_exchange(plan, dispatch->params.swap);
+    return code;
 }
 
 static void dispatch_fini(void *state)
@@ -80,6 +86,8 @@ static const struct config_field dispatch_fields[] = {
     ROW_CHOICE("rule", rule, DEFAULT("fifo"), rule_names, "which waiting job an idle machine takes"),
     ROW_REAL("due", due, DEFAULT("1.5"), WITHIN(0, 1e6),
              "edd, slack, cr, s-opn: due time after submission, in lengths of the longest path through the job"),
+    ROW_BOOL("swap", swap, DEFAULT("true"),
+             "jobs that wait for GPUs kept for one another exchange them; false: they wait forever"),
     {0}};
 #undef ROW_OF
 

@@ -52,6 +52,9 @@ struct job {
     sim_ns restart_ns;     /* wait that a failure adds to its next start */
     double lost_gpu_s;     /* GPU time of repeated work */
     struct job_draw *own_draw; /* NULL: its power does not follow from a plan, and is that of its type */
+    double loss;           /* that it reaches at its end: of the trace; NAN: drawn */
+    bool is_stopped;       /* its scheduler ends it before its work is done */
+    struct job *next_ended; /* in jobs.ended */
     const char *obstacle;  /* why it can never run, which is found on its submission; NULL: it can */
     sim_ns held_from_ns, held_to_ns; /* its stay without a placement row so far; held_to_ns: set when it stops */
     uint64_t preempted_in;         /* number of the plan that preempted it last; 0: none */
@@ -104,6 +107,7 @@ struct jobs {
     bool decision_due;
     struct pool pool;
     struct job *oldest, *youngest; /* in the system */
+    struct job *ended;             /* in the present plan, whose actions may name them */
     struct owner submit, decide, wake;
     struct job_plan plan;
     struct placement placement; /* buffer for the placer's answer */
@@ -121,6 +125,7 @@ struct jobs {
     struct rng deadlines;       /* stream "jobs.deadlines" */
     struct rng random;          /* stream "placement", for placers */
     struct active_jobs active;
+    bool reads_losses; /* the scheduler has read one */
     int64_t n_without_peer; /* runs whose checkpoints go to a peer that they do not have */
     struct job_stats stats;
 };
@@ -217,6 +222,30 @@ void job_stop(struct job *job, sim_ns now);
 /* The finish event: the job ends, its row is emitted, it leaves the system. */
 void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now);
 
+/* The two parts of that. job_end_run: its GPUs are free, and the scheduler knows; `holder` still names them.
+ * job_end: the rest. */
+void job_end_run(struct job *job, sim_ns now);
+void job_end(struct job *job, sim_ns now);
+
+/* The job has ended by a plan: job_end at the end of the plan, and that of all such jobs. */
+void job_end_after_plan(struct job *job);
+void jobs_end_after_plan(struct jobs *jobs);
+
+/* Ends a job that has started before its work is done: its row says 'stopped'. Returns false for others. */
+bool job_stop_early(struct job *job, sim_ns now);
+
+/* Whether it is a trial: the trace states its loss, or the scheduler reads losses. */
+bool job_has_loss(const struct job *job);
+
+/* The loss as measured at a share of its work. */
+double job_loss_of(const struct job *job, double done_frac);
+
+/* A fault of the scheduler: `what` it does to the job. */
+void job_plan_fault(struct jobs *jobs, const char *what, const struct job_view *job);
+
+/* Starts a waiting job on the very GPUs that another one has just released. */
+void job_plan_take_over(struct job_plan *plan, struct job *job, const struct job *released);
+
 /* Time until the job ends: at its present speed, or if it does not run, on the GPUs it requested. */
 sim_ns job_remaining_ns(const struct job *job, sim_ns now);
 
@@ -303,6 +332,9 @@ int job_plan_end(struct jobs *jobs);
 
 /* Emits the decisions of a plan. Returns 0 or the sink's code. */
 int job_plan_emit_actions(const struct job_plan *plan);
+
+/* Emits what the trace skipped or repaired, as far as it was read. Returns 0 or the sink's code. */
+int jobs_emit_notes(const struct jobs *jobs);
 
 /* Emits the scheduler's warnings. Returns 0 or the sink's code. */
 int job_plan_emit_warnings(const struct jobs *jobs);

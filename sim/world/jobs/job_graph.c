@@ -58,7 +58,8 @@ static int add_need(struct job *job, const struct job_need *need)
     struct job_link *link = pool_take(&graph->links);
     if (link == NULL) return SIM_E_NOMEM;
     *link = (struct job_link){.from = from, .to = job, .next_need = job->place.needs, .next_user = from->place.users,
-                              .delay_ns = need->delay_ns, .node = -1};
+                              .delay_ns = need->delay_ns, .keeper = need->keeps_gpus ? from : NULL, .node = -1};
+    from->place.n_keeps_for += need->keeps_gpus;
     job->place.needs = from->place.users = link;
     job->place.n_awaited++;
     return 0;
@@ -153,10 +154,16 @@ void job_graph_leave(struct job *job)
     for (struct job_link *link = job->place.needs, *next; link != NULL; link = next) {
         next = link->next_need;
         if (link->from != NULL) unlink_user(link);
+        job_let_go(link);
         pool_give(&graph->links, link);
     }
     if (key_map_find(&graph->ids, (uint64_t)job->view.id) == (int64_t)(intptr_t)job)
         key_map_remove(&graph->ids, (uint64_t)job->view.id);
+}
+
+void job_graph_start(struct job *job)
+{
+    for (struct job_link *link = job->place.needs; link != NULL; link = link->next_need) job_let_go(link);
 }
 
 /* Puts the jobs that need this one into the list, each once. */

@@ -5,6 +5,10 @@
  * submitted has ended before. Data comes from the first node of the need: on another node the job waits, with its GPUs,
  * until the need's end plus the delay.
  *
+ * A need may keep its GPUs after its work, until the jobs that ask for that have started (blocking, without buffers:
+ * Mascis and Pacciarelli, European J. Operational Research 143(3), 2002). To schedulers and watchers it runs on, with
+ * no work left. Jobs that wait for one another's GPUs exchange them (job_plan_exchange), or wait forever (deadlock).
+ *
  * Not modelled: the bytes of the data on links. */
 #ifndef ORRERY_WORLD_JOBS_JOB_GRAPH_H
 #define ORRERY_WORLD_JOBS_JOB_GRAPH_H
@@ -14,6 +18,7 @@
 #include "sim/core/units.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct job;
@@ -28,12 +33,18 @@ struct job_link {
     sim_ns ended_ns;                /* of one that has ended */
     int64_t node;                   /* of one that has ended: its first node, over all node types; -1: none */
     int32_t node_type;
+    struct job *keeper;             /* the need, if it keeps its GPUs until `to` starts; else NULL */
     sim_ns head_ns;                 /* of one that has ended: longest path up to its end and the delay */
 };
 
 /* A job's place among the others; zeroed, it has none. */
 struct job_place {
     struct job_link *needs, *users; /* users: of those that need it */
+    int32_t n_keeps_for;            /* jobs until whose start it keeps its GPUs */
+    bool is_kept;                   /* its work has ended, and it keeps its GPUs */
+    sim_ns kept_ns;                 /* from here on, uncounted so far */
+    struct job *heir, *reached_by;  /* in a search for a cycle: job_blocking.c */
+    uint64_t searched_in;           /* number of the search that reached it last */
     int32_t n_awaited;              /* of its needs so many must still end; above 0: it is held */
     struct job *next_due;           /* in a list of jobs to be rejected, or whose paths are to be made longer */
     bool is_due;                    /* in the latter list */
@@ -52,6 +63,10 @@ struct job_graph {
     int64_t n_held;
     double held_s; /* time for which jobs were held, summed over those that were released */
     int64_t n_released;
+    int64_t n_kept;    /* jobs that keep their GPUs */
+    int64_t n_leaving; /* of these, they end at this moment */
+    uint64_t n_searches;
+    double kept_gpu_s; /* GPU time for which jobs kept their GPUs */
 };
 
 void job_graph_init(struct job_graph *graph);
@@ -74,6 +89,23 @@ int job_graph_reject(struct job *job, sim_ns now);
 
 /* The job leaves the system. */
 void job_graph_leave(struct job *job);
+
+/* The job starts: jobs that kept their GPUs for it alone end at this moment. */
+void job_graph_start(struct job *job);
+
+/* --- Jobs that keep their GPUs: job_blocking.c --- */
+
+/* The work of the job has ended. Whether it keeps its GPUs now: it does not end yet. */
+bool job_keeps(struct job *job, sim_ns now);
+
+/* Counts the time for which it has kept them. Before they change. */
+void job_count_kept(struct job *job, sim_ns now);
+
+/* A job that kept its GPUs stops. */
+void job_keeps_no_more(struct job *job);
+
+/* `to` of the link has started or left. */
+void job_let_go(struct job_link *link);
 
 /* The wait of a job that starts on its GPUs: until its data has come. */
 sim_ns job_graph_wait_ns(const struct job *job, sim_ns now);

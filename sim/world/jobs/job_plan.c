@@ -26,6 +26,11 @@ __attribute__((format(printf, 3, 4))) static void fault(struct jobs *jobs, const
                                  text, now_s);
 }
 
+void job_plan_fault(struct jobs *jobs, const char *what, const struct job_view *job)
+{
+    fault(jobs, &jobs->scheduler->policy, "%s job %lld", what, (long long)job->id);
+}
+
 static void require_oracle(const struct job_view *job)
 {
     struct jobs *jobs = job_of(job)->jobs;
@@ -273,6 +278,24 @@ bool job_plan_start_at(struct job_plan *plan, const struct job_view *view, const
         fault(jobs, &jobs->scheduler->policy, "starts job %lld on nodes, but GPUs are only counted (reason: %s)",
               (long long)view->id, reason);
     return start(plan, view, &(struct job_grant){.gpus = view->gpus}, where, reason);
+}
+
+void job_plan_take_over(struct job_plan *plan, struct job *job, const struct job *released)
+{
+    struct placement where = {.gpu = -1};
+    const struct job_grant grant = {.gpus = job->view.gpus, .node_type = released->view.node_type};
+    int32_t n = 0;
+    for (const struct allocation *part = released->holder.held; part != NULL; part = part->next) n++;
+    const int code = grow_placement(&where, n);
+    if (code < 0 && plan->code == 0) plan->code = code;
+    for (const struct allocation *part = released->holder.held; code == 0 && part != NULL; part = part->next) {
+        placement_add(&where, part->node, part->gpus);
+        if (part->details.gpu_milli > 0 && part->details.gpu_milli < 1000)
+            where.gpu = __builtin_ctzll(part->details.gpu_set);
+    }
+    if (code == 0) start(plan, &job->view, &grant, n > 0 ? &where : NULL, "exchanges GPUs with jobs that wait, too");
+    mem_free(where.nodes);
+    mem_free(where.gpus);
 }
 
 /* Whether the jobs may share the GPUs of the grant; if not, that is a fault of the scheduler. */
@@ -528,6 +551,17 @@ void job_plan_preempt(struct job_plan *plan, const struct job_view *view, const 
     job_group_leave(job, jobs->view.now_ns);
 }
 
+void job_plan_stop(struct job_plan *plan, const struct job_view *view, const char *reason)
+{
+    struct jobs *jobs = plan->jobs;
+    struct job *job = job_of(view);
+    if (plan->code < 0) return;
+    add_action(plan, job, "stop", reason);
+    if (job_stop_early(job, jobs->view.now_ns)) return;
+    fault(jobs, &jobs->scheduler->policy, "stops job %lld, which has not started or has ended (reason: %s)",
+          (long long)view->id, reason);
+}
+
 void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns)
 {
     struct jobs *jobs = plan->jobs;
@@ -557,5 +591,7 @@ int job_plan_end(struct jobs *jobs)
     if (plan->code < 0) return plan->code;
     if (plan->wake_ns < SIM_NS_MAX)
         engine_arm(jobs->site->engine, plan->wake_ns, PRIORITY_JOB_DECIDE, jobs_on_wake, &jobs->wake);
-    return job_plan_emit_actions(plan);
+    const int code = job_plan_emit_actions(plan);
+    jobs_end_after_plan(jobs);
+    return code;
 }

@@ -1,4 +1,4 @@
-/* Rows of a plan: its decisions with their reasons, and the scheduler's warnings. */
+/* Rows of a plan: its decisions with their reasons, and the scheduler's warnings; and what the trace noted. */
 #include "sim/world/jobs/job.h"
 
 #include <stdio.h>
@@ -48,4 +48,19 @@ int job_plan_emit_actions(const struct job_plan *plan)
         if (code < 0) return code;
     }
     return 0;
+}
+
+int jobs_emit_notes(const struct jobs *jobs)
+{
+    struct source_note note;
+    int code = 0;
+    for (size_t i = 0; code == 0 && jobs->site->sink->warning != NULL && jobs->source->note(jobs->source, i, &note);
+         i++) {
+        char text[512];
+        snprintf(text, sizeof text, "jobs: %s%s%s", note.text, note.where != NULL ? ", first at " : "",
+                 source_note_place(&note));
+        struct warning_row row = {.t_s = (double)NAN, .code = note.code, .text = text, .count = note.count};
+        code = jobs->site->sink->warning(jobs->site->sink->context, &row);
+    }
+    return code;
 }

@@ -150,6 +150,7 @@ void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
     if (job->falls_back) fall_back(job);
     job->restart_ns = 0;
     job->view.held_gpus = job_gpus(job, job->holder.ugpus);
+    job_graph_start(job);
     const sim_ns data_ns = job_graph_wait_ns(job, now);
     job_progress_begin(&job->progress, now, data_ns > wait_ns ? data_ns : wait_ns, job_checkpoint_saves(job));
     begin_saver(job, now, job->progress.done_ns > 0);
@@ -160,6 +161,7 @@ void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
 static void count_held(struct job *job, sim_ns now)
 {
     job_stats_idle(&job->jobs->stats, job);
+    job_count_kept(job, now);
     job->held_ugpu_ns = job_held_ugpu_ns(job, now);
     job->executed_ns = job_executed_ns(job, now);
     job->since_ns = now;
@@ -181,6 +183,7 @@ void job_stop(struct job *job, sim_ns now)
     job_traffic_end(job);
     job->unsaved_gpu_s = unsaved_gpu_s(job);
     count_held(job, now);
+    job_keeps_no_more(job);
     job->held_to_ns = now;
     job->view.state = JOB_PENDING;
     job->view.held_gpus = job->view.speed = 0.0;

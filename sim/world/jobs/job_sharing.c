@@ -30,7 +30,7 @@ const struct config_field sharing_config_fields[] = {
     ROW_REAL("memory_frac", memory_frac, DEFAULT("0"), WITHIN(0, 1),
              "beside 'utilisation': share of the memory of its GPUs; together at most 1"),
     ROW_BOOL("opportunistic", opportunistic, DEFAULT("false"),
-             "beside 'utilisation': gets the time that other jobs on its GPUs leave"),
+             "under antman yields to others; beside 'utilisation': gets the time that jobs on its GPUs leave"),
     {0}};
 #undef ROW_OF
 
@@ -38,6 +38,9 @@ int sharing_config_check(const struct sharing_config *config, const char *where,
 {
     const double *phase = config->phases.items;
     double sum = 0;
+    if (config->memory_frac > 0 && !(config->utilisation > 0))
+        return diag_error(diag, SIM_E_CONFIG, where, "state 'utilisation', too",
+                          "'memory_frac' without 'utilisation' says nothing: the jobs share no GPUs by it");
     for (size_t i = 0; i < config->phases.n; i++) sum += phase[i];
     if (config->phases.n == 0 || sum > 0) return 0;
     char place[DIAG_WHERE_CHARS];

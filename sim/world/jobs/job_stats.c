@@ -146,7 +146,7 @@ static const char *const quantity_names[JOB_QUANTITIES] = {
 
 int job_stats_init(struct job_stats *stats, const struct sink *sink, sim_ns warmup_ns)
 {
-    *stats = (struct job_stats){.sink = sink, .warmup_ns = warmup_ns};
+    *stats = (struct job_stats){.sink = sink, .warmup_ns = warmup_ns, .least_loss = (double)NAN};
     level_init(&stats->ugpus_in_use, 0, 0);
     for (int i = 0; i < JOB_QUANTITIES; i++) {
         int code = distribution_init(&stats->distributions[i]);
@@ -245,14 +245,18 @@ int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now)
     static const char *const status[] = {
         [JOB_COMPLETES] = "finished", [JOB_IS_CANCELLED] = "cancelled", [JOB_FAILS] = "failed"};
     stats->n_ended++;
-    stats->n_cancelled += job->status == JOB_IS_CANCELLED;
-    stats->n_failed += job->status == JOB_FAILS;
-    stats->n_met += job->view.deadline_ns < SIM_NS_MAX && now <= job->view.deadline_ns;
+    stats->n_stopped += job->is_stopped;
+    if (!job->is_stopped && job_has_loss(job)) stats->least_loss = fmin(stats->least_loss, job_loss_of(job, 1));
+    if (job->is_stopped) stats->stopped_gpu_s += gpu_seconds(job_held_ugpu_ns(job, now));
+    stats->n_cancelled += !job->is_stopped && job->status == JOB_IS_CANCELLED;
+    stats->n_failed += !job->is_stopped && job->status == JOB_FAILS;
+    stats->n_met += !job->is_stopped && job->view.deadline_ns < SIM_NS_MAX && now <= job->view.deadline_ns;
     stats->last_finish_ns = now;
-    stats->status_gpu_s[job->status] += gpu_seconds(job_held_ugpu_ns(job, now));
+    if (!job->is_stopped) stats->status_gpu_s[job->status] += gpu_seconds(job_held_ugpu_ns(job, now));
     count_useful(stats, job, now);
-    int code = job->view.submit_ns < stats->warmup_ns ? 0 : add_distributions(stats, job, now);
-    return code < 0 ? code : emit_row(stats, job, now, status[job->status]);
+    const bool is_counted = job->view.submit_ns >= stats->warmup_ns && !job->is_stopped;
+    const int code = is_counted ? add_distributions(stats, job, now) : 0;
+    return code < 0 ? code : emit_row(stats, job, now, job->is_stopped ? "stopped" : status[job->status]);
 }
 
 int job_stats_reject(struct job_stats *stats, const struct job *job, sim_ns now)
@@ -287,7 +291,7 @@ static double mean_gpus_in_use(const struct job_stats *stats, sim_ns now)
 }
 
 /* What some runs have and others cannot. */
-static int emit_waste(const struct job_stats *stats)
+static int emit_waste(const struct job_stats *stats, const struct job_graph *graph)
 {
     const struct {
         const char *name;
@@ -296,6 +300,9 @@ static int emit_waste(const struct job_stats *stats)
                    {"job.wait_gpu_s.sum", stats->wait_gpu_s},
                    {"job.checkpoint_gpu_s.sum", stats->stall_gpu_s},
                    {"job.migration_gpu_s.sum", stats->move_gpu_s},
+                   {"job.kept_gpu_s.sum", graph->kept_gpu_s},
+                   {"job.stopped", (double)stats->n_stopped},
+                   {"job.stopped_gpu_s.sum", stats->stopped_gpu_s},
                    {"job.migrations.sum", (double)stats->n_migrations}};
     int code = 0;
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
@@ -359,7 +366,7 @@ int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_n
     } metrics[] = {
         {"job.submitted", (double)stats->n_submitted},
         {"job.ended", (double)stats->n_ended},
-        {"job.finished", (double)(stats->n_ended - stats->n_failed - stats->n_cancelled)},
+        {"job.finished", (double)(stats->n_ended - stats->n_failed - stats->n_cancelled - stats->n_stopped)},
         {"job.rejected", (double)stats->n_rejected},
         {"job.unfinished", (double)n_unfinished},
         {"job.preemptions.sum", (double)stats->n_preemptions},
@@ -374,7 +381,8 @@ int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_n
     for (int i = 0; code == 0 && i < JOB_QUANTITIES; i++)
         code = metric_emit_distribution(stats->sink, quantity_names[i], NULL, &stats->distributions[i]);
     if (code == 0) code = emit_held(stats, &jobs->graph);
+    if (code == 0 && !isnan(stats->least_loss)) code = metric_emit(stats->sink, "job.loss.min", stats->least_loss);
     if (code == 0) code = emit_deadlines(stats);
-    if (code == 0) code = emit_waste(stats);
+    if (code == 0) code = emit_waste(stats, &jobs->graph);
     return code < 0 ? code : emit_service(stats, jobs, now);
 }

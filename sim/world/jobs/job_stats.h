@@ -46,6 +46,9 @@ struct job_stats {
     int64_t n_estimated; /* submitted jobs whose estimate is not their run time */
     int64_t n_submitted, n_ended, n_rejected, n_preemptions;
     int64_t n_cancelled, n_failed; /* of n_ended */
+    int64_t n_stopped;             /* of n_ended: by the scheduler */
+    double stopped_gpu_s;          /* GPU time of these */
+    double least_loss;             /* of trials that reached their end; NAN: there are none */
     int64_t n_deadlines, n_met;    /* jobs with a deadline; those that ended by it */
     sim_ns first_submit_ns, last_finish_ns, first_reject_ns;
     struct level ugpus_in_use; /* by jobs */

@@ -6,7 +6,6 @@
 #include "sim/world/rows/priority.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define ROW_OF struct restart_config
@@ -51,6 +50,7 @@ const struct config_field jobs_config_fields[] = {
     ROW_SECTION("restart", restart, FILLED, restart_fields, "time for which a job holds its GPUs before it computes"),
     ROW_SECTION("estimates", estimates, FILLED, estimates_config_fields, "run times that users estimate for their jobs"),
     ROW_SECTION("deadlines", deadlines, OPTIONAL, deadlines_config_fields, "deadlines of jobs; default: they have none"),
+    ROW_REAL("loss_noise", loss_noise, DEFAULT("0"), WITHIN(0, 1e9), "standard deviation of a trial's loss as it begins"),
     ROW_TIME("round", round_ns, DEFAULT("0s"), AT_LEAST(0),
              "the scheduler decides at multiples of this time only; 0s: at every change"),
     ROW_BOOL("preemptible", preemptible, DEFAULT("false"),
@@ -130,28 +130,42 @@ static void leave(struct jobs *jobs, struct job *job)
     pool_give(&jobs->pool, job);
 }
 
-void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
+void job_end_run(struct job *job, sim_ns now)
 {
-    struct job *job = OWNER_ENTITY(owner, struct job, finish);
     struct jobs *jobs = job->jobs;
-    int code = job_emit_placement(job, now);
+    const int code = job_emit_placement(job, now);
+    if (code < 0) engine_fail(jobs->site->engine, code);
     active_jobs_move(jobs, now);
     job_stop(job, now);
-    SIM_REQUIRE(job->progress.done_ns == job->progress.work_ns);
+    SIM_REQUIRE(job->is_stopped || job->progress.done_ns == job->progress.work_ns);
     job->view.state = JOB_FINISHED;
-    if (job_needs_node(job)) {
-        jobs->view.n_running--;
-        jobs_notify(jobs, JOB_EVENT_FINISH, job);
-        job_group_leave(job, now);
-        jobs_request_decision(jobs);
-    }
-    if (code == 0) code = job_emit_detail(job, "finish", "has held", now);
+    if (!job_needs_node(job)) return;
+    jobs->view.n_running--;
+    jobs_notify(jobs, JOB_EVENT_FINISH, job);
+    job_group_leave(job, now);
+    jobs_request_decision(jobs);
+}
+
+void job_end(struct job *job, sim_ns now)
+{
+    struct jobs *jobs = job->jobs;
+    struct engine *engine = jobs->site->engine;
+    int code = job_emit_detail(job, "finish", "has held", now);
     if (code == 0) code = job_stats_finish(&jobs->stats, job, now);
     if (code < 0) engine_fail(engine, code);
     engine_progress(engine);
     code = job_graph_end(job, now);
     if (code < 0) engine_fail(engine, code);
     leave(jobs, job);
+}
+
+void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    struct job *job = OWNER_ENTITY(owner, struct job, finish);
+    (void)engine;
+    if (job_keeps(job, now)) return;
+    job_end_run(job, now);
+    job_end(job, now);
 }
 
 static bool is_possible(struct jobs *jobs, struct job *job)
@@ -203,6 +217,7 @@ static struct job *enter(struct jobs *jobs)
     owner_init_passing(&job->works, OWNER_ID_JOB_WORKS, (uint64_t)job->number);
     job->first_start_ns = -1;
     job->status = record->status;
+    job->loss = record->has_loss ? record->loss : (double)NAN;
     job->active_before_ns = jobs->active.job_ns;
     job->prev = jobs->youngest;
     *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job;
@@ -486,22 +501,6 @@ int jobs_start(struct jobs *jobs)
     return code;
 }
 
-/* What the trace skipped or repaired, as far as it was read. */
-static int emit_notes(const struct jobs *jobs)
-{
-    struct source_note note;
-    int code = 0;
-    for (size_t i = 0; code == 0 && jobs->site->sink->warning != NULL && jobs->source->note(jobs->source, i, &note);
-         i++) {
-        char text[512];
-        snprintf(text, sizeof text, "jobs: %s%s%s", note.text, note.where != NULL ? ", first at " : "",
-                 source_note_place(&note));
-        struct warning_row row = {.t_s = (double)NAN, .code = note.code, .text = text, .count = note.count};
-        code = jobs->site->sink->warning(jobs->site->sink->context, &row);
-    }
-    return code;
-}
-
 static void ask_for_warnings(struct jobs *jobs)
 {
     if (jobs->scheduler->finish == NULL) return;
@@ -512,7 +511,7 @@ static void ask_for_warnings(struct jobs *jobs)
 
 int jobs_finish(struct jobs *jobs)
 {
-    int code = emit_notes(jobs);
+    int code = jobs_emit_notes(jobs);
     if (code == 0) code = job_trainings_warn(jobs);
     if (code == 0) code = job_savers_warn(jobs);
     ask_for_warnings(jobs);
@@ -520,6 +519,7 @@ int jobs_finish(struct jobs *jobs)
     sim_ns now = engine_now(jobs->site->engine);
     for (struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {
         code = job_emit_placement(job, now);
+        job_count_kept(job, now);
         if (job->view.state == JOB_RUNNING) job_progress_move(&job->progress, now);
         job_saver_end(job);
         job_traffic_end(job);

@@ -52,6 +52,7 @@ struct jobs_config {
     struct restart_config restart;
     struct estimates_config estimates;
     struct deadlines_config deadlines;
+    double loss_noise;               /* standard deviation of losses measured at the beginning of a job */
     sim_ns round_ns;                 /* between decisions; 0: whenever something changes */
     bool preemptible;                /* jobs yield to services that want their GPUs */
     int yield;                       /* enum yield_order, among jobs of one priority */
@@ -104,6 +105,9 @@ int64_t jobs_running(const struct jobs *jobs);
 
 /* Jobs that wait for others to end. */
 int64_t jobs_held(const struct jobs *jobs);
+
+/* Jobs that keep their GPUs after their work; `text` names some, and for whom. */
+int64_t jobs_kept(const struct jobs *jobs, char *text, size_t n_chars);
 
 /* Jobs that have run to their end. */
 int64_t jobs_finished(const struct jobs *jobs);

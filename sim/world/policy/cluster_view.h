@@ -130,6 +130,14 @@ struct job_epochs {
     } modes[JOB_MODES];
 };
 
+/* Of a trial: whether it has done a share of its work, and if it runs, when it will have at its present speed
+ * (SIM_NS_MAX: it does not run). Trials report their epochs, so a share is known. */
+bool job_view_has_done(const struct cluster_view *view, const struct job_view *job, double done_frac);
+sim_ns job_view_reaches_ns(const struct cluster_view *view, const struct job_view *job, double done_frac);
+
+/* The loss measured at a share of its work, lower is better. A share that it has not done is a policy fault. */
+double job_view_loss(const struct cluster_view *view, const struct job_view *job, double done_frac);
+
 /* Of a job whose type has no regimes, one mode. Its later regimes are not known. */
 struct job_epochs job_view_epochs(const struct cluster_view *view, const struct job_view *job);
 

@@ -44,6 +44,12 @@ bool job_plan_start_group(struct job_plan *plan, const struct job_view *const *j
 bool job_plan_join(struct job_plan *plan, const struct job_view *job, const struct job_view *running,
                    const char *reason);
 
+/* Pending jobs that wait for one another's GPUs, which earlier jobs keep for them, exchange them: the oldest cycle of
+ * jobs for which no GPUs are free starts, each job on the very GPUs kept for the next one. Kept GPUs must be as many as
+ * the job asks for, where it can run. Not `among_others`: only a job that takes the GPUs kept for itself. Returns
+ * whether jobs started; false also if GPUs are about to be freed at this moment, after which a decision follows. */
+bool job_plan_exchange(struct job_plan *plan, bool among_others);
+
 /* Changes the number of GPUs of a running job on its node type, at once and without a delay, if there is room. Returns
  * whether it did; false for a job that asks for no GPUs. */
 bool job_plan_resize(struct job_plan *plan, const struct job_view *job, double gpus, const char *reason);
@@ -57,6 +63,10 @@ bool job_plan_migrate(struct job_plan *plan, const struct job_view *job, int32_t
 
 /* Takes a running job off its GPUs; its finished work is kept. */
 void job_plan_preempt(struct job_plan *plan, const struct job_view *job, const char *reason);
+
+/* Ends a job that has started, before its work is done. Its row has the status 'stopped'. The scheduler gets
+ * JOB_EVENT_FINISH and must forget the job. */
+void job_plan_stop(struct job_plan *plan, const struct job_view *job, const char *reason);
 
 /* Asks for another decide() at time_ns (> now), unless something changes before. The earliest time of a plan counts. */
 void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns);

@@ -158,6 +158,16 @@ static int end_rollouts(struct rl *rl, sim_ns now)
     return code != 0 ? code : decide(rl, now);
 }
 
+/* The last sample has left of a step that the trace does not complete. */
+static int cut_rollouts(struct rl *rl, sim_ns now)
+{
+    const sim_ns begin_ns = rl_batch(rl, rl->n_generated)->begin_ns;
+    rl->is_generating = false;
+    rl->is_cut = true;
+    rl->stats.generating_ns += now > begin_ns ? now - begin_ns : 0;
+    return decide(rl, now);
+}
+
 static struct rl *rl_of(struct service_feeder *feeder)
 {
     return (struct rl *)(void *)((char *)feeder - offsetof(struct rl, feeder));
@@ -174,7 +184,8 @@ static int on_left(struct service_feeder *feeder, int64_t prompt_tokens, int64_t
         batch->output_tokens += output_tokens;
         rl->stats.generated_tokens += output_tokens;
     }
-    return --batch->n_left == 0 ? end_rollouts(rl, now) : 0;
+    if (--batch->n_left > 0) return 0;
+    return rl->is_dry ? cut_rollouts(rl, now) : end_rollouts(rl, now);
 }
 
 /* A step whose samples are not all there is not trained. What has been generated for it is dropped. */
@@ -188,10 +199,11 @@ static void drop_when_dry(struct rl *rl)
 static int on_ran_dry(struct service_feeder *feeder, int64_t n_missing, sim_ns now)
 {
     struct rl *rl = rl_of(feeder);
-    (void)n_missing;
+    struct rl_batch *batch = rl_batch(rl, rl->n_generated);
     rl->is_dry = true;
     rl->stats.settled_ns = now;
-    return 0;
+    batch->n_left -= n_missing;
+    return batch->n_left == 0 ? cut_rollouts(rl, now) : 0;
 }
 
 static int on_halted(struct service_feeder *feeder, int32_t replica, sim_ns now)
@@ -235,7 +247,7 @@ static int warn(const struct rl *rl)
 static int finish(void *self, sim_ns now)
 {
     struct rl *rl = self;
-    if (rl->is_dry && rl->is_generating) drop_when_dry(rl);
+    if (rl->is_cut || (rl->is_dry && rl->is_generating)) drop_when_dry(rl);
     const int code = warn(rl);
     return code != 0 ? code : rl_emit(rl, now);
 }

@@ -40,6 +40,7 @@ struct rl {
     double state_bytes;                  /* of a GPU: weights and optimizer states of the training */
     enum rl_phase phase;
     bool is_generating, is_dry; /* is_dry: the trace has ended */
+    bool is_cut;                /* it has ended within the rollouts of a step, whose last sample has left */
     int64_t n_begun, n_generated, n_trained; /* steps by what they have passed */
     int64_t loaded;                          /* version of the weights at the replicas */
     int64_t sending;                         /* version being sent */

@@ -42,6 +42,7 @@ enum job_status { JOB_COMPLETES, JOB_IS_CANCELLED, JOB_FAILS };
 struct job_need {
     int64_t job;     /* its id: of an earlier record */
     sim_ns delay_ns; /* >= 0: of its data, unless the other runs on its first node */
+    bool keeps_gpus; /* it keeps its GPUs after its end, until the other one starts */
 };
 
 struct job_record {
@@ -60,6 +61,8 @@ struct job_record {
     int64_t cpu_milli, memory_bytes; /* of all its nodes together; 0: unknown */
     const char *gpu_models; /* acceptable GPU models, "A|B"; interned for the life of the source; NULL or "": any */
     const struct job_need *needs; /* [n_needs], for the life of the source. However they end, the job may start then */
+    bool has_loss;
+    double loss; /* of a trial: that it reaches at its end, if has_loss */
     int32_t n_needs, n_enough; /* n_enough: of the needs, so many must have ended; 0: all */
 };
 

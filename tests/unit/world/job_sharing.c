@@ -1,4 +1,5 @@
 /* Jobs that share GPUs: their speeds beside each other, and what is left when one of them ends. Times by hand. */
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
@@ -112,4 +113,18 @@ TEST(phases_interleave)
     run_group(&run, types, 2, records, 3, 0);
     for (int i = 0; i < 3; i++) CHECK_NEAR(run.jobs[i].jct_s, 700, 1e-6);
     jobrun_fini(&run);
+}
+
+/* A share of memory alone lets no jobs share a GPU, and would be silent. */
+TEST(a_share_of_memory_needs_a_utilisation)
+{
+    for (int stated = 0; stated < 2; stated++) {
+        const struct bed_rows *rows = bed_run(
+            BED(.quiet = true), "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'types': {'a': {'sharing': {%s"
+                                " 'memory_frac': 0.5}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1s',"
+                                " 'type': 'a'}]}}}",
+            stated ? "'utilisation': 0.5," : "");
+        CHECK_EQ_INT(rows->code, stated ? 0 : SIM_E_CONFIG);
+        if (!stated) CHECK(strstr(rows->diag.items[0].where, "jobs.types.a.sharing") != NULL);
+    }
 }

@@ -68,6 +68,25 @@ TEST(an_incomplete_step_is_dropped)
     CHECK(rows->n_warnings > 0);
 }
 
+/* Rollouts are in progress from the arrival of a step's samples until the last one leaves, also those of the half step
+ * behind which the trace ends, while training goes on. */
+TEST(rollouts_idle_once_the_trace_has_ended)
+{
+    const struct bed_rows *rows = run("", TWO, 20, "'gpus': 2, 'staleness': 1");
+    double begin_s[3] = {INFINITY, INFINITY, INFINITY}, end_s[3] = {0}, busy_s = 0;
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT((int64_t)rows->n_requests, 20);
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        const int64_t step = rows->requests[i].id / 8;
+        begin_s[step] = fmin(begin_s[step], rows->requests[i].arrival_s);
+        end_s[step] = fmax(end_s[step], rows->requests[i].arrival_s + rows->requests[i].e2e_s);
+    }
+    for (int i = 0; i < 3; i++) busy_s += end_s[i] - begin_s[i];
+    const double span_s = bed_metric(rows, "rl.span_s");
+    CHECK(span_s > end_s[2] + 0.01);
+    CHECK_NEAR(bed_metric(rows, "rl.rollout_idle_frac"), 1 - busy_s / span_s, 1e-6);
+}
+
 TEST(steps_end_before_the_trace)
 {
     const struct bed_rows *rows = run("", TWO, 100, "'gpus': 2");

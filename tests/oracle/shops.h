@@ -1,0 +1,28 @@
+/* Published job shops: ft06 (Fisher and Thompson, 1963), la01 to la05 (Lawrence, 1984), as in the collection JSPLIB;
+ * and their run in the simulator, where a machine is a node type of one GPU and an operation is a job. */
+#ifndef ORRERY_TESTS_ORACLE_SHOPS_H
+#define ORRERY_TESTS_ORACLE_SHOPS_H
+
+#include "tests/support/bed.h"
+
+enum { MOST_MACHINES = 6, MOST_JOBS = 10 };
+
+struct shop {
+    int jobs, machines;
+    struct {
+        int machine, time_s;
+    } tasks[MOST_JOBS][MOST_MACHINES];
+};
+
+extern const struct shop shop_ft06, shop_la01, shop_la02, shop_la03, shop_la04, shop_la05;
+
+enum shop_kind {
+    SHOP_CLASSIC, /* room for waiting jobs between the machines */
+    SHOP_SWAP,    /* none: a machine is blocked until its job goes on; jobs may exchange machines */
+    SHOP_NO_SWAP  /* none, and no exchange */
+};
+
+/* Runs the shop under a rule of `dispatch`. The number of an operation is job * machines + place. */
+struct bed_rows *shop_run(const struct shop *shop, enum shop_kind kind, const char *rule, bool quiet);
+
+#endif
