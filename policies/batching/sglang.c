@@ -89,7 +89,7 @@ static const struct config_field sglang_fields[] = {
     ROW_INT("preemption_threshold", threshold, DEFAULT("10"), WITHIN(0, 1e6),
             "excess of the number of a request that order 'priority' retracts"),
     ROW_CLASSES("priorities", priorities, OPTIONAL, ANY, struct class_priority, class_priority_fields,
-            "by class of requests; default: 0"),
+                "by class of requests; default: 0"),
     {0}};
 #undef ROW_OF
 

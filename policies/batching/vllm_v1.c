@@ -72,7 +72,7 @@ static const struct config_field vllm_v1_fields[] = {
     ROW_CHOICE("order", order, DEFAULT("fcfs"), orders,
                "queue and preemption (vLLM: scheduling_policy); priority: slow with long queues"),
     ROW_CLASSES("priorities", priorities, OPTIONAL, ANY, struct class_priority, class_priority_fields,
-            "by class of requests; default: 0"),
+                "by class of requests; default: 0"),
     {0}};
 #undef ROW_OF
 

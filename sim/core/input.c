@@ -41,9 +41,14 @@ const char *input_binary_kind(const char *bytes, size_t n)
         const char *head;
         size_t n;
         const char *what;
-    } kinds[] = {KIND("PK\003\004", "a zip archive"), KIND("PAR1", "a Parquet file"),
-                 KIND("SQLite format 3", "a SQLite database"), KIND("\375" "7zXZ", "compressed by xz"),
-                 KIND("\050\265\057\375", "compressed by zstd"), KIND("BZh", "compressed by bzip2"),
+    } kinds[] = {KIND("PK\003\004", "a zip archive"),
+                 KIND("PAR1", "a Parquet file"),
+                 KIND("SQLite format 3", "a SQLite database"),
+                 KIND("\375"
+                      "7zXZ",
+                      "compressed by xz"),
+                 KIND("\050\265\057\375", "compressed by zstd"),
+                 KIND("BZh", "compressed by bzip2"),
                  KIND("\037\213", "compressed by gzip")};
 #undef KIND
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

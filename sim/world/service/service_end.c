@@ -200,8 +200,8 @@ static int emit_if_absent(const struct service *service, const char *class, cons
     for (uint16_t i = 0; i < classes->n; i++)
         if (classes->items[i]->occurs && strcmp(classes->items[i]->view.name, class) == 0) return 0;
     list_occurring(classes, occurring, sizeof occurring);
-    snprintf(text, sizeof text, "service '%s': no request was of class '%s', which %s names%s%s",
-             service->config->name, class, key, occurring[0] != '\0' ? "; there were " : "", occurring);
+    snprintf(text, sizeof text, "service '%s': no request was of class '%s', which %s names%s%s", service->config->name,
+             class, key, occurring[0] != '\0' ? "; there were " : "", occurring);
     return emit_warning(service, "class-absent", 1, text);
 }
 
