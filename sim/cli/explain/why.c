@@ -205,14 +205,12 @@ static void say_waits(const struct story *story, struct answer *answer)
     answer_say(answer, "; longest %.6g s, from %.6f s on\n", waits->longest_s, waits->longest_from_s);
 }
 
-/* Of several sequences, the gap of the row is that of one of them, which the story may not have followed. */
+/* The gap of the row, to the nanosecond. */
 static void say_gap(const struct story *story, struct answer *answer)
 {
-    const double gap_s = story->request.max_gap_s;
-    if (story->sequences.n > 0 && !(fabs(story->gap_s - gap_s) <= 1e-3 * gap_s))
-        answer_say(answer, "longest wait for a token of one of its sequences: %.6g s\n", gap_s);
-    else if (story->gap_s > 0)
-        answer_say(answer, "longest wait for a token: %.6g s, from %.6f s on\n", story->gap_s, story->gap_from_s);
+    if (isnan(story->gap_s)) return;
+    answer_say(answer, "longest wait for a token%s: %.9f s, from %.9f s on\n",
+               story->sequences.n > 0 ? " of one of its sequences" : "", story->gap_s, story->gap_from_s);
 }
 
 static void say_story(const struct asking *asking, const struct story *story, struct answer *answer)
@@ -245,6 +243,10 @@ static void write_story(const struct asking *asking, const struct story *story, 
     }
     answer_add(answer, "events", NULL, &events);
     if (is_job) answer_number(answer, "waited_s", story->waits.total_s);
+    if (!is_job && !isnan(story->gap_s)) {
+        answer_number(answer, "max_gap_s", story->gap_s);
+        answer_number(answer, "max_gap_from_s", story->gap_from_s);
+    }
     answer_open(answer, "percentiles", '{');
     for (size_t i = 0; i < asking->ranks.n_rows; i++)
         answer_number(answer, asking->ranks.columns[0].texts[i], asking->ranks.columns[2].numbers[i]);
