@@ -2,9 +2,9 @@
  *
  *   power brakes   decisions "brake" of a capping policy
  *   failures       decisions "fail" of a replica; ends of placements of restarted jobs that no decision tells of
- *   yields         such ends at which the job yields to a service: by the reason of its decision "interrupt", if the run
- *                  kept these. Otherwise, if the run counts yields and no stop by a failure, all of them; if it counts
- *                  both, those at which a replica starts, but for jobs on a node that fails then
+ *   yields         such ends at which the job yields to a service: by the reason of its decision "interrupt", if the
+ *                  run kept these. Otherwise, if the run counts yields and no stop by a failure, all of them. If it
+ *                  counts both, those at which a replica starts, but for jobs on a node that fails then
  *   spot losses    leases that ended as 'lost'
  *   scaling        decisions "start" and "drain" about a replica
  *   preemptions    decisions "preempt" about a job or a request: evictions from a batch, and jobs that lose their

@@ -348,7 +348,8 @@ static void make_load(struct load *load, uint64_t seed)
 static bool same_outcome(const struct outcome *a, const struct outcome *b)
 {
     return a->scheduled_ns == b->scheduled_ns && a->first_ns == b->first_ns && a->end_ns == b->end_ns &&
-           a->max_gap_ns == b->max_gap_ns && a->gap_from_ns == b->gap_from_ns && a->preemptions == b->preemptions && a->rejected == b->rejected;
+           a->max_gap_ns == b->max_gap_ns && a->gap_from_ns == b->gap_from_ns && a->preemptions == b->preemptions &&
+           a->rejected == b->rejected;
 }
 
 static void check_equal(const struct load *load, const struct outcome *a, const struct outcome *b, uint64_t seed)
@@ -356,11 +357,13 @@ static void check_equal(const struct load *load, const struct outcome *a, const 
     for (int i = 0; i < load->n; i++) {
         if (same_outcome(&a[i], &b[i])) continue;
         char text[300];
-        snprintf(text, sizeof text,
-                 "seed %d request %d: scheduled %lld/%lld first %lld/%lld end %lld/%lld gap %lld/%lld from %lld/%lld preempted %d/%d",
-                 (int)seed, i, (long long)a[i].scheduled_ns, (long long)b[i].scheduled_ns, (long long)a[i].first_ns,
-                 (long long)b[i].first_ns, (long long)a[i].end_ns, (long long)b[i].end_ns, (long long)a[i].max_gap_ns,
-                 (long long)b[i].max_gap_ns, (long long)a[i].gap_from_ns, (long long)b[i].gap_from_ns, a[i].preemptions, b[i].preemptions);
+        snprintf(
+            text, sizeof text,
+            "seed %d request %d: scheduled %lld/%lld first %lld/%lld end %lld/%lld gap %lld/%lld from %lld/%lld preempted %d/%d",
+            (int)seed, i, (long long)a[i].scheduled_ns, (long long)b[i].scheduled_ns, (long long)a[i].first_ns,
+            (long long)b[i].first_ns, (long long)a[i].end_ns, (long long)b[i].end_ns, (long long)a[i].max_gap_ns,
+            (long long)b[i].max_gap_ns, (long long)a[i].gap_from_ns, (long long)b[i].gap_from_ns, a[i].preemptions,
+            b[i].preemptions);
         test_check(false, text, __FILE__, __LINE__);
         return;
     }

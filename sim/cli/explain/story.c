@@ -88,7 +88,7 @@ static const char *target_of(const struct decision_row *row)
     return strcmp(row->action, "brake") == 0 ? "brake" : NULL;
 }
 
-static int note_command(struct story *story, const struct decision_row *row)
+int story_note_command(struct story *story, const struct decision_row *row)
 {
     const char *target = target_of(row);
     if (target == NULL) return 0;
@@ -106,7 +106,7 @@ static int note_command(struct story *story, const struct decision_row *row)
 }
 
 /* A command takes effect: the one before it to the same GPUs ends. */
-static int on_power_command(void *context, const struct power_command_row *row)
+int story_on_power_command(void *context, const struct power_command_row *row)
 {
     struct story *story = context;
     for (size_t i = 0; i < story->n_commands; i++) {
@@ -156,7 +156,7 @@ static int word_command(struct story *story, struct story_event *event)
         text_add(&text, "on");
     else
         text_printf(&text, "to %.6f s", command->until_s);
-    text_printf(&text, "; %s", event->text);
+    if (event->text[0] != '\0') text_printf(&text, "; %s", event->text);
     event->text = text.failed ? NULL : arena_strdup(story->arena, text.chars);
     text_fini(&text);
     return event->text != NULL ? 0 : SIM_E_NOMEM;
@@ -179,7 +179,7 @@ bool story_is_any(const char *action, const char *const *actions)
 static int on_decision(void *context, const struct decision_row *row)
 {
     struct story *story = context;
-    int code = note_command(story, row);
+    int code = story_note_command(story, row);
     if (code == 0) code = story->subject.is_job ? story_see_other(story, row) : story_see_service(story, row);
     if (code != 0 || !is_own(story, row)) return code;
     code = story->subject.is_job ? story_follow_job(story, row) : story_follow_request(story, row);
@@ -239,7 +239,7 @@ struct sink story_sink(struct story *story)
                          .batch = story_on_batch,
                          .queue = story_on_queue,
                          .job_clock = story_on_job_clock,
-                         .power_command = on_power_command,
+                         .power_command = story_on_power_command,
                          .handover = story_on_handover,
                          .sequence = story_on_sequence,
                          .token_wait = story_on_token_wait,

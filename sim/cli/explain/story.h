@@ -128,7 +128,8 @@ void story_fini(struct story *story);
 __attribute__((format(printf, 4, 5))) int story_tell(struct story *story, double t_s, const char *what,
                                                      const char *format, ...);
 
-/* Ends the story once the run has ended: what the subject still waits for, and how long commands were in force. Returns 0 or SIM_E_NOMEM. */
+/* Ends the story once the run has ended: what the subject still waits for, and how long commands were in force.
+ * Returns 0 or SIM_E_NOMEM. */
 int story_end(struct story *story);
 
 /* Receives the rows of the run. Its functions return 0 or SIM_E_NOMEM. */

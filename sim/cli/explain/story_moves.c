@@ -40,8 +40,8 @@ static int tell_part(struct story *story, const struct handover_part *part, cons
     add_limit(limit, sizeof limit, part);
     if (longer_s > LEAST_LONGER_S)
         snprintf(longer, sizeof longer, ", %s longer beside other traffic", story_time(time, longer_s));
-    return story_tell(story, part->moved_s, "transfer", "%s%" PRId64 " bytes of KV in %s from %.6f s on%s%s",
-                      which, part->bytes, story_time(time, took_s), part->start_s, limit, longer);
+    return story_tell(story, part->moved_s, "transfer", "%s%" PRId64 " bytes of KV in %s from %.6f s on%s%s", which,
+                      part->bytes, story_time(time, took_s), part->start_s, limit, longer);
 }
 
 static int on_arrived(struct story *story, const struct handover_row *row)

@@ -16,6 +16,11 @@ const char *story_time(char text[static 32], double s);
 /* Whether the action is in the list, which NULL ends. */
 bool story_is_any(const char *action, const char *const *actions);
 
+/* Commands of power policies: noted when they are given, in force from and until rows say so. Return 0 or
+ * SIM_E_NOMEM. */
+int story_note_command(struct story *story, const struct decision_row *row);
+int story_on_power_command(void *context, const struct power_command_row *row);
+
 /* The latest command to `target` of the domain that was given at this time; NULL: none was. */
 struct story_command *story_find_command(const struct story *story, const char *domain, const char *target,
                                          double given_s);

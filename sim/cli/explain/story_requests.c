@@ -87,7 +87,8 @@ static int tell_newcomer(struct story *story, double t_s)
     if (!(t_s - replica->up_s <= LATELY_S)) return 0;
     const int64_t n_others = replica->n_routed - 1, n_all = story->n_routed - replica->n_service - 1;
     char before[48] = "at this moment", time[32];
-    if (t_s - replica->up_s > AT_ONCE_S) snprintf(before, sizeof before, "%s before", story_time(time, t_s - replica->up_s));
+    if (t_s - replica->up_s > AT_ONCE_S)
+        snprintf(before, sizeof before, "%s before", story_time(time, t_s - replica->up_s));
     return story_tell(story, t_s, "replica",
                       "%s/%" PRId64 " came up %s; of %" PRId64 " other request%s since then it took %" PRId64,
                       story->subject.service, story->replica, before, n_all, story_plural((double)n_all), n_others);
@@ -165,8 +166,8 @@ static int tell_decoding(struct story *story, double t_s)
                  "; %" PRId64 " iteration%s with prompts of others (%" PRId64 " tokens) took %s of %s",
                  work.n_with_prompts, story_plural((double)work.n_with_prompts), work.prompt_tokens,
                  story_time(some, work.with_prompts_s), story_time(all, work.time_s));
-    return story_tell(story, t_s, "decoded", "%" PRId64 " %s%s%s, one every %s%s, beside %.3g %s on average%s",
-                      work.n, by_iteration ? "iteration" : "token", story_plural((double)work.n), own,
+    return story_tell(story, t_s, "decoded", "%" PRId64 " %s%s%s, one every %s%s, beside %.3g %s on average%s", work.n,
+                      by_iteration ? "iteration" : "token", story_plural((double)work.n), own,
                       story_time(each, work.time_s / (double)work.n), slowed_text(slowed, work.slowed_s),
                       (work.sequences - work.own) / (double)work.n, is_several ? "sequences of others" : "others",
                       prompts);
@@ -241,11 +242,11 @@ static int on_prefill(struct story *story, const struct batch_row *row)
     const double lasted_s = row->end_s - row->start_s;
     const int code = tell_power(story, row, row->start_s);
     if (code != 0) return code;
-    return story_tell(
-        story, row->end_s, "prefill",
-        "%san iteration of %s: %" PRId64 " tokens of %" PRId64 " prompt%s, %" PRId64 " decoding beside%s", loads,
-        story_time(time, lasted_s), row->prefill_tokens, row->prefill_sequences, row->prefill_sequences == 1 ? "" : "s",
-        row->decoding, slowed_text(slowed, lasted_s - row->full_clock_s));
+    return story_tell(story, row->end_s, "prefill",
+                      "%san iteration of %s: %" PRId64 " tokens of %" PRId64 " prompt%s, %" PRId64 " decoding beside%s",
+                      loads, story_time(time, lasted_s), row->prefill_tokens, row->prefill_sequences,
+                      row->prefill_sequences == 1 ? "" : "s", row->decoding,
+                      slowed_text(slowed, lasted_s - row->full_clock_s));
 }
 
 int story_on_token_wait(void *context, const struct token_wait_row *row)

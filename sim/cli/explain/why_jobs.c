@@ -11,8 +11,8 @@
 
 enum { OTHERS_NAMED = 4 };
 
-/* Each question returns t_s, job, gpus and until_s (NULL: not told), the most GPUs first. ?1: run, ?2: rowid. Some return
- * two more, NULL if not told: the GPU time that the job has had so far, and that of the job in question. */
+/* Each question returns t_s, job, gpus and until_s (NULL: not told), the most GPUs first. ?1: run, ?2: rowid. Some
+ * return two more: the GPU time that the job has had so far, and that of the job in question. */
 struct question {
     const char *what, *before; /* of the event: "before job 3 (8 GPUs), ... and 4 more" */
     const char *sql;

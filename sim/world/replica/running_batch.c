@@ -326,7 +326,8 @@ int running_count_gaps(struct running_batch *running, const struct run_clock *cl
     if (code == 0 && others > 0) {
         sim_ns gap_ns = first_ns - running->last_token_ns;
         code = histogram_add(token_gap_s, sim_s_from_ns(gap_ns), (uint64_t)others);
-        if (code == 0) code = token_gaps_add(&running->gaps, first_step, (struct token_wait){gap_ns, running->last_token_ns});
+        if (code == 0)
+            code = token_gaps_add(&running->gaps, first_step, (struct token_wait){gap_ns, running->last_token_ns});
     }
     running->last_token_ns = n > 1 ? run_clock_boundary_ns(clock, counted + n) : first_ns;
     if (code == 0 && n > 1) code = count_later_gaps(running, clock, counted, n, first_ns, token_gap_s);
@@ -338,7 +339,8 @@ int running_count_gap(struct running_batch *running, sim_ns token_ns, struct his
 {
     const sim_ns gap_ns = token_ns - running->last_token_ns;
     int code = histogram_add(token_gap_s, sim_s_from_ns(gap_ns), (uint64_t)running->members.n);
-    if (code == 0) code = token_gaps_add(&running->gaps, running->step, (struct token_wait){gap_ns, running->last_token_ns});
+    if (code == 0)
+        code = token_gaps_add(&running->gaps, running->step, (struct token_wait){gap_ns, running->last_token_ns});
     running->last_token_ns = token_ns;
     if (running->gaps.n > running->forget_at) forget_gaps(running);
     return code;
