@@ -2,8 +2,9 @@
  *
  *   power brakes   decisions "brake" of a capping policy
  *   failures       decisions "fail" of a replica; ends of placements of restarted jobs that no decision tells of
- *   yields         such ends where the run counts yields to replicas and no stop by a failure; if it counts both, those
- *                  at which a replica starts
+ *   yields         such ends at which the job yields to a service: by the reason of its decision "interrupt", if the
+ *                  run kept these. Otherwise, if the run counts yields and no stop by a failure, all of them. If it
+ *                  counts both, those at which a replica starts, but for jobs on a node that fails then
  *   spot losses    leases that ended as 'lost'
  *   scaling        decisions "start" and "drain" about a replica
  *   preemptions    decisions "preempt" about a job or a request: evictions from a batch, and jobs that lose their
@@ -22,13 +23,17 @@
 static const char incidents_sql[] =
     "WITH at(run_id, end_s) AS (SELECT %" PRId64 ", %.9g),\n"
     "lost(job, t_s) AS (SELECT job, end_s FROM lease WHERE run_id = (SELECT run_id FROM at) AND fate = 'lost'),\n"
-    "told(t_s, service, policy, action, subject) AS (\n"
-    "  SELECT t_s, service, policy, action, subject FROM decision WHERE run_id = (SELECT run_id FROM at)\n"
+    "told(t_s, service, policy, action, subject, reason) AS (\n"
+    "  SELECT t_s, service, policy, action, subject, reason FROM decision WHERE run_id = (SELECT run_id FROM at)\n"
     "  AND action IN ('brake', 'fail', 'start', 'drain', 'preempt', 'resize', 'migrate')),\n"
     "counted(yields, stops) AS (\n"
     "  SELECT total(value) FILTER (WHERE name = 'scaling.yielded_jobs.sum'),\n"
     "         total(value) FILTER (WHERE name = 'failure.interrupts')\n"
     "  FROM metric WHERE run_id = (SELECT run_id FROM at)),\n"
+    "reasoned(job, t_s, yields) AS (SELECT subject, t_s, reason LIKE 'yields to a service%%' FROM decision\n"
+    "  WHERE run_id = (SELECT run_id FROM at) AND action = 'interrupt' AND service = ''),\n"
+    "failed(t_s, node) AS (SELECT t_s, cast(substr(reason, instr(reason, ' on node ') + 9) AS integer) FROM told\n"
+    "  WHERE action = 'fail' AND policy = 'failures'),\n"
     "stopped(job, t_s) AS (\n"
     "  SELECT DISTINCT j.id, p.end_s FROM job AS j JOIN placement AS p ON p.run_id = j.run_id AND p.job = j.id\n"
     "  WHERE j.run_id = (SELECT run_id FROM at) AND j.restarts > 0 AND p.end_s IS NOT j.end_s\n"
@@ -38,8 +43,11 @@ static const char incidents_sql[] =
     "  SELECT CASE action WHEN 'brake' THEN 0 WHEN 'fail' THEN 1 WHEN 'preempt' THEN 4 ELSE 3 END AS kind, t_s\n"
     "  FROM told WHERE action IN ('brake', 'preempt') OR (action = 'fail' AND policy = 'failures')\n"
     "  OR (action IN ('start', 'drain') AND service <> '' AND subject = -1)\n"
-    "  UNION ALL SELECT CASE WHEN yields > 0 AND (stops = 0 OR t_s IN (SELECT t_s FROM told WHERE action = 'start'\n"
-    "    AND service <> '' AND subject = -1)) THEN 5 ELSE 1 END, t_s FROM stopped, counted\n"
+    "  UNION ALL SELECT CASE WHEN coalesce((SELECT max(r.yields) FROM reasoned AS r WHERE r.job = s.job AND r.t_s = s.t_s),\n"
+    "    c.yields > 0 AND (c.stops = 0 OR (s.t_s IN (SELECT t_s FROM told WHERE action = 'start' AND service <> '' AND\n"
+    "    subject = -1) AND NOT EXISTS (SELECT 1 FROM failed AS f JOIN placement AS p ON p.node = f.node WHERE p.run_id =\n"
+    "    (SELECT run_id FROM at) AND p.job = s.job AND p.end_s = s.t_s AND f.t_s = s.t_s)))) THEN 5 ELSE 1 END, s.t_s\n"
+    "    FROM stopped AS s, counted AS c\n"
     "  UNION ALL SELECT 2, t_s FROM lost)\n"
     "WHERE t_s NOT NULL GROUP BY kind, t_s ORDER BY kind, t_s";
 

@@ -56,17 +56,14 @@ static int write_page(struct cli *cli, const char *path, const struct text *html
     return code;
 }
 
-/* Reports a title that the page lacks; the hint lists all titles. */
+/* Reports a title that the page lacks, below a list of all titles: no finding has room for these. */
 static int fail_no_chart(struct cli *cli, const struct text *html, const char *title)
 {
     struct page_chart chart = {0};
-    struct text hint;
-    text_init(&hint);
-    while (page_next_chart(html, &chart))
-        text_printf(&hint, "%s'%.*s'", hint.length > 0 ? ", " : "its charts: ", (int)chart.title_bytes, chart.title);
-    const int code = diag_error(&cli->diag, SIM_E_USAGE, NULL, hint.chars, "the page has no chart '%s'", title);
-    text_fini(&hint);
-    return code;
+    answer_print(cli->err, "the page's charts:\n");
+    while (page_next_chart(html, &chart)) answer_print(cli->err, "  %.*s\n", (int)chart.title_bytes, chart.title);
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, "take a title of the list above", "the page has no chart '%s'",
+                      title);
 }
 
 /* Leaves of the page the chart of this title. */

@@ -26,7 +26,9 @@ awk '/<svg / { svg = $0 "\n"; next } svg != "" { svg = svg $0 "\n" } /<\/svg>/ &
 [ -s "$T/expected.svg" ] || complain 'the page has no such chart'
 cmp -s "$T/jct.svg" "$T/expected.svg" || complain 'the chart is not that of the page'
 run 2 report "$T/r.db:1" --chart 'Job completion' -o "$T/none.svg"
-err "the page has no chart 'Job completion'; its charts: '"
+err "the page has no chart 'Job completion'; take a title of the list above"
+equal "$(sed -n 's/^  //p' "$T/err")" "$(awk '/<svg / { inside = 1 } inside && match($0, /<title>[^<]*/) { print substr($0, RSTART + 7, RLENGTH - 7); inside = 0 }' \
+    "$T/mixed.html")" 'titles of charts'
 no_file "$T/none.svg"
 
 # Sums only, jobs only, and another run of the same file.

@@ -17,7 +17,7 @@ struct spec {
 };
 
 struct outcome {
-    sim_ns scheduled_ns, first_ns, end_ns, max_gap_ns;
+    sim_ns scheduled_ns, first_ns, end_ns, max_gap_ns, gap_from_ns;
     int32_t preemptions;
     bool rejected;
 };
@@ -56,11 +56,17 @@ struct bed {
     struct histogram gaps;
 };
 
+static struct outcome outcome_of(const struct request *request, sim_ns now, bool rejected)
+{
+    return (struct outcome){.scheduled_ns = request->scheduled_ns, .first_ns = request->first_token_ns, .end_ns = now,
+                            .max_gap_ns = request->max_gap.ns, .gap_from_ns = request->max_gap.from_ns,
+                            .preemptions = request->view.preemptions, .rejected = rejected};
+}
+
 static int on_finish(struct replica *replica, struct request *request, sim_ns now)
 {
     struct bed *bed = replica->env->owner;
-    bed->outcomes[request->view.id] = (struct outcome){request->scheduled_ns, request->first_token_ns,   now,
-                                                       request->max_gap_ns,   request->view.preemptions, false};
+    bed->outcomes[request->view.id] = outcome_of(request, now, false);
     bed->left--;
     return 0;
 }
@@ -68,8 +74,7 @@ static int on_finish(struct replica *replica, struct request *request, sim_ns no
 static int on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason)
 {
     struct bed *bed = replica->env->owner;
-    bed->outcomes[request->view.id] = (struct outcome){request->scheduled_ns, request->first_token_ns,   now,
-                                                       request->max_gap_ns,   request->view.preemptions, true};
+    bed->outcomes[request->view.id] = outcome_of(request, now, true);
     bed->left--;
     return reason == NULL;
 }
@@ -181,8 +186,10 @@ static void twin_token(struct twin *twin, struct twin_request *request, sim_ns n
     request->rest--;
     if (outcome->first_ns == TIME_UNSET)
         outcome->first_ns = now;
-    else if (now - request->last_token_ns > outcome->max_gap_ns)
+    else if (now - request->last_token_ns >= outcome->max_gap_ns) {
         outcome->max_gap_ns = now - request->last_token_ns;
+        outcome->gap_from_ns = request->last_token_ns;
+    }
     request->last_token_ns = now;
     if (request->rest == 0) {
         outcome->end_ns = now;
@@ -303,7 +310,7 @@ static void run_twin(const struct load *load, struct outcome *outcomes)
     twin->free_blocks = load->blocks;
     for (int i = 0; i < load->n; i++) {
         twin->all[i] = (struct twin_request){.id = i, .prompt = load->specs[i].prompt, .rest = load->specs[i].output};
-        outcomes[i] = (struct outcome){TIME_UNSET, TIME_UNSET, TIME_UNSET, 0, 0, false};
+        outcomes[i] = (struct outcome){TIME_UNSET, TIME_UNSET, TIME_UNSET, 0, 0, 0, false};
     }
     sim_ns now = 0;
     while (twin->n_arrived < load->n || twin->n_waiting > 0 || twin->n_running > 0) {
@@ -341,7 +348,8 @@ static void make_load(struct load *load, uint64_t seed)
 static bool same_outcome(const struct outcome *a, const struct outcome *b)
 {
     return a->scheduled_ns == b->scheduled_ns && a->first_ns == b->first_ns && a->end_ns == b->end_ns &&
-           a->max_gap_ns == b->max_gap_ns && a->preemptions == b->preemptions && a->rejected == b->rejected;
+           a->max_gap_ns == b->max_gap_ns && a->gap_from_ns == b->gap_from_ns && a->preemptions == b->preemptions &&
+           a->rejected == b->rejected;
 }
 
 static void check_equal(const struct load *load, const struct outcome *a, const struct outcome *b, uint64_t seed)
@@ -349,11 +357,13 @@ static void check_equal(const struct load *load, const struct outcome *a, const 
     for (int i = 0; i < load->n; i++) {
         if (same_outcome(&a[i], &b[i])) continue;
         char text[300];
-        snprintf(text, sizeof text,
-                 "seed %d request %d: scheduled %lld/%lld first %lld/%lld end %lld/%lld gap %lld/%lld preempted %d/%d",
-                 (int)seed, i, (long long)a[i].scheduled_ns, (long long)b[i].scheduled_ns, (long long)a[i].first_ns,
-                 (long long)b[i].first_ns, (long long)a[i].end_ns, (long long)b[i].end_ns, (long long)a[i].max_gap_ns,
-                 (long long)b[i].max_gap_ns, a[i].preemptions, b[i].preemptions);
+        snprintf(
+            text, sizeof text,
+            "seed %d request %d: scheduled %lld/%lld first %lld/%lld end %lld/%lld gap %lld/%lld from %lld/%lld preempted %d/%d",
+            (int)seed, i, (long long)a[i].scheduled_ns, (long long)b[i].scheduled_ns, (long long)a[i].first_ns,
+            (long long)b[i].first_ns, (long long)a[i].end_ns, (long long)b[i].end_ns, (long long)a[i].max_gap_ns,
+            (long long)b[i].max_gap_ns, (long long)a[i].gap_from_ns, (long long)b[i].gap_from_ns, a[i].preemptions,
+            b[i].preemptions);
         test_check(false, text, __FILE__, __LINE__);
         return;
     }

@@ -91,13 +91,15 @@ TEST(longest_gaps_are_suffix_maxima)
         token_gaps_init(&gaps);
         for (int64_t step = 0; step < STEPS; step++) {
             all[step] = 1 + (sim_ns)rng_below(&rng, 1000);
-            MUST(token_gaps_add(&gaps, step, all[step]) == 0);
+            MUST(token_gaps_add(&gaps, step, (struct token_wait){all[step], 7 * step}) == 0);
             if (rng_below(&rng, 40) == 0) token_gaps_forget_before(&gaps, kept_from = step - 20);
             int64_t from = kept_from + (int64_t)rng_below(&rng, (uint64_t)(step - kept_from + 2));
-            sim_ns expected = 0;
+            sim_ns expected = 0, expected_from = 0;
             for (int64_t i = from < 0 ? 0 : from; i <= step; i++)
-                if (all[i] > expected) expected = all[i];
-            CHECK_EQ_INT(token_gaps_max_from(&gaps, from), expected);
+                if (all[i] >= expected) expected = all[i], expected_from = 7 * i;
+            const struct token_wait longest = token_gaps_max_from(&gaps, from);
+            CHECK_EQ_INT(longest.ns, expected);
+            CHECK_EQ_INT(longest.from_ns, expected_from);
         }
         token_gaps_fini(&gaps);
     }

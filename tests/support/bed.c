@@ -2,6 +2,7 @@
 
 #include "sim/cli/plugins.h"
 #include "sim/core/config/config.h"
+#include "sim/world/rows/tee.h"
 #include "sim/world/world.h"
 #include "tests/support/harness.h"
 
@@ -222,8 +223,12 @@ static int run_world(const struct config *config, const struct bed_options *opti
     if (!options->no_detail) sink.detail = on_decision;
     if (options->no_rows) sink.request = NULL;
     if (options->no_batches) sink.batch = NULL;
+    struct tee tee = {0};
+    tee_add(&tee, sink);
+    if (options->also != NULL) tee_add(&tee, *options->also);
+    const struct sink both = tee_sink(&tee);
     struct world_result result;
-    code = world_run(world, &sink, &result);
+    code = world_run(world, options->also != NULL ? &both : &sink, &result);
     rows->end_s = sim_s_from_ns(result.end_ns);
     rows->engine = result.engine;
     world_destroy(world);

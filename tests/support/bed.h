@@ -25,6 +25,7 @@ struct bed_options {
     bool quiet;                  /* findings are expected: do not print them */
     bool no_detail;              /* do not ask what every request meets with */
     bool no_batches;             /* nor for batches, so that iterations with drafts are computed ahead */
+    const struct sink *also;     /* gets all rows that it wants, too */
     bool no_rows;                /* nor for rows of requests, whose classes may have any name then */
 };
 

@@ -20,7 +20,8 @@ struct story_subject {
 struct story_event {
     double t_s;
     size_t number;           /* order of arrival */
-    const char *what, *text; /* "admit", and its reason or a description */
+    const char *what, *text; /* "admit", and its reason or a description; of a command the effect, until story_end */
+    int64_t command;         /* of the power policy, index in the story's; -1: none */
 };
 
 /* Work of a replica over some time. */
@@ -47,6 +48,7 @@ struct story_sequences {
 /* A replica of the request's service. */
 struct story_replica {
     double up_s;                      /* since when it takes requests; NAN: since the start */
+    const char *failed_by;            /* "gpu on node 3"; NULL: it has not failed */
     int64_t n_routed, n_service;      /* requests since then, to it and to all replicas */
 };
 
@@ -55,7 +57,9 @@ struct story_command {
     const char *domain, *target; /* "row0"; "low", "high" or "brake" */
     const char *policy, *reason;
     double t_s;
-    bool is_told; /* among the events */
+    double since_s, until_s;    /* in force; NAN: not yet, not so far */
+    double reading_w, budget_w; /* that the policy saw when it gave the command; NAN: no reading yet */
+    bool is_told;               /* among the events */
 };
 
 /* A job's wait for GPUs since its submission, a preemption or a failure. */
@@ -92,7 +96,7 @@ struct story {
     double last_token_s;      /* NAN: none yet, or the request left the batch */
     double token_before_s;    /* last_token_s before the latest piece of its prompt, which may give no token */
     double prompt_from_s;     /* a piece of its prompt is in the next batch from then on; NAN: none is */
-    double gap_s, gap_from_s; /* longest wait for a token, and its start */
+    double gap_s, gap_from_s; /* longest wait for a token, and its start; NAN: it has at most one token */
     struct story_decoding decoding;
     struct story_sequences sequences;
     double joins_at_s;        /* batches that began before this time are not its own; NAN: all may be */
@@ -102,6 +106,9 @@ struct story {
     struct story_waits waits;
     double end_s;             /* of the run; NAN until its metrics arrive */
     double waits_from_s;         /* the request, outside the batch */
+    double unrouted_s;           /* since when a failure has left it without a replica; NAN: it has one */
+    double first_routed_s;       /* NAN: never */
+    bool is_over;                /* the request has finished or was rejected */
     struct story_work meanwhile; /* work of the replica while the request waits */
     struct story_replica *replicas; /* by number */
     size_t n_replicas, replicas_capacity;
@@ -109,6 +116,7 @@ struct story {
     int64_t *displaced;    /* jobs that were preempted at displaced_at_s */
     size_t n_displaced, displaced_capacity;
     double displaced_at_s; /* NAN: none was so far */
+    size_t clock_event;    /* 1 + index of the event of the command that sets the job's clock; 0: none since a stop */
     double yields_at_s;    /* when the job last gave its GPUs to a service; NAN: that is told, or it never did */
 };
 
@@ -120,7 +128,8 @@ void story_fini(struct story *story);
 __attribute__((format(printf, 4, 5))) int story_tell(struct story *story, double t_s, const char *what,
                                                      const char *format, ...);
 
-/* Ends the story once the run has ended: what the job still waits for. Returns 0 or SIM_E_NOMEM. */
+/* Ends the story once the run has ended: what the subject still waits for, and how long commands were in force.
+ * Returns 0 or SIM_E_NOMEM. */
 int story_end(struct story *story);
 
 /* Receives the rows of the run. Its functions return 0 or SIM_E_NOMEM. */

@@ -168,6 +168,7 @@ int story_follow_job(struct story *story, const struct decision_row *row)
     if (stops) {
         *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = queue->gpus, .started = -1};
         story->waits.n_stops++;
+        story->clock_event = 0;
     }
     if (!queue->waits || stops) return 0;
     queue->waits = false;
@@ -175,23 +176,34 @@ int story_follow_job(struct story *story, const struct decision_row *row)
     return end_wait(story, row->t_s, "waited");
 }
 
-int story_end(struct story *story)
+int story_end_job(struct story *story)
 {
     count_decision(&story->queue);
-    return story->subject.is_job && story->queue.waits ? end_wait(story, story->end_s, "waits") : 0;
+    return story->queue.waits ? end_wait(story, story->end_s, "waits") : 0;
+}
+
+/* Whether the latest event on its clock, since it last got GPUs, says the same. */
+static bool is_known_clock(const struct story *story, const struct story_command *command, const char *effect)
+{
+    if (story->clock_event == 0) return false;
+    const struct story_event *event = &story->events[story->clock_event - 1];
+    return event->command == command - story->commands && strcmp(event->text, effect) == 0;
 }
 
 int story_on_job_clock(void *context, const struct job_clock_row *row)
 {
     struct story *story = context;
     if (!story->subject.is_job || row->job != story->subject.id) return 0;
+    if (row->power_domain == NULL) story->clock_event = 0;
     if (row->power_domain == NULL)
         return story_tell(story, row->t_s, "power", "the highest clock again: runs at %.3g %% of its full speed",
                           100 * row->speed_frac);
     const struct story_command *command = story_find_command(story, row->power_domain, row->power_target,
                                                              row->power_given_s);
-    if (command == NULL) return 0;
     char effect[64];
     snprintf(effect, sizeof effect, "runs at %.3g %% of its full speed", 100 * row->speed_frac);
-    return story_tell_command(story, row->t_s, command, row->power_since_s, effect);
+    if (command == NULL || is_known_clock(story, command, effect)) return 0;
+    const int code = story_tell_command(story, row->t_s, command, effect);
+    story->clock_event = story->n_events;
+    return code;
 }

@@ -34,14 +34,14 @@ static void add_limit(char *text, size_t size, const struct handover_part *part)
 
 static int tell_part(struct story *story, const struct handover_part *part, const char *which)
 {
-    char limit[128] = "", longer[64] = "";
+    char limit[128] = "", longer[64] = "", time[32];
     const double took_s = part->moved_s - part->start_s, longer_s = took_s - part->alone_s;
     if (part->bytes == 0) return 0;
     add_limit(limit, sizeof limit, part);
     if (longer_s > LEAST_LONGER_S)
-        snprintf(longer, sizeof longer, ", %.4g ms longer beside other traffic", 1e3 * longer_s);
-    return story_tell(story, part->moved_s, "transfer", "%s%" PRId64 " bytes of KV in %.4g ms from %.6f s on%s%s",
-                      which, part->bytes, 1e3 * took_s, part->start_s, limit, longer);
+        snprintf(longer, sizeof longer, ", %s longer beside other traffic", story_time(time, longer_s));
+    return story_tell(story, part->moved_s, "transfer", "%s%" PRId64 " bytes of KV in %s from %.6f s on%s%s", which,
+                      part->bytes, story_time(time, took_s), part->start_s, limit, longer);
 }
 
 static int on_arrived(struct story *story, const struct handover_row *row)
@@ -60,12 +60,13 @@ static int on_arrived(struct story *story, const struct handover_row *row)
 /* The decoding replica has room. Its batches were cut at this decision, so they are all known. */
 static int on_taken(struct story *story, const struct handover_row *row)
 {
+    char time[32];
     const int code = story_tell_wait(story, row->t_s);
     return code != 0 ? code
                      : story_tell(story, row->t_s, "taken",
-                                  "%s/%" PRId64 " has room, %.4g ms after the prompt: it takes %" PRId64 " of %" PRId64
+                                  "%s/%" PRId64 " has room, %s after the prompt: it takes %" PRId64 " of %" PRId64
                                   " free KV blocks",
-                                  row->service, row->to, 1e3 * (row->t_s - story->processed_s), row->blocks,
+                                  row->service, row->to, story_time(time, row->t_s - story->processed_s), row->blocks,
                                   row->free_blocks);
 }
 
@@ -99,9 +100,10 @@ int story_tell_join(struct story *story, double t_s)
     story->meanwhile = (struct story_work){0};
     const double waited_s = t_s - story->joins_at_s;
     story->joins_at_s = t_s;
+    char time[32];
     if (!(waited_s > 0)) return 0;
-    return story_tell(story, t_s, "joins", "the next iteration of %s/%" PRId64 ", %.4g ms after its KV has arrived",
-                      story->subject.service, story->replica, 1e3 * waited_s);
+    return story_tell(story, t_s, "joins", "the next iteration of %s/%" PRId64 ", %s after its KV has arrived",
+                      story->subject.service, story->replica, story_time(time, waited_s));
 }
 
 /* --- Sequences --- */

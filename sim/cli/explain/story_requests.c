@@ -13,14 +13,19 @@
 /* Below it a difference to the time at the highest clock is a rounding error. */
 static const double LEAST_SLOWED_S = 1e-9;
 
+/* Routing takes a nanosecond where a replica comes up at the same moment. */
+static const double AT_ONCE_S = 2e-9;
+
 /* A replica that came up this long ago may not have its share of the load yet. */
 static const double LATELY_S = 60;
 
 /* ", 1.2 s longer than at the highest clock", or nothing if lower clocks added no time. */
-static const char *slowed_text(char text[static 64], double slowed_s)
+static const char *slowed_text(char text[static 80], double slowed_s)
 {
     text[0] = '\0';
-    if (slowed_s > LEAST_SLOWED_S) snprintf(text, 64, ", %.4g ms longer than at the highest clock", 1e3 * slowed_s);
+    char time[32];
+    if (slowed_s > LEAST_SLOWED_S)
+        snprintf(text, 80, ", %s longer than at the highest clock", story_time(time, slowed_s));
     return text;
 }
 
@@ -42,16 +47,32 @@ static struct story_replica *replica_of(struct story *story, int64_t number)
     return &story->replicas[number];
 }
 
+/* "replica 4: gpu on node 3" */
+static int note_failure(struct story *story, struct story_replica *replica, const char *reason)
+{
+    const char *cause = strstr(reason, ": ");
+    replica->failed_by = arena_strdup(story->arena, cause != NULL ? cause + strlen(": ") : reason);
+    return replica->failed_by != NULL ? 0 : SIM_E_NOMEM;
+}
+
+const char *story_failure_of_replica(const struct story *story)
+{
+    const bool is_known = story->replica >= 0 && (size_t)story->replica < story->n_replicas;
+    return is_known ? story->replicas[story->replica].failed_by : NULL;
+}
+
 int story_see_service(struct story *story, const struct decision_row *row)
 {
     if (strcmp(row->service, story->subject.service) != 0) return 0;
     const bool is_up = strcmp(row->action, "up") == 0, is_route = strcmp(row->action, "route") == 0;
-    const int64_t number = is_up      ? number_after(row->reason, "replica ")
-                           : is_route ? number_after(row->reason, "to replica ")
-                                      : -1;
+    const bool fails = strcmp(row->action, "fail") == 0;
+    const int64_t number = is_up || fails ? number_after(row->reason, "replica ")
+                           : is_route     ? number_after(row->reason, "to replica ")
+                                          : -1;
     if (number < 0) return 0;
     struct story_replica *replica = replica_of(story, number);
     if (replica == NULL) return SIM_E_NOMEM;
+    if (fails) return note_failure(story, replica, row->reason);
     if (is_up)
         *replica = (struct story_replica){.up_s = row->t_s, .n_service = story->n_routed};
     else
@@ -65,10 +86,43 @@ static int tell_newcomer(struct story *story, double t_s)
     const struct story_replica *replica = &story->replicas[story->replica];
     if (!(t_s - replica->up_s <= LATELY_S)) return 0;
     const int64_t n_others = replica->n_routed - 1, n_all = story->n_routed - replica->n_service - 1;
-    return story_tell(
-        story, t_s, "replica",
-        "%s/%" PRId64 " came up %.3g s before; of %" PRId64 " other request%s since then it took %" PRId64,
-        story->subject.service, story->replica, t_s - replica->up_s, n_all, story_plural((double)n_all), n_others);
+    char before[48] = "at this moment", time[32];
+    if (t_s - replica->up_s > AT_ONCE_S)
+        snprintf(before, sizeof before, "%s before", story_time(time, t_s - replica->up_s));
+    return story_tell(story, t_s, "replica",
+                      "%s/%" PRId64 " came up %s; of %" PRId64 " other request%s since then it took %" PRId64,
+                      story->subject.service, story->replica, before, n_all, story_plural((double)n_all), n_others);
+}
+
+/* A service routes a request at once if a replica is up to take it. */
+static int tell_outage(struct story *story, double from_s, double to_s)
+{
+    char time[32];
+    if (!(to_s - from_s > AT_ONCE_S)) return 0;
+    return story_tell(story, from_s, "outage", "no replica of %s was up to take it from %.6f s to %.6f s, for %s",
+                      story->subject.service, from_s, to_s, story_time(time, to_s - from_s));
+}
+
+static int see_routed(struct story *story, double t_s)
+{
+    const double unrouted_s = story->unrouted_s;
+    story->unrouted_s = (double)NAN;
+    if (isnan(story->first_routed_s)) story->first_routed_s = t_s;
+    const int code = isnan(unrouted_s) ? 0 : tell_outage(story, unrouted_s, t_s);
+    return code != 0 ? code : tell_newcomer(story, t_s);
+}
+
+int story_end_request(struct story *story)
+{
+    const struct request_row *request = &story->request;
+    const bool is_left = request->service != NULL && strcmp(request->status, "unfinished") == 0;
+    int code = 0;
+    if (!isnan(story->first_routed_s) && request->service != NULL)
+        code = tell_outage(story, request->arrival_s, story->first_routed_s);
+    else if (is_left)
+        code = tell_outage(story, request->arrival_s, story->end_s);
+    if (code == 0 && is_left && !isnan(story->unrouted_s)) code = tell_outage(story, story->unrouted_s, story->end_s);
+    return code;
 }
 
 /* --- Waiting and decoding --- */
@@ -76,7 +130,7 @@ static int tell_newcomer(struct story *story, double t_s)
 /* When the request enters the batch: what its replica did while it waited. */
 int story_tell_wait(struct story *story, double t_s)
 {
-    char slowed[64];
+    char slowed[80];
     struct story_work work = story->meanwhile;
     story->meanwhile = (struct story_work){0};
     if (work.prefill_iterations + work.decode_iterations == 0) return 0;
@@ -101,7 +155,7 @@ static const char *own_text(const struct story *story, char text[static 64])
 /* The iterations since the request's first token in the batch: their number, mean time, and what they did beside. */
 static int tell_decoding(struct story *story, double t_s)
 {
-    char slowed[64], own[64], prompts[160] = "";
+    char slowed[80], own[64], prompts[160] = "", some[32], all[32], each[32];
     const struct story_decoding work = story->decoding;
     const bool is_several = story->sequences.n > 0, by_iteration = story->subject.drafts || is_several;
     if (work.n == 0) return 0;
@@ -109,12 +163,12 @@ static int tell_decoding(struct story *story, double t_s)
     story->decoding = (struct story_decoding){0};
     if (work.n_with_prompts > 0)
         snprintf(prompts, sizeof prompts,
-                 "; %" PRId64 " iteration%s with prompts of others (%" PRId64 " tokens) took %.4g ms of %.4g ms",
+                 "; %" PRId64 " iteration%s with prompts of others (%" PRId64 " tokens) took %s of %s",
                  work.n_with_prompts, story_plural((double)work.n_with_prompts), work.prompt_tokens,
-                 1e3 * work.with_prompts_s, 1e3 * work.time_s);
-    return story_tell(story, t_s, "decoded", "%" PRId64 " %s%s%s, one every %.4g ms%s, beside %.3g %s on average%s",
-                      work.n, by_iteration ? "iteration" : "token", story_plural((double)work.n), own,
-                      1e3 * work.time_s / (double)work.n, slowed_text(slowed, work.slowed_s),
+                 story_time(some, work.with_prompts_s), story_time(all, work.time_s));
+    return story_tell(story, t_s, "decoded", "%" PRId64 " %s%s%s, one every %s%s, beside %.3g %s on average%s", work.n,
+                      by_iteration ? "iteration" : "token", story_plural((double)work.n), own,
+                      story_time(each, work.time_s / (double)work.n), slowed_text(slowed, work.slowed_s),
                       (work.sequences - work.own) / (double)work.n, is_several ? "sequences of others" : "others",
                       prompts);
 }
@@ -146,8 +200,10 @@ int story_follow_request(struct story *story, const struct decision_row *row)
     int code = 0;
     if (routed >= 0) {
         story->replica = routed;
-        code = tell_newcomer(story, row->t_s);
+        code = see_routed(story, row->t_s);
     }
+    if (strcmp(row->action, "requeue") == 0) story->unrouted_s = row->t_s;
+    if (story_is_any(row->action, (const char *const[]){"finish", "reject", NULL})) story->is_over = true;
     if (leaves && code == 0) code = tell_decoding(story, row->t_s);
     follow_sequences(&story->sequences, row->action);
     const bool others_decode = story->sequences.decoding > 0 && strcmp(row->action, "finish") != 0;
@@ -165,7 +221,7 @@ int story_follow_request(struct story *story, const struct decision_row *row)
 /* --- Batches of its replica --- */
 
 /* Once for each command that slows the request down: who gave it, when and why. */
-static int tell_power(struct story *story, const struct batch_row *row)
+static int tell_power(struct story *story, const struct batch_row *row, double t_s)
 {
     if (row->power_domain == NULL) return 0;
     struct story_command *command = story_find_command(story, row->power_domain, row->power_target, row->power_given_s);
@@ -173,48 +229,50 @@ static int tell_power(struct story *story, const struct batch_row *row)
     command->is_told = true;
     char effect[64];
     snprintf(effect, sizeof effect, "clock at %.3g %% of the highest", 100 * row->clock_frac);
-    return story_tell_command(story, row->start_s, command, row->power_since_s, effect);
+    return story_tell_command(story, t_s, command, effect);
 }
 
 static int on_prefill(struct story *story, const struct batch_row *row)
 {
-    char slowed[64], loads[64] = "";
+    char slowed[80], loads[64] = "", time[32];
     if (!(row->start_s >= story->prompt_from_s)) return 0;
     if (row->start_s > story->prompt_from_s)
-        snprintf(loads, sizeof loads, "after %.4g ms for loads, ", 1e3 * (row->start_s - story->prompt_from_s));
+        snprintf(loads, sizeof loads, "after %s for loads, ", story_time(time, row->start_s - story->prompt_from_s));
     story->prompt_from_s = (double)NAN;
     const double lasted_s = row->end_s - row->start_s;
-    const int code = tell_power(story, row);
+    const int code = tell_power(story, row, row->start_s);
     if (code != 0) return code;
-    return story_tell(
-        story, row->end_s, "prefill",
-        "%san iteration of %.4g ms: %" PRId64 " tokens of %" PRId64 " prompt%s, %" PRId64 " decoding beside%s", loads,
-        1e3 * lasted_s, row->prefill_tokens, row->prefill_sequences, row->prefill_sequences == 1 ? "" : "s",
-        row->decoding, slowed_text(slowed, lasted_s - row->full_clock_s));
+    return story_tell(story, row->end_s, "prefill",
+                      "%san iteration of %s: %" PRId64 " tokens of %" PRId64 " prompt%s, %" PRId64 " decoding beside%s",
+                      loads, story_time(time, lasted_s), row->prefill_tokens, row->prefill_sequences,
+                      row->prefill_sequences == 1 ? "" : "s", row->decoding,
+                      slowed_text(slowed, lasted_s - row->full_clock_s));
 }
 
-static void count_gap(struct story *story, double token_s)
+int story_on_token_wait(void *context, const struct token_wait_row *row)
 {
-    double gap_s = token_s - story->last_token_s;
-    if (gap_s > story->gap_s) {
-        story->gap_s = gap_s;
-        story->gap_from_s = story->last_token_s;
-    }
+    struct story *story = context;
+    const struct story_subject *subject = &story->subject;
+    if (subject->is_job || row->request != subject->id || strcmp(row->service, subject->service) != 0) return 0;
+    story->gap_s = row->wait_s;
+    story->gap_from_s = row->from_s;
+    return 0;
 }
 
 /* Of a row that began before the wait, the iterations since count, also the one amid which it began: as many as their
  * share of the time, since the iterations of a row are about equally long. */
-static void count_meanwhile(struct story *story, const struct batch_row *row)
+static int count_meanwhile(struct story *story, const struct batch_row *row)
 {
     const double from_s = fmax(row->start_s, story->waits_from_s);
     const double share = row->end_s > row->start_s ? (row->end_s - from_s) / (row->end_s - row->start_s) : 1;
     const bool has_prefill = row->prefill_sequences > 0;
-    if (!(share > 0)) return;
+    if (story->is_over || !(share > 0)) return 0;
     const int64_t iterations = (int64_t)ceil(share * (double)row->iterations - 1e-9);
     story->meanwhile.prefill_tokens += row->prefill_tokens;
     story->meanwhile.prefill_iterations += has_prefill ? iterations : 0;
     story->meanwhile.decode_iterations += has_prefill ? 0 : iterations;
     story->meanwhile.slowed_s += share * (row->end_s - row->start_s - row->full_clock_s);
+    return tell_power(story, row, from_s);
 }
 
 int story_on_batch(void *context, const struct batch_row *row)
@@ -224,8 +282,7 @@ int story_on_batch(void *context, const struct batch_row *row)
         return 0;
     bool has_prefill = row->prefill_sequences > 0;
     if (!story->in_batch || row->start_s < story->joins_at_s) {
-        count_meanwhile(story, row);
-        return 0;
+        return count_meanwhile(story, row);
     }
     int code = story_tell_join(story, row->start_s);
     if (code != 0) return code;
@@ -240,8 +297,6 @@ int story_on_batch(void *context, const struct batch_row *row)
         story->decoding.with_prompts_s += row->end_s - row->start_s;
     }
     if (!gives_token || row->iterations == 0) return code;
-    double each_s = (row->end_s - row->start_s) / (double)row->iterations;
-    if (!isnan(story->last_token_s)) count_gap(story, row->start_s + each_s);
     const int64_t own = story->sequences.n == 0 ? 1 : story->sequences.decoding;
     if (!own_prompt || (story->sequences.n > 0 && own > 0)) {
         story->decoding.n += row->iterations;
@@ -249,7 +304,7 @@ int story_on_batch(void *context, const struct batch_row *row)
         story->decoding.time_s += row->end_s - fmax(story->last_token_s, story->joins_at_s);
         story->decoding.slowed_s += row->end_s - row->start_s - row->full_clock_s;
         story->decoding.sequences += (double)(row->decoding * row->iterations);
-        if (code == 0) code = tell_power(story, row);
+        if (code == 0) code = tell_power(story, row, row->start_s);
     }
     if (own_prompt) story->sequences.decoding += story->sequences.prompts;
     if (own_prompt) story->sequences.prompts = 0;

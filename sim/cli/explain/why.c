@@ -1,10 +1,11 @@
-/* orrery why: the life of one request or job. No database stores what replicas did, so the run is simulated again
- * from its stored scenario, and must reach the same result hash. */
+/* orrery why: the life of one request or job, or a stretch of time. No database stores what replicas did, so the run is
+ * simulated again from its stored scenario, and must reach the same result hash. */
 #include "analysis/query.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/explain/story.h"
 #include "sim/cli/explain/why_jobs.h"
+#include "sim/cli/explain/why_time.h"
 #include "sim/cli/plugins.h"
 #include "sim/cli/run/simulate.h"
 #include "sim/core/number.h"
@@ -33,6 +34,8 @@ static const struct option why_options[] = {
     {0}};
 #undef AT
 
+enum { KIND_REQUEST, KIND_JOB, KIND_TIME };
+
 /* The question, and what is read to answer it. */
 struct asking {
     struct cli *cli;
@@ -44,6 +47,7 @@ struct asking {
     int64_t row;               /* rowid of the subject in its table */
     const char *slowest_of;    /* the service of the slowest request, if that is asked for; else NULL */
     struct query_answer ranks; /* name, value, percentile */
+    double from_s, to_s;       /* the stretch of time */
 };
 
 /* Runs `sql` with ?1 the run and ?2 `number`. */
@@ -147,7 +151,8 @@ static int check_hash(struct asking *asking, const char *hash)
                       record->result_hash, hash);
 }
 
-static int simulate_story(struct asking *asking, const struct setup *setup, struct story *story)
+/* Simulates the run again for a sink that wants live rows. */
+static int simulate_again(struct asking *asking, const struct setup *setup, struct sink live)
 {
     static const enum results_keep keeps[] = {[SCENARIO_KEEP_ROWS] = KEEP_ROWS,
                                               [SCENARIO_KEEP_METRICS] = KEEP_METRICS,
@@ -158,7 +163,7 @@ static int simulate_story(struct asking *asking, const struct setup *setup, stru
     char hash[HASH_HEX_CHARS];
     if (hash_sink_init(&hashing, keeps[setup->scenario.keep]) != 0) return SIM_E_NOMEM;
     tee_add(&tee, hash_sink(&hashing));
-    tee_add(&tee, story_sink(story));
+    tee_add(&tee, live);
     struct sink sink = tee_sink(&tee);
     struct world_options how = {.interrupt = asking->cli->interrupt};
     int code = simulate_rows(setup, &how, &sink, &result, &asking->cli->diag);
@@ -233,14 +238,12 @@ static void say_waits(const struct story *story, struct answer *answer)
     answer_say(answer, "; longest %.6g s, from %.6f s on\n", waits->longest_s, waits->longest_from_s);
 }
 
-/* Of several sequences, the gap of the row is that of one of them, which the story may not have followed. */
+/* The gap of the row, to the nanosecond. */
 static void say_gap(const struct story *story, struct answer *answer)
 {
-    const double gap_s = story->request.max_gap_s;
-    if (story->sequences.n > 0 && !(fabs(story->gap_s - gap_s) <= 1e-3 * gap_s))
-        answer_say(answer, "longest wait for a token of one of its sequences: %.6g s\n", gap_s);
-    else if (story->gap_s > 0)
-        answer_say(answer, "longest wait for a token: %.6g s, from %.6f s on\n", story->gap_s, story->gap_from_s);
+    if (isnan(story->gap_s)) return;
+    answer_say(answer, "longest wait for a token%s: %.9f s, from %.9f s on\n",
+               story->sequences.n > 0 ? " of one of its sequences" : "", story->gap_s, story->gap_from_s);
 }
 
 static void say_story(const struct asking *asking, const struct story *story, struct answer *answer)
@@ -273,10 +276,25 @@ static void write_story(const struct asking *asking, const struct story *story, 
     }
     answer_add(answer, "events", NULL, &events);
     if (is_job) answer_number(answer, "waited_s", story->waits.total_s);
+    if (!is_job && !isnan(story->gap_s)) {
+        answer_number(answer, "max_gap_s", story->gap_s);
+        answer_number(answer, "max_gap_from_s", story->gap_from_s);
+    }
     answer_open(answer, "percentiles", '{');
     for (size_t i = 0; i < asking->ranks.n_rows; i++)
         answer_number(answer, asking->ranks.columns[0].texts[i], asking->ranks.columns[2].numbers[i]);
     answer_close(answer, '}');
+}
+
+static int end_answer(const struct asking *asking, struct answer *answer)
+{
+    const enum answer_form form = answer->form;
+    const int code = answer_end(answer, 0, asking->cli->out, &asking->cli->diag);
+    if (code == 0 && !answer_is_data(form))
+        fprintf(asking->cli->err,
+                "simulated once more from the scenario of run %" PRId64 "; the result hash is the same\n",
+                asking->record.id);
+    return code;
 }
 
 static int print_story(const struct asking *asking, const struct story *story)
@@ -285,12 +303,7 @@ static int print_story(const struct asking *asking, const struct story *story)
     struct answer answer;
     answer_init(&answer, form, "events");
     (answer_is_data(form) ? write_story : say_story)(asking, story, &answer);
-    const int code = answer_end(&answer, 0, asking->cli->out, &asking->cli->diag);
-    if (code == 0 && !answer_is_data(form))
-        fprintf(asking->cli->err,
-                "simulated once more from the scenario of run %" PRId64 "; the result hash is the same\n",
-                asking->record.id);
-    return code;
+    return end_answer(asking, &answer);
 }
 
 /* Whether the service of the request has a speculation policy. */
@@ -308,7 +321,7 @@ static int tell_story(struct asking *asking, const struct setup *setup)
     struct story story;
     asking->subject.drafts = !asking->subject.is_job && has_drafts(setup, asking->subject.service);
     story_init(&story, &asking->subject, asking->arena);
-    int code = simulate_story(asking, setup, &story);
+    int code = simulate_again(asking, setup, story_sink(&story));
     if (code == 0) code = story_end(&story);
     if (code == 0) code = read_ranks(asking);
     if (code == 0 && asking->subject.is_job)
@@ -319,25 +332,59 @@ static int tell_story(struct asking *asking, const struct setup *setup)
     return code;
 }
 
+static int tell_stretch(struct asking *asking, const struct setup *setup)
+{
+    struct stretch stretch;
+    struct answer answer;
+    stretch_init(&stretch, asking->from_s, asking->to_s, asking->arena);
+    int code = simulate_again(asking, setup, stretch_sink(&stretch));
+    for (size_t i = 0; i < stretch.n_services; i++)
+        if (has_drafts(setup, stretch.services[i].name)) stretch_forget_tokens(&stretch.services[i]);
+    if (code == 0) code = stretch_end(&stretch);
+    struct story *events = &stretch.story;
+    if (code == 0 && events->n_events > 0)
+        qsort(events->events, events->n_events, sizeof *events->events, compare_events);
+    if (code == 0) {
+        answer_init(&answer, (enum answer_form)asking->options->form, "events");
+        why_tell_stretch(&stretch, &answer);
+        code = end_answer(asking, &answer);
+    }
+    stretch_fini(&stretch);
+    return code;
+}
+
+/* The stretch of time of the call, of a run whose end is stored. */
+static int find_stretch(struct asking *asking, const char *text)
+{
+    struct query_answer end;
+    int code = query(asking, "SELECT value FROM metric WHERE run_id = ?1 AND name = 'sim.end_s'", 0, &end);
+    if (code != 0) return code;
+    if (asking->options->service != NULL)
+        return diag_error(&asking->cli->diag, SIM_E_USAGE, NULL, NULL, "'--service' is for requests");
+    const double end_s = end.n_rows > 0 ? end.columns[0].numbers[0] : (double)INFINITY;
+    return why_read_stretch(text, end_s, &asking->from_s, &asking->to_s, &asking->cli->diag);
+}
+
 static int look_up(struct asking *asking, const struct cli_call *call)
 {
-    static const char *const kinds[] = {"request", "job", NULL};
+    static const char *const kinds[] = {"request", "job", "time", NULL};
     struct cli *cli = asking->cli;
     struct setup setup;
     int64_t run_id;
     int kind = cli_pick(cli, "kind", call->arguments[1], kinds);
     if (kind < 0) return SIM_E_USAGE;
-    asking->subject.is_job = kind == 1;
+    const char *subject = call->arguments[2];
+    asking->subject.is_job = kind == KIND_JOB;
     int code = results_split_name(call->arguments[0], asking->arena, &asking->path, &run_id);
     if (code == 0) code = results_read_run(asking->path, run_id, asking->arena, &asking->record, &cli->diag);
     if (code == 0) code = results_check_run(asking->path, &asking->record, &cli->diag);
-    if (code == 0) code = find_id(asking, call->arguments[2]);
-    if (code == 0) code = find_subject(asking);
+    if (code == 0 && kind != KIND_TIME) code = find_id(asking, subject);
+    if (code == 0) code = kind == KIND_TIME ? find_stretch(asking, subject) : find_subject(asking);
     if (code == 0) code = plugins_check(cli->plugins, asking->record.policies, call->arguments[0], &cli->diag);
     if (code != 0) return code;
     const struct stored_scenario stored = {asking->record.scenario, asking->record.trace_hash};
     code = setup_load_stored(&setup, asking->path, call->arguments[0], &stored, cli->plugins, &cli->diag);
-    if (code == 0) code = tell_story(asking, &setup);
+    if (code == 0) code = kind == KIND_TIME ? tell_stretch(asking, &setup) : tell_story(asking, &setup);
     setup_fini(&setup);
     return code;
 }
@@ -355,8 +402,8 @@ static int why(struct cli *cli, const struct cli_call *call)
 const struct verb verb_why = {
     .takes_plugins = true,
     .name = "why",
-    .summary = "the life of one request or job: what happened to it, and why",
-    .usage = "RESULTS[:RUN] request|job ID|slowest [--service NAME] [--json|--csv]",
+    .summary = "the life of one request or job, or a stretch of time: what happened, and why",
+    .usage = "RESULTS[:RUN] request|job ID|slowest, or time FROM:TO [--service NAME] [--json|--csv]",
     .notes = "The run is simulated once more from its stored scenario, and must come to the same result hash.\n",
     .options = why_options,
     .options_bytes = sizeof(struct why_options),

@@ -11,11 +11,20 @@
 
 enum { OTHERS_NAMED = 4 };
 
-/* Each question returns t_s, job, gpus and until_s (NULL: not told), the most GPUs first. ?1: run, ?2: rowid. */
+/* Each question returns t_s, job, gpus and until_s (NULL: not told), the most GPUs first. ?1: run, ?2: rowid. Some
+ * return two more: the GPU time that the job has had so far, and that of the job in question. */
 struct question {
     const char *what, *before; /* of the event: "before job 3 (8 GPUs), ... and 4 more" */
     const char *sql;
 };
+
+/* The stretches in which the job held GPUs (own_stay), its waits after them (own_wait), and what others held. */
+#define STAYS                                                                                                          \
+    "WITH own AS (SELECT * FROM job WHERE rowid = ?2), stay AS (SELECT job, start_s, end_s, sum(gpus) AS gpus "        \
+    "FROM placement WHERE run_id = ?1 GROUP BY job, start_s, end_s), own_stay AS (SELECT s.* FROM stay AS s, own AS o " \
+    "WHERE s.job = o.id), own_wait AS (SELECT end_s AS from_s, coalesce(lead(start_s) OVER (ORDER BY start_s), "       \
+    "(SELECT end_s FROM own), (SELECT value FROM metric WHERE run_id = ?1 AND name = 'sim.end_s')) AS to_s "            \
+    "FROM own_stay) "
 
 static const struct question questions[] = {
     {"holders", "GPUs were in use by",
@@ -28,6 +37,16 @@ static const struct question questions[] = {
      "SELECT coalesce(o.start_s, max(j.start_s) OVER ()) AS t_s, j.id AS job, j.gpus, NULL AS until_s "
      "FROM own AS o, job AS j WHERE j.run_id = ?1 AND j.gpus > 0 AND o.gpus > 0 AND j.submit_s > o.submit_s "
      "AND j.start_s IS NOT NULL AND (o.start_s IS NULL OR j.start_s < o.start_s) ORDER BY j.gpus DESC, j.id"},
+    {"passed", "in this wait others started:",
+     STAYS "SELECT w.to_s AS t_s, s.job, max(s.gpus) AS gpus, NULL AS until_s FROM own_wait AS w, own AS o, stay AS s "
+           "WHERE w.to_s > w.from_s AND s.job <> o.id AND s.start_s >= w.from_s AND s.start_s < w.to_s "
+           "GROUP BY w.from_s, s.job ORDER BY w.from_s, gpus DESC, s.job"},
+    {"ahead", "the scheduler starts at this moment",
+     STAYS "SELECT d.t_s, s.job, s.gpus, NULL AS until_s, coalesce((SELECT sum(b.gpus * (b.end_s - b.start_s)) "
+           "FROM stay AS b WHERE b.job = s.job AND b.end_s <= d.t_s), 0) AS had_gpu_s, "
+           "(SELECT sum(b.gpus * (b.end_s - b.start_s)) FROM own_stay AS b WHERE b.end_s <= d.t_s) AS own_gpu_s "
+           "FROM own AS o, decision AS d, stay AS s WHERE d.run_id = ?1 AND d.subject = o.id AND d.service = '' "
+           "AND d.action = 'preempt' AND s.start_s = d.t_s AND s.job <> o.id ORDER BY d.t_s, s.gpus DESC, s.job"},
     {"taken", "on its nodes, GPUs go to",
      "WITH own AS (SELECT * FROM job WHERE rowid = ?2), lost AS (SELECT DISTINCT p.node, p.end_s FROM own AS o, "
      "placement AS p WHERE p.run_id = ?1 AND p.job = o.id AND (o.end_s IS NULL OR p.end_s < o.end_s)) "
@@ -41,6 +60,7 @@ static void name_job(struct text *text, const struct query_answer *answer, size_
     text_printf(text, "%s job %.0f (%.0f GPU%s", is_first ? "" : ",", answer->columns[1].numbers[i], gpus,
                 gpus == 1 ? "" : "s");
     if (!isnan(until_s)) text_printf(text, " until %.6g s", until_s);
+    if (answer->n_columns > 4) text_printf(text, ", after %.6g GPU-s", answer->columns[4].numbers[i]);
     text_add(text, ")");
 }
 
@@ -52,6 +72,8 @@ static int tell_rows(struct story *story, const struct question *question, const
     double gpus = 0;
     text_init(&text);
     text_add(&text, question->before);
+    if (answer->n_columns > 5)
+        text_printf(&text, ", as this one has had %.6g GPU-s:", answer->columns[5].numbers[from]);
     for (size_t i = from; i < to && i < from + OTHERS_NAMED; i++) name_job(&text, answer, i, i == from);
     for (size_t i = from + OTHERS_NAMED; i < to; i++) gpus += answer->columns[2].numbers[i];
     if (to > from + OTHERS_NAMED)

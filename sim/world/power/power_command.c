@@ -46,7 +46,22 @@ void power_apply(struct power_member *member, sim_ns now)
     member->holder->ops->set_clock(member->holder, &order, now);
 }
 
-static void take_effect(struct power *power, const struct power_order *order, sim_ns now)
+static int tell_effect(const struct power *power, const struct power_order *order, sim_ns now)
+{
+    const struct sink *sink = power->env.site->sink;
+    const struct power_domain *domain = &power->domains[order->domain];
+    if (sink->power_command == NULL) return 0;
+    const struct power_command_row row = {.t_s = sim_s_from_ns(now),
+                                          .domain = domain->name,
+                                          .target = target_names[order->target],
+                                          .holds = is_held(&order->setting),
+                                          .given_s = sim_s_from_ns(order->given_ns),
+                                          .reading_w = order->reading_w,
+                                          .budget_w = domain->view.budget_w};
+    return sink->power_command(sink->context, &row);
+}
+
+static int take_effect(struct power *power, const struct power_order *order, sim_ns now)
 {
     const int32_t index = order->domain;
     const enum power_target target = order->target;
@@ -65,6 +80,7 @@ static void take_effect(struct power *power, const struct power_order *order, si
         if (is_meant && member->n_parts > 0 && member->parts[0].domain == index) power_apply(member, now);
     }
     power_jobs_apply(power, index, now);
+    return tell_effect(power, order, now);
 }
 
 /* --- In flight --- */
@@ -75,7 +91,8 @@ static void arrive(struct power *power, struct power_command_queue *queue, sim_n
     struct power_order *order = queue->head;
     queue->head = order->next;
     const struct power_hold *hold = &power->domains[order->domain].holds[order->target];
-    if (order->number == hold->n_ordered) take_effect(power, order, now);
+    const int code = order->number == hold->n_ordered ? take_effect(power, order, now) : 0;
+    if (code != 0) engine_fail(power->env.site->engine, code);
     pool_give(&power->orders, order);
 }
 
@@ -180,10 +197,10 @@ static int give(struct power *power, int32_t domain, enum power_target target, c
     hold->n_ordered++;
     hold->effect_ns = at_once ? now : sim_ns_add(now, latency_ns);
     const struct power_order order = {.domain = domain, .target = target, .setting = hold->ordered,
-                                      .number = hold->n_ordered, .given_ns = now};
+                                      .number = hold->n_ordered, .given_ns = now,
+                                      .reading_w = power->domains[domain].view.reading.mean_w};
     if (hold->effect_ns > now) return hold->effect_ns < SIM_NS_MAX ? send(power, &order, hold->effect_ns) : 0;
-    take_effect(power, &order, now);
-    return 0;
+    return take_effect(power, &order, now);
 }
 
 int power_command(struct power *power, int32_t domain, const struct power_plan *plan, bool at_once, sim_ns now)

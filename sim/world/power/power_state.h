@@ -124,6 +124,7 @@ struct power_order {
     struct power_setting setting;
     int64_t number;
     sim_ns given_ns;
+    double reading_w; /* that the policy had then */
 };
 
 struct power_command_queue {

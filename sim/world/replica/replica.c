@@ -522,9 +522,9 @@ int32_t replica_generated_tokens(const struct request *request)
     return request->running != NULL ? (int32_t)running_generated(request->running, request) : request->generated_tokens;
 }
 
-sim_ns replica_max_gap_ns(const struct request *request)
+struct token_wait replica_max_gap(const struct request *request)
 {
-    return request->running != NULL ? running_max_gap_ns(request->running, request) : request->max_gap_ns;
+    return request->running != NULL ? running_max_gap(request->running, request) : request->max_gap;
 }
 
 int64_t replica_running(const struct replica *replica)

@@ -335,7 +335,7 @@ void replica_each_in_flight(const struct replica *replica, void (*visit)(void *c
 
 /* Output tokens of a request at the replica so far, and its longest gap between two tokens. */
 int32_t replica_generated_tokens(const struct request *request);
-sim_ns replica_max_gap_ns(const struct request *request);
+struct token_wait replica_max_gap(const struct request *request);
 
 /* Sequences in the batch: prefilling, paused, resuming or decoding. */
 int64_t replica_running(const struct replica *replica);

@@ -401,7 +401,7 @@ void replica_begin_step(struct replica *replica, struct running_batch *running, 
 static int count_gap_of_preemption(struct replica *replica, struct request *request, sim_ns now)
 {
     sim_ns gap_ns = now - request->joined_ns;
-    if (gap_ns > request->max_gap_ns) request->max_gap_ns = gap_ns;
+    request->max_gap = token_wait_longer(request->max_gap, (struct token_wait){gap_ns, request->joined_ns});
     return histogram_add(replica->env->token_gap_s, sim_s_from_ns(gap_ns), 1);
 }
 

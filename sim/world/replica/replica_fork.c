@@ -162,7 +162,7 @@ static int make_sibling(struct replica *replica, const struct request *request, 
     sibling->context_tokens = (int32_t)running_context(ready, request);
     sibling->generated_tokens = generated;
     sibling->joined_ns = ready->step > request->joined_step ? ready->last_token_ns : request->joined_ns;
-    sibling->max_gap_ns = running_max_gap_ns(ready, request);
+    sibling->max_gap = running_max_gap(ready, request);
     sibling->view.preemptions = 0;
     sibling->view.admission = ++replica->admissions;
     sibling->grows = sibling->is_watched = false;

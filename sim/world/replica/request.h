@@ -3,6 +3,7 @@
 #define ORRERY_WORLD_REPLICA_REQUEST_H
 
 #include "sim/world/policy/request_view.h"
+#include "sim/world/replica/token_wait.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,7 +54,7 @@ struct request {
     bool is_parked;                      /* in the queue with the blocks of its prompt: it loads alone, or has loaded */
     sim_ns joined_ns;                    /* of its latest token when it last joined or left a running batch */
     sim_ns first_gap_ns;                 /* between the token of its last prefill and the next one; 0 before that */
-    sim_ns max_gap_ns;                   /* over the stretches before a preemption */
+    struct token_wait max_gap;           /* over the stretches before a preemption */
     struct sequence_group *group;        /* of the sequences of its request (sequence_group.h), or NULL */
     int32_t slot;                        /* its place there */
     bool is_watched;                     /* may write into a block that others of its group hold */

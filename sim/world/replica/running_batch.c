@@ -93,10 +93,10 @@ void token_gaps_fini(struct token_gaps *gaps)
     token_gaps_init(gaps);
 }
 
-int token_gaps_add(struct token_gaps *gaps, int64_t step, sim_ns gap_ns)
+int token_gaps_add(struct token_gaps *gaps, int64_t step, struct token_wait wait)
 {
-    while (gaps->n > 0 && gaps->gaps[gaps->n - 1].gap_ns <= gap_ns) gaps->n--;
-    return vec_push(&gaps->gaps, &gaps->n, &gaps->capacity, (struct token_gap){step, gap_ns});
+    while (gaps->n > 0 && gaps->gaps[gaps->n - 1].wait.ns <= wait.ns) gaps->n--;
+    return vec_push(&gaps->gaps, &gaps->n, &gaps->capacity, (struct token_gap){step, wait});
 }
 
 /* Index of the first entry at `step` or later; n when there is none. */
@@ -113,10 +113,10 @@ static size_t token_gaps_find(const struct token_gaps *gaps, int64_t step)
     return low;
 }
 
-sim_ns token_gaps_max_from(const struct token_gaps *gaps, int64_t step)
+struct token_wait token_gaps_max_from(const struct token_gaps *gaps, int64_t step)
 {
     size_t at = token_gaps_find(gaps, step);
-    return at < gaps->n ? gaps->gaps[at].gap_ns : 0;
+    return at < gaps->n ? gaps->gaps[at].wait : (struct token_wait){0};
 }
 
 void token_gaps_forget_before(struct token_gaps *gaps, int64_t step)
@@ -218,7 +218,7 @@ void running_leave(struct running_batch *running, struct request *member)
 {
     int64_t context = running_context(running, member), steps = running->step - member->joined_step;
     if (running->orders_contexts) request_order_remove(&running->contexts, member);
-    member->max_gap_ns = running_max_gap_ns(running, member);
+    member->max_gap = running_max_gap(running, member);
     member->held_blocks = running_blocks(running, member);
     member->context_tokens = (int32_t)context;
     member->generated_tokens += (int32_t)steps;
@@ -301,8 +301,10 @@ static int count_later_gaps(struct running_batch *running, const struct run_cloc
     int code = histogram_add_series(token_gap_s, first_s, clock->slope_ns / 1e9, (uint64_t)(n - 1),
                                     (uint64_t)running->members.n);
     sim_ns early = run_clock_boundary_ns(clock, counted + 2) - first_ns;
-    sim_ns late = running->last_token_ns - run_clock_boundary_ns(clock, counted + n - 1);
-    return code != 0 ? code : token_gaps_add(&running->gaps, running->step, early > late ? early : late);
+    sim_ns late_from_ns = run_clock_boundary_ns(clock, counted + n - 1), late = running->last_token_ns - late_from_ns;
+    const struct token_wait longest = token_wait_longer((struct token_wait){early, first_ns},
+                                                        (struct token_wait){late, late_from_ns});
+    return code != 0 ? code : token_gaps_add(&running->gaps, running->step, longest);
 }
 
 /* Drops the gaps before the first step of the longest member. */
@@ -324,7 +326,8 @@ int running_count_gaps(struct running_batch *running, const struct run_clock *cl
     if (code == 0 && others > 0) {
         sim_ns gap_ns = first_ns - running->last_token_ns;
         code = histogram_add(token_gap_s, sim_s_from_ns(gap_ns), (uint64_t)others);
-        if (code == 0) code = token_gaps_add(&running->gaps, first_step, gap_ns);
+        if (code == 0)
+            code = token_gaps_add(&running->gaps, first_step, (struct token_wait){gap_ns, running->last_token_ns});
     }
     running->last_token_ns = n > 1 ? run_clock_boundary_ns(clock, counted + n) : first_ns;
     if (code == 0 && n > 1) code = count_later_gaps(running, clock, counted, n, first_ns, token_gap_s);
@@ -336,16 +339,17 @@ int running_count_gap(struct running_batch *running, sim_ns token_ns, struct his
 {
     const sim_ns gap_ns = token_ns - running->last_token_ns;
     int code = histogram_add(token_gap_s, sim_s_from_ns(gap_ns), (uint64_t)running->members.n);
-    if (code == 0) code = token_gaps_add(&running->gaps, running->step, gap_ns);
+    if (code == 0)
+        code = token_gaps_add(&running->gaps, running->step, (struct token_wait){gap_ns, running->last_token_ns});
     running->last_token_ns = token_ns;
     if (running->gaps.n > running->forget_at) forget_gaps(running);
     return code;
 }
 
-sim_ns running_max_gap_ns(const struct running_batch *running, const struct request *member)
+struct token_wait running_max_gap(const struct running_batch *running, const struct request *member)
 {
-    sim_ns max_ns = member->max_gap_ns;
-    if (member->first_gap_ns > max_ns) max_ns = member->first_gap_ns;
-    sim_ns later_ns = token_gaps_max_from(&running->gaps, member->joined_step + 2);
-    return later_ns > max_ns ? later_ns : max_ns;
+    const struct token_wait first = {member->first_gap_ns, member->joined_ns};
+    const struct token_wait before = first.ns > 0 ? token_wait_longer(member->max_gap, first) : member->max_gap;
+    const struct token_wait later = token_gaps_max_from(&running->gaps, member->joined_step + 2);
+    return later.ns > 0 ? token_wait_longer(before, later) : before;
 }

@@ -55,7 +55,7 @@ static inline struct request *request_order_first(const struct request_order *or
  * maxima. */
 struct token_gap {
     int64_t step;
-    sim_ns gap_ns;
+    struct token_wait wait;
 };
 
 struct token_gaps {
@@ -67,10 +67,10 @@ void token_gaps_init(struct token_gaps *gaps);
 void token_gaps_fini(struct token_gaps *gaps);
 
 /* Adds the gap before the token of `step`; steps come in rising order. Returns 0 or SIM_E_NOMEM. */
-int token_gaps_add(struct token_gaps *gaps, int64_t step, sim_ns gap_ns);
+int token_gaps_add(struct token_gaps *gaps, int64_t step, struct token_wait wait);
 
-/* The longest gap at this step or later; 0 when there is none. */
-sim_ns token_gaps_max_from(const struct token_gaps *gaps, int64_t step);
+/* The longest gap at this step or later. */
+struct token_wait token_gaps_max_from(const struct token_gaps *gaps, int64_t step);
 
 /* Forgets the gaps before `step`. */
 void token_gaps_forget_before(struct token_gaps *gaps, int64_t step);
@@ -126,7 +126,7 @@ static inline int64_t running_step_blocks(const struct running_batch *running, c
  * 0 or SIM_E_NOMEM. */
 int running_join(struct running_batch *running, struct request *request, enum batch_order order);
 
-/* Removes a member and sets its context_tokens, held_blocks, generated_tokens, joined_ns and max_gap_ns. */
+/* Removes a member and sets its context_tokens, held_blocks, generated_tokens, joined_ns and max_gap. */
 void running_leave(struct running_batch *running, struct request *member);
 
 /* A member gets `extra` tokens beside the one that all members got in the present step. The caller moves its phase of
@@ -155,7 +155,7 @@ int running_count_gaps(struct running_batch *running, const struct run_clock *cl
 int running_count_gap(struct running_batch *running, sim_ns token_ns, struct histogram *token_gap_s);
 
 /* The longest gap between two tokens of a member, up to now. */
-sim_ns running_max_gap_ns(const struct running_batch *running, const struct request *member);
+struct token_wait running_max_gap(const struct running_batch *running, const struct request *member);
 
 /* Output tokens of a member so far. */
 static inline int64_t running_generated(const struct running_batch *running, const struct request *member)

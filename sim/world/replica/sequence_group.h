@@ -13,6 +13,7 @@
 #define ORRERY_WORLD_REPLICA_SEQUENCE_GROUP_H
 
 #include "sim/core/units.h"
+#include "sim/world/replica/token_wait.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,7 +47,7 @@ void sampling_parents(const struct sampling_model *model, int64_t request, int64
 struct sequence_sums {
     int64_t returned_tokens;
     int32_t n, preemptions;
-    sim_ns max_gap_ns;
+    struct token_wait max_gap;
     bool any_finished;
 };
 

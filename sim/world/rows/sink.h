@@ -54,6 +54,16 @@ struct job_clock_row {
     double power_given_s, power_since_s;
 };
 
+/* A command of a power policy takes effect: to the GPUs of a priority in a domain, or to all of them (the brake). Live
+ * only. */
+struct power_command_row {
+    double t_s;
+    const char *domain, *target; /* as in batch_row */
+    bool holds;                  /* false: it lets go what was in force */
+    double given_s;
+    double reading_w, budget_w; /* the reading that the policy had when it gave the command; NAN: none yet */
+};
+
 /* A hand-over: a request whose prompt one replica has processed decodes at another one. It has a row when the prompt is
  * processed, when the decoding replica has room and takes the request, and when all KV has moved and is taken. A
  * hand-over that a failure ends has no further row. Live only. */
@@ -86,6 +96,14 @@ struct sequence_row {
     int64_t tokens;            /* that it has generated */
 };
 
+/* The longest time between two tokens of a request: max_gap_s of its row, which follows. Of equally long ones, the
+ * latest; of several sequences, that of one of them. Live only. */
+struct token_wait_row {
+    const char *service;
+    int64_t request;
+    double wait_s, from_s; /* from the first of the two tokens on */
+};
+
 /* Every function returns 0 or a negative code, which ends the run. A NULL member: such rows are not wanted. `decision`
  * gets what a policy decided on jobs and on requests that are preempted or rejected. `detail` gets, in the same table,
  * what happens to every request: routed, admitted. `seen`, live only, gets what a router, batcher or scheduler sees,
@@ -98,8 +116,10 @@ struct sequence_row {
     X(batch, batch_row)                                                                                                \
     X(queue, queue_row)                                                                                                \
     X(job_clock, job_clock_row)                                                                                        \
+    X(power_command, power_command_row)                                                                                \
     X(handover, handover_row)                                                                                          \
     X(sequence, sequence_row)                                                                                          \
+    X(token_wait, token_wait_row)                                                                                      \
     X(sample, sample_row)                                                                                              \
     X(histogram, histogram_row)                                                                                        \
     X(decision, decision_row)                                                                                          \

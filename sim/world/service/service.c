@@ -16,10 +16,23 @@ static double since_arrival_s(const struct request *request, sim_ns time_ns)
     return time_ns == TIME_UNSET ? (double)NAN : sim_s_from_ns(time_ns - request->view.arrival_ns);
 }
 
+/* A request of a token or none has no time between tokens. */
+static int emit_token_wait(const struct service *service, const struct request *request)
+{
+    const struct sink *sink = service->env.site->sink;
+    if (sink->token_wait == NULL || request->generated_tokens <= 1) return 0;
+    const struct token_wait_row row = {.service = service->config->name,
+                                       .request = request->view.id,
+                                       .wait_s = sim_s_from_ns(request->max_gap.ns),
+                                       .from_s = sim_s_from_ns(request->max_gap.from_ns)};
+    return sink->token_wait(sink->context, &row);
+}
+
 int service_emit_row(struct service *service, const struct request *request, const char *status, sim_ns now)
 {
     const struct sink *sink = service->env.site->sink;
-    if (sink->request == NULL) return 0;
+    const int code = emit_token_wait(service, request);
+    if (code != 0 || sink->request == NULL) return code;
     bool finished = request->view.state == REQUEST_FINISHED;
     struct request_row row = {
         .id = request->view.id,
@@ -34,7 +47,7 @@ int service_emit_row(struct service *service, const struct request *request, con
                       ? sim_s_from_ns(now - request->first_token_ns) / (request->output_tokens - 1)
                       : (double)NAN,
         .e2e_s = since_arrival_s(request, finished ? now : TIME_UNSET),
-        .max_gap_s = request->generated_tokens > 1 ? sim_s_from_ns(request->max_gap_ns) : (double)NAN,
+        .max_gap_s = request->generated_tokens > 1 ? sim_s_from_ns(request->max_gap.ns) : (double)NAN,
         .preemptions = request->view.preemptions,
         .cached_tokens = request->cached_tokens,
         .status = status,

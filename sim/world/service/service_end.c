@@ -59,7 +59,7 @@ static int emit_unfinished(struct service *service, sim_ns now)
     qsort(left, n, sizeof *left, compare_ids);
     int code = 0;
     for (size_t i = 0; i < n; i++) {
-        left[i]->max_gap_ns = replica_max_gap_ns(left[i]);
+        left[i]->max_gap = replica_max_gap(left[i]);
         left[i]->generated_tokens = replica_generated_tokens(left[i]);
     }
     if (service->groups != NULL) n = service_join_unfinished(service, left, n);

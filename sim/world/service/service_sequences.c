@@ -108,7 +108,7 @@ static void add_end(struct service *service, const struct sampling_model *model,
     ended->n++;
     ended->any_finished |= finished;
     ended->preemptions += sequence->view.preemptions;
-    if (sequence->max_gap_ns > ended->max_gap_ns) ended->max_gap_ns = sequence->max_gap_ns;
+    ended->max_gap = token_wait_longer(ended->max_gap, sequence->max_gap);
     if (!finished) return;
     service->stats.sequences++;
     service->stats.sequence_tokens += sequence->generated_tokens;
@@ -130,7 +130,7 @@ static void end_group(struct service *service, struct request *last)
     if (ended->any_finished) last->view.state = REQUEST_FINISHED;
     last->other_tokens = (int32_t)(ended->returned_tokens - last->output_tokens);
     last->view.preemptions = ended->preemptions;
-    last->max_gap_ns = ended->max_gap_ns;
+    last->max_gap = ended->max_gap;
     free_group(service, last->group);
     last->group = NULL;
 }
@@ -177,7 +177,7 @@ static void add_unfinished(const struct service *service, const struct request *
     ended->returned_tokens += (int64_t)returned * sequence->generated_tokens;
     ended->n += returned;
     ended->preemptions += sequence->view.preemptions;
-    if (sequence->max_gap_ns > ended->max_gap_ns) ended->max_gap_ns = sequence->max_gap_ns;
+    ended->max_gap = token_wait_longer(ended->max_gap, sequence->max_gap);
 }
 
 size_t service_join_unfinished(const struct service *service, struct request **left, size_t n)
@@ -193,7 +193,7 @@ size_t service_join_unfinished(const struct service *service, struct request **l
         group->is_written = true;
         left[i]->other_tokens = (int32_t)(group->ended.returned_tokens - left[i]->generated_tokens);
         left[i]->view.preemptions = group->ended.preemptions;
-        left[i]->max_gap_ns = group->ended.max_gap_ns;
+        left[i]->max_gap = group->ended.max_gap;
     }
     return kept;
 }

@@ -118,7 +118,7 @@ void service_free_groups(struct service *service);
  * with the sums of all sequences. */
 bool service_end_sequence(struct replica *replica, struct request *sequence);
 
-/* Of unfinished sequences in order of id, with their generated_tokens and max_gap_ns, keeps the first of each request,
+/* Of unfinished sequences in order of id, with their generated_tokens and max_gap, keeps the first of each request,
  * with the sums of all. Returns how many are left. */
 size_t service_join_unfinished(const struct service *service, struct request **left, size_t n);
 

@@ -80,7 +80,7 @@ void request_stats_add_unfinished(struct request_stats *stats, const double *lim
         [SLO_TTFT] = sim_s_from_ns((has_first ? first : now) - arrival),
         [SLO_TPOT] = decodes ? sim_s_from_ns(now - first) / (request->output_tokens - 1) : (double)NAN,
         [SLO_E2E] = sim_s_from_ns(now - arrival),
-        [SLO_MAX_GAP] = request->generated_tokens > 1 ? sim_s_from_ns(request->max_gap_ns) : (double)NAN};
+        [SLO_MAX_GAP] = request->generated_tokens > 1 ? sim_s_from_ns(request->max_gap.ns) : (double)NAN};
     stats->unfinished++;
     slo_count_unfinished(&stats->slo, limits_s, times_s, has_first);
 }
@@ -93,7 +93,7 @@ static void count_slo(struct request_stats *stats, const double *limits_s, const
         [SLO_TTFT] = sim_s_from_ns(first - arrival),
         [SLO_TPOT] = decodes ? sim_s_from_ns(now - first) / (request->output_tokens - 1) : (double)NAN,
         [SLO_E2E] = sim_s_from_ns(now - arrival),
-        [SLO_MAX_GAP] = decodes ? sim_s_from_ns(request->max_gap_ns) : (double)NAN};
+        [SLO_MAX_GAP] = decodes ? sim_s_from_ns(request->max_gap.ns) : (double)NAN};
     slo_count(&stats->slo, limits_s, times_s, request->output_tokens + request->other_tokens);
 }
 
@@ -119,7 +119,7 @@ int request_stats_add_finished(struct request_stats *stats, const double *limits
     if (code == 0) code = distribution_add(&stats->norm_s, sim_s_from_ns(now - arrival) / request->output_tokens);
     if (code != 0 || request->output_tokens < 2) return code;
     code = distribution_add(&stats->tpot_s, sim_s_from_ns(now - first) / (request->output_tokens - 1));
-    return code != 0 ? code : distribution_add(&stats->max_gap_s, sim_s_from_ns(request->max_gap_ns));
+    return code != 0 ? code : distribution_add(&stats->max_gap_s, sim_s_from_ns(request->max_gap.ns));
 }
 
 /* Emit the known metrics of one entity (NULL: of all together). `span_s`: the time that rates refer to. */

@@ -33,7 +33,7 @@ int request_stats_add_finished(struct request_stats *stats, const double *limits
 /* A request that arrived after the warm-up was rejected. */
 void request_stats_add_rejected(struct request_stats *stats, const double *limits_s);
 
-/* A request that is still at its replica at the end of the run, with its generated_tokens and max_gap_ns at `now`. */
+/* A request that is still at its replica at the end of the run, with its generated_tokens and max_gap at `now`. */
 void request_stats_add_unfinished(struct request_stats *stats, const double *limits_s, const struct request *request,
                                   sim_ns now);
 

@@ -100,6 +100,37 @@ TEST(yields_are_told_from_failures)
     CHECK(fixture_has(&html, "{\"name\":\"failure (1)\",\"colour\":1,\"x\":[410]}"));
 }
 
+/* A failure may stop a job at the moment at which a replica starts. A kept reason decides; without one, a job on the
+ * node that fails has not yielded. */
+TEST(a_failure_beside_a_starting_replica_is_no_yield)
+{
+    const char *path = fresh_path();
+    SCOPED(text) html = {0};
+    struct diag diag = {0};
+    MUST(fixture_write_run(path, &(struct fixture_run){.name = "x", .status = "done", .jobs = true}, &diag) == 0);
+    MUST(fixture_sql(path, "UPDATE job SET restarts = 1, end_s = end_s + 500 WHERE id IN (4, 5);"
+                           "UPDATE placement SET end_s = 405, node = 2 WHERE job = 4;"
+                           "UPDATE placement SET end_s = 405, node = 1 WHERE job = 5;"
+                           "INSERT INTO decision VALUES (1, 405, 'a', 'hpa', 'start', -1, ''),"
+                           " (1, 405, 'a', 'failures', 'fail', -1, 'replica 3: gpu on node 2');"
+                           "INSERT INTO metric VALUES (1, 'scaling.yielded_jobs.sum', 1, '1'),"
+                           " (1, 'failure.interrupts', 1, '1')"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "{\"name\":\"yield (1)\",\"colour\":5,\"x\":[405]}"));
+    MUST(fixture_sql(path,
+                     "INSERT INTO decision VALUES (1, 405, '', 'jobs', 'interrupt', 4, 'yields to a service: 8 GPUs'),"
+                     " (1, 405, '', 'jobs', 'interrupt', 5, 'yields to a service: 8 GPUs')"));
+    text_fini(&html);
+    text_init(&html);
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "{\"name\":\"yield (2)\",\"colour\":5,\"x\":[405]}"));
+    MUST(fixture_sql(path, "UPDATE decision SET reason = 'gpu on node 1' WHERE subject = 5 AND action = 'interrupt'"));
+    text_fini(&html);
+    text_init(&html);
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "{\"name\":\"yield (1)\",\"colour\":5,\"x\":[405]}"));
+}
+
 /* Incidents stand above every chart over time, once for the script; a decision that is no incident does not. */
 TEST(incidents_are_marked_in_charts_over_time)
 {

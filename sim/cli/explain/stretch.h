@@ -1,0 +1,54 @@
+/* What happened on a site in a stretch of time, gathered from the rows of its run: load and throughput of the services
+ * against the mean of the run, jobs, and events: commands of the power policy, failures, replicas that start and stop,
+ * jobs that yield. */
+#ifndef ORRERY_CLI_EXPLAIN_STRETCH_H
+#define ORRERY_CLI_EXPLAIN_STRETCH_H
+
+#include "sim/cli/explain/story.h"
+
+/* Counts of a service in the stretch or in the whole run. */
+struct stretch_load {
+    int64_t arrivals, finished, rejected;
+    double tokens;               /* first tokens, and one of each sequence in a decoding iteration; NAN: not known */
+    double busy_s, slowed_s;     /* time of its replicas' iterations; of it, what lower clocks added */
+    double queue_s, ttft_s;      /* summed over the requests that arrive and are scheduled, have a first token */
+    int64_t n_queued, n_answered;
+};
+
+struct stretch_service {
+    const char *name;
+    struct stretch_load in, all;
+    int64_t waiting_from, waiting_to; /* requests that no batch has taken so far, at both ends */
+    int64_t preempted, restarted;     /* in the stretch: taken out of a batch; sent back by a failed replica */
+};
+
+/* Jobs in the stretch. Waiting at an end: as many as a decision of the scheduler found last. */
+struct stretch_jobs {
+    int64_t submitted, started, resumed, preempted, interrupted, yielded, ended;
+    int64_t waiting_from, waiting_to; /* -1: no decision so far */
+};
+
+struct stretch {
+    double from_s, to_s; /* [from, to) */
+    struct story story;  /* of no request or job: events of the site, and commands of the power policy */
+    struct stretch_service *services;
+    size_t n_services, capacity;
+    struct stretch_jobs jobs;
+    bool has_jobs;
+};
+
+/* Texts go to the arena. stretch_fini frees the rest. */
+void stretch_init(struct stretch *stretch, double from_s, double to_s, struct arena *arena);
+void stretch_fini(struct stretch *stretch);
+
+/* Receives the rows of the run. Its functions return 0 or SIM_E_NOMEM. */
+struct sink stretch_sink(struct stretch *stretch);
+
+/* Iterations with drafts bring more tokens than their rows tell: those of the service are not known. */
+void stretch_forget_tokens(struct stretch_service *service);
+
+/* Once the run has ended: the events of its commands, and the end of the run as an end of the stretch. Returns 0 or
+ * SIM_E_NOMEM. */
+int stretch_end(struct stretch *stretch);
+
+#endif

@@ -1,0 +1,200 @@
+#include "sim/cli/explain/why_time.h"
+
+#include "sim/core/units.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* --- Reading --- */
+
+/* Reads a time of `n` characters; none leave the default. Returns NULL, or the reason why it is wrong. */
+static const char *read_time(const char *chars, size_t n, double *time_s)
+{
+    char text[64];
+    const char *why = NULL;
+    if (n == 0) return NULL;
+    if (n >= sizeof text) return "is too long";
+    memcpy(text, chars, n);
+    text[n] = '\0';
+    return unit_parse(text, UNIT_TIME, time_s, &why) != 0 ? why : NULL;
+}
+
+int why_read_stretch(const char *text, double end_s, double *from_s, double *to_s, struct diag *diag)
+{
+    const size_t n = strcspn(text, ":");
+    *from_s = 0;
+    *to_s = end_s;
+    const char *why = text[n] != ':' ? "has no ':'" : read_time(text, n, from_s);
+    if (why == NULL) why = read_time(text + n + 1, strlen(text + n + 1), to_s);
+    if (why == NULL && !(*from_s >= 0)) why = "begins before the run";
+    if (why == NULL && *from_s >= end_s)
+        return diag_error(diag, SIM_E_USAGE, NULL, NULL, "'%s' begins after the end of the run at %.6g s", text, end_s);
+    if (why == NULL && !(*from_s < *to_s)) why = "ends before it begins";
+    if (why == NULL) return 0;
+    return diag_error(diag, SIM_E_USAGE, NULL, "write a stretch of time, as 10min:12min", "'%s' %s", text, why);
+}
+
+/* --- Telling --- */
+
+/* A quantity of a service: `of` returns its value over a stretch of so many seconds; NAN: there is none. */
+struct quantity {
+    const char *name;
+    double (*of)(const struct stretch_load *load, double stretch_s);
+};
+
+static double arrivals_per_s(const struct stretch_load *load, double stretch_s)
+{
+    return (double)load->arrivals / stretch_s;
+}
+
+static double finished_per_s(const struct stretch_load *load, double stretch_s)
+{
+    return (double)load->finished / stretch_s;
+}
+
+static double tokens_per_s(const struct stretch_load *load, double stretch_s)
+{
+    return load->tokens / stretch_s;
+}
+
+static double busy_replicas(const struct stretch_load *load, double stretch_s)
+{
+    return load->busy_s / stretch_s;
+}
+
+static double slowed_percent(const struct stretch_load *load, double stretch_s)
+{
+    (void)stretch_s;
+    return load->busy_s > 0 ? 100 * fmax(load->slowed_s, 0) / load->busy_s : (double)NAN;
+}
+
+static double queue_mean_s(const struct stretch_load *load, double stretch_s)
+{
+    (void)stretch_s;
+    return load->n_queued > 0 ? load->queue_s / (double)load->n_queued : (double)NAN;
+}
+
+static double ttft_mean_s(const struct stretch_load *load, double stretch_s)
+{
+    (void)stretch_s;
+    return load->n_answered > 0 ? load->ttft_s / (double)load->n_answered : (double)NAN;
+}
+
+static const struct quantity quantities[] = {
+    {"arrivals_per_s", arrivals_per_s}, {"finished_per_s", finished_per_s}, {"output_tokens_per_s", tokens_per_s},
+    {"busy_replicas", busy_replicas},   {"slowed_percent", slowed_percent}, {"queue_mean_s", queue_mean_s},
+    {"ttft_mean_s", ttft_mean_s}};
+
+enum { N_QUANTITIES = sizeof quantities / sizeof *quantities };
+
+/* Each quantity of each service, in the stretch and in the whole run. */
+static void add_load(const struct stretch *stretch, struct answer *answer)
+{
+    static const struct table_column columns[] = {LEFT("service"), LEFT("quantity"), RIGHT("stretch"), RIGHT("run")};
+    const double stretch_s = stretch->to_s - stretch->from_s;
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
+    for (size_t i = 0; i < stretch->n_services; i++)
+        for (size_t k = 0; k < N_QUANTITIES; k++) {
+            const struct stretch_service *service = &stretch->services[i];
+            table_text(&table, service->name);
+            table_text(&table, quantities[k].name);
+            table_number(&table, quantities[k].of(&service->in, stretch_s));
+            table_number(&table, quantities[k].of(&service->all, stretch->story.end_s));
+        }
+    answer_add(answer, "load", NULL, &table);
+}
+
+static void say_counts(const struct stretch *stretch, struct answer *answer)
+{
+    const struct stretch_jobs *jobs = &stretch->jobs;
+    answer_say(answer, "\n");
+    for (size_t i = 0; i < stretch->n_services; i++) {
+        const struct stretch_service *service = &stretch->services[i];
+        answer_say(answer,
+                   "%s: requests waiting at the start %" PRId64 ", at the end %" PRId64 "; preempted %" PRId64
+                   ", restarted after failures %" PRId64 ", rejected %" PRId64 "\n",
+                   service->name, service->waiting_from, service->waiting_to, service->preempted, service->restarted,
+                   service->in.rejected);
+    }
+    if (!stretch->has_jobs) return;
+    answer_say(answer,
+               "jobs: submitted %" PRId64 ", started %" PRId64 ", resumed %" PRId64 ", preempted %" PRId64
+               ", yielded to services %" PRId64 ", stopped by failures %" PRId64 ", ended %" PRId64,
+               jobs->submitted, jobs->started, jobs->resumed, jobs->preempted, jobs->yielded, jobs->interrupted,
+               jobs->ended);
+    if (jobs->waiting_from >= 0) answer_say(answer, "; waiting at the start %" PRId64, jobs->waiting_from);
+    if (jobs->waiting_to >= 0) answer_say(answer, ", at the end %" PRId64, jobs->waiting_to);
+    answer_say(answer, "\n");
+}
+
+static void say_stretch(const struct stretch *stretch, struct answer *answer)
+{
+    const struct story *story = &stretch->story;
+    answer_say(answer, "%.6f s to %.6f s, %.6g s of a run of %.6g s\n", stretch->from_s, stretch->to_s,
+               stretch->to_s - stretch->from_s, story->end_s);
+    add_load(stretch, answer);
+    say_counts(stretch, answer);
+    if (story->n_events > 0) answer_say(answer, "\n");
+    for (size_t i = 0; i < story->n_events; i++)
+        answer_say(answer, "%14.6f s  %-8s %s\n", story->events[i].t_s, story->events[i].what, story->events[i].text);
+}
+
+static void write_services(const struct stretch *stretch, struct answer *answer)
+{
+    answer_open(answer, "services", '{');
+    for (size_t i = 0; i < stretch->n_services; i++) {
+        const struct stretch_service *service = &stretch->services[i];
+        answer_open_row(answer, service->name, '{');
+        answer_number(answer, "waiting_from", (double)service->waiting_from);
+        answer_number(answer, "waiting_to", (double)service->waiting_to);
+        answer_number(answer, "arrivals", (double)service->in.arrivals);
+        answer_number(answer, "finished", (double)service->in.finished);
+        answer_number(answer, "output_tokens", service->in.tokens);
+        answer_number(answer, "preempted", (double)service->preempted);
+        answer_number(answer, "restarted", (double)service->restarted);
+        answer_number(answer, "rejected", (double)service->in.rejected);
+        answer_close(answer, '}');
+    }
+    answer_close(answer, '}');
+}
+
+static void write_jobs(const struct stretch_jobs *jobs, struct answer *answer)
+{
+    const struct {
+        const char *name;
+        int64_t n;
+    } counts[] = {{"submitted", jobs->submitted},     {"started", jobs->started},         {"resumed", jobs->resumed},
+                  {"preempted", jobs->preempted},     {"yielded", jobs->yielded},         {"failed", jobs->interrupted},
+                  {"ended", jobs->ended},             {"waiting_from", jobs->waiting_from}, {"waiting_to", jobs->waiting_to}};
+    answer_open(answer, "jobs", '{');
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        answer_number(answer, counts[i].name, counts[i].n >= 0 ? (double)counts[i].n : (double)NAN);
+    answer_close(answer, '}');
+}
+
+static void write_stretch(const struct stretch *stretch, struct answer *answer)
+{
+    static const struct table_column columns[] = {RIGHT("t_s"), LEFT("what"), LEFT("text")};
+    const struct story *story = &stretch->story;
+    struct answer_table events;
+    answer_text(answer, "kind", "time");
+    answer_number(answer, "from_s", stretch->from_s);
+    answer_number(answer, "to_s", stretch->to_s);
+    add_load(stretch, answer);
+    write_services(stretch, answer);
+    if (stretch->has_jobs) write_jobs(&stretch->jobs, answer);
+    TABLE_INIT(&events, columns);
+    for (size_t i = 0; i < story->n_events; i++) {
+        table_number(&events, story->events[i].t_s);
+        table_text(&events, story->events[i].what);
+        table_text(&events, story->events[i].text);
+    }
+    answer_add(answer, "events", NULL, &events);
+}
+
+void why_tell_stretch(const struct stretch *stretch, struct answer *answer)
+{
+    (answer_is_data(answer->form) ? write_stretch : say_stretch)(stretch, answer);
+}

@@ -1,0 +1,90 @@
+#!/bin/sh
+# What happened in a stretch of time, told from a run that is simulated once more, agrees with the rows, and stretches
+# that follow each other add up.
+. tests/cli/lib.sh
+
+# The site of the scenarios, an hour of it: power commands, failures, replicas that start and stop, jobs that yield.
+cat >"$T/site.json" <<END
+{"extends": ["$PWD/configs/scenarios/mixed-site.json"], "until": "1h", "jobs": {"trace": {"rate_scale": 0.6}}, "cluster": {"power": {"budget": "26kW"}},
+ "failures": {"causes": {"node": {"scope": "node", "lifetime": {"mean": "6h"}, "repair": {"mean": "10min"}},
+                         "gpu": {"scope": "gpu", "lifetime": {"mean": "60h"}, "repair": {"mean": "10min"}}}}}
+END
+optimised
+db=$T/site.db
+run 0 run "$T/site.json" -q --interval never --keep decisions -o "$db"
+end=$(sqlite3 "$db" "select value from metric where name = 'sim.end_s'")
+field() { sqlite3 :memory: "select json_extract(readfile('$T/$1.json'), '\$.$2')"; }
+near() { sql :memory: "select abs(($1) - ($2)) <= $3" 1; } # VALUE EXPECTED TOLERANCE
+
+# Three stretches: what is counted is what the tables have; an end is the beginning of the next.
+told() { # NAME FROM TO
+    run 0 why "$db" time "$2s:$3s" --json
+    valid_json
+    cp "$T/out" "$T/$1.json"
+    for service in chat assistant; do
+        of="from request where service = '$service'"
+        equal "$(field "$1" "services.$service.arrivals")" "$(sqlite3 "$db" "select count(*) $of and arrival_s >= $2 and arrival_s < $3")" arrivals
+        equal "$(field "$1" "services.$service.finished")" \
+            "$(sqlite3 "$db" "select count(*) $of and arrival_s + e2e_s >= $2 and arrival_s + e2e_s < $3")" finished
+        equal "$(field "$1" "services.$service.waiting_from")" \
+            "$(sqlite3 "$db" "select count(*) $of and arrival_s <= $2 and (queue_s is null or arrival_s + queue_s > $2)")" waiting
+        equal "$(field "$1" "services.$service.restarted")" "$(sqlite3 "$db" "select count(*) from decision where service = '$service'
+            and action = 'requeue' and t_s >= $2 and t_s < $3")" restarted
+        for action in fail start up drain stop; do
+            sql :memory: "select count(*) from json_each(readfile('$T/$1.json'), '\$.events') where value ->> 'what' = '$action'
+                and value ->> 'text' like '$service, %'" "$(sqlite3 "$db" "select count(*) from decision where service = '$service'
+                and subject = -1 and action = '$action' and t_s >= $2 and t_s < $3")"
+        done
+    done
+    for action in start resume preempt; do
+        case $action in start) key=started ;; resume) key=resumed ;; *) key=preempted ;; esac
+        equal "$(field "$1" jobs.$key)" "$(sqlite3 "$db" "select count(*) from decision where service = '' and action = '$action'
+            and t_s >= $2 and t_s < $3")" "$key"
+    done
+    equal "$(field "$1" jobs.yielded)" "$(sqlite3 "$db" "select count(*) from decision where service = '' and action = 'interrupt'
+        and reason like 'yields%' and t_s >= $2 and t_s < $3")" yielded
+    # Commands of which some part lies in the stretch.
+    sql :memory: "select count(*) from json_each(readfile('$T/$1.json'), '\$.events') where value ->> 't_s' < $2 or value ->> 't_s' >= $3" 0
+}
+told first 0 1000
+told second 1000 2500
+told third 2500 "$end"
+run 0 why "$db" time : --json
+cp "$T/out" "$T/whole.json"
+for service in chat assistant; do
+    equal "$(field first "services.$service.waiting_to")" "$(field second "services.$service.waiting_from")" 'waiting at 1000 s'
+    for what in arrivals finished preempted restarted output_tokens; do
+        near "$(field first "services.$service.$what") + $(field second "services.$service.$what") + $(field third "services.$service.$what")" \
+            "$(field whole "services.$service.$what")" 1e-3
+    done
+done
+# The stretch that is the run is like the run.
+sql :memory: "select count(*) > 10, sum(value ->> 'stretch' is not value ->> 'run') from json_each(readfile('$T/whole.json'), '\$.load')" '1|0'
+# All of it has happened.
+sql :memory: "select group_concat(what, ' ') from (select distinct value ->> 'what' as what from json_each(readfile('$T/whole.json'),
+    '\$.events') order by 1)" 'drain fail power start stop up yield'
+
+# Without preemptions, failures and drafts all tokens are those of the rows; a stretch has those between its ends.
+run 0 run quickstart -q --interval never -o "$T/quick.db"
+run 0 why "$T/quick.db" time : --json
+cp "$T/out" "$T/quick.json"
+near "$(field quick services.chat.output_tokens)" "$(sqlite3 "$T/quick.db" 'select sum(output_tokens) from request')" 1e-3
+run 0 why "$T/quick.db" time 1min:2min
+out 'chat     arrivals_per_s'
+out '60.000000 s to 120.000000 s, 60 s of a run of '
+run 0 run speculation -q --interval never -o "$T/drafts.db"
+run 0 why "$T/drafts.db" time 10s: --json
+sql :memory: "select count(*), sum(value ->> 'stretch' is null) from json_each(readfile('$T/out'), '\$.load')
+    where value ->> 'quantity' = 'output_tokens_per_s'" '1|1'
+
+run 2 why "$db" time 10min
+err "'10min' has no ':'; write a stretch of time, as 10min:12min"
+run 2 why "$db" time 2min:1min
+err 'ends before it begins'
+run 2 why "$db" time 2h:
+err "'2h:' begins after the end of the run at 3600 s"
+run 2 why "$db" time 1x:2min
+run 2 why "$db" time 1min:2min --service chat
+err "'--service' is for requests"
+
+finish

@@ -1,0 +1,171 @@
+/* Laws of the story of a request, in random scenarios with restarts, preemptions and drafts. */
+#include "sim/cli/explain/story.h"
+#include "sim/core/rng.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { N_REQUESTS = 60 };
+
+/* --- The stories of all requests at once --- */
+
+struct stories {
+    struct arena arena;
+    struct story of[N_REQUESTS];
+};
+
+#define TO_ALL(name)                                                                                                   \
+    static int all_##name(void *context, const struct name##_row *row)                                                 \
+    {                                                                                                                  \
+        struct stories *stories = context;                                                                             \
+        for (int i = 0; i < N_REQUESTS; i++) {                                                                         \
+            struct sink sink = story_sink(&stories->of[i]);                                                            \
+            const int code = sink.name(sink.context, row);                                                             \
+            if (code != 0) return code;                                                                                \
+        }                                                                                                              \
+        return 0;                                                                                                      \
+    }
+TO_ALL(request)
+TO_ALL(batch)
+TO_ALL(handover)
+TO_ALL(sequence)
+TO_ALL(token_wait)
+TO_ALL(decision)
+TO_ALL(metric)
+
+static struct sink stories_init(struct stories *stories, bool drafts)
+{
+    arena_init(&stories->arena);
+    for (int i = 0; i < N_REQUESTS; i++)
+        story_init(&stories->of[i], &(struct story_subject){.id = i, .service = "chat", .drafts = drafts},
+                   &stories->arena);
+    return (struct sink){.context = stories, .request = all_request, .batch = all_batch, .handover = all_handover,
+                         .sequence = all_sequence, .token_wait = all_token_wait, .decision = all_decision,
+                         .detail = all_decision, .metric = all_metric};
+}
+
+static void stories_fini(struct stories *stories)
+{
+    for (int i = 0; i < N_REQUESTS; i++) story_fini(&stories->of[i]);
+    arena_fini(&stories->arena);
+}
+
+/* --- Scenarios --- */
+
+static bool is_in_pools(uint64_t number)
+{
+    return number % 6 == 3 && number % 4 != 1 && number % 5 != 2;
+}
+
+/* By their number: every fourth speculates, every fifth decodes three sequences of each request, every sixth hands KV
+ * over. All fail, and most have few KV blocks. */
+static struct bed_rows *run_random(uint64_t number, struct stories *stories)
+{
+    static const char *const batchers[] = {"vllm-v1", "vllm-v0", "sarathi", "vllm-v1"};
+    struct rng rng = test_rng(number, "stories", 0);
+    const bool drafts = number % 4 == 1, samples = number % 5 == 2 && !drafts;
+    const bool pools = is_in_pools(number);
+    const struct sink sink = stories_init(stories, drafts);
+    const char *fleet = pools ? "'pools': {'prompts': {'role': 'prefill', 'replicas': 2},"
+                                " 'tokens': {'role': 'decode', 'replicas': 2}},"
+                              : "'replicas': 2,";
+    const char *more = drafts    ? "'speculation': {'policy': 'ngram', 'drafts': 3}, 'acceptance': {'rates': [0.7]},"
+                       : samples ? "'sampling': {'sequences': 3, 'length_sigma': 0.4},"
+                                 : "";
+    return bed_run(
+        &(const struct bed_options){.check = true, .also = &sink},
+        "{'cluster': {'nodes': 4, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm',"
+        " 'network': {'bandwidth': '50GB/s'}}, 'seed': %d, 'keep': 'decisions',"
+        " 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '%.3fs'},"
+        " 'repair': {'mean': '%.3fs'}}}}, 'services': {'chat': {'llm': 'mistral-7b', %s %s 'batching': '%s',"
+        " 'kv': {'blocks': %d}, 'restart': {'delay': '%.3fs'}, 'trace': {'format': 'generate', 'count': %d,"
+        " 'arrival': {'process': 'poisson', 'rate': '%.3f/s'}, 'prompt': {'distribution': 'uniform', 'min': 1, 'max': 700},"
+        " 'output': {'distribution': 'uniform', 'min': 1, 'max': 150}}}}}",
+        (int)number, 4 + 20 * rng_uniform(&rng), 0.1 + 4 * rng_uniform(&rng), fleet, more, batchers[number % 4],
+        (int)(70 + rng_below(&rng, 200)), 3 * rng_uniform(&rng), N_REQUESTS, 4 + 30 * rng_uniform(&rng));
+}
+
+/* --- Laws --- */
+
+/* The story's longest wait for a token is that of the row, bit for bit, and lies between its first and last token. */
+static void check_wait(const struct story *story, const struct request_row *row)
+{
+    if (isnan(row->max_gap_s)) {
+        CHECK(isnan(story->gap_s));
+        return;
+    }
+    CHECK(story->gap_s == row->max_gap_s);
+    CHECK(story->gap_from_s >= row->arrival_s + row->ttft_s - 1e-9);
+    CHECK(isnan(row->e2e_s) || story->gap_from_s + story->gap_s <= row->arrival_s + row->e2e_s + 1e-9);
+}
+
+/* Whether any of the two replicas is up at this time. */
+static bool is_up(const struct bed_rows *rows, double t_s)
+{
+    bool up[2] = {true, true};
+    for (size_t i = 0; i < rows->n_decisions && rows->decisions[i].t_s <= t_s; i++) {
+        const struct bed_decision *row = &rows->decisions[i];
+        const bool is_fail = strcmp(row->action, "fail") == 0;
+        int number;
+        if ((!is_fail && strcmp(row->action, "up") != 0) || sscanf(row->reason, "replica %d", &number) != 1) continue;
+        up[number & 1] = !is_fail;
+    }
+    return up[0] || up[1];
+}
+
+/* A restart names its cause. The request is without a replica in stretches in which none is up: those told, and no
+ * others. Returns how many are told. */
+static size_t check_restarts(const struct story *story, const struct request_row *row, const struct bed_rows *rows)
+{
+    double from_s, to_s;
+    size_t n = 0;
+    bool is_told_at_arrival = false;
+    for (size_t i = 0; i < story->n_events; i++) {
+        const struct story_event *event = &story->events[i];
+        if (strcmp(event->what, "requeue") == 0) CHECK(strstr(event->text, "; cause: node on node ") != NULL);
+        if (strcmp(event->what, "outage") != 0) continue;
+        static const char form[] = "no replica of chat was up to take it from %lf s to %lf s, for";
+        if (!CHECK(sscanf(event->text, form, &from_s, &to_s) == 2)) continue;
+        CHECK_NEAR(from_s, event->t_s, 1e-6);
+        CHECK(!is_up(rows, 0.5 * (from_s + to_s)) && !is_up(rows, from_s + 1e-6) && !is_up(rows, to_s - 1e-6));
+        CHECK(is_up(rows, to_s + 1e-6) || to_s >= rows->end_s - 1e-6);
+        is_told_at_arrival |= fabs(from_s - row->arrival_s) < 1e-6;
+        n++;
+    }
+    CHECK(is_told_at_arrival == !is_up(rows, row->arrival_s));
+    return n;
+}
+
+static size_t count_events(const struct story *story, const char *what)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < story->n_events; i++) n += strcmp(story->events[i].what, what) == 0;
+    return n;
+}
+
+TEST(a_story_agrees_with_the_row_and_the_failures)
+{
+    size_t n_restarted = 0, n_preempted = 0, n_told = 0, n_outages = 0;
+    for (uint64_t number = 0; number < 60; number++) {
+        struct stories *stories = calloc(1, sizeof *stories);
+        MUST(stories != NULL);
+        const struct bed_rows *rows = run_random(number, stories);
+        if (!CHECK_EQ_INT(rows->code, 0)) printf("scenario %d\n", (int)number);
+        const bool has_pools = is_in_pools(number);
+        for (size_t i = 0; i < rows->n_requests; i++) {
+            struct story *story = &stories->of[rows->requests[i].id];
+            check_wait(story, &rows->requests[i]);
+            CHECK(story_end(story) == 0);
+            if (!has_pools) n_outages += check_restarts(story, &rows->requests[i], rows);
+            n_told += isnan(story->gap_s) ? 0 : 1;
+            n_preempted += rows->requests[i].preemptions > 0;
+            n_restarted += count_events(story, "requeue") > 0;
+        }
+        stories_fini(stories);
+        free(stories);
+    }
+    CHECK(n_told > 3000 && n_restarted > 300 && n_preempted > 300 && n_outages > 100);
+}
