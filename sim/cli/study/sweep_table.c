@@ -130,9 +130,7 @@ static const char *note_of(const struct seeds *seeds)
 
 static const double INTERVAL_LEVEL = 0.95;
 
-/* The mean of a metric over the seeds that are done; NAN if one of them lacks it, or there are none. If the runs
- * replicate one trace, also the interval of their spread, else NANs. */
-static int find_mean(const struct sweep_view *view, size_t point, const char *metric, struct interval *found)
+int sweep_find_mean(const struct sweep_view *view, size_t point, const char *metric, struct interval *found)
 {
     const struct study *study = view->study;
     const struct seeds seeds = count_seeds(view, point);
@@ -148,8 +146,8 @@ static int find_mean(const struct sweep_view *view, size_t point, const char *me
         sum += value;
         values[n++] = value;
     }
-    if (code == 0 && view->is_bootstrap && n > 1 && !isnan(sum))
-        *found = stats_replicate_interval(values, n, INTERVAL_LEVEL, NULL);
+    if (code == 0 && n > 1 && !isnan(sum))
+        *found = replicates_interval(&view->replicates, values, n, INTERVAL_LEVEL);
     found->mean = seeds.n_done > 0 ? sum / (double)seeds.n_done : (double)NAN;
     mem_free(values);
     return code;
@@ -165,20 +163,22 @@ static int choose_usual(struct sweep_view *view)
     for (size_t i = 0; code == 0 && i < N_USUAL; i++) {
         struct interval found = {.mean = (double)NAN};
         for (size_t point = 0; code == 0 && isnan(found.mean) && point < view->n_rows; point++)
-            code = find_mean(view, point, usual_metrics[i], &found);
+            code = sweep_find_mean(view, point, usual_metrics[i], &found);
         if (!isnan(found.mean)) metrics[view->n_metrics++] = usual_metrics[i];
     }
     return code;
 }
 
-/* "0.43 (0.40 .. 0.47)" */
-static void add_interval(struct answer_table *table, const struct interval *found)
+/* "0.43 (0.40 .. 0.47), recorded 0.49" */
+static void add_interval(struct answer_table *table, const struct interval *found, double recorded)
 {
-    char mean[32], low[32], high[32], shown[128];
+    char mean[32], low[32], high[32], value[32], shown[192];
     text_show_number(found->mean, mean, sizeof mean);
     text_show_number(found->low, low, sizeof low);
     text_show_number(found->high, high, sizeof high);
-    snprintf(shown, sizeof shown, "%s (%s .. %s)", mean, low, high);
+    text_show_number(recorded, value, sizeof value);
+    snprintf(shown, sizeof shown, "%s (%s .. %s)%s%s", mean, low, high, isnan(recorded) ? "" : ", recorded ",
+             isnan(recorded) ? "" : value);
     table_shown(table, found->mean, shown);
 }
 
@@ -191,11 +191,13 @@ static int add_point(const struct sweep_view *view, size_t point, bool has_notes
     table_number(table, (double)seeds.n_done);
     for (size_t i = 0; code == 0 && i < sweep_count_shown(view); i++) {
         struct interval found;
-        code = find_mean(view, point, view->metrics[i], &found);
+        double recorded = (double)NAN;
+        code = sweep_find_mean(view, point, view->metrics[i], &found);
+        if (code == 0) code = sweep_find_recorded(view, point, view->metrics[i], &recorded);
         if (isnan(found.mean))
             table_undefined(table);
         else if (!isnan(found.low))
-            add_interval(table, &found);
+            add_interval(table, &found, recorded);
         else
             table_number(table, found.mean);
     }
@@ -203,7 +205,7 @@ static int add_point(const struct sweep_view *view, size_t point, bool has_notes
     return code;
 }
 
-static int show_points(const struct sweep_view *view, struct answer *answer)
+static int show_points(struct sweep_view *view, struct answer *answer)
 {
     const struct study *study = view->study;
     struct sweep_columns columns = {0};
@@ -224,26 +226,28 @@ static int show_points(const struct sweep_view *view, struct answer *answer)
     for (size_t point = 0; code == 0 && point < view->n_rows; point++)
         code = add_point(view, point, has_notes, &table, &arena);
     answer_add(answer, NULL, NULL, &table);
-    if (view->is_bootstrap)
-        answer_say(answer, "in brackets: 95 %% interval of the spread of replicates, which more seeds do not narrow\n");
+    if (code == 0) code = sweep_say_replicates(view, answer);
     if (view->n_rows < study->n_points) answer_say(answer, "... and %zu more points\n", study->n_points - view->n_rows);
     sweep_say_left_out(study, view->n_metrics - sweep_count_shown(view), answer);
     arena_fini(&arena);
     return code;
 }
 
-enum { MEAN, LOW, HIGH, N_PARTS };
+enum { MEAN, LOW, HIGH, RECORDED, N_PARTS };
 
 /* Writes one part of all metrics' intervals as an object. */
 static int write_part(const struct sweep_view *view, size_t point, int part, struct answer *answer)
 {
-    static const char *const keys[N_PARTS] = {"metrics", "low", "high"};
+    static const char *const keys[N_PARTS] = {"metrics", "low", "high", "recorded"};
     int code = 0;
     answer_open_row(answer, keys[part], '{');
     for (size_t i = 0; code == 0 && i < view->n_metrics; i++) {
-        struct interval found;
-        code = find_mean(view, point, view->metrics[i], &found);
-        answer_number(answer, view->metrics[i], part == MEAN ? found.mean : part == LOW ? found.low : found.high);
+        struct interval found = {(double)NAN, (double)NAN, (double)NAN};
+        double recorded = (double)NAN;
+        code = part == RECORDED ? sweep_find_recorded(view, point, view->metrics[i], &recorded)
+                                : sweep_find_mean(view, point, view->metrics[i], &found);
+        const double values[] = {found.mean, found.low, found.high, recorded};
+        answer_number(answer, view->metrics[i], values[part]);
     }
     answer_close(answer, '}');
     return code;
@@ -255,9 +259,11 @@ static int write_point(const struct sweep_view *view, size_t point, struct answe
     answer_open_row(answer, NULL, '{');
     write_params(view->study, point, answer);
     answer_number(answer, "seeds", (double)seeds.n_done);
-    int code = write_part(view, point, MEAN, answer);
-    if (code == 0 && view->is_bootstrap) code = write_part(view, point, LOW, answer);
-    if (code == 0 && view->is_bootstrap) code = write_part(view, point, HIGH, answer);
+    const int n_parts = view->replicates.has_recorded                   ? N_PARTS
+                        : view->replicates.method != REPLICATES_NONE ? RECORDED
+                                                                     : LOW;
+    int code = 0;
+    for (int part = MEAN; code == 0 && part < n_parts; part++) code = write_part(view, point, part, answer);
     answer_text(answer, "note", note_of(&seeds));
     answer_close(answer, '}');
     return code;
@@ -286,18 +292,6 @@ static int show_results(struct sweep_view *view, struct answer *answer)
     return code == 0 && view->study->n_pareto > 0 ? sweep_show_front(view, answer) : code;
 }
 
-/* Whether seeds make replicates of one trace, and no new data. */
-static int read_bootstrap(struct sweep_view *view)
-{
-    static const char sql[] = "SELECT coalesce(max(" QUERY_IS_BOOTSTRAP "), 0) FROM run";
-    struct query_answer answer;
-    if (view->study->n_seeds < 2) return 0;
-    const int code = query_run(&view->merge.inputs[0], sql, NULL, 0, "read the study", &view->arena, &answer,
-                               view->diag);
-    if (code == 0) view->is_bootstrap = answer.columns[0].numbers[0] > 0;
-    return code;
-}
-
 /* Warns of runs whose schedulers had true run times for estimates. */
 static int warn_exact_estimates(struct sweep_view *view)
 {
@@ -323,11 +317,13 @@ int sweep_table_results(const struct study *study, const char *output, enum answ
     view.n_rows = study->n_points < SWEEP_MAX_ROWS ? study->n_points : SWEEP_MAX_ROWS;
     answer_init(&answer, form, study->search != NULL ? "outcomes" : "points");
     int code = merge_open(&view.merge, &output, 1, study->hash, diag);
-    if (code == 0 && study->search == NULL) code = read_bootstrap(&view);
+    if (code == 0 && study->search == NULL && study->n_seeds > 1)
+        code = replicates_read(&view.merge.inputs[0], &view.arena, &view.replicates, diag);
     if (code == 0 && study->search == NULL) code = mark_copies(&view);
     if (code == 0) code = warn_exact_estimates(&view);
     if (code == 0 && study->search == NULL && study->n_show == 0) code = choose_usual(&view);
     if (code == 0) code = (answer_is_data(form) ? write_results : show_results)(&view, &answer);
+    if (code == 0 && answer_is_data(form)) code = sweep_say_replicates(&view, &answer);
     merge_close(&view.merge);
     code = answer_end(&answer, code, out, diag);
     arena_fini(&view.arena);

@@ -2,6 +2,7 @@
 #ifndef ORRERY_CLI_STUDY_SWEEP_VIEW_H
 #define ORRERY_CLI_STUDY_SWEEP_VIEW_H
 
+#include "analysis/replicates.h"
 #include "sim/cli/answer.h"
 #include "sim/study/outcome.h"
 
@@ -14,7 +15,7 @@ struct sweep_view {
     struct arena arena;
     size_t n_metrics, n_rows;   /* rows: points in a table for people */
     const char *const *metrics; /* shown */
-    bool is_bootstrap;          /* the runs of a point replicate one trace */
+    struct replicates replicates; /* how the seeds of a point replicate a trace; none in a search */
     bool *is_copy;              /* [merge.n_runs] an earlier seed of its point has the same result; NULL in a search */
     size_t n_copies;
 };
@@ -51,6 +52,20 @@ int sweep_say_unfit(const struct sweep_view *view, struct answer *answer);
 /* Says in which parameters compared policies differ by their defaults: a line each, or a list "notes". Returns 0 or a
  * negative code. */
 int sweep_say_policies(struct sweep_view *view, struct answer *answer);
+
+/* The mean of a metric over the seeds of a point that are done; NAN if one of them lacks it, or there are none. If the
+ * seeds replicate a trace, also its interval, else NANs. Returns 0 or a negative code. */
+int sweep_find_mean(const struct sweep_view *view, size_t point, const char *metric, struct interval *found);
+
+/* --- sweep_recorded.c: the recorded trace beside its replicates --- */
+
+/* The value of a metric of the recorded trace at a point; NAN if it has none, or the replicates do not compare with it.
+ * Returns 0 or a negative code. */
+int sweep_find_recorded(const struct sweep_view *view, size_t point, const char *metric, double *recorded);
+
+/* Says below the table what brackets and recorded values are, and warns if recorded values lie outside of their
+ * intervals, or if windows have too few arrivals. Returns 0 or a negative code. */
+int sweep_say_replicates(struct sweep_view *view, struct answer *answer);
 
 /* --- sweep_found.c: searches and Pareto fronts --- */
 

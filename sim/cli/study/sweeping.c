@@ -6,6 +6,7 @@
 #include "sim/cli/run/clock.h"
 #include "sim/cli/run/setup.h"
 #include "sim/cli/run/simulate.h"
+#include "sim/cli/study/recorded.h"
 #include "sim/cli/version.h"
 #include "sim/core/number.h"
 #include "sim/study/size_limit.h"
@@ -18,12 +19,21 @@ static int run(void *context, const struct study *study, const struct study_run 
 {
     struct sweeping_host *host = context;
     struct setup_options over = {.run = run, .plugins = host->plugins, .memory = &host->memory};
-    struct recording_place place = {.results = results, .run_id = run->run_id, .n_params = run->n_params,
-                                    .params = run->params, .cpu_before_s = clock_cpu_s()};
+    struct recorded recorded = {0};
+    struct arena arena;
     struct setup setup;
+    arena_init(&arena);
     int code = setup_load(&setup, study->scenario, &over, diag);
+    if (code == 0) {
+        code = recorded_find(study, run, &setup, &host->memory, host->interrupt, &arena, &recorded);
+        if (code == SIM_E_NOMEM) diag_nomem(diag);
+    }
+    const struct recording_place place = {.results = results, .run_id = run->run_id, .n_params = run->n_params,
+                                          .params = run->params, .cpu_before_s = clock_cpu_s(),
+                                          .n_recorded = recorded.n, .recorded = recorded.rows};
     if (code == 0) code = simulate_into(&setup, &place, host->interrupt, diag);
     setup_fini(&setup);
+    arena_fini(&arena);
     return code;
 }
 
@@ -107,17 +117,14 @@ static bool is_bootstrap(const struct sweeping_host *host, const struct study *s
     struct study_run run;
     struct arena arena;
     struct setup setup;
-    struct text json;
     arena_init(&arena);
-    text_init(&json);
     bool found = false;
     if (study->n_points > 0 && study_run_with(study, 0, 0, NULL, NULL, &arena, &run) == 0) {
         struct setup_options over = {.run = &run, .plugins = host->plugins};
-        if (setup_load(&setup, study->scenario, &over, NULL) == 0 && setup_dump(&setup, &json) == 0)
-            found = strstr(json.chars, "\"method\": \"block-bootstrap\"") != NULL;
+        if (setup_load(&setup, study->scenario, &over, NULL) == 0)
+            found = recorded_method_of(&setup) == RECORDED_BLOCKS;
         setup_fini(&setup);
     }
-    text_fini(&json);
     arena_fini(&arena);
     return found;
 }
