@@ -79,11 +79,12 @@ run 0 compare "$T/blocks.db" -b routing=round-robin,seed=1 -n routing=least-outs
 # Replicates that are too few for a verdict on what compare tests are told of before the first run.
 warned() { # SEEDS TIMES
     run 0 sweep "$T/blocks.json" --dry-run --seeds "$1"
-    equal "$(grep -c 'now, for its -m, or take 240 seeds' "$T/err")" "$2" "warnings of $1 seeds"
+    equal "$(grep -cF "metrics: orrery sweep $T/blocks.json --seeds 240" "$T/err")" "$2" "warnings of $1 seeds"
 }
 warned 39 0
 warned 40 1
-err 'blocks: warning: 40 replicates allow a verdict on 1 metric'
+err 'blocks: warning: 40 replicates allow a verdict on 1 metric, '
+err 'then type: orrery compare blocks.db -b routing=round-robin -n routing=least-outstanding -m METRIC.'
 warned 238 1
 warned 240 0
 

@@ -9,6 +9,7 @@
 #include "sim/cli/study/recorded.h"
 #include "sim/cli/version.h"
 #include "sim/core/number.h"
+#include "sim/study/axes.h"
 #include "sim/study/size_limit.h"
 
 #include <math.h>
@@ -129,16 +130,44 @@ static bool is_bootstrap(const struct sweeping_host *host, const struct study *s
     return found;
 }
 
-void sweeping_replicates_warn(const struct sweeping_host *host, const struct study *study, FILE *err)
+/* Whether a value can stand in a command as it is. */
+static bool is_word(const char *value)
+{
+    return value[0] != 0 && value[strcspn(value, " '\"{[$\\,*?()<>|&;`\n")] == 0;
+}
+
+/* "-b scheduler=fifo -n scheduler=tiresias": the first axis of words that vary, else what is to be written there. */
+static const char *show_groups(const struct study *study, struct arena *arena)
+{
+    for (size_t i = 0; i < axes_keys(study->axes); i++) {
+        const char *base = axes_param(study->axes, 0, i).value, *name = axes_name(study->axes, i);
+        for (size_t point = 1; point < study->n_points && is_word(base); point++) {
+            const char *value = axes_param(study->axes, point, i).value;
+            if (strcmp(value, base) == 0 || !is_word(value)) continue;
+            return arena_printf(arena, "-b %s=%s -n %s=%s", name, base, name, value);
+        }
+    }
+    return "-b KEY=VALUE -n KEY=VALUE";
+}
+
+void sweeping_replicates_warn(const struct sweeping_host *host, const struct study *study, const char *path,
+                              const char *output, FILE *err)
 {
     const double level = 0.95, least_p = stats_replicate_least_p(study->n_seeds, level);
     if (study->search != NULL || COMPARE_PRIMARY * least_p < 1 - level || !is_bootstrap(host, study)) return;
     const int most = (int)((1 - level) / least_p);
+    struct arena arena;
+    arena_init(&arena);
+    const char *groups = show_groups(study, &arena);
     answer_print(err,
-                 "%s: warning: %zu replicates allow a verdict on %d metric%s, and 'orrery compare' tests %d; choose %s "
-                 "now, for its -m, or take %.0f seeds\n",
-                 study->name, study->n_seeds, most, most == 1 ? "" : "s", COMPARE_PRIMARY, most == 1 ? "it" : "them",
+                 "%s: warning: %zu replicates allow a verdict on %d metric%s, and 'orrery compare' shows %d. Choose "
+                 "before you see a result, and then type: orrery compare %s %s -m %s%s. Or take enough seeds for %d "
+                 "metrics: orrery sweep %s --seeds %.0f\n",
+                 study->name, study->n_seeds, most, most == 1 ? "" : "s at most", COMPARE_PRIMARY, output,
+                 groups != NULL ? groups : "", study->n_show > 0 ? study->show[0] : "METRIC",
+                 most == 1 ? "" : " -m ANOTHER", COMPARE_PRIMARY, path,
                  ceil(2 * COMPARE_PRIMARY / (1 - level) - 1e-9));
+    arena_fini(&arena);
 }
 
 int sweeping_read_count(struct cli *cli, const char *option, const char *text, int *n)
