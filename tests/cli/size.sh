@@ -77,6 +77,21 @@ sql "$T/best.db" "select max(value) <= 0.5005 from metric where name = 'request.
 sql "$T/best.db" "select max(value) <= 0.05005 from metric where name = 'request.tpot_s.p99'" 1
 sql "$T/best.db" "select min(value) from metric where name = 'cost.usd_per_h'" 4.69
 
+# Its table says which of them keep the limits, by the exact share of the requests, and names what differs. With a
+# shorter limit that is what percentiles say, wherever these are not within 0.1 % of it.
+cp "$T/out" "$T/table"
+equal "$(grep -c '  yes  ' "$T/table")" 10 'fleets that keep the SLO'
+equal "$(awk 'length > 160' "$T/table" | wc -l)" 0 'lines of more than 160 columns'
+holds "$T/table" 'at all points: '
+holds "$T/table" 'Pareto front, with slo.ttft_kept_frac at least 0.99 and slo.tpot_kept_frac at least 0.99:'
+grep -q '0.2s' "$T/best.scenario.json" && complain 'another limit than was asked'
+sed -i 's/"ttft": "0.5s"/"ttft": "0.15s"/' "$T/best.scenario.json"
+run 0 sweep "$T/best.json" -o "$T/short.db" -q --json
+for kept in yes:'<=' no:'>'; do
+    equal "$(sqlite3 :memory: "select count(*) from json_each(readfile('$T/out'), '\$.points') where value ->> '\$.meets' = '${kept%:*}'")" \
+        "$(sqlite3 "$T/short.db" "select count(*) from metric where name = 'request.ttft_s.p99' and value ${kept#*:} 0.15")" "${kept%:*}"
+done
+
 # A trace, classes, pools, prices.
 printf 'arrived_at,num_prefill_tokens,num_decode_tokens\n0,1500,20\n0.1,100,30\n0.3,900,1\n' >"$T/trace.csv"
 run 0 size llama-3.1-8b -t "$T/trace.csv" -f lengths --slo ttft.p50=1s --gpu 'a6000=$0.50/h' -q

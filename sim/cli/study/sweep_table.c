@@ -50,15 +50,16 @@ static void show_runs(const struct study *study, struct answer *answer)
                  study->search->key, search_max_steps(study->search));
     else
         sweep_add_column(&columns, "run", COLUMN_RIGHT);
-    sweep_add_keys(&columns, study);
+    sweep_add_keys(&columns, study, &arena);
     sweep_add_column(&columns, "seed", COLUMN_RIGHT);
     table_init(&table, columns.columns, columns.n);
     for (size_t i = 0; i < study->n_runs; i++) {
         if (study->search == NULL) table_number(&table, (double)i + 1);
-        sweep_add_values(&table, study, i / study->n_seeds, &arena);
+        sweep_add_values(&columns, &table, study, i / study->n_seeds, &arena);
         table_number(&table, (double)study->seeds[i % study->n_seeds]);
     }
     answer_add(answer, NULL, study->search != NULL ? heading : NULL, &table);
+    sweep_say_common(&columns, study, answer);
     sweep_say_left_out(study, 0, answer);
     arena_fini(&arena);
 }
@@ -182,13 +183,36 @@ static void add_interval(struct answer_table *table, const struct interval *foun
     table_shown(table, found->mean, shown);
 }
 
-static int add_point(const struct sweep_view *view, size_t point, bool has_notes, struct answer_table *table,
-                     struct arena *arena)
+/* "yes" if the point meets the study's conditions by its means, "no"; undefined if it has no runs. */
+static int add_meets(const struct sweep_view *view, size_t point, const struct seeds *seeds, struct answer_table *table)
+{
+    bool meets = false;
+    const int code = outcome_meets(&view->merge, view->study, point, &meets, view->diag);
+    if (seeds->n_done == 0)
+        table_undefined(table);
+    else
+        table_text(table, meets ? "yes" : "no");
+    return code;
+}
+
+/* The title of that column: the conditions may be all about latencies and limits of requests. */
+static const char *title_of_meets(const struct study *study)
+{
+    bool is_slo = true;
+    for (size_t i = 0; i < study->n_conditions; i++)
+        is_slo &= strncmp(study->conditions[i].metric, "slo.", 4) == 0 ||
+                  strncmp(study->conditions[i].metric, "request.", 8) == 0;
+    return is_slo ? "keeps SLO" : "meets where";
+}
+
+static int add_point(const struct sweep_view *view, const struct sweep_columns *columns, size_t point, bool has_notes,
+                     struct answer_table *table, struct arena *arena)
 {
     const struct seeds seeds = count_seeds(view, point);
     int code = 0;
-    sweep_add_values(table, view->study, point, arena);
+    sweep_add_values(columns, table, view->study, point, arena);
     table_number(table, (double)seeds.n_done);
+    if (view->study->n_conditions > 0) code = add_meets(view, point, &seeds, table);
     for (size_t i = 0; code == 0 && i < sweep_count_shown(view); i++) {
         struct interval found;
         double recorded = (double)NAN;
@@ -218,14 +242,16 @@ static int show_points(struct sweep_view *view, struct answer *answer)
         const struct seeds seeds = count_seeds(view, point);
         has_notes |= note_of(&seeds)[0] != 0;
     }
-    sweep_add_keys(&columns, study);
+    sweep_add_keys(&columns, study, &arena);
     sweep_add_column(&columns, "seeds", COLUMN_RIGHT);
+    if (study->n_conditions > 0) sweep_add_column(&columns, title_of_meets(study), COLUMN_LEFT);
     for (size_t i = 0; i < sweep_count_shown(view); i++) sweep_add_column(&columns, view->metrics[i], COLUMN_RIGHT);
     if (has_notes) sweep_add_column(&columns, "note", COLUMN_LEFT);
     table_init(&table, columns.columns, columns.n);
     for (size_t point = 0; code == 0 && point < view->n_rows; point++)
-        code = add_point(view, point, has_notes, &table, &arena);
+        code = add_point(view, &columns, point, has_notes, &table, &arena);
     answer_add(answer, NULL, NULL, &table);
+    sweep_say_common(&columns, study, answer);
     if (code == 0) code = sweep_say_replicates(view, answer);
     if (view->n_rows < study->n_points) answer_say(answer, "... and %zu more points\n", study->n_points - view->n_rows);
     sweep_say_left_out(study, view->n_metrics - sweep_count_shown(view), answer);
@@ -264,6 +290,11 @@ static int write_point(const struct sweep_view *view, size_t point, struct answe
                                                                      : LOW;
     int code = 0;
     for (int part = MEAN; code == 0 && part < n_parts; part++) code = write_part(view, point, part, answer);
+    if (code == 0 && view->study->n_conditions > 0) {
+        bool meets = false;
+        code = outcome_meets(&view->merge, view->study, point, &meets, view->diag);
+        answer_text(answer, "meets", seeds.n_done == 0 ? NULL : meets ? "yes" : "no");
+    }
     answer_text(answer, "note", note_of(&seeds));
     answer_close(answer, '}');
     return code;

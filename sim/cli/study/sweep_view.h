@@ -23,16 +23,23 @@ struct sweep_view {
 /* The columns of a table under construction. */
 struct sweep_columns {
     size_t n;
+    const char *common[SWEEP_MAX_KEYS]; /* the members that all values of a key have, " nodes=1 gpus=8 "; NULL: none */
     struct table_column columns[ANSWER_MAX_COLUMNS];
 };
 
 void sweep_add_column(struct sweep_columns *columns, const char *title, enum column_align align);
 
-/* Adds a column for each key of the axes, as far as there is room, named by the shortest end of the key. */
-void sweep_add_keys(struct sweep_columns *columns, const struct study *study);
+/* Adds a column for each key of the axes, as far as there is room, named by the shortest end of the key. Members that
+ * the values of a key have in common are not shown, which is looked for at the first SWEEP_MAX_ROWS points. */
+void sweep_add_keys(struct sweep_columns *columns, const struct study *study, struct arena *arena);
 
-/* Adds the values at a point. An object is shown by json_brief; its text is made in the arena. */
-void sweep_add_values(struct answer_table *table, const struct study *study, size_t point, struct arena *arena);
+/* Adds the values at a point. An object is shown by json_brief, without what all have in common; its text is made in
+ * the arena. */
+void sweep_add_values(const struct sweep_columns *columns, struct answer_table *table, const struct study *study,
+                      size_t point, struct arena *arena);
+
+/* Says what the values of a key have in common: "at all points: cluster nodes=1". */
+void sweep_say_common(const struct sweep_columns *columns, const struct study *study, struct answer *answer);
 
 /* Notes the keys and metrics that a table omits. */
 void sweep_say_left_out(const struct study *study, size_t n_metrics, struct answer *answer);
