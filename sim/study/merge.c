@@ -192,6 +192,15 @@ int merge_metric(const struct merge *merge, const struct merge_run *run, const c
     return read_value(merge, run, "SELECT value FROM metric WHERE run_id = ? AND name = ?", name, value, diag);
 }
 
+int merge_slow(const struct merge *merge, const struct merge_run *run, const char *name, double *value,
+               struct diag *diag)
+{
+    static const char sql[] = "SELECT coalesce((SELECT slow FROM metric_interval WHERE run_id = ?1 AND name = ?2),"
+                              " (SELECT value FROM metric WHERE run_id = ?1 AND name = ?2))"
+                              " WHERE EXISTS (SELECT 1 FROM run_interval WHERE run_id = ?1)";
+    return read_value(merge, run, sql, name, value, diag);
+}
+
 int merge_recorded(const struct merge *merge, const struct merge_run *run, const char *name, double *value,
                    struct diag *diag)
 {

@@ -160,6 +160,8 @@ static int write_study(const struct size_question *question, const struct size_r
     json_write_close(json, ']');
     write_shown(question, json, arena);
     write_where(question, json, arena);
+    json_write_key(json, "intervals");
+    text_add(text, "true");
     json_write_close(json, '}');
     return code;
 }

@@ -57,38 +57,37 @@ enum recorded_method recorded_method_of(const struct setup *setup)
 
 /* --- The run --- */
 
-struct collecting {
-    struct arena *arena;
-    struct recorded *recorded;
-};
-
 static int collect(void *context, const struct metric_row *row)
 {
-    struct collecting *collecting = context;
-    struct recorded *recorded = collecting->recorded;
+    struct recorded *recorded = context;
     struct metric_row copy = *row;
-    copy.name = arena_strdup(collecting->arena, row->name);
-    copy.unit = "";
+    copy.name = arena_strdup(recorded->arena, row->name);
+    copy.unit = arena_strdup(recorded->arena, row->unit);
     if (recorded->n == recorded->capacity) {
         const size_t capacity = 2 * recorded->capacity + 64;
-        struct metric_row *rows = arena_alloc(collecting->arena, capacity * sizeof *rows);
+        struct metric_row *rows = arena_alloc(recorded->arena, capacity * sizeof *rows);
         if (rows == NULL) return SIM_E_NOMEM;
         if (recorded->n > 0) memcpy(rows, recorded->rows, recorded->n * sizeof *rows);
         recorded->rows = rows;
         recorded->capacity = capacity;
     }
-    if (copy.name == NULL) return SIM_E_NOMEM;
+    if (copy.name == NULL || copy.unit == NULL) return SIM_E_NOMEM;
     recorded->rows[recorded->n++] = copy;
     return 0;
+}
+
+struct sink recorded_sink(struct recorded *recorded)
+{
+    return (struct sink){.context = recorded, .metric = collect};
 }
 
 /* A run that fails has no metrics. */
 static int run_without(const struct study *study, const struct study_run *run, const struct sections *sections,
                        const struct setup_options *over, const volatile sig_atomic_t *interrupt,
-                       struct collecting *collecting)
+                       struct recorded *recorded)
 {
     const size_t n = run->n_settings + sections->n;
-    struct study_setting *settings = arena_alloc(collecting->arena, (n + 1) * sizeof *settings);
+    struct study_setting *settings = arena_alloc(recorded->arena, (n + 1) * sizeof *settings);
     struct study_run without = *run;
     struct setup_options options = *over;
     struct world_result result;
@@ -104,11 +103,11 @@ static int run_without(const struct study *study, const struct study_run *run, c
     int code = setup_load(&setup, study->scenario, &options, &why);
     if (code == 0) {
         const struct world_options how = {.interrupt = interrupt};
-        const struct sink sink = {.context = collecting, .metric = collect};
+        const struct sink sink = recorded_sink(recorded);
         code = simulate_rows(&setup, &how, &sink, &result, &why);
     }
     setup_fini(&setup);
-    if (code != 0) collecting->recorded->n = 0;
+    if (code != 0) recorded->n = 0;
     return code == SIM_E_INTERRUPTED || code == SIM_E_NOMEM ? code : 0;
 }
 
@@ -117,13 +116,12 @@ int recorded_find(const struct study *study, const struct study_run *run, const 
                   struct recorded *recorded)
 {
     struct sections sections = {.arena = arena};
-    struct collecting collecting = {.arena = arena, .recorded = recorded};
-    *recorded = (struct recorded){0};
+    *recorded = (struct recorded){.arena = arena};
     if (study->skips_recorded || study->search != NULL || study->n_seeds < 2 || run->seed != study->seeds[0]) return 0;
     find_sections(setup->config->root, "", &sections);
     const struct setup_options over = {.plugins = setup->plugins, .memory = memory};
     int code = sections.failed ? SIM_E_NOMEM : 0;
-    if (code == 0 && sections.n > 0) code = run_without(study, run, &sections, &over, interrupt, &collecting);
+    if (code == 0 && sections.n > 0) code = run_without(study, run, &sections, &over, interrupt, recorded);
     mem_free(sections.settings);
     return code;
 }

@@ -14,14 +14,19 @@ enum recorded_method { RECORDED_NONE, RECORDED_BLOCKS, RECORDED_WINDOWS }; /* bl
 /* How traces of a loaded scenario are replicated. */
 enum recorded_method recorded_method_of(const struct setup *setup);
 
+/* Metrics of a run. */
 struct recorded {
+    struct arena *arena;
     size_t n, capacity;
-    struct metric_row *rows; /* in the arena; n = 0: the run is not due, or it failed */
+    struct metric_row *rows; /* in the arena */
 };
 
+/* Collects the metrics of a run, which outlive it. */
+struct sink recorded_sink(struct recorded *recorded);
+
 /* Runs the recorded trace if `run`, which is loaded as `setup`, is that of the first of several seeds of its point and
- * replicates a trace; not in a search. The memory of catalogs may be NULL. Returns 0, SIM_E_INTERRUPTED or
- * SIM_E_NOMEM. */
+ * replicates a trace; not in a search. The memory of catalogs may be NULL. n = 0: the run is
+ * not due, or it failed. Returns 0, SIM_E_INTERRUPTED or SIM_E_NOMEM. */
 int recorded_find(const struct study *study, const struct study_run *run, const struct setup *setup,
                   struct catalog_memory *memory, const volatile sig_atomic_t *interrupt, struct arena *arena,
                   struct recorded *recorded);

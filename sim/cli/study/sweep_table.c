@@ -195,6 +195,31 @@ static int add_meets(const struct sweep_view *view, size_t point, const struct s
     return code;
 }
 
+/* "kept" or "missed": whether the first seed meets the conditions with slow times; NULL: it has no intervals. */
+static int find_slow_end(const struct sweep_view *view, size_t point, const char **found)
+{
+    const struct study *study = view->study;
+    const struct merge_run *run = merge_find(&view->merge, outcome_run_id(study, point, 0, 0));
+    int code = 0;
+    *found = NULL;
+    for (size_t i = 0; code == 0 && run != NULL && i < study->n_conditions; i++) {
+        double value;
+        code = merge_slow(&view->merge, run, study->conditions[i].metric, &value, view->diag);
+        if (code != 0 || isnan(value)) {
+            *found = NULL;
+            return code;
+        }
+        const bool is_kept = search_meets(&study->conditions[i], value);
+        if (!is_kept || *found == NULL) *found = is_kept ? "kept" : "missed";
+    }
+    return code;
+}
+
+static bool has_slow_end(const struct study *study)
+{
+    return study->n_conditions > 0 && study->has_intervals;
+}
+
 /* The title of that column: the conditions may be all about latencies and limits of requests. */
 static const char *title_of_meets(const struct study *study)
 {
@@ -213,6 +238,11 @@ static int add_point(const struct sweep_view *view, const struct sweep_columns *
     sweep_add_values(columns, table, view->study, point, arena);
     table_number(table, (double)seeds.n_done);
     if (view->study->n_conditions > 0) code = add_meets(view, point, &seeds, table);
+    if (code == 0 && has_slow_end(view->study)) {
+        const char *slow_end;
+        code = find_slow_end(view, point, &slow_end);
+        table_text(table, slow_end != NULL ? slow_end : "-");
+    }
     for (size_t i = 0; code == 0 && i < sweep_count_shown(view); i++) {
         struct interval found;
         double recorded = (double)NAN;
@@ -245,6 +275,7 @@ static int show_points(struct sweep_view *view, struct answer *answer)
     sweep_add_keys(&columns, study, &arena);
     sweep_add_column(&columns, "seeds", COLUMN_RIGHT);
     if (study->n_conditions > 0) sweep_add_column(&columns, title_of_meets(study), COLUMN_LEFT);
+    if (has_slow_end(study)) sweep_add_column(&columns, "slow end", COLUMN_LEFT);
     for (size_t i = 0; i < sweep_count_shown(view); i++) sweep_add_column(&columns, view->metrics[i], COLUMN_RIGHT);
     if (has_notes) sweep_add_column(&columns, "note", COLUMN_LEFT);
     table_init(&table, columns.columns, columns.n);
@@ -294,6 +325,9 @@ static int write_point(const struct sweep_view *view, size_t point, struct answe
         bool meets = false;
         code = outcome_meets(&view->merge, view->study, point, &meets, view->diag);
         answer_text(answer, "meets", seeds.n_done == 0 ? NULL : meets ? "yes" : "no");
+        const char *slow_end = NULL;
+        if (code == 0) code = find_slow_end(view, point, &slow_end);
+        if (has_slow_end(view->study)) answer_text(answer, "slow_end", slow_end);
     }
     answer_text(answer, "note", note_of(&seeds));
     answer_close(answer, '}');

@@ -15,6 +15,19 @@
 #include <math.h>
 #include <string.h>
 
+/* Adds the intervals of a run that has ended, by two more runs. A failure leaves it without. */
+static void add_intervals(const struct sweeping_host *host, const struct setup *setup, const struct recorded *own,
+                          struct results *results, int64_t run_id)
+{
+    const struct world_options how = {.config = setup->config, .catalog = &setup->catalog,
+                                      .interrupt = host->interrupt};
+    struct run_intervals found;
+    struct diag why;
+    diag_init(&why);
+    if (intervals_find(setup, &how, own->rows, own->n, own->arena, &found, &why) == 0 && found.n > 0)
+        results_add_intervals(results, run_id, &found, &why);
+}
+
 static int run(void *context, const struct study *study, const struct study_run *run, struct results *results,
                struct diag *diag)
 {
@@ -32,7 +45,12 @@ static int run(void *context, const struct study *study, const struct study_run 
     const struct recording_place place = {.results = results, .run_id = run->run_id, .n_params = run->n_params,
                                           .params = run->params, .cpu_before_s = clock_cpu_s(),
                                           .n_recorded = recorded.n, .recorded = recorded.rows};
-    if (code == 0) code = simulate_into(&setup, &place, host->interrupt, diag);
+    const bool is_first = run->seed == study->seeds[0] && study->search == NULL;
+    struct recorded own = {.arena = &arena};
+    const struct sink sink = recorded_sink(&own);
+    const bool has_intervals = study->has_intervals && is_first;
+    if (code == 0) code = simulate_into(&setup, &place, host->interrupt, has_intervals ? &sink : NULL, diag);
+    if (code == 0 && has_intervals) add_intervals(host, &setup, &own, results, run->run_id);
     setup_fini(&setup);
     arena_fini(&arena);
     return code;
