@@ -27,6 +27,7 @@ struct collector {
     sim_ns first_ns, last_ns;
     struct tally gaps_s, x, y;
     struct window windows[TRACE_STAT_WINDOWS];
+    struct arrivals arrivals;
     struct pair *sample; /* [TRACE_STAT_SAMPLE] */
     struct rng rng;
 };
@@ -35,6 +36,7 @@ static int collector_init(struct collector *collector, struct diag *diag)
 {
     *collector = (struct collector){.sample = mem_zalloc(TRACE_STAT_SAMPLE, sizeof *collector->sample)};
     if (collector->sample == NULL) return diag_nomem(diag);
+    arrivals_init(&collector->arrivals);
     tally_init(&collector->gaps_s);
     tally_init(&collector->x);
     tally_init(&collector->y);
@@ -67,6 +69,7 @@ static void collect(struct collector *collector, sim_ns time_ns, double x, doubl
     else
         tally_add(&collector->gaps_s, sim_s_from_ns(time_ns - collector->last_ns));
     collector->last_ns = time_ns;
+    arrivals_add(&collector->arrivals, time_ns - collector->first_ns);
     double since_first_s = sim_s_from_ns(time_ns - collector->first_ns);
     for (int i = 0; i < TRACE_STAT_WINDOWS; i++) {
         count_arrival(&collector->windows[i], (int64_t)(since_first_s / trace_stat_window_s[i]));
@@ -130,8 +133,10 @@ static void finish(struct collector *collector, struct trace_stat *stat, struct 
 {
     size_t n = collector->n < TRACE_STAT_SAMPLE ? (size_t)collector->n : TRACE_STAT_SAMPLE;
     stat->n = collector->n;
+    stat->first_s = sim_s_from_ns(collector->first_ns);
     stat->span_s = sim_s_from_ns(collector->last_ns - collector->first_ns);
     stat->rate_per_s = stat->span_s > 0 ? (double)(collector->n - 1) / stat->span_s : 0;
+    arrivals_find(&collector->arrivals, stat->span_s, &stat->arrivals);
     stat->gap_cv = cv(&collector->gaps_s);
     for (int i = 0; i < TRACE_STAT_WINDOWS; i++) {
         const struct tally *counts = &collector->windows[i].counts;

@@ -6,6 +6,7 @@
 
 #include "sim/core/err.h"
 #include "sim/world/rows/source.h"
+#include "traces/arrivals.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,9 +36,11 @@ struct trace_type_stat {
 
 struct trace_stat {
     int64_t n;
+    double first_s;            /* time of the first arrival */
     double span_s, rate_per_s; /* from the first arrival to the last; gaps per span */
     double gap_cv;
     double idc[TRACE_STAT_WINDOWS]; /* variance over mean of the arrivals in the whole windows; NAN below two of them */
+    struct arrivals_found arrivals; /* over the span */
     struct trace_quantity prompt_tokens, output_tokens; /* requests */
     struct trace_quantity duration_s, gpus;             /* jobs; shares of a GPU count as fractions */
     double gpu_s;                                       /* jobs: sum of duration times GPUs */

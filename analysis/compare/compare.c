@@ -327,6 +327,7 @@ int compare_groups(const char *base_path, const char *base, const char *changed_
     }
     if (code == 0) code = compare_selected(&work, &groups[0], &groups[1], &keys);
     if (code == 0) code = judge(&work);
+    if (code == 0) code = work_remark_recorded(&work);
     close_inputs(&inputs);
     return out_of_memory(code, diag);
 }
@@ -362,6 +363,7 @@ struct compare_row *work_add_row(struct compare_work *work, size_t metric)
                                                     .changed = unknown, .base_run = unknown, .changed_run = unknown,
                                                     .delta = {unknown, unknown, unknown},
                                                     .ratio_low = unknown, .ratio_high = unknown, .p = unknown,
+                                                    .recorded_base = unknown, .recorded_changed = unknown,
                                                     .worse_frac = unknown};
     return &rows[comparison->n_rows++];
 }
@@ -408,7 +410,7 @@ static int add_metric(struct compare_work *work, const char *name, enum compare_
     return 0;
 }
 
-static size_t find_metric(const struct metric_set *set, const char *name)
+size_t metrics_find(const struct metric_set *set, const char *name)
 {
     size_t i = 0;
     while (i < set->n && strcmp(set->names[i], name) != 0) i++;
@@ -496,7 +498,7 @@ static int collect_names(struct compare_work *work, const struct query_answer *a
 {
     for (size_t row = 0; row < answer->n_rows; row++) {
         const char *name = query_column(answer, "name")->texts[row];
-        size_t found = find_metric(&work->metrics, name);
+        size_t found = metrics_find(&work->metrics, name);
         if (found == work->metrics.n && add_metric(work, name, direction_of(work, name)) != 0) return SIM_E_NOMEM;
         work->metrics.units[found] = query_column(answer, "unit")->texts[row];
     }
@@ -525,7 +527,7 @@ static int fill_values(struct compare_work *work, const struct query_answer *ans
     for (size_t i = 0; i < set->n_runs * set->n; i++) set->values[i] = (double)NAN;
     for (size_t run = 0; run < set->n_runs; run++)
         for (size_t row = 0; row < answers[run].n_rows; row++) {
-            const size_t found = find_metric(set, query_column(&answers[run], "name")->texts[row]);
+            const size_t found = metrics_find(set, query_column(&answers[run], "name")->texts[row]);
             if (found < set->n) set->values[run * set->n + found] = query_column(&answers[run], "value")->numbers[row];
         }
     return 0;

@@ -73,6 +73,7 @@ struct compare_row {
     double ratio_low, ratio_high; /* interval of changed / base from each pair's own ratio; NAN: from delta and base */
     double p;              /* two-sided, after Holm's correction; NAN: not tested */
     size_t n_tests;        /* number of tests that `p` is corrected for */
+    double recorded_base, recorded_changed; /* of the trace that the seeds replicate, as it was recorded; NAN: none */
     double worse_frac;     /* share of the pairs that got worse; NAN: no direction, or not a mean */
     double rejected_frac[2]; /* of the requests of the runs behind the row, base and changed; 0: none arrive */
     enum compare_verdict verdict;

@@ -214,6 +214,27 @@ static void estimate(struct grouping *grouping, size_t n, struct compare_row *ro
     if (n < 2) row->note = "one pair of runs";
 }
 
+/* Sets the means of the recorded values over the points, or that of one (n_points: all). A point has them once. */
+static void set_recorded(const struct grouping *grouping, size_t metric, size_t point, struct compare_row *row)
+{
+    const double *recorded = grouping->work->recorded;
+    const size_t n_metrics = grouping->work->metrics.n;
+    double base = 0, changed = 0;
+    size_t n = 0;
+    for (size_t i = 0; recorded != NULL && i < grouping->n; i++) {
+        const double base_i = recorded[i * n_metrics + metric];
+        const double changed_i = recorded[(grouping->n + i) * n_metrics + metric];
+        const bool is_other = point < grouping->n_points && grouping->pairs[i].point != point;
+        if (is_other || isnan(base_i) || isnan(changed_i)) continue;
+        base += base_i;
+        changed += changed_i;
+        n++;
+    }
+    if (n == 0 || (point == grouping->n_points && n != grouping->n_points)) return;
+    row->recorded_base = base / (double)n;
+    row->recorded_changed = changed / (double)n;
+}
+
 static int add_point_row(struct grouping *grouping, size_t metric, size_t point)
 {
     struct compare_row *row = work_add_row(grouping->work, metric);
@@ -228,6 +249,7 @@ static int add_point_row(struct grouping *grouping, size_t metric, size_t point)
         grouping->changed[n++] = changed;
     }
     estimate(grouping, n, row);
+    set_recorded(grouping, metric, point, row);
     return 0;
 }
 
@@ -257,6 +279,7 @@ static int add_overall_row(struct grouping *grouping, size_t metric)
     struct compare_row *row = work_add_row(grouping->work, metric);
     size_t n = 0, n_mixed;
     if (row == NULL) return SIM_E_NOMEM;
+    set_recorded(grouping, metric, grouping->n_points, row);
     for (size_t s = 0; s < grouping->n_seeds; s++)
         if (mean_over(grouping, metric, true, s, &grouping->base[n], &grouping->changed[n], &n_mixed) &&
             n_mixed == grouping->n_points)
@@ -406,6 +429,7 @@ static int add_rows(struct grouping *grouping)
         runs[grouping->n + i] = grouping->pairs[i].changed;
     }
     if (code == 0) code = metrics_read(work, runs, 2 * grouping->n);
+    if (code == 0) code = recorded_read(work, runs, 2 * grouping->n);
     for (size_t m = 0; code == 0 && m < work->metrics.n; m++) {
         code = add_overall_row(grouping, m);
         for (size_t point = 0; code == 0 && grouping->n_points > 1 && point < grouping->n_points; point++)

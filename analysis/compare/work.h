@@ -4,6 +4,8 @@
 
 #include "analysis/compare/compare.h"
 #include "analysis/compare/runs.h"
+#include "analysis/query.h"
+#include "analysis/replicates.h"
 
 /* The metrics of some runs: names in the dictionary's order, then others as they come. */
 struct metric_set {
@@ -23,12 +25,23 @@ struct compare_work {
     struct arena *arena; /* the comparison's */
     struct diag *diag;
     struct metric_set metrics;
+    struct replicates replicates; /* of groups */
+    double *recorded; /* of run i, metric m, like metrics.values: of the recorded trace; NULL: no run has any */
     size_t row_capacity, remark_capacity;
 };
 
 /* Reads the metrics of runs that options->only selects. Returns 0, SIM_E_STORE, SIM_E_NOMEM, or SIM_E_USAGE if no
  * metric matches a name. */
 int metrics_read(struct compare_work *work, const struct compare_run *const *runs, size_t n_runs);
+
+/* The index of a metric in the set; its n if it has none of that name. */
+size_t metrics_find(const struct metric_set *set, const char *name);
+
+/* Reads the recorded values of the runs, for the metrics that were read. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+int recorded_read(struct compare_work *work, const struct compare_run *const *runs, size_t n_runs);
+
+/* Adds sentences about the recorded trace, when rows are judged. Returns 0 or SIM_E_NOMEM. */
+int work_remark_recorded(struct compare_work *work);
 
 /* Adds a row, zeroed, with NAN for unknown numbers. NULL: out of memory. */
 struct compare_row *work_add_row(struct compare_work *work, size_t metric);

@@ -88,7 +88,31 @@ static void fit_x(struct frame *frame, const struct extent *data)
     scale_fit(&frame->x, &chart->x, data, chart->kind == PLOT_SCATTER || chart->has_whiskers ? FIT_ROOM : FIT_TIGHT,
               frame->data.right - frame->data.left, x_tick_px);
     const bool is_whole = data->low <= data->high && !data->has_fraction;
-    ticks_find(&frame->x_ticks, &frame->x, true, is_whole, STYLE_TEXT_PX, x_tick_px);
+    if (!ticks_at(&frame->x_ticks, &frame->x, chart->x.ticks, chart->x.n_ticks, STYLE_TEXT_PX))
+        ticks_find(&frame->x_ticks, &frame->x, true, is_whole, STYLE_TEXT_PX, x_tick_px);
+}
+
+/* Whether intervals of two series overlap at one place of x, or a marker hides another. */
+static bool do_overlap(const struct plot_series *a, const struct plot_series *b)
+{
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t k = 0; a->low != NULL && b->low != NULL && k < b->n; k++)
+            if (a->x[i] == b->x[k] && fmax(a->low[i], b->low[k]) <= fmin(a->high[i], b->high[k])) return true;
+    return false;
+}
+
+/* Whether series with error bars stand side by side, since bars at one place would hide each other. */
+static bool find_apart(const struct plot_chart *chart)
+{
+    enum { MOST_SERIES = 24, MOST_POINTS = 200 };
+    if (!chart->has_whiskers || chart->kind != PLOT_LINE) return false;
+    for (size_t a = 0; a < chart->n_series; a++)
+        for (size_t b = 0; b < a; b++) {
+            const struct plot_series *one = &chart->series[a], *other = &chart->series[b];
+            const bool is_many = a > MOST_SERIES || one->n > MOST_POINTS || other->n > MOST_POINTS;
+            if (is_many || (one->x != NULL && other->x != NULL && do_overlap(one, other))) return true;
+        }
+    return false;
 }
 
 /* The colour scale of a heat map is to the right, as high as the frame. */
@@ -141,6 +165,7 @@ void frame_init(struct frame *frame, const struct plot_chart *chart, struct text
     struct extent x, y, z;
     *frame = (struct frame){.chart = chart, .svg = svg};
     chart_extents(chart, &x, &y, &z);
+    frame->is_apart = find_apart(chart);
     find_size(frame);
     frame->data.top = find_top(frame);
     frame->height = fmax(frame->height, frame->data.top + least_data_px + 60.0);

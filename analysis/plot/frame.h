@@ -26,6 +26,7 @@ struct frame {
     struct scale x, y, z;
     struct ticks x_ticks, y_ticks, z_ticks;
     bool x_is_named, y_is_named; /* by categories */
+    bool is_apart;               /* series with error bars stand side by side */
     struct category_labels names;
 };
 

@@ -482,6 +482,10 @@ static void add_settings(struct text *script, const struct frame *frame, const c
             add_quoted(script, chart->subtitle);
         }
         text_add(script, "\n");
+    } else if (chart->subtitle != NULL) {
+        text_add(script, "set title ");
+        add_quoted(script, chart->subtitle);
+        text_add(script, "\n");
     }
     add_axis(script, frame, 'x');
     add_axis(script, frame, 'y');

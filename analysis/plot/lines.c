@@ -34,14 +34,14 @@ static void end_path(const struct frame *frame, const struct plot_series *series
     }
 }
 
-/* Where a value lies along x. Series with error bars stand side by side, so that no bar hides another: up to six pixels
- * apart, at most nine from their place, and within the frame. */
+/* Where a value lies along x. Series whose error bars overlap stand side by side, so that no bar hides another: four
+ * pixels apart, at most nine from their place, and within the frame. */
 static double place_x(const struct frame *frame, size_t index, double value)
 {
     const struct plot_chart *chart = frame->chart;
     const struct px_rect *data = &frame->data;
-    const double apart_px = fmin(6.0, 18.0 / (double)chart->n_series), x = scale_px(&frame->x, value);
-    if (!chart->has_whiskers || !(x >= data->left && x <= data->right)) return x;
+    const double apart_px = fmin(4.0, 18.0 / (double)chart->n_series), x = scale_px(&frame->x, value);
+    if (!frame->is_apart || !(x >= data->left && x <= data->right)) return x;
     const double moved = x + ((double)index - ((double)chart->n_series - 1.0) / 2.0) * apart_px;
     return fmin(fmax(moved, data->left), data->right);
 }

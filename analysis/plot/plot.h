@@ -34,6 +34,8 @@ struct plot_axis {
     const char *title; /* with its unit, or NULL */
     enum plot_scale scale;
     double low, high;  /* low == high: from the data, widened to round numbers */
+    size_t n_ticks;    /* x: where ticks stand, rising, as long as their labels fit; 0: at round values */
+    const double *ticks;
 };
 
 /* Arrays have n entries; those that the kind does not use are NULL. NAN leaves a gap. */

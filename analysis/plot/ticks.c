@@ -277,3 +277,22 @@ void ticks_find(struct ticks *ticks, const struct scale *scale, bool beside, boo
     else
         find_linear(ticks, scale, beside, whole, size_px, tick_px);
 }
+
+bool ticks_at(struct ticks *ticks, const struct scale *scale, const double *values, size_t n, double size_px)
+{
+    *ticks = (struct ticks){0};
+    bool is_placed = n > 0 && n <= TICKS_MAX;
+    for (size_t i = 0; is_placed && i < n; i++) {
+        struct tick *tick = &ticks->at[ticks->n++];
+        tick->value = values[i];
+        if (scale->kind == PLOT_TIME)
+            time_label(values[i], tick->label);
+        else
+            number_label(values[i], tick->label);
+        const bool is_within = values[i] >= scale->low * (1.0 - rounding) && values[i] <= scale->high * (1.0 + rounding);
+        is_placed = is_within && (i == 0 || strcmp(tick->label, tick[-1].label) != 0);
+    }
+    is_placed = is_placed && labels_fit(ticks, scale, true, size_px);
+    if (!is_placed) *ticks = (struct ticks){0};
+    return is_placed;
+}

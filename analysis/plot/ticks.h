@@ -23,6 +23,10 @@ struct ticks {
 void ticks_find(struct ticks *ticks, const struct scale *scale, bool beside, bool whole, double size_px,
                 double tick_px);
 
+/* Places ticks side by side at these values, at most TICKS_MAX, rising. False, with nothing placed, if their labels
+ * overlap or are equal, or if the scale does not reach one. */
+bool ticks_at(struct ticks *ticks, const struct scale *scale, const double *values, size_t n, double size_px);
+
 /* Width of the widest label. */
 double ticks_widest_px(const struct ticks *ticks, double size_px);
 

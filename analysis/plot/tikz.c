@@ -51,14 +51,42 @@ static void add_categories(struct text *tex, const struct plot_chart *chart)
     text_printf(tex, "},\n  xmin=-0.5, xmax=%zu.5,\n", chart->n_categories - 1);
 }
 
+/* The title, and below it the subtitle in small type. */
+static void add_title(struct text *tex, const struct plot_chart *chart)
+{
+    if (chart->subtitle == NULL) {
+        add_option(tex, "title", chart->title);
+        return;
+    }
+    text_add(tex, "  title style={align=center}, title={");
+    if (chart->title != NULL) {
+        text_latex(tex, chart->title);
+        text_add(tex, "\\\\");
+    }
+    text_add(tex, "\\footnotesize ");
+    text_latex(tex, chart->subtitle);
+    text_add(tex, "},\n");
+}
+
+/* Ticks at given values; those that pgfplots finds if there are none. */
+static void add_ticks(struct text *tex, const struct plot_axis *axis)
+{
+    for (size_t i = 0; i < axis->n_ticks; i++) {
+        text_add(tex, i == 0 ? "  xtick={" : ",");
+        add_number(tex, axis->ticks[i]);
+    }
+    if (axis->n_ticks > 0) text_add(tex, axis->scale == PLOT_LOG ? "},\n  log ticks with fixed point,\n" : "},\n");
+}
+
 static void begin_axis(struct text *tex, const struct plot_chart *chart, double width_cm, double height_cm)
 {
     text_printf(tex, "\\begin{axis}[\n  width=%.4gcm, height=%.4gcm, grid=major, unbounded coords=jump,\n", width_cm,
                 height_cm);
     text_add(tex, "  legend style={at={(0.5,1.03)}, anchor=south, draw=none, legend columns=-1},\n");
-    add_option(tex, "title", chart->title);
+    add_title(tex, chart);
     add_axis(tex, 'x', &chart->x);
     add_axis(tex, 'y', &chart->y);
+    add_ticks(tex, &chart->x);
     add_categories(tex, chart);
     if (chart->kind == PLOT_BAR && chart->y.scale != PLOT_LOG && !(chart->y.low < chart->y.high))
         text_add(tex, "  ymin=0,\n");

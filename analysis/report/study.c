@@ -1,6 +1,5 @@
 #include "analysis/report/study.h"
 
-#include "analysis/query.h"
 #include "sim/core/json_doc.h"
 #include "sim/core/units.h"
 
@@ -57,15 +56,6 @@ static int read_runs(const struct report_source *source, struct study *study)
         study->n_unfit += strcmp(run->status, "unfit") == 0;
     }
     return 0;
-}
-
-static int read_bootstrap(const struct report_source *source, struct study *study)
-{
-    struct page_query query = {.sql = "SELECT coalesce(max(" QUERY_IS_BOOTSTRAP "), 0) FROM run"};
-    struct query_answer answer;
-    const int code = source_query(source, &query, "read the study", &answer);
-    if (code == 0) study->is_bootstrap = answer.columns[0].numbers[0] > 0;
-    return code;
 }
 
 /* The run of that id, or NULL; runs are in order of their ids. */
@@ -383,11 +373,13 @@ int study_read(const struct report_source *source, struct study *study)
     memset(study, 0, sizeof *study);
     int code = read_head(source, study);
     if (code == 0) code = read_runs(source, study);
-    if (code == 0) code = read_bootstrap(source, study);
+    if (code == 0) code = replicates_read(source->database, source->arena, &study->replicates, source->diag);
+    study->is_bootstrap = study->replicates.method == REPLICATES_BLOCKS;
     if (code == 0) code = read_axes(source, study);
     if (code == 0) code = choose_metrics(source, study);
     if (code == 0) code = read_values(source, study);
-    return code == 0 ? average(study, source->arena) : code;
+    if (code == 0) code = average(study, source->arena);
+    return code == 0 ? study_read_recorded(source, study) : code;
 }
 
 /* --- What is asked of points --- */

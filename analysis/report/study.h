@@ -5,6 +5,7 @@
 #ifndef ORRERY_ANALYSIS_REPORT_STUDY_H
 #define ORRERY_ANALYSIS_REPORT_STUDY_H
 
+#include "analysis/replicates.h"
 #include "analysis/report/page.h"
 #include "analysis/report/source.h"
 #include "analysis/stats/stats.h"
@@ -43,6 +44,7 @@ struct study_point {
     size_t n_runs;                 /* runs with any of the metrics, without copies */
     size_t n_unfit;                /* runs that did not fit */
     struct interval metrics[STUDY_MAX_METRICS];
+    double recorded[STUDY_MAX_METRICS]; /* of the trace that the seeds replicate, as it was recorded; NAN: none */
 };
 
 struct study {
@@ -52,7 +54,8 @@ struct study {
     struct study_metric metrics[STUDY_MAX_METRICS];
     struct study_run *runs;
     struct study_point *points;
-    bool is_bootstrap;            /* seeds replicate one trace */
+    bool is_bootstrap;            /* seeds replicate one trace by a block bootstrap */
+    struct replicates replicates;
     struct page_query queries[3]; /* runs, parameters, metrics */
 };
 
@@ -60,6 +63,13 @@ struct study {
  * first four of a list of well-known ones (study.c) that differ between runs. Returns 0, SIM_E_STORE, SIM_E_USAGE or
  * SIM_E_NOMEM. */
 int study_read(const struct report_source *source, struct study *study);
+
+/* Reads the recorded values of the points, whose runs are read. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+int study_read_recorded(const struct report_source *source, struct study *study);
+
+/* Adds warnings, as items of a list: recorded values outside of their intervals, a window of few arrivals. Returns 0,
+ * SIM_E_STORE or SIM_E_NOMEM. */
+int study_warn_recorded(const struct report_source *source, const struct study *study, struct text *html);
 
 /* The label "routing=jsq, rate=5/s" of the axes in `mask`. In the arena; NULL when out of memory. */
 const char *study_label(const struct study *study, const struct study_point *point, unsigned mask, struct arena *arena);

@@ -95,6 +95,32 @@ static const char *title_of_x(const struct study_axis *axis, struct arena *arena
     return unit[0] != 0 ? arena_printf(arena, "%s (%s)", axis->name, unit) : axis->name;
 }
 
+enum { MOST_TICKS = 8 }; /* at studied values */
+
+/* Ticks at the values of the view along x, if these are few. */
+static int set_ticks(const struct study *study, const struct study_view *view, struct arena *arena,
+                     struct plot_axis *x)
+{
+    const struct study_axis *axis = &study->axes[view->x];
+    double *ticks = arena_alloc(arena, (MOST_TICKS + 1) * sizeof *ticks);
+    size_t n = 0;
+    if (ticks == NULL) return SIM_E_NOMEM;
+    for (size_t p = 0; p < study->n_points; p++) {
+        if (!study_view_has(study, view, &study->points[p])) continue;
+        const double value = axis->numbers[study->points[p].levels[view->x]];
+        size_t at = 0;
+        while (at < n && ticks[at] < value) at++;
+        if (at < n && ticks[at] == value) continue;
+        if (n == MOST_TICKS) return 0;
+        memmove(&ticks[at + 1], &ticks[at], (n - at) * sizeof *ticks);
+        ticks[at] = value;
+        n++;
+    }
+    x->n_ticks = n;
+    x->ticks = ticks;
+    return 0;
+}
+
 int study_chart(const struct study *study, const struct study_view *view, struct arena *arena, struct plot_chart *chart,
                 struct plot_series **series)
 {
@@ -106,7 +132,8 @@ int study_chart(const struct study *study, const struct study_view *view, struct
     chart->x.title = title_of_x(axis, arena);
     chart->y.title = study_metric_title(&study->metrics[view->metric], arena);
     if (*series == NULL || chart->x.title == NULL || chart->y.title == NULL) return SIM_E_NOMEM;
-    const int code = add_lines(study, view, arena, *series, &chart->n_series);
+    int code = add_lines(study, view, arena, *series, &chart->n_series);
+    if (code == 0 && !is_words) code = set_ticks(study, view, arena, &chart->x);
     if (code == 0) cut_intervals(study, view, *series, chart->n_series, arena);
     return code;
 }

@@ -216,13 +216,14 @@ static void add_levels(const struct study *study, const struct study_point *poin
     }
 }
 
-static void add_interval(const struct interval *interval, const char *unit, struct text *html)
+static void add_interval(const struct interval *interval, double recorded, const char *unit, struct text *html)
 {
-    char mean[WORDS_CHARS], half[WORDS_CHARS];
+    char mean[WORDS_CHARS], half[WORDS_CHARS], value[WORDS_CHARS];
     text_printf(html, "<td class=\"n\" title=\"%.10g\">", interval->mean);
     page_escape(html, words_value(interval->mean, unit, mean));
     if (!isnan(interval->low) && interval->high > interval->low)
         page_printf(html, " \xc2\xb1 %s", words_value((interval->high - interval->low) / 2.0, unit, half));
+    if (!isnan(recorded)) page_printf(html, ", recorded %s", words_value(recorded, unit, value));
     text_add(html, "</td>");
 }
 
@@ -238,6 +239,8 @@ static int add_points(const void *context, struct text *html)
                               "of the spread over bootstrap replicates of the trace."
                             : "In bold: the points of the Pareto front. \xc2\xb1: half of the 95 % "
                               "t-interval over seeds.");
+    if (study->replicates.has_recorded)
+        page_note(html, "Recorded: one run of the whole trace, which the seeds replicate in parts.");
     text_add(html, "<div class=\"scroll\"><table class=\"sort\">\n<thead><tr>");
     add_axis_heads(study, html);
     text_add(html, "<th scope=\"col\" class=\"n\">runs</th>");
@@ -253,7 +256,7 @@ static int add_points(const void *context, struct text *html)
             if (is_unfit)
                 text_add(html, "<td class=\"n\">does not fit</td>");
             else
-                add_interval(&point->metrics[k], study->metrics[k].unit, html);
+                add_interval(&point->metrics[k], point->recorded[k], study->metrics[k].unit, html);
         }
         text_add(html, "</tr>\n");
     }
@@ -396,6 +399,8 @@ static int add_warnings(const struct report_source *source, const struct study *
             "<li><strong>few</strong> %.0f of %zu runs finished fewer than 100 requests or jobs: a 99th percentile "
             "of so few is little else than their maximum</li>\n",
             n_small, study->n_runs);
+    code = study_warn_recorded(source, study, html);
+    if (code != 0) return code;
     for (size_t i = 0; i < policies.n; i++) {
         text_add(html, "<li><strong>defaults</strong> compared policies differ in a parameter: ");
         page_escape(html, policies.texts[i]);

@@ -6,6 +6,7 @@
 #include "sim/store/writer.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 static const int64_t MOST_PAGES = 4294967294; /* SQLite's own limit */
@@ -237,6 +238,24 @@ static int insert_cost(struct results *results, const struct run_cost *cost, str
     return finish_statement(results, insert, "end the run", diag);
 }
 
+/* A metric that does not apply has no row. */
+static int insert_recorded(struct results *results, const struct run_end *end, struct diag *diag)
+{
+    static const char sql[] = "INSERT OR REPLACE INTO metric_recorded VALUES (?, ?, ?)";
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < end->n_recorded; i++) {
+        sqlite3_stmt *insert;
+        if (isnan(end->recorded[i].value)) continue;
+        code = database_prepare(&results->database, sql, &insert, "end the run", diag);
+        if (code != 0) return code;
+        sqlite3_bind_int64(insert, 1, results->run_id);
+        bind_text(insert, 2, end->recorded[i].name);
+        sqlite3_bind_double(insert, 3, end->recorded[i].value);
+        code = finish_statement(results, insert, "end the run", diag);
+    }
+    return code;
+}
+
 int results_end_run(struct results *results, const struct run_end *end, char result_hash[HASH_HEX_CHARS],
                     struct diag *diag)
 {
@@ -248,6 +267,7 @@ int results_end_run(struct results *results, const struct run_end *end, char res
     }
     if (code == 0) code = update_run(results, end, result_hash, diag);
     if (code == 0) code = insert_cost(results, &end->cost, diag);
+    if (code == 0) code = insert_recorded(results, end, diag);
     if (code == 0) code = database_check_name(&results->database, "end the run", diag);
     if (code == 0) code = database_run(&results->database, "COMMIT", "end the run", diag);
     if (code == 0 && results->database.created && results->n_ended == 0 && !results->unflushed)

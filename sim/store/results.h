@@ -70,6 +70,8 @@ struct run_end {
     const char *oracle;       /* replaces that of run_info, now that the run is known; NULL: it stays */
     double extrapolated_frac; /* NAN: unknown */
     struct run_cost cost;
+    size_t n_recorded; /* metrics of the trace that the run replicates, as it was recorded; beside the result */
+    const struct metric_row *recorded;
 };
 
 /* Creates a file, or opens a results database of this schema version to append runs to. Check inputs before. Returns

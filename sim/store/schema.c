@@ -45,6 +45,10 @@ const char *const schema_create_sql[] = {
     "  fast REAL NOT NULL, slow REAL NOT NULL, -- with fast and with slow times\n"
     "  PRIMARY KEY (run_id, name)\n"
     ") STRICT, WITHOUT ROWID",
+    "CREATE TABLE metric_recorded (      -- at a point's first seed: of its trace without replicate\n"
+    "  run_id INTEGER NOT NULL REFERENCES run, name TEXT NOT NULL, value REAL NOT NULL,\n"
+    "  PRIMARY KEY (run_id, name)\n"
+    ") STRICT, WITHOUT ROWID",
     "CREATE TABLE study (                -- what the runs are for, when they belong to a study\n"
     "  name TEXT NOT NULL, question TEXT NOT NULL, definition TEXT NOT NULL, hash TEXT NOT NULL\n"
     ") STRICT",

@@ -169,10 +169,9 @@ const struct merge_run *merge_find(const struct merge *merge, int64_t run_id)
     return NULL;
 }
 
-int merge_metric(const struct merge *merge, const struct merge_run *run, const char *name, double *value,
-                 struct diag *diag)
+static int read_value(const struct merge *merge, const struct merge_run *run, const char *sql, const char *name,
+                      double *value, struct diag *diag)
 {
-    static const char sql[] = "SELECT value FROM metric WHERE run_id = ? AND name = ?";
     const struct database *database = &merge->inputs[run->input];
     sqlite3_stmt *select;
     int code = database_prepare(database, sql, &select, "read a metric", diag);
@@ -187,6 +186,27 @@ int merge_metric(const struct merge *merge, const struct merge_run *run, const c
     return code;
 }
 
+int merge_metric(const struct merge *merge, const struct merge_run *run, const char *name, double *value,
+                 struct diag *diag)
+{
+    return read_value(merge, run, "SELECT value FROM metric WHERE run_id = ? AND name = ?", name, value, diag);
+}
+
+int merge_slow(const struct merge *merge, const struct merge_run *run, const char *name, double *value,
+               struct diag *diag)
+{
+    static const char sql[] = "SELECT coalesce((SELECT slow FROM metric_interval WHERE run_id = ?1 AND name = ?2),"
+                              " (SELECT value FROM metric WHERE run_id = ?1 AND name = ?2))"
+                              " WHERE EXISTS (SELECT 1 FROM run_interval WHERE run_id = ?1)";
+    return read_value(merge, run, sql, name, value, diag);
+}
+
+int merge_recorded(const struct merge *merge, const struct merge_run *run, const char *name, double *value,
+                   struct diag *diag)
+{
+    return read_value(merge, run, "SELECT value FROM metric_recorded WHERE run_id = ? AND name = ?", name, value, diag);
+}
+
 /* --- Writing --- */
 
 /* A table copied run by run; `key` is its run column. */
@@ -196,7 +216,8 @@ struct copied {
 };
 
 static const struct copied first_tables[] = {{"run", "id", 14}, {"run_cost", "run_id", 6}, {"param", "run_id", 3},
-                                             {"run_interval", "run_id", 4}, {"metric_interval", "run_id", 6}};
+                                             {"run_interval", "run_id", 4}, {"metric_interval", "run_id", 6},
+                                             {"metric_recorded", "run_id", 3}};
 enum { N_FIRST = sizeof first_tables / sizeof *first_tables, N_COPIED = N_FIRST + TABLE_COUNT };
 
 static struct copied table_at(int i)

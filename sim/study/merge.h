@@ -45,6 +45,14 @@ const struct merge_run *merge_find(const struct merge *merge, int64_t run_id);
 int merge_metric(const struct merge *merge, const struct merge_run *run, const char *name, double *value,
                  struct diag *diag);
 
+/* Reads a metric with times at the slow end of the interval; NAN if the run has no intervals. */
+int merge_slow(const struct merge *merge, const struct merge_run *run, const char *name, double *value,
+               struct diag *diag);
+
+/* Reads a metric of the trace as it was recorded, which the run of a point's first seed has; NAN if it has none. */
+int merge_recorded(const struct merge *merge, const struct merge_run *run, const char *name, double *value,
+                   struct diag *diag);
+
 /* The destination of the merged file. */
 struct merge_target {
     const char *output;

@@ -141,9 +141,7 @@ int outcome_mean(const struct merge *merge, const struct study *study, int64_t r
     return code;
 }
 
-/* Whether a point meets the conditions of the front. */
-static int find_meets(const struct merge *merge, const struct study *study, size_t point, bool *meets,
-                      struct diag *diag)
+int outcome_meets(const struct merge *merge, const struct study *study, size_t point, bool *meets, struct diag *diag)
 {
     int code = 0;
     *meets = true;
@@ -161,7 +159,7 @@ static int find_means(const struct merge *merge, const struct study *study, size
                       struct diag *diag)
 {
     bool meets;
-    int code = find_meets(merge, study, point, &meets, diag);
+    int code = outcome_meets(merge, study, point, &meets, diag);
     for (size_t i = 0; code == 0 && i < study->n_pareto; i++) {
         means[i] = (double)NAN;
         if (meets)

@@ -23,6 +23,9 @@ int outcome_replay(const struct merge *merge, const struct study *study, size_t 
 int outcome_mean(const struct merge *merge, const struct study *study, int64_t run_id, const char *metric, double *mean,
                  struct diag *diag);
 
+/* Whether a point meets the conditions of the front, by the means over its seeds. Returns like outcome_mean. */
+int outcome_meets(const struct merge *merge, const struct study *study, size_t point, bool *meets, struct diag *diag);
+
 /* The values of the other axes at a point, as a JSON object, in the arena; NULL when out of memory. */
 const char *outcome_point(const struct study *study, size_t point, struct arena *arena);
 

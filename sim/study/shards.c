@@ -194,8 +194,9 @@ static int delete_runs(const struct database *database, const char *which, struc
              "DELETE FROM param WHERE run_id IN (SELECT id FROM run WHERE %s);"
              "DELETE FROM run_interval WHERE run_id IN (SELECT id FROM run WHERE %s);"
              "DELETE FROM metric_interval WHERE run_id IN (SELECT id FROM run WHERE %s);"
+             "DELETE FROM metric_recorded WHERE run_id IN (SELECT id FROM run WHERE %s);"
              "DELETE FROM run_cost WHERE run_id IN (SELECT id FROM run WHERE %s); DELETE FROM run WHERE %s",
-             which, which, which, which, which);
+             which, which, which, which, which, which);
     return code == 0 ? database_run(database, sql, what, diag) : code;
 }
 

@@ -23,7 +23,8 @@ struct study_source {
 };
 
 static const char *const known_keys[] = {"name", "question", "scenario", "set",    "axes",  "names", "seeds",
-                                         "keep", "show",     "pareto",   "search", "where", NULL};
+                                         "keep", "show",     "pareto",   "search", "where", "recorded",
+                                         "intervals", NULL};
 static const char *const keeps[] = {"metrics", "curves", "rows", "decisions", NULL};
 
 /* --- Reading --- */
@@ -85,6 +86,14 @@ static void read_settings(struct config_reading *reading, const struct json_node
         if (nest_is_variant(node)) add_setting(reading, settings, &study->n_settings, node->key, "null", node);
         add_setting(reading, settings, &study->n_settings, node->key, value, node);
     }
+}
+
+static bool read_bool(struct config_reading *reading, const struct json_node *root, const char *key, bool value)
+{
+    const struct json_node *node = read_member(reading, root, key, NULL);
+    if (node == NULL) return value;
+    if (node->kind != JSON_BOOL) config_report(reading, node, NULL, "'%s' must be true or false", key);
+    return node->kind == JSON_BOOL ? node->number != 0 : value;
 }
 
 static int compare_seeds(const void *left, const void *right)
@@ -253,6 +262,8 @@ static void read_study(struct config_reading *reading, const struct json_node *r
     if (study->name != NULL && study->name[0] == 0)
         config_report(reading, json_member(root, "name"), "leave it out: the file's name will do", "'name' is empty");
     study->question = read_text(reading, root, "question", "");
+    study->skips_recorded = !read_bool(reading, root, "recorded", true);
+    study->has_intervals = read_bool(reading, root, "intervals", false);
     study->keep = keeps[read_choice(reading, root, "keep", keeps, "metrics")];
     study->scenario = find_scenario(reading, root, source->scenario);
     study->directory = directory_of(reading, json_member(root, "axes") != NULL ? json_member(root, "axes") : root);
@@ -333,6 +344,8 @@ static void write_definition(const struct study *study, struct arena *arena, str
     }
     json_write_close(&writer, ']');
     json_write_string(&writer, "keep", study->keep);
+    if (study->skips_recorded) write_json(&writer, "recorded", "false");
+    if (study->has_intervals) write_json(&writer, "intervals", "true");
     write_names(&writer, "show", study->show, study->n_show);
     write_names(&writer, "pareto", study->pareto, study->n_pareto);
     write_json(&writer, "where", study->source->where);

@@ -9,6 +9,8 @@
  *                { "sample": "sobol", "n": 64, "ranges": { "a.b": { "from": 1, "to": 9, "scale": "log" } } } ],
  *     "names": { "services.chat.routing": "router" }, // of axes, in tables and pages
  *     "seeds": 5,                                     // 1 .. 5, or a list; without it seed 1
+ *     "intervals": false,                             // by the error of the cost models, of each point's first seed
+ *     "recorded": true,                               // replicated traces run once per point as they were recorded
  *     "keep":  "metrics",                             // or "curves", "rows", "decisions"
  *     "show":  ["request.ttft_s.p99"],                // in the tables at the end
  *     "pareto": ["request.ttft_s.p99", "cluster.gpus"],
@@ -28,6 +30,7 @@
 #include "sim/core/mem.h"
 #include "sim/store/results.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +45,8 @@ struct study {
     const char *name, *question;
     const char *scenario;   /* as found: a path, or the name of a scenario that comes with the program */
     const char *directory;  /* base of relative paths on the axes */
+    bool has_intervals;     /* "intervals": true: the first seed of a point also runs with fast and with slow times */
+    bool skips_recorded;    /* "recorded": false: no run of the trace that the seeds replicate, as it was recorded */
     const char *keep;       /* "metrics", "curves", "rows", "decisions" */
     const char *definition; /* the study as JSON with "extends" and overlays resolved; it parses to equal runs */
     char hash[HASH_HEX_CHARS];

@@ -105,7 +105,7 @@ for form in svg pdf tex gp csv; do
 done
 holds "$T/one.svg" "font-family=\"'Times'"
 holds "$T/one.tex" 'ymode=log'
-holds "$T/one.tex" 'title={A \& B}'
+holds "$T/one.tex" 'title={A \& B\\\footnotesize bars: 95 \% t-intervals over 3 seeds}'
 holds "$T/one.gp" "set output 'one.pdf'"
 [ "$(grep -c '^set terminal ' "$T/one.gp")/$(grep -c '^set output ' "$T/one.gp")" = 1/1 ] || complain 'two outputs of a script'
 equal "$(sed -n 's/.*MediaBox \[0 0 \([0-9.]*\)[0-9][0-9] \([0-9.]*\)[0-9][0-9]\].*/\1 \2/p' "$T/one.pdf")" '340.1 226.7' 'the page of 12 x 8 cm'
@@ -175,4 +175,33 @@ run 2 plot "$T/one.db" -x replicas -y ttft_s.p99
 err "axes are what a study varies ('orrery sweep')"
 run 2 plot "$db" -x replicas -y ttft_s.p99 -o "$db"
 err 'would replace'
+# Ticks stand at the studied values, and the figure says what its bars are, in every form; --note says something else,
+# or nothing.
+cat >"$T/ticks.json" <<END
+{"scenario": "$PWD/configs/scenarios/quickstart.json", "seeds": 2, "set": {"until": "5s"},
+ "axes": [{"key": "services.chat.replicas", "values": [1, 3, 4]},
+          {"key": "services.chat.routing", "values": ["round-robin", "random"]}]}
+END
+run 0 sweep "$T/ticks.json" -q -o "$T/ticks.db"
+for form in svg tex gp; do
+    run 0 plot "$T/ticks.db" -x replicas -y e2e_s.mean -o "$T/ticks.$form"
+    grep -qE '95 .?% t-intervals over 2 seeds' "$T/ticks.$form" || complain "$form does not say what its bars are"
+done
+equal "$(sed -n 's/.*>\([0-9]*\)<\/text>.*/\1/p' "$T/ticks.svg" | head -3 | tr '\n' ' ')" '1 3 4 ' 'ticks along x'
+holds "$T/ticks.tex" 'xtick={1,3,4},'
+run 0 plot "$T/ticks.db" -x replicas -y e2e_s.mean --note 'two seeds' -o "$T/note.svg"
+holds "$T/note.svg" '>two seeds</text>'
+run 0 plot "$T/ticks.db" -x replicas -y e2e_s.mean --note '' -o "$T/none.svg"
+! grep -q 'intervals over' "$T/none.svg" || complain 'a note that is not wanted'
+run 0 plot "$T/ticks.db" -x replicas -y e2e_s.mean --errors band -o "$T/band.svg"
+holds "$T/band.svg" '>bands: 95 % t-intervals over 2 seeds</text>'
+run 0 plot "$T/ticks.db" -x replicas -y e2e_s.mean --errors none -o "$T/bare.svg"
+! grep -q 'intervals over' "$T/bare.svg" || complain 'a note of intervals that are not drawn'
+
+# A size without room for that line leaves it out, and says so; one that was asked for is an error.
+run 0 plot "$T/ticks.db" -x routing -y e2e_s.mean --where replicas=3 --size 6x4.3 -o "$T/small.svg"
+! grep -q 'intervals over' "$T/small.svg" || complain 'a note for which there is no room'
+err "the line 'bars: 95 % t-intervals over 2 seeds' does not fit and is left out; say it in the caption"
+run 2 plot "$T/ticks.db" -x routing -y e2e_s.mean --where replicas=3 --size 6x4.3 --note 'two seeds' -o "$T/small2.svg"
+err 'is too small for this figure'
 finish

@@ -79,11 +79,12 @@ run 0 compare "$T/blocks.db" -b routing=round-robin,seed=1 -n routing=least-outs
 # Replicates that are too few for a verdict on what compare tests are told of before the first run.
 warned() { # SEEDS TIMES
     run 0 sweep "$T/blocks.json" --dry-run --seeds "$1"
-    equal "$(grep -c 'now, for its -m, or take 240 seeds' "$T/err")" "$2" "warnings of $1 seeds"
+    equal "$(grep -cF "metrics: orrery sweep $T/blocks.json --seeds 240" "$T/err")" "$2" "warnings of $1 seeds"
 }
 warned 39 0
 warned 40 1
-err 'blocks: warning: 40 replicates allow a verdict on 1 metric'
+err 'blocks: warning: 40 replicates allow a verdict on 1 metric, '
+err 'then type: orrery compare blocks.db -b routing=round-robin -n routing=least-outstanding -m METRIC.'
 warned 238 1
 warned 240 0
 
@@ -122,6 +123,79 @@ run 2 run "$T/chat.json" --set 'services.chat.trace.replicate={"method": "block-
 err 'a block of 3600 s is as long as the trace, which has 297.'
 run 0 run "$T/chat.json" --set 'services.chat.trace.replicate={"method": "block-bootstrap", "length": "60s"}' --keep metrics
 grep -q 'few-blocks: .*trace replicated from fewer than ten blocks' "$T/out" "$T/err" || complain 'no warning of few blocks'
+
+# The recorded trace runs once per point, beside the seeds: it is what a run without "replicate" gives.
+run 0 sweep "$T/blocks.json" -q --resume -o "$T/blocks.db" --json
+cp "$T/out" "$T/points"
+for router in 0:round-robin 1:least-outstanding; do
+    run 0 run "$T/chat.json" --set "services.chat.routing=${router#*:}" -q -o "$T/plain.db" --keep metrics
+    expected=$(sqlite3 "$T/plain.db" "select value from metric where name = 'request.ttft_s.p99' order by run_id desc limit 1")
+    equal "$(json_of "$T/points" "\$.points[${router%:*}].recorded.\"request.ttft_s.p99\"")" "$expected" "recorded, ${router#*:}"
+done
+sql "$T/blocks.db" "select group_concat(distinct run_id) from metric_recorded" 1,5
+run 0 sweep "$T/blocks.json" -q --resume -o "$T/blocks.db"
+out ', recorded 0.'
+out 'recorded: one run of the whole trace, without "replicate"'
+run 0 compare "$T/blocks.db" -b routing=round-robin -n routing=least-outstanding -m ttft_s.mean
+out 'note: the recorded trace itself, one run of each: request.ttft_s.mean '
+out 'these are two questions'
+run 0 report "$T/blocks.db" -o "$T/blocks.html"
+grep -q ', recorded [0-9]' "$T/blocks.html" || complain 'the page has no recorded values'
+
+# The runs of the seeds are the same without it, on shards, and as they were before there was a recorded one.
+sed 's/"seeds"/"recorded": false, &/' "$T/blocks.json" >"$T/alone.json"
+run 0 sweep "$T/alone.json" -q -o "$T/alone.db" --json
+equal "$(json_of "$T/out" '$.points[0].recorded')" '' 'recorded values that were left out'
+hashes() { # DB
+    sqlite3 "$1" 'select group_concat(result_hash) from (select result_hash from run order by id)'
+}
+equal "$(hashes "$T/alone.db")" "$(hashes "$T/blocks.db")" 'result hashes'
+sql "$T/alone.db" 'select count(*) from metric_recorded' 0
+for shard in 1 2; do run 0 sweep "$T/blocks.json" -q --shard $shard/2 -o "$T/shard$shard.db"; done
+run 0 merge "$T/shard1.db" "$T/shard2.db" -o "$T/merged.db"
+recorded="select group_concat(run_id || name || value) from metric_recorded"
+equal "$(sqlite3 "$T/merged.db" "$recorded")" "$(sqlite3 "$T/blocks.db" "$recorded")" 'recorded values of shards'
+sed 's/"seeds"/"recorded": 1, &/' "$T/blocks.json" >"$T/wrong.json"
+run 2 sweep "$T/wrong.json" --dry-run
+err "'recorded' must be true or false"
+
+# An overload that lasts longer than the blocks is in no replicate: the recorded mean wait lies outside, and the table,
+# the comparison and the page say so. Jobs of an hour on one GPU come every 40 minutes for 90 hours, then every 4 hours.
+awk 'BEGIN { print "arrival_s,duration_s,gpus"
+             for (t = 0; t < 90; t += 2 / 3) printf "%.0f,3600,1\n", 3600 * t
+             for (t = 90; t < 300; t += 4) printf "%.0f,3600,1\n", 3600 * t }' >"$T/overload.csv"
+cat >"$T/overload.json" <<END
+{"name": "overload", "cluster": {"gpu": "h100-sxm", "nodes": 1, "gpus_per_node": 1},
+ "jobs": {"trace": {"format": "csv-jobs", "path": "overload.csv", "columns": {"submit": "arrival_s", "duration": "duration_s"}}}}
+END
+cat >"$T/over.json" <<END
+{"name": "over", "scenario": "overload.json", "seeds": 12, "show": ["job.wait_s.mean"],
+ "set": {"jobs.trace.replicate": {"method": "block-bootstrap", "length": "5h"}},
+ "axes": [{"key": "jobs.scheduler", "values": ["fifo", "sjf"]}]}
+END
+run 0 sweep "$T/over.json" -q -o "$T/over.db"
+err 'the recorded trace is not like its replicates: 2 of its 2 values lie outside of the 95 % intervals'
+err 'blocks of 5 h break up what lasts longer, such as an overload of weeks; take longer blocks, or windows'
+run 0 report "$T/over.db" -o "$T/over.html"
+grep -q '2 of 2 values of the recorded trace lie outside' "$T/over.html" || complain 'the page does not warn'
+# The same load without an overload: jobs every 2.5 hours and blocks of 5 hours leave it inside.
+awk 'BEGIN { print "arrival_s,duration_s,gpus"
+             for (t = 0; t < 300; t += 2.5) printf "%.0f,%d,1\n", 3600 * t, 3600 * (1 + t % 3) }' >"$T/overload.csv"
+run 0 sweep "$T/over.json" -q -o "$T/even.db"
+! grep -q 'not like its replicates' "$T/err" || complain 'a warning of a trace that is like its replicates'
+
+# Windows of very different sizes weigh alike, which is told with the window.
+awk 'BEGIN { print "arrival_s,duration_s,gpus"
+             for (t = 0; t < 300; t += (t < 60 ? 20 : 0.5)) printf "%.0f,600,1\n", 3600 * t }' >"$T/overload.csv"
+sed 's/"block-bootstrap", "length": "5h"/"windows", "length": "60h"/; s/"seeds": 12/"seeds": 4/' "$T/over.json" >"$T/sparse.json"
+run 0 sweep "$T/sparse.json" -q -o "$T/sparse.db"
+err 'windows of 60 h weigh alike, and that of seed 1 has 3 arrivals, less than a tenth of their mean of 91'
+err "leave sparse parts out with \"window\" of the trace; 'orrery trace stat' shows them"
+run 0 report "$T/sparse.db" -o "$T/sparse.html"
+grep -q 'that of seed 1 has 3 arrivals' "$T/sparse.html" || complain 'the page does not warn of the window'
+sed 's/"seeds": 4/"seeds": 3/; s/"set": {/&"jobs.trace.window": ["60h", "295h"], /' "$T/sparse.json" >"$T/dense.json"
+run 0 sweep "$T/dense.json" -q -o "$T/dense.db"
+! grep -q 'weigh alike' "$T/err" || complain 'a warning of windows that are alike'
 
 # A trace without it is as before.
 run 0 run "$T/chat.json" --dump-config

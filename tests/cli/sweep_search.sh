@@ -94,7 +94,7 @@ run 0 sweep "$T/fit.json" --dry-run
 err "warning: 'llama-3.1-70b' does not fit into 1 x a100-80-sxm"
 run 0 sweep "$T/fit.json" -o "$T/fit.db" -j 2
 err '8 runs, 4 do not fit, in'
-out '1                vllm-v0                        0                    -  does not fit'
+out '1                vllm-v0                        0  -                            -  does not fit'
 out '8                sarathi token_budget=1024      1'
 out "does not fit (2 runs): 'llama-3.1-70b' does not fit into 1 x a100-80-sxm: no memory is left for KV blocks"
 out "does not fit (2 runs): service 'chat' splits each layer over 16 GPUs, of which a node has 8"

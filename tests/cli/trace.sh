@@ -30,6 +30,22 @@ run 0 trace stat "$T/b.csv" -f csv
 out 'prompt_tokens_sum'
 grep -qE '^quantity +mean +cv +min +p5 ' "$T/out" || complain 'the table of quantities'
 
+# Arrivals over the span, and a beginning that is sparse: 3 jobs in 20 h, then one each minute for 5 h.
+awk 'BEGIN { print "submit_s,duration_s,gpus"
+             for (t = 100; t < 72000; t += 28800) print t ",60,1"
+             for (t = 72100; t < 90100; t += 60) print t ",60,1" }' >"$T/sparse.csv"
+columns='columns={"submit": "submit_s", "duration": "duration_s"}'
+run 0 trace stat "$T/sparse.csv" -f csv-jobs --set "$columns"
+out 'arrivals by tenth of the span, in %: 0.33 0 0 0.33 0 0 0.33 0.66 49.5 48.8'
+out 'sparse beginning: 3 of 303 jobs in the first 718'
+window=$(sed -n 's/^without sparse parts: "window": //p' "$T/out")
+run 0 trace stat "$T/sparse.csv" -f csv-jobs --set "$columns" --set "window=$window" --json
+json '$.jobs' 300
+json '$.sparse_beginning' ''
+equal "$(sqlite3 :memory: "select sum(value) from json_each(readfile('$T/out'), '\$.arrivals_by_tenth')")" 300 'arrivals of the tenths'
+run 0 trace stat "$T/g.csv" -f csv
+! grep -q sparse "$T/out" || complain 'a Poisson process is called sparse'
+
 # Transforms on the way.
 run 0 trace convert "$T/g.csv" -f csv -o "$T/c.csv" --set limit=100 --set max_total_tokens=64
 out_is <<END

@@ -9,6 +9,7 @@ enum figure_form { FIGURE_SVG, FIGURE_PDF, FIGURE_TEX, FIGURE_GP, FIGURE_CSV };
 
 struct figure_style {
     double width_cm, height_cm, font_pt;
+    bool may_drop_note; /* the chart's subtitle, where it makes the chart larger than was asked for */
     bool is_sized; /* by the user: the figure must not become larger */
     const char *font; /* family; NULL: that of the system, in PDF Helvetica */
 };

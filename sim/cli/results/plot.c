@@ -9,7 +9,7 @@
 
 struct plot_options {
     struct option_texts by, where;
-    const char *x, *y, *output, *size, *font, *font_size, *title, *x_title, *y_title;
+    const char *x, *y, *output, *size, *font, *font_size, *title, *x_title, *y_title, *note;
     int log, errors, kind;
     int form; /* enum answer_form */
 };
@@ -39,6 +39,8 @@ static const struct option plot_options[] = {
     {NULL, "title", 0, OPTION_TEXT, AT(title), "TEXT", NULL, "title above the figure; default: none"},
     {NULL, "x-title", 0, OPTION_TEXT, AT(x_title), "TEXT", NULL, "title of the axis x"},
     {NULL, "y-title", 0, OPTION_TEXT, AT(y_title), "TEXT", NULL, "title of the axis y"},
+    {NULL, "note", 0, OPTION_TEXT, AT(note), "TEXT", NULL,
+     "line below the title; default: what bars or bands are; '' for none"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL,
      "fig.svg, .pdf, .tex (pgfplots), .gp (gnuplot) or .csv; without it the points as a table"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the points as JSON"},
@@ -157,6 +159,39 @@ static int set_look(struct cli *cli, const struct plot_options *options, struct 
     return 0;
 }
 
+static bool has_intervals(const struct plot_chart *chart)
+{
+    for (size_t i = 0; i < chart->n_series; i++)
+        for (size_t k = 0; chart->series[i].low != NULL && k < chart->series[i].n; k++)
+            if (chart->series[i].high[k] > chart->series[i].low[k]) return true;
+    return false;
+}
+
+/* "bars: 95 % t-intervals over 3 seeds". NULL: nothing is drawn of intervals, or nothing is wanted. */
+static const char *describe_intervals(const struct plot_options *options, struct stored *stored,
+                                      const struct study_view *view, const struct plot_chart *chart)
+{
+    const struct study *study = &stored->study;
+    const bool is_band = chart->kind == PLOT_LINE && !chart->has_whiskers;
+    size_t least = SIZE_MAX, most = 0;
+    if (options->note != NULL) return options->note[0] != 0 ? options->note : NULL;
+    if (!has_intervals(chart)) return NULL;
+    for (size_t p = 0; p < study->n_points; p++) {
+        const size_t n = study->points[p].n_runs;
+        if (!study_view_has(study, view, &study->points[p]) || n < 2) continue;
+        least = n < least ? n : least;
+        most = n > most ? n : most;
+    }
+    static const char *const kinds_of[] = {[REPLICATES_NONE] = "t-intervals over %s seeds",
+                                           [REPLICATES_BLOCKS] = "spread of %s replicates",
+                                           [REPLICATES_WINDOWS] = "t-intervals over %s windows"};
+    char n[48];
+    snprintf(n, sizeof n, least < most ? "%zu to %zu" : "%zu", least, most);
+    const char *kind = kinds_of[study->replicates.method], *mark = strstr(kind, "%s");
+    return arena_printf(&stored->arena, "%s: 95 %% %.*s%s%s", is_band ? "bands" : "bars", (int)(mark - kind), kind, n,
+                        mark + strlen("%s"));
+}
+
 static bool has_value(const struct plot_chart *chart)
 {
     for (size_t i = 0; i < chart->n_series; i++)
@@ -173,6 +208,7 @@ static int write_figure(struct cli *cli, const struct stored *stored, const stru
     int code = figure_form_of(options->output, &form, &cli->diag);
     if (code == 0) code = figure_read_size(options->size, &style, &cli->diag);
     if (code == 0) code = figure_read_font(options->font, options->font_size, &style, &cli->diag);
+    style.may_drop_note = options->note == NULL;
     if (code == 0) code = figure_write(&stored->study, view, chart, &style, options->output, form, &cli->diag);
     return code;
 }
@@ -204,6 +240,7 @@ static int draw(struct cli *cli, struct stored *stored, const struct plot_option
             "seeds without effect: %zu of %zu runs have the result of another seed at their point, and count once "
             "with it",
             stored->study.n_copies, stored->study.n_runs);
+    chart.subtitle = describe_intervals(options, stored, &view, &chart);
     return options->output != NULL ? write_figure(cli, stored, options, &view, &chart)
                                    : print_points(cli, stored, options, &view);
 }

@@ -18,6 +18,8 @@ static int begin(struct recording *recording, const struct recording_place *plac
     recording->results = place->results;
     recording->is_lent = place->results != NULL;
     recording->cpu_before_s = place->cpu_before_s;
+    recording->n_recorded = place->n_recorded;
+    recording->recorded = place->recorded;
     int code = place->path != NULL ? results_open(place->path, &options, &recording->results, diag) : 0;
     if (code == 0 && recording->results == NULL)
         return hash_sink_init(&recording->hash_sink, info->keep) == 0 ? 0 : diag_nomem(diag);
@@ -184,6 +186,8 @@ int recording_end(struct recording *recording, const char *status, const struct 
                  .cpu_s = clock_cpu_s() - recording->cpu_before_s,
                  .events = (int64_t)result->engine.fired,
                  .peak_rss_bytes = peak_rss_bytes(recording)},
+        .n_recorded = recording->n_recorded,
+        .recorded = recording->recorded,
     };
     return results_end_run(recording->results, &end, result_hash, diag);
 }

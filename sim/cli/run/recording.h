@@ -21,6 +21,8 @@ struct recording_place {
     size_t n_params;
     const struct run_param *params;
     double cpu_before_s; /* CPU time of this process before the run */
+    size_t n_recorded;   /* as in struct run_end; they outlive the recording */
+    const struct metric_row *recorded;
 };
 
 struct recording {
@@ -33,6 +35,8 @@ struct recording {
     char input_hash[HASH_HEX_CHARS];
     char started_utc[32];
     double started_s, cpu_before_s;
+    size_t n_recorded;
+    const struct metric_row *recorded;
 };
 
 /* Opens the database and begins the run. Returns 0 or a negative code with findings; then nothing needs closing, and

@@ -292,12 +292,15 @@ int simulate(struct cli *cli, const struct simulate_options *options, const stru
     return code;
 }
 
-/* Runs a world, records it and ends the recording. */
-static int record_world(struct world *world, struct recording *recording, struct diag *diag)
+/* Runs a world, records it and ends the recording. Another sink, unless NULL, gets the rows, too. */
+static int record_world(struct world *world, struct recording *recording, const struct sink *also, struct diag *diag)
 {
     char result_hash[HASH_HEX_CHARS];
     struct world_result result;
-    struct sink sink = recording_sink(recording);
+    struct tee tee = {0};
+    tee_add(&tee, recording_sink(recording));
+    if (also != NULL) tee_add(&tee, *also);
+    struct sink sink = also != NULL ? tee_sink(&tee) : recording_sink(recording);
     int code = world_run(world, &sink, &result);
     if (code != 0 && code != SIM_E_STORE) return code;
     int end_code = recording_end(recording, "done", &result, result_hash, diag);
@@ -305,7 +308,7 @@ static int record_world(struct world *world, struct recording *recording, struct
 }
 
 int simulate_into(const struct setup *setup, const struct recording_place *place,
-                  const volatile sig_atomic_t *interrupt, struct diag *diag)
+                  const volatile sig_atomic_t *interrupt, const struct sink *also, struct diag *diag)
 {
     struct world_options options = {.config = setup->config, .catalog = &setup->catalog, .interrupt = interrupt};
     struct recording recording;
@@ -314,7 +317,7 @@ int simulate_into(const struct setup *setup, const struct recording_place *place
     if (code != 0) return code;
     code = recording_begin(&recording, place, setup, diag);
     if (code == 0) {
-        code = record_world(world, &recording, diag);
+        code = record_world(world, &recording, also, diag);
         recording_close(&recording);
     }
     world_destroy(world);

@@ -33,9 +33,10 @@ int simulate(struct cli *cli, const struct simulate_options *options, const stru
              char result_hash[HASH_HEX_CHARS]);
 
 /* Runs silently into an open results database, with the id and parameters of `place`. Keeps only a run that ended in
- * order. Returns 0 or a negative code, with findings unless the run was interrupted. */
+ * order. `also`, unless NULL, gets the rows, too. Returns 0 or a negative code, with findings unless the run was
+ * interrupted. */
 int simulate_into(const struct setup *setup, const struct recording_place *place,
-                  const volatile sig_atomic_t *interrupt, struct diag *diag);
+                  const volatile sig_atomic_t *interrupt, const struct sink *also, struct diag *diag);
 
 /* Builds the world with the options `how` (config and catalog come from the setup) and sends its rows to the sink,
  * without summary, progress or results file. Returns the code of world_create or world_run. */

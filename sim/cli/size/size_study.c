@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+static const char *const time_names[SIZE_TIMES] = {"ttft", "tpot", "e2e"};
+
 static int write_file(const char *path, const struct text *text, struct diag *diag)
 {
     struct output *output;
@@ -23,7 +25,6 @@ static int write_file(const char *path, const struct text *text, struct diag *di
 static void write_scenario(const struct size_question *question, struct json_writer *json, struct text *text)
 {
     char limit[48];
-    static const char *const limits[SIZE_TIMES] = {"ttft", "tpot", "e2e"};
     json_write_open(json, NULL, '{');
     json_write_open(json, "services", '{');
     json_write_open(json, "llm", '{');
@@ -34,7 +35,7 @@ static void write_scenario(const struct size_question *question, struct json_wri
             const struct size_objective *objective = &question->objectives[i];
             if (objective->class_name != NULL || objective->time != (enum size_time)time) continue;
             unit_format(objective->limit_s, UNIT_TIME, limit, sizeof limit);
-            json_write_string(json, limits[time], limit);
+            json_write_string(json, time_names[time], limit);
             break;
         }
     json_write_close(json, '}');
@@ -66,19 +67,59 @@ static int write_setting(const char *setting, struct arena *arena, struct json_w
     return 0;
 }
 
-/* The names of the metrics that the objectives are about. */
+/* Whether the objective's limit is that of the scenario's "slo": the first of its time, of all requests. */
+static bool is_slo(const struct size_question *question, size_t at)
+{
+    const struct size_objective *objective = &question->objectives[at];
+    for (size_t i = 0; i < at; i++)
+        if (question->objectives[i].time == objective->time && question->objectives[i].class_name == NULL) return false;
+    return objective->class_name == NULL;
+}
+
+/* "p99": the percentile that metrics have nearest to a quantile. */
+static const char *percentile_of(double quantile)
+{
+    const double percent = 100 * quantile;
+    return percent > 97 ? "p99" : percent > 92.5 ? "p95" : percent > 70 ? "p90" : "p50";
+}
+
+/* The metrics that the objectives are about, each once. */
 static void write_shown(const struct size_question *question, struct json_writer *json, struct arena *arena)
 {
-    static const char *const names[SIZE_TIMES] = {"ttft_s", "tpot_s", "e2e_s"};
     json_write_open_row(json, "show", '[');
     json_write_string(json, NULL, "cost.usd_per_h");
     for (size_t i = 0; i < question->n_objectives; i++) {
         const struct size_objective *objective = &question->objectives[i];
-        const double percent = 100 * objective->quantile;
-        const char *name = percent > 95 ? "p99" : percent > 70 ? "p90" : "p50";
+        const char *percentile = percentile_of(objective->quantile);
         bool is_new = true;
-        for (size_t j = 0; j < i; j++) is_new = is_new && question->objectives[j].time != objective->time;
-        if (is_new) json_write_string(json, NULL, arena_printf(arena, "request.%s.%s", names[objective->time], name));
+        for (size_t j = 0; j < i; j++)
+            is_new = is_new && (question->objectives[j].time != objective->time ||
+                                strcmp(percentile_of(question->objectives[j].quantile), percentile) != 0);
+        if (is_new)
+            json_write_string(json, NULL,
+                              arena_printf(arena, "request.%s_s.%s", time_names[objective->time], percentile));
+    }
+    json_write_close(json, ']');
+}
+
+/* The limits as conditions. That a percentile keeps its limit is the same as that its share of the requests keeps it,
+ * and shares are exact, while percentiles are to 0.1 %. An objective that is not in "slo" has no share. */
+static void write_where(const struct size_question *question, struct json_writer *json, struct arena *arena)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < question->n_objectives; i++) n += is_slo(question, i);
+    if (n == 0) return;
+    json_write_open_row(json, "pareto", '[');
+    json_write_string(json, NULL, "cost.usd_per_h");
+    json_write_close(json, ']');
+    json_write_open_row(json, "where", '[');
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        if (!is_slo(question, i)) continue;
+        json_write_open_row(json, NULL, '{');
+        json_write_string(json, "metric",
+                          arena_printf(arena, "slo.%s_kept_frac", time_names[question->objectives[i].time]));
+        json_write_number(json, "at_least", question->objectives[i].quantile);
+        json_write_close(json, '}');
     }
     json_write_close(json, ']');
 }
@@ -118,6 +159,9 @@ static int write_study(const struct size_question *question, const struct size_r
     json_write_close(json, '}');
     json_write_close(json, ']');
     write_shown(question, json, arena);
+    write_where(question, json, arena);
+    json_write_key(json, "intervals");
+    text_add(text, "true");
     json_write_close(json, '}');
     return code;
 }

@@ -344,6 +344,8 @@ static void write_row(struct answer *answer, const struct compare_row *row)
     answer_number(answer, "new", row->changed);
     answer_number(answer, "base_run", row->base_run);
     answer_number(answer, "new_run", row->changed_run);
+    answer_number(answer, "base_recorded", row->recorded_base);
+    answer_number(answer, "new_recorded", row->recorded_changed);
     answer_number(answer, "delta", row->delta.mean);
     answer_number(answer, "low", row->delta.low);
     answer_number(answer, "high", row->delta.high);

@@ -185,8 +185,8 @@ static int agree(struct cli *cli, const struct ranks *ranks, int code)
 
 /* --- The verb --- */
 
-static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, const struct study *study,
-                    struct sweep_options *how)
+static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, const char *path,
+                    const struct study *study, struct sweep_options *how)
 {
     struct sweeping_host host;
     struct sweep_result result = {0};
@@ -200,7 +200,7 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
     how->progress_context = &watch;
     int code = sweeping_init(&host, cli);
     const bool is_first = how->ranks == NULL || how->ranks->rank == 0;
-    if (code == 0 && is_first) sweeping_replicates_warn(&host, study, cli->err);
+    if (code == 0 && is_first) sweeping_replicates_warn(&host, study, path, how->output, cli->err);
     if (code == 0) code = sweep(study, how, &host.runner, &result, &cli->diag);
     how->progress_context = NULL;
     sweeping_fini(&host);
@@ -216,12 +216,13 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
 }
 
 /* Prints the runs and checks that their worlds can be built. */
-static int list_runs(struct cli *cli, const struct sweep_verb_options *options, const struct study *study)
+static int list_runs(struct cli *cli, const struct sweep_verb_options *options, const char *path,
+                     const struct study *study, const char *output)
 {
     struct sweeping_host host;
     int code = sweeping_init(&host, cli);
     if (code == 0) code = sweep_table_runs(study, (enum answer_form)options->form, cli->out, &cli->diag);
-    if (code == 0) sweeping_replicates_warn(&host, study, cli->err);
+    if (code == 0) sweeping_replicates_warn(&host, study, path, output, cli->err);
     if (code == 0) code = sweep_check(study, &host.runner, &cli->diag);
     sweeping_fini(&host);
     return code;
@@ -322,9 +323,9 @@ static int run_study(struct cli *cli, const struct sweep_verb_options *options, 
     struct study study;
     int code = agree(cli, &ranks, load(cli, options, path, arena, &study, &how));
     if (code == 0 && options->dry_run)
-        code = ranks.rank == 0 ? list_runs(cli, options, &study) : 0;
+        code = ranks.rank == 0 ? list_runs(cli, options, path, &study, how.output) : 0;
     else if (code == 0)
-        code = do_sweep(cli, options, &study, &how);
+        code = do_sweep(cli, options, path, &study, &how);
     leave_ranks();
     if (ranks.rank == 0) return code;
     diag_init(&cli->diag); /* rank 0 has reported it */

@@ -22,13 +22,14 @@ static const char *describe_search(const struct study_search *search, struct are
 }
 
 /* What was found at a point, and the shown metrics there. */
-static int add_found(const struct sweep_view *view, size_t point, struct answer_table *table, struct arena *arena)
+static int add_found(const struct sweep_view *view, const struct sweep_columns *columns, size_t point,
+                     struct answer_table *table, struct arena *arena)
 {
     struct bisection state;
     const struct study *study = view->study;
     int code = outcome_replay(&view->merge, study, point, &state, view->diag);
     const bool is_met = code == 0 && !isnan(state.good);
-    sweep_add_values(table, study, point, arena);
+    sweep_add_values(columns, table, study, point, arena);
     if (is_met)
         table_text(table, range_show(&study->search->range, state.good, arena));
     else
@@ -52,14 +53,16 @@ int sweep_show_search(const struct sweep_view *view, struct answer *answer)
     struct arena arena;
     int code = 0;
     arena_init(&arena);
-    sweep_add_keys(&columns, study);
+    sweep_add_keys(&columns, study, &arena);
     sweep_add_column(&columns, study->search->is_largest ? "largest" : "smallest", COLUMN_RIGHT);
     sweep_add_column(&columns, "steps", COLUMN_RIGHT);
     for (size_t i = 0; i < sweep_count_shown(view); i++) sweep_add_column(&columns, view->metrics[i], COLUMN_RIGHT);
     sweep_add_column(&columns, "note", COLUMN_LEFT);
     table_init(&table, columns.columns, columns.n);
-    for (size_t point = 0; code == 0 && point < view->n_rows; point++) code = add_found(view, point, &table, &arena);
+    for (size_t point = 0; code == 0 && point < view->n_rows; point++) 
+        code = add_found(view, &columns, point, &table, &arena);
     answer_add(answer, NULL, describe_search(study->search, &arena), &table);
+    sweep_say_common(&columns, study, answer);
     sweep_say_left_out(study, view->n_metrics - sweep_count_shown(view), answer);
     arena_fini(&arena);
     return code;
@@ -94,8 +97,8 @@ static const char *describe_front(const struct study *study, struct arena *arena
 }
 
 /* The front's points are known by their first runs. */
-static int add_front(const struct sweep_view *view, const char *const *metrics, size_t n_metrics,
-                     struct answer_table *table, struct arena *arena)
+static int add_front(const struct sweep_view *view, const struct sweep_columns *columns, const char *const *metrics,
+                     size_t n_metrics, struct answer_table *table, struct arena *arena)
 {
     static const char sql[] = "SELECT run_id FROM outcome WHERE key = 'pareto' ORDER BY rowid";
     static const char what[] = "read the front";
@@ -107,7 +110,7 @@ static int add_front(const struct sweep_view *view, const char *const *metrics, 
     while (code == 0 && (step = sqlite3_step(select)) == SQLITE_ROW) {
         const int64_t run_id = sqlite3_column_int64(select, 0);
         if (run_id < 1 || (uint64_t)run_id > study->n_runs) continue;
-        sweep_add_values(table, study, (size_t)(run_id - 1) / study->n_seeds, arena);
+        sweep_add_values(columns, table, study, (size_t)(run_id - 1) / study->n_seeds, arena);
         for (size_t i = 0; code == 0 && i < n_metrics; i++) code = sweep_add_mean(view, run_id, metrics[i], table);
     }
     if (code == 0 && step != SQLITE_DONE) code = database_error(database, what, view->diag);
@@ -123,10 +126,10 @@ int sweep_show_front(const struct sweep_view *view, struct answer *answer)
     struct answer_table table;
     struct arena arena;
     arena_init(&arena);
-    sweep_add_keys(&columns, view->study);
+    sweep_add_keys(&columns, view->study, &arena);
     for (size_t i = 0; i < n_metrics; i++) sweep_add_column(&columns, metrics[i], COLUMN_RIGHT);
     table_init(&table, columns.columns, columns.n);
-    const int code = add_front(view, metrics, n_metrics, &table, &arena);
+    const int code = add_front(view, &columns, metrics, n_metrics, &table, &arena);
     const bool is_empty = table.n_cells == 0;
     answer_add(answer, NULL, describe_front(view->study, &arena), &table);
     if (is_empty) answer_say(answer, "\nno point is on the Pareto front\n");

@@ -50,15 +50,16 @@ static void show_runs(const struct study *study, struct answer *answer)
                  study->search->key, search_max_steps(study->search));
     else
         sweep_add_column(&columns, "run", COLUMN_RIGHT);
-    sweep_add_keys(&columns, study);
+    sweep_add_keys(&columns, study, &arena);
     sweep_add_column(&columns, "seed", COLUMN_RIGHT);
     table_init(&table, columns.columns, columns.n);
     for (size_t i = 0; i < study->n_runs; i++) {
         if (study->search == NULL) table_number(&table, (double)i + 1);
-        sweep_add_values(&table, study, i / study->n_seeds, &arena);
+        sweep_add_values(&columns, &table, study, i / study->n_seeds, &arena);
         table_number(&table, (double)study->seeds[i % study->n_seeds]);
     }
     answer_add(answer, NULL, study->search != NULL ? heading : NULL, &table);
+    sweep_say_common(&columns, study, answer);
     sweep_say_left_out(study, 0, answer);
     arena_fini(&arena);
 }
@@ -130,9 +131,7 @@ static const char *note_of(const struct seeds *seeds)
 
 static const double INTERVAL_LEVEL = 0.95;
 
-/* The mean of a metric over the seeds that are done; NAN if one of them lacks it, or there are none. If the runs
- * replicate one trace, also the interval of their spread, else NANs. */
-static int find_mean(const struct sweep_view *view, size_t point, const char *metric, struct interval *found)
+int sweep_find_mean(const struct sweep_view *view, size_t point, const char *metric, struct interval *found)
 {
     const struct study *study = view->study;
     const struct seeds seeds = count_seeds(view, point);
@@ -148,8 +147,8 @@ static int find_mean(const struct sweep_view *view, size_t point, const char *me
         sum += value;
         values[n++] = value;
     }
-    if (code == 0 && view->is_bootstrap && n > 1 && !isnan(sum))
-        *found = stats_replicate_interval(values, n, INTERVAL_LEVEL, NULL);
+    if (code == 0 && n > 1 && !isnan(sum))
+        *found = replicates_interval(&view->replicates, values, n, INTERVAL_LEVEL);
     found->mean = seeds.n_done > 0 ? sum / (double)seeds.n_done : (double)NAN;
     mem_free(values);
     return code;
@@ -165,37 +164,94 @@ static int choose_usual(struct sweep_view *view)
     for (size_t i = 0; code == 0 && i < N_USUAL; i++) {
         struct interval found = {.mean = (double)NAN};
         for (size_t point = 0; code == 0 && isnan(found.mean) && point < view->n_rows; point++)
-            code = find_mean(view, point, usual_metrics[i], &found);
+            code = sweep_find_mean(view, point, usual_metrics[i], &found);
         if (!isnan(found.mean)) metrics[view->n_metrics++] = usual_metrics[i];
     }
     return code;
 }
 
-/* "0.43 (0.40 .. 0.47)" */
-static void add_interval(struct answer_table *table, const struct interval *found)
+/* "0.43 (0.40 .. 0.47), recorded 0.49" */
+static void add_interval(struct answer_table *table, const struct interval *found, double recorded)
 {
-    char mean[32], low[32], high[32], shown[128];
+    char mean[32], low[32], high[32], value[32], shown[192];
     text_show_number(found->mean, mean, sizeof mean);
     text_show_number(found->low, low, sizeof low);
     text_show_number(found->high, high, sizeof high);
-    snprintf(shown, sizeof shown, "%s (%s .. %s)", mean, low, high);
+    text_show_number(recorded, value, sizeof value);
+    snprintf(shown, sizeof shown, "%s (%s .. %s)%s%s", mean, low, high, isnan(recorded) ? "" : ", recorded ",
+             isnan(recorded) ? "" : value);
     table_shown(table, found->mean, shown);
 }
 
-static int add_point(const struct sweep_view *view, size_t point, bool has_notes, struct answer_table *table,
-                     struct arena *arena)
+/* "yes" if the point meets the study's conditions by its means, "no"; undefined if it has no runs. */
+static int add_meets(const struct sweep_view *view, size_t point, const struct seeds *seeds, struct answer_table *table)
+{
+    bool meets = false;
+    const int code = outcome_meets(&view->merge, view->study, point, &meets, view->diag);
+    if (seeds->n_done == 0)
+        table_undefined(table);
+    else
+        table_text(table, meets ? "yes" : "no");
+    return code;
+}
+
+/* "kept" or "missed": whether the first seed meets the conditions with slow times; NULL: it has no intervals. */
+static int find_slow_end(const struct sweep_view *view, size_t point, const char **found)
+{
+    const struct study *study = view->study;
+    const struct merge_run *run = merge_find(&view->merge, outcome_run_id(study, point, 0, 0));
+    int code = 0;
+    *found = NULL;
+    for (size_t i = 0; code == 0 && run != NULL && i < study->n_conditions; i++) {
+        double value;
+        code = merge_slow(&view->merge, run, study->conditions[i].metric, &value, view->diag);
+        if (code != 0 || isnan(value)) {
+            *found = NULL;
+            return code;
+        }
+        const bool is_kept = search_meets(&study->conditions[i], value);
+        if (!is_kept || *found == NULL) *found = is_kept ? "kept" : "missed";
+    }
+    return code;
+}
+
+static bool has_slow_end(const struct study *study)
+{
+    return study->n_conditions > 0 && study->has_intervals;
+}
+
+/* The title of that column: the conditions may be all about latencies and limits of requests. */
+static const char *title_of_meets(const struct study *study)
+{
+    bool is_slo = true;
+    for (size_t i = 0; i < study->n_conditions; i++)
+        is_slo &= strncmp(study->conditions[i].metric, "slo.", 4) == 0 ||
+                  strncmp(study->conditions[i].metric, "request.", 8) == 0;
+    return is_slo ? "keeps SLO" : "meets where";
+}
+
+static int add_point(const struct sweep_view *view, const struct sweep_columns *columns, size_t point, bool has_notes,
+                     struct answer_table *table, struct arena *arena)
 {
     const struct seeds seeds = count_seeds(view, point);
     int code = 0;
-    sweep_add_values(table, view->study, point, arena);
+    sweep_add_values(columns, table, view->study, point, arena);
     table_number(table, (double)seeds.n_done);
+    if (view->study->n_conditions > 0) code = add_meets(view, point, &seeds, table);
+    if (code == 0 && has_slow_end(view->study)) {
+        const char *slow_end;
+        code = find_slow_end(view, point, &slow_end);
+        table_text(table, slow_end != NULL ? slow_end : "-");
+    }
     for (size_t i = 0; code == 0 && i < sweep_count_shown(view); i++) {
         struct interval found;
-        code = find_mean(view, point, view->metrics[i], &found);
+        double recorded = (double)NAN;
+        code = sweep_find_mean(view, point, view->metrics[i], &found);
+        if (code == 0) code = sweep_find_recorded(view, point, view->metrics[i], &recorded);
         if (isnan(found.mean))
             table_undefined(table);
         else if (!isnan(found.low))
-            add_interval(table, &found);
+            add_interval(table, &found, recorded);
         else
             table_number(table, found.mean);
     }
@@ -203,7 +259,7 @@ static int add_point(const struct sweep_view *view, size_t point, bool has_notes
     return code;
 }
 
-static int show_points(const struct sweep_view *view, struct answer *answer)
+static int show_points(struct sweep_view *view, struct answer *answer)
 {
     const struct study *study = view->study;
     struct sweep_columns columns = {0};
@@ -216,34 +272,39 @@ static int show_points(const struct sweep_view *view, struct answer *answer)
         const struct seeds seeds = count_seeds(view, point);
         has_notes |= note_of(&seeds)[0] != 0;
     }
-    sweep_add_keys(&columns, study);
+    sweep_add_keys(&columns, study, &arena);
     sweep_add_column(&columns, "seeds", COLUMN_RIGHT);
+    if (study->n_conditions > 0) sweep_add_column(&columns, title_of_meets(study), COLUMN_LEFT);
+    if (has_slow_end(study)) sweep_add_column(&columns, "slow end", COLUMN_LEFT);
     for (size_t i = 0; i < sweep_count_shown(view); i++) sweep_add_column(&columns, view->metrics[i], COLUMN_RIGHT);
     if (has_notes) sweep_add_column(&columns, "note", COLUMN_LEFT);
     table_init(&table, columns.columns, columns.n);
     for (size_t point = 0; code == 0 && point < view->n_rows; point++)
-        code = add_point(view, point, has_notes, &table, &arena);
+        code = add_point(view, &columns, point, has_notes, &table, &arena);
     answer_add(answer, NULL, NULL, &table);
-    if (view->is_bootstrap)
-        answer_say(answer, "in brackets: 95 %% interval of the spread of replicates, which more seeds do not narrow\n");
+    sweep_say_common(&columns, study, answer);
+    if (code == 0) code = sweep_say_replicates(view, answer);
     if (view->n_rows < study->n_points) answer_say(answer, "... and %zu more points\n", study->n_points - view->n_rows);
     sweep_say_left_out(study, view->n_metrics - sweep_count_shown(view), answer);
     arena_fini(&arena);
     return code;
 }
 
-enum { MEAN, LOW, HIGH, N_PARTS };
+enum { MEAN, LOW, HIGH, RECORDED, N_PARTS };
 
 /* Writes one part of all metrics' intervals as an object. */
 static int write_part(const struct sweep_view *view, size_t point, int part, struct answer *answer)
 {
-    static const char *const keys[N_PARTS] = {"metrics", "low", "high"};
+    static const char *const keys[N_PARTS] = {"metrics", "low", "high", "recorded"};
     int code = 0;
     answer_open_row(answer, keys[part], '{');
     for (size_t i = 0; code == 0 && i < view->n_metrics; i++) {
-        struct interval found;
-        code = find_mean(view, point, view->metrics[i], &found);
-        answer_number(answer, view->metrics[i], part == MEAN ? found.mean : part == LOW ? found.low : found.high);
+        struct interval found = {(double)NAN, (double)NAN, (double)NAN};
+        double recorded = (double)NAN;
+        code = part == RECORDED ? sweep_find_recorded(view, point, view->metrics[i], &recorded)
+                                : sweep_find_mean(view, point, view->metrics[i], &found);
+        const double values[] = {found.mean, found.low, found.high, recorded};
+        answer_number(answer, view->metrics[i], values[part]);
     }
     answer_close(answer, '}');
     return code;
@@ -255,9 +316,19 @@ static int write_point(const struct sweep_view *view, size_t point, struct answe
     answer_open_row(answer, NULL, '{');
     write_params(view->study, point, answer);
     answer_number(answer, "seeds", (double)seeds.n_done);
-    int code = write_part(view, point, MEAN, answer);
-    if (code == 0 && view->is_bootstrap) code = write_part(view, point, LOW, answer);
-    if (code == 0 && view->is_bootstrap) code = write_part(view, point, HIGH, answer);
+    const int n_parts = view->replicates.has_recorded                   ? N_PARTS
+                        : view->replicates.method != REPLICATES_NONE ? RECORDED
+                                                                     : LOW;
+    int code = 0;
+    for (int part = MEAN; code == 0 && part < n_parts; part++) code = write_part(view, point, part, answer);
+    if (code == 0 && view->study->n_conditions > 0) {
+        bool meets = false;
+        code = outcome_meets(&view->merge, view->study, point, &meets, view->diag);
+        answer_text(answer, "meets", seeds.n_done == 0 ? NULL : meets ? "yes" : "no");
+        const char *slow_end = NULL;
+        if (code == 0) code = find_slow_end(view, point, &slow_end);
+        if (has_slow_end(view->study)) answer_text(answer, "slow_end", slow_end);
+    }
     answer_text(answer, "note", note_of(&seeds));
     answer_close(answer, '}');
     return code;
@@ -286,18 +357,6 @@ static int show_results(struct sweep_view *view, struct answer *answer)
     return code == 0 && view->study->n_pareto > 0 ? sweep_show_front(view, answer) : code;
 }
 
-/* Whether seeds make replicates of one trace, and no new data. */
-static int read_bootstrap(struct sweep_view *view)
-{
-    static const char sql[] = "SELECT coalesce(max(" QUERY_IS_BOOTSTRAP "), 0) FROM run";
-    struct query_answer answer;
-    if (view->study->n_seeds < 2) return 0;
-    const int code = query_run(&view->merge.inputs[0], sql, NULL, 0, "read the study", &view->arena, &answer,
-                               view->diag);
-    if (code == 0) view->is_bootstrap = answer.columns[0].numbers[0] > 0;
-    return code;
-}
-
 /* Warns of runs whose schedulers had true run times for estimates. */
 static int warn_exact_estimates(struct sweep_view *view)
 {
@@ -323,11 +382,13 @@ int sweep_table_results(const struct study *study, const char *output, enum answ
     view.n_rows = study->n_points < SWEEP_MAX_ROWS ? study->n_points : SWEEP_MAX_ROWS;
     answer_init(&answer, form, study->search != NULL ? "outcomes" : "points");
     int code = merge_open(&view.merge, &output, 1, study->hash, diag);
-    if (code == 0 && study->search == NULL) code = read_bootstrap(&view);
+    if (code == 0 && study->search == NULL && study->n_seeds > 1)
+        code = replicates_read(&view.merge.inputs[0], &view.arena, &view.replicates, diag);
     if (code == 0 && study->search == NULL) code = mark_copies(&view);
     if (code == 0) code = warn_exact_estimates(&view);
     if (code == 0 && study->search == NULL && study->n_show == 0) code = choose_usual(&view);
     if (code == 0) code = (answer_is_data(form) ? write_results : show_results)(&view, &answer);
+    if (code == 0 && answer_is_data(form)) code = sweep_say_replicates(&view, &answer);
     merge_close(&view.merge);
     code = answer_end(&answer, code, out, diag);
     arena_fini(&view.arena);

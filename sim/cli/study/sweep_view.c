@@ -5,6 +5,7 @@
 #include "sim/study/axes.h"
 
 #include <math.h>
+#include <string.h>
 
 void sweep_add_column(struct sweep_columns *columns, const char *title, enum column_align align)
 {
@@ -17,18 +18,97 @@ static size_t count_keys(const struct study *study)
     return n < SWEEP_MAX_KEYS ? n : SWEEP_MAX_KEYS;
 }
 
-void sweep_add_keys(struct sweep_columns *columns, const struct study *study)
+/* Whether a text of members between spaces has this one, of n characters. */
+static bool has_member(const char *members, const char *member, size_t n)
 {
-    for (size_t i = 0; i < count_keys(study); i++) sweep_add_column(columns, axes_name(study->axes, i), COLUMN_LEFT);
+    for (const char *at = strstr(members, " "); at != NULL; at = strstr(at + 1, " "))
+        if (strncmp(at + 1, member, n) == 0 && (at[1 + n] == ' ' || at[1 + n] == 0)) return true;
+    return false;
 }
 
-void sweep_add_values(struct answer_table *table, const struct study *study, size_t point, struct arena *arena)
+/* The members of a brief text that another one has, or has not: " a=1 b=2 ". A first word without '=' is a name and
+ * stays. NULL when out of memory. */
+static const char *select_members(const char *brief, const char *others, bool common, struct arena *arena)
+{
+    struct text text;
+    text_init(&text);
+    text_add(&text, " ");
+    for (const char *at = brief; *at != 0;) {
+        const size_t n = strcspn(at, " "), n_key = strcspn(at, "= ");
+        const bool is_member = n_key < n;
+        if ((is_member && has_member(others, at, n)) == common) text_printf(&text, "%.*s ", (int)n, at);
+        at += n + (at[n] == ' ');
+    }
+    const char *selected = text.failed ? NULL : arena_strdup(arena, text.chars);
+    text_fini(&text);
+    return selected;
+}
+
+/* The members that all values of an object have; NULL: none, or values of other kinds. */
+static const char *find_common(const struct study *study, size_t key, struct arena *arena)
+{
+    const char *common = NULL;
+    for (size_t point = 0; point < study->n_points && point < SWEEP_MAX_ROWS; point++) {
+        const char *value = axes_param(study->axes, point, key).value, *brief = json_brief(value, arena);
+        if (brief == NULL || value[0] != '{') return NULL;
+        const char *spaced = arena_printf(arena, " %s ", brief);
+        if (spaced == NULL) return NULL;
+        common = select_members(common != NULL ? common + 1 : brief, spaced, true, arena);
+        if (common == NULL || strcmp(common, " ") == 0) return NULL;
+    }
+    return common;
+}
+
+void sweep_add_keys(struct sweep_columns *columns, const struct study *study, struct arena *arena)
 {
     for (size_t i = 0; i < count_keys(study); i++) {
-        const char *brief = json_brief(axes_param(study->axes, point, i).value, arena);
+        sweep_add_column(columns, axes_name(study->axes, i), COLUMN_LEFT);
+        if (study->n_points > 1) columns->common[i] = find_common(study, i, arena);
+    }
+}
+
+/* "batching=vllm-v1 token_budget=512" for "batching=vllm-v1 batching.token_budget=512": a parameter after its owner. */
+static const char *shorten(const char *members, struct arena *arena)
+{
+    struct text text;
+    text_init(&text);
+    text_add(&text, "");
+    for (const char *at = members, *before = ""; *at != 0;) {
+        const size_t n = strcspn(at, " "), n_owner = strcspn(before, "= ");
+        const bool is_owned = n_owner > 0 && strncmp(at, before, n_owner) == 0 && at[n_owner] == '.';
+        const size_t skipped = is_owned ? n_owner + 1 : 0;
+        if (n > 0) text_printf(&text, "%s%.*s", text.length > 0 ? " " : "", (int)(n - skipped), at + skipped);
+        if (!is_owned) before = at;
+        at += n + (at[n] == ' ');
+    }
+    const char *short_text = text.failed ? NULL : arena_strdup(arena, text.chars);
+    text_fini(&text);
+    return short_text;
+}
+
+void sweep_add_values(const struct sweep_columns *columns, struct answer_table *table, const struct study *study,
+                      size_t point, struct arena *arena)
+{
+    for (size_t i = 0; i < count_keys(study); i++) {
+        const char *value = axes_param(study->axes, point, i).value, *brief = json_brief(value, arena);
+        if (brief != NULL && columns->common[i] != NULL)
+            brief = select_members(brief, columns->common[i], false, arena);
+        if (brief != NULL && value[0] == '{') brief = shorten(brief, arena);
         table->failed |= brief == NULL;
         table_text(table, brief);
     }
+}
+
+void sweep_say_common(const struct sweep_columns *columns, const struct study *study, struct answer *answer)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count_keys(study); i++) {
+        const char *common = columns->common[i];
+        if (common == NULL) continue;
+        answer_say(answer, "%s%s%.*s", n++ == 0 ? "at all points: " : "; ", axes_name(study->axes, i),
+                   (int)strlen(common) - 1, common);
+    }
+    if (n > 0) answer_say(answer, "\n");
 }
 
 void sweep_say_left_out(const struct study *study, size_t n_metrics, struct answer *answer)

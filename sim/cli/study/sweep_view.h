@@ -2,6 +2,7 @@
 #ifndef ORRERY_CLI_STUDY_SWEEP_VIEW_H
 #define ORRERY_CLI_STUDY_SWEEP_VIEW_H
 
+#include "analysis/replicates.h"
 #include "sim/cli/answer.h"
 #include "sim/study/outcome.h"
 
@@ -14,7 +15,7 @@ struct sweep_view {
     struct arena arena;
     size_t n_metrics, n_rows;   /* rows: points in a table for people */
     const char *const *metrics; /* shown */
-    bool is_bootstrap;          /* the runs of a point replicate one trace */
+    struct replicates replicates; /* how the seeds of a point replicate a trace; none in a search */
     bool *is_copy;              /* [merge.n_runs] an earlier seed of its point has the same result; NULL in a search */
     size_t n_copies;
 };
@@ -22,16 +23,23 @@ struct sweep_view {
 /* The columns of a table under construction. */
 struct sweep_columns {
     size_t n;
+    const char *common[SWEEP_MAX_KEYS]; /* the members that all values of a key have, " nodes=1 gpus=8 "; NULL: none */
     struct table_column columns[ANSWER_MAX_COLUMNS];
 };
 
 void sweep_add_column(struct sweep_columns *columns, const char *title, enum column_align align);
 
-/* Adds a column for each key of the axes, as far as there is room, named by the shortest end of the key. */
-void sweep_add_keys(struct sweep_columns *columns, const struct study *study);
+/* Adds a column for each key of the axes, as far as there is room, named by the shortest end of the key. Members that
+ * the values of a key have in common are not shown, which is looked for at the first SWEEP_MAX_ROWS points. */
+void sweep_add_keys(struct sweep_columns *columns, const struct study *study, struct arena *arena);
 
-/* Adds the values at a point. An object is shown by json_brief; its text is made in the arena. */
-void sweep_add_values(struct answer_table *table, const struct study *study, size_t point, struct arena *arena);
+/* Adds the values at a point. An object is shown by json_brief, without what all have in common; its text is made in
+ * the arena. */
+void sweep_add_values(const struct sweep_columns *columns, struct answer_table *table, const struct study *study,
+                      size_t point, struct arena *arena);
+
+/* Says what the values of a key have in common: "at all points: cluster nodes=1". */
+void sweep_say_common(const struct sweep_columns *columns, const struct study *study, struct answer *answer);
 
 /* Notes the keys and metrics that a table omits. */
 void sweep_say_left_out(const struct study *study, size_t n_metrics, struct answer *answer);
@@ -51,6 +59,20 @@ int sweep_say_unfit(const struct sweep_view *view, struct answer *answer);
 /* Says in which parameters compared policies differ by their defaults: a line each, or a list "notes". Returns 0 or a
  * negative code. */
 int sweep_say_policies(struct sweep_view *view, struct answer *answer);
+
+/* The mean of a metric over the seeds of a point that are done; NAN if one of them lacks it, or there are none. If the
+ * seeds replicate a trace, also its interval, else NANs. Returns 0 or a negative code. */
+int sweep_find_mean(const struct sweep_view *view, size_t point, const char *metric, struct interval *found);
+
+/* --- sweep_recorded.c: the recorded trace beside its replicates --- */
+
+/* The value of a metric of the recorded trace at a point; NAN if it has none, or the replicates do not compare with it.
+ * Returns 0 or a negative code. */
+int sweep_find_recorded(const struct sweep_view *view, size_t point, const char *metric, double *recorded);
+
+/* Says below the table what brackets and recorded values are, and warns if recorded values lie outside of their
+ * intervals, or if windows have too few arrivals. Returns 0 or a negative code. */
+int sweep_say_replicates(struct sweep_view *view, struct answer *answer);
 
 /* --- sweep_found.c: searches and Pareto fronts --- */
 

@@ -6,24 +6,53 @@
 #include "sim/cli/run/clock.h"
 #include "sim/cli/run/setup.h"
 #include "sim/cli/run/simulate.h"
+#include "sim/cli/study/recorded.h"
 #include "sim/cli/version.h"
 #include "sim/core/number.h"
+#include "sim/study/axes.h"
 #include "sim/study/size_limit.h"
 
 #include <math.h>
 #include <string.h>
+
+/* Adds the intervals of a run that has ended, by two more runs. A failure leaves it without. */
+static void add_intervals(const struct sweeping_host *host, const struct setup *setup, const struct recorded *own,
+                          struct results *results, int64_t run_id)
+{
+    const struct world_options how = {.config = setup->config, .catalog = &setup->catalog,
+                                      .interrupt = host->interrupt};
+    struct run_intervals found;
+    struct diag why;
+    diag_init(&why);
+    if (intervals_find(setup, &how, own->rows, own->n, own->arena, &found, &why) == 0 && found.n > 0)
+        results_add_intervals(results, run_id, &found, &why);
+}
 
 static int run(void *context, const struct study *study, const struct study_run *run, struct results *results,
                struct diag *diag)
 {
     struct sweeping_host *host = context;
     struct setup_options over = {.run = run, .plugins = host->plugins, .memory = &host->memory};
-    struct recording_place place = {.results = results, .run_id = run->run_id, .n_params = run->n_params,
-                                    .params = run->params, .cpu_before_s = clock_cpu_s()};
+    struct recorded recorded = {0};
+    struct arena arena;
     struct setup setup;
+    arena_init(&arena);
     int code = setup_load(&setup, study->scenario, &over, diag);
-    if (code == 0) code = simulate_into(&setup, &place, host->interrupt, diag);
+    if (code == 0) {
+        code = recorded_find(study, run, &setup, &host->memory, host->interrupt, &arena, &recorded);
+        if (code == SIM_E_NOMEM) diag_nomem(diag);
+    }
+    const struct recording_place place = {.results = results, .run_id = run->run_id, .n_params = run->n_params,
+                                          .params = run->params, .cpu_before_s = clock_cpu_s(),
+                                          .n_recorded = recorded.n, .recorded = recorded.rows};
+    const bool is_first = run->seed == study->seeds[0] && study->search == NULL;
+    struct recorded own = {.arena = &arena};
+    const struct sink sink = recorded_sink(&own);
+    const bool has_intervals = study->has_intervals && is_first;
+    if (code == 0) code = simulate_into(&setup, &place, host->interrupt, has_intervals ? &sink : NULL, diag);
+    if (code == 0 && has_intervals) add_intervals(host, &setup, &own, results, run->run_id);
     setup_fini(&setup);
+    arena_fini(&arena);
     return code;
 }
 
@@ -107,31 +136,56 @@ static bool is_bootstrap(const struct sweeping_host *host, const struct study *s
     struct study_run run;
     struct arena arena;
     struct setup setup;
-    struct text json;
     arena_init(&arena);
-    text_init(&json);
     bool found = false;
     if (study->n_points > 0 && study_run_with(study, 0, 0, NULL, NULL, &arena, &run) == 0) {
         struct setup_options over = {.run = &run, .plugins = host->plugins};
-        if (setup_load(&setup, study->scenario, &over, NULL) == 0 && setup_dump(&setup, &json) == 0)
-            found = strstr(json.chars, "\"method\": \"block-bootstrap\"") != NULL;
+        if (setup_load(&setup, study->scenario, &over, NULL) == 0)
+            found = recorded_method_of(&setup) == RECORDED_BLOCKS;
         setup_fini(&setup);
     }
-    text_fini(&json);
     arena_fini(&arena);
     return found;
 }
 
-void sweeping_replicates_warn(const struct sweeping_host *host, const struct study *study, FILE *err)
+/* Whether a value can stand in a command as it is. */
+static bool is_word(const char *value)
+{
+    return value[0] != 0 && value[strcspn(value, " '\"{[$\\,*?()<>|&;`\n")] == 0;
+}
+
+/* "-b scheduler=fifo -n scheduler=tiresias": the first axis of words that vary, else what is to be written there. */
+static const char *show_groups(const struct study *study, struct arena *arena)
+{
+    for (size_t i = 0; i < axes_keys(study->axes); i++) {
+        const char *base = axes_param(study->axes, 0, i).value, *name = axes_name(study->axes, i);
+        for (size_t point = 1; point < study->n_points && is_word(base); point++) {
+            const char *value = axes_param(study->axes, point, i).value;
+            if (strcmp(value, base) == 0 || !is_word(value)) continue;
+            return arena_printf(arena, "-b %s=%s -n %s=%s", name, base, name, value);
+        }
+    }
+    return "-b KEY=VALUE -n KEY=VALUE";
+}
+
+void sweeping_replicates_warn(const struct sweeping_host *host, const struct study *study, const char *path,
+                              const char *output, FILE *err)
 {
     const double level = 0.95, least_p = stats_replicate_least_p(study->n_seeds, level);
     if (study->search != NULL || COMPARE_PRIMARY * least_p < 1 - level || !is_bootstrap(host, study)) return;
     const int most = (int)((1 - level) / least_p);
+    struct arena arena;
+    arena_init(&arena);
+    const char *groups = show_groups(study, &arena);
     answer_print(err,
-                 "%s: warning: %zu replicates allow a verdict on %d metric%s, and 'orrery compare' tests %d; choose %s "
-                 "now, for its -m, or take %.0f seeds\n",
-                 study->name, study->n_seeds, most, most == 1 ? "" : "s", COMPARE_PRIMARY, most == 1 ? "it" : "them",
+                 "%s: warning: %zu replicates allow a verdict on %d metric%s, and 'orrery compare' shows %d. Choose "
+                 "before you see a result, and then type: orrery compare %s %s -m %s%s. Or take enough seeds for %d "
+                 "metrics: orrery sweep %s --seeds %.0f\n",
+                 study->name, study->n_seeds, most, most == 1 ? "" : "s at most", COMPARE_PRIMARY, output,
+                 groups != NULL ? groups : "", study->n_show > 0 ? study->show[0] : "METRIC",
+                 most == 1 ? "" : " -m ANOTHER", COMPARE_PRIMARY, path,
                  ceil(2 * COMPARE_PRIMARY / (1 - level) - 1e-9));
+    arena_fini(&arena);
 }
 
 int sweeping_read_count(struct cli *cli, const char *option, const char *text, int *n)

@@ -33,8 +33,10 @@ struct sweeping_size {
 void sweeping_size_warn(struct sweeping_size *size, const struct sweep_progress *progress);
 
 /* Warns before the runs, if the seeds are block-bootstrap replicates that are too few for a verdict of `orrery compare`
- * on the metrics which it tests by default. Says nothing of a study whose first run cannot be loaded. */
-void sweeping_replicates_warn(const struct sweeping_host *host, const struct study *study, FILE *err);
+ * on the metrics which it tests by default. Says what to type, with the study's `path` and the database `output`.
+ * Says nothing of a study whose first run cannot be loaded. */
+void sweeping_replicates_warn(const struct sweeping_host *host, const struct study *study, const char *path,
+                              const char *output, FILE *err);
 
 /* Reads the number behind an option, of runs or seeds; *n is 0 if `text` is NULL. Returns 0 or SIM_E_USAGE. */
 int sweeping_read_count(struct cli *cli, const char *option, const char *text, int *n);

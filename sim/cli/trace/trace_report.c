@@ -39,6 +39,8 @@ static void add_values(const struct trace_stat *stat, bool requests, struct answ
     add_value(&table, "span", "s", stat->span_s);
     add_value(&table, "rate", "1/s", stat->rate_per_s);
     add_value(&table, "gap_cv", NULL, stat->gap_cv);
+    if (stat->arrivals.begin.length_s > 0) add_value(&table, "sparse_beginning", "s", stat->arrivals.begin.length_s);
+    if (stat->arrivals.end.length_s > 0) add_value(&table, "sparse_end", "s", stat->arrivals.end.length_s);
     for (int i = 0; i < TRACE_STAT_WINDOWS; i++) add_value(&table, idc_names[i], NULL, stat->idc[i]);
     if (requests) {
         add_value(&table, "prompt_tokens_sum", "token", (double)stat->prompt_tokens_sum);
@@ -52,6 +54,51 @@ static void add_values(const struct trace_stat *stat, bool requests, struct answ
         add_value(&table, "failed_gpu_s", "GPU s", stat->statuses[JOB_FAILS].gpu_s);
     }
     add_value(&table, "rank_correlation", NULL, stat->rank_correlation);
+    answer_members(answer, &table);
+}
+
+/* "sparse beginning: 22 of 70783 jobs in the first 1728000 s (18 % of the span)". */
+static void say_sparse(const struct trace_stat *stat, bool requests, bool is_end, struct answer *answer)
+{
+    const struct arrivals_sparse *part = is_end ? &stat->arrivals.end : &stat->arrivals.begin;
+    if (!(part->length_s > 0)) return;
+    answer_say(answer, "sparse %s: %" PRId64 " of %" PRId64 " %s in the %s %.0f s (%.3g %% of the span)\n",
+               is_end ? "end" : "beginning", part->n, stat->n, requests ? "requests" : "jobs",
+               is_end ? "last" : "first", part->length_s, 100 * part->length_s / stat->span_s);
+}
+
+/* Times of "window" count from time 0 of the trace, which may be before its first record. */
+static void say_window(const struct trace_stat *stat, struct answer *answer)
+{
+    const double begin_s = stat->arrivals.begin.length_s, end_s = stat->arrivals.end.length_s;
+    if (!(begin_s > 0) && !(end_s > 0)) return;
+    answer_say(answer, "without sparse parts: \"window\": [\"%.0fs\", \"%.0fs\"]\n",
+               floor(stat->first_s + begin_s), floor(stat->first_s + stat->span_s - end_s) + 1);
+}
+
+/* For people the arrivals over the span in one line, and what is sparse of it. */
+static void say_arrivals(const struct trace_stat *stat, bool requests, struct answer *answer)
+{
+    const struct arrivals_found *found = &stat->arrivals;
+    answer_say(answer, "\narrivals by tenth of the span, in %%:");
+    for (int i = 0; i < ARRIVALS_PARTS; i++)
+        answer_say(answer, " %.3g", stat->n > 0 ? 100 * (double)found->parts[i] / (double)stat->n : 0);
+    answer_say(answer, "\n");
+    say_sparse(stat, requests, false, answer);
+    say_sparse(stat, requests, true, answer);
+    say_window(stat, answer);
+}
+
+/* The same for programs. */
+static void add_arrivals(const struct trace_stat *stat, struct answer *answer)
+{
+    static const struct table_column columns[] = {LEFT("quantity"), RIGHT("t1"), RIGHT("t2"), RIGHT("t3"),
+                                                  RIGHT("t4"),      RIGHT("t5"), RIGHT("t6"), RIGHT("t7"),
+                                                  RIGHT("t8"),      RIGHT("t9"), RIGHT("t10")};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
+    table_text(&table, "arrivals_by_tenth");
+    for (int i = 0; i < ARRIVALS_PARTS; i++) table_number(&table, (double)stat->arrivals.parts[i]);
     answer_members(answer, &table);
 }
 
@@ -158,7 +205,9 @@ int trace_report_stat(const struct trace_stat *stat, bool requests, const struct
     struct answer answer;
     answer_init(&answer, form, NULL);
     add_values(stat, requests, &answer);
+    say_arrivals(stat, requests, &answer);
     add_quantities(stat, requests, &answer);
+    if (answer_is_data(form)) add_arrivals(stat, &answer);
     add_classes(stat, &answer);
     add_types(stat, &answer);
     add_caches(caches, &answer);

@@ -29,7 +29,7 @@ static int run(void *context, const struct study *study, const struct study_run 
     (void)study;
     int code = setup_load_json(&setup, "world", batch->items[run->run_id - 1].json, &(struct setup_options){0}, diag);
     setup.catalog.memory = batch->memory;
-    if (code == 0) code = simulate_into(&setup, &place, NULL, diag);
+    if (code == 0) code = simulate_into(&setup, &place, NULL, NULL, diag);
     setup_fini(&setup);
     return code;
 }

@@ -228,3 +228,40 @@ TEST(references_share_colours_and_bars)
     CHECK_NEAR(bar_place(&chart, 0), -1.0, 0.0);
     CHECK_NEAR(bar_place(&chart, 4), 1.0, 0.0);
 }
+
+/* Ticks stand at the given values, with their labels, or nowhere: where these overlap, are equal, or lie outside. */
+TEST(ticks_stand_at_given_values_that_fit)
+{
+    const struct scale scale = {.kind = PLOT_LINEAR, .low = 30, .high = 50, .from_px = 0, .to_px = 200};
+    const struct scale narrow = {.kind = PLOT_LINEAR, .low = 30, .high = 50, .from_px = 0, .to_px = 40};
+    struct ticks ticks;
+    CHECK(ticks_at(&ticks, &scale, (double[]){32, 40, 48}, 3, 13.0));
+    CHECK_EQ_INT(ticks.n, 3);
+    CHECK(ticks.at[0].value == 32 && ticks.at[2].value == 48);
+    CHECK_EQ_STR(ticks.at[1].label, "40");
+    CHECK(!ticks_at(&ticks, &narrow, (double[]){32, 40, 48}, 3, 13.0));
+    CHECK_EQ_INT(ticks.n, 0);
+    CHECK(!ticks_at(&ticks, &scale, (double[]){32, 60}, 2, 13.0));
+    CHECK(!ticks_at(&ticks, &scale, (double[]){40, 40.0000001}, 2, 13.0));
+    CHECK(!ticks_at(&ticks, &scale, NULL, 0, 13.0));
+}
+
+/* Lines with error bars stand side by side only where bars of two lines overlap at one value. */
+TEST(lines_stand_apart_only_if_their_bars_overlap)
+{
+    const double x[] = {1, 2}, other_x[] = {1.5, 2.5}, low_y[] = {1, 1}, high_y[] = {5, 5};
+    const double low[] = {0, 0}, high[] = {2, 2}, above_low[] = {3, 3}, above_high[] = {7, 7}, far_low[] = {3, 1.5};
+    struct plot_series series[2] = {{.n = 2, .x = x, .y = low_y, .low = low, .high = high},
+                                    {.n = 2, .x = x, .y = high_y, .low = above_low, .high = above_high}};
+    const struct plot_chart chart = {.kind = PLOT_LINE, .has_whiskers = true, .n_series = 2, .series = series};
+    SCOPED(text) svg = {0};
+    struct frame frame;
+    frame_init(&frame, &chart, &svg);
+    CHECK(!frame.is_apart);
+    series[1].low = far_low; /* at 2 it begins below the end of the other */
+    frame_init(&frame, &chart, &svg);
+    CHECK(frame.is_apart);
+    series[1].x = other_x;
+    frame_init(&frame, &chart, &svg);
+    CHECK(!frame.is_apart);
+}
