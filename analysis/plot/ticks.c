@@ -289,7 +289,8 @@ bool ticks_at(struct ticks *ticks, const struct scale *scale, const double *valu
             time_label(values[i], tick->label);
         else
             number_label(values[i], tick->label);
-        const bool is_within = values[i] >= scale->low * (1.0 - rounding) && values[i] <= scale->high * (1.0 + rounding);
+        const bool is_within = values[i] >= scale->low * (1.0 - rounding) &&
+                               values[i] <= scale->high * (1.0 + rounding);
         is_placed = is_within && (i == 0 || strcmp(tick->label, tick[-1].label) != 0);
     }
     is_placed = is_placed && labels_fit(ticks, scale, true, size_px);

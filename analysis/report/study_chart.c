@@ -98,8 +98,7 @@ static const char *title_of_x(const struct study_axis *axis, struct arena *arena
 enum { MOST_TICKS = 8 }; /* at studied values */
 
 /* Ticks at the values of the view along x, if these are few. */
-static int set_ticks(const struct study *study, const struct study_view *view, struct arena *arena,
-                     struct plot_axis *x)
+static int set_ticks(const struct study *study, const struct study_view *view, struct arena *arena, struct plot_axis *x)
 {
     const struct study_axis *axis = &study->axes[view->x];
     double *ticks = arena_alloc(arena, (MOST_TICKS + 1) * sizeof *ticks);

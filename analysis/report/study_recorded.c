@@ -72,11 +72,12 @@ static int warn_outside(const struct report_source *source, const struct study *
     const char *label = study_label(study, point, ~0U, source->arena);
     char name[WORDS_CHARS], value[WORDS_CHARS], low[WORDS_CHARS], high[WORDS_CHARS], parts[REPLICATES_CHARS];
     if (label == NULL) return SIM_E_NOMEM;
-    text_printf(html, "<li><strong>recorded</strong> %zu of %zu values of the recorded trace lie outside of the 95 %% "
-                      "intervals: ", outside.n, outside.n_values);
+    text_printf(html,
+                "<li><strong>recorded</strong> %zu of %zu values of the recorded trace lie outside of the 95 %% "
+                "intervals: ",
+                outside.n, outside.n_values);
     page_escape(html, words_metric(metric->name, name));
-    page_printf(html, " %s, outside of %s to %s",
-                words_value(point->recorded[outside.metric], metric->unit, value),
+    page_printf(html, " %s, outside of %s to %s", words_value(point->recorded[outside.metric], metric->unit, value),
                 words_value(point->metrics[outside.metric].low, metric->unit, low),
                 words_value(point->metrics[outside.metric].high, metric->unit, high));
     if (label[0] != 0) text_add(html, ", at ");
@@ -96,8 +97,9 @@ int study_warn_recorded(const struct report_source *source, const struct study *
     if (code == 0)
         code = replicates_find_sparse(source->database, &study->replicates, source->arena, &sparse, source->diag);
     if (code == 0 && sparse.is_found)
-        page_printf(html, "<li><strong>sparse</strong> %s weigh alike, and that of seed %" PRId64 " has %.0f arrivals, "
-                          "less than a tenth of their mean of %.0f</li>\n",
+        page_printf(html,
+                    "<li><strong>sparse</strong> %s weigh alike, and that of seed %" PRId64 " has %.0f arrivals, "
+                    "less than a tenth of their mean of %.0f</li>\n",
                     replicates_parts(&study->replicates, parts), sparse.seed, sparse.arrivals, sparse.mean);
     return code;
 }

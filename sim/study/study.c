@@ -22,9 +22,9 @@ struct study_source {
     const char *search_where;
 };
 
-static const char *const known_keys[] = {"name", "question", "scenario", "set",    "axes",  "names", "seeds",
-                                         "keep", "show",     "pareto",   "search", "where", "recorded",
-                                         "intervals", NULL};
+static const char *const known_keys[] = {"name",   "question", "scenario", "set",       "axes",
+                                         "names",  "seeds",    "keep",     "show",      "pareto",
+                                         "search", "where",    "recorded", "intervals", NULL};
 static const char *const keeps[] = {"metrics", "curves", "rows", "decisions", NULL};
 
 /* --- Reading --- */

@@ -59,7 +59,7 @@ int sweep_show_search(const struct sweep_view *view, struct answer *answer)
     for (size_t i = 0; i < sweep_count_shown(view); i++) sweep_add_column(&columns, view->metrics[i], COLUMN_RIGHT);
     sweep_add_column(&columns, "note", COLUMN_LEFT);
     table_init(&table, columns.columns, columns.n);
-    for (size_t point = 0; code == 0 && point < view->n_rows; point++) 
+    for (size_t point = 0; code == 0 && point < view->n_rows; point++)
         code = add_found(view, &columns, point, &table, &arena);
     answer_add(answer, NULL, describe_search(study->search, &arena), &table);
     sweep_say_common(&columns, study, answer);

@@ -147,8 +147,7 @@ int sweep_find_mean(const struct sweep_view *view, size_t point, const char *met
         sum += value;
         values[n++] = value;
     }
-    if (code == 0 && n > 1 && !isnan(sum))
-        *found = replicates_interval(&view->replicates, values, n, INTERVAL_LEVEL);
+    if (code == 0 && n > 1 && !isnan(sum)) *found = replicates_interval(&view->replicates, values, n, INTERVAL_LEVEL);
     found->mean = seeds.n_done > 0 ? sum / (double)seeds.n_done : (double)NAN;
     mem_free(values);
     return code;
@@ -316,7 +315,7 @@ static int write_point(const struct sweep_view *view, size_t point, struct answe
     answer_open_row(answer, NULL, '{');
     write_params(view->study, point, answer);
     answer_number(answer, "seeds", (double)seeds.n_done);
-    const int n_parts = view->replicates.has_recorded                   ? N_PARTS
+    const int n_parts = view->replicates.has_recorded                ? N_PARTS
                         : view->replicates.method != REPLICATES_NONE ? RECORDED
                                                                      : LOW;
     int code = 0;

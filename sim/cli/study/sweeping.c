@@ -183,8 +183,7 @@ void sweeping_replicates_warn(const struct sweeping_host *host, const struct stu
                  "metrics: orrery sweep %s --seeds %.0f\n",
                  study->name, study->n_seeds, most, most == 1 ? "" : "s at most", COMPARE_PRIMARY, output,
                  groups != NULL ? groups : "", study->n_show > 0 ? study->show[0] : "METRIC",
-                 most == 1 ? "" : " -m ANOTHER", COMPARE_PRIMARY, path,
-                 ceil(2 * COMPARE_PRIMARY / (1 - level) - 1e-9));
+                 most == 1 ? "" : " -m ANOTHER", COMPARE_PRIMARY, path, ceil(2 * COMPARE_PRIMARY / (1 - level) - 1e-9));
     arena_fini(&arena);
 }
 

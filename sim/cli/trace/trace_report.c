@@ -72,8 +72,8 @@ static void say_window(const struct trace_stat *stat, struct answer *answer)
 {
     const double begin_s = stat->arrivals.begin.length_s, end_s = stat->arrivals.end.length_s;
     if (!(begin_s > 0) && !(end_s > 0)) return;
-    answer_say(answer, "without sparse parts: \"window\": [\"%.0fs\", \"%.0fs\"]\n",
-               floor(stat->first_s + begin_s), floor(stat->first_s + stat->span_s - end_s) + 1);
+    answer_say(answer, "without sparse parts: \"window\": [\"%.0fs\", \"%.0fs\"]\n", floor(stat->first_s + begin_s),
+               floor(stat->first_s + stat->span_s - end_s) + 1);
 }
 
 /* For people the arrivals over the span in one line, and what is sparse of it. */
