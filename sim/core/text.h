@@ -59,8 +59,8 @@ size_t text_distance(const char *a, const char *b);
 
 /* The candidate nearest to `word`, or NULL when none is near enough to suggest. One that goes on where `word` ends,
  * with '-', '_' or '.' ("h100", "h100-sxm") comes first, then one at a distance of at most 2, then one that `word`
- * goes on from ("sarathi-serve"), else one at a distance of at most 1/3 of the length, at least 1, else the shortest that
- * contains it ("4090"). The first of equals. A single letter has none. */
+ * goes on from ("sarathi-serve"), else one at a distance of at most 1/3 of the length, at least 1, else the shortest
+ * that contains it ("4090"). The first of equals. A single letter has none. */
 const char *text_nearest(const char *word, const char *const *candidates, size_t n);
 
 /* As text_nearest, but first a candidate whose letters and digits begin with those of the word, at least four of them:

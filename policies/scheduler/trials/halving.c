@@ -10,9 +10,9 @@
  *     hyperband     brackets s = K - 1 .. 0 of successive halving that begin at rung K - 1 - s, each of
  *                   ceil(K / (s + 1) eta^s) trials; all at once, the first bracket first
  *
- * Without `trials` each job is a sweep of one rung. Those of hyperband follow from eta and rungs. A trial keeps its work while it pauses. It pays `jobs.restart` when
- * it goes on. Ties of losses go to the older trial. Of trials that can start, the first that finds no room stops all
- * behind it.
+ * Without `trials` each job is a sweep of one rung. Those of hyperband follow from eta and rungs. A trial keeps its
+ * work while it pauses. It pays `jobs.restart` when it goes on. Ties of losses go to the older trial. Of trials that
+ * can start, the first that finds no room stops all behind it.
  *
  * Sources: Jamieson and Talwalkar, AISTATS 2016 (successive halving); Li et al., Hyperband, JMLR 18, 2018; Li et al.,
  * A System for Massively Parallel Hyperparameter Tuning, MLSys 2020 (ASHA). */

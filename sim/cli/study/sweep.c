@@ -262,7 +262,7 @@ static int check_output(struct cli *cli, const struct sweep_verb_options *option
     return code == 0 ? outputs_check_plugins(&outputs, cli->plugins) : code;
 }
 
-/* Loads the first run of a point. Returns whether a --set is refused there, and adds that to `diag` unless it is NULL. */
+/* Loads the first run of a point. Returns whether a --set is refused there, and adds that to `diag`, if not NULL. */
 static bool is_refused(const struct cli *cli, const struct study *study, size_t point, struct arena *arena,
                        struct diag *diag)
 {
