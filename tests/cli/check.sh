@@ -69,6 +69,22 @@ out 'serve seed=8: not in the baseline'
 run 1 check --baseline "$base" quickstart
 out 'quickstart: not in the baseline'
 
+# After a change in the last digits the message has a tolerance, and with it the gate is met.
+cost 15.000001ms
+run 1 check --baseline "$base" --markdown "$T/moved.md"
+err 'accept what is meant, an improvement too, with --update'
+holds "$T/moved.md" 'accept what is meant, an improvement too, with --update'
+advice=$(sed -n 's/.*that covers every move: \("tolerances": {"\*": "[0-9.e-]*%"}\).*/\1/p' "$T/err")
+[ -n "$advice" ] || complain 'the message has no tolerance'
+sed "1s/{/{$advice, /" "$base" >"$T/gate/advised.json"
+cp "${base%.json}.decisions.csv.gz" "$T/gate/advised.decisions.csv.gz"
+run 0 check --baseline "$T/gate/advised.json"
+out '1 the same, 2 within tolerance'
+# A metric with a tolerance of its own is the first in the report, before those that moved by more.
+sed '1s/{/{"tolerances": {"request.tpot_s.mean": "0.000001%"}, /' "$base" >"$T/gate/advised.json"
+run 1 check --baseline "$T/gate/advised.json"
+equal "$(sed -n '/^  metric /{n;s/^ *\([^ ]*\).*/\1/p;q}' "$T/out")" request.tpot_s.mean 'first metric'
+
 # Something has moved: by how much, in which direction, and which decision was the first to be another one.
 cost 15.003ms
 run 1 check --baseline "$base" --junit "$T/moved.xml" --markdown "$T/moved.md"

@@ -213,12 +213,15 @@ static int tell(struct checking *checking)
     if (code != 0) return code;
     code = gate_code(&checking->report);
     if (code == 0) return 0;
-    struct text summary;
+    struct text summary, advice;
     text_init(&summary);
+    text_init(&advice);
     gate_summary(&checking->report, &summary);
-    diag_error(&cli->diag, code, options->baseline, NULL, "the gate is not met: %s",
+    gate_advise(&checking->report, &advice);
+    diag_error(&cli->diag, code, options->baseline, advice.chars, "the gate is not met: %s",
                summary.chars != NULL ? summary.chars : "");
     text_fini(&summary);
+    text_fini(&advice);
     return code;
 }
 
