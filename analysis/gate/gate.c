@@ -143,7 +143,7 @@ int gate_judge(const struct baseline *baseline, const struct baseline_entry *ent
                struct arena *arena, struct gate_result *result, struct diag *diag)
 {
     *result = (struct gate_result){.entry = entry, .verdict = GATE_SAME, .n_metrics = outcome->n_metrics,
-                                   .code = outcome->code, .finding = outcome->finding,
+                                   .code = outcome->code, .finding = outcome->finding, .resolved = outcome->resolved,
                                    .seen = outcome->seen != NULL ? outcome->seen : ""};
     if (outcome->code != 0) {
         result->verdict = GATE_FAILED;

@@ -70,6 +70,7 @@ struct gate_result {
     const char *seen;        /* what the policy saw at the first diverging choice, in the run now; "": not known */
     const char *finding;     /* of a run that failed */
     int code;                /* of the run */
+    const struct json_node *resolved; /* of the run; NULL: not known */
 };
 
 /* Whether the results are the same although the scenario or its input files differ from the baseline's. */

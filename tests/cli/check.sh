@@ -181,6 +181,29 @@ END
 parts batched '512' '600'
 out '    seen now  replica 0: 2 wait, 0 prompts in part, 0 decode; 200 of 200 KV blocks free; first to wait: request 0 of 400 tokens since 0.000000 s, 1 of 300 tokens since 0.000000 s'
 
+# Each difference alone: none moves nothing, one of two does what its own run does, and one that is wrong alone is said.
+cp "$T/gate/batched.json" "$T/gate/single.json"
+single=$T/gate/single-base.json
+run 0 check --baseline "$single" --update "$T/gate/single.json"
+sed -i 's/"blocks": 200/"blocks": 300/; s/"policy": "vllm-v1", "token_budget": [0-9]*/"policy": "vllm-v0"/' "$T/gate/single.json"
+run 1 check --baseline "$single" --by-change
+out "single: the baseline's scenario with each difference alone"
+out 'services.chat.kv.blocks: 200 in the baseline, 300 now'
+grep -q 'services.chat.batching: vllm-v1 .* in the baseline, vllm-v0 ' "$T/out" || complain 'a policy is no difference of its own'
+equal "$(sed -n 's/^  all results  *//p' "$T/out" | awk '{ print $1, NF, $NF }')" 'same 4 moved' 'results of each'
+both=$(awk '$1 == "request.e2e_s.p99" && $3 == "same"' "$T/out")
+sed -i 's/"blocks": 300/"blocks": 200/' "$T/gate/single.json"
+run 1 check --baseline "$single" --by-change
+one=$(awk '$1 == "request.e2e_s.p99" && $3 == "same" { print $(NF - 1), $NF }' "$T/out")
+[ -n "$one" ] || complain 'the row of the metric is missing'
+case $both in *" $one "*) ;; *) complain "'$one' alone is not in '$both'" ;; esac
+sed -i 's/"nodes": 1/"nodes": 2/; s/"llm"/"replicas": 16, &/' "$T/gate/single.json"
+run 1 check --baseline "$single" --by-change
+grep -q '^  [12] fails: .*replicas' "$T/out" || complain '16 replicas on one node are no failure'
+grep -q '^  all results .* failed ' "$T/out" || complain 'no run has failed'
+run 2 check --baseline "$single" --by-change --json
+run 2 check --baseline "$single" --by-change --update
+
 # A note when the baseline comes from another machine.
 sed 's/"platform": "[^"]*"/"platform": "Linux riscv64 glibc-2.99"/' "$base" >"$T/gate/tolerant.json"
 run 1 check --baseline "$T/gate/tolerant.json"
