@@ -336,6 +336,7 @@ FISH_COMPLETION := $(INSTALLED)/share/fish/vendor_completions.d/orrery.fish
 POLICY_ABI := $(shell sed -n 's/^enum { POLICY_ABI = \([0-9]*\) };/\1/p' sim/world/policy/policy.h)
 PROGRAM := $(B)/orrery
 VERSION = $(shell $(PROGRAM) --version | cut -d' ' -f2)
+POLICY_PAGES := $(wildcard sim/world/policy/README.md sim/world/policy/*/README.md)
 EXAMPLES := $(wildcard $(addprefix policies/examples/,Makefile *.c *.json *.sql))
 
 ## make install    PREFIX/bin/orrery, its data, headers for policies, pkg-config file, manual page, shell completions
@@ -348,7 +349,7 @@ install-files:
 	cp -r analysis/sql '$(INSTALLED)/share/orrery/analysis/'
 	for file in $(wildcard analysis/python/*.* $(addprefix analysis/calibrate/kit/,README.md *.py orrery_kit/*.py)); do install -D -m 644 $$file '$(INSTALLED)'/share/orrery/$$file || exit 1; done
 	cp -r traces/samples '$(INSTALLED)/share/orrery/traces/'
-	for file in policies/README.md $(EXAMPLES); do install -D -m 644 $$file '$(INSTALLED)'/share/orrery/$$file || exit 1; done
+	for file in policies/README.md $(POLICY_PAGES) $(EXAMPLES); do install -D -m 644 $$file '$(INSTALLED)'/share/orrery/$$file || exit 1; done
 	for header in $(POLICY_HEADERS); do install -D -m 644 $$header '$(INSTALLED)'/include/orrery/$$header || exit 1; done
 	for file in '$(PKG_CONFIG)' '$(MANUAL)' '$(BASH_COMPLETION)' '$(ZSH_COMPLETION)' '$(FISH_COMPLETION)'; do \
 	    install -D -m 644 /dev/null "$$file" || exit 1; done

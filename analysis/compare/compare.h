@@ -16,6 +16,7 @@
 #ifndef ORRERY_ANALYSIS_COMPARE_COMPARE_H
 #define ORRERY_ANALYSIS_COMPARE_COMPARE_H
 
+#include "analysis/stats/importance.h"
 #include "analysis/stats/stats.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
@@ -57,7 +58,7 @@ struct compare_options {
     uint64_t seed;            /* of the resampling */
 };
 
-enum { COMPARE_PRIMARY = 6 };
+enum { COMPARE_PRIMARY = METRICS_SHOWN };
 
 /* One metric, over all pairs or at one point of the study. */
 struct compare_row {

@@ -62,6 +62,7 @@ struct decision_lines {
 struct baseline_entry {
     const char *name;     /* unique */
     const char *scenario; /* relative to the baseline, or of the catalog */
+    const char *json;     /* the scenario itself, resolved; NULL, as in every entry of a file: that of `scenario` */
     size_t n_settings;
     const char **settings; /* as in --set; paths in them are relative to the baseline */
     const char *seed;      /* NULL: the scenario's */

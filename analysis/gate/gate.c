@@ -1,5 +1,6 @@
 #include "analysis/gate/gate.h"
 
+#include "analysis/stats/importance.h"
 #include "analysis/stats/tolerance.h"
 
 #include <fnmatch.h>
@@ -35,6 +36,28 @@ static const struct gate_metric *find(const struct gate_metric *metrics, size_t 
     return NULL;
 }
 
+/* Whether a metric is among the first METRICS_SHOWN by importance that the baseline or the run has. */
+static bool is_usual(const struct gate_outcome *outcome, const struct baseline_entry *entry, const char *metric)
+{
+    int n_shown = 0;
+    for (size_t k = 0; metrics_by_importance[k] != NULL && n_shown < METRICS_SHOWN; k++) {
+        const char *name = metrics_by_importance[k];
+        if (strcmp(name, metric) == 0) return true;
+        n_shown += find(entry->metrics, entry->n_metrics, name, 0) != NULL ||
+                   find(outcome->metrics, outcome->n_metrics, name, 0) != NULL;
+    }
+    return false;
+}
+
+static enum gate_weight weigh(const struct gate_outcome *outcome, const struct baseline_entry *entry,
+                              const struct gate_move *move)
+{
+    const char *pattern = move->tolerance.pattern;
+    if (pattern != NULL && strcmp(pattern, move->name) == 0) return GATE_NAMED;
+    if (is_usual(outcome, entry, move->name)) return GATE_USUAL;
+    return pattern != NULL && strcmp(pattern, "*") != 0 ? GATE_MATCHED : GATE_OTHER;
+}
+
 /* Adds the metric's move, unless its value is unchanged. */
 static void add_move(struct gate_result *result, const struct baseline *baseline, const struct gate_metric *before,
                      const struct gate_metric *now)
@@ -53,7 +76,7 @@ static void add_move(struct gate_result *result, const struct baseline *baseline
     result->moves[result->n_moves++] = move;
 }
 
-/* Sort key of moves: metrics that are new or gone come first. */
+/* The last sort key of moves: metrics that are new or gone come first. */
 static double relative_size(const struct gate_move *move)
 {
     if (isnan(move->before) || isnan(move->now)) return (double)INFINITY;
@@ -64,6 +87,7 @@ static double relative_size(const struct gate_move *move)
 static int compare_moves(const void *a, const void *b)
 {
     const struct gate_move *x = a, *y = b;
+    if (x->weight != y->weight) return x->weight < y->weight ? -1 : 1;
     if (x->is_beyond != y->is_beyond) return x->is_beyond ? -1 : 1;
     double size_x = relative_size(x), size_y = relative_size(y);
     if (size_x < size_y || size_x > size_y) return size_x > size_y ? -1 : 1;
@@ -82,6 +106,7 @@ static int list_moves(const struct baseline *baseline, const struct gate_outcome
     for (size_t i = 0; i < outcome->n_metrics; i++)
         if (find(entry->metrics, entry->n_metrics, outcome->metrics[i].name, i) == NULL)
             add_move(result, baseline, NULL, &outcome->metrics[i]);
+    for (size_t i = 0; i < result->n_moves; i++) result->moves[i].weight = weigh(outcome, entry, &result->moves[i]);
     if (result->n_moves > 1) qsort(result->moves, result->n_moves, sizeof *result->moves, compare_moves);
     return 0;
 }
@@ -118,7 +143,7 @@ int gate_judge(const struct baseline *baseline, const struct baseline_entry *ent
                struct arena *arena, struct gate_result *result, struct diag *diag)
 {
     *result = (struct gate_result){.entry = entry, .verdict = GATE_SAME, .n_metrics = outcome->n_metrics,
-                                   .code = outcome->code, .finding = outcome->finding,
+                                   .code = outcome->code, .finding = outcome->finding, .resolved = outcome->resolved,
                                    .seen = outcome->seen != NULL ? outcome->seen : ""};
     if (outcome->code != 0) {
         result->verdict = GATE_FAILED;

@@ -35,6 +35,14 @@ enum { GATE_VERDICTS = GATE_FAILED + 1 };
 
 enum gate_presence { GATE_IN_BOTH, GATE_GONE, GATE_NEW };
 
+/* Why a reader looks at a metric. Reports list moves in this order. */
+enum gate_weight {
+    GATE_NAMED,   /* a tolerance has its name, without wildcards */
+    GATE_USUAL,   /* one of those that 'orrery compare' shows */
+    GATE_MATCHED, /* a tolerance has a pattern for it, other than "*" */
+    GATE_OTHER
+};
+
 /* A metric whose value differs from the baseline's. */
 struct gate_move {
     const char *name, *unit;
@@ -43,13 +51,15 @@ struct gate_move {
     int better;                /* -1: worse, 1: better, 0: neither, or not known */
     struct tolerance tolerance;
     bool is_beyond;
+    enum gate_weight weight;
 };
 
 struct gate_result {
     const struct baseline_entry *entry;
     enum gate_verdict verdict;
     size_t n_metrics, n_moves, n_beyond;
-    struct gate_move *moves; /* those beyond their tolerance first, of these the largest relative move first */
+    /* By weight; of equal weight those beyond their tolerance first, of these the largest relative move first. */
+    struct gate_move *moves;
     bool scenario_moved;     /* the resolved scenario differs from the baseline's */
     size_t n_changes;        /* values of the scenario; 0 also where the baseline does not know its own */
     struct scenario_change *changes;
@@ -60,6 +70,7 @@ struct gate_result {
     const char *seen;        /* what the policy saw at the first diverging choice, in the run now; "": not known */
     const char *finding;     /* of a run that failed */
     int code;                /* of the run */
+    const struct json_node *resolved; /* of the run; NULL: not known */
 };
 
 /* Whether the results are the same although the scenario or its input files differ from the baseline's. */
@@ -107,6 +118,9 @@ void gate_text(const struct gate_report *report, struct text *text);
 void gate_markdown(const struct gate_report *report, struct text *text);
 void gate_junit(const struct gate_report *report, struct text *text);
 void gate_json(const struct gate_report *report, struct json_writer *writer);
+
+/* Says how to accept what is not met: by --update, or by a tolerance, with one that fits. Nothing if it is met. */
+void gate_advise(const struct gate_report *report, struct text *text);
 
 /* Parts of these. */
 void gate_describe(const struct gate_report *report, const struct gate_result *result, struct text *text);

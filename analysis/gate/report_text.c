@@ -64,6 +64,20 @@ static int wider(int width, const char *text)
     return n > width ? n : width;
 }
 
+/* Says how many moves are not shown, and how many of these are beyond their tolerance. */
+static void describe_rest(const struct gate_result *result, size_t n_shown, struct text *text)
+{
+    const size_t n = result->n_moves - n_shown;
+    size_t n_beyond = 0;
+    for (size_t i = n_shown; i < result->n_moves; i++) n_beyond += result->moves[i].is_beyond;
+    if (n == 0) return;
+    text_printf(text, "  and %zu more metric%s: ", n, n == 1 ? "" : "s");
+    if (n_beyond == n || n_beyond == 0)
+        text_printf(text, "%s %s\n", n == 1 ? "it is" : "all", n_beyond == n ? "beyond tolerance" : "within tolerance");
+    else
+        text_printf(text, "%zu beyond tolerance, %zu within\n", n_beyond, n - n_beyond);
+}
+
 static void describe_moves(const struct gate_result *result, struct text *text)
 {
     size_t n = result->n_moves < MOVES_SHOWN ? result->n_moves : MOVES_SHOWN;
@@ -85,7 +99,7 @@ static void describe_moves(const struct gate_result *result, struct text *text)
                     now, cells[i].now, change, cells[i].change, tolerance, cells[i].tolerance,
                     cells[i].word[0] != 0 ? "  " : "", cells[i].word,
                     result->moves[i].is_beyond ? "" : "  (tolerated)");
-    if (result->n_moves > n) text_printf(text, "  and %zu more metrics\n", result->n_moves - n);
+    describe_rest(result, n, text);
 }
 
 static void describe_line(const char *when, const struct decision_line *line, struct text *text)
@@ -359,6 +373,12 @@ void gate_markdown(const struct gate_report *report, struct text *text)
     text_printf(text, "### Regression gate: %s\n\n", passes ? "passed" : "not met");
     gate_summary(report, text);
     text_add(text, ".\n");
+    struct text advice;
+    text_init(&advice);
+    gate_advise(report, &advice);
+    if (advice.length > 0) text_printf(text, "What to do: %s.\n", advice.chars);
+    if (advice.failed) text->failed = true;
+    text_fini(&advice);
     bool is_plain = true;
     for (size_t i = 0; i < report->n_results; i++) is_plain = is_plain && !is_told(&report->results[i]);
     if (is_plain) return;

@@ -69,6 +69,22 @@ out 'serve seed=8: not in the baseline'
 run 1 check --baseline "$base" quickstart
 out 'quickstart: not in the baseline'
 
+# After a change in the last digits the message has a tolerance, and with it the gate is met.
+cost 15.000001ms
+run 1 check --baseline "$base" --markdown "$T/moved.md"
+err 'accept what is meant, an improvement too, with --update'
+holds "$T/moved.md" 'accept what is meant, an improvement too, with --update'
+advice=$(sed -n 's/.*that covers every move: \("tolerances": {"\*": "[0-9.e-]*%"}\).*/\1/p' "$T/err")
+[ -n "$advice" ] || complain 'the message has no tolerance'
+sed "1s/{/{$advice, /" "$base" >"$T/gate/advised.json"
+cp "${base%.json}.decisions.csv.gz" "$T/gate/advised.decisions.csv.gz"
+run 0 check --baseline "$T/gate/advised.json"
+out '1 the same, 2 within tolerance'
+# A metric with a tolerance of its own is the first in the report, before those that moved by more.
+sed '1s/{/{"tolerances": {"request.tpot_s.mean": "0.000001%"}, /' "$base" >"$T/gate/advised.json"
+run 1 check --baseline "$T/gate/advised.json"
+equal "$(sed -n '/^  metric /{n;s/^ *\([^ ]*\).*/\1/p;q}' "$T/out")" request.tpot_s.mean 'first metric'
+
 # Something has moved: by how much, in which direction, and which decision was the first to be another one.
 cost 15.003ms
 run 1 check --baseline "$base" --junit "$T/moved.xml" --markdown "$T/moved.md"
@@ -164,6 +180,29 @@ cat >"$T/gate/batched.json" <<'END'
 END
 parts batched '512' '600'
 out '    seen now  replica 0: 2 wait, 0 prompts in part, 0 decode; 200 of 200 KV blocks free; first to wait: request 0 of 400 tokens since 0.000000 s, 1 of 300 tokens since 0.000000 s'
+
+# Each difference alone: none moves nothing, one of two does what its own run does, and one that is wrong alone is said.
+cp "$T/gate/batched.json" "$T/gate/single.json"
+single=$T/gate/single-base.json
+run 0 check --baseline "$single" --update "$T/gate/single.json"
+sed -i 's/"blocks": 200/"blocks": 300/; s/"policy": "vllm-v1", "token_budget": [0-9]*/"policy": "vllm-v0"/' "$T/gate/single.json"
+run 1 check --baseline "$single" --by-change
+out "single: the baseline's scenario with each difference alone"
+out 'services.chat.kv.blocks: 200 in the baseline, 300 now'
+grep -q 'services.chat.batching: vllm-v1 .* in the baseline, vllm-v0 ' "$T/out" || complain 'a policy is no difference of its own'
+equal "$(sed -n 's/^  all results  *//p' "$T/out" | awk '{ print $1, NF, $NF }')" 'same 4 moved' 'results of each'
+both=$(awk '$1 == "request.e2e_s.p99" && $3 == "same"' "$T/out")
+sed -i 's/"blocks": 300/"blocks": 200/' "$T/gate/single.json"
+run 1 check --baseline "$single" --by-change
+one=$(awk '$1 == "request.e2e_s.p99" && $3 == "same" { print $(NF - 1), $NF }' "$T/out")
+[ -n "$one" ] || complain 'the row of the metric is missing'
+case $both in *" $one "*) ;; *) complain "'$one' alone is not in '$both'" ;; esac
+sed -i 's/"nodes": 1/"nodes": 2/; s/"llm"/"replicas": 16, &/' "$T/gate/single.json"
+run 1 check --baseline "$single" --by-change
+grep -q '^  [12] fails: .*replicas' "$T/out" || complain '16 replicas on one node are no failure'
+grep -q '^  all results .* failed ' "$T/out" || complain 'no run has failed'
+run 2 check --baseline "$single" --by-change --json
+run 2 check --baseline "$single" --by-change --update
 
 # A note when the baseline comes from another machine.
 sed 's/"platform": "[^"]*"/"platform": "Linux riscv64 glibc-2.99"/' "$base" >"$T/gate/tolerant.json"

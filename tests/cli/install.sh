@@ -34,6 +34,9 @@ rm -rf "$relative"
 
 last='share/orrery/policies/examples'
 diff -r -x '*.so' policies/examples "$T/prefix/share/orrery/policies/examples" || complain 'not what is in the sources'
+for page in policies/README.md sim/world/policy/README.md sim/world/policy/jobs/README.md; do
+    cmp -s "$page" "$T/prefix/share/orrery/$page" || complain "$page is not installed"
+done
 cp -r "$T/prefix/share/orrery/policies/examples" "$T/elsewhere"
 cd "$T/elsewhere" || exit 1
 ORRERY=$T/prefix/bin/orrery

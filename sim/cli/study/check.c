@@ -2,6 +2,7 @@
 #include "sim/cli/answer.h"
 #include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
+#include "sim/cli/study/check_changes.h"
 #include "sim/cli/study/check_runs.h"
 #include "sim/cli/study/sweeping.h"
 #include "sim/cli/version.h"
@@ -18,7 +19,7 @@ struct check_options {
     const char *baseline, *seed, *only, *workers, *junit, *markdown;
     struct option_texts settings;
     int form; /* enum answer_form */
-    bool update, quiet;
+    bool update, quiet, by_change;
 };
 
 #define AT(name) offsetof(struct check_options, name)
@@ -31,6 +32,8 @@ static const struct option check_options[] = {
     {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of SCENARIO's random streams"},
     {NULL, "update", 'u', OPTION_FLAG, AT(update), NULL, NULL,
      "write the results into the baseline instead; a new SCENARIO is added to it"},
+    {NULL, "by-change", 0, OPTION_FLAG, AT(by_change), NULL, NULL,
+     "also run what moved with each difference from the baseline's scenario alone"},
     {"Where the verdict goes", "junit", 0, OPTION_TEXT, AT(junit), "FILE", NULL, "also as JUnit XML, for a CI server"},
     {NULL, "markdown", 0, OPTION_TEXT, AT(markdown), "FILE", NULL, "also as Markdown, for $GITHUB_STEP_SUMMARY"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},
@@ -202,7 +205,17 @@ static int print(const struct checking *checking)
     return answer_end(&answer, 0, checking->cli->out, &checking->cli->diag);
 }
 
-static int tell(struct checking *checking)
+/* With --by-change. Returns like check_changes. */
+static int print_changes(const struct checking *checking, int workers)
+{
+    struct answer answer;
+    if (!checking->options->by_change) return 0;
+    answer_init(&answer, ANSWER_TEXT, NULL);
+    const int code = check_changes(checking->cli, &checking->report, workers, checking->arena, &answer.text);
+    return answer_end(&answer, code, checking->cli->out, &checking->cli->diag);
+}
+
+static int tell(struct checking *checking, int workers)
 {
     struct cli *cli = checking->cli;
     const struct check_options *options = checking->options;
@@ -210,15 +223,19 @@ static int tell(struct checking *checking)
     if (code == 0) code = write_file(cli, options->junit, &checking->report, gate_junit);
     if (code == 0) code = write_file(cli, options->markdown, &checking->report, gate_markdown);
     if (code == 0) code = print(checking);
+    if (code == 0) code = print_changes(checking, workers);
     if (code != 0) return code;
     code = gate_code(&checking->report);
     if (code == 0) return 0;
-    struct text summary;
+    struct text summary, advice;
     text_init(&summary);
+    text_init(&advice);
     gate_summary(&checking->report, &summary);
-    diag_error(&cli->diag, code, options->baseline, NULL, "the gate is not met: %s",
+    gate_advise(&checking->report, &advice);
+    diag_error(&cli->diag, code, options->baseline, advice.chars, "the gate is not met: %s",
                summary.chars != NULL ? summary.chars : "");
     text_fini(&summary);
+    text_fini(&advice);
     return code;
 }
 
@@ -312,7 +329,7 @@ static int check_baseline(struct checking *checking, const struct cli_call *call
                          workers, checking->arena, checking->outcomes);
     if (code != 0) return code;
     gate_check_patterns(&checking->report, checking->outcomes, &checking->cli->diag);
-    return checking->options->update ? update(checking) : tell(checking);
+    return checking->options->update ? update(checking) : tell(checking, workers);
 }
 
 static int check(struct cli *cli, const struct cli_call *call)
@@ -324,6 +341,9 @@ static int check(struct cli *cli, const struct cli_call *call)
     if (call->n_arguments == 0 && (options->settings.n > 0 || options->seed != NULL))
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name the SCENARIO that they are for",
                           "'--set' and '--seed' belong to a scenario");
+    if (options->by_change && (options->update || answer_is_data((enum answer_form)options->form)))
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "leave '--update', '--json' and '--csv' out",
+                          "'--by-change' belongs to a report in text");
     struct arena arena;
     arena_init(&arena);
     struct checking checking = {.cli = cli, .options = options, .arena = &arena};

@@ -241,6 +241,25 @@ static int write_plugins(const struct setup *setup, FILE *file)
     return fprintf(file, "%s%s\n", plugins_head, files) < 0 || fflush(file) != 0 ? SIM_E_IO : 0;
 }
 
+/* Loads the entry's own scenario, or that of its file. */
+static int load_entry(const struct baseline_entry *entry, const char *data, const struct setup_options *over,
+                      struct setup *setup, struct diag *diag)
+{
+    static const char place[] = "$ORRERY_DATA"; /* as dump_scenario writes it */
+    struct text json;
+    if (entry->json == NULL) return setup_load(setup, entry->scenario, over, diag);
+    text_init(&json);
+    for (const char *at = entry->json, *found; at != NULL; at = found != NULL ? found + sizeof place - 1 : NULL) {
+        found = strstr(at, place);
+        text_add_bytes(&json, at, found != NULL ? (size_t)(found - at) : strlen(at));
+        if (found != NULL) text_add(&json, data);
+    }
+    const char *chars = json.failed || json.chars == NULL ? "" : json.chars;
+    const int code = setup_load_json(setup, entry->scenario, chars, over, diag);
+    text_fini(&json);
+    return code;
+}
+
 static int run_entry(const struct cli *cli, const struct baseline_entry *entry, const char *data, FILE *file,
                      struct report *report)
 {
@@ -251,7 +270,7 @@ static int run_entry(const struct cli *cli, const struct baseline_entry *entry, 
     for (size_t i = 0; i < settings.n; i++) settings.items[i] = entry->settings[i];
     struct setup_options over = {.settings = &settings, .seed = entry->seed, .keep = "decisions",
                                  .plugins = cli->plugins};
-    int code = setup_load(&setup, entry->scenario, &over, &report->diag);
+    int code = load_entry(entry, data, &over, &setup, &report->diag);
     const int plugins_code = write_plugins(code == 0 ? &setup : NULL, file);
     if (code == 0) code = plugins_code;
     if (code == 0) code = keep_scenario(&setup, data, report);

@@ -1,5 +1,6 @@
 /* orrery compare: two runs, or two groups of runs. */
 #include "analysis/compare/compare.h"
+#include "analysis/stats/importance.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/study/compare_log.h"
 #include "sim/cli/study/compare_print.h"
@@ -53,12 +54,6 @@ static int read_margin(struct cli *cli, const char *text, double *margin_frac)
     *margin_frac = percent / 100;
     return 0;
 }
-
-/* Metrics by their importance: people see the first six that the runs have. */
-static const char *const ranked[] = {
-    "slo.attained_frac", "request.ttft_s.p99", "request.tpot_s.p99", "request.e2e_s.p99", "service.output_tokens_per_s",
-    "job.jct_s.mean", "job.wait_s.mean", "job.jct_s.p99", "job.wait_s.p99", "job.bounded_slowdown.mean", "job.finished",
-    "cost.usd", "cost.usd_per_h", "energy.site_j", "energy.j", "cluster.gpu_util", "replica.busy_frac", NULL};
 
 /* The metric dictionary in the form of analysis/compare. */
 static struct compare_metric *read_dictionary(void)
@@ -170,7 +165,7 @@ static int compare(struct cli *cli, const struct cli_call *call)
     if (dictionary == NULL) return SIM_E_NOMEM;
     options.dictionary = dictionary;
     options.only = verb->metrics.n > 0 ? only : NULL;
-    options.ranked = verb->all || verb->metrics.n > 0 ? NULL : ranked;
+    options.ranked = verb->all || verb->metrics.n > 0 ? NULL : metrics_by_importance;
     options.steady = verb->steady;
     arena_init(&comparison.arena);
     code = compare_arguments(cli, verb, call, &options, &comparison);

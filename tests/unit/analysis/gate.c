@@ -257,15 +257,23 @@ TEST(moves_are_sorted_and_called_better_or_worse)
     const struct gate_move *moves = bench.result.moves;
     CHECK_EQ_INT(bench.result.n_moves, 4);
     CHECK_EQ_INT(bench.result.n_beyond, 3);
+    /* The usual ones first, then those of a pattern, then the others; new metrics count as the largest. */
     CHECK_EQ_STR(moves[0].name, "cost.usd");
     CHECK_EQ_INT(moves[0].presence, GATE_NEW);
-    CHECK_EQ_STR(moves[1].name, "request.ttft_s.mean");
-    CHECK_EQ_INT(moves[1].better, 1);
-    CHECK_EQ_STR(moves[2].name, "request.ttft_s.p99");
+    CHECK_EQ_STR(moves[1].name, "request.ttft_s.p99");
+    CHECK_EQ_INT(moves[1].better, -1);
+    CHECK_EQ_STR(moves[2].name, "service.requests_per_s");
     CHECK_EQ_INT(moves[2].better, -1);
-    CHECK_EQ_STR(moves[3].name, "service.requests_per_s");
-    CHECK_EQ_INT(moves[3].better, -1);
-    CHECK(!moves[3].is_beyond);
+    CHECK(!moves[2].is_beyond);
+    CHECK_EQ_STR(moves[3].name, "request.ttft_s.mean");
+    CHECK_EQ_INT(moves[3].better, 1);
+    /* A tolerance by name puts its metric first, also a move that is tolerated; "*" tells no metric apart. */
+    verdict_with(&bench, "service.requests_per_s", 2, true);
+    CHECK_EQ_STR(bench.result.moves[0].name, "service.requests_per_s");
+    CHECK_EQ_INT(bench.result.moves[0].weight, GATE_NAMED);
+    verdict_with(&bench, "*", 2, true);
+    CHECK_EQ_STR(bench.result.moves[0].name, "cost.usd");
+    CHECK_EQ_INT(bench.result.moves[3].weight, GATE_OTHER);
     bench.outcome.n_metrics = N_METRICS - 1; /* one is gone: no tolerance covers that */
     bench.now[0].value = 2, bench.now[1].value = 1, bench.now[2].value = 100;
     CHECK_EQ_INT(verdict_with(&bench, "*", 1e9, true), GATE_MOVED);

@@ -1,0 +1,114 @@
+/* What the gate's report says to do, and of the metrics that it does not list. */
+#include "analysis/gate/gate.h"
+#include "tests/support/harness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { N = 14 };
+
+/* A scenario whose hash has moved, with N metrics of 100 that have not. */
+struct bench {
+    struct arena arena;
+    struct gate_metric before[N], now[N];
+    char names[N][16];
+    struct baseline_entry entry;
+    struct baseline baseline;
+    struct gate_outcome outcome;
+    struct gate_result result;
+};
+
+static void bench_init(struct bench *bench)
+{
+    *bench = (struct bench){0};
+    arena_init(&bench->arena);
+    for (int i = 0; i < N; i++) {
+        snprintf(bench->names[i], sizeof bench->names[i], "odd.m%02d", i);
+        bench->before[i] = bench->now[i] = (struct gate_metric){bench->names[i], "s", 100, -1};
+    }
+    bench->entry = (struct baseline_entry){.name = "a", .n_metrics = N, .metrics = bench->before, .hash = "a",
+                                           .decisions = {.chars = ""}, .maker = {"", "", ""}};
+    bench->baseline = (struct baseline){.maker = {"", "", ""}, .n_entries = 1, .entries = &bench->entry};
+    bench->outcome = (struct gate_outcome){.n_metrics = N, .metrics = bench->now, .hash = "b",
+                                           .decisions = {.chars = ""}};
+}
+
+/* The verdict under this tolerance; pattern NULL: none. */
+static enum gate_verdict verdict(struct bench *bench, const char *pattern, double percent)
+{
+    struct tolerance tolerance = {.pattern = pattern, .amount = percent, .is_relative = true};
+    bench->baseline.tolerances = (struct tolerance_list){pattern != NULL, &tolerance};
+    CHECK_EQ_INT(gate_judge(&bench->baseline, &bench->entry, &bench->outcome, &bench->arena, &bench->result, NULL), 0);
+    bench->baseline.tolerances = (struct tolerance_list){0};
+    return bench->result.verdict;
+}
+
+/* The report of the scenario, or its advice; the caller frees the text. */
+static void tell(struct bench *bench, bool as_advice, struct text *text)
+{
+    struct gate_report report = {.baseline = &bench->baseline, .n_results = 1, .results = &bench->result};
+    text_init(text);
+    gate_count(&report);
+    if (as_advice)
+        gate_advise(&report, text);
+    else
+        gate_describe(&report, &bench->result, text);
+}
+
+static bool tells(struct bench *bench, bool as_advice, const char *part)
+{
+    struct text text;
+    tell(bench, as_advice, &text);
+    const bool found = text.chars != NULL && strstr(text.chars, part) != NULL;
+    text_fini(&text);
+    return found;
+}
+
+TEST(a_tolerance_for_all_covers_small_moves)
+{
+    struct bench bench;
+    bench_init(&bench);
+    bench.now[0].value = 100 * (1 + 1.56e-7); /* 1.56e-05 % */
+    bench.now[1].value = 100 * (1 - 3e-4);    /* 0.03 %, the largest */
+    CHECK_EQ_INT(verdict(&bench, NULL, 0), GATE_MOVED);
+    CHECK(tells(&bench, true, "an improvement too, with --update"));
+    CHECK(tells(&bench, true, "that covers every move: \"tolerances\": {\"*\": \"0.05%\"}"));
+    CHECK_EQ_INT(verdict(&bench, "*", 0.05), GATE_TOLERATED);
+    CHECK(!tells(&bench, true, ""));
+    arena_fini(&bench.arena);
+}
+
+TEST(a_large_move_gets_a_tolerance_of_its_own)
+{
+    struct bench bench;
+    bench_init(&bench);
+    bench.now[0].value = 130;
+    bench.now[1].value = 100.0015;
+    CHECK_EQ_INT(verdict(&bench, NULL, 0), GATE_MOVED);
+    CHECK(tells(&bench, true, "such as \"tolerances\": {\"odd.m00\": \"50%\"}"));
+    /* A tolerance that the user has set is not to be raised. */
+    CHECK_EQ_INT(verdict(&bench, "odd.m00", 1), GATE_MOVED);
+    CHECK(tells(&bench, true, "such as \"tolerances\": {\"odd.m01\": \"0.002%\"}"));
+    CHECK_EQ_INT(verdict(&bench, "odd.*", 1), GATE_MOVED);
+    CHECK(tells(&bench, true, "--update"));
+    CHECK(!tells(&bench, true, "tolerances"));
+    arena_fini(&bench.arena);
+}
+
+TEST(moves_not_shown_are_told_apart)
+{
+    static const struct {
+        double percent;
+        const char *rest;
+    } cases[] = {{0, "and 4 more metrics: all beyond tolerance"},
+                 {1, "and 4 more metrics: 2 beyond tolerance, 2 within"},
+                 {20, "and 4 more metrics: all within tolerance"}};
+    struct bench bench;
+    bench_init(&bench);
+    for (int i = 0; i < N; i++) bench.now[i].value = i < 12 ? 110 : 100.5;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        verdict(&bench, "*", cases[i].percent);
+        CHECK(tells(&bench, false, cases[i].rest));
+    }
+    arena_fini(&bench.arena);
+}
