@@ -334,6 +334,8 @@ void guard_lay(struct guard *guard, struct config_variant *variant)
     *guard = (struct guard){.self = guard, .inner = variant->entry, .inner_params = variant->params};
     memcpy(&guard->watched, guard->inner, policy_family_bytes(guard->inner->family));
     guard->watched.policy.state_bytes = sizeof(struct guarded) + guard->inner->state_bytes;
+    guard->watched.policy.params = NULL; /* variant->params is the guard */
+    guard->watched.policy.params_bytes = 0;
     guard->watched.policy.init = guarded_init;
     guard->watched.policy.fini = guarded_fini;
     lay_functions(guard);
