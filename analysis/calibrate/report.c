@@ -70,7 +70,7 @@ void report_scatter(const char *gpu, const struct calibrated_set *set, enum kern
     if (scatter_init(&scatter, &found->report) == 0) {
         const struct plot_chart chart = {
             .kind = PLOT_SCATTER, .title = title, .subtitle = subtitle, .is_square = true, .width = 600.0,
-            .x = {"measured (us)", PLOT_LOG, 0.0, 0.0}, .y = {"predicted (us)", PLOT_LOG, 0.0, 0.0},
+            .x = {.title = "measured (us)", .scale = PLOT_LOG}, .y = {.title = "predicted (us)", .scale = PLOT_LOG},
             .n_series = scatter.n_series, .series = scatter.series,
             .n_lines = sizeof guides / sizeof guides[0], .lines = guides};
         plot_svg(&chart, svg);

@@ -108,7 +108,7 @@ int board_find_intervals(struct board *board, struct board_interval intervals[N_
 
 const char *board_model_name(enum board_model model)
 {
-    static const char *const names[N_BOARD_MODELS] = {"operators", "operators" TIME_ERROR_FOREIGN, "roofline"};
+    static const char *const names[N_BOARD_MODELS] = {"operators", ("operators" TIME_ERROR_FOREIGN), "roofline"};
     return names[model];
 }
 
