@@ -110,7 +110,8 @@ TEST(splitwise_llama_2_70b)
     arena_fini(&m.arena);
 }
 
-/* None of the constants has seen it. */
+/* None of the constants has seen it, but the form by host was chosen in view of its rows. The bound of its prompts was
+ * raised from 3 % for that form: their median rose from 2.4 to 4.1 %, while all other medians fell. */
 TEST(splitwise_bloom_176b)
 {
     struct measurements m;
@@ -212,10 +213,10 @@ TEST(vidur_by_host)
     if (load(&other, "vllm-2024", "gpu_profiles/vidur/a100__cpu_overheads.csv")) {
         join(&m, &other);
         for (size_t i = 0; i < 4; i++) {
+            /* no other LLM ran on two A100 */
+            const bool is_alone = i == 0;
             CHECK(left_out_error(&m, "vllm-2024", "a40", llms[i], false) <= 0.20);
-            CHECK(left_out_error(&m, "vllm-2024", "a100-80-sxm", llms[i], false) <= 0.60);
-            left_out_error(&m, "vllm-2024", "a40", llms[i], true);
-            left_out_error(&m, "vllm-2024", "a100-80-sxm", llms[i], true);
+            CHECK(left_out_error(&m, "vllm-2024", "a100-80-sxm", llms[i], false) <= (is_alone ? 0.60 : 0.10));
         }
         arena_fini(&other.arena);
     }

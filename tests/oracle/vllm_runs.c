@@ -69,8 +69,10 @@ static double median_ttft_error(const struct bench *bench)
 {
     double errors[512];
     size_t n = 0;
+    CHECK(bench->replay.log.n <= 512);
     for (size_t i = 0; i < bench->replay.log.n && n < 512; i++) {
         const double simulated_s = bench->outcome.simulated[REPLAY_TTFT][i];
+        if (!CHECK(!isnan(simulated_s))) return (double)NAN;
         errors[n++] = fabs(simulated_s / bench->replay.measured[REPLAY_TTFT][i] - 1.0);
     }
     qsort(errors, n, sizeof *errors, by_size);

@@ -376,9 +376,15 @@ static void write_prices(const struct size_question *question, struct answer *an
     answer_close(answer, ']');
 }
 
+/* An empty object where no fleet keeps its limits at both ends. */
 static void write_sure(const struct size_state *sure, struct answer *answer)
 {
     struct text text;
+    if (sure->replicas == 0) {
+        answer_open(answer, "sure", '{');
+        answer_close(answer, '}');
+        return;
+    }
     text_init(&text);
     size_describe(&sure->option, sure->replicas, &text);
     answer_open(answer, "sure", '{');
@@ -465,7 +471,7 @@ int size_answer(const struct size_question *question, const struct size_result *
     }
     answer_close(&answer, ']');
     write_prices(question, &answer);
-    if (result->has_sure && result->sure.replicas > 0) write_sure(&result->sure, &answer);
+    if (result->has_sure) write_sure(&result->sure, &answer);
     if (code == 0) code = add_others(question, result, &answer);
     if (question->has_experts)
         TABLE_INIT(&table, columns_of_groups);

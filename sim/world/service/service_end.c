@@ -124,7 +124,8 @@ static int emit_beyond_memory(const struct service *service, const struct fleet_
     const int64_t stated = pool->config.kv.blocks;
     const int64_t fit = most.data_parallel * pool_kv_capacity(&most, &pool->gpu, &service->llm).blocks;
     const bool is_beyond = stated > fit && !offload_in_use(&pool->offload);
-    snprintf(text, sizeof text, "service '%s': kv.blocks is %lld, but beside the weights %lld fit in the memory of %s",
+    snprintf(text, sizeof text,
+             "service '%s': kv.blocks is %lld, but beside the weights %lld fit in the memory of a replica (%s)",
              service->config->name, (long long)stated, (long long)fit, pool->gpu.name);
     return emit_warning(service, "kv-beyond-memory", is_beyond, text);
 }
