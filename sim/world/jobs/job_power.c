@@ -17,13 +17,6 @@ static struct holder_draw draw_of(const struct job_type *type)
     return (struct holder_draw){.group = draw.group, .mean_w = power->mean_w, .clock_share = clock_share};
 }
 
-/* Whether its power follows from its plan. */
-static bool draws_by_plan(const struct job *job)
-{
-    return job->type != NULL && job->type->training.plan.llm != NULL && !(job->type->power.mean_w > 0.0) &&
-           job->view.gpus > 0;
-}
-
 /* The phases that take time, in their order. Returns their number. */
 static int stages_of(const struct power_stage *phases, struct power_stage stages[HOLDER_STAGES])
 {
@@ -52,37 +45,26 @@ int job_draws_create(struct jobs *jobs)
     return 0;
 }
 
-static const struct holder_draw *typed_draw(const struct job *job)
+const struct holder_draw *job_typed_draw(const struct job *job)
 {
     const struct config_list *types = &job->jobs->config->all_types;
     return &job->jobs
                 ->draws[job->type != NULL ? (size_t)(job->type - (const struct job_type *)types->items) : types->n];
 }
 
-int job_draw_init(struct job *job)
+void job_activity_redraw(struct job *job, sim_ns now, bool is_running)
 {
-    job->holder.draw = typed_draw(job);
-    if (!draws_by_plan(job)) return 0;
-    job->own_draw = mem_zalloc(1, sizeof *job->own_draw);
-    if (job->own_draw == NULL) return SIM_E_NOMEM;
-    job->own_draw->draw = *job->holder.draw;
-    job->holder.draw = &job->own_draw->draw;
-    return 0;
-}
-
-void job_redraw(struct job *job, sim_ns now, bool is_running)
-{
-    struct job_draw *own = job->own_draw;
+    struct job_activity *activity = job->activity;
     int64_t gpus;
-    if (own == NULL) return;
+    if (!activity->draws_by_plan) return;
     const struct power_stage *phases = job_training_phases(job->jobs, job->type, job->view.node_type,
                                                            job->view.held_gpus, &gpus);
     const struct power_stage *exchanged = is_running ? job_traffic_phases(job) : NULL;
-    own->draw = *typed_draw(job);
+    activity->draw = *job_typed_draw(job);
     if (phases != NULL) {
-        own->draw.n_stages = stages_of(exchanged != NULL ? exchanged : phases, own->stages);
-        own->draw.stages = own->stages;
-        own->draw.used_frac = used_frac(job, now, gpus);
+        activity->draw.n_stages = stages_of(exchanged != NULL ? exchanged : phases, activity->stages);
+        activity->draw.stages = activity->stages;
+        activity->draw.used_frac = used_frac(job, now, gpus);
     }
     if (is_running) holders_redrawn(&job->jobs->cluster->holders, &job->holder, now);
 }

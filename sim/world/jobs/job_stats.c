@@ -187,16 +187,16 @@ void job_stats_idle(struct job_stats *stats, struct job *job)
     progress->waited_ns = progress->stalled_ns = progress->moved_ns = 0;
 }
 
-/* GPU time in seconds, exact before the one rounding: jobs may hold 10^4 GPUs for 10^8 s. */
+/* GPU time in seconds, exact before the one rounding: jobs may hold 10^4 GPUs for 10^8 s, which is 10^21 GPU ns. */
 static double gpu_seconds(tally_int128 ugpu_ns)
 {
     const tally_int128 gpu_ns = ugpu_ns / GPU_MICRO;
-    return (double)(gpu_ns / SIM_NS_PER_S) + (double)(gpu_ns % SIM_NS_PER_S) / 1e9;
+    if (gpu_ns > INT64_MAX) return (double)(gpu_ns / SIM_NS_PER_S) + (double)(gpu_ns % SIM_NS_PER_S) / 1e9;
+    return (double)((int64_t)gpu_ns / SIM_NS_PER_S) + sim_s_from_ns((int64_t)gpu_ns % SIM_NS_PER_S);
 }
 
 static int emit_row(const struct job_stats *stats, const struct job *job, sim_ns now, const char *status)
 {
-    if (stats->sink->job == NULL) return 0;
     const struct job_view *view = &job->view;
     bool finished = view->state == JOB_FINISHED;
     struct job_row row = {
@@ -237,7 +237,17 @@ static int add_distributions(struct job_stats *stats, const struct job *job, sim
 
 static void count_useful(struct job_stats *stats, const struct job *job, sim_ns now)
 {
-    stats->useful_gpu_ns += (tally_int128)job_done_ns(job, now) * job->view.gpus * job_gpu_milli(job) / 1000;
+    const int32_t milli = job_gpu_milli(job);
+    const tally_int128 gpu_ns = (tally_int128)job_done_ns(job, now) * job->view.gpus;
+    stats->useful_gpu_ns += milli == 1000 ? gpu_ns : gpu_ns * milli / 1000;
+}
+
+/* A job that the trace has end before its work was of use. */
+static void count_loss(struct job_stats *stats, const struct job *job, sim_ns now)
+{
+    stats->n_cancelled += job->status == JOB_IS_CANCELLED;
+    stats->n_failed += job->status == JOB_FAILS;
+    stats->status_gpu_s[job->status] += gpu_seconds(job_held_ugpu_ns(job, now));
 }
 
 int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now)
@@ -245,26 +255,24 @@ int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now)
     static const char *const status[] = {
         [JOB_COMPLETES] = "finished", [JOB_IS_CANCELLED] = "cancelled", [JOB_FAILS] = "failed"};
     stats->n_ended++;
-    stats->n_cancelled += job->status == JOB_IS_CANCELLED;
-    stats->n_failed += job->status == JOB_FAILS;
     stats->n_met += job->view.deadline_ns < SIM_NS_MAX && now <= job->view.deadline_ns;
     stats->last_finish_ns = now;
-    stats->status_gpu_s[job->status] += gpu_seconds(job_held_ugpu_ns(job, now));
+    if (job->status != JOB_COMPLETES) count_loss(stats, job, now);
     count_useful(stats, job, now);
     int code = job->view.submit_ns < stats->warmup_ns ? 0 : add_distributions(stats, job, now);
-    return code < 0 ? code : emit_row(stats, job, now, status[job->status]);
+    return code < 0 || stats->sink->job == NULL ? code : emit_row(stats, job, now, status[job->status]);
 }
 
 int job_stats_reject(struct job_stats *stats, const struct job *job, sim_ns now)
 {
     if (stats->n_rejected++ == 0) stats->first_reject_ns = now;
-    return emit_row(stats, job, now, "rejected");
+    return stats->sink->job != NULL ? emit_row(stats, job, now, "rejected") : 0;
 }
 
 int job_stats_unfinished(struct job_stats *stats, const struct job *job, sim_ns now)
 {
     count_useful(stats, job, now);
-    return emit_row(stats, job, now, "unfinished");
+    return stats->sink->job != NULL ? emit_row(stats, job, now, "unfinished") : 0;
 }
 
 static int warn_of_rejections(const struct job_stats *stats)

@@ -3,18 +3,6 @@
 
 #include <math.h>
 
-struct cluster_view *jobs_view_of(struct jobs *jobs, int32_t node_type)
-{
-    return node_type == 0 ? &jobs->view : &jobs->next_views[node_type - 1];
-}
-
-struct cluster *jobs_cluster_of(struct jobs *jobs, int32_t node_type)
-{
-    struct cluster *cluster = jobs->cluster;
-    while (node_type-- > 0) cluster = cluster->next;
-    return cluster;
-}
-
 void job_set_node_type(struct job *job, int32_t node_type)
 {
     job->view.node_type = node_type;
