@@ -67,14 +67,3 @@ void pending_remove(struct pending *pending, struct ranked *ranked)
 {
     ranking_remove(&pending_class_of(pending, ranked->job)->jobs, ranked);
 }
-
-struct ranked *pending_first(const struct pending *pending, int64_t gpus)
-{
-    struct ranked *first = NULL;
-    for (size_t i = 0; i < pending->n && pending->classes[i]->gpus <= gpus; i++) {
-        const struct pending_class *class = pending->classes[i];
-        if (!pending_class_is_open(pending, class)) continue;
-        if (first == NULL || rank_before(&class->jobs.first->rank, &first->rank)) first = class->jobs.first;
-    }
-    return first;
-}

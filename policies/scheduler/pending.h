@@ -33,13 +33,23 @@ struct pending_class *pending_class_of(struct pending *pending, const struct job
 int pending_add(struct pending *pending, struct ranked *ranked);
 void pending_remove(struct pending *pending, struct ranked *ranked);
 
-/* The job first in rank among the open classes with at most `gpus` GPUs; NULL: none is open. */
-struct ranked *pending_first(const struct pending *pending, int64_t gpus);
-
 /* Whether the class has jobs and the placer refused none of them in this round. */
 static inline bool pending_class_is_open(const struct pending *pending, const struct pending_class *class)
 {
     return class->jobs.root != NULL && class->refused_in != pending->round;
+}
+
+/* The job first in rank among the open classes with at most `gpus` GPUs; NULL: none is open. Inline: every decision
+ * asks. */
+static inline struct ranked *pending_first(const struct pending *pending, int64_t gpus)
+{
+    struct ranked *first = NULL;
+    for (size_t i = 0; i < pending->n && pending->classes[i]->gpus <= gpus; i++) {
+        const struct pending_class *class = pending->classes[i];
+        if (!pending_class_is_open(pending, class)) continue;
+        if (first == NULL || rank_before(&class->jobs.first->rank, &first->rank)) first = class->jobs.first;
+    }
+    return first;
 }
 
 #endif

@@ -227,8 +227,8 @@ static int end_run(struct engine *engine, int code, struct diag *diag)
 /* Whether an event is left that keeps the run going. */
 static bool goes_on(const struct engine *engine)
 {
-    const bool awaits_never = engine->n_never > 0 && engine->options.until < SIM_NS_MAX;
-    return awaits_never || eventq_count(&engine->queue) - engine->n_dead > engine->n_background;
+    if (eventq_count(&engine->queue) - engine->n_dead > engine->n_background) return true;
+    return engine->n_never > 0 && engine->options.until < SIM_NS_MAX;
 }
 
 int engine_run(struct engine *engine, struct diag *diag)

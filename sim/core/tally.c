@@ -13,25 +13,6 @@ void tally_init(struct tally *tally)
     *tally = (struct tally){.count = 0};
 }
 
-static void add_to_sum(struct tally *tally, double value)
-{
-    double sum = tally->sum + value;
-    bool value_is_smaller = fabs(tally->sum) >= fabs(value);
-    tally->sum_error += value_is_smaller ? (tally->sum - sum) + value : (value - sum) + tally->sum;
-    tally->sum = sum;
-}
-
-void tally_add(struct tally *tally, double value)
-{
-    if (tally->count == 0 || value < tally->min) tally->min = value;
-    if (tally->count == 0 || value > tally->max) tally->max = value;
-    tally->count++;
-    double delta = value - tally->mean;
-    tally->mean += delta / (double)tally->count;
-    tally->m2 += delta * (value - tally->mean);
-    add_to_sum(tally, value);
-}
-
 void tally_merge(struct tally *into, const struct tally *from)
 {
     if (from->count == 0) return;
@@ -46,8 +27,8 @@ void tally_merge(struct tally *into, const struct tally *from)
     into->min = fmin(into->min, from->min);
     into->max = fmax(into->max, from->max);
     into->count += from->count;
-    add_to_sum(into, from->sum);
-    add_to_sum(into, from->sum_error);
+    tally_add_to_sum(into, from->sum);
+    tally_add_to_sum(into, from->sum_error);
 }
 
 double tally_sum(const struct tally *tally)
@@ -144,11 +125,15 @@ void histogram_fini(struct histogram *histogram)
     *histogram = (struct histogram){.octaves = NULL};
 }
 
-/* Once per octave, so it stays out of the way of what is done per value. */
-static __attribute__((noinline)) bool open_octave(uint64_t **octave)
+/* The first value of an octave; out of the way of what is done for every value. */
+static __attribute__((noinline)) int open_octave(struct histogram *histogram, int bucket, uint64_t weight)
 {
-    *octave = mem_zalloc(BUCKETS, sizeof **octave);
-    return *octave != NULL;
+    uint64_t *octave = mem_zalloc(BUCKETS, sizeof *octave);
+    if (octave == NULL) return SIM_E_NOMEM;
+    histogram->octaves[(unsigned)bucket / BUCKETS] = octave;
+    octave[(unsigned)bucket % BUCKETS] = weight;
+    histogram->count += weight;
+    return 0;
 }
 
 static inline int add_to_bucket(struct histogram *histogram, int bucket, uint64_t weight)
@@ -157,9 +142,9 @@ static inline int add_to_bucket(struct histogram *histogram, int bucket, uint64_
     if (bucket == ZERO_BUCKET) {
         histogram->zeros += weight;
     } else {
-        uint64_t **octave = &histogram->octaves[(unsigned)bucket / BUCKETS];
-        if (*octave == NULL && !open_octave(octave)) return SIM_E_NOMEM;
-        (*octave)[(unsigned)bucket % BUCKETS] += weight;
+        uint64_t *octave = histogram->octaves[(unsigned)bucket / BUCKETS];
+        if (octave == NULL) return open_octave(histogram, bucket, weight);
+        octave[(unsigned)bucket % BUCKETS] += weight;
     }
     histogram->count += weight;
     return 0;

@@ -5,6 +5,8 @@
 
 #include "sim/core/units.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Count, mean, variance, extremes (Welford 1962; merge: Chan, Golub and LeVeque 1979). */
@@ -15,7 +17,26 @@ struct tally {
 };
 
 void tally_init(struct tally *tally);
-void tally_add(struct tally *tally, double value);
+
+static inline void tally_add_to_sum(struct tally *tally, double value)
+{
+    const double sum = tally->sum + value;
+    const bool value_is_smaller = fabs(tally->sum) >= fabs(value);
+    tally->sum_error += value_is_smaller ? (tally->sum - sum) + value : (value - sum) + tally->sum;
+    tally->sum = sum;
+}
+
+static inline void tally_add(struct tally *tally, double value)
+{
+    if (tally->count == 0 || value < tally->min) tally->min = value;
+    if (tally->count == 0 || value > tally->max) tally->max = value;
+    tally->count++;
+    const double delta = value - tally->mean;
+    tally->mean += delta / (double)tally->count;
+    tally->m2 += delta * (value - tally->mean);
+    tally_add_to_sum(tally, value);
+}
+
 void tally_merge(struct tally *into, const struct tally *from);
 double tally_sum(const struct tally *tally);
 double tally_variance(const struct tally *tally); /* unbiased; 0 below two values */

@@ -143,12 +143,6 @@ void cluster_destroy(struct cluster *cluster)
     mem_free(cluster);
 }
 
-bool cluster_has_free(const struct cluster *cluster, int64_t ugpus)
-{
-    if (cluster->total_gpus == INT64_MAX) return true;
-    return ugpus <= (cluster->total_gpus - cluster->down_gpus) * GPU_MICRO - cluster->ugpus_in_use.value;
-}
-
 /* Counts GPUs as taken (ugpus > 0) or released (ugpus < 0). */
 static void count(struct cluster *cluster, sim_ns now, int64_t ugpus)
 {
@@ -285,12 +279,6 @@ double cluster_gpus_in_use(const struct cluster *cluster)
     int64_t ugpus = 0;
     for (; cluster != NULL; cluster = cluster->next) ugpus += cluster->ugpus_in_use.value;
     return gpus_of(ugpus);
-}
-
-double cluster_free_amount(const struct cluster *cluster)
-{
-    if (cluster->total_gpus == INT64_MAX) return (double)INFINITY;
-    return gpus_of((cluster->total_gpus - cluster->down_gpus) * GPU_MICRO - cluster->ugpus_in_use.value);
 }
 
 /* Withdraws what is free on a node that is down, CPU and memory included. */

@@ -23,6 +23,7 @@
 #include "sim/world/policy/placement.h"
 #include "sim/world/rows/sink.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -131,10 +132,18 @@ void cluster_note_claimed(struct cluster *cluster, int32_t node, int32_t gpus);
 double cluster_gpus_in_use(const struct cluster *cluster);
 
 /* Free GPUs, parts included; infinite when unlimited. */
-double cluster_free_amount(const struct cluster *cluster);
+static inline double cluster_free_amount(const struct cluster *cluster)
+{
+    if (cluster->total_gpus == INT64_MAX) return (double)INFINITY;
+    return gpus_of((cluster->total_gpus - cluster->down_gpus) * GPU_MICRO - cluster->ugpus_in_use.value);
+}
 
 /* Whether `ugpus` are free, on any nodes. */
-bool cluster_has_free(const struct cluster *cluster, int64_t ugpus);
+static inline bool cluster_has_free(const struct cluster *cluster, int64_t ugpus)
+{
+    if (cluster->total_gpus == INT64_MAX) return true;
+    return ugpus <= (cluster->total_gpus - cluster->down_gpus) * GPU_MICRO - cluster->ugpus_in_use.value;
+}
 
 /* GPUs of nodes that are down, without spare nodes. */
 static inline int64_t cluster_missing_gpus(const struct cluster *cluster)

@@ -4,10 +4,6 @@
 
 #include <math.h>
 
-#define EACH_WATCHER(watcher, holders, op)                                                                             \
-    for (struct watcher *watcher = (holders)->watchers; watcher != NULL; watcher = watcher->next)                      \
-        if (watcher->ops->op != NULL)
-
 void holders_watch(struct holders *holders, struct watcher *watcher)
 {
     struct watcher **last = &holders->watchers;
@@ -42,26 +38,9 @@ int holders_join(struct holders *holders, struct holder *holder)
     return code != 0 || holder->held == NULL ? code : holders_given(holders, holder, 0);
 }
 
-int holders_given(const struct holders *holders, struct holder *holder, sim_ns now)
-{
-    int code = 0;
-    EACH_WATCHER(watcher, holders, given) if (code == 0) code = watcher->ops->given(watcher, holder, now);
-    return code;
-}
-
-void holders_taken(const struct holders *holders, struct holder *holder, sim_ns now)
-{
-    EACH_WATCHER(watcher, holders, taken) watcher->ops->taken(watcher, holder, now);
-}
-
 void holders_redrawn(const struct holders *holders, struct holder *holder, sim_ns now)
 {
     EACH_WATCHER(watcher, holders, redrawn) watcher->ops->redrawn(watcher, holder, now);
-}
-
-void holders_leave(const struct holders *holders, struct holder *holder, bool is_finished)
-{
-    EACH_WATCHER(watcher, holders, leaves) watcher->ops->leaves(watcher, holder, is_finished);
 }
 
 struct holder_risk holders_risk(const struct holders *holders, const struct holder *holder)
@@ -70,10 +49,10 @@ struct holder_risk holders_risk(const struct holders *holders, const struct hold
     return (struct holder_risk){(double)INFINITY, 0.0};
 }
 
-double holders_drawn_j(const struct holders *holders, const struct holder *holder, sim_ns now)
+struct holder_command holders_command(const struct holders *holders, const struct holder *holder)
 {
-    EACH_WATCHER(watcher, holders, drawn_j) return watcher->ops->drawn_j(watcher, holder, now);
-    return (double)NAN;
+    EACH_WATCHER(watcher, holders, command) return watcher->ops->command(watcher, holder);
+    return (struct holder_command){0};
 }
 
 int holders_black_out(const struct holders *holders, int32_t first_node, int32_t n_nodes, sim_ns until_ns)

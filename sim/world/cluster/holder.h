@@ -11,6 +11,7 @@
 #include "models/power.h"
 #include "sim/core/units.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -54,21 +55,19 @@ struct holder_ops {
 };
 
 struct holder {
-    const struct holder_ops *ops;
-    struct tenant *tenant;
-    uint64_t number;                /* among its tenant's */
-    struct cluster *cluster;        /* the node type whose nodes `held` names; of a replica the first, whose nodes
-                                     * and all after them are numbered in the site */
-    struct allocation *held;        /* NULL: nothing, or GPUs on no node in particular */
-    int64_t ugpus;                  /* GPUs held, in 1e-6 */
     double speed_frac;              /* steady: speed at the present clock; a watcher of power sets it */
     double slow_frac;               /* steady: share of its speed on its slowest node; a watcher of failures sets it */
-    int32_t bears_slow;             /* steady: slow nodes that it does without */
-    const char *power_domain, *power_target; /* steady: of the command that sets its clock; NULL: none is in force */
-    sim_ns power_given_ns, power_since_ns;   /* steady: when the command was given, and took effect */
-    double drawn_j;                 /* steady: energy before it was given its present GPUs; a watcher sets it */
+    int64_t ugpus;                  /* GPUs held, in 1e-6 */
+    struct allocation *held;        /* NULL: nothing, or GPUs on no node in particular */
+    struct cluster *cluster;        /* the node type whose nodes `held` names; of a replica the first, whose nodes
+                                     * and all after them are numbered in the site */
+    struct tenant *tenant;
+    const struct holder_ops *ops;
+    uint64_t number;                /* among its tenant's */
+    void *watcher_state[HOLDER_WATCHERS]; /* by slot of the watcher: its state of the holder */
     const struct holder_draw *draw; /* holders that draw alike may share it */
-    void *watcher_state[HOLDER_WATCHERS];    /* by slot of the watcher: its state of the holder */
+    double drawn_j;                 /* steady: energy before it was given its present GPUs; a watcher sets it */
+    int32_t bears_slow;             /* steady: slow nodes that it does without */
     struct holder *next;                     /* in holders.first */
 };
 
@@ -83,6 +82,12 @@ struct holder_strike {
 /* Expected failures of a holder on its GPUs: INFINITY and 0 if none strikes. */
 struct holder_risk {
     double mtbf_s, restart_s; /* mean time between failures; mean wait after one before it works again */
+};
+
+/* The command that sets the clock of a steady holder. */
+struct holder_command {
+    const char *domain, *target; /* NULL: none is in force */
+    sim_ns given_ns, since_ns;   /* when it was given, and took effect */
 };
 
 enum site_change { SITE_NODE_RETURNED, SITE_NODE_FAILED, SITE_JOBS_RELEASED, SITE_SERVICE_CHANGED };
@@ -109,6 +114,7 @@ struct watcher {
         int (*black_out)(struct watcher *watcher, int32_t first_node, int32_t n_nodes, sim_ns until_ns);
         struct holder_risk (*risk)(const struct watcher *watcher, const struct holder *holder);
         double (*drawn_j)(const struct watcher *watcher, const struct holder *holder, sim_ns now);
+        struct holder_command (*command)(const struct watcher *watcher, const struct holder *holder);
     } * ops;
     int slot;
     struct watcher *next;
@@ -122,6 +128,10 @@ struct holders {
     int n_watchers, n_awaiting;
 };
 
+#define EACH_WATCHER(watcher, holders, op)                                                                             \
+    for (struct watcher *watcher = (holders)->watchers; watcher != NULL; watcher = watcher->next)                      \
+        if (watcher->ops->op != NULL)
+
 void holders_watch(struct holders *holders, struct watcher *watcher);
 
 /* A tenant, with awaits_nodes set, enters. holders_end: it waits for nodes no longer. */
@@ -130,20 +140,39 @@ void holders_end(struct holders *holders, struct tenant *tenant);
 
 /* A holder that lasts joins before the run, and is `given` what it holds. Both return 0 or a negative code. */
 int holders_join(struct holders *holders, struct holder *holder);
-int holders_given(const struct holders *holders, struct holder *holder, sim_ns now);
 
-void holders_taken(const struct holders *holders, struct holder *holder, sim_ns now);
+static inline int holders_given(const struct holders *holders, struct holder *holder, sim_ns now)
+{
+    int code = 0;
+    EACH_WATCHER(watcher, holders, given) if (code == 0) code = watcher->ops->given(watcher, holder, now);
+    return code;
+}
+
+static inline void holders_taken(const struct holders *holders, struct holder *holder, sim_ns now)
+{
+    EACH_WATCHER(watcher, holders, taken) watcher->ops->taken(watcher, holder, now);
+}
 
 /* What a steady holder with GPUs draws has changed. */
 void holders_redrawn(const struct holders *holders, struct holder *holder, sim_ns now);
 
 /* A holder that does not last leaves the site. */
-void holders_leave(const struct holders *holders, struct holder *holder, bool is_finished);
+static inline void holders_leave(const struct holders *holders, struct holder *holder, bool is_finished)
+{
+    EACH_WATCHER(watcher, holders, leaves) watcher->ops->leaves(watcher, holder, is_finished);
+}
 
 struct holder_risk holders_risk(const struct holders *holders, const struct holder *holder);
 
 /* Energy that a steady holder's GPUs have drawn for it, in joules; NAN if no watcher counts power. */
-double holders_drawn_j(const struct holders *holders, const struct holder *holder, sim_ns now);
+static inline double holders_drawn_j(const struct holders *holders, const struct holder *holder, sim_ns now)
+{
+    EACH_WATCHER(watcher, holders, drawn_j) return watcher->ops->drawn_j(watcher, holder, now);
+    return (double)NAN;
+}
+
+/* The command in force for a steady holder with GPUs. */
+struct holder_command holders_command(const struct holders *holders, const struct holder *holder);
 
 /* Nodes are without power until a time. Returns 0 or a negative code. */
 int holders_black_out(const struct holders *holders, int32_t first_node, int32_t n_nodes, sim_ns until_ns);

@@ -8,57 +8,47 @@
 #include "sim/core/rng.h"
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/cluster/resource_requests.h"
+#include "sim/world/jobs/job_activity.h"
 #include "sim/world/jobs/job_graph.h"
 #include "sim/world/jobs/job_progress.h"
-#include "sim/world/jobs/job_saver.h"
 #include "sim/world/jobs/job_stats.h"
-#include "sim/world/jobs/job_traffic.h"
 #include "sim/world/jobs/job_training.h"
 #include "sim/world/jobs/jobs.h"
 #include "sim/world/policy/placement.h"
 #include "sim/world/policy/scheduler.h"
 #include "sim/world/rows/source.h"
 
-/* What a job draws whose power follows from its plan. */
-struct job_draw {
-    struct holder_draw draw;
-    struct power_stage stages[HOLDER_STAGES]; /* behind draw.stages */
-};
-
-/* The scheduler's bytes of the job follow behind it. */
+/* A run has up to millions of jobs at a time, and each event touches another one. So a job is small: what only some
+ * jobs have is behind pointers. The members that the start of a job touches are together, for the cache. The
+ * scheduler's bytes of the job follow behind it. */
 struct job {
     _Alignas(16) struct job_view view; /* first member: a policy's pointer to the view is one to the job */
+    struct owner finish;
     struct jobs *jobs;
-    int64_t number;       /* order of submission, from 0 */
-    struct holder holder; /* the GPUs it holds while it runs; after a preemption, those it held */
-    struct owner finish, save, works; /* save: of the saver, over all runs; works: the end of a wait */
-    const struct job_type *type;  /* NULL: the scenario does not describe it */
-    struct job_progress progress; /* while it runs: up to the last change of its speed */
-    struct job *mate;      /* the next of the jobs that share its GPUs, in a ring; NULL: none does */
-    int64_t group_ugpus;   /* that they hold together */
-    double place_speed;    /* speed factor of the distance between its GPUs */
-    struct job_saver *saver;     /* its saves while it runs, if they are flows; else NULL */
-    struct job_traffic *traffic; /* what it exchanges while it runs; NULL: the scenario does not describe its steps */
-    tally_int128 held_ugpu_ns; /* GPU time before since_ns, in 1e-6 GPU ns */
-    sim_ns executed_ns;    /* time with GPUs before since_ns */
-    sim_ns since_ns;       /* when it took the GPUs that it holds now */
-    sim_ns first_start_ns; /* -1: never started */
-    enum job_status status;
-    struct job_place place; /* among the jobs that come after one another */
-    tally_int128 active_before_ns; /* integral of the active jobs when it was submitted */
-    int32_t restarts;      /* after its GPUs were taken by force */
-    bool falls_back;       /* after a preemption: its next start falls back to the saved work */
-    double unsaved_gpu_s;  /* at its last stop: GPU time of unsaved work */
-    sim_ns restart_ns;     /* wait that a failure adds to its next start */
-    double lost_gpu_s;     /* GPU time of repeated work */
-    struct job_draw *own_draw; /* NULL: its power does not follow from a plan, and is that of its type */
-    double loss;           /* that it reaches at its end: of the trace; NAN: drawn */
-    bool is_stopped;       /* its scheduler ends it before its work is done */
-    struct job *next_ended; /* in jobs.ended */
-    const char *obstacle;  /* why it can never run, which is found on its submission; NULL: it can */
-    sim_ns held_from_ns, held_to_ns; /* its stay without a placement row so far; held_to_ns: set when it stops */
+    const struct job_type *type;   /* NULL: the scenario does not describe it */
+    struct job_activity *activity; /* NULL: its type describes no saves by flows, no traffic and no phases */
+    struct job_place *place;       /* among jobs that come after one another; NULL while no job of the run does */
+    struct job *mate;              /* the next of the jobs that share its GPUs, in a ring; NULL: none does */
+    sim_ns first_start_ns;         /* -1: never started */
+    sim_ns restart_ns;             /* wait that a failure adds to its next start */
+    sim_ns since_ns;               /* when it took the GPUs that it holds now; when it last stopped */
+    sim_ns held_from_ns;           /* its stay without a placement row so far */
     uint64_t preempted_in;         /* number of the plan that preempted it last; 0: none */
     int32_t preempt_action;        /* index of that preemption among the plan's actions; -1: not recorded */
+    bool falls_back;               /* after a preemption: its next start falls back to the saved work */
+    bool is_stopped;               /* its scheduler ends it before its work is done */
+    double place_speed;            /* speed factor of the distance between its GPUs */
+    struct job_progress progress;  /* while it runs: up to the last change of its speed */
+    struct holder holder;          /* the GPUs it holds while it runs; after a preemption, those it held */
+    /* once it has run */
+    sim_ns executed_ns;            /* time with GPUs before since_ns */
+    tally_int128 held_ugpu_ns;     /* GPU time before since_ns, in 1e-6 GPU ns */
+    tally_int128 active_before_ns; /* integral of the active jobs when it was submitted */
+    enum job_status status;
+    int32_t restarts;              /* after its GPUs were taken by force */
+    double unsaved_gpu_s;          /* at its last stop: GPU time of unsaved work */
+    double lost_gpu_s;             /* GPU time of repeated work */
+    int64_t group_ugpus;           /* that jobs on the same GPUs hold together */
     struct job *prev, *next;       /* in the system, in the order of submission */
 };
 
@@ -88,6 +78,14 @@ struct job_plan {
     int32_t n_warnings;
 };
 
+/* What trials reach: job_trials.c. */
+struct job_losses {
+    bool has_any;        /* the trace has stated one, the scheduler has read one, or they have noise */
+    bool is_read;        /* by the scheduler */
+    struct key_map traced; /* of jobs in the system: struct traced_loss, by number of the job */
+    struct pool pool;
+};
+
 struct jobs {
     struct site_env *site;
     struct cluster *cluster;
@@ -105,9 +103,11 @@ struct jobs {
     struct job_record record;   /* the next one, when not `dry` */
     bool dry;                   /* the trace has ended */
     bool decision_due;
-    struct pool pool;
+    const char *obstacle;       /* why the job that the scheduler gets to know can never run; NULL: it can */
+    struct pool pool, activities;
     struct job *oldest, *youngest; /* in the system */
-    struct job *ended;             /* in the present plan, whose actions may name them */
+    struct job **ended;            /* [n_ended] in the present plan, whose actions may name them */
+    int32_t n_ended, ended_capacity;
     struct owner submit, decide, wake;
     struct job_plan plan;
     struct placement placement; /* buffer for the placer's answer */
@@ -125,10 +125,23 @@ struct jobs {
     struct rng deadlines;       /* stream "jobs.deadlines" */
     struct rng random;          /* stream "placement", for placers */
     struct active_jobs active;
-    bool reads_losses; /* the scheduler has read one */
+    struct job_losses losses;
     int64_t n_without_peer; /* runs whose checkpoints go to a peer that they do not have */
     struct job_stats stats;
 };
+
+/* Fetches the job from memory all at once: a job that waited or ran for long is in no cache. */
+static inline void job_prefetch(const struct job *job)
+{
+    enum { LINE_BYTES = 64 };
+    for (size_t i = 0; i < sizeof *job; i += LINE_BYTES) __builtin_prefetch((const char *)job + i, 1);
+}
+
+/* Order of submission, from 0. */
+static inline uint64_t job_number(const struct job *job)
+{
+    return job->holder.number;
+}
 
 /* The job of a view that a policy holds. */
 static inline struct job *job_of(const struct job_view *view)
@@ -154,6 +167,12 @@ static inline int32_t job_gpu_milli(const struct job *job)
     const struct jobs *jobs = job->jobs;
     return jobs->placer != NULL && jobs->cluster->resources != NULL ? jobs->requests.items[job->view.request].gpu_milli
                                                                     : 1000;
+}
+
+/* Whether it waits for other jobs to end. */
+static inline bool job_is_held(const struct job *job)
+{
+    return job->place != NULL && job->place->n_awaited > 0;
 }
 
 /* Converts a number of GPUs for the job to 1e-6 GPUs, and back. 1 GPU of a job that requests a share is that share;
@@ -194,10 +213,23 @@ void jobs_notify_forced(struct jobs *jobs, const struct job *job); /* a preempti
 void job_set_node_type(struct job *job, int32_t node_type);
 
 /* The view of a node type, 0 .. n_node_types - 1, and its cluster. */
-struct cluster_view *jobs_view_of(struct jobs *jobs, int32_t node_type);
-struct cluster *jobs_cluster_of(struct jobs *jobs, int32_t node_type);
+static inline struct cluster_view *jobs_view_of(struct jobs *jobs, int32_t node_type)
+{
+    return node_type == 0 ? &jobs->view : &jobs->next_views[node_type - 1];
+}
+
+static inline struct cluster *jobs_cluster_of(const struct jobs *jobs, int32_t node_type)
+{
+    struct cluster *cluster = jobs->cluster;
+    while (node_type-- > 0) cluster = cluster->next;
+    return cluster;
+}
 
 int jobs_make_views(struct jobs *jobs); /* 0 or SIM_E_NOMEM */
+
+/* Reads the whole trace where the scheduler, the placer or a metric must know its jobs. Returns 0 or a negative
+ * code. */
+int jobs_learn_trace(struct jobs *jobs, const struct trace_format *format);
 
 /* One decision per moment, after all changes of that moment; with rounds, at the end of the current round. */
 void jobs_request_decision(struct jobs *jobs);
@@ -227,12 +259,24 @@ void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now);
 void job_end_run(struct job *job, sim_ns now);
 void job_end(struct job *job, sim_ns now);
 
-/* The job has ended by a plan: job_end at the end of the plan, and that of all such jobs. */
+/* The job has ended by a plan: job_end at the end of the plan. */
 void job_end_after_plan(struct job *job);
-void jobs_end_after_plan(struct jobs *jobs);
+
+/* Emits the decisions of the plan, which name such jobs, and ends them, the last one first. Returns 0 or the sink's
+ * code. */
+int jobs_end_after_plan(struct jobs *jobs);
 
 /* Ends a job that has started before its work is done: its row says 'stopped'. Returns false for others. */
 bool job_stop_early(struct job *job, sim_ns now);
+
+void job_losses_init(struct job_losses *losses, const struct jobs_config *config);
+void job_losses_fini(struct job_losses *losses);
+
+/* The trace states the loss that the job reaches at its end. Returns 0 or SIM_E_NOMEM. */
+int job_loss_trace(struct job *job, double loss);
+
+/* The job leaves the system. */
+void job_loss_forget(struct job *job);
 
 /* Whether it is a trial: the trace states its loss, or the scheduler reads losses. */
 bool job_has_loss(const struct job *job);
@@ -252,8 +296,9 @@ sim_ns job_remaining_ns(const struct job *job, sim_ns now);
 /* Emits a detail row of a change that no policy decided. Returns 0 or the sink's code. */
 int job_emit_detail(const struct job *job, const char *action, const char *what, sim_ns now);
 
-/* Live rows of sink.h. jobs_emit_queue: what `submitted` meets; NULL: what the next decision meets. job_emit_clock: the
- * clock of the job's GPUs. jobs_emit_seen: what the scheduler sees. They return 0 or the sink's code. */
+/* Live rows of sink.h. jobs_emit_queue: what `submitted` meets; NULL: what the next decision meets. jobs_emit_seen:
+ * what the scheduler sees. Both only where the sink takes these rows. job_emit_clock: the clock of the job's GPUs.
+ * They return 0 or the sink's code. */
 int jobs_emit_queue(const struct jobs *jobs, const struct job *submitted, sim_ns now);
 int jobs_emit_seen(const struct jobs *jobs, sim_ns now);
 int job_emit_clock(const struct job *job, sim_ns now);
@@ -277,27 +322,15 @@ double job_speed(const struct job *job);
 /* The progress of a running job has changed: its finish event follows. */
 void job_rearm(struct job *job);
 
-/* Whether a running job still moves, waits or reads its state. job_await_work: power and network want to hear of its
- * end, and power of the next stall of a save, or of its end. job_begins_work: one of these is at this moment. */
-bool job_waits(const struct job *job, sim_ns now);
-void job_await_work(struct job *job);
-void job_begins_work(struct job *job, sim_ns now);
-
 /* Something that the speed of a running job depends on has changed. */
 void job_speed_changed(struct job *job, sim_ns now);
 
 /* The job as the watchers of the site see it: operations, and what it draws. */
 extern const struct holder_ops job_holder_ops;
 
-/* What jobs of each type draw; a job points its holder to it, or to memory of its own if its power follows from its
- * plan. Return 0 or SIM_E_NOMEM. */
+/* What jobs of each type draw. Returns 0 or SIM_E_NOMEM. */
 int job_draws_create(struct jobs *jobs);
-int job_draw_init(struct job *job);
-
-/* The job's plan has other phases than before, or runs on other GPUs, or its wait has ended or changed. is_running:
- * watchers know of its GPUs already.
- * Does nothing for jobs whose power does not follow from a plan. */
-void job_redraw(struct job *job, sim_ns now, bool is_running);
+const struct holder_draw *job_typed_draw(const struct job *job);
 
 /* Takes the GPUs of a running job from outside a plan. The job is pending again and its scheduler decides. If it
  * `failed`, it falls back to its saved work; else it keeps what a preemption leaves. Returns 0 or the sink's code. */

@@ -21,11 +21,11 @@ enum { KEPT_TOLD = 3 };
 bool job_keeps(struct job *job, sim_ns now)
 {
     struct job_graph *graph = &job->jobs->graph;
-    struct job_place *place = &job->place;
+    struct job_place *place = job->place;
     if (place->n_keeps_for == 0 || job->view.gpus == 0 || job->mate != NULL) return false;
     job_progress_move(&job->progress, now);
-    job_saver_end(job);
-    job_traffic_end(job);
+    if (job->activity != NULL) job_saver_end(job);
+    if (job->activity != NULL) job_traffic_end(job);
     if (place->is_kept) return true;
     place->is_kept = true;
     place->kept_ns = now;
@@ -37,25 +37,26 @@ bool job_keeps(struct job *job, sim_ns now)
 
 void job_count_kept(struct job *job, sim_ns now)
 {
-    if (!job->place.is_kept) return;
-    job->jobs->graph.kept_gpu_s += sim_s_from_ns(now - job->place.kept_ns) * gpus_of(job->holder.ugpus);
-    job->place.kept_ns = now;
+    if (!job->place->is_kept) return;
+    job->jobs->graph.kept_gpu_s += sim_s_from_ns(now - job->place->kept_ns) * gpus_of(job->holder.ugpus);
+    job->place->kept_ns = now;
 }
 
-void job_keeps_no_more(struct job *job)
+void job_keeps_no_more(struct job *job, sim_ns now)
 {
     struct job_graph *graph = &job->jobs->graph;
-    if (!job->place.is_kept) return;
-    job->place.is_kept = false;
+    if (!job->place->is_kept) return;
+    job_count_kept(job, now);
+    job->place->is_kept = false;
     graph->n_kept--;
-    graph->n_leaving -= job->place.n_keeps_for == 0;
+    graph->n_leaving -= job->place->n_keeps_for == 0;
 }
 
 void job_let_go(struct job_link *link)
 {
     struct job *keeper = link->keeper;
     link->keeper = NULL;
-    if (keeper == NULL || --keeper->place.n_keeps_for > 0 || !keeper->place.is_kept) return;
+    if (keeper == NULL || --keeper->place->n_keeps_for > 0 || !keeper->place->is_kept) return;
     struct engine *engine = keeper->jobs->site->engine;
     keeper->jobs->graph.n_leaving++;
     engine_arm(engine, engine_now(engine), PRIORITY_JOB_FINISH, job_on_finish, &keeper->finish);
@@ -68,7 +69,7 @@ static bool can_take(const struct job *job, const struct job *kept)
 {
     struct jobs *jobs = job->jobs;
     const struct job_view *asks = &job->view, *has = &kept->view;
-    if (!kept->place.is_kept || kept->place.heir == NULL || job_ugpus(job, asks->gpus) != kept->holder.ugpus)
+    if (!kept->place->is_kept || kept->place->heir == NULL || job_ugpus(job, asks->gpus) != kept->holder.ugpus)
         return false;
     if (asks->nodes != has->nodes || asks->request != has->request) return false;
     if (has->node_type > 0 && !jobs->scheduler->uses_node_types) return false;
@@ -90,11 +91,11 @@ static bool finds_free(const struct job *job)
 /* The heir of a job is the waiting job that it keeps its GPUs for, if there is one and no other. */
 static void name_heirs(struct jobs *jobs)
 {
-    for (struct job *job = jobs->oldest; job != NULL; job = job->next) job->place.heir = NULL;
+    for (struct job *job = jobs->oldest; job != NULL; job = job->next) job->place->heir = NULL;
     for (struct job *job = jobs->oldest; job != NULL; job = job->next) {
         if (job->view.state != JOB_PENDING || job_is_held(job) || finds_free(job)) continue;
-        for (struct job_link *link = job->place.needs; link != NULL; link = link->next_need)
-            if (link->keeper != NULL && link->keeper->place.n_keeps_for == 1) link->keeper->place.heir = job;
+        for (struct job_link *link = job->place->needs; link != NULL; link = link->next_need)
+            if (link->keeper != NULL && link->keeper->place->n_keeps_for == 1) link->keeper->place->heir = job;
     }
 }
 
@@ -105,19 +106,19 @@ static struct job *find_cycle(struct job *from, bool among_others)
     struct jobs *jobs = from->jobs;
     const uint64_t search = ++jobs->graph.n_searches;
     struct job *last = from;
-    from->place.next_due = NULL;
-    for (struct job *at = from; at != NULL; at = at->place.next_due)
+    from->place->next_due = NULL;
+    for (struct job *at = from; at != NULL; at = at->place->next_due)
         for (struct job *kept = jobs->oldest; kept != NULL; kept = kept->next) {
-            if (!can_take(at, kept) || kept->place.searched_in == search) continue;
-            struct job *heir = kept->place.heir;
-            kept->place.searched_in = search;
-            kept->place.reached_by = at;
+            if (!can_take(at, kept) || kept->place->searched_in == search) continue;
+            struct job *heir = kept->place->heir;
+            kept->place->searched_in = search;
+            kept->place->reached_by = at;
             if (heir == from) return kept;
-            if (heir->place.searched_in == search || !among_others) continue;
-            heir->place.searched_in = search;
-            heir->place.reached_by = kept;
-            heir->place.next_due = NULL;
-            last = last->place.next_due = heir;
+            if (heir->place->searched_in == search || !among_others) continue;
+            heir->place->searched_in = search;
+            heir->place->reached_by = kept;
+            heir->place->next_due = NULL;
+            last = last->place->next_due = heir;
         }
     return NULL;
 }
@@ -126,18 +127,18 @@ static struct job *find_cycle(struct job *from, bool among_others)
 static void exchange(struct jobs *jobs, struct job *from, struct job *kept, sim_ns now)
 {
     struct job *taker, *next;
-    for (struct job *at = kept;; at = taker->place.reached_by) {
+    for (struct job *at = kept;; at = taker->place->reached_by) {
         job_end_run(at, now);
-        if ((taker = at->place.reached_by) == from) break;
+        if ((taker = at->place->reached_by) == from) break;
     }
-    for (struct job *at = kept;; at = taker->place.reached_by) {
-        taker = at->place.reached_by;
+    for (struct job *at = kept;; at = taker->place->reached_by) {
+        taker = at->place->reached_by;
         job_plan_take_over(&jobs->plan, taker, at);
         if (taker == from) break;
     }
     for (struct job *at = kept;; at = next) {
-        taker = at->place.reached_by;
-        next = taker->place.reached_by;
+        taker = at->place->reached_by;
+        next = taker->place->reached_by;
         job_end_after_plan(at);
         if (taker == from) break;
     }
@@ -145,8 +146,8 @@ static void exchange(struct jobs *jobs, struct job *from, struct job *kept, sim_
 
 static bool is_heir(const struct job *job)
 {
-    for (const struct job_link *link = job->place.needs; link != NULL; link = link->next_need)
-        if (link->keeper != NULL && link->keeper->place.heir == job) return true;
+    for (const struct job_link *link = job->place->needs; link != NULL; link = link->next_need)
+        if (link->keeper != NULL && link->keeper->place->heir == job) return true;
     return false;
 }
 
@@ -170,11 +171,13 @@ int64_t jobs_kept(const struct jobs *jobs, char *text, size_t n_chars)
 {
     size_t n = 0, n_told = 0;
     text[0] = 0;
+    if (jobs->graph.n_kept == 0) return 0;
     for (const struct job *job = jobs->oldest; job != NULL; job = job->next)
-        for (const struct job_link *link = job->place.needs; link != NULL; link = link->next_need) {
-            if (link->keeper == NULL || !link->keeper->place.is_kept || n_told++ >= KEPT_TOLD || n >= n_chars) continue;
+        for (const struct job_link *link = job->place->needs; link != NULL; link = link->next_need) {
+            const struct job *keeper = link->keeper;
+            if (keeper == NULL || !keeper->place->is_kept || n_told++ >= KEPT_TOLD || n >= n_chars) continue;
             n += (size_t)snprintf(text + n, n_chars - n, "%sjob %" PRId64 " for job %" PRId64, n > 0 ? ", " : "",
-                                  link->keeper->view.id, job->view.id);
+                                  keeper->view.id, job->view.id);
         }
     if (n_told > KEPT_TOLD && n < n_chars) snprintf(text + n, n_chars - n, ", ..");
     return jobs->graph.n_kept;

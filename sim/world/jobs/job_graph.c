@@ -14,6 +14,7 @@ void job_graph_init(struct job_graph *graph)
 {
     *graph = (struct job_graph){0};
     pool_init(&graph->links, sizeof(struct job_link));
+    pool_init(&graph->places, sizeof(struct job_place));
 }
 
 void job_graph_fini(struct job_graph *graph)
@@ -21,14 +22,18 @@ void job_graph_fini(struct job_graph *graph)
     key_map_fini(&graph->ids);
     mem_free(graph->rejected);
     pool_fini(&graph->links);
-}
-
-bool job_is_held(const struct job *job)
-{
-    return job->place.n_awaited > 0;
+    pool_fini(&graph->places);
 }
 
 /* --- Entering --- */
+
+static int take_place(struct job_graph *graph, struct job *job)
+{
+    job->place = pool_take(&graph->places);
+    if (job->place == NULL) return SIM_E_NOMEM;
+    *job->place = (struct job_place){0};
+    return 0;
+}
 
 static int remember(struct job_graph *graph, const struct job *job)
 {
@@ -43,7 +48,10 @@ static int begin(struct jobs *jobs, const struct job *first)
     graph->is_used = true;
     for (size_t i = 0; i < graph->n_rejected && code == 0; i++)
         code = key_map_set(&graph->ids, (uint64_t)graph->rejected[i], IS_REJECTED);
-    for (const struct job *job = jobs->oldest; job != first && code == 0; job = job->next) code = remember(graph, job);
+    for (struct job *job = jobs->oldest; job != first && code == 0; job = job->next) {
+        code = take_place(graph, job);
+        if (code == 0) code = remember(graph, job);
+    }
     return code;
 }
 
@@ -57,24 +65,24 @@ static int add_need(struct job *job, const struct job_need *need)
     struct job *from = (struct job *)(intptr_t)found; // NOLINT(performance-no-int-to-ptr)
     struct job_link *link = pool_take(&graph->links);
     if (link == NULL) return SIM_E_NOMEM;
-    *link = (struct job_link){.from = from, .to = job, .next_need = job->place.needs, .next_user = from->place.users,
+    *link = (struct job_link){.from = from, .to = job, .next_need = job->place->needs, .next_user = from->place->users,
                               .delay_ns = need->delay_ns, .keeper = need->keeps_gpus ? from : NULL, .node = -1};
-    from->place.n_keeps_for += need->keeps_gpus;
-    job->place.needs = from->place.users = link;
-    job->place.n_awaited++;
+    from->place->n_keeps_for += need->keeps_gpus;
+    job->place->needs = from->place->users = link;
+    job->place->n_awaited++;
     return 0;
 }
 
 int job_graph_enter(struct job *job, const struct job_record *record)
 {
     struct job_graph *graph = &job->jobs->graph;
-    int code = 0;
-    if (!graph->is_used && record->n_needs == 0) return 0;
-    if (!graph->is_used) code = begin(job->jobs, job);
+    int code = graph->is_used ? 0 : begin(job->jobs, job);
+    if (code == 0) code = take_place(graph, job);
+    if (code < 0) return code;
     for (int32_t i = 0; i < record->n_needs && code == 0; i++) code = add_need(job, &record->needs[i]);
     if (record->n_enough > 0) {
-        job->place.n_awaited -= record->n_needs - record->n_enough;
-        if (job->place.n_awaited < 0) job->place.n_awaited = 0;
+        job->place->n_awaited -= record->n_needs - record->n_enough;
+        if (job->place->n_awaited < 0) job->place->n_awaited = 0;
     }
     if (code == 0) code = remember(graph, job);
     if (code == 0 && graph->is_fresh) lengthen(job);
@@ -84,7 +92,7 @@ int job_graph_enter(struct job *job, const struct job_record *record)
 
 bool job_graph_is_void(const struct jobs *jobs, const struct job_record *record)
 {
-    for (int32_t i = 0; jobs->graph.is_used && i < record->n_needs; i++)
+    for (int32_t i = 0; i < record->n_needs; i++)
         if (key_map_find(&jobs->graph.ids, (uint64_t)record->needs[i].job) == IS_REJECTED) return true;
     return false;
 }
@@ -104,32 +112,32 @@ static sim_ns own_ns(const struct job *job);
 static void reverse_users(struct job *job)
 {
     struct job_link *reversed = NULL;
-    for (struct job_link *link = job->place.users, *next; link != NULL; link = next) {
+    for (struct job_link *link = job->place->users, *next; link != NULL; link = next) {
         next = link->next_user;
         link->next_user = reversed;
         reversed = link;
     }
-    job->place.users = reversed;
+    job->place->users = reversed;
 }
 
 int job_graph_end(struct job *job, sim_ns now)
 {
     struct job_graph *graph = &job->jobs->graph;
     int code = 0;
-    if (job->place.users == NULL) return 0;
+    if (job->place->users == NULL) return 0;
     if (graph->is_asked) refresh(job->jobs);
     reverse_users(job);
-    const sim_ns head_ns = graph->is_asked ? sim_ns_add(job->place.head_ns, own_ns(job)) : 0;
-    while (job->place.users != NULL && code == 0) {
-        struct job_link *link = job->place.users;
+    const sim_ns head_ns = graph->is_asked ? sim_ns_add(job->place->head_ns, own_ns(job)) : 0;
+    while (job->place->users != NULL && code == 0) {
+        struct job_link *link = job->place->users;
         struct job *to = link->to;
-        job->place.users = link->next_user;
+        job->place->users = link->next_user;
         link->from = NULL;
         link->ended_ns = now;
         link->node = first_node(job);
         link->node_type = job->view.node_type;
         link->head_ns = sim_ns_add(head_ns, link->delay_ns);
-        if (to->place.n_awaited == 0 || --to->place.n_awaited > 0) continue;
+        if (to->place->n_awaited == 0 || --to->place->n_awaited > 0) continue;
         graph->n_held--;
         graph->n_released++;
         graph->held_s += sim_s_from_ns(now - to->view.submit_ns);
@@ -141,7 +149,7 @@ int job_graph_end(struct job *job, sim_ns now)
 /* Takes the link out of the list of those that need `from`. */
 static void unlink_user(struct job_link *link)
 {
-    struct job_link **at = &link->from->place.users;
+    struct job_link **at = &link->from->place->users;
     while (*at != link) at = &(*at)->next_user;
     *at = link->next_user;
 }
@@ -149,9 +157,8 @@ static void unlink_user(struct job_link *link)
 void job_graph_leave(struct job *job)
 {
     struct job_graph *graph = &job->jobs->graph;
-    if (!graph->is_used) return;
     graph->n_held -= job_is_held(job);
-    for (struct job_link *link = job->place.needs, *next; link != NULL; link = next) {
+    for (struct job_link *link = job->place->needs, *next; link != NULL; link = next) {
         next = link->next_need;
         if (link->from != NULL) unlink_user(link);
         job_let_go(link);
@@ -159,25 +166,27 @@ void job_graph_leave(struct job *job)
     }
     if (key_map_find(&graph->ids, (uint64_t)job->view.id) == (int64_t)(intptr_t)job)
         key_map_remove(&graph->ids, (uint64_t)job->view.id);
+    pool_give(&graph->places, job->place);
+    job->place = NULL;
 }
 
 void job_graph_start(struct job *job)
 {
-    for (struct job_link *link = job->place.needs; link != NULL; link = link->next_need) job_let_go(link);
+    for (struct job_link *link = job->place->needs; link != NULL; link = link->next_need) job_let_go(link);
 }
 
 /* Puts the jobs that need this one into the list, each once. */
 static void list_users(struct job *job, struct job **due)
 {
-    while (job->place.users != NULL) {
-        struct job_link *link = job->place.users;
+    while (job->place->users != NULL) {
+        struct job_link *link = job->place->users;
         struct job *to = link->to;
         unlink_user(link);
         link->from = NULL;
-        if (to->place.n_awaited == 0) continue;
+        if (to->place->n_awaited == 0) continue;
         job->jobs->graph.n_held--;
-        to->place.n_awaited = 0;
-        to->place.next_due = *due;
+        to->place->n_awaited = 0;
+        to->place->next_due = *due;
         *due = to;
     }
 }
@@ -194,7 +203,7 @@ int job_graph_reject(struct job *job, sim_ns now)
     list_users(job, &due);
     while (due != NULL && code == 0) {
         struct job *next = due;
-        due = next->place.next_due;
+        due = next->place->next_due;
         list_users(next, &due);
         code = key_map_set(&jobs->graph.ids, (uint64_t)next->view.id, IS_REJECTED);
         if (code == 0) code = jobs_reject_held(next, now);
@@ -215,7 +224,7 @@ static bool is_on_node(const struct job *job, int64_t node)
 sim_ns job_graph_wait_ns(const struct job *job, sim_ns now)
 {
     sim_ns until_ns = now;
-    for (const struct job_link *link = job->place.needs; link != NULL; link = link->next_need) {
+    for (const struct job_link *link = job->place->needs; link != NULL; link = link->next_need) {
         if (link->from != NULL || link->delay_ns == 0 || (link->node >= 0 && is_on_node(job, link->node))) continue;
         const sim_ns there_ns = sim_ns_add(link->ended_ns, link->delay_ns);
         if (there_ns > until_ns) until_ns = there_ns;
@@ -241,22 +250,22 @@ static sim_ns own_ns(const struct job *job)
 
 static void set_head(struct job *job)
 {
-    job->place.head_ns = 0;
-    for (const struct job_link *link = job->place.needs; link != NULL; link = link->next_need) {
+    job->place->head_ns = 0;
+    for (const struct job_link *link = job->place->needs; link != NULL; link = link->next_need) {
         const struct job *from = link->from;
-        const sim_ns head_ns = from == NULL ? link->head_ns
-                                            : sim_ns_add(sim_ns_add(from->place.head_ns, own_ns(from)), link->delay_ns);
-        if (head_ns > job->place.head_ns) job->place.head_ns = head_ns;
+        const sim_ns end_ns = from != NULL ? sim_ns_add(from->place->head_ns, own_ns(from)) : 0;
+        const sim_ns head_ns = from != NULL ? sim_ns_add(end_ns, link->delay_ns) : link->head_ns;
+        if (head_ns > job->place->head_ns) job->place->head_ns = head_ns;
     }
 }
 
 static void set_tail(struct job *job)
 {
-    struct job_place *place = &job->place;
+    struct job_place *place = job->place;
     sim_ns longest_ns = 0;
     place->tail_jobs = 1;
     for (const struct job_link *link = place->users; link != NULL; link = link->next_user) {
-        const struct job_place *user = &link->to->place;
+        const struct job_place *user = link->to->place;
         const sim_ns tail_ns = sim_ns_add(link->delay_ns, user->tail_ns);
         if (tail_ns > longest_ns) longest_ns = tail_ns;
         if (user->tail_jobs >= place->tail_jobs) place->tail_jobs = user->tail_jobs + 1;
@@ -269,18 +278,18 @@ static void lengthen(struct job *job)
 {
     struct job *due = job;
     set_head(job);
-    job->place.next_due = NULL;
+    job->place->next_due = NULL;
     while (due != NULL) {
         struct job *at = due;
-        const struct job_place before = at->place;
-        due = at->place.next_due;
-        at->place.is_due = false;
+        const struct job_place before = *at->place;
+        due = at->place->next_due;
+        at->place->is_due = false;
         set_tail(at);
-        if (at->place.tail_ns == before.tail_ns && at->place.tail_jobs == before.tail_jobs) continue;
-        for (const struct job_link *link = at->place.needs; link != NULL; link = link->next_need) {
-            if (link->from == NULL || link->from->place.is_due) continue;
-            link->from->place.is_due = true;
-            link->from->place.next_due = due;
+        if (at->place->tail_ns == before.tail_ns && at->place->tail_jobs == before.tail_jobs) continue;
+        for (const struct job_link *link = at->place->needs; link != NULL; link = link->next_need) {
+            if (link->from == NULL || link->from->place->is_due) continue;
+            link->from->place->is_due = true;
+            link->from->place->next_due = due;
             due = link->from;
         }
     }
@@ -303,8 +312,8 @@ struct job_path job_view_path(const struct cluster_view *view, const struct job_
     of->jobs->graph.is_asked = true;
     if (!of->jobs->graph.is_used) return (struct job_path){.own_ns = own, .tail_ns = own, .tail_jobs = 1};
     refresh(of->jobs);
-    return (struct job_path){.head_ns = of->place.head_ns, .own_ns = own, .tail_ns = of->place.tail_ns,
-                             .tail_jobs = of->place.tail_jobs};
+    return (struct job_path){.head_ns = of->place->head_ns, .own_ns = own, .tail_ns = of->place->tail_ns,
+                             .tail_jobs = of->place->tail_jobs};
 }
 
 /* --- What schedulers see of the graph --- */
@@ -325,8 +334,9 @@ const struct job_view *job_view_next(const struct cluster_view *view, const stru
 bool job_view_need(const struct cluster_view *view, const struct job_view *job, int32_t index, struct job_edge *edge)
 {
     struct jobs *jobs = job_of(job)->jobs;
-    const struct job_link *link = job_of(job)->place.needs;
     (void)view;
+    if (job_of(job)->place == NULL) return false;
+    const struct job_link *link = job_of(job)->place->needs;
     const bool is_held = job_is_held(job_of(job));
     for (; link != NULL; link = link->next_need) {
         if (link->from != NULL && !is_held) continue; /* enough others have ended */

@@ -37,7 +37,7 @@ struct job_link {
     sim_ns head_ns;                 /* of one that has ended: longest path up to its end and the delay */
 };
 
-/* A job's place among the others; zeroed, it has none. */
+/* A job's place among the others. */
 struct job_place {
     struct job_link *needs, *users; /* users: of those that need it */
     int32_t n_keeps_for;            /* jobs until whose start it keeps its GPUs */
@@ -53,13 +53,13 @@ struct job_place {
 };
 
 struct job_graph {
-    bool is_used; /* some job of the run has needs */
+    bool is_used; /* some job of the run has needs; all jobs have places */
     bool is_asked; /* the scheduler asks for paths */
     bool is_fresh; /* the paths of all jobs are up to date */
     int64_t *rejected; /* [n_rejected] ids, until is_used */
     size_t n_rejected, rejected_capacity;
     struct key_map ids; /* jobs in the system and rejected ones, by id; kept while is_used */
-    struct pool links;
+    struct pool links, places;
     int64_t n_held;
     double held_s; /* time for which jobs were held, summed over those that were released */
     int64_t n_released;
@@ -72,28 +72,28 @@ struct job_graph {
 void job_graph_init(struct job_graph *graph);
 void job_graph_fini(struct job_graph *graph);
 
-/* The job of a record enters the system. Returns 0 or SIM_E_NOMEM. */
+/* The job of a record that has needs, or of any record once the graph `is_used`, enters the system and gets a place.
+ * Returns 0 or SIM_E_NOMEM. */
 int job_graph_enter(struct job *job, const struct job_record *record);
 
-/* Whether a need of the job was rejected. Only while the job enters. */
+/* Whether a need of the job was rejected. Only while it enters. */
 bool job_graph_is_void(const struct jobs *jobs, const struct job_record *record);
 
-bool job_is_held(const struct job *job);
-
-/* The job has ended: those that waited for it alone are admitted (jobs_admit). Returns 0 or a negative code. */
+/* A job with a place has ended: those that waited for it alone are admitted (jobs_admit). Returns 0 or a negative
+ * code. */
 int job_graph_end(struct job *job, sim_ns now);
 
 /* The job is rejected and leaves: those that need it, and those that need these, are rejected (jobs_reject_held).
  * Returns 0 or a negative code. */
 int job_graph_reject(struct job *job, sim_ns now);
 
-/* The job leaves the system. */
+/* A job with a place leaves the system. */
 void job_graph_leave(struct job *job);
 
-/* The job starts: jobs that kept their GPUs for it alone end at this moment. */
+/* A job with a place starts: jobs that kept their GPUs for it alone end at this moment. */
 void job_graph_start(struct job *job);
 
-/* --- Jobs that keep their GPUs: job_blocking.c --- */
+/* --- Jobs that keep their GPUs, of jobs with a place: job_blocking.c --- */
 
 /* The work of the job has ended. Whether it keeps its GPUs now: it does not end yet. */
 bool job_keeps(struct job *job, sim_ns now);
@@ -101,13 +101,13 @@ bool job_keeps(struct job *job, sim_ns now);
 /* Counts the time for which it has kept them. Before they change. */
 void job_count_kept(struct job *job, sim_ns now);
 
-/* A job that kept its GPUs stops. */
-void job_keeps_no_more(struct job *job);
+/* The run of the job ends: it counts, and keeps its GPUs no more. */
+void job_keeps_no_more(struct job *job, sim_ns now);
 
 /* `to` of the link has started or left. */
 void job_let_go(struct job_link *link);
 
-/* The wait of a job that starts on its GPUs: until its data has come. */
+/* The wait of a job with a place that starts on its GPUs: until its data has come. */
 sim_ns job_graph_wait_ns(const struct job *job, sim_ns now);
 
 #endif

@@ -244,6 +244,7 @@ static bool start(struct job_plan *plan, const struct job_view *view, const stru
     struct jobs *jobs = plan->jobs;
     struct job *job = job_of(view);
     const sim_ns now = jobs->view.now_ns;
+    job_prefetch(job);
     if (plan->code < 0 || !is_sound(job, grant, reason)) return false;
     const int64_t ugpus = job->view.gpus > 0 ? job_ugpus(job, grant->gpus) : 0;
     if (!cluster_has_free(jobs_cluster_of(jobs, grant->node_type), ugpus)) return false;
@@ -548,7 +549,7 @@ void job_plan_preempt(struct job_plan *plan, const struct job_view *view, const 
     jobs->view.n_running--;
     jobs->view.n_pending++;
     jobs_notify(jobs, JOB_EVENT_PREEMPT, job);
-    job_group_leave(job, jobs->view.now_ns);
+    if (job->mate != NULL) job_group_leave(job, jobs->view.now_ns);
 }
 
 void job_plan_stop(struct job_plan *plan, const struct job_view *view, const char *reason)
@@ -591,7 +592,6 @@ int job_plan_end(struct jobs *jobs)
     if (plan->code < 0) return plan->code;
     if (plan->wake_ns < SIM_NS_MAX)
         engine_arm(jobs->site->engine, plan->wake_ns, PRIORITY_JOB_DECIDE, jobs_on_wake, &jobs->wake);
-    const int code = job_plan_emit_actions(plan);
-    jobs_end_after_plan(jobs);
-    return code;
+    if (jobs->n_ended > 0) return jobs_end_after_plan(jobs);
+    return plan->n_actions > 0 ? job_plan_emit_actions(plan) : 0;
 }

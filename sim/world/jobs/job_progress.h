@@ -20,17 +20,17 @@ struct job_saves {
 };
 
 struct job_progress {
-    sim_ns work_ns; /* all of it */
-    sim_ns done_ns; /* at from_ns */
+    sim_ns flushing_ns, flushed_at; /* work that will count at that time; flushed_at SIM_NS_MAX: none */
+    sim_ns to_save_ns;              /* working time before the next save */
+    struct job_saves saves;
+    sim_ns saved_ns; /* work that counts at from_ns */
+    sim_ns done_ns;  /* at from_ns */
+    sim_ns work_ns;  /* all of it */
     sim_ns from_ns;
     sim_ns move_ns;  /* after from_ns: time left to move to its GPUs */
     sim_ns wait_ns;  /* after that: time left to wait before it works */
     sim_ns stall_ns; /* after that: time left of a save's stall */
     double speed;    /* work per time; 0: no progress */
-    struct job_saves saves;
-    sim_ns to_save_ns;              /* working time before the next save */
-    sim_ns saved_ns;                /* work that counts at from_ns */
-    sim_ns flushing_ns, flushed_at; /* work that will count at that time; flushed_at SIM_NS_MAX: none */
     sim_ns stalled_ns, waited_ns, moved_ns; /* up to from_ns */
 };
 

@@ -27,7 +27,7 @@ static int64_t whole_nodes(const struct cluster *cluster)
 int jobs_emit_queue(const struct jobs *jobs, const struct job *submitted, sim_ns now)
 {
     const struct sink *sink = jobs->site->sink;
-    if (sink->queue == NULL || (submitted != NULL && job_gpu_milli(submitted) < 1000)) return 0;
+    if (submitted != NULL && job_gpu_milli(submitted) < 1000) return 0;
     const struct cluster *cluster = jobs->cluster;
     struct queue_row row = {.t_s = sim_s_from_ns(now),
                             .job = submitted != NULL ? submitted->view.id : -1,
@@ -54,15 +54,15 @@ int jobs_emit_queue(const struct jobs *jobs, const struct job *submitted, sim_ns
 int job_emit_clock(const struct job *job, sim_ns now)
 {
     const struct sink *sink = job->jobs->site->sink;
-    const struct holder *holder = &job->holder;
     if (sink->job_clock == NULL) return 0;
+    const struct holder_command command = holders_command(&job->jobs->cluster->holders, &job->holder);
     const struct job_clock_row row = {.t_s = sim_s_from_ns(now),
                                       .job = job->view.id,
-                                      .speed_frac = holder->speed_frac,
-                                      .power_domain = holder->power_domain,
-                                      .power_target = holder->power_target,
-                                      .power_given_s = sim_s_from_ns(holder->power_given_ns),
-                                      .power_since_s = sim_s_from_ns(holder->power_since_ns)};
+                                      .speed_frac = job->holder.speed_frac,
+                                      .power_domain = command.domain,
+                                      .power_target = command.target,
+                                      .power_given_s = sim_s_from_ns(command.given_ns),
+                                      .power_since_s = sim_s_from_ns(command.since_ns)};
     return sink->job_clock(sink->context, &row);
 }
 
@@ -86,7 +86,6 @@ static void tell_jobs(const struct jobs *jobs, enum job_state state, sim_ns now,
 int jobs_emit_seen(const struct jobs *jobs, sim_ns now)
 {
     const struct sink *sink = jobs->site->sink;
-    if (sink->seen == NULL) return 0;
     struct text text;
     text_init(&text);
     for (const struct cluster_view *view = &jobs->view; view != NULL; view = view->next_type)

@@ -38,7 +38,8 @@ double job_speed(const struct job *job)
 {
     if (job->view.gpus == 0) return 1.0;
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
-    const double slowed = job->holder.speed_frac * job->holder.slow_frac * job_traffic_speed(job);
+    double slowed = job->holder.speed_frac * job->holder.slow_frac;
+    if (job->activity != NULL) slowed *= job_traffic_speed(job);
     if (job->mate != NULL) return slowed * job_shared_speed(job);
     if (job->type != NULL && goodput_is_given(&job->type->goodput))
         return job->place_speed * slowed * job_goodput_held(job);
@@ -60,69 +61,13 @@ void job_rearm(struct job *job)
 static void report_given(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
-    job_redraw(job, now, false);
+    if (job->activity != NULL) job_activity_redraw(job, now, false);
     int code = holders_given(&jobs->cluster->holders, &job->holder, now);
     if (code == 0 && job->holder.speed_frac < 1.0) code = job_emit_clock(job, now);
     if (code != 0) engine_fail(jobs->site->engine, code);
 }
 
-/* --- The wait before the work --- */
-
-static sim_ns works_at_ns(const struct job *job)
-{
-    const struct job_progress *progress = &job->progress;
-    return sim_ns_add(sim_ns_add(progress->from_ns, progress->move_ns), progress->wait_ns);
-}
-
-bool job_waits(const struct job *job, sim_ns now)
-{
-    return works_at_ns(job) > now;
-}
-
-/* A job that has ended at this moment begins no save. */
-static void on_works(struct engine *engine, struct owner *owner, sim_ns now)
-{
-    struct job *job = OWNER_ENTITY(owner, struct job, works);
-    (void)engine;
-    if (job_progress_end_ns(&job->progress) > now) job_begins_work(job, now);
-}
-
-void job_await_work(struct job *job)
-{
-    struct engine *engine = job->jobs->site->engine;
-    const sim_ns at_ns = job_waits(job, engine_now(engine)) ? works_at_ns(job) : job_progress_turn_ns(&job->progress);
-    if (at_ns < SIM_NS_MAX)
-        engine_arm(engine, at_ns, PRIORITY_JOB_FINISH, on_works, &job->works);
-    else
-        engine_disarm(engine, &job->works);
-}
-
-/* A job that waits sends nothing. */
-static void begin_traffic(struct job *job)
-{
-    const sim_ns now = engine_now(job->jobs->site->engine);
-    const bool waits = job_has_traffic(job) && job_waits(job, now);
-    if (waits) job_await_work(job);
-    const int code = job->jobs->network != NULL && !waits ? job_traffic_begin(job) : 0;
-    if (code != 0) engine_fail(job->jobs->site->engine, code);
-    if (job->traffic != NULL) job_redraw(job, now, true);
-}
-
-void job_begins_work(struct job *job, sim_ns now)
-{
-    job_progress_move(&job->progress, now);
-    if (job_has_traffic(job) && job->traffic == NULL) begin_traffic(job);
-    job_redraw(job, now, true);
-    job_speed_changed(job, now);
-}
-
 /* --- The run --- */
-
-static void begin_saver(struct job *job, sim_ns now, bool restores)
-{
-    const int code = job_saves_by_flows(job) ? job_saver_begin(job, now, restores) : 0;
-    if (code != 0) engine_fail(job->jobs->site->engine, code);
-}
 
 void job_continue(struct job *job, sim_ns now)
 {
@@ -130,9 +75,9 @@ void job_continue(struct job *job, sim_ns now)
     job->view.held_gpus = job_gpus(job, job->holder.ugpus);
     job->since_ns = job->progress.from_ns = now;
     job->falls_back = false;
-    if (job->saver == NULL) begin_saver(job, now, false);
+    if (job->activity != NULL) job_activity_begin_saver(job, now, false);
     report_given(job, now);
-    begin_traffic(job);
+    if (job->activity != NULL) job_activity_begin_traffic(job, now);
     job->progress.speed = job->view.speed = job_speed(job);
     arm(job);
 }
@@ -150,10 +95,10 @@ void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
     if (job->falls_back) fall_back(job);
     job->restart_ns = 0;
     job->view.held_gpus = job_gpus(job, job->holder.ugpus);
-    job_graph_start(job);
-    const sim_ns data_ns = job_graph_wait_ns(job, now);
+    if (job->place != NULL) job_graph_start(job);
+    const sim_ns data_ns = job->place != NULL ? job_graph_wait_ns(job, now) : 0;
     job_progress_begin(&job->progress, now, data_ns > wait_ns ? data_ns : wait_ns, job_checkpoint_saves(job));
-    begin_saver(job, now, job->progress.done_ns > 0);
+    if (job->activity != NULL) job_activity_begin_saver(job, now, job->progress.done_ns > 0);
     job_continue(job, now);
 }
 
@@ -161,7 +106,6 @@ void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
 static void count_held(struct job *job, sim_ns now)
 {
     job_stats_idle(&job->jobs->stats, job);
-    job_count_kept(job, now);
     job->held_ugpu_ns = job_held_ugpu_ns(job, now);
     job->executed_ns = job_executed_ns(job, now);
     job->since_ns = now;
@@ -179,16 +123,13 @@ void job_stop(struct job *job, sim_ns now)
     struct jobs *jobs = job->jobs;
     holders_taken(&jobs->cluster->holders, &job->holder, now);
     job_progress_move(&job->progress, now);
-    job_saver_end(job);
-    job_traffic_end(job);
+    if (job->activity != NULL) job_activity_end(job);
     job->unsaved_gpu_s = unsaved_gpu_s(job);
+    if (job->place != NULL) job_keeps_no_more(job, now);
     count_held(job, now);
-    job_keeps_no_more(job);
-    job->held_to_ns = now;
     job->view.state = JOB_PENDING;
     job->view.held_gpus = job->view.speed = 0.0;
     engine_disarm(jobs->site->engine, &job->finish);
-    engine_disarm(jobs->site->engine, &job->works);
     if (!job_needs_node(job)) return;
     cluster_release(jobs_cluster_of(jobs, job->view.node_type), now, job->holder.ugpus, job->holder.held);
     job_stats_hold(&jobs->stats, now, -job->holder.ugpus);
@@ -208,16 +149,14 @@ static void go_on(struct job *job, sim_ns now, sim_ns idle_ns)
 {
     job_progress_save_as(&job->progress, job_checkpoint_saves(job));
     report_given(job, now);
-    const int code = job_saves_by_flows(job) ? job_saver_resized(job, now, idle_ns) : 0;
-    if (code != 0) engine_fail(job->jobs->site->engine, code);
-    job_traffic_end(job);
-    begin_traffic(job);
+    if (job->activity != NULL) job_activity_resized(job, now, idle_ns);
     set_speed(job, now);
 }
 
 void job_resize(struct job *job, sim_ns now, int64_t ugpus)
 {
     job_progress_move(&job->progress, now);
+    if (job->place != NULL) job_count_kept(job, now);
     count_held(job, now);
     job->holder.ugpus = ugpus;
     job->view.held_gpus = job_gpus(job, ugpus);
@@ -229,6 +168,7 @@ void job_migrate(struct job *job, sim_ns now)
     const double migrate_s = job->jobs->config->restart.migrate_s;
     const sim_ns wait_ns = isnan(migrate_s) ? job_resume_wait_ns(job) : sim_ns_from_s(migrate_s);
     job_progress_move(&job->progress, now);
+    if (job->place != NULL) job_count_kept(job, now);
     count_held(job, now);
     job->progress.move_ns = sim_ns_add(job->progress.move_ns, wait_ns);
     go_on(job, now, wait_ns);
@@ -281,7 +221,7 @@ static int emit(const struct job *job, sim_ns to_ns, int64_t node, int64_t gpus)
 
 int job_emit_placement(struct job *job, sim_ns now)
 {
-    sim_ns to_ns = job->view.state == JOB_RUNNING ? now : job->held_to_ns;
+    sim_ns to_ns = job->view.state == JOB_RUNNING ? now : job->since_ns;
     int code = 0;
     if (job->jobs->site->sink->placement != NULL && job->view.gpus > 0 && job->held_from_ns < to_ns) {
         const int32_t first_node = jobs_cluster_of(job->jobs, job->view.node_type)->first_node;

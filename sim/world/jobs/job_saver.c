@@ -157,11 +157,11 @@ static int path_of(const struct job *job, const struct allocation *part, int32_t
     if (!is_to_peer(config_of(job))) return topology_storage_path(topology, own, config_of(job)->to, writes, path);
     const struct allocation *next = part->next != NULL ? part->next : job->holder.held;
     const int32_t of_next = has_nic_per_gpu(job) ? nic % (next->gpus > 0 ? next->gpus : 1) : 0;
-    const bool is_lost = job->saver != NULL && job->saver->lost_peer.node >= 0;
-    const struct graph_nic beside = is_lost ? (struct graph_nic){job->saver->lost_peer.node,
-                                                                 nic % job->saver->lost_peer.gpus}
+    const struct job_saver *saver = job->activity->saver;
+    const bool is_lost = saver != NULL && saver->lost_peer.node >= 0;
+    const struct graph_nic beside = is_lost ? (struct graph_nic){saver->lost_peer.node, nic % saver->lost_peer.gpus}
                                             : nic_on(job, next, of_next);
-    const struct topology_route route = {.label = (uint64_t)job->number};
+    const struct topology_route route = {.label = job_number(job)};
     return writes ? topology_nic_path(topology, own, beside, route, path)
                   : topology_nic_path(topology, beside, own, route, path);
 }
@@ -219,7 +219,7 @@ static void on_timer(struct engine *engine, struct owner *owner, sim_ns now);
 static void arm(struct job_saver *saver, sim_ns now, sim_ns after_ns)
 {
     saver->due_ns = sim_ns_add(now, after_ns);
-    engine_arm(saver->job->jobs->site->engine, saver->due_ns, PRIORITY_LINK, on_timer, &saver->job->save);
+    engine_arm(saver->job->jobs->site->engine, saver->due_ns, PRIORITY_LINK, on_timer, &saver->job->activity->save);
 }
 
 /* The progress stands still until it is released. */
@@ -228,7 +228,7 @@ static void hold(struct job_saver *saver, sim_ns *rest_ns, sim_ns now)
     job_progress_move(&saver->job->progress, now);
     *rest_ns = SIM_NS_MAX;
     job_rearm(saver->job);
-    job_redraw(saver->job, now, true);
+    job_activity_redraw(saver->job, now, true);
 }
 
 static void release(struct job_saver *saver, sim_ns *rest_ns, sim_ns now)
@@ -236,7 +236,7 @@ static void release(struct job_saver *saver, sim_ns *rest_ns, sim_ns now)
     job_progress_move(&saver->job->progress, now);
     *rest_ns = 0;
     job_rearm(saver->job);
-    job_redraw(saver->job, now, true);
+    job_activity_redraw(saver->job, now, true);
 }
 
 static void await_save(struct job_saver *saver, sim_ns now, sim_ns after_ns)
@@ -276,7 +276,7 @@ static int begin_save(struct job_saver *saver, sim_ns now)
         const sim_ns stall_ns = copy_stall_ns(saver);
         progress->stall_ns = stall_ns;
         job_rearm(saver->job);
-        job_redraw(saver->job, now, true);
+        job_activity_redraw(saver->job, now, true);
         await_save(saver, now, sim_ns_add(stall_ns, saver->interval_ns));
         break;
     }
@@ -296,7 +296,7 @@ static void end_flows(struct job_saver *saver, sim_ns now);
 
 static void on_timer(struct engine *engine, struct owner *owner, sim_ns now)
 {
-    struct job_saver *saver = OWNER_ENTITY(owner, struct job, save)->saver;
+    struct job_saver *saver = OWNER_ENTITY(owner, struct job_activity, save)->saver;
     (void)engine;
     saver->due_ns = -1;
     switch (saver->state) {
@@ -402,7 +402,7 @@ int job_saver_begin(struct job *job, sim_ns now, bool restores)
 {
     struct job_saver *saver = mem_zalloc(1, sizeof *saver);
     if (saver == NULL) return SIM_E_NOMEM;
-    job->saver = saver;
+    job->activity->saver = saver;
     saver->job = job;
     saver->due_ns = -1;
     saver->lost_peer = no_node;
@@ -431,7 +431,7 @@ static void lose_peer(struct job_saver *saver, sim_ns now)
     if (saver->state == SAVER_AWAITS) return;
     if (saver->state == SAVER_STALLS || saver->state == SAVER_QUEUES)
         release(saver, &saver->job->progress.stall_ns, now);
-    engine_disarm(saver->job->jobs->site->engine, &saver->job->save);
+    engine_disarm(saver->job->jobs->site->engine, &saver->job->activity->save);
     saver->due_ns = -1;
     saver->state = SAVER_WORKS;
 }
@@ -462,7 +462,7 @@ static void find_lost_peer(struct job_saver *saver)
 
 int job_saver_resized(struct job *job, sim_ns now, sim_ns idle_ns)
 {
-    struct job_saver *saver = job->saver;
+    struct job_saver *saver = job->activity->saver;
     if (saver == NULL) return job_saver_begin(job, now, false);
     const bool moves = saver->n_moving > 0;
     const int64_t left = stop_flows(saver);
@@ -481,10 +481,11 @@ int job_saver_resized(struct job *job, sim_ns now, sim_ns idle_ns)
 
 void job_saver_end(struct job *job)
 {
-    if (job->saver == NULL) return;
-    const enum saver_state state = job->saver->state;
-    stop_flows(job->saver);
-    engine_disarm(job->jobs->site->engine, &job->save);
+    struct job_saver *saver = job->activity->saver;
+    if (saver == NULL) return;
+    const enum saver_state state = saver->state;
+    stop_flows(saver);
+    engine_disarm(job->jobs->site->engine, &job->activity->save);
     if (state == SAVER_STALLS || state == SAVER_QUEUES) job->progress.stall_ns = 0;
     if (state == SAVER_AWAITS || state == SAVER_RESTORES) job->progress.wait_ns = 0;
     job_saver_forget(job);
@@ -492,8 +493,9 @@ void job_saver_end(struct job *job)
 
 void job_saver_forget(struct job *job)
 {
-    if (job->saver == NULL) return;
-    mem_free(job->saver->flows);
-    mem_free(job->saver);
-    job->saver = NULL;
+    struct job_saver *saver = job->activity->saver;
+    if (saver == NULL) return;
+    mem_free(saver->flows);
+    mem_free(saver);
+    job->activity->saver = NULL;
 }

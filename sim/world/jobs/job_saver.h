@@ -47,7 +47,7 @@ int job_saver_resized(struct job *job, sim_ns now, sim_ns idle_ns);
 /* Warns of runs that save nothing. Returns 0 or the sink's code. */
 int job_savers_warn(const struct jobs *jobs);
 
-/* The run ends. Its progress has been moved to now. */
+/* The run ends. Its progress has been moved to now. Of jobs with an activity. */
 void job_saver_end(struct job *job);
 void job_saver_forget(struct job *job); /* after the run: frees only */
 

@@ -187,16 +187,16 @@ void job_stats_idle(struct job_stats *stats, struct job *job)
     progress->waited_ns = progress->stalled_ns = progress->moved_ns = 0;
 }
 
-/* GPU time in seconds, exact before the one rounding: jobs may hold 10^4 GPUs for 10^8 s. */
+/* GPU time in seconds, exact before the one rounding: jobs may hold 10^4 GPUs for 10^8 s, which is 10^21 GPU ns. */
 static double gpu_seconds(tally_int128 ugpu_ns)
 {
     const tally_int128 gpu_ns = ugpu_ns / GPU_MICRO;
-    return (double)(gpu_ns / SIM_NS_PER_S) + (double)(gpu_ns % SIM_NS_PER_S) / 1e9;
+    if (gpu_ns > INT64_MAX) return (double)(gpu_ns / SIM_NS_PER_S) + (double)(gpu_ns % SIM_NS_PER_S) / 1e9;
+    return (double)((int64_t)gpu_ns / SIM_NS_PER_S) + sim_s_from_ns((int64_t)gpu_ns % SIM_NS_PER_S);
 }
 
 static int emit_row(const struct job_stats *stats, const struct job *job, sim_ns now, const char *status)
 {
-    if (stats->sink->job == NULL) return 0;
     const struct job_view *view = &job->view;
     bool finished = view->state == JOB_FINISHED;
     struct job_row row = {
@@ -237,7 +237,31 @@ static int add_distributions(struct job_stats *stats, const struct job *job, sim
 
 static void count_useful(struct job_stats *stats, const struct job *job, sim_ns now)
 {
-    stats->useful_gpu_ns += (tally_int128)job_done_ns(job, now) * job->view.gpus * job_gpu_milli(job) / 1000;
+    const int32_t milli = job_gpu_milli(job);
+    const tally_int128 gpu_ns = (tally_int128)job_done_ns(job, now) * job->view.gpus;
+    stats->useful_gpu_ns += milli == 1000 ? gpu_ns : gpu_ns * milli / 1000;
+}
+
+/* A job that the trace has end before its work was of use. */
+static void count_futile(struct job_stats *stats, const struct job *job, sim_ns now)
+{
+    stats->n_cancelled += job->status == JOB_IS_CANCELLED;
+    stats->n_failed += job->status == JOB_FAILS;
+    stats->status_gpu_s[job->status] += gpu_seconds(job_held_ugpu_ns(job, now));
+}
+
+static void count_ended(struct job_stats *stats, const struct job *job, sim_ns now)
+{
+    stats->n_met += job->view.deadline_ns < SIM_NS_MAX && now <= job->view.deadline_ns;
+    if (job->status != JOB_COMPLETES) count_futile(stats, job, now);
+    if (job->jobs->losses.has_any && job_has_loss(job))
+        stats->least_loss = fmin(stats->least_loss, job_loss_of(job, 1));
+}
+
+static void count_stopped(struct job_stats *stats, const struct job *job, sim_ns now)
+{
+    stats->n_stopped++;
+    stats->stopped_gpu_s += gpu_seconds(job_held_ugpu_ns(job, now));
 }
 
 int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now)
@@ -245,30 +269,28 @@ int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now)
     static const char *const status[] = {
         [JOB_COMPLETES] = "finished", [JOB_IS_CANCELLED] = "cancelled", [JOB_FAILS] = "failed"};
     stats->n_ended++;
-    stats->n_stopped += job->is_stopped;
-    if (!job->is_stopped && job_has_loss(job)) stats->least_loss = fmin(stats->least_loss, job_loss_of(job, 1));
-    if (job->is_stopped) stats->stopped_gpu_s += gpu_seconds(job_held_ugpu_ns(job, now));
-    stats->n_cancelled += !job->is_stopped && job->status == JOB_IS_CANCELLED;
-    stats->n_failed += !job->is_stopped && job->status == JOB_FAILS;
-    stats->n_met += !job->is_stopped && job->view.deadline_ns < SIM_NS_MAX && now <= job->view.deadline_ns;
+    if (job->is_stopped)
+        count_stopped(stats, job, now);
+    else
+        count_ended(stats, job, now);
     stats->last_finish_ns = now;
-    if (!job->is_stopped) stats->status_gpu_s[job->status] += gpu_seconds(job_held_ugpu_ns(job, now));
     count_useful(stats, job, now);
     const bool is_counted = job->view.submit_ns >= stats->warmup_ns && !job->is_stopped;
     const int code = is_counted ? add_distributions(stats, job, now) : 0;
-    return code < 0 ? code : emit_row(stats, job, now, job->is_stopped ? "stopped" : status[job->status]);
+    if (code < 0 || stats->sink->job == NULL) return code;
+    return emit_row(stats, job, now, job->is_stopped ? "stopped" : status[job->status]);
 }
 
 int job_stats_reject(struct job_stats *stats, const struct job *job, sim_ns now)
 {
     if (stats->n_rejected++ == 0) stats->first_reject_ns = now;
-    return emit_row(stats, job, now, "rejected");
+    return stats->sink->job != NULL ? emit_row(stats, job, now, "rejected") : 0;
 }
 
 int job_stats_unfinished(struct job_stats *stats, const struct job *job, sim_ns now)
 {
     count_useful(stats, job, now);
-    return emit_row(stats, job, now, "unfinished");
+    return stats->sink->job != NULL ? emit_row(stats, job, now, "unfinished") : 0;
 }
 
 static int warn_of_rejections(const struct job_stats *stats)

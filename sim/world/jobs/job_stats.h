@@ -56,7 +56,7 @@ struct job_stats {
     double wait_gpu_s, stall_gpu_s; /* before jobs worked; while they saved their state */
     double move_gpu_s;              /* on the GPUs to which jobs moved, before they continued */
     int64_t n_migrations;
-    double status_gpu_s[JOB_FAILS + 1]; /* GPU time of ended jobs, by status in the trace */
+    double status_gpu_s[JOB_FAILS + 1]; /* GPU time of cancelled and failed jobs, by status in the trace */
     tally_int128 useful_gpu_ns; /* work done, in time on the GPUs asked for */
     struct distribution distributions[JOB_QUANTITIES];
     struct job_classes classes;

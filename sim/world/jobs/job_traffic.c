@@ -219,12 +219,14 @@ static double first_speed(struct job_traffic *traffic)
 
 double job_traffic_speed(const struct job *job)
 {
-    return job->traffic != NULL ? job->traffic->speed : 1.0;
+    const struct job_traffic *traffic = job->activity->traffic;
+    return traffic != NULL ? traffic->speed : 1.0;
 }
 
 const struct power_stage *job_traffic_phases(const struct job *job)
 {
-    return job->traffic != NULL && job->traffic->messages != NULL ? job->traffic->phases : NULL;
+    const struct job_traffic *traffic = job->activity->traffic;
+    return traffic != NULL && traffic->messages != NULL ? traffic->phases : NULL;
 }
 
 /* --- Flows --- */
@@ -288,7 +290,7 @@ static int start_claim(struct job_traffic *traffic, const struct traffic_edge *e
 {
     struct job_network *network = traffic->job->jobs->network;
     struct job_flow *claimant = &traffic->flows[number];
-    const uint64_t label = (uint64_t)traffic->job->number << 24 | (uint64_t)number;
+    const uint64_t label = job_number(traffic->job) << 24 | (uint64_t)number;
     struct link_path path;
     int code = topology_nic_path(network->topology, edge->flow.from, edge->flow.to,
                                  (struct topology_route){label, choice}, &path);
@@ -403,7 +405,7 @@ static void on_settle(struct engine *engine, struct owner *owner, sim_ns now)
         if (speed == traffic->speed) continue;
         count_time(traffic, now);
         traffic->speed = speed;
-        job_redraw(traffic->job, now, true);
+        job_activity_redraw(traffic->job, now, true);
         job_speed_changed(traffic->job, now);
     }
 }
@@ -444,7 +446,7 @@ int job_traffic_begin(struct job *job)
     if (!job_has_traffic(job) || job->holder.held == NULL) return 0;
     const int found = find_messages(job, &messages);
     if (found <= 0) return found;
-    struct job_traffic *traffic = job->traffic = mem_zalloc(1, sizeof *traffic);
+    struct job_traffic *traffic = job->activity->traffic = mem_zalloc(1, sizeof *traffic);
     if (traffic == NULL) return SIM_E_NOMEM;
     traffic->job = job;
     traffic->messages = messages;
@@ -473,7 +475,7 @@ static double steps_done(const struct job_traffic *traffic)
 
 void job_traffic_end(struct job *job)
 {
-    struct job_traffic *traffic = job->traffic;
+    struct job_traffic *traffic = job->activity->traffic;
     if (traffic == NULL) return;
     struct job_network *network = job->jobs->network;
     const double steps = steps_done(traffic);
@@ -498,13 +500,14 @@ void job_traffic_end(struct job *job)
 
 void job_traffic_forget(struct job *job)
 {
-    if (job->traffic == NULL) return;
-    mem_free(job->traffic->nodes);
-    mem_free(job->traffic->flows);
-    mem_free(job->traffic->ports);
-    mem_free(job->traffic->far_stages);
-    mem_free(job->traffic);
-    job->traffic = NULL;
+    struct job_traffic *traffic = job->activity->traffic;
+    if (traffic == NULL) return;
+    mem_free(traffic->nodes);
+    mem_free(traffic->flows);
+    mem_free(traffic->ports);
+    mem_free(traffic->far_stages);
+    mem_free(traffic);
+    job->activity->traffic = NULL;
 }
 
 int job_traffic_emit(const struct jobs *jobs)

@@ -57,6 +57,8 @@ void job_traffic_destroy(struct jobs *jobs);
 /* Whether steps of the job are described, so that its speed on distant GPUs follows from the links. */
 bool job_has_traffic(const struct job *job);
 
+/* The following functions are for jobs with an activity (job_activity.h). */
+
 /* The job begins to work, or ceases to exchange data, on its present GPUs. begin returns 0 or SIM_E_NOMEM. Before
  * end, its progress has been moved to now. */
 int job_traffic_begin(struct job *job);

@@ -5,17 +5,60 @@
  * job's id and f alone, so that all schedulers meet the same trials.
  *
  * Not modelled: the shape of learning curves; the time that an evaluation takes. */
+#include "sim/core/vec.h"
 #include "sim/world/jobs/job.h"
 
 #include <math.h>
+
+struct traced_loss {
+    double loss; /* at the end of the job */
+};
+
+void job_losses_init(struct job_losses *losses, const struct jobs_config *config)
+{
+    *losses = (struct job_losses){.has_any = config->loss_noise > 0};
+    pool_init(&losses->pool, sizeof(struct traced_loss));
+}
+
+void job_losses_fini(struct job_losses *losses)
+{
+    key_map_fini(&losses->traced);
+    pool_fini(&losses->pool);
+}
+
+int job_loss_trace(struct job *job, double loss)
+{
+    struct job_losses *losses = &job->jobs->losses;
+    struct traced_loss *traced = pool_take(&losses->pool);
+    if (traced == NULL) return SIM_E_NOMEM;
+    traced->loss = loss;
+    losses->has_any = true;
+    return key_map_set(&losses->traced, job_number(job), (int64_t)(intptr_t)traced);
+}
+
+/* NULL: the trace states none. */
+static struct traced_loss *traced_of(const struct job *job)
+{
+    const int64_t found = key_map_find(&job->jobs->losses.traced, job_number(job));
+    return found < 0 ? NULL : (struct traced_loss *)(intptr_t)found; // NOLINT(performance-no-int-to-ptr)
+}
+
+void job_loss_forget(struct job *job)
+{
+    struct traced_loss *traced = traced_of(job);
+    if (traced == NULL) return;
+    key_map_remove(&job->jobs->losses.traced, job_number(job));
+    pool_give(&job->jobs->losses.pool, traced);
+}
 
 double job_loss_of(const struct job *job, double done_frac)
 {
     const struct jobs *jobs = job->jobs;
     const double noise = jobs->config->loss_noise * (1 - done_frac);
     struct rng rng;
-    double loss = job->loss;
-    if (isnan(loss)) {
+    const struct traced_loss *traced = traced_of(job);
+    double loss = traced != NULL ? traced->loss : 0;
+    if (traced == NULL) {
         rng_init(&rng, jobs->site->seed, jobs->site->run, "jobs.losses", (uint64_t)job->view.id);
         loss = rng_uniform(&rng);
     }
@@ -28,7 +71,8 @@ double job_loss_of(const struct job *job, double done_frac)
 
 bool job_has_loss(const struct job *job)
 {
-    return !isnan(job->loss) || job->jobs->reads_losses || job->jobs->config->loss_noise > 0;
+    const struct jobs *jobs = job->jobs;
+    return jobs->losses.is_read || jobs->config->loss_noise > 0 || traced_of(job) != NULL;
 }
 
 /* Work of a share of the job, rounded up. */
@@ -58,7 +102,7 @@ sim_ns job_view_reaches_ns(const struct cluster_view *view, const struct job_vie
 double job_view_loss(const struct cluster_view *view, const struct job_view *job, double done_frac)
 {
     struct jobs *jobs = job_of(job)->jobs;
-    jobs->reads_losses = true;
+    jobs->losses.is_read = jobs->losses.has_any = true;
     if (!job_view_has_done(view, job, done_frac) && job->state != JOB_FINISHED)
         job_plan_fault(jobs, "reads the loss of work that is not done, of", job);
     return job_loss_of(job_of(job), done_frac);
@@ -67,18 +111,17 @@ double job_view_loss(const struct cluster_view *view, const struct job_view *job
 /* Its actions of this plan still name it, so it leaves at the end of the plan. */
 void job_end_after_plan(struct job *job)
 {
-    job->next_ended = job->jobs->ended;
-    job->jobs->ended = job;
+    struct jobs *jobs = job->jobs;
+    const int code = vec_push(&jobs->ended, &jobs->n_ended, &jobs->ended_capacity, job);
+    if (code < 0) engine_fail(jobs->site->engine, code);
 }
 
-void jobs_end_after_plan(struct jobs *jobs)
+int jobs_end_after_plan(struct jobs *jobs)
 {
     const sim_ns now = engine_now(jobs->site->engine);
-    while (jobs->ended != NULL) {
-        struct job *job = jobs->ended;
-        jobs->ended = job->next_ended;
-        job_end(job, now);
-    }
+    const int code = job_plan_emit_actions(&jobs->plan);
+    while (jobs->n_ended > 0) job_end(jobs->ended[--jobs->n_ended], now);
+    return code;
 }
 
 bool job_stop_early(struct job *job, sim_ns now)

@@ -96,4 +96,20 @@ double estimate_factor(const struct estimates_config *config, double u);
 /* The run time stated for this job. */
 sim_ns estimate_of(const struct estimates_config *config, const struct job_record *record, struct rng *rng);
 
+/* Deadlines of jobs: "jobs.deadlines". A deadline is the time of submission plus the run time on the requested GPUs
+ * times a factor, drawn evenly (ElasticFlow, Gu et al., ASPLOS 2023, draws it from 0.5 to 1.5). A part of the jobs has
+ * none. Draws come from the stream "jobs.deadlines", two per job under every policy. */
+struct deadlines_config {
+    double least, most;      /* of the run time; both 0: jobs have no deadlines */
+    double best_effort_frac; /* of the jobs, which have none */
+};
+
+extern const struct config_field deadlines_config_fields[];
+
+/* Checks across fields. Returns 0 or SIM_E_CONFIG with a finding. */
+int deadlines_check(const struct deadlines_config *config, struct diag *diag);
+
+/* The deadline of this job; SIM_NS_MAX: none. */
+sim_ns deadline_of(const struct deadlines_config *config, const struct job_record *record, struct rng *rng);
+
 #endif

@@ -3,18 +3,6 @@
 
 #include <math.h>
 
-struct cluster_view *jobs_view_of(struct jobs *jobs, int32_t node_type)
-{
-    return node_type == 0 ? &jobs->view : &jobs->next_views[node_type - 1];
-}
-
-struct cluster *jobs_cluster_of(struct jobs *jobs, int32_t node_type)
-{
-    struct cluster *cluster = jobs->cluster;
-    while (node_type-- > 0) cluster = cluster->next;
-    return cluster;
-}
-
 void job_set_node_type(struct job *job, int32_t node_type)
 {
     job->view.node_type = node_type;
@@ -217,4 +205,56 @@ int32_t cluster_view_next_node(const struct cluster_view *view, int32_t low, int
 int32_t cluster_view_nodes_with(const struct cluster_view *view, int32_t free_gpus)
 {
     return view->cluster->nodes_by_free[free_gpus].n_members;
+}
+
+/* --- What is known of the whole trace --- */
+
+/* Reads the whole trace for the GPU time of its jobs, if the scheduler uses it. */
+static int learn_sizes(struct jobs *jobs, const struct trace_format *format)
+{
+    const struct scheduler *scheduler = jobs->scheduler;
+    struct real_list *sizes = &jobs->sizes_gpu_s;
+    struct job_source *source;
+    if (scheduler->wants_sizes == NULL || !scheduler->wants_sizes(jobs->scheduler_state)) return 0;
+    int code = format->open_jobs(jobs->config->trace.params, &jobs->source_options, &source, jobs->site->diag);
+    if (code < 0) return code;
+    struct job_record record;
+    while (code == 0 && (code = source->next(source, &record, jobs->site->diag)) == 1 &&
+           (code = job_training_price(jobs, &record)) == 0)
+        code = record.gpus > 0 ? real_list_add(sizes, job_record_run_s(&jobs->config->all_types, &record) * record.gpus)
+                               : 0;
+    source->close(source);
+    real_list_sort(sizes);
+    jobs->view.sizes_gpu_s = sizes->items;
+    jobs->view.n_sizes = sizes->n;
+    return code;
+}
+
+/* Reads the whole trace for the requests of its jobs, if the fragmentation metric or the placer uses them. */
+static int learn_requests(struct jobs *jobs, const struct trace_format *format)
+{
+    const struct jobs_config *config = jobs->config;
+    struct job_source *source;
+    if (jobs->cluster->resources == NULL || jobs->placer == NULL) return 0;
+    if (!config->fragmentation.measure && !jobs->placer->wants_tasks) return 0;
+    int code = format->open_jobs(config->trace.params, &jobs->source_options, &source, jobs->site->diag);
+    if (code < 0) return code;
+    struct resource_requests *requests = &jobs->requests;
+    code = resource_requests_learn(requests, source, jobs->cluster->models, config->fragmentation.cover_frac,
+                                   jobs->site->diag);
+    source->close(source);
+    struct cluster *cluster = jobs->cluster;
+    for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++, cluster = cluster->next) {
+        struct cluster_view *view = jobs_view_of(jobs, i);
+        view->tasks = requests->tasks;
+        view->n_tasks = requests->n_tasks;
+        code = cluster_measure(cluster, 0, requests->tasks, requests->n_tasks);
+    }
+    return code;
+}
+
+int jobs_learn_trace(struct jobs *jobs, const struct trace_format *format)
+{
+    const int code = learn_requests(jobs, format);
+    return code < 0 ? code : learn_sizes(jobs, format);
 }

@@ -89,8 +89,9 @@ static void on_decide(struct engine *engine, struct owner *owner, sim_ns now)
     jobs->decision_due = false;
     engine_disarm(engine, &jobs->wake);
     jobs_refresh_view(jobs);
-    int code = jobs_emit_queue(jobs, NULL, now);
-    if (code == 0) code = jobs_emit_seen(jobs, now);
+    const struct sink *sink = jobs->site->sink;
+    int code = sink->queue != NULL ? jobs_emit_queue(jobs, NULL, now) : 0;
+    if (code == 0 && sink->seen != NULL) code = jobs_emit_seen(jobs, now);
     job_plan_begin(jobs);
     if (code == 0) code = jobs->scheduler->decide(jobs->scheduler_state, &jobs->view, &jobs->plan);
     int fault = job_plan_end(jobs);
@@ -124,8 +125,9 @@ static void leave(struct jobs *jobs, struct job *job)
     *(job->next != NULL ? &job->next->prev : &jobs->youngest) = job->prev;
     cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
     holders_leave(&jobs->cluster->holders, &job->holder, job->view.state == JOB_FINISHED);
-    job_graph_leave(job);
-    mem_free(job->own_draw);
+    if (job->place != NULL) job_graph_leave(job);
+    if (job->activity != NULL) job_activity_destroy(job);
+    if (jobs->losses.traced.n > 0) job_loss_forget(job);
     if (jobs_done(jobs)) holders_end(&jobs->cluster->holders, &jobs->tenant);
     pool_give(&jobs->pool, job);
 }
@@ -133,6 +135,7 @@ static void leave(struct jobs *jobs, struct job *job)
 void job_end_run(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
+    job_prefetch(job);
     const int code = job_emit_placement(job, now);
     if (code < 0) engine_fail(jobs->site->engine, code);
     active_jobs_move(jobs, now);
@@ -142,7 +145,7 @@ void job_end_run(struct job *job, sim_ns now)
     if (!job_needs_node(job)) return;
     jobs->view.n_running--;
     jobs_notify(jobs, JOB_EVENT_FINISH, job);
-    job_group_leave(job, now);
+    if (job->mate != NULL) job_group_leave(job, now);
     jobs_request_decision(jobs);
 }
 
@@ -150,11 +153,11 @@ void job_end(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
     struct engine *engine = jobs->site->engine;
-    int code = job_emit_detail(job, "finish", "has held", now);
+    int code = jobs->site->sink->detail != NULL ? job_emit_detail(job, "finish", "has held", now) : 0;
     if (code == 0) code = job_stats_finish(&jobs->stats, job, now);
     if (code < 0) engine_fail(engine, code);
     engine_progress(engine);
-    code = job_graph_end(job, now);
+    code = job->place != NULL ? job_graph_end(job, now) : 0;
     if (code < 0) engine_fail(engine, code);
     leave(jobs, job);
 }
@@ -163,7 +166,7 @@ void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
 {
     struct job *job = OWNER_ENTITY(owner, struct job, finish);
     (void)engine;
-    if (job_keeps(job, now)) return;
+    if (job->place != NULL && job_keeps(job, now)) return;
     job_end_run(job, now);
     job_end(job, now);
 }
@@ -185,67 +188,77 @@ static int32_t request_index(struct jobs *jobs)
     return resource_requests_index(&jobs->requests, &request);
 }
 
+static void append(struct jobs *jobs, struct job *job)
+{
+    job->prev = jobs->youngest;
+    *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job;
+    jobs->youngest = job;
+}
+
 /* The job of the next record, at the end of the list. */
 static struct job *enter(struct jobs *jobs)
 {
     struct job *job = pool_take(&jobs->pool);
     if (job == NULL) return NULL;
     const struct job_record *record = &jobs->record;
+    const struct job_type *type = job_type_find(&jobs->config->all_types, record->type);
+    const sim_ns estimate_ns = estimate_of(&jobs->config->estimates, record, &jobs->estimates);
+    const sim_ns deadline_ns = deadline_of(&jobs->config->deadlines, record, &jobs->deadlines);
+    const sim_ns work_ns = job_type_run_ns(type, record->duration_ns);
+    const int32_t request = request_index(jobs);
     memset(job, 0, jobs->pool.record_bytes);
-    job->view = (struct job_view){.id = record->id,
-                                  .submit_ns = record->submit_ns,
-                                  .estimate_ns = estimate_of(&jobs->config->estimates, record, &jobs->estimates),
-                                  .gpus = record->gpus,
-                                  .nodes = record->nodes,
-                                  .state = JOB_PENDING,
-                                  .type = record->type != NULL ? record->type : "",
-                                  .node_type = 0,
-                                  .deadline_ns = deadline_of(&jobs->config->deadlines, record, &jobs->deadlines),
-                                  .group = record->group != NULL ? record->group : ""};
+    job->view.id = record->id;
+    job->view.submit_ns = record->submit_ns;
+    job->view.estimate_ns = estimate_ns;
+    job->view.gpus = record->gpus;
+    job->view.nodes = record->nodes;
+    job->view.state = JOB_PENDING;
+    job->view.type = record->type != NULL ? record->type : "";
+    job->view.request = request;
+    job->view.deadline_ns = deadline_ns;
+    job->view.group = record->group != NULL ? record->group : "";
     job->jobs = jobs;
-    jobs->stats.n_estimated += job->view.estimate_ns != record->duration_ns;
-    job->number = jobs->stats.n_submitted;
-    job->view.request = request_index(jobs);
-    job->type = job_type_find(&jobs->config->all_types, record->type);
-    job->progress.work_ns = job_type_run_ns(job->type, record->duration_ns);
-    job->holder = (struct holder){.ops = &job_holder_ops, .tenant = &jobs->tenant, .cluster = jobs->cluster,
-                                  .number = (uint64_t)job->number, .speed_frac = 1.0, .slow_frac = 1.0,
-                                  .bears_slow = job->type != NULL ? (int32_t)job->type->step.stragglers : 0};
-    job->place_speed = 1.0;
-    owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->number);
-    owner_init_passing(&job->save, OWNER_ID_JOB_SAVES, (uint64_t)job->number);
-    owner_init_passing(&job->works, OWNER_ID_JOB_WORKS, (uint64_t)job->number);
+    job->type = type;
     job->first_start_ns = -1;
-    job->status = record->status;
-    job->loss = record->has_loss ? record->loss : (double)NAN;
+    job->place_speed = 1.0;
+    job->progress.work_ns = work_ns;
+    job->holder.speed_frac = job->holder.slow_frac = 1.0;
+    job->holder.cluster = jobs->cluster;
+    job->holder.tenant = &jobs->tenant;
+    job->holder.ops = &job_holder_ops;
+    job->holder.number = (uint64_t)jobs->stats.n_submitted;
+    job->holder.draw = job_typed_draw(job);
+    job->holder.bears_slow = type != NULL ? (int32_t)type->step.stragglers : 0;
     job->active_before_ns = jobs->active.job_ns;
-    job->prev = jobs->youngest;
-    *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job;
-    jobs->youngest = job;
+    job->status = record->status;
+    owner_init_passing(&job->finish, OWNER_ID_JOBS, job_number(job));
+    jobs->stats.n_estimated += estimate_ns != record->duration_ns;
+    append(jobs, job);
     return job;
 }
 
-static int reject_alone(struct job *job, sim_ns now)
+static int reject_alone(struct job *job, const char *obstacle, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
     job->view.state = JOB_REJECTED;
-    int code = job_emit_detail(job, "reject", job->obstacle, now);
+    int code = job_emit_detail(job, "reject", obstacle, now);
     if (code == 0) code = job_stats_reject(&jobs->stats, job, now);
     leave(jobs, job);
     return code;
 }
 
-static int reject(struct job *job, sim_ns now)
+static int reject(struct job *job, const char *obstacle, sim_ns now)
 {
     const int code = job_graph_reject(job, now);
-    const int rejected = reject_alone(job, now);
+    const int rejected = reject_alone(job, obstacle, now);
     return code < 0 ? code : rejected;
 }
 
+static const char follows_rejected[] = "comes after a rejected job, and asked for";
+
 int jobs_reject_held(struct job *job, sim_ns now)
 {
-    job->obstacle = "comes after a rejected job, and asked for";
-    return reject_alone(job, now);
+    return reject_alone(job, follows_rejected, now);
 }
 
 int jobs_admit(struct job *job, sim_ns now)
@@ -256,26 +269,31 @@ int jobs_admit(struct job *job, sim_ns now)
         job_run(job, now, 0);
         return 0;
     }
-    const int code = jobs_emit_queue(jobs, job, now);
+    const int code = jobs->site->sink->queue != NULL ? jobs_emit_queue(jobs, job, now) : 0;
     if (code != 0) return code;
     jobs->view.n_pending++;
+    jobs->obstacle = NULL;
     jobs_notify(jobs, JOB_EVENT_SUBMIT, job);
     jobs_request_decision(jobs);
-    if (job->obstacle == NULL) return 0;
-    jobs->view.n_pending--; /* the market has found one */
-    return reject(job, now);
+    if (jobs->obstacle == NULL) return 0;
+    jobs->view.n_pending--;
+    return reject(job, jobs->obstacle, now);
 }
 
 static int submit(struct jobs *jobs, sim_ns now)
 {
     struct job *job = enter(jobs);
+    const char *obstacle = NULL; /* why it can never run */
     if (job == NULL) return SIM_E_NOMEM;
     job_stats_submit(&jobs->stats, job);
-    if (job->view.request < 0 || job_draw_init(job) != 0) return SIM_E_NOMEM;
-    if (job_graph_enter(job, &jobs->record) != 0) return SIM_E_NOMEM;
-    if (job_graph_is_void(jobs, &jobs->record)) job->obstacle = "comes after a rejected job, and asked for";
-    if (job_needs_node(job) && !is_possible(jobs, job)) job->obstacle = "would never find";
-    if (job->obstacle != NULL) return reject(job, now);
+    if (job->view.request < 0 || job_activity_create(job) != 0) return SIM_E_NOMEM;
+    if (jobs->record.has_loss && job_loss_trace(job, jobs->record.loss) != 0) return SIM_E_NOMEM;
+    if (jobs->graph.is_used || jobs->record.n_needs > 0) {
+        if (job_graph_enter(job, &jobs->record) != 0) return SIM_E_NOMEM;
+        if (job_graph_is_void(jobs, &jobs->record)) obstacle = follows_rejected;
+    }
+    if (job_needs_node(job) && !is_possible(jobs, job)) obstacle = "would never find";
+    if (obstacle != NULL) return reject(job, obstacle, now);
     return job_is_held(job) ? 0 : jobs_admit(job, now);
 }
 
@@ -329,6 +347,7 @@ static int make_policies(struct jobs *jobs, const struct jobs_config *config, co
     const bool rents = options->renting != NULL;
     jobs->scheduler = rents ? options->renting : config->scheduler.entry;
     pool_init(&jobs->pool, sizeof(struct job) + jobs->scheduler->job_bytes);
+    pool_init(&jobs->activities, sizeof(struct job_activity));
     int code = policy_state_create(&jobs->scheduler->policy, POLICY_SCHEDULER, sizeof *jobs->scheduler,
                                    rents ? options->renting_params : config->scheduler.params, &jobs->scheduler_state,
                                    jobs->site->diag);
@@ -365,50 +384,6 @@ static int open_trace(struct jobs *jobs, const struct jobs_config *config)
     return format->open_jobs(config->trace.params, &jobs->source_options, &jobs->source, jobs->site->diag);
 }
 
-/* Reads the whole trace for the GPU time of its jobs, if the scheduler uses it. */
-static int learn_sizes(struct jobs *jobs, const struct trace_format *format)
-{
-    const struct scheduler *scheduler = jobs->scheduler;
-    struct real_list *sizes = &jobs->sizes_gpu_s;
-    struct job_source *source;
-    if (scheduler->wants_sizes == NULL || !scheduler->wants_sizes(jobs->scheduler_state)) return 0;
-    int code = format->open_jobs(jobs->config->trace.params, &jobs->source_options, &source, jobs->site->diag);
-    if (code < 0) return code;
-    struct job_record record;
-    while (code == 0 && (code = source->next(source, &record, jobs->site->diag)) == 1 &&
-           (code = job_training_price(jobs, &record)) == 0)
-        code = record.gpus > 0 ? real_list_add(sizes, job_record_run_s(&jobs->config->all_types, &record) * record.gpus)
-                               : 0;
-    source->close(source);
-    real_list_sort(sizes);
-    jobs->view.sizes_gpu_s = sizes->items;
-    jobs->view.n_sizes = sizes->n;
-    return code;
-}
-
-/* Reads the whole trace for the requests of its jobs, if the fragmentation metric or the placer uses them. */
-static int learn_requests(struct jobs *jobs, const struct trace_format *format)
-{
-    const struct jobs_config *config = jobs->config;
-    struct job_source *source;
-    if (jobs->cluster->resources == NULL || jobs->placer == NULL) return 0;
-    if (!config->fragmentation.measure && !jobs->placer->wants_tasks) return 0;
-    int code = format->open_jobs(config->trace.params, &jobs->source_options, &source, jobs->site->diag);
-    if (code < 0) return code;
-    struct resource_requests *requests = &jobs->requests;
-    code = resource_requests_learn(requests, source, jobs->cluster->models, config->fragmentation.cover_frac,
-                                   jobs->site->diag);
-    source->close(source);
-    struct cluster *cluster = jobs->cluster;
-    for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++, cluster = cluster->next) {
-        struct cluster_view *view = jobs_view_of(jobs, i);
-        view->tasks = requests->tasks;
-        view->n_tasks = requests->n_tasks;
-        code = cluster_measure(cluster, 0, requests->tasks, requests->n_tasks);
-    }
-    return code;
-}
-
 /* Shows the scheduler its cluster. */
 static int prepare(struct jobs *jobs)
 {
@@ -429,6 +404,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     holders_enter(&cluster->holders, &jobs->tenant);
     resource_requests_init(&jobs->requests);
     job_graph_init(&jobs->graph);
+    job_losses_init(&jobs->losses, config);
     rng_init(&jobs->random, site->seed, site->run, "placement", 0);
     rng_init(&jobs->estimates, site->seed, site->run, "jobs.estimates", 0);
     rng_init(&jobs->deadlines, site->seed, site->run, "jobs.deadlines", 0);
@@ -452,8 +428,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++)
         jobs_cluster_of(jobs, i)->is_placed = jobs->placer != NULL;
     if (code == 0) code = open_trace(jobs, config);
-    if (code == 0) code = learn_requests(jobs, config->trace.entry);
-    if (code == 0) code = learn_sizes(jobs, config->trace.entry);
+    if (code == 0) code = jobs_learn_trace(jobs, config->trace.entry);
     if (code < 0) {
         jobs_destroy(jobs);
         return code;
@@ -473,20 +448,23 @@ void jobs_destroy(struct jobs *jobs)
     for (struct job *job = jobs->oldest; job != NULL; job = job->next)
         cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
     for (struct job *job = jobs->oldest; job != NULL; job = job->next) {
+        if (job->activity == NULL) continue;
         job_traffic_forget(job);
         job_saver_forget(job);
-        mem_free(job->own_draw);
     }
     job_traffic_destroy(jobs);
     job_checkpoints_destroy(jobs);
     job_trainings_destroy(jobs->trainings);
     mem_free(jobs->draws);
     job_graph_fini(&jobs->graph);
+    job_losses_fini(&jobs->losses);
+    mem_free((void *)jobs->ended);
     mem_free(jobs->next_views);
     resource_requests_fini(&jobs->requests);
     real_list_fini(&jobs->sizes_gpu_s);
     goodput_cache_fini(&jobs->goodputs);
     pool_fini(&jobs->pool);
+    pool_fini(&jobs->activities);
     job_stats_fini(&jobs->stats);
     mem_free(jobs->plan.actions);
     mem_free(jobs->placement.nodes);
@@ -519,10 +497,10 @@ int jobs_finish(struct jobs *jobs)
     sim_ns now = engine_now(jobs->site->engine);
     for (struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {
         code = job_emit_placement(job, now);
-        job_count_kept(job, now);
+        if (job->place != NULL) job_count_kept(job, now);
         if (job->view.state == JOB_RUNNING) job_progress_move(&job->progress, now);
-        job_saver_end(job);
-        job_traffic_end(job);
+        if (job->activity != NULL) job_saver_end(job);
+        if (job->activity != NULL) job_traffic_end(job);
         job_stats_idle(&jobs->stats, job);
         if (code == 0) code = job_stats_unfinished(&jobs->stats, job, now);
     }

@@ -13,7 +13,6 @@
 #include "sim/core/engine.h"
 #include "sim/core/err.h"
 #include "sim/world/cluster/cluster.h"
-#include "sim/world/jobs/job_deadlines.h"
 #include "sim/world/jobs/job_types.h"
 #include "sim/world/rows/component.h"
 #include "sim/world/rows/site_env.h"

@@ -47,7 +47,7 @@ static bool yields_before(const struct job *a, const struct job *b)
     const bool by_work = a->jobs->config->yield == YIELD_LEAST_WORK;
     if (by_work && spent_ugpu_ns(a) != spent_ugpu_ns(b)) return spent_ugpu_ns(a) < spent_ugpu_ns(b);
     if (!by_work && a->since_ns != b->since_ns) return a->since_ns > b->since_ns;
-    return a->number > b->number;
+    return job_number(a) > job_number(b);
 }
 
 static int compare(const void *a, const void *b)

@@ -76,7 +76,7 @@ static int check_rental(const struct market *market, const struct cluster_view *
     if (rental->offer < 0 || rental->offer >= market->view.n_offers)
         return fault(market, job, ", which does not exist");
     if (!(rental->gpus * GPU_MICRO >= 1)) return fault(market, job, "");
-    job_of(job->view)->obstacle = obstacle_of(market, view, job);
+    job_of(job->view)->jobs->obstacle = obstacle_of(market, view, job);
     return 0;
 }
 
@@ -119,7 +119,7 @@ static void notify(void *state, const struct cluster_view *view, const struct jo
         if (note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_PREEMPT) queue_add(&market->without_gpus, job);
     } else if (note->event == JOB_EVENT_SUBMIT) {
         code = ask(market, view, job);
-        if (code == 0 && job_of(note->job)->obstacle == NULL) wait_for_supply(market, job);
+        if (code == 0 && job_of(note->job)->jobs->obstacle == NULL) wait_for_supply(market, job);
     } else if (note->event == JOB_EVENT_PREEMPT) {
         code = leave_lease(market, job, "lose");
         wait_for_supply(market, job);

@@ -262,7 +262,7 @@ static void on_leaves(struct watcher *watcher, struct holder *holder, bool is_fi
 
 static const struct watcher_ops watcher_ops = {
     .joins = on_joins, .given = on_given, .taken = on_taken, .redrawn = on_redrawn, .leaves = on_leaves,
-    .drawn_j = power_job_j};
+    .drawn_j = power_job_j, .command = power_job_command};
 
 /* --- Life --- */
 

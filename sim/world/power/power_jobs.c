@@ -72,10 +72,12 @@ static void set_clock(const struct power *power, struct power_job *of, struct ho
     of->is_known = has_stages ? !isnan(type->load.active_w) : holder->draw->mean_w > 0.0;
     of->gpu_w = state.power_w;
     holder->speed_frac = state.speed_frac;
-    holder->power_domain = order.domain;
-    holder->power_target = order.target;
-    holder->power_given_ns = order.given_ns;
-    holder->power_since_ns = order.since_ns;
+}
+
+struct holder_command power_job_command(const struct watcher *watcher, const struct holder *holder)
+{
+    const struct clock_order order = order_of(OWNER_ENTITY(watcher, const struct power, watcher), holder);
+    return (struct holder_command){order.domain, order.target, order.given_ns, order.since_ns};
 }
 
 /* The share that the holder has of each of its GPUs: 1, or less if GPUs are shared. */

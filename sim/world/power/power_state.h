@@ -178,6 +178,7 @@ int power_job_starts(struct power *power, struct holder *holder, sim_ns now); /*
 void power_job_stops(struct power *power, struct holder *holder, sim_ns now);
 void power_job_redrawn(struct power *power, struct holder *holder, sim_ns now); /* its `draw` has changed */
 double power_job_j(const struct watcher *watcher, const struct holder *holder, sim_ns now);
+struct holder_command power_job_command(const struct watcher *watcher, const struct holder *holder);
 
 /* Applies to jobs on GPUs of a domain what is in force there. */
 void power_jobs_apply(struct power *power, int32_t domain, sim_ns now);

@@ -1,0 +1,58 @@
+/* What the type of a job describes beyond its speed: saves that are flows (job_saver.h), data that it sends between
+ * nodes (job_traffic.h), and the power of the phases of its training plan. All three begin when the job works, after it
+ * has moved, waited and read its state.
+ *
+ * Only jobs of such types have an activity. Most runs have none, and pay for none. */
+#ifndef ORRERY_WORLD_JOBS_JOB_ACTIVITY_H
+#define ORRERY_WORLD_JOBS_JOB_ACTIVITY_H
+
+#include "sim/core/engine.h"
+#include "sim/world/cluster/holder.h"
+#include "sim/world/jobs/job_saver.h"
+#include "sim/world/jobs/job_traffic.h"
+
+#include <stdbool.h>
+
+struct job;
+
+struct job_activity {
+    struct job *job;
+    struct owner save, works;    /* save: of the saver, over all runs; works: the end of a wait */
+    struct job_saver *saver;     /* its saves while it runs, if they are flows; else NULL */
+    struct job_traffic *traffic; /* what it exchanges while it runs; NULL: nothing */
+    bool draws_by_plan;          /* else its power is that of its type */
+    struct holder_draw draw;
+    struct power_stage stages[HOLDER_STAGES]; /* behind draw.stages */
+};
+
+/* The job, which enters the system, gets an activity if its type describes one. Returns 0 or SIM_E_NOMEM. */
+int job_activity_create(struct job *job);
+
+/* The job leaves the system. It has none afterwards. */
+void job_activity_destroy(struct job *job);
+
+/* --- While it runs: of jobs with an activity --- */
+
+/* Its saver begins, unless it has; if it `restores`, by reading the job's state. */
+void job_activity_begin_saver(struct job *job, sim_ns now, bool restores);
+
+/* Its traffic begins, or will when its wait is over. */
+void job_activity_begin_traffic(struct job *job, sim_ns now);
+
+/* The GPUs of the running job have changed, and it does not work for `idle_ns`. */
+void job_activity_resized(struct job *job, sim_ns now, sim_ns idle_ns);
+
+/* Its run ends. Its progress has been moved to now. */
+void job_activity_end(struct job *job);
+
+/* The job's plan has other phases than before, or runs on other GPUs, or its wait or stall has ended or changed.
+ * is_running: watchers know of its GPUs already. Does nothing for jobs whose power does not follow from a plan. */
+void job_activity_redraw(struct job *job, sim_ns now, bool is_running);
+
+/* Whether a running job still moves, waits or reads its state. job_await_work: power and network want to hear of its
+ * end, and power of the next stall of a save, or of its end. job_begins_work: one of these is at this moment. */
+bool job_waits(const struct job *job, sim_ns now);
+void job_await_work(struct job *job);
+void job_begins_work(struct job *job, sim_ns now);
+
+#endif
