@@ -382,3 +382,16 @@ TEST(gpu_time_is_work_and_waits_on_machines)
         bed_free(rows);
     }
 }
+
+/* A job without GPUs keeps none: whoever it would keep them for starts as if nothing were asked. */
+TEST(a_job_without_gpus_keeps_none)
+{
+    struct bed_rows *rows =
+        bed_run(&(struct bed_options){.check = true},
+                "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': ["
+                " {'duration': '23s', 'gpus': 0}, {'duration': '25s', 'after': [{'job': 0, 'keeps_gpus': true}]}]}}}");
+    CHECK_EQ_INT(rows->code, 0);
+    MUST(rows->n_jobs == 2);
+    CHECK_NEAR(rows->end_s, 48, 1e-9);
+    bed_free(rows);
+}

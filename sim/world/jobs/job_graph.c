@@ -154,9 +154,18 @@ static void unlink_user(struct job_link *link)
     *at = link->next_user;
 }
 
+/* A job that leaves without having kept its GPUs (it has none, or shares them) keeps them for no one. */
+static void forget_keeper(struct job *keeper)
+{
+    for (struct job *job = keeper->jobs->oldest; job != NULL; job = job->next)
+        for (struct job_link *link = job->place != NULL ? job->place->needs : NULL; link != NULL; link = link->next_need)
+            if (link->keeper == keeper) link->keeper = NULL;
+}
+
 void job_graph_leave(struct job *job)
 {
     struct job_graph *graph = &job->jobs->graph;
+    if (job->place->n_keeps_for > 0) forget_keeper(job);
     graph->n_held -= job_is_held(job);
     for (struct job_link *link = job->place->needs, *next; link != NULL; link = next) {
         next = link->next_need;
