@@ -442,7 +442,9 @@ static int read_header(struct reader *reader, struct diag *diag)
     const int code = csv_read_header(reader->csv, reader->columns, reader->format.n_columns, reader->positions, &found);
     if (code == SIM_E_DATA && report_other_kind(reader, diag)) return code;
     const struct trace_format *other = NULL;
-    if (code == SIM_E_DATA)
+    const bool is_of_another = found.n_items > 1 ||
+                               (found.n_items == 1 && strstr(found.items[0].text, "no column") == NULL);
+    if (code == SIM_E_DATA && is_of_another)
         trace_guess(reader->file->path, reader->format.requests ? TRACE_REQUESTS : TRACE_JOBS, NULL, &other, NULL);
     for (int i = 0; i < found.n_items; i++)
         diag_error(diag, found.items[i].code, found.items[i].where, found.items[i].hint, "%s%s%s", found.items[i].text,
