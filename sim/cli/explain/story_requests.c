@@ -158,14 +158,14 @@ static int tell_decoding(struct story *story, double t_s)
     char slowed[80], own[64], prompts[160] = "", some[32], all[32], each[32];
     const struct story_decoding work = story->decoding;
     const bool is_several = story->sequences.n > 0, by_iteration = story->subject.drafts || is_several;
-    if (work.n == 0) return 0;
+    if (work.n == 0 || story->subject.has_stages) return 0;
     own_text(story, own);
     story->decoding = (struct story_decoding){0};
     if (work.others.n > 0)
         snprintf(prompts, sizeof prompts,
-                 "; %" PRId64 " iteration%s with prompts of others (%" PRId64 " tokens) took %s of %s",
-                 work.others.n, story_plural((double)work.others.n), work.others.tokens,
-                 story_time(some, work.others.time_s), story_time(all, work.time_s));
+                 "; %" PRId64 " iteration%s with prompts of others (%" PRId64 " tokens) took %s of %s", work.others.n,
+                 story_plural((double)work.others.n), work.others.tokens, story_time(some, work.others.time_s),
+                 story_time(all, work.time_s));
     return story_tell(story, t_s, "decoded", "%" PRId64 " %s%s%s, one every %s%s, beside %.3g %s on average%s", work.n,
                       by_iteration ? "iteration" : "token", story_plural((double)work.n), own,
                       story_time(each, work.time_s / (double)work.n), slowed_text(slowed, work.slowed_s),
