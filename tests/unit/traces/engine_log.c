@@ -251,6 +251,7 @@ static void check_memory(const char *format, const char *text)
 TEST(memory_runs_out)
 {
     check_memory("vllm-log", LINE("a", "1", "2", "3", "4", "5") LINE("b", "1", "2", "3", "4", "5"));
-    check_memory("vllm-bench", "{\"model_id\": \"m\", \"num_prompts\": 1, \"total_input_tokens\": 9, \"input_lens\": [9],"
-                               " \"output_lens\": [2], \"start_times\": [0.5], \"ttfts\": [0.1], \"itls\": [[0.1]]}");
+    check_memory("vllm-bench",
+                 "{\"model_id\": \"m\", \"num_prompts\": 1, \"total_input_tokens\": 9, \"input_lens\": [9],"
+                 " \"output_lens\": [2], \"start_times\": [0.5], \"ttfts\": [0.1], \"itls\": [[0.1]]}");
 }
