@@ -42,6 +42,15 @@ run 0 compare "$T/bench.db" "$T/vllm.json"
 out "simulated  $T/bench.db:1 (quickstart, seed 1): 150 of them finished"
 out 'Worst requests'
 
+# A run of a part of the file begins at another time of it: on both sides rates count from the first of its requests.
+run 0 run quickstart --set services.chat.trace=null --set "$trace" --set 'services.chat.trace.window=["10s", "1h"]' -q --interval never -o "$T/part.db"
+run 0 compare "$T/part.db" "$T/vllm.json" --json
+json '$.same_arrivals' 1
+first=$(sqlite3 "$T/part.db" 'select min(id) from request')
+rate() { sqlite3 "$1" "select count(*) / (max(arrival_s + e2e_s) - min(arrival_s)) from request where id >= $first"; }
+sql :memory: "select count(*), max(abs((value ->> 'measured') / $(rate "$db") - 1) < 1e-6), max(abs((value ->> 'simulated') / $(rate "$T/part.db") - 1) < 1e-6)
+    from json_each(readfile('$T/out'), '\$.throughput') where value ->> 'rate' = 'requests_per_s'" '1|1|1'
+
 # Measured medians and percentiles are those of the file.
 median() { sqlite3 "$db" "select avg(v) from (select $1 as v, row_number() over (order by $1) as n, count(*) over () as m from request
     where $1 not null) where n in ((m + 1) / 2, m / 2 + 1)"; }

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { N_REQUESTS = 60 };
@@ -139,6 +140,39 @@ static size_t check_restarts(const struct story *story, const struct request_row
     return n;
 }
 
+/* A time as a story tells it, "180.8 ms", and what follows it; NAN: it is none. */
+static double read_story_time(const char *text, const char **rest)
+{
+    static const struct {
+        const char *name;
+        double s;
+    } units[] = {{" s", 1}, {" ms", 1e-3}, {" ns", 1e-9}};
+    char *end;
+    const double number = strtod(text, &end);
+    for (size_t i = 0; end != text && i < sizeof units / sizeof *units; i++) {
+        *rest = end + strlen(units[i].name);
+        if (strncmp(end, units[i].name, strlen(units[i].name)) == 0) return number * units[i].s;
+    }
+    return (double)NAN;
+}
+
+/* Of the time in which a request decodes, iterations with prompts of others are a part, also where a failure cuts the
+ * last one. Returns how many such parts are told. */
+static size_t check_parts(const struct story *story)
+{
+    size_t n_parts = 0;
+    for (size_t i = 0; i < story->n_events; i++) {
+        const char *took = strstr(story->events[i].text, ") took "), *rest;
+        if (strcmp(story->events[i].what, "decoded") != 0 || took == NULL) continue;
+        const double part_s = read_story_time(took + strlen(") took "), &rest);
+        if (!CHECK(!isnan(part_s) && strncmp(rest, " of ", strlen(" of ")) == 0)) continue;
+        const double whole_s = read_story_time(rest + strlen(" of "), &rest);
+        if (!CHECK(part_s <= whole_s)) printf("%s\n", story->events[i].text); /* both are rounded alike */
+        n_parts++;
+    }
+    return n_parts;
+}
+
 static size_t count_events(const struct story *story, const char *what)
 {
     size_t n = 0;
@@ -168,4 +202,40 @@ TEST(a_story_agrees_with_the_row_and_the_failures)
         free(stories);
     }
     CHECK(n_told > 3000 && n_restarted > 300 && n_preempted > 300 && n_outages > 100);
+}
+
+/* Long prompts, short outputs and a failure every few seconds: many a failure cuts an iteration with prompts, and many
+ * requests that decode then have few tokens. */
+static struct bed_rows *run_cut(uint64_t number, struct stories *stories)
+{
+    static const char *const batchers[] = {"vllm-v1", "vllm-v0", "sarathi"};
+    const struct sink sink = stories_init(stories, false);
+    return bed_run(&(const struct bed_options){.check = true, .also = &sink},
+                   "{'cluster': {'nodes': 2, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'seed': %d, 'keep': 'decisions',"
+                   " 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '3s'},"
+                   " 'repair': {'mean': '0.2s'}}}}, 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 2,"
+                   " 'batching': '%s', 'restart': {'delay': '0.1s'}, 'trace': {'format': 'generate', 'count': %d,"
+                   " 'arrival': {'process': 'poisson', 'rate': '8/s'},"
+                   " 'prompt': {'distribution': 'uniform', 'min': 300, 'max': 3000},"
+                   " 'output': {'distribution': 'uniform', 'min': 2, 'max': 40}}}}}",
+                   (int)number, batchers[number % 3], N_REQUESTS);
+}
+
+TEST(prompts_of_others_take_a_part_of_the_time)
+{
+    size_t n_parts = 0, n_restarted = 0;
+    for (uint64_t number = 0; number < 30; number++) {
+        struct stories *stories = calloc(1, sizeof *stories);
+        MUST(stories != NULL);
+        const struct bed_rows *rows = run_cut(number, stories);
+        CHECK_EQ_INT(rows->code, 0);
+        for (size_t i = 0; i < N_REQUESTS; i++) {
+            CHECK(story_end(&stories->of[i]) == 0);
+            n_parts += check_parts(&stories->of[i]);
+            n_restarted += count_events(&stories->of[i], "requeue") > 0;
+        }
+        stories_fini(stories);
+        free(stories);
+    }
+    CHECK(n_parts > 1000 && n_restarted > 300);
 }

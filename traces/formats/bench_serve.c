@@ -331,10 +331,10 @@ int bench_log_read(const char *path, struct arena *arena, struct engine_log *log
     struct json_stream json;
     struct input *input;
     int code = input_open(path, &input, diag);
-    if (code == 0) code = json_stream_open(input, format.hint, &json, diag);
     if (code != 0) return code;
+    code = json_stream_open(input, format.hint, &json, diag);
     json.diag = diag;
-    code = load(&json, path, 0, &bench, diag);
+    if (code == 0) code = load(&json, path, 0, &bench, diag);
     if (code == 0) code = check_lists(path, &bench, false, diag);
     if (code == 0 && take_entries(&bench, arena, log) != 0) code = diag_nomem(diag);
     if (code == 0 && log->n == 0) code = diag_error(diag, SIM_E_DATA, path, NULL, "no request was served");

@@ -15,6 +15,7 @@ struct story_subject {
     int64_t id;
     const char *service; /* of a request; empty for a job */
     bool drafts;         /* the service speculates: an iteration may bring several tokens */
+    bool has_stages;     /* pipeline stages: batches of a replica overlap, and their rows do not tell which is its own */
 };
 
 struct story_event {
@@ -30,11 +31,18 @@ struct story_work {
     double slowed_s; /* time that lower clocks added */
 };
 
+/* Iterations with prompts of others, while a request decodes. */
+struct story_prompts {
+    int64_t n, tokens;
+    double time_s;
+};
+
 /* What a request decodes beside, from its first token in the batch until it leaves the batch. */
 struct story_decoding {
-    int64_t n, n_with_prompts, prompt_tokens; /* iterations that gave it tokens; those that took prompts; of these */
-    double time_s, slowed_s, with_prompts_s;  /* of all; what lower clocks added; of those that took prompts */
-    double sequences, own;                    /* that decode, all and its own, summed over these iterations */
+    int64_t n;               /* iterations that gave it tokens */
+    double time_s, slowed_s; /* between these tokens; what lower clocks added */
+    double sequences, own;   /* that decode, all and its own, summed over these iterations */
+    struct story_prompts others; /* between these tokens */
 };
 
 /* The sequences that a request has become. */
@@ -98,6 +106,7 @@ struct story {
     double prompt_from_s;     /* a piece of its prompt is in the next batch from then on; NAN: none is */
     double gap_s, gap_from_s; /* longest wait for a token, and its start; NAN: it has at most one token */
     struct story_decoding decoding;
+    struct story_prompts others; /* since its last token: no part of `decoding` unless another one follows */
     struct story_sequences sequences;
     double joins_at_s;        /* batches that began before this time are not its own; NAN: all may be */
     bool has_arrived;         /* its KV has been handed over, and its first iteration there is to come */

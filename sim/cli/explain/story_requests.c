@@ -158,14 +158,14 @@ static int tell_decoding(struct story *story, double t_s)
     char slowed[80], own[64], prompts[160] = "", some[32], all[32], each[32];
     const struct story_decoding work = story->decoding;
     const bool is_several = story->sequences.n > 0, by_iteration = story->subject.drafts || is_several;
-    if (work.n == 0) return 0;
+    if (work.n == 0 || story->subject.has_stages) return 0;
     own_text(story, own);
     story->decoding = (struct story_decoding){0};
-    if (work.n_with_prompts > 0)
+    if (work.others.n > 0)
         snprintf(prompts, sizeof prompts,
-                 "; %" PRId64 " iteration%s with prompts of others (%" PRId64 " tokens) took %s of %s",
-                 work.n_with_prompts, story_plural((double)work.n_with_prompts), work.prompt_tokens,
-                 story_time(some, work.with_prompts_s), story_time(all, work.time_s));
+                 "; %" PRId64 " iteration%s with prompts of others (%" PRId64 " tokens) took %s of %s", work.others.n,
+                 story_plural((double)work.others.n), work.others.tokens, story_time(some, work.others.time_s),
+                 story_time(all, work.time_s));
     return story_tell(story, t_s, "decoded", "%" PRId64 " %s%s%s, one every %s%s, beside %.3g %s on average%s", work.n,
                       by_iteration ? "iteration" : "token", story_plural((double)work.n), own,
                       story_time(each, work.time_s / (double)work.n), slowed_text(slowed, work.slowed_s),
@@ -188,6 +188,7 @@ static void follow_sequences(struct story_sequences *own, const char *action)
 void story_leave(struct story *story, double t_s)
 {
     story->in_batch = story->has_arrived = false;
+    story->others = (struct story_prompts){0};
     story->waits_from_s = t_s;
 }
 
@@ -275,6 +276,14 @@ static int count_meanwhile(struct story *story, const struct batch_row *row)
     return tell_power(story, row, from_s);
 }
 
+/* A token has come: the iterations with prompts of others since the one before it are part of its time. */
+static void take_others(struct story *story)
+{
+    story->decoding.others.n += story->others.n;
+    story->decoding.others.tokens += story->others.tokens;
+    story->decoding.others.time_s += story->others.time_s;
+}
+
 int story_on_batch(void *context, const struct batch_row *row)
 {
     struct story *story = context;
@@ -291,21 +300,24 @@ int story_on_batch(void *context, const struct batch_row *row)
     bool own_prompt = story->n_events > before;
     if (own_prompt) story->token_before_s = story->last_token_s;
     bool gives_token = own_prompt || (row->decoding > 0 && !isnan(story->last_token_s));
+    if (row->iterations == 0) return code;
     if (has_prefill && !own_prompt && !isnan(story->last_token_s)) {
-        story->decoding.n_with_prompts += row->iterations;
-        story->decoding.prompt_tokens += row->prefill_tokens;
-        story->decoding.with_prompts_s += row->end_s - row->start_s;
+        story->others.n += row->iterations;
+        story->others.tokens += row->prefill_tokens;
+        story->others.time_s += row->end_s - row->start_s;
     }
-    if (!gives_token || row->iterations == 0) return code;
+    if (!gives_token) return code;
     const int64_t own = story->sequences.n == 0 ? 1 : story->sequences.decoding;
     if (!own_prompt || (story->sequences.n > 0 && own > 0)) {
         story->decoding.n += row->iterations;
         story->decoding.own += (double)(own * row->iterations);
         story->decoding.time_s += row->end_s - fmax(story->last_token_s, story->joins_at_s);
+        take_others(story);
         story->decoding.slowed_s += row->end_s - row->start_s - row->full_clock_s;
         story->decoding.sequences += (double)(row->decoding * row->iterations);
         if (code == 0) code = tell_power(story, row, row->start_s);
     }
+    story->others = (struct story_prompts){0};
     if (own_prompt) story->sequences.decoding += story->sequences.prompts;
     if (own_prompt) story->sequences.prompts = 0;
     story->last_token_s = row->end_s;

@@ -11,7 +11,7 @@
 void stretch_init(struct stretch *stretch, double from_s, double to_s, struct arena *arena)
 {
     const struct story_subject nothing = {.is_job = true, .id = INT64_MIN, .service = ""};
-    *stretch = (struct stretch){.from_s = from_s, .to_s = to_s, .jobs = {.waiting_from = -1, .waiting_to = -1}};
+    *stretch = (struct stretch){.from_s = from_s, .to_s = to_s};
     story_init(&stretch->story, &nothing, arena);
 }
 
@@ -40,10 +40,11 @@ static struct stretch_service *service_of(struct stretch *stretch, const char *n
 
 /* --- Load --- */
 
-/* Whether a request that arrived and was first scheduled at these times (NAN: never) waits at `t_s`. */
-static bool waits_at(const struct request_row *row, double t_s)
+/* Counts what begins to wait at `since_s` and waits no longer from `until_s` on; NAN: it waits for good. */
+static void count_ends(const struct stretch *stretch, struct stretch_ends *ends, double since_s, double until_s)
 {
-    return row->arrival_s <= t_s && !(row->arrival_s + row->queue_s <= t_s) && strcmp(row->status, "rejected") != 0;
+    ends->from += since_s < stretch->from_s && !(until_s < stretch->from_s);
+    ends->to += since_s < stretch->to_s && !(until_s < stretch->to_s);
 }
 
 static void count_arrival(struct stretch_load *load, const struct request_row *row)
@@ -65,8 +66,8 @@ static int on_request(void *context, const struct request_row *row)
     service->in.finished += is_in(stretch, row->arrival_s + row->e2e_s);
     service->all.tokens += isnan(row->ttft_s) ? 0 : 1;
     service->in.tokens += is_in(stretch, row->arrival_s + row->ttft_s);
-    service->waiting_from += waits_at(row, stretch->from_s);
-    service->waiting_to += waits_at(row, stretch->to_s);
+    if (strcmp(row->status, "rejected") != 0)
+        count_ends(stretch, &service->not_scheduled, row->arrival_s, row->arrival_s + row->queue_s);
     return 0;
 }
 
@@ -100,15 +101,8 @@ static int on_job(void *context, const struct job_row *row)
     stretch->has_jobs = true;
     stretch->jobs.submitted += is_in(stretch, row->submit_s);
     stretch->jobs.ended += is_in(stretch, row->end_s);
-    return 0;
-}
-
-static int on_queue(void *context, const struct queue_row *row)
-{
-    struct stretch *stretch = context;
-    if (row->job >= 0) return 0;
-    if (row->t_s <= stretch->from_s) stretch->jobs.waiting_from = row->pending;
-    if (row->t_s <= stretch->to_s) stretch->jobs.waiting_to = row->pending;
+    if (strcmp(row->status, "rejected") != 0)
+        count_ends(stretch, &stretch->jobs.not_started, row->submit_s, fmin(row->start_s, row->end_s));
     return 0;
 }
 
@@ -176,7 +170,6 @@ struct sink stretch_sink(struct stretch *stretch)
                          .request = on_request,
                          .job = on_job,
                          .batch = on_batch,
-                         .queue = on_queue,
                          .decision = on_decision,
                          .detail = on_decision,
                          .power_command = on_power_command,
@@ -186,6 +179,11 @@ struct sink stretch_sink(struct stretch *stretch)
 void stretch_forget_tokens(struct stretch_service *service)
 {
     service->in.tokens = service->all.tokens = (double)NAN;
+}
+
+void stretch_forget_busy(struct stretch_service *service)
+{
+    service->in.busy_s = service->all.busy_s = (double)NAN;
 }
 
 int stretch_end(struct stretch *stretch)

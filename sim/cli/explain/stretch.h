@@ -15,21 +15,26 @@ struct stretch_load {
     int64_t n_queued, n_answered;
 };
 
+/* How many there are at both ends, before what happens at these moments; at the end of the run, behind all. */
+struct stretch_ends {
+    int64_t from, to;
+};
+
 struct stretch_service {
     const char *name;
     struct stretch_load in, all;
-    int64_t waiting_from, waiting_to; /* requests that no batch has taken so far, at both ends */
-    int64_t preempted, restarted;     /* in the stretch: taken out of a batch; sent back by a failed replica */
+    struct stretch_ends not_scheduled; /* requests that no batch has taken so far */
+    int64_t preempted, restarted;      /* in the stretch: taken out of a batch; sent back by a failed replica */
 };
 
-/* Jobs in the stretch. Waiting at an end: as many as a decision of the scheduler found last. */
+/* Jobs in the stretch. */
 struct stretch_jobs {
     int64_t submitted, started, resumed, preempted, interrupted, yielded, ended;
-    int64_t waiting_from, waiting_to; /* -1: no decision so far */
+    struct stretch_ends not_started; /* submitted, and neither started for the first time nor rejected nor ended */
 };
 
 struct stretch {
-    double from_s, to_s; /* [from, to) */
+    double from_s, to_s; /* [from, to); to_s is INFINITY until stretch_end if it is the end of the run, which counts */
     struct story story;  /* of no request or job: events of the site, and commands of the power policy */
     struct stretch_service *services;
     size_t n_services, capacity;
@@ -37,15 +42,20 @@ struct stretch {
     bool has_jobs;
 };
 
-/* Texts go to the arena. stretch_fini frees the rest. */
+/* Texts go to the arena. stretch_fini frees the rest. `to_s` INFINITY: up to the end of the run, and with what happens
+ * then. */
 void stretch_init(struct stretch *stretch, double from_s, double to_s, struct arena *arena);
 void stretch_fini(struct stretch *stretch);
 
 /* Receives the rows of the run. Its functions return 0 or SIM_E_NOMEM. */
 struct sink stretch_sink(struct stretch *stretch);
 
-/* Iterations with drafts bring more tokens than their rows tell: those of the service are not known. */
+/* Iterations with drafts bring more tokens than their rows tell, and those of several sequences tokens of all of them:
+ * output tokens of the service are not known. */
 void stretch_forget_tokens(struct stretch_service *service);
+
+/* Batches of a replica with pipeline stages overlap: how much of the time it computes is not known. */
+void stretch_forget_busy(struct stretch_service *service);
 
 /* Once the run has ended: the events of its commands, and the end of the run as an end of the stretch. Returns 0 or
  * SIM_E_NOMEM. */

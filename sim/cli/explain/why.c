@@ -306,20 +306,39 @@ static int print_story(const struct asking *asking, const struct story *story)
     return end_answer(asking, &answer);
 }
 
-/* Whether the service of the request has a speculation policy. */
-static bool has_drafts(const struct setup *setup, const char *service)
+/* The service of this name, or NULL. */
+static const struct service_config *service_of(const struct setup *setup, const char *name)
 {
     for (size_t i = 0; i < setup->scenario.services.n; i++) {
         const struct service_config *config = scenario_service(&setup->scenario, i);
-        if (strcmp(config->name, service) == 0) return config->speculation.entry != NULL;
+        if (strcmp(config->name, name) == 0) return config;
     }
+    return NULL;
+}
+
+/* Whether replicas of the service, or of one of its pools, have several pipeline stages. */
+static bool has_stages(const struct service_config *config)
+{
+    for (size_t i = 0; i < service_n_pools(config); i++)
+        if (service_pool(config, i).pipeline_parallel > 1) return true;
     return false;
+}
+
+/* What the rows of a service's batches cannot tell, as they name neither drafts nor sequences nor requests. */
+static void forget_unknown(const struct setup *setup, struct stretch_service *service)
+{
+    const struct service_config *config = service_of(setup, service->name);
+    if (config == NULL) return;
+    if (config->speculation.entry != NULL || config->sampling.sequences > 1) stretch_forget_tokens(service);
+    if (has_stages(config)) stretch_forget_busy(service);
 }
 
 static int tell_story(struct asking *asking, const struct setup *setup)
 {
     struct story story;
-    asking->subject.drafts = !asking->subject.is_job && has_drafts(setup, asking->subject.service);
+    const struct service_config *config = asking->subject.is_job ? NULL : service_of(setup, asking->subject.service);
+    asking->subject.drafts = config != NULL && config->speculation.entry != NULL;
+    asking->subject.has_stages = config != NULL && has_stages(config);
     story_init(&story, &asking->subject, asking->arena);
     int code = simulate_again(asking, setup, story_sink(&story));
     if (code == 0) code = story_end(&story);
@@ -338,8 +357,7 @@ static int tell_stretch(struct asking *asking, const struct setup *setup)
     struct answer answer;
     stretch_init(&stretch, asking->from_s, asking->to_s, asking->arena);
     int code = simulate_again(asking, setup, stretch_sink(&stretch));
-    for (size_t i = 0; i < stretch.n_services; i++)
-        if (has_drafts(setup, stretch.services[i].name)) stretch_forget_tokens(&stretch.services[i]);
+    for (size_t i = 0; i < stretch.n_services; i++) forget_unknown(setup, &stretch.services[i]);
     if (code == 0) code = stretch_end(&stretch);
     struct story *events = &stretch.story;
     if (code == 0 && events->n_events > 0)

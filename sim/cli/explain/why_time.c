@@ -31,6 +31,7 @@ int why_read_stretch(const char *text, double end_s, double *from_s, double *to_
     if (why == NULL && *from_s >= end_s)
         return diag_error(diag, SIM_E_USAGE, NULL, NULL, "'%s' begins after the end of the run at %.6g s", text, end_s);
     if (why == NULL && !(*from_s < *to_s)) why = "ends before it begins";
+    if (*to_s >= end_s) *to_s = (double)INFINITY;
     if (why == NULL) return 0;
     return diag_error(diag, SIM_E_USAGE, NULL, "write a stretch of time, as 10min:12min", "'%s' %s", text, why);
 }
@@ -113,20 +114,18 @@ static void say_counts(const struct stretch *stretch, struct answer *answer)
     for (size_t i = 0; i < stretch->n_services; i++) {
         const struct stretch_service *service = &stretch->services[i];
         answer_say(answer,
-                   "%s: requests waiting at the start %" PRId64 ", at the end %" PRId64 "; preempted %" PRId64
+                   "%s: requests not yet scheduled at the start %" PRId64 ", at the end %" PRId64 "; preempted %" PRId64
                    ", restarted after failures %" PRId64 ", rejected %" PRId64 "\n",
-                   service->name, service->waiting_from, service->waiting_to, service->preempted, service->restarted,
-                   service->in.rejected);
+                   service->name, service->not_scheduled.from, service->not_scheduled.to, service->preempted,
+                   service->restarted, service->in.rejected);
     }
     if (!stretch->has_jobs) return;
     answer_say(answer,
                "jobs: submitted %" PRId64 ", started %" PRId64 ", resumed %" PRId64 ", preempted %" PRId64
-               ", yielded to services %" PRId64 ", stopped by failures %" PRId64 ", ended %" PRId64,
+               ", yielded to services %" PRId64 ", stopped by failures %" PRId64 ", ended %" PRId64
+               "; not yet started at the start %" PRId64 ", at the end %" PRId64 "\n",
                jobs->submitted, jobs->started, jobs->resumed, jobs->preempted, jobs->yielded, jobs->interrupted,
-               jobs->ended);
-    if (jobs->waiting_from >= 0) answer_say(answer, "; waiting at the start %" PRId64, jobs->waiting_from);
-    if (jobs->waiting_to >= 0) answer_say(answer, ", at the end %" PRId64, jobs->waiting_to);
-    answer_say(answer, "\n");
+               jobs->ended, jobs->not_started.from, jobs->not_started.to);
 }
 
 static void say_stretch(const struct stretch *stretch, struct answer *answer)
@@ -147,8 +146,8 @@ static void write_services(const struct stretch *stretch, struct answer *answer)
     for (size_t i = 0; i < stretch->n_services; i++) {
         const struct stretch_service *service = &stretch->services[i];
         answer_open_row(answer, service->name, '{');
-        answer_number(answer, "waiting_from", (double)service->waiting_from);
-        answer_number(answer, "waiting_to", (double)service->waiting_to);
+        answer_number(answer, "not_scheduled_from", (double)service->not_scheduled.from);
+        answer_number(answer, "not_scheduled_to", (double)service->not_scheduled.to);
         answer_number(answer, "arrivals", (double)service->in.arrivals);
         answer_number(answer, "finished", (double)service->in.finished);
         answer_number(answer, "output_tokens", service->in.tokens);
@@ -165,12 +164,14 @@ static void write_jobs(const struct stretch_jobs *jobs, struct answer *answer)
     const struct {
         const char *name;
         int64_t n;
-    } counts[] = {{"submitted", jobs->submitted},     {"started", jobs->started},         {"resumed", jobs->resumed},
-                  {"preempted", jobs->preempted},     {"yielded", jobs->yielded},         {"failed", jobs->interrupted},
-                  {"ended", jobs->ended},             {"waiting_from", jobs->waiting_from}, {"waiting_to", jobs->waiting_to}};
+    } counts[] = {{"submitted", jobs->submitted}, {"started", jobs->started},
+                  {"resumed", jobs->resumed},     {"preempted", jobs->preempted},
+                  {"yielded", jobs->yielded},     {"failed", jobs->interrupted},
+                  {"ended", jobs->ended},         {"not_started_from", jobs->not_started.from},
+                  {"not_started_to", jobs->not_started.to}};
     answer_open(answer, "jobs", '{');
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        answer_number(answer, counts[i].name, counts[i].n >= 0 ? (double)counts[i].n : (double)NAN);
+        answer_number(answer, counts[i].name, (double)counts[i].n);
     answer_close(answer, '}');
 }
 

@@ -148,7 +148,8 @@ static int print(struct comparing *comparing, enum answer_form form)
 {
     struct replay_times times = {.log = &comparing->log, .measured = comparing->measured,
                                  .simulated = comparing->simulated, .finish_s = comparing->finish_s,
-                                 .same_arrivals = comparing->arrivals.same};
+                                 .same_arrivals = comparing->arrivals.same,
+                                 .shift_s = comparing->arrivals.shift_s};
     struct answer answer;
     if (replay_times_compare(&times) != 0) return diag_nomem(&comparing->cli->diag);
     answer_init(&answer, form, "distributions");

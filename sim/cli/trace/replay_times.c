@@ -90,18 +90,22 @@ static void fill_requests(const struct replay_times *times, struct answer_table 
 }
 
 /* Requests and output tokens per second, from the first arrival to the last token, over requests that finished in
- * both the log and the simulation. */
+ * both the log and the simulation. The run may begin at another time of the log than its first arrival. */
 static void fill_throughput(const struct replay_times *times, struct answer_table *table)
 {
     const struct engine_log *log = times->log;
-    double measured_s = 0.0, simulated_s = 0.0, requests = 0.0, tokens = 0.0;
+    double first_s = (double)INFINITY, measured_s = 0.0, simulated_s = 0.0, requests = 0.0, tokens = 0.0;
     for (size_t i = 0; i < log->n; i++) {
         if (isnan(times->finish_s[i])) continue;
-        measured_s = fmax(measured_s, sim_s_from_ns(log->entries[i].arrival_ns) + log->entries[i].e2e_s);
+        const double arrival_s = sim_s_from_ns(log->entries[i].arrival_ns);
+        first_s = fmin(first_s, arrival_s);
+        measured_s = fmax(measured_s, arrival_s + log->entries[i].e2e_s);
         simulated_s = fmax(simulated_s, times->finish_s[i]);
         requests += 1.0;
         tokens += (double)log->entries[i].output_tokens;
     }
+    measured_s -= first_s;
+    simulated_s -= first_s + times->shift_s;
     if (!(measured_s > 0.0) || !(simulated_s > 0.0)) return;
     table_text(table, "requests_per_s");
     add_error(table, requests / measured_s, requests / simulated_s);

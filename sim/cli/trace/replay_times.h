@@ -29,8 +29,9 @@ void replay_times_note_arrival(struct replay_arrivals *arrivals, double arrival_
 struct replay_times {
     const struct engine_log *log;
     double *const *measured, *const *simulated; /* [REPLAY_TIMES][log.n], NAN: unknown, or not reached */
-    const double *finish_s;                     /* [log.n], simulated, since the first arrival */
+    const double *finish_s;                     /* [log.n], simulated, since the start of the run */
     bool same_arrivals;                         /* else only distributions are comparable */
+    double shift_s;                             /* simulated - measured arrivals; NAN: none */
     struct replay_errors errors[REPLAY_TIMES];
 };
 

@@ -353,7 +353,8 @@ static int report(struct replaying *replaying, const struct setup *setup, const 
     struct replay_report report = {
         .replay = replay, .scenario = setup->scenario.name, .outcome = outcome,
         .measured = {.log = &replay->log, .measured = replay->measured, .simulated = outcome->simulated,
-                     .finish_s = outcome->finish_s, .same_arrivals = outcome->arrivals.same}};
+                     .finish_s = outcome->finish_s, .same_arrivals = outcome->arrivals.same,
+                     .shift_s = outcome->arrivals.shift_s}};
     int code = replay_times_compare(&report.measured) == 0 ? 0 : diag_nomem(&replaying->cli->diag);
     if (code == 0 && replaying->options->refit) {
         code = refit_overhead(replaying, setup, outcome, &refit);

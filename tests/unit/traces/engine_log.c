@@ -229,9 +229,9 @@ TEST(logs_are_traces)
 }
 
 /* Whichever allocation fails, nothing is left behind. */
-TEST(memory_runs_out)
+static void check_memory(const char *format, const char *text)
 {
-    const char *path = trace_source_file("log", LINE("a", "1", "2", "3", "4", "5") LINE("b", "1", "2", "3", "4", "5"));
+    const char *path = trace_source_file("log", text);
     const long live = mem_live_blocks();
     int code = SIM_E_NOMEM;
     for (long n = 0; code == SIM_E_NOMEM && n < 100; n++) {
@@ -240,10 +240,18 @@ TEST(memory_runs_out)
             SCOPED(arena) arena = {0};
             struct diag diag = {0};
             mem_fail_after(n);
-            code = engine_log_read(path, "vllm-log", 0, &arena, &log, &diag);
+            code = engine_log_read(path, format, 0, &arena, &log, &diag);
             mem_fail_never();
         }
         CHECK_EQ_INT(mem_live_blocks(), live);
     }
     CHECK_EQ_INT(code, 0);
+}
+
+TEST(memory_runs_out)
+{
+    check_memory("vllm-log", LINE("a", "1", "2", "3", "4", "5") LINE("b", "1", "2", "3", "4", "5"));
+    check_memory("vllm-bench",
+                 "{\"model_id\": \"m\", \"num_prompts\": 1, \"total_input_tokens\": 9, \"input_lens\": [9],"
+                 " \"output_lens\": [2], \"start_times\": [0.5], \"ttfts\": [0.1], \"itls\": [[0.1]]}");
 }
