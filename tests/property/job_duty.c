@@ -103,8 +103,8 @@ static double stepped_slowdown(const struct crowd *crowd, struct rng *rng)
     return now_s * crowd->n / (steps * (crowd->compute_s + sends_s));
 }
 
-/* Where some jobs send at once before the link is short, the mean is between that of single steps and the worst case:
- * a byte is then said to take as long as if the others sent all or none. */
+/* Where a link is short only while many jobs send at once, not on the mean, what is said lies between single steps
+ * and the worst case: a byte takes as long as if the others sent all at once or none. */
 TEST(many_jobs_on_a_wide_link_lose_at_most_what_is_said)
 {
     static const struct crowd crowds[] = {{4, 2, 1.0}, {10, 5, 1.0}, {10, 5, 3.0}, {10, 5, 9.0}, {10, 8, 0.5},
@@ -117,6 +117,21 @@ TEST(many_jobs_on_a_wide_link_lose_at_most_what_is_said)
         CHECK(stepped > 0.995 && stepped <= in_part && in_part < always);
         CHECK_NEAR(in_part, 1.0 + sends_frac * sends_frac * ((double)crowd->n / crowd->wide - 1.0), 1e-4);
         CHECK_NEAR(always, 1.0 + sends_frac * ((double)crowd->n / crowd->wide - 1.0), 1e-4);
+    }
+}
+
+/* A limit of the rule: it does not see that jobs send for a larger share of a step that the network slows. A link that
+ * is short even of the mean of what jobs send is always full, and slows them more than is said. */
+TEST(a_link_that_is_short_on_the_mean_slows_jobs_more_than_is_said)
+{
+    static const struct crowd crowds[] = {{10, 1, 1.0}, {10, 1, 3.0}, {10, 2, 1.0}};
+    struct rng rng = test_rng(1, "full", 0);
+    for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++) {
+        const struct crowd *crowd = &crowds[i];
+        const double full = (double)crowd->n / (crowd->wide * (1.0 + crowd->compute_s));
+        CHECK_NEAR(stepped_slowdown(crowd, &rng), full, 0.01 * full);
+        const double in_part = crowd_slowdown(crowd, "in-part");
+        CHECK(in_part < full && full < crowd_slowdown(crowd, "always"));
     }
 }
 
