@@ -96,7 +96,8 @@ TEST(counted_parts_smaller_than_a_rank_let_jobs_run)
 static double recomputing_s(const char *recompute, int layers)
 {
     const struct bed_rows *rows = bed_ok(
-        NULL, "{'cluster': {" DGX "}, 'jobs': {'types': {'t': {'training': {'llm': 'llama-2-7b', 'tensor_parallel': 2, "
+        NULL,
+        "{'cluster': {" DGX "}, 'jobs': {'types': {'t': {'training': {'llm': 'llama-2-7b', 'tensor_parallel': 2, "
         "'pipeline_parallel': 2, 'micro_batch': 4, 'sequence_tokens': 8192, 'global_batch': 64, 'recompute': '%s', "
         "'recompute_layers': %d}}}, " TRACE("{'submit': '0s', 'type': 't', 'gpus': 16, 'steps': 20}") "}}",
         2, "", recompute, layers);
