@@ -181,6 +181,9 @@ int training_setup_make(const struct catalog *catalog, const struct training_req
     *setup = (struct training_setup){.config = config, .gpus = request->gpus, .gpus_per_node = request->gpus_per_node,
                                      .network_bytes_per_s = isnan(request->network_bytes_per_s)
                                                                 ? 0.0 : request->network_bytes_per_s};
+    if (config->recompute == TRAINING_AS_NEEDED && config->recompute_layers > 0)
+        return diag_error(diag, SIM_E_CONFIG, where, "leave 'recompute_layers' out, or give \"recompute\": \"full\"",
+                          "'recompute_layers' needs \"full\": \"as-needed\" finds the number of layers itself");
     int code = catalog_gpu(catalog, request->gpu, where, arena, &setup->gpu, diag);
     if (code == 0) join_gpus(request, &setup->gpu);
     if (code == 0) code = read_llm(catalog, config, where, arena, &setup->llm, diag);
@@ -279,6 +282,7 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         .overlap_tensor = config->overlap_tensor, .overlap_gradients = config->overlap_gradients, .overlap_weights = config->overlap_weights,
         .context_form = (enum context_form)config->context_form,
         .gpus_per_node = setup->gpus_per_node, .network_bytes_per_s = setup->network_bytes_per_s};
+    setup->parts.plan = &setup->plan; /* of this setup, which may be a copy */
     if (gpus < others || gpus % others != 0)
         return "the GPUs are not a multiple of tensor, pipeline and context parallelism together";
     const char *problem = find_batches(&setup->plan, config, rounds);

@@ -62,6 +62,21 @@ lasts "50 * $sixteen_s"
 scenario '"gpus": 8, "duration": "1000s"' ''
 run 0 run "$T/s.json" -q -o "$T/r.db" --set jobs.scheduler=equi
 lasts "1000 * $sixteen_s / $eight_s"
+# Of a job, too, as few layers are recomputed as fit.
+as_needed='--set tensor_parallel=2 --set micro_batch=8 --set recompute=as-needed'
+# shellcheck disable=SC2086
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 $as_needed --json
+is_true "$(number '$.recompute_layers') between 1 and 31"
+needed_s=$(number '$.step.step_s')
+scenario '"gpus": 8, "steps": 50' ', "micro_batch": 8, "recompute": "as-needed"'
+run 0 run "$T/s.json" -q -o "$T/r.db"
+lasts "50 * $needed_s"
+run 2 run "$T/s.json" -q -o "$T/x.db" --set jobs.types.chat.training.recompute_layers=4
+err 'jobs.types.chat.training'
+err "leave 'recompute_layers' out"
+# shellcheck disable=SC2086
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 $as_needed --set recompute_layers=4
+err "'recompute_layers' needs \"full\""
 
 # What does not fit is rejected with a warning, what makes no sense refused.
 scenario '"gpus": 2, "steps": 100' ''

@@ -3,6 +3,9 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
+#include <math.h>
+#include <stdio.h>
+
 /* Two jobs of two nodes each, with one GPU and a NIC of 10 GB/s, on a fabric of 20 GB/s: an all-reduce of two members
  * sends the whole buffer over either edge, so the fabric has just what one job wants. */
 #define PAIR                                                                                                           \
@@ -43,6 +46,93 @@ TEST(jobs_that_always_send_are_the_worst_case)
 {
     const struct pair pair = {{0.0, 0.0}, {10.0, 3.0}};
     CHECK_NEAR(end_s(&pair, "in-part", 10000.0), end_s(&pair, "always", 10000.0), 1e-6);
+}
+
+/* --- Many jobs on a wide link --- */
+
+#define MANY                                                                                                           \
+    "{'cluster': {'nodes': %d, 'gpus_per_node': 1, 'network': {'bandwidth': '10GB/s', 'latency': '0s', 'fabric': "      \
+    "'%dGB/s', 'sends': '%s'}}, 'jobs': {'types': {'default': {'step': {'compute': '%.12gs', 'collectives': [{"         \
+    "'kind': 'all-reduce', 'bytes': '10GB'}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}"
+
+enum { MOST_JOBS = 20 };
+
+/* Equal jobs, each of which computes and then sends 10 GB, alone at 10 GB/s. `wide`: of them fill the link together. */
+struct crowd {
+    int n, wide;
+    double compute_s;
+};
+
+/* How many times as long as in an idle network the jobs take. */
+static double crowd_slowdown(const struct crowd *crowd, const char *sends)
+{
+    static const char job[] = "{'submit': '0s', 'duration': '100s', 'gpus': 2}";
+    char jobs[MOST_JOBS * (sizeof job + 2)] = "";
+    for (int i = 0, at = 0; i < crowd->n; i++)
+        at += snprintf(jobs + at, sizeof jobs - (size_t)at, "%s%s", i > 0 ? ", " : "", job);
+    const struct bed_rows *rows = bed_ok(NULL, MANY, 2 * crowd->n, 20 * crowd->wide, sends, crowd->compute_s, jobs);
+    return bed_job(rows, 0)->end_s / 100.0;
+}
+
+/* The same step by step, from random moments on. Times of computing vary by a tenth, so that jobs meet by chance. */
+static double stepped_slowdown(const struct crowd *crowd, struct rng *rng)
+{
+    const double end_s = 5000.0, sends_s = 1.0;
+    double left_s[MOST_JOBS], now_s = 0.0, steps = 0.0; /* left_s: of sending, alone */
+    bool sending[MOST_JOBS];
+    for (int i = 0; i < crowd->n; i++) {
+        left_s[i] = (crowd->compute_s + sends_s) * rng_uniform(rng);
+        sending[i] = left_s[i] < sends_s;
+        if (!sending[i]) left_s[i] -= sends_s;
+    }
+    while (now_s < end_s) {
+        int n = 0;
+        double next_s = (double)INFINITY;
+        for (int i = 0; i < crowd->n; i++) n += sending[i];
+        const double slower = fmax(1.0, (double)n / crowd->wide);
+        for (int i = 0; i < crowd->n; i++) next_s = fmin(next_s, left_s[i] * (sending[i] ? slower : 1.0));
+        now_s += next_s;
+        for (int i = 0; i < crowd->n; i++) {
+            left_s[i] -= next_s / (sending[i] ? slower : 1.0);
+            if (left_s[i] > 1e-12) continue;
+            steps += sending[i];
+            sending[i] = !sending[i];
+            left_s[i] = sending[i] ? sends_s : crowd->compute_s * (0.9 + 0.2 * rng_uniform(rng));
+        }
+    }
+    return now_s * crowd->n / (steps * (crowd->compute_s + sends_s));
+}
+
+/* Where a link is short only while many jobs send at once, not on the mean, what is said lies between single steps
+ * and the worst case: a byte takes as long as if the others sent all at once or none. */
+TEST(many_jobs_on_a_wide_link_lose_at_most_what_is_said)
+{
+    static const struct crowd crowds[] = {{4, 2, 1.0}, {10, 5, 1.0}, {10, 5, 3.0}, {10, 5, 9.0}, {10, 8, 0.5},
+                                          {20, 5, 3.0}, {20, 10, 1.0}};
+    struct rng rng = test_rng(1, "crowds", 0);
+    for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++) {
+        const struct crowd *crowd = &crowds[i];
+        const double sends_frac = 1.0 / (1.0 + crowd->compute_s), always = crowd_slowdown(crowd, "always");
+        const double in_part = crowd_slowdown(crowd, "in-part"), stepped = stepped_slowdown(crowd, &rng);
+        CHECK(stepped > 0.995 && stepped <= in_part && in_part < always);
+        CHECK_NEAR(in_part, 1.0 + sends_frac * sends_frac * ((double)crowd->n / crowd->wide - 1.0), 1e-4);
+        CHECK_NEAR(always, 1.0 + sends_frac * ((double)crowd->n / crowd->wide - 1.0), 1e-4);
+    }
+}
+
+/* A limit of the rule: it does not see that jobs send for a larger share of a step that the network slows. A link that
+ * is short even of the mean of what jobs send is always full, and slows them more than is said. */
+TEST(a_link_that_is_short_on_the_mean_slows_jobs_more_than_is_said)
+{
+    static const struct crowd crowds[] = {{10, 1, 1.0}, {10, 1, 3.0}, {10, 2, 1.0}};
+    struct rng rng = test_rng(1, "full", 0);
+    for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++) {
+        const struct crowd *crowd = &crowds[i];
+        const double full = (double)crowd->n / (crowd->wide * (1.0 + crowd->compute_s));
+        CHECK_NEAR(stepped_slowdown(crowd, &rng), full, 0.01 * full);
+        const double in_part = crowd_slowdown(crowd, "in-part");
+        CHECK(in_part < full && full < crowd_slowdown(crowd, "always"));
+    }
 }
 
 #define LONE                                                                                                           \

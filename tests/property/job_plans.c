@@ -4,6 +4,7 @@
 #include "tests/support/harness.h"
 
 #include <math.h>
+#include <string.h>
 
 #define TRACE(jobs) "'trace': {'format': 'inline-jobs', 'jobs': [" jobs "]}"
 #define DGX "'nodes': %d, 'gpus_per_node': 8, 'gpu': 'h100-sxm', 'network': {'bandwidth': '40GB/s'%s}"
@@ -87,6 +88,31 @@ TEST(counted_parts_smaller_than_a_rank_let_jobs_run)
         CHECK_EQ_INT(rows->n_jobs, 3);
         for (size_t k = 0; k < rows->n_jobs; k++) CHECK_EQ_STR(rows->jobs[k].status, "finished");
     }
+}
+
+/* --- Recomputed layers --- */
+
+/* Seconds of a job whose 16 layers of each of two stages are recomputed so; NAN: it does not fit. */
+static double recomputing_s(const char *recompute, int layers)
+{
+    const struct bed_rows *rows = bed_ok(
+        NULL,
+        "{'cluster': {" DGX "}, 'jobs': {'types': {'t': {'training': {'llm': 'llama-2-7b', 'tensor_parallel': 2, "
+        "'pipeline_parallel': 2, 'micro_batch': 4, 'sequence_tokens': 8192, 'global_batch': 64, 'recompute': '%s', "
+        "'recompute_layers': %d}}}, " TRACE("{'submit': '0s', 'type': 't', 'gpus': 16, 'steps': 20}") "}}",
+        2, "", recompute, layers);
+    return strcmp(bed_job(rows, 0)->status, "finished") == 0 ? duration_of(rows, 0) : (double)NAN;
+}
+
+/* The least number that fits, one by one. */
+TEST(jobs_recompute_as_few_layers_as_fit)
+{
+    double least_s = recomputing_s("none", 0);
+    CHECK(isnan(least_s));
+    int layers = 0;
+    while (isnan(least_s) && layers < 16) least_s = recomputing_s("full", ++layers);
+    CHECK(layers > 1 && layers < 16);
+    CHECK_NEAR(recomputing_s("as-needed", 0), least_s, 0.0);
 }
 
 /* --- Messages --- */
