@@ -15,7 +15,7 @@ struct story_subject {
     int64_t id;
     const char *service; /* of a request; empty for a job */
     bool drafts;         /* the service speculates: an iteration may bring several tokens */
-    bool has_stages;     /* pipeline stages: batches of a replica overlap, and their rows do not tell which is its own */
+    bool has_stages;     /* pipeline stages: batches overlap, and their rows do not tell which is its own */
 };
 
 struct story_event {

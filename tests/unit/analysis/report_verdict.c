@@ -394,7 +394,7 @@ TEST(a_warmup_beyond_the_trace_is_told)
     const struct made_metric none[] = {{"request.arrived", 0}, {"job.ended", 4}, {0}};
     const struct made_metric some[] = {{"request.arrived", 1}, {"job.ended", 4}, {"job.jct_s.mean", 1}, {0}};
     CHECK_EQ_STR(cautions_of(none, (struct verdict_facts){.status = "done", .warmup_s = 60}), "unmeasured unmeasured");
-    CHECK_EQ_STR(cautions_of(none, (struct verdict_facts){.status = "done"}), "unmeasured"); /* nothing arrived at all */
+    CHECK_EQ_STR(cautions_of(none, (struct verdict_facts){.status = "done"}), "unmeasured"); /* nothing arrived */
     CHECK_EQ_STR(cautions_of(some, (struct verdict_facts){.status = "done", .warmup_s = 60}), "");
 }
 
