@@ -26,7 +26,7 @@ told() { # NAME FROM TO TO_OR_MORE: the stretch up to the end of the run contain
         equal "$(field "$1" "services.$service.arrivals")" "$(sqlite3 "$db" "select count(*) $of and arrival_s >= $2 and arrival_s < $4")" arrivals
         equal "$(field "$1" "services.$service.finished")" \
             "$(sqlite3 "$db" "select count(*) $of and arrival_s + e2e_s >= $2 and arrival_s + e2e_s < $4")" finished
-        # What comes, less what a batch takes for the first time. What comes back after a failure does not count.
+        # What comes, less what a batch takes for the first time. What comes back does not count.
         near "$(field "$1" "services.$service.not_scheduled_to") - $(field "$1" "services.$service.not_scheduled_from")" \
             "$(sqlite3 "$db" "select sum(arrival_s >= $2 and arrival_s < $4) - total(arrival_s + queue_s >= $2 and
             arrival_s + queue_s < $4) from request where service = '$service' and status <> 'rejected'")" 0
