@@ -158,7 +158,8 @@ static void unlink_user(struct job_link *link)
 static void forget_keeper(struct job *keeper)
 {
     for (struct job *job = keeper->jobs->oldest; job != NULL; job = job->next)
-        for (struct job_link *link = job->place != NULL ? job->place->needs : NULL; link != NULL; link = link->next_need)
+        for (struct job_link *link = job->place != NULL ? job->place->needs : NULL; link != NULL;
+             link = link->next_need)
             if (link->keeper == keeper) link->keeper = NULL;
 }
 
