@@ -505,13 +505,14 @@ static int fail_stuck_jobs(const struct world *world)
     char kept[200];
     const long long n_kept = jobs_kept(world->jobs, kept, sizeof kept);
     if (n_kept > 0 && n_kept == running)
-        return diag_error(world->site.diag, SIM_E_STALLED, NULL,
-                          "choose the scheduler 'dispatch', which lets jobs exchange GPUs, or keep fewer",
-                          "deadlock: %lld jobs wait forever for GPUs that %lld others keep: %s", waiting, n_kept, kept);
+        return diag_error(world->site.diag, SIM_E_STALLED, NULL, jobs_kept_hint(world->jobs),
+                          "deadlock: %lld job%s forever for GPUs that %lld %s: %s", waiting,
+                          waiting == 1 ? " waits" : "s wait", n_kept, n_kept == 1 ? "other keeps" : "others keep",
+                          kept);
     if (running == 0)
         return diag_error(world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
-                          "%lld jobs wait forever: the scheduler never starts them, or the placer never finds room",
-                          waiting);
+                          "%lld job%s forever: the scheduler never starts %s, or the placer never finds room", waiting,
+                          waiting == 1 ? " waits" : "s wait", waiting == 1 ? "it" : "them");
     return diag_error(
         world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'; \"until\" ends a run earlier",
         "%lld running and %lld waiting jobs never finish: the speed is 0, failures undo all work, or the work goes on "

@@ -383,6 +383,42 @@ TEST(gpu_time_is_work_and_waits_on_machines)
     }
 }
 
+/* Two jobs wait for GPUs that are kept for one another, the second for as many as `gpus`. */
+static const struct diag_item *deadlock(const char *scheduler, int gpus)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.quiet = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'p100', 'node_types': {'v': {'nodes': 1, 'gpus_per_node':"
+        " 2, 'gpu': 'v100-16-sxm'}}}, 'jobs': {'scheduler': %s, 'types': {'a': {'speeds': {'p100': 1, 'v100-16-sxm':"
+        " 0}}, 'b': {'speeds': {'v100-16-sxm': 1, 'p100': 0}}}, 'trace': {'format': 'inline-jobs', 'jobs': ["
+        "{'duration': '5s', 'type': 'a'}, {'duration': '5s', 'gpus': 2, 'type': 'b'},"
+        "{'duration': '10s', 'gpus': %d, 'type': 'b', 'after': [{'job': 0, 'keeps_gpus': true}]},"
+        "{'duration': '10s', 'type': 'a', 'after': [{'job': 1, 'keeps_gpus': true}]}]}}}",
+        scheduler, gpus);
+    CHECK_EQ_INT(rows->code, SIM_E_STALLED);
+    CHECK(rows->diag.n_items > 0);
+    return &rows->diag.items[0];
+}
+
+/* The hint fits what the scheduler does. */
+TEST(deadlocks_are_told_with_a_way_out)
+{
+    const struct diag_item *never = deadlock("{'policy': 'dispatch', 'swap': false}", 2);
+    CHECK(strstr(never->text, "2 jobs wait forever for GPUs that 2 others keep: job 0 for job 2, job 1 for job 3") !=
+          NULL);
+    CHECK(strstr(never->hint, "jobs.scheduler.swap") != NULL);
+    const struct diag_item *other = deadlock("'dispatch'", 1); /* 1 of 2 GPUs: no exchange */
+    CHECK(strstr(other->hint, "as many as they ask for") != NULL);
+    const struct bed_rows *one = bed_run(
+        BED(.quiet = true), "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'scheduler': 'fifo', 'trace':"
+                            " {'format': 'inline-jobs', 'jobs': [{'duration': '5s'}, {'duration': '5s', 'after':"
+                            " [{'job': 0, 'keeps_gpus': true}]}]}}}");
+    CHECK_EQ_INT(one->code, SIM_E_STALLED);
+    CHECK(one->diag.n_items > 0);
+    CHECK(strstr(one->diag.items[0].text, "1 job waits forever for GPUs that 1 other keeps: job 0 for job 1") != NULL);
+    CHECK(strstr(one->diag.items[0].hint, "dispatch") != NULL);
+}
+
 /* A job without GPUs keeps none: whoever it would keep them for starts as if nothing were asked. */
 TEST(a_job_without_gpus_keeps_none)
 {
@@ -394,4 +430,38 @@ TEST(a_job_without_gpus_keeps_none)
     MUST(rows->n_jobs == 2);
     CHECK_NEAR(rows->end_s, 48, 1e-9);
     bed_free(rows);
+}
+
+/* Nor do those that came when the GPUs were held by others, with a job behind them all. */
+TEST(a_job_that_waits_for_one_without_gpus_bears_others)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': ["
+        "{'duration': '5s', 'gpus': 0}, {'duration': '100s'}, {'duration': '10s', 'after': [{'job': 0, 'keeps_gpus':"
+        " true}]}, {'submit': '50s', 'duration': '7s'}]}}}");
+    CHECK_NEAR(bed_job(rows, 2)->end_s, 110, 1e-9);
+    CHECK_NEAR(bed_job(rows, 3)->end_s, 117, 1e-9);
+}
+
+/* Two jobs whose phases interleave share one GPU. The second keeps it for a third job, which comes as if nothing were
+ * asked, and a fourth takes the memory of the second. */
+TEST(a_job_that_shares_its_gpus_keeps_none)
+{
+    struct bed_rows *rows[2];
+    for (int keeps = 0; keeps < 2; keeps++) {
+        rows[keeps] = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'scheduler': {'policy': 'muri', 'round': '10s'},"
+            " 'placement': 'counted', 'types': {'a': {'sharing': {'phases': [0.1, 0, 0, 0]}}, 'b': {'sharing':"
+            " {'phases': [0, 0.1, 0, 0]}}}, 'trace': {'format': 'inline-jobs', 'jobs': ["
+            "{'duration': '300s', 'type': 'a'}, {'duration': '40s', 'type': 'b'},"
+            "{'duration': '20s', 'type': 'b', 'after': [{'job': 1, 'keeps_gpus': %s}]},"
+            "{'submit': '50s', 'duration': '30s', 'type': 'b'}]}}}",
+            keeps ? "true" : "false");
+        CHECK_EQ_INT(rows[keeps]->n_jobs, 4);
+    }
+    for (int i = 0; i < 4; i++) CHECK_NEAR(bed_job(rows[1], i)->end_s, bed_job(rows[0], i)->end_s, 0);
+    CHECK(bed_job(rows[0], 1)->end_s < bed_job(rows[0], 0)->end_s);
+    CHECK(isnan(bed_metric(rows[1], "job.kept_gpu_s.sum")));
 }

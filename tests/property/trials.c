@@ -214,7 +214,8 @@ TEST(asynchronous_halving_promotes_as_in_a_naive_simulation)
     int n_gone_on = 0;
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         const int eta = 2 + (int)rng_below(&rng, 3), rungs = 2 + (int)rng_below(&rng, 3);
-        struct trials trials = draw_trials(&rng, 5 + (int)rng_below(&rng, 60), 1 + (int)rng_below(&rng, 12), 4);
+        const int least = (int)pow(eta, rungs - 1), n = least + (int)rng_below(&rng, 60);
+        struct trials trials = draw_trials(&rng, n, 1 + (int)rng_below(&rng, 12), 4);
         struct asha asha = {.trials = &trials, .eta = eta, .rungs = rungs};
         char scheduler[128];
         for (int i = 0; i < trials.n; i++) asha.rung[i] = -1;
@@ -327,7 +328,134 @@ TEST(sweeps_bear_failures)
     }
 }
 
+/* A trial of no work ends before its first rung, and stands there as one that pauses. Three others of 80 s have rungs at
+ * 20, 40 and 80 s; two of the four go on to the second, and one to the last. */
+TEST(a_trial_of_no_work_takes_its_place_at_the_rungs)
+{
+    static const struct {
+        double loss, work_s;
+        const char *second; /* status of the best of the others */
+    } cases[] = {{0.1, 3 * 20 + 20, "stopped"},
+                 {0.25, 3 * 20 + 20 + 40, "finished"},
+                 {0.9, 3 * 20 + 2 * 20 + 40, "finished"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct trials trials = {
+            .n = 4, .gpus = 4, .duration_s = {0, 80, 80, 80}, .loss = {cases[i].loss, 0.2, 0.3, 0.4}};
+        struct bed_rows *rows = run(
+            &trials, "{'policy': 'halving', 'algorithm': 'synchronous', 'eta': 2, 'rungs': 3, 'trials': 4}", "");
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_STR(row_of(rows, 0)->status, "finished");
+        CHECK_EQ_STR(row_of(rows, 1)->status, cases[i].second);
+        CHECK_NEAR(bed_metric(rows, "job.gpu_s.sum"), cases[i].work_s, 1e-6);
+        check_gpu_time(rows);
+        bed_free(rows);
+    }
+}
+
+/* The speed rises as others stop and power is left: each trial still pauses at its rung, and the work is the closed
+ * form, three trials' worth. */
+TEST(trials_pause_at_rungs_also_when_their_speed_rises)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true),
+        "{'extends': ['configs/clusters/dgx-a100-80.json'], 'cluster': {'nodes': 2, 'power': {'budget': '9kW',"
+        " 'level': 'site', 'capping': {'policy': 'polca'}}}, 'jobs': {'scheduler': {'policy': 'halving', 'trials': 27,"
+        " 'algorithm': 'synchronous'}, 'types': {'a': {'power': {'mean': '400W', 'clock_share': 1}}}, 'trace':"
+        " {'format': 'generate-job-types', 'count': 27, 'types': {'a': {'arrival': {'process': 'poisson', 'rate':"
+        " '100000/h'}, 'run_time': {'law': 'fixed', 'mean': '2h'}}}}}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(bed_metric(rows, "job.useful_gpu_s.sum"), 3 * 7200, 1e-3);
+    CHECK(bed_metric(rows, "job.makespan_s") > 2 * 7200 * (1.0 / 27 + 1.0 / 27)); /* capped, or the test is void */
+}
+
+/* --- Jobs that come after trials, which keep their GPUs --- */
+
+/* Job 3 comes after the first trial, which is stopped at 30 s and keeps no GPUs for it. The best trial ends at 90 s. The
+ * second sweep, of jobs 3 to 5, goes on as it does where no GPUs are to be kept, to the end of its best trial. */
+TEST(a_stopped_trial_keeps_its_gpus_for_no_one)
+{
+    const struct bed_rows *rows[2];
+    for (int keeps = 0; keeps < 2; keeps++) {
+        rows[keeps] = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 3}, 'jobs': {'scheduler': {'policy': 'halving', 'trials': 3,"
+            " 'rungs': 2, 'algorithm': 'synchronous'}, 'trace': {'format': 'inline-jobs', 'jobs': ["
+            "{'duration': '90s', 'loss': 0.3}, {'duration': '90s', 'loss': 0.2}, {'duration': '90s', 'loss': 0.1},"
+            "{'submit': '10s', 'duration': '60s', 'gpus': 3, 'after': [{'job': 0, 'keeps_gpus': %s}], 'loss': 0.1},"
+            "{'submit': '31s', 'duration': '500s', 'loss': 0.05},"
+            "{'submit': '31s', 'duration': '500s', 'loss': 0.05}]}}}",
+            keeps ? "true" : "false");
+        check_gpu_time(rows[keeps]);
+    }
+    CHECK_EQ_INT(count(rows[1], "finished"), 2);
+    CHECK_NEAR(row_of(rows[1], 0)->end_s, 30, 1e-9);
+    CHECK_NEAR(row_of(rows[1], 2)->end_s, 90, 1e-9);
+    CHECK_EQ_STR(row_of(rows[1], 4)->status, "finished");
+    for (int i = 0; i < 6; i++) CHECK_NEAR(row_of(rows[1], i)->end_s, row_of(rows[0], i)->end_s, 0);
+}
+
 /* --- Refused, and without trials --- */
+
+/* With fewer trials than eta^(rungs - 1), here 27, none would get to the last rung. Hyperband has its own number. */
+TEST(sweeps_that_would_stop_all_trials_are_refused)
+{
+    static const char *const algorithms[] = {"synchronous", "asynchronous", "hyperband"};
+    struct rng rng = test_rng(10, "trials", 0);
+    for (int i = 0; i < 3; i++)
+        for (int n = 26; n <= 27; n++) {
+            const bool is_refused = n < 27 && i < 2;
+            SCOPED(text) text;
+            text_init(&text);
+            text_printf(&text,
+                        "{'cluster': {'nodes': 1, 'gpus_per_node': 8}, 'jobs': {'scheduler':"
+                        " {'policy': 'halving', 'algorithm': '%s', 'trials': %d}, 'trace': {'format':"
+                        " 'inline-jobs', 'jobs': [",
+                        algorithms[i], n);
+            for (int k = 0; k < (i == 2 ? 49 : n); k++)
+                text_printf(&text, "%s{'duration': '1h', 'loss': %.17g}", k > 0 ? ", " : "", rng_uniform(&rng));
+            text_add(&text, "]}}}");
+            const struct bed_rows *rows = bed_run(BED(.quiet = true), "%s", text.chars);
+            CHECK_EQ_INT(rows->code, is_refused ? SIM_E_CONFIG : 0);
+            if (!is_refused) continue;
+            CHECK(rows->diag.n_items > 0);
+            CHECK_EQ_STR(rows->diag.items[0].where, "jobs.scheduler.trials");
+            CHECK(strstr(rows->diag.items[0].text, "27 trials, found 26") != NULL);
+        }
+}
+
+#define JOBS_OF_LOSS(scheduler, jobs)                                                                                  \
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 4}, 'jobs': {'scheduler': " scheduler                                   \
+    ", 'trace': {'format': 'inline-jobs', 'jobs': [" jobs "]}}}"
+
+/* The lowest loss is that of trials which have done their work: not of jobs where none is a trial, nor of those without
+ * GPUs, of which no scheduler learns. */
+TEST(only_trials_have_losses)
+{
+    const struct bed_rows *none = bed_ok(BED(.check = true), JOBS_OF_LOSS("'halving'", "{'duration': '90s'}"));
+    CHECK(isnan(bed_metric(none, "job.loss.min")));
+    const struct bed_rows *one = bed_ok(BED(.check = true), JOBS_OF_LOSS("{'policy': 'halving', 'rungs': 1, 'trials': 1}",
+                                                                         "{'duration': '90s'}"));
+    const struct bed_rows *many = bed_ok(
+        BED(.check = true), JOBS_OF_LOSS("{'policy': 'halving', 'rungs': 1, 'trials': 1}",
+                                         "{'duration': '90s'}, {'duration': '90s', 'gpus': 0}, {'duration': '90s',"
+                                         " 'gpus': 0}, {'duration': '90s', 'gpus': 0}, {'duration': '90s', 'gpus': 0},"
+                                         " {'duration': '90s', 'gpus': 0}, {'duration': '90s', 'gpus': 0}"));
+    CHECK(bed_metric(one, "job.loss.min") > 0);
+    CHECK_NEAR(bed_metric(many, "job.loss.min"), bed_metric(one, "job.loss.min"), 0);
+}
+
+/* A stopped trial takes and gives back no GPUs when it pauses: its row has the reason alone. */
+TEST(decisions_to_stop_say_why_and_no_more)
+{
+    struct rng rng = test_rng(11, "trials", 0);
+    struct trials trials = draw_trials(&rng, 9, 3, 1);
+    const struct bed_rows *rows = run(
+        &trials, "{'policy': 'halving', 'algorithm': 'synchronous', 'eta': 3, 'rungs': 3, 'trials': 9}", "");
+    MUST(bed_decisions(rows, "stop", -1) == 8);
+    for (size_t i = 0; i < rows->n_decisions; i++)
+        if (strcmp(rows->decisions[i].action, "stop") == 0)
+            CHECK_EQ_STR(rows->decisions[i].reason, "others are better");
+}
 
 TEST(a_rung_of_next_to_no_work_is_refused)
 {

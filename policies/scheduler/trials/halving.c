@@ -10,6 +10,7 @@
  *     hyperband     brackets s = K - 1 .. 0 of successive halving that begin at rung K - 1 - s, each of
  *                   ceil(K / (s + 1) eta^s) trials; all at once, the first bracket first
  *
+ * A trial that ends before its last rung (one of no work) has reached the rungs above as soon as it may go on to them.
  * Without `trials` each job is a sweep of one rung. Those of hyperband follow from eta and rungs. A trial keeps its
  * work while it pauses. It pays `jobs.restart` when it goes on. Ties of losses go to the older trial. Of trials that
  * can start, the first that finds no room stops all behind it.
@@ -22,6 +23,7 @@
 #include "sim/world/policy/scheduler.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum algorithm { SYNCHRONOUS, ASYNCHRONOUS, HYPERBAND };
 
@@ -34,7 +36,8 @@ struct halving_params {
     int64_t eta, rungs, trials;
 };
 
-enum trial_state { TRIAL_NEW, TRIAL_READY, TRIAL_RUNS, TRIAL_PAUSES, TRIAL_GONE };
+/* TRIAL_ENDED: before its last rung; it stands at its rung as one that pauses, and goes on without GPUs. */
+enum trial_state { TRIAL_NEW, TRIAL_READY, TRIAL_RUNS, TRIAL_PAUSES, TRIAL_ENDED, TRIAL_GONE };
 
 struct trial {
     const struct job_view *job; /* NULL once it is gone */
@@ -51,6 +54,7 @@ struct halving {
     struct halving_params params; /* first */
     int64_t brackets[MOST_RUNGS]; /* [n_brackets] trials of each */
     int64_t n_brackets;
+    bool has_trials;              /* else no loss matters */
     struct trial *trials;         /* [n], in the order of submission */
     size_t n, capacity, first;    /* first: of the oldest sweep that is not over */
     int code;
@@ -58,15 +62,30 @@ struct halving {
 
 /* --- The sweep --- */
 
+/* With fewer trials none would get through all rungs. Zero: no limit, since no job is a trial. */
+static int check_trials(const struct halving_params *params, struct diag *diag)
+{
+    int64_t least = 1;
+    for (int64_t rung = 1; rung < params->rungs; rung++) least *= params->eta;
+    if (params->algorithm == HYPERBAND || params->trials == 0 || params->trials >= least) return 0;
+    char hint[128];
+    snprintf(hint, sizeof hint, "take %lld trials or more, fewer rungs or a smaller eta", (long long)least);
+    return diag_error(diag, SIM_E_CONFIG, "jobs.scheduler.trials", hint,
+                      "expected at least eta^(rungs - 1) = %lld trials, found %lld: all would be stopped",
+                      (long long)least, (long long)params->trials);
+}
+
 static int init(void *state, const void *params, struct diag *diag)
 {
     struct halving *halving = state;
     halving->params = *(const struct halving_params *)params;
     struct halving_params *of = &halving->params;
-    if (of->algorithm != HYPERBAND && of->trials == 0) of->trials = of->rungs = 1;
+    halving->has_trials = of->algorithm == HYPERBAND || of->trials > 0;
+    if (!halving->has_trials) of->trials = of->rungs = 1;
     if (pow((double)of->eta, (double)of->rungs - 1) > 1e9)
         return diag_error(diag, SIM_E_CONFIG, "jobs.scheduler.rungs", "take fewer rungs, or a smaller eta",
                           "the first of %lld rungs would be less than 1e-9 of a trial's work", (long long)of->rungs);
+    if (check_trials(of, diag) != 0) return SIM_E_CONFIG;
     halving->n_brackets = of->algorithm == HYPERBAND ? of->rungs : 1;
     if (of->algorithm != HYPERBAND) {
         halving->brackets[0] = of->trials;
@@ -116,6 +135,15 @@ static void add(struct halving *halving, const struct job_view *job)
     if (vec_push(&halving->trials, &halving->n, &halving->capacity, trial) != 0) halving->code = SIM_E_NOMEM;
 }
 
+/* A stopped trial has a loss already, or none. */
+static void end_trial(struct halving *halving, const struct cluster_view *view, struct trial *trial)
+{
+    const bool ends = trial->state == TRIAL_RUNS && halving->has_trials;
+    if (ends) trial->losses[trial->rung] = job_view_loss(view, trial->job, 1);
+    trial->state = ends && trial->rung + 1 < halving->params.rungs ? TRIAL_ENDED : TRIAL_GONE;
+    trial->job = NULL;
+}
+
 static void notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     struct halving *halving = state;
@@ -127,10 +155,7 @@ static void notify(void *state, const struct cluster_view *view, const struct jo
     struct trial *trial = trial_of(halving, note->job);
     if (note->event == JOB_EVENT_START) trial->state = TRIAL_RUNS;
     if (note->event == JOB_EVENT_PREEMPT) trial->state = note->forced ? TRIAL_READY : TRIAL_PAUSES;
-    if (note->event != JOB_EVENT_FINISH) return;
-    if (trial->state == TRIAL_RUNS) trial->losses[trial->rung] = job_view_loss(view, note->job, 1);
-    trial->state = TRIAL_GONE;
-    trial->job = NULL;
+    if (note->event == JOB_EVENT_FINISH) end_trial(halving, view, trial);
 }
 
 static size_t sweep_end(const struct halving *halving, size_t first)
@@ -207,7 +232,8 @@ static struct trial *best_at(struct halving *halving, size_t first, int64_t brac
     size_t best = SIZE_MAX;
     for (size_t i = first; i < sweep_end(halving, first) && places > 0; i++) {
         const struct trial *trial = &halving->trials[i];
-        if (trial->bracket != bracket || trial->rung != rung || trial->state != TRIAL_PAUSES) continue;
+        if (trial->bracket != bracket || trial->rung != rung) continue;
+        if (trial->state != TRIAL_PAUSES && trial->state != TRIAL_ENDED) continue;
         if (best == SIZE_MAX || trial->losses[rung] < halving->trials[best].losses[rung]) best = i;
     }
     return best != SIZE_MAX && rank_of(halving, first, best, rung) < places ? &halving->trials[best] : NULL;
@@ -248,8 +274,14 @@ static void stop_losers(struct halving *halving, struct job_plan *plan, size_t f
     }
 }
 
-static bool starts(struct trial *trial, struct job_plan *plan)
+static bool starts(const struct halving *halving, struct trial *trial, struct job_plan *plan)
 {
+    if (trial->state == TRIAL_ENDED) {
+        trial->rung++;
+        trial->losses[trial->rung] = trial->losses[trial->rung - 1];
+        if (trial->rung + 1 == halving->params.rungs) trial->state = TRIAL_GONE;
+        return true;
+    }
     const bool goes_on = trial->state == TRIAL_PAUSES;
     trial->rung += goes_on;
     if (job_plan_start(plan, trial->job, goes_on ? "goes on to the next rung" : "is the next trial")) return true;
@@ -270,7 +302,7 @@ static void wake_at_rungs(const struct halving *halving, const struct cluster_vi
 static bool is_over(const struct halving *halving, size_t first)
 {
     for (size_t i = first; i < sweep_end(halving, first); i++)
-        if (halving->trials[i].state != TRIAL_GONE) return false;
+        if (halving->trials[i].state < TRIAL_ENDED) return false;
     return is_whole(halving, first);
 }
 
@@ -281,7 +313,8 @@ static int decide(void *state, const struct cluster_view *view, struct job_plan 
     if (halving->code != 0) return halving->code;
     pause_those_at_rungs(halving, view, plan);
     for (size_t first = halving->first; first < halving->n && has_room; first += (size_t)halving->params.trials) {
-        for (struct trial *next; has_room && (next = next_of(halving, first)) != NULL;) has_room = starts(next, plan);
+        for (struct trial *next; has_room && (next = next_of(halving, first)) != NULL;)
+            has_room = starts(halving, next, plan);
         stop_losers(halving, plan, first);
     }
     while (halving->first < halving->n && is_over(halving, halving->first))

@@ -82,6 +82,7 @@ struct job_plan {
 struct job_losses {
     bool has_any;        /* the trace has stated one, the scheduler has read one, or they have noise */
     bool is_read;        /* by the scheduler */
+    bool is_awaited;     /* the scheduler asks when jobs will have done shares of their work */
     struct key_map traced; /* of jobs in the system: struct traced_loss, by number of the job */
     struct pool pool;
 };
@@ -278,7 +279,7 @@ int job_loss_trace(struct job *job, double loss);
 /* The job leaves the system. */
 void job_loss_forget(struct job *job);
 
-/* Whether it is a trial: the trace states its loss, or the scheduler reads losses. */
+/* Whether it is a trial: the trace states its loss, or the scheduler reads losses and is told of this job. */
 bool job_has_loss(const struct job *job);
 
 /* The loss as measured at a share of its work. */

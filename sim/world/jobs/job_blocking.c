@@ -154,6 +154,7 @@ static bool is_heir(const struct job *job)
 bool job_plan_exchange(struct job_plan *plan, bool among_others)
 {
     struct jobs *jobs = plan->jobs;
+    jobs->graph.exchanges = among_others ? JOBS_EXCHANGE : JOBS_TAKE_OWN;
     if (jobs->graph.n_kept == 0 || jobs->graph.n_leaving > 0 || plan->code < 0) return false;
     name_heirs(jobs);
     for (struct job *job = jobs->oldest; job != NULL; job = job->next) {
@@ -166,6 +167,14 @@ bool job_plan_exchange(struct job_plan *plan, bool among_others)
 }
 
 /* --- Deadlock --- */
+
+const char *jobs_kept_hint(const struct jobs *jobs)
+{
+    if (jobs->graph.exchanges == JOBS_NEVER_EXCHANGE)
+        return "choose the scheduler 'dispatch', which lets jobs exchange GPUs, or keep fewer";
+    if (jobs->graph.exchanges == JOBS_TAKE_OWN) return "set 'jobs.scheduler.swap', which lets jobs exchange GPUs";
+    return "keep fewer GPUs: jobs exchange only as many as they ask for, of a node type where they can run";
+}
 
 int64_t jobs_kept(const struct jobs *jobs, char *text, size_t n_chars)
 {

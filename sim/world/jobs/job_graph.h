@@ -37,6 +37,9 @@ struct job_link {
     sim_ns head_ns;                 /* of one that has ended: longest path up to its end and the delay */
 };
 
+/* How jobs may take kept GPUs: what the scheduler asks for. */
+enum jobs_exchange { JOBS_NEVER_EXCHANGE, JOBS_TAKE_OWN, JOBS_EXCHANGE };
+
 /* A job's place among the others. */
 struct job_place {
     struct job_link *needs, *users; /* users: of those that need it */
@@ -66,6 +69,7 @@ struct job_graph {
     int64_t n_kept;    /* jobs that keep their GPUs */
     int64_t n_leaving; /* of these, they end at this moment */
     uint64_t n_searches;
+    enum jobs_exchange exchanges;
     double kept_gpu_s; /* GPU time for which jobs kept their GPUs */
 };
 

@@ -16,12 +16,16 @@ int job_plan_emit_warnings(const struct jobs *jobs)
     return code;
 }
 
-/* The policy's reason, and the GPUs that the action moved. */
+/* The policy's reason, and the GPUs that the action moved. A stopped job may have had none. */
 static void describe(const struct job_action *action, char *reason, size_t reason_bytes)
 {
     const char *what = strcmp(action->name, "preempt") == 0 ? "gives back" : "takes";
     if (strcmp(action->name, "resize") == 0) what = "goes on with";
     if (strcmp(action->name, "migrate") == 0) what = "goes on elsewhere with";
+    if (strcmp(action->name, "stop") == 0) {
+        snprintf(reason, reason_bytes, "%s", action->reason);
+        return;
+    }
     int n = snprintf(reason, reason_bytes, "%s: %s %.10g GPU%s", action->reason, what, action->gpus,
                      action->gpus == 1 ? "" : "s");
     const struct cluster *cluster = jobs_cluster_of(action->job->jobs, action->job->view.node_type);

@@ -273,11 +273,18 @@ static sim_ns held_ns(const struct holder *holder, sim_ns now)
     return job_executed_ns(OWNER_ENTITY(holder, const struct job, holder), now);
 }
 
+/* A scheduler that waits for a share of the work asks anew when it will have been done. */
+static void tell_speed(struct job *job)
+{
+    jobs_notify(job->jobs, JOB_EVENT_SPEED, job);
+    if (job->jobs->losses.is_awaited) jobs_request_decision(job->jobs);
+}
+
 void job_speed_changed(struct job *job, sim_ns now)
 {
     const double before = job->progress.speed;
     set_speed(job, now);
-    if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_SPEED, job);
+    if (job->progress.speed != before) tell_speed(job);
 }
 
 static void speed_changed(struct holder *holder, sim_ns now)
@@ -287,7 +294,7 @@ static void speed_changed(struct holder *holder, sim_ns now)
     set_speed(job, now);
     const int code = job_emit_clock(job, now);
     if (code != 0) engine_fail(job->jobs->site->engine, code);
-    if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_SPEED, job);
+    if (job->progress.speed != before) tell_speed(job);
 }
 
 static void slowed(struct holder *holder, sim_ns now)

@@ -254,7 +254,7 @@ static void count_ended(struct job_stats *stats, const struct job *job, sim_ns n
 {
     stats->n_met += job->view.deadline_ns < SIM_NS_MAX && now <= job->view.deadline_ns;
     if (job->status != JOB_COMPLETES) count_futile(stats, job, now);
-    if (job->jobs->losses.has_any && job_has_loss(job))
+    if (job->status == JOB_COMPLETES && job->jobs->losses.has_any && job_has_loss(job))
         stats->least_loss = fmin(stats->least_loss, job_loss_of(job, 1));
 }
 

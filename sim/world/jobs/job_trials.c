@@ -72,7 +72,8 @@ double job_loss_of(const struct job *job, double done_frac)
 bool job_has_loss(const struct job *job)
 {
     const struct jobs *jobs = job->jobs;
-    return jobs->losses.is_read || jobs->config->loss_noise > 0 || traced_of(job) != NULL;
+    const bool has_all = jobs->losses.is_read || jobs->config->loss_noise > 0;
+    return traced_of(job) != NULL || (has_all && job_needs_node(job));
 }
 
 /* Work of a share of the job, rounded up. */
@@ -90,8 +91,9 @@ bool job_view_has_done(const struct cluster_view *view, const struct job_view *j
 
 sim_ns job_view_reaches_ns(const struct cluster_view *view, const struct job_view *job, double done_frac)
 {
-    const struct job *of = job_of(job);
+    struct job *of = job_of(job);
     struct job_progress progress = of->progress;
+    of->jobs->losses.is_awaited = true;
     if (job->state != JOB_RUNNING) return SIM_NS_MAX;
     job_progress_move(&progress, view->now_ns);
     progress.work_ns = work_of(of, done_frac);

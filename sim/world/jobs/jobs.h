@@ -108,6 +108,9 @@ int64_t jobs_held(const struct jobs *jobs);
 /* Jobs that keep their GPUs after their work; `text` names some, and for whom. */
 int64_t jobs_kept(const struct jobs *jobs, char *text, size_t n_chars);
 
+/* What to do about a deadlock of jobs that keep their GPUs. */
+const char *jobs_kept_hint(const struct jobs *jobs);
+
 /* Jobs that have run to their end. */
 int64_t jobs_finished(const struct jobs *jobs);
 

@@ -44,7 +44,7 @@ static const char *const batches[] = {
     "    {'submit': '$0-40s', 'duration': '$0-60s', 'after': [{'job': 1}, {'job': 2}]},"
     "    {'submit': '40s', 'duration': '$0-60s', 'after': [{'job': 3, 'delay': '$0-9s'}, {'job': 0}]}]}}}",
     "{'cluster': {'gpu': '$gpu', 'nodes': '$1-3', 'gpus_per_node': '$1-4'}, 'until': '$20-2000s',"
-    " 'jobs': {'scheduler': {'policy': 'halving', 'algorithm': '?', 'eta': '$2-4', 'trials': '$0-5', 'rungs': '$1-4'},"
+    " 'jobs': {'scheduler': {'policy': 'halving', 'algorithm': '?', 'eta': '$2-4', 'trials': '$0-5', 'rungs': '$1-2'},"
     "          'loss_noise': '?', 'trace': {'format': 'inline-jobs', 'jobs': ["
     "    {'duration': '$1-60s', 'loss': '?'}, {'duration': '$1-60s'}, {'duration': '$1-60s', 'gpus': '$1-2'},"
     "    {'submit': '$0-40s', 'duration': '$1-60s', 'loss': '?'}, {'submit': '40s', 'duration': '$1-60s'}]}}}",
