@@ -328,8 +328,8 @@ TEST(sweeps_bear_failures)
     }
 }
 
-/* A trial of no work ends before its first rung, and stands there as one that pauses. Three others of 80 s have rungs at
- * 20, 40 and 80 s; two of the four go on to the second, and one to the last. */
+/* A trial of no work ends before its first rung, and stands there as one that pauses. Three others of 80 s have rungs
+ * at 20, 40 and 80 s; two of the four go on to the second, and one to the last. */
 TEST(a_trial_of_no_work_takes_its_place_at_the_rungs)
 {
     static const struct {
@@ -370,8 +370,8 @@ TEST(trials_pause_at_rungs_also_when_their_speed_rises)
 
 /* --- Jobs that come after trials, which keep their GPUs --- */
 
-/* Job 3 comes after the first trial, which is stopped at 30 s and keeps no GPUs for it. The best trial ends at 90 s. The
- * second sweep, of jobs 3 to 5, goes on as it does where no GPUs are to be kept, to the end of its best trial. */
+/* Job 3 comes after the first trial, which is stopped at 30 s and keeps no GPUs for it. The best trial ends at 90 s.
+ * The second sweep, of jobs 3 to 5, goes on as it does where no GPUs are to be kept, to the end of its best trial. */
 TEST(a_stopped_trial_keeps_its_gpus_for_no_one)
 {
     const struct bed_rows *rows[2];

@@ -18,9 +18,9 @@
  * on a link that five fill, with a = 1/2, take 1.25 times as long as in an idle network, and 1.11 step by step.
  *
  * Leaves out: that the mean of a share is more than the share at the mean number of flows, jobs that fall into step
- * with each other, and that the share of the step grows when the network slows the job. So a link that is short even of the
- * mean of what jobs send is said to carry more than it can: ten jobs with a = 1/4, of which one fills the link, take
- * 1.56 times as long in place of 2.5. */
+ * with each other, and that the share of the step grows when the network slows the job. So a link that is short even
+ * of the mean of what jobs send is said to carry more than it can: ten jobs with a = 1/4, of which one fills the link,
+ * take 1.56 times as long in place of 2.5. */
 #include "sim/core/vec.h"
 #include "sim/world/jobs/job_traffic_state.h"
 
