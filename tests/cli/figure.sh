@@ -22,10 +22,10 @@ for id in distserve/queueing long-context/sessions splitwise/profile; do out "$i
 run 0 figure list --json
 json '$[2].figure' splitwise/profile
 json '$[2].fitted' 3
-json '$[2].known_to_fail' 5
+json '$[2].known_to_fail' 3
 json '$[2].reported' 1
 run 0 figure list --markdown
-out '| `splitwise/profile` | profile of the artifact, medians over 5 runs | 11 | 5 | 1 | 3 |'
+out '| `splitwise/profile` | profile of the artifact, medians over 5 runs | 11 | 3 | 1 | 3 |'
 
 claim() { # FIGURE, the start of the claim, and its verdict and basis
     equal "$(sqlite3 :memory: "select json_extract(value, '\$.verdict') || ' ' || json_extract(value, '\$.basis')
@@ -68,8 +68,9 @@ claim long-context/sessions 'switching' 'reported '
 claim splitwise/profile 'Llama-2-70B: time of up to 2048' 'known to fail fitted'
 claim splitwise/profile 'Llama-2-70B: time of a token, batches' 'pass predicted'
 claim splitwise/profile 'BLOOM-176B: time of up to 2048' 'pass predicted'
-claim splitwise/profile 'BLOOM-176B: time of a token, batches' 'known to fail predicted'
-claim splitwise/profile 'BLOOM-176B: speed of H100 over A100, one sequence' 'known to fail predicted'
+claim splitwise/profile 'BLOOM-176B: time of a token, batches' 'pass predicted'
+claim splitwise/profile 'BLOOM-176B: speed of H100 over A100, one sequence' 'pass predicted'
+claim splitwise/profile 'BLOOM-176B: speed of H100 over A100, 2048' 'known to fail predicted'
 err 'failed; see the verdicts above'
 cd "$T/all" || exit 1
 # The first line: what was fitted, what is predicted, and how far off both are, by the deviations of the claims.
@@ -87,7 +88,7 @@ basis() { # FIGURE BASIS WORDS: of the claims that gate, the number, the median 
             ' % at most'"
 }
 [ -s "$T/claims" ] || complain 'no claims'
-holds splitwise/profile.md "$(basis splitwise/profile predicted predicted); 2 claims on fitted points, 1 of them off by 20.2 %, 30.8 % at most; fitted: CPU"
+holds splitwise/profile.md "$(basis splitwise/profile predicted predicted); 2 claims on fitted points, 1 of them off by 20.3 %, 30.9 % at most; fitted: CPU"
 holds index.html "<strong>$(basis splitwise/profile predicted predicted); 2 claims on fitted points"
 holds distserve/queueing.md '; nothing fitted.'
 for file in index.html splitwise/profile.db splitwise/profile.md splitwise/profile.1.svg splitwise/profile.2.svg \
@@ -103,7 +104,7 @@ cd "$OLDPWD" || exit 1
 # The same again, from results that are there, on one core, as files of one's own: the same bytes.
 cp "$T/all/splitwise/profile.1.svg" "$T/all/splitwise/profile.md" "$T/all/index.html" "$T/"
 run 0 figure run splitwise/profile -o "$T/all" --resume --gnuplot
-out '11 claims: 5 pass, 5 known to fail, 1 reported (1 outside)'
+out '11 claims: 7 pass, 3 known to fail, 1 reported (1 outside)'
 out '10 % at p90  known to fail'
 err 'splitwise/profile.db: 52 runs, all of them found'
 out 'BLOOM-176B: speed of H100 over A100, one sequence decoding'
@@ -123,15 +124,15 @@ equal "$(grep -c '<section' "$T/own/index.html")" 1 'sections of one figure'
 "$ORRERY" figure run splitwise/profile long-context/sessions -o "$T/all" --resume >"$T/both" 2>&1 || complain 'known failures set the exit status'
 order() { grep -n "$1" "$T/both" | head -n 1 | cut -d: -f1; }
 sorted=$(printf '%s ' "$(order 'profile.db: 52 runs')" "$(order '^11 claims')" "$(order 'concurrency.db: 8 runs')" \
-    "$(order '^8 claims')" "$(order '^all figures: 19 claims: 9 pass, 5 known to fail, 5 reported (4 outside)')" "$(order 'index.html shows')")
+    "$(order '^8 claims')" "$(order '^all figures: 19 claims: 11 pass, 3 known to fail, 5 reported (4 outside)')" "$(order 'index.html shows')")
 equal "$sorted" "$(echo $sorted | tr ' ' '\n' | sort -n | tr '\n' ' ')" 'the order of lines in a pipe'
 equal "$(echo $sorted | wc -w)" 6 'lines in a pipe'
 
 # A known failure that passes is told, so that the note goes.
-sed '/"says": "BLOOM-176B: time of a token/,/"known_to_fail"/s/"tolerance": 0.1,/"tolerance": 0.11,/' \
+sed '/"says": "BLOOM-176B: speed of H100 over A100, 2048/,/"known_to_fail"/s/"tolerance": 0.1,/"tolerance": 0.13,/' \
     "$F/splitwise/profile.json" >"$F/splitwise/mended.json"
 run 1 figure run splitwise/mended -o "$T/mended" --json
-claim splitwise/mended 'BLOOM-176B: time of a token, batches' 'passes, known to fail predicted'
+claim splitwise/mended 'BLOOM-176B: speed of H100 over A100, 2048' 'passes, known to fail predicted'
 err '1 claim is known to fail, but passes; take out "known_to_fail"'
 rm "$F/splitwise/mended.json"
 
