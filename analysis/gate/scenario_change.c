@@ -2,6 +2,21 @@
 
 #include <string.h>
 
+int scenario_each_member(const char *key, const struct json_node *before, const struct json_node *now,
+                         struct arena *arena, scenario_member_fn visit, void *context)
+{
+    const struct json_node *const objects[] = {before, now};
+    for (int i = 0; i < 2; i++)
+        for (const struct json_node *member = objects[i]->first; member != NULL; member = member->next) {
+            const struct json_node *old = json_member(before, member->key), *new = json_member(now, member->key);
+            if (i == 1 && old != NULL) continue;
+            const char *path = key[0] != 0 ? arena_printf(arena, "%s.%s", key, member->key) : member->key;
+            if (path == NULL) return SIM_E_NOMEM;
+            visit(context, path, old, new);
+        }
+    return 0;
+}
+
 /* A list being made. A failure is kept until its end. */
 struct listing {
     struct arena *arena;
@@ -30,26 +45,7 @@ static void add(struct listing *listing, const char *key, const struct json_node
     listing->changes[listing->n++] = (struct scenario_change){key, show(listing, before), show(listing, now)};
 }
 
-static void list_values(struct listing *listing, const char *key, const struct json_node *before,
-                        const struct json_node *now);
-
-static void list_member(struct listing *listing, const char *key, const struct json_node *before,
-                        const struct json_node *now)
-{
-    const char *name = before != NULL ? before->key : now->key;
-    const char *path = key[0] != 0 ? arena_printf(listing->arena, "%s.%s", key, name) : name;
-    listing->failed |= path == NULL;
-    if (path != NULL) list_values(listing, path, before, now);
-}
-
-static void list_members(struct listing *listing, const char *key, const struct json_node *before,
-                         const struct json_node *now)
-{
-    for (const struct json_node *member = before->first; member != NULL; member = member->next)
-        list_member(listing, key, member, json_member(now, member->key));
-    for (const struct json_node *member = now->first; member != NULL; member = member->next)
-        if (json_member(before, member->key) == NULL) list_member(listing, key, NULL, member);
-}
+static void list_values(void *context, const char *key, const struct json_node *before, const struct json_node *now);
 
 static void list_items(struct listing *listing, const char *key, const struct json_node *before,
                        const struct json_node *now)
@@ -64,13 +60,13 @@ static void list_items(struct listing *listing, const char *key, const struct js
     }
 }
 
-static void list_values(struct listing *listing, const char *key, const struct json_node *before,
-                        const struct json_node *now)
+static void list_values(void *context, const char *key, const struct json_node *before, const struct json_node *now)
 {
+    struct listing *listing = context;
     if (before == NULL || now == NULL || before->kind != now->kind)
         add(listing, key, before, now);
     else if (before->kind == JSON_OBJECT)
-        list_members(listing, key, before, now);
+        listing->failed |= scenario_each_member(key, before, now, listing->arena, list_values, listing) != 0;
     else if (before->kind == JSON_LIST)
         list_items(listing, key, before, now);
     else if (strcmp(before->text, now->text) != 0)

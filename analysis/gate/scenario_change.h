@@ -19,6 +19,15 @@ struct scenario_change {
 int scenario_changes(const struct json_node *before, const struct json_node *now, struct arena *arena,
                      struct scenario_change **changes, size_t *n_changes);
 
+/* A member of two objects: "services.chat.replicas" with its values; NULL: absent. */
+typedef void (*scenario_member_fn)(void *context, const char *key, const struct json_node *before,
+                                   const struct json_node *now);
+
+/* Visits the members of two objects at `key` ("": the root): those of `before`, then those that are new. Keys live in
+ * the arena. Returns 0 or SIM_E_NOMEM. */
+int scenario_each_member(const char *key, const struct json_node *before, const struct json_node *now,
+                         struct arena *arena, scenario_member_fn visit, void *context);
+
 /* Writes a value and all that is in it, in one line. */
 void scenario_write(struct json_writer *writer, const char *key, const struct json_node *value);
 

@@ -33,26 +33,11 @@ struct listing {
     bool failed;
 };
 
-static void list_value(struct listing *listing, const char *key, const struct json_node *before,
-                       const struct json_node *now);
-
-static void list_member(struct listing *listing, const char *key, const struct json_node *before,
-                        const struct json_node *now)
+static void list_value(void *context, const char *key, const struct json_node *before, const struct json_node *now)
 {
-    const char *name = before != NULL ? before->key : now->key;
-    const char *path = key[0] != 0 ? arena_printf(listing->arena, "%s.%s", key, name) : name;
-    listing->failed |= path == NULL;
-    if (path != NULL) list_value(listing, path, before, now);
-}
-
-static void list_value(struct listing *listing, const char *key, const struct json_node *before,
-                       const struct json_node *now)
-{
+    struct listing *listing = context;
     if (is_divided(before, now)) {
-        for (const struct json_node *member = before->first; member != NULL; member = member->next)
-            list_member(listing, key, member, json_member(now, member->key));
-        for (const struct json_node *member = now->first; member != NULL; member = member->next)
-            if (json_member(before, member->key) == NULL) list_member(listing, key, NULL, member);
+        listing->failed |= scenario_each_member(key, before, now, listing->arena, list_value, listing) != 0;
     } else if (!is_same(before, now)) {
         if (listing->changes != NULL) listing->changes[listing->n] = (struct single_change){key, before, now};
         listing->n++;

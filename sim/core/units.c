@@ -222,6 +222,27 @@ int unit_parse(const char *text, enum unit_dim dim, double *value_si, const char
     return 0;
 }
 
+/* Of the first `n` characters; none leave the time as it is. */
+static const char *parse_time(const char *chars, size_t n, double *time_s)
+{
+    char text[64];
+    const char *why = NULL;
+    if (n == 0) return NULL;
+    if (n >= sizeof text) return "is too long";
+    memcpy(text, chars, n);
+    text[n] = '\0';
+    return unit_parse(text, UNIT_TIME, time_s, &why) != 0 ? why : NULL;
+}
+
+const char *unit_parse_stretch(const char *text, double *from_s, double *to_s)
+{
+    const size_t n = strcspn(text, ":");
+    if (text[n] != ':') return "has no ':'";
+    const char *why = parse_time(text, n, from_s);
+    if (why == NULL) why = parse_time(text + n + 1, strlen(text + n + 1), to_s);
+    return why == NULL && !(*from_s < *to_s) ? "ends before it begins" : why;
+}
+
 /* --- Notations that are understood, but not taken --- */
 
 /* Reads "400Gb/s", "400Gbps", "400Gbit/s" and "50GBps" as a bandwidth. */

@@ -64,6 +64,10 @@ const char *unit_list(enum unit_dim dim, char *buffer, size_t buffer_bytes);
  * "has an unknown unit" ... */
 int unit_parse(const char *text, enum unit_dim dim, double *value_si, const char **why);
 
+/* Parses a stretch of time, "10s:1min", "10s:" or ":1min"; an end that is left out stays as it is. Returns NULL, or a
+ * static text why not, as unit_parse does. It ends behind its beginning. */
+const char *unit_parse_stretch(const char *text, double *from_s, double *to_s);
+
 /* Writes a text that unit_parse refuses in the notation that it takes, for hints: "50GB/s" for the bits of "400Gb/s"
  * and "400Gbps", "130min" for the sum "2h10min", and "0.9" for the plain number "90%". Sets *why as unit_parse does.
  * Returns false, changing nothing, if the text is none of these. */

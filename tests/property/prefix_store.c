@@ -1,11 +1,7 @@
 /* Prefix stores: every token of a prompt is a hit, loaded or computed; bytes of tiers are bytes of links; macro-steps
  * write and load what single steps do; tiers are shared, lost and left as their scope says. */
-#include "tests/support/bed.h"
 #include "tests/support/harness.h"
-
-#define SESSIONS "'format': 'mooncake', 'path': 'traces/samples/sessions.jsonl', 'max_prompt_tokens': 8000"
-#define BLOCK_TOKENS 512
-#define BLOCK_BYTES (INT64_C(2) * 32 * 8 * 128 * 2 * BLOCK_TOKENS) /* Llama 3.1 8B, BF16 */
+#include "tests/support/prefix_store_bed.h"
 
 /* Host memory and drives whose whole blocks are whole granules. */
 #define CLUSTER                                                                                                        \
@@ -35,32 +31,7 @@ static struct bed_rows *run(const char *store, const char *service, const struct
                    store, service);
 }
 
-static double of_tier(const struct bed_rows *rows, const char *metric, const char *tier)
-{
-    char name[64];
-    snprintf(name, sizeof name, "store.%s[%s]", metric, tier);
-    const double value = bed_metric(rows, name);
-    return isnan(value) ? 0.0 : value;
-}
-
-static double of_tiers(const struct bed_rows *rows, const char *metric)
-{
-    return of_tier(rows, metric, "host") + of_tier(rows, metric, "disk") + of_tier(rows, metric, "pool");
-}
-
 /* --- Tokens and bytes --- */
-
-/* Nothing is preempted here, so each prompt is admitted once. */
-static void check_tokens(const struct bed_rows *rows)
-{
-    CHECK_EQ_INT(bed_metric(rows, "replica.preemptions.sum"), 0);
-    CHECK_EQ_INT(bed_metric(rows, "request.unfinished") + bed_metric(rows, "request.rejected"), 0);
-    CHECK_EQ_INT(bed_metric(rows, "prefix.saved_tokens.sum") + bed_metric(rows, "store.loaded_tokens.sum") +
-                     bed_metric(rows, "store.computed_tokens.sum"),
-                 bed_metric(rows, "request.prompt_tokens.sum"));
-    CHECK_EQ_INT(bed_metric(rows, "store.loaded_tokens.sum"), of_tiers(rows, "loaded_blocks.sum") * BLOCK_TOKENS);
-    CHECK_EQ_INT(of_tiers(rows, "loaded_bytes.sum"), of_tiers(rows, "loaded_blocks.sum") * BLOCK_BYTES);
-}
 
 /* Iterations process what is neither a hit nor loaded. */
 static int64_t processed_tokens(const struct bed_rows *rows)
@@ -76,10 +47,10 @@ TEST(every_token_is_found_loaded_or_computed)
         const struct bed_rows *rows = run(
             stores[i], "'replicas': 2, 'batching': 'vllm-v1', 'trace': {" SESSIONS ", 'rate_scale': 0.05}", &checked);
         CHECK_EQ_INT(rows->code, 0);
-        check_tokens(rows);
+        store_check_tokens(rows);
         CHECK_EQ_INT(processed_tokens(rows), bed_metric(rows, "store.computed_tokens.sum"));
         CHECK(bed_metric(rows, "store.loaded_tokens.sum") > 10000);
-        CHECK(of_tiers(rows, "evicted_blocks.sum") > 0);
+        CHECK(store_of_tiers(rows, "evicted_blocks.sum") > 0);
     }
 }
 
@@ -88,9 +59,10 @@ TEST(bytes_of_tiers_are_bytes_of_links)
 {
     const char *service = "'replicas': 2, 'batching': 'vllm-v1', 'trace': {" SESSIONS ", 'rate_scale': 0.05}";
     const struct bed_rows *rows = run(stores[0], service, &checked);
-    const double host = of_tier(rows, "loaded_bytes.sum", "host") + of_tier(rows, "written_bytes.sum", "host");
-    const double disk_in = of_tier(rows, "loaded_bytes.sum", "disk"),
-                 disk_out = of_tier(rows, "written_bytes.sum", "disk");
+    const double host = store_of_tier(rows, "loaded_bytes.sum", "host") +
+                        store_of_tier(rows, "written_bytes.sum", "host");
+    const double disk_in = store_of_tier(rows, "loaded_bytes.sum", "disk"),
+                 disk_out = store_of_tier(rows, "written_bytes.sum", "disk");
     CHECK(disk_in > 0 && disk_out > 0);
     CHECK_EQ_INT(bed_metric(rows, "link.pcie.bytes"), host + disk_in);
     CHECK_EQ_INT(bed_metric(rows, "link.host.bytes"), host + 2 * disk_in + disk_out); /* drives go through the host */
@@ -98,8 +70,9 @@ TEST(bytes_of_tiers_are_bytes_of_links)
     CHECK_EQ_INT(bed_metric(rows, "tier.dram.used_bytes.max"), 16e9);
     CHECK_EQ_INT(bed_metric(rows, "tier.ssd.used_bytes.max"), 60e9);
     rows = run(stores[2], service, &checked);
-    const double pool = of_tier(rows, "loaded_bytes.sum", "pool") + of_tier(rows, "written_bytes.sum", "pool");
-    const double fetched = of_tier(rows, "fetched_blocks.sum", "host") * (double)BLOCK_BYTES;
+    const double pool = store_of_tier(rows, "loaded_bytes.sum", "pool") +
+                        store_of_tier(rows, "written_bytes.sum", "pool");
+    const double fetched = store_of_tier(rows, "fetched_blocks.sum", "host") * (double)BLOCK_BYTES;
     CHECK(pool > 0 && fetched > 0);
     CHECK_EQ_INT(bed_metric(rows, "link.network.bytes"), 3 * (pool + fetched)); /* NIC, and the pool's media and port */
 }
@@ -166,7 +139,7 @@ TEST(answers_are_stored_for_the_next_turn)
         struct bed_rows *macro = run(stores[k], service, BED(.check = true, .no_rows = true));
         struct bed_rows *single = run(stores[k], service, BED(.single_step = true, .queue = QUEUE_HEAP, .no_rows = true));
         CHECK_EQ_INT(macro->code, 0);
-        check_tokens(macro);
+        store_check_tokens(macro);
         CHECK(bed_metric(macro, "store.loaded_tokens.sum") > 500);
         CHECK(bed_equal(macro, single));
         if (bed_metric(macro, "replica.preemptions.sum") > 0) continue;

@@ -1,15 +1,12 @@
 /* Loads from a prefix store that the request alone waits for: the others go on meanwhile. Times have closed forms;
  * every token of a prompt is a hit, loaded or computed; single steps give the same rows beside all else; a failure
  * takes requests that load. */
-#include "tests/support/bed.h"
 #include "tests/support/harness.h"
+#include "tests/support/prefix_store_bed.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define SESSIONS "'format': 'mooncake', 'path': 'traces/samples/sessions.jsonl', 'max_prompt_tokens': 8000"
-#define BLOCK_TOKENS 512
-#define BLOCK_BYTES (INT64_C(2) * 32 * 8 * 128 * 2 * BLOCK_TOKENS) /* Llama 3.1 8B, BF16 */
 #define CLUSTER                                                                                                        \
     "'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8, 'nodes': 2, 'pcie': '5GB/s',"                                  \
     " 'network': {'bandwidth': '40GB/s'}, 'host': {'device': 'host-dram-pcie5'},"                                      \
@@ -81,19 +78,6 @@ static const char *const stores[N_STORES] = {
     "'waits': 'request', 'tiers': {'host': {'capacity': '2GB', 'write': 'through'}, 'disk': {'device': 'drives',"
     " 'capacity': '4GB'}, 'pool': {'device': 'pool', 'capacity': '60GB'}}, 'load': 'when-faster'"};
 
-static double of_tiers(const struct bed_rows *rows, const char *metric)
-{
-    static const char *const tiers[] = {"host", "disk", "pool"};
-    double sum = 0.0;
-    for (size_t i = 0; i < sizeof tiers / sizeof *tiers; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "store.%s[%s]", metric, tiers[i]);
-        const double value = bed_metric(rows, name);
-        sum += isnan(value) ? 0.0 : value;
-    }
-    return sum;
-}
-
 static struct bed_rows *run(const char *service, const char *store, const struct bed_options *options)
 {
     char text[1024];
@@ -110,13 +94,7 @@ TEST(every_token_is_found_loaded_or_computed_by_requests_that_wait_alone)
             " 'trace': {" SESSIONS ", 'rate_scale': 0.05}",
             stores[i], &checked);
         CHECK_EQ_INT(rows->code, 0);
-        CHECK_EQ_INT(bed_metric(rows, "replica.preemptions.sum"), 0);
-        CHECK_EQ_INT(bed_metric(rows, "request.unfinished") + bed_metric(rows, "request.rejected"), 0);
-        CHECK_EQ_INT(bed_metric(rows, "prefix.saved_tokens.sum") + bed_metric(rows, "store.loaded_tokens.sum") +
-                         bed_metric(rows, "store.computed_tokens.sum"),
-                     bed_metric(rows, "request.prompt_tokens.sum"));
-        CHECK_EQ_INT(bed_metric(rows, "store.loaded_tokens.sum"), of_tiers(rows, "loaded_blocks.sum") * BLOCK_TOKENS);
-        CHECK_EQ_INT(of_tiers(rows, "loaded_bytes.sum"), of_tiers(rows, "loaded_blocks.sum") * BLOCK_BYTES);
+        store_check_tokens(rows);
         CHECK(bed_metric(rows, "store.loaded_tokens.sum") > 10000);
         bed_free(rows);
     }

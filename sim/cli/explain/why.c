@@ -4,6 +4,7 @@
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/explain/story.h"
+#include "sim/cli/explain/why_events.h"
 #include "sim/cli/explain/why_jobs.h"
 #include "sim/cli/explain/why_time.h"
 #include "sim/cli/plugins.h"
@@ -202,13 +203,6 @@ static int read_ranks(struct asking *asking)
 
 /* --- Telling it --- */
 
-static int compare_events(const void *a, const void *b)
-{
-    const struct story_event *x = a, *y = b;
-    if (x->t_s != y->t_s) return x->t_s < y->t_s ? -1 : 1;
-    return (x->number > y->number) - (x->number < y->number);
-}
-
 static void say_head(const struct asking *asking, const struct story *story, struct answer *answer)
 {
     const struct request_row *request = &story->request;
@@ -249,8 +243,7 @@ static void say_gap(const struct story *story, struct answer *answer)
 static void say_story(const struct asking *asking, const struct story *story, struct answer *answer)
 {
     say_head(asking, story, answer);
-    for (size_t i = 0; i < story->n_events; i++)
-        answer_say(answer, "%14.6f s  %-8s %s\n", story->events[i].t_s, story->events[i].what, story->events[i].text);
+    why_say_events(story, answer);
     for (size_t i = 0; i < asking->ranks.n_rows; i++)
         answer_say(answer, "%s %.6g: %.1f %% of the run's are no larger\n", asking->ranks.columns[0].texts[i],
                    asking->ranks.columns[1].numbers[i], asking->ranks.columns[2].numbers[i]);
@@ -260,21 +253,13 @@ static void say_story(const struct asking *asking, const struct story *story, st
 
 static void write_story(const struct asking *asking, const struct story *story, struct answer *answer)
 {
-    static const struct table_column columns[] = {RIGHT("t_s"), LEFT("what"), LEFT("text")};
     const bool is_job = asking->subject.is_job;
-    struct answer_table events;
     answer_text(answer, "kind", is_job ? "job" : "request");
     answer_number(answer, "id", (double)asking->subject.id);
     if (!is_job) answer_text(answer, "service", asking->subject.service);
     if (!is_job && story->request.class[0] != '\0') answer_text(answer, "class", story->request.class);
     answer_text(answer, "status", is_job ? story->job.status : story->request.status);
-    TABLE_INIT(&events, columns);
-    for (size_t i = 0; i < story->n_events; i++) {
-        table_number(&events, story->events[i].t_s);
-        table_text(&events, story->events[i].what);
-        table_text(&events, story->events[i].text);
-    }
-    answer_add(answer, "events", NULL, &events);
+    why_write_events(story, answer);
     if (is_job) answer_number(answer, "waited_s", story->waits.total_s);
     if (!is_job && !isnan(story->gap_s)) {
         answer_number(answer, "max_gap_s", story->gap_s);
@@ -345,7 +330,7 @@ static int tell_story(struct asking *asking, const struct setup *setup)
     if (code == 0) code = read_ranks(asking);
     if (code == 0 && asking->subject.is_job)
         code = why_tell_others(asking->path, asking->record.id, asking->row, asking->arena, &story, &asking->cli->diag);
-    if (code == 0 && story.n_events > 0) qsort(story.events, story.n_events, sizeof *story.events, compare_events);
+    if (code == 0) why_sort_events(&story);
     if (code == 0) code = print_story(asking, &story);
     story_fini(&story);
     return code;
@@ -359,10 +344,8 @@ static int tell_stretch(struct asking *asking, const struct setup *setup)
     int code = simulate_again(asking, setup, stretch_sink(&stretch));
     for (size_t i = 0; i < stretch.n_services; i++) forget_unknown(setup, &stretch.services[i]);
     if (code == 0) code = stretch_end(&stretch);
-    struct story *events = &stretch.story;
-    if (code == 0 && events->n_events > 0)
-        qsort(events->events, events->n_events, sizeof *events->events, compare_events);
     if (code == 0) {
+        why_sort_events(&stretch.story);
         answer_init(&answer, (enum answer_form)asking->options->form, "events");
         why_tell_stretch(&stretch, &answer);
         code = end_answer(asking, &answer);

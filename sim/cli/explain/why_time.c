@@ -1,5 +1,6 @@
 #include "sim/cli/explain/why_time.h"
 
+#include "sim/cli/explain/why_events.h"
 #include "sim/core/units.h"
 
 #include <inttypes.h>
@@ -8,29 +9,14 @@
 
 /* --- Reading --- */
 
-/* Reads a time of `n` characters; none leave the default. Returns NULL, or the reason why it is wrong. */
-static const char *read_time(const char *chars, size_t n, double *time_s)
-{
-    char text[64];
-    const char *why = NULL;
-    if (n == 0) return NULL;
-    if (n >= sizeof text) return "is too long";
-    memcpy(text, chars, n);
-    text[n] = '\0';
-    return unit_parse(text, UNIT_TIME, time_s, &why) != 0 ? why : NULL;
-}
-
 int why_read_stretch(const char *text, double end_s, double *from_s, double *to_s, struct diag *diag)
 {
-    const size_t n = strcspn(text, ":");
     *from_s = 0;
-    *to_s = end_s;
-    const char *why = text[n] != ':' ? "has no ':'" : read_time(text, n, from_s);
-    if (why == NULL) why = read_time(text + n + 1, strlen(text + n + 1), to_s);
+    *to_s = (double)INFINITY;
+    const char *why = unit_parse_stretch(text, from_s, to_s);
     if (why == NULL && !(*from_s >= 0)) why = "begins before the run";
     if (why == NULL && *from_s >= end_s)
         return diag_error(diag, SIM_E_USAGE, NULL, NULL, "'%s' begins after the end of the run at %.6g s", text, end_s);
-    if (why == NULL && !(*from_s < *to_s)) why = "ends before it begins";
     if (*to_s >= end_s) *to_s = (double)INFINITY;
     if (why == NULL) return 0;
     return diag_error(diag, SIM_E_USAGE, NULL, "write a stretch of time, as 10min:12min", "'%s' %s", text, why);
@@ -136,8 +122,7 @@ static void say_stretch(const struct stretch *stretch, struct answer *answer)
     add_load(stretch, answer);
     say_counts(stretch, answer);
     if (story->n_events > 0) answer_say(answer, "\n");
-    for (size_t i = 0; i < story->n_events; i++)
-        answer_say(answer, "%14.6f s  %-8s %s\n", story->events[i].t_s, story->events[i].what, story->events[i].text);
+    why_say_events(story, answer);
 }
 
 static void write_services(const struct stretch *stretch, struct answer *answer)
@@ -177,22 +162,13 @@ static void write_jobs(const struct stretch_jobs *jobs, struct answer *answer)
 
 static void write_stretch(const struct stretch *stretch, struct answer *answer)
 {
-    static const struct table_column columns[] = {RIGHT("t_s"), LEFT("what"), LEFT("text")};
-    const struct story *story = &stretch->story;
-    struct answer_table events;
     answer_text(answer, "kind", "time");
     answer_number(answer, "from_s", stretch->from_s);
     answer_number(answer, "to_s", stretch->to_s);
     add_load(stretch, answer);
     write_services(stretch, answer);
     if (stretch->has_jobs) write_jobs(&stretch->jobs, answer);
-    TABLE_INIT(&events, columns);
-    for (size_t i = 0; i < story->n_events; i++) {
-        table_number(&events, story->events[i].t_s);
-        table_text(&events, story->events[i].what);
-        table_text(&events, story->events[i].text);
-    }
-    answer_add(answer, "events", NULL, &events);
+    why_write_events(&stretch->story, answer);
 }
 
 void why_tell_stretch(const struct stretch *stretch, struct answer *answer)

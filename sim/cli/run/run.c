@@ -72,24 +72,9 @@ static const struct option run_options[] = {
 
 /* --- Parts of a timeline: "10s:1min", "1/100" --- */
 
-/* Parses a time of `n` characters; 0 leaves the default. Returns NULL, or the reason why it is wrong. */
-static const char *parse_time(const char *chars, size_t n, double *time_s)
-{
-    char text[64];
-    const char *why = NULL;
-    if (n == 0) return NULL;
-    if (n >= sizeof text) return "is too long";
-    memcpy(text, chars, n);
-    text[n] = 0;
-    return unit_parse(text, UNIT_TIME, time_s, &why) != 0 ? why : NULL;
-}
-
 static int parse_window(const char *window, struct timeline_options *options, struct diag *diag)
 {
-    size_t n = strcspn(window, ":");
-    const char *why = window[n] != ':' ? "has no ':'" : parse_time(window, n, &options->from_s);
-    if (why == NULL) why = parse_time(window + n + 1, strlen(window + n + 1), &options->to_s);
-    if (why == NULL && !(options->from_s < options->to_s)) why = "ends before it begins";
+    const char *why = unit_parse_stretch(window, &options->from_s, &options->to_s);
     if (why == NULL) return 0;
     return diag_error(diag, SIM_E_USAGE, "--timeline-window", "write \"10s:1min\", or \"10min:\" for all that follows",
                       "'%s' %s", window, why);
