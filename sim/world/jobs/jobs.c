@@ -541,7 +541,7 @@ const char *jobs_absent_type(const struct jobs *jobs, size_t *at)
 {
     const struct config_list *types = &jobs->config->types;
     const struct job_type *items = types->items;
-    while (*at < types->n && jobs->stats.n_submitted > 0) {
+    while (*at < types->n && jobs->dry && jobs->stats.n_submitted > 0) {
         const size_t i = (*at)++;
         if (!jobs->types_seen.has_occurred[i] && strcmp(items[i].name, "default") != 0) return items[i].name;
     }

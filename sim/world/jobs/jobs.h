@@ -117,8 +117,8 @@ int64_t jobs_finished(const struct jobs *jobs);
 /* Whether the scheduler may read estimates of run times, and all of them were exact. */
 bool jobs_has_exact_estimates(const struct jobs *jobs);
 
-/* The first type of "jobs.types" from number *at on that no job had so far; *at moves behind it. NULL: there is none, or
- * no job was submitted. The type "default" needs no job. */
+/* The first type of "jobs.types" from number *at on that no job had; *at moves behind it. NULL: there is none, no job
+ * was submitted, or the trace has not ended. The type "default" needs no job. */
 const char *jobs_absent_type(const struct jobs *jobs, size_t *at);
 
 /* Names of types that jobs had and "jobs.types" has not: a few of them. Returns their number. */
