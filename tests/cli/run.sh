@@ -238,7 +238,7 @@ run 0 run "$T/types.json" -q
 err_is <<EOF
 $T/types.json:5:32: warning: no job was of type 'bert', which jobs.types names; jobs had these types, which it does not name: 'BERT'
 EOF
-sed 's/"jobs": \[/&{ "submit": "9s", "duration": "1s", "gpus": 1 }, /' "$T/types.json" >"$T/later.json"
+sed 's/ }\] },/ }, { "submit": "9s", "duration": "1s", "gpus": 1 }] },/' "$T/types.json" >"$T/later.json"
 run 0 run "$T/later.json" -q --set until=5s
 ! grep -q 'no job was of type' "$T/err" || complain 'types of jobs that a run ends before'
 run 0 run "$T/types.json" -q --set jobs.trace.jobs=[]
