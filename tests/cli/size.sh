@@ -85,6 +85,11 @@ grep -qE '^  limit: .*; with [0-9]+ for prompts (and [0-9]+ that decode )?(ttft|
     cat "$T/out"
 }
 
+# The scenario of the study says that it does not run alone.
+equal "$(sed -n 2p "$T/best.scenario.json")" "// Alone this file has no GPUs, so 'orrery run' refuses it." 'comment of the scenario'
+run 2 run "$T/best.scenario.json"
+err "services need to know the cluster's 'gpu'"
+
 # The study simulates the best configurations again, and finds them within the limits.
 run 0 sweep "$T/best.json" -o "$T/best.db" -q
 sql "$T/best.db" "select count(*) from run where status = 'done'" 10
