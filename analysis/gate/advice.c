@@ -64,6 +64,8 @@ void gate_advise(const struct gate_report *report, struct text *text)
                     is_small ? " that covers every move:" : ", such as", is_small ? "*" : beyond.first->name,
                     round_up(is_small ? beyond.largest_percent : percent_of(beyond.first)));
     if (beyond.far != NULL)
-        text_printf(text, "; %s moved by %.3g %%, more than a gate should tolerate (%d %%): if that is noise, the metric is "
-                          "too noisy for a gate", beyond.far->name, percent_of(beyond.far), MOST_PERCENT_OF_ONE);
+        text_printf(text,
+                    "; %s moved by %.3g %%, more than a gate should tolerate (%d %%): if that is noise, the metric is "
+                    "too noisy for a gate",
+                    beyond.far->name, percent_of(beyond.far), MOST_PERCENT_OF_ONE);
 }

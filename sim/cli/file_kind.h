@@ -15,8 +15,8 @@ int file_kind_check(const struct config *config, const char *path, enum file_kin
  * file_kind_check. */
 int file_kind_check_path(const char *path, enum file_kind expected, struct diag *diag);
 
-/* Checks that a file may be a results database, or text. Returns 0, also if it is empty or cannot be read, or SIM_E_DATA
- * with a finding that says what it is: binary data of a known or another kind, JSON that is cut off, a scenario. */
+/* Checks that a file may be a results database, or text. Returns 0, also if it is empty or cannot be read, or
+ * SIM_E_DATA with a finding that says what it is: binary data of a kind, JSON that is cut off, a scenario. */
 int file_kind_check_results(const char *path, struct diag *diag);
 
 #endif

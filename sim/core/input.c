@@ -50,7 +50,7 @@ static size_t utf8_character(const unsigned char *bytes, size_t n)
 static bool is_binary(const char *bytes, size_t n)
 {
     size_t n_odd = 0;
-    for (size_t i = 0, length; i < n; i += length > 0 ? length : 1) {
+    for (size_t i = 0, length; i<n; i += length> 0 ? length : 1) {
         length = utf8_character((const unsigned char *)bytes + i, n - i);
         n_odd += length == 0;
     }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The pages of what policies see have every declaration of the headers, each in the part of its header: functions, structs with their members, events,
-# functions to implement, and macros of parameters. What is looked up is found in another way than the pages are
-# written: by the compiler, which strips comments and directives and writes out macros.
+# The pages of what policies see have every declaration of the headers, each in the part of its header: functions,
+# structs with their members, events, functions to implement, and macros of parameters. What is looked up is found in
+# another way than the pages are written: by the compiler, which strips comments and directives and writes out macros.
 . tests/cli/lib.sh
 command -v cc >/dev/null || exit 77
 pages='sim/world/policy/README.md sim/world/policy/jobs/README.md sim/world/policy/requests/README.md

@@ -51,7 +51,7 @@ out '  price of a GPU: h100-sxm $4.69/h, RunPod, 2024, '
 out 'missed at the slow end: ttft p99, tpot p99; errors of TTFT are not measured'
 announced=$(sed -n '2s/.*, as predicted; to be sure: //p' "$T/out")
 cp "$T/out" "$T/bold"
-# The runs counted at the end are all of them: those of the search, at the ends of the interval, of the fleet to be sure.
+# The runs counted at the end are all of them: of the search, at the ends of the interval, of the fleet to be sure.
 run 0 size llama-3.1-8b --rate 12/s --requests 200 --max-gpus 8 --gpu h100-sxm --slo ttft.p99=0.5s --slo tpot.p99=20ms
 simulations=$(sed -n 's/.*runs of a sweep (\([0-9]*\) simulations .* and for the fleet to be sure).*/\1/p' "$T/out")
 err "$simulations runs in "

@@ -12,8 +12,8 @@
 enum { OTHERS_NAMED = 4 };
 
 /* Each question returns t_s, job, gpus and until_s (NULL: not told), the most GPUs first. ?1: run, ?2: rowid. Some
- * return more: the GPU time that the job has had so far, that of the job in question, the number of Tiresias' queue that
- * each belongs to (NULL: not known), and the number of queues. */
+ * return more: the GPU time that the job has had so far, and that of the job in question; the number of Tiresias' queue
+ * that each belongs to (NULL: not known), and the number of queues. */
 struct question {
     const char *what, *before; /* of the event: "before job 3 (8 GPUs), ... and 4 more" */
     const char *sql;
@@ -87,8 +87,7 @@ static int tell_rows(struct story *story, const struct question *question, const
     double gpus = 0;
     text_init(&text);
     text_add(&text, question->before);
-    if (answer->n_columns > 5)
-        text_printf(&text, ", as this one has had %.6g GPU-s", answer->columns[5].numbers[from]);
+    if (answer->n_columns > 5) text_printf(&text, ", as this one has had %.6g GPU-s", answer->columns[5].numbers[from]);
     if (answer->n_columns > 8 && !isnan(answer->columns[7].numbers[from]))
         text_printf(&text, " and is in queue %.0f of %.0f", answer->columns[7].numbers[from],
                     answer->columns[8].numbers[from]);

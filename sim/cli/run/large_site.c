@@ -46,8 +46,9 @@ void large_site_warn(const struct scenario *scenario, const char *output, double
                      "of the load\n",
                      site.replicas, site.nodes, 1e-9 * site.least_bytes, 1e-9 * site.busy_bytes);
     if (output != NULL && site.samples_bytes > limit_bytes)
-        answer_print(err,
-                     "%s: warning: the time series until the end of the run take at least %.2g GB, and the run fails at %.3g GB: "
-                     "sample less often (sample.period), keep less (--keep metrics), or allow more (--results-limit)\n",
-                     output, 1e-9 * site.samples_bytes, 1e-9 * limit_bytes);
+        answer_print(
+            err,
+            "%s: warning: the time series until the end of the run take at least %.2g GB, and the run fails at %.3g GB: "
+            "sample less often (sample.period), keep less (--keep metrics), or allow more (--results-limit)\n",
+            output, 1e-9 * site.samples_bytes, 1e-9 * limit_bytes);
 }

@@ -330,8 +330,9 @@ int size_say(const struct size_question *question, const struct size_result *res
     add_prefill_limit(question, result, best, &text);
     end_line(&text, arena, lines);
     if (question->is_poisson) {
-        text_printf(&text, "arrivals: Poisson, at %s; bursts may need more GPUs: "
-                           "--set services.llm.trace.arrival.process=gamma --set services.llm.trace.arrival.cv=3",
+        text_printf(&text,
+                    "arrivals: Poisson, at %s; bursts may need more GPUs: "
+                    "--set services.llm.trace.arrival.process=gamma --set services.llm.trace.arrival.cv=3",
                     question->load_text);
         end_line(&text, arena, lines);
     }
@@ -490,8 +491,8 @@ int size_answer(const struct size_question *question, const struct size_result *
     answer_add(&answer, "best", NULL, &table);
     answer_say(&answer, "\n%" PRId64 " of the %" PRId64 " runs of a sweep", result->n_runs, result->n_sweep);
     if (result->n_simulations != result->n_runs)
-        answer_say(&answer, " (%" PRId64 " simulations with those at the ends of the interval%s)", result->n_simulations,
-                   result->has_sure ? " and for the fleet to be sure" : "");
+        answer_say(&answer, " (%" PRId64 " simulations with those at the ends of the interval%s)",
+                   result->n_simulations, result->has_sure ? " and for the fleet to be sure" : "");
     answer_say(&answer, "; of %zu configurations %zu cannot hold %s, and closed forms rule out %zu\n", result->n,
                result->n_unfit, question->llm, result->n_ruled_out);
     answer_number(&answer, "runs", (double)result->n_runs);

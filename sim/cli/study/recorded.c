@@ -140,9 +140,8 @@ int recorded_find(const struct study *study, const struct study_run *run, const 
 static int find_missing(const struct study *study, const char *output, struct arena *arena, size_t *first, size_t *n,
                         struct diag *diag)
 {
-    static const char sql[] =
-        "SELECT id FROM run WHERE status = 'done' AND instr(scenario, '\"replicate\"') > 0"
-        " AND NOT EXISTS (SELECT 1 FROM metric_recorded WHERE run_id = id) ORDER BY id";
+    static const char sql[] = "SELECT id FROM run WHERE status = 'done' AND instr(scenario, '\"replicate\"') > 0"
+                              " AND NOT EXISTS (SELECT 1 FROM metric_recorded WHERE run_id = id) ORDER BY id";
     struct query_answer found;
     struct database database;
     int code = database_open_read(&database, output, diag);
@@ -193,9 +192,11 @@ int recorded_warn(const struct study *study, const char *output, const struct pl
     int at = 0;
     while (at < why.n_items && why.items[at].level != DIAG_ERROR) at++;
     if (code == 0 && n > 0 && at < why.n_items)
-        diag_warning(diag, why.items[at].where, "\"recorded\": false in the study leaves that trace out",
-                     "the recorded trace, without \"replicate\", failed at %zu of %zu points, so no recorded values stand "
-                     "beside the replicates there: %s", n, study->n_points, why.items[at].text);
+        diag_warning(
+            diag, why.items[at].where, "\"recorded\": false in the study leaves that trace out",
+            "the recorded trace, without \"replicate\", failed at %zu of %zu points, so no recorded values stand "
+            "beside the replicates there: %s",
+            n, study->n_points, why.items[at].text);
     arena_fini(&arena);
     return code;
 }

@@ -102,8 +102,7 @@ const char *config_expected(const struct config_field *field, char *buffer, size
     case CONFIG_PATH: snprintf(buffer, buffer_bytes, "a path"); break;
     case CONFIG_CHOICE:
         snprintf(buffer, buffer_bytes, "one of ");
-        append_words(buffer, buffer_bytes, '"', field->choices, count_choices(field->choices),
-                     NULL);
+        append_words(buffer, buffer_bytes, '"', field->choices, count_choices(field->choices), NULL);
         break;
     case CONFIG_LIST: snprintf(buffer, buffer_bytes, "a list"); break;
     case CONFIG_VARIANT: snprintf(buffer, buffer_bytes, "an object with \"%s\"", field->tag); break;

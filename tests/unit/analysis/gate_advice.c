@@ -89,8 +89,9 @@ TEST(a_tolerance_of_one_metric_is_at_most_ten_per_cent)
     CHECK(!tells(&bench, true, "noisy"));
     bench.now[0].value = 130;
     CHECK_EQ_INT(verdict(&bench, NULL, 0), GATE_MOVED);
-    CHECK(tells(&bench, true, "such as \"tolerances\": {\"odd.m01\": \"0.002%\"}; odd.m00 moved by 30 %, more than a gate "
-                              "should tolerate (10 %): if that is noise, the metric is too noisy for a gate"));
+    CHECK(tells(&bench, true,
+                "such as \"tolerances\": {\"odd.m01\": \"0.002%\"}; odd.m00 moved by 30 %, more than a gate "
+                "should tolerate (10 %): if that is noise, the metric is too noisy for a gate"));
     bench.now[1].value = 100;
     CHECK_EQ_INT(verdict(&bench, NULL, 0), GATE_MOVED);
     CHECK(tells(&bench, true, "with --update; odd.m00 moved by 30 %, more"));
