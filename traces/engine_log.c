@@ -483,7 +483,7 @@ int engine_log_guess(const char *path, const char **format, struct diag *diag)
     while (code == 0 && n == 1 && strchr(" \t\r\n", first) != NULL) code = input_read(input, &first, 1, &n, diag);
     input_close(input);
     if (code == 0 && n == 0) return diag_error(diag, SIM_E_DATA, path, NULL, "the log is empty");
-    if (code == 0) *format = first == '{' ? guess_json(path) : logs[1].name;
+    if (code == 0) *format = first == '{' || first == '[' ? guess_json(path) : logs[1].name;
     return code;
 }
 

@@ -10,13 +10,15 @@ enum { FLUSH_BYTES = 1 << 16 };
 /* --- Names --- */
 
 /* A unit of the dictionary of metrics, how parts of names spell it, and its words in OpenMetrics. Without a spelling,
- * the name keeps all its parts. */
+ * the name keeps all its parts. Of the rows of a unit the first that the name spells counts, else the last. */
 struct unit_word {
     const char *unit, *spelling, *word;
 };
 
 static const struct unit_word unit_words[] = {{"s", "s", "seconds"},
                                               {"B", "bytes", "bytes"},
+                                              {"J", "j_per_job", "joules_per_job"},
+                                              {"J", "j_per_request", "joules_per_request"},
                                               {"J", "j", "joules"},
                                               {"W", "w", "watts"},
                                               {"GPU", "gpus", "gpus"},
@@ -32,7 +34,7 @@ static const struct unit_word unit_words[] = {{"s", "s", "seconds"},
                                               {"$", "usd", "usd"},
                                               {"$/h", "usd_per_h", "usd_per_hour"},
                                               {"$/job", "usd_per_job", "usd_per_job"},
-                                              {"$/request", NULL, "usd_per_request"},
+                                              {"$/request", "usd_per_met_request", "usd_per_met_request"},
                                               {"$/token", "usd_per_output_token", "usd_per_token"},
                                               {0}};
 
@@ -65,8 +67,13 @@ static const char *find_spelling(const char *name, const char *spelling)
 
 static const struct unit_word *find_unit(const char *name, const char *unit)
 {
-    for (const struct unit_word *word = unit_words; word->unit != NULL; word++)
-        if (strcmp(word->unit, unit) == 0) return word;
+    const struct unit_word *last = NULL;
+    for (const struct unit_word *word = unit_words; word->unit != NULL; word++) {
+        if (strcmp(word->unit, unit) != 0) continue;
+        if (find_spelling(name, word->spelling) != NULL) return word;
+        last = word;
+    }
+    if (last != NULL) return last;
     return strcmp(unit, "1") == 0 && find_spelling(name, share.spelling) != NULL ? &share : NULL;
 }
 

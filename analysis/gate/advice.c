@@ -22,9 +22,13 @@ static double round_up(double percent)
     return steps[i] * power;
 }
 
+/* More in a tolerance lets too much pass: of all metrics, and of one. */
+enum { MOST_PERCENT = 1, MOST_PERCENT_OF_ONE = 10 };
+
 /* The moves beyond tolerance of all scenarios. */
 struct beyond {
-    const struct gate_move *first; /* that a tolerance of its own would cover, of those that have none */
+    /* Of those without a tolerance: the first that one of its own would cover, and the first that moved too far. */
+    const struct gate_move *first, *far;
     double largest_percent;
     bool has_tolerance; /* any of them */
 };
@@ -40,7 +44,9 @@ static struct beyond list_beyond(const struct gate_report *report)
             const double percent = percent_of(move);
             beyond.largest_percent = fmax(beyond.largest_percent, percent);
             beyond.has_tolerance = beyond.has_tolerance || move->tolerance.pattern != NULL;
-            if (beyond.first == NULL && isfinite(percent) && move->tolerance.pattern == NULL) beyond.first = move;
+            if (!isfinite(percent) || move->tolerance.pattern != NULL) continue;
+            const struct gate_move **kind = percent <= MOST_PERCENT_OF_ONE ? &beyond.first : &beyond.far;
+            if (*kind == NULL) *kind = move;
         }
     }
     return beyond;
@@ -48,14 +54,18 @@ static struct beyond list_beyond(const struct gate_report *report)
 
 void gate_advise(const struct gate_report *report, struct text *text)
 {
-    enum { MOST_PERCENT = 1 }; /* of a tolerance for all metrics: above, the gate would let much pass */
     if (gate_code(report) != SIM_E_GATE) return;
     const struct beyond beyond = list_beyond(report);
     text_add(text, report->counts[GATE_MOVED] > 0 ? "accept what is meant, an improvement too, with --update"
                                                   : "--update adds what is not in the baseline");
-    if (beyond.first == NULL) return;
     const bool is_small = !beyond.has_tolerance && beyond.largest_percent <= MOST_PERCENT;
-    text_printf(text, ", or give the baseline a tolerance%s \"tolerances\": {\"%s\": \"%.9g%%\"}",
-                is_small ? " that covers every move:" : ", such as", is_small ? "*" : beyond.first->name,
-                round_up(is_small ? beyond.largest_percent : percent_of(beyond.first)));
+    if (beyond.first != NULL)
+        text_printf(text, ", or give the baseline a tolerance%s \"tolerances\": {\"%s\": \"%.9g%%\"}",
+                    is_small ? " that covers every move:" : ", such as", is_small ? "*" : beyond.first->name,
+                    round_up(is_small ? beyond.largest_percent : percent_of(beyond.first)));
+    if (beyond.far != NULL)
+        text_printf(text,
+                    "; %s moved by %.3g %%, more than a gate should tolerate (%d %%): if that is noise, the metric is "
+                    "too noisy for a gate",
+                    beyond.far->name, percent_of(beyond.far), MOST_PERCENT_OF_ONE);
 }

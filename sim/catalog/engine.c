@@ -310,6 +310,35 @@ static void say_degrees(const struct engine_preset *preset, const char *gpu, str
     if (n > 0) text_add(text, list[n - 1].tensor_parallel == 1 ? " GPU" : " GPUs");
 }
 
+/* Whether a host has an entry for one of two degrees. */
+static bool host_lists(const struct engine_preset *preset, const char *gpu, const int64_t degrees[2])
+{
+    return engine_preset_lists(preset, gpu, degrees[0]) || engine_preset_lists(preset, gpu, degrees[1]);
+}
+
+/* The hosts behind entries without one: those measured with one of the degrees, if each degree has some. */
+static void say_hosts(const struct engine_preset *preset, const int64_t degrees[2], struct text *text)
+{
+    const struct engine_overhead *list = preset->overheads.items;
+    size_t n = 0, n_hosts = 0, i = 0;
+    bool has[2] = {false, false};
+    for (size_t at = 0; at < preset->overheads.n; at++) {
+        if (list[at].gpu == NULL || !begins_host(preset, at)) continue;
+        n_hosts++;
+        n += host_lists(preset, list[at].gpu, degrees);
+        for (int d = 0; d < 2; d++) has[d] |= engine_preset_lists(preset, list[at].gpu, degrees[d]);
+    }
+    if (!has[0] || !has[1] || n == n_hosts) {
+        text_add(text, " over all these hosts");
+        return;
+    }
+    for (size_t at = 0; at < preset->overheads.n; at++)
+        if (list[at].gpu != NULL && begins_host(preset, at) && host_lists(preset, list[at].gpu, degrees)) {
+            text_printf(text, "%s%s", i == 0 ? " with " : joint(i, n), list[at].gpu);
+            i++;
+        }
+}
+
 /* Which of the listed overheads stand in for a degree. */
 static void say_source(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel, struct text *text)
 {
@@ -317,12 +346,14 @@ static void say_source(const struct engine_preset *preset, const char *gpu, int6
     const struct engine_overhead *list = entries_for(preset, gpu, &n);
     while (at + 1 < n && list[at].tensor_parallel < tensor_parallel) at++;
     const long long nearest = list[at].tensor_parallel;
-    if (at > 0 && nearest > tensor_parallel)
+    const bool is_between = at > 0 && nearest > tensor_parallel;
+    const int64_t degrees[2] = {list[is_between ? at - 1 : at].tensor_parallel, nearest};
+    if (is_between)
         text_printf(text, "lies between those of %lld and %lld GPUs", (long long)list[at - 1].tensor_parallel, nearest);
     else
         text_printf(text, "is that of %lld %s", nearest, nearest == 1 ? "GPU" : "GPUs");
     if (names_hosts(preset) && list[at].gpu == NULL)
-        text_add(text, " over all these hosts");
+        say_hosts(preset, degrees, text);
     else if (names_hosts(preset) && !engine_preset_measured_on(preset, gpu))
         text_printf(text, " with %s", list[at].gpu);
     else if (names_hosts(preset) || preset->measured_on.n > 0)

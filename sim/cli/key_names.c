@@ -3,6 +3,7 @@
 #include "sim/cli/plugins.h"
 #include "sim/core/config/config_elsewhere.h"
 #include "sim/world/scenario.h"
+#include "traces/registry.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -128,6 +129,28 @@ bool key_explain_option(const char *name, char *hint, size_t hint_bytes)
     else
         snprintf(hint, hint_bytes, "'--help' lists the options; for a key, use --set %s=VALUE", path);
     return true;
+}
+
+const char *value_stray(const char *family, const char *word)
+{
+    const struct trace_format *format = trace_format_find(word);
+    if (format == NULL) return NULL;
+    if (strcmp(family, "job-trace") == 0 && format->open_requests != NULL)
+        return "it is a format of requests, for the \"trace\" of a service; 'orrery list formats' has those of jobs";
+    if (strcmp(family, "request-trace") == 0 && format->open_jobs != NULL)
+        return "it is a format of jobs, for the \"trace\" of \"jobs\"; 'orrery list formats' has those of requests";
+    return NULL;
+}
+
+const char *value_listing(const char *what)
+{
+    static const char *const listings[][2] = {{"key", "orrery list keys"}, {" policy", "orrery list policies"},
+                                              {"metric", "orrery list metrics"}, {"-trace format", "orrery list formats"}};
+    for (size_t i = 0; i < sizeof listings / sizeof *listings; i++) {
+        const size_t n = strlen(listings[i][0]);
+        if (strlen(what) >= n && strcmp(what + strlen(what) - n, listings[i][0]) == 0) return listings[i][1];
+    }
+    return NULL;
 }
 
 const char *value_alias(const char *family_or_key, const char *word)

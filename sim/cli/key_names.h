@@ -13,6 +13,12 @@ const char *key_synonym(const char *key, size_t index);
  * "power-of-two", "awq" is "int4". NULL: none is known. */
 const char *value_alias(const char *family_or_key, const char *word);
 
+/* What a format of traces is that the family ("job-trace") lacks; NULL: it is none. */
+const char *value_stray(const char *family, const char *word);
+
+/* The command that lists what a message calls "key", "scheduler policy", "job-trace format"; NULL: none. */
+const char *value_listing(const char *what);
+
 /* What to set instead of a key that the section ("services.chat"; the top: "") lacks, where no single key of the same
  * meaning exists. NULL: nothing is known. */
 const char *key_advice(const char *section, const char *key);

@@ -330,5 +330,6 @@ struct config_families cli_families(const struct plugins *plugins)
     const bool has_plugins = plugins != NULL && plugins->n > 0;
     return (struct config_families){.alternative = alternative, .guess = trace_guess_alternative, .context = plugins,
                                     .synonym = key_synonym, .advice = key_advice,
-                                    .alias = value_alias, .remedy = has_plugins ? NULL : " (your own need --plugin)"};
+                                    .alias = value_alias, .stray = value_stray, .listing = value_listing,
+                                    .remedy = has_plugins ? NULL : " (your own need --plugin)"};
 }

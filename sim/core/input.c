@@ -34,6 +34,29 @@ static int create(const char *name, struct input **input, struct diag *diag)
     return 0;
 }
 
+/* Bytes of the UTF-8 character at the start of [n] bytes; 0: they are none, or a control character. */
+static size_t utf8_character(const unsigned char *bytes, size_t n)
+{
+    const unsigned char c = bytes[0];
+    if (c < 0x20 || c == 0x7F) return strchr("\t\n\v\f\r\033", c) != NULL && c != 0;
+    if (c < 0x80) return 1;
+    const size_t length = c >= 0xF5 ? 0 : c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : c >= 0xC2 ? 2 : 0;
+    for (size_t i = 1; i < length && i < n; i++)
+        if ((bytes[i] & 0xC0) != 0x80) return 0;
+    return length;
+}
+
+/* Whether too many of the bytes are not of text. Text in another encoding of 8 bits has few such bytes. */
+static bool is_binary(const char *bytes, size_t n)
+{
+    size_t n_odd = 0;
+    for (size_t i = 0, length; i<n; i += length> 0 ? length : 1) {
+        length = utf8_character((const unsigned char *)bytes + i, n - i);
+        n_odd += length == 0;
+    }
+    return n_odd >= 4 && n_odd >= n / 8;
+}
+
 const char *input_binary_kind(const char *bytes, size_t n)
 {
 #define KIND(head, what) {head, sizeof(head) - 1, what}
@@ -49,17 +72,27 @@ const char *input_binary_kind(const char *bytes, size_t n)
                       "compressed by xz"),
                  KIND("\050\265\057\375", "compressed by zstd"),
                  KIND("BZh", "compressed by bzip2"),
-                 KIND("\037\213", "compressed by gzip")};
+                 KIND("\037\213", "compressed by gzip"),
+                 KIND("\211PNG\r\n", "a picture (PNG)"),
+                 KIND("\377\330\377", "a picture (JPEG)"),
+                 KIND("%PDF-", "a PDF document"),
+                 KIND("\177ELF", "a program"),
+                 KIND("ARROW1", "an Arrow file"),
+                 KIND("\211HDF\r\n", "an HDF5 file"),
+                 KIND("\223NUMPY", "an array of NumPy"),
+                 KIND("\377\376", "text in UTF-16"),
+                 KIND("\376\377", "text in UTF-16")};
 #undef KIND
+    if (n > INPUT_HEAD_BYTES) n = INPUT_HEAD_BYTES;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (n >= kinds[i].n && memcmp(bytes, kinds[i].head, kinds[i].n) == 0) return kinds[i].what;
-    return NULL;
+    return is_binary(bytes, n) ? "binary data" : NULL;
 }
 
 /* Refuses a file of a kind that no reader of text knows. A pipe is not looked into. */
 static int refuse_binary(int fd, const char *path, struct diag *diag)
 {
-    char head[16];
+    char head[INPUT_HEAD_BYTES];
     const ssize_t n = pread(fd, head, sizeof head, 0);
     const char *kind = n > 0 ? input_binary_kind(head, (size_t)n) : NULL;
     if (kind == NULL || strstr(kind, "gzip") != NULL) return 0;

@@ -9,7 +9,11 @@
 
 struct input;
 
-/* What the first bytes of a file say that it is, "a zip archive" or "compressed by xz"; NULL: it may be text. */
+enum { INPUT_HEAD_BYTES = 1024 }; /* that tell the kind of a file */
+
+/* What the first bytes of a file say that it is, "a zip archive" or "compressed by xz"; NULL: it may be text. Bytes of
+ * no known kind are binary data if an eighth of them, and at least four, are not of text in UTF-8. It looks at the
+ * first INPUT_HEAD_BYTES. */
 const char *input_binary_kind(const char *bytes, size_t n);
 
 /* Opens a file. Returns 0, SIM_E_IO (with the path), SIM_E_DATA if it is binary (gzip is read), or SIM_E_NOMEM. */

@@ -419,6 +419,16 @@ double world_power_error(const struct world *world)
     return most;
 }
 
+const char *world_absent_job_type(const struct world *world, size_t *at)
+{
+    return world->jobs != NULL ? jobs_absent_type(world->jobs, at) : NULL;
+}
+
+size_t world_unnamed_job_types(const struct world *world, const char *const **names)
+{
+    return world->jobs != NULL ? jobs_unnamed_types(world->jobs, names) : 0;
+}
+
 void world_destroy(struct world *world)
 {
     if (world == NULL) return;

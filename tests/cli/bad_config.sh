@@ -175,4 +175,23 @@ run 3 validate "$T/nowhere.json"
 err_is <<END
 $T/nowhere.json: error: cannot read the file: No such file or directory
 END
+# A list of names that is cut ends with the command that has all.
+run 2 run quickstart --set jobs.scheduler=zzzzqq --set jobs.trace.format=philly
+err "unknown scheduler policy 'zzzzqq' (your own need --plugin); known: 'fifo', "
+err ", ... 'orrery list policies' has all"
+run 2 run quickstart --set jobs.scheduler=7 --set jobs.trace.format=philly
+err ", ... 'orrery list policies' has all"
+run 2 run quickstart --set services.chat.zzzzqq=1
+err "known: 'llm', "
+err "'priority', 'clock_share', 'trace'"
+! grep -q 'has all' "$T/err" || complain 'a whole list is cut'
+
+# Formats of traces: the nearest name, or that the format is one of the other kind.
+run 2 run quickstart --set 'jobs.trace={"format": "phily", "path": "x"}'
+err "unknown job-trace format 'phily'; did you mean 'philly'?"
+run 2 run quickstart --set 'jobs.trace={"format": "azure-llm", "path": "x"}'
+err "unknown job-trace format 'azure-llm'; it is a format of requests, for the \"trace\" of a service; 'orrery list formats'"
+run 2 run quickstart --set services.chat.trace.format=philly
+err "unknown request-trace format 'philly'; it is a format of jobs, for the \"trace\" of \"jobs\"; 'orrery list formats'"
+
 finish

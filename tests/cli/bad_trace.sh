@@ -123,6 +123,19 @@ printf '[{"conversations": [{"from": "human", "value": 3}]}]' >"$T/trace.csv"
 run 3 run "$T/g.json" --set services.chat.trace.arrival.process=poisson --set services.chat.trace.arrival.rate=2/s
 err "$T/trace.csv:1:48: error: expected a string; write [{"
 
+# Bytes that are no text are not read as rows.
+for kind in '\211PNG\r\n\032\n:a picture (PNG)' '%%PDF-1.4:a PDF document' '\377\376a\000:text in UTF-16' \
+    '\001\200\201ab\000\302:binary data'; do
+    printf "${kind%%:*}" >"$T/bytes"
+    for format in '' '-f csv'; do
+        run 3 trace stat "$T/bytes" $format
+        err "$T/bytes: error: is ${kind#*:}; expected text, or text in gzip; unpack or convert it first"
+    done
+done
+printf 'TIMESTAMP,ContextTokens,GeneratedTokens # caf\351\n2024-01-01 00:00:01,12,20\n' >"$T/latin.csv"
+run 3 trace stat "$T/latin.csv"
+! grep -q 'binary' "$T/err" || complain 'text in Latin-1 is no binary data'
+
 # What is allowed is counted.
 write "$first" '2024-01-01 00:00:01,12ab,20' '2024-01-01 00:00:02,5,5'
 run 0 run "$T/s.json" --set services.chat.trace.allow_bad_rows=1 --json

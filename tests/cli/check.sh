@@ -204,6 +204,15 @@ grep -q '^  all results .* failed ' "$T/out" || complain 'no run has failed'
 run 2 check --baseline "$single" --by-change --json
 run 2 check --baseline "$single" --by-change --update
 
+# A metric that the baseline lacks is missing there, and has its value in the runs that have it.
+sed -i 's/"nodes": 2/"nodes": 1/; s/"replicas": 16, //; s/"llm": "llama-2-7b"/"llm": "llama-2-7b", "slo": {"ttft": "1s"}/' "$T/gate/single.json"
+run 1 check --baseline "$single" --by-change
+! grep -qw nan "$T/out" || complain 'a metric that the baseline lacks is nan'
+grep -qE '^  slo\.[a-z_]+  +missing  .* = [0-9.e-]+' "$T/out" || {
+    complain 'no row of a metric that the baseline lacks'
+    tail -12 "$T/out"
+}
+
 # A note when the baseline comes from another machine.
 sed 's/"platform": "[^"]*"/"platform": "Linux riscv64 glibc-2.99"/' "$base" >"$T/gate/tolerant.json"
 run 1 check --baseline "$T/gate/tolerant.json"

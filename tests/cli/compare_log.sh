@@ -94,4 +94,33 @@ run 0 run quickstart --set services.chat.trace.limit=10 --keep metrics -q --inte
 run 3 compare "$T/few.db" "$T/vllm.json"
 err 'the run has no rows of requests; repeat the run with --keep rows'
 
+# What the file is, where it is neither: cut off, packed, a picture, a scenario, several benchmarks in a list or not. A
+# list of one is that benchmark.
+told() { # FILE TEXT
+    run 3 compare "$T/bench.db" "$T/$1"
+    err "$T/$1$2"
+}
+head -c 2000 "$T/vllm.json" >"$T/cut.json"
+told cut.json ':1:2001: error: expected '
+err ', but the file ends here; the file is cut off, or still being written'
+echo '{"model_id": "m", "date": ' >"$T/early.json"
+told early.json ': error: this is JSON that is cut off: expected a value, got the end of the text; copy it again'
+printf 'PK\003\004 of a zip' >"$T/bench.zip"
+told bench.zip ': error: is a zip archive, neither results nor the measured times of a benchmark; unpack'
+printf '\211PNG\r\n\032\n' >"$T/chart.png"
+told chart.png ': error: is a picture (PNG), neither'
+printf '\001\002\003abcdefg\004\200\201\000' >"$T/bytes"
+told bytes ': error: is binary data, neither'
+echo '{"a": 1}' >"$T/other.json"
+told other.json ': error: this is JSON, neither results nor the measured times of a benchmark; name a file that a run'
+echo '{"jobs": {}}' >"$T/site.json"
+told site.json ": error: this is a scenario, not results; 'orrery run' simulates it"
+cat "$T/vllm.json" "$T/vllm.json" >"$T/two.json"
+told two.json ': error: the file has several benchmarks; copy one of them to a file of its own'
+{ echo '['; cat "$T/vllm.json"; echo ','; cat "$T/vllm.json"; echo ']'; } >"$T/list.json"
+told list.json ': error: the file has several benchmarks; copy one of them to a file of its own'
+{ echo '['; cat "$T/vllm.json"; echo ']'; } >"$T/list.json"
+run 0 compare "$T/bench.db" "$T/list.json" --json
+equal "$(errors)" '12|1' 'of a list of one benchmark'
+
 finish

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The pages of what policies see have every declaration of the headers: functions, structs with their members, events,
-# functions to implement, and macros of parameters. What is looked up is found in another way than the pages are
-# written: by the compiler, which strips comments and directives and writes out macros.
+# The pages of what policies see have every declaration of the headers, each in the part of its header: functions,
+# structs with their members, events, functions to implement, and macros of parameters. What is looked up is found in
+# another way than the pages are written: by the compiler, which strips comments and directives and writes out macros.
 . tests/cli/lib.sh
 command -v cc >/dev/null || exit 77
 pages='sim/world/policy/README.md sim/world/policy/jobs/README.md sim/world/policy/requests/README.md
@@ -10,11 +10,15 @@ last='pages of what policies see'
 
 # What stands between blanks, commas and brackets, an item a line, without the comments of the pages.
 items() { tr -s ' \t,;()*[]{}=' '\n' | grep -x '[A-Za-z_][A-Za-z_0-9]*' | LC_ALL=C sort -u; }
-# shellcheck disable=SC2086 # a list of pages
-awk '/^```/ { code = !code; next } code' $pages | sed 's/^/ /' >"$T/code.c"
-cc -fpreprocessed -E -P -x c "$T/code.c" >"$T/code" 2>/dev/null || complain 'the code of the pages is no C'
-items <"$T/code" >"$T/shown"
-holds "$T/shown" free_gpus
+# The names in the code of the part of a page that is generated from a header.
+shown() { # HEADER PAGE
+    awk -v mark="interface.awk $1 -->" '
+        /^<!-- generated: / { part = index($0, mark) > 0; next }
+        /^<!-- end of generated part -->/ { part = 0 }
+        /^```/ { code = !code; next }
+        part && code' "$2" | sed 's/^/ /' >"$T/code.c"
+    cc -fpreprocessed -E -P -x c "$T/code.c" 2>/dev/null | items
+}
 
 # Of each header's own lines the names that it declares; bodies of inline functions declare nothing.
 n=0
@@ -27,9 +31,14 @@ for header in sim/world/policy/*.h; do
         own && !body && !/^static const char/ { sub(/^static inline/, ""); print }
         /^\}/ { body = 0 }' | items | grep -vx _Bool >"$T/declared"
     [ -s "$T/declared" ] || complain "$header declares nothing"
+    # shellcheck disable=SC2086 # a list of pages
+    page=$(grep -lF "interface.awk $header -->" $pages)
+    [ -f "$page" ] || { complain "not one page has $header, but '$page'"; continue; }
+    shown "$header" "$page" >"$T/shown"
     LC_ALL=C comm -23 "$T/declared" "$T/shown" >"$T/missing"
-    [ ! -s "$T/missing" ] || { complain "the pages lack names of $header:"; cat "$T/missing"; }
+    [ ! -s "$T/missing" ] || { complain "the part of $page lacks names of $header:"; cat "$T/missing"; }
 done
+[ -z "$(shown sim/world/policy/job_view.h sim/world/policy/site/README.md)" ] || complain 'a page has a part of another one'
 [ $n -ge 14 ] || complain "only $n headers"
 
 # Macros of parameters, with all their arguments.

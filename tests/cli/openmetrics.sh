@@ -72,6 +72,21 @@ equal "$(cat "$T/samples")" "$(($(n_metrics 'run_id = 2') + 1)) samples" 'sample
 run 3 export "$db:9" --openmetrics
 err 'no run 9'
 
+# Names of all metrics of the dictionary: no abbreviation of a unit is left before the unit, nor a unit twice.
+run 0 list metrics --csv
+cp "$T/out" "$T/dictionary.csv"
+cp "$db" "$T/names.db"
+sqlite3 "$T/names.db" '.mode csv' ".import $T/dictionary.csv dictionary" 'delete from metric' \
+    'insert into metric select 1, metric, 1, unit from dictionary' 'drop table dictionary'
+run 0 export "$T/names.db:1" --openmetrics
+check
+equal "$(cat "$T/samples")" "$(($(wc -l <"$T/dictionary.csv") )) samples" 'samples of the dictionary'
+awk '$2 == "TYPE" && $3 ~ /_(j|w|s|gpu_s)(_|$)/ || $3 ~ /_(usd|joules|watts|seconds|bytes)_.*_(usd|joules|watts|seconds|bytes)(_|$)/ &&
+    $2 == "TYPE" { print $3 }' "$T/out" >"$T/odd"
+[ ! -s "$T/odd" ] || { complain 'odd names:'; cat "$T/odd"; }
+out '# UNIT orrery_energy_joules_per_job joules_per_job'
+out 'orrery_energy_joules_per_request{'
+
 # The checker finds faults.
 for fault in 's/^# EOF$//' 's/seconds{/second{/' '/^# TYPE orrery_sim/d' 's/} \([0-9]\)/} x\1/' 's/^# UNIT \(.*\) seconds$/# UNIT \1 hours/' '$p'; do
     last="a fault planted by: $fault"

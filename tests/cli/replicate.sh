@@ -200,6 +200,20 @@ run 0 sweep "$T/dense.json" -q -o "$T/dense.db"
 # A trace without it is as before.
 run 0 run "$T/chat.json" --dump-config
 grep -q replicate "$T/out" && complain 'replicate is dumped where it is not set'
+# A recorded trace that fails beside its replicates is told of: here a row behind the windows is wrong.
+{ head -n 400 traces/samples/chat.csv; echo '2023-11-16 23:59:59,ten,1'; } >"$T/bad.csv"
+cat >"$T/late.json" <<END
+{"name": "late", "question": "?", "scenario": "chat.json", "seeds": 2, "keep": "metrics",
+ "set": {"services.chat.trace.path": "$T/bad.csv", "services.chat.trace.replicate": {"method": "windows", "length": "5s"}},
+ "axes": [{"key": "services.chat.routing", "values": ["round-robin", "least-outstanding"]}]}
+END
+run 0 sweep "$T/late.json" -q -o "$T/late.db"
+sql "$T/late.db" "select count(*), (select count(*) from metric_recorded) from run where status = 'done'" '4|0'
+err "$T/bad.csv:401:21: warning: the recorded trace, without \"replicate\", failed at 2 of 2 points, so no recorded values "
+err "\"recorded\": false in the study leaves that trace out"
+run 0 sweep "$T/late.json" -q -o "$T/quiet.db" --set services.chat.trace.allow_bad_rows=1
+! grep -q 'recorded trace, without' "$T/err" || complain 'a warning of a recorded trace that ran'
+
 finish
 
 # A seed that meets no failure is a value like others, though many have its result.

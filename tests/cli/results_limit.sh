@@ -25,7 +25,33 @@ equal "$(grep -c warning: "$T/err")" 0 'warnings of a small run: number'
 echo '{"cluster": {}, "until": "10h", "sample": {"period": "1ms"}, "jobs": {"trace": {"format": "inline-jobs",
     "jobs": [{"duration": "9h"}]}}}' >"$T/samples.json"
 run 3 run "$T/samples.json" -o "$T/y.db" --results-limit 1MB
+err "$T/y.db: warning: the time series until the end of the run take at least 3.2 GB, and the run fails at 0.001 GB: sample less"
 no_file "$T/y.db"
+run 0 run "$T/samples.json" -o "$T/y.db" --set sample.period=1s -q
+equal "$(grep -c warning: "$T/err")" 0 'warnings of a small time series: number'
+sql "$T/y.db" "select (select count(*) from sample) * 30.0 / $(wc -c <"$T/y.db") between 0.9 and 1.1" 1
+rm "$T/y.db"
+
+# Of a huge site the memory is told before the run.
+huge() {
+    cat >"$T/huge.json" <<EOF
+{"cluster": {"gpu": "a100-80-sxm", "nodes": $2}, "services": {"chat": {"llm": "llama-3.1-8b", "replicas": $1, "trace":
+    {"format": "generate", "count": 1, "arrival": {"process": "poisson", "rate": "1/s"}, "output": {"distribution": "fixed", "tokens": 10}}}}}
+EOF
+}
+if [ -n "$OPTIMISED" ]; then
+    optimised
+    huge 900000 10000000
+    (ulimit -v 1500000 && "$ORRERY" run "$T/huge.json" >"$T/out" 2>"$T/err") && complain 'it found enough memory'
+    err 'warning: 900000 replicas and 10000000 nodes take 2.8 GB of memory, and 11 GB once all replicas have had requests: '
+    for n in 100 10100; do # by how much the memory of a run grows
+        huge $n 20000
+        run 0 run "$T/huge.json" -o "$T/huge.db" -q --interval never
+        ! grep -q 'GB of memory' "$T/err" || complain "a warning of $n replicas"
+    done
+    sql "$T/huge.db" 'select (max(peak_rss_bytes) - min(peak_rss_bytes)) / 10000 between 2400 and 3600 from run_cost' 1
+    sanitized
+fi
 
 # A study counts all runs, keeps those that ended, and goes on with a larger limit. Nothing is left to do at the second
 # call but to note the size.

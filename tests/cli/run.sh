@@ -226,4 +226,22 @@ run 0 run gavel-heterogeneous -q --set jobs.scheduler=fifo
 err "warning: scheduler 'fifo' ignores further node types: nothing runs on 'p100', 'k80'; 'gavel' places jobs on them"
 run 0 run disaggregated -q --set until=1s
 ! grep -q 'ignores further node types' "$T/err" || complain 'a warning of node types that a service uses'
+# A type of jobs that no job has is told of, with the names that jobs have; "default" needs no job.
+cat >"$T/types.json" <<'EOF'
+{ "cluster": { "gpu": "a100-80-sxm", "nodes": 1 },
+  "jobs": { "trace": { "format": "inline-jobs", "jobs": [{ "submit": "0s", "duration": "10s", "gpus": 1, "type": "BERT" },
+                                                         { "submit": "0s", "duration": "10s", "gpus": 1, "type": "lm" }] },
+            "types": { "default": {}, "lm": { "preemptible": false },
+                       "bert": { "preemptible": false } } } }
+EOF
+run 0 run "$T/types.json" -q
+err_is <<EOF
+$T/types.json:5:32: warning: no job was of type 'bert', which jobs.types names; jobs had these types, which it does not name: 'BERT'
+EOF
+sed 's/ }\] },/ }, { "submit": "9s", "duration": "1s", "gpus": 1 }] },/' "$T/types.json" >"$T/later.json"
+run 0 run "$T/later.json" -q --set until=5s
+! grep -q 'no job was of type' "$T/err" || complain 'types of jobs that a run ends before'
+run 0 run "$T/types.json" -q --set jobs.trace.jobs=[]
+! grep -q 'no job was of type' "$T/err" || complain 'types of no jobs at all'
+
 finish

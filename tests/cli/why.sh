@@ -465,4 +465,17 @@ out '3 found 16 GPUs free or more, 3 of them not on 2 nodes; at most 17 were fre
 run 2 why "$T/scattered.db" request 1
 err 'it has only jobs'
 
+# Of Tiresias also the queues that jobs are in: by the GPU time they have had, where it alone decides.
+cat >"$T/queues.json" <<'EOF'
+{ "cluster": { "gpu": "a100-80-sxm", "nodes": 1 }, "jobs": { "scheduler": { "policy": "tiresias", "limits": [1000, 8000] },
+  "trace": { "format": "inline-jobs", "jobs": [ { "submit": "0s", "duration": "1000s", "gpus": 8 },
+    { "submit": "10s", "duration": "100s", "gpus": 4 }, { "submit": "800s", "duration": "100s", "gpus": 8 } ] } } }
+EOF
+run 0 run "$T/queues.json" -q -o "$T/queues.db" --keep decisions
+run 0 why "$T/queues.db" job 0
+out 'as this one has had 1000 GPU-s and is in queue 2 of 3: job 1 (4 GPUs, after 0 GPU-s, in queue 1)'
+run 0 run "$T/queues.json" -q -o "$T/queues.db" --keep decisions --set jobs.scheduler.promote_knob=1
+run 0 why "$T/queues.db:2" job 0
+out 'as this one has had 1000 GPU-s: job 1 (4 GPUs, after 0 GPU-s)'
+
 finish

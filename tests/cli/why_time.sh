@@ -103,11 +103,18 @@ run 0 run quickstart --set services.chat.pipeline_parallel=2 -q --interval never
 run 0 why "$T/stages.db" time : --json
 sql :memory: "select group_concat(value ->> 'quantity'), sum(value ->> 'run' is not null) from json_each(readfile('$T/out'), '\$.load')
     where value ->> 'stretch' is null" 'busy_replicas,slowed_percent|0'
+json '$.services.chat.left_out' 'busy_replicas and slowed_percent: batches of pipeline stages overlap'
+run 0 why "$T/stages.db" time :
+out 'chat: left out: busy_replicas and slowed_percent: batches of pipeline stages overlap'
+run 0 why "$T/stages.db" request 7 --json
+json '$.left_out' 'its decoding beside others: batches of pipeline stages overlap, and no row tells which one is its own'
 run 0 why "$T/stages.db" request 7
 out ' finish '
+out 'left out: its decoding beside others: batches of pipeline stages overlap, and no row tells which one is its own'
 ! grep -q ' decoded ' "$T/out" || complain 'iterations of other batches count as its own'
 run 0 why "$T/quick.db" request 7
 out ' decoded '
+! grep -q 'left out' "$T/out" || complain 'a story without stages leaves something out'
 
 run 2 why "$db" time 10min
 err "'10min' has no ':'; write a stretch of time, as 10min:12min"

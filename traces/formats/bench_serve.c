@@ -1,5 +1,5 @@
 /* Results of the serving benchmarks of vLLM (vllm bench serve --save-result --save-detailed) and SGLang (bench_serving
- * with --output-details): JSON objects, one after another, that describe one benchmark each.
+ * with --output-details): JSON objects, one after another or in a list, that describe one benchmark each.
  *
  * Read are input_lens and output_lens, lists with a number for each request, and start_times, seconds of one clock, if
  * there. request_rate is quoted in the message for files without start_times. Requests that failed have no output
@@ -196,13 +196,21 @@ static int check_lists(const char *path, const struct bench_state *bench, bool h
     return 0;
 }
 
+/* Whether another benchmark follows, in the list that the document is, or else in the document. */
+static bool has_next(struct json_stream *json, bool is_list)
+{
+    return is_list ? json_stream_element(json) : json_stream_peek(json) != 0;
+}
+
 /* Reads benchmark number `wanted`, from 1; 0: the only one, so to the end of the file. */
 static int load(struct json_stream *json, const char *path, int64_t wanted, struct bench_state *bench,
                 struct diag *diag)
 {
     const int64_t last = wanted > 0 ? wanted : 1;
+    const bool is_list = json_stream_peek(json) == '[';
     int64_t n = 0;
-    while (n < last && json_stream_peek(json) != 0) {
+    if (is_list && !json_stream_enter(json, '[')) return json->code;
+    while (n < last && has_next(json, is_list)) {
         n++;
         if (!(n == last ? read_benchmark(json, bench) : json_stream_skip(json))) return json->code;
     }
@@ -211,7 +219,7 @@ static int load(struct json_stream *json, const char *path, int64_t wanted, stru
     if (n < last)
         return diag_error(diag, SIM_E_DATA, path, NULL, "the file has %" PRId64 " benchmark%s, not %" PRId64, n,
                           n == 1 ? "" : "s", last);
-    if (wanted == 0 && json_stream_peek(json) != 0)
+    if (wanted == 0 && has_next(json, is_list))
         return diag_error(diag, SIM_E_DATA, path,
                           bench->is_log ? "copy one of them to a file of its own"
                                         : "choose one: \"benchmark\": 1 is the first",

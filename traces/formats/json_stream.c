@@ -49,7 +49,8 @@ bool json_stream_bad(struct json_stream *stream, const char *hint, const char *f
 static bool expected(struct json_stream *stream, const char *what)
 {
     stream->token = stream->place;
-    return json_stream_bad(stream, NULL, "expected %s%s", what, stream->ended ? ", but the file ends here" : "");
+    return json_stream_bad(stream, stream->ended ? "the file is cut off, or still being written" : NULL,
+                           "expected %s%s", what, stream->ended ? ", but the file ends here" : "");
 }
 
 /* Reads on where the buffer is used up. False at the end of the file and after an error. */

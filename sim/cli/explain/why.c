@@ -240,6 +240,13 @@ static void say_gap(const struct story *story, struct answer *answer)
                story->sequences.n > 0 ? " of one of its sequences" : "", story->gap_s, story->gap_from_s);
 }
 
+/* What a story lacks. */
+static const char *left_out(const struct story *story)
+{
+    if (story->subject.is_job || !story->subject.has_stages) return NULL;
+    return "its decoding beside others: batches of pipeline stages overlap, and no row tells which one is its own";
+}
+
 static void say_story(const struct asking *asking, const struct story *story, struct answer *answer)
 {
     say_head(asking, story, answer);
@@ -249,6 +256,7 @@ static void say_story(const struct asking *asking, const struct story *story, st
                    asking->ranks.columns[1].numbers[i], asking->ranks.columns[2].numbers[i]);
     say_waits(story, answer);
     if (!story->subject.is_job) say_gap(story, answer);
+    if (left_out(story) != NULL) answer_say(answer, "left out: %s\n", left_out(story));
 }
 
 static void write_story(const struct asking *asking, const struct story *story, struct answer *answer)
@@ -265,6 +273,7 @@ static void write_story(const struct asking *asking, const struct story *story, 
         answer_number(answer, "max_gap_s", story->gap_s);
         answer_number(answer, "max_gap_from_s", story->gap_from_s);
     }
+    if (left_out(story) != NULL) answer_text(answer, "left_out", left_out(story));
     answer_open(answer, "percentiles", '{');
     for (size_t i = 0; i < asking->ranks.n_rows; i++)
         answer_number(answer, asking->ranks.columns[0].texts[i], asking->ranks.columns[2].numbers[i]);

@@ -12,7 +12,8 @@
 enum { OTHERS_NAMED = 4 };
 
 /* Each question returns t_s, job, gpus and until_s (NULL: not told), the most GPUs first. ?1: run, ?2: rowid. Some
- * return two more: the GPU time that the job has had so far, and that of the job in question. */
+ * return more: the GPU time that the job has had so far, and that of the job in question; the number of Tiresias' queue
+ * that each belongs to (NULL: not known), and the number of queues. */
 struct question {
     const char *what, *before; /* of the event: "before job 3 (8 GPUs), ... and 4 more" */
     const char *sql;
@@ -25,6 +26,16 @@ struct question {
     "WHERE s.job = o.id), own_wait AS (SELECT end_s AS from_s, coalesce(lead(start_s) OVER (ORDER BY start_s), "       \
     "(SELECT end_s FROM own), (SELECT value FROM metric WHERE run_id = ?1 AND name = 'sim.end_s')) AS to_s "            \
     "FROM own_stay) "
+
+/* Tiresias' queue of jobs by the GPU time that they have had. Other limits and times are not followed: of service by
+ * time alone, of checks at the times of the released simulator, and of jobs that return to the first queue. */
+#define QUEUES                                                                                                         \
+    ", tiresias AS (SELECT json_extract(scenario, '$.jobs.scheduler.limits') AS limits FROM run WHERE id = ?1 "         \
+    "AND json_extract(scenario, '$.jobs.scheduler.policy') = 'tiresias' AND json_extract(scenario, "                    \
+    "'$.jobs.scheduler.service') = 'gpu-time' AND json_extract(scenario, '$.jobs.scheduler.looks') = 'exact' "          \
+    "AND json_extract(scenario, '$.jobs.scheduler.promote_knob') = 0) "
+#define QUEUE_OF(gpu_s)                                                                                                \
+    "(SELECT 1 + (SELECT count(*) FROM json_each(limits) AS l WHERE l.value <= " gpu_s " * (1 + 1e-12)) FROM tiresias)"
 
 static const struct question questions[] = {
     {"holders", "GPUs were in use by",
@@ -42,11 +53,13 @@ static const struct question questions[] = {
            "WHERE w.to_s > w.from_s AND s.job <> o.id AND s.start_s >= w.from_s AND s.start_s < w.to_s "
            "GROUP BY w.from_s, s.job ORDER BY w.from_s, gpus DESC, s.job"},
     {"ahead", "the scheduler starts at this moment",
-     STAYS "SELECT d.t_s, s.job, s.gpus, NULL AS until_s, coalesce((SELECT sum(b.gpus * (b.end_s - b.start_s)) "
+     STAYS QUEUES ", ahead AS (SELECT d.t_s, s.job, s.gpus, NULL AS until_s, coalesce((SELECT sum(b.gpus * (b.end_s - b.start_s)) "
            "FROM stay AS b WHERE b.job = s.job AND b.end_s <= d.t_s), 0) AS had_gpu_s, "
            "(SELECT sum(b.gpus * (b.end_s - b.start_s)) FROM own_stay AS b WHERE b.end_s <= d.t_s) AS own_gpu_s "
            "FROM own AS o, decision AS d, stay AS s WHERE d.run_id = ?1 AND d.subject = o.id AND d.service = '' "
-           "AND d.action = 'preempt' AND s.start_s = d.t_s AND s.job <> o.id ORDER BY d.t_s, s.gpus DESC, s.job"},
+           "AND d.action = 'preempt' AND s.start_s = d.t_s AND s.job <> o.id ORDER BY d.t_s, s.gpus DESC, s.job) "
+     "SELECT *, " QUEUE_OF("had_gpu_s") " AS queue, " QUEUE_OF("own_gpu_s") " AS own_queue, "
+     "(SELECT 1 + json_array_length(limits) FROM tiresias) AS n_queues FROM ahead"},
     {"taken", "on its nodes, GPUs go to",
      "WITH own AS (SELECT * FROM job WHERE rowid = ?2), lost AS (SELECT DISTINCT p.node, p.end_s FROM own AS o, "
      "placement AS p WHERE p.run_id = ?1 AND p.job = o.id AND (o.end_s IS NULL OR p.end_s < o.end_s)) "
@@ -61,6 +74,8 @@ static void name_job(struct text *text, const struct query_answer *answer, size_
                 gpus == 1 ? "" : "s");
     if (!isnan(until_s)) text_printf(text, " until %.6g s", until_s);
     if (answer->n_columns > 4) text_printf(text, ", after %.6g GPU-s", answer->columns[4].numbers[i]);
+    if (answer->n_columns > 6 && !isnan(answer->columns[6].numbers[i]))
+        text_printf(text, ", in queue %.0f", answer->columns[6].numbers[i]);
     text_add(text, ")");
 }
 
@@ -72,8 +87,11 @@ static int tell_rows(struct story *story, const struct question *question, const
     double gpus = 0;
     text_init(&text);
     text_add(&text, question->before);
-    if (answer->n_columns > 5)
-        text_printf(&text, ", as this one has had %.6g GPU-s:", answer->columns[5].numbers[from]);
+    if (answer->n_columns > 5) text_printf(&text, ", as this one has had %.6g GPU-s", answer->columns[5].numbers[from]);
+    if (answer->n_columns > 8 && !isnan(answer->columns[7].numbers[from]))
+        text_printf(&text, " and is in queue %.0f of %.0f", answer->columns[7].numbers[from],
+                    answer->columns[8].numbers[from]);
+    if (answer->n_columns > 5) text_add(&text, ":");
     for (size_t i = from; i < to && i < from + OTHERS_NAMED; i++) name_job(&text, answer, i, i == from);
     for (size_t i = from + OTHERS_NAMED; i < to; i++) gpus += answer->columns[2].numbers[i];
     if (to > from + OTHERS_NAMED)

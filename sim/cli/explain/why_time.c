@@ -93,6 +93,12 @@ static void add_load(const struct stretch *stretch, struct answer *answer)
     answer_add(answer, "load", NULL, &table);
 }
 
+/* What the table lacks of a service with pipeline stages. */
+static const char *left_out(const struct stretch_service *service)
+{
+    return isnan(service->all.busy_s) ? "busy_replicas and slowed_percent: batches of pipeline stages overlap" : NULL;
+}
+
 static void say_counts(const struct stretch *stretch, struct answer *answer)
 {
     const struct stretch_jobs *jobs = &stretch->jobs;
@@ -104,6 +110,7 @@ static void say_counts(const struct stretch *stretch, struct answer *answer)
                    ", restarted after failures %" PRId64 ", rejected %" PRId64 "\n",
                    service->name, service->not_scheduled.from, service->not_scheduled.to, service->preempted,
                    service->restarted, service->in.rejected);
+        if (left_out(service) != NULL) answer_say(answer, "%s: left out: %s\n", service->name, left_out(service));
     }
     if (!stretch->has_jobs) return;
     answer_say(answer,
@@ -139,6 +146,7 @@ static void write_services(const struct stretch *stretch, struct answer *answer)
         answer_number(answer, "preempted", (double)service->preempted);
         answer_number(answer, "restarted", (double)service->restarted);
         answer_number(answer, "rejected", (double)service->in.rejected);
+        if (left_out(service) != NULL) answer_text(answer, "left_out", left_out(service));
         answer_close(answer, '}');
     }
     answer_close(answer, '}');

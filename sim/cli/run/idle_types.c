@@ -1,6 +1,7 @@
 /* The scenario is asked, not the run: a node type may be idle in a run although something could use it. */
 #include "sim/cli/run/idle_types.h"
 
+#include "sim/core/text.h"
 #include "sim/world/policy/scheduler.h"
 
 #include <string.h>
@@ -38,4 +39,22 @@ void warn_idle_types(const struct setup *setup, struct diag *diag)
             diag, config_where(setup->config, "cluster.node_types"), "'gavel' places jobs on them; else leave them out",
             "scheduler '%s' ignores further node types: nothing runs on %s", scheduler->policy.name, names.chars);
     text_fini(&names);
+}
+
+void warn_absent_job_types(const struct setup *setup, const struct world *world, struct diag *diag)
+{
+    const char *const *unnamed, *absent;
+    const size_t n_unnamed = world_unnamed_job_types(world, &unnamed);
+    struct text hint;
+    size_t at = 0;
+    text_init(&hint);
+    for (size_t i = 0; i < n_unnamed; i++)
+        text_printf(&hint, "%s'%s'", i > 0 ? ", " : "jobs had these types, which it does not name: ", unnamed[i]);
+    while ((absent = world_absent_job_type(world, &at)) != NULL) {
+        char key[512];
+        snprintf(key, sizeof key, "jobs.types.%s", absent);
+        diag_warning(diag, config_where(setup->config, key), n_unnamed > 0 && !hint.failed ? hint.chars : NULL,
+                     "no job was of type '%s', which jobs.types names", absent);
+    }
+    text_fini(&hint);
 }

@@ -3,6 +3,7 @@
 #include "sim/cli/answer.h"
 #include "sim/cli/apart.h"
 #include "sim/cli/run/clock.h"
+#include "sim/cli/run/idle_types.h"
 #include "sim/cli/run/recording.h"
 #include "sim/cli/run/results_limit.h"
 #include "sim/cli/run/summary.h"
@@ -219,6 +220,7 @@ static int finish(struct running *running, const char *status, char result_hash[
     if (code == 0 && strcmp(status, "done") == 0) code = add_intervals(running);
     if (code != 0 && code != SIM_E_INTERRUPTED) return code;
     const int interrupted = code;
+    warn_absent_job_types(running->setup, running->world, &cli->diag);
     code = print_summary(running, status, result_hash);
     if (code == 0 && !running->options->quiet) print_closing_line(running);
     if (code == 0) code = check_domain(running);

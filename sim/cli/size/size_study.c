@@ -183,6 +183,9 @@ int size_write_study(const struct size_question *question, const struct size_res
     struct json_writer json;
     text_init(&text);
     json_writer_init(&json, &text);
+    text_add(&text,
+             "// The load and the limits of the study beside this file. The study adds GPUs and replicas: 'orrery "
+             "sweep' runs it.\n// Alone this file has no GPUs, so 'orrery run' refuses it.\n");
     write_scenario(question, &json, &text);
     int code = write_file(scenario, &text, diag);
     text_fini(&text);

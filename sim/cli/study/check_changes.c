@@ -85,8 +85,10 @@ static void show_change(double before, double now, char cell[CELL_CHARS])
 {
     if (now == before || (isnan(now) && isnan(before)))
         snprintf(cell, CELL_CHARS, "same");
-    else if (isnan(now) || isnan(before))
-        snprintf(cell, CELL_CHARS, "-");
+    else if (isnan(now))
+        snprintf(cell, CELL_CHARS, "missing");
+    else if (isnan(before))
+        snprintf(cell, CELL_CHARS, "= %.5g", now);
     else if (before == 0)
         snprintf(cell, CELL_CHARS, "%+.3g", now - before);
     else
@@ -114,7 +116,10 @@ static void list_metrics(const struct runs *runs, struct text *text)
     for (size_t i = 0; i < n; i++) {
         const struct gate_move *move = &result->moves[i];
         char cell[CELL_CHARS];
-        text_printf(text, "  %-*s  %12.6g", width, move->name, move->before);
+        if (isnan(move->before))
+            text_printf(text, "  %-*s  %12s", width, move->name, "missing");
+        else
+            text_printf(text, "  %-*s  %12.6g", width, move->name, move->before);
         for (size_t k = 0; k < runs->n; k++) {
             show_change(move->before, value_of(&runs->outcomes[k], move->name), cell);
             text_printf(text, "  %10s", runs->outcomes[k].code != 0 ? "failed" : cell);

@@ -2,6 +2,7 @@
 #include "analysis/compare/compare.h"
 #include "analysis/stats/importance.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/file_kind.h"
 #include "sim/cli/study/compare_log.h"
 #include "sim/cli/study/compare_print.h"
 #include "sim/core/number.h"
@@ -154,6 +155,10 @@ static int compare(struct cli *cli, const struct cli_call *call)
     if (log >= 0) return compare_measured(cli, call, log);
     for (int i = 0; i < call->n_arguments; i++)
         if (compare_log_refuse(call->arguments[i], &cli->diag) != 0) return SIM_E_USAGE;
+    for (int i = 0; i < call->n_arguments; i++) {
+        const int kind_code = file_kind_check_results(call->arguments[i], &cli->diag);
+        if (kind_code != 0) return kind_code;
+    }
     struct compare_options options = {.level = 0.95, .margin_frac = 0.01, .resamples = 2000, .seed = 1};
     struct comparison comparison = {0};
     const char *only[OPTION_MAX_TEXTS + 1] = {NULL};

@@ -31,4 +31,9 @@ int recorded_find(const struct study *study, const struct study_run *run, const 
                   struct catalog_memory *memory, const volatile sig_atomic_t *interrupt, struct arena *arena,
                   struct recorded *recorded);
 
+/* Warns, after the study, if the recorded trace failed at points whose first seed ran. Says at how many, and why at the
+ * first of them, whose recorded trace is run again. `output`: the results. Returns 0 or a negative code. */
+int recorded_warn(const struct study *study, const char *output, const struct plugins *plugins,
+                  const volatile sig_atomic_t *interrupt, struct diag *diag);
+
 #endif

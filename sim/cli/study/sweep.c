@@ -7,6 +7,7 @@
 #include "sim/cli/run/clock.h"
 #include "sim/cli/run/results_limit.h"
 #include "sim/cli/run/setup.h"
+#include "sim/cli/study/recorded.h"
 #include "sim/cli/study/study_subject.h"
 #include "sim/cli/study/sweep_table.h"
 #include "sim/cli/study/sweeping.h"
@@ -210,6 +211,7 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
         if (code == 0 && !options->quiet) code = study_subject_print(how->output, cli->err, &cli->diag);
         int table_code = sweep_table_results(study, how->output, (enum answer_form)options->form, cli->out, &cli->diag);
         if (code == 0) code = table_code;
+        if (code == 0) code = recorded_warn(study, how->output, cli->plugins, cli->interrupt, &cli->diag);
     }
     if (is_written && !options->quiet) print_closing_line(&watch, &result, how->output);
     return code;

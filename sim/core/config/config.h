@@ -53,6 +53,12 @@ struct config_families {
     const char *(*alias)(const char *family_or_key, const char *word);
     /* What to do about a key that a section, named by its path, lacks; NULL: nothing is known. May be NULL. */
     const char *(*advice)(const char *section, const char *key);
+    /* What an alternative that a family lacks is instead, for hints: "it is a format of jobs"; NULL: nothing is known.
+     * May be NULL. */
+    const char *(*stray)(const char *family, const char *word);
+    /* The command that lists all of what ("key", "scheduler policy"), for lists that are cut; NULL: none does. May be
+     * NULL. */
+    const char *(*listing)(const char *what);
     const char *remedy; /* follows "unknown routing policy 'x'" whose name is no alias; NULL: nothing */
 };
 

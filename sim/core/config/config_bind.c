@@ -363,7 +363,11 @@ static void report_no_variant(struct binding *binding, const struct config_field
     } else if (field->flags & CONFIG_SHORT) {
         const char **known = list_alternatives(binding, field->family, &n);
         if (known == NULL) return;
-        config_words(hint, sizeof hint, "a name will do: ", known, n);
+        const struct config_families *families = binding->reading.families;
+        const bool is_listed = families != NULL && families->listing != NULL;
+        char what[PATH_CHARS];
+        snprintf(what, sizeof what, "%s %s", field->family, field->tag);
+        config_words(hint, sizeof hint, "a name will do: ", known, n, is_listed ? families->listing(what) : NULL);
     }
     config_report_type(&binding->reading, field, config_trail_name(trail, name, sizeof name), trail->node, hint);
 }
@@ -406,6 +410,11 @@ static void report_unknown_alternative(struct binding *binding, const struct con
     if (alias != NULL) {
         snprintf(hint, sizeof hint, "did you mean '%s'?", alias);
         config_report(&binding->reading, tag, hint, "unknown %s %s '%s'", field->family, field->tag, tag->text);
+        return;
+    }
+    const char *stray = families != NULL && families->stray != NULL ? families->stray(field->family, tag->text) : NULL;
+    if (stray != NULL) {
+        config_report(&binding->reading, tag, stray, "unknown %s %s '%s'", field->family, field->tag, tag->text);
         return;
     }
     const bool has_remedy = families != NULL && families->remedy != NULL && strcmp(field->tag, "policy") == 0;

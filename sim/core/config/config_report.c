@@ -35,23 +35,30 @@ __attribute__((format(printf, 3, 4))) static void append(char *buffer, size_t bu
     va_end(args);
 }
 
-/* "a", "b", "c" with the given quote, cut to whole words. */
-static void append_words(char *buffer, size_t buffer_bytes, char quote, const char *const *words, size_t n)
+/* "a", "b", "c" with the given quote, cut to whole words: then the command `listing`, unless NULL, has all. */
+static void append_words(char *buffer, size_t buffer_bytes, char quote, const char *const *words, size_t n,
+                         const char *listing)
 {
+    char rest[96] = "...";
+    size_t all_bytes = strlen(buffer) + 1;
+    if (listing != NULL) snprintf(rest, sizeof rest, "... '%s' has all", listing);
+    for (size_t i = 0; i < n; i++) all_bytes += strlen(words[i]) + strlen("'', ");
     for (size_t i = 0; i < n; i++) {
         const char *comma = i > 0 ? ", " : "";
-        if (strlen(buffer) + strlen(words[i]) + sizeof ", '', ..." > buffer_bytes) {
-            append(buffer, buffer_bytes, "%s...", comma);
+        if (all_bytes > buffer_bytes &&
+            strlen(buffer) + strlen(words[i]) + strlen(rest) + sizeof ", '', " > buffer_bytes) {
+            append(buffer, buffer_bytes, "%s%s", comma, rest);
             return;
         }
         append(buffer, buffer_bytes, "%s%c%s%c", comma, quote, words[i], quote);
     }
 }
 
-void config_words(char *buffer, size_t buffer_bytes, const char *before, const char *const *words, size_t n)
+void config_words(char *buffer, size_t buffer_bytes, const char *before, const char *const *words, size_t n,
+                  const char *listing)
 {
     snprintf(buffer, buffer_bytes, "%s", before);
-    append_words(buffer, buffer_bytes, '\'', words, n);
+    append_words(buffer, buffer_bytes, '\'', words, n, listing);
 }
 
 void config_report_unknown(struct config_reading *reading, const char *where, const char *what, const char *word,
@@ -62,7 +69,9 @@ void config_report_unknown(struct config_reading *reading, const char *where, co
     if (nearest != NULL) {
         snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
     } else if (n_known > 0) {
-        config_words(hint, sizeof hint, "known: ", known, n_known);
+        const struct config_families *families = reading->families;
+        const bool is_listed = families != NULL && families->listing != NULL;
+        config_words(hint, sizeof hint, "known: ", known, n_known, is_listed ? families->listing(what) : NULL);
     }
     diag_error(reading->diag, SIM_E_CONFIG, where, hint, "unknown %s '%s'%s", what, word, after);
     if (reading->code == 0) reading->code = SIM_E_CONFIG;
@@ -93,7 +102,7 @@ const char *config_expected(const struct config_field *field, char *buffer, size
     case CONFIG_PATH: snprintf(buffer, buffer_bytes, "a path"); break;
     case CONFIG_CHOICE:
         snprintf(buffer, buffer_bytes, "one of ");
-        append_words(buffer, buffer_bytes, '"', field->choices, count_choices(field->choices));
+        append_words(buffer, buffer_bytes, '"', field->choices, count_choices(field->choices), NULL);
         break;
     case CONFIG_LIST: snprintf(buffer, buffer_bytes, "a list"); break;
     case CONFIG_VARIANT: snprintf(buffer, buffer_bytes, "an object with \"%s\"", field->tag); break;

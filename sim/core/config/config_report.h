@@ -24,8 +24,9 @@ void config_report_nomem(struct config_reading *reading);
 void config_report_unknown(struct config_reading *reading, const char *where, const char *what, const char *word,
                            const char *after, const char *const *known, size_t n_known);
 
-/* Writes `before` and the words, as "known: 'a', 'b'", cut to whole words. */
-void config_words(char *buffer, size_t buffer_bytes, const char *before, const char *const *words, size_t n);
+/* Writes `before` and the words, as "known: 'a', 'b'", cut to whole words; then "... 'LISTING' has all". */
+void config_words(char *buffer, size_t buffer_bytes, const char *before, const char *const *words, size_t n,
+                  const char *listing);
 
 /* "'nodes' must be a whole number, got \"four\"". `hint` may be NULL. */
 void config_report_type(struct config_reading *reading, const struct config_field *field, const char *name,

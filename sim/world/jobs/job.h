@@ -127,6 +127,7 @@ struct jobs {
     struct rng random;          /* stream "placement", for placers */
     struct active_jobs active;
     struct job_losses losses;
+    struct job_types_seen types_seen;
     int64_t n_without_peer; /* runs whose checkpoints go to a peer that they do not have */
     struct job_stats stats;
 };

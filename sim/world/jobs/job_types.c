@@ -1,6 +1,7 @@
 #include "sim/world/jobs/job_types.h"
 
 #include "models/failure.h"
+#include "sim/core/mem.h"
 
 #include <float.h>
 #include <math.h>
@@ -130,6 +131,32 @@ const struct job_type *job_type_find(const struct config_list *types, const char
     if (types->n == 0) return NULL;
     const struct job_type *type = name != NULL && *name != 0 ? find(types, name) : NULL;
     return type != NULL ? type : find(types, "default");
+}
+
+int job_types_seen_init(struct job_types_seen *seen, const struct config_list *types)
+{
+    *seen = (struct job_types_seen){0};
+    seen->has_occurred = mem_zalloc(types->n + 1, sizeof *seen->has_occurred);
+    return seen->has_occurred != NULL ? 0 : SIM_E_NOMEM;
+}
+
+void job_types_seen_fini(struct job_types_seen *seen)
+{
+    mem_free(seen->has_occurred);
+}
+
+void job_types_see(struct job_types_seen *seen, const struct config_list *types, const char *name)
+{
+    const struct job_type *items = types->items;
+    if (types->n == 0 || name == NULL || *name == 0) return;
+    const struct job_type *type = find(types, name);
+    if (type != NULL) {
+        seen->has_occurred[type - items] = true;
+        return;
+    }
+    for (size_t i = 0; i < seen->n_unnamed; i++)
+        if (strcmp(seen->unnamed[i], name) == 0) return;
+    if (seen->n_unnamed < JOB_TYPES_UNNAMED) seen->unnamed[seen->n_unnamed++] = name;
 }
 
 static bool is_in_order(const struct config_list *points)

@@ -58,6 +58,22 @@ int job_types_load(const struct config_list *types, const struct config_variant 
 /* The type of this name among `types` (struct job_type), else the default type; NULL if there is neither. */
 const struct job_type *job_type_find(const struct config_list *types, const char *name);
 
+/* Which types of "jobs.types" jobs have had, and a few names of jobs that are not among these. */
+enum { JOB_TYPES_UNNAMED = 8 };
+
+struct job_types_seen {
+    bool *has_occurred; /* [types] */
+    size_t n_unnamed;
+    const char *unnamed[JOB_TYPES_UNNAMED]; /* interned by the source */
+};
+
+/* Returns 0 or SIM_E_NOMEM. job_types_seen_fini may follow either. */
+int job_types_seen_init(struct job_types_seen *seen, const struct config_list *types);
+void job_types_seen_fini(struct job_types_seen *seen);
+
+/* Takes note of a job of this type (NULL or "": it has none). */
+void job_types_see(struct job_types_seen *seen, const struct config_list *types, const char *name);
+
 /* Checks across fields: a table has points, in order. Returns 0 or SIM_E_CONFIG with findings. */
 int job_types_check(const struct config_list *types, const char *where, struct diag *diag);
 

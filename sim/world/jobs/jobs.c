@@ -202,6 +202,7 @@ static struct job *enter(struct jobs *jobs)
     if (job == NULL) return NULL;
     const struct job_record *record = &jobs->record;
     const struct job_type *type = job_type_find(&jobs->config->all_types, record->type);
+    job_types_see(&jobs->types_seen, &jobs->config->types, record->type);
     const sim_ns estimate_ns = estimate_of(&jobs->config->estimates, record, &jobs->estimates);
     const sim_ns deadline_ns = deadline_of(&jobs->config->deadlines, record, &jobs->deadlines);
     const sim_ns work_ns = job_type_run_ns(type, record->duration_ns);
@@ -412,6 +413,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     owner_init(&jobs->decide, site_env_owner_ids(site, 1));
     owner_init(&jobs->wake, site_env_owner_ids(site, 1));
     int code = job_stats_init(&jobs->stats, site->sink, site->warmup_ns);
+    if (code == 0) code = job_types_seen_init(&jobs->types_seen, &config->types);
     if (code == 0) code = job_types_check(&config->all_types, "jobs", site->diag);
     if (code == 0) code = deadlines_check(&config->deadlines, site->diag);
     if (code == 0) code = job_draws_create(jobs);
@@ -466,6 +468,7 @@ void jobs_destroy(struct jobs *jobs)
     pool_fini(&jobs->pool);
     pool_fini(&jobs->activities);
     job_stats_fini(&jobs->stats);
+    job_types_seen_fini(&jobs->types_seen);
     mem_free(jobs->plan.actions);
     mem_free(jobs->placement.nodes);
     mem_free(jobs->placement.gpus);
@@ -532,6 +535,23 @@ int64_t jobs_finished(const struct jobs *jobs)
 bool jobs_done(const struct jobs *jobs)
 {
     return jobs->dry && jobs->oldest == NULL;
+}
+
+const char *jobs_absent_type(const struct jobs *jobs, size_t *at)
+{
+    const struct config_list *types = &jobs->config->types;
+    const struct job_type *items = types->items;
+    while (*at < types->n && jobs->dry && jobs->stats.n_submitted > 0) {
+        const size_t i = (*at)++;
+        if (!jobs->types_seen.has_occurred[i] && strcmp(items[i].name, "default") != 0) return items[i].name;
+    }
+    return NULL;
+}
+
+size_t jobs_unnamed_types(const struct jobs *jobs, const char *const **names)
+{
+    *names = jobs->types_seen.unnamed;
+    return jobs->types_seen.n_unnamed;
 }
 
 struct source_place jobs_place(const struct jobs *jobs)

@@ -117,6 +117,13 @@ int64_t jobs_finished(const struct jobs *jobs);
 /* Whether the scheduler may read estimates of run times, and all of them were exact. */
 bool jobs_has_exact_estimates(const struct jobs *jobs);
 
+/* The first type of "jobs.types" from number *at on that no job had; *at moves behind it. NULL: there is none, no job
+ * was submitted, or the trace has not ended. The type "default" needs no job. */
+const char *jobs_absent_type(const struct jobs *jobs, size_t *at);
+
+/* Names of types that jobs had and "jobs.types" has not: a few of them. Returns their number. */
+size_t jobs_unnamed_types(const struct jobs *jobs, const char *const **names);
+
 /* Position in the trace, for progress reports. */
 struct source_place jobs_place(const struct jobs *jobs);
 

@@ -8,8 +8,6 @@
 #include "sim/world/replica/replica_stream.h"
 #include "sim/world/rows/priority.h"
 
-enum { MIN_PLAN_ENTRIES = 64 };
-
 static void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now);
 
 /* --- A run of identical decode iterations --- */
@@ -547,8 +545,7 @@ int replica_init(struct replica *replica, const struct replica_env *env, int32_t
     replica->view.stages = env->stages > 0 ? env->stages : 1;
     replica->ready = mem_zalloc(1, sizeof *replica->ready);
     if (replica->ready == NULL || running_init(replica->ready, block_tokens, env->model.reads_longest) != 0 ||
-        replica_inflight_init(replica) != 0 || replica_stages_init(replica) != 0 ||
-        replica_plan_reserve(&replica->plan, MIN_PLAN_ENTRIES) != 0)
+        replica_inflight_init(replica) != 0 || replica_stages_init(replica) != 0)
         return SIM_E_NOMEM;
     const int code = replica_speculation_init(replica);
     if (code != 0) return code;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { MAX_PLANNED_FROM_QUEUE = 1 << 16 };
+enum { MIN_PLAN_ENTRIES = 64, MAX_PLANNED_FROM_QUEUE = 1 << 16 };
 
 /* --- The view --- */
 
@@ -386,9 +386,11 @@ int64_t replica_plan_stage(struct replica *replica, struct running_batch *waitin
     return n > 0 ? n : 1;
 }
 
-/* Room for every request, up to a limit for long queues. */
+/* Room for every request, up to a limit for long queues. A replica without requests so far has no room: of a large
+ * fleet most may be idle. */
 static int reserve(struct replica *replica)
 {
+    if (replica->plan.capacity == 0 && replica_plan_reserve(&replica->plan, MIN_PLAN_ENTRIES) != 0) return SIM_E_NOMEM;
     int64_t queued = replica->waiting.n + replica->nonresident.n;
     if (queued > MAX_PLANNED_FROM_QUEUE) queued = MAX_PLANNED_FROM_QUEUE;
     return replica_plan_reserve(&replica->plan,

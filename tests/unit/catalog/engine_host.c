@@ -143,6 +143,14 @@ TEST(overheads_by_host)
         {others, "c", 8, true, 9e-3,
          "engine engine was measured on b and a with 2 and 8 GPUs, not with the host of c; its CPU overhead for 8 x c "
          "is that of 8 GPUs over all these hosts"},
+        {", {'tensor_parallel': 1, 'iteration': '2ms'}, {'tensor_parallel': 2, 'iteration': '7ms'}", "c", 8, false,
+         7e-3,
+         "engine engine was measured on b and a with 1 and 2 GPUs, not with the host of c; its CPU overhead for 8 x c "
+         "is that of 2 GPUs with a"},
+        {", {'tensor_parallel': 1, 'iteration': '2ms'}, {'tensor_parallel': 4, 'iteration': '6ms'}", "c", 2, false,
+         4e-3,
+         "engine engine was measured on b and a with 1 and 4 GPUs, not with the host of c; its CPU overhead for 2 x c "
+         "lies between those of 1 and 4 GPUs with b"},
         {"", "c", 1, true, 1e-3,
          "engine engine was measured on b and a with 1 and 4 GPUs, not with the host of c; its CPU overhead for 1 x c "
          "is that of 1 GPU with b"},
