@@ -10,7 +10,7 @@ study() { # NAME: sets db, its results
     db=$T/$1.db
     run 0 sweep "$1" -q -o "$db"
 }
-# What searches found, as whole numbers, in the order of the axes; those after the first are preceded by a word each.
+# What searches found, as whole numbers, in the order of the axes.
 rates() { sqlite3 "$db" "select printf('%.0f', value) from outcome order by rowid" | tr '\n' ' '; }
 
 study expert-width
@@ -31,11 +31,13 @@ set -- $(rates)
 one=$(sqlite3 :memory: "select printf('%.0f', 100 - 100.0 * $1 / $5)")
 half=$(sqlite3 :memory: "select printf('%.0f', 100 - 100.0 * $9 / ${10})")
 least=$(sqlite3 :memory: "select printf('%.0f', 100 - 100.0 * $6 / ${10})")
-says "groups of one node lose $one % at 25 instead of 400 Gbit/s. Groups of four nodes lose $half % at 200, and $least % at 25."
+says "groups of one node lose $one % at 25 instead of 400 Gbit/s. Groups of four nodes lose $half % at 200,"
+says "and $least % at 25."
 
 study lost-node # groups of 8 to 64 GPUs, with 32 and 34 nodes
 by_nodes() { # NODES VALUE: distinct values over the widths of groups
-    sqlite3 "$db" "select distinct $2 from (select width.value as width, sum(m.value) filter (where m.name = 'failure.replica_stops') as stops,
+    sqlite3 "$db" "select distinct $2 from (select width.value as width,
+        sum(m.value) filter (where m.name = 'failure.replica_stops') as stops,
         sum(m.value) filter (where m.name = 'failure.replica_down_s') as down_s
         from param as width join param as nodes using (run_id) join metric as m using (run_id)
         where width.key = 'services.chat.tensor_parallel' and nodes.key = 'cluster.nodes' and nodes.value = '$1' group by 1)"
