@@ -87,7 +87,7 @@ TEST(copies_of_experts_share_their_tokens)
     }
 }
 
-/* Of all GPUs and layers together: each choice of an expert takes a token there, in 8 bits with a scale per 128 numbers,
+/* Of all GPUs and layers: each choice of an expert takes a token there, in 8 bits with a scale per 128 numbers,
  * and its result back in 16. Normal kernels send a token once to a GPU, which with one expert each is once per choice.
  * Rows of all experts are as many. */
 TEST(what_travels_is_tokens_times_choices_times_width)
