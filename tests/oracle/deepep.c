@@ -18,10 +18,10 @@
  *
  * V2 has other kernels: its SMs copy in bulk, and what fills the outputs is a kernel of its own, outside the published
  * times. Its own estimate of the SMs that it needs (deep_ep/buffers/elastic.py, get_theoretical_num_sms) states what an
- * SM reads and writes, and what it expects of adapters and NVLink. With these in place of the law's, and nothing fitted,
- * seven of the ten lie within 15 %. Dispatch and combine over two nodes of B200 are 24 and 20 % too low: the softness
- * is that of V1's kernels inside a node. The combine over two nodes of H100 is 16 % too high. The numbers were known
- * when this was written. No scenario can choose V2. */
+ * SM reads and writes, and what it expects of adapters and NVLink. With these in place of the law's, seven of the ten
+ * lie within 15 %, and nothing is fitted. Dispatch and combine over two nodes of B200 are 24 and 20 % too low: the
+ * softness is that of V1's kernels inside a node. The combine over two nodes of H100 is 16 % too high. The numbers
+ * were known when this was written. No scenario can choose V2. */
 #include "models/operators/exchange.h"
 
 #include "models/kernel.h"
