@@ -139,10 +139,18 @@ static void swap_in(struct naive *naive, struct replica *replica, struct batch *
     }
 }
 
+/* Whether a decoding sequence found no place in the batch. */
+static bool leaves_one_out(const struct naive *naive, const struct replica *replica)
+{
+    for (int i = 0; i < replica->idle.n; i++)
+        if (!is_prompt(&naive->sequences[replica->idle.id[i]])) return true;
+    return false;
+}
+
 /* Sequences whose prompt was processed elsewhere are taken in order of coming: into the batch when their KV is here. */
 static void take_remote(struct naive *naive, struct replica *replica, struct batch *batch, int budget)
 {
-    while (replica->remote.n > 0 && replica->idle.n == 0) {
+    while (replica->remote.n > 0 && !leaves_one_out(naive, replica)) {
         int id = replica->remote.id[0];
         struct sequence *sequence = &naive->sequences[id];
         if (!has_room(naive, replica, batch, id, blocks_of(naive, sequence->processed))) return;
@@ -227,7 +235,8 @@ static void sarathi_compose(struct naive *naive, struct replica *replica, struct
     int used = 0;
     const int drafts = naive_drafts(naive, replica);
     const struct list before = replica->idle;
-    if (naive->s->prefill_replicas > 0 || naive->s->sampling != NULL) merge_prompts(naive, &replica->idle);
+    const bool fails = naive->s->site != NULL && naive->s->site->n_causes > 0;
+    if (naive->s->prefill_replicas > 0 || naive->s->sampling != NULL || fails) merge_prompts(naive, &replica->idle);
     while (replica->idle.n > 0 && batch_room(naive, replica, batch) > 0) {
         int id = list_take(&replica->idle, 0);
         if (is_prompt(&naive->sequences[id]))

@@ -33,9 +33,10 @@ struct naive_scaling {
     int64_t interval_ns, delay_ns;
 };
 
-/* What happened to replicas of pools that scale. */
+/* What happened to replicas of pools that scale. Flows that ended so close to half a nanosecond that Orrery, which
+ * rounds rates to whole grains (sim/world/links/link_state.h), may round the time of their end the other way. */
 struct naive_counts {
-    int starts, drains;
+    int starts, drains, halfway;
 };
 
 /* Where replicas stand: nodes of GPUs, a network adapter per GPU or node, and what fails. Rates are bytes per

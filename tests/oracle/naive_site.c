@@ -213,6 +213,13 @@ void site_begin_moves(struct naive *naive)
     if (naive->network.changed) fill(naive);
 }
 
+/* A rate is rounded to grains of 2^-46 bytes per ns: how far off the end of a flow may be that took so long. */
+static bool ends_halfway(const struct naive *naive, const struct flow *flow)
+{
+    const long double grain = 0x1p-46L, lasted_ns = (long double)(naive->now_ns - flow->starts_ns);
+    return fabsl(flow->left / flow->rate) >= 0.5L - lasted_ns * grain / flow->rate;
+}
+
 void site_follow_moves(struct naive *naive, bool *ended)
 {
     struct network *network = &naive->network;
@@ -220,7 +227,9 @@ void site_follow_moves(struct naive *naive, bool *ended)
     for (int i = 0; i < network->n; i++) {
         struct flow *flow = &network->flows[i];
         flow->left -= flow->rate * (long double)(naive->now_ns - naive->moved_ns);
-        if (flow->end_ns <= naive->now_ns) *flow = network->flows[--network->n], i--, network->changed = true;
+        if (flow->end_ns > naive->now_ns) continue;
+        if (naive->s->site->counts != NULL) naive->s->site->counts->halfway += ends_halfway(naive, flow);
+        *flow = network->flows[--network->n], i--, network->changed = true;
     }
     for (int i = 0; i < network->n; i++) ended[network->flows[i].id] = false;
 }

@@ -87,6 +87,47 @@ TEST(copies_of_experts_share_their_tokens)
     }
 }
 
+/* Of all GPUs and layers: each choice of an expert takes a token there, in 8 bits with a scale per 128 numbers,
+ * and its result back in 16. Normal kernels send a token once to a GPU, which with one expert each is once per choice.
+ * Rows of all experts are as many. */
+TEST(what_travels_is_tokens_times_choices_times_width)
+{
+    SCOPED(session) session = {0};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    MUST(find(&session, "deepseek-v3", &gpu, &llm));
+    struct rng rng = test_rng(3, "bytes", 0);
+    const double hidden = (double)llm.hidden, sparse = 58.0;
+    for (int i = 0; i < 60; i++) {
+        const bool is_low = i % 2 == 1;
+        const int64_t gpus = is_low ? (int64_t)1 << (1 + rng_below(&rng, 8)) : llm.experts;
+        const int64_t decodes = gpus * (1 + (int64_t)rng_below(&rng, 300));
+        const struct llm_split split = {.tensor = gpus, .pipeline = 1, .expert = gpus, .data = gpus,
+                                        .dispatch = is_low ? DISPATCH_LOW_LATENCY : DISPATCH_NORMAL, .dispatch_sms = 20,
+                                        .gpus_per_node = 8, .network_bytes_per_s = 50e9};
+        const struct iteration_work work = {.decode_sequences = decodes, .decode_context_tokens = decodes * 100};
+        const double choices = sparse * (double)(decodes * llm.experts_per_token);
+        struct kernel_use uses[LLM_MAX_USES];
+        double out_bytes = 0.0, back_bytes = 0.0, rows = 0.0;
+        const size_t n = llm_iteration_kernels(&llm, &split, &gpu, &work, uses);
+        for (size_t k = 0; k < n; k++) {
+            const double all = uses[k].count * (double)gpus;
+            if (uses[k].op == OP_DISPATCH)
+                out_bytes += all * exchange_traffic_of(&uses[k].call.shape.exchange).moved_bytes;
+            if (uses[k].op == OP_COMBINE)
+                back_bytes += all * exchange_traffic_of(&uses[k].call.shape.exchange).moved_bytes;
+            if (uses[k].op != OP_EXPERTS) continue;
+            const struct moe_shape *moe = &uses[k].call.shape.moe;
+            const struct expert_load_shape shape = {.tokens = moe->tokens, .chosen = moe->chosen,
+                                                    .experts = moe->experts, .held = moe->held};
+            rows += all * expert_load_of(&shape, 64.0).rows;
+        }
+        CHECK_NEAR(out_bytes / (choices * (hidden + hidden / 128.0 * 4.0 + (is_low ? 16.0 : 0.0))), 1.0, 1e-9);
+        CHECK_NEAR(back_bytes / (choices * 2.0 * hidden), 1.0, 1e-9);
+        CHECK_NEAR(rows / choices, 1.0, 1e-9);
+    }
+}
+
 /* On the nodes that a token may choose lie as many experts as it chooses, or more. */
 TEST(few_nodes_hold_enough_experts)
 {
@@ -176,6 +217,45 @@ TEST(costs_are_those_of_the_kernels_and_halves_hide_some)
         }
     }
     CHECK(hidden > 20);
+}
+
+/* 16 GPUs on one node, and each on a node of its own whose adapter is as fast as the link: iterations take as long. */
+TEST(a_network_like_the_link_makes_one_node)
+{
+    SCOPED(session) session = {0};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    struct kernel_set set;
+    struct operators *together = arena_alloc(&session.arena, sizeof *together);
+    struct operators *apart = arena_alloc(&session.arena, sizeof *apart);
+    kernel_set_init(&set);
+    MUST(together != NULL && apart != NULL && find(&session, "deepseek-v3", &gpu, &llm));
+    gpu.nvlink_gpus = 16;
+    static const enum kernel_class classes[] = {KERNEL_DISPATCH, KERNEL_COMBINE, KERNEL_LOW_DISPATCH,
+                                                KERNEL_LOW_COMBINE};
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        struct exchange_params *params = &set.params[classes[i]].exchange;
+        params->network_hop_s = 0.0;
+        params->network_frac = params->link_frac;
+    }
+    for (int i = 0; i < 4; i++) {
+        struct operators_parts parts = {.gpu = &gpu, .llm = &llm, .kernels = &set, .two_batches = i >= 2,
+                                        .split = split_of(i % 2 == 0 ? DISPATCH_NORMAL : DISPATCH_LOW_LATENCY)};
+        parts.split.gpus_per_node = 16;
+        operators_init(together, &parts);
+        parts.split.gpus_per_node = 1;
+        parts.split.network_bytes_per_s = gpu_link_bytes_per_s(&gpu, 16);
+        operators_init(apart, &parts);
+        struct rng rng = test_rng(3, "one node", (uint64_t)i);
+        for (int k = 0; k < 60; k++) {
+            const struct iteration_work work = random_work(&rng);
+            CHECK_NEAR(cost_s(apart, &work) / cost_s(together, &work), 1.0, 1e-9);
+        }
+        parts.split.network_bytes_per_s *= 0.01;
+        operators_init(apart, &parts);
+        const struct iteration_work work = random_work(&rng);
+        CHECK(cost_s(apart, &work) > 1.01 * cost_s(together, &work));
+    }
 }
 
 /* Two jobs that alternate between two machines, `rounds` times: when both have ended. Each takes the machine that it

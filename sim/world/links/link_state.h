@@ -1,7 +1,8 @@
 /* The inside of a network of links. Only the link*.c files include this.
  *
  * Bytes are counted in grains of 2^-46, rates in grains per nanosecond: 1 GB/s is 7e13 of them. Rounding a rate to an
- * integer costs less than 1e-14 of it. 64 bits hold a flow's rate up to 65 TB/s; sums have 128 bits. */
+ * integer costs less than 1e-14 of 1 GB/s, and 1e-11 of 1 MB/s. 64 bits hold a flow's rate up to 65 TB/s; sums have
+ * 128 bits. */
 #ifndef ORRERY_WORLD_LINKS_LINK_STATE_H
 #define ORRERY_WORLD_LINKS_LINK_STATE_H
 

@@ -1,0 +1,29 @@
+#!/bin/sh
+# The figure of a day of DeepSeek's unit with its first ten minutes; without its two halves of a batch it fails.
+. tests/cli/lib.sh
+optimised
+
+mkdir "$T/data"
+cp -r configs "$T/data/"
+sed -i 's/"duration": "1d"/"duration": "10min"/' "$T/data/configs/scenarios/deepseek-day.json"
+ORRERY_DATA=$T/data
+export ORRERY_DATA
+
+verdict() { # the start of the claim
+    sqlite3 :memory: "select json_extract(value, '\$.verdict') from json_each(readfile('$T/out'))
+        where json_extract(value, '\$.claim') like '$1%'"
+}
+
+run 0 figure run deepseek/day -o "$T" --json
+equal "$(verdict 'tokens per second of a user')" pass 'speed of a user'
+equal "$(verdict 'share of the requests')" pass 'all are served'
+equal "$(verdict 'share of input tokens')" 'reported, within 25 %' 'hits'
+# The hour from noon has 97.4 of the mean 101.6.
+sql "$T/deepseek/day.db" "select abs(value / (224.8 * 97.4 / 101.6 * 600 * 4068) - 1) < 0.01 from metric
+    where name = 'request.prompt_tokens.sum'" 1
+
+sed -i 's/"dispatch": "deepep-low-latency", "overlap": "two-batches"/"dispatch": "deepep-low-latency"/' \
+    "$T/data/configs/scenarios/deepseek-day.json"
+run 1 figure run deepseek/day -o "$T/whole" --json
+equal "$(verdict 'tokens per second of a user')" fail 'batches in one piece'
+finish
