@@ -3,7 +3,8 @@
 # one line.
 . tests/cli/lib.sh
 
-# Commands as a plug-in gives them, at readings of each 2 s; each takes effect 40 s later unless a later one replaces it.
+# Commands as a plug-in gives them, at readings of each 2 s. Each takes effect 40 s later unless a later one replaces
+# it.
 cat >"$T/script.c" <<'END_OF_C'
 #include "sim/world/policy/power_cap.h"
 static int decide(void *state, const struct power_view *view, struct power_plan *plan)
@@ -50,8 +51,8 @@ same "$T/commands" <<'END'
 END
 equal "$(grep -c ',power,.*runs at 66.7 % of its full speed' "$T/out")" 5 'commands at 66.7 % of the full speed'
 
-# As text, lower clocks that end are one line, and the top has the sums. By 370 s the job has lost a third of 186 s. What
-# is left of its 400 s of work takes half as long again.
+# As text, lower clocks that end are one line, and the top has the sums. By 370 s the job has lost a third of 186 s.
+# What is left of its 400 s of work takes half as long again.
 run 0 why "$T/clocks.db" job 0 --plugin "$T/script.so"
 equal "$(grep -c '  power    ' "$T/out")" 2 'lines of power'
 out ' 50.000000 s  power    4 lower clocks up to 328.000000 s, for 186 s in all: runs at 66.7 % of its full speed; --all shows each'

@@ -178,8 +178,8 @@ static int find_subject(struct asking *asking)
     return wanted != NULL ? fail_unknown(asking) : fail_ambiguous(asking, services, found.n_rows);
 }
 
-/* Jobs that are not rejected, with the time for which they live and that for which they wait for GPUs in all: those that
- * have not ended up to the end of the run. */
+/* Jobs that are not rejected, with the time for which they live and that for which they wait for GPUs in all. Jobs that
+ * have not ended do so up to the end of the run. */
 #define PEERS_OF_JOBS                                                                                                  \
     "WITH stay AS (SELECT DISTINCT job, start_s, end_s FROM placement WHERE run_id = ?1), "                            \
     "ran AS (SELECT job, sum(end_s - start_s) AS ran_s FROM stay GROUP BY job), "                                      \

@@ -8,7 +8,8 @@
 /* By time, those of one moment as they were added. */
 void why_sort_events(struct story *story);
 
-/* One line each, for people. Unless `all`, several clocks of a job one after the other are one line, up to the highest. */
+/* One line each, for people. Unless `all`, several clocks of a job one after the other are one line, up to the highest
+ * one. */
 void why_say_events(const struct story *story, bool all, struct answer *answer);
 
 /* "runs at 66.7 to 94.3 % of its full speed", of least and most shares. */

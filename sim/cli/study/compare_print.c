@@ -30,7 +30,7 @@ static bool has_point(const struct compare_print *print, const struct compare_ro
     return row->point == NULL || print->points || (print->worse_points && row->verdict == COMPARE_WORSE);
 }
 
-/* Whether the row has no interval and is of a part, as "job.jct_s.mean[1 GPU]", of a metric that is compared as well. */
+/* Whether the row has no interval and is of a part of a metric that is compared as well, as "job.jct_s.mean[1 GPU]". */
 static bool is_of_part(const struct compare_print *print, const struct compare_row *row)
 {
     const char *bracket = strchr(row->metric, '[');
