@@ -92,7 +92,7 @@ static void draw_series_sample(const struct frame *frame, size_t i, double x, do
 static void draw_line_entry(const struct frame *frame, const struct plot_line *line, double x, double y)
 {
     draw_line_sample(frame->svg, x, y, line->is_dashed ? STYLE_QUIET : STYLE_INK, "1.2",
-                     line->is_dashed ? " stroke-dasharray=\"5 4\"" : "");
+                     style_dashes_of_line(frame->chart, line));
 }
 
 /* Three ticks. */

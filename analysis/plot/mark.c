@@ -33,6 +33,17 @@ struct series_style style_of_series(const struct plot_chart *chart, size_t i)
     return (struct series_style){colours[number % PLOT_COLOURS], number, dashes[round < 3 ? round : 2]};
 }
 
+const char *style_dashes_of_line(const struct plot_chart *chart, const struct plot_line *line)
+{
+    static const char *const dashes[] = {" stroke-dasharray=\"5 4\"", " stroke-dasharray=\"2 3\"",
+                                         " stroke-dasharray=\"10 4\"", " stroke-dasharray=\"10 3 2 3\""};
+    size_t n = 0;
+    if (!line->is_dashed) return "";
+    for (const struct plot_line *before = chart->lines; before < line; before++)
+        n += before->is_dashed && before->kind != PLOT_RATIO;
+    return dashes[line->kind == PLOT_RATIO ? 0 : n % (sizeof dashes / sizeof *dashes)];
+}
+
 /* The first non-reference series with the colour number of reference i; n_series if there is none. */
 static size_t partner_of(const struct plot_chart *chart, size_t i)
 {

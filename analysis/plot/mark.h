@@ -31,6 +31,10 @@ struct series_style {
 
 struct series_style style_of_series(const struct plot_chart *chart, size_t i);
 
+/* The dashes of a line of the chart as an attribute: other ones for each limit, the same for ratios; "" if it has
+ * none. */
+const char *style_dashes_of_line(const struct plot_chart *chart, const struct plot_line *line);
+
 /* #rrggbb of a level, 0 (low, pale) to STYLE_HEAT_LEVELS - 1 (high, dark). */
 void style_heat(int level, char colour[8]);
 

@@ -74,7 +74,8 @@ static void begin_svg(const struct frame *frame)
         text_add(svg, "system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,'DejaVu Sans',");
     }
     text_add(svg, "sans-serif\" font-size=\"13\">\n<title>");
-    draw_escaped(svg, frame->chart->title != NULL ? frame->chart->title : kind_name(frame->chart->kind));
+    const char *name = frame->chart->name != NULL ? frame->chart->name : frame->chart->title;
+    draw_escaped(svg, name != NULL ? name : kind_name(frame->chart->kind));
     text_add(svg, "</title>\n");
     describe(frame);
 }
@@ -102,7 +103,7 @@ static void draw_plot_line(const struct frame *frame, const struct plot_line *li
     if (!scale_has(PLOT_LINEAR, line->value)) return;
     pen_init(&pen, frame->svg, data);
     text_printf(frame->svg, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.2\"%s d=\"",
-                line->is_dashed ? STYLE_QUIET : STYLE_INK, line->is_dashed ? " stroke-dasharray=\"5 4\"" : "");
+                line->is_dashed ? STYLE_QUIET : STYLE_INK, style_dashes_of_line(frame->chart, line));
     if (line->kind == PLOT_RATIO) {
         draw_ratio(frame, &pen, line->value);
     } else if (line->kind == PLOT_AT_Y && !isnan(y)) {

@@ -77,6 +77,7 @@ enum { PLOT_EVENT_COLOURS = 6 };
 struct plot_chart {
     enum plot_kind kind;
     const char *title, *subtitle; /* subtitle may be NULL */
+    const char *name;             /* of the SVG document; NULL: its title */
     struct plot_axis x, y;
     struct plot_axis z;           /* PLOT_HEATMAP: the scale of colours */
     bool is_square;               /* both axes over the same range, drawn in a square: predicted over measured */

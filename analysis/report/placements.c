@@ -219,7 +219,10 @@ static const char *describe(const struct gantt *gantt)
 {
     char words[WORDS_CHARS];
     const char *lanes =
-        "One row per GPU. The GPU that a job had on its node is not recorded, so rows fill from the first.";
+        gantt->source->subject.n_services > 0
+            ? "One row per GPU. The GPU that a job had on its node is not recorded, so rows fill from the first. White: "
+              "no job holds them. Services may."
+            : "One row per GPU. The GPU that a job had on its node is not recorded, so rows fill from the first.";
     if (gantt->shown_gpu_s >= gantt->gpu_s * (1.0 - 1e-12)) return lanes;
     return arena_printf(
         gantt->source->arena,

@@ -63,6 +63,15 @@ static struct trend *find_trend(struct requests *requests, const char *service)
     return NULL;
 }
 
+static struct request_latency *find_latency(struct requests *requests, const char *service)
+{
+    for (size_t i = 0; i < requests->n_latencies; i++) {
+        struct request_latency *latency = &requests->latencies[i];
+        if (latency->service == NULL || strcmp(latency->service, service) == 0) return latency;
+    }
+    return NULL;
+}
+
 /* A request never scheduled has waited until the end. */
 static int add_trend(const struct scan *scan, const char *service, sqlite3_stmt *row)
 {
@@ -72,9 +81,11 @@ static int add_trend(const struct scan *scan, const char *service, sqlite3_stmt 
     const double wait_s = isnan(queue_s) ? scan->end_s - arrival_s : queue_s;
     struct trend *trend = find_trend(requests, service);
     const int bin = trend_bin_at(&requests->all, arrival_s);
+    struct request_latency *latency = find_latency(requests, service);
     if (trend != NULL) trend_add(trend, arrival_s, wait_s, isnan(queue_s));
     trend_add(&requests->all, arrival_s, wait_s, isnan(queue_s));
-    return bin >= 0 && latency_s >= 0.0 ? histogram_add(&requests->latency_s[bin], latency_s, 1) : 0;
+    if (bin < 0 || !(latency_s >= 0.0) || latency == NULL) return 0;
+    return histogram_add(&latency->parts_s[bin], latency_s, 1);
 }
 
 static int add_request(void *context, sqlite3_stmt *row)
@@ -95,6 +106,22 @@ static int add_request(void *context, sqlite3_stmt *row)
     return code;
 }
 
+static int init_latencies(struct requests *requests, struct arena *arena)
+{
+    const bool has_each = requests->n_trends > 1 && requests->n_trends <= REQUEST_MAX_CHARTS;
+    const size_t n = has_each ? requests->n_trends : 1;
+    int code = 0;
+    requests->latencies = arena_alloc(arena, n * sizeof *requests->latencies);
+    if (requests->latencies == NULL) return SIM_E_NOMEM;
+    memset(requests->latencies, 0, n * sizeof *requests->latencies);
+    requests->n_latencies = n;
+    for (size_t i = 0; i < n; i++) {
+        if (has_each) requests->latencies[i].service = requests->trends[i].service;
+        for (int k = 0; k < TREND_BINS && code == 0; k++) code = histogram_init(&requests->latencies[i].parts_s[k]);
+    }
+    return code;
+}
+
 /* Starts one trend per service, and one of all, from first to last arrival. */
 static int init_trends(struct requests *requests, const struct query_answer *spans, struct arena *arena)
 {
@@ -111,9 +138,7 @@ static int init_trends(struct requests *requests, const struct query_answer *spa
         last_s = fmax(last_s, end_s);
     }
     trend_init(&requests->all, first_s, last_s);
-    int code = 0;
-    for (int i = 0; i < TREND_BINS && code == 0; i++) code = histogram_init(&requests->latency_s[i]);
-    return code;
+    return init_latencies(requests, arena);
 }
 
 /* First and last arrival, per service. */
@@ -148,7 +173,8 @@ int requests_read(const struct report_source *source, struct requests *requests)
 
 void requests_fini(struct requests *requests)
 {
-    for (int i = 0; i < TREND_BINS; i++) histogram_fini(&requests->latency_s[i]);
+    for (size_t i = 0; i < requests->n_latencies; i++)
+        for (int k = 0; k < TREND_BINS; k++) histogram_fini(&requests->latencies[i].parts_s[k]);
     for (size_t i = 0; i < requests->n_services; i++)
         for (int k = 0; k < REQUEST_QUANTITIES; k++) histogram_fini(&requests->services[i].histograms[k]);
 }
@@ -169,7 +195,8 @@ static int draw_distribution(const struct report_source *source, const struct re
     if (code == 0 && requests->n_services == 0)
         code = cdf_add_kept(&figure, quantities[quantity].metric, "all requests");
     if (quantity < LIMIT_COUNT)
-        figure.n_lines = subject_slo_lines(&source->subject, source, slo_of[quantity], true, figure.lines, CDF_MAX_LINES);
+        figure.n_lines = subject_slo_lines(&source->subject, source, slo_of[quantity], NULL, true, figure.lines,
+                                           CDF_MAX_LINES);
     if (code == 0) cdf_draw(&figure, requests->n_beyond > 0 ? "The first seven services have a line." : NULL, html);
     return code;
 }
@@ -220,18 +247,17 @@ static void choose_parts(double n_requests, struct latency_lines *lines)
     }
 }
 
-static int collect_lines(const struct requests *requests, struct latency_lines *lines)
+static int collect_lines(const struct trend *trend, const struct request_latency *latency, struct latency_lines *lines)
 {
-    const struct trend *trend = &requests->all;
     double n_requests = 0.0;
-    for (int i = 0; i < TREND_BINS; i++) n_requests += (double)requests->latency_s[i].count;
+    for (int i = 0; i < TREND_BINS; i++) n_requests += (double)latency->parts_s[i].count;
     choose_parts(n_requests, lines);
     const size_t bins = TREND_BINS / lines->n; /* of a part */
     for (size_t part = 0; part < lines->n; part++) {
         struct histogram sum = {0};
         int code = histogram_init(&sum);
         for (size_t i = part * bins; i < (part + 1) * bins && code == 0; i++)
-            code = histogram_merge(&sum, &requests->latency_s[i]);
+            code = histogram_merge(&sum, &latency->parts_s[i]);
         const bool has_upper = !isnan(lines->upper) && words_has_quantile((double)sum.count, lines->upper);
         lines->t_s[part] = trend->start_s + trend->width_s * (double)bins * ((double)part + 0.5);
         lines->p50_s[part] = sum.count > 0 ? histogram_quantile(&sum, 0.50) : (double)NAN;
@@ -254,18 +280,22 @@ static enum plot_scale choose_scale(const struct latency_lines *lines)
 }
 
 static int draw_latency(const struct report_source *source, const struct requests *requests,
-                        const struct page_query *queries, struct text *html)
+                        const struct request_latency *of, const struct page_query *queries, struct text *html)
 {
+    static const char title_of_all[] = "Time to first token, by time of arrival";
+    const char *title = of->service == NULL
+                            ? title_of_all
+                            : arena_printf(source->arena, "Time to first token of %s, by time of arrival", of->service);
     struct latency_lines *lines = arena_alloc(source->arena, sizeof *lines);
     struct plot_line slos[MAX_SLO_LINES];
-    if (lines == NULL || collect_lines(requests, lines) != 0) return SIM_E_NOMEM;
+    if (title == NULL || lines == NULL || collect_lines(&requests->all, of, lines) != 0) return SIM_E_NOMEM;
     const struct plot_series latency[] = {
         {.name = "median", .n = lines->n, .x = lines->t_s, .y = lines->p50_s},
         {.name = lines->upper_name, .n = lines->n, .x = lines->t_s, .y = lines->upper_s}};
     const struct plot_chart chart = {
-        .kind = PLOT_LINE, .title = "Time to first token, by time of arrival", .x = time_of_arrival,
+        .kind = PLOT_LINE, .title = title, .x = time_of_arrival,
         .y = {.title = "TTFT (s)", .scale = choose_scale(lines)}, .n_series = isnan(lines->upper) ? 1 : 2,
-        .series = latency, .n_lines = subject_slo_lines(&source->subject, source, LIMIT_TTFT, false, slos, MAX_SLO_LINES),
+        .series = latency, .n_lines = subject_slo_lines(&source->subject, source, LIMIT_TTFT, of->service, false, slos, MAX_SLO_LINES),
         .lines = slos, .n_events = source->n_events, .events = source->events};
     const char *note = arena_printf(source->arena,
                                     "In %zu equal parts of the time of arrivals, warm-up included. A part with too few "
@@ -300,6 +330,8 @@ static int draw_arrivals(const struct report_source *source, const struct reques
 int requests_over_time(const struct report_source *source, const struct requests *requests, struct text *html)
 {
     const struct page_query queries[] = {requests->span, requests->scan};
-    const int code = draw_latency(source, requests, queries, html);
+    int code = 0;
+    for (size_t i = 0; i < requests->n_latencies && code == 0; i++)
+        code = draw_latency(source, requests, &requests->latencies[i], queries, html);
     return code == 0 ? draw_arrivals(source, requests, queries, html) : code;
 }

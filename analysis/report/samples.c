@@ -219,6 +219,7 @@ static void draw_multiples(const struct group *group, const struct plot_series *
     for (size_t i = 0; i < group->n; i++) {
         charts[i] = chart_of(group, PLOT_STEP, limits, n_limits);
         charts[i].title = series[i].name;
+        charts[i].name = arena_printf(group->source->arena, "%s: %s", group->words.title, series[i].name);
         charts[i].x.title = NULL;
         charts[i].y.low = low;
         charts[i].y.high = low < high ? high + 0.04 * (high - low) : low;
@@ -374,6 +375,25 @@ static bool is_first(const struct samples *samples, size_t index)
     return true;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), n_end = strlen(end);
+    return n >= n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+/* Whether the line is the curve of rented GPUs in use once more: the site has one type of GPUs and rents them. */
+static bool is_repeated(const struct samples *samples, const struct sample_line *line)
+{
+    if (strcmp(line->series, "cluster.gpus_in_use") != 0) return false;
+    for (size_t i = 0; i < samples->n_lines; i++) {
+        const struct sample_line *other = &samples->lines[i];
+        if (strcmp(other->series, "rental.gpus") != 0 || !ends_with(other->entity, " in use")) continue;
+        if (other->n == line->n && memcmp(other->values, line->values, line->n * sizeof *line->values) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int draw_groups(const struct report_source *source, const struct samples *samples, bool maps, struct text *html)
 {
     int code = 0;
@@ -381,6 +401,7 @@ static int draw_groups(const struct report_source *source, const struct samples 
         for (size_t i = 0; i < samples->n_lines && code == 0; i++) {
             struct group group;
             if (rank_of(samples->lines[i].series) != rank || !is_first(samples, i)) continue;
+            if (is_repeated(samples, &samples->lines[i])) continue;
             code = collect_group(source, samples, samples->lines[i].series, &group);
             if (code == 0) code = draw_group(&group, maps, html);
         }

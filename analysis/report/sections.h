@@ -11,6 +11,7 @@
 /* --- Requests: distributions of latencies, and latency over time --- */
 
 enum { REQUEST_MAX_SERVICES = 7 }; /* services with a line of their own: as many as colours distinguish */
+enum { REQUEST_MAX_CHARTS = 4 };   /* services with a chart of their own; with more, one of all requests */
 
 enum request_quantity { REQUEST_TTFT, REQUEST_TPOT, REQUEST_E2E, REQUEST_QUEUE, REQUEST_QUANTITIES };
 
@@ -26,6 +27,12 @@ struct request_trend {
     struct trend_growth growth;
 };
 
+/* Time to first token, by time of arrival in the parts of the trend of all requests. */
+struct request_latency {
+    const char *service; /* NULL: of all requests */
+    struct histogram parts_s[TREND_BINS];
+};
+
 struct requests {
     size_t n_rows;
     struct page_query span, scan; /* the statements */
@@ -34,7 +41,8 @@ struct requests {
     size_t n_trends;
     struct request_trend *trends; /* of all services; in the arena */
     struct trend all;             /* of all requests together */
-    struct histogram latency_s[TREND_BINS]; /* time to first token, by time of arrival */
+    size_t n_latencies;
+    struct request_latency *latencies; /* of each service, or of all if they are one or many; in the arena */
 };
 
 int requests_read(const struct report_source *source, struct requests *requests);

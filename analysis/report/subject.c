@@ -241,16 +241,23 @@ static int read_slos(const struct report_source *source, struct row row, int64_t
     return code;
 }
 
+/* Whether the limits are those of the service, or of one of its classes. */
+static bool is_of(const struct subject_slo *slo, const char *service)
+{
+    const size_t n = strlen(service);
+    return strncmp(slo->name, service, n) == 0 && (slo->name[n] == 0 || slo->name[n] == '/');
+}
+
 size_t subject_slo_lines(const struct subject *subject, const struct report_source *source, enum subject_limit limit,
-                         bool is_upright, struct plot_line *lines, size_t most)
+                         const char *service, bool is_upright, struct plot_line *lines, size_t most)
 {
     size_t n = 0;
     for (size_t i = 0; i < subject->n_slos && n < most; i++) {
         const struct subject_slo *slo = &subject->slos[i];
         char time[WORDS_CHARS];
-        if (isnan(slo->limit_s[limit])) continue;
+        if (isnan(slo->limit_s[limit]) || (service != NULL && !is_of(slo, service))) continue;
         words_seconds(slo->limit_s[limit], time);
-        const bool is_only = subject->n_services == 1 && strchr(slo->name, '/') == NULL;
+        const bool is_only = (subject->n_services == 1 || service != NULL) && strchr(slo->name, '/') == NULL;
         lines[n++] = (struct plot_line){.kind = is_upright ? PLOT_AT_X : PLOT_AT_Y, .value = slo->limit_s[limit],
                                         .name = is_only ? arena_printf(source->arena, "SLO %s", time)
                                                         : arena_printf(source->arena, "SLO of %.60s %s", slo->name, time),

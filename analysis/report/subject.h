@@ -51,9 +51,10 @@ void subject_say(const struct subject *subject, struct text *text);
 /* Adds the lines to the head of a page. */
 void subject_draw(const struct subject *subject, struct text *html);
 
-/* The SLOs of one quantity as lines across (PLOT_AT_Y) or upright (PLOT_AT_X), at most `most`. Returns their number.
- * Names are in the arena of the source; one that finds no memory is NULL. */
+/* The SLOs of one quantity, of all services or of one (`service`, with its classes), as lines across (PLOT_AT_Y) or
+ * upright (PLOT_AT_X), at most `most`. Returns their number. Names are in the arena of the source; one that finds no
+ * memory is NULL. */
 size_t subject_slo_lines(const struct subject *subject, const struct report_source *source, enum subject_limit limit,
-                         bool is_upright, struct plot_line *lines, size_t most);
+                         const char *service, bool is_upright, struct plot_line *lines, size_t most);
 
 #endif

@@ -251,4 +251,30 @@ equal "$(sqlite3 :memory: "select count(*), min(value ->> 'note' like '%of the r
 frac() { sqlite3 "$T/rejecting.db" "select sum(r.value) / sum(a.value) from metric r join metric a using (run_id) join param p using (run_id)
     where r.name = 'request.rejected' and a.name = 'request.arrived' and p.key like '%max_batched_tokens' and p.value = '$1'"; }
 sql :memory: "select abs(json_extract(readfile('$T/out'), '\$.new_rejected_frac') - $(frac 1000)) < 1e-12" 1
+# Changes of parts without an interval are counted behind the whole of them, unless they are asked for.
+mixed
+parts=$T/parts.db
+run 0 run "$T/mixed.json" --quiet --set services=null -o "$parts"
+run 0 run "$T/mixed.json" --quiet --set services=null --set jobs.scheduler=fifo -o "$parts"
+run 0 compare "$parts:1" "$parts:2" -m job.queue_s
+! grep -q '^job.queue_s[^ ]*[[]' "$T/out" || complain 'parts between the metrics'
+n=$(sqlite3 "$parts" "select count(*) from metric as a join metric as b using (name) where a.run_id = 1 and b.run_id = 2
+    and a.value <> b.value and name like 'job.queue!_s%[%' escape '!'")
+[ "$n" -gt 3 ] || complain 'too few parts'
+out "$n changes of parts without an interval, such as job.queue_s."
+out ': --all shows them'
+run 0 compare "$parts:1" "$parts:2" -m job.queue_s --all
+equal "$(grep -c '^job.queue_s[^ ]*[[]' "$T/out")" "$n" 'parts with --all'
+run 0 compare "$parts:1" "$parts:2" -m 'job.queue_s.mean[1 GPU]'
+grep -q '^job.queue_s.mean[[]1 GPU[]]' "$T/out" || complain 'no part, though it is asked for'
+
+# One of ten jobs waits 600 s on one node, none on two: what falls below -100 % is told in seconds, as is its interval.
+cat >"$T/waits.json" <<'END'
+{ "cluster": {"nodes": 1}, "jobs": {"trace": {"format": "csv-jobs", "path": "few.csv"}} }
+END
+awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 10; i++) print (i < 2 ? 0 : i * 1000) "," 600 "," 8 }' >"$T/few.csv"
+run 0 run "$T/waits.json" --quiet -o "$T/waits.db"
+run 0 run "$T/waits.json" --quiet --set cluster.nodes=2 -o "$T/waits.db"
+run 0 compare "$T/waits.db:1" "$T/waits.db:2" -m job.queue_s.mean
+grep -qE '^job.queue_s.mean  s     lower  .* -60 s +-[0-9.]+ [.][.] -?[0-9.]+ s ' "$T/out" || { complain 'two units in a row'; cat "$T/out"; }
 finish

@@ -45,3 +45,17 @@ for words in 'GPUs by use' 'Replicas up, per service that scales' 'Jobs waiting'
     grep -q "$words" "$T/site.html" || complain "the page does not show: $words"
 done
 grep -q '"service chat"' "$T/site.json" || complain 'the timeline has no service'
+
+# The example of README.md shows what the site is for: jobs wait and yield to the chat service, POLCA lowers clocks and
+# no brake is needed. The page links to the same site with failures.
+call=$(sed -n 's,^build/orrery run mixed-site \(.*\) -o site.db$,\1,p' README.md)
+run 0 run mixed-site $call --interval never -q -o "$T/example.db"
+at_least() { # METRIC VALUE
+    sql "$T/example.db" "select value >= $2 from metric where name = '$1'" 1
+}
+at_least job.wait_s.max 60
+at_least scaling.yielded_jobs.sum 1
+sql "$T/example.db" "select count(*) > 5 from decision where action like 'lock %'" 1
+sql "$T/example.db" "select value from metric where name = 'power.brakes'" 0.0
+grep -q '](configs/scenarios/failing-site.json)' README.md || complain 'failing-site is not linked'
+finish

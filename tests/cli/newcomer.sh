@@ -99,7 +99,7 @@ done <<'END'
 3	report S	file is not a database; name a file that a run with -o wrote
 3	report R:7	no run 7
 2	compare R	name two runs, as results.db:1 results.db:2
-2	why R request 99	has no request 99; those of the run are 0 to 4
+2	why R request 99	has no request 99; it has 0 to 4
 2	why R 3	usage: orrery why RESULTS[:RUN] request|job ID
 2	export R	name a table or view to export; '--list' shows them
 2	export R requests	unknown table or view 'requests'; did you mean 'request'?

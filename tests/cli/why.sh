@@ -353,15 +353,15 @@ err 'several services have a request 5; choose with --service: chat draft'
 run 0 why "$db" request 5 --service draft
 out 'request 5 of draft'
 run 2 why "$db" request 5 --service chta
-err 'no request 5 of that service'
+err "run 2 has no requests to a service 'chta'; did you mean 'chat'?"
 run 2 why "$db:1" request 777
-err 'run 1 has no request 777; those of the run are 0 to 199'
+err 'run 1 has no request 777; it has 0 to 199'
 run 2 why "$db:1" job 1
 err 'run 1 has no job 1'
 run 2 why "$db:1" jbo 1
 err "did you mean 'job'?"
 run 2 why "$db:1" job one
-err "'one' is not an id; give a number, or 'slowest' for the one that took longest"
+err "'one' is not an id; give a number, 'slowest' for the one that took longest, or 'longest-wait'"
 run 3 why "$db:7" job 1
 
 # Two services under the same policies, and jobs, count alike: what is told of each happened to it, from its arrival to

@@ -36,9 +36,10 @@ static void copy_text(char *to, size_t size, const char *from)
 /* One of the texts that a status or class may be, so that rows can be compared as bytes. */
 static const char *known_text(const char *text)
 {
-    static const char *const known[] = {"finished", "cancelled",   "failed",   "rejected", "stopped",   "unfinished",
-                                        "",         "interactive", "batch",    "default",  "on-demand", "reserved",
-                                        "spot",     "jobs",        "services", "returned", "lost",      "open"};
+    static const char *const known[] = {"finished",   "cancelled", "failed",      "rejected", "stopped",
+                                        "unfinished", "",          "interactive", "batch",    "default",
+                                        "on-demand",  "reserved",  "spot",        "jobs",     "services",
+                                        "site",       "returned",  "lost",        "open"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(text, known[i]) == 0) return known[i];
     abort();

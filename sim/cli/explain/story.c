@@ -19,6 +19,7 @@ void story_init(struct story *story, const struct story_subject *subject, struct
                             .unrouted_s = (double)NAN, .first_routed_s = (double)NAN,
                             .yields_at_s = (double)NAN, .joins_at_s = (double)NAN,
                             .gap_s = (double)NAN, .gap_from_s = (double)NAN,
+                            .slowed = {.from_s = (double)NAN, .least_frac = (double)INFINITY},
                             .sequences = {.forked_at_s = (double)NAN}};
 }
 
@@ -52,8 +53,8 @@ int story_tell(struct story *story, double t_s, const char *what, const char *fo
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    struct story_event event = {t_s, story->n_events, arena_strdup(story->arena, what),
-                                arena_strdup(story->arena, text), -1};
+    struct story_event event = {
+        t_s, story->n_events, arena_strdup(story->arena, what), arena_strdup(story->arena, text), -1, (double)NAN};
     if (event.what == NULL || event.text == NULL) return SIM_E_NOMEM;
     return vec_push(&story->events, &story->n_events, &story->capacity, event);
 }
@@ -164,6 +165,7 @@ static int word_command(struct story *story, struct story_event *event)
 
 int story_end(struct story *story)
 {
+    story_set_speed(story, isnan(story->job.end_s) ? story->end_s : story->job.end_s, 1);
     int code = story->subject.is_job ? story_end_job(story) : story_end_request(story);
     for (size_t i = 0; i < story->n_events && code == 0; i++)
         if (story->events[i].command >= 0) code = word_command(story, &story->events[i]);

@@ -23,6 +23,13 @@ struct story_event {
     size_t number;           /* order of arrival */
     const char *what, *text; /* "admit", and its reason or a description; of a command the effect, until story_end */
     int64_t command;         /* of the power policy, index in the story's; -1: none */
+    double speed_frac;       /* of a job from then on, if its clock is set; NAN: no such event */
+};
+
+/* Time in which a job runs slower than at its highest clock. */
+struct story_slowed {
+    double total_s, from_s;      /* from_s: of the present stretch; NAN: none is */
+    double least_frac, most_frac; /* of its full speed meanwhile */
 };
 
 /* Work of a replica over some time. */
@@ -126,6 +133,7 @@ struct story {
     size_t n_displaced, displaced_capacity;
     double displaced_at_s; /* NAN: none was so far */
     size_t clock_event;    /* 1 + index of the event of the command that sets the job's clock; 0: none since a stop */
+    struct story_slowed slowed;
     double yields_at_s;    /* when the job last gave its GPUs to a service; NAN: that is told, or it never did */
 };
 

@@ -169,6 +169,7 @@ int story_follow_job(struct story *story, const struct decision_row *row)
         *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = queue->gpus, .started = -1};
         story->waits.n_stops++;
         story->clock_event = 0;
+        story_set_speed(story, row->t_s, 1);
     }
     if (!queue->waits || stops) return 0;
     queue->waits = false;
@@ -180,6 +181,16 @@ int story_end_job(struct story *story)
 {
     count_decision(&story->queue);
     return story->queue.waits ? end_wait(story, story->end_s, "waits") : 0;
+}
+
+void story_set_speed(struct story *story, double t_s, double speed_frac)
+{
+    struct story_slowed *slowed = &story->slowed;
+    if (!isnan(slowed->from_s)) slowed->total_s += t_s - slowed->from_s;
+    slowed->from_s = speed_frac < 1 ? t_s : (double)NAN;
+    if (!(speed_frac < 1)) return;
+    slowed->least_frac = fmin(slowed->least_frac, speed_frac);
+    slowed->most_frac = fmax(slowed->most_frac, speed_frac);
 }
 
 /* Whether the latest event on its clock, since it last got GPUs, says the same. */
@@ -194,10 +205,15 @@ int story_on_job_clock(void *context, const struct job_clock_row *row)
 {
     struct story *story = context;
     if (!story->subject.is_job || row->job != story->subject.id) return 0;
-    if (row->power_domain == NULL) story->clock_event = 0;
-    if (row->power_domain == NULL)
-        return story_tell(story, row->t_s, "power", "the highest clock again: runs at %.3g %% of its full speed",
-                          100 * row->speed_frac);
+    story_set_speed(story, row->t_s, row->speed_frac);
+    if (row->power_domain == NULL) {
+        story->clock_event = 0;
+        const int code = story_tell(story, row->t_s, "power",
+                                    "the highest clock again: runs at %.3g %% of its full speed",
+                                    100 * row->speed_frac);
+        if (code == 0) story->events[story->n_events - 1].speed_frac = row->speed_frac;
+        return code;
+    }
     const struct story_command *command = story_find_command(story, row->power_domain, row->power_target,
                                                              row->power_given_s);
     char effect[64];
@@ -205,5 +221,6 @@ int story_on_job_clock(void *context, const struct job_clock_row *row)
     if (command == NULL || is_known_clock(story, command, effect)) return 0;
     const int code = story_tell_command(story, row->t_s, command, effect);
     story->clock_event = story->n_events;
+    if (code == 0) story->events[story->n_events - 1].speed_frac = row->speed_frac;
     return code;
 }

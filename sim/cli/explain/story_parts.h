@@ -58,6 +58,9 @@ int story_on_sequence(void *context, const struct sequence_row *row);
 int story_on_queue(void *context, const struct queue_row *row);
 int story_on_job_clock(void *context, const struct job_clock_row *row);
 int story_end_job(struct story *story);
+
+/* The job's speed from `t_s` on, over that at its highest clock; 1 also while it holds no GPUs. */
+void story_set_speed(struct story *story, double t_s, double speed_frac);
 int story_follow_job(struct story *story, const struct decision_row *row);
 
 /* Notes that a decision started or preempted another job, or a replica that the job yielded to. Returns 0 or

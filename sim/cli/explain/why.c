@@ -25,11 +25,13 @@
 struct why_options {
     const char *service;
     int form; /* enum answer_form */
+    bool all;
 };
 
 #define AT(name) offsetof(struct why_options, name)
 static const struct option why_options[] = {
     {NULL, "service", 0, OPTION_TEXT, AT(service), "NAME", NULL, "the request's service, if several have the id"},
+    {NULL, "all", 0, OPTION_FLAG, AT(all), NULL, NULL, "show each clock of a job"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the events as CSV"},
     {0}};
@@ -42,11 +44,11 @@ struct asking {
     struct cli *cli;
     const struct why_options *options;
     struct arena *arena;
-    const char *path;
+    const char *results, *path; /* as the call names them; their file */
     struct run_record record;
     struct story_subject subject;
     int64_t row;               /* rowid of the subject in its table */
-    const char *slowest_of;    /* the service of the slowest request, if that is asked for; else NULL */
+    const char *found_of;      /* the service of the request, if the call does not give its id; else NULL */
     struct query_answer ranks; /* name, value, percentile */
     double from_s, to_s;       /* the stretch of time */
 };
@@ -63,25 +65,95 @@ static int query(struct asking *asking, const char *sql, int64_t number, struct 
     return code;
 }
 
-static int fail_unknown(struct asking *asking, const char *what, const char *table)
+/* Ids that the run stored: "it has 0 to 785 of chat, 0 to 199 of draft". */
+static int add_ids(struct asking *asking, struct text *hint)
 {
-    struct query_answer range;
-    const char *sql = asking->subject.is_job ? "SELECT min(id) AS low, max(id) AS high FROM job WHERE run_id = ?1"
-                                             : "SELECT min(id) AS low, max(id) AS high FROM request WHERE run_id = ?1";
-    int code = query(asking, sql, 0, &range);
-    if (code != 0) return code;
-    double low = range.columns[0].numbers[0], high = range.columns[1].numbers[0];
-    char hint[160] = "the run stored none: repeat it with --keep rows";
-    if (isnan(low)) {
-        const char *others = asking->subject.is_job ? "SELECT count(*) AS n FROM request WHERE run_id = ?1"
-                                                    : "SELECT count(*) AS n FROM job WHERE run_id = ?1";
-        if ((code = query(asking, others, 0, &range)) != 0) return code;
-        if (range.columns[0].numbers[0] > 0)
-            snprintf(hint, sizeof hint, "it has only %s", asking->subject.is_job ? "requests" : "jobs");
+    static const char of_jobs[] = "SELECT '' AS service, min(id) AS low, max(id) AS high FROM job WHERE run_id = ?1 "
+                                  "HAVING count(*) > 0";
+    static const char of_requests[] = "SELECT service, min(id) AS low, max(id) AS high FROM request WHERE run_id = ?1 "
+                                      "GROUP BY service ORDER BY service";
+    const char *service = asking->options->service;
+    struct query_answer ids;
+    const int code = query(asking, asking->subject.is_job ? of_jobs : of_requests, 0, &ids);
+    for (size_t i = 0; code == 0 && i < ids.n_rows; i++) {
+        if (service != NULL && strcmp(ids.columns[0].texts[i], service) != 0) continue;
+        text_printf(hint, "%s %.0f to %.0f", hint->length > 0 ? "," : "it has", ids.columns[1].numbers[i],
+                    ids.columns[2].numbers[i]);
+        if (service == NULL && ids.n_rows > 1) text_printf(hint, " of %s", ids.columns[0].texts[i]);
     }
-    if (!isnan(low)) snprintf(hint, sizeof hint, "those of the run are %.0f to %.0f; table %s", low, high, table);
-    return diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path, hint, "run %" PRId64 " has no %s %" PRId64,
-                      asking->record.id, what, asking->subject.id);
+    return code;
+}
+
+/* Of a run without such rows: "it has only jobs". */
+static int add_others(struct asking *asking, struct text *hint)
+{
+    const bool is_job = asking->subject.is_job;
+    struct query_answer others;
+    const int code = query(asking,
+                           is_job ? "SELECT count(*) AS n FROM request WHERE run_id = ?1"
+                                  : "SELECT count(*) AS n FROM job WHERE run_id = ?1",
+                           0, &others);
+    if (code != 0) return code;
+    if (others.columns[0].numbers[0] > 0)
+        text_printf(hint, "it has only %s", is_job ? "requests" : "jobs");
+    else
+        text_add(hint, "the run stored none: repeat it with --keep rows");
+    return 0;
+}
+
+static int fail_unknown(struct asking *asking)
+{
+    const char *service = asking->options->service;
+    struct text hint;
+    text_init(&hint);
+    int code = add_ids(asking, &hint);
+    if (code == 0 && hint.length == 0) code = add_others(asking, &hint);
+    if (code == 0)
+        code = diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path, hint.chars,
+                          "run %" PRId64 " has no %s %" PRId64 "%s%s", asking->record.id,
+                          asking->subject.is_job ? "job" : "request", asking->subject.id, service != NULL ? " of " : "",
+                          service != NULL ? service : "");
+    text_fini(&hint);
+    return code;
+}
+
+/* Several services have the request: the call that names one. */
+static int fail_ambiguous(struct asking *asking, const char *const *services, size_t n)
+{
+    struct text hint;
+    text_init(&hint);
+    text_add(&hint, "choose with --service:");
+    for (size_t i = 0; i < n; i++) text_printf(&hint, " %s", services[i]);
+    text_printf(&hint, "; as 'orrery why %s request %" PRId64 " --service %s'", asking->results, asking->subject.id,
+                services[0]);
+    const int code = diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path, hint.chars,
+                                "several services have a request %" PRId64, asking->subject.id);
+    text_fini(&hint);
+    return code;
+}
+
+/* Checks that the option names a service which has requests in a run that stored some. */
+static int check_service(struct asking *asking)
+{
+    const char *service = asking->options->service;
+    struct query_answer found;
+    struct text hint;
+    if (service == NULL) return 0;
+    if (asking->subject.is_job)
+        return diag_error(&asking->cli->diag, SIM_E_USAGE, NULL, NULL, "'--service' is for requests");
+    int code = query(asking, "SELECT DISTINCT service FROM request WHERE run_id = ?1 ORDER BY service", 0, &found);
+    if (code != 0 || found.n_rows == 0) return code;
+    for (size_t i = 0; i < found.n_rows; i++)
+        if (strcmp(found.columns[0].texts[i], service) == 0) return 0;
+    const char *near = text_nearest(service, found.columns[0].texts, found.n_rows);
+    text_init(&hint);
+    if (near != NULL) text_printf(&hint, "did you mean '%s'?", near);
+    if (near == NULL) text_add(&hint, "its services:");
+    for (size_t i = 0; near == NULL && i < found.n_rows; i++) text_printf(&hint, " %s", found.columns[0].texts[i]);
+    code = diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path, hint.chars,
+                      "run %" PRId64 " has no requests to a service '%s'", asking->record.id, service);
+    text_fini(&hint);
+    return code;
 }
 
 /* Finds the request's service, or checks that the job exists. */
@@ -94,46 +166,60 @@ static int find_subject(struct asking *asking)
                             : "SELECT service, rowid FROM request WHERE run_id = ?1 AND id = ?2 ORDER BY service",
                      asking->subject.id, &found);
     if (code != 0) return code;
-    if (found.n_rows == 0) return fail_unknown(asking, is_job ? "job" : "request", is_job ? "job" : "request");
+    if (found.n_rows == 0) return fail_unknown(asking);
     const char *const *services = found.columns[0].texts;
-    const char *wanted = is_job ? NULL : asking->slowest_of != NULL ? asking->slowest_of : asking->options->service;
+    const char *wanted = is_job ? NULL : asking->found_of != NULL ? asking->found_of : asking->options->service;
     for (size_t i = 0; i < found.n_rows; i++) {
         if (wanted != NULL ? strcmp(services[i], wanted) != 0 : found.n_rows > 1) continue;
         asking->subject.service = services[i];
         asking->row = (int64_t)found.columns[1].numbers[i];
         return 0;
     }
-    struct text hint;
-    text_init(&hint);
-    text_add(&hint, "choose with --service:");
-    for (size_t i = 0; i < found.n_rows; i++) text_printf(&hint, " %s", services[i]);
-    code = diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path, hint.chars,
-                      wanted != NULL ? "no request %" PRId64 " of that service"
-                                     : "several services have a request %" PRId64,
-                      asking->subject.id);
-    text_fini(&hint);
-    return code;
+    return wanted != NULL ? fail_unknown(asking) : fail_ambiguous(asking, services, found.n_rows);
 }
 
-/* Takes the id, or finds that of the request or job that took longest; of equals the first one. */
+/* Jobs that are not rejected, with the time for which they live and that for which they wait for GPUs in all. Jobs that
+ * have not ended do so up to the end of the run. */
+#define PEERS_OF_JOBS                                                                                                  \
+    "WITH stay AS (SELECT DISTINCT job, start_s, end_s FROM placement WHERE run_id = ?1), "                            \
+    "ran AS (SELECT job, sum(end_s - start_s) AS ran_s FROM stay GROUP BY job), "                                      \
+    "lived AS (SELECT job.rowid AS at, job.*, coalesce(jct_s, (SELECT value FROM metric WHERE run_id = ?1 AND "        \
+    "name = 'sim.end_s') - submit_s) AS lived_s FROM job WHERE run_id = ?1 AND status <> 'rejected'), "                \
+    "peer AS (SELECT lived.*, coalesce(start_s - submit_s, lived_s) AS queue_s, "                                      \
+    "iif(ran_s IS NULL, coalesce(start_s - submit_s, lived_s), max(0.0, round(lived_s - ran_s, 6))) AS wait_s "        \
+    "FROM lived LEFT JOIN ran ON lived.id = ran.job) "
+
+/* The first of what these return is the one that is asked for. */
+struct pick {
+    const char *name;
+    const char *of_requests, *of_jobs;
+};
+
+static const struct pick searches[] = {
+    {"slowest", "SELECT id, service FROM request WHERE run_id = ?1 AND e2e_s NOT NULL ORDER BY e2e_s DESC, id, service",
+     "SELECT id, '' AS service FROM job WHERE run_id = ?1 AND jct_s NOT NULL ORDER BY jct_s DESC, id LIMIT 1"},
+    {"longest-wait",
+     "SELECT id, service FROM request WHERE run_id = ?1 AND queue_s NOT NULL ORDER BY queue_s DESC, id, service",
+     PEERS_OF_JOBS "SELECT id, '' AS service FROM peer WHERE wait_s NOT NULL ORDER BY wait_s DESC, id LIMIT 1"}};
+
+/* Takes the id, or finds that of the request or job that took or waited longest; of equals the first one. */
 static int find_id(struct asking *asking, const char *text)
 {
-    static const char of_requests[] = "SELECT id, service FROM request WHERE run_id = ?1 AND e2e_s NOT NULL "
-                                      "ORDER BY e2e_s DESC, id, service";
-    static const char of_jobs[] = "SELECT id, '' AS service FROM job WHERE run_id = ?1 AND jct_s NOT NULL "
-                                  "ORDER BY jct_s DESC, id LIMIT 1";
     const char *service = asking->options->service;
+    const struct pick *search = searches, *end = searches + sizeof searches / sizeof *searches;
     struct query_answer found;
     if (number_i64(text, strlen(text), &asking->subject.id) == NUMBER_OK) return 0;
-    if (strcmp(text, "slowest") != 0)
+    while (search < end && strcmp(search->name, text) != 0) search++;
+    if (search == end)
         return diag_error(&asking->cli->diag, SIM_E_USAGE, NULL,
-                          "give a number, or 'slowest' for the one that took longest", "'%s' is not an id", text);
-    const int code = query(asking, asking->subject.is_job ? of_jobs : of_requests, 0, &found);
+                          "give a number, 'slowest' for the one that took longest, or 'longest-wait'",
+                          "'%s' is not an id", text);
+    const int code = query(asking, asking->subject.is_job ? search->of_jobs : search->of_requests, 0, &found);
     if (code != 0) return code;
     for (size_t i = 0; i < found.n_rows; i++) {
         if (service != NULL && strcmp(found.columns[1].texts[i], service) != 0) continue;
         asking->subject.id = (int64_t)found.columns[0].numbers[i];
-        asking->slowest_of = found.columns[1].texts[i];
+        asking->found_of = found.columns[1].texts[i];
         return 0;
     }
     return diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path, "repeat the run with --keep rows, or name an id",
@@ -173,8 +259,7 @@ static int simulate_again(struct asking *asking, const struct setup *setup, stru
     return code == 0 ? check_hash(asking, hash) : code;
 }
 
-/* The share of the run's jobs, or of the service's requests, with no larger value. Waits of jobs that have not ended
- * count up to the end of the run; rejected jobs wait for nothing. */
+/* The share of the run's jobs, or of the service's requests, with no larger value. Rejected jobs wait for nothing. */
 static int read_ranks(struct asking *asking)
 {
     static const char of_requests[] =
@@ -185,15 +270,8 @@ static int read_ranks(struct asking *asking)
         "UNION ALL SELECT 'tpot_s', o.tpot_s, r.tpot_s FROM own o, peer r "
         "UNION ALL SELECT 'e2e_s', o.e2e_s, r.e2e_s FROM own o, peer r) "
         "SELECT name, own, 100.0 * avg(v <= own) AS percentile FROM value WHERE v NOT NULL AND own NOT NULL GROUP BY name";
-    static const char of_jobs[] =
-        "WITH stay AS (SELECT DISTINCT job, start_s, end_s FROM placement WHERE run_id = ?1), "
-        "ran AS (SELECT job, sum(end_s - start_s) AS ran_s FROM stay GROUP BY job), "
-        "lived AS (SELECT job.rowid AS at, job.*, coalesce(jct_s, (SELECT value FROM metric WHERE run_id = ?1 AND "
-        "name = 'sim.end_s') - submit_s) AS lived_s FROM job WHERE run_id = ?1 AND status <> 'rejected'), "
-        "peer AS (SELECT lived.*, coalesce(start_s - submit_s, lived_s) AS queue_s, "
-        "iif(ran_s IS NULL, coalesce(start_s - submit_s, lived_s), max(0.0, round(lived_s - ran_s, 6))) AS wait_s "
-        "FROM lived LEFT JOIN ran ON lived.id = ran.job), "
-        "own AS (SELECT * FROM peer WHERE at = ?2), value(name, own, v) AS ("
+    static const char of_jobs[] = PEERS_OF_JOBS
+        ", own AS (SELECT * FROM peer WHERE at = ?2), value(name, own, v) AS ("
         "SELECT 'wait_s', o.wait_s, j.wait_s FROM own o, peer j "
         "UNION ALL SELECT 'queue_s', o.queue_s, j.queue_s FROM own o, peer j "
         "UNION ALL SELECT 'jct_s', o.jct_s, j.jct_s FROM own o, peer j) "
@@ -232,6 +310,16 @@ static void say_waits(const struct story *story, struct answer *answer)
     answer_say(answer, "; longest %.6g s, from %.6f s on\n", waits->longest_s, waits->longest_from_s);
 }
 
+/* "lower clocks for 186 s: runs at 66.7 % of its full speed then". */
+static void say_slowed(const struct story *story, struct answer *answer)
+{
+    const struct story_slowed *slowed = &story->slowed;
+    if (!(slowed->total_s > 0)) return;
+    answer_say(answer, "lower clocks for %.6g s: ", slowed->total_s);
+    why_say_speeds(slowed->least_frac, slowed->most_frac, answer);
+    answer_say(answer, " then\n");
+}
+
 /* The gap of the row, to the nanosecond. */
 static void say_gap(const struct story *story, struct answer *answer)
 {
@@ -249,12 +337,15 @@ static const char *left_out(const struct story *story)
 
 static void say_story(const struct asking *asking, const struct story *story, struct answer *answer)
 {
+    const bool is_job = asking->subject.is_job;
     say_head(asking, story, answer);
-    why_say_events(story, answer);
-    for (size_t i = 0; i < asking->ranks.n_rows; i++)
-        answer_say(answer, "%s %.6g: %.1f %% of the run's are no larger\n", asking->ranks.columns[0].texts[i],
-                   asking->ranks.columns[1].numbers[i], asking->ranks.columns[2].numbers[i]);
     say_waits(story, answer);
+    say_slowed(story, answer);
+    why_say_events(story, asking->options->all, answer);
+    for (size_t i = 0; i < asking->ranks.n_rows; i++)
+        answer_say(answer, "%s %.6g: %.1f %% of the %s%s are no larger\n", asking->ranks.columns[0].texts[i],
+                   asking->ranks.columns[1].numbers[i], asking->ranks.columns[2].numbers[i],
+                   is_job ? "run's jobs" : "requests to ", is_job ? "" : asking->subject.service);
     if (!story->subject.is_job) say_gap(story, answer);
     if (left_out(story) != NULL) answer_say(answer, "left out: %s\n", left_out(story));
 }
@@ -388,6 +479,8 @@ static int look_up(struct asking *asking, const struct cli_call *call)
     int code = results_split_name(call->arguments[0], asking->arena, &asking->path, &run_id);
     if (code == 0) code = results_read_run(asking->path, run_id, asking->arena, &asking->record, &cli->diag);
     if (code == 0) code = results_check_run(asking->path, &asking->record, &cli->diag);
+    asking->results = call->arguments[0];
+    if (code == 0 && kind != KIND_TIME) code = check_service(asking);
     if (code == 0 && kind != KIND_TIME) code = find_id(asking, subject);
     if (code == 0) code = kind == KIND_TIME ? find_stretch(asking, subject) : find_subject(asking);
     if (code == 0) code = plugins_check(cli->plugins, asking->record.policies, call->arguments[0], &cli->diag);
@@ -413,7 +506,7 @@ const struct verb verb_why = {
     .takes_plugins = true,
     .name = "why",
     .summary = "the life of one request or job, or a stretch of time: what happened, and why",
-    .usage = "RESULTS[:RUN] request|job ID|slowest, or time FROM:TO [--service NAME] [--json|--csv]",
+    .usage = "RESULTS[:RUN] request|job ID|slowest|longest-wait, or time FROM:TO [options]",
     .notes = "The run is simulated once more from its stored scenario, and must come to the same result hash.\n",
     .options = why_options,
     .options_bytes = sizeof(struct why_options),

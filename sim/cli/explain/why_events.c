@@ -1,5 +1,6 @@
 #include "sim/cli/explain/why_events.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static int compare_events(const void *a, const void *b)
@@ -14,10 +15,61 @@ void why_sort_events(struct story *story)
     if (story->n_events > 0) qsort(story->events, story->n_events, sizeof *story->events, compare_events);
 }
 
-void why_say_events(const struct story *story, struct answer *answer)
+void why_say_speeds(double least_frac, double most_frac, struct answer *answer)
 {
-    for (size_t i = 0; i < story->n_events; i++)
-        answer_say(answer, "%14.6f s  %-8s %s\n", story->events[i].t_s, story->events[i].what, story->events[i].text);
+    answer_say(answer, "runs at %.3g", 100 * least_frac);
+    if (most_frac > least_frac) answer_say(answer, " to %.3g", 100 * most_frac);
+    answer_say(answer, " %% of its full speed");
+}
+
+/* Clocks of a job one after the other, the last of which is the highest. */
+struct clocks {
+    size_t n, n_lower; /* events; commands among them */
+    double lower_s, least_frac, most_frac;
+};
+
+/* Of the events from `from` on; n 0: less than two lower clocks that end. */
+static struct clocks find_clocks(const struct story *story, size_t from)
+{
+    struct clocks all = {.least_frac = (double)INFINITY}, ended = {0};
+    for (size_t i = from; i < story->n_events && !isnan(story->events[i].speed_frac); i++) {
+        const struct story_event *event = &story->events[i], *before = event - 1;
+        if (i > from && before->speed_frac < 1) all.lower_s += event->t_s - before->t_s;
+        all.n++;
+        if (event->speed_frac < 1) {
+            all.n_lower++;
+            all.least_frac = fmin(all.least_frac, event->speed_frac);
+            all.most_frac = fmax(all.most_frac, event->speed_frac);
+        } else if (all.n_lower > 1) {
+            ended = all;
+        }
+    }
+    return ended;
+}
+
+static void say_event(const struct story_event *event, struct answer *answer)
+{
+    answer_say(answer, "%14.6f s  %-8s %s\n", event->t_s, event->what, event->text);
+}
+
+static void say_clocks(const struct story_event *first, const struct clocks *clocks, struct answer *answer)
+{
+    answer_say(answer, "%14.6f s  %-8s %zu lower clocks up to %.6f s, for %.6g s in all: ", first->t_s, first->what,
+               clocks->n_lower, first[clocks->n - 1].t_s, clocks->lower_s);
+    why_say_speeds(clocks->least_frac, clocks->most_frac, answer);
+    answer_say(answer, "; --all shows each\n");
+}
+
+void why_say_events(const struct story *story, bool all, struct answer *answer)
+{
+    for (size_t i = 0; i < story->n_events;) {
+        const struct clocks clocks = all ? (struct clocks){0} : find_clocks(story, i);
+        if (clocks.n > 0)
+            say_clocks(&story->events[i], &clocks, answer);
+        else
+            say_event(&story->events[i], answer);
+        i += clocks.n > 0 ? clocks.n : 1;
+    }
 }
 
 void why_write_events(const struct story *story, struct answer *answer)

@@ -8,8 +8,12 @@
 /* By time, those of one moment as they were added. */
 void why_sort_events(struct story *story);
 
-/* One line each, for people. */
-void why_say_events(const struct story *story, struct answer *answer);
+/* One line each, for people. Unless `all`, several clocks of a job one after the other are one line, up to the highest
+ * one. */
+void why_say_events(const struct story *story, bool all, struct answer *answer);
+
+/* "runs at 66.7 to 94.3 % of its full speed", of least and most shares. */
+void why_say_speeds(double least_frac, double most_frac, struct answer *answer);
 
 /* The table "events", for programs. */
 void why_write_events(const struct story *story, struct answer *answer);

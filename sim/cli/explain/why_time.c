@@ -129,7 +129,7 @@ static void say_stretch(const struct stretch *stretch, struct answer *answer)
     add_load(stretch, answer);
     say_counts(stretch, answer);
     if (story->n_events > 0) answer_say(answer, "\n");
-    why_say_events(story, answer);
+    why_say_events(story, true, answer);
 }
 
 static void write_services(const struct stretch *stretch, struct answer *answer)

@@ -177,7 +177,8 @@ static int compare(struct cli *cli, const struct cli_call *call)
     const struct compare_print what = {.comparison = &comparison,
                                        .options = &options,
                                        .points = verb->points,
-                                       .worse_points = is_gate(verb)};
+                                       .worse_points = is_gate(verb),
+                                       .parts = verb->all};
     if (code == 0) code = compare_print(&what, (enum answer_form)verb->form, cli->out, &cli->diag);
     if (code == 0) code = check_gate(cli, verb, &comparison);
     comparison_fini(&comparison);

@@ -30,9 +30,22 @@ static bool has_point(const struct compare_print *print, const struct compare_ro
     return row->point == NULL || print->points || (print->worse_points && row->verdict == COMPARE_WORSE);
 }
 
+/* Whether the row has no interval and is of a part of a metric that is compared as well, as "job.jct_s.mean[1 GPU]". */
+static bool is_of_part(const struct compare_print *print, const struct compare_row *row)
+{
+    const char *bracket = strchr(row->metric, '[');
+    const size_t n = bracket != NULL ? (size_t)(bracket - row->metric) : 0;
+    if (print->parts || bracket == NULL || row->method != COMPARE_SINGLE) return false;
+    for (size_t i = 0; i < print->comparison->n_rows; i++) {
+        const struct compare_row *whole = &print->comparison->rows[i];
+        if (whole->is_primary && strncmp(whole->metric, row->metric, n) == 0 && whole->metric[n] == 0) return true;
+    }
+    return false;
+}
+
 static bool is_shown(const struct compare_print *print, const struct compare_row *row, enum part part)
 {
-    return has_point(print, row) && part_of(row) == part && row->is_primary;
+    return has_point(print, row) && part_of(row) == part && row->is_primary && !is_of_part(print, row);
 }
 
 /* --- Cells --- */
@@ -76,24 +89,33 @@ static void ends_of(const struct compare_row *row, double *low, double *high)
     *high = has_ratio ? (row->ratio_high - 1) * row->base : row->delta.high;
 }
 
+/* Whether the interval of the difference reaches beyond -100 %, which no value does that is never negative. */
+static bool falls_below_nothing(const struct compare_row *row)
+{
+    double low, high;
+    ends_of(row, &low, &high);
+    return row->base > 0 && row->changed >= 0 && relative(row, low) < -100 - 1e-9;
+}
+
+static const char *unit_of(const struct compare_row *row)
+{
+    return strcmp(row->unit, "1") != 0 ? row->unit : "";
+}
+
 static const char *show_change(const struct compare_row *row, char cell[CELL_CHARS])
 {
     char number[CELL_CHARS];
     if (row->delta.mean == 0) return "0";
     if (is_ratio(row, row->delta.mean))
         snprintf(cell, CELL_CHARS, "%.3gx", ratio(row, row->delta.mean));
+    else if (falls_below_nothing(row))
+        snprintf(cell, CELL_CHARS, "%.40s %.40s", show(row->delta.mean, number), unit_of(row));
     else if (!isnan(relative(row, row->delta.mean)))
         snprintf(cell, CELL_CHARS, "%+.*f %%", decimals(relative(row, row->delta.mean)),
                  relative(row, row->delta.mean));
     else
         snprintf(cell, CELL_CHARS, "%s", show(row->delta.mean, number));
     return cell;
-}
-
-/* Whether the interval of the difference reaches beyond -100 %, which no value does that is never negative. */
-static bool falls_below_nothing(const struct compare_row *row, double low)
-{
-    return row->base > 0 && row->changed >= 0 && relative(row, low) < -100 - 1e-9;
 }
 
 static const char *show_interval(const struct compare_row *row, char cell[CELL_CHARS])
@@ -104,8 +126,8 @@ static const char *show_interval(const struct compare_row *row, char cell[CELL_C
     if (row->delta.low == 0 && row->delta.high == 0) return "0";
     if (is_ratio(row, row->delta.mean))
         snprintf(cell, CELL_CHARS, "%.3g .. %.3gx", ratio(row, low), ratio(row, high));
-    else if (falls_below_nothing(row, low))
-        snprintf(cell, CELL_CHARS, "%.4g .. %.4g %s", low, high, strcmp(row->unit, "1") != 0 ? row->unit : "");
+    else if (falls_below_nothing(row))
+        snprintf(cell, CELL_CHARS, "%.4g .. %.4g %s", low, high, unit_of(row));
     else if (!isnan(relative(row, low)))
         snprintf(cell, CELL_CHARS, "%+.*f .. %+.*f %%", decimals(relative(row, low)), relative(row, low),
                  decimals(relative(row, high)), relative(row, high));
@@ -254,13 +276,28 @@ static void say_unmoved(const struct compare_print *print, struct answer *answer
     size_t column = 0;
     for (size_t i = 0; i < print->comparison->n_rows; i++) {
         const struct compare_row *row = &print->comparison->rows[i];
-        if (row->point != NULL || part_of(row) != PART_UNMOVED || !row->is_primary) continue;
+        if (row->point != NULL || part_of(row) != PART_UNMOVED || !row->is_primary || is_of_part(print, row)) continue;
         const char *head = column == 0 ? "\nunmoved:" : column + 2 + strlen(row->metric) > LINE_CHARS ? "\n " : "";
         if (*head != 0) column = strlen(head) - 1;
         answer_say(answer, "%s %s", head, row->metric);
         column += 1 + strlen(row->metric);
     }
     if (column > 0) answer_say(answer, "\n");
+}
+
+/* Says how many parts of metrics moved that are not shown. */
+static void say_parts(const struct compare_print *print, struct answer *answer)
+{
+    const struct compare_row *first = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < print->comparison->n_rows; i++) {
+        const struct compare_row *row = &print->comparison->rows[i];
+        if (row->point != NULL || part_of(row) != PART_SINGLE || !row->is_primary || !is_of_part(print, row)) continue;
+        if (n++ == 0) first = row;
+    }
+    if (n > 0)
+        answer_say(answer, "\n%zu change%s of parts without an interval, such as %s: --all shows them\n", n,
+                   n == 1 ? "" : "s", first->metric);
 }
 
 /* The one metric shown, of requests or of jobs: end-to-end or completion time if compared, else the first. */
@@ -305,6 +342,7 @@ static void show_text(const struct compare_print *print, struct answer *answer)
     add_part(print, PART_ESTIMATED, NULL, answer);
     add_part(print, PART_SINGLE, "moved, without an interval: unclear", answer);
     say_unmoved(print, answer);
+    say_parts(print, answer);
     say_hidden(print, "", answer);
     add_worst(comparison, false, answer);
     add_worst(comparison, true, answer);

@@ -12,6 +12,7 @@ struct compare_print {
     const struct compare_options *options;
     bool points; /* also show changes at single points of the study */
     bool worse_points; /* of these only the ones that got worse */
+    bool parts; /* also parts of a metric, such as job.jct_s.mean[1 GPU], that have no interval */
 };
 
 /* Returns 0 or SIM_E_NOMEM. */

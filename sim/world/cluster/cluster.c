@@ -86,6 +86,8 @@ static int create_part(const struct node_type_config *type, bool unlimited, cons
     cluster->models = first != NULL ? first->models : &cluster->own_models;
     level_init(&cluster->ugpus_in_use, 0, 0);
     level_init(&cluster->site_ugpus, 0, 0);
+    level_init(&cluster->group_gpus, 0, 0);
+    level_init(&cluster->late_group_gpus, 0, 0);
     cluster->first = cluster;
     pool_init(&cluster->allocations, sizeof(struct allocation));
     cluster->gpu = type->gpu;
@@ -212,6 +214,14 @@ int32_t cluster_node_gpus(const struct cluster *cluster, int32_t node)
     return cluster->resources != NULL ? cluster->resources->nodes[node].gpus : cluster->gpus_per_node;
 }
 
+/* Counts GPUs as taken (gpus > 0) or released (gpus < 0) by services. */
+static void count_group(struct cluster *cluster, sim_ns now, int32_t gpus)
+{
+    struct level *late = &cluster->late_group_gpus;
+    level_set(&cluster->group_gpus, now, cluster->group_gpus.value + gpus);
+    level_set(late, now > late->start_ns ? now : late->start_ns, cluster->group_gpus.value);
+}
+
 int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus)
 {
     if (gpus > cluster->free_gpus) return -1;
@@ -221,7 +231,7 @@ int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus)
         if (cluster->resources != NULL) node_resources_take_group(cluster->resources, node, gpus);
         move_group(cluster, node, gpus);
         count(cluster, now, (int64_t)gpus * GPU_MICRO);
-        cluster->group_gpus += gpus;
+        count_group(cluster, now, gpus);
         cluster->capacity_epoch++;
         return node;
     }
@@ -315,7 +325,7 @@ void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, in
     if (cluster->resources != NULL) node_resources_release_group(cluster->resources, node, gpus);
     move_group(cluster, node, -gpus);
     count(cluster, now, -(int64_t)gpus * GPU_MICRO);
-    cluster->group_gpus -= gpus;
+    count_group(cluster, now, -gpus);
     cluster->capacity_epoch++;
     if (is_down(cluster, node)) withdraw(cluster, node);
 }

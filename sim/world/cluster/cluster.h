@@ -59,7 +59,8 @@ struct fragmentation {
 struct cluster {
     int64_t total_gpus, free_gpus; /* INT64_MAX when unlimited; free: GPUs of which no part is held */
     int64_t returnable_gpus;       /* GPUs of services that these may release before the end of the run */
-    int64_t group_gpus;            /* GPUs in use by services */
+    struct level group_gpus;       /* GPUs in use by services */
+    struct level late_group_gpus;  /* the same, with an integral from its start_ns on: the end of the warm-up */
     int64_t claimed_gpus;          /* GPUs that services lost to failures, and will take again to hold them */
     int64_t down_gpus;             /* neither free nor in use: their nodes are down or spare */
     int64_t spare_gpus;            /* of spare nodes */

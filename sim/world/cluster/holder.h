@@ -46,6 +46,8 @@ struct holder_ops {
     sim_ns (*held_ns)(const struct holder *holder, sim_ns now);
     /* Steady: its speed_frac has changed while it holds GPUs. */
     void (*speed_changed)(struct holder *holder, sim_ns now);
+    /* Steady: another command sets its clock, at the same speed_frac below 1. */
+    void (*command_changed)(struct holder *holder, sim_ns now);
     /* Steady: its slow_frac has changed while it holds GPUs. Of holders with held_ns. */
     void (*slowed)(struct holder *holder, sim_ns now);
     /* Others: applies a clock or cap from its next boundary on; energy and power of its GPUs. */

@@ -297,10 +297,18 @@ static void speed_changed(struct holder *holder, sim_ns now)
     if (job->progress.speed != before) tell_speed(job);
 }
 
+static void command_changed(struct holder *holder, sim_ns now)
+{
+    const struct job *job = OWNER_ENTITY(holder, struct job, holder);
+    const int code = job_emit_clock(job, now);
+    if (code != 0) engine_fail(job->jobs->site->engine, code);
+}
+
 static void slowed(struct holder *holder, sim_ns now)
 {
     job_speed_changed(OWNER_ENTITY(holder, struct job, holder), now);
 }
 
 const struct holder_ops job_holder_ops = {
-    .strike = on_strike, .held_ns = held_ns, .speed_changed = speed_changed, .slowed = slowed};
+    .strike = on_strike, .held_ns = held_ns, .speed_changed = speed_changed, .command_changed = command_changed,
+    .slowed = slowed};

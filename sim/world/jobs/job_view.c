@@ -15,7 +15,7 @@ static void refresh(struct cluster_view *view, const struct cluster *cluster, si
     view->free_gpus = cluster->free_gpus;
     view->free_amount = cluster_free_amount(cluster);
     view->total_gpus = cluster->total_gpus;
-    if (cluster->n_nodes > 0) view->total_gpus -= cluster->group_gpus + cluster->down_gpus;
+    if (cluster->n_nodes > 0) view->total_gpus -= cluster->group_gpus.value + cluster->down_gpus;
     view->capacity_epoch = cluster->capacity_epoch;
 }
 

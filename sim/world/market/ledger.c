@@ -52,8 +52,7 @@ int64_t ledger_close(struct ledger *ledger, struct lease *lease, sim_ns now)
     account->closed_uusd += uusd;
     account->closed_gpu_ns += (tally_int128)lease->micro_gpus * held_ns(lease, now);
     account->micro_gpus -= lease->micro_gpus;
-    ledger->closed_uusd += uusd;
-    if (lease->is_for_jobs) ledger->closed_jobs_uusd += uusd;
+    ledger->closed_uusd[lease->use] += uusd;
     level_set(&ledger->micro_gpus, now, ledger->micro_gpus.value - lease->micro_gpus);
     *(lease->prev != NULL ? &lease->prev->next : &ledger->oldest) = lease->next;
     *(lease->next != NULL ? &lease->next->prev : &ledger->youngest) = lease->prev;
@@ -63,17 +62,18 @@ int64_t ledger_close(struct ledger *ledger, struct lease *lease, sim_ns now)
 
 int64_t ledger_uusd(const struct ledger *ledger, sim_ns now)
 {
-    int64_t sum = ledger->closed_uusd;
+    int64_t sum = 0;
+    for (int use = 0; use < LEASE_USES; use++) sum += ledger->closed_uusd[use];
     for (const struct lease *lease = ledger->oldest; lease != NULL; lease = lease->next)
         sum += ledger_lease_uusd(ledger, lease, now);
     return sum;
 }
 
-int64_t ledger_jobs_uusd(const struct ledger *ledger, sim_ns now)
+int64_t ledger_use_uusd(const struct ledger *ledger, enum lease_use use, sim_ns now)
 {
-    int64_t sum = ledger->closed_jobs_uusd;
+    int64_t sum = ledger->closed_uusd[use];
     for (const struct lease *lease = ledger->oldest; lease != NULL; lease = lease->next)
-        if (lease->is_for_jobs) sum += ledger_lease_uusd(ledger, lease, now);
+        if (lease->use == use) sum += ledger_lease_uusd(ledger, lease, now);
     return sum;
 }
 

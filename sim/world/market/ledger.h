@@ -14,11 +14,13 @@
 
 struct renting_job;
 
+enum lease_use { LEASE_SERVICES, LEASE_JOBS, LEASE_SITE, LEASE_USES }; /* site: services and jobs share its GPUs */
+
 struct lease {
     int64_t id;    /* from 0, in the order in which they began */
     int32_t offer; /* whose GPUs */
     struct renting_job *job; /* the job it is for; NULL: for the whole run */
-    bool is_for_jobs;        /* else for services */
+    enum lease_use use;
     int64_t micro_gpus;
     int64_t node;      /* number in the site of the node its job runs on; -1: several, or none in particular */
     sim_ns start_ns;   /* start of its bill */
@@ -39,7 +41,7 @@ struct ledger {
     int32_t n_accounts;
     struct ledger_account *accounts; /* by offer */
     int64_t n_leases;
-    int64_t closed_uusd, closed_jobs_uusd; /* of all leases that ended, and of those for jobs */
+    int64_t closed_uusd[LEASE_USES]; /* of the leases that ended */
     struct level micro_gpus;         /* leased, all offers together */
     struct lease *oldest, *youngest;
     struct pool pool;
@@ -48,7 +50,7 @@ struct ledger {
 int ledger_init(struct ledger *ledger, int32_t n_accounts); /* with zero accounts; 0 or SIM_E_NOMEM */
 void ledger_fini(struct ledger *ledger);
 
-/* Opens a lease with the offer, job, is_for_jobs, GPUs and times of `as`; start_ns >= now. NULL when out of memory. */
+/* Opens a lease with the offer, job, use, GPUs and times of `as`; start_ns >= now. NULL when out of memory. */
 struct lease *ledger_open(struct ledger *ledger, const struct lease *as, sim_ns now);
 
 /* Cost of a lease by now, in micro-dollars; 0 before its start_ns. */
@@ -57,9 +59,9 @@ int64_t ledger_lease_uusd(const struct ledger *ledger, const struct lease *lease
 /* Ends and forgets a lease. Returns its cost. */
 int64_t ledger_close(struct ledger *ledger, struct lease *lease, sim_ns now);
 
-/* The bill by now, in micro-dollars: of all leases, and of those for jobs. */
+/* The bill by now, in micro-dollars: of all leases, and of those for one use. */
 int64_t ledger_uusd(const struct ledger *ledger, sim_ns now);
-int64_t ledger_jobs_uusd(const struct ledger *ledger, sim_ns now);
+int64_t ledger_use_uusd(const struct ledger *ledger, enum lease_use use, sim_ns now);
 
 /* The bill of one offer, and its leased GPU-seconds before rounding to quanta. */
 int64_t ledger_account_uusd(const struct ledger *ledger, int32_t offer, sim_ns now);

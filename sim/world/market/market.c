@@ -113,6 +113,7 @@ static int emit_lease(const struct market *market, const struct lease *lease, co
 static int emit_row(const struct market *market, const struct lease *lease, const char *fate, sim_ns now)
 {
     static const char *const kinds[] = {"on-demand", "reserved", "spot"};
+    static const char *const uses[] = {"services", "jobs", "site"};
     const struct market_offer *offer = &market->offers[lease->offer];
     const struct billing *billing = &market->ledger.accounts[lease->offer].billing;
     const sim_ns start_ns = lease->start_ns < now ? lease->start_ns : now;
@@ -122,7 +123,7 @@ static int emit_row(const struct market *market, const struct lease *lease, cons
         .offer = offer->name,
         .kind = kinds[offer->kind],
         .gpu = offer->gpu,
-        .use = lease->is_for_jobs ? "jobs" : "services",
+        .use = uses[lease->use],
         .job = lease->job != NULL ? lease->job->view->id : -1,
         .node = lease->node,
         .gpus = gpus_of(lease->micro_gpus),
@@ -138,7 +139,7 @@ static int emit_row(const struct market *market, const struct lease *lease, cons
 int market_lease(struct market *market, struct renting_job *job, sim_ns now)
 {
     const struct market_offer *offer = &market->offers[job->rental.offer];
-    struct lease as = {.offer = job->rental.offer, .job = job, .is_for_jobs = true, .node = -1,
+    struct lease as = {.offer = job->rental.offer, .job = job, .use = LEASE_JOBS, .node = -1,
                        .micro_gpus = ugpus_of(job->rental.gpus), .ready_ns = sim_ns_add(now, offer->start_up_ns)};
     as.start_ns = offer->pays_start_up ? now : as.ready_ns;
     as.expires_ns = market_draw_expiry(market, as.offer, market->ledger.n_leases, as.ready_ns);
@@ -156,25 +157,24 @@ int market_return(struct market *market, struct lease *lease, const char *action
     return code;
 }
 
-/* Leases for the whole run go to the first offer that is never interrupted. */
-static int offer_for(const struct market *market, const struct cluster *part)
+int32_t market_offer_for_run(const struct market *market, const struct cluster *part)
 {
     for (int32_t i = 0; i < market->view.n_offers; i++)
         if (market->states[i].part == part && market->offers[i].kind != OFFER_SPOT) return i;
     return -1;
 }
 
-static int lease_for_run(struct market *market, const struct cluster *part, int64_t gpus, bool is_for_jobs)
+static int lease_for_run(struct market *market, const struct cluster *part, int64_t gpus, enum lease_use use)
 {
     if (gpus == 0) return 0;
-    const int32_t offer = offer_for(market, part);
+    const int32_t offer = market_offer_for_run(market, part);
     if (offer < 0 || (double)gpus > market_most_for_run(market, offer))
         return diag_error(market->env.site->diag, SIM_E_CONFIG, config_where(market->env.site->config, "market"),
                           "raise the 'limit' or 'supply' of one that is not spot, add one, or make the site smaller",
                           "no offer has the %lld GPUs%s%s that the site needs for the whole run", (long long)gpus,
                           part->gpu != NULL ? " of type " : "", part->gpu != NULL ? part->gpu : "");
     const sim_ns now = engine_now(market->env.site->engine);
-    const struct lease as = {.offer = offer, .is_for_jobs = is_for_jobs, .node = -1, .micro_gpus = gpus * GPU_MICRO,
+    const struct lease as = {.offer = offer, .use = use, .node = -1, .micro_gpus = gpus * GPU_MICRO,
                              .start_ns = now, .ready_ns = now, .expires_ns = SIM_NS_MAX};
     market->states[offer].run_ugpus += as.micro_gpus;
     return ledger_open(&market->ledger, &as, now) != NULL ? 0 : SIM_E_NOMEM;
@@ -185,6 +185,13 @@ static int lease_for_run(struct market *market, const struct cluster *part, int6
 static bool leases_cluster(const struct market *market)
 {
     return market->scheduler == NULL && market->renter->fleet == NULL;
+}
+
+/* Who shares the whole cluster. */
+static enum lease_use use_of_cluster(const struct market *market)
+{
+    if (market->env.scheduler == NULL) return LEASE_SERVICES;
+    return market->env.services->n > 0 ? LEASE_SITE : LEASE_JOBS;
 }
 
 /* Scaling of services is not followed: they pay for their initial replicas. */
@@ -203,15 +210,18 @@ static int start(void *self)
     struct market *market = self;
     int code = 0;
     warn_of_scaling(market);
-    for (const struct cluster *part = market->env.cluster; part != NULL && code == 0; part = part->next) {
-        code = lease_for_run(market, part, part->group_gpus, false);
-        if (code != 0 || !leases_cluster(market)) continue;
+    for (struct cluster *part = market->env.cluster; part != NULL && code == 0; part = part->next) {
+        level_init(&part->late_group_gpus, market->env.site->warmup_ns, part->group_gpus.value);
+        if (!leases_cluster(market)) {
+            code = lease_for_run(market, part, part->group_gpus.value, LEASE_SERVICES);
+            continue;
+        }
         if (part->total_gpus == INT64_MAX)
             return diag_error(
                 market->env.site->diag, SIM_E_CONFIG, config_where(market->env.site->config, "market.renting"),
                 "give the cluster nodes, or choose a policy that rents for each job: orrery list policies",
                 "policy '%s' rents the whole cluster, which has no limit", market->renter->policy.name);
-        code = lease_for_run(market, part, part->total_gpus - part->group_gpus, market->env.scheduler != NULL);
+        code = lease_for_run(market, part, part->total_gpus, use_of_cluster(market));
     }
     return code;
 }
@@ -233,12 +243,44 @@ static double per(double usd, int64_t n)
     return n > 0 ? usd / (double)n : (double)NAN;
 }
 
-/* Fraction of the run after the warm-up: the part of leases for the whole run that counts, with their rounding to
- * quanta. */
+/* Fraction of the run after the warm-up. */
 static double measured_frac(const struct market *market, sim_ns now)
 {
     const sim_ns warmup_ns = market->env.site->warmup_ns;
     return now > warmup_ns ? (double)(now - warmup_ns) / (double)now : 0.0;
+}
+
+/* Who bears the bill, in micro-dollars; the bills of services and jobs add up to it. */
+struct bill {
+    int64_t services_uusd, jobs_uusd;
+    double late_services_uusd; /* after the warm-up, of leases for the whole run */
+};
+
+/* Adds the part of a lease that services and jobs share: each GPU is charged to its service while one holds it, and
+ * else to the jobs. What is rounded up to quanta is shared alike. */
+static void share_lease(const struct market *market, const struct lease *lease, sim_ns now, struct bill *bill)
+{
+    const struct cluster *part = market->states[lease->offer].part;
+    const int64_t uusd = ledger_lease_uusd(&market->ledger, lease, now);
+    const double gpu_s = gpus_of(lease->micro_gpus) * sim_s_from_ns(now - lease->start_ns);
+    if (!(gpu_s > 0)) return;
+    const double late_gpu_s = now > part->late_group_gpus.start_ns ? level_integral_s(&part->late_group_gpus, now) : 0;
+    const int64_t services_uusd = llround((double)uusd * (level_integral_s(&part->group_gpus, now) / gpu_s));
+    bill->services_uusd += services_uusd;
+    bill->jobs_uusd -= services_uusd;
+    bill->late_services_uusd += (double)uusd * (late_gpu_s / gpu_s);
+}
+
+static struct bill share_bill(const struct market *market, sim_ns now)
+{
+    const struct ledger *ledger = &market->ledger;
+    struct bill bill = {.services_uusd = ledger_use_uusd(ledger, LEASE_SERVICES, now),
+                        .jobs_uusd = ledger_use_uusd(ledger, LEASE_JOBS, now) +
+                                     ledger_use_uusd(ledger, LEASE_SITE, now)};
+    bill.late_services_uusd = (double)bill.services_uusd * measured_frac(market, now);
+    for (const struct lease *lease = ledger->oldest; lease != NULL; lease = lease->next)
+        if (lease->use == LEASE_SITE) share_lease(market, lease, now, &bill);
+    return bill;
 }
 
 static int emit_offer(const struct market *market, int32_t i, sim_ns now)
@@ -256,17 +298,21 @@ static int finish(void *self, sim_ns now)
     const struct market *market = self;
     const struct market_yield yield = market->env.yield(market->env.context);
     const struct ledger *ledger = &market->ledger;
-    const int64_t uusd = ledger_uusd(ledger, now), jobs_uusd = ledger_jobs_uusd(ledger, now);
-    const double usd = (double)uusd / PRICE_MICRO, jobs_usd = (double)jobs_uusd / PRICE_MICRO;
-    const double services_usd = (double)(uusd - jobs_uusd) / PRICE_MICRO;
+    const struct bill bill = share_bill(market, now);
+    const double services_usd = (double)bill.services_uusd / PRICE_MICRO;
+    const double jobs_usd = (double)bill.jobs_uusd / PRICE_MICRO;
+    const double late_services_usd = bill.late_services_uusd / PRICE_MICRO;
+    const bool has_both = market->env.services->n > 0 && market->env.scheduler != NULL;
     const struct {
         const char *name;
         double value;
     } metrics[] = {
-        {"cost.usd", usd},
+        {"cost.usd", (double)ledger_uusd(ledger, now) / PRICE_MICRO},
+        {"cost.services_usd", has_both ? services_usd : (double)NAN},
+        {"cost.jobs_usd", has_both ? jobs_usd : (double)NAN},
         {"cost.usd_per_job", per(jobs_usd, yield.jobs)},
         {"cost.usd_per_output_token", per(services_usd, yield.output_tokens)},
-        {"cost.usd_per_met_request", per(services_usd * measured_frac(market, now), yield.met_requests)},
+        {"cost.usd_per_met_request", per(late_services_usd, yield.met_requests)},
         {"rental.leases", (double)ledger->n_leases},
         {"rental.interruptions", (double)market->n_interruptions},
         {"rental.lost_gpu_s", market->lost_gpu_s},

@@ -2,7 +2,8 @@
  *
  * A renter (sim/world/policy/rental.h) decides. A renter with `rent` rents for each job on its own: the job runs on
  * what it rented until its end, without a scheduler (market_scheduler). Otherwise jobs share the cluster, which is
- * leased as a whole. GPUs of services are leased for the whole run.
+ * leased as a whole. GPUs of services are leased for the whole run. Services and jobs that share a leased cluster share
+ * its bill by the GPUs that services hold over time; the jobs pay for the rest, idle GPUs included.
  *
  * Not modelled: bidding, moving between regions. */
 #ifndef ORRERY_WORLD_MARKET_MARKET_H

@@ -150,6 +150,15 @@ static int make_offer(struct market *market, int32_t i, const struct offer_confi
     return code;
 }
 
+/* Services count their costs at the price that the site pays for their GPUs. */
+static void set_prices(const struct market *market)
+{
+    for (struct cluster *part = market->env.cluster; part != NULL; part = part->next) {
+        const int32_t offer = market_offer_for_run(market, part);
+        if (offer >= 0) part->gpu_usd_per_h = market->offers[offer].usd_per_h;
+    }
+}
+
 int market_make_offers(struct market *market)
 {
     const struct market_config *config = market->config;
@@ -170,6 +179,7 @@ int market_make_offers(struct market *market)
                               config_where(market->env.site->config, "market.prices"), market->env.site->arena, &prices,
                               market->env.site->diag);
     for (int32_t i = 0; i < n && code == 0; i++) code = make_offer(market, i, &offers[i], &prices);
+    if (code == 0) set_prices(market);
     return code;
 }
 

@@ -67,6 +67,9 @@ double market_most_gpus(const struct market *market, int32_t offer);
  * job can lease. */
 double market_most_for_run(const struct market *market, int32_t offer);
 
+/* The offer of leases for the whole run: the first one of the node type that is never interrupted; -1: none. */
+int32_t market_offer_for_run(const struct market *market, const struct cluster *part);
+
 /* Opens the lease of a job's rental. Returns 0, SIM_E_NOMEM or the sink's code. */
 int market_lease(struct market *market, struct renting_job *job, sim_ns now);
 

@@ -71,6 +71,7 @@ static void set_clock(const struct power *power, struct power_job *of, struct ho
                                                 : stated(type, holder->draw, &order);
     of->is_known = has_stages ? !isnan(type->load.active_w) : holder->draw->mean_w > 0.0;
     of->gpu_w = state.power_w;
+    of->order = order;
     holder->speed_frac = state.speed_frac;
 }
 
@@ -180,13 +181,22 @@ static bool is_on(const struct power *power, const struct holder *holder, int32_
     return false;
 }
 
+static bool is_same_command(const struct clock_order *a, const struct clock_order *b)
+{
+    return a->domain == b->domain && a->target == b->target && a->given_ns == b->given_ns;
+}
+
 void power_jobs_apply(struct power *power, int32_t domain, sim_ns now)
 {
     for (struct power_job *of = power->running; of != NULL; of = of->next) {
         const double before = of->holder->speed_frac;
+        const struct clock_order order = of->order;
         if (!is_on(power, of->holder, domain)) continue;
         ends_to_draw(power, of, now);
         begins_to_draw(power, of, now);
-        if (of->holder->speed_frac != before) of->holder->ops->speed_changed(of->holder, now);
+        if (of->holder->speed_frac != before)
+            of->holder->ops->speed_changed(of->holder, now);
+        else if (before < 1.0 && !is_same_command(&of->order, &order))
+            of->holder->ops->command_changed(of->holder, now);
     }
 }

@@ -103,6 +103,7 @@ struct power_job {
     double gpu_w, share; /* power of each GPU at the clock in force; share of each GPU that it holds */
     bool is_known;       /* else it draws idle power */
     sim_ns since_ns;     /* it has drawn gpu_w since then */
+    struct clock_order order; /* in force */
 };
 
 /* Values of all domains at one time. */

@@ -45,7 +45,8 @@ struct queue_row {
     int64_t pending, running;  /* jobs, without the one submitted */
 };
 
-/* The clock of a job's GPUs changes while the job holds them, or is below the highest when it gets them. Live only. */
+/* The clock of a job's GPUs changes while the job holds them, another command sets the same one, or it is below the
+ * highest when the job gets them. Live only. */
 struct job_clock_row {
     double t_s;
     int64_t job;

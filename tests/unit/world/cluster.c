@@ -19,7 +19,7 @@ TEST(groups_go_to_the_fullest_node_that_has_room)
     CHECK_EQ_INT(cluster_take_group(cluster, 0, 8), 2);
     CHECK_EQ_INT(cluster_take_group(cluster, 0, 1), -1);
     CHECK_EQ_INT(cluster->free_gpus, 0);
-    CHECK_EQ_INT(cluster->group_gpus, 24);
+    CHECK_EQ_INT(cluster->group_gpus.value, 24);
     cluster_release_group(cluster, 10, 1, 6);
     CHECK_EQ_INT(cluster_take_group(cluster, 10, 5), 1);
     CHECK_EQ_INT(cluster->free_gpus, 1);

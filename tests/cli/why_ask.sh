@@ -1,0 +1,62 @@
+#!/bin/sh
+# How 'orrery why' is asked: the one that took or waited longest, errors that name the next call, and what its answer
+# compares with.
+. tests/cli/lib.sh
+
+db=$T/r.db
+mixed
+run 0 run "$T/mixed.json" --quiet --set until=40s -o "$db"
+row() { sqlite3 "$db" "select $1"; }
+
+# Percentiles are of a service's requests, or of all jobs, and say so.
+for service in chat draft; do
+    run 0 why "$db" request 5 --service $service
+    share=$(row "printf('%.1f', 100.0 * avg(ttft_s <= (select ttft_s from request where service = '$service' and id = 5)))
+        from request where service = '$service' and ttft_s not null")
+    grep -qx "ttft_s [0-9.e-]*: $share % of the requests to $service are no larger" "$T/out" || complain "not $share % of $service"
+done
+run 0 why "$db" job 0
+out " % of the run's jobs are no larger"
+
+# The one that waited longest: in all its waits, until the end of the run if it has not ended.
+stays="select distinct job, start_s, end_s from placement"
+waits="select id, coalesce(jct_s, (select value from metric where name = 'sim.end_s') - submit_s)
+    - coalesce((select sum(end_s - start_s) from ($stays) where job = id), 0) as wait_s, status from job where status <> 'rejected'"
+longest=$(row "id from ($waits) order by round(wait_s, 6) desc, id limit 1")
+equal "$(row "status from job where id = $longest")" unfinished 'the longest waiter of this run'
+run 0 why "$db" job longest-wait
+out "job $longest: "
+run 0 why "$db" job longest-wait --json
+json '$.percentiles.wait_s' 100
+run 0 why "$db" request longest-wait --service draft
+out "request $(row "id from request where service = 'draft' and queue_s not null order by queue_s desc, id limit 1") of draft"
+run 0 why "$db" request longest-wait --json
+json '$.service' "$(row "service from request where queue_s not null order by queue_s desc, id, service limit 1")"
+run 2 why "$db" job longest
+err "'longest' is not an id; give a number, 'slowest' for the one that took longest, or 'longest-wait'"
+
+# The error has the call to make.
+run 2 why "$db:1" request 5
+err "several services have a request 5; choose with --service: chat draft; as 'orrery why $db:1 request 5 --service chat'"
+
+# Jobs have no service, and a service must be of the run. Each service has its own ids.
+for job in slowest longest-wait 0; do
+    run 2 why "$db" job $job --service chat
+    err "'--service' is for requests"
+done
+run 2 why "$db" request 5 --service chta
+err "run 1 has no requests to a service 'chta'; did you mean 'chat'?"
+run 2 why "$db" request slowest --service none
+err "run 1 has no requests to a service 'none'; its services: chat draft"
+last_of() { row "max(id) from request where service = '$1'"; }
+run 2 why "$db" request 99999
+err "run 1 has no request 99999; it has 0 to $(last_of chat) of chat, 0 to $(last_of draft) of draft"
+run 2 why "$db" request 99999 --service draft
+err "run 1 has no request 99999 of draft; it has 0 to $(last_of draft)"
+
+# One pipe for both streams: the closing message follows the answer.
+"$ORRERY" why "$db" job "$longest" >"$T/both" 2>&1
+equal "$(tail -n 1 "$T/both")" 'simulated once more from the scenario of run 1; the result hash is the same' 'last line of both streams'
+"$ORRERY" why "$db" job "$longest" >"$T/out" 2>"$T/err"
+cat "$T/out" "$T/err" | cmp -s - "$T/both" || complain 'one pipe has other lines than two'
+finish

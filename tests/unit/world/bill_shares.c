@@ -1,0 +1,116 @@
+/* How services and jobs share the bill of a site that rents all its GPUs: by the GPUs that each holds, over time. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+/* Eight GPUs at 0.1 cents per second for 3600 s. The service has a replica of two GPUs, and `scaling` may add more.
+ * It gets a request each 10 s. */
+static struct bed_rows *run_site(const char *const *sets, const char *scaling, const char *more)
+{
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true, .sets = sets),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'until': '3600s', %s"
+        " 'market': {'offers': {'gpu': {'gpu': 'a100-80-sxm', 'price': '$3.6/h'}}, 'renting': 'fixed-fleet'},"
+        " 'services': {'chat': {'llm': 'mistral-7b', 'tensor_parallel': 2, 'replicas': 1, %s 'slo': {'e2e': '1h'},"
+        " 'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms'}, 'decode': {'fixed': '11ms'}},"
+        " 'trace': {'format': 'generate', 'count': 360, 'arrival': {'process': 'fixed', 'rate': '0.1/s'},"
+        " 'prompt': {'distribution': 'fixed', 'tokens': 100}, 'output': {'distribution': 'fixed', 'tokens': 10}}}}}",
+        more, scaling);
+    int64_t uusd = 0;
+    for (size_t i = 0; i < rows->n_leases; i++) uusd += rows->leases[i].cost_uusd;
+    CHECK_EQ_INT(uusd, llround(bed_metric(rows, "cost.usd") * 1e6));
+    return rows;
+}
+
+#define SCHEDULE(replicas)                                                                                             \
+    "'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s', 'replicas': 1}, {'at': '1000s',"               \
+    " 'replicas': " #replicas "}, {'at': '2000s', 'replicas': 1}]}, 'min': 1, 'max': 4, 'interval': '10s'},"
+#define JOBS                                                                                                           \
+    "'jobs': {'preemptible': true, 'yield': 'latest-start', 'trace': {'format': 'inline-jobs', 'jobs': ["              \
+    "{'duration': '100s', 'gpus': 1}, {'duration': '4h', 'gpus': 2}, {'duration': '4h', 'gpus': 2}]}},"
+
+static void check_shares(const struct bed_rows *rows, double services_gpu_s)
+{
+    const double services_usd = services_gpu_s * 0.001, jobs_usd = (8 * 3600 - services_gpu_s) * 0.001;
+    CHECK_NEAR(bed_metric(rows, "cost.usd"), 8 * 3.6, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "cost.services_usd"), services_usd, 1e-6);
+    CHECK_NEAR(bed_metric(rows, "cost.jobs_usd"), jobs_usd, 1e-6);
+    CHECK_NEAR(bed_metric(rows, "cost.usd_per_job"), jobs_usd / bed_metric(rows, "job.finished"), 1e-6);
+    CHECK_NEAR(bed_metric(rows, "cost.usd_per_output_token"),
+               services_usd / (10 * bed_metric(rows, "request.finished")), 1e-9);
+}
+
+/* GPU seconds of a replica of two GPUs that stops while it serves the request of 2000 s: one iteration of 9 ms, nine of
+ * 11 ms. */
+#define LAST_REQUEST (2 * 0.108)
+
+/* A replica holds its GPUs from the decision that starts it until it is idle after the one that stops it. Idle GPUs are
+ * charged to the jobs, which could have them. */
+TEST(the_bill_follows_who_holds_the_gpus)
+{
+    check_shares(run_site(NULL, "", JOBS), 2 * 3600);
+    check_shares(run_site(NULL, SCHEDULE(1), JOBS), 2 * 3600);
+    check_shares(run_site(NULL, SCHEDULE(2), JOBS), 2 * 3600 + 2 * 1000 + LAST_REQUEST);
+    check_shares(run_site(NULL, SCHEDULE(4), JOBS), 2 * 3600 + 6 * 1000 + LAST_REQUEST);
+}
+
+/* One lease, of the site: it states no shares that do not hold. */
+TEST(a_shared_fleet_is_one_lease)
+{
+    struct bed_rows *rows = run_site(NULL, SCHEDULE(2), JOBS);
+    MUST(rows->n_leases == 1);
+    CHECK_NEAR(rows->leases[0].gpus, 8, 0);
+    CHECK(strcmp(rows->leases[0].use, "site") == 0);
+    rows = run_site(NULL, SCHEDULE(2), "");
+    MUST(rows->n_leases == 1);
+    CHECK(strcmp(rows->leases[0].use, "services") == 0);
+}
+
+/* The shares add up to the bill, to the micro-dollar, however coarsely it is rounded up. */
+TEST(shares_of_the_bill_add_up)
+{
+    static const char *const quanta[] = {"1s", "7s", "1h", "24h"};
+    for (int i = 0; i < 4; i++) {
+        char billing[64];
+        snprintf(billing, sizeof billing, "market.offers.gpu.billing=%s", quanta[i]);
+        const char *const sets[] = {billing, "market.offers.gpu.price=$1.234567/h", NULL};
+        const struct bed_rows *rows = run_site(sets, SCHEDULE(4), JOBS);
+        const int64_t services_uusd = llround(bed_metric(rows, "cost.services_usd") * 1e6);
+        const int64_t jobs_uusd = llround(bed_metric(rows, "cost.jobs_usd") * 1e6);
+        const double services_gpu_s = 2 * 3600 + 6 * 1000 + LAST_REQUEST;
+        CHECK(services_uusd > 0 && jobs_uusd > 0);
+        CHECK_EQ_INT(services_uusd + jobs_uusd, llround(bed_metric(rows, "cost.usd") * 1e6));
+        CHECK_NEAR((double)services_uusd / (double)jobs_uusd, services_gpu_s / (8 * 3600 - services_gpu_s), 1e-6);
+    }
+}
+
+/* A met request bears what the service held after the warm-up, not a part of the whole by time. */
+TEST(a_met_request_bears_the_bill_after_the_warm_up)
+{
+    static const char *const sets[] = {"warmup=1500s", NULL};
+    const struct bed_rows *rows = run_site(sets, SCHEDULE(4), JOBS);
+    CHECK_NEAR(bed_metric(rows, "cost.usd_per_met_request"), (2 * 2100 + 6 * 500 + LAST_REQUEST) * 0.001 / 210, 1e-6);
+}
+
+/* Without jobs the service pays for the idle GPUs, too. */
+TEST(a_service_alone_pays_for_idle_gpus)
+{
+    const struct bed_rows *rows = run_site(NULL, SCHEDULE(4), "");
+    CHECK_NEAR(bed_metric(rows, "cost.usd_per_output_token"),
+               bed_metric(rows, "cost.usd") / (10 * bed_metric(rows, "request.finished")), 1e-9);
+    CHECK(isnan(bed_metric(rows, "cost.services_usd")));
+}
+
+/* Beside jobs, tokens per dollar are the inverse of dollars per token, but for the time from the last token to the end:
+ * both charge the GPUs that the service holds, at the price of the offer. */
+TEST(tokens_per_dollar_invert_dollars_per_token)
+{
+    static const char *const scalings[] = {SCHEDULE(1), SCHEDULE(2), SCHEDULE(4)};
+    for (int i = 0; i < 3; i++) {
+        const struct bed_rows *rows = run_site(NULL, scalings[i], JOBS);
+        double last_token_s = 0;
+        for (size_t k = 0; k < rows->n_requests; k++)
+            last_token_s = fmax(last_token_s, rows->requests[k].arrival_s + rows->requests[k].e2e_s);
+        CHECK_NEAR(bed_metric(rows, "cost.usd_per_output_token") * bed_metric(rows, "cost.output_tokens_per_usd"),
+                   rows->end_s / last_token_s, 1e-6);
+    }
+}
