@@ -177,31 +177,6 @@ struct llm_reads llm_reads(const struct llm_spec *llm)
     };
 }
 
-/* Groups that read the layers, and experts of a layer of which at least one token is expected. */
-static double copies_read(const struct llm_reads *reads, int64_t sequences)
-{
-    return reads->groups > 1.0 ? fmin(reads->groups, (double)sequences) : 1.0;
-}
-
-static double experts_read(const struct llm_reads *reads, int64_t tokens)
-{
-    return reads->experts > 0.0 ? reads->experts * (1.0 - pow(reads->missed_frac, (double)tokens)) : 0.0;
-}
-
-double llm_reads_bytes(const struct llm_reads *reads, int64_t tokens, int64_t sequences)
-{
-    const double copies = copies_read(reads, sequences), touched = experts_read(reads, tokens);
-    const double weights = copies * reads->layer_weights + reads->sparse_layers * touched * reads->expert_weights;
-    return weights * reads->weight_bytes + copies * reads->plain_bytes;
-}
-
-double llm_widened_bytes(const struct llm_reads *reads, int64_t tokens, int64_t sequences)
-{
-    const double layers = copies_read(reads, sequences) * reads->widened_layer_bytes;
-    if (!(reads->widened_expert_bytes > 0.0)) return layers;
-    return layers + reads->sparse_layers * experts_read(reads, tokens) * reads->widened_expert_bytes;
-}
-
 double llm_read_bytes(const struct llm_spec *llm, int64_t tokens)
 {
     const struct llm_reads reads = llm_reads(llm);

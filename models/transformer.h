@@ -13,6 +13,7 @@
 
 #include "models/hardware.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -117,11 +118,36 @@ struct llm_reads {
 };
 
 struct llm_reads llm_reads(const struct llm_spec *llm);
-/* `tokens` tokens of `sequences` sequences. At most as many groups read as there are sequences. */
-double llm_reads_bytes(const struct llm_reads *reads, int64_t tokens, int64_t sequences);
+
+/* Groups that read the layers of `sequences` sequences: at most as many as there are sequences. */
+static inline double llm_reading_groups(const struct llm_reads *reads, int64_t sequences)
+{
+    const double most = (double)sequences;
+    if (reads->groups <= 1.0) return 1.0;
+    return reads->groups < most ? reads->groups : most;
+}
+
+/* Experts of a layer of which at least one of `tokens` tokens is expected. */
+static inline double llm_experts_read(const struct llm_reads *reads, int64_t tokens)
+{
+    return reads->experts > 0.0 ? reads->experts * (1.0 - pow(reads->missed_frac, (double)tokens)) : 0.0;
+}
+
+/* llm_read_bytes of `tokens` tokens of `sequences` sequences. */
+static inline double llm_reads_bytes(const struct llm_reads *reads, int64_t tokens, int64_t sequences)
+{
+    const double groups = llm_reading_groups(reads, sequences), touched = llm_experts_read(reads, tokens);
+    const double weights = groups * reads->layer_weights + reads->sparse_layers * touched * reads->expert_weights;
+    return weights * reads->weight_bytes + groups * reads->plain_bytes;
+}
 
 /* Bytes that the weights read take in the format of computing, of those alone whose own format is narrower. */
-double llm_widened_bytes(const struct llm_reads *reads, int64_t tokens, int64_t sequences);
+static inline double llm_widened_bytes(const struct llm_reads *reads, int64_t tokens, int64_t sequences)
+{
+    const double layers = llm_reading_groups(reads, sequences) * reads->widened_layer_bytes;
+    if (!(reads->widened_expert_bytes > 0.0)) return layers;
+    return layers + reads->sparse_layers * llm_experts_read(reads, tokens) * reads->widened_expert_bytes;
+}
 
 /* Twice the query-key pairs of `tokens` tokens that come on top of `context_tokens`, where each query sees at most
  * `window_tokens` > 0: the window's part of tokens^2 + 2 tokens context_tokens. */

@@ -296,33 +296,32 @@ static int run_by_priority(struct vllm_v1 *batcher, struct walk *walk)
 /* --- Plans --- */
 
 /* Plans the running sequences. Returns 0 or SIM_E_NOMEM. */
-static int go_on(struct vllm_v1 *batcher, const struct replica_view *view, struct batch_plan *plan, struct walk *out)
+static int go_on(struct vllm_v1 *batcher, const struct replica_view *view, struct batch_plan *plan, struct walk *walk)
 {
     const struct vllm_v1_params *params = &batcher->params;
     const bool by_priority = params->order == ORDER_PRIORITY;
-    struct walk walk = {.view = view, .plan = plan, .decoding = view->oldest_decoding, .prompt = view->prefilling,
-                        .last_decoding = view->youngest_decoding, .last_prompt = view->last_prefilling,
-                        .n_decoding = view->n_decoding, .n_prompts = view->n_prefilling,
-                        .budget = {params->token_budget, view->free_blocks,
-                                   params->long_prefill_tokens > 0 ? params->long_prefill_tokens : INT64_MAX},
-                        .room = {.running = replica_view_running(view)}};
+    *walk = (struct walk){.view = view, .plan = plan, .decoding = view->oldest_decoding, .prompt = view->prefilling,
+                              .last_decoding = view->youngest_decoding, .last_prompt = view->last_prefilling,
+                              .n_decoding = view->n_decoding, .n_prompts = view->n_prefilling,
+                              .budget = {params->token_budget, view->free_blocks,
+                                         params->long_prefill_tokens > 0 ? params->long_prefill_tokens : INT64_MAX},
+                              .room = {.running = replica_view_running(view)}};
     bool in_order = view->n_prefilling == 0 || view->n_decoding == 0 ||
                     came_before(view->youngest_decoding, view->prefilling);
     const int64_t decode_tokens = view->n_decoding * view->decode_tokens_each;
-    const bool has_tokens = view->decode_tokens_each == 1 || decode_tokens <= walk.budget.tokens;
+    const bool has_tokens = view->decode_tokens_each == 1 || decode_tokens <= walk->budget.tokens;
     if (in_order && has_tokens && view->free_blocks >= view->growing && (!by_priority || view->n_prefilling == 0)) {
-        walk.budget.free_blocks -= view->growing;
-        walk.budget.tokens -= decode_tokens;
-        walk.room.decoding = view->n_decoding;
-        walk.n_decoding = 0;
+        walk->budget.free_blocks -= view->growing;
+        walk->budget.tokens -= decode_tokens;
+        walk->room.decoding = view->n_decoding;
+        walk->n_decoding = 0;
     }
-    const int code = by_priority && walk.n_decoding + walk.n_prompts > 0 ? run_by_priority(batcher, &walk) : 0;
-    if (!by_priority) run_in_order(&walk);
-    plan->decode = walk.room.decoding > 0;
-    if (plan->decode && walk.n_decoding > 0) plan->decode_sequences = walk.room.decoding;
+    const int code = by_priority && walk->n_decoding + walk->n_prompts > 0 ? run_by_priority(batcher, walk) : 0;
+    if (!by_priority) run_in_order(walk);
+    plan->decode = walk->room.decoding > 0;
+    if (plan->decode && walk->n_decoding > 0) plan->decode_sequences = walk->room.decoding;
     if (plan->n_evictions > 0) plan->iterations = 1;
-    walk.room.free_blocks = walk.budget.free_blocks;
-    *out = walk;
+    walk->room.free_blocks = walk->budget.free_blocks;
     return code;
 }
 
@@ -430,6 +429,17 @@ static void vllm_v1_fini(void *state)
     mem_free(((struct vllm_v1 *)state)->turns);
 }
 
+/* Requests whose KV is elsewhere resume with what is left. */
+static void resume(const struct vllm_v1_params *params, const struct replica_view *view, struct batch_plan *plan,
+                   struct walk *walk)
+{
+    const int64_t decoding = walk->room.decoding;
+    const struct room_rules rules = {.max_batch = decoding + walk->budget.tokens / view->decode_tokens_each};
+    resume_requests(view, plan, &rules, params->max_sequences, 0, &walk->room);
+    walk->budget.tokens -= (walk->room.decoding - decoding) * view->decode_tokens_each;
+    walk->budget.free_blocks = walk->room.free_blocks;
+}
+
 static int vllm_v1_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     struct vllm_v1 *batcher = state;
@@ -438,12 +448,8 @@ static int vllm_v1_compose(void *state, const struct replica_view *view, struct 
     struct walk walk;
     const int code = go_on(batcher, view, plan, &walk);
     if (code != 0) return code;
-    int64_t decoding = walk.room.decoding;
-    const struct room_rules rules = {.max_batch = decoding + walk.budget.tokens / view->decode_tokens_each};
     if (walk.waits) return 0;
-    if (view->n_nonresident > 0) resume_requests(view, plan, &rules, params->max_sequences, 0, &walk.room);
-    walk.budget.tokens -= (walk.room.decoding - decoding) * view->decode_tokens_each;
-    walk.budget.free_blocks = walk.room.free_blocks;
+    if (view->n_nonresident > 0) resume(params, view, plan, &walk);
     batcher->left_over = plan->n_evictions > 0 || admit_known(params, view, plan, &late, &walk);
     if (late.sequences > 0 || plan->n_loads > 0) plan->iterations = 1; /* what loads hold, others can share then */
     plan->recheck_on_arrival = !batcher->left_over || params->order == ORDER_PRIORITY; /* it may be the first */

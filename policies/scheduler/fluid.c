@@ -20,10 +20,16 @@ void fluid_fini(void *state)
 
 /* --- Jobs that come and go --- */
 
-static void add_by_age(struct ranking *ranking, struct ranked *ranked, const struct job_view *job)
+/* Jobs come in the order of their sequence numbers. */
+static void append(struct fluid *fluid, const struct job_view *job)
 {
-    *ranked = (struct ranked){.job = job, .rank = {.first = job->sequence}};
-    ranking_add(ranking, ranked);
+    struct fluid_slot *slot = job_view_slot(job), *before = fluid->youngest;
+    slot->job = job;
+    slot->older = before;
+    slot->younger = NULL;
+    *(before != NULL ? &before->younger : &fluid->oldest) = slot;
+    fluid->youngest = slot;
+    fluid->n_all++;
 }
 
 /* Makes room for one more job in every list. */
@@ -36,9 +42,7 @@ static void enter(struct fluid *fluid, const struct job_view *job)
         fluid->code = SIM_E_NOMEM;
         return;
     }
-    struct fluid_slot *slot = job_view_slot(job);
-    fluid->n_all = n;
-    add_by_age(&fluid->all, &slot->by_age, job);
+    append(fluid, job);
 }
 
 static void await_rank(struct fluid *fluid, const struct job_view *job)
@@ -67,7 +71,9 @@ static void stop(struct fluid *fluid, const struct job_view *job)
 
 static void leave(struct fluid *fluid, const struct job_view *job)
 {
-    ranking_remove(&fluid->all, &((struct fluid_slot *)job_view_slot(job))->by_age);
+    const struct fluid_slot *slot = job_view_slot(job);
+    *(slot->older != NULL ? &slot->older->younger : &fluid->oldest) = slot->younger;
+    *(slot->younger != NULL ? &slot->younger->older : &fluid->youngest) = slot->older;
     fluid->n_all--;
 }
 
@@ -108,16 +114,15 @@ void fluid_list(struct fluid *fluid, const struct job_view *job, double size, do
     fluid->jobs[fluid->n++] = (struct fluid_job){.job = job, .size = size, .weight = weight};
 }
 
-struct ranked *fluid_next(const struct ranking *ranking, const struct ranked *ranked)
+struct ranked *fluid_next_pending(const struct fluid *fluid, const struct ranked *ranked)
 {
-    return ranking_first_from(ranking, (struct rank){ranked->rank.first, ranked->rank.second, 1});
+    return ranking_first_from(&fluid->pending, (struct rank){ranked->rank.first, ranked->rank.second, 1});
 }
 
 void fluid_list_oldest(struct fluid *fluid, size_t most, double weight)
 {
-    const struct ranked *next = fluid->all.first;
-    for (; next != NULL && most > 0; most--, next = fluid_next(&fluid->all, next))
-        fluid_list(fluid, next->job, 0, weight);
+    const struct fluid_slot *next = fluid->oldest;
+    for (; next != NULL && most > 0; most--, next = next->younger) fluid_list(fluid, next->job, 0, weight);
 }
 
 /* Doubles of at least 0 have the order of their bits. */

@@ -29,7 +29,8 @@ struct fluid_job {
 
 /* A job's slot. */
 struct fluid_slot {
-    struct ranked by_age;  /* in fluid.all */
+    const struct job_view *job;
+    struct fluid_slot *older, *younger; /* the next ones of all jobs with GPUs, or NULL */
     struct ranked waiting; /* in fluid.pending or fluid.cpu_jobs */
     size_t at;             /* index in fluid.running, while it runs */
     uint64_t listed_in;    /* number of the last decision that listed it */
@@ -38,7 +39,7 @@ struct fluid_slot {
 
 /* Zero-initialised. */
 struct fluid {
-    struct ranking all;          /* the n_all jobs with GPUs, by age */
+    struct fluid_slot *oldest, *youngest; /* of the n_all jobs with GPUs, linked by age */
     struct ranking pending;      /* of these, the pending ones by fluid_rank, once fluid_rank_pending has run */
     struct cpu_jobs cpu_jobs;
     struct ranked_list fresh;    /* pending since the last fluid_rank_pending */
@@ -69,8 +70,8 @@ void fluid_list(struct fluid *fluid, const struct job_view *job, double size, do
 /* Lists the `most` oldest jobs, each with this weight. */
 void fluid_list_oldest(struct fluid *fluid, size_t most, double weight);
 
-/* The job ranked after a job of one of these rankings, or NULL. */
-struct ranked *fluid_next(const struct ranking *ranking, const struct ranked *ranked);
+/* The pending job ranked after this one, or NULL. */
+struct ranked *fluid_next_pending(const struct fluid *fluid, const struct ranked *ranked);
 
 /* The size of a job, at least 0; constant while it is pending and view->total_gpus does not change. */
 typedef double (*fluid_size_fn)(const void *state, const struct cluster_view *view, const struct job_view *job);

@@ -53,7 +53,7 @@ static void list_smallest(struct hesrpt *hesrpt, const struct cluster_view *view
     for (size_t i = 0; i < fluid->n_running; i++)
         fluid_list(fluid, fluid->running[i], size_of(hesrpt, view, fluid->running[i]), 0);
     const struct ranked *next = fluid->pending.first;
-    for (; next != NULL && most > 0; most--, next = fluid_next(&fluid->pending, next))
+    for (; next != NULL && most > 0; most--, next = fluid_next_pending(fluid, next))
         fluid_list(fluid, next->job, size_of(hesrpt, view, next->job), 0);
     if (fluid->n > 0) qsort(fluid->jobs, fluid->n, sizeof *fluid->jobs, by_size);
 }

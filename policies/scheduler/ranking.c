@@ -46,6 +46,23 @@ static void sum_up(struct ranked *node)
     }
 }
 
+/* Counts a node that is added below. The children are not read: most of them are in no cache. */
+static void count_added(struct ranked *root, const struct ranked *node)
+{
+    root->gpus_below += node->gpus;
+    if (node->span_ns < root->min_span_below_ns) root->min_span_below_ns = node->span_ns;
+}
+
+/* Counts a node that was removed below `child`, one of the two. */
+static void count_removed(struct ranked *root, const struct ranked *child, const struct ranked *node)
+{
+    const bool was_least = node->span_ns == root->min_span_below_ns;
+    if (was_least && (child == NULL || child->min_span_below_ns > node->span_ns))
+        sum_up(root);
+    else
+        root->gpus_below -= node->gpus;
+}
+
 /* Splits a tree into the nodes before `rank` and the others. */
 static void split(struct ranked *node, const struct rank *rank, struct ranked **before, struct ranked **after)
 {
@@ -80,24 +97,21 @@ static struct ranked *add_below(struct ranked *root, struct ranked *node)
 {
     if (root == NULL || node->height > root->height) {
         split(root, &node->rank, &node->left, &node->right);
-        root = node;
-    } else if (rank_before(&node->rank, &root->rank)) {
-        root->left = add_below(root->left, node);
-    } else {
-        root->right = add_below(root->right, node);
+        sum_up(node);
+        return node;
     }
-    sum_up(root);
+    struct ranked **child = rank_before(&node->rank, &root->rank) ? &root->left : &root->right;
+    *child = add_below(*child, node);
+    count_added(root, node);
     return root;
 }
 
 static struct ranked *remove_below(struct ranked *root, const struct ranked *node)
 {
     if (root == node) return join(root->left, root->right);
-    if (rank_before(&node->rank, &root->rank))
-        root->left = remove_below(root->left, node);
-    else
-        root->right = remove_below(root->right, node);
-    sum_up(root);
+    struct ranked **child = rank_before(&node->rank, &root->rank) ? &root->left : &root->right;
+    *child = remove_below(*child, node);
+    count_removed(root, *child, node);
     return root;
 }
 

@@ -23,15 +23,16 @@ static inline bool rank_before(const struct rank *a, const struct rank *b)
     return a->third < b->third;
 }
 
+/* What a walk down the tree reads comes first: it is one cache line or two. */
 struct ranked {
-    const struct job_view *job;
     struct rank rank;
-    int64_t gpus;
-    sim_ns span_ns; /* run time for ranking_first_within */
-    int64_t gpus_below;
-    sim_ns min_span_below_ns;
     struct ranked *left, *right;
     uint64_t height;
+    int64_t gpus_below;
+    sim_ns min_span_below_ns;
+    const struct job_view *job;
+    int64_t gpus;
+    sim_ns span_ns; /* run time for ranking_first_within */
 };
 
 struct ranking {

@@ -86,8 +86,7 @@ double level_integral_s(const struct level *level, sim_ns now)
 
 enum { OCTAVES = 100, BUCKETS = 1024, MANTISSA_SHIFT = 52 - 10, ZERO_BUCKET = -1, TOP_BUCKET = OCTAVES * BUCKETS - 1 };
 
-#define LOWEST 0x1p-40  /* lower edge of bucket 0 */
-#define HIGHEST 0x1p+60 /* upper edge of the highest bucket */
+#define LOWEST 0x1p-40 /* lower edge of bucket 0; the upper edge of the highest one is 2^60 */
 
 /* Exponent and upper ten mantissa bits of a positive double: a number that grows with the value. */
 static int64_t bucket_bits(double value)
@@ -100,8 +99,9 @@ static int64_t bucket_bits(double value)
 static int bucket_of(double value)
 {
     SIM_REQUIRE(value >= 0);
-    if (value < LOWEST) return ZERO_BUCKET;
-    return value < HIGHEST ? (int)(bucket_bits(value) - bucket_bits(LOWEST)) : TOP_BUCKET;
+    const int64_t bucket = bucket_bits(value) - bucket_bits(LOWEST);
+    if (bucket < 0) return ZERO_BUCKET;
+    return bucket < TOP_BUCKET ? (int)bucket : TOP_BUCKET;
 }
 
 static double bucket_lower(int bucket)

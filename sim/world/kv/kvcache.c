@@ -56,9 +56,11 @@ static inline int64_t phase_after(const struct kv_growth *growth, int64_t phase)
 
 int64_t kv_growth_over(const struct kv_growth *growth, int64_t step, int64_t n)
 {
-    int64_t rounds = n / growth->block_tokens, rest = n % growth->block_tokens;
-    int64_t blocks = rounds * growth->sequences, phase = step % growth->block_tokens;
-    for (int64_t i = 0; i < rest; i++, phase = phase_after(growth, phase)) blocks += growth->phases[phase];
+    const int64_t block = growth->block_tokens, rounds = n / block;
+    const int64_t first = step % block, end = first + n - rounds * block; /* phases, those from `block` on wrapped */
+    int64_t blocks = rounds * growth->sequences;
+    for (int64_t phase = first; phase < end && phase < block; phase++) blocks += growth->phases[phase];
+    for (int64_t phase = 0; phase < end - block; phase++) blocks += growth->phases[phase];
     return blocks;
 }
 

@@ -63,27 +63,45 @@ static inline int64_t kv_growth_hasten(struct kv_growth *growth, int64_t phase, 
     return to;
 }
 
-/* The first phase at or after `phase` that has sequences; block_tokens if there is none. phase <= block_tokens. */
-static inline int64_t kv_growth_next_phase(const struct kv_growth *growth, int64_t phase)
+/* The phases with sequences among those of some iterations, in the order of the iterations. */
+struct kv_growth_walk {
+    int64_t phase;    /* visited; with kv_growth_walk_next: that of iteration phase + behind */
+    int64_t behind;
+    int64_t word, to; /* of `occupied`, being read up to phase to - 1 */
+    int64_t wrapped;  /* phases that follow from phase 0 on */
+    uint64_t bits;    /* phases of the word still to visit */
+};
+
+static inline uint64_t kv_growth_word(const struct kv_growth *growth, int64_t word, int64_t to)
 {
-    const int64_t last = growth->block_tokens / 64;
-    int64_t word = phase / 64;
-    uint64_t bits = growth->occupied[word] & UINT64_MAX << phase % 64;
-    while (bits == 0 && word < last) bits = growth->occupied[++word];
-    return bits != 0 ? word * 64 + __builtin_ctzll(bits) : growth->block_tokens;
+    const int64_t bits = to - 64 * word;
+    return growth->occupied[word] & (bits < 64 ? ~(UINT64_MAX << bits) : UINT64_MAX);
 }
 
-/* Of block_tokens iterations, the first of which has this phase: the first at or after index i, 0 <= i <= block_tokens,
- * that takes blocks; block_tokens or more if none does. */
-static inline int64_t kv_growth_next(const struct kv_growth *growth, int64_t phase, int64_t i)
+/* Of n <= block_tokens iterations, the first of which has this phase. */
+static inline struct kv_growth_walk kv_growth_walk(const struct kv_growth *growth, int64_t phase, int64_t n)
 {
-    const int64_t behind = growth->block_tokens - phase;
-    if (i < behind) {
-        const int64_t next = kv_growth_next_phase(growth, phase + i) - phase;
-        if (next < behind) return next;
-        i = behind;
+    const int64_t end = phase + n, to = end < growth->block_tokens ? end : growth->block_tokens, word = phase >> 6;
+    return (struct kv_growth_walk){.behind = -phase, .word = word, .to = to, .wrapped = end - to,
+                                   .bits = kv_growth_word(growth, word, to) & UINT64_MAX << (phase & 63)};
+}
+
+/* Goes to the next phase. Returns whether there is one. */
+static inline bool kv_growth_walk_next(struct kv_growth_walk *walk, const struct kv_growth *growth)
+{
+    while (walk->bits == 0) {
+        if (64 * ++walk->word >= walk->to) {
+            if (walk->wrapped == 0) return false;
+            walk->behind += growth->block_tokens;
+            walk->word = 0;
+            walk->to = walk->wrapped;
+            walk->wrapped = 0;
+        }
+        walk->bits = kv_growth_word(growth, walk->word, walk->to);
     }
-    return kv_growth_next_phase(growth, i - behind) + behind;
+    walk->phase = 64 * walk->word + __builtin_ctzll(walk->bits);
+    walk->bits &= walk->bits - 1;
+    return true;
 }
 
 /* Blocks taken by the iteration at `step`; and by the n iterations that start there. */

@@ -221,12 +221,10 @@ static int step(struct replica *replica, struct drafted_run *run, struct steps_w
 {
     struct running_batch *running = replica->ready;
     const struct drafted_iteration *last = &run->iterations[run->at], *next = last + 1;
-    struct histogram *token_gap_s = replica->env->token_gap_s;
     replica_count_busy(replica, last->start_ns, next->start_ns);
     if (replica->env->llm != NULL) count_work(replica, last, next->start_ns - last->start_ns, of);
     running_advance(running, 1);
-    const int code = running->n_fresh > 0 ? running_count_gaps(running, &replica->clock, 0, 1, token_gap_s)
-                                          : running_count_gap(running, next->start_ns, token_gap_s);
+    const int code = running_count_gap(running, next->start_ns, replica->env->token_gap_s);
     running->context_tokens += last->accepted;
     kvcache_give(&replica->kv, last->drafted_blocks - last->used_blocks);
     replica_take_blocks(replica, next->drafted_blocks);

@@ -150,8 +150,17 @@ int replica_fork_prefix(struct replica *replica, const struct request *request, 
 /* KV blocks that the request holds in the prefix cache. */
 int64_t replica_prefix_blocks(const struct replica *replica, const struct request *request);
 
+/* Tokens in the blocks that are counted more than once if each sequence counts all of its own. */
+int64_t replica_repeated_tokens(const struct replica *replica);
+
 /* Tokens cached once but used by several requests: each use beyond the first counts. */
-int64_t replica_duplicate_tokens(const struct replica *replica);
+static inline int64_t replica_duplicate_tokens(const struct replica *replica)
+{
+    const struct replica_prefixes *prefixes = &replica->prefixes;
+    const int64_t blocks = prefixes->shares - prefixes->handed_shares - prefixes->cache.view.held;
+    const int64_t repeated_tokens = replica->env->sampling != NULL ? replica_repeated_tokens(replica) : 0;
+    return repeated_tokens + (blocks > 0 ? blocks * prefixes->block_tokens : 0);
+}
 
 /* Leading blocks of the prompt that are cached; *usable: those that the request may use at all. */
 int32_t replica_matched_blocks(const struct replica *replica, const struct request *request, int32_t *usable);
@@ -250,9 +259,6 @@ int64_t replica_group_blocks(const struct request *request);
 bool replica_copies(const struct request *request, int64_t context_tokens, int64_t block_tokens);
 int64_t replica_copies_of(const struct running_batch *running);
 
-/* Tokens in the blocks that are counted more than once if each sequence counts all of its own. */
-int64_t replica_repeated_tokens(const struct replica *replica);
-
 /* The members write their newest tokens: takes the blocks that this copies. */
 void replica_write_groups(struct replica *replica, struct running_batch *running);
 
@@ -294,8 +300,8 @@ static inline bool replica_is_ahead(const struct replica *replica)
 
 /* --- replica_work.c --- */
 
-/* Counts the work of the latest n iterations of the current run, none of them counted so far. */
-void replica_count_decode_work(struct replica *replica, int64_t n);
+/* Counts the work of the latest n iterations of the current run, none of them counted so far. They lasted lasted_ns. */
+void replica_count_decode_work(struct replica *replica, int64_t n, sim_ns lasted_ns);
 
 /* Counts the work of one iteration of `lasted_ns`, with `in_flight_tokens` tokens of KV in batches in flight. */
 void replica_count_work(struct replica *replica, const struct iteration_work *work,

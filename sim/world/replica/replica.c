@@ -146,8 +146,9 @@ static int decode_run_account(struct replica *replica)
     replica->counts.decode_steps += n;
     replica->counts.decode_tokens += n * replica->ready->members.n;
     replica_count_busy(replica, begin, end);
-    replica_count_decode_work(replica, n);
-    int code = running_count_gaps(replica->ready, &replica->clock, replica->run_counted, n, replica->env->token_gap_s);
+    replica_count_decode_work(replica, n, end - begin);
+    int code = running_count_gaps(replica->ready, &replica->clock, replica->run_counted, n, end,
+                                  replica->env->token_gap_s);
     replica->run_counted = replica->run_steps;
     return code;
 }
@@ -185,7 +186,7 @@ static int prefill_end(struct replica *replica, sim_ns now)
         replica->counts.decode_steps++;
         replica->counts.decode_tokens += replica->ready->members.n;
         replica->run_steps = 1;
-        code = running_count_gaps(replica->ready, &replica->clock, 0, 1, replica->env->token_gap_s);
+        code = running_count_gap(replica->ready, now, replica->env->token_gap_s);
         if (code == 0 && replica->ready->drafts > 0) code = replica_end_drafts(replica, replica->ready);
         if (replica->ready->n_watched > 0) replica_resample_beams(replica, replica->ready);
     }
@@ -263,14 +264,14 @@ static int decode_run_renew(struct replica *replica, sim_ns now)
     return 0;
 }
 
-/* The run is over: members that got their last token leave, and the batcher decides, unless only the cost regime
- * changed. */
-static int decode_run_close(struct replica *replica, sim_ns now)
+/* The run is over: members that got their last token leave, and the batcher decides, unless its choice stands and only
+ * the cost regime changed. */
+static int decode_run_close(struct replica *replica, sim_ns now, bool choice_stands)
 {
     int code = report_decode(replica, replica->run_counted, replica->run_steps - replica->run_counted, now);
     if (code == 0) code = decode_run_account(replica);
     if (code != 0) return code;
-    if (!choice_is_over(replica)) return decode_run_renew(replica, now);
+    if (choice_stands) return decode_run_renew(replica, now);
     bool same_run = !any_finishes(replica) && replica->run_steps < replica->run_until;
     code = replica_finish_due(replica, replica->ready, now);
     return code != 0 ? code : replica_decide(replica, now, same_run);
@@ -283,9 +284,10 @@ static int replica_step(struct replica *replica, sim_ns now)
     if (replica->pipeline != NULL) return replica_stages_step(replica, now);
     if (replica->state == REPLICA_DECODE) {
         decode_run_advance(replica, replica->env->single_step ? replica->run_steps + 1 : replica->run_visit);
-        bool over = choice_is_over(replica) || replica->run_steps == replica->run_until;
+        const bool choice_stands = !choice_is_over(replica);
+        const bool over = !choice_stands || replica->run_steps == replica->run_until;
         SIM_REQUIRE(over == (replica->run_steps == replica->run_end));
-        if (over) return decode_run_close(replica, now);
+        if (over) return decode_run_close(replica, now, choice_stands);
         decode_run_arm(replica);
         return 0;
     }

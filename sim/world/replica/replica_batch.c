@@ -119,8 +119,8 @@ static void divide_cost(struct iteration_cost *cost, double speed_frac)
 }
 
 /* A duration at a lower clock. */
-static void slow_down(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
-                      struct clock_state *clock_state)
+static __attribute__((noinline)) void slow_down(const struct replica *replica, const struct iteration_work *work,
+                                                struct iteration_cost *cost, struct clock_state *clock_state)
 {
     const struct replica_env *env = replica->env;
     *clock_state = clock_state_of(env->clock_model, env->energy, &replica->order, &env->reads, work,
@@ -182,18 +182,23 @@ static int reject(struct replica *replica, struct request *request, const char *
     return replica->env->on_reject(replica, request, now, reason);
 }
 
+/* The next member to finish does. */
+static __attribute__((noinline)) int finish_first(struct replica *replica, struct running_batch *running, sim_ns now)
+{
+    struct request *request = request_order_first(&running->finishing);
+    running_leave(running, request);
+    const int code = replica_keep_output(replica, request);
+    if (code != 0) return code;
+    replica_give_blocks(replica, request);
+    SIM_ASSERT(request->generated_tokens == request->output_tokens);
+    return replica_finish(replica, request, now);
+}
+
 int replica_finish_due(struct replica *replica, struct running_batch *running, sim_ns now)
 {
     int code = 0;
-    while (code == 0 && request_order_least(&running->finishing) <= running->step) {
-        struct request *request = request_order_first(&running->finishing);
-        running_leave(running, request);
-        code = replica_keep_output(replica, request);
-        if (code != 0) return code;
-        replica_give_blocks(replica, request);
-        SIM_ASSERT(request->generated_tokens == request->output_tokens);
-        code = replica_finish(replica, request, now);
-    }
+    while (code == 0 && request_order_least(&running->finishing) <= running->step)
+        code = finish_first(replica, running, now);
     if (replica->store != NULL) replica_write_prefixes(replica);
     return code;
 }

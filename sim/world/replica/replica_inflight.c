@@ -230,11 +230,10 @@ static void sort_by_arrival(struct request_list *list)
 static int complete_decoding(struct replica *replica, struct inflight_batch *inflight, sim_ns now)
 {
     struct running_batch *running = inflight->decoding;
-    struct run_clock clock = {inflight->start_ns, (double)(now - inflight->start_ns), 0};
     running_advance(running, 1);
     replica->counts.decode_steps++;
     replica->counts.decode_tokens += running->members.n;
-    int code = running_count_gaps(running, &clock, 0, 1, replica->env->token_gap_s);
+    int code = running_count_gap(running, now, replica->env->token_gap_s);
     if (code == 0 && running->drafts > 0) code = replica_end_drafts(replica, running);
     if (running->n_watched > 0) replica_resample_beams(replica, running);
     if (code == 0) code = replica_finish_due(replica, running, now);

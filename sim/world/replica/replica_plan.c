@@ -94,9 +94,9 @@ static void refresh_view(struct replica *replica, sim_ns now)
     view->n_moving = replica->moving.n + replica->arrived.n;
     view->n_in_flight = replica->in_flight;
     view->decode_context_tokens = ready->context_tokens;
-    view->growing = kv_growth_at(&ready->growth, ready->step) + replica_copies_of(ready);
+    view->growing = kv_growth_at(&ready->growth, ready->step) + (ready->n_watched > 0 ? replica_copies_of(ready) : 0);
     view->n_parked = replica->n_parked;
-    view->n_unforked = replica_unforked_sequences(replica);
+    view->n_unforked = replica->env->sampling != NULL ? replica_unforked_sequences(replica) : 0;
     view->waiting = view_of(replica->waiting.head);
     view->prefilling = view_of(replica->prefilling.head);
     view->last_prefilling = view_of(replica->prefilling.tail);
@@ -264,14 +264,14 @@ static bool too_many(const struct batch_plan *plan)
 }
 
 /* Checks that need no request: sizes, and how long the choice holds. */
-static int check_terms(const struct replica *replica, sim_ns now)
+static int check_terms(const struct replica *replica, sim_ns now, bool names_requests)
 {
     const struct batch_plan *plan = &replica->plan;
     const char *policy = replica->env->batcher->policy.name;
     if (replica->asked_oracle != NULL)
         return plan_fault(replica, now, "see the output length of", replica->asked_oracle->id,
                           "it has not declared ORACLE_OUTPUT");
-    if (too_many(plan))
+    if (names_requests && too_many(plan))
         return diag_error(replica->env->diag, SIM_E_POLICY, NULL, "ask batch_plan_full before adding",
                           "batching policy '%s' made a plan of more than %d entries of a kind at %.9f s", policy,
                           plan->capacity, sim_s_from_ns(now));
@@ -307,21 +307,37 @@ static int check_decode(const struct replica *replica, sim_ns now, struct room *
     return plan_fault(replica, now, "decode", first != NULL ? first->id : -1, "there are too few free KV blocks");
 }
 
-static int check_plan(const struct replica *replica, sim_ns now)
+/* Requests that leave the batch, or return to it. */
+static int check_moves(const struct replica *replica, sim_ns now, struct room *room)
 {
     const struct batch_plan *plan = &replica->plan;
-    struct room room = {replica->kv.free_blocks, replica->view.growing, 0, replica->view.n_decoding};
-    int code = check_terms(replica, now);
-    if (code == 0) code = check_rejections(replica, now);
+    int code = check_rejections(replica, now);
     for (int32_t i = 0; code == 0 && i < plan->n_evictions; i++)
-        code = check_eviction(replica, now, &plan->evictions[i], &room);
-    for (int32_t i = 0; code == 0 && i < plan->n_pauses; i++) code = check_pause(replica, now, plan->pauses[i], &room);
+        code = check_eviction(replica, now, &plan->evictions[i], room);
+    for (int32_t i = 0; code == 0 && i < plan->n_pauses; i++) code = check_pause(replica, now, plan->pauses[i], room);
     for (int32_t i = 0; code == 0 && i < plan->n_resumptions; i++)
-        code = check_resumption(replica, now, &plan->resumptions[i], &room);
-    if (code == 0 && plan->decode) code = check_decode(replica, now, &room);
-    for (int32_t i = 0; code == 0 && i < plan->n_loads; i++) code = check_load(replica, now, plan->loads[i], &room);
+        code = check_resumption(replica, now, &plan->resumptions[i], room);
+    return code;
+}
+
+/* Prompts that load or are processed. */
+static int check_prompts(const struct replica *replica, sim_ns now, struct room *room)
+{
+    const struct batch_plan *plan = &replica->plan;
+    int code = 0;
+    for (int32_t i = 0; code == 0 && i < plan->n_loads; i++) code = check_load(replica, now, plan->loads[i], room);
     for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++)
-        code = check_prefill(replica, now, &plan->prefills[i], &room);
+        code = check_prefill(replica, now, &plan->prefills[i], room);
+    return code;
+}
+
+static int check_plan(const struct replica *replica, sim_ns now, bool names_requests)
+{
+    struct room room = {replica->kv.free_blocks, replica->view.growing, 0, replica->view.n_decoding};
+    int code = check_terms(replica, now, names_requests);
+    if (code == 0 && names_requests) code = check_moves(replica, now, &room);
+    if (code == 0 && replica->plan.decode) code = check_decode(replica, now, &room);
+    if (code == 0 && names_requests) code = check_prompts(replica, now, &room);
     return code;
 }
 
@@ -397,7 +413,8 @@ static int reserve(struct replica *replica)
                                 replica->ready->members.n + replica->prefilling.n + replica->paused.n + queued + 1);
 }
 
-static bool names_requests(const struct batch_plan *plan)
+/* Most plans only decode. */
+static bool plan_names_requests(const struct batch_plan *plan)
 {
     return plan->n_prefills + plan->n_evictions + plan->n_rejections + plan->n_pauses + plan->n_resumptions +
                plan->n_loads >
@@ -424,10 +441,11 @@ int replica_plan(struct replica *replica, sim_ns now)
     if (replica->env->on_compose != NULL && (code = replica->env->on_compose(replica, now)) != 0) return code;
     code = batcher->compose(replica->batcher_state, &replica->view, plan);
     if (code != 0) return policy_failed(&batcher->policy, code, now, replica->env->diag);
-    code = check_plan(replica, now);
+    const bool names_requests = plan_names_requests(plan);
+    code = check_plan(replica, now, names_requests);
     if (code != 0) return code;
-    ask_offloader(replica);
-    if (names_requests(plan)) code = replica_apply_moves(replica, now);
+    if (plan->n_evictions > 0) ask_offloader(replica);
+    if (names_requests) code = replica_apply_moves(replica, now);
     int64_t iterations = plan->iterations;
     if (replica->speculating != NULL && replica->speculating->plan.iterations < iterations)
         iterations = replica->speculating->plan.iterations;

@@ -238,13 +238,6 @@ int64_t replica_release_prefix(struct replica *replica, struct request *request)
     return n * prefixes->item_blocks;
 }
 
-int64_t replica_duplicate_tokens(const struct replica *replica)
-{
-    const struct replica_prefixes *prefixes = &replica->prefixes;
-    int64_t blocks = prefixes->shares - prefixes->handed_shares - prefixes->cache.view.held;
-    return replica_repeated_tokens(replica) + (blocks > 0 ? blocks * prefixes->block_tokens : 0);
-}
-
 /* --- The batcher's view --- */
 
 static const struct replica *replica_of(const struct replica_view *view)

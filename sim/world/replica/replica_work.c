@@ -28,7 +28,7 @@ static void count_shared(struct replica *replica, sim_ns lasted_ns)
                                        sim_s_from_ns(lasted_ns);
 }
 
-void replica_count_decode_work(struct replica *replica, int64_t n)
+void replica_count_decode_work(struct replica *replica, int64_t n, sim_ns lasted_ns)
 {
     const struct running_batch *ready = replica->ready;
     const struct work_run run = {
@@ -41,8 +41,7 @@ void replica_count_decode_work(struct replica *replica, int64_t n)
         .idle_tokens = replica_idle_tokens(replica)};
     const struct work_of of = replica_work_of(replica, &replica->run_clock_state);
     if (replica->env->llm != NULL) work_add_decode(&replica->work, &of, &ready->growth, &run);
-    count_shared(replica, run_clock_boundary_ns(&replica->clock, replica->run_counted + n) -
-                              run_clock_boundary_ns(&replica->clock, replica->run_counted));
+    count_shared(replica, lasted_ns);
 }
 
 void replica_count_work(struct replica *replica, const struct iteration_work *work,

@@ -317,31 +317,32 @@ static void forget_gaps(struct running_batch *running)
     running->forget_at = 64 + 2 * running->gaps.n;
 }
 
-int running_count_gaps(struct running_batch *running, const struct run_clock *clock, int64_t counted, int64_t n,
-                       struct histogram *token_gap_s)
+/* The gaps before the tokens of one step, at token_ns. */
+static inline int count_gap(struct running_batch *running, int64_t step, sim_ns token_ns, struct histogram *token_gap_s)
 {
-    int64_t first_step = running->step - n + 1, others = running->members.n - running->n_fresh;
-    sim_ns first_ns = run_clock_boundary_ns(clock, counted + 1);
-    int code = count_first_gaps(running, first_ns, token_gap_s);
-    if (code == 0 && others > 0) {
-        sim_ns gap_ns = first_ns - running->last_token_ns;
-        code = histogram_add(token_gap_s, sim_s_from_ns(gap_ns), (uint64_t)others);
-        if (code == 0)
-            code = token_gaps_add(&running->gaps, first_step, (struct token_wait){gap_ns, running->last_token_ns});
-    }
-    running->last_token_ns = n > 1 ? run_clock_boundary_ns(clock, counted + n) : first_ns;
-    if (code == 0 && n > 1) code = count_later_gaps(running, clock, counted, n, first_ns, token_gap_s);
-    if (running->gaps.n > running->forget_at) forget_gaps(running);
+    const int64_t others = running->members.n - running->n_fresh;
+    const struct token_wait gap = {token_ns - running->last_token_ns, running->last_token_ns};
+    int code = running->n_fresh > 0 ? count_first_gaps(running, token_ns, token_gap_s) : 0;
+    if (code == 0 && others > 0) code = histogram_add(token_gap_s, sim_s_from_ns(gap.ns), (uint64_t)others);
+    if (code == 0 && others > 0) code = token_gaps_add(&running->gaps, step, gap);
+    running->last_token_ns = token_ns;
     return code;
 }
 
 int running_count_gap(struct running_batch *running, sim_ns token_ns, struct histogram *token_gap_s)
 {
-    const sim_ns gap_ns = token_ns - running->last_token_ns;
-    int code = histogram_add(token_gap_s, sim_s_from_ns(gap_ns), (uint64_t)running->members.n);
-    if (code == 0)
-        code = token_gaps_add(&running->gaps, running->step, (struct token_wait){gap_ns, running->last_token_ns});
-    running->last_token_ns = token_ns;
+    const int code = count_gap(running, running->step, token_ns, token_gap_s);
+    if (running->gaps.n > running->forget_at) forget_gaps(running);
+    return code;
+}
+
+int running_count_gaps(struct running_batch *running, const struct run_clock *clock, int64_t counted, int64_t n,
+                       sim_ns end_ns, struct histogram *token_gap_s)
+{
+    const sim_ns first_ns = n > 1 ? run_clock_boundary_ns(clock, counted + 1) : end_ns;
+    int code = count_gap(running, running->step - n + 1, first_ns, token_gap_s);
+    running->last_token_ns = end_ns;
+    if (code == 0 && n > 1) code = count_later_gaps(running, clock, counted, n, first_ns, token_gap_s);
     if (running->gaps.n > running->forget_at) forget_gaps(running);
     return code;
 }

@@ -147,11 +147,11 @@ static inline void running_advance(struct running_batch *running, int64_t n)
 }
 
 /* Accounts the gaps before the tokens of the latest n steps, which came at the boundaries of the clock after the first
- * `counted` ones. Returns 0 or SIM_E_NOMEM. */
+ * `counted` ones, the last of them at end_ns. Returns 0 or SIM_E_NOMEM. */
 int running_count_gaps(struct running_batch *running, const struct run_clock *clock, int64_t counted, int64_t n,
-                       struct histogram *token_gap_s);
+                       sim_ns end_ns, struct histogram *token_gap_s);
 
-/* running_count_gaps for one step whose token came at token_ns, if every member has had one from this batch. */
+/* The same for the latest step, whose tokens came at token_ns. */
 int running_count_gap(struct running_batch *running, sim_ns token_ns, struct histogram *token_gap_s);
 
 /* The longest gap between two tokens of a member, up to now. */

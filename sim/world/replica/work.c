@@ -37,6 +37,13 @@ static double positive_part(double first, double slope, double n)
     return series(first + from * slope, slope, n - from);
 }
 
+/* An iteration would have taken so much beyond the limit: more than 0 is cut off there. */
+static inline void add_peak(struct energy_sums *sums, const struct energy_model *model, double beyond_w)
+{
+    const double peak_w = model->limit_w + (beyond_w < 0.0 ? beyond_w : 0.0);
+    if (peak_w > sums->peak_w) sums->peak_w = peak_w;
+}
+
 /* Adds n iterations: j takes work_j + j work_slope_j joules beside busy_w, and lasts time_s + j time_slope_s. */
 static void energy_add(struct energy_sums *sums, const struct energy_model *model, int64_t n, double work_j,
                        double work_slope_j, double time_s, double time_slope_s)
@@ -45,8 +52,8 @@ static void energy_add(struct energy_sums *sums, const struct energy_model *mode
     const double first_j = work_j + above_w * time_s, slope_j = work_slope_j + above_w * time_slope_s;
     const double last_j = first_j + last * slope_j;
     /* a quotient of two affine functions has no extremum between its ends */
-    const double peak = fmax(first_j / time_s, last_j / (time_s + last * time_slope_s));
-    sums->peak_w = fmax(sums->peak_w, model->limit_w + fmin(peak, 0.0));
+    const double first_w = first_j / time_s, last_w = last_j / (time_s + last * time_slope_s);
+    add_peak(sums, model, first_w > last_w ? first_w : last_w);
     if (first_j <= 0.0 && last_j <= 0.0) return;
     const bool is_all = first_j > 0.0 && last_j > 0.0;
     sums->excess_j += is_all ? series(first_j, slope_j, (double)n) : positive_part(first_j, slope_j, (double)n);
@@ -55,9 +62,8 @@ static void energy_add(struct energy_sums *sums, const struct energy_model *mode
 /* energy_add for one iteration: what its sums come to, to the bit. */
 static void energy_add_one(struct energy_sums *sums, const struct energy_model *model, double work_j, double time_s)
 {
-    const double first_j = work_j + (model->busy_w - model->limit_w) * time_s, peak = first_j / time_s;
-    const double peak_w = model->limit_w + (peak < 0.0 ? peak : 0.0);
-    if (peak_w > sums->peak_w) sums->peak_w = peak_w;
+    const double first_j = work_j + (model->busy_w - model->limit_w) * time_s;
+    add_peak(sums, model, first_j / time_s);
     if (first_j > 0.0) sums->excess_j += first_j;
 }
 
@@ -102,6 +108,30 @@ static double elapsed_ns(double first_ns, double slope_ns, double n)
     return n * first_ns + sum_1(n) * slope_ns;
 }
 
+/* Blocks that a run takes. */
+struct taken {
+    int64_t blocks;
+    double block_ns; /* summed from each block's boundary k to the end of the run */
+};
+
+/* In a run no longer than a block each sequence takes at most one. */
+static struct taken taken_once(const struct kv_growth *growth, const struct work_run *run, double first_ns,
+                               double slope_ns)
+{
+    const int64_t n = run->iterations;
+    const double before_ns = first_ns - 0.5 * slope_ns, half_ns = 0.5 * slope_ns;
+    const double end_ns = elapsed_ns(first_ns, slope_ns, (double)n);
+    struct taken taken = {0, 0.0};
+    for (struct kv_growth_walk walk = kv_growth_walk(growth, (run->step - n) % growth->block_tokens, n);
+         kv_growth_walk_next(&walk, growth);) {
+        const int64_t takers = growth->phases[walk.phase];
+        const double k = (double)(walk.phase + walk.behind + 1);
+        taken.block_ns += (double)takers * (end_ns - before_ns * k - half_ns * (k * k));
+        taken.blocks += takers;
+    }
+    return taken;
+}
+
 /* How often a sequence takes a block, once in b boundaries, and sums over these. */
 struct takings {
     int64_t n;
@@ -114,23 +144,18 @@ static struct takings takings_of(int64_t n, double b)
     return (struct takings){n, m, sum_1(m), b * b * sum_2(m)};
 }
 
-/* Blocks that the run takes. */
-struct taken {
-    int64_t blocks;
-    double block_ns; /* summed from each block's boundary k to the end of the run */
-};
-
-static struct taken blocks_taken(const struct kv_growth *growth, const struct work_run *run, double first_ns,
-                                 double slope_ns)
+/* The sequences of the first n % block phases take one block more than the others. */
+static struct taken taken_often(const struct kv_growth *growth, const struct work_run *run, double first_ns,
+                                double slope_ns)
 {
     const int64_t block = growth->block_tokens, n = run->iterations, rounds = n / block, rest = n % block;
-    const int64_t phase = (run->step - n) % block, end = n < block ? n : block;
     const double b = (double)block, end_ns = elapsed_ns(first_ns, slope_ns, (double)n);
     const struct takings more = takings_of(rounds + 1, b), fewer = takings_of(rounds, b);
     struct taken taken = {0, 0.0};
-    for (int64_t i = kv_growth_next(growth, phase, 0); i < end; i = kv_growth_next(growth, phase, i + 1)) {
+    for (struct kv_growth_walk walk = kv_growth_walk(growth, (run->step - n) % block, block);
+         kv_growth_walk_next(&walk, growth);) {
+        const int64_t takers = growth->phases[walk.phase], i = walk.phase + walk.behind;
         const struct takings *each = i < rest ? &more : &fewer;
-        const int64_t takers = growth->phases[phase + i < block ? phase + i : phase + i - block];
         const double m = each->m, k = (double)(i + 1);
         const double sum_k = m * k + b * each->sum_1, sum_kk = m * k * k + 2.0 * k * b * each->sum_1 + each->bb_sum_2;
         taken.block_ns += (double)takers * (m * end_ns - (first_ns - 0.5 * slope_ns) * sum_k - 0.5 * slope_ns * sum_kk);
@@ -156,7 +181,8 @@ static void add_decode_slots(struct work_sums *sums, const struct kvcache *kv, c
     const double first_ns = run->clock->first_ns + slope_ns * (double)run->from_boundary;
     const double lasted_ns = elapsed_ns(first_ns, slope_ns, n);
     const int64_t used = kv->total_blocks - kv->free_blocks;
-    const struct taken taken = blocks_taken(growth, run, first_ns, slope_ns);
+    const struct taken taken = run->iterations <= growth->block_tokens ? taken_once(growth, run, first_ns, slope_ns)
+                                                                       : taken_often(growth, run, first_ns, slope_ns);
     const double held = (double)(run->context_tokens - run->sequences + run->idle_tokens);
     const double held_ns = held * lasted_ns + sequences * (first_ns * sum_1(n) + slope_ns * sum_2(n));
     add_slots(sums, kv, (double)(used - taken.blocks) * lasted_ns + taken.block_ns, held_ns, lasted_ns);

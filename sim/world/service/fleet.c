@@ -66,12 +66,18 @@ static int check_oracle(const struct fleet *fleet, const struct policy *policy, 
         policy->name, (long long)request->view.id, sim_s_from_ns(now));
 }
 
+/* Whether the sink asks what a router sees. */
+static bool is_watched(const struct fleet *fleet)
+{
+    return fleet->env->site->sink->seen != NULL;
+}
+
 /* Asks the router for one of n replicas from `first` on. Returns its number in the fleet or a negative code. */
 static int ask(struct fleet *fleet, const struct fleet_router *router, const struct request *request, int32_t first,
                int32_t n, sim_ns now)
 {
     const struct fleet_view view = make_view(fleet, now, first, n);
-    int code = fleet_emit_seen(fleet, &router->router->policy, &view, request, now);
+    int code = is_watched(fleet) ? fleet_emit_seen(fleet, &router->router->policy, &view, request, now) : 0;
     if (code != 0) return code;
     int replica = router->router->route(router->state, &view, &request->view);
     code = check_oracle(fleet, &router->router->policy, request, now);
@@ -85,7 +91,7 @@ static int ask_pair(struct fleet *fleet, const struct request *request, struct r
     const struct router *router = fleet->routing.router;
     const struct fleet_view view = make_view(fleet, now, 0, fleet->n_replicas);
     *pair = (struct route_pair){-1, -1};
-    int code = fleet_emit_seen(fleet, &router->policy, &view, request, now);
+    int code = is_watched(fleet) ? fleet_emit_seen(fleet, &router->policy, &view, request, now) : 0;
     if (code != 0) return code;
     code = router->route_pair(fleet->routing.state, &view, &request->view, pair);
     if (code != 0) return policy_failed(&router->policy, code, now, fleet->env->site->diag);

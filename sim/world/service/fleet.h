@@ -215,7 +215,8 @@ static inline int32_t fleet_view_number(const struct fleet_view *view, int32_t c
     return view->numbers != NULL ? view->numbers[candidate] : view->first + candidate;
 }
 
-/* Tells the sink, if it asks, what a router sees of its candidates (service_seen.c). Returns 0 or the sink's code. */
+/* Tells the sink, which asks for it, what a router sees of its candidates (service_seen.c). Returns 0 or the sink's
+ * code. */
 int fleet_emit_seen(const struct fleet *fleet, const struct policy *policy, const struct fleet_view *view,
                     const struct request *request, sim_ns now);
 

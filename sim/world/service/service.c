@@ -183,7 +183,7 @@ static int on_finish(struct replica *replica, struct request *request, sim_ns no
     struct service *service = replica->env->owner;
     if (service_end_sequence(replica, request)) return 0;
     leave_system(service, request, now);
-    int code = service_detail_finish(replica, request, now);
+    const int code = service_has_detail(service) ? service_detail_finish(replica, request, now) : 0;
     return code != 0 ? code : end_request(service, request, now);
 }
 
@@ -247,7 +247,7 @@ int service_on_batch(const struct replica *replica, const struct replica_batch *
 int service_route(struct service *service, struct request *request, sim_ns now)
 {
     int code = fleet_route(&service->fleet, request, now);
-    if (code == 0) code = service_detail_route(service, request, now);
+    if (code == 0 && service_has_detail(service)) code = service_detail_route(service, request, now);
     if (code != 0) return code;
     replica_enqueue(&service->fleet.replicas[request->replica], request, now);
     return 0;
@@ -326,7 +326,7 @@ int service_admit(struct service *service, const struct awaited *awaited)
     if (fleet_can_serve(&service->fleet, request)) return enter_system(service, request, record->arrival_ns);
     service->n_too_long++;
     request->view.state = REQUEST_REJECTED;
-    code = service_detail_too_long(service, request, record->arrival_ns);
+    if (service_has_detail(service)) code = service_detail_too_long(service, request, record->arrival_ns);
     return code != 0 ? code : end_request(service, request, record->arrival_ns);
 }
 

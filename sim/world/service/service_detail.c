@@ -1,7 +1,7 @@
 /* Decision rows about single requests, if the sink wants them (sink.h, detail): the route and what the router saw, the
  * free KV cache at the admission of the prompt, and the blocks returned at the end. Also the time series of a service.
  *
- * If the sink does not want the rows, nothing is formatted and no callback is set. */
+ * If the sink does not want the rows (service_has_detail), nothing is called and no callback is set. */
 #include "sim/world/service/scaling_state.h"
 #include "sim/world/service/service_state.h"
 
@@ -35,7 +35,6 @@ static const char *world_name(const struct service *service, char name[REASON_CH
 
 int service_detail_route(const struct service *service, const struct request *request, sim_ns now)
 {
-    if (service->env.site->sink->detail == NULL) return 0;
     int32_t replica = request->replica, decode_replica = request->decode_replica;
     const struct replica_load *load = fleet_seen_load(&service->fleet, replica);
     char then[48] = "";
@@ -48,7 +47,6 @@ int service_detail_route(const struct service *service, const struct request *re
 
 int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now)
 {
-    if (service->env.site->sink->detail == NULL) return 0;
     const struct fleet_pool *pool = fleet_smallest_kv(&service->fleet);
     char name[REASON_CHARS];
     return emit(service, world_name(service, name), "reject", request->view.id, now,
@@ -60,7 +58,6 @@ int service_detail_too_long(const struct service *service, const struct request 
 int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now)
 {
     const struct service *service = replica->env->owner;
-    if (service->env.site->sink->detail == NULL) return 0;
     char name[REASON_CHARS], sequences[80] = "";
     if (replica->env->sampling != NULL)
         snprintf(sequences, sizeof sequences, " by its last sequence, %d of all sequences are output",
@@ -90,7 +87,6 @@ int service_detail_prefill(const struct replica *replica, const struct batch_pre
     const struct service *service = replica->env->owner;
     const struct request_view *request = prefill->request;
     const char *policy = replica->env->batcher->policy.name;
-    if (service->env.site->sink->detail == NULL) return 0;
     if (request->state != REQUEST_WAITING)
         return emit(service, policy, "chunk", request->id, now, "replica %d of %s: tokens %d to %d of %d of its prompt",
                     replica->index, service->config->name, request->prefilled_tokens + 1,
@@ -129,7 +125,6 @@ static int emit_move(const struct replica *replica, const struct request *reques
 int service_detail_handover(const struct service *service, const struct request *request, int32_t from, int64_t bytes,
                             sim_ns now)
 {
-    if (service->env.site->sink->detail == NULL) return 0;
     const struct fleet *fleet = &service->fleet;
     const struct replica_load *load = fleet_seen_load(fleet, request->decode_replica);
     const struct router *router = fleet->decode_routing.router != NULL ? fleet->decode_routing.router
@@ -142,7 +137,6 @@ int service_detail_handover(const struct service *service, const struct request 
 int service_detail_arrived(const struct service *service, const struct request *request, sim_ns processed_ns,
                            sim_ns now)
 {
-    if (service->env.site->sink->detail == NULL) return 0;
     char name[REASON_CHARS];
     return emit(service, world_name(service, name), "arrived", request->view.id, now,
                 "its KV is at replica %d of %s, %.6f s after its prompt was processed", request->replica,

@@ -242,7 +242,8 @@ static int end(struct handover *handover, sim_ns now)
     release_sender(handover, now);
     request->is_remote = false;
     int code = report(handover, HANDOVER_ARRIVED, now);
-    if (code == 0) code = service_detail_arrived(service, request, handover->processed_ns, now);
+    if (code == 0 && service_has_detail(service))
+        code = service_detail_arrived(service, request, handover->processed_ns, now);
     if (code == 0 && service_counts(service, request))
         code = distribution_add(&service->stats.kv_transfer_s, sim_s_from_ns(now - handover->processed_ns));
     forget(handover);
@@ -336,7 +337,7 @@ int service_on_prefill(const struct replica *replica, const struct batch_prefill
                        sim_ns now)
 {
     struct service *service = replica->env->owner;
-    int code = service_detail_prefill(replica, prefill, free_blocks, now);
+    const int code = service_has_detail(service) ? service_detail_prefill(replica, prefill, free_blocks, now) : 0;
     return code != 0 ? code : begin_layer_wise(service, replica, prefill, now);
 }
 
@@ -352,7 +353,8 @@ static int send(struct handover *handover, sim_ns now)
     struct service *service = handover->service;
     struct request *request = handover->request;
     const int64_t bytes = handover->early.bytes + handover->rest.bytes;
-    const int code = service_detail_handover(service, request, handover->from, bytes, now);
+    int code = 0;
+    if (service_has_detail(service)) code = service_detail_handover(service, request, handover->from, bytes, now);
     if (code != 0) return code;
     replica_enqueue_remote(&service->fleet.replicas[request->decode_replica], request, now);
     return advance(handover, now);

@@ -22,7 +22,6 @@ int fleet_emit_seen(const struct fleet *fleet, const struct policy *policy, cons
                     const struct request *request, sim_ns now)
 {
     const struct site_env *site = fleet->env->site;
-    if (site->sink->seen == NULL) return 0;
     struct text text;
     text_init(&text);
     text_printf(&text, "prompt of %d tokens; unfinished, waiting, queued tokens, free KV blocks of replica",

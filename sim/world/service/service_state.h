@@ -129,8 +129,13 @@ int64_t service_extra_stays_ns(const struct service *service, sim_ns now);
 int services_emit_sampling(struct service *const *services, size_t n, const struct service_stats *all,
                            const struct sink *sink);
 
-/* Rows of the decision table about single requests (service_detail.c), if the sink wants them. Return 0 or the sink's
- * code. service_detail_start sets the callbacks of the replicas; the sink must be set by then. */
+/* Rows of the decision table about single requests (service_detail.c): only if the sink wants them. Return 0 or the
+ * sink's code. service_detail_start sets the callbacks of the replicas; the sink must be set by then. */
+static inline bool service_has_detail(const struct service *service)
+{
+    return service->env.site->sink->detail != NULL;
+}
+
 void service_detail_start(struct service *service);
 int service_detail_route(const struct service *service, const struct request *request, sim_ns now);
 int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now);
