@@ -13,6 +13,7 @@ size 0 --slo ttft.p99=0.5s --slo tpot.p99=50ms --study "$T/best.json"
 out 'llama-3.1-8b, 12/s: ttft p99 at most 500 ms, tpot p99 at most 50 ms'
 out '1 x h100-sxm: 1 replica of TP 1, '
 out ', engine vllm-0.12, $4.69/h'
+out '  arrivals: Poisson, at 12/s; bursts may need more GPUs: --set services.llm.trace.arrival.process=gamma --set services'
 out '  limit: one replica of this kind is enough'
 out "of the kernels' time is outside the measured range; service 'llm': engine vllm-0.12 was measured on h100-sxm with "
 out "; h100-sxm: median error of held-out kernels "
@@ -50,6 +51,16 @@ out '  price of a GPU: h100-sxm $4.69/h, RunPod, 2024, '
 out 'missed at the slow end: ttft p99, tpot p99; errors of TTFT are not measured'
 announced=$(sed -n '2s/.*, as predicted; to be sure: //p' "$T/out")
 cp "$T/out" "$T/bold"
+# The runs counted at the end are all of them: those of the search, at the ends of the interval, of the fleet to be sure.
+run 0 size llama-3.1-8b --rate 12/s --requests 200 --max-gpus 8 --gpu h100-sxm --slo ttft.p99=0.5s --slo tpot.p99=20ms
+simulations=$(sed -n 's/.*runs of a sweep (\([0-9]*\) simulations .* and for the fleet to be sure).*/\1/p' "$T/out")
+err "$simulations runs in "
+cp "$T/out" "$T/counted"
+size 0 --slo ttft.p99=0.5s --slo tpot.p99=20ms --json
+json '$.simulations' "$simulations"
+sql :memory: "select $simulations > $(json_of "$T/out" '$.runs') + json_array_length(readfile('$T/out'), '\$.best')" 1
+size 0 --slo ttft.p99=0.5s --set services.llm.trace.arrival.process=gamma --set services.llm.trace.arrival.cv=3
+! grep -q Poisson "$T/out" || complain 'Poisson arrivals, though the settings have others'
 size 0 --slo ttft.p99=0.5s --slo tpot.p99=20ms --sure --page "$T/sure.html"
 out 'tpot p99 at most 20 ms, at both ends of the interval, too'
 out '; kept at both ends'
@@ -164,6 +175,13 @@ err '--study'
 run 3 size llama-3.1-8b --rate 1/s --requests 20 --gpu h100-sxm --max-gpus 1 --slo ttft.p99=1ms -q --page /dev/full
 err '/dev/full: error: cannot write: No space left on device'
 
+# Fleets of equal price have an order of their own: that of the options --gpu does not matter.
+equals() { others --rate 4/s --slo ttft.p99=1s --max-gpus 8 --csv --gpu "$1=\$2/h" --gpu "$2=\$2/h"; }
+equals h100-sxm a100-80-sxm
+cp "$T/out" "$T/one"
+equals a100-80-sxm h100-sxm
+cmp -s "$T/out" "$T/one" || complain 'the order of the options --gpu decides about fleets of equal price'
+
 # No fleet is an answer, not a failure.
 size 0 --slo ttft.p99=1ms --page "$T/none.html"
 out 'no configuration of at most 8 GPUs meets this'
@@ -175,7 +193,7 @@ out '  l4: cannot run llama-3.1-70b: 2 GPUs have 4'
 # With drafts a sequence makes several tokens per iteration: no bound may rule such a replica out.
 drafts() { run 0 size llama-3.1-8b --rate 2/s --requests 50 --max-gpus 1 --gpu h100-sxm -q --slo tpot.p50=4ms "$@"; }
 drafts
-out 'no configuration of at most 1 GPUs meets this'
+out 'no configuration of at most 1 GPU meets this'
 
 # A limit far below a millisecond keeps its digits.
 size 0 --slo ttft.p99=1us

@@ -295,6 +295,16 @@ static int read_load(struct cli *cli, const struct size_verb_options *options, s
                : diag_nomem(&cli->diag);
 }
 
+/* Whether a setting is of this key, or of one below it. */
+static bool is_set(const struct option_texts *settings, const char *key)
+{
+    const size_t n = strlen(key);
+    for (size_t i = 0; i < settings->n; i++)
+        if (strncmp(settings->items[i], key, n) == 0 && (settings->items[i][n] == '=' || settings->items[i][n] == '.'))
+            return true;
+    return false;
+}
+
 /* The search chooses the batcher and its budget of tokens, and prints what it chose. */
 static int check_settings(struct cli *cli, const struct option_texts *settings)
 {
@@ -420,7 +430,7 @@ static int answer_question(struct cli *cli, const struct size_verb_options *opti
     if (code == 0 && options->page != NULL) code = write_page(cli, options->page, question, &result, catalog, arena);
     if (code == 0) code = size_answer(question, &result, catalog, options->form, arena, cli->out, &cli->diag);
     if (code == 0 && !options->quiet)
-        fprintf(cli->err, "%" PRId64 " runs in %.1f s\n", result.n_runs + result.n_sure_runs,
+        fprintf(cli->err, "%" PRId64 " runs in %.1f s\n", result.n_simulations,
                 clock_wall_s() - started_s);
     size_result_fini(&result);
     return code;
@@ -447,6 +457,7 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
     if (code == 0) code = read_number(cli, "--max-gpus", options->most_gpus, 64, &question.most_gpus);
     if (code == 0) code = read_gpus(cli, options, &catalog, &arena, &question);
     if (code == 0) code = read_load(cli, options, &arena, &question);
+    question.is_poisson = options->rate != NULL && !is_set(&options->settings, "services.llm.trace");
     question.command = make_command(question.llm, options, &arena);
     if (code == 0 && question.command == NULL) code = diag_nomem(&cli->diag);
     if (code == 0) code = answer_question(cli, options, &catalog, &arena, &question);

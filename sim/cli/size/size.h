@@ -46,6 +46,7 @@ struct size_question {
     int64_t most_gpus;
     bool disaggregated; /* pools are tried, too */
     bool sure;          /* a fleet must meet the objectives at both ends of the interval, too */
+    bool is_poisson;    /* a rate without a trace, whose arrivals the settings leave as they are */
     bool has_experts;   /* the LLM: attention in groups of its own is tried, too */
     struct catalog_memory *memory;
     const struct plugins *plugins;
@@ -158,6 +159,7 @@ int64_t size_bound_replicas(const struct size_bound *bound, const struct size_op
 struct size_outcome {
     bool has_run; /* false: `why` says why */
     bool meets;
+    int n_simulations; /* that it took, as predicted and at the ends of the interval */
     bool is_cut; /* ended as soon as an objective was missed for good; values are not known */
     int missed;  /* the first objective that was missed; -1: none */
     double reached_s; /* cut: what its quantile is at least, by the requests that had ended */
@@ -209,8 +211,8 @@ struct size_result {
     struct size_outcome whole;      /* of the best one, as predicted */
     bool has_sure;    /* the best one misses a limit at an end: `sure` was searched, too */
     struct size_state sure; /* the best that keeps the limits at both ends; replicas 0: there is none */
-    int64_t n_sure_runs;
-    int64_t n_runs;   /* simulated, without those */
+    int64_t n_runs;       /* of the search: configurations and numbers of replicas that were tried */
+    int64_t n_simulations; /* in all: of each run that was tried, at the ends of the interval, and for `sure` */
     int64_t n_sweep;  /* runs of a sweep over all options and numbers of replicas */
     size_t n_unfit, n_ruled_out; /* options that cannot hold the LLM, and that a closed form rules out */
     const char *cost_model, *engine; /* of all fleets, by name; engine NULL: the cost model knows no engines */
@@ -229,6 +231,17 @@ static inline double size_usd_per_h(const struct size_state *state)
     return (double)(state->replicas * size_replica_gpus(&state->option)) * state->option.gpu->usd_per_h;
 }
 
+/* Whether fleet a comes before b in the answer: a total order. The cheaper comes first; of equal price, the one with
+ * more room to its limits, with fewer GPUs, with the GPU whose name comes first, with less tensor, pipeline and data
+ * parallelism, with fewer prefill replicas, with the batching whose name comes first, with the smaller budget. */
+bool size_is_before(const struct size_question *question, const struct size_state *a, const struct size_state *b);
+
+/* "GPU", or "GPUs" of any number but 1. */
+static inline const char *size_gpus_word(int64_t n)
+{
+    return n == 1 ? "GPU" : "GPUs";
+}
+
 /* The largest part of a limit that an objective takes, in 0 .. 1, and the objective. */
 double size_tightest(const struct size_question *question, const struct size_state *state, size_t *at);
 
@@ -242,9 +255,9 @@ int size_trust(const struct catalog *catalog, const char *gpu, struct arena *are
 /* The answer in lines: the question; the cheapest fleet with its price, and the cheapest that keeps its limits at both
  * ends of the interval; latencies of the first; their interval by the error of
  * the cost model; where the price comes from; the next best fleet of other GPUs, parallelism, pools or replicas; with
- * or without pools, if both were tried, and the latencies of both; what limits it; how sure this is. Without a fleet
- * the second line says so and is the last. */
-enum { SIZE_MAX_LINES = 10 };
+ * or without pools, if both were tried, and the latencies of both; what limits it; how the requests of a rate arrive;
+ * how sure this is. Without a fleet the second line says so and is the last. */
+enum { SIZE_MAX_LINES = 11 };
 
 struct size_lines {
     size_t n;

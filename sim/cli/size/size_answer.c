@@ -70,8 +70,8 @@ static void add_sure(const struct size_question *question, const struct size_res
     if (!result->has_sure) return;
     text_add(text, ", as predicted; to be sure: ");
     if (result->sure.replicas == 0) {
-        text_printf(text, "no fleet of at most %" PRId64 " GPUs keeps the limits at both ends of the interval",
-                    question->most_gpus);
+        text_printf(text, "no fleet of at most %" PRId64 " %s keeps the limits at both ends of the interval",
+                    question->most_gpus, size_gpus_word(question->most_gpus));
         return;
     }
     size_describe(&result->sure.option, result->sure.replicas, text);
@@ -152,7 +152,8 @@ static void add_excess(const struct size_state *state, const struct size_state *
 }
 
 /* The first of the best that has pools, or has none; else the cheapest found; NULL: there is none. */
-static const struct size_state *find_kind(const struct size_result *result, bool has_pools)
+static const struct size_state *find_kind(const struct size_question *question, const struct size_result *result,
+                                          bool has_pools)
 {
     const struct size_state *found = NULL;
     for (size_t i = 0; i < result->n_best; i++) {
@@ -162,7 +163,7 @@ static const struct size_state *find_kind(const struct size_result *result, bool
     for (size_t i = 0; i < result->n; i++) {
         const struct size_state *state = &result->states[i];
         if (state->replicas == 0 || (state->option.prefill_replicas > 0) != has_pools) continue;
-        if (found == NULL || size_usd_per_h(state) < size_usd_per_h(found)) found = state;
+        if (found == NULL || size_is_before(question, state, found)) found = state;
     }
     return found;
 }
@@ -178,10 +179,11 @@ static void add_question(const struct size_question *question, struct text *text
 }
 
 /* The fleet of the other kind: "with pools: 2 x h100-sxm: ..., $9.38/h (+100 %)". */
-static void add_pools(const struct size_result *result, const struct size_state *best, struct text *text)
+static void add_pools(const struct size_question *question, const struct size_result *result,
+                      const struct size_state *best, struct text *text)
 {
     const bool has_pools = best->option.prefill_replicas > 0;
-    const struct size_state *other = find_kind(result, !has_pools);
+    const struct size_state *other = find_kind(question, result, !has_pools);
     text_add(text, has_pools ? "without pools: " : "with pools: ");
     if (other == NULL && !has_pools && !best->option.batching->resumes_remote) {
         text_printf(text, "not tried with %s", best->option.batching->policy);
@@ -291,7 +293,8 @@ int size_say(const struct size_question *question, const struct size_result *res
     add_question(question, &text);
     end_line(&text, arena, lines);
     if (result->n_best == 0) {
-        text_printf(&text, "no configuration of at most %" PRId64 " GPUs meets this", question->most_gpus);
+        text_printf(&text, "no configuration of at most %" PRId64 " %s meets this", question->most_gpus,
+                    size_gpus_word(question->most_gpus));
         end_line(&text, arena, lines);
         return lines->failed ? SIM_E_NOMEM : 0;
     }
@@ -314,9 +317,9 @@ int size_say(const struct size_question *question, const struct size_result *res
         end_line(&text, arena, lines);
     }
     if (question->disaggregated) {
-        add_pools(result, best, &text);
+        add_pools(question, result, best, &text);
         end_line(&text, arena, lines);
-        const struct size_state *other = find_kind(result, best->option.prefill_replicas == 0);
+        const struct size_state *other = find_kind(question, result, best->option.prefill_replicas == 0);
         if (other != NULL) {
             add_pool_values(question, other, best, &text);
             end_line(&text, arena, lines);
@@ -326,6 +329,12 @@ int size_say(const struct size_question *question, const struct size_result *res
     add_limit(question, best, &text);
     add_prefill_limit(question, result, best, &text);
     end_line(&text, arena, lines);
+    if (question->is_poisson) {
+        text_printf(&text, "arrivals: Poisson, at %s; bursts may need more GPUs: "
+                           "--set services.llm.trace.arrival.process=gamma --set services.llm.trace.arrival.cv=3",
+                    question->load_text);
+        end_line(&text, arena, lines);
+    }
     add_trust(best, &result->whole, catalog, arena, &text);
     end_line(&text, arena, lines);
     return lines->failed ? SIM_E_NOMEM : 0;
@@ -479,11 +488,14 @@ int size_answer(const struct size_question *question, const struct size_result *
         TABLE_INIT(&table, columns);
     for (size_t i = 0; i < result->n_best; i++) add_row(question, &result->states[result->best[i]], &table);
     answer_add(&answer, "best", NULL, &table);
-    answer_say(&answer,
-               "\n%" PRId64 " of the %" PRId64
-               " runs of a sweep; of %zu configurations %zu cannot hold %s, and closed forms rule out %zu\n",
-               result->n_runs, result->n_sweep, result->n, result->n_unfit, question->llm, result->n_ruled_out);
+    answer_say(&answer, "\n%" PRId64 " of the %" PRId64 " runs of a sweep", result->n_runs, result->n_sweep);
+    if (result->n_simulations != result->n_runs)
+        answer_say(&answer, " (%" PRId64 " simulations with those at the ends of the interval%s)", result->n_simulations,
+                   result->has_sure ? " and for the fleet to be sure" : "");
+    answer_say(&answer, "; of %zu configurations %zu cannot hold %s, and closed forms rule out %zu\n", result->n,
+               result->n_unfit, question->llm, result->n_ruled_out);
     answer_number(&answer, "runs", (double)result->n_runs);
+    answer_number(&answer, "simulations", (double)result->n_simulations);
     answer_number(&answer, "sweep_runs", (double)result->n_sweep);
     answer_number(&answer, "configurations", (double)result->n);
     answer_number(&answer, "unfit", (double)result->n_unfit);

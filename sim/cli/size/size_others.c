@@ -41,22 +41,13 @@ static double open_usd_per_h(const struct size_state *state)
     return (double)((state->failed + 1) * size_replica_gpus(&state->option)) * state->option.gpu->usd_per_h;
 }
 
-/* Cheaper, or as cheap with more room to its limits. */
-static bool is_better(const struct size_question *question, const struct size_state *a, const struct size_state *b)
-{
-    size_t tightest;
-    const double more_usd_per_h = size_usd_per_h(a) - size_usd_per_h(b);
-    if (more_usd_per_h != 0) return more_usd_per_h < 0;
-    return size_tightest(question, a, &tightest) < size_tightest(question, b, &tightest);
-}
-
 static void look_at(const struct size_question *question, const struct size_result *result,
                     const struct size_state *state, struct other *other)
 {
     const struct size_bound *bound = &state->bound;
     other->open_usd_per_h = fmin(other->open_usd_per_h, open_usd_per_h(state));
     if (state->replicas > 0) {
-        if (other->found == NULL || is_better(question, state, other->found)) other->found = state;
+        if (other->found == NULL || size_is_before(question, state, other->found)) other->found = state;
     } else if (bound->cannot_run) {
         other->unfit = state;
     } else if (bound->limit >= 0) {

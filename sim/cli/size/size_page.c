@@ -253,7 +253,8 @@ static int add_search(const void *context, struct text *html)
     add_count("configurations", (int64_t)result->n, html);
     add_count("do not fit the LLM", (int64_t)result->n_unfit, html);
     add_count("ruled out by closed forms", (int64_t)result->n_ruled_out, html);
-    add_count("simulated runs", result->n_runs, html);
+    add_count("simulated runs", result->n_simulations, html);
+    add_count("tried by the search", result->n_runs, html);
     add_count("runs of a sweep over the same space", result->n_sweep, html);
     text_add(html, "</dl>\n");
     page_note(html, "The option --study FILE of orrery size writes a study of the fleets above, for orrery sweep.");

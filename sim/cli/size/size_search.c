@@ -34,9 +34,11 @@ static void try_one(void *context, size_t item, void *result)
     const struct sizing_try *made = &searching->tries[item];
     static const enum time_case cases[] = {TIMES_SLOW, TIMES_FAST, TIMES_PREDICTED}; /* the likeliest miss first */
     struct size_outcome *outcome = result;
+    int n = 0;
     for (size_t i = searching->question->sure ? 0 : 2; i < 3; i++) {
         size_try(searching->question, &searching->result->requests, &searching->result->states[made->option].option,
                  made->replicas, (struct size_case){cases[i], false}, searching->interrupt, outcome);
+        outcome->n_simulations = ++n;
         if (!outcome->has_run || !outcome->meets) return;
     }
 }
@@ -109,37 +111,56 @@ static int simulate_all(const struct searching *searching, struct sizing *sizing
     map->result_bytes = sizeof *outcomes;
     while (code == 0 && (map->n = sizing_next(sizing, tries, ROUND)) > 0) {
         code = map_run(map, outcomes, diag);
-        for (size_t i = 0; code == 0 && i < map->n; i++)
+        for (size_t i = 0; code == 0 && i < map->n; i++) {
             take_outcome(sizing, &tries[i], &outcomes[i], &searching->result->states[tries[i].option]);
+            searching->result->n_simulations += outcomes[i].n_simulations;
+        }
         if (code == 0 && report != NULL) report(report_context, (int64_t)sizing->n_tries);
     }
     map->context = NULL;
     return code;
 }
 
-/* Of equal cost, the one with the most room to its limits comes first. */
-static void sort_equals(const struct size_question *question, struct size_result *result)
+static int order(int64_t a, int64_t b)
 {
-    for (size_t i = 1; i < result->n_best; i++)
-        for (size_t j = i; j > 0; j--) {
-            const struct size_state *a = &result->states[result->best[j - 1]], *b = &result->states[result->best[j]];
-            size_t tightest;
-            const bool is_dearer = size_usd_per_h(b) > size_usd_per_h(a);
-            if (is_dearer || !(size_tightest(question, b, &tightest) < size_tightest(question, a, &tightest))) break;
-            const size_t swapped = result->best[j];
-            result->best[j] = result->best[j - 1];
-            result->best[j - 1] = swapped;
-        }
+    return (a > b) - (a < b);
 }
 
+bool size_is_before(const struct size_question *question, const struct size_state *a, const struct size_state *b)
+{
+    const struct size_option *of = &a->option, *to = &b->option;
+    size_t at;
+    const double more_usd_per_h = size_usd_per_h(a) - size_usd_per_h(b);
+    if (more_usd_per_h != 0) return more_usd_per_h < 0;
+    const double more_frac = size_tightest(question, a, &at) - size_tightest(question, b, &at);
+    if (more_frac != 0) return more_frac < 0;
+    int by = order(a->replicas * size_replica_gpus(of), b->replicas * size_replica_gpus(to));
+    if (by == 0) by = strcmp(of->gpu->name, to->gpu->name);
+    if (by == 0) by = order(of->tensor_parallel, to->tensor_parallel);
+    if (by == 0) by = order(of->pipeline_parallel, to->pipeline_parallel);
+    if (by == 0) by = order(of->groups, to->groups);
+    if (by == 0) by = order(of->prefill_replicas, to->prefill_replicas);
+    if (by == 0) by = strcmp(of->batching->policy, to->batching->policy);
+    if (by == 0) by = order(of->batching->token_budget, to->batching->token_budget);
+    return by < 0;
+}
+
+/* All fleets that were found, in their order. Of those as dear as the last one wanted, the order decides. */
 static int take_best(const struct size_question *question, const struct sizing *sizing, struct arena *arena,
                      struct size_result *result)
 {
     result->n_runs = (int64_t)sizing->n_tries;
-    result->best = arena_alloc(arena, WANTED * sizeof *result->best);
+    result->best = arena_alloc(arena, (result->n + 1) * sizeof *result->best);
     if (result->best == NULL) return SIM_E_NOMEM;
-    result->n_best = sizing_best(sizing, result->best, WANTED);
-    sort_equals(question, result);
+    result->n_best = sizing_best(sizing, result->best, result->n);
+    for (size_t i = 1; i < result->n_best; i++) {
+        const size_t moved = result->best[i];
+        size_t at = i;
+        for (; at > 0 && size_is_before(question, &result->states[moved], &result->states[result->best[at - 1]]); at--)
+            result->best[at] = result->best[at - 1];
+        result->best[at] = moved;
+    }
+    if (result->n_best > WANTED) result->n_best = WANTED;
     for (size_t i = 0; i < result->n; i++) {
         result->states[i].is_exact = sizing_is_exact(&sizing->options[i]);
         result->states[i].failed = sizing->options[i].bad;
@@ -228,6 +249,7 @@ static int try_ends(const struct searching *searching, struct map *map, struct s
     const int code = map_run(map, outcomes, diag);
     map->context = NULL;
     if (code != 0) return code;
+    result->n_simulations += (int64_t)map->n;
     result->fast = outcomes[0];
     result->whole = outcomes[1];
     result->slow = outcomes[OF_BEST - 1];
@@ -291,7 +313,7 @@ static int find_sure(const struct searching *searching, struct map *map, struct 
     const int code = search(&sure, map, NULL, NULL, arena, diag);
     result->has_sure = code == 0;
     if (code == 0 && found.n_best > 0) result->sure = found.states[found.best[0]];
-    result->n_sure_runs = found.n_runs;
+    result->n_simulations += found.n_simulations;
     size_result_fini(&found);
     return code;
 }
