@@ -430,8 +430,7 @@ static int answer_question(struct cli *cli, const struct size_verb_options *opti
     if (code == 0 && options->page != NULL) code = write_page(cli, options->page, question, &result, catalog, arena);
     if (code == 0) code = size_answer(question, &result, catalog, options->form, arena, cli->out, &cli->diag);
     if (code == 0 && !options->quiet)
-        fprintf(cli->err, "%" PRId64 " runs in %.1f s\n", result.n_simulations,
-                clock_wall_s() - started_s);
+        fprintf(cli->err, "%" PRId64 " runs in %.1f s\n", result.n_simulations, clock_wall_s() - started_s);
     size_result_fini(&result);
     return code;
 }

@@ -429,7 +429,8 @@ TEST(a_load_of_jobs_above_the_capacity_is_told_whatever_waits_look_like)
                                   .submissions = {.n = 20, .first_s = 0, .last_s = 100, .held_s = 200}};
     CHECK_NEAR(verdict_load(&facts), 1.5, 1e-12);
     CHECK_EQ_STR(cautions_of(metrics, facts), "saturated");
-    check_verdict(metrics, facts, "Jobs brought 1.5 times the GPU time that they could have while they were submitted.");
+    check_verdict(metrics, facts,
+                  "Jobs brought 1.5 times the GPU time that they could have while they were submitted.");
     metrics[1].value = 12.5; /* services hold 5 of the GPUs */
     CHECK_NEAR(verdict_load(&facts), 3, 1e-12);
     metrics[1].value = 7.5, metrics[3].value = 900; /* elastic jobs hold more than they need */
