@@ -54,8 +54,8 @@ const char *claim_verdict_name(enum claim_verdict verdict);
 /* "fitted", "chosen by" or "predicted"; "" if the simulator does not cover the claim. */
 const char *claim_basis_name(const struct claim_result *result);
 
-/* Adds a line: the model's errors, where the figure names them; of each basis the claims, how many hold and fail, and the
- * median and the largest deviation of numbers and of curves; the claims that cannot be judged, which are in none of
+/* Adds a line: the model's errors, where the figure names them; of each basis the claims, how many hold and fail, and
+ * the median and the largest deviation of numbers and of curves; the claims that cannot be judged, which are in none of
  * these; the fitted parameters. With errors there are no deviations. Returns 0 or SIM_E_NOMEM. */
 int claim_basis_text(const struct figure *figure, const struct claim_results *claims, struct text *text);
 

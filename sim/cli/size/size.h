@@ -171,7 +171,7 @@ struct size_outcome {
     double extrapolated_frac;
     double kv_peak_frac; /* NAN: not known */
     double busy_frac;    /* share of the time in which replicas compute; NAN: not known */
-    double pool_kv_frac[SIZE_POOLS], pool_waiting[SIZE_POOLS]; /* the most at a replica, sampled, if the run was whole */
+    double pool_kv_frac[SIZE_POOLS], pool_waiting[SIZE_POOLS]; /* of a whole run: the most sampled at a replica */
     int64_t n_rejected;
     char why[DIAG_TEXT_CHARS];
     char engine[DIAG_TEXT_CHARS]; /* where the engine was measured, if not on such a replica; "": nothing to say */
@@ -291,11 +291,11 @@ int size_trust(const struct catalog *catalog, const char *gpu, bool has_experts,
 
 /* --- size_limits.c --- */
 
-/* What is short in a fleet that misses its limits: a full KV cache, else the phase that needs more of the replicas' time
- * by closed forms. */
+/* What is short in a fleet that misses its limits: a full KV cache, else the phase that needs more of the replicas'
+ * time by closed forms. */
 enum size_short { SIZE_SHORT_KV, SIZE_SHORT_PREFILL, SIZE_SHORT_DECODE };
 
-/* What a fleet with a replica less lacks. Shares of time are least ones, by closed forms: above 1, it cannot be done. */
+/* What a fleet with a replica less lacks. Shares of time are least ones by closed forms: above 1 it cannot be done. */
 struct size_lack {
     const struct size_outcome *outcome;
     enum time_case time_case;
@@ -328,9 +328,10 @@ void size_open_fleet(const char *key, const struct size_question *question, cons
 /* --- size_answer.c --- */
 
 /* The answer in lines: the question; the cheapest fleet with its price; where it misses a limit at an end of the
- * interval, the cheapest that keeps both ends; latencies of the first; their interval by the error of the cost model; where the price comes from; the next best fleet of other GPUs, parallelism, pools or replicas; with
- * or without pools, if both were tried, and the latencies of both; what limits it; how the requests of a rate arrive;
- * how sure this is. Without a fleet the second line says so and is the last. */
+ * interval, the cheapest that keeps both ends; latencies of the first; their interval by the error of the cost model;
+ * where the price comes from; the next best fleet of other GPUs, parallelism, pools or replicas; with or without pools,
+ * if both were tried, and the latencies of both; what limits it; how the requests of a rate arrive; how sure this is.
+ * Without a fleet the second line says so and is the last. */
 enum { SIZE_MAX_LINES = 12 };
 
 struct size_lines {

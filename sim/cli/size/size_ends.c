@@ -1,5 +1,5 @@
-/* Runs of the fleets that were found, each to its end: the best at the ends of the interval, the fleet of the other kind
- * (with pools or without) beside it, and fleets that are one replica smaller than the best. */
+/* Runs of the fleets that were found, each to its end: the best at the ends of the interval, the fleet of the other
+ * kind (with pools or without) beside it, and fleets that are one replica smaller than the best. */
 #include "sim/cli/size/size.h"
 #include "sim/study/map.h"
 
