@@ -56,7 +56,7 @@ cp "$T/out" "$T/first"
 run 0 compare "$db:1" "$db:2" --json
 tests=$(sqlite3 :memory: "select group_concat(distinct value ->> 'tests') from (select value from
     json_each(readfile('$T/out'), '\$.metrics') where value ->> 'metric' in ('request.ttft_s.p99', 'request.e2e_s.p99'))")
-if [ "$tests" = 0 ]; then said='one pair of runs gives neither intervals nor tests'; else said="Holm's correction for $tests tests)"; fi
+if [ "$tests" = 0 ]; then said='(margin '; else said="Holm's correction for $tests tests)"; fi
 holds "$T/first" "$said"
 equal "$(sed -n '3s/ (.*//p' "$T/first" | grep -o '[0-9]*' | awk '{ n += $1 } END { print n }')" 6 'verdicts of the metrics shown'
 better=$(sqlite3 :memory: "select count(*) from json_each(readfile('$T/out'), '\$.metrics')

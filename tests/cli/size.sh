@@ -123,11 +123,16 @@ out '  interval: none, as no measured run has attention in groups (DP)'
 out ': 1 replica of DP 2 EP 2, vllm-v1 with 2 x '
 
 # The study simulates the best configurations again, and finds them within the limits.
-run 0 sweep "$T/best.json" -o "$T/best.db" -q
+run 0 sweep "$T/best.json" -o "$T/best.db"
 sql "$T/best.db" "select count(*) from run where status = 'done'" 10
 sql "$T/best.db" "select max(value) <= 0.5005 from metric where name = 'request.ttft_s.p99'" 1
 sql "$T/best.db" "select max(value) <= 0.05005 from metric where name = 'request.tpot_s.p99'" 1
 sql "$T/best.db" "select min(value) from metric where name = 'cost.usd_per_h'" 4.69
+
+# The lines above its table name what all of them have.
+err 'llm: llama-3.1-8b on h100-sxm, TP varied, '
+err '; engine vllm-0.12, batcher varied, router least-outstanding; '
+! grep -q 'llm: varied on varied\|trace varied' "$T/err" || complain 'everything is told to be varied'
 
 # Its table says which of them keep the limits, by the exact share of the requests, and names what differs. With a
 # shorter limit that is what percentiles say, wherever these are not within 0.1 % of it.

@@ -178,6 +178,14 @@ static size_t count_points(const struct comparison *comparison)
     return n;
 }
 
+/* Whether any metric has more than one pair of runs. */
+static bool has_several(const struct comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->n_rows; i++)
+        if (comparison->rows[i].n > 1) return true;
+    return false;
+}
+
 static void say_totals(const struct compare_print *print, struct answer *answer)
 {
     static const enum compare_verdict verdicts[] = {COMPARE_BETTER, COMPARE_WORSE, COMPARE_SAME, COMPARE_UNCLEAR,
@@ -191,8 +199,10 @@ static void say_totals(const struct compare_print *print, struct answer *answer)
     }
     const size_t n_tests = count_tests(print->comparison, true);
     if (n_tests == 0 && !first) {
-        answer_say(answer, " (margin %g %%; one pair of runs gives neither intervals nor tests: take several seeds)\n",
-                   100 * print->options->margin_frac);
+        answer_say(answer, " (margin %g %%; %s)\n", 100 * print->options->margin_frac,
+                   has_several(print->comparison)
+                       ? "no metric could be tested"
+                       : "one pair of runs gives neither intervals nor tests: take several seeds");
         return;
     }
     answer_say(answer, "%s (intervals of %g %%, margin %g %%, Holm's correction for %zu %s)\n",
