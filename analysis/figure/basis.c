@@ -106,8 +106,8 @@ int claim_basis_text(const struct figure *figure, const struct claim_results *cl
 {
     const size_t n = figure->fitted.n, n_unjudged = count_unjudged(figure, claims);
     const bool has_errors = figure->errors.n > 0;
-    static const char *const words[] = {[CLAIM_IS_PREDICTED] = "predicted", [CLAIM_IS_CHOSEN_BY] = "chosen by",
-                                        [CLAIM_IS_FITTED] = "on fitted points"};
+    static const char *const words[] = {
+        [CLAIM_IS_PREDICTED] = "predicted", [CLAIM_IS_CHOSEN_BY] = "chosen by", [CLAIM_IS_FITTED] = "on fitted points"};
     struct found found = {.numbers = mem_zalloc(claims->n + 1, sizeof(double)),
                           .curves = mem_zalloc(claims->n + 1, sizeof(double))};
     const bool has_memory = found.numbers != NULL && found.curves != NULL;
@@ -128,6 +128,7 @@ int claim_basis_text(const struct figure *figure, const struct claim_results *cl
     for (size_t i = 0; i < n; i++)
         text_printf(text, "%s%s", i > 0 ? "; " : "", FIGURE_ITEM(struct figure_fit, figure->fitted, i)->parameter);
     for (size_t i = 0; i < figure->inputs.n; i++)
-        text_printf(text, "%s%s", i > 0 ? "; " : "; inputs fitted elsewhere: ", *FIGURE_ITEM(char *, figure->inputs, i));
+        text_printf(text, "%s%s",
+                    i > 0 ? "; " : "; inputs fitted elsewhere: ", *FIGURE_ITEM(char *, figure->inputs, i));
     return text->failed ? SIM_E_NOMEM : 0;
 }

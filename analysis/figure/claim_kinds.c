@@ -179,7 +179,8 @@ static void order_places(const void *params, const struct claim_places *places)
 }
 
 /* Adds to a text of an outcome, as far as it has room. */
-__attribute__((format(printf, 4, 5))) static void add_part(char *text, size_t size, size_t *length, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void add_part(char *text, size_t size, size_t *length, const char *format,
+                                                           ...)
 {
     va_list arguments;
     if (*length >= size) return;

@@ -212,8 +212,8 @@ static int evaluate(const struct figure_data *data, const struct figure_claim *c
     result->is_outside = result->verdict == CLAIM_REPORTED && !result->outcome.holds &&
                          figure_claim_unjudged(data->figure, claim) == NULL;
     result->basis = rests_on_fitted(data->figure, claim) ? CLAIM_IS_FITTED
-                    : claim->chosen_by != NULL             ? CLAIM_IS_CHOSEN_BY
-                                                           : CLAIM_IS_PREDICTED;
+                    : claim->chosen_by != NULL           ? CLAIM_IS_CHOSEN_BY
+                                                         : CLAIM_IS_PREDICTED;
     return show(data, result, diag);
 }
 
@@ -256,8 +256,8 @@ const char *claim_verdict_name(enum claim_verdict verdict)
 const char *claim_basis_name(const struct claim_result *result)
 {
     if (result->claim->test.entry == NULL) return "";
-    static const char *const names[] = {[CLAIM_IS_PREDICTED] = "predicted", [CLAIM_IS_CHOSEN_BY] = "chosen by",
-                                        [CLAIM_IS_FITTED] = "fitted"};
+    static const char *const names[] = {
+        [CLAIM_IS_PREDICTED] = "predicted", [CLAIM_IS_CHOSEN_BY] = "chosen by", [CLAIM_IS_FITTED] = "fitted"};
     return names[result->basis];
 }
 

@@ -447,7 +447,8 @@ static void check_rest(struct check *check)
         check_spans(check, "points", &fit->points);
         const int64_t n_values = count_values(fit->value);
         if (n_values > 1 && n_values != fit->constants)
-            report(check, "constants", "the table of figures counts them", "'%s' has another number of values", fit->value);
+            report(check, "constants", "the table of figures counts them", "'%s' has another number of values",
+                   fit->value);
         if (fit->points.n == 0 && fit->elsewhere == NULL)
             report(check, NULL, "add \"points\", or \"elsewhere\"", "'%s' was fitted on no points", fit->parameter);
     }

@@ -133,8 +133,7 @@ static void plan_all(const struct size_question *question, struct size_result *r
     plan_fewer(question, &best->option, best->replicas - 1, &result->fewer[0], plan);
     struct size_option fewer = best->option;
     fewer.prefill_replicas--;
-    if (fewer.prefill_replicas > 0)
-        plan_fewer(question, &fewer, best->replicas - 1, &result->fewer[1], plan);
+    if (fewer.prefill_replicas > 0) plan_fewer(question, &fewer, best->replicas - 1, &result->fewer[1], plan);
     result->other = question->disaggregated ? size_other_kind(question, result) : NULL;
     if (result->other == NULL) return;
     plan_run(plan, &result->other->option, result->other->replicas, TIMES_FAST, &result->other_fast);

@@ -31,8 +31,7 @@ void size_open_fleet(const char *key, const struct size_question *question, cons
     answer_number(answer, "replicas", (double)state->replicas);
     answer_number(answer, "prefill", (double)option->prefill_replicas);
     answer_text(answer, "batching", option->batching->policy);
-    if (option->batching->token_budget > 0)
-        answer_number(answer, "token_budget", (double)size_token_budget(option));
+    if (option->batching->token_budget > 0) answer_number(answer, "token_budget", (double)size_token_budget(option));
     answer->failed |= text.failed;
     text_fini(&text);
 }

@@ -39,7 +39,7 @@ bool size_lack_of(const struct size_result *result, size_t at, struct size_lack 
     lack->kv_frac = prefill > 0 ? lack->outcome->pool_kv_frac[pool]
                                 : fmax(lack->outcome->kv_peak_frac, lack->outcome->pool_kv_frac[pool]);
     lack->waiting = lack->outcome->pool_waiting[pool];
-    lack->what = lack->kv_frac >= full_frac                 ? SIZE_SHORT_KV
+    lack->what = lack->kv_frac >= full_frac                ? SIZE_SHORT_KV
                  : lack->prefill_frac >= lack->decode_frac ? SIZE_SHORT_PREFILL
                                                            : SIZE_SHORT_DECODE;
     return true;
@@ -61,8 +61,8 @@ static void add_value(const struct size_objective *objective, double value_s, co
 /* "short of KV cache: 99.9 % of it in use at most, replicas compute 96.1 % of the time, ..." */
 static void add_lack(const struct size_question *question, const struct size_lack *lack, struct text *text)
 {
-    static const char *const cases[] = {[TIMES_PREDICTED] = "", [TIMES_FAST] = " at the fast end",
-                                        [TIMES_SLOW] = " at the slow end"};
+    static const char *const cases[] = {
+        [TIMES_PREDICTED] = "", [TIMES_FAST] = " at the fast end", [TIMES_SLOW] = " at the slow end"};
     const struct size_outcome *outcome = lack->outcome;
     add_value(&question->objectives[lack->objective], outcome->values[lack->objective], "is", text);
     text_printf(text, "%s, short of %s: %.3g %% of a KV cache in use at most", cases[lack->time_case],

@@ -257,10 +257,11 @@ static void say_points(const struct compare_print *print, struct answer *answer)
         if (of->point != NULL && strncmp(of->note != NULL ? of->note : "", "no verdict possible", 19) == 0) row = of;
     }
     if (row == NULL) return;
-    answer_say(answer,
-               "note: each configuration is a test: %zu of them need %.0f replicates. One alone, by keys in -b and -n, could "
-               "have a verdict if chosen before any result was seen; chosen from this table it proves nothing\n",
-               row->n_tests, ceil(2 * (double)row->n_tests / (1 - print->options->level) - 1e-9));
+    answer_say(
+        answer,
+        "note: each configuration is a test: %zu of them need %.0f replicates. One alone, by keys in -b and -n, could "
+        "have a verdict if chosen before any result was seen; chosen from this table it proves nothing\n",
+        row->n_tests, ceil(2 * (double)row->n_tests / (1 - print->options->level) - 1e-9));
 }
 
 /* --- For people --- */

@@ -163,9 +163,10 @@ static int print_claims(struct cli *cli, const struct figure_work *work, struct 
     answer_add(&answer, NULL, answer.failed ? NULL : heading.chars, &table);
     text_fini(&heading);
     if (!answer_is_data(form))
-        say_counts(gap, &work->claims.counts, work->figure.tolerances == TOLERANCES_FIRST
-                                                  ? "; tolerances committed before the first run"
-                                                  : "; tolerances committed with the results", &answer);
+        say_counts(gap, &work->claims.counts,
+                   work->figure.tolerances == TOLERANCES_FIRST ? "; tolerances committed before the first run"
+                                                               : "; tolerances committed with the results",
+                   &answer);
     const int code = answer_end(&answer, 0, cli->out, &cli->diag);
     fflush(cli->out);
     return code;

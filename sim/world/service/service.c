@@ -385,7 +385,8 @@ static int open_trace(struct service *service)
                            strstr(diag->items[first].where, ":1:") != NULL;
     if (is_header)
         diag_error(diag, code, place_of(service, "trace.format"),
-                   arena_printf(service->env.site->arena, "if the file has another one: --set services.%s.trace.format=NAME",
+                   arena_printf(service->env.site->arena,
+                                "if the file has another one: --set services.%s.trace.format=NAME",
                                 service->config->name),
                    "here the format of the trace is %s", format->name);
     return code;

@@ -57,8 +57,9 @@ TEST(orders)
     CHECK_EQ_STR(result.ours, "9 > 4");
     CHECK_EQ_STR(result.paper, "rising");
     SCOPED(figure_case) named;
-    result = judge(&named, "'tag': 'src'", "'order', 'values': [{'name': 'late', 'series': 'up', 'x': 3}, "
-                                           "{'name': 'early', 'series': 'up', 'x': 2}]");
+    result = judge(&named, "'tag': 'src'",
+                   "'order', 'values': [{'name': 'late', 'series': 'up', 'x': 3}, "
+                   "{'name': 'early', 'series': 'up', 'x': 2}]");
     CHECK_EQ_STR(result.ours, "late 9 > early 4");
     CHECK_EQ_STR(result.paper, "late < early");
 }
