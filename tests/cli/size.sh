@@ -185,7 +185,7 @@ json '$.best[0].usd_per_h' "$(cat "$T/found")"
 others --rate 12/s --slo ttft.p99=0.5s --gpu l4 --json
 sql :memory: "select $(json_of "$T/out" '$.best[0].usd_per_h') >= $(cat "$T/least")" 1
 others --rate 2/s --slo ttft.p99=1s --gpu l4 --max-gpus 1
-of l4 | sed -n 's/misses the limits; longest within them: 1 x l4: 1 replica of TP 1, vllm-v1 with 512 tokens, ttft p99 at least \([0-9.]*\) s of 1 s (.*); stopped after [0-9]* of 100 requests; no closed form rules out more GPUs than --max-gpus 1/\1/p' >"$T/least"
+of l4 | sed -n 's/misses the limits; longest within them: 1 x l4: 1 replica of TP 1, vllm-v1 with 512 tokens, ttft p99 at least \([0-9.]*\) s of 1 s (.*); stopped after [0-9]* of 100 requests; no closed form says that more GPUs than --max-gpus 1 do not help/\1/p' >"$T/least"
 [ -s "$T/least" ] || complain 'no bound of a miss'
 others --rate 2/s --slo ttft.p99=100s --gpu l4 --max-gpus 1 --json
 sql :memory: "select max(100 * (value ->> 'of_limit_frac')) >= $(cat "$T/least") - 0.1 from json_each(readfile('$T/out'), '\$.best')

@@ -95,7 +95,8 @@ static void add_reason(const struct size_question *question, const struct size_r
         text_add(text, ", ");
         add_ratio(state->bad.reached_s, &question->objectives[state->bad.missed], text);
         add_stop(result, &state->bad, text);
-        text_printf(text, "; no closed form rules out more GPUs than --max-gpus %" PRId64, question->most_gpus);
+        text_printf(text, "; no closed form says that more GPUs than --max-gpus %" PRId64 " do not help",
+                    question->most_gpus);
     } else if (other->ruled != NULL) {
         const struct size_option *option = &other->ruled->option;
         text_add(text, "misses the limits; nearest: ");
