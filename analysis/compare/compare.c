@@ -99,7 +99,7 @@ static const char *why_unclear(const struct compare_work *work, const struct com
     const double level = work->options->level;
     const bool is_spread = row->method == COMPARE_REPLICATES && stats_replicate_least_p(row->n, level) == 0;
     const bool moved = !(row->delta.low <= 0 && row->delta.high >= 0);
-    if (moved && is_beyond_replicates(row, level))
+    if (is_beyond_replicates(row, level) && !(is_spread && is_one_way(row)))
         return arena_printf(work->arena, "no verdict possible at n=%zu with %zu tests", row->n, row->n_tests);
     if (moved) return "not significant after correction";
     if (is_spread && is_one_way(row))

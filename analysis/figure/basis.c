@@ -6,11 +6,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The sizes of deviations of the claims that are judged, or could be. */
-struct deviations {
-    size_t n_claims, n;
-    double *fracs; /* [n] */
-    double worst;  /* the largest, or that of a point of a curve */
+/* Of the claims of one basis that are judged, or could be. Numbers and curves are kept apart: a number has a deviation,
+ * a curve that of nine in ten points. */
+struct found {
+    size_t n, n_hold, n_fail, n_known, n_outside;
+    size_t n_numbers, n_curves;
+    double *numbers, *curves; /* [n_numbers], [n_curves]: sizes of deviations, rising */
 };
 
 static int compare_fracs(const void *a, const void *b)
@@ -19,36 +20,65 @@ static int compare_fracs(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void collect(const struct figure *figure, const struct claim_results *claims, bool is_fitted,
-                    struct deviations *found)
+static void count(const struct claim_result *result, struct found *found)
 {
-    found->n_claims = found->n = 0;
-    found->worst = 0;
-    for (size_t i = 0; i < claims->n; i++) {
-        const struct claim_result *result = &claims->items[i];
-        if (result->is_fitted != is_fitted || figure_claim_unjudged(figure, result->claim) != NULL) continue;
-        found->n_claims++;
-        if (isnan(result->outcome.deviation)) continue;
-        const double worst = isnan(result->outcome.worst) ? result->outcome.deviation : result->outcome.worst;
-        found->fracs[found->n++] = fabs(result->outcome.deviation);
-        found->worst = fmax(found->worst, fabs(worst));
-    }
-    qsort(found->fracs, found->n, sizeof *found->fracs, compare_fracs);
+    const double size = fabs(result->outcome.deviation);
+    found->n++;
+    found->n_hold += result->outcome.holds;
+    found->n_known += result->verdict == CLAIM_KNOWN_TO_FAIL;
+    found->n_fail += result->verdict == CLAIM_FAIL;
+    found->n_outside += result->is_outside;
+    if (isnan(size)) return;
+    if (isnan(result->outcome.ours))
+        found->curves[found->n_curves++] = size;
+    else
+        found->numbers[found->n_numbers++] = size;
 }
 
-/* "8 claims predicted, 5 of them off by 19.0 % in the median, 24.6 % at most": an order of numbers, or a bound, has no
- * deviation. */
-static void add_deviations(const struct deviations *found, const char *what, bool has_errors, struct text *text)
+static void collect(const struct figure *figure, const struct claim_results *claims, enum claim_basis basis,
+                    struct found *found)
 {
-    const size_t n = found->n;
-    text_printf(text, "%zu claim%s %s", found->n_claims, found->n_claims == 1 ? "" : "s", what);
-    if (n == 0 || has_errors) return;
-    const double median = (found->fracs[(n - 1) / 2] + found->fracs[n / 2]) / 2;
-    text_add(text, ", ");
-    if (n < found->n_claims) text_printf(text, "%zu of them ", n);
-    text_printf(text, "off by %.1f %%", 100 * median);
-    if (n > 1) text_add(text, " in the median");
-    if (n > 1 || found->worst > found->fracs[0]) text_printf(text, ", %.1f %% at most", 100 * found->worst);
+    *found = (struct found){.numbers = found->numbers, .curves = found->curves};
+    for (size_t i = 0; i < claims->n; i++) {
+        const struct claim_result *result = &claims->items[i];
+        if (result->basis == basis && figure_claim_unjudged(figure, result->claim) == NULL) count(result, found);
+    }
+    qsort(found->numbers, found->n_numbers, sizeof *found->numbers, compare_fracs);
+    qsort(found->curves, found->n_curves, sizeof *found->curves, compare_fracs);
+}
+
+/* "; of 3 numbers the median is off by 7.7 %, the largest by 18.0 %" */
+static void add_sizes(const double *sizes, size_t n, const char *what, const char *whose, struct text *text)
+{
+    if (n == 0) return;
+    const double median = (sizes[(n - 1) / 2] + sizes[n / 2]) / 2;
+    if (n == 1)
+        text_printf(text, "; the one %s is off by %.1f %%%s", what, 100 * median, whose);
+    else
+        text_printf(text, "; of %zu %ss the median is off by %.1f %%, the largest by %.1f %%%s", n, what, 100 * median,
+                    100 * sizes[n - 1], whose);
+}
+
+/* "8 claims predicted: 5 hold, 2 fail (known), 1 is outside (reported); of 5 numbers ...": an order of numbers, or a
+ * bound, has no deviation. */
+static void add_found(const struct found *found, const char *what, bool has_errors, struct text *text)
+{
+    const struct {
+        size_t n;
+        const char *one, *many;
+    } parts[] = {{found->n_hold, "holds", "hold"}, {found->n_known, "fails (known)", "fail (known)"},
+                 {found->n_fail, "fails", "fail"},
+                 {found->n_outside, "is outside (reported)", "are outside (reported)"}};
+    const char *before = ": ";
+    text_printf(text, "%zu claim%s %s", found->n, found->n == 1 ? "" : "s", what);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i].n == 0) continue;
+        text_printf(text, "%s%zu %s", before, parts[i].n, parts[i].n == 1 ? parts[i].one : parts[i].many);
+        before = ", ";
+    }
+    if (has_errors) return;
+    add_sizes(found->numbers, found->n_numbers, "number", "", text);
+    add_sizes(found->curves, found->n_curves, "curve", " in nine of ten points", text);
 }
 
 /* "median error of the TPOT 7.5 %, " */
@@ -76,20 +106,29 @@ int claim_basis_text(const struct figure *figure, const struct claim_results *cl
 {
     const size_t n = figure->fitted.n, n_unjudged = count_unjudged(figure, claims);
     const bool has_errors = figure->errors.n > 0;
-    struct deviations found = {.fracs = mem_zalloc(claims->n + 1, sizeof(double))};
-    if (found.fracs == NULL) return SIM_E_NOMEM;
-    add_errors(figure, claims, text);
-    collect(figure, claims, false, &found);
-    add_deviations(&found, "predicted", has_errors, text);
-    if (n > 0) {
-        collect(figure, claims, true, &found);
-        text_add(text, "; ");
-        add_deviations(&found, "on fitted points", has_errors, text);
+    static const char *const words[] = {
+        [CLAIM_IS_PREDICTED] = "predicted", [CLAIM_IS_CHOSEN_BY] = "chosen by", [CLAIM_IS_FITTED] = "on fitted points"};
+    struct found found = {.numbers = mem_zalloc(claims->n + 1, sizeof(double)),
+                          .curves = mem_zalloc(claims->n + 1, sizeof(double))};
+    const bool has_memory = found.numbers != NULL && found.curves != NULL;
+    if (has_memory) add_errors(figure, claims, text);
+    const char *before = "";
+    for (enum claim_basis basis = CLAIM_IS_PREDICTED; has_memory && basis <= CLAIM_IS_FITTED; basis++) {
+        collect(figure, claims, basis, &found);
+        if (found.n == 0 && (basis != CLAIM_IS_PREDICTED || n_unjudged < claims->n)) continue;
+        text_add(text, before);
+        add_found(&found, words[basis], has_errors, text);
+        before = "; ";
     }
+    mem_free(found.numbers);
+    mem_free(found.curves);
+    if (!has_memory) return SIM_E_NOMEM;
     if (n_unjudged > 0) text_printf(text, "; %zu claim%s not judged", n_unjudged, n_unjudged == 1 ? "" : "s");
-    text_add(text, n > 0 ? "; fitted: " : "; nothing fitted");
+    text_add(text, n > 0 ? "; fitted: " : figure->inputs.n > 0 ? "; nothing fitted here" : "; nothing fitted");
     for (size_t i = 0; i < n; i++)
         text_printf(text, "%s%s", i > 0 ? "; " : "", FIGURE_ITEM(struct figure_fit, figure->fitted, i)->parameter);
-    mem_free(found.fracs);
+    for (size_t i = 0; i < figure->inputs.n; i++)
+        text_printf(text, "%s%s",
+                    i > 0 ? "; " : "; inputs fitted elsewhere: ", *FIGURE_ITEM(char *, figure->inputs, i));
     return text->failed ? SIM_E_NOMEM : 0;
 }

@@ -7,6 +7,7 @@
 
 /* A number: the value of a series at an x, or the answer of a query. */
 struct claim_value {
+    const char *name; /* in an order; NULL: none */
     const char *series;
     double x;
     const char *sql, *study;
@@ -40,7 +41,8 @@ struct claim_outcome {
     double deviation; /* ours / paper - 1; of a curve the 90th percentile of its size; NAN: none */
     double worst;     /* the largest size of a curve; NAN: that of the deviation */
     bool holds;
-    char text[160];   /* shown for ours; empty: the number */
+    char text[320];   /* shown for ours; empty: the number */
+    char paper[200];  /* shown for the paper's; empty: its value */
     char bound[32];   /* the bound applied; empty: the claim's tolerance */
 };
 

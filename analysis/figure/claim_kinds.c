@@ -6,10 +6,12 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 #define ROW_OF struct claim_value
 static const struct config_field value_fields[] = {
+    ROW_TEXT("name", name, OPTIONAL, WITHIN(1, 60), "of the number, where an order of several is shown"),
     ROW_TEXT("series", series, OPTIONAL, WITHIN(1, 200), "of the figure"),
     ROW_REAL("x", x, OPTIONAL, ANY, "of the series"),
     ROW_TEXT("sql", sql, OPTIONAL, WITHIN(1, 65536), "query that gives one number, in place of a series"),
@@ -176,23 +178,41 @@ static void order_places(const void *params, const struct claim_places *places)
     for (size_t i = 0; i < order->values.n; i++) visit_value(FIGURE_ITEM(struct claim_value, order->values, i), places);
 }
 
+/* Adds to a text of an outcome, as far as it has room. */
+__attribute__((format(printf, 4, 5))) static void add_part(char *text, size_t size, size_t *length, const char *format,
+                                                           ...)
+{
+    va_list arguments;
+    if (*length >= size) return;
+    va_start(arguments, format);
+    *length += (size_t)vsnprintf(text + *length, size - *length, format, arguments);
+    va_end(arguments);
+}
+
+/* The paper's is the order of the names: "loads < mail < chat", or "rising". */
 static int order_evaluate(const struct figure_claim *claim, const struct figure_data *data,
                           struct claim_outcome *outcome, struct diag *diag)
 {
     const struct order_params *params = claim->test.params;
     double before = (double)-INFINITY;
-    size_t length = 0;
+    size_t length = 0, paper_length = 0;
+    bool has_names = true;
     outcome->holds = true;
     for (size_t i = 0; i < params->values.n; i++) {
+        const struct claim_value *of = FIGURE_ITEM(struct claim_value, params->values, i);
         double value;
-        int code = get_value(FIGURE_ITEM(struct claim_value, params->values, i), data, &value, diag);
+        int code = get_value(of, data, &value, diag);
         if (code != 0) return code;
         const char *sign = i == 0 ? "" : value > before ? " < " : value == before ? " = " : " > ";
         outcome->holds = outcome->holds && value > before;
-        if (length < sizeof outcome->text)
-            length += (size_t)snprintf(outcome->text + length, sizeof outcome->text - length, "%s%.4g", sign, value);
+        has_names = has_names && of->name != NULL;
+        add_part(outcome->text, sizeof outcome->text, &length, "%s%s%s%.4g", sign, of->name != NULL ? of->name : "",
+                 of->name != NULL ? " " : "", value);
+        if (has_names)
+            add_part(outcome->paper, sizeof outcome->paper, &paper_length, "%s%s", i == 0 ? "" : " < ", of->name);
         before = value;
     }
+    if (!has_names) snprintf(outcome->paper, sizeof outcome->paper, "rising");
     return 0;
 }
 

@@ -176,6 +176,7 @@ static int show(const struct figure_data *data, struct claim_result *result, str
     const struct claim_outcome *outcome = &result->outcome;
     struct arena *arena = data->arena;
     const char *number = show_number(arena, claim->value, claim->unit);
+    if (outcome->paper[0] != 0) number = arena_strdup(arena, outcome->paper);
     result->paper = number != NULL && claim->up_to ? arena_printf(arena, "up to %s", number) : number;
     result->ours = outcome->text[0] != 0       ? arena_strdup(arena, outcome->text)
                    : claim->test.entry == NULL ? "not covered"
@@ -210,7 +211,9 @@ static int evaluate(const struct figure_data *data, const struct figure_claim *c
     result->verdict = judge(data->figure, claim, result->outcome.holds);
     result->is_outside = result->verdict == CLAIM_REPORTED && !result->outcome.holds &&
                          figure_claim_unjudged(data->figure, claim) == NULL;
-    result->is_fitted = rests_on_fitted(data->figure, claim);
+    result->basis = rests_on_fitted(data->figure, claim) ? CLAIM_IS_FITTED
+                    : claim->chosen_by != NULL           ? CLAIM_IS_CHOSEN_BY
+                                                         : CLAIM_IS_PREDICTED;
     return show(data, result, diag);
 }
 
@@ -253,7 +256,9 @@ const char *claim_verdict_name(enum claim_verdict verdict)
 const char *claim_basis_name(const struct claim_result *result)
 {
     if (result->claim->test.entry == NULL) return "";
-    return result->is_fitted ? "fitted" : "predicted";
+    static const char *const names[] = {
+        [CLAIM_IS_PREDICTED] = "predicted", [CLAIM_IS_CHOSEN_BY] = "chosen by", [CLAIM_IS_FITTED] = "fitted"};
+    return names[result->basis];
 }
 
 /* --- Counts --- */

@@ -14,12 +14,19 @@ enum claim_verdict {
     N_CLAIM_VERDICTS
 };
 
+/* What the authors of the model knew of a claim's numbers. */
+enum claim_basis {
+    CLAIM_IS_PREDICTED, /* neither of these: unseen, as far as the figure's file says */
+    CLAIM_IS_CHOSEN_BY, /* equations or inputs were chosen in view of its numbers: the claim's "chosen_by" */
+    CLAIM_IS_FITTED     /* it uses a range that a parameter was fitted on */
+};
+
 struct claim_result {
     const struct figure_claim *claim;
     struct claim_outcome outcome;
     enum claim_verdict verdict;
     bool is_outside;           /* reported, but outside its tolerance */
-    bool is_fitted;            /* it uses a range that a parameter was fitted on */
+    enum claim_basis basis;
     const char *paper, *ours, *deviation; /* as shown; "": nothing */
     const char *tolerance;     /* the bound applied; "": none */
     const char *word;          /* the verdict as shown: "reported, outside 5 %" */
@@ -44,12 +51,12 @@ int figure_claims(const struct figure_data *data, struct claim_results *results,
 /* "pass", "fail", "known to fail", "passes, known to fail" or "reported". */
 const char *claim_verdict_name(enum claim_verdict verdict);
 
-/* "fitted" or "predicted"; "" if the simulator does not cover the claim. */
+/* "fitted", "chosen by" or "predicted"; "" if the simulator does not cover the claim. */
 const char *claim_basis_name(const struct claim_result *result);
 
-/* Adds a line: the model's errors, where the figure names them; the claims that are predicted and those on fitted
- * points, each with the median and the largest deviation of those that have one; the claims that cannot be judged,
- * which are in neither; the fitted parameters. With errors there are no deviations. Returns 0 or SIM_E_NOMEM. */
+/* Adds a line: the model's errors, where the figure names them; of each basis the claims, how many hold and fail, and
+ * the median and the largest deviation of numbers and of curves; the claims that cannot be judged, which are in none of
+ * these; the fitted parameters. With errors there are no deviations. Returns 0 or SIM_E_NOMEM. */
 int claim_basis_text(const struct figure *figure, const struct claim_results *claims, struct text *text);
 
 /* Adds the counts of one figure to those of several. */

@@ -72,6 +72,7 @@ struct figure_claim {
     struct config_list rests_on;  /* struct figure_span: the paper's points behind a query */
     const char *reported_because; /* why it does not gate although its tag allows it */
     const char *known_to_fail;    /* why it fails, where that is expected */
+    const char *chosen_by;        /* what was chosen in view of its numbers; NULL: nothing */
 };
 
 /* An error of the model that the figure is about: the answer of a query. */
@@ -87,9 +88,13 @@ struct figure_file_needed {
 /* A parameter that was chosen to match points; `elsewhere`: points that the figure does not show. */
 struct figure_fit {
     const char *parameter, *value, *why;
+    int64_t constants;         /* how many they are */
     struct config_list points; /* struct figure_span */
     const char *elsewhere;
 };
+
+/* When the tolerances were committed. */
+enum figure_tolerances { TOLERANCES_WITH_RESULTS, TOLERANCES_FIRST };
 
 struct figure {
     const char *id; /* "splitwise/profile" */
@@ -97,10 +102,12 @@ struct figure {
     struct config_list setup;   /* struct figure_fact */
     struct config_list data;    /* struct figure_file_needed */
     struct config_list studies; /* struct figure_study */
+    int tolerances;             /* enum figure_tolerances */
     const char *views;          /* SQL file of temporary views, run on each study's results first */
     struct config_list charts;  /* struct figure_chart */
     struct config_list claims;  /* struct figure_claim */
     struct config_list fitted;  /* struct figure_fit */
+    struct config_list inputs;  /* const char *: values fitted or inferred from measurements that it does not show */
     struct config_list errors;  /* struct figure_error: the first line has them in place of the claims' deviations */
     struct config_list notes;   /* const char * */
 };
@@ -108,6 +115,9 @@ struct figure {
 /* Reads and checks a figure: every named series, study and tag exists, every claim has what its kind needs and
  * nothing that it excludes. Returns 0 or a negative code with findings. */
 int figure_load(const char *id, const char *path, struct arena *arena, struct figure *figure, struct diag *diag);
+
+/* The constants of all entries of `fitted`. */
+int64_t figure_count_fitted(const struct figure *figure);
 
 /* The index-th item of a list of the figure, as its type. */
 #define FIGURE_ITEM(type, list, index) ((const type *)(list).items + (index))

@@ -99,6 +99,8 @@ static const struct config_field claim_fields[] = {
              "why it is only reported, though its tag would let it pass or fail"),
     ROW_TEXT("known_to_fail", known_to_fail, OPTIONAL, WITHIN(1, 2048),
              "why it fails: it is counted apart and does not set the exit status"),
+    ROW_TEXT("chosen_by", chosen_by, OPTIONAL, WITHIN(1, 1024),
+             "what of the model was chosen in view of its numbers, without a fit: it is then not unseen"),
     {0}};
 #undef ROW_OF
 
@@ -107,6 +109,7 @@ static const struct config_field fit_fields[] = {
     ROW_TEXT("parameter", parameter, REQUIRED, WITHIN(1, 500), "what was chosen, and where it stands"),
     ROW_TEXT("value", value, REQUIRED, WITHIN(1, 200), "what it was set to"),
     ROW_TEXT("why", why, REQUIRED, WITHIN(1, 2048), "why it had to be chosen"),
+    ROW_INT("constants", constants, DEFAULT("1"), WITHIN(1, 1000), "how many constants these are"),
     ROW_LIST("points", points, REQUIRED, ANY, struct figure_span, span_fields,
              "the points of this figure that it was chosen on"),
     ROW_TEXT("elsewhere", elsewhere, OPTIONAL, WITHIN(1, 1024),
@@ -130,6 +133,8 @@ static const struct config_field data_fields[] = {
     {0}};
 #undef ROW_OF
 
+static const char *const tolerance_words[] = {"with-results", "first", NULL};
+
 #define ROW_OF struct figure
 static const struct config_field figure_fields[] = {
     ROW_TEXT("title", title, REQUIRED, WITHIN(1, 200), "what the figure shows"),
@@ -141,11 +146,15 @@ static const struct config_field figure_fields[] = {
              "files that the studies read and that are no part of Orrery"),
     ROW_MAP("studies", studies, REQUIRED, WITHIN(1, 20), struct figure_study, study_item,
             "files of studies or boards, by name"),
+    ROW_CHOICE("tolerances", tolerances, DEFAULT("with-results"), tolerance_words,
+               "when they were committed: 'with-results', or 'first', before the first run"),
     ROW_PATH("views", views, OPTIONAL, "file of CREATE TEMP VIEW statements, whose views the queries may use"),
     ROW_LIST("charts", charts, REQUIRED, WITHIN(1, 20), struct figure_chart, chart_fields, "what is drawn"),
     ROW_LIST("claims", claims, REQUIRED, WITHIN(1, 200), struct figure_claim, claim_fields, "what the paper claims"),
     ROW_LIST("fitted", fitted, REQUIRED, ANY, struct figure_fit, fit_fields,
              "every parameter that was chosen to match; [] when none was"),
+    ROW_LIST("inputs", inputs, OPTIONAL, WITHIN(1, 20), char *, text_item,
+             "values that were fitted to, or inferred from, measurements that the figure does not show"),
     ROW_LIST("errors", errors, OPTIONAL, WITHIN(1, 20), struct figure_error, error_fields,
              "errors of the model, for a figure whose claims are bounds of them: its first line has these"),
     ROW_LIST("notes", notes, OPTIONAL, ANY, char *, text_item, "what a reader should know"),
@@ -318,6 +327,13 @@ static void check_query(void *context, const char *sql, const char *study)
     check_study_name(check, study);
 }
 
+int64_t figure_count_fitted(const struct figure *figure)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < figure->fitted.n; i++) n += FIGURE_ITEM(struct figure_fit, figure->fitted, i)->constants;
+    return n;
+}
+
 static bool has_memory(const struct figure *figure)
 {
     const struct figure_series *series;
@@ -406,6 +422,14 @@ static void check_claims(struct check *check)
     }
 }
 
+/* The numbers of "479.6 us, 230.4 us"; 0: another text. */
+static int64_t count_values(const char *value)
+{
+    int64_t n = strspn(value, "0123456789.") > 0;
+    for (const char *at = strstr(value, ", "); n > 0 && at != NULL; at = strstr(at + 2, ", ")) n++;
+    return n;
+}
+
 static void check_rest(struct check *check)
 {
     const struct figure *figure = check->figure;
@@ -421,6 +445,10 @@ static void check_rest(struct check *check)
         snprintf(check->path, sizeof check->path, "fitted.%zu", i);
         const struct figure_fit *fit = FIGURE_ITEM(struct figure_fit, figure->fitted, i);
         check_spans(check, "points", &fit->points);
+        const int64_t n_values = count_values(fit->value);
+        if (n_values > 1 && n_values != fit->constants)
+            report(check, "constants", "the table of figures counts them", "'%s' has another number of values",
+                   fit->value);
         if (fit->points.n == 0 && fit->elsewhere == NULL)
             report(check, NULL, "add \"points\", or \"elsewhere\"", "'%s' was fitted on no points", fit->parameter);
     }

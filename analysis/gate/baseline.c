@@ -348,7 +348,12 @@ static int read_log(const struct reading *reading)
     if (reading->log_hash[0] == 0) return 0; /* no entry has results yet */
     adopt_log(reading);
     text_init(&text);
+    const int first = reading->diag != NULL ? reading->diag->n_items : 0;
     int code = read_whole(reading->baseline->log_path, &text, reading->diag);
+    if (code == SIM_E_IO)
+        diag_add_hint(reading->diag, first,
+                      "it is the log of decisions that belongs to the baseline: restore it, or write "
+                      "both anew with --update");
     if (code == 0) code = hash_chars(text.chars != NULL ? text.chars : "", text.length, hash);
     if (code == 0 && (strcmp(hash, reading->log_hash) != 0 || text.length < head))
         code = fail_log(reading, "the log of decisions is not the one that belongs to the baseline");

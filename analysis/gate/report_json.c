@@ -92,7 +92,7 @@ static void write_result(struct json_writer *writer, const struct gate_result *r
         json_write_open(writer, "scenario_changes", '[');
         for (size_t i = 0; i < result->n_changes; i++) write_change(writer, &result->changes[i]);
         json_write_close(writer, ']');
-        json_write_bool(writer, "inputs_moved", result->inputs_moved);
+        json_write_bool(writer, "inputs_moved", result->inputs_moved || result->n_files > 0);
         json_write_open(writer, "files_changed", '[');
         for (size_t i = 0; i < result->n_files; i++) json_write_string(writer, NULL, result->files[i]);
         json_write_close(writer, ']');

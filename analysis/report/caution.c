@@ -48,6 +48,21 @@ static void find_unmeasured(struct finding *finding)
             "no job that ends is submitted after the warm-up of %s: no job is measured; shorten 'warmup'", warmup);
 }
 
+/* A load above 1, with the makespan: while jobs come the GPUs are full, even if few are in use over the whole run. */
+static void add_load(struct finding *finding)
+{
+    char load[WORDS_CHARS], span[WORDS_CHARS], end[WORDS_CHARS];
+    const struct verdict_submissions *jobs = &finding->facts->submissions;
+    const double left = metric(finding, "job.unfinished");
+    words_number(round(100.0 * verdict_load(finding->facts)) / 100.0, load);
+    words_seconds(jobs->last_s - jobs->first_s, span);
+    words_seconds(left > 0.0 ? metric(finding, "sim.end_s") : metric(finding, "job.makespan_s"), end);
+    add(finding, "saturated",
+        "jobs bring %s%s times the GPU time that they can have while they are submitted: submissions last %s, %s %s; "
+        "waiting times measure the length of the trace, not the quality of the scheduler",
+        left > 0.0 ? "at least " : "", load, span, left > 0.0 ? "and jobs are left after" : "the makespan is", end);
+}
+
 static void find_saturation(struct finding *finding)
 {
     const struct verdict_facts *facts = finding->facts;
@@ -58,7 +73,9 @@ static void find_saturation(struct finding *finding)
                   "the quality of the system"
                 : "many requests were unfinished at the end of the run: waiting times may measure its length, not "
                   "the quality of the system");
-    if (verdict_jobs_saturate(facts))
+    if (verdict_load(facts) > 1.0)
+        add_load(finding);
+    else if (verdict_jobs_saturate(facts))
         add(finding, "saturated",
             facts->jobs->grows
                 ? "jobs arrive faster than they are done: waiting times measure the length of the run, not the "

@@ -2,7 +2,8 @@
  *
  *   incomplete   the run did not reach its end
  *   unmeasured   no request arrived, or no job was submitted, after the warm-up
- *   saturated    requests or jobs come faster than they are served, or too many are left (verdict.h)
+ *   saturated    requests or jobs come faster than they are served, too many are left, or the load of jobs exceeds 1
+ *                (verdict.h)
  *   rejected     at least 5 % of the requests were rejected
  *   braked       the power brake was in force for at least 5 % of the run, summed over power domains
  *   exact-estimates  the scheduler reads estimates of run times, and every one was the run time */

@@ -36,12 +36,16 @@ static int read_span(const struct report_source *source, struct jobs *jobs)
 {
     struct query_answer answer;
     jobs->span.sql = arena_printf(source->arena,
-                                  "SELECT min(submit_s) AS first_s, max(submit_s) AS last_s\n"
-                                  "FROM job WHERE run_id = %" PRId64,
+                                  "SELECT min(submit_s) AS first_s, max(submit_s) AS last_s,\n"
+                                  "       count(*) AS jobs, total(gpu_s / nullif(gpus, 0)) AS held_s\n"
+                                  "FROM job WHERE run_id = %" PRId64 " AND status <> 'rejected'",
                                   source->run.id);
     int code = source_query(source, &jobs->span, "read jobs", &answer);
     if (code != 0) return code;
-    trend_init(&jobs->trend, answer.columns[0].numbers[0], answer.columns[1].numbers[0]);
+    const double first_s = answer.columns[0].numbers[0], last_s = answer.columns[1].numbers[0];
+    trend_init(&jobs->trend, first_s, last_s);
+    jobs->submissions = (struct verdict_submissions){.n = answer.columns[2].numbers[0], .first_s = first_s,
+                                                     .last_s = last_s, .held_s = answer.columns[3].numbers[0]};
     return 0;
 }
 

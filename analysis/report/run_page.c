@@ -288,6 +288,7 @@ static int add_head(const struct run_page *page, struct text *html)
     const struct verdict_facts facts = {.status = page->source->run.status, .metric = find_metric,
                                         .context = page->source, .n_services = requests->n_trends, .services = services,
                                         .jobs = page->jobs.n_rows > 0 ? &page->jobs.growth : NULL,
+                                        .submissions = page->jobs.submissions,
                                         .is_uncalibrated = has_warning(&warnings, "uncalibrated"),
                                         .warmup_s = page->source->warmup_s, .oracle = page->source->run.oracle};
     add_title(page, html);

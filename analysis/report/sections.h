@@ -62,6 +62,7 @@ struct jobs {
     struct histogram histograms[JOB_QUANTITIES];
     struct trend trend;
     struct trend_growth growth;
+    struct verdict_submissions submissions;
 };
 
 int jobs_read(const struct report_source *source, struct jobs *jobs);

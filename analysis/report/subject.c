@@ -106,6 +106,14 @@ static const char service_sql[] =
     "       iif(service.key = (" SCENARIO ") ->> '$.rl.service', NULL, service.value ->> '$.trace.arrival.rate') AS rate\n"
     "FROM run, json_each(" SCENARIO ", '$.services') AS service WHERE run.id = ";
 
+/* Its own GPU, or that of the site. */
+static const char *service_gpu(const struct row *row)
+{
+    struct row site = *row;
+    site.prefix = "cluster";
+    return is_varied(&site, ".gpu") ? "varied" : value_at(row, "gpu", ".gpu");
+}
+
 static void say_replicas(const struct row *row, struct text *line)
 {
     const char *pools = text_at(row, "pools"), *scaler = text_at(row, "scaler");
@@ -176,7 +184,7 @@ static const char *describe_service(const struct subject *subject, const struct 
     struct text line;
     text_init(&line);
     text_printf(&line, "%.120s", value_at(row, "llm", ".llm"));
-    add_part(&line, " on ", value_at(row, "gpu", ".gpu"));
+    add_part(&line, " on ", service_gpu(row));
     add_part(&line, ", TP ", value_at(row, "tp", ".tensor_parallel"));
     add_part(&line, ", PP ", value_at(row, "pp", ".pipeline_parallel"));
     add_part(&line, ", DP ", value_at(row, "dp", ".data_parallel"));

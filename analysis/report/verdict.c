@@ -243,9 +243,28 @@ bool verdict_requests_grow(const struct verdict_facts *facts)
     return false;
 }
 
+/* The GPUs that jobs may have: all of the site that work, without those that services hold. */
+static double job_gpus(const struct verdict_facts *facts)
+{
+    const double available = metric(facts, "cluster.available_frac"), end_s = metric(facts, "sim.end_s");
+    const double held_gpu_s = metric(facts, "job.gpu_s.sum"), in_use = metric(facts, "cluster.gpus_in_use.mean");
+    const double of_services = end_s > 0.0 ? in_use - held_gpu_s / end_s : 0.0;
+    return metric(facts, "cluster.gpus") * (isnan(available) ? 1.0 : available) - fmax(of_services, 0.0);
+}
+
+double verdict_load(const struct verdict_facts *facts)
+{
+    const struct verdict_submissions *jobs = &facts->submissions;
+    const double span_s = jobs->last_s - jobs->first_s, gpus = job_gpus(facts);
+    const double gpu_s = fmin(metric(facts, "job.gpu_s.sum"), metric(facts, "job.useful_gpu_s.sum"));
+    const bool is_stream = jobs->n >= least_arrivals && span_s > 0.0 && span_s >= jobs->held_s / jobs->n;
+    if (!is_stream || !(gpus > 0.0) || !isnan(metric(facts, "rental.gpus.mean"))) return (double)NAN;
+    return gpu_s / (gpus * span_s);
+}
+
 bool verdict_jobs_saturate(const struct verdict_facts *facts)
 {
-    return facts->jobs != NULL && facts->jobs->is_saturated;
+    return (facts->jobs != NULL && facts->jobs->is_saturated) || verdict_load(facts) > 1.0;
 }
 
 /* The words for a queue and its entries. */
@@ -320,9 +339,14 @@ static void say_jobs(const struct verdict_facts *facts, struct text *text)
 static void say_job_saturation(const struct verdict_facts *facts, struct text *text)
 {
     static const struct queue_words words = {"submissions", "done", "jobs"};
-    if (!verdict_jobs_saturate(facts)) return;
-    text_add(text, "The cluster is ");
-    say_queue(facts->jobs, &words, text);
+    char times[WORDS_CHARS];
+    if (facts->jobs != NULL && facts->jobs->is_saturated) {
+        text_add(text, "The cluster is ");
+        say_queue(facts->jobs, &words, text);
+    }
+    if (verdict_load(facts) > 1.0)
+        text_printf(text, "Jobs brought %s times the GPU time that they could have while they were submitted. ",
+                    words_number(round(100.0 * verdict_load(facts)) / 100.0, times));
 }
 
 /* --- The site --- */

@@ -9,7 +9,7 @@
  *                grew by at least one second per hundred, or more than 5 % still wait at the end; of a run without
  *                rows, more than 5 % of all requests are left at the end
  *   jobs         jobs submitted, finished, failed, cancelled, rejected, left; completion time of those that ended; the
- *                shares of it without GPUs and before the first start; saturation as above
+ *                shares of it without GPUs and before the first start; saturation as above, or a load above 1
  *   incidents    how often jobs yielded or were preempted, requests were evicted, failures stopped something, spot GPUs
  *                were lost, the power brake engaged, a breaker tripped
  *   bill         the bill of the run, or the price of its services' GPUs per hour
@@ -74,6 +74,12 @@ struct verdict_trend {
     struct trend_growth growth;
 };
 
+/* The submissions of jobs that were not rejected. */
+struct verdict_submissions {
+    double n, first_s, last_s;
+    double held_s; /* time for which jobs hold their GPUs, summed over jobs */
+};
+
 struct verdict_facts {
     const char *status;
     double (*metric)(const void *context, const char *name); /* NAN: the run has none */
@@ -81,6 +87,7 @@ struct verdict_facts {
     size_t n_services; /* 0: no rows */
     const struct verdict_trend *services;
     const struct trend_growth *jobs; /* NULL: no rows */
+    struct verdict_submissions submissions; /* n 0: no rows */
     bool is_uncalibrated;
     double warmup_s;    /* 0: none */
     const char *oracle; /* knowledge that no real system has, as stored; NULL: none */
@@ -92,6 +99,12 @@ void verdict_run(const struct verdict_facts *facts, struct text *text);
 /* Whether requests of any service, or jobs, arrived faster than they were served, or too many were left. */
 bool verdict_requests_saturate(const struct verdict_facts *facts);
 bool verdict_jobs_saturate(const struct verdict_facts *facts);
+
+/* The GPU time of the jobs over that of the GPUs which jobs may have, from the first submission to the last. Above 1 no
+ * scheduler keeps up. The GPU time is what jobs held, or their work on the requested GPUs if that is less: elastic jobs
+ * hold more than they need. Jobs left at the end count with what they did, so the load is at least this. NAN: unknown,
+ * as with rented GPUs; or no stream of arrivals: fewer than 20 jobs, or all within the time that one runs. */
+double verdict_load(const struct verdict_facts *facts);
 
 /* Whether waiting grew, which is more than a guess from the requests left. */
 bool verdict_requests_grow(const struct verdict_facts *facts);

@@ -194,7 +194,11 @@ static int load(const struct plugins *plugins, struct plugin *plugin, struct dia
     plugin->handle = open_object(plugin->path);
     if (plugin->handle == NULL) {
         const char *why = dlerror();
-        return diag_error(diag, SIM_E_USAGE, plugin->path, "build it with 'cc -shared -fPIC'",
+        const bool is_unknown = why != NULL && strstr(why, "undefined symbol") != NULL;
+        return diag_error(diag, SIM_E_USAGE, plugin->path,
+                          is_unknown ? "neither it nor orrery has a function of this name: is it misspelt? "
+                                       "'cc -Werror=implicit-function-declaration' finds such calls"
+                                     : "build it with 'cc -shared -fPIC'",
                           "it cannot be loaded: %s", why != NULL ? why : "out of memory");
     }
     code = load_table(plugin, diag);

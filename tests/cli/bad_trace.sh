@@ -34,7 +34,7 @@ rejected "@:3:24: error: row has 2 fields, but 'GeneratedTokens' is column 3; co
 write "$first" 'yesterday,100,3'
 rejected "@:3:1: error: 'TIMESTAMP' must be a time such as 2023-11-16 18:15:46.68, got 'yesterday'; correct the row, or let \"allow_bad_rows\" leave such rows out"
 printf 'TIME,ContextTokens,GeneratedTokens\n%s\n' "$first" >"$T/trace.csv"
-named="$T/s.json:2:66: error: here the format of the trace is azure-llm; set it if the file has another one"
+named="$T/s.json:2:66: error: here the format of the trace is azure-llm; if the file has another one: --set services.chat.trace.format=NAME"
 rejected "@:1:1: error: no column 'TIMESTAMP' in the header; the columns are TIME,ContextTokens,GeneratedTokens" "$named"
 printf 'request_id,arrival_s,prompt_tokens,output_tokens\n1,0,5,6\n' >"$T/trace.csv"
 other="in the header; the file is of the format csv; the columns are request_id,arrival_s,prompt_tokens,output_tokens"

@@ -340,6 +340,10 @@ sed -i 's/"warm_up"/"warmup"/' "$T/gate/mixed.json"
 # Files that are damaged.
 log=$T/gate/baseline.decisions.csv.gz
 cp "$log" "$T/log.gz"
+rm "$log"
+run 3 check --baseline "$base"
+err 'baseline.decisions.csv.gz: error: cannot open: No such file or directory; it is the log of decisions that belongs to the baseline'
+err 'write both anew with --update'
 head -c 2000 "$T/log.gz" >"$log"
 run 3 check --baseline "$base"
 err 'baseline.decisions.csv.gz'

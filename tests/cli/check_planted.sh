@@ -66,6 +66,9 @@ serve 1 --plugin "$T/mine.so"
 out 'its input files differ from the baseline: plugin.mine.so'
 out 'first diverging decision: '
 grep -q '^    baseline .* mine admit ' "$T/out" || complain 'the decision of the policy is not named'
+serve 1 --plugin "$T/mine.so" --json
+json '$.scenarios[0].files_changed[0]' plugin.mine.so
+json '$.scenarios[0].inputs_moved' 1
 
 # One that cannot even be loaded any more.
 echo 'int nothing;' >"$T/mine.c"

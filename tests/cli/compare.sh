@@ -56,7 +56,8 @@ cp "$T/out" "$T/first"
 run 0 compare "$db:1" "$db:2" --json
 tests=$(sqlite3 :memory: "select group_concat(distinct value ->> 'tests') from (select value from
     json_each(readfile('$T/out'), '\$.metrics') where value ->> 'metric' in ('request.ttft_s.p99', 'request.e2e_s.p99'))")
-grep -q "Holm's correction for $tests tests)" "$T/first" || complain 'tests of the metrics shown'
+if [ "$tests" = 0 ]; then said='(margin '; else said="Holm's correction for $tests tests)"; fi
+holds "$T/first" "$said"
 equal "$(sed -n '3s/ (.*//p' "$T/first" | grep -o '[0-9]*' | awk '{ n += $1 } END { print n }')" 6 'verdicts of the metrics shown'
 better=$(sqlite3 :memory: "select count(*) from json_each(readfile('$T/out'), '\$.metrics')
     where value ->> 'verdict' = 'better' and (value ->> 'tests') > $tests")

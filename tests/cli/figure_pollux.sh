@@ -16,6 +16,9 @@ for claim in 'mean completion time under Tiresias' 'median completion time under
     'mean completion time under Tiresias, over' 'mean completion time under Optimus, over'; do
     equal "$(verdict "$claim")" pass "$claim"
 done
+# The page has these numbers.
+mean() { sqlite3 :memory: "select printf('%.0f s under $1', value ->> 'ours_value') from json_each(readfile('$T/out')) where value ->> 'claim' = 'mean completion time under $1'"; }
+for policy in Tiresias Optimus Pollux; do grep -qF "$(mean $policy)" configs/figures/README.md || complain "the page does not have $(mean $policy)"; done
 sql "$T/pollux/jobload.pollux.db" "select sum(value) from metric where name = 'job.finished'" 1280.0
 
 mkdir "$T/data"

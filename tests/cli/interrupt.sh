@@ -28,6 +28,19 @@ for signal in INT TERM; do
     sql "$T/$signal.db" 'pragma integrity_check' ok
 done
 
+# A sweep says how many runs it keeps, and how to go on.
+echo '{"scenario": "serve.json", "axes": [{"key": "services.chat.trace.count", "values": [20, 100000000]}]}' \
+    >"$T/sweep.json"
+last='orrery sweep sweep.json, then SIGINT'
+"$ORRERY" sweep "$T/sweep.json" -o "$T/sweep.db" -j 1 --quiet >"$T/out" 2>"$T/err" &
+pid=$!
+await "$T/sweep.db.shards"
+sleep 2
+kill -s INT $pid
+wait $pid
+equal $? 130 'exit status'
+err 'sweep.db: error: interrupted: 1 of 2 runs are finished and kept; the same call with --resume goes on from there'
+
 # One event, then samples of a year.
 cat >"$T/samples.json" <<'END'
 {"cluster": {"nodes": 1, "gpu": "a100-80-sxm"}, "sample": {"period": "1ms"}, "until": "365d",

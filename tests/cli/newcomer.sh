@@ -40,6 +40,7 @@ done <<'END'
 2	run R	this is a database of results, not a scenario; 'orrery report', 'compare' and 'why' read it
 2	run configs/studies/routing.json	this is a study, not a scenario; 'orrery sweep' runs it
 2	run S S	unexpected argument
+2	size S llama-3.1-8b --slo ttft.p99=1s	the LLM comes first, and the trace
 2	run S --sede 3	unknown option '--sede'; did you mean '--seed'?
 2	run S --until 2h	unknown option '--until'; '--help' lists the options; for a key, use --set until=VALUE
 2	run S --set services.chat.llm=llama-3.1-70b	its weights have 141.1 GB

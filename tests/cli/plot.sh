@@ -204,4 +204,7 @@ run 0 plot "$T/ticks.db" -x routing -y e2e_s.mean --where replicas=3 --size 6x4.
 err "the line 'bars: 95 % t-intervals over 2 seeds' does not fit and is left out; say it in the caption"
 run 2 plot "$T/ticks.db" -x routing -y e2e_s.mean --where replicas=3 --size 6x4.3 --note 'two seeds' -o "$T/small2.svg"
 err 'is too small for this figure'
+run 2 plot "$T/ticks.db" -x routing -y e2e_s.mean --where replicas=3 --size 3x3 --font-size 40 -o "$T/small3.svg"
+err 'is too small for this figure'
+! grep -q 'left out' "$T/err" || complain 'a warning about a figure that is not drawn'
 finish

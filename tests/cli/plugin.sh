@@ -70,6 +70,15 @@ run 1 run --from "$T/r.db:1" --plugin "$T/new/last.so"
 err 'is not the file that the run had: its hash is'
 err 'error: the result hash is'
 
+# A call of a function that does not exist is told as such.
+{ router typo last; echo 'ORRERY_PLUGIN(&last.policy)
+int job_plan_wake(void);
+int typo_of(void);
+int typo_of(void) { return job_plan_wake(); }'; } >"$T/typo.c"
+compile typo
+run 2 run "$T/serve.json" --plugin "$T/typo.so"
+err 'undefined symbol: job_plan_wake; neither it nor orrery has a function of this name: is it misspelt?'
+
 # Two at once.
 plugin first first-of-all
 run 0 list policies --plugin "$T/last.so" --plugin "$T/first.so"

@@ -39,6 +39,15 @@ run 0 compare "$T/blocks.db" -b routing=round-robin -n routing=least-outstanding
 out 'an interval is the spread of the replicates, which more seeds do not narrow'
 run 0 report "$T/blocks.db" -o "$T/blocks.html"
 
+# Of 40 replicates one test can have a verdict. Three configurations are three tests: each says so, whatever it shows,
+# and how many replicates they need; one of them alone must have been chosen before.
+sed 's/"seeds": 4/"seeds": 40/; s/"axes": \[/"axes": [{"key": "services.chat.replicas", "values": [2, 3, 4]}, /
+    s/"set": {/"set": {"services.chat.trace.limit": 60, /' "$T/blocks.json" >"$T/points.json"
+run 0 sweep "$T/points.json" -q -o "$T/points.db"
+run 0 compare "$T/points.db" -b routing=round-robin -n routing=least-outstanding -m ttft_s.mean --points
+equal "$(grep -c '^  at .*no verdict possible at n=40 with 3 tests' "$T/out")$(grep -c '^  at .*no difference seen' "$T/out")" 30 'reasons of the configurations'
+out 'note: each configuration is a test: 3 of them need 120 replicates. One alone, by keys in -b and -n, could have a verdict if chosen before'
+
 # The table of the sweep has that interval, too: of each point t(3) sd sqrt(1 + 1/4) around its mean.
 ends() { # DIRECTION METRIC: an end of the interval of each router, by SQL
     sqlite3 "$T/blocks.db" "select printf('%.9g', avg(x) $1 3.182446305284263 * sqrt(1.25 * (sum(x * x) - 4 * avg(x) * avg(x)) / 3))

@@ -52,6 +52,22 @@ run 0 run "$T/flood.json" -o "$T/flood.db" -q
 run 0 report "$T/flood.db" -o "$T/flood.html"
 holds "$T/flood.html" 'saturated or was cut short: 86.5 % of its jobs'
 
+# Jobs that bring 1.5 times what the GPUs can do are told so, whoever orders them: here and on the page.
+awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i <= 600; i++) print i * 300, i % 7 ? 1800 : 10800, i % 3 ? 1 : 2 }' |
+    sed 's/ /,/g' >"$T/heavy.csv"
+gpu_s=$(awk -F, 'NR > 1 { sum += $2 * $3 } END { print sum }' "$T/heavy.csv")
+load=$(awk "BEGIN { printf \"%.3g\", int(100 * $gpu_s / (600 * 300 * 8) + 0.5) / 100 }")
+for scheduler in fifo fifo-skip srtf tiresias; do
+    echo '{"cluster": {"nodes": 1}, "jobs": {"scheduler": "'$scheduler'", "trace": {"format": "csv-jobs", "path": "heavy.csv"}}}' \
+        >"$T/heavy.json"
+    run 0 run "$T/heavy.json" -o "$T/heavy.db" -q
+    out "warning: saturated: jobs bring $load times the GPU time that they can have"
+    run 0 report "$T/heavy.db" -o "$T/heavy.html"
+    holds "$T/heavy.html" "Jobs brought $load times"
+done
+run 0 run "$T/heavy.json" --set cluster.nodes=4 -q
+grep -q saturated "$T/out" && complain 'a cluster of four nodes is told to be saturated'
+
 # A queue of known load tells it, whether it was seen to its end or cut short: requests take 100 ms of a server.
 queue() { # LOAD PROCESS UNTIL: the page is $T/queue.html
     cat >"$T/queue.json" <<END

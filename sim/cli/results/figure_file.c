@@ -121,12 +121,12 @@ static int add_svg(struct plot_chart *chart, const struct figure_style *style, s
     chart->width = style->width_cm * PX_PER_CM / chart->zoom;
     chart->height = style->height_cm * PX_PER_CM / chart->zoom;
     chart->font = style->font;
-    if (style->may_drop_note && chart->subtitle != NULL && check_size(chart, style, NULL) != 0) {
-        diag_warning(diag, NULL, "say it in the caption, or make the figure larger by --size",
-                     "the line '%s' does not fit and is left out", chart->subtitle);
-        chart->subtitle = NULL;
-    }
+    const char *note = chart->subtitle;
+    if (style->may_drop_note && note != NULL && check_size(chart, style, NULL) != 0) chart->subtitle = NULL;
     const int code = check_size(chart, style, diag);
+    if (code == 0 && note != chart->subtitle)
+        diag_warning(diag, NULL, "say it in the caption, or make the figure larger by --size",
+                     "the line '%s' does not fit and is left out", note);
     if (code == 0) plot_svg(chart, svg);
     return code;
 }

@@ -93,6 +93,10 @@ static int catch_job(void *context, const struct job_row *row)
     if (summary->jobs == NULL) return SIM_E_NOMEM;
     const bool is_left = isnan(row->start_s);
     trend_add(summary->jobs, row->submit_s, is_left ? -row->submit_s : row->start_s - row->submit_s, is_left);
+    struct verdict_submissions *submissions = &summary->submissions;
+    submissions->first_s = submissions->n > 0 ? fmin(submissions->first_s, row->submit_s) : row->submit_s;
+    submissions->last_s = submissions->n++ > 0 ? fmax(submissions->last_s, row->submit_s) : row->submit_s;
+    if (row->gpus > 0) submissions->held_s += row->gpu_s / (double)row->gpus;
     return 0;
 }
 
@@ -133,7 +137,8 @@ static int add_cautions(struct summary *summary, const struct summary_run *run)
     if (summary->jobs != NULL) jobs = end_trend(summary->jobs, end_s);
     const struct verdict_facts facts = {.status = run->status, .metric = find_value, .context = summary,
                                         .n_services = summary->n_services, .services = services,
-                                        .jobs = summary->jobs != NULL ? &jobs : NULL, .warmup_s = run->warmup_s,
+                                        .jobs = summary->jobs != NULL ? &jobs : NULL,
+                                        .submissions = summary->submissions, .warmup_s = run->warmup_s,
                                         .oracle = run->oracle};
     const size_t n = cautions_find(&facts, cautions);
     int code = 0;

@@ -32,6 +32,7 @@ struct summary {
     size_t n_services; /* with rows; those beyond the maximum are not watched */
     struct summary_queue services[SUMMARY_MAX_SERVICES];
     struct trend *jobs; /* NULL: no rows */
+    struct verdict_submissions submissions;
     size_t n_metrics, capacity;
     struct metric_row *metrics; /* in order of arrival; summary_print sorts them */
     struct summary_warning *first_warning, **last_warning;

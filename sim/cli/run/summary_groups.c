@@ -78,6 +78,7 @@ static const struct item cluster[] = {{"cluster.gpus", COUNT, "GPUs", NULL},
                                       {"cluster.gpu_util", SHARE, "of GPU time held", NULL},
                                       {"scaling.replicas.mean", COUNT, "replicas up on average", NULL},
                                       {"replica.busy_frac", SHARE, "of the time replicas compute", NULL},
+                                      {"replica.decode_batch.mean", COUNT, "sequences in a batch", NULL},
                                       {"replica.kv_peak_frac", SHARE, "of a KV cache at most", NULL},
                                       {"sim.end_s", SECONDS, "simulated", NULL},
                                       {0}};

@@ -305,6 +305,16 @@ static bool is_set(const struct option_texts *settings, const char *key)
     return false;
 }
 
+/* A second argument is most likely the trace. */
+static int check_arguments(struct cli *cli, const struct cli_call *call)
+{
+    if (call->n_arguments == 1) return 0;
+    const bool is_second = paths_is_file(call->arguments[1]);
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, "usage: orrery size LLM --trace FILE|--rate N/s --slo LIMIT",
+                      "unexpected argument '%s': the LLM comes first, and the trace '%s' behind --trace",
+                      call->arguments[is_second ? 1 : 0], call->arguments[is_second ? 1 : 0]);
+}
+
 /* The search chooses the batcher and its budget of tokens, and prints what it chose. */
 static int check_settings(struct cli *cli, const struct option_texts *settings)
 {
@@ -448,6 +458,7 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
     struct catalog catalog = {.root = data != NULL ? path_join(&arena, data, "configs") : NULL, .memory = &memory};
     struct llm_spec llm;
     int code = catalog.root != NULL ? 0 : diag_nomem(&cli->diag);
+    if (code == 0) code = check_arguments(cli, call);
     if (code == 0) code = check_outputs(cli, options, &arena);
     if (code == 0) code = catalog_llm(&catalog, question.llm, "LLM", &arena, &llm, &cli->diag);
     question.has_experts = code == 0 && llm.experts > 0;
@@ -476,7 +487,7 @@ const struct verb verb_size = {
     .explain_key = key_explain_option,
     .options_bytes = sizeof(struct size_verb_options),
     .min_arguments = 1,
-    .max_arguments = 1,
+    .max_arguments = 2,
     .takes_plugins = true,
     .run = size_verb,
 };

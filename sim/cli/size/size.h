@@ -104,7 +104,7 @@ void size_write_cluster(const struct size_option *option, int64_t replicas, stru
 int size_load(const struct size_question *question, const struct size_option *option, int64_t replicas,
               struct setup *setup, struct diag *diag);
 
-/* Its parallelism in words: "TP 8 DP 8". */
+/* Its parallelism in words: "TP 8 PP 2"; with attention in groups, whose GPUs share the experts, "DP 8 EP 8". */
 void size_describe_shape(const struct size_option *option, struct text *text);
 
 /* The option in words: "4 x h100-sxm: 2 replicas, TP 2, vllm-v1 2048". */
@@ -156,6 +156,9 @@ int64_t size_bound_replicas(const struct size_bound *bound, const struct size_op
 
 /* --- size_try.c --- */
 
+/* Pools of replicas. Without pools all are of the second. */
+enum size_pool { SIZE_PREFILL, SIZE_DECODE, SIZE_POOLS };
+
 struct size_outcome {
     bool has_run; /* false: `why` says why */
     bool meets;
@@ -167,6 +170,8 @@ struct size_outcome {
     double values[SIZE_MAX_OBJECTIVES];
     double extrapolated_frac;
     double kv_peak_frac; /* NAN: not known */
+    double busy_frac;    /* share of the time in which replicas compute; NAN: not known */
+    double pool_kv_frac[SIZE_POOLS], pool_waiting[SIZE_POOLS]; /* of a whole run: the most sampled at a replica */
     int64_t n_rejected;
     char why[DIAG_TEXT_CHARS];
     char engine[DIAG_TEXT_CHARS]; /* where the engine was measured, if not on such a replica; "": nothing to say */
@@ -197,8 +202,18 @@ struct size_state {
     struct size_outcome good;  /* of `replicas` */
     struct size_outcome bad;   /* of the most replicas that failed; has_run false: none was simulated */
     int64_t bad_replicas;      /* those */
+    struct size_outcome slow;  /* of the best, at the slow end */
     enum size_end slow_end;    /* of the best; unknown where the error of the times is, and of all others */
     int64_t failed, most;      /* replicas that fail, by a run or a closed form, and that there may be */
+};
+
+/* A fleet that has a replica less than the best one, run to its end: as predicted, and where the question asks for
+ * both ends of the interval at these, too. */
+struct size_fewer {
+    bool is_tried; /* false: there is no such fleet */
+    struct size_option option;
+    int64_t replicas;
+    struct size_outcome outcomes[3]; /* by enum time_case; has_run false: not run */
 };
 
 struct size_result {
@@ -209,6 +224,9 @@ struct size_result {
     bool has_ends;    /* of the best one: it ran to both ends of the interval, and the error of its model is known */
     struct size_outcome fast, slow; /* those runs (sim/catalog/time_error.h) */
     struct size_outcome whole;      /* of the best one, as predicted */
+    struct size_fewer fewer[SIZE_POOLS]; /* [0]: one replica less, with pools of those that decode; [1]: for prompts */
+    const struct size_state *other;      /* the best with pools if the best one has none, or without; NULL: none */
+    struct size_outcome other_fast, other_slow;
     bool has_sure;    /* the best one misses a limit at an end: `sure` was searched, too */
     struct size_state sure; /* the best that keeps the limits at both ends; replicas 0: there is none */
     int64_t n_runs;       /* of the search: configurations and numbers of replicas that were tried */
@@ -236,6 +254,25 @@ static inline double size_usd_per_h(const struct size_state *state)
  * parallelism, with fewer prefill replicas, with the batching whose name comes first, with the smaller budget. */
 bool size_is_before(const struct size_question *question, const struct size_state *a, const struct size_state *b);
 
+/* --- size_ends.c --- */
+
+struct map;
+
+/* Runs the best fleets at the slow end, each to its end. Of equal price, those that keep their limits there come first,
+ * then those that miss them by less. Then runs the best at the fast end and as predicted, fleets with a replica less,
+ * and the best of the other kind at both ends. Returns 0 or a negative code. */
+int size_ends(const struct size_question *question, struct map *map, struct arena *arena, struct size_result *result,
+              struct diag *diag);
+
+/* Runs the fleet `sure` at the slow end. Returns 0 or a negative code. */
+int size_end_sure(const struct size_question *question, struct map *map, struct size_result *result, struct diag *diag);
+
+/* The best fleet with pools if the best one has none, or without; NULL: none was found. */
+const struct size_state *size_other_kind(const struct size_question *question, const struct size_result *result);
+
+/* The outcome that misses a limit, as predicted or at an end of the interval, and where; NULL: none does. */
+const struct size_outcome *size_fewer_miss(const struct size_fewer *fewer, enum time_case *at);
+
 /* "GPU", or "GPUs" of any number but 1. */
 static inline const char *size_gpus_word(int64_t n)
 {
@@ -247,17 +284,55 @@ double size_tightest(const struct size_question *question, const struct size_sta
 
 /* --- size_trust.c --- */
 
-/* How well the kernels of a GPU are predicted, in words. Returns 0 or SIM_E_NOMEM. */
-int size_trust(const struct catalog *catalog, const char *gpu, struct arena *arena, struct text *text);
+/* How well the kernels of a GPU are predicted, in words, with those of experts if the LLM has any. Returns 0 or
+ * SIM_E_NOMEM. */
+int size_trust(const struct catalog *catalog, const char *gpu, bool has_experts, struct arena *arena,
+               struct text *text);
+
+/* --- size_limits.c --- */
+
+/* What is short in a fleet that misses its limits: a full KV cache, else the phase that needs more of the replicas'
+ * time by closed forms. */
+enum size_short { SIZE_SHORT_KV, SIZE_SHORT_PREFILL, SIZE_SHORT_DECODE };
+
+/* What a fleet with a replica less lacks. Shares of time are least ones by closed forms: above 1 it cannot be done. */
+struct size_lack {
+    const struct size_outcome *outcome;
+    enum time_case time_case;
+    int objective;
+    enum size_short what;
+    double kv_frac, waiting, prefill_frac, decode_frac; /* of the pool; the phase that it does not serve: 0 */
+};
+
+/* Writes what result->fewer[at] lacks. Returns false if nothing is known. */
+bool size_lack_of(const struct size_result *result, size_t at, struct size_lack *lack);
+
+/* "KV cache", "time for prompts", "time for decoding" */
+const char *size_short_word(enum size_short what);
+
+/* Adds what limits the best fleet, without the end of the line. */
+void size_add_limit(const struct size_question *question, const struct size_result *result, struct text *text);
+
+/* --- size_json.c --- */
+
+struct answer;
+
+/* Adds what the lines say as fields, for programs. Returns 0 or SIM_E_NOMEM. */
+int size_write_fields(const struct size_question *question, const struct size_result *result,
+                      const struct catalog *catalog, struct arena *arena, struct answer *answer);
+
+/* Opens an object of this key (NULL: a row of a list) with the fields of a fleet. The caller closes it. */
+void size_open_fleet(const char *key, const struct size_question *question, const struct size_state *state,
+                     struct answer *answer);
 
 /* --- size_answer.c --- */
 
-/* The answer in lines: the question; the cheapest fleet with its price, and the cheapest that keeps its limits at both
- * ends of the interval; latencies of the first; their interval by the error of
- * the cost model; where the price comes from; the next best fleet of other GPUs, parallelism, pools or replicas; with
- * or without pools, if both were tried, and the latencies of both; what limits it; how the requests of a rate arrive;
- * how sure this is. Without a fleet the second line says so and is the last. */
-enum { SIZE_MAX_LINES = 11 };
+/* The answer in lines: the question; the cheapest fleet with its price; where it misses a limit at an end of the
+ * interval, the cheapest that keeps both ends; latencies of the first; their interval by the error of the cost model;
+ * where the price comes from; the next best fleet of other GPUs, parallelism, pools or replicas; with or without pools,
+ * if both were tried, and the latencies of both; what limits it; how the requests of a rate arrive; how sure this is.
+ * Without a fleet the second line says so and is the last. */
+enum { SIZE_MAX_LINES = 12 };
 
 struct size_lines {
     size_t n;
@@ -269,6 +344,9 @@ struct size_lines {
 int size_say(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
              struct arena *arena, struct size_lines *lines);
 
+/* The first of the best that differs in more than its batching: in GPU, parallelism, pools or replicas; NULL: none. */
+const struct size_state *size_find_next(const struct size_result *result);
+
 /* "kept" or "missed"; NULL: unknown. */
 const char *size_end_word(enum size_end end);
 
@@ -276,6 +354,11 @@ const char *size_end_word(enum size_end end);
 void size_add_time(double seconds, struct text *text);
 
 /* --- size_others.c --- */
+
+/* The cheapest fleet that was found of a GPU, NULL if none; and the least price of a fleet of it that was not tried,
+ * INFINITY if all were. */
+const struct size_state *size_find_other(const struct size_question *question, const struct size_result *result,
+                                         const struct size_gpu *gpu, double *open_usd_per_h);
 
 /* Adds the cheapest fleet of a GPU, or why it has none, as a line without its end. Adds nothing and returns false for
  * the GPU of the best fleet. */

@@ -39,20 +39,11 @@ static bool has_first_tokens(const struct size_question *question)
     return has;
 }
 
-/* "ttft p99 0.31 to 0.62 s, tpot p99 22 to 41 ms; missed at the slow end: ttft p99" */
-static void add_interval(const struct size_question *question, const struct size_result *result, struct text *text)
+/* "; missed at the slow end: ttft p99", for each end where a limit is missed */
+static void add_missed(const struct size_question *question, const struct size_result *result, struct text *text)
 {
     static const char *const names[] = {"slow", "fast"};
     const struct size_outcome *const ends[] = {&result->slow, &result->fast};
-    text_printf(text, "interval by the error of the times, %g %% of measured TPOT: ", 100 * TIME_ERROR_SHARE);
-    for (size_t i = 0; i < question->n_objectives; i++) {
-        const double values[] = {result->fast.values[i], result->slow.values[i]};
-        text_printf(text, "%s%s ", i > 0 ? ", " : "", question->objectives[i].name);
-        size_add_time(fmin(values[0], values[1]), text);
-        text_add(text, " to ");
-        size_add_time(fmax(values[0], values[1]), text);
-    }
-    if (ends[0]->meets && ends[1]->meets) text_add(text, "; kept at both ends");
     for (size_t end = 0; end < 2; end++) {
         size_t n = 0;
         for (size_t i = 0; i < question->n_objectives; i++) {
@@ -61,87 +52,44 @@ static void add_interval(const struct size_question *question, const struct size
             text_printf(text, "%s%s", n > 1 ? ", " : "", question->objectives[i].name);
         }
     }
+}
+
+/* "ttft p99 0.31 to 0.62 s, tpot p99 22 to 41 ms; missed at the slow end: ttft p99" */
+static void add_interval(const struct size_question *question, const struct size_result *result, struct text *text)
+{
+    text_printf(text, "interval by the error of the times, %g %% of measured TPOT: ", 100 * TIME_ERROR_SHARE);
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        const double values[] = {result->fast.values[i], result->slow.values[i]};
+        text_printf(text, "%s%s ", i > 0 ? ", " : "", question->objectives[i].name);
+        size_add_time(fmin(values[0], values[1]), text);
+        text_add(text, " to ");
+        size_add_time(fmax(values[0], values[1]), text);
+    }
+    if (result->slow.meets && result->fast.meets) text_add(text, "; kept at both ends");
+    add_missed(question, result, text);
     if (has_first_tokens(question)) text_add(text, "; errors of TTFT are not measured");
 }
 
-/* "; to be sure: 4 x h100-sxm: 2 replicas, TP 2, $18.76/h": behind the fleet that is best as predicted. */
-static void add_sure(const struct size_question *question, const struct size_result *result, struct text *text)
+/* Why there is no interval: no measured run is like the fleet, or a run at an end failed, which a warning tells. */
+static void add_no_interval(const struct size_result *result, const struct size_state *best, struct text *text)
+{
+    text_add(text, "interval: none, as ");
+    if (!result->fast.has_run || !result->slow.has_run)
+        text_add(text, "a run at one of its ends failed");
+    else if (result->engine == NULL)
+        text_printf(text, "the error of the cost model %s is not known", result->cost_model);
+    else if (best->option.groups > 1)
+        text_add(text, "no measured run has attention in groups (DP)");
+    else
+        text_add(text, "no measured run tells the error of such times");
+}
+
+/* Behind the fleet that is best as predicted: ", as predicted; missed at the slow end: ttft p99". */
+static void add_bold(const struct size_question *question, const struct size_result *result, struct text *text)
 {
     if (!result->has_sure) return;
-    text_add(text, ", as predicted; to be sure: ");
-    if (result->sure.replicas == 0) {
-        text_printf(text, "no fleet of at most %" PRId64 " %s keeps the limits at both ends of the interval",
-                    question->most_gpus, size_gpus_word(question->most_gpus));
-        return;
-    }
-    size_describe(&result->sure.option, result->sure.replicas, text);
-    text_printf(text, ", $%.2f/h", size_usd_per_h(&result->sure));
-}
-
-/* "ttft p99 exceeds 1 s", maybe at the slow end */
-static void add_miss(const struct size_question *question, const struct size_outcome *bad, struct text *text)
-{
-    const struct size_objective *objective = &question->objectives[bad->missed];
-    text_printf(text, "%s exceeds ", objective->name);
-    size_add_time(objective->limit_s, text);
-    if (question->sure) text_add(text, " as predicted or at an end of the interval");
-}
-
-static bool has_missed(const struct size_state *state)
-{
-    return state->bad.has_run && state->bad.missed >= 0;
-}
-
-/* What a smaller fleet of this kind misses; with pools, one with a replica less that decodes. */
-static void add_limit(const struct size_question *question, const struct size_state *state, struct text *text)
-{
-    const int64_t fewer = state->replicas - 1, prefill = state->option.prefill_replicas;
-    if (fewer < size_first_replicas(&state->option)) {
-        text_add(text, prefill > 0 ? "one replica that decodes is enough" : "one replica of this kind is enough");
-        return;
-    }
-    text_printf(text, "with %" PRId64 " replica%s%s ", fewer - prefill, fewer - prefill == 1 ? "" : "s",
-                prefill > 0 ? " that decode instead" : "");
-    if (has_missed(state))
-        add_miss(question, &state->bad, text);
-    else
-        text_add(text, "the work cannot be done (closed form)");
-}
-
-/* The option that differs from this one by a prefill replica less; NULL: there is none. */
-static const struct size_state *find_fewer_prefill(const struct size_result *result, const struct size_option *option)
-{
-    for (size_t i = 0; i < result->n; i++) {
-        const struct size_option *other = &result->states[i].option;
-        if (other->gpu == option->gpu && other->tensor_parallel == option->tensor_parallel &&
-            other->pipeline_parallel == option->pipeline_parallel && other->groups == option->groups &&
-            other->batching == option->batching && other->prefill_replicas == option->prefill_replicas - 1)
-            return &result->states[i];
-    }
-    return NULL;
-}
-
-/* Why one prefill replica less does not do. Without any there are no pools, which another line is about. */
-static void add_prefill_limit(const struct size_question *question, const struct size_result *result,
-                              const struct size_state *state, struct text *text)
-{
-    const int64_t prefill = state->option.prefill_replicas;
-    if (prefill == 1) text_add(text, "; so is one for prompts");
-    if (prefill < 2) return;
-    const struct size_state *fewer = find_fewer_prefill(result, &state->option);
-    text_printf(text, "; with %" PRId64 " for prompts ", prefill - 1);
-    const bool has_others = fewer != NULL && has_missed(fewer) && fewer->bad_replicas != state->replicas - 1;
-    if (has_others) text_printf(text, "and %" PRId64 " that decode ", fewer->bad_replicas - (prefill - 1));
-    if (fewer == NULL || fewer->bound.cannot_run)
-        text_add(text, "it cannot run");
-    else if (fewer->replicas > 0)
-        text_printf(text, "it takes %" PRId64 " that decode", fewer->replicas - (prefill - 1));
-    else if (has_missed(fewer))
-        add_miss(question, &fewer->bad, text);
-    else if (fewer->failed >= state->replicas - 1)
-        text_add(text, "the work cannot be done (closed form)");
-    else
-        text_add(text, "it was not tried, as it was not needed to rank the ten");
+    text_add(text, ", as predicted");
+    add_missed(question, result, text);
 }
 
 /* How much more than the best an option costs. */
@@ -151,21 +99,23 @@ static void add_excess(const struct size_state *state, const struct size_state *
     text_printf(text, "$%.2f/h (%+.0f %%)", size_usd_per_h(state), 100 * more);
 }
 
-/* The first of the best that has pools, or has none; else the cheapest found; NULL: there is none. */
-static const struct size_state *find_kind(const struct size_question *question, const struct size_result *result,
-                                          bool has_pools)
+/* "to be sure: 4 x h100-sxm: 2 replicas, TP 2, $18.76/h (+100 %); at the slow end ttft p99 0.8 s of 1 s" */
+static void add_sure(const struct size_question *question, const struct size_result *result,
+                     const struct size_state *best, struct text *text)
 {
-    const struct size_state *found = NULL;
-    for (size_t i = 0; i < result->n_best; i++) {
-        const struct size_state *state = &result->states[result->best[i]];
-        if ((state->option.prefill_replicas > 0) == has_pools) return state;
+    const struct size_state *sure = &result->sure;
+    text_add(text, "to be sure: ");
+    if (sure->replicas == 0) {
+        text_printf(text, "no fleet of at most %" PRId64 " %s keeps the limits at both ends of the interval",
+                    question->most_gpus, size_gpus_word(question->most_gpus));
+        return;
     }
-    for (size_t i = 0; i < result->n; i++) {
-        const struct size_state *state = &result->states[i];
-        if (state->replicas == 0 || (state->option.prefill_replicas > 0) != has_pools) continue;
-        if (found == NULL || size_is_before(question, state, found)) found = state;
-    }
-    return found;
+    size_describe(&sure->option, sure->replicas, text);
+    text_add(text, ", ");
+    add_excess(sure, best, text);
+    if (!sure->slow.has_run) return;
+    text_add(text, "; at the slow end ");
+    add_values(question, &sure->slow, text);
 }
 
 static void add_question(const struct size_question *question, struct text *text)
@@ -179,11 +129,10 @@ static void add_question(const struct size_question *question, struct text *text
 }
 
 /* The fleet of the other kind: "with pools: 2 x h100-sxm: ..., $9.38/h (+100 %)". */
-static void add_pools(const struct size_question *question, const struct size_result *result,
-                      const struct size_state *best, struct text *text)
+static void add_pools(const struct size_result *result, const struct size_state *best, struct text *text)
 {
     const bool has_pools = best->option.prefill_replicas > 0;
-    const struct size_state *other = find_kind(question, result, !has_pools);
+    const struct size_state *other = result->other;
     text_add(text, has_pools ? "without pools: " : "with pools: ");
     if (other == NULL && !has_pools && !best->option.batching->resumes_remote) {
         text_printf(text, "not tried with %s", best->option.batching->policy);
@@ -198,25 +147,40 @@ static void add_pools(const struct size_question *question, const struct size_re
     add_excess(other, best, text);
 }
 
-/* The latencies of that fleet, then those of the best one, which the line names: "with pools ttft p99 137 ms instead
- * of 140 ms; compared with the best, without pools: 1 x h100-sxm: ...". */
-static void add_pool_values(const struct size_question *question, const struct size_state *other,
+/* "137 ms (120 to 180 ms)": as predicted, and at both ends of the interval where they are known. */
+static void add_range(size_t at, const struct size_outcome *predicted, const struct size_outcome *fast,
+                      const struct size_outcome *slow, struct text *text)
+{
+    size_add_time(predicted->values[at], text);
+    if (!fast->has_run || !slow->has_run || fast->values[at] == slow->values[at]) return;
+    text_add(text, " (");
+    size_add_time(fmin(fast->values[at], slow->values[at]), text);
+    text_add(text, " to ");
+    size_add_time(fmax(fast->values[at], slow->values[at]), text);
+    text_add(text, ")");
+}
+
+/* The latencies of that fleet, then those of the best one, which the line names: "with pools ttft p99 137 ms (120 ms to
+ * 180 ms) instead of 140 ms (...); compared with the best, without pools: 1 x h100-sxm: ...". */
+static void add_pool_values(const struct size_question *question, const struct size_result *result,
                             const struct size_state *best, struct text *text)
 {
     const bool has_pools = best->option.prefill_replicas > 0;
+    const struct size_state *other = result->other;
     text_printf(text, "%s pools ", has_pools ? "without" : "with");
     for (size_t i = 0; i < question->n_objectives; i++) {
         text_printf(text, "%s%s ", i > 0 ? ", " : "", question->objectives[i].name);
-        size_add_time(other->good.values[i], text);
+        add_range(i, &other->good, &result->other_fast, &result->other_slow, text);
         text_add(text, " instead of ");
-        size_add_time(best->good.values[i], text);
+        add_range(i, &best->good, &result->fast, &result->slow, text);
     }
+    if (size_usd_per_h(other) == size_usd_per_h(best) && result->has_ends)
+        text_add(text, "; at equal price the nearer to its limits at the slow end comes first");
     text_printf(text, "; compared with the best, %s pools: ", has_pools ? "with" : "without");
     size_describe(&best->option, best->replicas, text);
 }
 
-/* The first that differs in more than its batching: in GPU, parallelism, pools or replicas; NULL: none does. */
-static const struct size_state *find_next(const struct size_result *result)
+const struct size_state *size_find_next(const struct size_result *result)
 {
     const struct size_state *best = &result->states[result->best[0]];
     const struct size_option *a = &best->option;
@@ -234,7 +198,7 @@ static const struct size_state *find_next(const struct size_result *result)
 /* "next best: 8 x h100-sxm: ..., $37.52/h (+25 %)" */
 static void add_next(const struct size_result *result, struct text *text)
 {
-    const struct size_state *best = &result->states[result->best[0]], *next = find_next(result);
+    const struct size_state *best = &result->states[result->best[0]], *next = size_find_next(result);
     text_add(text, "next best: ");
     if (next == NULL) {
         text_printf(text, "the %zu cheapest differ in their batching alone", result->n_best);
@@ -270,18 +234,22 @@ static void end_line(struct text *text, struct arena *arena, struct size_lines *
     text_init(text);
 }
 
-static void add_trust(const struct size_state *best, const struct size_outcome *whole, const struct catalog *catalog,
-                      struct arena *arena, struct text *text)
+static void add_trust(const struct size_question *question, const struct size_state *best,
+                      const struct size_outcome *whole, const struct catalog *catalog, struct arena *arena,
+                      struct text *text)
 {
     text_add(text, "how sure: ");
     if (best->good.extrapolated_frac >= 0)
         text_printf(text, "%.2g %% of the kernels' time is outside the measured range; ",
                     100 * best->good.extrapolated_frac);
     if (whole->kv_peak_frac >= 0.9)
-        text_printf(text, "%.3g %% of a KV cache in use at most; ", 100 * whole->kv_peak_frac);
+        text_printf(text, "%.3g %% of a KV cache%s in use at most; ", 100 * whole->kv_peak_frac,
+                    best->option.prefill_replicas == 0                                     ? ""
+                    : whole->pool_kv_frac[SIZE_PREFILL] > whole->pool_kv_frac[SIZE_DECODE] ? " for prompts"
+                                                                                           : " for decoding");
     if (whole->engine[0] != 0) text_printf(text, "%s; ", whole->engine);
     text_printf(text, "%s: ", best->option.gpu->name);
-    if (size_trust(catalog, best->option.gpu->name, arena, text) != 0) text->failed = true;
+    if (size_trust(catalog, best->option.gpu->name, question->has_experts, arena, text) != 0) text->failed = true;
 }
 
 int size_say(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
@@ -302,14 +270,19 @@ int size_say(const struct size_question *question, const struct size_result *res
     size_describe(&best->option, best->replicas, &text);
     text_printf(&text, ", %s %s, $%.2f/h", result->engine != NULL ? "engine" : "cost model",
                 result->engine != NULL ? result->engine : result->cost_model, size_usd_per_h(best));
-    add_sure(question, result, &text);
+    add_bold(question, result, &text);
     end_line(&text, arena, lines);
-    add_values(question, &best->good, &text);
-    end_line(&text, arena, lines);
-    if (result->has_ends) {
-        add_interval(question, result, &text);
+    if (result->has_sure) {
+        add_sure(question, result, best, &text);
         end_line(&text, arena, lines);
     }
+    add_values(question, &best->good, &text);
+    end_line(&text, arena, lines);
+    if (result->has_ends)
+        add_interval(question, result, &text);
+    else
+        add_no_interval(result, best, &text);
+    end_line(&text, arena, lines);
     add_prices(result, &text);
     end_line(&text, arena, lines);
     if (result->n_best > 1) {
@@ -317,17 +290,14 @@ int size_say(const struct size_question *question, const struct size_result *res
         end_line(&text, arena, lines);
     }
     if (question->disaggregated) {
-        add_pools(question, result, best, &text);
+        add_pools(result, best, &text);
         end_line(&text, arena, lines);
-        const struct size_state *other = find_kind(question, result, best->option.prefill_replicas == 0);
-        if (other != NULL) {
-            add_pool_values(question, other, best, &text);
+        if (result->other != NULL) {
+            add_pool_values(question, result, best, &text);
             end_line(&text, arena, lines);
         }
     }
-    text_add(&text, "limit: ");
-    add_limit(question, best, &text);
-    add_prefill_limit(question, result, best, &text);
+    size_add_limit(question, result, &text);
     end_line(&text, arena, lines);
     if (question->is_poisson) {
         text_printf(&text,
@@ -336,7 +306,7 @@ int size_say(const struct size_question *question, const struct size_result *res
                     question->load_text);
         end_line(&text, arena, lines);
     }
-    add_trust(best, &result->whole, catalog, arena, &text);
+    add_trust(question, best, &result->whole, catalog, arena, &text);
     end_line(&text, arena, lines);
     return lines->failed ? SIM_E_NOMEM : 0;
 }
@@ -361,8 +331,15 @@ static int add_others(const struct size_question *question, const struct size_re
         text_init(&line);
         if (size_add_other(question, result, &question->gpus[i], &line) && !line.failed) {
             answer_say(answer, "  %s\n", line.chars);
-            answer_open_row(answer, NULL, '{');
-            answer_text(answer, "gpu", question->gpus[i].name);
+            double open_usd_per_h;
+            const struct size_state *found = size_find_other(question, result, &question->gpus[i], &open_usd_per_h);
+            if (found != NULL) {
+                size_open_fleet(NULL, question, found, answer);
+            } else {
+                answer_open_row(answer, NULL, '{');
+                answer_text(answer, "gpu", question->gpus[i].name);
+                answer_number(answer, "at_least_usd_per_h", open_usd_per_h);
+            }
             answer_text(answer, "text", line.chars);
             answer_close(answer, '}');
         }
@@ -384,24 +361,6 @@ static void write_prices(const struct size_question *question, struct answer *an
         answer_close(answer, '}');
     }
     answer_close(answer, ']');
-}
-
-/* An empty object where no fleet keeps its limits at both ends. */
-static void write_sure(const struct size_state *sure, struct answer *answer)
-{
-    struct text text;
-    if (sure->replicas == 0) {
-        answer_open(answer, "sure", '{');
-        answer_close(answer, '}');
-        return;
-    }
-    text_init(&text);
-    size_describe(&sure->option, sure->replicas, &text);
-    answer_open(answer, "sure", '{');
-    answer_number(answer, "usd_per_h", round(size_usd_per_h(sure) * 1e4) / 1e4);
-    if (!text.failed) answer_text(answer, "fleet", text.chars);
-    answer_close(answer, '}');
-    text_fini(&text);
 }
 
 #define FIRST_COLUMNS RIGHT("usd_per_h"), RIGHT("gpus"), LEFT("gpu"), RIGHT("tp"), RIGHT("pp")
@@ -481,7 +440,7 @@ int size_answer(const struct size_question *question, const struct size_result *
     }
     answer_close(&answer, ']');
     write_prices(question, &answer);
-    if (result->has_sure) write_sure(&result->sure, &answer);
+    if (code == 0) code = size_write_fields(question, result, catalog, arena, &answer);
     if (code == 0) code = add_others(question, result, &answer);
     if (question->has_experts)
         TABLE_INIT(&table, columns_of_groups);

@@ -71,7 +71,10 @@ static void add_ratio(double value_s, const struct size_objective *objective, st
     text_add(text, " of ");
     size_add_time(objective->limit_s, text);
     const double times = value_s / objective->limit_s;
-    text_printf(text, times < 1000 ? " (%.3g times)" : " (%.0f times)", times);
+    if (times < 1.1)
+        text_printf(text, " (%.2g %% too long)", 100 * (times - 1));
+    else
+        text_printf(text, times < 1000 ? " (%.3g times)" : " (%.0f times)", times);
 }
 
 /* "; stopped after 210 of 2000 requests" */
@@ -92,15 +95,18 @@ static void add_reason(const struct size_question *question, const struct size_r
         text_add(text, ", ");
         add_ratio(state->bad.reached_s, &question->objectives[state->bad.missed], text);
         add_stop(result, &state->bad, text);
+        text_printf(text, "; no closed form says that more GPUs than --max-gpus %" PRId64 " do not help",
+                    question->most_gpus);
     } else if (other->ruled != NULL) {
         const struct size_option *option = &other->ruled->option;
         text_add(text, "misses the limits; nearest: ");
         size_describe_shape(option, text);
         text_add(text, ", where requests alone have ");
         add_ratio(other->ruled->bound.alone_s, &question->objectives[other->ruled->bound.limit], text);
-        text_add(text, " (closed form)");
+        text_add(text, " (closed form): more GPUs do not help");
     } else if (other->busy != NULL) {
-        text_printf(text, "the work needs at least %" PRId64 " GPUs (closed form)", needed_gpus(other->busy));
+        text_printf(text, "the work needs at least %" PRId64 " GPUs (closed form), more than --max-gpus %" PRId64,
+                    needed_gpus(other->busy), question->most_gpus);
     } else {
         text_printf(text, "cannot run %s", question->llm);
         if (other->unfit != NULL) text_printf(text, ": %s", other->unfit->bound.why);
@@ -121,13 +127,28 @@ static void add_found(const struct size_question *question, const struct size_re
         text_printf(text, "; not all fleets from $%.2f/h on were tried", other->open_usd_per_h);
 }
 
+static struct other find_other(const struct size_question *question, const struct size_result *result,
+                               const struct size_gpu *gpu)
+{
+    struct other other = {.open_usd_per_h = (double)INFINITY};
+    for (size_t i = 0; i < result->n; i++)
+        if (result->states[i].option.gpu == gpu) look_at(question, result, &result->states[i], &other);
+    return other;
+}
+
+const struct size_state *size_find_other(const struct size_question *question, const struct size_result *result,
+                                         const struct size_gpu *gpu, double *open_usd_per_h)
+{
+    const struct other other = find_other(question, result, gpu);
+    *open_usd_per_h = other.open_usd_per_h;
+    return other.found;
+}
+
 bool size_add_other(const struct size_question *question, const struct size_result *result, const struct size_gpu *gpu,
                     struct text *text)
 {
-    struct other other = {.open_usd_per_h = (double)INFINITY};
     if (result->n_best > 0 && result->states[result->best[0]].option.gpu == gpu) return false;
-    for (size_t i = 0; i < result->n; i++)
-        if (result->states[i].option.gpu == gpu) look_at(question, result, &result->states[i], &other);
+    const struct other other = find_other(question, result, gpu);
     text_printf(text, "%s: ", gpu->name);
     if (other.found != NULL)
         add_found(question, result, &other, text);

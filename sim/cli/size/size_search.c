@@ -207,66 +207,6 @@ static int read_common(const struct size_question *question, const volatile sig_
                       "the arrivals of a closed loop depend on the fleet, so no objective is a number of requests");
 }
 
-/* The runs at the ends: items 0 to 2 are the best fleet at the fast end, as predicted and at the slow end, each to its
- * end; item i > 2 is the fleet i - 2, counted from 0, at the slow end. */
-enum { OF_BEST = 3 };
-
-static void end_one(void *context, size_t item, void *result)
-{
-    static const enum time_case cases[OF_BEST] = {TIMES_FAST, TIMES_PREDICTED, TIMES_SLOW};
-    const struct searching *searching = context;
-    const struct size_result *found = searching->result;
-    const bool is_of_best = item < OF_BEST;
-    const struct size_state *state = &found->states[found->best[is_of_best ? 0 : item - OF_BEST + 1]];
-    size_try(searching->question, &found->requests, &state->option, state->replicas,
-             (struct size_case){is_of_best ? cases[item] : TIMES_SLOW, is_of_best}, searching->interrupt, result);
-}
-
-/* Where no error is known, the slow end is the prediction. */
-static enum size_end judge_end(const struct size_question *question, const struct size_state *state,
-                               const struct size_outcome *slow)
-{
-    if (!slow->has_run) return SIZE_END_UNKNOWN;
-    if (!slow->meets) return SIZE_END_MISSED;
-    for (size_t i = 0; i < question->n_objectives; i++)
-        if (slow->values[i] != state->good.values[i]) return SIZE_END_KEPT;
-    return SIZE_END_UNKNOWN;
-}
-
-/* The best fleets at the slow end of the interval, the cheapest at the fast end, too. Where no error is known both are
- * the prediction. Returns 0 or a negative code. */
-static int try_ends(const struct searching *searching, struct map *map, struct size_result *result, struct diag *diag)
-{
-    enum { MOST = WANTED - 1 + OF_BEST };
-    const struct size_question *question = searching->question;
-    struct size_outcome outcomes[MOST];
-    struct searching ends = *searching;
-    if (result->n_best == 0) return 0;
-    map->context = &ends;
-    map->act = end_one;
-    map->result_bytes = sizeof *outcomes;
-    map->n = result->n_best - 1 + OF_BEST;
-    const int code = map_run(map, outcomes, diag);
-    map->context = NULL;
-    if (code != 0) return code;
-    result->n_simulations += (int64_t)map->n;
-    result->fast = outcomes[0];
-    result->whole = outcomes[1];
-    result->slow = outcomes[OF_BEST - 1];
-    for (size_t i = 0; i < result->n_best; i++) {
-        struct size_state *state = &result->states[result->best[i]];
-        state->slow_end = judge_end(question, state, &outcomes[OF_BEST - 1 + i]);
-    }
-    for (size_t i = 0; i < OF_BEST; i++)
-        if (!outcomes[i].has_run)
-            diag_warning(diag, NULL, NULL, "no interval, as a run at one of its ends failed: %s", outcomes[i].why);
-    for (size_t i = 0; i < question->n_objectives && result->fast.has_run && result->slow.has_run; i++)
-        result->has_ends |= result->fast.values[i] != result->slow.values[i];
-    if (question->sure && !result->has_ends)
-        diag_warning(diag, NULL, NULL, "--sure asks nothing more of this fleet: the error of its times is not known");
-    return 0;
-}
-
 /* Searches, without the ends of the best. */
 static int search(struct searching *searching, struct map *map, void (*report)(void *context, int64_t n_runs),
                   void *report_context, struct arena *arena, struct diag *diag)
@@ -325,9 +265,10 @@ int size_search(const struct size_question *question, int workers, const volatil
     struct searching searching = {.question = question, .result = result, .interrupt = interrupt};
     struct map map = {.workers = workers, .interrupt = interrupt};
     int code = search(&searching, &map, report, report_context, arena, diag);
-    if (code == 0) code = try_ends(&searching, &map, result, diag);
+    if (code == 0) code = size_ends(question, &map, arena, result, diag);
     const bool is_missed = code == 0 && result->has_ends && !(result->fast.meets && result->slow.meets);
-    return is_missed && !question->sure ? find_sure(&searching, &map, arena, result, diag) : code;
+    if (is_missed && !question->sure) code = find_sure(&searching, &map, arena, result, diag);
+    return code == 0 ? size_end_sure(question, &map, result, diag) : code;
 }
 
 void size_result_fini(struct size_result *result)

@@ -148,9 +148,12 @@ void size_write_cluster(const struct size_option *option, int64_t replicas, stru
 
 void size_describe_shape(const struct size_option *option, struct text *text)
 {
+    if (option->groups > 1) {
+        text_printf(text, "DP %" PRId64 " EP %" PRId64, option->groups, option->tensor_parallel);
+        return;
+    }
     text_printf(text, "TP %" PRId64, option->tensor_parallel);
     if (option->pipeline_parallel > 1) text_printf(text, " PP %" PRId64, option->pipeline_parallel);
-    if (option->groups > 1) text_printf(text, " DP %" PRId64, option->groups);
 }
 
 int size_load(const struct size_question *question, const struct size_option *option, int64_t replicas,
@@ -193,5 +196,8 @@ void size_describe(const struct size_option *option, int64_t replicas, struct te
     text_add(text, " of ");
     size_describe_shape(option, text);
     text_printf(text, ", %s", option->batching->policy);
-    if (option->batching->token_budget > 0) text_printf(text, " with %" PRId64 " tokens", size_token_budget(option));
+    if (option->batching->token_budget == 0) return;
+    text_add(text, " with ");
+    if (option->groups > 1) text_printf(text, "%" PRId64 " x ", option->groups);
+    text_printf(text, "%" PRId64 " tokens", option->batching->token_budget);
 }

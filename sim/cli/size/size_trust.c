@@ -16,7 +16,17 @@ static double find_error(const struct json_node *root, const char *kernel)
     return -1;
 }
 
-int size_trust(const struct catalog *catalog, const char *gpu, struct arena *arena, struct text *text)
+/* Experts are kernels of their own. No whole run with experts is in a fit of an engine. */
+static void add_experts(double experts, struct text *text)
+{
+    if (experts >= 0)
+        text_printf(text, ", %.0f %% (experts)", 100 * experts);
+    else
+        text_add(text, ", experts not measured");
+    text_add(text, "; no whole run with experts is in the fits: README.md has the error of the one measured");
+}
+
+int size_trust(const struct catalog *catalog, const char *gpu, bool has_experts, struct arena *arena, struct text *text)
 {
     const char *folder = path_join(arena, catalog->root, "calibration");
     const char *file = arena_printf(arena, "%s/%s.json", folder != NULL ? folder : "", gpu);
@@ -28,6 +38,7 @@ int size_trust(const struct catalog *catalog, const char *gpu, struct arena *are
     if (code == SIM_E_NOMEM) return code;
     const double products = code == 0 ? find_error(root, "gemm") : -1;
     const double attention = code == 0 ? find_error(root, "decode_attention") : -1;
+    const double experts = code == 0 ? find_error(root, "moe") : -1;
     const struct json_node *like = code == 0 ? json_member(root, "like") : NULL;
     if (products >= 0 && attention >= 0)
         text_printf(text, "median error of held-out kernels %.0f %% (products), %.0f %% (attention)", 100 * products,
@@ -38,5 +49,6 @@ int size_trust(const struct catalog *catalog, const char *gpu, struct arena *are
         text_printf(text, "kernels not measured: those of %s, scaled", like->text);
     else
         text_printf(text, "kernels not measured: a fit to all GPUs");
+    if (has_experts) add_experts(experts, text);
     return text->failed ? SIM_E_NOMEM : 0;
 }

@@ -10,6 +10,7 @@ struct trying {
     const struct size_question *question;
     const struct size_requests *requests;
     struct size_outcome *outcome;
+    int64_t prefill_replicas;
     bool is_whole;                       /* goes on after a miss */
     double *values[SIZE_MAX_OBJECTIVES]; /* of the requests that count, in the order of their ends */
     size_t n[SIZE_MAX_OBJECTIVES], n_over[SIZE_MAX_OBJECTIVES];
@@ -71,6 +72,21 @@ static int on_metric(void *context, const struct metric_row *row)
 {
     struct size_outcome *outcome = ((struct trying *)context)->outcome;
     if (strcmp(row->name, "replica.kv_peak_frac") == 0) outcome->kv_peak_frac = row->value;
+    if (strcmp(row->name, "replica.busy_frac") == 0) outcome->busy_frac = row->value;
+    return 0;
+}
+
+/* Samples of a replica, "llm/3": those that serve prompts have the first numbers. */
+static int on_sample(void *context, const struct sample_row *row)
+{
+    const struct trying *trying = context;
+    const char *slash = strchr(row->entity, '/');
+    if (slash == NULL) return 0;
+    const enum size_pool pool = atoll(slash + 1) < trying->prefill_replicas ? SIZE_PREFILL : SIZE_DECODE;
+    double *most = strcmp(row->series, "replica.kv_used_frac") == 0 ? &trying->outcome->pool_kv_frac[pool]
+                   : strcmp(row->series, "replica.waiting") == 0    ? &trying->outcome->pool_waiting[pool]
+                                                                    : NULL;
+    if (most != NULL && row->value > *most) *most = row->value;
     return 0;
 }
 
@@ -93,7 +109,8 @@ static void take_quantiles(struct trying *trying)
 static int run(struct trying *trying, const struct setup *setup, enum time_case time_case,
                const volatile sig_atomic_t *interrupt, struct diag *diag)
 {
-    const struct sink sink = {.context = trying, .request = on_request, .warning = on_warning, .metric = on_metric};
+    const struct sink sink = {.context = trying, .request = on_request, .warning = on_warning, .metric = on_metric,
+                              .sample = trying->is_whole ? on_sample : NULL};
     const struct world_options how = {.queue = QUEUE_CALENDAR, .time_case = time_case, .interrupt = interrupt};
     struct world_result result = {0};
     int code = simulate_rows(setup, &how, &sink, &result, diag);
@@ -108,11 +125,12 @@ void size_try(const struct size_question *question, const struct size_requests *
               const volatile sig_atomic_t *interrupt, struct size_outcome *outcome)
 {
     struct trying trying = {.question = question, .requests = requests, .outcome = outcome,
-                            .is_whole = how.is_whole};
+                            .prefill_replicas = option->prefill_replicas, .is_whole = how.is_whole};
     struct setup setup;
     struct diag diag;
     diag_init(&diag);
-    *outcome = (struct size_outcome){.missed = -1, .kv_peak_frac = (double)NAN};
+    *outcome = (struct size_outcome){.missed = -1, .kv_peak_frac = (double)NAN,
+                                      .busy_frac = (double)NAN};
     int code = size_load(question, option, replicas, &setup, &diag);
     for (size_t i = 0; code == 0 && i < question->n_objectives; i++) {
         trying.values[i] = mem_zalloc(requests->counted[i] + 1, sizeof(double));

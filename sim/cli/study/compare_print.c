@@ -200,6 +200,14 @@ static size_t count_points(const struct comparison *comparison)
     return n;
 }
 
+/* Whether any metric has more than one pair of runs. */
+static bool has_several(const struct comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->n_rows; i++)
+        if (comparison->rows[i].n > 1) return true;
+    return false;
+}
+
 static void say_totals(const struct compare_print *print, struct answer *answer)
 {
     static const enum compare_verdict verdicts[] = {COMPARE_BETTER, COMPARE_WORSE, COMPARE_SAME, COMPARE_UNCLEAR,
@@ -212,6 +220,13 @@ static void say_totals(const struct compare_print *print, struct answer *answer)
         first = false;
     }
     const size_t n_tests = count_tests(print->comparison, true);
+    if (n_tests == 0 && !first) {
+        answer_say(answer, " (margin %g %%; %s)\n", 100 * print->options->margin_frac,
+                   has_several(print->comparison)
+                       ? "no metric could be tested"
+                       : "one pair of runs gives neither intervals nor tests: take several seeds");
+        return;
+    }
     answer_say(answer, "%s (intervals of %g %%, margin %g %%, Holm's correction for %zu %s)\n",
                first ? "no metric in common" : "", 100 * print->options->level, 100 * print->options->margin_frac,
                n_tests, n_tests == 1 ? "test" : "tests");
@@ -252,6 +267,23 @@ static void say_hidden(const struct compare_print *print, const char *bullet, st
 static bool has_hidden_points(const struct compare_print *print)
 {
     return !print->points && count_points(print->comparison) > 0;
+}
+
+/* Points that no verdict is possible on: the correction is for all of them, so one that is compared alone after a look
+ * at the others would have a verdict that it does not deserve. */
+static void say_points(const struct compare_print *print, struct answer *answer)
+{
+    const struct compare_row *row = NULL;
+    for (size_t i = 0; i < print->comparison->n_rows && print->points; i++) {
+        const struct compare_row *of = &print->comparison->rows[i];
+        if (of->point != NULL && strncmp(of->note != NULL ? of->note : "", "no verdict possible", 19) == 0) row = of;
+    }
+    if (row == NULL) return;
+    answer_say(
+        answer,
+        "note: each configuration is a test: %zu of them need %.0f replicates. One alone, by keys in -b and -n, could "
+        "have a verdict if chosen before any result was seen; chosen from this table it proves nothing\n",
+        row->n_tests, ceil(2 * (double)row->n_tests / (1 - print->options->level) - 1e-9));
 }
 
 /* --- For people --- */
@@ -348,6 +380,7 @@ static void show_text(const struct compare_print *print, struct answer *answer)
     add_worst(comparison, true, answer);
     if (comparison->n_remarks > 0 || has_hidden_points(print)) answer_say(answer, "\n");
     for (size_t i = 0; i < comparison->n_remarks; i++) answer_say(answer, "note: %s\n", comparison->remarks[i]);
+    say_points(print, answer);
     if (has_hidden_points(print))
         answer_say(answer, "note: --points shows each of the %zu configurations\n", count_points(comparison));
 }

@@ -48,7 +48,7 @@ static void add_figure(struct answer_table *table, const struct figure *figure, 
     table_number(table, (double)figure->claims.n);
     table_number(table, (double)n_known);
     table_number(table, (double)n_reported);
-    table_number(table, (double)figure->fitted.n);
+    table_number(table, (double)figure_count_fitted(figure));
     table_text(table, figure->title);
     table_text(table, figure->citation);
 }
@@ -89,6 +89,19 @@ static int list_figures(struct cli *cli, const struct figure_call *call)
 
 /* --- run --- */
 
+/* For programs: what the shown texts say, as numbers. */
+static void add_numbers(struct answer_table *table, const struct claim_result *result)
+{
+    const struct claim_outcome *outcome = &result->outcome;
+    table_number(table, result->claim->value);
+    table_number(table, outcome->ours);
+    table_text(table, result->claim->unit);
+    table_number(table, outcome->deviation);
+    table_number(table, result->claim->tolerance_frac);
+    table_text(table, claim_verdict_name(result->verdict));
+    table_text(table, result->claim->test.entry == NULL ? NULL : outcome->holds ? "yes" : "no");
+}
+
 static void add_claim(struct answer_table *table, const struct figure *figure, const struct claim_result *result)
 {
     table_text(table, figure->id);
@@ -102,20 +115,24 @@ static void add_claim(struct answer_table *table, const struct figure *figure, c
     table_text(table, result->claim->tag);
     table_text(table, result->verdict == CLAIM_REPORTED ? result->because : NULL);
     table_text(table, result->claim->known_to_fail);
+    table_text(table, result->claim->chosen_by);
+    add_numbers(table, result);
 }
 
 static const struct table_column claim_columns[] = {
     JSON_ONLY("figure"),       LEFT("claim"),   RIGHT("paper"), RIGHT("ours"),  RIGHT("deviation"),
     RIGHT("tolerance"),        LEFT("verdict"), LEFT("basis"),  LEFT("source"), JSON_ONLY("reported_because"),
-    JSON_ONLY("known_to_fail")};
+    JSON_ONLY("known_to_fail"), JSON_ONLY("chosen_by"), JSON_ONLY("paper_value"), JSON_ONLY("ours_value"),
+    JSON_ONLY("unit"),         JSON_ONLY("deviation_frac"), JSON_ONLY("tolerance_frac"), JSON_ONLY("verdict_word"),
+    JSON_ONLY("holds")};
 
-static void say_counts(const char *before, const struct claim_counts *counts, struct answer *answer)
+static void say_counts(const char *before, const struct claim_counts *counts, const char *more, struct answer *answer)
 {
     struct text text;
     text_init(&text);
     claim_counts_text(counts, &text);
     answer->failed |= text.failed;
-    if (!text.failed) answer_say(answer, "%s%s\n\n", before, text.chars);
+    if (!text.failed) answer_say(answer, "%s%s%s\n\n", before, text.chars, more);
     text_fini(&text);
 }
 
@@ -145,7 +162,11 @@ static int print_claims(struct cli *cli, const struct figure_work *work, struct 
     answer.failed |= !make_heading(work, gap, &heading);
     answer_add(&answer, NULL, answer.failed ? NULL : heading.chars, &table);
     text_fini(&heading);
-    if (!answer_is_data(form)) say_counts(gap, &work->claims.counts, &answer);
+    if (!answer_is_data(form))
+        say_counts(gap, &work->claims.counts,
+                   work->figure.tolerances == TOLERANCES_FIRST ? "; tolerances committed before the first run"
+                                                               : "; tolerances committed with the results",
+                   &answer);
     const int code = answer_end(&answer, 0, cli->out, &cli->diag);
     fflush(cli->out);
     return code;
@@ -212,7 +233,7 @@ static int run_figures(struct cli *cli, const struct figure_files *files, const 
     for (size_t i = 0; code == 0 && i < files->n; i++)
         code = run_figure(cli, &files->items[i], options, &all, form, &counts);
     answer_add(&answer, NULL, NULL, &all);
-    if (!answer_is_data(form) && files->n > 1) say_counts("all figures: ", &counts, &answer);
+    if (!answer_is_data(form) && files->n > 1) say_counts("all figures: ", &counts, "", &answer);
     code = answer_end(&answer, code, cli->out, &cli->diag);
     fflush(cli->out);
     if (code == 0) code = figure_work_gallery(files->items, files->n, options, &cli->diag);

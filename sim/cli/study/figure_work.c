@@ -213,10 +213,12 @@ static void show_progress(void *context, const struct sweep_progress *progress)
 static void print_closing_line(const struct figure_watch *watch, const struct sweep_result *result, double wall_s)
 {
     answer_print(watch->err, "%s: %zu runs", watch->output, result->n_runs);
-    if (result->was_complete)
-        fprintf(watch->err, ", all of them found\n");
-    else
-        fprintf(watch->err, ", %zu of them found, in %.2f s\n", result->n_found, wall_s);
+    if (result->was_complete) {
+        fprintf(watch->err, ", all of them found in it\n");
+        return;
+    }
+    if (result->n_found > 0) fprintf(watch->err, ", %zu of them found from an earlier call", result->n_found);
+    fprintf(watch->err, ", in %.2f s\n", wall_s);
 }
 
 /* Runs the study into the results database `output`, `in_place` of an earlier one. */

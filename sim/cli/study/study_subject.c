@@ -9,7 +9,13 @@ static int read_subject(const struct database *database, struct arena *arena, st
                         struct diag *diag)
 {
     static const char scenarios[] = "SELECT scenario FROM run WHERE status = 'done' ORDER BY id LIMIT 1";
-    static const char keys[] = "SELECT DISTINCT key FROM param ORDER BY key";
+    static const char keys[] = /* of a whole section, the members that differ between runs */
+        "WITH section AS (SELECT run_id, key, value FROM param WHERE json_valid(value) AND json_type(value) = 'object'\n"
+        "  AND (key IN ('cluster', 'jobs') OR (key LIKE 'services.%' AND key NOT LIKE 'services.%.%')))\n"
+        "SELECT DISTINCT key FROM param WHERE key NOT IN (SELECT key FROM section) UNION\n"
+        "SELECT s.key || '.' || m.key FROM section s, json_each(s.value) m GROUP BY s.key, m.key\n"
+        "HAVING count(DISTINCT m.value) > 1 OR count(*) < (SELECT count(*) FROM section x WHERE x.key = s.key)\n"
+        "ORDER BY 1";
     struct query_answer run, varied;
     *subject = (struct subject){0};
     int code = query_run(database, scenarios, NULL, 0, "read the scenario", arena, &run, diag);

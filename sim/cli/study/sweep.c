@@ -110,6 +110,7 @@ struct sweep_watch {
     FILE *err;
     bool is_shown, has_line;
     double started_s;
+    size_t n_done, n_runs; /* so far */
     struct sweeping_size size;
 };
 
@@ -119,6 +120,8 @@ static void show_progress(void *context, const struct sweep_progress *progress)
     size_t n_ended = progress->n_done + progress->n_failed;
     double wall_s = clock_wall_s() - watch->started_s;
     sweeping_size_warn(&watch->size, progress);
+    watch->n_done = progress->n_done;
+    watch->n_runs = progress->n_runs;
     if (!watch->is_shown || progress->n_runs == 0) return;
     fprintf(watch->err, "\r\033[K%zu of %zu runs", n_ended, progress->n_runs);
     if (progress->n_failed > 0) fprintf(watch->err, ", %zu failed", progress->n_failed);
@@ -214,6 +217,9 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
         if (code == 0) code = recorded_warn(study, how->output, cli->plugins, cli->interrupt, &cli->diag);
     }
     if (is_written && !options->quiet) print_closing_line(&watch, &result, how->output);
+    if (code == SIM_E_INTERRUPTED && is_first)
+        return diag_error(&cli->diag, code, how->output, "the same call with --resume goes on from there",
+                          "interrupted: %zu of %zu runs are finished and kept", watch.n_done, watch.n_runs);
     return code;
 }
 

@@ -384,7 +384,10 @@ static int open_trace(struct service *service)
     const bool is_header = code == SIM_E_DATA && diag != NULL && first < diag->n_items &&
                            strstr(diag->items[first].where, ":1:") != NULL;
     if (is_header)
-        diag_error(diag, code, place_of(service, "trace.format"), "set it if the file has another one",
+        diag_error(diag, code, place_of(service, "trace.format"),
+                   arena_printf(service->env.site->arena,
+                                "if the file has another one: --set services.%s.trace.format=NAME",
+                                service->config->name),
                    "here the format of the trace is %s", format->name);
     return code;
 }

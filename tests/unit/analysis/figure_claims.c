@@ -55,6 +55,13 @@ TEST(orders)
     SCOPED(figure_case) test;
     struct claim_result result = judge(&test, "'tag': 'src'", "'order', 'values': [" UP("3") ", " UP("2") "]");
     CHECK_EQ_STR(result.ours, "9 > 4");
+    CHECK_EQ_STR(result.paper, "rising");
+    SCOPED(figure_case) named;
+    result = judge(&named, "'tag': 'src'",
+                   "'order', 'values': [{'name': 'late', 'series': 'up', 'x': 3}, "
+                   "{'name': 'early', 'series': 'up', 'x': 2}]");
+    CHECK_EQ_STR(result.ours, "late 9 > early 4");
+    CHECK_EQ_STR(result.paper, "late < early");
 }
 
 /* "up" meets "down" between 2 (4, 8) and 3 (9, 7): 2 + 4 / 6. It reaches 6.5 at 2.5; "down" never does 100. */
@@ -129,16 +136,25 @@ TEST(the_first_line_counts_every_claim)
 #define OFF_BY(value) "{'says': 's', " HEAD(value, "1") ", 'test': {'kind': 'level', 'of': " UP("3") "}},"
 #define ORDER "{'says': 's', 'tag': 'src', 'test': {'kind': 'order', 'values': [" UP("1") ", " UP("2") "]}}"
 #define UP_TO ",{'says': 's', 'tag': 'src', 'up_to': true, 'value': 1, 'test': {'kind': 'level', 'of': " UP("3") "}}"
+#define EXPECTED "{'says': 's', " HEAD("6", "0.1") ", 'known_to_fail': 'k', 'test': {'kind': 'level', 'of': " UP("3") "}},"
+#define OFF "{'says': 's', " HEAD("12", "0.1") ", 'test': {'kind': 'level', 'of': " UP("3") "}},"
+#define CHOSEN "{'says': 's', 'chosen_by': 'c', " HEAD("8", "1") ", 'test': {'kind': 'level', 'of': " UP("3") "}},"
+#define CURVE "{'says': 's', 'tag': 'src', 'tolerance': 0.01, 'test': {'kind': 'curve', 'series': ['up'], 'from': 3, 'to': 3}}"
 #define ERRORS ", 'errors': [{'says': 'median error', 'sql': 'select 7.54'}, {'says': 'p90', 'sql': 'select null'}]}"
     static const struct {
         const char *claims, *errors, *text;
     } cases[] = {
         {OFF_BY("8") OFF_BY("12") ORDER, "}",
-         "3 claims predicted, 2 of them off by 18.8 % in the median, 25.0 % at most; nothing fitted"},
+         "3 claims predicted: 3 hold; of 2 numbers the median is off by 18.8 %, the largest by 25.0 %; nothing fitted"},
         {OFF_BY("8") ORDER UP_TO, "}",
-         "2 claims predicted, 1 of them off by 12.5 %; 1 claim not judged; nothing fitted"},
-        {ORDER UP_TO UP_TO, "}", "1 claim predicted; 2 claims not judged; nothing fitted"},
-        {OFF_BY("8") ORDER, ERRORS, "median error 7.54 %, p90 unknown; 2 claims predicted; nothing fitted"}};
+         "2 claims predicted: 2 hold; the one number is off by 12.5 %; 1 claim not judged; nothing fitted"},
+        {EXPECTED OFF CURVE, ", 'inputs': ['a, to b', 'c']}",
+         "3 claims predicted: 1 holds, 1 fails (known), 1 fails; of 2 numbers the median is off by 37.5 %, the largest by "
+         "50.0 %; the one curve is off by 0.0 % in nine of ten points; nothing fitted here; inputs fitted elsewhere: a, to b; c"},
+        {CHOSEN ORDER, "}",
+         "1 claim predicted: 1 holds; 1 claim chosen by: 1 holds; the one number is off by 12.5 %; nothing fitted"},
+        {ORDER UP_TO UP_TO, "}", "1 claim predicted: 1 holds; 2 claims not judged; nothing fitted"},
+        {OFF_BY("8") ORDER, ERRORS, "median error 7.54 %, p90 unknown; 2 claims predicted: 2 hold; nothing fitted"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         SCOPED(text) text = {0};
         SCOPED(figure_case) test = {0};
@@ -287,6 +303,18 @@ TEST(what_is_not_covered_is_reported)
     CHECK_EQ_INT(test.results.items[0].verdict, CLAIM_REPORTED);
 }
 
+/* The table of figures counts constants, not entries. */
+TEST(constants_are_counted)
+{
+    const char *claim = "{'says': 's', 'tag': 'src', 'test': {'kind': 'order', 'values': [" UP("1") ", " UP("2") "]}}";
+#define FIT(value) "{'parameter': 'p', 'value': " value ", 'why': 'w', 'points': [], 'elsewhere': 'e'}"
+    SCOPED(figure_case) test = {0};
+    MUST(figure_case_init(&test, figure_json(claim, FIT("'4 us'") "," FIT("'4 us, 5 us', 'constants': 2"))) == 0);
+    CHECK_EQ_INT(figure_count_fitted(&test.figure), 3);
+    SCOPED(figure_case) wrong = {0};
+    CHECK_EQ_INT(figure_case_init(&wrong, figure_json(claim, FIT("'4 us, 5 us'"))), SIM_E_CONFIG);
+}
+
 static void basis_is(const char *claim_test, const char *rest, const char *points, const char *basis)
 {
     char claim[512], fit[512];
@@ -309,6 +337,8 @@ TEST(the_basis_follows_from_the_lists)
     basis_is("'curve', 'series': ['up'], 'from': 2", "", "{'series': 'up', 'to': 2.5}", "fitted");
     basis_is("'curve', 'series': ['up', 'noisy'], 'from': 3", "", "{'series': 'noisy', 'to': 2}", "predicted");
     basis_is("'crossing', 'of': 'up', 'with': 'down'", "", "{'series': 'down', 'from': 4}", "fitted");
+    basis_is("'level', 'of': " UP("3"), ", 'chosen_by': 'c'", "{'series': 'up', 'to': 2}", "chosen by");
+    basis_is("'level', 'of': " UP("2"), ", 'chosen_by': 'c'", "{'series': 'up', 'to': 2}", "fitted");
     const char *query = "'level', 'of': {'sql': 'select 4'}";
     basis_is(query, ", 'rests_on': [{'series': 'up', 'from': 2}]", "{'series': 'up', 'to': 2}", "fitted");
     basis_is(query, ", 'rests_on': [{'series': 'up', 'from': 3}]", "{'series': 'up', 'to': 2}", "predicted");

@@ -418,3 +418,26 @@ TEST(a_growing_queue_is_told)
     const struct verdict_facts facts = {.status = "done", .n_services = 2, .services = services, .jobs = &jobs};
     CHECK_EQ_STR(cautions_of(metrics, facts), "saturated saturated");
 }
+
+TEST(a_load_of_jobs_above_the_capacity_is_told_whatever_waits_look_like)
+{
+    struct made_metric metrics[] = {
+        {"cluster.gpus", 10}, {"cluster.gpus_in_use.mean", 7.5}, {"job.gpu_s.sum", 1500}, {"job.useful_gpu_s.sum", 1500},
+        {"sim.end_s", 200}, {"job.makespan_s", 200}, {"job.unfinished", 0}, {0}};
+    const struct trend_growth calm = {.left_frac = 0};
+    struct verdict_facts facts = {.status = "done", .jobs = &calm, .metric = made, .context = metrics,
+                                  .submissions = {.n = 20, .first_s = 0, .last_s = 100, .held_s = 200}};
+    CHECK_NEAR(verdict_load(&facts), 1.5, 1e-12);
+    CHECK_EQ_STR(cautions_of(metrics, facts), "saturated");
+    check_verdict(metrics, facts,
+                  "Jobs brought 1.5 times the GPU time that they could have while they were submitted.");
+    metrics[1].value = 12.5; /* services hold 5 of the GPUs */
+    CHECK_NEAR(verdict_load(&facts), 3, 1e-12);
+    metrics[1].value = 7.5, metrics[3].value = 900; /* elastic jobs hold more than they need */
+    CHECK_NEAR(verdict_load(&facts), 0.9, 1e-12);
+    CHECK_EQ_STR(cautions_of(metrics, facts), "");
+    facts.submissions.n = 19;
+    CHECK(isnan(verdict_load(&facts)));
+    facts.submissions = (struct verdict_submissions){.n = 20, .last_s = 100, .held_s = 2001}; /* a burst */
+    CHECK(isnan(verdict_load(&facts)));
+}

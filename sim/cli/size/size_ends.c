@@ -1,0 +1,196 @@
+/* Runs of the fleets that were found, each to its end: the best at the ends of the interval, the fleet of the other
+ * kind (with pools or without) beside it, and fleets that are one replica smaller than the best. */
+#include "sim/cli/size/size.h"
+#include "sim/study/map.h"
+
+#include <math.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+struct ending_run {
+    const struct size_option *option;
+    int64_t replicas;
+    enum time_case time_case;
+};
+
+struct ending {
+    const struct size_question *question;
+    const struct size_requests *requests;
+    const volatile sig_atomic_t *interrupt;
+    const struct ending_run *runs;
+};
+
+static void end_one(void *context, size_t item, void *result)
+{
+    const struct ending *ending = context;
+    const struct ending_run *run = &ending->runs[item];
+    size_try(ending->question, ending->requests, run->option, run->replicas, (struct size_case){run->time_case, true},
+             ending->interrupt, result);
+}
+
+static int end_all(const struct size_question *question, struct map *map, const struct ending_run *runs, size_t n,
+                   struct size_outcome *outcomes, struct size_result *result, struct diag *diag)
+{
+    struct ending ending = {question, &result->requests, map->interrupt, runs};
+    map->context = &ending;
+    map->act = end_one;
+    map->result_bytes = sizeof *outcomes;
+    map->n = n;
+    const int code = map_run(map, outcomes, diag);
+    map->context = NULL;
+    if (code == 0) result->n_simulations += (int64_t)n;
+    return code;
+}
+
+/* Where no error is known, the slow end is the prediction. */
+static enum size_end judge_end(const struct size_question *question, const struct size_state *state)
+{
+    if (!state->slow.has_run) return SIZE_END_UNKNOWN;
+    if (!state->slow.meets) return SIZE_END_MISSED;
+    for (size_t i = 0; i < question->n_objectives; i++)
+        if (state->slow.values[i] != state->good.values[i]) return SIZE_END_KEPT;
+    return SIZE_END_UNKNOWN;
+}
+
+/* The largest multiple of a limit at the slow end, 1 where all are kept: more room there than that decides nothing. */
+static double slow_excess(const struct size_question *question, const struct size_state *state)
+{
+    double most = 1;
+    if (!state->slow.has_run) return most;
+    for (size_t i = 0; i < question->n_objectives; i++)
+        most = fmax(most, state->slow.values[i] / question->objectives[i].limit_s);
+    return most;
+}
+
+/* Of equal price, fleets that keep their limits at the slow end come first, then those that miss them by less. The
+ * order of the others stays. */
+static void sort_by_slow_end(const struct size_question *question, struct size_result *result)
+{
+    for (size_t i = 1; i < result->n_best; i++) {
+        const size_t moved = result->best[i];
+        const struct size_state *state = &result->states[moved];
+        size_t at = i;
+        for (; at > 0; at--) {
+            const struct size_state *before = &result->states[result->best[at - 1]];
+            if (size_usd_per_h(before) != size_usd_per_h(state)) break;
+            if (slow_excess(question, before) <= slow_excess(question, state)) break;
+            result->best[at] = result->best[at - 1];
+        }
+        result->best[at] = moved;
+    }
+}
+
+const struct size_state *size_other_kind(const struct size_question *question, const struct size_result *result)
+{
+    const struct size_state *found = NULL;
+    const bool has_pools = result->states[result->best[0]].option.prefill_replicas == 0;
+    for (size_t i = 0; i < result->n_best; i++) {
+        const struct size_state *state = &result->states[result->best[i]];
+        if ((state->option.prefill_replicas > 0) == has_pools) return state;
+    }
+    for (size_t i = 0; i < result->n; i++) {
+        const struct size_state *state = &result->states[i];
+        if (state->replicas == 0 || (state->option.prefill_replicas > 0) != has_pools) continue;
+        if (found == NULL || size_is_before(question, state, found)) found = state;
+    }
+    return found;
+}
+
+/* The runs after the order is known, and where their outcomes go. */
+struct plan {
+    size_t n;
+    struct ending_run runs[16];
+    struct size_outcome *to[16];
+};
+
+static void plan_run(struct plan *plan, const struct size_option *option, int64_t replicas, enum time_case time_case,
+                     struct size_outcome *to)
+{
+    plan->runs[plan->n] = (struct ending_run){option, replicas, time_case};
+    plan->to[plan->n++] = to;
+}
+
+/* A fleet with a replica less, under the times of each case that the question asks for, the likeliest miss first. */
+static void plan_fewer(const struct size_question *question, const struct size_option *option, int64_t replicas,
+                       struct size_fewer *fewer, struct plan *plan)
+{
+    static const enum time_case cases[] = {TIMES_SLOW, TIMES_FAST, TIMES_PREDICTED};
+    if (option->prefill_replicas < 0 || replicas < size_first_replicas(option)) return;
+    fewer->is_tried = true;
+    fewer->option = *option;
+    fewer->replicas = replicas;
+    for (size_t i = question->sure ? 0 : 2; i < 3; i++)
+        plan_run(plan, &fewer->option, replicas, cases[i], &fewer->outcomes[cases[i]]);
+}
+
+static void plan_all(const struct size_question *question, struct size_result *result, struct plan *plan)
+{
+    const struct size_state *best = &result->states[result->best[0]];
+    plan->n = 0;
+    plan_run(plan, &best->option, best->replicas, TIMES_FAST, &result->fast);
+    plan_run(plan, &best->option, best->replicas, TIMES_PREDICTED, &result->whole);
+    plan_fewer(question, &best->option, best->replicas - 1, &result->fewer[0], plan);
+    struct size_option fewer = best->option;
+    fewer.prefill_replicas--;
+    if (fewer.prefill_replicas > 0) plan_fewer(question, &fewer, best->replicas - 1, &result->fewer[1], plan);
+    result->other = question->disaggregated ? size_other_kind(question, result) : NULL;
+    if (result->other == NULL) return;
+    plan_run(plan, &result->other->option, result->other->replicas, TIMES_FAST, &result->other_fast);
+    plan_run(plan, &result->other->option, result->other->replicas, TIMES_SLOW, &result->other_slow);
+}
+
+const struct size_outcome *size_fewer_miss(const struct size_fewer *fewer, enum time_case *at)
+{
+    static const enum time_case cases[] = {TIMES_PREDICTED, TIMES_SLOW, TIMES_FAST};
+    for (size_t i = 0; i < 3; i++) {
+        *at = cases[i];
+        if (fewer->outcomes[*at].has_run && fewer->outcomes[*at].missed >= 0) return &fewer->outcomes[*at];
+    }
+    return NULL;
+}
+
+int size_ends(const struct size_question *question, struct map *map, struct arena *arena, struct size_result *result,
+              struct diag *diag)
+{
+    struct plan plan = {0};
+    const size_t n = result->n_best;
+    if (n == 0) return 0;
+    const size_t most = n > COUNT(plan.runs) ? n : COUNT(plan.runs);
+    struct ending_run *runs = arena_alloc(arena, n * sizeof *runs);
+    struct size_outcome *outcomes = arena_alloc(arena, most * sizeof *outcomes);
+    if (runs == NULL || outcomes == NULL) return diag_nomem(diag);
+    for (size_t i = 0; i < n; i++) {
+        const struct size_state *state = &result->states[result->best[i]];
+        runs[i] = (struct ending_run){&state->option, state->replicas, TIMES_SLOW};
+    }
+    int code = end_all(question, map, runs, n, outcomes, result, diag);
+    for (size_t i = 0; code == 0 && i < n; i++) {
+        struct size_state *state = &result->states[result->best[i]];
+        state->slow = outcomes[i];
+        state->slow_end = judge_end(question, state);
+    }
+    if (code != 0) return code;
+    sort_by_slow_end(question, result);
+    result->slow = result->states[result->best[0]].slow;
+    plan_all(question, result, &plan);
+    code = end_all(question, map, plan.runs, plan.n, outcomes, result, diag);
+    for (size_t i = 0; code == 0 && i < plan.n; i++) *plan.to[i] = outcomes[i];
+    if (code != 0) return code;
+    const struct size_outcome *const ends[] = {&result->fast, &result->whole, &result->slow};
+    for (size_t i = 0; i < COUNT(ends); i++)
+        if (!ends[i]->has_run)
+            diag_warning(diag, NULL, NULL, "no interval, as a run at one of its ends failed: %s", ends[i]->why);
+    for (size_t i = 0; i < question->n_objectives && result->fast.has_run && result->slow.has_run; i++)
+        result->has_ends |= result->fast.values[i] != result->slow.values[i];
+    if (question->sure && !result->has_ends)
+        diag_warning(diag, NULL, NULL, "--sure asks nothing more of this fleet: the error of its times is not known");
+    return 0;
+}
+
+int size_end_sure(const struct size_question *question, struct map *map, struct size_result *result, struct diag *diag)
+{
+    const struct ending_run run = {&result->sure.option, result->sure.replicas, TIMES_SLOW};
+    if (!result->has_sure || result->sure.replicas == 0) return 0;
+    return end_all(question, map, &run, 1, &result->sure.slow, result, diag);
+}

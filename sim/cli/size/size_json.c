@@ -1,0 +1,148 @@
+/* The answer's lines as fields: fleets, predictions, intervals, what limits the best fleet and how sure it is. */
+#include "sim/cli/answer.h"
+#include "sim/cli/size/size.h"
+
+#include <math.h>
+
+/* Opens a row of a list, or an object of this key. */
+static void open_any(const char *key, struct answer *answer)
+{
+    if (key == NULL)
+        answer_open_row(answer, NULL, '{');
+    else
+        answer_open(answer, key, '{');
+}
+
+void size_open_fleet(const char *key, const struct size_question *question, const struct size_state *state,
+                     struct answer *answer)
+{
+    const struct size_option *option = &state->option;
+    struct text text;
+    text_init(&text);
+    size_describe(option, state->replicas, &text);
+    open_any(key, answer);
+    answer_text(answer, "fleet", text.failed ? NULL : text.chars);
+    answer_number(answer, "usd_per_h", round(size_usd_per_h(state) * 1e4) / 1e4);
+    answer_number(answer, "gpus", (double)(state->replicas * size_replica_gpus(option)));
+    answer_text(answer, "gpu", option->gpu->name);
+    answer_number(answer, "tp", (double)option->tensor_parallel);
+    answer_number(answer, "pp", (double)option->pipeline_parallel);
+    if (question->has_experts) answer_number(answer, "dp", (double)option->groups);
+    answer_number(answer, "replicas", (double)state->replicas);
+    answer_number(answer, "prefill", (double)option->prefill_replicas);
+    answer_text(answer, "batching", option->batching->policy);
+    if (option->batching->token_budget > 0) answer_number(answer, "token_budget", (double)size_token_budget(option));
+    answer->failed |= text.failed;
+    text_fini(&text);
+}
+
+/* The values of a fleet as predicted, and at the ends of the interval where they are known (NULL: not). */
+static void write_values(const struct size_question *question, const struct size_outcome *predicted,
+                         const struct size_outcome *fast, const struct size_outcome *slow, struct answer *answer)
+{
+    answer_open(answer, "objectives", '[');
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        answer_open_row(answer, NULL, '{');
+        answer_text(answer, "name", question->objectives[i].name);
+        answer_number(answer, "limit_s", question->objectives[i].limit_s);
+        answer_number(answer, "predicted_s", predicted->values[i]);
+        if (fast != NULL && fast->has_run) answer_number(answer, "fast_s", fast->values[i]);
+        if (slow != NULL && slow->has_run) answer_number(answer, "slow_s", slow->values[i]);
+        answer_close(answer, '}');
+    }
+    answer_close(answer, ']');
+}
+
+static void write_limit(const struct size_question *question, const struct size_result *result, struct answer *answer)
+{
+    static const char *const cases[] = {[TIMES_PREDICTED] = "predicted", [TIMES_FAST] = "fast", [TIMES_SLOW] = "slow"};
+    answer_open(answer, "limit", '[');
+    for (size_t i = 0; i < SIZE_POOLS; i++) {
+        struct size_lack lack;
+        if (!size_lack_of(result, i, &lack)) continue;
+        const struct size_fewer *fewer = &result->fewer[i];
+        answer_open_row(answer, NULL, '{');
+        answer_number(answer, "replicas", (double)fewer->replicas);
+        answer_number(answer, "prefill", (double)fewer->option.prefill_replicas);
+        answer_text(answer, "missed", question->objectives[lack.objective].name);
+        answer_number(answer, "value_s", lack.outcome->values[lack.objective]);
+        answer_number(answer, "limit_s", question->objectives[lack.objective].limit_s);
+        answer_text(answer, "times", cases[lack.time_case]);
+        answer_text(answer, "short_of", size_short_word(lack.what));
+        answer_number(answer, "kv_peak_frac", lack.kv_frac);
+        answer_number(answer, "busy_frac", lack.outcome->busy_frac);
+        answer_number(answer, "least_prompts_frac", lack.prefill_frac);
+        answer_number(answer, "least_decoding_frac", lack.decode_frac);
+        answer_number(answer, "waiting_max", lack.waiting);
+        answer_close(answer, '}');
+    }
+    answer_close(answer, ']');
+}
+
+static int write_trust(const struct size_question *question, const struct size_result *result,
+                       const struct catalog *catalog, struct arena *arena, struct answer *answer)
+{
+    const struct size_state *best = &result->states[result->best[0]];
+    struct text text;
+    text_init(&text);
+    int code = size_trust(catalog, best->option.gpu->name, question->has_experts, arena, &text);
+    if (code == 0 && text.failed) code = SIM_E_NOMEM;
+    if (code == 0) {
+        answer_open(answer, "trust", '{');
+        answer_number(answer, "outside_frac", best->good.extrapolated_frac);
+        answer_number(answer, "kv_peak_frac", result->whole.kv_peak_frac);
+        if (result->whole.engine[0] != 0) answer_text(answer, "engine", result->whole.engine);
+        answer_text(answer, "kernels", text.chars);
+        answer_close(answer, '}');
+    }
+    text_fini(&text);
+    return code;
+}
+
+/* An empty object where no fleet keeps its limits at both ends. */
+static void write_sure(const struct size_question *question, const struct size_state *sure, struct answer *answer)
+{
+    if (sure->replicas == 0) {
+        answer_open(answer, "sure", '{');
+    } else {
+        size_open_fleet("sure", question, sure, answer);
+        write_values(question, &sure->good, NULL, &sure->slow, answer);
+    }
+    answer_close(answer, '}');
+}
+
+/* The other kind of fleet: with pools, if the best one has none, or without. */
+static void write_other_kind(const struct size_question *question, const struct size_result *result,
+                             struct answer *answer)
+{
+    const struct size_state *other = result->other;
+    if (other == NULL) return;
+    size_open_fleet(other->option.prefill_replicas > 0 ? "with_pools" : "without_pools", question, other, answer);
+    write_values(question, &other->good, &result->other_fast, &result->other_slow, answer);
+    answer_close(answer, '}');
+}
+
+int size_write_fields(const struct size_question *question, const struct size_result *result,
+                      const struct catalog *catalog, struct arena *arena, struct answer *answer)
+{
+    struct size_lines lines;
+    int code = size_say(question, result, catalog, arena, &lines);
+    answer_open_row(answer, "lines", '[');
+    for (size_t i = 0; code == 0 && i < lines.n; i++) answer_text(answer, NULL, lines.lines[i]);
+    answer_close(answer, ']');
+    if (code != 0 || result->n_best == 0) return code;
+    const struct size_state *best = &result->states[result->best[0]], *next = size_find_next(result);
+    size_open_fleet("cheapest", question, best, answer);
+    write_values(question, &best->good, result->has_ends ? &result->fast : NULL,
+                 result->has_ends ? &result->slow : NULL, answer);
+    answer_close(answer, '}');
+    if (result->has_sure) write_sure(question, &result->sure, answer);
+    if (next != NULL) {
+        size_open_fleet("next_best", question, next, answer);
+        write_values(question, &next->good, NULL, &next->slow, answer);
+        answer_close(answer, '}');
+    }
+    write_other_kind(question, result, answer);
+    write_limit(question, result, answer);
+    return write_trust(question, result, catalog, arena, answer);
+}
