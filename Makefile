@@ -18,7 +18,7 @@ FLAGS_debug   := -O0 -g3 -DORRERY_DEBUG
 FLAGS_asan    := -O1 -g1 -DORRERY_DEBUG -fsanitize=address,undefined -fno-sanitize=null,object-size,pointer-overflow \
                  -fno-sanitize-recover=all -fno-omit-frame-pointer -fno-pie
 FLAGS_o0      := -O0
-FLAGS_o3      := -O3
+FLAGS_o3      := -O3 -fno-pie
 FLAGS_cov     := -O1 -g -DORRERY_DEBUG --coverage
 # The build of tests/mutate, which learns which test reaches which line.
 FLAGS_mutate  := -O1 -g1 -DORRERY_DEBUG -fsanitize-coverage=trace-pc
@@ -46,9 +46,12 @@ CPPFLAGS += -I. -I$(B) -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
 # At a fixed address a program starts without relocating the table that the sanitizer keeps of all globals, and with the
 # sanitizers inside it without looking up their names.
 LDFLAGS_asan  := -no-pie $(if $(findstring clang,$(CC)),,-static-libasan -static-libubsan)
+# Programs that are started thousands of times, at a fixed address too.
+LDFLAGS_o3    := -no-pie
 LDFLAGS_mutate := tests/mutate/marks.c
 ifneq ($(WITH),)
 CFLAGS += -g0
+LDFLAGS += -no-pie
 endif
 ALL_CFLAGS := -std=c17 $(WARN) $(STRICT) $(FLAGS_$(MODE)) -ffp-contract=off -fno-math-errno -pthread $(CPPFLAGS) $(CFLAGS)
 LDLIBS := -lsqlite3 -lgsl -lgslcblas -lcsv -lcjson -lglpk -lz -lm -lpthread -ldl $(MPI_LIBS)
@@ -72,9 +75,16 @@ BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 # WITH=build/o3 compiles only what the result of a simulation depends on, and takes the other objects from that build:
 # for tests/cli/compilers.sh, which compares compilers and levels of optimisation.
 DECIDING := $(addsuffix /%,sim/core sim/catalog sim/world sim/store models policies traces)
-# Of this, what its scenario does not reach.
-IDLE := sim/world/market/% $(patsubst %,policies/%/%,autoscaling checkpointing eviction kv_offload power_cap rental)
-anew = $(filter-out $(IDLE),$(filter $(DECIDING),$(1)))
+# Of this, what its scenario does not reach: all of IDLE but REACHED.
+IDLE := $(addsuffix /%,policies traces/formats models/training sim/world/market sim/world/rl)
+REACHED := $(addprefix policies/,registry.c $(addprefix batching/,making_room.c vllm_v0.c vllm_v1.c) \
+    $(addprefix placement/,first_fit.c scored.c) $(addprefix routing/,least.c least_outstanding.c round_robin.c) \
+    $(addprefix scheduler/,pending.c preemptive.c ranking.c srtf.c)) \
+    $(addprefix traces/formats/,file_trace.c user_tables.c)
+ifneq ($(wildcard $(REACHED)),$(REACHED))
+$(error REACHED names files that do not exist: $(filter-out $(wildcard $(REACHED)),$(REACHED)))
+endif
+anew = $(filter-out $(filter-out $(REACHED),$(filter $(IDLE),$(1))),$(filter $(DECIDING),$(1)))
 obj = $(patsubst %.c,$(B)/%.o,$(if $(WITH),$(anew),$(1))) \
     $(if $(WITH),$(patsubst %.c,$(WITH)/%.o,$(filter-out $(anew),$(1))))
 LIB := $(B)/liborrery.a
@@ -166,9 +176,11 @@ $(call obj,sim/core/hash.c sim/study/guard.c $(call below,policies/placement) $(
 $(call obj,$(call below,tests/unit) $(call below,tests/bench) $(HARNESS)): DEFINES = -O0
 $(START): DEFINES = -fno-sanitize=all
 endif
-# Optimised is what the result and the time of a simulation depend on.
+# Optimised is what the result and the time of a simulation depend on, and some of what computes around it.
 ifeq ($(MODE),o3)
-$(call obj,$(filter-out $(DECIDING),$(LIB_SRC) $(CLI_SRC)) $(HARNESS)): DEFINES = -O0
+COMPUTING := analysis/calibrate/% analysis/stats/% analysis/replicates.c sim/study/%
+$(call obj,$(filter-out $(DECIDING) $(COMPUTING),$(LIB_SRC) $(CLI_SRC)) $(HARNESS)): DEFINES = -O0
+$(call obj,$(filter $(COMPUTING),$(LIB_SRC)) $(SUITES)): DEFINES = -O1
 endif
 
 $(B)/sim/cli/version.o: DEFINES = -DORRERY_COMMIT='"$(GIT_COMMIT)"'

@@ -211,7 +211,8 @@ static int bind_llm(const struct catalog *catalog, const char *path, struct aren
                                                  .fields = item,
                                                  .elem_bytes = sizeof(const char *),
                                                  .help = "other names, such as ids on the Hugging Face hub"};
-    return shelf_bind(catalog, path, fields, arena, file, sizeof *file, diag);
+    const struct catalog unkept = {.root = catalog->root, .files = catalog->files}; /* this table ends with the call */
+    return shelf_bind(&unkept, path, fields, arena, file, sizeof *file, diag);
 }
 
 static int check_shape(const struct json_node *root, const struct llm_spec *llm, struct diag *diag)

@@ -21,11 +21,12 @@ struct catalog {
     struct catalog_memory *memory; /* NULL: every file is read anew */
 };
 
-/* Cache of calibration files, for processes with many runs: reading a file can take longer than a run. The files must
- * not change meanwhile. A cached file counts as read. */
+/* Cache of the catalog's files but those of LLMs, for processes with many runs: reading files can take longer than a
+ * run. The files must not change meanwhile. A cached file counts as read. */
 struct catalog_memory {
     struct arena arena;
-    struct catalog_kept *first;
+    struct catalog_kept *first; /* calibrations */
+    struct shelf_kept *bound;   /* other files */
 };
 
 void catalog_memory_init(struct catalog_memory *memory);

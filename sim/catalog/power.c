@@ -179,7 +179,7 @@ static double distance(const struct gpu_spec *gpu, const struct gpu_spec *other)
 static int find_nearest(const struct catalog *catalog, const struct gpu_spec *gpu, struct arena *arena,
                         struct gpu_power *power, struct diag *diag)
 {
-    const struct catalog looked_at = {.root = catalog->root};
+    const struct catalog looked_at = {.root = catalog->root, .memory = catalog->memory};
     struct catalog_names names;
     double least = (double)INFINITY;
     const char *folder = arena_printf(arena, "%s/%s", catalog->root, powers.folder);

@@ -216,15 +216,56 @@ void shelf_note(const struct catalog *catalog, const struct hash_sum *file)
     if (catalog->files) hash_sum_join(catalog->files, file);
 }
 
-int shelf_bind(const struct catalog *catalog, const char *path, const struct config_field *fields, struct arena *arena,
-               void *out, size_t bytes, struct diag *diag)
+/* Loads and binds a file; *files receives the bytes that were read. */
+static int bind_anew(const char *path, const struct config_field *fields, struct arena *arena, void *out, size_t bytes,
+                     struct hash_sum *files, struct diag *diag)
 {
     struct config *config;
     int code = config_load(path, &config, diag);
     if (code != 0) return code;
-    const struct hash_sum files = config_files(config);
-    shelf_note(catalog, &files);
+    *files = config_files(config);
     code = config_bind(config, fields, NULL, arena, out, bytes, diag);
     config_destroy(config);
+    return code;
+}
+
+/* A file in the memory of the catalog. */
+struct shelf_kept {
+    struct shelf_kept *next;
+    const char *path;
+    const struct config_field *fields;
+    struct hash_sum files;
+    void *bound;
+};
+
+/* Puts a file into the memory; *found is what is kept of it. */
+static int keep(struct catalog_memory *memory, const char *path, const struct config_field *fields, size_t bytes,
+                const struct shelf_kept **found, struct diag *diag)
+{
+    struct shelf_kept *kept = arena_alloc(&memory->arena, sizeof *kept);
+    if (!kept) return diag_nomem(diag);
+    *kept = (struct shelf_kept){.next = memory->bound, .path = arena_strdup(&memory->arena, path), .fields = fields,
+                                .bound = arena_alloc(&memory->arena, bytes)};
+    if (!kept->path || !kept->bound) return diag_nomem(diag);
+    const int code = bind_anew(path, fields, &memory->arena, kept->bound, bytes, &kept->files, diag);
+    if (code == 0) *found = memory->bound = kept;
+    return code;
+}
+
+int shelf_bind(const struct catalog *catalog, const char *path, const struct config_field *fields, struct arena *arena,
+               void *out, size_t bytes, struct diag *diag)
+{
+    struct hash_sum files = {0};
+    int code = 0;
+    if (!catalog->memory) {
+        code = bind_anew(path, fields, arena, out, bytes, &files, diag);
+    } else {
+        const struct shelf_kept *kept = catalog->memory->bound;
+        while (kept && (kept->fields != fields || strcmp(kept->path, path) != 0)) kept = kept->next;
+        if (!kept) code = keep(catalog->memory, path, fields, bytes, &kept, diag);
+        if (code == 0) memcpy(out, kept->bound, bytes);
+        if (code == 0) files = kept->files;
+    }
+    if (code == 0) shelf_note(catalog, &files);
     return code;
 }

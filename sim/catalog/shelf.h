@@ -29,8 +29,9 @@ int shelf_list(const struct catalog *catalog, const struct shelf *shelf, struct 
 /* Adds a file that was read to those that the catalog keeps account of. */
 void shelf_note(const struct catalog *catalog, const struct hash_sum *file);
 
-/* Loads and binds a file of ours, and notes it. The texts that the struct keeps are in the arena. Returns what
- * config_load and config_bind return. */
+/* Loads and binds a file of ours, or copies it from the catalog's memory, which keeps it for this table of fields; and
+ * notes it. The texts that the struct keeps are in the arena, or in the memory. Returns what config_load and
+ * config_bind return. */
 int shelf_bind(const struct catalog *catalog, const char *path, const struct config_field *fields, struct arena *arena,
                void *out, size_t bytes, struct diag *diag);
 

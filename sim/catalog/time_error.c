@@ -56,7 +56,7 @@ int time_error_unseen(const struct catalog *catalog, const char *kind, bool fore
     if (path == NULL) return diag_nomem(diag);
     if (access(path, R_OK) != 0) return 0;
     struct unseen_file file;
-    const struct catalog unnoted = {.root = catalog->root};
+    const struct catalog unnoted = {.root = catalog->root, .memory = catalog->memory};
     const int code = shelf_bind(&unnoted, path, unseen_fields, arena, &file, sizeof file, diag);
     if (code != 0) return code;
     const struct kind_error *found = foreign ? find_kind(&file, kind, TIME_ERROR_FOREIGN) : NULL;

@@ -350,6 +350,13 @@ static void run_partner(struct finding *finding, const struct bound *bound)
     outcome_fini(&base);
 }
 
+static int count_partners(enum policy_family family)
+{
+    int n = 0;
+    while (policy_family_partners(family)[n] != NULL) n++;
+    return n;
+}
+
 static bool has_verdict(int code)
 {
     return code == 0 || code == SIM_E_GATE || code == SIM_E_POLICY;
@@ -359,8 +366,10 @@ int conform_run(const struct conform_suite *suite, const struct policy *policy, 
                 struct conform_result *result, struct diag *diag)
 {
     *result = (struct conform_result){.t_s = (double)NAN};
-    const char *const *partners = policy_family_partners(policy->family);
-    for (int i = 0; partners[i] != NULL && has_verdict(result->code) && (i == 0 || !wanted->large); i++) {
+    int n_partners = wanted->large ? 1 : count_partners(policy->family);
+    const int first = suite->brief ? suite->turn % n_partners : 0;
+    if (suite->brief) n_partners = first + 1;
+    for (int i = first; i < n_partners && has_verdict(result->code); i++) {
         struct bound bound;
         struct finding finding = {.result = result, .partner = i};
         bound_init(&bound, suite, policy, wanted);

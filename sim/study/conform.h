@@ -49,7 +49,8 @@ struct conform_result {
 struct conform_suite {
     struct config_families families; /* including the policy under test */
     const struct catalog *catalog;
-    bool brief; /* one run with each partner: of the checks, those that need no second run */
+    bool brief; /* one run, with one partner: of the checks, those that need no second run */
+    int turn;   /* of a brief suite: the partner of this number, which is taken modulo their number */
     size_t n_settings;
     const char *const *settings; /* "key=value" for the policy's own parameters */
 };

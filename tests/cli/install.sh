@@ -57,6 +57,9 @@ for file in $(cd "$root/analysis/calibrate/kit" && ls README.md ./*.py orrery_ki
     cmp -s "$root/analysis/calibrate/kit/$file" "kit/$file" || complain "the kit lacks $file, or has another"
 done
 
+# What follows computes more than it reaches: `conform`, figures. Scripts of their own run these under sanitizers.
+[ -z "${OPTIMISED:-}" ] || cp "$OPTIMISED/orrery" "$ORRERY"
+
 # What pkg-config says.
 if command -v pkg-config >/dev/null; then
     last='pkg-config'

@@ -18,6 +18,7 @@ out '  limit: one replica of this kind is enough'
 out "of the kernels' time is outside the measured range; service 'llm': engine vllm-0.12 was measured on h100-sxm with "
 out "; h100-sxm: median error of held-out kernels "
 cp "$T/out" "$T/first"
+optimised # of the calls below, those of this build repeat lines that the others reach under sanitizers
 size 0 --slo ttft.p99=0.5s --slo tpot.p99=50ms -j 1
 cmp -s "$T/out" "$T/first" || complain 'one process gives another answer'
 size 0 --slo ttft.p99=0.5s --slo tpot.p99=50ms --json
@@ -41,7 +42,9 @@ size 0 --slo ttft.p99=0.5s --set services.llm.cost.kind=roofline
 out '  interval: none, as the error of the cost model roofline is not known'
 size 0 --slo ttft.p99=0.5s --set services.llm.batching.max_sequences=64
 out ', engine vllm-0.12, '
+sanitized
 size 0 --slo ttft.p99=0.5s --csv
+optimised
 grep -q '^usd_per_h,gpus,gpu,tp,pp,replicas,prefill,batching' "$T/out" || complain 'the CSV has another header'
 
 # Prices have an origin, the best fleets a slow end, and a fleet that misses it names the option that asks for it.
@@ -71,7 +74,9 @@ out '; kept at both ends'
 equal "$(sed -n '2s/, engine [^,]*//p' "$T/out")" "$announced" 'the fleet that is sure'
 holds "$T/sure.html" '<td>kept</td>'
 equal "$(sed -n 's/^ *\([0-9][0-9.]*\)  .* missed .*/\1/p' "$T/bold" | head -1)" 4.69 'the price of a fleet that is not sure'
+sanitized
 size 0 --slo ttft.p99=0.5s --set services.llm.cost.kind=roofline --sure
+optimised
 err 'warning: --sure asks nothing more of this fleet: the error of its times is not known'
 size 0 --slo ttft.p99=0.5s --gpu 'a100-80-sxm=$2/h' --prices verda
 out 'h100-sxm $2.29/h, list verda (commit 000c1d0b): SkyPilot catalog v8'
@@ -79,7 +84,9 @@ out 'h100-sxm $2.29/h, list verda (commit 000c1d0b): SkyPilot catalog v8'
 # The next best differs in more than its batching, whatever it costs; pools name what one replica less of either misses.
 equal "$(grep -c '^  next best: the .* cheapest differ in their batching alone$' "$T/bold")$(grep -c '^  next best: [0-9]* x ' "$T/bold")" 01 \
     'lines of the next best'
+sanitized
 run 0 size mistral-7b --rate 1/s --requests 20 --max-gpus 1 --gpu h100-sxm --slo ttft.p99=9s -q
+optimised
 out '  next best: the 4 cheapest differ in their batching alone'
 run 0 size llama-3.1-8b --rate 24/s --requests 300 --prompt 4000 --output-tokens 20 --max-gpus 8 --gpu h100-sxm -d -q \
     --slo ttft.p99=0.9s --slo tpot.p99=12ms
@@ -126,6 +133,7 @@ run 0 size mixtral-8x7b --rate 8/s --requests 300 --slo ttft.p99=1s --slo tpot.p
 out '% (experts); no whole run with experts is in the fits'
 out '  interval: none, as no measured run has attention in groups (DP)'
 out ': 1 replica of DP 2 EP 2, vllm-v1 with 2 x '
+sanitized
 
 # The study simulates the best configurations again, and finds them within the limits.
 run 0 sweep "$T/best.json" -o "$T/best.db"
@@ -177,6 +185,7 @@ holds "$T/pools" " instead of $best; compared with the best, without pools: $(ca
 size 0 --slo ttft.p99=0.5s --prices verda
 out '$2.29/h'
 
+optimised
 # Every other GPU has a line: its fleet, with the price of the answer for that GPU alone; what was not searched costs at
 # least what it says; a miss by no more than it says.
 others() { run 0 size llama-3.1-8b --requests 100 -q "$@"; }
@@ -189,6 +198,7 @@ others --rate 12/s --slo ttft.p99=0.5s --gpu a100-80-sxm --json
 json '$.best[0].usd_per_h' "$(cat "$T/found")"
 others --rate 12/s --slo ttft.p99=0.5s --gpu l4 --json
 sql :memory: "select $(json_of "$T/out" '$.best[0].usd_per_h') >= $(cat "$T/least")" 1
+sanitized
 others --rate 2/s --slo ttft.p99=1s --gpu l4 --max-gpus 1
 of l4 | sed -n 's/misses the limits; longest within them: 1 x l4: 1 replica of TP 1, vllm-v1 with 512 tokens, ttft p99 at least \([0-9.]*\) s of 1 s (.*); stopped after [0-9]* of 100 requests; no closed form says that more GPUs than --max-gpus 1 do not help/\1/p' >"$T/least"
 [ -s "$T/least" ] || complain 'no bound of a miss'
@@ -278,6 +288,7 @@ run 2 size llama-3.1-8b -t "$T/trace.csv" --slo ttft.p99=1s --study "$T/trace.cs
 err '--study'
 run 3 size llama-3.1-8b -t "$T/none.csv" --slo ttft.p99=1s
 err 'none.csv'
+optimised
 # A rate is sized on a minute of it; a load that lasts less is told of.
 run 0 size llama-3.1-8b --rate 100/s --max-gpus 64 --gpu h100-sxm --slo ttft.p99=1s --json
 json '$.requests' 6000

@@ -156,7 +156,7 @@ TEST(upward_ranks_are_those_of_the_paper)
 /* --- Noise --- */
 
 /* The independent program drew 20,000 graphs for each mean. The bar is four standard errors of the difference. */
-TEST(noise_lengthens_the_schedule_of_heft_as_in_an_independent_program)
+TEST_OPTIMISED(noise_lengthens_the_schedule_of_heft_as_in_an_independent_program)
 {
     enum { GRAPHS = 2000, DRAWN = 20000 };
     static const struct {

@@ -34,7 +34,7 @@ TEST(an_a100_is_predicted)
         CHECK(held_out_median(&fixture, KERNEL_MOE) < bar);
 }
 
-TEST(an_h100_is_predicted)
+TEST_OPTIMISED(an_h100_is_predicted)
 {
     SCOPED(profile_fixture) fixture;
     if (read_thinned(&fixture, "h100-sxm", "gpu_profiles/aiconfigurator/h100_sxm__vllm0.14.0__moe_perf.csv", 75)) {

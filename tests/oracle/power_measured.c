@@ -262,7 +262,7 @@ static void check_caps(const char *gpu, const char *path)
     arena_fini(&bench.arena);
 }
 
-TEST(zeus)
+TEST_OPTIMISED(zeus)
 {
     check_caps("a40", "power/zeus__a40__training_power_limit_sweep.csv");
     check_caps("v100-32-pcie", "power/zeus__v100__training_power_limit_sweep.csv");

@@ -80,12 +80,12 @@ TEST(vidur_on_a100)
     check_vidur(&vidur[0]);
 }
 
-TEST(vidur_on_h100)
+TEST_OPTIMISED(vidur_on_h100)
 {
     check_vidur(&vidur[1]);
 }
 
-TEST(vidur_on_a40)
+TEST_OPTIMISED(vidur_on_a40)
 {
     check_vidur(&vidur[2]);
 }
@@ -101,7 +101,7 @@ static const struct pass_bars passes[] = {
 };
 
 /* The passes between the products, one LLM left out; times of few tokens are resolved to a fifth or a third only. */
-TEST(passes_on_a100)
+TEST_OPTIMISED(passes_on_a100)
 {
     SCOPED(profile_fixture) fixture = {0};
     struct fold_report report;
@@ -181,17 +181,17 @@ static void check_isolated(const struct isolated_bars *bars)
     }
 }
 
-TEST(isolated_on_a100)
+TEST_OPTIMISED(isolated_on_a100)
 {
     check_isolated(&isolated[0]);
 }
 
-TEST(isolated_on_h100)
+TEST_OPTIMISED(isolated_on_h100)
 {
     check_isolated(&isolated[1]);
 }
 
-TEST(narrow_on_h100)
+TEST_OPTIMISED(narrow_on_h100)
 {
     check_isolated(&isolated[2]);
 }

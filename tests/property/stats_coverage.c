@@ -194,7 +194,7 @@ TEST(bootstrap_covers_a_mean_difference)
     COVERS(draw_shifted, by_bootstrap, 50, 0.1);
 }
 
-TEST(bootstrap_covers_a_skewed_difference)
+TEST_OPTIMISED(bootstrap_covers_a_skewed_difference)
 {
     COVERS(draw_scaled, by_bootstrap, 1000, 0.1 * exp(0.5));
 }
@@ -206,7 +206,7 @@ TEST(bootstrap_covers_differences_of_quantiles)
 }
 
 /* Few values, and a tail that a sample does not show: too little. */
-TEST(bootstrap_falls_short_on_heavy_tails)
+TEST_OPTIMISED(bootstrap_falls_short_on_heavy_tails)
 {
     COVERS_ONLY(91, draw_scaled, by_bootstrap, 20, 0.1 * exp(0.5));
     COVERS_ONLY(88, draw_heavy, by_bootstrap, 20, 0.1 * exp(1.125));
@@ -214,7 +214,7 @@ TEST(bootstrap_falls_short_on_heavy_tails)
 }
 
 /* Just enough pairs beyond the percentile: too much. */
-TEST(bootstrap_of_tail_quantiles_is_wide)
+TEST_OPTIMISED(bootstrap_of_tail_quantiles_is_wide)
 {
     COVERS_ONLY(97.5, draw_alike, by_p90, 200, 0);
     COVERS_ONLY(97.5, draw_alike, by_p99, 2000, 0);
@@ -238,7 +238,7 @@ TEST(batch_means_cover_a_correlated_series)
 }
 
 /* Independent values of this law have the standard deviation 1 / 0.6. */
-TEST(sectioning_covers_a_quantile_of_a_correlated_series)
+TEST_OPTIMISED(sectioning_covers_a_quantile_of_a_correlated_series)
 {
     COVERS(draw_two_ar1, by_batch_p90, 4000, 0.5 * 1.2815515655446004 / 0.6);
     CHECK(covered_percent(draw_two_ar1, by_p90, 400, 0.5 * 1.2815515655446004 / 0.6) < 75);

@@ -56,7 +56,7 @@ TEST(poisson_arrivals)
 }
 
 /* A renewal process of gap CV c has an IDC that tends to c^2 over windows much longer than its gaps. */
-TEST(gamma_arrivals)
+TEST_OPTIMISED(gamma_arrivals)
 {
     for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
         struct trace_stat bursty = stat_of(seed, ARRIVALS("30000s", "{'process': 'gamma', 'rate': '20/s', 'cv': 2}"));
@@ -383,7 +383,7 @@ static void check_known(const char *json, uint64_t seed, bool output, const stru
     CHECK_NEAR(cv, known->cv, 0.02 * known->cv);
 }
 
-TEST(the_azure_mix_is_like_the_trace)
+TEST_OPTIMISED(the_azure_mix_is_like_the_trace)
 {
     static const struct known_lengths prompt = {1155, 0.96, {181, 396, 1020, 1189, 2735, 4083, 4142}};
     static const struct known_lengths output = {211, 0.77, {41, 85, 129, 395, 424, 451, 601}};

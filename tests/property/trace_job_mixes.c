@@ -103,7 +103,7 @@ TEST(job_mixes_have_the_published_distributions)
 
 /* The GPU time per job is fitted: only sampling counts. The curves of GPUs are known to 0.3 points, which bounds the
  * difference of the means by 0.003 of the largest number; those of run times only at the vertices. */
-TEST(job_mixes_have_the_published_load)
+TEST_OPTIMISED(job_mixes_have_the_published_load)
 {
     enum { COUNT = 1000000 };
     for (size_t i = 0; i < sizeof known_mixes / sizeof *known_mixes; i++) {
@@ -178,7 +178,7 @@ static void check_fates(const struct known_mix *mix)
     }
 }
 
-TEST(job_mixes_have_the_published_statuses)
+TEST_OPTIMISED(job_mixes_have_the_published_statuses)
 {
     for (size_t m = 0; m < 4; m++) check_fates(&known_mixes[m]);
 }

@@ -208,7 +208,8 @@ static bool alternative(const void *context, const char *family, size_t index, s
 static int run_world(const struct config *config, const struct bed_options *options, struct arena *arena,
                      struct bed_rows *rows)
 {
-    struct catalog catalog = {.root = "configs"};
+    static struct catalog_memory memory; /* of calibration files: each is read once per process */
+    struct catalog catalog = {.root = "configs", .memory = &memory};
     struct scenario scenario;
     struct world *world;
     struct config_families families = {.alternative = alternative, .context = options->policy};

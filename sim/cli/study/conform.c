@@ -44,6 +44,7 @@ struct conforming {
     struct conform_suite suite;
     struct arena arena;
     struct catalog catalog;
+    struct catalog_memory memory; /* each child process has its own copy */
     struct answer answer; /* for programs: text is printed while policies are tested */
     struct conform_patience patience;
     size_t n_skipped; /* scenarios of this policy not run, after one that did not end */
@@ -287,6 +288,8 @@ static int read_limit(struct conforming *all)
 static int start(struct conforming *all)
 {
     arena_init(&all->arena);
+    catalog_memory_init(&all->memory);
+    all->catalog.memory = &all->memory;
     const char *data = paths_data(&all->arena);
     all->catalog.root = data != NULL ? path_join(&all->arena, data, "configs") : NULL;
     all->suite = (struct conform_suite){.families = cli_families(all->plugins), .catalog = &all->catalog,
@@ -305,6 +308,7 @@ static int end(struct conforming *all, int code)
 {
     answer_close(&all->answer, ']');
     code = answer_end(&all->answer, code, all->cli->out, &all->cli->diag);
+    catalog_memory_fini(&all->memory);
     arena_fini(&all->arena);
     if (code != 0 || all->code == 0) return code;
     return diag_error(&all->cli->diag, all->code, NULL,

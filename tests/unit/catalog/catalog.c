@@ -282,6 +282,49 @@ TEST(impossible_shapes_are_refused)
                    "1:1: error: no LLM has this shape: the experts per token must be");
 }
 
+static struct gpu_spec read_gpu(const struct catalog *from, const char *path, struct session *session)
+{
+    struct gpu_spec gpu = {0};
+    CHECK_EQ_INT(catalog_gpu(from, path, "test", &session->arena, &gpu, &session->diag), 0);
+    CHECK_EQ_STR(gpu.name, "mine");
+    return gpu;
+}
+
+static void check_equal(const struct gpu_spec *gpu, const struct gpu_spec *other)
+{
+    CHECK(gpu->tdp_w > 0.0 && gpu->tdp_w == other->tdp_w);
+    CHECK(gpu->memory_bytes > 0.0 && gpu->memory_bytes == other->memory_bytes);
+    CHECK(gpu->memory_bytes_per_s > 0.0 && gpu->memory_bytes_per_s == other->memory_bytes_per_s);
+    CHECK(gpu_peak_flop_per_s(gpu, FORMAT_FP16) == gpu_peak_flop_per_s(other, FORMAT_FP16));
+}
+
+/* What a memory keeps is not read again, and still counts as read. Without one the file is. */
+TEST(a_memory_keeps_files)
+{
+    SCOPED(session) session = {0};
+    char text[8192];
+    FILE *file = fopen("configs/hardware/a40.json", "r");
+    MUST(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    const char *path = test_file("mine.json", "%s", text);
+    struct hash_sum twice = {0}, counted = {0};
+    struct catalog_memory memory;
+    catalog_memory_init(&memory);
+    const struct catalog anew = {.root = "configs", .files = &twice};
+    const struct catalog kept = {.root = "configs", .files = &counted, .memory = &memory};
+    read_gpu(&anew, path, &session);
+    const struct gpu_spec plain = read_gpu(&anew, path, &session), before = read_gpu(&kept, path, &session);
+    test_write(path, "{}");
+    const struct gpu_spec after = read_gpu(&kept, path, &session);
+    check_equal(&before, &plain);
+    check_equal(&after, &plain);
+    CHECK(memcmp(&twice, &counted, sizeof twice) == 0);
+    struct gpu_spec gpu;
+    CHECK_EQ_INT(catalog_gpu(&anew, path, "test", &session.arena, &gpu, &session.diag), SIM_E_CONFIG);
+    catalog_memory_fini(&memory);
+}
+
 /* Wherever memory runs out, the reader says so and leaks nothing. */
 TEST(running_out_of_memory_is_survived)
 {
