@@ -98,7 +98,7 @@ void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
     if (job->place != NULL) job_graph_start(job);
     const sim_ns data_ns = job->place != NULL ? job_graph_wait_ns(job, now) : 0;
     job_progress_begin(&job->progress, now, data_ns > wait_ns ? data_ns : wait_ns, job_checkpoint_saves(job));
-    if (job->activity != NULL) job_activity_begin_saver(job, now, job->progress.done_ns > 0);
+    if (job->activity != NULL) job_activity_begin_saver(job, now, true);
     job_continue(job, now);
 }
 
