@@ -36,16 +36,19 @@ TEST(each_start_loads_after_its_wait)
 {
     const struct bed_rows *rows = bed_ok(
         BED(.check = true),
-        "{" CLUSTER ", 'failures': {'causes': {'site': {'scope': 'site', 'lifetime': {'law': 'constant', 'mean': '18s'},"
+        "{" CLUSTER
+        ", 'failures': {'causes': {'site': {'scope': 'site', 'lifetime': {'law': 'constant', 'mean': '18s'},"
         " 'repair': {'law': 'constant', 'mean': '100s'}}}}, 'until': '10min', 'jobs': {'types': {'default': " LOAD "},"
         " 'restart': {'start': '3s', 'resume': '5s'}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '2s'},"
-        " {'duration': '20s', 'submit': '200s'}]}}}", 1);
+        " {'duration': '20s', 'submit': '200s'}]}}}",
+        1);
     CHECK_NEAR(bed_job(rows, 0)->end_s, 3 + 10 + 2, 1e-6);
     const struct bed_rows *again = bed_ok(
         BED(.check = true),
         "{" CLUSTER ", 'failures': {'causes': {'site': {'scope': 'site', 'lifetime': {'law': 'constant', 'mean': '18s'}"
         "}}}, 'until': '70s', 'jobs': {'types': {'default': " LOAD "}, 'restart': {'start': '3s', 'resume': '5s'},"
-        " 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '30s'}]}}}", 1);
+        " 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '30s'}]}}}",
+        1);
     CHECK_NEAR(bed_metric(again, "job.lost_gpu_s.sum"), 5 + 3 + 3, 1e-6); /* at 18, 36 and 54 s */
 }
 
@@ -103,7 +106,8 @@ static const struct bed_rows *evaluate(const char *coordinator, int nodes, int d
     return bed_ok(BED(.check = true),
                   "{" CLUSTER ", 'jobs': {" TYPES ", 'trace': {'format': 'generate-evaluation', 'coordinator': '%s',"
                   " 'nodes': %d, 'datasets': %d, 'spread': %g, 'inference': '60s', 'prepare': '20s', 'metric': '15s',"
-                  " 'metric_datasets': %d, 'copy': '1s'}}}", nodes, coordinator, nodes, datasets, spread, datasets / 3);
+                  " 'metric_datasets': %d, 'copy': '1s'}}}",
+                  nodes, coordinator, nodes, datasets, spread, datasets / 3);
 }
 
 /* With equal data sets, one for each GPU, of which the first third has a metric. */

@@ -176,8 +176,8 @@ static int add_pieces(struct evaluation *evaluation, const struct piece *sets, s
     if (before == NULL) return SIM_E_NOMEM;
     for (int64_t i = 0; i < n; i++) {
         const bool is_first = i < gpus;
-        struct job_record *job =
-            add_job(evaluation, "warm-trial", 1, pieces[i].time_ns + (is_first ? params->copy_ns : 0));
+        struct job_record *job = add_job(evaluation, "warm-trial", 1,
+                                         pieces[i].time_ns + (is_first ? params->copy_ns : 0));
         before[i] = (struct job_need){.job = first + i - gpus};
         job->needs = is_first ? evaluation->loaded : &before[i];
         job->n_needs = is_first ? (int32_t)params->nodes : 1;
@@ -293,8 +293,9 @@ static const struct config_field params[] = {
     ROW_TIME("metric", metric_ns, DEFAULT("0s"), WITHIN(0, 1e6), "time to compute a metric on the CPU"),
     ROW_INT("metric_datasets", metric_datasets, DEFAULT("0"), WITHIN(0, 1e6),
             "data sets whose metric takes that time, evenly spaced; those of others take none"),
-    ROW_CHOICE("coordinator", coordinator, DEFAULT("none"), coordinator_names,
-               "what is decoupled from the trials: nothing; the loading; also the metrics; elastic: also cuts data sets"),
+    ROW_CHOICE(
+        "coordinator", coordinator, DEFAULT("none"), coordinator_names,
+        "what is decoupled from the trials: nothing; the loading; also the metrics; elastic: also cuts data sets"),
     ROW_INT("nodes", nodes, DEFAULT("1"), WITHIN(1, 1e4), "nodes that the coordinator loads the model on"),
     ROW_INT("gpus_per_node", gpus_per_node, DEFAULT("8"), WITHIN(1, 64), "GPUs of each of these nodes"),
     ROW_TIME("copy", copy_ns, DEFAULT("0s"), WITHIN(0, 1e6), "time to copy the model from host memory to a GPU"),
