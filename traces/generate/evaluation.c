@@ -6,14 +6,14 @@
  *     none      trials load the model over the network, by "load" of the type "trial"
  *     load      a "loader" on each node loads it into host memory; then "warm-trial" jobs copy it from there
  *     metric    metrics are jobs without GPUs ("metric"), after their trials
- *     elastic   data sets are cut into pieces of at most 1 / pieces of a GPU's mean share. Those with metrics come first,
- *               then the longest. They are dealt round robin; the pieces of a GPU follow one another and copy once.
- *
+ *     elastic   data sets are cut into pieces of at most 1 / pieces of a GPU's mean share. Those with metrics come
+ *               first, then the longest. They are dealt round robin. The pieces of a GPU follow one another and copy
+ *               the model once.
  * Times of inference are lognormal: `inference` is their median, `spread` the standard deviation of their logarithm. A
  * piece takes its part of the preparation. All jobs are submitted at time 0.
  *
- * Source: Hu et al., Characterization of Large Language Model Development in the Datacenter, NSDI 2024. Leaves out: CPUs
- * that metrics wait for, failed trials, trials of several GPUs. */
+ * Source: Hu et al., Characterization of Large Language Model Development in the Datacenter, NSDI 2024. Leaves out:
+ * CPUs that metrics wait for, failed trials, trials of several GPUs. */
 #include "traces/registry.h"
 #include "traces/stream.h"
 #include "traces/transform.h"

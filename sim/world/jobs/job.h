@@ -321,8 +321,8 @@ sim_ns job_resume_wait_ns(const struct job *job);
 /* A running job holds `ugpus` from now on. */
 void job_resize(struct job *job, sim_ns now, int64_t ugpus);
 
-/* A running job gets other GPUs, `ugpus` of its node type. The views of the cluster are up to date. Returns 1, 0 if there
- * is no room (it keeps its GPUs), or a negative code. */
+/* A running job gets other GPUs, `ugpus` of its node type. The views of the cluster are up to date. Returns 1, 0 if
+ * there is no room (it keeps its GPUs), or a negative code. */
 int job_exchange_gpus(struct job *job, int64_t ugpus);
 
 /* A running job has moved to its present allocation. It loses no work and continues after a wait. */

@@ -1,6 +1,6 @@
-/* How jobs of a type save their state, and what they read first: "checkpoint" and "load" of an entry of "jobs.types". The cost of a save follows from the
- * GPUs that the job holds (models/checkpoint.h). A checkpointing policy sets the interval at every start and every
- * change of the GPUs. */
+/* How jobs of a type save their state, and what they read first: "checkpoint" and "load" of an entry of "jobs.types".
+ * The cost of a save follows from the GPUs that the job holds (models/checkpoint.h). A checkpointing policy sets the
+ * interval at every start and every change of the GPUs. */
 #ifndef ORRERY_WORLD_JOBS_JOB_CHECKPOINT_H
 #define ORRERY_WORLD_JOBS_JOB_CHECKPOINT_H
 

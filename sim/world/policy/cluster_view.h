@@ -39,8 +39,9 @@ struct node_view {
     uint32_t changes;              /* number of allocations and releases so far */
 };
 
-/* The cluster as jobs may use it, without GPUs of services and those that jobs keep after their work. While a scheduler decides, all members follow the plan
- * being made. A site with further node types has a view of each, the cluster's own nodes first. */
+/* The cluster as jobs may use it, without GPUs of services and those that jobs keep after their work. While a
+ * scheduler decides, all members follow the plan being made. A site with further node types has a view of each, the
+ * cluster's own nodes first. */
 struct cluster_view {
     sim_ns now_ns;
     int64_t total_gpus, free_gpus; /* INT64_MAX: unlimited */
