@@ -9,6 +9,7 @@
  *     elastic   data sets are cut into pieces of at most 1 / pieces of a GPU's mean share. Those with metrics come
  *               first, then the longest. They are dealt round robin. The pieces of a GPU follow one another and copy
  *               the model once.
+ *
  * Times of inference are lognormal: `inference` is their median, `spread` the standard deviation of their logarithm. A
  * piece takes its part of the preparation. All jobs are submitted at time 0.
  *
