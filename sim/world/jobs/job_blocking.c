@@ -28,6 +28,19 @@ static void move_kept(const struct job *job, int64_t ugpus)
     cluster->capacity_epoch++;
 }
 
+/* To the scheduler the job has ended. */
+static void tell_ended(struct job *job)
+{
+    const struct job_view view = job->view;
+    move_kept(job, job->holder.ugpus);
+    job->jobs->view.n_running--;
+    job->view.state = JOB_FINISHED;
+    job->view.held_gpus = job->view.speed = 0.0;
+    jobs_notify(job->jobs, JOB_EVENT_FINISH, job);
+    job->view = view;
+    jobs_request_decision(job->jobs);
+}
+
 /* The job holds no more GPUs than it asked for. Returns 0 or a negative code. */
 static int give_excess_back(struct job *job)
 {
@@ -51,10 +64,7 @@ bool job_keeps(struct job *job, sim_ns now)
     place->is_kept = true;
     place->kept_ns = now;
     graph->n_kept++;
-    move_kept(job, job->holder.ugpus);
-    job->jobs->view.n_running--;
-    jobs_notify(job->jobs, JOB_EVENT_FINISH, job);
-    jobs_request_decision(job->jobs);
+    tell_ended(job);
     const int code = given < 0 ? given : job_graph_end(job, now);
     if (code < 0) engine_fail(job->jobs->site->engine, code);
     return true;
