@@ -17,7 +17,7 @@ static bool consolidated_possible(void *state, const struct cluster_view *view, 
 {
     if (view->nodes != NULL) return parts_possible(state, view, job);
     struct parts parts = cut(view, job);
-    return parts_n(&parts) <= view->n_nodes;
+    return parts_n(&parts) <= view->n_nodes - view->n_spare_nodes;
 }
 
 /* A cursor over nodes in order of best fit for parts of one size: fewest free GPUs first, then lowest id. */

@@ -89,7 +89,7 @@ bool parts_possible(void *state, const struct cluster_view *view, const struct j
     const struct parts parts = parts_of(view, &view->requests[job->request]);
     const struct part large = parts_get(&parts, 0), small = parts_get(&parts, parts_n(&parts) - 1);
     int32_t n_large = 0, n_small = 0;
-    for (int32_t i = 0; i < view->n_nodes && n_large < parts_n(&parts); i++) {
+    for (int32_t i = 0; i < view->n_nodes - view->n_spare_nodes && n_large < parts_n(&parts); i++) {
         n_large += fits_empty(&view->nodes[i], &large);
         n_small += fits_empty(&view->nodes[i], &small);
     }

@@ -54,8 +54,8 @@ int32_t part_best_node(const struct cluster_view *view, const struct part *part,
 /* Puts the part on a node where it fits, and a share on the GPU that it fits best. */
 void part_put(const struct cluster_view *view, int32_t node, const struct part *part, struct placement *placement);
 
-/* Whether the job's parts fit on different nodes of the empty cluster. A `possible` of struct placer; state is not
- * used. */
+/* Whether the job's parts fit on different nodes of the empty cluster, but for its spare nodes. A `possible` of struct
+ * placer; state is not used. */
 bool parts_possible(void *state, const struct cluster_view *view, const struct job_view *job);
 
 #endif

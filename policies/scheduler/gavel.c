@@ -5,6 +5,7 @@
  *     makespan  minimise the time at which the last job finishes
  *     ftf       minimise the worst finish time relative to that on one nth of the cluster: finish time fairness
  *     fifo      maximise the sum of rates, where earlier jobs count more
+ *     throughput  maximise the sum of rates, each relative to the job's fastest type and times its GPUs
  *     cost      maximise work per dollar, each job's rate relative to its fastest type; with `slo` each job is fast
  *               enough to finish within `slo` times its estimated run time, as long as all jobs can
  *
@@ -26,7 +27,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum objective_kind { OBJECTIVE_LAS, OBJECTIVE_MAKESPAN, OBJECTIVE_FTF, OBJECTIVE_FIFO, OBJECTIVE_COST };
+enum objective_kind { OBJECTIVE_LAS, OBJECTIVE_MAKESPAN, OBJECTIVE_FTF, OBJECTIVE_FIFO, OBJECTIVE_COST, OBJECTIVE_THROUGHPUT };
 
 struct gpu_price {
     const char *gpu;
@@ -178,6 +179,12 @@ static enum lp_outcome optimise_fifo(struct table *table)
     return gavel_max_sum(&table->jobs, table->need, NULL, table->x);
 }
 
+static enum lp_outcome optimise_throughput(struct table *table)
+{
+    for (int k = 0; k < table->jobs.kinds; k++) table->need[k] = 1;
+    return gavel_max_sum(&table->jobs, table->need, NULL, table->x);
+}
+
 static enum lp_outcome optimise_cost(struct table *table, const struct gavel *gavel)
 {
     const double slo = gavel->params.slo;
@@ -208,6 +215,7 @@ static enum lp_outcome optimise(struct table *table, const struct gavel *gavel)
     case OBJECTIVE_FTF: return gavel_min_finish(&table->jobs, &finish, table->x, &found);
     case OBJECTIVE_FIFO: return optimise_fifo(table);
     case OBJECTIVE_COST: return optimise_cost(table, gavel);
+    case OBJECTIVE_THROUGHPUT: return optimise_throughput(table);
     }
     return LP_FAILED;
 }
@@ -343,7 +351,7 @@ static void gavel_fini(void *state)
     gavel_rounds_fini(state);
 }
 
-static const char *const objectives[] = {"las", "makespan", "ftf", "fifo", "cost", NULL};
+static const char *const objectives[] = {"las", "makespan", "ftf", "fifo", "cost", "throughput", NULL};
 static const struct config_field price_fields[] = {
     {.kind = CONFIG_QUANTITY, .offset = offsetof(struct gpu_price, usd_per_h), .dim = UNIT_MONEY_PER_H, .min = 1e-9, .max = -1,
      .help = "price of one GPU"},
@@ -354,7 +362,7 @@ static const struct config_field weight_fields[] = {
 static const struct config_field gavel_fields[] = {
     GAVEL_ROWS(rounds., "false"),
     ROW_CHOICE("objective", objective, DEFAULT("las"), objectives,
-               "las: max-min fair rates; makespan: earliest last finish; ftf: fair finish times; fifo: order of arrival; cost: work per dollar"),
+               "las: max-min fair rates; makespan: earliest last finish; ftf: fair finish times; fifo: order of arrival; cost: work per dollar; throughput: most work"),
     ROW_BOOL("aware", aware, DEFAULT("true"), "uses the speed of each job on each GPU type; false: takes all speeds as 1"),
     ROW_REAL("slo", slo, DEFAULT("0"), WITHIN(0, 1e9),
              "for cost: deadline of a job as a multiple of its estimated run time; 0: none"),

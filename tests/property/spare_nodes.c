@@ -28,6 +28,27 @@ TEST(every_placer_uses_a_spare_node)
     }
 }
 
+/* Two nodes of three serve at a time. A placer that spreads a job over the nodes that it requests rejects one of three;
+ * none lets it wait forever. */
+TEST(no_job_waits_for_spare_nodes_forever)
+{
+    const struct policy_table table = policy_registry();
+    for (size_t i = 0; i < 2 * table.n; i++) {
+        const struct policy *policy = table.policies[i / 2];
+        if (policy->family != POLICY_PLACEMENT || ((const struct placer *)policy)->place == NULL) continue;
+        struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 3, 'gpus_per_node': 4%s}, 'failures': {'spare_nodes': 1, 'causes': {'feed': {'scope':"
+            " 'node', 'lifetime': {'mean': '9000h'}, 'repair': {'mean': '1s'}}}}, 'jobs': {'placement': '%s', 'trace':"
+            " {'format': 'inline-jobs', 'jobs': [{'duration': '50s', 'gpus': 4, 'nodes': 2}, {'duration': '50s', 'gpus':"
+            " 4, 'nodes': 3}, {'duration': '50s', 'gpus': 8}]}}}",
+            i % 2 > 0 ? ", 'cpus_per_node': 8" : "", policy->name);
+        CHECK_EQ_STR(bed_job(rows, 0)->status, "finished");
+        CHECK_EQ_STR(bed_job(rows, 2)->status, "finished");
+        bed_free(rows);
+    }
+}
+
 /* Racks of two nodes, of which the second one trips while a hot job runs there. */
 static struct bed_rows *run_hot(int nodes, const char *until, const char *failures)
 {

@@ -64,6 +64,7 @@ struct cluster {
     int64_t claimed_gpus;          /* GPUs that services lost to failures, and will take again to hold them */
     int64_t down_gpus;             /* neither free nor in use: their nodes are down or spare */
     int64_t spare_gpus;            /* of spare nodes */
+    int32_t n_spare_nodes;         /* so many of the nodes do not serve while all are up */
     int32_t n_nodes, gpus_per_node;
     int32_t *node_free_gpus;       /* [n_nodes]; GPUs held on no node are not taken off; NULL: unlimited */
     int32_t *node_down_gpus;       /* [n_nodes] GPUs withdrawn while the node is down, also those released
@@ -77,6 +78,7 @@ struct cluster {
     struct level ugpus_in_use;
     struct level site_ugpus;       /* of the first node type: in use at the site */
     int64_t unplaced_ugpus;        /* of ugpus_in_use, on no node in particular */
+    int64_t kept_ugpus;            /* of ugpus_in_use, which jobs keep after their work: schedulers see them no more */
     int32_t nodes_per_rack;        /* 0: all in one */
     int32_t nodes_per_pod;         /* of the network; 0: all in one */
     uint64_t capacity_epoch; /* counts changes of the GPUs that jobs can use */
@@ -131,6 +133,12 @@ void cluster_note_claimed(struct cluster *cluster, int32_t node, int32_t gpus);
 
 /* GPUs in use at the site, all node types together. */
 double cluster_gpus_in_use(const struct cluster *cluster);
+
+/* GPUs of which jobs keep at least a part after their work: they give them back. */
+static inline int64_t cluster_kept_gpus(const struct cluster *cluster)
+{
+    return (cluster->kept_ugpus + GPU_MICRO - 1) / GPU_MICRO;
+}
 
 /* Free GPUs, parts included; infinite when unlimited. */
 static inline double cluster_free_amount(const struct cluster *cluster)

@@ -78,7 +78,7 @@ static void put_in(struct failure_node *node)
 
 void failure_set_spares_aside(struct failures *failures)
 {
-    const int32_t n_spares = (int32_t)failures->config->spare_nodes;
+    const int32_t n_spares = failures->cluster->n_spare_nodes = (int32_t)failures->config->spare_nodes;
     for (int32_t node = failures->cluster->n_nodes - n_spares; node < failures->cluster->n_nodes; node++) {
         take_out(&failures->nodes[node], FAILURE_NODE_SPARE);
         nodeset_add(&failures->spares, node);

@@ -94,6 +94,7 @@ struct jobs {
     struct cluster_view view;        /* of the cluster's own nodes */
     struct cluster_view *next_views; /* of further node types */
     int64_t n_known;                 /* jobs that needed to wait for no other, or do no more */
+    int32_t n_idle_decisions;        /* one behind the other: no job runs to its end, and nothing is done */
     int32_t n_node_types;            /* with the first */
     const struct scheduler *scheduler;
     const struct placer *placer; /* NULL: GPUs are only counted */
@@ -171,6 +172,12 @@ static inline int32_t job_gpu_milli(const struct job *job)
                                                                     : 1000;
 }
 
+/* Whether its work has ended, and it keeps its GPUs for others. */
+static inline bool job_is_kept(const struct job *job)
+{
+    return job->place != NULL && job->place->is_kept;
+}
+
 /* Whether it waits for other jobs to end. */
 static inline bool job_is_held(const struct job *job)
 {
@@ -202,6 +209,9 @@ static inline bool job_needs_node(const struct job *job)
 
 /* A job that waits for no other becomes pending, or runs at once if it needs no GPUs. Returns 0 or a negative code. */
 int jobs_admit(struct job *job, sim_ns now);
+
+/* Shows the scheduler a pending job that it does not know. */
+void jobs_make_known(struct job *job);
 
 /* Rejects a held job whose needs are rejected. Returns 0 or the sink's code. */
 int jobs_reject_held(struct job *job, sim_ns now);
@@ -311,6 +321,10 @@ sim_ns job_resume_wait_ns(const struct job *job);
 
 /* A running job holds `ugpus` from now on. */
 void job_resize(struct job *job, sim_ns now, int64_t ugpus);
+
+/* A running job gets other GPUs, `ugpus` of its node type. The views of the cluster are up to date. Returns 1, 0 if
+ * there is no room (it keeps its GPUs), or a negative code. */
+int job_exchange_gpus(struct job *job, int64_t ugpus);
 
 /* A running job has moved to its present allocation. It loses no work and continues after a wait. */
 void job_migrate(struct job *job, sim_ns now);

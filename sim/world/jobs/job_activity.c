@@ -16,7 +16,7 @@ int job_activity_create(struct job *job)
 {
     if (job->type == NULL) return 0;
     const bool draws = draws_by_plan(job);
-    if (!draws && !job_has_traffic(job) && !job_saves_by_flows(job)) return 0;
+    if (!draws && !job_has_traffic(job) && !job_has_saver(job)) return 0;
     struct job_activity *activity = job->activity = pool_take(&job->jobs->activities);
     if (activity == NULL) return SIM_E_NOMEM;
     *activity = (struct job_activity){.job = job, .draws_by_plan = draws, .draw = *job->holder.draw};
@@ -83,16 +83,16 @@ void job_begins_work(struct job *job, sim_ns now)
 
 /* --- The run --- */
 
-void job_activity_begin_saver(struct job *job, sim_ns now, bool restores)
+void job_activity_begin_saver(struct job *job, sim_ns now, bool starts)
 {
-    if (job->activity->saver != NULL || !job_saves_by_flows(job)) return;
-    const int code = job_saver_begin(job, now, restores);
+    if (job->activity->saver != NULL || !job_has_saver(job)) return;
+    const int code = job_saver_begin(job, now, starts);
     if (code != 0) engine_fail(job->jobs->site->engine, code);
 }
 
 void job_activity_resized(struct job *job, sim_ns now, sim_ns idle_ns)
 {
-    const int code = job_saves_by_flows(job) ? job_saver_resized(job, now, idle_ns) : 0;
+    const int code = job_has_saver(job) ? job_saver_resized(job, now, idle_ns) : 0;
     if (code != 0) engine_fail(job->jobs->site->engine, code);
     job_traffic_end(job);
     job_activity_begin_traffic(job, now);

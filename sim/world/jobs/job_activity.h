@@ -1,6 +1,6 @@
-/* What the type of a job describes beyond its speed: saves that are flows (job_saver.h), data that it sends between
- * nodes (job_traffic.h), and the power of the phases of its training plan. All three begin when the job works, after it
- * has moved, waited and read its state.
+/* What the type of a job describes beyond its speed: saves and reads that are flows (job_saver.h), data that it sends
+ * between nodes (job_traffic.h), and the power of the phases of its training plan. Saves, traffic and power begin when
+ * the job works, after it has moved, waited and read.
  *
  * Only jobs of such types have an activity. Most runs have none, and pay for none. */
 #ifndef ORRERY_WORLD_JOBS_JOB_ACTIVITY_H
@@ -18,7 +18,8 @@ struct job;
 struct job_activity {
     struct job *job;
     struct owner save, works;    /* save: of the saver, over all runs; works: the end of a wait */
-    struct job_saver *saver;     /* its saves while it runs, if they are flows; else NULL */
+    struct job_saver *saver;     /* its saves and reads while it runs, if they are flows; else NULL */
+    int64_t unread_bytes;        /* when it last stopped, of what it was to read before it works */
     struct job_traffic *traffic; /* what it exchanges while it runs; NULL: nothing */
     bool draws_by_plan;          /* else its power is that of its type */
     struct holder_draw draw;
@@ -33,8 +34,9 @@ void job_activity_destroy(struct job *job);
 
 /* --- While it runs: of jobs with an activity --- */
 
-/* Its saver begins, unless it has; if it `restores`, by reading the job's state. */
-void job_activity_begin_saver(struct job *job, sim_ns now, bool restores);
+/* Its saver begins, unless it has. A job that `starts` first reads what it loads, or its state. One that continues
+ * reads what it had not read when it stopped. */
+void job_activity_begin_saver(struct job *job, sim_ns now, bool starts);
 
 /* Its traffic begins, or will when its wait is over. */
 void job_activity_begin_traffic(struct job *job, sim_ns now);

@@ -1,5 +1,6 @@
 /* Jobs that keep their GPUs after their work, until the jobs that they keep them for have started: machines of a shop
- * without buffers. A decision that starts such a job frees the GPUs behind it, so a decision of that moment follows.
+ * without buffers. A job keeps no more than it asked for. To its scheduler it has ended, and its GPUs are gone until it
+ * does end. A decision that starts the last of the others frees them, so a decision of that moment follows.
  *
  * Jobs that wait for one another's GPUs would wait forever. They may exchange them: each of a cycle of waiting
  * jobs takes the very GPUs that are kept for the next one, all at one moment. A waiting job takes part if no GPUs are
@@ -7,7 +8,8 @@
  * first. The scheduler asks for it (job_plan_exchange). If it does not, they wait on, and the run ends as stalled.
  *
  * Not modelled: that kept GPUs idle; they draw the power of the work before. A job that shares its GPUs keeps none. A
- * job that a failure or a service interrupts while it keeps its GPUs loses them, and must run again to end. */
+ * job that a failure or a service interrupts while it keeps its GPUs loses them, and must run again to end: to its
+ * scheduler it is a new job. */
 #include "sim/world/jobs/job.h"
 #include "sim/world/rows/priority.h"
 
@@ -18,19 +20,52 @@ enum { KEPT_TOLD = 3 };
 
 /* --- Keeping, and letting go --- */
 
+/* Schedulers see so many GPUs less. */
+static void move_kept(const struct job *job, int64_t ugpus)
+{
+    struct cluster *cluster = jobs_cluster_of(job->jobs, job->view.node_type);
+    cluster->kept_ugpus += ugpus;
+    cluster->capacity_epoch++;
+}
+
+/* To the scheduler the job has ended. */
+static void tell_ended(struct job *job)
+{
+    const struct job_view view = job->view;
+    move_kept(job, job->holder.ugpus);
+    job->jobs->view.n_running--;
+    job->view.state = JOB_FINISHED;
+    job->view.held_gpus = job->view.speed = 0.0;
+    jobs_notify(job->jobs, JOB_EVENT_FINISH, job);
+    job->view = view;
+    jobs_request_decision(job->jobs);
+}
+
+/* The job holds no more GPUs than it asked for. Returns 0 or a negative code. */
+static int give_excess_back(struct job *job)
+{
+    const int64_t asked = job_ugpus(job, job->view.gpus);
+    if (job->holder.ugpus <= asked) return 0;
+    jobs_refresh_view(job->jobs);
+    const int code = job_exchange_gpus(job, asked);
+    return code < 0 ? code : 0;
+}
+
 bool job_keeps(struct job *job, sim_ns now)
 {
     struct job_graph *graph = &job->jobs->graph;
     struct job_place *place = job->place;
     if (place->n_keeps_for == 0 || job->view.gpus == 0 || job->mate != NULL) return false;
+    if (place->is_kept) return true;
     job_progress_move(&job->progress, now);
+    const int given = give_excess_back(job);
     if (job->activity != NULL) job_saver_end(job);
     if (job->activity != NULL) job_traffic_end(job);
-    if (place->is_kept) return true;
     place->is_kept = true;
     place->kept_ns = now;
     graph->n_kept++;
-    const int code = job_graph_end(job, now);
+    tell_ended(job);
+    const int code = given < 0 ? given : job_graph_end(job, now);
     if (code < 0) engine_fail(job->jobs->site->engine, code);
     return true;
 }
@@ -49,6 +84,7 @@ void job_keeps_no_more(struct job *job, sim_ns now)
     job_count_kept(job, now);
     job->place->is_kept = false;
     graph->n_kept--;
+    move_kept(job, -job->holder.ugpus);
     graph->n_leaving -= job->place->n_keeps_for == 0;
 }
 
@@ -167,6 +203,14 @@ bool job_plan_exchange(struct job_plan *plan, bool among_others)
 }
 
 /* --- Deadlock --- */
+
+bool jobs_are_stuck(struct jobs *jobs)
+{
+    enum { MOST_IDLE = 1000 };
+    const bool idles = jobs->graph.n_kept > 0 && jobs->view.n_running == 0;
+    jobs->n_idle_decisions = idles ? jobs->n_idle_decisions + 1 : 0;
+    return jobs->n_idle_decisions > MOST_IDLE;
+}
 
 const char *jobs_kept_hint(const struct jobs *jobs)
 {

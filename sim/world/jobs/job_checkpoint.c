@@ -40,6 +40,13 @@ const struct config_field checkpoint_config_fields[] = {
     {0}};
 #undef ROW_OF
 
+#define ROW_OF struct load_config
+const struct config_field load_config_fields[] = {
+    ROW_QUANTITY("bytes", bytes, UNIT_BYTES, REQUIRED, POSITIVE, "bytes that the job reads, all its nodes together"),
+    ROW_TEXT("from", from, REQUIRED, ANY, "the storage: an entry of cluster.storage behind the network"),
+    {0}};
+#undef ROW_OF
+
 static const struct checkpointer *policy_of(const struct checkpoint_config *config)
 {
     const struct checkpointer *policy = config->policy.entry;

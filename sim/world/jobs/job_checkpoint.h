@@ -1,6 +1,6 @@
-/* How jobs of a type save their state: "checkpoint" of an entry of "jobs.types". The cost of a save follows from the
- * GPUs that the job holds (models/checkpoint.h). A checkpointing policy sets the interval at every start and every
- * change of the GPUs. */
+/* How jobs of a type save their state, and what they read first: "checkpoint" and "load" of an entry of "jobs.types".
+ * The cost of a save follows from the GPUs that the job holds (models/checkpoint.h). A checkpointing policy sets the
+ * interval at every start and every change of the GPUs. */
 #ifndef ORRERY_WORLD_JOBS_JOB_CHECKPOINT_H
 #define ORRERY_WORLD_JOBS_JOB_CHECKPOINT_H
 
@@ -27,6 +27,14 @@ struct checkpoint_config {
 enum checkpoint_keeps { CHECKPOINT_KEEPS_ALL, CHECKPOINT_KEEPS_SAVED };
 
 extern const struct config_field checkpoint_config_fields[];
+
+/* What each job of a type reads before it works, such as the weights of an LLM (job_saver.h). */
+struct load_config {
+    double bytes;
+    const char *from; /* storage behind the network; NULL: it reads nothing */
+};
+
+extern const struct config_field load_config_fields[];
 
 /* Checks the types and creates the states of their policies. Returns 0 or a negative code. */
 int job_checkpoints_create(struct jobs *jobs);

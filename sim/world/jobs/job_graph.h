@@ -99,7 +99,7 @@ void job_graph_start(struct job *job);
 
 /* --- Jobs that keep their GPUs, of jobs with a place: job_blocking.c --- */
 
-/* The work of the job has ended. Whether it keeps its GPUs now: it does not end yet. */
+/* The work of the job has ended. Whether it keeps its GPUs now: it does not end yet. To the scheduler it has. */
 bool job_keeps(struct job *job, sim_ns now);
 
 /* Counts the time for which it has kept them. Before they change. */
@@ -107,6 +107,9 @@ void job_count_kept(struct job *job, sim_ns now);
 
 /* The run of the job ends: it counts, and keeps its GPUs no more. */
 void job_keeps_no_more(struct job *job, sim_ns now);
+
+/* After a decision: whether only kept GPUs could let other jobs start, and the scheduler has looked often enough. */
+bool jobs_are_stuck(struct jobs *jobs);
 
 /* `to` of the link has started or left. */
 void job_let_go(struct job_link *link);

@@ -31,26 +31,6 @@ void job_plan_fault(struct jobs *jobs, const char *what, const struct job_view *
     fault(jobs, &jobs->scheduler->policy, "%s job %lld", what, (long long)job->id);
 }
 
-static void require_oracle(const struct job_view *job)
-{
-    struct jobs *jobs = job_of(job)->jobs;
-    if (!(jobs->scheduler->policy.oracle & ORACLE_DURATION))
-        fault(jobs, &jobs->scheduler->policy, "reads the true run time of job %lld without declaring it",
-              (long long)job->id);
-}
-
-sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_view *job)
-{
-    require_oracle(job);
-    return job_remaining_ns(job_of(job), view->now_ns);
-}
-
-sim_ns job_view_remaining_work_ns(const struct cluster_view *view, const struct job_view *job)
-{
-    require_oracle(job);
-    return job_of(job)->progress.work_ns - job_done_ns(job_of(job), view->now_ns);
-}
-
 void job_plan_begin(struct jobs *jobs)
 {
     struct job_plan *plan = &jobs->plan;
@@ -136,8 +116,8 @@ bool job_is_possible_on(struct job *job, int32_t node_type, double gpus)
     const struct cluster_view *view = jobs_view_of(jobs, node_type);
     const struct cluster *cluster = jobs_cluster_of(jobs, node_type);
     struct resource_request request;
-    const int64_t kept = cluster->claimed_gpus - cluster->returnable_gpus - cluster_missing_gpus(cluster);
-    if (gpus + (double)kept > (double)view->total_gpus) return false;
+    const int64_t claimed = cluster->claimed_gpus - cluster->returnable_gpus - cluster_missing_gpus(cluster);
+    if (gpus + (double)claimed > (double)view->total_gpus + (double)cluster_kept_gpus(cluster)) return false;
     if (!(job_view_speed_on(view, &job->view, gpus) > 0)) return false;
     if (jobs->placer == NULL || view->n_nodes == 0 || jobs->placer->possible == NULL) return true;
     const int32_t index = request_with(job, (int32_t)gpus, &request);
@@ -475,6 +455,16 @@ static bool shares(const struct job *job, const char *action, const char *reason
     return true;
 }
 
+int job_exchange_gpus(struct job *job, int64_t ugpus)
+{
+    struct jobs *jobs = job->jobs;
+    const int exchanged = exchange(job, &(struct exchange){.ugpus = ugpus, .node_type = job->view.node_type});
+    if (exchanged <= 0) return exchanged;
+    job_stats_hold(&jobs->stats, jobs->view.now_ns, ugpus - job->holder.ugpus);
+    job_resize(job, jobs->view.now_ns, ugpus);
+    return exchanged;
+}
+
 bool job_plan_resize(struct job_plan *plan, const struct job_view *view, double gpus, const char *reason)
 {
     struct jobs *jobs = plan->jobs;
@@ -488,11 +478,9 @@ bool job_plan_resize(struct job_plan *plan, const struct job_view *view, double 
     }
     if (view->gpus == 0 || shares(job, "resizes", reason)) return false;
     if (ugpus == job->holder.ugpus) return true;
-    const int exchanged = exchange(job, &(struct exchange){.ugpus = ugpus, .node_type = view->node_type});
-    if (exchanged < 0 && plan->code == 0) plan->code = exchanged;
-    if (exchanged <= 0) return false;
-    job_stats_hold(&jobs->stats, jobs->view.now_ns, ugpus - job->holder.ugpus);
-    job_resize(job, jobs->view.now_ns, ugpus);
+    const int resized = job_exchange_gpus(job, ugpus);
+    if (resized < 0 && plan->code == 0) plan->code = resized;
+    if (resized <= 0) return false;
     add_action(plan, job, "resize", reason);
     jobs_notify(jobs, JOB_EVENT_RESIZE, job);
     return true;
@@ -590,7 +578,7 @@ int job_plan_end(struct jobs *jobs)
 {
     const struct job_plan *plan = &jobs->plan;
     if (plan->code < 0) return plan->code;
-    if (plan->wake_ns < SIM_NS_MAX)
+    if (plan->wake_ns < SIM_NS_MAX && !jobs_are_stuck(jobs))
         engine_arm(jobs->site->engine, plan->wake_ns, PRIORITY_JOB_DECIDE, jobs_on_wake, &jobs->wake);
     if (jobs->n_ended > 0) return jobs_end_after_plan(jobs);
     return plan->n_actions > 0 ? job_plan_emit_actions(plan) : 0;

@@ -98,7 +98,7 @@ void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
     if (job->place != NULL) job_graph_start(job);
     const sim_ns data_ns = job->place != NULL ? job_graph_wait_ns(job, now) : 0;
     job_progress_begin(&job->progress, now, data_ns > wait_ns ? data_ns : wait_ns, job_checkpoint_saves(job));
-    if (job->activity != NULL) job_activity_begin_saver(job, now, job->progress.done_ns > 0);
+    if (job->activity != NULL) job_activity_begin_saver(job, now, true);
     job_continue(job, now);
 }
 
@@ -156,7 +156,6 @@ static void go_on(struct job *job, sim_ns now, sim_ns idle_ns)
 void job_resize(struct job *job, sim_ns now, int64_t ugpus)
 {
     job_progress_move(&job->progress, now);
-    if (job->place != NULL) job_count_kept(job, now);
     count_held(job, now);
     job->holder.ugpus = ugpus;
     job->view.held_gpus = job_gpus(job, ugpus);
@@ -168,7 +167,6 @@ void job_migrate(struct job *job, sim_ns now)
     const double migrate_s = job->jobs->config->restart.migrate_s;
     const sim_ns wait_ns = isnan(migrate_s) ? job_resume_wait_ns(job) : sim_ns_from_s(migrate_s);
     job_progress_move(&job->progress, now);
-    if (job->place != NULL) job_count_kept(job, now);
     count_held(job, now);
     job->progress.move_ns = sim_ns_add(job->progress.move_ns, wait_ns);
     go_on(job, now, wait_ns);
@@ -186,6 +184,7 @@ int job_evict(struct job *job, sim_ns now, sim_ns notice_ns, const char *reason)
 int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason)
 {
     struct jobs *jobs = job->jobs;
+    const bool was_kept = job_is_kept(job);
     active_jobs_move(jobs, now);
     job_stop(job, now);
     job->falls_back = !failed && job_checkpoint_falls_back(job);
@@ -193,10 +192,13 @@ int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason)
     job->view.preemptions++;
     job->restarts++;
     jobs->stats.n_preemptions++;
-    jobs->view.n_running--;
+    jobs->view.n_running -= !was_kept;
     jobs->view.n_pending++;
     int code = job_emit_detail(job, "interrupt", reason, now);
-    jobs_notify_forced(jobs, job);
+    if (was_kept)
+        jobs_make_known(job);
+    else
+        jobs_notify_forced(jobs, job);
     job_group_leave(job, now);
     jobs_request_decision(jobs);
     return code;

@@ -13,7 +13,7 @@
 static const char peer[] = "peer";
 
 enum saver_state {
-    SAVER_AWAITS,    /* the end of the wait, to restore */
+    SAVER_AWAITS,    /* the end of the wait, to read */
     SAVER_RESTORES,  /* reads; the job waits */
     SAVER_WORKS,     /* towards the next save; a flow of the last one may still move */
     SAVER_OVERLAPS,  /* the flow moves beside the work, until the overlap ends */
@@ -40,6 +40,8 @@ struct job_saver {
     sim_ns covered_ns;      /* of the interval after a stall: work done beside the flow */
     sim_ns saving_ns;       /* work that counts when the flow has ended */
     sim_ns due_ns;          /* of the timer; before now: it is not armed */
+    bool loads;             /* what it reads is not the job's state */
+    int64_t read_bytes;     /* to read before the job works */
     int32_t n_flows, n_moving;
     struct saver_flow *flows; /* [n_flows] */
     struct saver_node nodes[2], lost_peer; /* of a state at peers: the first nodes of the job; the node that is no more
@@ -55,7 +57,7 @@ static const struct checkpoint_config *config_of(const struct job *job)
 
 static bool is_to_peer(const struct checkpoint_config *config)
 {
-    return strcmp(config->to, peer) == 0;
+    return config->to != NULL && strcmp(config->to, peer) == 0;
 }
 
 bool job_saves_by_flows(const struct job *job)
@@ -63,12 +65,29 @@ bool job_saves_by_flows(const struct job *job)
     return job->type != NULL && config_of(job)->to != NULL && job_checkpoint_is_taken(job) && job->view.gpus > 0;
 }
 
-static int refuse(const struct jobs *jobs, const struct job_type *type, const char *hint, const char *text)
+static bool loads(const struct job *job)
+{
+    return job->type != NULL && job->type->load.from != NULL && job_needs_node(job);
+}
+
+bool job_has_saver(const struct job *job)
+{
+    return job_saves_by_flows(job) || loads(job);
+}
+
+/* The key and the text of a finding. */
+struct saver_place {
+    const char *key, *storage, *what;
+};
+
+static int refuse(const struct jobs *jobs, const struct job_type *type, struct saver_place at, const char *hint,
+                  const char *text)
 {
     char where[DIAG_WHERE_CHARS];
-    snprintf(where, sizeof where, "jobs.types.%s.checkpoint.to", type->name);
+    snprintf(where, sizeof where, "jobs.types.%s.%s", type->name, at.key);
     return diag_error(jobs->site->diag, SIM_E_CONFIG, config_where(jobs->site->config, where), hint,
-                      "checkpoints of type '%s' go to '%s', %s", type->name, type->checkpoint.to, text);
+                      "%s of type '%s' %s '%s', %s", strcmp(at.what, "go to") == 0 ? "checkpoints" : "jobs", type->name,
+                      at.what, at.storage, text);
 }
 
 static int64_t nodes_of(const struct jobs *jobs)
@@ -78,21 +97,33 @@ static int64_t nodes_of(const struct jobs *jobs)
     return n;
 }
 
-static int check_type(const struct jobs *jobs, const struct job_type *type, const struct topology *topology)
+static int check_place(const struct jobs *jobs, const struct job_type *type, struct saver_place at,
+                       const struct topology *topology)
 {
+    const bool saves = at.storage == type->checkpoint.to, to_peer = saves && is_to_peer(&type->checkpoint);
     if (topology == NULL || !(topology_config(topology)->network.bytes_per_s > 0))
-        return refuse(jobs, type, "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
+        return refuse(jobs, type, at, "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
                       "and there is no network");
     if (jobs->placer == NULL)
-        return refuse(jobs, type, "choose a placement policy that gives nodes, and a cluster that has some",
+        return refuse(jobs, type, at, "choose a placement policy that gives nodes, and a cluster that has some",
                       "and jobs are on no nodes in particular");
-    if (!is_to_peer(&type->checkpoint) && !topology_has_remote(topology, type->checkpoint.to))
-        return refuse(jobs, type, "name an entry of cluster.storage whose device is of kind 'remote', or \"peer\"",
+    if (!to_peer && !topology_has_remote(topology, at.storage))
+        return refuse(jobs, type, at,
+                      saves ? "name an entry of cluster.storage whose device is of kind 'remote', or \"peer\""
+                            : "name an entry of cluster.storage whose device is of kind 'remote'",
                       "which is no storage behind the network");
-    if (is_to_peer(&type->checkpoint) && nodes_of(jobs) < 2)
-        return refuse(jobs, type, "name storage behind the network, or add nodes",
+    if (to_peer && nodes_of(jobs) < 2)
+        return refuse(jobs, type, at, "name storage behind the network, or add nodes",
                       "the next node of the job, and the cluster has one node");
     return 0;
+}
+
+static int check_type(const struct jobs *jobs, const struct job_type *type, const struct topology *topology)
+{
+    const struct saver_place saves = {"checkpoint.to", type->checkpoint.to, "go to"};
+    const struct saver_place reads = {"load.from", type->load.from, "load from"};
+    const int code = saves.storage != NULL ? check_place(jobs, type, saves, topology) : 0;
+    return code == 0 && reads.storage != NULL ? check_place(jobs, type, reads, topology) : code;
 }
 
 int job_savers_check(const struct jobs *jobs, struct topology *topology)
@@ -100,7 +131,7 @@ int job_savers_check(const struct jobs *jobs, struct topology *topology)
     int code = 0;
     for (size_t i = 0; i < jobs->config->all_types.n && code == 0; i++) {
         const struct job_type *type = (const struct job_type *)jobs->config->all_types.items + i;
-        if (type->checkpoint.to != NULL) code = check_type(jobs, type, topology);
+        code = check_type(jobs, type, topology);
     }
     return code;
 }
@@ -140,7 +171,7 @@ static int32_t n_parts_flows(const struct job *job)
 /* Of a save. */
 static int32_t n_flows_of(const struct job *job)
 {
-    return is_to_peer(config_of(job)) && n_parts_of(job) < 2 ? 0 : n_parts_flows(job);
+    return !job_saves_by_flows(job) || (is_to_peer(config_of(job)) && n_parts_of(job) < 2) ? 0 : n_parts_flows(job);
 }
 
 static struct graph_nic nic_on(const struct job *job, const struct allocation *part, int32_t nic)
@@ -149,12 +180,21 @@ static struct graph_nic nic_on(const struct job *job, const struct allocation *p
     return (struct graph_nic){cluster->first_node + part->node, nic};
 }
 
+/* Where the job saves to, or reads from; NULL: a peer. */
+static const char *storage_of(const struct job *job, bool writes)
+{
+    const struct job_saver *saver = job->activity->saver;
+    if (!writes && saver != NULL && saver->loads) return job->type->load.from;
+    return is_to_peer(config_of(job)) ? NULL : config_of(job)->to;
+}
+
 static int path_of(const struct job *job, const struct allocation *part, int32_t nic, bool writes,
                    struct link_path *path)
 {
     struct topology *topology = job->jobs->topology;
     const struct graph_nic own = nic_on(job, part, nic);
-    if (!is_to_peer(config_of(job))) return topology_storage_path(topology, own, config_of(job)->to, writes, path);
+    const char *storage = storage_of(job, writes);
+    if (storage != NULL) return topology_storage_path(topology, own, storage, writes, path);
     const struct allocation *next = part->next != NULL ? part->next : job->holder.held;
     const int32_t of_next = has_nic_per_gpu(job) ? nic % (next->gpus > 0 ? next->gpus : 1) : 0;
     const struct job_saver *saver = job->activity->saver;
@@ -303,7 +343,7 @@ static void on_timer(struct engine *engine, struct owner *owner, sim_ns now)
     case SAVER_AWAITS:
         saver->state = SAVER_RESTORES;
         if (saver->n_flows > 0)
-            fail(saver, start_flows(saver, false, bytes_of(saver->job)));
+            fail(saver, start_flows(saver, false, saver->read_bytes));
         else
             end_flows(saver, now);
         break;
@@ -334,6 +374,8 @@ static void end_flows(struct job_saver *saver, sim_ns now)
     struct job_progress *progress = &saver->job->progress;
     if (saver->state == SAVER_RESTORES) {
         if (saver->lost_peer.node >= 0) saver->n_flows = 0; /* no save is possible */
+        if (saver->loads) saver->n_flows = n_flows_of(saver->job);
+        saver->loads = false;
         saver->lost_peer = no_node;
         release(saver, &progress->wait_ns, now);
         job_begins_work(saver->job, now);
@@ -382,6 +424,12 @@ static void note_peer(const struct job *job)
     if (is_to_peer(config_of(job)) && n_parts_of(job) < 2) job->jobs->n_without_peer++;
 }
 
+/* Work between two saves; 0: it does not save by flows. */
+static sim_ns interval_of(const struct job *job)
+{
+    return job_saves_by_flows(job) ? job_checkpoint_interval_ns(job) : 0;
+}
+
 static struct saver_node node_of(const struct job *job, const struct allocation *part)
 {
     return (struct saver_node){nic_on(job, part, 0).node, part->gpus > 0 ? part->gpus : 1};
@@ -398,7 +446,23 @@ static void note_nodes(struct job_saver *saver)
     saver->nodes[1] = node_of(job, first->next);
 }
 
-int job_saver_begin(struct job *job, sim_ns now, bool restores)
+/* What the job must read before it works. A state that no peer can hold is not read. */
+static void note_reads(struct job_saver *saver, bool starts)
+{
+    struct job *job = saver->job;
+    const bool restores = job->progress.done_ns > 0 && n_flows_of(job) > 0;
+    saver->loads = !restores && loads(job);
+    if (!starts)
+        saver->read_bytes = job->activity->unread_bytes;
+    else if (restores)
+        saver->read_bytes = bytes_of(job);
+    else if (saver->loads)
+        saver->read_bytes = (int64_t)fmin(job->type->load.bytes, 9e18);
+    saver->loads = saver->loads && saver->read_bytes > 0;
+    job->activity->unread_bytes = 0;
+}
+
+int job_saver_begin(struct job *job, sim_ns now, bool starts)
 {
     struct job_saver *saver = mem_zalloc(1, sizeof *saver);
     if (saver == NULL) return SIM_E_NOMEM;
@@ -408,13 +472,14 @@ int job_saver_begin(struct job *job, sim_ns now, bool restores)
     saver->lost_peer = no_node;
     note_nodes(saver);
     note_peer(job);
-    saver->n_flows = n_flows_of(job);
+    note_reads(saver, starts);
+    saver->n_flows = saver->loads ? n_parts_flows(job) : n_flows_of(job);
     saver->flows = mem_zalloc((size_t)saver->n_flows + 1, sizeof *saver->flows);
     if (saver->flows == NULL) return SIM_E_NOMEM;
-    saver->interval_ns = job_checkpoint_interval_ns(job);
+    saver->interval_ns = interval_of(job);
     const struct job_progress *progress = &job->progress;
     const sim_ns wait_ns = sim_ns_add(sim_ns_add(progress->move_ns, progress->wait_ns), progress->stall_ns);
-    if (restores && saver->n_flows > 0) {
+    if (saver->read_bytes > 0) {
         job->progress.wait_ns = SIM_NS_MAX;
         saver->state = SAVER_AWAITS;
         arm(saver, now, wait_ns);
@@ -450,7 +515,7 @@ static void find_lost_peer(struct job_saver *saver)
 {
     const struct job *job = saver->job;
     const bool restores = saver->state == SAVER_AWAITS || saver->state == SAVER_RESTORES;
-    if (!restores || !is_to_peer(config_of(job)) || n_parts_of(job) >= 2) {
+    if (!restores || saver->loads || !is_to_peer(config_of(job)) || n_parts_of(job) >= 2) {
         saver->lost_peer = no_node;
         note_nodes(saver);
         return;
@@ -469,14 +534,22 @@ int job_saver_resized(struct job *job, sim_ns now, sim_ns idle_ns)
     struct saver_flow *before = saver->flows;
     note_peer(job);
     find_lost_peer(saver);
-    saver->n_flows = saver->lost_peer.node >= 0 ? n_parts_flows(job) : n_flows_of(job);
+    saver->n_flows = saver->loads || saver->lost_peer.node >= 0 ? n_parts_flows(job) : n_flows_of(job);
     saver->flows = mem_zalloc((size_t)saver->n_flows + 1, sizeof *saver->flows);
     mem_free(before);
     if (saver->flows == NULL) return SIM_E_NOMEM;
-    saver->interval_ns = job_checkpoint_interval_ns(job);
+    saver->interval_ns = interval_of(job);
     keep_timer(saver, now, idle_ns);
     if (saver->n_flows == 0) lose_peer(saver, now);
     return moves && saver->n_flows > 0 ? start_flows(saver, saver->state != SAVER_RESTORES, left) : 0;
+}
+
+/* What is left of the wait before it reads. */
+static void keep_wait(const struct job_saver *saver)
+{
+    struct job_progress *progress = &saver->job->progress;
+    const sim_ns left_ns = saver->due_ns - engine_now(saver->job->jobs->site->engine) - progress->move_ns;
+    progress->wait_ns = left_ns > 0 ? left_ns : 0;
 }
 
 void job_saver_end(struct job *job)
@@ -484,10 +557,12 @@ void job_saver_end(struct job *job)
     struct job_saver *saver = job->activity->saver;
     if (saver == NULL) return;
     const enum saver_state state = saver->state;
-    stop_flows(saver);
+    const int64_t left_bytes = stop_flows(saver);
     engine_disarm(job->jobs->site->engine, &job->activity->save);
     if (state == SAVER_STALLS || state == SAVER_QUEUES) job->progress.stall_ns = 0;
-    if (state == SAVER_AWAITS || state == SAVER_RESTORES) job->progress.wait_ns = 0;
+    if (state == SAVER_AWAITS) keep_wait(saver);
+    if (state == SAVER_RESTORES) job->progress.wait_ns = 0;
+    job->activity->unread_bytes = state == SAVER_AWAITS ? saver->read_bytes : state == SAVER_RESTORES ? left_bytes : 0;
     job_saver_forget(job);
 }
 

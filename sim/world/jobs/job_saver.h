@@ -2,7 +2,7 @@
  * that the site shares ("remote" of cluster.storage), or to the memory of the next node of the job (a peer). Each GPU
  * writes an equal slice through a NIC of its node. How long a save takes follows from the shares of the links, so that
  * saves of several jobs, and all other traffic, slow each other down. A job that restarts reads its state back in the
- * same way before it works.
+ * same way before it works. With "load", any other start reads the bytes given there, also that of a job without GPUs.
  *
  * The designs are those of models/checkpoint.h. A synchronous save stalls the job until its last byte has moved. One
  * of FastPersist stalls it from the end of the overlap on. One of DataStates stalls it for the copy to the host, beyond
@@ -26,18 +26,21 @@ struct jobs;
 struct job_type;
 struct topology;
 
-/* Checks `to` of all types. Returns 0 or SIM_E_CONFIG with findings. */
+/* Checks `checkpoint.to` and `load.from` of all types. Returns 0 or SIM_E_CONFIG with findings. */
 int job_savers_check(const struct jobs *jobs, struct topology *topology);
 
 /* Whether saves of the job are flows. */
 bool job_saves_by_flows(const struct job *job);
 
+/* Whether the job saves or reads by flows. */
+bool job_has_saver(const struct job *job);
+
 /* Rate at which the job can save in an idle network; 0: it cannot. */
 double job_saver_idle_bytes_per_s(const struct job *job);
 
-/* The job begins a run whose progress has begun at `now`; if it `restores`, it reads its state once its wait is over.
- * Returns 0 or a negative code. */
-int job_saver_begin(struct job *job, sim_ns now, bool restores);
+/* The job begins a run whose progress has begun at `now`, or continues one. If it `starts`, it reads its state or what
+ * it loads once its wait is over; else what is left of that. Returns 0 or a negative code. */
+int job_saver_begin(struct job *job, sim_ns now, bool starts);
 
 /* The GPUs of a running job have changed, and it does not work for `idle_ns`: what has moved of a save or of the state
  * read back counts, and the rest moves over the links of its new GPUs. A save to a peer that it has no more does not

@@ -107,7 +107,7 @@ void active_jobs_move(struct jobs *jobs, sim_ns now)
     if (past_ns == 0) return;
     const int64_t gpus = reach_gpus(jobs);
     const tally_int128 used = used_ugpu_ns(jobs, now);
-    active->job_ns += (tally_int128)(jobs->view.n_pending + jobs->view.n_running) * past_ns;
+    active->job_ns += (tally_int128)(jobs_waiting(jobs) + jobs_running(jobs)) * past_ns;
     if (jobs->view.n_pending > 0 && gpus > 0)
         active->idle_ugpu_ns += (tally_int128)(gpus * GPU_MICRO) * past_ns - (used - active->used_ugpu_ns);
     active->used_ugpu_ns = used;

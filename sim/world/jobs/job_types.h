@@ -37,6 +37,7 @@ struct job_type {
     bool preemptible;          /* if jobs.preemptible */
     int64_t priority;          /* jobs of lower priority yield first */
     struct checkpoint_config checkpoint;
+    struct load_config load;   /* all zero: its jobs read nothing */
     struct job_power_config power; /* all zero: the scenario gives none */
     struct training_job_config training; /* plan.llm NULL: none */
     struct goodput_config goodput; /* all zero: the scenario gives none */

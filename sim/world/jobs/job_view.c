@@ -16,7 +16,9 @@ static void refresh(struct cluster_view *view, const struct cluster *cluster, si
     view->free_amount = cluster_free_amount(cluster);
     view->total_gpus = cluster->total_gpus;
     if (cluster->n_nodes > 0) view->total_gpus -= cluster->group_gpus.value + cluster->down_gpus;
+    if (cluster->total_gpus < INT64_MAX) view->total_gpus -= cluster_kept_gpus(cluster);
     view->capacity_epoch = cluster->capacity_epoch;
+    view->n_spare_nodes = cluster->n_spare_nodes;
 }
 
 static void refresh_requests(struct cluster_view *view, struct jobs *jobs)
@@ -78,6 +80,25 @@ int jobs_make_views(struct jobs *jobs)
 sim_ns job_view_executed_ns(const struct cluster_view *view, const struct job_view *job)
 {
     return job_executed_ns(job_of(job), view->now_ns);
+}
+
+static void require_oracle(const struct job_view *job)
+{
+    struct jobs *jobs = job_of(job)->jobs;
+    if (!(jobs->scheduler->policy.oracle & ORACLE_DURATION))
+        job_plan_fault(jobs, "reads, without declaring it, the true run time of", job);
+}
+
+sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_view *job)
+{
+    require_oracle(job);
+    return job_remaining_ns(job_of(job), view->now_ns);
+}
+
+sim_ns job_view_remaining_work_ns(const struct cluster_view *view, const struct job_view *job)
+{
+    require_oracle(job);
+    return job_of(job)->progress.work_ns - job_done_ns(job_of(job), view->now_ns);
 }
 
 /* Time for `left_ns` of work: at the job's speed if it runs, else at speed 1 after its start's wait. */

@@ -135,6 +135,7 @@ static void leave(struct jobs *jobs, struct job *job)
 void job_end_run(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
+    const bool was_kept = job_is_kept(job);
     job_prefetch(job);
     const int code = job_emit_placement(job, now);
     if (code < 0) engine_fail(jobs->site->engine, code);
@@ -143,8 +144,10 @@ void job_end_run(struct job *job, sim_ns now)
     SIM_REQUIRE(job->is_stopped || job->progress.done_ns == job->progress.work_ns);
     job->view.state = JOB_FINISHED;
     if (!job_needs_node(job)) return;
-    jobs->view.n_running--;
-    jobs_notify(jobs, JOB_EVENT_FINISH, job);
+    if (!was_kept) {
+        jobs->view.n_running--;
+        jobs_notify(jobs, JOB_EVENT_FINISH, job);
+    }
     if (job->mate != NULL) job_group_leave(job, now);
     jobs_request_decision(jobs);
 }
@@ -260,6 +263,14 @@ static const char follows_rejected[] = "comes after a rejected job, and asked fo
 int jobs_reject_held(struct job *job, sim_ns now)
 {
     return reject_alone(job, follows_rejected, now);
+}
+
+void jobs_make_known(struct job *job)
+{
+    struct jobs *jobs = job->jobs;
+    memset(job_view_slot(&job->view), 0, jobs->scheduler->job_bytes);
+    job->view.sequence = jobs->n_known++;
+    jobs_notify(jobs, JOB_EVENT_SUBMIT, job);
 }
 
 int jobs_admit(struct job *job, sim_ns now)
@@ -519,7 +530,7 @@ int64_t jobs_waiting(const struct jobs *jobs)
 
 int64_t jobs_running(const struct jobs *jobs)
 {
-    return jobs->view.n_running;
+    return jobs->view.n_running + jobs->graph.n_kept;
 }
 
 int64_t jobs_held(const struct jobs *jobs)

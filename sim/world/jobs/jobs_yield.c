@@ -102,7 +102,7 @@ static int copy_nodes(struct yielders *yielders)
 static int gather(struct jobs *jobs, int32_t node_type, int32_t gpus, struct yielders *yielders)
 {
     *yielders = (struct yielders){.cluster = jobs_cluster_of(jobs, node_type), .gpus = gpus};
-    yielders->jobs = mem_alloc((size_t)(jobs->view.n_running + 1) * sizeof(struct job *));
+    yielders->jobs = mem_alloc((size_t)(jobs_running(jobs) + 1) * sizeof(struct job *));
     if (yielders->jobs == NULL || (jobs->placer != NULL && copy_nodes(yielders) != 0)) return SIM_E_NOMEM;
     for (struct job *job = jobs->oldest; job != NULL; job = job->next)
         if (job->view.node_type == node_type && speaks_for_group(job)) yielders->jobs[yielders->n++] = job;
@@ -302,7 +302,7 @@ static void on_changed(struct tenant *tenant, enum site_change change)
 {
     struct jobs *jobs = OWNER_ENTITY(tenant, struct jobs, tenant);
     const bool of_nodes = change == SITE_NODE_RETURNED || change == SITE_NODE_FAILED;
-    const bool of_services = change == SITE_SERVICE_CHANGED && jobs->view.n_pending + jobs->view.n_running > 0;
+    const bool of_services = change == SITE_SERVICE_CHANGED && jobs_waiting(jobs) + jobs_running(jobs) > 0;
     if (of_nodes || of_services) jobs_request_decision(jobs);
 }
 

@@ -39,12 +39,14 @@ struct node_view {
     uint32_t changes;              /* number of allocations and releases so far */
 };
 
-/* The cluster as jobs may use it, without the GPUs of services. While a scheduler decides, all members follow the plan
- * being made. A site with further node types has a view of each, the cluster's own nodes first. */
+/* The cluster as jobs may use it, without GPUs of services and those that jobs keep after their work. While a
+ * scheduler decides, all members follow the plan being made. A site with further node types has a view of each, the
+ * cluster's own nodes first. */
 struct cluster_view {
     sim_ns now_ns;
     int64_t total_gpus, free_gpus; /* INT64_MAX: unlimited */
     int32_t n_nodes, gpus_per_node; /* n_nodes 0: GPUs are only counted */
+    int32_t n_spare_nodes;          /* at least so many of the nodes are down, as spare ones, at any time */
     const int32_t *node_free_gpus;  /* [n_nodes]; NULL when GPUs are only counted */
     int64_t n_pending, n_running;   /* on all node types */
     const struct cluster *cluster;  /* for cluster_view_* below */

@@ -35,6 +35,12 @@ static const char *const batches[] = {
     " 'jobs': {'scheduler': '?', 'placement': '?', 'trace': {'format': 'generate-rounds', 'rounds': '$1-4', 'clients':"
     " '$1-6', 'run_time': {'law': '?', 'mean': '$1-60s'}, 'gpus': '$0-2', 'enough': '$0-1', 'fold': '$0-3s',"
     " 'hop': '$0-3s'}}}",
+    "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$1-8', 'network': {'bandwidth': '5GB/s', 'per': '?'},"
+    " 'storage': {'files': {'device': 'rdma-h800'}}}, 'until': '$20-2000s', 'jobs': {'scheduler': '?', 'placement': '?',"
+    " 'types': {'trial': {'load': {'bytes': '$1-90GB', 'from': 'files'}}, 'loader': {'load': {'bytes': '9GB', 'from':"
+    " 'files'}}}, 'trace': {'format': 'generate-evaluation', 'datasets': '$1-20', 'inference': '$0-60s', 'spread': '?',"
+    " 'prepare': '$0-9s', 'metric': '$0-9s', 'metric_datasets': '$0-2', 'coordinator': '?', 'nodes': '$1-2',"
+    " 'gpus_per_node': '$1-4', 'copy': '$0-2s', 'pieces': '$1-4'}}}",
     "{'cluster': {'gpu': '$gpu', 'nodes': 1, 'gpus_per_node': 1, 'node_types': {'b': {'nodes': 1, 'gpus_per_node': 1,"
     " 'gpu': '$gpu'}, 'c': {'nodes': 1, 'gpus_per_node': 1, 'gpu': '$gpu'}}}, 'until': '$20-2000s',"
     " 'jobs': {'scheduler': {'policy': 'heft', 'order': '?', 'choice': '?', 'insertion': '?'}, 'trace': {'format':"

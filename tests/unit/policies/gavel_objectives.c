@@ -56,6 +56,14 @@ static void check_ends(struct field *field, const double *expected)
     for (int i = 0; i < field->n; i++) CHECK_NEAR(field->end[i], expected[i], 0.005);
 }
 
+/* The job that gains more by the fast GPU has it for itself: relative rates of 1 and 0.5, against 1 and 0.25. Least
+ * attained service would have both take turns. */
+TEST(throughput_gives_the_fast_gpu_to_the_job_that_gains_most)
+{
+    struct field field = {.params = "{'objective': 'throughput'}", .n = 2, .work = {4, 1}, .fast = {4, 2}, .slow = {1, 1}};
+    check_ends(&field, (double[]){1, 1});
+}
+
 /* Three jobs of which each gains less than the one before by the fast GPU: effective throughputs 1.8182, 1.4545,
  * 1.0909. */
 static struct field three_jobs(const char *params)

@@ -138,7 +138,7 @@ TEST(impossible_actions_are_policy_faults)
     expect_fault(move_to_nowhere, "policy 'script' moves job 0, which is running, to node type 1, which does not exist "
                                   "(reason: no reason), at 1.5 s");
     expect_fault(wake_in_the_past, "policy 'script' asks to be woken at 1.5 s, which is not later than now, at 1.5 s");
-    expect_fault(ask_the_oracle, "policy 'script' reads the true run time of job 0 without declaring it, at 1.5 s");
+    expect_fault(ask_the_oracle, "policy 'script' reads, without declaring it, the true run time of job 0, at 1.5 s");
 }
 
 static int place_too_many(void *state, const struct cluster_view *view, const struct job_view *job,

@@ -1,0 +1,29 @@
+#!/bin/sh
+# The figure of Acme's decoupled evaluation as it is shipped; and that it fails when it should.
+. tests/cli/lib.sh
+optimised
+
+mkdir "$T/data"
+cp -r configs "$T/data/"
+F=$T/data/configs/figures/acme
+ORRERY_DATA=$T/data
+export ORRERY_DATA
+
+verdict() { # the start of the claim
+    sqlite3 :memory: "select json_extract(value, '\$.verdict') from json_each(readfile('$T/out'))
+        where json_extract(value, '\$.claim') like '$1%'"
+}
+
+run 0 figure run acme/evaluation -o "$T" --json
+for claim in 'a trial alone' 'eight on a node' 'loading slows down' 'speed with 256 trials' 'each part'; do
+    equal "$(verdict "$claim")" pass "$claim"
+done
+equal "$(verdict 'gain of one node')" 'known to fail' 'the gain of one node'
+sql "$T/acme/evaluation.makespan.db" "select count(*) from run where status = 'done'" 2880
+
+# Storage that is slower than the nodes' adapters: more trials load more slowly.
+sed -i 's/"seeds": 40/"seeds": 2/' "$F/makespan.study.json"
+sed -i 's/"device": "rdma-h800"/&, "ceiling": "10GB\/s"/' "$T/data/configs/scenarios/decoupled-evaluation.json"
+run 1 figure run acme/evaluation -o "$T/slow" --json
+equal "$(verdict 'speed with 256 trials')" fail 'storage of 10 GB/s'
+finish
