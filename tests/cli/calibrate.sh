@@ -56,6 +56,14 @@ json '$.profiles[0].rows' 60
 json '$.profiles[0].set' isolated
 json '$.sets.isolated.norm.rows' 60
 
+# One GPU is a number of GPUs.
+cp "$T/out" "$T/plain"
+run 0 calibrate --gpu a100-80-sxm --json --tp 1 "$T/norm.csv"
+cmp -s "$T/out" "$T/plain" || complain 'other parameters with --tp 1'
+run 2 calibrate --gpu a100-80-sxm --json --tp 0 "$T/norm.csv"
+err "option '--tp' must be a whole number from 1, got '0'"
+cp "$T/plain" "$T/out"
+
 # CSV of the errors: those of the JSON, of all rows and of held-out ones; every fold once.
 cp "$T/out" "$T/fit.json"
 run 0 calibrate --gpu a100-80-sxm --csv "$T/norm.csv"

@@ -201,6 +201,22 @@ sed -i 's/"nodes": 1/"nodes": 2/; s/"llm"/"replicas": 16, &/' "$T/gate/single.js
 run 1 check --baseline "$single" --by-change
 grep -q '^  [12] fails: .*replicas' "$T/out" || complain '16 replicas on one node are no failure'
 grep -q '^  all results .* failed ' "$T/out" || complain 'no run has failed'
+# Of eleven differences eight are run, and three are counted.
+cat >"$T/gate/many.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "jobs": {"scheduler": "fifo", "trace": {"format": "csv-jobs", "path": "three.csv"}} }
+END
+run 0 check --baseline "$T/gate/many-base.json" --update "$T/gate/many.json"
+cat >"$T/gate/many.json" <<'END'
+{ "seed": 2, "until": "1h", "cluster": {"gpu": "a100-80-sxm", "nodes": 2},
+  "jobs": {"scheduler": "sjf", "placement": "consolidated", "loss_noise": 0.5,
+           "restart": {"start": "5s", "resume": "6s", "resume_multi_node": "7s", "migrate": "8s"},
+           "network_penalty": {"nodes": 0.1, "racks": 0.2}, "trace": {"format": "csv-jobs", "path": "three.csv"}} }
+END
+run 1 check --baseline "$T/gate/many-base.json" --by-change
+equal "$(grep -cE '^  [1-9][0-9]*  .* in the baseline, .* now$' "$T/out")" 8 'differences that are run'
+out '  and 3 more differences, which are not run'
+
 run 2 check --baseline "$single" --by-change --json
 run 2 check --baseline "$single" --by-change --update
 

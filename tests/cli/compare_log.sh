@@ -40,7 +40,15 @@ run 0 compare "$T/vllm.json" "$T/bench.db:1" --json
 cmp -s "$T/out" "$T/first" || complain 'another order, another answer'
 run 0 compare "$T/bench.db" "$T/vllm.json"
 out "simulated  $T/bench.db:1 (quickstart, seed 1): 150 of them finished"
+! grep -q 'more$' "$T/out" || complain 'the run has more than all requests'
 out 'Worst requests'
+
+# Requests of the run that the log does not have are counted.
+cp "$db" "$T/cut.db"
+sqlite3 "$T/cut.db" 'delete from request where id >= 100'
+(db=$T/cut.db && written "$T/cut.json" "$vllm" "$starts")
+run 0 compare "$T/bench.db" "$T/cut.json"
+out "simulated  $T/bench.db:1 (quickstart, seed 1): 100 of them finished; the run has 50 more"
 
 # A run of a part of the file begins at another time of it: on both sides rates count from the first of its requests.
 run 0 run quickstart --set services.chat.trace=null --set "$trace" --set 'services.chat.trace.window=["10s", "1h"]' -q --interval never -o "$T/part.db"

@@ -75,6 +75,31 @@ sql :memory: "select count(*) > 10, sum(value ->> 'stretch' is not value ->> 'ru
 sql :memory: "select group_concat(what, ' ') from (select distinct value ->> 'what' as what from json_each(readfile('$T/whole.json'),
     '\$.events') order by 1)" 'drain fail power start stop up yield'
 
+# A command that ends where a stretch begins is no more in force. Another begins there.
+powers="select value ->> 't_s' as t_s, value ->> 'text' as text from json_each(readfile('$T/whole.json'), '\$.events') where value ->> 'what' = 'power'"
+cut=$(sqlite3 :memory: "with power as ($powers) select cast(t_s as integer) from power where exists (select * from power as other
+    where other.text like printf('%% to %.6f s%%', power.t_s)) limit 1")
+run 0 why "$db" time "${cut}s:$((cut + 1))s"
+equal "$(grep -c "in force .* to $cut.000000 s" "$T/out")" 0 'commands that have ended'
+grep -q "in force from $cut.000000 s" "$T/out" || complain 'the next command is not in force'
+
+# What comes at the very end of a stretch belongs to the next one, requests and jobs alike.
+printf 'arrival_s,prompt_tokens,output_tokens\n0,100,20\n1,100,20\n2,100,20\n3,100,20\n' >"$T/four.csv"
+printf 'submit_s,duration_s,gpus\n0,5,8\n1,5,8\n2,5,8\n3,5,8\n' >"$T/jobs.csv"
+cat >"$T/cuts.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 2},
+  "services": {"chat": {"llm": "llama-3.1-8b", "trace": {"format": "csv", "path": "four.csv"}}},
+  "jobs": {"scheduler": "fifo", "trace": {"format": "csv-jobs", "path": "jobs.csv"}} }
+END
+run 0 run "$T/cuts.json" -q --interval never -o "$T/cuts.db"
+for from in 0 1 2; do
+    run 0 why "$T/cuts.db" time "${from}s:$((from + 1))s" --json
+    json '$.services.chat.arrivals' 1
+    json '$.jobs.submitted' 1
+    json '$.services.chat.not_scheduled_to' 0
+    json '$.jobs.not_started_to' $from
+done
+
 # Without preemptions, failures and drafts all tokens are those of the rows; a stretch has those between its ends.
 run 0 run quickstart -q --interval never -o "$T/quick.db"
 run 0 why "$T/quick.db" time : --json

@@ -158,6 +158,27 @@ TEST(a_lone_job_waits_for_its_own_flows)
     "'0s', 'fabric': '16GB/s', 'sends': '%s'}}, 'jobs': {'types': {'default': {'training': {'llm': "                  \
     "'llama-3.1-8b', 'global_batch': %d, 'recompute': 'full'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'steps': 200, 'gpus': 8}%s]}}}"
 
+#define LONE_PLAN                                                                                                      \
+    "{'cluster': {'nodes': 8, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '2GB/s', 'latency': " \
+    "'0s', 'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': %d, 'paths': 'planned', 'sends': "        \
+    "'%s'}}, 'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b', 'global_batch': 64, 'recompute': "      \
+    "'full', 'pipeline_parallel': %d}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'steps': 200, "  \
+    "'gpus': 16}]}}}"
+
+/* So it is with plans, whose adapters have messages to the same leaf and to others. */
+TEST(a_lone_plan_waits_for_its_own_flows)
+{
+    double least = 1.0;
+    for (int pipeline = 1; pipeline <= 4; pipeline *= 2)
+        for (int over = 1; over <= 8; over *= 2) {
+            const double always_s = bed_job(bed_ok(NULL, LONE_PLAN, over, "always", pipeline), 0)->end_s;
+            const double in_part_s = bed_job(bed_ok(NULL, LONE_PLAN, over, "in-part", pipeline), 0)->end_s;
+            CHECK_NEAR(in_part_s / always_s, 1.0, 1e-6);
+            least = fmin(least, bed_job(bed_ok(NULL, LONE_PLAN, 1, "always", pipeline), 0)->end_s / always_s);
+        }
+    CHECK(least < 0.9); /* links are short, or the test is void */
+}
+
 /* Plans: beside another job, a job is no slower than in the worst case, and no faster than alone. The more it computes,
  * the less it loses of the difference. */
 TEST(plans_meet_by_chance)

@@ -199,6 +199,35 @@ TEST(a_job_takes_the_gpus_that_are_kept_for_it)
     }
 }
 
+/* Job 0 keeps as many GPUs as job 2 asks for, but on one node, and job 2 asks for two. */
+TEST(a_job_takes_no_kept_gpus_on_fewer_nodes_than_it_asks_for)
+{
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        const struct bed_rows *rows = bed_run(
+            BED(.check = true, .quiet = true),
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 4, 'gpu': 'p100'}, 'jobs': {'scheduler': 'dispatch', " TRACE(
+                "{'duration': '5s', 'gpus': 4, 'nodes': 1}, {'duration': '9s', 'gpus': 4, 'nodes': 1},"
+                " {'duration': '1s', 'gpus': 4, 'nodes': %d, 'after': [{'job': 0, 'keeps_gpus': true}]}") "}}",
+            nodes);
+        CHECK_EQ_INT(rows->code, nodes == 1 ? 0 : SIM_E_STALLED);
+        CHECK_EQ_STR(row_of(rows, 2)->status, nodes == 1 ? "finished" : "unfinished");
+        if (nodes == 1) CHECK_NEAR(row_of(rows, 2)->start_s, 5, 1e-9);
+    }
+}
+
+/* Two jobs wait for the only GPUs, which job 0 keeps for both: neither may take them from the other. */
+TEST(gpus_kept_for_two_jobs_are_taken_by_neither)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true, .quiet = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'p100'}, 'jobs': {'scheduler': 'dispatch', " TRACE(
+            "{'duration': '5s', 'gpus': 4}, {'duration': '1s', 'gpus': 4, 'after': [{'job': 0, 'keeps_gpus': true}]},"
+            " {'duration': '1s', 'gpus': 4, 'after': [{'job': 0, 'keeps_gpus': true}]}") "}}");
+    CHECK_EQ_INT(rows->code, SIM_E_STALLED);
+    CHECK_EQ_STR(row_of(rows, 1)->status, "unfinished");
+    CHECK_EQ_STR(row_of(rows, 2)->status, "unfinished");
+}
+
 /* A run that ends while job 0 keeps its GPU counts the time so far. */
 TEST(a_run_may_end_while_gpus_are_kept)
 {
@@ -256,6 +285,8 @@ TEST(every_scheduler_bears_jobs_that_keep_their_gpus)
         n_told += is_stuck && strstr(rows->diag.items[0].text, "deadlock") != NULL;
         CHECK_EQ_INT(rows->n_jobs, 5);
         for (size_t k = 0; k < rows->n_jobs && !is_stuck; k++) CHECK_EQ_STR(rows->jobs[k].status, "finished");
+        const double no_work_s = bed_metric(rows, "job.gpu_s.sum") - bed_metric(rows, "job.useful_gpu_s.sum");
+        CHECK(!(bed_metric(rows, "job.kept_gpu_s.sum") > no_work_s + 1e-6));
         if (rows->code != 0 && !is_stuck) printf("  %s, %s\n", policy->name, placements[i % 2]);
         bed_free(rows);
     }

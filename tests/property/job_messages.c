@@ -143,6 +143,17 @@ TEST(links_carry_the_gradients_and_weights)
     }
 }
 
+/* Nodes with a leaf of their own: what a plan sends goes to other nodes, so all of it crosses uplinks. */
+TEST(no_message_goes_to_its_own_node)
+{
+    for (int i = 0; i < N_PLANS; i++) {
+        const struct bed_rows *rows = run(
+            test_json(SITE, 8, 2, "50GB/s", ", 'topology': 'leaf-spine', 'nodes_per_leaf': 1"), plans[i], ONE(16));
+        CHECK(bed_metric(rows, "link.network.bytes") > 0);
+        CHECK_NEAR(bed_metric(rows, "link.uplink.bytes") / bed_metric(rows, "link.network.bytes"), 1.0, 1e-9);
+    }
+}
+
 /* Stages of one node each send b s h numbers each way for each micro-batch, over all GPUs of a node together. */
 TEST(links_carry_the_hidden_states)
 {

@@ -74,6 +74,10 @@ TEST(a_tolerance_for_all_covers_small_moves)
     CHECK(tells(&bench, true, "an improvement too, with --update"));
     CHECK(tells(&bench, true, "that covers every move: \"tolerances\": {\"*\": \"0.05%\"}"));
     CHECK_EQ_INT(verdict(&bench, "*", 0.05), GATE_TOLERATED);
+    bench.now[1].value = 101; /* one per cent is still small */
+    CHECK_EQ_INT(verdict(&bench, NULL, 0), GATE_MOVED);
+    CHECK(tells(&bench, true, "that covers every move: \"tolerances\": {\"*\": \"1%\"}"));
+    CHECK_EQ_INT(verdict(&bench, "*", 1), GATE_TOLERATED);
     CHECK(!tells(&bench, true, ""));
     arena_fini(&bench.arena);
 }

@@ -77,3 +77,21 @@ TEST(all_parts_together_are_the_whole)
     CHECK_EQ_STR(differences(&arena, at, now, &n_values), "");
     arena_fini(&arena);
 }
+
+/* A list is a difference as a whole, also if it only became longer or shorter. */
+TEST(lists_of_other_lengths_differ)
+{
+    static const char *const lists[] = {"{\"limits\": [1]}", "{\"limits\": [1, 2]}", "{\"limits\": []}"};
+    struct arena arena;
+    arena_init(&arena);
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) {
+            struct single_change *changes;
+            size_t n;
+            const struct json_node *before = parse(&arena, lists[i]), *now = parse(&arena, lists[k]);
+            CHECK_EQ_INT(single_changes(before, now, &arena, &changes, &n), 0);
+            CHECK_EQ_INT(n, i != k);
+            if (n == 1) CHECK_EQ_STR(changes[0].key, "limits");
+        }
+    arena_fini(&arena);
+}

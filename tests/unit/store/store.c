@@ -566,6 +566,21 @@ TEST(what_a_run_does_not_know_of_itself_is_null)
     CHECK_EQ_STR(store_query(path, "SELECT peak_rss_bytes IS NULL FROM run_cost"), "1");
 }
 
+/* Nobody writes the schema of an open file, so a statement of it cannot damage the file. */
+TEST(the_schema_of_a_file_cannot_be_written)
+{
+    static const char sql[] = "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'x' WHERE name = 'run'";
+    char path[256];
+    struct diag diag = {0};
+    struct database database;
+    snprintf(path, sizeof path, "%s/results.db", test_tmpdir());
+    MUST(store_write_run(path, &(struct results_options){0}, 5, 1, NULL, &diag) == 0);
+    MUST(database_open_read(&database, path, &diag) == 0);
+    CHECK(sqlite3_exec(database.handle, sql, NULL, NULL, NULL) != SQLITE_OK);
+    database_close(&database, false);
+    CHECK_EQ_STR(store_query(path, "select count(*) from run"), "1");
+}
+
 /* A database of a stranger brings a trigger that would change results. */
 TEST(triggers_of_a_file_do_not_run)
 {
