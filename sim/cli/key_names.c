@@ -12,6 +12,9 @@ const char *key_synonym(const char *key, size_t index)
 {
     static const char *const names[][2] = {
         {"max_num_seqs", "max_sequences"},           /* vLLM */
+        {"max_batch", "max_sequences"},
+        {"batch_size", "max_sequences"},
+        {"max_concurrency", "max_sequences"},
         {"max_num_batched_tokens", "max_batched_tokens"},
         {"max_num_batched_tokens", "token_budget"},
         {"max_batched_tokens", "max_batched_tokens"},

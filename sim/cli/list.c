@@ -17,6 +17,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct list_options {
@@ -518,11 +519,23 @@ static const struct {
     const char *name;
     int (*make)(struct listing *list);
     bool takes_part; /* a second argument: which of them */
-} listings[] = {{"gpus", list_gpus, false},         {"llms", list_llms, false},       {"storage", list_storage, false}, {"engines", list_engines, false},
-                {"trainers", list_trainers, false}, {"prices", list_prices, false},
-                {"policies", list_policies, true}, {"formats", list_formats, false}, {"traces", list_traces, false},
-                {"metrics", list_metrics, true},
-                {"scenarios", list_scenarios, false}, {"studies", list_studies, false}, {"keys", list_keys, true}, {"parameters", list_parameters, true}};
+    const char *what;
+} listings[] = {
+    {"gpus", list_gpus, false, "GPUs with their peaks, memory and power"},
+    {"llms", list_llms, false, "LLMs with their shapes"},
+    {"storage", list_storage, false, "drives and other storage devices"},
+    {"engines", list_engines, false, "serving engines, by version"},
+    {"trainers", list_trainers, false, "training frameworks"},
+    {"prices", list_prices, false, "prices of rented GPUs"},
+    {"policies", list_policies, true, "policies, by family"},
+    {"formats", list_formats, false, "formats of traces, and generators"},
+    {"traces", list_traces, false, "public traces, and where they can be had"},
+    {"metrics", list_metrics, true, "metrics of a run, with their units"},
+    {"scenarios", list_scenarios, false, "scenarios that come with the program"},
+    {"studies", list_studies, false, "studies that come with the program"},
+    {"keys", list_keys, true, "keys of a scenario"},
+    {"parameters", list_parameters, true, "keys of the policies of a family"},
+};
 enum { N_LISTINGS = sizeof listings / sizeof *listings };
 
 /* Names that begin with a word which begins none: makes all of them, to suggest one. */
@@ -537,12 +550,54 @@ static int fail_empty(struct listing *list, int (*make)(struct listing *list), c
     return list_fail_empty(list->cli, listing, word, &list->table, strcmp(listing, "metrics") == 0 ? 1 : INT_MAX);
 }
 
+/* What can be listed. */
+static int list_listings(struct listing *list)
+{
+    static const struct table_column columns[] = {LEFT("listing"), LEFT("what")};
+    COLUMNS(list, columns);
+    for (int i = 0; i < N_LISTINGS; i++) {
+        add_name(list, listings[i].name);
+        table_text(&list->table, listings[i].what);
+    }
+    return 0;
+}
+
+/* The listing that people also call so; the word itself if there is none. */
+static const char *usual_name(const char *word)
+{
+    static const char *const names[][2] = {{"policy", "policies"},   {"model", "llms"},     {"models", "llms"},
+                                           {"family", "policies"},   {"families", "policies"}, {"study", "studies"},
+                                           {"hardware", "gpus"},     {"drives", "storage"}, {"schedulers", "policies"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i][0], word) == 0) return names[i][1];
+    return word;
+}
+
+static int find_listing(struct cli *cli, const char *word)
+{
+    const char *names[N_LISTINGS + 1] = {NULL}, *usual = usual_name(word);
+    for (int i = 0; i < N_LISTINGS; i++) names[i] = listings[i].name;
+    if (usual == word) return cli_pick(cli, "listing", word, names);
+    char hint[64];
+    snprintf(hint, sizeof hint, "did you mean '%s'?", usual);
+    diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "unknown listing '%s'", word);
+    return -1;
+}
+
+static int print_listings(struct cli *cli, enum answer_form form)
+{
+    struct listing list = {.cli = cli, .form = form, .only = ""};
+    arena_init(&list.arena);
+    const int code = table_print(&list.table, list_listings(&list), form, cli->out, &cli->diag);
+    arena_fini(&list.arena);
+    return code;
+}
+
 static int list(struct cli *cli, const struct cli_call *call)
 {
     const struct list_options *options = call->options;
-    const char *names[N_LISTINGS + 1] = {NULL};
-    for (int i = 0; i < N_LISTINGS; i++) names[i] = listings[i].name;
-    int found = cli_pick(cli, "listing", call->arguments[0], names);
+    if (call->n_arguments == 0) return print_listings(cli, (enum answer_form)options->form);
+    const int found = find_listing(cli, call->arguments[0]);
     if (found < 0) return SIM_E_USAGE;
     if (call->n_arguments > 1 && !listings[found].takes_part)
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, "leave it out", "'list %s' takes no second argument",
@@ -570,14 +625,14 @@ const struct verb verb_list = {
              "metrics [PREFIX] [--json|--csv|--markdown]\n"
              "keys [PREFIX] [--json|--csv|--markdown]\n"
              "parameters FAMILY [--json|--csv|--markdown]",
-    .notes = "traces:     public traces of requests and jobs: the format that reads them, and where they can be had\n"
+    .notes = "Without a word it lists what can be listed.\n\n"
+             "traces:     public traces of requests and jobs: the format that reads them, and where they can be had\n"
              "keys:       the keys of a scenario that begin with PREFIX, for example cluster.power\n"
              "parameters: the keys of each policy of a family; also of the families request-trace, job-trace,\n"
              "            job-profile, arrival, length and cost\n",
     .options = list_options,
     .takes_plugins = true,
     .options_bytes = sizeof(struct list_options),
-    .min_arguments = 1,
     .max_arguments = 2,
     .run = list,
 };

@@ -194,4 +194,47 @@ err "unknown job-trace format 'azure-llm'; it is a format of requests, for the \
 run 2 run quickstart --set services.chat.trace.format=philly
 err "unknown request-trace format 'philly'; it is a format of jobs, for the \"trace\" of \"jobs\"; 'orrery list formats'"
 
+# validate refuses what run refuses: jobs without a run time, rows of a trace, both at their place. It leaves no pass to a
+# job that can never run, of which the run then tells.
+jobs() { # JOBS
+    printf '{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},\n  "jobs": {"trace": {"format": "inline-jobs", "jobs": [\n' >"$T/s.json"
+    printf '    %s]}} }\n' "$1" >>"$T/s.json"
+}
+jobs '{"duration": "5s", "gpus": 4},
+    {"gpus": 2}'
+rejected '@:4:5: error: job 1 has neither a duration nor steps; such as "duration": "2h", or "steps": 1000'
+jobs '{"duration": "5s", "gpus": 4},
+    {"steps": 4}'
+rejected "@:4:5: error: job 1 counts steps, but its type does not say what it trains; give its type a section 'training'"
+why="asks for 16 GPUs, and the site has 8; ask for fewer, or raise 'cluster.nodes'"
+jobs '{"duration": "5s", "gpus": 16}'
+run 0 validate "$T/s.json"
+err "$T/s.json:3:5: warning: no job can ever run; job 0 $why"
+run 0 run "$T/s.json" -q
+out "warning: job-rejected: job 0 can never run: it $why"
+out 'warning: rejected: the only job was rejected: no job ran'
+jobs '{"duration": "5s"}, {"duration": "5s", "gpus": 16}, {"duration": "5s", "gpus": 17}'
+run 0 validate "$T/s.json"
+err "$T/s.json:3:25: warning: 2 of 3 jobs can never run; job 1 $why"
+run 0 run "$T/s.json" -q
+out "warning: job-rejected: 2 jobs can never run; the first, job 1, $why"
+! grep -q 'no job ran' "$T/out" || complain 'a job ran'
+run 0 run "$T/s.json" -q --set 'jobs.trace.jobs=[{"duration": "5s", "gpus": 8, "nodes": 4}]'
+out "job 0 can never run: it asks for 8 GPUs on 4 nodes, and placement 'consolidated' finds no room for that"
+run 0 validate "$T/s.json" --set 'jobs.trace.jobs=[{"duration": "5s", "gpus": 8, "nodes": 1}]'
+err_is </dev/null
+printf 'job_id,submit_s,duration_s,gpus\n1,0,5,2\n2,1,5,x\n3,2,5,9\n4,3,5,y\n' >"$T/jobs.csv"
+echo '{"cluster": {"gpu": "a100-80-sxm", "nodes": 1}, "jobs": {"trace": {"format": "csv-jobs", "path": "jobs.csv"}}}' >"$T/s.json"
+run 3 validate "$T/s.json"
+err_is <<END
+$T/jobs.csv:3:7: error: 'gpus' must be a whole number, got 'x'; correct the row, or let "allow_bad_rows" leave such rows out
+$T/jobs.csv:5:7: error: 'gpus' must be a whole number, got 'y'; correct the row, or let "allow_bad_rows" leave such rows out
+$T/s.json:1:66: warning: 1 of 2 jobs can never run; job 3 asks for 9 GPUs, and the site has 8; ask for fewer, or raise 'cluster.nodes'
+END
+run 0 validate "$T/s.json" --set until=1s # a run ends before the row
+printf '2024-01-01 00:00:02,x,20\n' >>"$T/trace.csv"
+scenario '"warmup": "1s"'
+run 3 validate "$T/s.json"
+err "$T/trace.csv:4:21: error: 'ContextTokens' must be a whole number, got 'x'"
+
 finish

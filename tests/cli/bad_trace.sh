@@ -103,7 +103,7 @@ not_read() { # TEXT
 }
 lengths='"model_id": "m", "num_prompts": 2, "total_input_tokens": 9, "input_lens": [5, 4]'
 printf '{%s, "output_lens": [7, 2], "request_rate": 4}\n' "$lengths" >"$T/trace.csv"
-not_read "@: error: 'start_times' is missing: the file does not say when requests were sent; its request_rate was 4: set \"arrival\": {\"process\": \"poisson\", \"rate\": \"4/s\"}"
+not_read "@: error: 'start_times' is missing: the file does not say when requests were sent; its request_rate was 4: set \"arrival\": {\"process\": \"poisson\", \"rate\": \"4/s\"} in its \"trace\", or --set 'services.chat.trace.arrival={\"process\": \"poisson\", \"rate\": \"4/s\"}'"
 printf '{%s}\n' "$lengths" >"$T/trace.csv"
 not_read "@: error: 'output_lens' is missing: the file has no lengths of single requests; let vllm bench serve write it with --save-detailed, SGLang's bench_serving with --output-details"
 printf '{%s,\n "output_lens": [7, -2], "start_times": [1, 1]}\n' "$lengths" >"$T/trace.csv"
