@@ -229,8 +229,9 @@ static const struct verb *find_verb(struct cli *cli, const char *word)
     if (word[0] == '-') {
         const char *nearest = text_nearest(word, options, sizeof options / sizeof *options);
         diag_error(&cli->diag, SIM_E_USAGE, NULL,
-                   nearest != NULL ? strcmp(nearest, "--help") == 0 ? "did you mean '--help'?" : "did you mean '--version'?"
-                                   : "options follow a verb: orrery VERB [options]; 'orrery --help' lists the verbs",
+                   nearest != NULL
+                       ? strcmp(nearest, "--help") == 0 ? "did you mean '--help'?" : "did you mean '--version'?"
+                       : "options follow a verb: orrery VERB [options]; 'orrery --help' lists the verbs",
                    "unknown option '%s'", word);
         return NULL;
     }

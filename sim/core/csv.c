@@ -414,7 +414,10 @@ static bool hint_delimiter(const struct csv *csv, char *hint, size_t hint_bytes)
     const char c = csv->n_fields == 1 ? most_frequent_delimiter(field->chars, field->n_chars) : 0;
     if (c == 0 || c == csv->options.delimiter) return false;
     snprintf(hint, hint_bytes, "the row looks separated by %s; format csv or csv-jobs without \"delimiter\" finds that",
-             c == ';' ? "semicolons" : c == '\t' ? "tabs" : c == '|' ? "'|'" : "commas");
+             c == ';'    ? "semicolons"
+             : c == '\t' ? "tabs"
+             : c == '|'  ? "'|'"
+                         : "commas");
     return true;
 }
 

@@ -229,9 +229,13 @@ run 3 validate "$T/s.json"
 err_is <<END
 $T/jobs.csv:3:7: error: 'gpus' must be a whole number, got 'x'; correct the row, or let "allow_bad_rows" leave such rows out
 $T/jobs.csv:5:7: error: 'gpus' must be a whole number, got 'y'; correct the row, or let "allow_bad_rows" leave such rows out
-$T/s.json:1:66: warning: 1 of 2 jobs can never run; job 3 asks for 9 GPUs, and the site has 8; ask for fewer, or raise 'cluster.nodes'
+$T/s.json:1:67: warning: 1 of 2 jobs can never run; job 3 asks for 9 GPUs, and the site has 8; ask for fewer, or raise 'cluster.nodes'
 END
-run 0 validate "$T/s.json" --set until=1s # a run ends before the row
+printf 'job_id,submit_s,duration_s,gpus\n1,0,5,2\n2,1,5,2\n3,2,5,2\n4,3,5,y\n' >"$T/jobs.csv"
+run 0 validate "$T/s.json" --set until=1s # no run reads the wrong row
+run 0 run "$T/s.json" --set until=1s
+run 3 validate "$T/s.json" --set until=2s
+run 3 run "$T/s.json" --set until=2s
 printf '2024-01-01 00:00:02,x,20\n' >>"$T/trace.csv"
 scenario '"warmup": "1s"'
 run 3 validate "$T/s.json"

@@ -205,7 +205,7 @@ done <<'END'
 2	run S --keep all	it is one of scenario, metrics, curves, rows, decisions
 2	run T/jobs.json --set jobs.trace.jobs.0.duration=-10min	'duration' must be between "0s" and "2500000h", got "-10min"
 2	run T/jobs.json --set jobs.trace.jobs.0.gpu=4	unknown key 'gpu' in 'jobs.trace.jobs.0'; did you mean 'gpus'?
-2	run T/single.json	single.json:1:2: error: ; use double quotes
+2	run T/single.json	; use double quotes
 2	run S --set chat.replicas=2	unknown key 'chat'; it is 'services.chat.replicas'
 2	run S --set schduler=foo	unknown key 'schduler'; did you mean 'jobs.scheduler'?
 2	run S --set services.chat.max_batch=4	it is 'services.chat.batching.max_sequences'

@@ -154,7 +154,7 @@ static const struct config_field need_fields[] = {
 static const struct config_field job_fields[] = {
     ROW_TIME("submit", submit_ns, DEFAULT("0s"), WITHIN(0, 9e9), "time of submission"),
     ROW_QUANTITY("duration", duration_s, UNIT_TIME, OPTIONAL, WITHIN(0, 9e9),
-                 "run time on the requested GPUs; default: steps say it, of the job or its type"),
+                 "run time on the requested GPUs; default: from steps"),
     ROW_INT("steps", steps, DEFAULT("0"), WITHIN(0, 1e12),
             "steps of training, in place of a duration; its type says what it trains"),
     ROW_QUANTITY("estimate", estimate_s, UNIT_TIME, OPTIONAL, WITHIN(0, 9e9),

@@ -147,7 +147,8 @@ static bool explain_option(const char *name, char *hint, size_t hint_bytes)
     static const char *const names[] = {"llm", "model", "model-path", "plan"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(names[i], name) != 0) continue;
-        snprintf(hint, hint_bytes, "the LLM stands alone: orrery plan llama-3.1-8b --gpu h100-sxm --gpus 8 --batch 512");
+        snprintf(hint, hint_bytes,
+                 "the LLM stands alone: orrery plan llama-3.1-8b --gpu h100-sxm --gpus 8 --batch 512");
         return true;
     }
     snprintf(hint, hint_bytes, "'--help' lists the options; for a key, use --set %s=VALUE", name);

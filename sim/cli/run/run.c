@@ -45,7 +45,7 @@ static const struct option run_options[] = {
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL,
      "add the run to this results database (SQLite)"},
     {NULL, "keep", 0, OPTION_CHOICE, AT(keep), "scenario|metrics|curves|rows|decisions", keeps,
-     "scenario: as its key 'keep' says (default); metrics; also time series; also rows; also all decisions"},
+     "by its key 'keep' (default); metrics; + curves; + rows; + decisions"},
     {NULL, "interval", 0, OPTION_CHOICE, AT(interval), "auto|always|never", intervals,
      "intervals by the error of the cost models, from two more runs; auto: of small runs"},
     {NULL, "results-limit", 0, OPTION_TEXT, AT(results_limit), "SIZE", NULL,

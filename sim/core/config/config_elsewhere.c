@@ -15,7 +15,8 @@ static bool find_below(const struct config_field *field, const struct config_fam
                        size_t n_slips, int n_steps, char *path, size_t path_bytes)
 {
     struct config_alternative alternative;
-    if (field->kind == CONFIG_SECTION) return find_within(field->fields, families, name, n_slips, n_steps, path, path_bytes);
+    if (field->kind == CONFIG_SECTION)
+        return find_within(field->fields, families, name, n_slips, n_steps, path, path_bytes);
     if (field->kind == CONFIG_MAP && path_bytes > sizeof "NAME.") {
         memcpy(path, "NAME.", sizeof "NAME." - 1);
         path += sizeof "NAME." - 1;
@@ -38,7 +39,8 @@ static bool find_within(const struct config_field *fields, const struct config_f
             return true;
         }
         const size_t n = strlen(field->name) + 1;
-        if (n >= path_bytes || !find_below(field, families, name, n_slips, n_steps - 1, path + n, path_bytes - n)) continue;
+        if (n >= path_bytes || !find_below(field, families, name, n_slips, n_steps - 1, path + n, path_bytes - n))
+            continue;
         memcpy(path, field->name, n - 1);
         path[n - 1] = '.';
         return true;

@@ -301,19 +301,23 @@ void job_obstacle_text(const struct job *job, const char *obstacle, char *text, 
     if (obstacle != job_never_fits)
         snprintf(text, bytes, "asks for %d %s: %s", view->gpus, gpus, obstacle);
     else if (view->gpus > most && most < site)
-        snprintf(text, bytes, "asks for %d %s, and a job can have %" PRId64 " of the site's %" PRId64
-                 ", on nodes of one type and beside the services; ask for fewer, or raise 'cluster.nodes'", view->gpus,
-                 gpus, most, site);
+        snprintf(text, bytes,
+                 "asks for %d %s, and a job can have %" PRId64 " of the site's %" PRId64
+                 ", on nodes of one type and beside the services; ask for fewer, or raise 'cluster.nodes'",
+                 view->gpus, gpus, most, site);
     else if (view->gpus > most)
         snprintf(text, bytes, "asks for %d %s, and the site has %" PRId64 "; ask for fewer, or raise 'cluster.nodes'",
                  view->gpus, gpus, most);
     else if (jobs->placer == NULL || !(job_view_speed_on(&jobs->view, view, view->gpus) > 0))
-        snprintf(text, bytes, "asks for %d %s, and its type cannot run on those of the site; see its 'gpu_models', and "
-                 "'speeds' of its type", view->gpus, gpus);
+        snprintf(text, bytes,
+                 "asks for %d %s, and its type cannot run on those of the site; see its 'gpu_models', and "
+                 "'speeds' of its type",
+                 view->gpus, gpus);
     else
-        snprintf(text, bytes, "asks for %d %s%s, and placement '%s' finds no room for that even in an empty site; ask for "
-                 "less per node, or choose another 'jobs.placement'", view->gpus, gpus, nodes,
-                 jobs->placer->policy.name);
+        snprintf(text, bytes,
+                 "asks for %d %s%s, and placement '%s' finds no room for that even in an empty site; ask for "
+                 "less per node, or choose another 'jobs.placement'",
+                 view->gpus, gpus, nodes, jobs->placer->policy.name);
 }
 
 int job_stats_reject(struct job_stats *stats, const struct job *job, const char *obstacle, sim_ns now)

@@ -363,7 +363,7 @@ int jobs_read_through(void *self, sim_ns until_ns)
     for (bool more = first == 0; more;) {
         int code = jobs->source->next(jobs->source, &jobs->record, diag);
         more = code == 1 || code == SIM_E_DATA;
-        if (code == 1 && jobs->record.submit_ns >= until_ns) break;
+        if (code == 1 && jobs->record.submit_ns > until_ns) break;
         if (code == 1) code = check_record(jobs, job, &hopeless);
         if (code < 0 && first == 0) first = code;
         if (code == SIM_E_NOMEM || (diag != NULL && diag->n_errors >= DIAG_MAX_ITEMS)) more = false;

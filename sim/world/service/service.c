@@ -476,7 +476,7 @@ static int read_through(void *self, sim_ns until_ns)
     for (bool more = reads_file(service->config->trace.entry); more;) {
         const int code = service->source->next(service->source, &record, diag);
         if (code < 0 && first == 0) first = code;
-        more = (code == 1 && record.arrival_ns < until_ns) ||
+        more = (code == 1 && record.arrival_ns <= until_ns) ||
                (code == SIM_E_DATA && (diag == NULL || diag->n_errors < DIAG_MAX_ITEMS));
     }
     return first;
