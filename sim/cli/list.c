@@ -17,7 +17,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 struct list_options {
@@ -550,54 +549,13 @@ static int fail_empty(struct listing *list, int (*make)(struct listing *list), c
     return list_fail_empty(list->cli, listing, word, &list->table, strcmp(listing, "metrics") == 0 ? 1 : INT_MAX);
 }
 
-/* What can be listed. */
-static int list_listings(struct listing *list)
-{
-    static const struct table_column columns[] = {LEFT("listing"), LEFT("what")};
-    COLUMNS(list, columns);
-    for (int i = 0; i < N_LISTINGS; i++) {
-        add_name(list, listings[i].name);
-        table_text(&list->table, listings[i].what);
-    }
-    return 0;
-}
-
-/* The listing that people also call so; the word itself if there is none. */
-static const char *usual_name(const char *word)
-{
-    static const char *const names[][2] = {{"policy", "policies"},   {"model", "llms"},     {"models", "llms"},
-                                           {"family", "policies"},   {"families", "policies"}, {"study", "studies"},
-                                           {"hardware", "gpus"},     {"drives", "storage"}, {"schedulers", "policies"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i][0], word) == 0) return names[i][1];
-    return word;
-}
-
-static int find_listing(struct cli *cli, const char *word)
-{
-    const char *names[N_LISTINGS + 1] = {NULL}, *usual = usual_name(word);
-    for (int i = 0; i < N_LISTINGS; i++) names[i] = listings[i].name;
-    if (usual == word) return cli_pick(cli, "listing", word, names);
-    char hint[64];
-    snprintf(hint, sizeof hint, "did you mean '%s'?", usual);
-    diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "unknown listing '%s'", word);
-    return -1;
-}
-
-static int print_listings(struct cli *cli, enum answer_form form)
-{
-    struct listing list = {.cli = cli, .form = form, .only = ""};
-    arena_init(&list.arena);
-    const int code = table_print(&list.table, list_listings(&list), form, cli->out, &cli->diag);
-    arena_fini(&list.arena);
-    return code;
-}
-
 static int list(struct cli *cli, const struct cli_call *call)
 {
     const struct list_options *options = call->options;
-    if (call->n_arguments == 0) return print_listings(cli, (enum answer_form)options->form);
-    const int found = find_listing(cli, call->arguments[0]);
+    const char *names[N_LISTINGS + 1] = {NULL}, *whats[N_LISTINGS];
+    for (int i = 0; i < N_LISTINGS; i++) names[i] = listings[i].name, whats[i] = listings[i].what;
+    if (call->n_arguments == 0) return list_listings(cli, names, whats, (enum answer_form)options->form);
+    const int found = list_pick(cli, call->arguments[0], names);
     if (found < 0) return SIM_E_USAGE;
     if (call->n_arguments > 1 && !listings[found].takes_part)
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, "leave it out", "'list %s' takes no second argument",

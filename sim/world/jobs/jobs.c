@@ -578,4 +578,5 @@ static void destroy(void *self)
 }
 
 const struct component jobs_component = {
-    .name = "jobs", .read_through = jobs_read_through, .start = start, .series = list_series, .sample = sample, .finish = finish, .destroy = destroy};
+    .name = "jobs", .read_through = jobs_read_through, .start = start, .series = list_series, .sample = sample,
+    .finish = finish, .destroy = destroy};

@@ -482,6 +482,6 @@ static int read_through(void *self, sim_ns until_ns)
     return first;
 }
 
-const struct component service_component = {.name = "service", .read_through = read_through, .start = start, .check = service_check,
-                                            .series = service_series, .sample = service_sample,
-                                            .finish = service_finish, .destroy = destroy};
+const struct component service_component = {.name = "service", .read_through = read_through, .start = start,
+                                            .check = service_check, .series = service_series,
+                                            .sample = service_sample, .finish = service_finish, .destroy = destroy};
