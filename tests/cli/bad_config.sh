@@ -194,8 +194,8 @@ err "unknown job-trace format 'azure-llm'; it is a format of requests, for the \
 run 2 run quickstart --set services.chat.trace.format=philly
 err "unknown request-trace format 'philly'; it is a format of jobs, for the \"trace\" of \"jobs\"; 'orrery list formats'"
 
-# validate refuses what run refuses: jobs without a run time, rows of a trace, both at their place. It leaves no pass to a
-# job that can never run, of which the run then tells.
+# validate refuses what run refuses: jobs without a run time, rows of a trace, both at their place. It warns of jobs that
+# can never run, as the run does.
 jobs() { # JOBS
     printf '{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},\n  "jobs": {"trace": {"format": "inline-jobs", "jobs": [\n' >"$T/s.json"
     printf '    %s]}} }\n' "$1" >>"$T/s.json"
