@@ -194,8 +194,8 @@ err "unknown job-trace format 'azure-llm'; it is a format of requests, for the \
 run 2 run quickstart --set services.chat.trace.format=philly
 err "unknown request-trace format 'philly'; it is a format of jobs, for the \"trace\" of \"jobs\"; 'orrery list formats'"
 
-# validate refuses what run refuses: jobs without a run time, rows of a trace, both at their place. It warns of jobs that
-# can never run, as the run does.
+# validate refuses what run refuses: jobs without a run time, and rows of a trace, both at their place. It warns of jobs
+# that can never run, as the run does.
 jobs() { # JOBS
     printf '{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},\n  "jobs": {"trace": {"format": "inline-jobs", "jobs": [\n' >"$T/s.json"
     printf '    %s]}} }\n' "$1" >>"$T/s.json"
@@ -240,5 +240,22 @@ printf '2024-01-01 00:00:02,x,20\n' >>"$T/trace.csv"
 scenario '"warmup": "1s"'
 run 3 validate "$T/s.json"
 err "$T/trace.csv:4:21: error: 'ContextTokens' must be a whole number, got 'x'"
+
+# On worlds without markets and jobs that come after others, validate warns of as many jobs as the run rejects.
+optimised
+n_rejecting=0
+for line in $(seq 10 40 1900); do
+    sed -n ${line}p tests/golden/worlds.jsonl | sed 's/.*"scenario"://; s/}$//' >"$T/world.json"
+    grep -q '"jobs":{' "$T/world.json" && ! grep -q '"market"\|"after"' "$T/world.json" || continue
+    "$ORRERY" validate "$T/world.json" >"$T/valid" 2>&1 || continue
+    "$ORRERY" run "$T/world.json" -q --interval never --csv >"$T/ran" 2>/dev/null || continue
+    rejected=$(sed -n 's/^job.rejected,\([0-9]*\).*/\1/p' "$T/ran")
+    submitted=$(sed -n 's/^job.submitted,\([0-9]*\).*/\1/p' "$T/ran")
+    told=$(sed -n 's/.*warning: \([0-9]*\) of [0-9]* jobs can never run.*/\1/p' "$T/valid")
+    grep -q 'warning: no job can ever run' "$T/valid" && told=$submitted
+    equal "${told:-0}" "${rejected:-0}" "jobs of the world in line $line that can never run"
+    [ "${rejected:-0}" = 0 ] || n_rejecting=$((n_rejecting + 1))
+done
+[ $n_rejecting -ge 2 ] || complain "only $n_rejecting worlds reject jobs"
 
 finish

@@ -143,4 +143,17 @@ json '$.metrics."request.finished"' 2
 write "$first" '2024-01-01 00:00:05,100,5' '2024-01-01 00:00:02,5,5'
 run 0 run "$T/s.json" --set services.chat.trace.sort=true --json
 json '$.metrics."request.finished"' 3
+# Ids of jobs that are no numbers give way to those of the rows; numbers stay.
+for ids in 'a1 a2 a3:0,1,2' '17 4 99:4,17,99'; do
+    echo name,submit_s,duration_s,gpus >"$T/named.csv"
+    for id in ${ids%%:*}; do echo "$id,0,5,1" >>"$T/named.csv"; done
+    rm -f "$T/named.db"
+    echo '{"cluster": {"nodes": 1}, "jobs": {"trace": {"format": "csv-jobs", "path": "named.csv", "columns": {"id": "name"}}}}' \
+        >"$T/named.json"
+    run 0 run "$T/named.json" -o "$T/named.db"
+    sql "$T/named.db" "select group_concat(id) from (select id from job order by id)" "${ids#*:}"
+done
+run 0 list parameters job-trace
+out 'number of the job, else of its row (from 0)'
+
 finish
