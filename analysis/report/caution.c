@@ -93,6 +93,16 @@ static void find_rejections(struct finding *finding)
         words_percent(rejected / arrived, share));
 }
 
+static void find_no_jobs(struct finding *finding)
+{
+    const double submitted = metric(finding, "job.submitted"), rejected = metric(finding, "job.rejected");
+    if (!(submitted > 0.0) || rejected != submitted) return;
+    if (submitted == 1.0)
+        add(finding, "rejected", "the only job was rejected: no job ran");
+    else
+        add(finding, "rejected", "all %.0f jobs were rejected: no job ran", submitted);
+}
+
 static void find_brakes(struct finding *finding)
 {
     char braked[WORDS_CHARS], run[WORDS_CHARS];
@@ -119,6 +129,7 @@ size_t cautions_find(const struct verdict_facts *facts, struct caution cautions[
     find_unmeasured(&finding);
     find_saturation(&finding);
     find_rejections(&finding);
+    find_no_jobs(&finding);
     find_brakes(&finding);
     find_exact_estimates(&finding);
     return finding.n;

@@ -4,7 +4,7 @@
  *   unmeasured   no request arrived, or no job was submitted, after the warm-up
  *   saturated    requests or jobs come faster than they are served, too many are left, or the load of jobs exceeds 1
  *                (verdict.h)
- *   rejected     at least 5 % of the requests were rejected
+ *   rejected     at least 5 % of the requests were rejected, or all jobs
  *   braked       the power brake was in force for at least 5 % of the run, summed over power domains
  *   exact-estimates  the scheduler reads estimates of run times, and every one was the run time */
 #ifndef ORRERY_ANALYSIS_REPORT_CAUTION_H
@@ -12,7 +12,7 @@
 
 #include "analysis/report/verdict.h"
 
-enum { CAUTION_CHARS = 400, CAUTIONS_MAX = 8 };
+enum { CAUTION_CHARS = 400, CAUTIONS_MAX = 10 };
 
 /* All of them put the numbers of the run in question. */
 struct caution {

@@ -31,7 +31,7 @@ static void print_help(FILE *out)
     fprintf(out, "Orrery simulates GPU datacenters and the LLM work that runs in them.\n\nusage: orrery VERB ...\n\n");
     for (int i = 0; i < N_VERBS; i++) fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->summary);
     fprintf(out,
-            "\n'orrery VERB --help' explains a verb, 'orrery --version' prints the version.\n"
+            "\n'orrery VERB --help' or 'orrery help VERB' explains a verb, 'orrery --version' prints the version.\n"
             "Exit status: %s",
             cli_exit_text());
 }
@@ -220,10 +220,36 @@ static bool write_generated(struct cli *cli, const char *form)
     return false;
 }
 
+/* The verb with this name; NULL after an error. */
+static const struct verb *find_verb(struct cli *cli, const char *word)
+{
+    static const char *const options[] = {"--help", "--version"};
+    const char *names[N_VERBS + 1] = {NULL};
+    for (int i = 0; i < N_VERBS; i++) names[i] = verbs[i]->name;
+    if (word[0] == '-') {
+        const char *nearest = text_nearest(word, options, sizeof options / sizeof *options);
+        diag_error(&cli->diag, SIM_E_USAGE, NULL,
+                   nearest != NULL
+                       ? strcmp(nearest, "--help") == 0 ? "did you mean '--help'?" : "did you mean '--version'?"
+                       : "options follow a verb: orrery VERB [options]; 'orrery --help' lists the verbs",
+                   "unknown option '%s'", word);
+        return NULL;
+    }
+    const int found = cli_pick(cli, "verb", word, names);
+    return found < 0 ? NULL : verbs[found];
+}
+
+static int help_verb(struct cli *cli, const char *word)
+{
+    const struct verb *verb = find_verb(cli, word);
+    return verb == NULL ? SIM_E_USAGE : print_verb_help(verb, cli->out);
+}
+
 static int dispatch(struct cli *cli, int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp(word, "help") == 0 && argc > 2 && write_generated(cli, argv[2])) return 0;
+    if (strcmp(word, "help") == 0 && argc > 2) return help_verb(cli, argv[2]);
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         print_help(cli->out);
         return 0;
@@ -236,10 +262,8 @@ static int dispatch(struct cli *cli, int argc, char **argv)
         print_help(cli->err);
         return SIM_E_USAGE;
     }
-    const char *names[N_VERBS + 1] = {NULL};
-    for (int i = 0; i < N_VERBS; i++) names[i] = verbs[i]->name;
-    int found = cli_pick(cli, "verb", word, names);
-    return found < 0 ? SIM_E_USAGE : run_verb(cli, verbs[found], argc - 2, argv + 2);
+    const struct verb *verb = find_verb(cli, word);
+    return verb == NULL ? SIM_E_USAGE : run_verb(cli, verb, argc - 2, argv + 2);
 }
 
 int cli_main(struct cli *cli, int argc, char **argv)

@@ -51,7 +51,7 @@ int file_kind_check(const struct config *config, const char *path, enum file_kin
         "a scenario names it as the \"path\" of a \"trace\"; 'orrery trace replay' compares its "
         "measured times with simulated ones";
     const struct trace_format *format;
-    const char *wanted = expected < FILE_KINDS ? known[expected].what : "results";
+    const char *wanted = expected < FILE_KINDS ? known[expected].what : expected == FILE_TRACE ? "a trace" : "results";
     if (expected < FILE_KINDS && is_expected(config, expected)) return 0;
     if (trace_guess(path, TRACE_BOTH, NULL, &format, NULL) == 0)
         return diag_error(diag, SIM_E_USAGE, path, engine_log_is(format->name) ? log_hint : hint,

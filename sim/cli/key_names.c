@@ -8,67 +8,72 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Names of other programs, and the key that each is here. */
+static const char *const synonyms[][2] = {
+    {"max_num_seqs", "max_sequences"},           /* vLLM */
+    {"max_batch", "max_sequences"},
+    {"batch_size", "max_sequences"},
+    {"max_concurrency", "max_sequences"},
+    {"max_num_batched_tokens", "max_batched_tokens"},
+    {"max_num_batched_tokens", "token_budget"},
+    {"max_batched_tokens", "max_batched_tokens"},
+    {"max_batched_tokens", "token_budget"},
+    {"token_budget", "token_budget"},
+    {"token_budget", "max_batched_tokens"},
+    {"long_prefill_token_threshold", "long_prefill_tokens"},
+    {"scheduler_reserve_full_isl", "reserve_full_prompt"},
+    {"async_scheduling", "async"},
+    {"gpu_memory_utilization", "usable_frac"},
+    {"tensor_parallel_size", "tensor_parallel"},
+    {"tp", "tensor_parallel"},
+    {"pp", "pipeline_parallel"},
+    {"dp", "replicas"},
+    {"dp", "data_parallel"},
+    {"pipeline_parallel_size", "pipeline_parallel"},
+    {"data_parallel_size", "replicas"},
+    {"data_parallel_size", "data_parallel"},
+    {"block_size", "block_tokens"},
+    {"quantization", "weights"},
+    {"enable_prefix_caching", "prefix_cache"},
+    {"scheduling_policy", "batching"},
+    {"model", "llm"},
+    {"request_rate", "rate"},
+    {"num_prompts", "count"},
+    {"max_running_requests", "max_sequences"},   /* SGLang */
+    {"chunked_prefill_size", "max_batched_tokens"},
+    {"chunked_prefill_size", "token_budget"},
+    {"chunked_prefill_size", "chunked_prefill_tokens"},
+    {"max_new_tokens", "max_tokens"},
+    {"schedule_conservativeness", "conservativeness"},
+    {"enable_mixed_chunk", "mixed"},
+    {"schedule_policy", "order"},
+    {"mem_fraction_static", "usable_frac"},
+    {"page_size", "block_tokens"},
+    {"model_path", "llm"},
+    {"tp_size", "tensor_parallel"},
+    {"pp_size", "pipeline_parallel"},
+    {"dp_size", "replicas"},
+    {"dp_size", "data_parallel"},
+    {"max_batch_size", "max_sequences"},         /* TensorRT-LLM */
+    {"max_num_tokens", "max_batched_tokens"},
+    {"max_num_tokens", "token_budget"},
+    {"capacity_scheduler_policy", "capacity"},
+    {"context_chunking_policy", "chunking"},
+    {"enable_chunked_prefill", "chunked"},
+    {"free_gpu_memory_fraction", "usable_frac"},
+    {"num_replicas", "replicas"},                /* Vidur */
+    {"batch_size_cap", "max_sequences"},
+    {"qps", "rate"},
+    {"gpu_type", "gpu"},
+    {"device", "gpu"},
+    {"num_nodes", "nodes"},
+    {"num_gpus", "gpus"},
+};
+
 const char *key_synonym(const char *key, size_t index)
 {
-    static const char *const names[][2] = {
-        {"max_num_seqs", "max_sequences"},           /* vLLM */
-        {"max_num_batched_tokens", "max_batched_tokens"},
-        {"max_num_batched_tokens", "token_budget"},
-        {"max_batched_tokens", "max_batched_tokens"},
-        {"max_batched_tokens", "token_budget"},
-        {"token_budget", "token_budget"},
-        {"token_budget", "max_batched_tokens"},
-        {"long_prefill_token_threshold", "long_prefill_tokens"},
-        {"scheduler_reserve_full_isl", "reserve_full_prompt"},
-        {"async_scheduling", "async"},
-        {"gpu_memory_utilization", "usable_frac"},
-        {"tensor_parallel_size", "tensor_parallel"},
-        {"tp", "tensor_parallel"},
-        {"pp", "pipeline_parallel"},
-        {"dp", "replicas"},
-        {"dp", "data_parallel"},
-        {"pipeline_parallel_size", "pipeline_parallel"},
-        {"data_parallel_size", "replicas"},
-        {"data_parallel_size", "data_parallel"},
-        {"block_size", "block_tokens"},
-        {"quantization", "weights"},
-        {"enable_prefix_caching", "prefix_cache"},
-        {"scheduling_policy", "batching"},
-        {"model", "llm"},
-        {"request_rate", "rate"},
-        {"num_prompts", "count"},
-        {"max_running_requests", "max_sequences"},   /* SGLang */
-        {"chunked_prefill_size", "max_batched_tokens"},
-        {"chunked_prefill_size", "token_budget"},
-        {"chunked_prefill_size", "chunked_prefill_tokens"},
-        {"max_new_tokens", "max_tokens"},
-        {"schedule_conservativeness", "conservativeness"},
-        {"enable_mixed_chunk", "mixed"},
-        {"schedule_policy", "order"},
-        {"mem_fraction_static", "usable_frac"},
-        {"page_size", "block_tokens"},
-        {"model_path", "llm"},
-        {"tp_size", "tensor_parallel"},
-        {"pp_size", "pipeline_parallel"},
-        {"dp_size", "replicas"},
-        {"dp_size", "data_parallel"},
-        {"max_batch_size", "max_sequences"},         /* TensorRT-LLM */
-        {"max_num_tokens", "max_batched_tokens"},
-        {"max_num_tokens", "token_budget"},
-        {"capacity_scheduler_policy", "capacity"},
-        {"context_chunking_policy", "chunking"},
-        {"enable_chunked_prefill", "chunked"},
-        {"free_gpu_memory_fraction", "usable_frac"},
-        {"num_replicas", "replicas"},                /* Vidur */
-        {"batch_size_cap", "max_sequences"},
-        {"qps", "rate"},
-        {"gpu_type", "gpu"},
-        {"device", "gpu"},
-        {"num_nodes", "nodes"},
-        {"num_gpus", "gpus"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i][0], key) == 0 && index-- == 0) return names[i][1];
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+        if (strcmp(synonyms[i][0], key) == 0 && index-- == 0) return synonyms[i][1];
     return NULL;
 }
 

@@ -518,11 +518,23 @@ static const struct {
     const char *name;
     int (*make)(struct listing *list);
     bool takes_part; /* a second argument: which of them */
-} listings[] = {{"gpus", list_gpus, false},         {"llms", list_llms, false},       {"storage", list_storage, false}, {"engines", list_engines, false},
-                {"trainers", list_trainers, false}, {"prices", list_prices, false},
-                {"policies", list_policies, true}, {"formats", list_formats, false}, {"traces", list_traces, false},
-                {"metrics", list_metrics, true},
-                {"scenarios", list_scenarios, false}, {"studies", list_studies, false}, {"keys", list_keys, true}, {"parameters", list_parameters, true}};
+    const char *what;
+} listings[] = {
+    {"gpus", list_gpus, false, "GPUs with their peaks, memory and power"},
+    {"llms", list_llms, false, "LLMs with their shapes"},
+    {"storage", list_storage, false, "drives and other storage devices"},
+    {"engines", list_engines, false, "serving engines, by version"},
+    {"trainers", list_trainers, false, "training frameworks"},
+    {"prices", list_prices, false, "prices of rented GPUs"},
+    {"policies", list_policies, true, "policies, by family"},
+    {"formats", list_formats, false, "formats of traces, and generators"},
+    {"traces", list_traces, false, "public traces, and where they can be had"},
+    {"metrics", list_metrics, true, "metrics of a run, with their units"},
+    {"scenarios", list_scenarios, false, "scenarios that come with the program"},
+    {"studies", list_studies, false, "studies that come with the program"},
+    {"keys", list_keys, true, "keys of a scenario"},
+    {"parameters", list_parameters, true, "keys of the policies of a family"},
+};
 enum { N_LISTINGS = sizeof listings / sizeof *listings };
 
 /* Names that begin with a word which begins none: makes all of them, to suggest one. */
@@ -540,9 +552,10 @@ static int fail_empty(struct listing *list, int (*make)(struct listing *list), c
 static int list(struct cli *cli, const struct cli_call *call)
 {
     const struct list_options *options = call->options;
-    const char *names[N_LISTINGS + 1] = {NULL};
-    for (int i = 0; i < N_LISTINGS; i++) names[i] = listings[i].name;
-    int found = cli_pick(cli, "listing", call->arguments[0], names);
+    const char *names[N_LISTINGS + 1] = {NULL}, *whats[N_LISTINGS];
+    for (int i = 0; i < N_LISTINGS; i++) names[i] = listings[i].name, whats[i] = listings[i].what;
+    if (call->n_arguments == 0) return list_listings(cli, names, whats, (enum answer_form)options->form);
+    const int found = list_pick(cli, call->arguments[0], names);
     if (found < 0) return SIM_E_USAGE;
     if (call->n_arguments > 1 && !listings[found].takes_part)
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, "leave it out", "'list %s' takes no second argument",
@@ -570,14 +583,14 @@ const struct verb verb_list = {
              "metrics [PREFIX] [--json|--csv|--markdown]\n"
              "keys [PREFIX] [--json|--csv|--markdown]\n"
              "parameters FAMILY [--json|--csv|--markdown]",
-    .notes = "traces:     public traces of requests and jobs: the format that reads them, and where they can be had\n"
+    .notes = "Without a word it lists what can be listed.\n\n"
+             "traces:     public traces of requests and jobs: the format that reads them, and where they can be had\n"
              "keys:       the keys of a scenario that begin with PREFIX, for example cluster.power\n"
              "parameters: the keys of each policy of a family; also of the families request-trace, job-trace,\n"
              "            job-profile, arrival, length and cost\n",
     .options = list_options,
     .takes_plugins = true,
     .options_bytes = sizeof(struct list_options),
-    .min_arguments = 1,
     .max_arguments = 2,
     .run = list,
 };

@@ -71,3 +71,32 @@ int list_fail_empty(struct cli *cli, const char *listing, const char *word, cons
     mem_free(names);
     return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "nothing in 'list %s' begins with '%s'", listing, word);
 }
+
+/* --- What can be listed --- */
+
+int list_listings(struct cli *cli, const char *const *names, const char *const *whats, enum answer_form form)
+{
+    static const struct table_column columns[] = {LEFT("listing"), LEFT("what")};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
+    for (size_t i = 0; names[i] != NULL; i++) {
+        table_text(&table, names[i]);
+        table_text(&table, whats[i]);
+    }
+    return table_print(&table, 0, form, cli->out, &cli->diag);
+}
+
+int list_pick(struct cli *cli, const char *word, const char *const *names)
+{
+    static const char *const usual[][2] = {{"policy", "policies"},     {"family", "policies"}, {"families", "policies"},
+                                           {"schedulers", "policies"}, {"model", "llms"},      {"models", "llms"},
+                                           {"study", "studies"},       {"hardware", "gpus"},   {"drives", "storage"}};
+    char hint[64];
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+        if (strcmp(usual[i][0], word) != 0) continue;
+        snprintf(hint, sizeof hint, "did you mean '%s'?", usual[i][1]);
+        diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "unknown listing '%s'", word);
+        return -1;
+    }
+    return cli_pick(cli, "listing", word, names);
+}

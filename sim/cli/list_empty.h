@@ -9,4 +9,10 @@
  * near the word is suggested, with its first `n_dots` dots. Returns SIM_E_USAGE or SIM_E_NOMEM. */
 int list_fail_empty(struct cli *cli, const char *listing, const char *word, const struct answer_table *all, int n_dots);
 
+/* Prints what can be listed: names, which NULL ends, and what each has. Returns as table_print. */
+int list_listings(struct cli *cli, const char *const *names, const char *const *whats, enum answer_form form);
+
+/* As cli_pick of a listing, also by the names that people give it: "models" for "llms". */
+int list_pick(struct cli *cli, const char *word, const char *const *names);
+
 #endif

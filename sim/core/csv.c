@@ -407,7 +407,21 @@ static bool is_named(const struct csv_field *field, const char *name)
     return strlen(name) == field->n_chars && memcmp(field->chars, name, field->n_chars) == 0;
 }
 
-/* What to do about a column that is not there: the nearest name, else all of them. */
+/* Writes that the header seems to have another delimiter. Returns false if it is no single field with delimiters. */
+static bool hint_delimiter(const struct csv *csv, char *hint, size_t hint_bytes)
+{
+    const struct csv_field *field = &csv->fields[0];
+    const char c = csv->n_fields == 1 ? most_frequent_delimiter(field->chars, field->n_chars) : 0;
+    if (c == 0 || c == csv->options.delimiter) return false;
+    snprintf(hint, hint_bytes, "the row looks separated by %s; format csv or csv-jobs without \"delimiter\" finds that",
+             c == ';'    ? "semicolons"
+             : c == '\t' ? "tabs"
+             : c == '|'  ? "'|'"
+                         : "commas");
+    return true;
+}
+
+/* What to do about a column that is not there: another delimiter, the nearest name, else all of them. */
 static int missing_column(struct csv *csv, const char *name, struct diag *diag)
 {
     char where[DIAG_WHERE_CHARS], hint[DIAG_TEXT_CHARS];
@@ -426,7 +440,9 @@ static int missing_column(struct csv *csv, const char *name, struct diag *diag)
     const char *next = names.chars;
     for (size_t i = 0; i < csv->n_fields; i++, next += strlen(next) + 1) candidates[i] = next;
     const char *nearest = text_nearest(name, candidates, csv->n_fields);
-    if (nearest != NULL) {
+    if (hint_delimiter(csv, hint, sizeof hint)) {
+        /* the names are in one field */
+    } else if (nearest != NULL) {
         snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
     } else {
         for (size_t i = 0; i + 1 < names.length; i++) {

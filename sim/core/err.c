@@ -2,6 +2,7 @@
 
 #include "sim/core/text.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +70,8 @@ int diag_system_error(struct diag *diag, const char *path, const char *what, int
 {
     char reason[128];
     if (strerror_r(error, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", error);
-    return diag_error(diag, SIM_E_IO, path, NULL, "%s: %s", what, reason);
+    const char *hint = error == ENOENT && strcmp(what, "cannot write") == 0 ? "create the directory first" : NULL;
+    return diag_error(diag, SIM_E_IO, path, hint, "%s: %s", what, reason);
 }
 
 void diag_warning(struct diag *diag, const char *where, const char *hint, const char *format, ...)

@@ -327,6 +327,10 @@ static const char *containing(const char *word, const char *const *candidates, s
 static const char *nearest_by_slips(const char *word, const char *const *candidates, size_t n)
 {
     if (strlen(word) < 2) return NULL; /* any other letter is one slip away */
+    for (size_t i = 0; i < n && strlen(word) > 2; i++) /* "gpu" for "gpus", not for "gpu_share" */
+        if (strlen(candidates[i]) == strlen(word) + 1 && candidates[i][strlen(word)] == 's' &&
+            strncmp(candidates[i], word, strlen(word)) == 0)
+            return candidates[i];
     const char *alike = longer_or_shorter(word, candidates, n);
     if (alike != NULL && strlen(alike) > strlen(word)) return alike;
     size_t limit = alike != NULL ? 2 : strlen(word) / 3; /* a slip is likelier than an end that nobody has */

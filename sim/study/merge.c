@@ -33,7 +33,7 @@ static int check_study(const struct database *input, char hash[HASH_HEX_CHARS], 
     if (step != SQLITE_ROW && step != SQLITE_DONE)
         code = database_error(input, what, diag);
     else if (found == NULL)
-        code = diag_error(diag, SIM_E_USAGE, input->path, "name what 'orrery sweep' wrote",
+        code = diag_error(diag, SIM_E_USAGE, input->path, "name what 'orrery sweep' wrote, or a new file to write to",
                           "these are not the results of a study");
     else if (hash[0] == 0)
         snprintf(hash, HASH_HEX_CHARS, "%s", found);

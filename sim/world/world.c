@@ -500,6 +500,17 @@ static int end_sampling(struct world *world, sim_ns now)
 
 /* --- Running --- */
 
+int world_read_through(struct world *world)
+{
+    const sim_ns until_ns = world->scenario->until_ns > 0 ? world->scenario->until_ns : SIM_NS_MAX;
+    int first = 0;
+    for (const struct part *part = world->parts; part < world->parts + world->n_parts; part++) {
+        const int code = part->is->read_through != NULL ? part->is->read_through(part->self, until_ns) : 0;
+        if (first == 0) first = code;
+    }
+    return first;
+}
+
 static int start_all(struct world *world)
 {
     int code = 0;

@@ -74,6 +74,11 @@ int world_create(const struct scenario *scenario, const struct world_options *op
                  struct diag *diag);
 void world_destroy(struct world *world);
 
+/* Reads the traces to their end, or to the time `until`, without simulating them. Those of generators of requests are
+ * not read. Errors of records, and jobs that can never run, are findings. Returns 0 or the code of the first error. The
+ * world can only be destroyed afterwards. */
+int world_read_through(struct world *world);
+
 /* Adds what the ends of the interval rest on. Only worlds with another time_case than TIMES_PREDICTED know it. */
 void world_say_time_errors(const struct world *world, struct time_errors *errors);
 

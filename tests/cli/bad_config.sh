@@ -194,4 +194,68 @@ err "unknown job-trace format 'azure-llm'; it is a format of requests, for the \
 run 2 run quickstart --set services.chat.trace.format=philly
 err "unknown request-trace format 'philly'; it is a format of jobs, for the \"trace\" of \"jobs\"; 'orrery list formats'"
 
+# validate refuses what run refuses: jobs without a run time, and rows of a trace, both at their place. It warns of jobs
+# that can never run, as the run does.
+jobs() { # JOBS
+    printf '{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},\n  "jobs": {"trace": {"format": "inline-jobs", "jobs": [\n' >"$T/s.json"
+    printf '    %s]}} }\n' "$1" >>"$T/s.json"
+}
+jobs '{"duration": "5s", "gpus": 4},
+    {"gpus": 2}'
+rejected '@:4:5: error: job 1 has neither a duration nor steps; such as "duration": "2h", or "steps": 1000'
+jobs '{"duration": "5s", "gpus": 4},
+    {"steps": 4}'
+rejected "@:4:5: error: job 1 counts steps, but its type does not say what it trains; give its type a section 'training'"
+why="asks for 16 GPUs, and the site has 8; ask for fewer, or raise 'cluster.nodes'"
+jobs '{"duration": "5s", "gpus": 16}'
+run 0 validate "$T/s.json"
+err "$T/s.json:3:5: warning: no job can ever run; job 0 $why"
+run 0 run "$T/s.json" -q
+out "warning: job-rejected: job 0 can never run: it $why"
+out 'warning: rejected: the only job was rejected: no job ran'
+jobs '{"duration": "5s"}, {"duration": "5s", "gpus": 16}, {"duration": "5s", "gpus": 17}'
+run 0 validate "$T/s.json"
+err "$T/s.json:3:25: warning: 2 of 3 jobs can never run; job 1 $why"
+run 0 run "$T/s.json" -q
+out "warning: job-rejected: 2 jobs can never run; the first, job 1, $why"
+! grep -q 'no job ran' "$T/out" || complain 'a job ran'
+run 0 run "$T/s.json" -q --set 'jobs.trace.jobs=[{"duration": "5s", "gpus": 8, "nodes": 4}]'
+out "job 0 can never run: it asks for 8 GPUs on 4 nodes, and placement 'consolidated' finds no room for that"
+run 0 validate "$T/s.json" --set 'jobs.trace.jobs=[{"duration": "5s", "gpus": 8, "nodes": 1}]'
+err_is </dev/null
+printf 'job_id,submit_s,duration_s,gpus\n1,0,5,2\n2,1,5,x\n3,2,5,9\n4,3,5,y\n' >"$T/jobs.csv"
+echo '{"cluster": {"gpu": "a100-80-sxm", "nodes": 1}, "jobs": {"trace": {"format": "csv-jobs", "path": "jobs.csv"}}}' >"$T/s.json"
+run 3 validate "$T/s.json"
+err_is <<END
+$T/jobs.csv:3:7: error: 'gpus' must be a whole number, got 'x'; correct the row, or let "allow_bad_rows" leave such rows out
+$T/jobs.csv:5:7: error: 'gpus' must be a whole number, got 'y'; correct the row, or let "allow_bad_rows" leave such rows out
+$T/s.json:1:67: warning: 1 of 2 jobs can never run; job 3 asks for 9 GPUs, and the site has 8; ask for fewer, or raise 'cluster.nodes'
+END
+printf 'job_id,submit_s,duration_s,gpus\n1,0,5,2\n2,1,5,2\n3,2,5,2\n4,3,5,y\n' >"$T/jobs.csv"
+run 0 validate "$T/s.json" --set until=1s # no run reads the wrong row
+run 0 run "$T/s.json" --set until=1s
+run 3 validate "$T/s.json" --set until=2s
+run 3 run "$T/s.json" --set until=2s
+printf '2024-01-01 00:00:02,x,20\n' >>"$T/trace.csv"
+scenario '"warmup": "1s"'
+run 3 validate "$T/s.json"
+err "$T/trace.csv:4:21: error: 'ContextTokens' must be a whole number, got 'x'"
+
+# On worlds without markets and jobs that come after others, validate warns of as many jobs as the run rejects.
+optimised
+n_rejecting=0
+for line in $(seq 10 40 1900); do
+    sed -n ${line}p tests/golden/worlds.jsonl | sed 's/.*"scenario"://; s/}$//' >"$T/world.json"
+    grep -q '"jobs":{' "$T/world.json" && ! grep -q '"market"\|"after"' "$T/world.json" || continue
+    "$ORRERY" validate "$T/world.json" >"$T/valid" 2>&1 || continue
+    "$ORRERY" run "$T/world.json" -q --interval never --csv >"$T/ran" 2>/dev/null || continue
+    rejected=$(sed -n 's/^job.rejected,\([0-9]*\).*/\1/p' "$T/ran")
+    submitted=$(sed -n 's/^job.submitted,\([0-9]*\).*/\1/p' "$T/ran")
+    told=$(sed -n 's/.*warning: \([0-9]*\) of [0-9]* jobs can never run.*/\1/p' "$T/valid")
+    grep -q 'warning: no job can ever run' "$T/valid" && told=$submitted
+    equal "${told:-0}" "${rejected:-0}" "jobs of the world in line $line that can never run"
+    [ "${rejected:-0}" = 0 ] || n_rejecting=$((n_rejecting + 1))
+done
+[ $n_rejecting -ge 2 ] || complain "only $n_rejecting worlds reject jobs"
+
 finish

@@ -103,7 +103,7 @@ not_read() { # TEXT
 }
 lengths='"model_id": "m", "num_prompts": 2, "total_input_tokens": 9, "input_lens": [5, 4]'
 printf '{%s, "output_lens": [7, 2], "request_rate": 4}\n' "$lengths" >"$T/trace.csv"
-not_read "@: error: 'start_times' is missing: the file does not say when requests were sent; its request_rate was 4: set \"arrival\": {\"process\": \"poisson\", \"rate\": \"4/s\"}"
+not_read "@: error: 'start_times' is missing: the file does not say when requests were sent; its request_rate was 4: set \"arrival\": {\"process\": \"poisson\", \"rate\": \"4/s\"} in its \"trace\", or --set 'services.chat.trace.arrival={\"process\": \"poisson\", \"rate\": \"4/s\"}'"
 printf '{%s}\n' "$lengths" >"$T/trace.csv"
 not_read "@: error: 'output_lens' is missing: the file has no lengths of single requests; let vllm bench serve write it with --save-detailed, SGLang's bench_serving with --output-details"
 printf '{%s,\n "output_lens": [7, -2], "start_times": [1, 1]}\n' "$lengths" >"$T/trace.csv"
@@ -143,4 +143,17 @@ json '$.metrics."request.finished"' 2
 write "$first" '2024-01-01 00:00:05,100,5' '2024-01-01 00:00:02,5,5'
 run 0 run "$T/s.json" --set services.chat.trace.sort=true --json
 json '$.metrics."request.finished"' 3
+# Ids of jobs that are no numbers give way to those of the rows; numbers stay.
+for ids in 'a1 a2 a3:0,1,2' '17 4 99:4,17,99'; do
+    echo name,submit_s,duration_s,gpus >"$T/named.csv"
+    for id in ${ids%%:*}; do echo "$id,0,5,1" >>"$T/named.csv"; done
+    rm -f "$T/named.db"
+    echo '{"cluster": {"nodes": 1}, "jobs": {"trace": {"format": "csv-jobs", "path": "named.csv", "columns": {"id": "name"}}}}' \
+        >"$T/named.json"
+    run 0 run "$T/named.json" -o "$T/named.db"
+    sql "$T/named.db" "select group_concat(id) from (select id from job order by id)" "${ids#*:}"
+done
+run 0 list parameters job-trace
+out 'number of the job, else of its row (from 0)'
+
 finish

@@ -22,6 +22,19 @@ cat >"$T/table.json" <<'END'
 { "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
   "services": {"chat": {"llm": "llama-2-7b", "trace": {"format": "azure-llm", "path": "jobs.csv"}}} }
 END
+cat >"$T/jobs.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "jobs": {"trace": {"format": "inline-jobs", "jobs": [{"duration": "5s", "gpus": 2}]}} }
+END
+printf 'num_prefill_tokens,num_decode_tokens\n5,6\n' >"$T/lengths.csv"
+cat >"$T/lengths.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"chat": {"llm": "llama-2-7b", "trace": {"format": "lengths", "path": "lengths.csv"}}} }
+END
+sed 's/"input_lens"/"output_lens": [1, 2], &/; s/"inf"/4/' "$T/bench.json" >"$T/rated.json"
+printf 'ts;user;tokens in;tokens_out\n1;2;3;4\n' >"$T/semicolons.csv"
+printf '\001\200\201ab\000\302' >"$T/random.bin"
+echo "{'cluster': 3}" >"$T/single.json"
 echo '{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64}' >"$T/config.json"
 
 n=0
@@ -159,7 +172,6 @@ done <<'END'
 2	run T/y.yaml	y.yaml: error: this is YAML, not JSON; write it as JSON
 2	sweep T/y.yaml	this is YAML, not JSON
 2	run T/zero.json	zero.json:1:1: error: expected a value, got the end of the text; the document is empty
-2	list	|formats|traces|scenarios|studies|policies|metrics|keys|parameters ...
 2	explain	usage: orrery explain config|cost|experts|links|schema ...
 2	plan llama-3.1-8b	error: there is no GPU to train on; name it with --gpu
 2	trace generate -o T/g.csv --set rate=5/s	write --set 'arrival={"process": "poisson", "rate": "5/s"}'
@@ -175,6 +187,35 @@ done <<'END'
 2	export R request --latex -o T/r.csv	what is written is LaTeX, not .csv; name a file that ends in .tex
 2	trace convert traces/samples/chat.csv -o T/x.parquet	what is written is text, not .parquet; name a file that ends in .csv
 2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1s --page T/p.png	--page: error: what is written is HTML, not .png
+2	help foo	unknown verb 'foo'; known: run, size
+2	--verison	unknown option '--verison'; did you mean '--version'?
+2	-x	unknown option '-x'; options follow a verb
+2	list policy	unknown listing 'policy'; did you mean 'policies'?
+2	list models	unknown listing 'models'; did you mean 'llms'?
+3	trace check T/lengths.csv	no column 'arrived_at' in the header; --set 'arrival={"process": "poisson", "rate": "4/s"}'
+3	run T/lengths.json	set "arrival": {"process": "poisson", "rate": "4/s"} in its "trace", or --set 'services.chat.trace.arrival={
+3	trace check T/rated.json	its request_rate was 4: --set 'arrival={"process": "poisson", "rate": "4/s"}'
+3	run T/lengths.json --set services.chat.trace.format=vllm-bench --set services.chat.trace.path=T/rated.json	or --set 'services.chat.trace.arrival={"process": "poisson", "rate": "4/s"}'
+2	plan --llm llama-3.1-8b	unknown option '--llm'; the LLM stands alone: orrery plan llama-3.1-8b --gpu
+2	plan llama-3.1-8b --recompute full	for a key, use --set recompute=VALUE
+2	plan llama-3.1-8b	error: there is no batch of a step; such as --batch 512
+2	sweep schedulers --seeds 1 -o R	not the results of a study; name what 'orrery sweep' wrote, or a new file to write to
+2	conform scheduler	'scheduler' is a family of policies; name one of its policies: 'fifo',
+2	conform batching	'batching' is a family of policies; name one of its policies: 'vllm-v0', 'vllm-v1'
+3	trace check T/semicolons.csv -f csv --set delimiter=comma	no column 'arrival_s' in the header; the row looks separated by semicolons
+2	run S --keep all	it is one of scenario, metrics, curves, rows, decisions
+2	run T/jobs.json --set jobs.trace.jobs.0.duration=-10min	'duration' must be between "0s" and "2500000h", got "-10min"
+2	run T/jobs.json --set jobs.trace.jobs.0.gpu=4	unknown key 'gpu' in 'jobs.trace.jobs.0'; did you mean 'gpus'?
+2	run T/single.json	; use double quotes
+2	run S --set chat.replicas=2	unknown key 'chat'; it is 'services.chat.replicas'
+2	run S --set schduler=foo	unknown key 'schduler'; did you mean 'jobs.scheduler'?
+2	run S --set services.chat.max_batch=4	it is 'services.chat.batching.max_sequences'
+2	size quickstart --rate 5/s --slo ttft.p99=1s	'quickstart' is a scenario; 'orrery size' takes an LLM
+2	run T/random.bin	this is binary data, not a scenario
+3	report R -o T/none/r.html	cannot write: No such file or directory; create the directory first
+3	export R request -o T/none/r.csv	cannot write: No such file or directory; create the directory first
+2	trace generate -o T/g.csv	a generated trace needs an end; write --set count=1000, or --set duration=1h
+2	trace check S	error: this is a scenario, not a trace
 2	calibrate S	exactly one of --gpu, --predict and --engine is needed
 END
 
@@ -192,7 +233,29 @@ run 0 run "$T/s.json" -q --set services.chat.cost.engine=sglang-0.5 --set servic
 run 0 run "$T/s.json" -q --set services.chat.cost.engine=vllm-0.19
 ! grep -q 'default batching' "$T/err" || complain "vllm-v1 is the batching policy of vllm-0.19"
 
+# A verb has its help under both names. `list` alone lists what can be listed, each of which exists.
+for verb in run list; do
+    run 0 $verb --help
+    cp "$T/out" "$T/wanted"
+    run 0 help $verb
+    out_is <"$T/wanted"
+done
+run 0 list --csv
+tail -n +2 "$T/out" | cut -d, -f1 >"$T/listings"
+[ "$(wc -l <"$T/listings")" -ge 14 ] || complain 'listings are missing'
+while read -r listing; do
+    run 2 list $listing no-such-name
+    case $listing in
+    policies | metrics | keys | parameters) ;;
+    *) err "'list $listing' takes no second argument" ;;
+    esac
+done <"$T/listings"
+
 # What a message says to write is taken.
+run 0 trace check "$T/lengths.csv" --set 'arrival={"process": "poisson", "rate": "4/s"}'
+run 0 trace check "$T/rated.json" --set 'arrival={"process": "poisson", "rate": "4/s"}'
+run 0 validate "$T/lengths.json" --set 'services.chat.trace.arrival={"process": "poisson", "rate": "4/s"}'
+run 0 trace generate -o "$T/g.csv" --set duration=1min --set 'arrival={"process": "poisson", "rate": "5/s"}'
 run 0 validate "$T/s.json" --set services.chat.llm=llama-3.1-405b --set services.chat.tensor_parallel=16 --set cluster.nodes=2 \
     --set cluster.network.bandwidth=50GB/s
 run 0 validate "$T/s.json" --set services.chat.tensor_parallel=32 --set cluster.nodes=4 --set cluster.network.bandwidth=50GB/s

@@ -11,7 +11,7 @@ for file in $(find configs -name '*.json' | LC_ALL=C sort); do
     configs/clusters/*)
         printf '{"extends": ["%s"], "jobs": {"trace": {"format": "csv-jobs", "path": "%s"}}}' \
             "$PWD/$file" "$T/jobs.csv" >"$T/s.json"
-        echo submit_s,duration_s,gpus >"$T/jobs.csv"
+        printf 'submit_s,duration_s,gpus\n0,1,1\n' >"$T/jobs.csv"
         run 0 validate "$T/s.json"
         ;;
     esac

@@ -11,6 +11,7 @@
 #include "traces/formats/bench_serve.h"
 
 #include "traces/formats/document.h"
+#include "traces/formats/file_trace.h"
 #include "traces/registry.h"
 
 #include "sim/core/number.h"
@@ -154,19 +155,21 @@ static int missing_lengths(const char *path, const char *name, struct diag *diag
         strcmp(name, list_names[TTFTS]) == 0 || strcmp(name, list_names[ITLS]) == 0 ? "times" : "lengths");
 }
 
-static int missing_times(const char *path, const struct bench_state *bench, struct diag *diag)
+static int missing_times(const char *path, const struct bench_state *bench, const struct source_options *options,
+                         struct diag *diag)
 {
-    char hint[DIAG_TEXT_CHARS] = "name an arrival process: \"arrival\": {\"process\": \"poisson\", \"rate\": \"4/s\"}";
+    char hint[DIAG_TEXT_CHARS + 80], how[DIAG_TEXT_CHARS], per_s[32];
     double rate;
     if (strcmp(bench->rate, "inf") == 0 || strcmp(bench->rate, "Infinity") == 0) {
-        snprintf(hint, sizeof hint,
-                 "all were sent at once (request_rate inf): \"arrival\": {\"process\": \"fixed\", "
-                 "\"rate\": \"1000/s\"} comes close");
+        file_trace_arrival_hint(options, "fixed", "1000/s", how, sizeof how);
+        snprintf(hint, sizeof hint, "all were sent at once (request_rate inf), to which this comes close: %s", how);
     } else if (number_f64(bench->rate, strlen(bench->rate), &rate) == NUMBER_OK && rate > 0) {
-        snprintf(hint, sizeof hint,
-                 "its request_rate was %.20s: set \"arrival\": {\"process\": \"poisson\", \"rate\": "
-                 "\"%.20s/s\"}",
-                 bench->rate, bench->rate);
+        snprintf(per_s, sizeof per_s, "%.20s/s", bench->rate);
+        file_trace_arrival_hint(options, "poisson", per_s, how, sizeof how);
+        snprintf(hint, sizeof hint, "its request_rate was %.20s: %s", bench->rate, how);
+    } else {
+        file_trace_arrival_hint(options, "poisson", "4/s", how, sizeof how);
+        snprintf(hint, sizeof hint, "name an arrival process: %s", how);
     }
     return diag_error(diag, SIM_E_DATA, path, hint,
                       "'start_times' is missing: the file does not say when requests were sent");
@@ -179,13 +182,16 @@ static bool is_needed(const struct bench_state *bench, enum list list, bool has_
     return list < START_TIMES || bench->is_log;
 }
 
-static int check_lists(const char *path, const struct bench_state *bench, bool has_process, struct diag *diag)
+/* `options` are those of a trace; NULL: it is read as a log, which needs no times. */
+static int check_lists(const char *path, const struct bench_state *bench, bool has_process,
+                       const struct source_options *options, struct diag *diag)
 {
     const struct numbers *lists = bench->lists;
     for (int i = 0; i < N_LISTS; i++) {
         if (!is_needed(bench, (enum list)i, has_process)) continue;
         if (!lists[i].present)
-            return i == START_TIMES ? missing_times(path, bench, diag) : missing_lengths(path, list_names[i], diag);
+            return i == START_TIMES ? missing_times(path, bench, options, diag)
+                                    : missing_lengths(path, list_names[i], diag);
     }
     for (int i = OUTPUT_LENS; i < N_LISTS; i++) {
         if (!is_needed(bench, (enum list)i, has_process) || lists[i].n == lists[INPUT_LENS].n) continue;
@@ -232,7 +238,7 @@ static int load_trace(struct document *document, struct bench_state *bench, stru
     const struct bench_params *params = (const struct bench_params *)document->file;
     const char *path = params->file.path;
     const int code = load(&document->json, path, params->benchmark, bench, diag);
-    return code != 0 ? code : check_lists(path, bench, document->arrivals != NULL, diag);
+    return code != 0 ? code : check_lists(path, bench, document->arrivals != NULL, document->options, diag);
 }
 
 static int next_request(struct document *document, union trace_record *record, enum row_result *result,
@@ -343,7 +349,7 @@ int bench_log_read(const char *path, struct arena *arena, struct engine_log *log
     code = json_stream_open(input, format.hint, &json, diag);
     json.diag = diag;
     if (code == 0) code = load(&json, path, 0, &bench, diag);
-    if (code == 0) code = check_lists(path, &bench, false, diag);
+    if (code == 0) code = check_lists(path, &bench, false, NULL, diag);
     if (code == 0 && take_entries(&bench, arena, log) != 0) code = diag_nomem(diag);
     if (code == 0 && log->n == 0) code = diag_error(diag, SIM_E_DATA, path, NULL, "no request was served");
     json_stream_close(&json);

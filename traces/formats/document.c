@@ -109,7 +109,8 @@ int document_open(const struct document_format *format, const struct document_fi
 {
     struct document *document = mem_zalloc(1, sizeof *document);
     if (document == NULL) return diag_nomem(diag);
-    *document = (struct document){.stream = {&document_ops}, .format = format, .file = file};
+    *document = (struct document){.stream = {&document_ops}, .format = format, .file = file,
+                                   .options = options};
     document->from_first = file->arrival.entry == NULL;
     int code = file_trace_arrivals(&file->arrival, options, &document->arrivals, diag);
     if (code == 0) code = open_file(document, diag);

@@ -29,6 +29,7 @@ struct document {
     struct stream stream;
     const struct document_format *format;
     const struct document_file *file; /* first member of the format's parameters */
+    const struct source_options *options;
     struct json_stream json;
     struct arrivals *arrivals; /* NULL: the document has the times */
     bool from_first;           /* time starts at the first record */

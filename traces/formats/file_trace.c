@@ -147,6 +147,19 @@ int file_trace_arrivals(const struct config_variant *variant, const struct sourc
                       "lengths of a file cannot follow a closed loop");
 }
 
+void file_trace_arrival_hint(const struct source_options *options, const char *process, const char *rate, char *hint,
+                             size_t hint_bytes)
+{
+    const bool is_alone = strcmp(options->where, "--set") == 0; /* of 'orrery trace' */
+    if (is_alone)
+        snprintf(hint, hint_bytes, "--set 'arrival={\"process\": \"%s\", \"rate\": \"%s\"}'", process, rate);
+    else
+        snprintf(hint, hint_bytes,
+                 "set \"arrival\": {\"process\": \"%s\", \"rate\": \"%s\"} in its \"trace\", or --set "
+                 "'services.%s.trace.arrival={\"process\": \"%s\", \"rate\": \"%s\"}'",
+                 process, rate, options->stream, process, rate);
+}
+
 int file_trace_requests(const struct row_format *format, const struct trace_file *file,
                         const struct source_options *options, struct request_source **source, struct diag *diag)
 {

@@ -30,6 +30,10 @@ int file_trace_jobs(const struct row_format *format, const struct job_file *file
 int file_trace_arrivals(const struct config_variant *variant, const struct source_options *options,
                         struct arrivals **arrivals, struct diag *diag);
 
+/* Writes how to name an arrival process for such a file: as JSON and as --set, or for 'orrery trace' as --set alone. */
+void file_trace_arrival_hint(const struct source_options *options, const char *process, const char *rate, char *hint,
+                             size_t hint_bytes);
+
 /* Puts order and transforms behind a stream of requests, which it takes over, also on failure. `from_first` must live
  * as long as the stream. */
 int file_trace_stages(struct stream *stream, bool sort, const bool *from_first, const struct trace_transform *transform,

@@ -12,7 +12,8 @@
 #include <math.h>
 
 struct inline_job {
-    sim_ns submit_ns, duration_ns;
+    sim_ns submit_ns;
+    double duration_s; /* NAN: steps say it */
     double estimate_s; /* NAN: the duration */
     int64_t gpus, nodes, steps;
     const char *type;
@@ -45,12 +46,12 @@ static int inline_next(struct stream *stream, union trace_record *record, struct
     struct inline_stream *list = (struct inline_stream *)stream;
     if (list->next == list->params->jobs.n) return 0;
     const struct inline_job *job = job_at(list->params, list->next);
-    const sim_ns duration_ns = job->duration_ns > 0 ? job->duration_ns : 0;
+    const sim_ns duration_ns = isnan(job->duration_s) ? 0 : sim_ns_from_s(job->duration_s);
     record->job = (struct job_record){
         .id = (int64_t)list->next++,
         .submit_ns = job->submit_ns,
         .duration_ns = duration_ns,
-        .steps = job->duration_ns < 0 && job->steps == 0 ? -1 : job->steps,
+        .steps = isnan(job->duration_s) && job->steps == 0 ? -1 : job->steps,
         .estimate_ns = isnan(job->estimate_s) ? duration_ns : sim_ns_from_s(job->estimate_s),
         .gpus = (int32_t)job->gpus,
         .nodes = (int32_t)job->nodes,
@@ -94,7 +95,7 @@ static const struct stream_ops inline_ops = {
 static int check_order(const struct inline_params *params, const char *where, struct diag *diag)
 {
     for (size_t i = 0; i < params->jobs.n; i++)
-        if (job_at(params, i)->duration_ns >= 0 && job_at(params, i)->steps > 0)
+        if (!isnan(job_at(params, i)->duration_s) && job_at(params, i)->steps > 0)
             return diag_error(diag, SIM_E_CONFIG, where, "leave one of them out",
                               "job %zu of \"jobs\" has a 'duration' and 'steps'", i);
     for (size_t i = 1; i < params->jobs.n; i++)
@@ -152,8 +153,8 @@ static const struct config_field need_fields[] = {
 #define ROW_OF struct inline_job
 static const struct config_field job_fields[] = {
     ROW_TIME("submit", submit_ns, DEFAULT("0s"), WITHIN(0, 9e9), "time of submission"),
-    ROW_TIME("duration", duration_ns, DEFAULT("-1s"), WITHIN(-1, 9e9),
-             "run time on the requested GPUs; -1s: steps say it, of the job or its type"),
+    ROW_QUANTITY("duration", duration_s, UNIT_TIME, OPTIONAL, WITHIN(0, 9e9),
+                 "run time on the requested GPUs; default: from steps"),
     ROW_INT("steps", steps, DEFAULT("0"), WITHIN(0, 1e12),
             "steps of training, in place of a duration; its type says what it trains"),
     ROW_QUANTITY("estimate", estimate_s, UNIT_TIME, OPTIONAL, WITHIN(0, 9e9),

@@ -7,6 +7,8 @@
 #include "traces/generate/arrival.h"
 #include "traces/registry.h"
 
+#include <string.h>
+
 enum { ARRIVED_AT, PREFILL_TOKENS, DECODE_TOKENS, N_COLUMNS };
 
 struct lengths_params {
@@ -54,7 +56,13 @@ static int open_requests(const void *params, const struct source_options *option
     struct arrivals *arrivals;
     int code = file_trace_arrivals(&lengths->arrival, options, &arrivals, diag);
     rows.state = arrivals;
-    return code != 0 ? code : file_trace_requests(&rows, &lengths->file, options, source, diag);
+    if (code != 0) return code;
+    const int first = diag != NULL ? diag->n_items : 0;
+    code = file_trace_requests(&rows, &lengths->file, options, source, diag);
+    if (code == SIM_E_DATA && diag != NULL && first < diag->n_items &&
+        strstr(diag->items[first].text, "no column 'arrived_at'") != NULL)
+        file_trace_arrival_hint(options, "poisson", "4/s", diag->items[first].hint, sizeof diag->items[first].hint);
+    return code;
 }
 
 #define ROW_OF struct lengths_params

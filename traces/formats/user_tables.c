@@ -352,7 +352,7 @@ static const struct config_field job_columns[] = {
     ROW_TEXT("submit", columns[SUBMIT], DEFAULT("submit_s"), ANY, "time of submission"),
     ROW_TEXT("duration", columns[DURATION], DEFAULT("duration_s"), ANY, "run time on the requested GPUs"),
     ROW_TEXT("gpus", columns[GPUS], DEFAULT("gpus"), ANY, "GPUs requested"),
-    ROW_TEXT("id", columns[ID], DEFAULT("job_id"), ANY, "number of the job"),
+    ROW_TEXT("id", columns[ID], DEFAULT("job_id"), ANY, "number of the job, else of its row (from 0)"),
     ROW_TEXT("nodes", columns[NODES], DEFAULT("nodes"), ANY, "nodes requested"),
     ROW_TEXT("gpu_milli", columns[GPU_MILLI], DEFAULT("gpu_milli"), ANY, "share of a GPU that a job of one GPU requests, in 1/1000"),
     ROW_TEXT("estimate", columns[ESTIMATE], DEFAULT("estimate_s"), ANY, "run time estimated by the user"),

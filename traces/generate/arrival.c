@@ -187,7 +187,10 @@ const struct arrival_process *const arrival_processes[] = {
 int generate_end_check(const struct generate_end *end, const char *where, struct diag *diag)
 {
     if (end->count > 0 || end->duration_ns > 0) return 0;
-    return diag_error(diag, SIM_E_CONFIG, where, "write \"count\": 1000, or \"duration\": \"1h\"",
+    const bool is_option = strcmp(where, "--set") == 0; /* of 'orrery trace' */
+    return diag_error(diag, SIM_E_CONFIG, where,
+                      is_option ? "write --set count=1000, or --set duration=1h"
+                                : "write \"count\": 1000, or \"duration\": \"1h\"",
                       "a generated trace needs an end");
 }
 

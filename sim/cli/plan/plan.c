@@ -4,6 +4,7 @@
 #include "sim/cli/paths.h"
 #include "sim/core/path.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct plan_options {
@@ -43,6 +44,13 @@ static int set(struct cli *cli, struct config *config, const char *key, const ch
     return assignment != NULL ? config_set(config, assignment, &cli->diag) : diag_nomem(&cli->diag);
 }
 
+#define BATCH_HINT "such as --batch 512, or --set global_batch_tokens=4194304"
+
+static bool lacks(const struct config *config, const char *key)
+{
+    return !config_is_given(config, key);
+}
+
 /* The plan's document, or an empty one for an LLM. */
 static int load(struct cli *cli, const char *subject, const struct plan_options *options, struct arena *arena,
                 struct config **config)
@@ -60,12 +68,9 @@ static int load(struct cli *cli, const char *subject, const struct plan_options 
     if (code == 0 && !is_file(subject) && !config_is_given(*config, "gpu"))
         code = diag_error(&cli->diag, SIM_E_USAGE, NULL, "name it with --gpu, one of 'orrery list gpus'",
                           "there is no GPU to train on");
+    if (code == SIM_E_USAGE && lacks(*config, "global_batch") && lacks(*config, "global_batch_tokens"))
+        diag_error(&cli->diag, SIM_E_USAGE, NULL, BATCH_HINT, "there is no batch of a step");
     return code;
-}
-
-static bool lacks(const struct config *config, const char *key)
-{
-    return !config_is_given(config, key);
 }
 
 static struct plan_free find_free(const struct config *config, const struct training_setup *setup)
@@ -84,7 +89,7 @@ static int fail_plan(struct cli *cli, const char *problem)
 {
     const bool batch = strstr(problem, "needs 'global_batch'") != NULL, network = strstr(problem, "network") != NULL;
     return diag_error(&cli->diag, SIM_E_CONFIG, "plan",
-                      batch     ? "such as --batch 512, or --set global_batch_tokens=4194304"
+                      batch     ? BATCH_HINT
                       : network ? "such as --set network=50GB/s, per GPU and direction"
                                 : "'orrery plan --help' explains how to search",
                       "%s", problem);
@@ -136,6 +141,20 @@ static int plan_verb(struct cli *cli, const struct cli_call *call)
     return code;
 }
 
+/* A callback for struct verb: the LLM and the plan's file are arguments, all else that is no option is a key. */
+static bool explain_option(const char *name, char *hint, size_t hint_bytes)
+{
+    static const char *const names[] = {"llm", "model", "model-path", "plan"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], name) != 0) continue;
+        snprintf(hint, hint_bytes,
+                 "the LLM stands alone: orrery plan llama-3.1-8b --gpu h100-sxm --gpus 8 --batch 512");
+        return true;
+    }
+    snprintf(hint, hint_bytes, "'--help' lists the options; for a key, use --set %s=VALUE", name);
+    return true;
+}
+
 const struct verb verb_plan = {
     .name = "plan",
     .summary = "time and memory of a training step, of one plan or of the fastest for a number of GPUs",
@@ -143,6 +162,7 @@ const struct verb verb_plan = {
     .notes = "A search tries tensor, pipeline, expert and, from 32768 tokens on, context parallelism, chunks of stages,\n"
              "sizes of micro-batches, recomputation of layers, and shards of states. What does not fit is counted.\n",
     .options = plan_options_table,
+    .explain_key = explain_option,
     .options_bytes = sizeof(struct plan_options),
     .min_arguments = 1,
     .max_arguments = 1,

@@ -44,8 +44,8 @@ static const struct option run_options[] = {
     {NULL, "dump-config", 0, OPTION_FLAG, AT(dump_config), NULL, NULL, "print the resolved scenario and stop"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL,
      "add the run to this results database (SQLite)"},
-    {NULL, "keep", 0, OPTION_CHOICE, AT(keep), "metrics|curves|rows|decisions", keeps,
-     "metrics; also time series; also rows; also all decisions"},
+    {NULL, "keep", 0, OPTION_CHOICE, AT(keep), "scenario|metrics|curves|rows|decisions", keeps,
+     "by its key 'keep' (default); metrics; + curves; + rows; + decisions"},
     {NULL, "interval", 0, OPTION_CHOICE, AT(interval), "auto|always|never", intervals,
      "intervals by the error of the cost models, from two more runs; auto: of small runs"},
     {NULL, "results-limit", 0, OPTION_TEXT, AT(results_limit), "SIZE", NULL,
@@ -276,9 +276,10 @@ static int validate(struct cli *cli, const struct cli_call *call)
     struct world *world = NULL;
     int code = setup_load(&setup, call->arguments[0], &over, &cli->diag);
     if (code == 0) {
-        struct world_options how = {.config = setup.config, .catalog = &setup.catalog};
+        struct world_options how = {.config = setup.config, .catalog = &setup.catalog, .interrupt = cli->interrupt};
         code = world_create(&setup.scenario, &how, &world, &cli->diag);
     }
+    if (code == 0) code = world_read_through(world);
     if (code == 0) answer_print(cli->out, "%s: ok\n", call->arguments[0]);
     world_destroy(world);
     setup_fini(&setup);
@@ -287,7 +288,7 @@ static int validate(struct cli *cli, const struct cli_call *call)
 
 const struct verb verb_validate = {
     .name = "validate",
-    .summary = "check a scenario without running it: keys, units, catalog names, traces",
+    .summary = "check a scenario without running it: keys, units, catalog names, traces, jobs that can never run",
     .usage = "SCENARIO [--set KEY=VALUE]...",
     .options = validate_options,
     .takes_plugins = true,

@@ -3,6 +3,7 @@
 #include "sim/cli/file_kind.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
+#include "sim/core/input.h"
 #include "sim/core/path.h"
 #include "sim/world/world.h"
 #include "traces/guess.h"
@@ -57,12 +58,28 @@ static bool is_no_document(const char *path)
     return (first != '{' && first != '/') || path_ends_in(path, ".jsonl");
 }
 
+/* What a file is that is no text, nor text in gzip; NULL: it may be text. */
+static const char *binary_kind(const char *path)
+{
+    char head[INPUT_HEAD_BYTES];
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return NULL;
+    const size_t n = fread(head, 1, sizeof head, file);
+    fclose(file);
+    const char *kind = n > 0 ? input_binary_kind(head, n) : NULL;
+    return kind == NULL || strstr(kind, "gzip") != NULL ? NULL : kind;
+}
+
 /* Points to the right verb when the file is a trace: a table, or lines of JSON. */
 static int check_is_no_trace(const char *path, struct diag *diag)
 {
     static const char hint[] = "a scenario names it as the \"path\" of a \"trace\"; 'orrery trace stat' describes it";
     const struct trace_format *format;
+    const char *binary = is_no_document(path) ? binary_kind(path) : NULL;
     if (!is_no_document(path)) return 0;
+    if (binary != NULL)
+        return diag_error(diag, SIM_E_USAGE, path, "a scenario is a file of JSON; 'orrery list scenarios' shows some",
+                          "this is %s, not a scenario", binary);
     if (trace_guess(path, TRACE_BOTH, NULL, &format, NULL) == 0)
         return diag_error(diag, SIM_E_USAGE, path, hint, "this looks like a trace of format %s, not a scenario",
                           format->name);

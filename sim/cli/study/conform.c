@@ -5,6 +5,7 @@
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
 #include "sim/cli/study/conform_child.h"
+#include "sim/core/config/config_report.h"
 #include "sim/core/number.h"
 #include "sim/core/output.h"
 #include "sim/core/path.h"
@@ -241,6 +242,21 @@ static int fail_unknown(struct cli *cli, const char *name, const char *const *na
     return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "no policy '%s'", name);
 }
 
+/* A family in place of a policy. */
+static int fail_family(struct conforming *all, enum policy_family family)
+{
+    const char *names[MAX_POLICIES], *name = policy_family_name(family);
+    const struct config_families *families = &all->suite.families;
+    struct config_alternative alternative;
+    char hint[DIAG_TEXT_CHARS], listing[96];
+    size_t n = 0;
+    while (n < MAX_POLICIES && families->alternative(families->context, name, n, &alternative))
+        names[n++] = alternative.name;
+    snprintf(listing, sizeof listing, "orrery list policies %s", name);
+    config_words(hint, sizeof hint, "name one of its policies: ", names, n, listing);
+    return diag_error(&all->cli->diag, SIM_E_USAGE, NULL, hint, "'%s' is a family of policies", name);
+}
+
 /* All policies of this name, of any family, built-in and of plug-ins. */
 static int conform_named(struct conforming *all, const char *name)
 {
@@ -260,6 +276,9 @@ static int conform_named(struct conforming *all, const char *name)
             code = conform_policy(all, alternative.entry);
         }
     }
+    for (int family = 0; family < POLICY_FAMILY_COUNT && code == 0 && n_found == 0; family++)
+        if (strcmp(policy_family_name((enum policy_family)family), name) == 0)
+            return fail_family(all, (enum policy_family)family);
     return code == 0 && n_found == 0 ? fail_unknown(all->cli, name, names, n_names) : code;
 }
 

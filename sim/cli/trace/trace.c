@@ -4,6 +4,7 @@
  * --set gives its other parameters, including transforms. */
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/file_kind.h"
 #include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
@@ -137,6 +138,8 @@ static int check_output(struct cli *cli, const struct trace_options *options, co
 static int choose_format(struct cli *cli, const char *name, const char *path, const struct trace_format **format)
 {
     static const char hint[] = "name it with -f; csv and csv-jobs read any table, with --set columns.KEY=NAME";
+    if (name == NULL && path != NULL && trace_guess(path, TRACE_BOTH, NULL, format, NULL) == 0) return 0;
+    if (name == NULL && path != NULL && file_kind_check_path(path, FILE_TRACE, &cli->diag) != 0) return SIM_E_USAGE;
     if (name == NULL && path != NULL) return trace_guess(path, TRACE_BOTH, hint, format, &cli->diag);
     *format = find_format(cli, name != NULL ? name : "generate");
     return *format != NULL ? 0 : SIM_E_USAGE;

@@ -88,9 +88,31 @@ static bool find_belonging(const struct binding *binding, const struct config_fi
     }
     for (const struct config_field *field = fields; field != NULL && field->name != NULL; field++)
         if (text_distance(field->name, key) == 1) return false; /* a slip */
-    if (!config_find_elsewhere(fields, families, usual != NULL ? usual : key, path, sizeof path)) return false;
-    snprintf(hint, hint_bytes, "it is '%s%s%s'", section, dot, path);
+    if (config_find_elsewhere(fields, families, usual != NULL ? usual : key, path, sizeof path)) {
+        snprintf(hint, hint_bytes, "it is '%s%s%s'", section, dot, path);
+        return true;
+    }
+    for (const struct config_field *field = fields; field != NULL && field->name != NULL; field++)
+        if (text_distance(field->name, key) <= strlen(key) / 3) return false; /* slips */
+    if (!config_find_slip(fields, families, key, path, sizeof path)) return false;
+    snprintf(hint, hint_bytes, "did you mean '%s%s%s'?", section, dot, path);
     return true;
+}
+
+/* Writes that the key is the name of a member of a map beside it: 'services.chat' for 'chat'. Returns false if it is
+ * none. */
+static bool find_named(const struct config_field *fields, const struct json_node *node, const struct json_node *member,
+                       char *hint, size_t hint_bytes)
+{
+    for (const struct config_field *field = fields; field != NULL && field->name != NULL; field++) {
+        const struct json_node *map = field->kind == CONFIG_MAP ? json_member(node, field->name) : NULL;
+        if (map == NULL || json_member(map, member->key) == NULL) continue;
+        const bool has_inner = member->kind == JSON_OBJECT && member->first != NULL;
+        snprintf(hint, hint_bytes, "it is '%s.%s%s%s'", field->name, member->key, has_inner ? "." : "",
+                 has_inner ? member->first->key : "");
+        return true;
+    }
+    return false;
 }
 
 /* `tag` is known as well, when it is not NULL. */
@@ -111,7 +133,8 @@ static void report_unknown_key(struct binding *binding, const struct config_fiel
     const struct json_node *named = tag != NULL ? json_member(section->node, tag) : NULL;
     const bool is_set_anew = is_set(named) && !named->source->has_lines && member->source->has_lines; /* by --set */
     if (is_set_anew && report_left_over(binding, tag, section, member)) return;
-    if (find_belonging(binding, fields, member->key, path, hint, sizeof hint)) {
+    if (find_named(fields, section->node, member, hint, sizeof hint) ||
+        find_belonging(binding, fields, member->key, path, hint, sizeof hint)) {
         struct json_node key = *member;
         key.place = member->key_place;
         config_report(&binding->reading, &key, hint, "unknown key '%s'%s", member->key, after);

@@ -10,4 +10,8 @@
 bool config_find_elsewhere(const struct config_field *fields, const struct config_families *families, const char *name,
                            char *path, size_t path_bytes);
 
+/* The same for a name that is one slip away from `name`, which has six letters at least. */
+bool config_find_slip(const struct config_field *fields, const struct config_families *families, const char *name,
+                      char *path, size_t path_bytes);
+
 #endif

@@ -361,6 +361,24 @@ int job_evict(struct job *job, sim_ns now, sim_ns notice_ns, const char *reason)
  * what they may release. */
 bool job_is_possible_on(struct job *job, int32_t node_type, double gpus);
 
+/* The number of the next record's request; 0 unless node resources are tracked; -1 when out of memory. */
+int32_t jobs_request_index(struct jobs *jobs);
+
+/* Whether the job could run on some node type that its scheduler uses. */
+bool jobs_can_run(struct jobs *jobs, struct job *job);
+
+/* Obstacle of a job that no nodes of the site could ever run. */
+extern const char job_never_fits[];
+
+/* Most GPUs that a job can ever have, on nodes of one type: all but those that services keep. */
+int64_t jobs_most_gpus(struct jobs *jobs);
+
+/* Place of a job in the scenario, for findings; of the trace, if its jobs are not in the scenario. */
+const char *jobs_record_where(const struct jobs *jobs, int64_t id);
+
+/* `read_through` of the component (sim/world/rows/component.h); `self` is a struct jobs. */
+int jobs_read_through(void *self, sim_ns until_ns);
+
 /* The speed factor of the distance between a job's GPUs: 1 on one node. */
 double jobs_place_speed(const struct jobs *jobs, const struct allocation *allocation);
 

@@ -3,7 +3,9 @@
 #include "sim/world/jobs/job.h"
 #include "sim/world/rows/metric.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* --- Classes of ended jobs: by size and by type --- */
@@ -281,9 +283,50 @@ int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now)
     return emit_row(stats, job, now, job->is_stopped ? "stopped" : status[job->status]);
 }
 
-int job_stats_reject(struct job_stats *stats, const struct job *job, sim_ns now)
+/* Writes " on 4 nodes"; "" if it does not matter. */
+static void say_nodes(const struct job_view *view, char *text, size_t bytes)
 {
-    if (stats->n_rejected++ == 0) stats->first_reject_ns = now;
+    text[0] = 0;
+    if (view->nodes > 0) snprintf(text, bytes, " on %d node%s", view->nodes, view->nodes == 1 ? "" : "s");
+}
+
+void job_obstacle_text(const struct job *job, const char *obstacle, char *text, size_t bytes)
+{
+    struct jobs *jobs = job->jobs;
+    const struct job_view *view = &job->view;
+    const int64_t most = jobs_most_gpus(jobs), site = reach_gpus(jobs);
+    const char *gpus = view->gpus == 1 ? "GPU" : "GPUs";
+    char nodes[40];
+    say_nodes(view, nodes, sizeof nodes);
+    if (obstacle != job_never_fits)
+        snprintf(text, bytes, "asks for %d %s: %s", view->gpus, gpus, obstacle);
+    else if (view->gpus > most && most < site)
+        snprintf(text, bytes,
+                 "asks for %d %s, and a job can have %" PRId64 " of the site's %" PRId64
+                 ", on nodes of one type and beside the services; ask for fewer, or raise 'cluster.nodes'",
+                 view->gpus, gpus, most, site);
+    else if (view->gpus > most)
+        snprintf(text, bytes, "asks for %d %s, and the site has %" PRId64 "; ask for fewer, or raise 'cluster.nodes'",
+                 view->gpus, gpus, most);
+    else if (jobs->placer == NULL || !(job_view_speed_on(&jobs->view, view, view->gpus) > 0))
+        snprintf(text, bytes,
+                 "asks for %d %s, and its type cannot run on those of the site; see its 'gpu_models', and "
+                 "'speeds' of its type",
+                 view->gpus, gpus);
+    else
+        snprintf(text, bytes,
+                 "asks for %d %s%s, and placement '%s' finds no room for that even in an empty site; ask for "
+                 "less per node, or choose another 'jobs.placement'",
+                 view->gpus, gpus, nodes, jobs->placer->policy.name);
+}
+
+int job_stats_reject(struct job_stats *stats, const struct job *job, const char *obstacle, sim_ns now)
+{
+    if (stats->n_rejected++ == 0) {
+        stats->first_reject_ns = now;
+        stats->first_rejected = job->view.id;
+        job_obstacle_text(job, obstacle, stats->first_obstacle, sizeof stats->first_obstacle);
+    }
     return stats->sink->job != NULL ? emit_row(stats, job, now, "rejected") : 0;
 }
 
@@ -295,11 +338,17 @@ int job_stats_unfinished(struct job_stats *stats, const struct job *job, sim_ns 
 
 static int warn_of_rejections(const struct job_stats *stats)
 {
+    char text[DIAG_TEXT_CHARS];
     if (stats->n_rejected == 0 || stats->sink->warning == NULL) return 0;
+    if (stats->n_rejected == 1)
+        snprintf(text, sizeof text, "job %" PRId64 " can never run: it %s", stats->first_rejected,
+                 stats->first_obstacle);
+    else
+        snprintf(text, sizeof text, "%" PRId64 " jobs can never run; the first, job %" PRId64 ", %s", stats->n_rejected,
+                 stats->first_rejected, stats->first_obstacle);
     struct warning_row row = {.t_s = sim_s_from_ns(stats->first_reject_ns),
                               .code = "job-rejected",
-                              .text = "jobs larger than the cluster, than the placement policy can ever place, or than an "
-                                      "offer ever has, and jobs that come after such",
+                              .text = text,
                               .count = stats->n_rejected};
     return stats->sink->warning(stats->sink->context, &row);
 }

@@ -2,6 +2,7 @@
 #ifndef ORRERY_WORLD_JOBS_JOB_STATS_H
 #define ORRERY_WORLD_JOBS_JOB_STATS_H
 
+#include "sim/core/err.h"
 #include "sim/core/tally.h"
 #include "sim/world/rows/metric.h"
 #include "sim/world/rows/sink.h"
@@ -51,6 +52,8 @@ struct job_stats {
     double least_loss;             /* of trials that reached their end; NAN: there are none */
     int64_t n_deadlines, n_met;    /* jobs with a deadline; those that ended by it */
     sim_ns first_submit_ns, last_finish_ns, first_reject_ns;
+    int64_t first_rejected;        /* its id */
+    char first_obstacle[DIAG_TEXT_CHARS - 60]; /* what it asks for, and why that can never be */
     struct level ugpus_in_use; /* by jobs */
     double lost_gpu_s;         /* of repeated work */
     double wait_gpu_s, stall_gpu_s; /* before jobs worked; while they saved their state */
@@ -70,7 +73,11 @@ void job_stats_submit(struct job_stats *stats, const struct job *job);
 void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus); /* below 0: it releases them */
 void job_stats_idle(struct job_stats *stats, struct job *job); /* after job_progress_move, before its GPUs change */
 int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now);
-int job_stats_reject(struct job_stats *stats, const struct job *job, sim_ns now);
+int job_stats_reject(struct job_stats *stats, const struct job *job, const char *obstacle, sim_ns now);
+
+/* Writes what the job asks for, what the site has, and what to do: "asks for 16 GPUs, and the site has 8; ...". An
+ * obstacle other than job_never_fits stands as it is. */
+void job_obstacle_text(const struct job *job, const char *obstacle, char *text, size_t bytes);
 
 /* Emits the row of a job that is still in the system. */
 int job_stats_unfinished(struct job_stats *stats, const struct job *job, sim_ns now);

@@ -215,10 +215,12 @@ int job_training_price(struct jobs *jobs, struct job_record *record)
     const struct job_type *type = job_type_find(&jobs->config->all_types, record->type);
     const bool trains = type != NULL && type->training.plan.llm != NULL;
     if (record->steps > 0 && !trains)
-        return diag_error(jobs->site->diag, SIM_E_CONFIG, "jobs", "give its type a section 'training'",
+        return diag_error(jobs->site->diag, SIM_E_CONFIG, jobs_record_where(jobs, record->id),
+                          "give its type a section 'training'",
                           "job %" PRId64 " counts steps, but its type does not say what it trains", record->id);
     if (record->steps < 0 && !(trains && type->training.steps > 0))
-        return diag_error(jobs->site->diag, SIM_E_CONFIG, "jobs", "such as \"duration\": \"2h\", or \"steps\": 1000",
+        return diag_error(jobs->site->diag, SIM_E_CONFIG, jobs_record_where(jobs, record->id),
+                          "such as \"duration\": \"2h\", or \"steps\": 1000",
                           "job %" PRId64 " has neither a duration nor steps", record->id);
     const int64_t steps = record->steps > 0 ? record->steps : trains ? type->training.steps : 0;
     if (steps == 0) return 0;

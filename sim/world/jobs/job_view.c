@@ -1,7 +1,10 @@
 /* What schedulers and placers see of jobs and of their cluster. */
 #include "sim/world/jobs/job.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 void job_set_node_type(struct job *job, int32_t node_type)
 {
@@ -278,4 +281,115 @@ int jobs_learn_trace(struct jobs *jobs, const struct trace_format *format)
 {
     const int code = learn_requests(jobs, format);
     return code < 0 ? code : learn_sizes(jobs, format);
+}
+
+/* --- What can never run --- */
+
+const char job_never_fits[] = "would never find";
+
+int32_t jobs_request_index(struct jobs *jobs)
+{
+    if (jobs->cluster->resources == NULL) return 0;
+    const struct resource_request request = resource_request_of(&jobs->record, jobs->cluster->models);
+    return resource_requests_index(&jobs->requests, &request);
+}
+
+static int32_t n_used_types(const struct jobs *jobs)
+{
+    return jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
+}
+
+bool jobs_can_run(struct jobs *jobs, struct job *job)
+{
+    jobs_refresh_view(jobs);
+    for (int32_t i = 0; i < n_used_types(jobs); i++)
+        if (job_is_possible_on(job, i, job->view.gpus)) return true;
+    return false;
+}
+
+int64_t jobs_most_gpus(struct jobs *jobs)
+{
+    int64_t most = 0;
+    jobs_refresh_view(jobs);
+    for (int32_t i = 0; i < n_used_types(jobs); i++) {
+        const struct cluster *cluster = jobs_cluster_of(jobs, i);
+        const int64_t kept = cluster->claimed_gpus - cluster->returnable_gpus - cluster_missing_gpus(cluster);
+        const int64_t gpus = jobs_view_of(jobs, i)->total_gpus - kept;
+        if (gpus > most) most = gpus;
+    }
+    return most;
+}
+
+/* Of the jobs of a trace, those that can never run. */
+struct hopeless {
+    int64_t n_jobs, n;
+    int64_t first; /* its id */
+    char why[DIAG_TEXT_CHARS / 2];
+};
+
+/* Looks at the record as submit() does, but for rentals and the jobs that it comes after. */
+static int check_record(struct jobs *jobs, struct job *job, struct hopeless *hopeless)
+{
+    const struct job_record *record = &jobs->record;
+    if (jobs->trainings != NULL || record->steps != 0) {
+        const int code = job_training_price(jobs, &jobs->record);
+        if (code != 0) return code;
+    }
+    memset(job, 0, jobs->pool.record_bytes);
+    job->jobs = jobs;
+    job->type = job_type_find(&jobs->config->all_types, record->type);
+    job->holder.cluster = jobs->cluster;
+    job->place_speed = job->holder.speed_frac = job->holder.slow_frac = 1.0;
+    job->view.id = record->id;
+    job->view.gpus = record->gpus;
+    job->view.nodes = record->nodes;
+    job->view.type = record->type != NULL ? record->type : "";
+    job->view.group = record->group != NULL ? record->group : "";
+    job->view.request = jobs_request_index(jobs);
+    hopeless->n_jobs++;
+    if (job->view.request < 0) return SIM_E_NOMEM;
+    if (!job_needs_node(job) || jobs_can_run(jobs, job)) return 0;
+    if (hopeless->n++ > 0) return 0;
+    hopeless->first = record->id;
+    job_obstacle_text(job, job_never_fits, hopeless->why, sizeof hopeless->why);
+    return 0;
+}
+
+static void warn_of_hopeless(const struct jobs *jobs, const struct hopeless *hopeless)
+{
+    if (hopeless->n == 0) return;
+    if (hopeless->n_jobs == hopeless->n)
+        diag_warning(jobs->site->diag, jobs_record_where(jobs, hopeless->first), NULL,
+                     "no job can ever run; job %" PRId64 " %s", hopeless->first, hopeless->why);
+    else
+        diag_warning(jobs->site->diag, jobs_record_where(jobs, hopeless->first), NULL,
+                     "%" PRId64 " of %" PRId64 " jobs can never run; job %" PRId64 " %s", hopeless->n, hopeless->n_jobs,
+                     hopeless->first, hopeless->why);
+}
+
+const char *jobs_record_where(const struct jobs *jobs, int64_t id)
+{
+    char path[64];
+    snprintf(path, sizeof path, "jobs.trace.jobs.%" PRId64, id);
+    return jobs->site->config != NULL ? config_where(jobs->site->config, path) : "jobs";
+}
+
+int jobs_read_through(void *self, sim_ns until_ns)
+{
+    struct jobs *jobs = self;
+    struct diag *diag = jobs->site->diag;
+    struct job *job = pool_take(&jobs->pool);
+    struct hopeless hopeless = {.n_jobs = 0};
+    int first = job != NULL ? 0 : SIM_E_NOMEM;
+    for (bool more = first == 0; more;) {
+        int code = jobs->source->next(jobs->source, &jobs->record, diag);
+        more = code == 1 || code == SIM_E_DATA;
+        if (code == 1 && jobs->record.submit_ns > until_ns) break;
+        if (code == 1) code = check_record(jobs, job, &hopeless);
+        if (code < 0 && first == 0) first = code;
+        if (code == SIM_E_NOMEM || (diag != NULL && diag->n_errors >= DIAG_MAX_ITEMS)) more = false;
+    }
+    warn_of_hopeless(jobs, &hopeless);
+    if (job != NULL) pool_give(&jobs->pool, job);
+    return first;
 }

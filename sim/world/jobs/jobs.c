@@ -174,23 +174,6 @@ void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
     job_end(job, now);
 }
 
-static bool is_possible(struct jobs *jobs, struct job *job)
-{
-    const int32_t n = jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
-    jobs_refresh_view(jobs);
-    for (int32_t i = 0; i < n; i++)
-        if (job_is_possible_on(job, i, job->view.gpus)) return true;
-    return false;
-}
-
-/* The number of the next record's request; 0 unless node resources are tracked; -1 when out of memory. */
-static int32_t request_index(struct jobs *jobs)
-{
-    if (jobs->cluster->resources == NULL) return 0;
-    const struct resource_request request = resource_request_of(&jobs->record, jobs->cluster->models);
-    return resource_requests_index(&jobs->requests, &request);
-}
-
 static void append(struct jobs *jobs, struct job *job)
 {
     job->prev = jobs->youngest;
@@ -209,7 +192,7 @@ static struct job *enter(struct jobs *jobs)
     const sim_ns estimate_ns = estimate_of(&jobs->config->estimates, record, &jobs->estimates);
     const sim_ns deadline_ns = deadline_of(&jobs->config->deadlines, record, &jobs->deadlines);
     const sim_ns work_ns = job_type_run_ns(type, record->duration_ns);
-    const int32_t request = request_index(jobs);
+    const int32_t request = jobs_request_index(jobs);
     memset(job, 0, jobs->pool.record_bytes);
     job->view.id = record->id;
     job->view.submit_ns = record->submit_ns;
@@ -246,7 +229,7 @@ static int reject_alone(struct job *job, const char *obstacle, sim_ns now)
     struct jobs *jobs = job->jobs;
     job->view.state = JOB_REJECTED;
     int code = job_emit_detail(job, "reject", obstacle, now);
-    if (code == 0) code = job_stats_reject(&jobs->stats, job, now);
+    if (code == 0) code = job_stats_reject(&jobs->stats, job, obstacle, now);
     leave(jobs, job);
     return code;
 }
@@ -304,7 +287,7 @@ static int submit(struct jobs *jobs, sim_ns now)
         if (job_graph_enter(job, &jobs->record) != 0) return SIM_E_NOMEM;
         if (job_graph_is_void(jobs, &jobs->record)) obstacle = follows_rejected;
     }
-    if (job_needs_node(job) && !is_possible(jobs, job)) obstacle = "would never find";
+    if (job_needs_node(job) && !jobs_can_run(jobs, job)) obstacle = job_never_fits;
     if (obstacle != NULL) return reject(job, obstacle, now);
     return job_is_held(job) ? 0 : jobs_admit(job, now);
 }
@@ -606,4 +589,5 @@ static void destroy(void *self)
 }
 
 const struct component jobs_component = {
-    .name = "jobs", .start = start, .series = list_series, .sample = sample, .finish = finish, .destroy = destroy};
+    .name = "jobs", .read_through = jobs_read_through, .start = start, .series = list_series, .sample = sample,
+    .finish = finish, .destroy = destroy};

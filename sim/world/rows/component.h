@@ -11,6 +11,9 @@
 
 struct component {
     const char *name;
+    /* Reads its trace up to `until_ns`, in place of a run, and files findings about records that cannot run. Returns 0
+     * or the code of the first error. The world can only be destroyed afterwards. */
+    int (*read_through)(void *self, sim_ns until_ns);
     /* Schedules the first events. Returns 0 or a negative code with findings. */
     int (*start)(void *self);
     /* Checks the invariants of its state. A violation ends the process. */

@@ -462,6 +462,29 @@ static void destroy(void *self)
     mem_free(service);
 }
 
-const struct component service_component = {.name = "service", .start = start, .check = service_check,
-                                            .series = service_series, .sample = service_sample,
-                                            .finish = service_finish, .destroy = destroy};
+/* Whether the format has a parameter that is a path: generators have none. */
+static bool reads_file(const struct trace_format *format)
+{
+    const struct config_field *field = format->params;
+    while (field->name != NULL && field->kind != CONFIG_PATH) field++;
+    return field->name != NULL;
+}
+
+static int read_through(void *self, sim_ns until_ns)
+{
+    struct service *service = self;
+    struct request_record record;
+    struct diag *diag = service->env.site->diag;
+    int first = 0;
+    for (bool more = reads_file(service->config->trace.entry); more;) {
+        const int code = service->source->next(service->source, &record, diag);
+        if (code < 0 && first == 0) first = code;
+        more = (code == 1 && record.arrival_ns <= until_ns) ||
+               (code == SIM_E_DATA && (diag == NULL || diag->n_errors < DIAG_MAX_ITEMS));
+    }
+    return first;
+}
+
+const struct component service_component = {.name = "service", .read_through = read_through, .start = start,
+                                            .check = service_check, .series = service_series,
+                                            .sample = service_sample, .finish = service_finish, .destroy = destroy};

@@ -170,7 +170,7 @@ TEST(what_breaks_the_grammar_is_placed)
         {"[\"\xc3(\"]", "t.json:1:3: error: invalid UTF-8"},
         {"[\xff]", "t.json:1:2: error: invalid UTF-8"},
         {"[\x01]", "t.json:1:2: error: expected a value, got byte 0x01"},
-        {"['a']", "t.json:1:2: error: expected a value, got '''"},
+        {"['a']", "t.json:1:2: error: expected a value, got '''; use double quotes"},
         {"{\"a\": 1,\n \"b\": 2,\n \"a\": 3}", "t.json:3:2: error: duplicate key 'a'; the one before is at t.json:1:2"},
         {"{\"a\": {\"\\u0061b\": 1, \"ab\": 3}}",
          "t.json:1:22: error: duplicate key 'ab'; the one before is at t.json:1:8"},

@@ -48,8 +48,9 @@ TEST(lengths_have_their_own_times_or_a_process)
     char expected[1024];
     CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'lengths', 'path': '%s'}", path), SIM_E_DATA);
     snprintf(expected, sizeof expected,
-             "%s:1:1: error: no column 'arrived_at' in the header; the columns are "
-             "num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio",
+             "%s:1:1: error: no column 'arrived_at' in the header; set \"arrival\": {\"process\": \"poisson\", "
+             "\"rate\": \"4/s\"} in its \"trace\", or --set 'services.trace.trace.arrival={\"process\": "
+             "\"poisson\", \"rate\": \"4/s\"}'",
              path);
     CHECK_EQ_STR(trace.message, expected);
     trace_source_fini(&trace);
