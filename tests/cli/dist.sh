@@ -9,7 +9,7 @@ make_quietly() { env -u MAKEFLAGS -u MFLAGS make -s "$@" >"$T/make" 2>&1 || { co
 root=$PWD
 program=$ORRERY
 if [ -n "$OPTIMISED" ] && [ -f "$OPTIMISED/exports" ]; then
-    make_quietly link-static B="${OPTIMISED#"$root/"}"
+    make_quietly link-static MODE=o3 B="${OPTIMISED#"$root/"}"
     program=$OPTIMISED/static/orrery
     last='make link-static'
     objdump -p "$program" | awk '$1 == "NEEDED" { print $2 }' >"$T/loads"

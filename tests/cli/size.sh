@@ -111,7 +111,8 @@ for field in lines[0] cheapest.fleet cheapest.objectives[0].predicted_s cheapest
     [ -n "$(json_of "$T/fields" "\$.$field")" ] || complain "no field $field"
 done
 set -- $(json_of "$T/fields" '$.limit[0].replicas') $(json_of "$T/fields" '$.limit[0].prefill') $(json_of "$T/fields" '$.limit[0].value_s')
-scenario=$T/fields.scenario.json
+grep -v '^ *//' "$T/fields.scenario.json" >"$T/fields.plain.json"
+scenario=$T/fields.plain.json
 sqlite3 :memory: "select json_set(readfile('$scenario'), '\$.cluster', json_extract(readfile('$T/fields.json'), '\$.axes[0].zip.cluster[0]'),
     '\$.services.llm', json_patch(json_extract(readfile('$scenario'), '\$.services.llm'),
         json_extract(readfile('$T/fields.json'), '\$.axes[0].zip.\"services.llm\"[0]')))" >"$T/fewer.json"

@@ -23,7 +23,9 @@ static const char *const batches[] = {
     " 'jobs': {'scheduler': '?', 'placement': '?',"
     "          'trace': {'format': 'generate-jobs', 'mix': '?', 'count': '$3-30', 'max_gpus': '$1-16'}}}",
     "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$2-8'}, 'until': '$20-2000s',"
-    " 'jobs': {'scheduler': '?', 'placement': '?', 'trace': {'format': 'inline-jobs', 'jobs': '?8'}}}",
+    " 'jobs': {'scheduler': '?', 'placement': '?', 'trace': {'format': 'inline-jobs', 'jobs': ["
+    "    {'duration': '$0-600s'}, {'duration': '$0-60s'}, {'duration': '$0-600s'}, {'duration': '$0-60s'},"
+    "    {'duration': '$0-600s'}, {'duration': '$0-60s'}, {'duration': '$0-60s'}, {'duration': '$0-6s'}]}}}",
     "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$1-4'}, 'until': '$20-2000s',"
     " 'jobs': {'scheduler': '?', 'placement': '?', 'trace': {'format': 'inline-jobs', 'jobs': ["
     "    {'duration': '$0-60s', 'gpus': '$0-4'}, {'duration': '$0-60s', 'gpus': '$1-9', 'after': [{'job': 0}]},"

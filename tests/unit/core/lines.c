@@ -2,6 +2,8 @@
 
 #include "tests/support/harness.h"
 
+#include <string.h>
+
 enum { TEXTS = 60, MOST_BYTES = 900 * 1024 };
 
 static void open_text(struct lines *lines, const char *text, size_t n)
@@ -154,6 +156,7 @@ TEST(the_share_read_grows)
     struct diag diag = {0};
     double last = 0;
     FILE *file = fopen(path, "w");
+    memset(text, 'x', N);
     MUST(file != NULL && fwrite(text, 1, N, file) == N && fclose(file) == 0);
     MUST(input_open(path, &input, &diag) == 0);
     for (int i = 1; i <= 3; i++) {

@@ -266,7 +266,8 @@ TEST(a_file_that_cannot_be_finished_is_not_left_behind)
     MUST(trace_source_requests(&trace, 1, "{'format': 'generate', 'count': 5}") == 0);
     CHECK_EQ_INT(convert_requests(&trace, "csv", "no/such/place.csv", &n), SIM_E_IO);
     diag_format(&trace.diag.items[0], expected, sizeof expected);
-    CHECK_EQ_STR(expected, "no/such/place.csv: error: cannot write: No such file or directory");
+    CHECK_EQ_STR(expected, "no/such/place.csv: error: cannot write: No such file or directory; create the "
+                           "directory first");
 }
 
 /* What has a name before stays as it is until there is something to replace it. */
