@@ -24,8 +24,10 @@ static const char *const batches[] = {
     "          'trace': {'format': 'generate-jobs', 'mix': '?', 'count': '$3-30', 'max_gpus': '$1-16'}}}",
     "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$2-8'}, 'until': '$20-2000s',"
     " 'jobs': {'scheduler': '?', 'placement': '?', 'trace': {'format': 'inline-jobs', 'jobs': ["
-    "    {'duration': '$0-600s'}, {'duration': '$0-60s'}, {'duration': '$0-600s'}, {'duration': '$0-60s'},"
-    "    {'duration': '$0-600s'}, {'duration': '$0-60s'}, {'duration': '$0-60s'}, {'duration': '$0-6s'}]}}}",
+    "    {'submit': '0s', 'duration': '$0-600s'}, {'submit': '$0-9s', 'duration': '$0-60s'},"
+    "    {'submit': '$9-20s', 'duration': '$0-600s'}, {'submit': '20s', 'duration': '$0-60s'},"
+    "    {'submit': '$20-30s', 'duration': '$0-600s'}, {'submit': '$30-90s', 'duration': '$0-60s'},"
+    "    {'submit': '$90-99s', 'duration': '$0-60s'}, {'submit': '$99-300s', 'duration': '$0-6s'}]}}}",
     "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$1-4'}, 'until': '$20-2000s',"
     " 'jobs': {'scheduler': '?', 'placement': '?', 'trace': {'format': 'inline-jobs', 'jobs': ["
     "    {'duration': '$0-60s', 'gpus': '$0-4'}, {'duration': '$0-60s', 'gpus': '$1-9', 'after': [{'job': 0}]},"
