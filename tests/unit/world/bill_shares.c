@@ -28,6 +28,14 @@ static struct bed_rows *run_site(const char *const *sets, const char *scaling, c
     "'jobs': {'preemptible': true, 'yield': 'latest-start', 'trace': {'format': 'inline-jobs', 'jobs': ["              \
     "{'duration': '100s', 'gpus': 1}, {'duration': '4h', 'gpus': 2}, {'duration': '4h', 'gpus': 2}]}},"
 
+static double last_token_s(const struct bed_rows *rows)
+{
+    double last_s = 0;
+    for (size_t i = 0; i < rows->n_requests; i++)
+        last_s = fmax(last_s, rows->requests[i].arrival_s + rows->requests[i].e2e_s);
+    return last_s;
+}
+
 static void check_shares(const struct bed_rows *rows, double services_gpu_s)
 {
     const double services_usd = services_gpu_s * 0.001, jobs_usd = (8 * 3600 - services_gpu_s) * 0.001;
@@ -100,18 +108,33 @@ TEST(a_service_alone_pays_for_idle_gpus)
     CHECK(isnan(bed_metric(rows, "cost.services_usd")));
 }
 
-/* Beside jobs, tokens per dollar are the inverse of dollars per token, but for the time from the last token to the end:
- * both charge the GPUs that the service holds, at the price of the offer. */
+/* Beside jobs, tokens per dollar are the inverse of dollars per token, but for the time from the last token to the end
+ * and what the bill rounds up: both charge the GPUs that the service holds, at the price of the offer. */
 TEST(tokens_per_dollar_invert_dollars_per_token)
 {
     static const char *const scalings[] = {SCHEDULE(1), SCHEDULE(2), SCHEDULE(4)};
-    for (int i = 0; i < 3; i++) {
-        const struct bed_rows *rows = run_site(NULL, scalings[i], JOBS);
-        double last_token_s = 0;
-        for (size_t k = 0; k < rows->n_requests; k++)
-            last_token_s = fmax(last_token_s, rows->requests[k].arrival_s + rows->requests[k].e2e_s);
+    static const char *const quanta[] = {"market.offers.gpu.billing=1s", "market.offers.gpu.billing=7000s",
+                                         "market.offers.gpu.billing=24h"};
+    static const double billed_s[] = {3600, 7000, 24 * 3600};
+    for (int i = 0; i < 9; i++) {
+        const char *const sets[] = {quanta[i / 3], NULL};
+        const struct bed_rows *rows = run_site(sets, scalings[i % 3], JOBS);
         CHECK_NEAR(bed_metric(rows, "cost.usd_per_output_token") * bed_metric(rows, "cost.output_tokens_per_usd"),
-                   rows->end_s / last_token_s, 1e-6);
+                   billed_s[i / 3] / last_token_s(rows), 1e-5);
+    }
+}
+
+/* After a warm-up tokens per dollar are the inverse of dollars per met request of ten tokens: both charge what the
+ * service holds after the warm-up, which is more or less than before. */
+TEST(tokens_per_dollar_charge_the_fleet_after_the_warm_up)
+{
+    static const char *const warmups[] = {"warmup=500s", "warmup=1500s", "warmup=2500s", "warmup=3500s"};
+    for (int i = 0; i < 4; i++) {
+        const char *const sets[] = {warmups[i], NULL};
+        const struct bed_rows *rows = run_site(sets, SCHEDULE(4), JOBS);
+        const double warmup_s = 500 + 1000 * i, last_s = last_token_s(rows);
+        CHECK_NEAR(bed_metric(rows, "cost.usd_per_met_request") * bed_metric(rows, "cost.output_tokens_per_usd") / 10,
+                   (rows->end_s - warmup_s) / (last_s - warmup_s), 1e-6);
     }
 }
 
