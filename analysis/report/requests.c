@@ -201,8 +201,8 @@ static int draw_distribution(const struct report_source *source, const struct re
         figure.n_lines = subject_slo_lines(&source->subject, source, slo_of[quantity], NULL, true, figure.lines,
                                            CDF_MAX_LINES);
     if (code == 0)
-        cdf_draw(&figure,
-                 requests->n_beyond > 0 ? OF_FINISHED " The first seven services have a line." : OF_FINISHED, html);
+        cdf_draw(&figure, requests->n_beyond > 0 ? OF_FINISHED " The first seven services have a line." : OF_FINISHED,
+                 html);
     return code;
 }
 

@@ -279,11 +279,10 @@ static int read_ranks(struct asking *asking)
         "UNION ALL SELECT 'ttft_s', o.ttft_s, r.ttft_s FROM own o JOIN peer r ON o.service = r.service "
         "UNION ALL SELECT 'tpot_s', o.tpot_s, r.tpot_s FROM own o JOIN peer r ON o.service = r.service "
         "UNION ALL SELECT 'e2e_s', o.e2e_s, r.e2e_s FROM own o JOIN peer r ON o.service = r.service) " RANKS;
-    static const char of_jobs[] = PEERS_OF_JOBS
-        ", own AS (SELECT * FROM peer WHERE at = ?2), value(name, own, v) AS ("
-        "SELECT 'wait_s', o.wait_s, j.wait_s FROM own o, peer j "
-        "UNION ALL SELECT 'queue_s', o.queue_s, j.queue_s FROM own o, peer j "
-        "UNION ALL SELECT 'jct_s', o.jct_s, j.jct_s FROM own o, peer j) " RANKS;
+    static const char of_jobs[] = PEERS_OF_JOBS ", own AS (SELECT * FROM peer WHERE at = ?2), value(name, own, v) AS ("
+                                                "SELECT 'wait_s', o.wait_s, j.wait_s FROM own o, peer j "
+                                                "UNION ALL SELECT 'queue_s', o.queue_s, j.queue_s FROM own o, peer j "
+                                                "UNION ALL SELECT 'jct_s', o.jct_s, j.jct_s FROM own o, peer j) " RANKS;
     return query(asking, asking->subject.is_job ? of_jobs : of_requests, asking->row, &asking->ranks);
 }
 

@@ -112,7 +112,8 @@ double scaling_held_frac(const struct service_scaling *scaling, int32_t replica,
 
 sim_ns scaling_late_ns(const struct service_scaling *scaling, sim_ns since_ns, sim_ns now)
 {
-    const sim_ns warmup_ns = scaling->service->env.site->warmup_ns, start_ns = since_ns > warmup_ns ? since_ns : warmup_ns;
+    const sim_ns warmup_ns = scaling->service->env.site->warmup_ns;
+    const sim_ns start_ns = since_ns > warmup_ns ? since_ns : warmup_ns;
     return now > start_ns ? now - start_ns : 0;
 }
 

@@ -143,8 +143,9 @@ TEST(gpus_may_be_free_of_charge)
 {
     static const char *const sets[] = {"market.offers.gpu.price=$0/h", NULL};
     const struct bed_rows *rows = run_site(sets, SCHEDULE(2), JOBS);
-    static const char *const metrics[] = {"cost.usd", "cost.services_usd", "cost.jobs_usd", "cost.usd_per_h",
-                                          "cost.usd_per_job", "cost.usd_per_output_token", "cost.usd_per_met_request"};
+    static const char *const metrics[] = {
+        "cost.usd",         "cost.services_usd",         "cost.jobs_usd",           "cost.usd_per_h",
+        "cost.usd_per_job", "cost.usd_per_output_token", "cost.usd_per_met_request"};
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) CHECK_NEAR(bed_metric(rows, metrics[i]), 0, 0);
     CHECK(isnan(bed_metric(rows, "cost.output_tokens_per_usd")));
 }
