@@ -31,8 +31,8 @@ out "job $longest: "
 run 0 why "$db" job longest-wait --json
 json '$.percentiles.wait_s' 100
 run 0 why "$db" request longest-wait --service draft
-queues="select id, service, coalesce(queue_s, (select value from metric where name = 'sim.end_s') - arrival_s) as queue_s
-    from request where status <> 'rejected'"
+queues="select id, service, coalesce(queue_s, (select value from metric where name = 'sim.end_s') - arrival_s)
+    as queue_s from request where status <> 'rejected'"
 out "request $(row "id from ($queues) where service = 'draft' order by queue_s desc, id limit 1") of draft"
 run 0 why "$db" request longest-wait --json
 json '$.service' "$(row "service from ($queues) order by queue_s desc, id, service limit 1")"
@@ -47,21 +47,25 @@ cat >"$T/late.json" <<'END'
  "cost": {"kind": "affine", "prefill": {"fixed": "900ms"}, "decode": {"fixed": "110ms"}},
  "trace": {"format": "csv", "path": "late.csv"}}}}
 END
-awk 'BEGIN { print "arrival_s,prompt_tokens,output_tokens\n0,9000,50"; for (i = 0; i < 100; i++) print i / 2 ",100,50" }' \
+awk 'BEGIN { print "arrival_s,prompt_tokens,output_tokens\n0,9000,50"
+    for (i = 0; i < 100; i++) print i / 2 ",100,50" }' \
     >"$T/late.csv"
 run 0 run "$T/late.json" --quiet -o "$T/late.db"
 late() { sqlite3 "$T/late.db" "select $1"; }
-equal "$(late "count(*) > 9, sum(status = 'rejected') from request where queue_s is null")" '1|1' 'requests never scheduled'
-first=$(late "min(id) from request where queue_s is null and status <> 'rejected'")
+never='from request where queue_s is null'
+equal "$(late "count(*) > 9, sum(status = 'rejected') $never")" '1|1' 'requests never scheduled'
+first=$(late "min(id) $never and status <> 'rejected'")
+wait_s=$(late "printf('%.6g', 60 - arrival_s) from request where id = $first")
 run 0 why "$T/late.db" request longest-wait
 out "request $first of chat"
-out "queue_s $(late "printf('%.6g', 60 - arrival_s) from request where id = $first"): 100.0 % of the requests to chat are no larger"
-scheduled=$(late "id from request where queue_s not null order by queue_s desc, id limit 1")
-share=$(late "printf('%.1f', 100.0 * avg(coalesce(queue_s, 60 - arrival_s) <= (select queue_s from request where id = $scheduled)))
+out "queue_s $wait_s: 100.0 % of the requests to chat are no larger"
+last=$(late "id from request where queue_s not null order by queue_s desc, id limit 1")
+of="request where id = $last"
+share=$(late "printf('%.1f', 100.0 * avg(coalesce(queue_s, 60 - arrival_s) <= (select queue_s from $of)))
     from request where status <> 'rejected'")
-run 0 why "$T/late.db" request "$scheduled"
-out "queue_s $(late "printf('%.6g', queue_s) from request where id = $scheduled"): $share % of the requests to chat are no larger"
-out "ttft_s $(late "printf('%.6g', ttft_s) from request where id = $scheduled"): 100.0 % of the requests to chat that have one are no larger"
+run 0 why "$T/late.db" request "$last"
+out "queue_s $(late "printf('%.6g', queue_s) from $of"): $share % of the requests to chat are no larger"
+out "ttft_s $(late "printf('%.6g', ttft_s) from $of"): 100.0 % of the requests to chat that have one are no larger"
 
 # The error has the call to make.
 run 2 why "$db:1" request 5

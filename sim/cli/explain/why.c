@@ -342,7 +342,7 @@ static const char *left_out(const struct story *story)
     return "its decoding beside others: batches of pipeline stages overlap, and no row tells which one is its own";
 }
 
-/* "queue_s 51: 100.0 % of the requests to chat are no larger". Times that not all have are compared among those that do. */
+/* "queue_s 51: 100.0 % of the requests to chat are no larger". A time that some lack is compared among the others. */
 static void say_ranks(const struct asking *asking, struct answer *answer)
 {
     const struct query_answer *ranks = &asking->ranks;

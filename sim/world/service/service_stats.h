@@ -118,7 +118,7 @@ struct service_stats {
     struct work_sums used;             /* summed over replicas: use of their KV caches */
     double flop, peak_flop;            /* of the processed work; peak of the GPUs over their busy time */
     double read_bytes, bandwidth_bytes; /* of the processed work; peak of the memory over the busy time */
-    double usd_per_h, late_usd_per_h;  /* of all GPUs, mean over the run and after the warm-up; NAN: some price unknown */
+    double usd_per_h, late_usd_per_h;  /* of all GPUs, mean over the run and after the warm-up; NAN: not known */
 };
 
 int service_stats_init(struct service_stats *stats); /* 0 or SIM_E_NOMEM */
