@@ -181,6 +181,9 @@ void requests_fini(struct requests *requests)
 
 /* --- Distributions --- */
 
+/* What the metrics of latency and waiting cover, and so the curves. */
+#define OF_FINISHED "Of the finished requests that arrived after the warm-up."
+
 /* One curve per service from the rows; for a run without rows, one of all requests from the histogram that it kept. */
 static int draw_distribution(const struct report_source *source, const struct requests *requests, int quantity,
                              struct text *html)
@@ -197,7 +200,9 @@ static int draw_distribution(const struct report_source *source, const struct re
     if (quantity < LIMIT_COUNT)
         figure.n_lines = subject_slo_lines(&source->subject, source, slo_of[quantity], NULL, true, figure.lines,
                                            CDF_MAX_LINES);
-    if (code == 0) cdf_draw(&figure, requests->n_beyond > 0 ? "The first seven services have a line." : NULL, html);
+    if (code == 0)
+        cdf_draw(&figure, requests->n_beyond > 0 ? OF_FINISHED " The first seven services have a line." : OF_FINISHED,
+                 html);
     return code;
 }
 

@@ -11,9 +11,11 @@ row() { sqlite3 "$db" "select $1"; }
 # Percentiles are of a service's requests, or of all jobs, and say so.
 for service in chat draft; do
     run 0 why "$db" request 5 --service $service
-    share=$(row "printf('%.1f', 100.0 * avg(ttft_s <= (select ttft_s from request where service = '$service' and id = 5)))
-        from request where service = '$service' and ttft_s not null")
-    grep -qx "ttft_s [0-9.e-]*: $share % of the requests to $service are no larger" "$T/out" || complain "not $share % of $service"
+    of="from request where service = '$service' and status <> 'rejected'"
+    share=$(row "printf('%.1f', 100.0 * avg(ttft_s <= (select ttft_s $of and id = 5))) $of and ttft_s not null")
+    base="requests to $service"
+    [ "$(row "count(*) $of and ttft_s is null")" = 0 ] || base="$base that have one"
+    grep -qx "ttft_s [0-9.e-]*: $share % of the $base are no larger" "$T/out" || complain "not $share % of the $base"
 done
 run 0 why "$db" job 0
 out " % of the run's jobs are no larger"
@@ -29,11 +31,41 @@ out "job $longest: "
 run 0 why "$db" job longest-wait --json
 json '$.percentiles.wait_s' 100
 run 0 why "$db" request longest-wait --service draft
-out "request $(row "id from request where service = 'draft' and queue_s not null order by queue_s desc, id limit 1") of draft"
+queues="select id, service, coalesce(queue_s, (select value from metric where name = 'sim.end_s') - arrival_s)
+    as queue_s from request where status <> 'rejected'"
+out "request $(row "id from ($queues) where service = 'draft' order by queue_s desc, id limit 1") of draft"
 run 0 why "$db" request longest-wait --json
-json '$.service' "$(row "service from request where queue_s not null order by queue_s desc, id, service limit 1")"
+json '$.service' "$(row "service from ($queues) order by queue_s desc, id, service limit 1")"
 run 2 why "$db" job longest
 err "'longest' is not an id; give a number, 'slowest' for the one that took longest, or 'longest-wait'"
+
+# Requests that still wait at the end have waited longer than all that were scheduled: the first of them longest. One
+# that was refused has not waited.
+cat >"$T/late.json" <<'END'
+{"cluster": {"gpu": "a100-80-sxm", "nodes": 1, "gpus_per_node": 1}, "until": "60s", "services": {"chat": {
+ "llm": "mistral-7b", "batching": {"policy": "vllm-v1", "max_sequences": 2}, "kv": {"blocks": 100},
+ "cost": {"kind": "affine", "prefill": {"fixed": "900ms"}, "decode": {"fixed": "110ms"}},
+ "trace": {"format": "csv", "path": "late.csv"}}}}
+END
+awk 'BEGIN { print "arrival_s,prompt_tokens,output_tokens\n0,9000,50"
+    for (i = 0; i < 100; i++) print i / 2 ",100,50" }' \
+    >"$T/late.csv"
+run 0 run "$T/late.json" --quiet -o "$T/late.db"
+late() { sqlite3 "$T/late.db" "select $1"; }
+never='from request where queue_s is null'
+equal "$(late "count(*) > 9, sum(status = 'rejected') $never")" '1|1' 'requests never scheduled'
+first=$(late "min(id) $never and status <> 'rejected'")
+wait_s=$(late "printf('%.6g', 60 - arrival_s) from request where id = $first")
+run 0 why "$T/late.db" request longest-wait
+out "request $first of chat"
+out "queue_s $wait_s: 100.0 % of the requests to chat are no larger"
+last=$(late "id from request where queue_s not null order by queue_s desc, id limit 1")
+of="request where id = $last"
+share=$(late "printf('%.1f', 100.0 * avg(coalesce(queue_s, 60 - arrival_s) <= (select queue_s from $of)))
+    from request where status <> 'rejected'")
+run 0 why "$T/late.db" request "$last"
+out "queue_s $(late "printf('%.6g', queue_s) from $of"): $share % of the requests to chat are no larger"
+out "ttft_s $(late "printf('%.6g', ttft_s) from $of"): 100.0 % of the requests to chat that have one are no larger"
 
 # The error has the call to make.
 run 2 why "$db:1" request 5

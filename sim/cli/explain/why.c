@@ -49,7 +49,7 @@ struct asking {
     struct story_subject subject;
     int64_t row;               /* rowid of the subject in its table */
     const char *found_of;      /* the service of the request, if the call does not give its id; else NULL */
-    struct query_answer ranks; /* name, value, percentile */
+    struct query_answer ranks; /* name, value, percentile, peers without a value */
     double from_s, to_s;       /* the stretch of time */
 };
 
@@ -189,6 +189,13 @@ static int find_subject(struct asking *asking)
     "iif(ran_s IS NULL, coalesce(start_s - submit_s, lived_s), max(0.0, round(lived_s - ran_s, 6))) AS wait_s "        \
     "FROM lived LEFT JOIN ran ON lived.id = ran.job) "
 
+/* Requests that are not rejected, with the time for which they wait to be scheduled. Those that have not been scheduled
+ * wait up to the end of the run. */
+#define PEERS_OF_REQUESTS                                                                                              \
+    "WITH peer AS (SELECT request.rowid AS at, id, service, ttft_s, tpot_s, e2e_s, coalesce(queue_s, "                 \
+    "(SELECT value FROM metric WHERE run_id = ?1 AND name = 'sim.end_s') - arrival_s) AS queue_s "                     \
+    "FROM request WHERE run_id = ?1 AND status <> 'rejected') "
+
 /* The first of what these return is the one that is asked for. */
 struct pick {
     const char *name;
@@ -199,7 +206,7 @@ static const struct pick searches[] = {
     {"slowest", "SELECT id, service FROM request WHERE run_id = ?1 AND e2e_s NOT NULL ORDER BY e2e_s DESC, id, service",
      "SELECT id, '' AS service FROM job WHERE run_id = ?1 AND jct_s NOT NULL ORDER BY jct_s DESC, id LIMIT 1"},
     {"longest-wait",
-     "SELECT id, service FROM request WHERE run_id = ?1 AND queue_s NOT NULL ORDER BY queue_s DESC, id, service",
+     PEERS_OF_REQUESTS "SELECT id, service FROM peer WHERE queue_s NOT NULL ORDER BY queue_s DESC, id, service",
      PEERS_OF_JOBS "SELECT id, '' AS service FROM peer WHERE wait_s NOT NULL ORDER BY wait_s DESC, id LIMIT 1"}};
 
 /* Takes the id, or finds that of the request or job that took or waited longest; of equals the first one. */
@@ -259,23 +266,23 @@ static int simulate_again(struct asking *asking, const struct setup *setup, stru
     return code == 0 ? check_hash(asking, hash) : code;
 }
 
-/* The share of the run's jobs, or of the service's requests, with no larger value. Rejected jobs wait for nothing. */
+/* The share of the run's jobs, or of the service's requests, with no larger value. Rejected ones wait for nothing. */
+#define RANKS                                                                                                          \
+    "SELECT name, own, 100.0 * avg(v <= own) AS percentile, sum(v IS NULL) AS n_without FROM value "                   \
+    "WHERE own NOT NULL GROUP BY name"
+
 static int read_ranks(struct asking *asking)
 {
-    static const char of_requests[] =
-        "WITH own AS (SELECT * FROM request WHERE rowid = ?2), peer AS (SELECT r.* FROM request AS r JOIN own AS o ON "
-        "r.service = o.service WHERE r.run_id = ?1), value(name, own, v) AS ("
-        "SELECT 'queue_s', o.queue_s, r.queue_s FROM own o, peer r "
-        "UNION ALL SELECT 'ttft_s', o.ttft_s, r.ttft_s FROM own o, peer r "
-        "UNION ALL SELECT 'tpot_s', o.tpot_s, r.tpot_s FROM own o, peer r "
-        "UNION ALL SELECT 'e2e_s', o.e2e_s, r.e2e_s FROM own o, peer r) "
-        "SELECT name, own, 100.0 * avg(v <= own) AS percentile FROM value WHERE v NOT NULL AND own NOT NULL GROUP BY name";
-    static const char of_jobs[] = PEERS_OF_JOBS
+    static const char of_requests[] = PEERS_OF_REQUESTS
         ", own AS (SELECT * FROM peer WHERE at = ?2), value(name, own, v) AS ("
-        "SELECT 'wait_s', o.wait_s, j.wait_s FROM own o, peer j "
-        "UNION ALL SELECT 'queue_s', o.queue_s, j.queue_s FROM own o, peer j "
-        "UNION ALL SELECT 'jct_s', o.jct_s, j.jct_s FROM own o, peer j) "
-        "SELECT name, own, 100.0 * avg(v <= own) AS percentile FROM value WHERE v NOT NULL AND own NOT NULL GROUP BY name";
+        "SELECT 'queue_s', o.queue_s, r.queue_s FROM own o JOIN peer r ON o.service = r.service "
+        "UNION ALL SELECT 'ttft_s', o.ttft_s, r.ttft_s FROM own o JOIN peer r ON o.service = r.service "
+        "UNION ALL SELECT 'tpot_s', o.tpot_s, r.tpot_s FROM own o JOIN peer r ON o.service = r.service "
+        "UNION ALL SELECT 'e2e_s', o.e2e_s, r.e2e_s FROM own o JOIN peer r ON o.service = r.service) " RANKS;
+    static const char of_jobs[] = PEERS_OF_JOBS ", own AS (SELECT * FROM peer WHERE at = ?2), value(name, own, v) AS ("
+                                                "SELECT 'wait_s', o.wait_s, j.wait_s FROM own o, peer j "
+                                                "UNION ALL SELECT 'queue_s', o.queue_s, j.queue_s FROM own o, peer j "
+                                                "UNION ALL SELECT 'jct_s', o.jct_s, j.jct_s FROM own o, peer j) " RANKS;
     return query(asking, asking->subject.is_job ? of_jobs : of_requests, asking->row, &asking->ranks);
 }
 
@@ -335,17 +342,24 @@ static const char *left_out(const struct story *story)
     return "its decoding beside others: batches of pipeline stages overlap, and no row tells which one is its own";
 }
 
+/* "queue_s 51: 100.0 % of the requests to chat are no larger". A time that some lack is compared among the others. */
+static void say_ranks(const struct asking *asking, struct answer *answer)
+{
+    const struct query_answer *ranks = &asking->ranks;
+    const bool is_job = asking->subject.is_job;
+    for (size_t i = 0; i < ranks->n_rows; i++)
+        answer_say(answer, "%s %.6g: %.1f %% of the %s%s%s are no larger\n", ranks->columns[0].texts[i],
+                   ranks->columns[1].numbers[i], ranks->columns[2].numbers[i], is_job ? "run's jobs" : "requests to ",
+                   is_job ? "" : asking->subject.service, ranks->columns[3].numbers[i] > 0 ? " that have one" : "");
+}
+
 static void say_story(const struct asking *asking, const struct story *story, struct answer *answer)
 {
-    const bool is_job = asking->subject.is_job;
     say_head(asking, story, answer);
     say_waits(story, answer);
     say_slowed(story, answer);
     why_say_events(story, asking->options->all, answer);
-    for (size_t i = 0; i < asking->ranks.n_rows; i++)
-        answer_say(answer, "%s %.6g: %.1f %% of the %s%s are no larger\n", asking->ranks.columns[0].texts[i],
-                   asking->ranks.columns[1].numbers[i], asking->ranks.columns[2].numbers[i],
-                   is_job ? "run's jobs" : "requests to ", is_job ? "" : asking->subject.service);
+    say_ranks(asking, answer);
     if (!story->subject.is_job) say_gap(story, answer);
     if (left_out(story) != NULL) answer_say(answer, "left out: %s\n", left_out(story));
 }

@@ -91,7 +91,7 @@ static int create_part(const struct node_type_config *type, bool unlimited, cons
     cluster->first = cluster;
     pool_init(&cluster->allocations, sizeof(struct allocation));
     cluster->gpu = type->gpu;
-    cluster->gpu_usd_per_h = type->gpu_usd_per_h;
+    cluster->gpu_usd_per_h = type->gpu_usd_per_h > 0 ? type->gpu_usd_per_h : (double)NAN;
     cluster->total_gpus = cluster->free_gpus = INT64_MAX;
     if (unlimited) return 0;
     cluster->n_nodes = (int32_t)type->nodes;
@@ -248,7 +248,7 @@ struct cluster *cluster_with_gpu(struct cluster *cluster, const char *gpu)
 double cluster_gpu_usd_per_h(const struct cluster *cluster, const char *gpu)
 {
     for (; cluster != NULL; cluster = cluster->next)
-        if (cluster->gpu != NULL && strcmp(cluster->gpu, gpu) == 0 && cluster->gpu_usd_per_h > 0)
+        if (cluster->gpu != NULL && strcmp(cluster->gpu, gpu) == 0 && !isnan(cluster->gpu_usd_per_h))
             return cluster->gpu_usd_per_h;
     return (double)NAN;
 }

@@ -83,7 +83,7 @@ struct cluster {
     int32_t nodes_per_pod;         /* of the network; 0: all in one */
     uint64_t capacity_epoch; /* counts changes of the GPUs that jobs can use */
     const char *gpu;      /* as the scenario names it; NULL: it does not */
-    double gpu_usd_per_h; /* not above 0: the price of the hardware catalog */
+    double gpu_usd_per_h; /* NAN: the price of the hardware catalog */
     int32_t node_type;    /* 0: the first */
     int32_t first_node;   /* number of its first node in the site */
     bool is_placed;       /* all jobs are on particular nodes */

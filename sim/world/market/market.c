@@ -26,7 +26,7 @@ static int make_renter(struct market *market)
  * effect. */
 static int check_scheduler(const struct market *market)
 {
-    const char *scheduler = market->env.scheduler->name;
+    const char *scheduler = market->env.scheduler->policy.name;
     if (strcmp(scheduler, "fifo") == 0) return 0;
     return diag_error(
         market->env.site->diag, SIM_E_CONFIG, config_where(market->env.site->config, "jobs.scheduler"),
@@ -187,11 +187,13 @@ static bool leases_cluster(const struct market *market)
     return market->scheduler == NULL && market->renter->fleet == NULL;
 }
 
-/* Who shares the whole cluster. */
-static enum lease_use use_of_cluster(const struct market *market)
+/* Who pays for a leased node type. Jobs share those that their scheduler can use. */
+static enum lease_use use_of_part(const struct market *market, const struct cluster *part)
 {
-    if (market->env.scheduler == NULL) return LEASE_SERVICES;
-    return market->env.services->n > 0 ? LEASE_SITE : LEASE_JOBS;
+    const struct scheduler *scheduler = market->env.scheduler;
+    if (market->env.services->n == 0) return scheduler != NULL ? LEASE_JOBS : LEASE_SERVICES;
+    if (scheduler == NULL || (part->node_type > 0 && !scheduler->uses_node_types)) return LEASE_SERVICES;
+    return LEASE_SITE;
 }
 
 /* Scaling of services is not followed: they pay for their initial replicas. */
@@ -221,7 +223,7 @@ static int start(void *self)
                 market->env.site->diag, SIM_E_CONFIG, config_where(market->env.site->config, "market.renting"),
                 "give the cluster nodes, or choose a policy that rents for each job: orrery list policies",
                 "policy '%s' rents the whole cluster, which has no limit", market->renter->policy.name);
-        code = lease_for_run(market, part, part->total_gpus, use_of_cluster(market));
+        code = lease_for_run(market, part, part->total_gpus, use_of_part(market, part));
     }
     return code;
 }

@@ -3,7 +3,8 @@
  * A renter (sim/world/policy/rental.h) decides. A renter with `rent` rents for each job on its own: the job runs on
  * what it rented until its end, without a scheduler (market_scheduler). Otherwise jobs share the cluster, which is
  * leased as a whole. GPUs of services are leased for the whole run. Services and jobs that share a leased cluster share
- * its bill by the GPUs that services hold over time; the jobs pay for the rest, idle GPUs included.
+ * its bill by the GPUs that services hold over time; the jobs pay for the rest, idle GPUs included. The services pay
+ * for all GPUs of node types that the scheduler of the jobs does not use.
  *
  * Not modelled: bidding, moving between regions. */
 #ifndef ORRERY_WORLD_MARKET_MARKET_H
@@ -33,7 +34,7 @@ struct market_env {
     struct cluster *cluster;
     const struct config_list *types;    /* struct job_type: jobs.types */
     const struct config_list *services; /* struct service_config */
-    const struct policy *scheduler;     /* of the jobs; NULL: the scenario has none */
+    const struct scheduler *scheduler;  /* of the jobs; NULL: the scenario has none */
     struct market_yield (*yield)(void *context); /* at the end of the run */
     void *context;
 };

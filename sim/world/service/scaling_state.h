@@ -57,9 +57,12 @@ int64_t scaling_waiting(const struct service_scaling *scaling);
 void scaling_each_waiting(const struct service_scaling *scaling, void (*visit)(void *context, struct request *request),
                           void *context);
 
-/* How long a replica has held GPUs by `now`, as a time and as a share of `now`; whether it holds them. */
+/* How long a replica has held GPUs by `now`, as a time, and as a share of `now` and of the time after the warm-up (0 if
+ * there was none); whether it holds them. */
 sim_ns scaling_held_ns(const struct service_scaling *scaling, int32_t replica, sim_ns now);
 double scaling_held_frac(const struct service_scaling *scaling, int32_t replica, sim_ns now);
+double scaling_late_held_frac(const struct service_scaling *scaling, int32_t replica, sim_ns now);
+sim_ns scaling_late_ns(const struct service_scaling *scaling, sim_ns since_ns, sim_ns now); /* time after the warm-up */
 bool scaling_is_placed(const struct service_scaling *scaling, int32_t replica);
 
 /* Series of a service that scales: of all replicas, then of each pool that scales. They are appended to `series`, which
@@ -80,11 +83,11 @@ int services_emit_failures(struct service *const *services, size_t n, const stru
 
 enum replica_phase { REPLICA_DOWN, REPLICA_STARTING, REPLICA_UP, REPLICA_DRAINING, REPLICA_PHASES };
 
-/* A replica's present tenure of GPUs. `held_ns`: sum of the earlier ones. */
+/* A replica's present tenure of GPUs. `held_ns`: sum of the earlier ones; `late_ns`: of these after the warm-up. */
 struct tenure {
     enum replica_phase phase;
     bool has_failed;          /* taken down by a failure, and not up again */
-    sim_ns since_ns, held_ns;
+    sim_ns since_ns, held_ns, late_ns;
     sim_ns up_ns;           /* while it starts: when it will be up */
     /* while it is up: the latest decision, or its coming up, and what it had computed by then */
     sim_ns seen_ns, busy_ns;

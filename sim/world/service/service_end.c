@@ -343,7 +343,8 @@ int service_finish(void *self, sim_ns now)
         const struct fleet_pool *pool = fleet_pool_of(&service->fleet, i);
         const int64_t stages = pool->env.stages > 0 ? pool->env.stages : 1;
         service_stats_add_replica(&service->stats, &service->fleet.replicas[i], &pool->gpu,
-                                  stages * pool->config.tensor_parallel, scaling_held_frac(service->scaling, i, now));
+                                  stages * pool->config.tensor_parallel, scaling_held_frac(service->scaling, i, now),
+                                  scaling_late_held_frac(service->scaling, i, now));
     }
     service->stats.in_system_mean = level_mean(&service->in_system, now);
     if (code == 0) code = emit_unfinished(service, now);

@@ -247,6 +247,7 @@ int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns no
     struct replica *replica = replica_of(scaling, index);
     SIM_REQUIRE(replica->load->outstanding == 0 && replica->state == REPLICA_IDLE && replica->n_moves == 0);
     tenure->held_ns += now - tenure->since_ns;
+    tenure->late_ns += scaling_late_ns(scaling, tenure->since_ns, now);
     fleet_release_gpus(&scaling->service->fleet, replica, now);
     struct pool_scaling *pool = pool_of(scaling, index);
     level_set(&pool->placed, now, pool->placed.value - 1);

@@ -110,6 +110,23 @@ double scaling_held_frac(const struct service_scaling *scaling, int32_t replica,
     return now > 0 ? (double)scaling_held_ns(scaling, replica, now) / (double)now : 0.0;
 }
 
+sim_ns scaling_late_ns(const struct service_scaling *scaling, sim_ns since_ns, sim_ns now)
+{
+    const sim_ns warmup_ns = scaling->service->env.site->warmup_ns;
+    const sim_ns start_ns = since_ns > warmup_ns ? since_ns : warmup_ns;
+    return now > start_ns ? now - start_ns : 0;
+}
+
+double scaling_late_held_frac(const struct service_scaling *scaling, int32_t replica, sim_ns now)
+{
+    if (scaling == NULL) return 1.0;
+    const struct tenure *tenure = &scaling->tenures[replica];
+    const sim_ns all_ns = scaling_late_ns(scaling, 0, now);
+    sim_ns held_ns = tenure->late_ns;
+    if (tenure->phase != REPLICA_DOWN) held_ns += scaling_late_ns(scaling, tenure->since_ns, now);
+    return all_ns > 0 ? (double)held_ns / (double)all_ns : 0.0;
+}
+
 static int64_t replica_gpus(const struct service_scaling *scaling, int32_t index)
 {
     const struct pool_config *config = &fleet_pool_of(&scaling->service->fleet, index)->config;

@@ -319,6 +319,7 @@ int service_stats_merge(struct service_stats *into, const struct service_stats *
     into->read_bytes += from->read_bytes;
     into->bandwidth_bytes += from->bandwidth_bytes;
     into->usd_per_h += from->usd_per_h;
+    into->late_usd_per_h += from->late_usd_per_h;
     int code = request_stats_merge(&into->requests, &from->requests);
     if (code == 0) code = session_stats_merge(&into->sessions, &from->sessions);
     if (code == 0) code = distribution_merge(&into->kv_transfer_s, &from->kv_transfer_s);
@@ -334,7 +335,7 @@ static void add_prefixes(struct service_stats *stats, const struct replica_prefi
 }
 
 void service_stats_add_replica(struct service_stats *stats, const struct replica *replica, const struct gpu_spec *gpu,
-                               int64_t gpus, double held_frac)
+                               int64_t gpus, double held_frac, double late_held_frac)
 {
     const struct llm_spec *llm = replica->env->llm;
     const double gpu_busy_s = (double)gpus * sim_s_from_ns(replica->counts.busy_ns);
@@ -351,6 +352,7 @@ void service_stats_add_replica(struct service_stats *stats, const struct replica
     stats->read_bytes += work_bytes(&replica->work, llm);
     stats->bandwidth_bytes += gpu_busy_s * gpu->memory_bytes_per_s;
     stats->usd_per_h += held_frac * (double)gpus * gpu->usd_per_h;
+    stats->late_usd_per_h += late_held_frac * (double)gpus * gpu->usd_per_h;
 }
 
 static double ratio(double a, double b)
@@ -402,7 +404,7 @@ static int emit_rates(const struct service_stats *stats, const struct sink *sink
         {"kv.held_frac", ratio(stats->used.held_slot_s, stats->used.total_slot_s)},
         {"kv.waste_frac", ratio(stats->used.reserved_slot_s - stats->used.held_slot_s, stats->used.reserved_slot_s)},
         {"cost.usd_per_h", stats->usd_per_h},
-        {"cost.output_tokens_per_usd", ratio(output_tokens, span_s * stats->usd_per_h / 3600.0)},
+        {"cost.output_tokens_per_usd", ratio(output_tokens, span_s * stats->late_usd_per_h / 3600.0)},
         {"request.kv_transfer_bytes.sum",
          stats->kv_transfer_bytes > 0 ? (double)stats->kv_transfer_bytes : (double)NAN},
         {"model.extrapolated_frac", service_stats_extrapolated_frac(stats)},

@@ -118,16 +118,17 @@ struct service_stats {
     struct work_sums used;             /* summed over replicas: use of their KV caches */
     double flop, peak_flop;            /* of the processed work; peak of the GPUs over their busy time */
     double read_bytes, bandwidth_bytes; /* of the processed work; peak of the memory over the busy time */
-    double usd_per_h;                  /* of all GPUs, mean over time; NAN: some price is unknown */
+    double usd_per_h, late_usd_per_h;  /* of all GPUs, mean over the run and after the warm-up; NAN: not known */
 };
 
 int service_stats_init(struct service_stats *stats); /* 0 or SIM_E_NOMEM */
 void service_stats_fini(struct service_stats *stats);
 int service_stats_merge(struct service_stats *into, const struct service_stats *from); /* 0 or SIM_E_NOMEM */
 
-/* Adds a replica's work at the end, on `gpus` GPUs of this type, held for a share of the run. */
+/* Adds a replica's work at the end, on `gpus` GPUs of this type, held for shares of the run and of its time after the
+ * warm-up. */
 void service_stats_add_replica(struct service_stats *stats, const struct replica *replica, const struct gpu_spec *gpu,
-                               int64_t gpus, double held_frac);
+                               int64_t gpus, double held_frac, double late_held_frac);
 
 /* The time that rates refer to: from the end of the warm-up to the last token. */
 double service_stats_span_s(const struct service_stats *stats, sim_ns warmup_ns);

@@ -250,6 +250,7 @@ TEST(values_without_a_curve_have_a_sentence)
     CHECK(!fixture_has(&html, "\"title\":\"Time before the first start\""));
     CHECK(fixture_has(&html, "<strong>Time per output token</strong>: all values are within 0.1 % of 10 ms."));
     CHECK(fixture_has(&html, "\"title\":\"Time in the queue\""));
+    CHECK(fixture_has(&html, "Of the finished requests that arrived after the warm-up."));
     CHECK(fixture_has(&html, "Left of this axis, 0 or nearly so: of a 27.6 %"));
     fixture_check_page(path, &html);
 }

@@ -25,7 +25,8 @@ TEST(counts_are_added_up)
     MUST(service_stats_init(&all) == 0 && service_stats_init(&one) == 0);
 #define COUNTS(X)                                                                                                      \
     X(replicas) X(in_system_mean) X(kv_transfer_bytes) X(prefix_caches) X(prefix_blocks) X(prefix_evictions) X(flop)   \
-    X(peak_flop) X(read_bytes) X(bandwidth_bytes) X(usd_per_h) X(work.prefill_iterations) X(work.decode_iterations)    \
+    X(peak_flop) X(read_bytes) X(bandwidth_bytes) X(usd_per_h) X(late_usd_per_h) X(work.prefill_iterations)           \
+    X(work.decode_iterations)                                                                                          \
     X(work.decode_steps) X(work.decode_tokens) X(work.preemptions) X(work.swaps) X(work.swapped_bytes)                 \
     X(work.recomputed_tokens) X(work.cached_tokens) X(work.busy_ns) X(work.extrapolated_ns)
     int n = 0;
