@@ -141,8 +141,8 @@ for letters in '\357\360\350\342\345\362' '\341\342\343\344\345\346'; do
     printf '\nTIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:01,12,20\n' >>"$T/letters.csv"
     run 3 trace stat "$T/letters.csv"
     ! grep -q 'binary' "$T/err" || complain "text in 8 bits is no binary data: $letters"
-    printf "TIMESTAMP,ContextTokens,GeneratedTokens,$letters$letters$letters$letters\n2023-11-16 18:00:01,12,20,$letters\n" \
-        >"$T/letters.csv"
+    printf "TIMESTAMP,ContextTokens,GeneratedTokens,$letters$letters$letters$letters\n" >"$T/letters.csv"
+    printf "2023-11-16 18:00:01,12,20,$letters\n" >>"$T/letters.csv"
     run 0 trace stat "$T/letters.csv"
     printf '{"a": "'"$letters$letters$letters"'"}' >"$T/letters.json"
     run 2 run "$T/letters.json"

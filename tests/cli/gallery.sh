@@ -27,7 +27,8 @@ half_hour() { # METRIC SCALE FORMAT KEY=VALUE...
     metric=$1 scale=$2 format=$3
     shift 3
     run 0 run deepseek-day -q --interval never --set until=30min --keep metrics --json "$@"
-    json_of "$T/out" "\$.metrics.\"$metric.mean\"" | awk -v scale="$scale" -v format="$format" '{ printf format, scale * $1 }'
+    json_of "$T/out" "\$.metrics.\"$metric.mean\"" |
+        awk -v scale="$scale" -v format="$format" '{ printf format, scale * $1 }'
 }
 tokens=services.chat.pools.tokens.cost prompts=services.chat.pools.prompts.cost
 tr '\n' ' ' <configs/scenarios/gallery/README.md >"$T/page"

@@ -60,7 +60,8 @@ sql "$T/samples.db" 'select status from run' interrupted
 cat >"$T/starts.json" <<'END'
 {"cluster": {"nodes": 200000, "gpus_per_node": 1, "gpu": "a100-80-sxm"}, "until": "1s", "sample": {"period": "1h"},
  "services": {"chat": {"llm": "mistral-7b", "replicas": 1,
-     "scaling": {"policy": {"policy": "schedule", "steps": [{"at": "0s", "replicas": 1}, {"at": "0.5s", "replicas": 200000}]},
+     "scaling": {"policy": {"policy": "schedule",
+                            "steps": [{"at": "0s", "replicas": 1}, {"at": "0.5s", "replicas": 200000}]},
                  "min": 1, "max": 200000, "interval": "100ms"},
      "trace": {"format": "generate", "count": 1, "arrival": {"process": "fixed", "rate": "1/s"}}}}}
 END
