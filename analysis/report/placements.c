@@ -220,8 +220,8 @@ static const char *describe(const struct gantt *gantt)
     char words[WORDS_CHARS];
     const char *lanes =
         gantt->source->subject.n_services > 0
-            ? "One row per GPU. The GPU that a job had on its node is not recorded, so rows fill from the first. White: "
-              "no job holds them. Services may."
+            ? "One row per GPU. The GPU that a job had on its node is not recorded, so rows fill from the first. "
+              "White: no job holds them. Services may."
             : "One row per GPU. The GPU that a job had on its node is not recorded, so rows fill from the first.";
     if (gantt->shown_gpu_s >= gantt->gpu_s * (1.0 - 1e-12)) return lanes;
     return arena_printf(
@@ -250,8 +250,9 @@ static int gantt_draw(const struct report_source *source, const struct placement
     const char *note = code == 0 ? describe(&gantt) : NULL;
     if (note == NULL) return SIM_E_NOMEM;
     if (gantt.n_bars == 0) return 0;
-    const struct plot_chart chart = {.kind = PLOT_GANTT, .title = "Jobs on GPUs", .x = {.title = "time", .scale = PLOT_TIME},
-                                     .y = {.title = ""}, .n_categories = gantt.n_lanes, .categories = gantt.lanes,
+    const struct plot_chart chart = {.kind = PLOT_GANTT, .title = "Jobs on GPUs",
+                                     .x = {.title = "time", .scale = PLOT_TIME}, .y = {.title = ""},
+                                     .n_categories = gantt.n_lanes, .categories = gantt.lanes,
                                      .n_series = drop_empty(gantt.series), .series = gantt.series,
                                      .n_events = source->n_events, .events = source->events};
     const struct page_query queries[] = {placements->query, placements->cluster};
@@ -349,7 +350,8 @@ static int draw_map(const struct report_source *source, const struct placements 
                means + (size_t)stretch->node * HEAT_COLUMNS);
     }
     const struct heat heat = {.title = "GPUs that jobs hold", .axis = "share of the node's GPUs", .n = n,
-                              .names = names, .means = means, .end_s = source->end_s, .high = 1.0, .query = &placements->query};
+                              .names = names, .means = means, .end_s = source->end_s, .high = 1.0,
+                              .query = &placements->query};
     return heat_draw(&heat, source, html);
 }
 

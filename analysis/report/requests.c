@@ -300,8 +300,9 @@ static int draw_latency(const struct report_source *source, const struct request
     const struct plot_chart chart = {
         .kind = PLOT_LINE, .title = title, .x = time_of_arrival,
         .y = {.title = "TTFT (s)", .scale = choose_scale(lines)}, .n_series = isnan(lines->upper) ? 1 : 2,
-        .series = latency, .n_lines = subject_slo_lines(&source->subject, source, LIMIT_TTFT, of->service, false, slos, MAX_SLO_LINES),
-        .lines = slos, .n_events = source->n_events, .events = source->events};
+        .series = latency, .lines = slos,
+        .n_lines = subject_slo_lines(&source->subject, source, LIMIT_TTFT, of->service, false, slos, MAX_SLO_LINES),
+        .n_events = source->n_events, .events = source->events};
     const char *note = arena_printf(source->arena,
                                     "In %zu equal parts of the time of arrivals, warm-up included. A part with too few "
                                     "requests has no percentile: the 90th takes 10, the 95th 20, the 99th 100.",

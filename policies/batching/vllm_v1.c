@@ -301,11 +301,11 @@ static int go_on(struct vllm_v1 *batcher, const struct replica_view *view, struc
     const struct vllm_v1_params *params = &batcher->params;
     const bool by_priority = params->order == ORDER_PRIORITY;
     *walk = (struct walk){.view = view, .plan = plan, .decoding = view->oldest_decoding, .prompt = view->prefilling,
-                              .last_decoding = view->youngest_decoding, .last_prompt = view->last_prefilling,
-                              .n_decoding = view->n_decoding, .n_prompts = view->n_prefilling,
-                              .budget = {params->token_budget, view->free_blocks,
-                                         params->long_prefill_tokens > 0 ? params->long_prefill_tokens : INT64_MAX},
-                              .room = {.running = replica_view_running(view)}};
+                            .last_decoding = view->youngest_decoding, .last_prompt = view->last_prefilling,
+                            .n_decoding = view->n_decoding, .n_prompts = view->n_prefilling,
+                            .budget = {params->token_budget, view->free_blocks,
+                                       params->long_prefill_tokens > 0 ? params->long_prefill_tokens : INT64_MAX},
+                            .room = {.running = replica_view_running(view)}};
     bool in_order = view->n_prefilling == 0 || view->n_decoding == 0 ||
                     came_before(view->youngest_decoding, view->prefilling);
     const int64_t decode_tokens = view->n_decoding * view->decode_tokens_each;

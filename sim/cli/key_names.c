@@ -150,7 +150,8 @@ const char *value_stray(const char *family, const char *word)
 const char *value_listing(const char *what)
 {
     static const char *const listings[][2] = {{"key", "orrery list keys"}, {" policy", "orrery list policies"},
-                                              {"metric", "orrery list metrics"}, {"-trace format", "orrery list formats"}};
+                                              {"metric", "orrery list metrics"},
+                                              {"-trace format", "orrery list formats"}};
     for (size_t i = 0; i < sizeof listings / sizeof *listings; i++) {
         const size_t n = strlen(listings[i][0]);
         if (strlen(what) >= n && strcmp(what + strlen(what) - n, listings[i][0]) == 0) return listings[i][1];

@@ -34,27 +34,34 @@ static int create(const char *name, struct input **input, struct diag *diag)
     return 0;
 }
 
+/* NUL, and what no text has beside its tabs and ends of lines, pages and colours. */
+static bool is_control(unsigned char c)
+{
+    return (c < 0x20 && (c == 0 || strchr("\t\n\v\f\r\033", c) == NULL)) || c == 0x7F;
+}
+
 /* Bytes of the UTF-8 character at the start of [n] bytes; 0: they are none, or a control character. */
 static size_t utf8_character(const unsigned char *bytes, size_t n)
 {
     const unsigned char c = bytes[0];
-    if (c < 0x20 || c == 0x7F) return strchr("\t\n\v\f\r\033", c) != NULL && c != 0;
-    if (c < 0x80) return 1;
+    if (c < 0x80) return is_control(c) ? 0 : 1;
     const size_t length = c >= 0xF5 ? 0 : c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : c >= 0xC2 ? 2 : 0;
     for (size_t i = 1; i < length && i < n; i++)
         if ((bytes[i] & 0xC0) != 0x80) return 0;
     return length;
 }
 
-/* Whether too many of the bytes are not of text. Text in another encoding of 8 bits has few such bytes. */
+/* Whether too many of the bytes are not of text. In an encoding of 8 bits the letters of a language may be odd, too,
+ * but text has no control characters: they are a tenth of random bytes. */
 static bool is_binary(const char *bytes, size_t n)
 {
-    size_t n_odd = 0;
-    for (size_t i = 0, length; i<n; i += length> 0 ? length : 1) {
+    size_t n_odd = 0, n_control = 0, length;
+    for (size_t i = 0; i < n; i += length + (length == 0)) {
         length = utf8_character((const unsigned char *)bytes + i, n - i);
         n_odd += length == 0;
+        n_control += is_control((unsigned char)bytes[i]);
     }
-    return n_odd >= 4 && n_odd >= n / 8;
+    return n_odd >= 4 && n_odd >= n / 8 && n_control > n / 64;
 }
 
 const char *input_binary_kind(const char *bytes, size_t n)

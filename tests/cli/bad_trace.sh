@@ -135,6 +135,19 @@ done
 printf 'TIMESTAMP,ContextTokens,GeneratedTokens # caf\351\n2024-01-01 00:00:01,12,20\n' >"$T/latin.csv"
 run 3 trace stat "$T/latin.csv"
 ! grep -q 'binary' "$T/err" || complain 'text in Latin-1 is no binary data'
+# Cyrillic in CP1251, Greek in ISO 8859-7: most bytes are letters beyond ASCII, and none is a control character.
+for letters in '\357\360\350\342\345\362' '\341\342\343\344\345\346'; do
+    { printf '# '; for i in 1 2 3 4 5 6 7 8 9; do printf "$letters "; done; } >"$T/letters.csv"
+    printf '\nTIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:01,12,20\n' >>"$T/letters.csv"
+    run 3 trace stat "$T/letters.csv"
+    ! grep -q 'binary' "$T/err" || complain "text in 8 bits is no binary data: $letters"
+    printf "TIMESTAMP,ContextTokens,GeneratedTokens,$letters$letters$letters$letters\n" >"$T/letters.csv"
+    printf "2023-11-16 18:00:01,12,20,$letters\n" >>"$T/letters.csv"
+    run 0 trace stat "$T/letters.csv"
+    printf '{"a": "'"$letters$letters$letters"'"}' >"$T/letters.json"
+    run 2 run "$T/letters.json"
+    ! grep -q 'binary' "$T/err" || complain "text in 8 bits is no binary data: $letters"
+done
 
 # What is allowed is counted.
 write "$first" '2024-01-01 00:00:01,12ab,20' '2024-01-01 00:00:02,5,5'

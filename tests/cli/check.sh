@@ -7,7 +7,8 @@ well_formed() {
     command -v xmllint >/dev/null || return 0
     xmllint --noout "$1" || complain "$1 is not well-formed"
     equal "$(xmllint --xpath 'count(//testcase)' "$1")" "$(xmllint --xpath 'string(/testsuites/@tests)' "$1")" tests
-    equal "$(xmllint --xpath 'count(//failure)' "$1")" "$(xmllint --xpath 'string(//testsuite/@failures)' "$1")" failures
+    equal "$(xmllint --xpath 'count(//failure)' "$1")" "$(xmllint --xpath 'string(//testsuite/@failures)' "$1")" \
+        failures
     equal "$(xmllint --xpath 'count(//error)' "$1")" "$(xmllint --xpath 'string(//testsuite/@errors)' "$1")" errors
 }
 cost() { # FIXED: sets the time of a decode iteration
@@ -17,8 +18,9 @@ cost() { # FIXED: sets the time of a decode iteration
 serving 60 8
 mixed
 mkdir -p "$T/gate/deep"
-sed -i 's/"llm": "llama-2-7b",/&\n "cost": {"kind": "affine", "prefill": {"fixed": "5ms", "per_token": "50us"}, "decode": {"fixed": "15ms", "per_sequence": "20us"}},/' \
-    "$T/serve.json"
+affine='{"kind": "affine", "prefill": {"fixed": "5ms", "per_token": "50us"}, "decode": '
+affine=$affine'{"fixed": "15ms", "per_sequence": "20us"}}'
+sed -i 's/"llm": "llama-2-7b",/&\n "cost": '"$affine"',/' "$T/serve.json"
 mv "$T/serve.json" "$T/mixed.json" "$T/jobs.csv" "$T/gate/"
 base=$T/gate/baseline.json
 
@@ -53,7 +55,8 @@ sanitized
 well_formed "$T/j1.xml"
 run 2 check --baseline "$base" -j 0
 program=$(realpath "$ORRERY")
-(cd "$T/gate/deep" && "$program" check -b ../baseline.json >"$T/there" 2>&1) || complain 'not the same from another directory'
+(cd "$T/gate/deep" && "$program" check -b ../baseline.json >"$T/there" 2>&1) ||
+    complain 'not the same from another directory'
 cmp -s "$T/there" "$T/first" || complain 'another directory gives another report'
 run 0 check --baseline "$base" --quiet
 out_is </dev/null
@@ -111,7 +114,8 @@ grep -q 'platform differs' "$T/out" "$T/moved.md" && complain 'the platform is t
 # Within its tolerances it passes, and says that it has moved; the last pattern that fits counts, a scenario's own last
 # of all.
 tolerate() { # JSON of the tolerances of all, and of the first scenario
-    sqlite3 :memory: "select json_set(readfile('$base'), '$.tolerances', json('$1'), '$.scenarios[0].tolerances', json('$2'))" >"$T/new"
+    sqlite3 :memory: "select json_set(readfile('$base'), '$.tolerances', json('$1'),
+                                      '$.scenarios[0].tolerances', json('$2'))" >"$T/new"
     cp "$T/new" "$T/gate/tolerant.json"
     cp "$T/gate/baseline.decisions.csv.gz" "$T/gate/tolerant.decisions.csv.gz"
 }
@@ -175,7 +179,8 @@ out '    seen now  8 of 8 GPUs free; jobs with their GPUs, submission, estimate 
 printf 'arrival_s,prompt_tokens,output_tokens\n0,400,20\n0,300,20\n' >"$T/gate/two.csv"
 cat >"$T/gate/batched.json" <<'END'
 { "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
-  "services": {"chat": {"llm": "llama-2-7b", "kv": {"blocks": 200}, "batching": {"policy": "vllm-v1", "token_budget": 512},
+  "services": {"chat": {"llm": "llama-2-7b", "kv": {"blocks": 200},
+    "batching": {"policy": "vllm-v1", "token_budget": 512},
     "trace": {"format": "csv", "path": "two.csv"}}} }
 END
 parts batched '512' '600'
@@ -185,11 +190,13 @@ out '    seen now  replica 0: 2 wait, 0 prompts in part, 0 decode; 200 of 200 KV
 cp "$T/gate/batched.json" "$T/gate/single.json"
 single=$T/gate/single-base.json
 run 0 check --baseline "$single" --update "$T/gate/single.json"
-sed -i 's/"blocks": 200/"blocks": 300/; s/"policy": "vllm-v1", "token_budget": [0-9]*/"policy": "vllm-v0"/' "$T/gate/single.json"
+sed -i 's/"blocks": 200/"blocks": 300/; s/"policy": "vllm-v1", "token_budget": [0-9]*/"policy": "vllm-v0"/' \
+    "$T/gate/single.json"
 run 1 check --baseline "$single" --by-change
 out "single: the baseline's scenario with each difference alone"
 out 'services.chat.kv.blocks: 200 in the baseline, 300 now'
-grep -q 'services.chat.batching: vllm-v1 .* in the baseline, vllm-v0 ' "$T/out" || complain 'a policy is no difference of its own'
+grep -q 'services.chat.batching: vllm-v1 .* in the baseline, vllm-v0 ' "$T/out" ||
+    complain 'a policy is no difference of its own'
 equal "$(sed -n 's/^  all results  *//p' "$T/out" | awk '{ print $1, NF, $NF }')" 'same 4 moved' 'results of each'
 both=$(awk '$1 == "request.e2e_s.p99" && $3 == "same"' "$T/out")
 sed -i 's/"blocks": 300/"blocks": 200/' "$T/gate/single.json"
@@ -221,7 +228,8 @@ run 2 check --baseline "$single" --by-change --json
 run 2 check --baseline "$single" --by-change --update
 
 # A metric that the baseline lacks is missing there, and has its value in the runs that have it.
-sed -i 's/"nodes": 2/"nodes": 1/; s/"replicas": 16, //; s/"llm": "llama-2-7b"/"llm": "llama-2-7b", "slo": {"ttft": "1s"}/' "$T/gate/single.json"
+sed -i 's/"nodes": 2/"nodes": 1/; s/"replicas": 16, //; s/"llm": "llama-2-7b"/"llm": "llama-2-7b", "slo": {"ttft": "1s"}/' \
+    "$T/gate/single.json"
 run 1 check --baseline "$single" --by-change
 ! grep -qw nan "$T/out" || complain 'a metric that the baseline lacks is nan'
 grep -qE '^  slo\.[a-z_]+  +missing  .* = [0-9.e-]+' "$T/out" || {
@@ -326,7 +334,8 @@ ORRERY_PLUGIN(&crash.policy)
 END
 last='cc crash.c'
 ${CC:-cc} -std=c17 -fPIC -shared -I. -o "$T/crash.so" "$T/crash.c" || complain 'it does not compile'
-echo '{"scenarios": [{"name": "crash", "scenario": "serve.json", "set": ["services.chat.routing=crash"]}]}' >"$T/gate/crash.json"
+echo '{"scenarios": [{"name": "crash", "scenario": "serve.json", "set": ["services.chat.routing=crash"]}]}' \
+    >"$T/gate/crash.json"
 run 4 check --baseline "$T/gate/crash.json" --plugin "$T/crash.so"
 out "$T/crash.so: error: the plug-in crashes: signal "
 echo '{"scenarios": [{"scenario": "serve.json", "set": ["services.chat.trace.count=2000000"]}]}' >"$T/gate/killed.json"
@@ -391,7 +400,8 @@ refused '{}' "expected a baseline with a list of 'scenarios'"
 refused '{"scenarois": []}' "broken.json:1:2: error: unknown key 'scenarois' in a baseline; did you mean 'scenarios'?"
 refused '{"scenarios": [{"scenario": "a.json"}, {"scenario": "b/a.json"}]}' "two scenarios are called 'a'"
 refused '{"scenarios": [{"scenario": "a.json", "hash": "12"}]}' 'expected a hash of 32 hexadecimal digits'
-refused '{"scenarios": [{"scenario": "a.json", "hash": "00000000000000000000000000000000"}]}' "has results without 'metrics'"
+refused '{"scenarios": [{"scenario": "a.json", "hash": "00000000000000000000000000000000"}]}' \
+    "has results without 'metrics'"
 refused '{"scenarios": [{"scenario": "a.json", "set": ["b"]}]}' 'expected "key=value"'
 refused '{"scenarios": [{"name": "a"}]}' "expected an object with the path of its 'scenario'"
 refused '{"tolerances": {"a": true}, "scenarios": []}' 'expected a tolerance'

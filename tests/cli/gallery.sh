@@ -22,4 +22,21 @@ for picture in configs/scenarios/pictures/*.svg; do
     [ "$(wc -c <"$picture")" -le 40000 ] || complain "$picture has more than 40 kB"
 done
 [ $n_pictures -le 20 ] || complain "there are $n_pictures pictures, more than twenty"
+# What the page says of the first half hour of deepseek-day without its kernels and halves of a batch.
+half_hour() { # METRIC SCALE FORMAT KEY=VALUE...
+    metric=$1 scale=$2 format=$3
+    shift 3
+    run 0 run deepseek-day -q --interval never --set until=30min --keep metrics --json "$@"
+    json_of "$T/out" "\$.metrics.\"$metric.mean\"" |
+        awk -v scale="$scale" -v format="$format" '{ printf format, scale * $1 }'
+}
+tokens=services.chat.pools.tokens.cost prompts=services.chat.pools.prompts.cost
+tr '\n' ' ' <configs/scenarios/gallery/README.md >"$T/page"
+tpot=$(half_hour request.tpot_s 1000 %.0f --set $tokens.overlap=null)
+ttft=$(half_hour request.ttft_s 1 %.1f --set $prompts.overlap=null)
+nccl=$(half_hour request.ttft_s 1 %.0f --set $tokens.overlap=null --set $tokens.dispatch=null)
+for words in "in one piece make the mean TPOT $tpot ms in decoding, and the mean TTFT $ttft s in prefill" \
+    "With NCCL's all-to-all in decoding it is $nccl s"; do
+    grep -qF "$words" "$T/page" || complain "the page does not say: $words"
+done
 finish

@@ -223,6 +223,17 @@ err "\"recorded\": false in the study leaves that trace out"
 run 0 sweep "$T/late.json" -q -o "$T/quiet.db" --set services.chat.trace.allow_bad_rows=1
 ! grep -q 'recorded trace, without' "$T/err" || complain 'a warning of a recorded trace that ran'
 
+# A service may have the name "replicate": a point whose trace is not replicated lacks no recorded one.
+cat >"$T/named.json" <<END
+{"name": "named", "question": "?", "scenario": "named-chat.json", "seeds": 2, "keep": "metrics",
+ "axes": [{"key": "services.replicate.trace", "values": [
+     {"format": "azure-llm", "path": "$PWD/traces/samples/chat.csv"},
+     {"format": "azure-llm", "path": "$T/bad.csv", "replicate": {"method": "windows", "length": "5s"}}]}]}
+END
+sed 's/"chat":/"replicate":/' "$T/chat.json" >"$T/named-chat.json"
+run 0 sweep "$T/named.json" -q -o "$T/named.db"
+sql "$T/named.db" "select count(*), (select count(*) from metric_recorded) from run where status = 'done'" '4|0'
+err 'failed at 1 of 2 points'
 finish
 
 # A seed that meets no failure is a value like others, though many have its result.

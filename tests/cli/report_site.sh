@@ -7,16 +7,19 @@ cat >"$T/site.json" <<'END'
 { "cluster": {"nodes": 2, "gpus_per_node": 8, "gpu": "a100-80-sxm"}, "until": "20min",
   "market": {"prices": "verda", "renting": "fixed-fleet"},
   "services": {
-    "chat": {"llm": "mistral-7b", "replicas": 2, "slo": {"ttft": "2s"}, "trace": {"format": "generate", "duration": "20min",
+    "chat": {"llm": "mistral-7b", "replicas": 2, "slo": {"ttft": "2s"},
+             "trace": {"format": "generate", "duration": "20min",
              "arrival": {"process": "poisson", "rate": "3/s"}}},
-    "draft": {"llm": "mistral-7b", "replicas": 2, "slo": {"ttft": "1s"}, "trace": {"format": "generate", "duration": "20min",
+    "draft": {"llm": "mistral-7b", "replicas": 2, "slo": {"ttft": "1s"},
+              "trace": {"format": "generate", "duration": "20min",
               "arrival": {"process": "poisson", "rate": "2/s"}}}},
   "jobs": {"placement": "first-fit", "trace": {"format": "inline-jobs", "jobs": [{"duration": "15min", "gpus": 4},
            {"submit": "1min", "duration": "5min", "gpus": 8}]}} }
 END
 run 0 run "$T/site.json" --quiet --keep rows -o "$T/site.db"
 run 0 report "$T/site.db" -o "$T/site.html"
-awk '/<svg / { inside = 1 } inside && match($0, /<title>[^<]*/) { print substr($0, RSTART + 7, RLENGTH - 7); inside = 0 }' \
+awk '/<svg / { inside = 1 }
+     inside && match($0, /<title>[^<]*/) { print substr($0, RSTART + 7, RLENGTH - 7); inside = 0 }' \
     "$T/site.html" >"$T/titles"
 title() { grep -qx "$1" "$T/titles" || { complain "no chart '$1'"; cat "$T/titles"; }; }
 no_title() { ! grep -qx "$1" "$T/titles" || complain "a chart '$1'"; }
@@ -49,7 +52,8 @@ no_title 'Time to first token, by time of arrival'
 run 0 report "$T/site.db" --chart 'Time to first token'
 out 'SLO of chat 2 s'
 out 'SLO of draft 1 s'
-equal "$(grep -o 'stroke="#[0-9a-f]*" stroke-width="1.2" stroke-dasharray="[0-9 ]*"' "$T/out" | sort | uniq -c | awk '{ print $1 }' | tr '\n' ' ')" '2 2 ' \
+dashes=$(grep -o 'stroke="#[0-9a-f]*" stroke-width="1.2" stroke-dasharray="[0-9 ]*"' "$T/out" | sort | uniq -c)
+equal "$(echo "$dashes" | awk '{ print $1 }' | tr '\n' ' ')" '2 2 ' \
     'dashes of two limits, each in the data and in the legend'
 
 # Jobs on GPUs: what is white.

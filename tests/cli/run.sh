@@ -238,6 +238,15 @@ run 0 run "$T/types.json" -q
 err_is <<EOF
 $T/types.json:5:32: warning: no job was of type 'bert', which jobs.types names; jobs had these types, which it does not name: 'BERT'
 EOF
+# Of many such names the first eight are shown.
+many() { # N
+    seq "$1" | sed 's/.*/{"duration": "1s", "gpus": 1, "type": "t&"}/' | paste -s -d, -
+}
+run 0 run "$T/types.json" -q --set "jobs.trace.jobs=[$(many 9)]"
+err "it does not name: 't1', 't2', 't3', 't4', 't5', 't6', 't7', 't8', ..."
+run 0 run "$T/types.json" -q --set "jobs.trace.jobs=[$(many 8)]"
+err "'t7', 't8'"
+! grep -q "'t8', " "$T/err" || complain 'names that are left out, of eight'
 sed 's/ }\] },/ }, { "submit": "9s", "duration": "1s", "gpus": 1 }] },/' "$T/types.json" >"$T/later.json"
 run 0 run "$T/later.json" -q --set until=5s
 ! grep -q 'no job was of type' "$T/err" || complain 'types of jobs that a run ends before'

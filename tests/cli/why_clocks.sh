@@ -9,8 +9,8 @@ cat >"$T/script.c" <<'END_OF_C'
 #include "sim/world/policy/power_cap.h"
 static int decide(void *state, const struct power_view *view, struct power_plan *plan)
 {
-    static const struct { int at_s, locks; } script[] = {{10, 1}, {54, 0}, {68, 1}, {110, 0}, {160, 1}, {202, 0}, {244, 1},
-                                                         {288, 0}, {330, 1}};
+    static const struct { int at_s, locks; } script[] = {{10, 1}, {54, 0}, {68, 1}, {110, 0}, {160, 1},
+                                                         {202, 0}, {244, 1}, {288, 0}, {330, 1}};
     (void)state;
     for (unsigned i = 0; i < sizeof script / sizeof *script; i++) {
         if (view->now_ns != (sim_ns)script[i].at_s * 1000000000) continue;
@@ -37,7 +37,8 @@ run 0 run "$T/clocks.json" --plugin "$T/script.so" --quiet -o "$T/clocks.db"
 # Each command is in force until the next event. The second one is ordered at 68 s, while the first is in force, at the
 # same clock; it replaces the release that was ordered at 54 s.
 run 0 why "$T/clocks.db" job 0 --plugin "$T/script.so" --csv
-sed -n 's/^\([0-9.]*\),power,.*in force from \([0-9.]*\) s to \([0-9.]*\) s.*/\1 \2 \3/p; s/^\([0-9.]*\),power,.*in force from \([0-9.]*\) s on.*/\1 \2 on/p
+sed -n 's/^\([0-9.]*\),power,.*in force from \([0-9.]*\) s to \([0-9.]*\) s.*/\1 \2 \3/p
+    s/^\([0-9.]*\),power,.*in force from \([0-9.]*\) s on.*/\1 \2 on/p
     s/^\([0-9.]*\),power,.*the highest clock again.*/\1/p' "$T/out" >"$T/commands"
 same "$T/commands" <<'END'
 50 50.000000 108.000000
@@ -60,7 +61,8 @@ out '370.000000 s  power    script: lower clock for priority low in site, ordere
 end_s=$(sqlite3 "$T/clocks.db" 'select end_s from job')
 sql "$T/clocks.db" "select abs(end_s - (370 + (400 - (370 - 186 / 3.0)) * 1.5)) < 1e-6 from job" 1
 sed -n 2p "$T/out" >"$T/second"
-holds "$T/second" "lower clocks for $(sqlite3 :memory: "select printf('%.6g', 186 + $end_s - 370)") s: runs at 66.7 % of its full speed then"
+slow_s=$(sqlite3 :memory: "select printf('%.6g', 186 + $end_s - 370)")
+holds "$T/second" "lower clocks for $slow_s s: runs at 66.7 % of its full speed then"
 run 0 why "$T/clocks.db" job 0 --plugin "$T/script.so" --all
 equal "$(grep -c '  power    ' "$T/out")" 8 'lines of power'
 finish

@@ -22,17 +22,19 @@ struct question {
 /* The stretches in which the job held GPUs (own_stay), its waits after them (own_wait), and what others held. */
 #define STAYS                                                                                                          \
     "WITH own AS (SELECT * FROM job WHERE rowid = ?2), stay AS (SELECT job, start_s, end_s, sum(gpus) AS gpus "        \
-    "FROM placement WHERE run_id = ?1 GROUP BY job, start_s, end_s), own_stay AS (SELECT s.* FROM stay AS s, own AS o " \
-    "WHERE s.job = o.id), own_wait AS (SELECT end_s AS from_s, coalesce(lead(start_s) OVER (ORDER BY start_s), "       \
-    "(SELECT end_s FROM own), (SELECT value FROM metric WHERE run_id = ?1 AND name = 'sim.end_s')) AS to_s "            \
+    "FROM placement WHERE run_id = ?1 GROUP BY job, start_s, end_s), own_stay AS (SELECT s.* FROM stay AS s, "         \
+    "own AS o WHERE s.job = o.id), own_wait AS (SELECT end_s AS from_s, coalesce(lead(start_s) OVER "                  \
+    "(ORDER BY start_s), (SELECT end_s FROM own), (SELECT value FROM metric WHERE run_id = ?1 "                        \
+    "AND name = 'sim.end_s')) AS to_s "                                                                                \
     "FROM own_stay) "
 
 /* Tiresias' queue of jobs by the GPU time that they have had. Other limits and times are not followed: of service by
  * time alone, of checks at the times of the released simulator, and of jobs that return to the first queue. */
 #define QUEUES                                                                                                         \
-    ", tiresias AS (SELECT json_extract(scenario, '$.jobs.scheduler.limits') AS limits FROM run WHERE id = ?1 "         \
-    "AND json_extract(scenario, '$.jobs.scheduler.policy') = 'tiresias' AND json_extract(scenario, "                    \
-    "'$.jobs.scheduler.service') = 'gpu-time' AND json_extract(scenario, '$.jobs.scheduler.looks') = 'exact' "          \
+    ", tiresias AS (SELECT json_extract(scenario, '$.jobs.scheduler.limits') AS limits FROM run WHERE id = ?1 "        \
+    "AND json_extract(scenario, '$.jobs.scheduler.policy') = 'tiresias' "                                              \
+    "AND json_extract(scenario, '$.jobs.scheduler.service') = 'gpu-time' "                                             \
+    "AND json_extract(scenario, '$.jobs.scheduler.looks') = 'exact' "                                                  \
     "AND json_extract(scenario, '$.jobs.scheduler.promote_knob') = 0) "
 #define QUEUE_OF(gpu_s)                                                                                                \
     "(SELECT 1 + (SELECT count(*) FROM json_each(limits) AS l WHERE l.value <= " gpu_s " * (1 + 1e-12)) FROM tiresias)"
@@ -40,8 +42,11 @@ struct question {
 static const struct question questions[] = {
     {"holders", "GPUs were in use by",
      "WITH own AS (SELECT * FROM job WHERE rowid = ?2) "
-     "SELECT o.submit_s AS t_s, p.job, sum(p.gpus) AS gpus, iif(max(p.end_s) = (SELECT value FROM metric WHERE run_id = ?1 AND name = 'sim.end_s') "
-     "AND (SELECT j.end_s FROM job AS j WHERE j.run_id = ?1 AND j.id = p.job) IS NULL, NULL, max(p.end_s)) AS until_s FROM own AS o, placement AS p WHERE p.run_id = ?1 AND p.job <> o.id AND p.start_s <= o.submit_s AND p.end_s > o.submit_s "
+     "SELECT o.submit_s AS t_s, p.job, sum(p.gpus) AS gpus, iif(max(p.end_s) = "
+     "(SELECT value FROM metric WHERE run_id = ?1 AND name = 'sim.end_s') "
+     "AND (SELECT j.end_s FROM job AS j WHERE j.run_id = ?1 AND j.id = p.job) IS NULL, NULL, max(p.end_s)) AS until_s "
+     "FROM own AS o, placement AS p "
+     "WHERE p.run_id = ?1 AND p.job <> o.id AND p.start_s <= o.submit_s AND p.end_s > o.submit_s "
      "AND o.gpus > 0 AND (o.start_s IS NULL OR o.start_s > o.submit_s) GROUP BY p.job ORDER BY gpus DESC, p.job"},
     {"passed", "submitted later, but started first:",
      "WITH own AS (SELECT * FROM job WHERE rowid = ?2) "
@@ -53,8 +58,9 @@ static const struct question questions[] = {
            "WHERE w.to_s > w.from_s AND s.job <> o.id AND s.start_s >= w.from_s AND s.start_s < w.to_s "
            "GROUP BY w.from_s, s.job ORDER BY w.from_s, gpus DESC, s.job"},
     {"ahead", "the scheduler starts at this moment",
-     STAYS QUEUES ", ahead AS (SELECT d.t_s, s.job, s.gpus, NULL AS until_s, coalesce((SELECT sum(b.gpus * (b.end_s - b.start_s)) "
-           "FROM stay AS b WHERE b.job = s.job AND b.end_s <= d.t_s), 0) AS had_gpu_s, "
+     STAYS QUEUES ", ahead AS (SELECT d.t_s, s.job, s.gpus, NULL AS until_s, "
+           "coalesce((SELECT sum(b.gpus * (b.end_s - b.start_s)) FROM stay AS b "
+           "WHERE b.job = s.job AND b.end_s <= d.t_s), 0) AS had_gpu_s, "
            "(SELECT sum(b.gpus * (b.end_s - b.start_s)) FROM own_stay AS b WHERE b.end_s <= d.t_s) AS own_gpu_s "
            "FROM own AS o, decision AS d, stay AS s WHERE d.run_id = ?1 AND d.subject = o.id AND d.service = '' "
            "AND d.action = 'preempt' AND s.start_s = d.t_s AND s.job <> o.id ORDER BY d.t_s, s.gpus DESC, s.job) "

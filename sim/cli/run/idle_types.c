@@ -2,9 +2,13 @@
 #include "sim/cli/run/idle_types.h"
 
 #include "sim/core/text.h"
+#include "sim/world/jobs/job_types.h"
 #include "sim/world/policy/scheduler.h"
 
 #include <string.h>
+
+/* Names of types in a hint. */
+enum { SHOWN_TYPES = JOB_TYPES_UNNAMED - 1 };
 
 /* Whether a pool of a service takes GPUs of this node type. */
 static bool serves_on(const struct scenario *scenario, const struct node_type_config *type)
@@ -48,8 +52,9 @@ void warn_absent_job_types(const struct setup *setup, const struct world *world,
     struct text hint;
     size_t at = 0;
     text_init(&hint);
-    for (size_t i = 0; i < n_unnamed; i++)
+    for (size_t i = 0; i < n_unnamed && i < SHOWN_TYPES; i++)
         text_printf(&hint, "%s'%s'", i > 0 ? ", " : "jobs had these types, which it does not name: ", unnamed[i]);
+    if (n_unnamed > SHOWN_TYPES) text_printf(&hint, ", ...");
     while ((absent = world_absent_job_type(world, &at)) != NULL) {
         char key[512];
         snprintf(key, sizeof key, "jobs.types.%s", absent);

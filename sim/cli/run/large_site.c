@@ -42,13 +42,13 @@ void large_site_warn(const struct scenario *scenario, const char *output, double
     if (site.least_bytes >= LARGE_SITE_WARNS_BYTES)
         answer_print(err,
                      "warning: %" PRId64 " replicas and %" PRId64 " nodes take %.2g GB of memory, and %.2g GB once all "
-                     "replicas have had requests: simulate fewer (services.NAME.replicas, cluster.nodes) under a part "
-                     "of the load\n",
+                     "replicas have had requests: if that is too much, simulate a part of the site "
+                     "(services.NAME.replicas, cluster.nodes) with that part of its load, which is another question\n",
                      site.replicas, site.nodes, 1e-9 * site.least_bytes, 1e-9 * site.busy_bytes);
     if (output != NULL && site.samples_bytes > limit_bytes)
         answer_print(
             err,
-            "%s: warning: the time series until the end of the run take at least %.2g GB, and the run fails at %.3g GB: "
-            "sample less often (sample.period), keep less (--keep metrics), or allow more (--results-limit)\n",
+            "%s: warning: the time series until the end of the run take at least %.2g GB, and the run fails at %.3g "
+            "GB: sample less often (sample.period), keep less (--keep metrics), or allow more (--results-limit)\n",
             output, 1e-9 * site.samples_bytes, 1e-9 * limit_bytes);
 }

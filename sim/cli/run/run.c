@@ -65,7 +65,8 @@ static const struct option run_options[] = {
     {"How it is computed (the result stays the same)", "queue", 0, OPTION_CHOICE, AT(queue), "calendar|heap", queues,
      "the queue of pending events"},
     {NULL, "single-step", 0, OPTION_FLAG, AT(single_step), NULL, NULL, "visit every iteration of every replica"},
-    {NULL, "check", 0, OPTION_CHOICE, AT(check), "end|event", checks, "check the invariants at the end, or at every event"},
+    {NULL, "check", 0, OPTION_CHOICE, AT(check), "end|event", checks,
+     "check the invariants at the end, or at every event"},
     {NULL, "strict-domain", 0, OPTION_FLAG, AT(strict_domain), NULL, NULL,
      "exit with 1 if a cost model left its fitted range, with 2 if it has none"},
     {0}};

@@ -133,7 +133,8 @@ static int add_cautions(struct summary *summary, const struct summary_run *run)
     struct trend_growth jobs;
     const double end_s = find_value(summary, "sim.end_s");
     for (size_t i = 0; i < summary->n_services; i++)
-        services[i] = (struct verdict_trend){summary->services[i].service, end_trend(summary->services[i].trend, end_s)};
+        services[i] =
+            (struct verdict_trend){summary->services[i].service, end_trend(summary->services[i].trend, end_s)};
     if (summary->jobs != NULL) jobs = end_trend(summary->jobs, end_s);
     const struct verdict_facts facts = {.status = run->status, .metric = find_value, .context = summary,
                                         .n_services = summary->n_services, .services = services,

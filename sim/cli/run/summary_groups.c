@@ -71,7 +71,8 @@ static const struct item power[] = {{"power.site_w.mean", IN_UNIT, "mean", NULL}
                                     {0}};
 static const struct item cost[] = {{"cost.usd", DOLLARS, "bill of all leases", NULL},
                                    {"cost.usd_per_job", DOLLARS, "per ended job, for the leases of jobs", NULL},
-                                   {"cost.usd_per_h", DOLLARS, "per hour, list price of the services' GPUs", "cost.usd"},
+                                   {"cost.usd_per_h", DOLLARS, "per hour, list price of the services' GPUs",
+                                    "cost.usd"},
                                    {"cost.output_tokens_per_usd", COUNT, "output tokens per dollar", "cost.usd"},
                                    {0}};
 static const struct item cluster[] = {{"cluster.gpus", COUNT, "GPUs", NULL},

@@ -136,12 +136,18 @@ int recorded_find(const struct study *study, const struct study_run *run, const 
 
 /* --- What failed --- */
 
-/* Counts the points whose first seed ran without a run of the recorded trace, and finds the first of them. */
+/* Counts the points whose first seed ran without a run of the recorded trace, and finds the first of them. A scenario
+ * that replicates is one in which find_sections finds a section. */
 static int find_missing(const struct study *study, const char *output, struct arena *arena, size_t *first, size_t *n,
                         struct diag *diag)
 {
-    static const char sql[] = "SELECT id FROM run WHERE status = 'done' AND instr(scenario, '\"replicate\"') > 0"
-                              " AND NOT EXISTS (SELECT 1 FROM metric_recorded WHERE run_id = id) ORDER BY id";
+    static const char sql[] =
+        "SELECT run.id FROM run WHERE status = 'done' AND instr(scenario, '\"replicate\"') > 0\n"
+        "AND NOT EXISTS (SELECT 1 FROM metric_recorded WHERE run_id = run.id)\n"
+        "AND EXISTS (SELECT 1 FROM json_tree(CASE WHEN json_valid(scenario) THEN scenario ELSE '{}' END) AS tree\n"
+        "            WHERE tree.key = 'replicate' AND tree.type = 'object'\n"
+        "            AND json_type(tree.value, '$.method') = 'text')\n"
+        "ORDER BY run.id";
     struct query_answer found;
     struct database database;
     int code = database_open_read(&database, output, diag);

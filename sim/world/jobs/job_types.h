@@ -59,8 +59,9 @@ int job_types_load(const struct config_list *types, const struct config_variant 
 /* The type of this name among `types` (struct job_type), else the default type; NULL if there is neither. */
 const struct job_type *job_type_find(const struct config_list *types, const char *name);
 
-/* Which types of "jobs.types" jobs have had, and a few names of jobs that are not among these. */
-enum { JOB_TYPES_UNNAMED = 8 };
+/* Which types of "jobs.types" jobs have had, and a few names of jobs that are not among these: one more than are shown,
+ * so that more are noticed. */
+enum { JOB_TYPES_UNNAMED = 9 };
 
 struct job_types_seen {
     bool *has_occurred; /* [types] */

@@ -4,6 +4,7 @@
 #include "sim/world/policy/autoscaling.h"
 #include "sim/world/policy/instance.h"
 #include "sim/world/rows/priority.h"
+#include "sim/world/rows/source.h"
 
 #include <math.h>
 
@@ -293,7 +294,13 @@ static bool lacks_least(const struct pool_scaling *pool)
     return scaling_serving(pool) < (pool->wanted < pool->min ? pool->wanted : pool->min);
 }
 
-/* Up to `most` replicas, and no more than are wanted. */
+/* The engine ends the run after this event. */
+static bool is_interrupted(const struct service_scaling *scaling)
+{
+    return source_is_interrupted(scaling->service->env.site->interrupt);
+}
+
+/* Up to `most` replicas, and no more than are wanted. An interrupt ends the loop: each start looks at all replicas. */
 static int add_replicas(struct service_scaling *scaling, struct pool_scaling *pool, int64_t most, sim_ns now)
 {
     const char *again = scaling->failed.value > 0 ? "a failure took one" : "GPUs have come";
@@ -303,7 +310,7 @@ static int add_replicas(struct service_scaling *scaling, struct pool_scaling *po
     int32_t index;
     while (code == 0 && scaling_serving(pool) < n && (index = lowest(scaling, pool->pool, REPLICA_DRAINING)) >= 0)
         code = put_up(scaling, index, "keep", reason, now);
-    while (code == 0 && got > 0 && scaling_serving(pool) < n) {
+    while (code == 0 && got > 0 && scaling_serving(pool) < n && !is_interrupted(scaling)) {
         got = start_one(scaling, pool, reason, now);
         if (got < 0) code = got;
     }
@@ -361,7 +368,7 @@ static int scale_pools(struct service_scaling *scaling, sim_ns now)
     if (code == 0) code = add_in_turn(scaling, now);
     for (size_t i = 0; i < n && code == 0; i++) {
         struct pool_scaling *pool = &scaling->pools[i];
-        if (is_due(pool)) code = note_missing(scaling, pool, now);
+        if (is_due(pool) && !is_interrupted(scaling)) code = note_missing(scaling, pool, now);
         pool->decides = pool->tries_again = false;
     }
     return code;
