@@ -138,6 +138,7 @@ done <<'END'
 2	size llama-3.1-8b --rate 5/s	such as --slo ttft.p99=1s --slo tpot.p99=50ms
 2	size llama-3.1-8b --rate 5 --slo ttft.p99=1s	--rate: error: must be a number of requests per time, got '5'; such as
 2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1000	a limit has a unit: ttft.p99=1000ms or ttft.p99=1000s
+2	size llama-3.1-8b --rate 5/s --slo ttft=1	a limit has a unit: ttft.p99=1s or ttft.p99=1ms
 3	size llama-3.1-8b -t S --slo ttft.p99=1s	name it with -f
 2	run S --set services.Chat.replicas=4	error: no 'Chat' in 'services'; did you mean 'chat'?
 2	run S --set services.draft.llm=llama-2-7b	missing 'trace' in 'services.draft'

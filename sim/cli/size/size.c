@@ -69,7 +69,10 @@ static const char *unit_hint(struct cli *cli, const char *text, struct arena *ar
     const char *limit = strchr(text, '=');
     double number;
     if (limit == NULL || number_f64(limit + 1, strlen(limit + 1), &number) != NUMBER_OK || !(number > 0)) return NULL;
-    const char *hint = arena_printf(arena, "a limit has a unit: %s%s or %s%s", text, number < 10 ? "s" : "ms", text,
+    const int n_name = (int)(limit - text);
+    const char *percentile = memchr(text, '.', (size_t)n_name) == NULL ? ".p99" : "";
+    const char *hint = arena_printf(arena, "a limit has a unit: %.*s%s%s%s or %.*s%s%s%s", n_name, text, percentile,
+                                    limit, number < 10 ? "s" : "ms", n_name, text, percentile, limit,
                                     number < 10 ? "ms" : "s");
     if (hint == NULL) diag_nomem(&cli->diag);
     return hint;

@@ -104,7 +104,8 @@ int sweep_say_replicates(struct sweep_view *view, struct answer *answer)
     if (view->replicates.method == REPLICATES_NONE) return 0;
     answer_say(answer, "in brackets: 95 %% interval %s\n",
                view->replicates.method == REPLICATES_BLOCKS
-                   ? "of the spread of replicates, which more seeds do not narrow"
+                   ? "of the spread of replicates, which more seeds do not narrow; below 40 seeds by Student's t, "
+                     "symmetric even past zero"
                    : "of the mean over the windows, by Student's t");
     if (view->replicates.has_recorded)
         answer_say(answer, "recorded: one run of the whole trace, without \"replicate\"\n");
