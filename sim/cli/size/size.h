@@ -159,6 +159,9 @@ int64_t size_bound_replicas(const struct size_bound *bound, const struct size_op
 /* Pools of replicas. Without pools all are of the second. */
 enum size_pool { SIZE_PREFILL, SIZE_DECODE, SIZE_POOLS };
 
+/* Iterations: with prompts, which may share them with decoding, and of decoding alone. */
+enum size_phase { SIZE_WITH_PROMPTS, SIZE_DECODING_ALONE, SIZE_PHASES };
+
 struct size_outcome {
     bool has_run; /* false: `why` says why */
     bool meets;
@@ -172,6 +175,7 @@ struct size_outcome {
     double kv_peak_frac; /* NAN: not known */
     double busy_frac;    /* share of the time in which replicas compute; NAN: not known */
     double pool_kv_frac[SIZE_POOLS], pool_waiting[SIZE_POOLS]; /* of a whole run: the most sampled at a replica */
+    double compute_s[SIZE_POOLS][SIZE_PHASES]; /* of a whole run: the sum over iterations of all replicas */
     int64_t n_rejected;
     char why[DIAG_TEXT_CHARS];
     char engine[DIAG_TEXT_CHARS]; /* where the engine was measured, if not on such a replica; "": nothing to say */
@@ -291,24 +295,18 @@ int size_trust(const struct catalog *catalog, const char *gpu, bool has_experts,
 
 /* --- size_limits.c --- */
 
-/* What is short in a fleet that misses its limits: a full KV cache, else the phase that needs more of the replicas'
- * time by closed forms. */
-enum size_short { SIZE_SHORT_KV, SIZE_SHORT_PREFILL, SIZE_SHORT_DECODE };
-
-/* What a fleet with a replica less lacks. Shares of time are least ones by closed forms: above 1 it cannot be done. */
+/* What a run of a fleet with a replica less says of the pool that lost it. Shares are of the time of the run. */
 struct size_lack {
     const struct size_outcome *outcome;
     enum time_case time_case;
-    int objective;
-    enum size_short what;
-    double kv_frac, waiting, prefill_frac, decode_frac; /* of the pool; the phase that it does not serve: 0 */
+    int objective;        /* the one that it misses */
+    bool is_short_of_kv;  /* at least 95 % of a KV cache were in use */
+    double kv_frac, waiting;
+    double busy_frac, prompts_frac, decoding_frac; /* replicas compute; in iterations with prompts, in all others */
 };
 
 /* Writes what result->fewer[at] lacks. Returns false if nothing is known. */
 bool size_lack_of(const struct size_result *result, size_t at, struct size_lack *lack);
-
-/* "KV cache", "time for prompts", "time for decoding" */
-const char *size_short_word(enum size_short what);
 
 /* Adds what limits the best fleet, without the end of the line. */
 void size_add_limit(const struct size_question *question, const struct size_result *result, struct text *text);
