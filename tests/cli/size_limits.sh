@@ -74,4 +74,19 @@ compare 0 0 3
 says '$.limit[0].short_of' 'KV cache'
 holds "$T/asked" 's of 1 s, short of KV cache: 100 % of'
 
+# The line of the arrivals asks how they are drawn, not which settings were given.
+arrivals() { # TEXT ('': no line), SETTINGS...
+    text=$1
+    shift
+    run 0 size llama-3.1-8b --requests 60 --rate 12/s --gpu h100-sxm --max-gpus 1 -q --slo ttft.p99=2s "$@"
+    equal "$(sed -n 's/^  arrivals: \([^;]*\);.*/\1/p' "$T/out")" "$text" "arrivals with $*"
+}
+arrivals 'Poisson, at 12/s'
+arrivals 'Poisson, at 6/s' --set services.llm.trace.thin=0.5
+arrivals 'Poisson, at 12/s' --set services.llm.trace.arrival.process=poisson
+arrivals 'Poisson, at 24/s' --set services.llm.trace.rate_scale=2
+arrivals 'Poisson, at 12/s' --set services.llm.trace.limit=50
+arrivals '' --set services.llm.trace.arrival.process=gamma --set services.llm.trace.arrival.cv=3
+arrivals '' --set 'services.llm.trace.classes={"a": {"share": 1}, "b": {"arrival": {"process": "fixed", "rate": "1/s"}}}'
+
 finish

@@ -46,7 +46,6 @@ struct size_question {
     int64_t most_gpus;
     bool disaggregated; /* pools are tried, too */
     bool sure;          /* a fleet must meet the objectives at both ends of the interval, too */
-    bool is_poisson;    /* a rate without a trace, whose arrivals the settings leave as they are */
     bool has_experts;   /* the LLM: attention in groups of its own is tried, too */
     struct catalog_memory *memory;
     const struct plugins *plugins;
@@ -135,6 +134,10 @@ int size_requests_read(const struct size_question *question, const struct setup 
 /* The request with this id; NULL: none. */
 const struct size_request *size_requests_find(const struct size_requests *requests, int64_t id);
 void size_requests_fini(struct size_requests *requests);
+
+/* The rate of a loaded scenario's arrivals if they are drawn and Poisson, whatever settings led to them; 0: they are
+ * not. Returns 0 or a negative code with findings. */
+int size_poisson_find(const struct setup *setup, double *per_s, struct diag *diag);
 
 /* --- size_bound.c --- */
 
@@ -237,6 +240,7 @@ struct size_result {
     int64_t n_simulations; /* in all: of each run that was tried, at the ends of the interval, and for `sure` */
     int64_t n_sweep;  /* runs of a sweep over all options and numbers of replicas */
     size_t n_unfit, n_ruled_out; /* options that cannot hold the LLM, and that a closed form rules out */
+    double poisson_per_s;       /* rate of the arrivals; 0: they are not Poisson */
     const char *cost_model, *engine; /* of all fleets, by name; engine NULL: the cost model knows no engines */
     struct size_requests requests;
 };

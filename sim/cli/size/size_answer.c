@@ -299,11 +299,11 @@ int size_say(const struct size_question *question, const struct size_result *res
     }
     size_add_limit(question, result, &text);
     end_line(&text, arena, lines);
-    if (question->is_poisson) {
+    if (result->poisson_per_s > 0) {
         text_printf(&text,
-                    "arrivals: Poisson, at %s; bursts may need more GPUs: "
+                    "arrivals: Poisson, at %.4g/s; bursts may need more GPUs: "
                     "--set services.llm.trace.arrival.process=gamma --set services.llm.trace.arrival.cv=3",
-                    question->load_text);
+                    result->poisson_per_s);
         end_line(&text, arena, lines);
     }
     add_trust(question, best, &result->whole, catalog, arena, &text);
