@@ -135,9 +135,10 @@ int size_requests_read(const struct size_question *question, const struct setup 
 const struct size_request *size_requests_find(const struct size_requests *requests, int64_t id);
 void size_requests_fini(struct size_requests *requests);
 
-/* The rate of a loaded scenario's arrivals if they are drawn and Poisson, whatever settings led to them; 0: they are
- * not. Returns 0 or a negative code with findings. */
-int size_poisson_find(const struct setup *setup, double *per_s, struct diag *diag);
+/* What the resolved form of a loaded scenario says: the rate of its arrivals if they are drawn and Poisson, whatever
+ * settings led to them (0: they are not), and whether the settings name a calibration or a set of kernels in it.
+ * Returns 0 or a negative code with findings. */
+int size_resolved_find(const struct setup *setup, double *poisson_per_s, bool *names_kernels, struct diag *diag);
 
 /* --- size_bound.c --- */
 
@@ -241,6 +242,7 @@ struct size_result {
     int64_t n_sweep;  /* runs of a sweep over all options and numbers of replicas */
     size_t n_unfit, n_ruled_out; /* options that cannot hold the LLM, and that a closed form rules out */
     double poisson_per_s;       /* rate of the arrivals; 0: they are not Poisson */
+    bool names_kernels;         /* the settings name a calibration, or a set of its kernels */
     const char *cost_model, *engine; /* of all fleets, by name; engine NULL: the cost model knows no engines */
     struct size_requests requests;
 };
@@ -292,10 +294,10 @@ double size_tightest(const struct size_question *question, const struct size_sta
 
 /* --- size_trust.c --- */
 
-/* How well the kernels of a GPU are predicted, in words, with those of experts if the LLM has any. Returns 0 or
- * SIM_E_NOMEM. */
-int size_trust(const struct catalog *catalog, const char *gpu, bool has_experts, struct arena *arena,
-               struct text *text);
+/* How well the kernels of the best fleet's GPU are predicted, in words, with those of experts if the LLM has any. Only
+ * of the shipped calibration are errors known. Returns 0 or SIM_E_NOMEM. */
+int size_trust(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
+               struct arena *arena, struct text *text);
 
 /* --- size_limits.c --- */
 

@@ -85,7 +85,7 @@ static int write_trust(const struct size_question *question, const struct size_r
     const struct size_state *best = &result->states[result->best[0]];
     struct text text;
     text_init(&text);
-    int code = size_trust(catalog, best->option.gpu->name, question->has_experts, arena, &text);
+    int code = size_trust(question, result, catalog, arena, &text);
     if (code == 0 && text.failed) code = SIM_E_NOMEM;
     if (code == 0) {
         answer_open(answer, "trust", '{');

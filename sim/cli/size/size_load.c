@@ -93,7 +93,7 @@ static double number_of(const struct json_node *trace, const char *key)
 
 /* The rate of Poisson arrivals that this resolved section "trace" generates. A part of them, drawn at random, and a
  * change of the clock leave them Poisson; copies do not, and classes may have arrivals of their own. */
-static double poisson_per_s(const struct json_node *trace)
+static double find_poisson_per_s(const struct json_node *trace)
 {
     const struct json_node *format = json_member(trace, "format"), *arrival = json_member(trace, "arrival");
     const struct json_node *rate = json_member(arrival, "rate"), *classes = json_member(trace, "classes");
@@ -107,7 +107,13 @@ static double poisson_per_s(const struct json_node *trace)
     return per_s * number_of(trace, "rate_scale") * number_of(trace, "thin");
 }
 
-int size_poisson_find(const struct setup *setup, double *per_s, struct diag *diag)
+static bool is_auto(const struct json_node *cost, const char *key)
+{
+    const struct json_node *node = json_member(cost, key);
+    return node == NULL || (node->kind == JSON_STRING && strcmp(node->text, "auto") == 0);
+}
+
+int size_resolved_find(const struct setup *setup, double *poisson_per_s, bool *names_kernels, struct diag *diag)
 {
     const struct json_source source = {.name = "the resolved scenario"};
     struct json_node *root;
@@ -118,7 +124,9 @@ int size_poisson_find(const struct setup *setup, double *per_s, struct diag *dia
     int code = setup_dump(setup, &json) == 0 ? 0 : diag_nomem(diag);
     if (code == 0) code = json_parse(&arena, &source, json.chars, strlen(json.chars), &root, diag);
     const struct json_node *services = code == 0 ? json_member(root, "services") : NULL;
-    *per_s = poisson_per_s(json_member(services != NULL ? services->first : NULL, "trace"));
+    const struct json_node *service = services != NULL ? services->first : NULL, *cost = json_member(service, "cost");
+    *poisson_per_s = find_poisson_per_s(json_member(service, "trace"));
+    *names_kernels = !is_auto(cost, "calibration") || !is_auto(cost, "kernels");
     text_fini(&json);
     arena_fini(&arena);
     return code;
