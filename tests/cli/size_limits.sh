@@ -100,4 +100,15 @@ sure 'median error of held-out kernels 6 % (products), 5 % (attention)'
 sure 'no error of held-out kernels is known of the cost model roofline' --set services.llm.cost.kind=roofline
 sure 'no error of held-out kernels is known, as the settings name a calibration' --set services.llm.cost.calibration=h200-sxm
 
+# Another GPU without a fleet has a bound of its price, or null where no number of these GPUs is enough.
+run 0 size llama-3.1-8b --requests 60 --rate 12/s -q --json --slo ttft.p99=200ms --max-gpus 4
+cp "$T/out" "$T/asked"
+other() { # GPU, NULL: 1 or 0, TEXT
+    sql :memory: "select json_type(value, '\$.at_least_usd_per_h') is 'null', value ->> 'text' like '%$3%' from
+        json_each(readfile('$T/asked'), '\$.others') where value ->> 'gpu' = '$1'" "$2|1"
+}
+other b200-sxm 0 'at least $10.01/h, more than the fleets listed'
+other a10g 1 'closed form'
+other l4 1 'misses the limits; longest within them'
+
 finish
