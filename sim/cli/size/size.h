@@ -268,10 +268,10 @@ bool size_is_before(const struct size_question *question, const struct size_stat
 
 struct map;
 
-/* Runs the best fleets at the slow end, each to its end. Of equal price, those that keep their limits there come first,
- * then those that miss them by less. The best are those that size_search kept, by size_is_before: a fleet of equal
- * price that is not among them may keep its limits there. Then runs the best at the fast end and as predicted, fleets with a replica less,
- * and the best of the other kind at both ends. Returns 0 or a negative code. */
+/* Runs the best fleets at the slow end, each to its end. Of equal price, those that keep their limits there come
+ * first, then those that miss them by less. The best are those that size_search kept, by size_is_before: a fleet of
+ * equal price that is not among them may keep its limits there. Then runs the best at the fast end and as predicted,
+ * fleets with a replica less, and the best of the other kind at both ends. Returns 0 or a negative code. */
 int size_ends(const struct size_question *question, struct map *map, struct arena *arena, struct size_result *result,
               struct diag *diag);
 
