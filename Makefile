@@ -84,9 +84,10 @@ REACHED := $(addprefix policies/,registry.c $(addprefix batching/,making_room.c 
 ifneq ($(wildcard $(REACHED)),$(REACHED))
 $(error REACHED names files that do not exist: $(filter-out $(wildcard $(REACHED)),$(REACHED)))
 endif
-anew = $(filter-out $(filter-out $(REACHED),$(filter $(IDLE),$(1))),$(filter $(DECIDING),$(1)))
+idle = $(filter-out $(REACHED),$(filter $(IDLE),$(1)))
+anew = $(filter-out $(idle),$(filter $(DECIDING),$(1)))
 obj = $(patsubst %.c,$(B)/%.o,$(if $(WITH),$(anew),$(1))) \
-    $(if $(WITH),$(patsubst %.c,$(WITH)/%.o,$(filter-out $(anew),$(1))))
+    $(if $(WITH),$(patsubst %.c,$(B)/idle/%.o,$(idle)) $(patsubst %.c,$(WITH)/%.o,$(filter-out $(anew) $(idle),$(1))))
 LIB := $(B)/liborrery.a
 # Lets a program with sanitizers start in fewer page faults.
 START := $(if $(filter asan,$(MODE)),$(call obj,tests/support/sanitized/huge_pages.c))
@@ -160,6 +161,15 @@ $(B)/%.o: %.c $(B)/flags | build/deps.ok
 	$(call note,CC,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(DEFINES) -MMD -MP -c -o $@ $<
 
+# What the scenario does not reach, of the other build. Its code becomes data: a scenario that reaches it dies, so that
+# REACHED cannot lack a file.
+ifneq ($(WITH),)
+STILL = $(foreach text,.text .text.unlikely .text.hot .text.startup,--rename-section $(text)=.data.idle,alloc,load,data)
+$(patsubst %.c,$(B)/idle/%.o,$(call idle,$(LIB_SRC))): $(B)/idle/%.o: $(WITH)/%.o
+	@mkdir -p $(@D)
+	$(Q)objcopy $(STILL) $< $@
+endif
+
 # With clang, what WITH compiles comes from one process.
 ifneq ($(and $(WITH),$(findstring clang,$(CC))),)
 AT_ONCE := $(call anew,$(LIB_SRC) $(CLI_SRC))
@@ -198,7 +208,7 @@ $(B)/flags: FORCE
 	@mkdir -p $(sort $(dir $(patsubst %,$(B)/%,$(LIB_SRC) $(CLI_SRC) $(SUITES) $(HARNESS) $(call below,tests/bench)) $(START)))
 	$(call keep,$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)))
 $(B)/sources: FORCE
-	$(call keep,$(LIB_SRC))
+	$(call keep,$(LIB_SRC)$(if $(WITH), but $(call idle,$(LIB_SRC))))
 $(B)/suites: FORCE
 	$(call keep,$(SUITES))
 $(B)/commit: FORCE

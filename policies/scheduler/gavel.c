@@ -27,7 +27,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum objective_kind { OBJECTIVE_LAS, OBJECTIVE_MAKESPAN, OBJECTIVE_FTF, OBJECTIVE_FIFO, OBJECTIVE_COST, OBJECTIVE_THROUGHPUT };
+enum objective_kind {
+    OBJECTIVE_LAS,
+    OBJECTIVE_MAKESPAN,
+    OBJECTIVE_FTF,
+    OBJECTIVE_FIFO,
+    OBJECTIVE_COST,
+    OBJECTIVE_THROUGHPUT,
+};
 
 struct gpu_price {
     const char *gpu;
@@ -353,17 +360,20 @@ static void gavel_fini(void *state)
 
 static const char *const objectives[] = {"las", "makespan", "ftf", "fifo", "cost", "throughput", NULL};
 static const struct config_field price_fields[] = {
-    {.kind = CONFIG_QUANTITY, .offset = offsetof(struct gpu_price, usd_per_h), .dim = UNIT_MONEY_PER_H, .min = 1e-9, .max = -1,
-     .help = "price of one GPU"},
+    {.kind = CONFIG_QUANTITY, .offset = offsetof(struct gpu_price, usd_per_h), .dim = UNIT_MONEY_PER_H, .min = 1e-9,
+     .max = -1, .help = "price of one GPU"},
     {0}};
 static const struct config_field weight_fields[] = {
-    {.kind = CONFIG_REAL, .offset = offsetof(struct type_weight, weight), .min = 1e-3, .max = 1e3, .help = "above 0"}, {0}};
+    {.kind = CONFIG_REAL, .offset = offsetof(struct type_weight, weight), .min = 1e-3, .max = 1e3, .help = "above 0"},
+    {0}};
 #define ROW_OF struct lp_params
 static const struct config_field gavel_fields[] = {
     GAVEL_ROWS(rounds., "false"),
     ROW_CHOICE("objective", objective, DEFAULT("las"), objectives,
-               "las: max-min fair rates; makespan: earliest last finish; ftf: fair finish times; fifo: order of arrival; cost: work per dollar; throughput: most work"),
-    ROW_BOOL("aware", aware, DEFAULT("true"), "uses the speed of each job on each GPU type; false: takes all speeds as 1"),
+               "las: max-min fair rates; makespan: earliest last finish; ftf: fair finish times; fifo: order of "
+               "arrival; cost: work per dollar; throughput: most work"),
+    ROW_BOOL("aware", aware, DEFAULT("true"),
+             "uses the speed of each job on each GPU type; false: takes all speeds as 1"),
     ROW_REAL("slo", slo, DEFAULT("0"), WITHIN(0, 1e9),
              "for cost: deadline of a job as a multiple of its estimated run time; 0: none"),
     ROW_MAP("prices", prices, FILLED, ANY, struct gpu_price, price_fields, "for cost: price of a GPU, by its type"),
@@ -375,7 +385,8 @@ static const struct config_field gavel_fields[] = {
 const struct scheduler scheduler_gavel = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "gavel",
-               .summary = "in rounds over all jobs, time shares on each GPU type by a linear program: fair rates, makespan, finish times, cost",
+               .summary = "in rounds over all jobs, time shares on each GPU type by a linear program: fair rates, "
+                          "makespan, finish times, cost",
                .source = "Narayanan et al., Gavel (OSDI 2020)",
                .params = gavel_fields,
                .params_bytes = sizeof(struct lp_params),

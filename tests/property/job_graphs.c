@@ -296,6 +296,29 @@ TEST(every_scheduler_bears_jobs_that_keep_their_gpus)
     CHECK_EQ_INT(n_told, n_stuck);
 }
 
+/* The run ends when the scheduler has looked a thousand times, however long its rounds are; one that asks for no wake
+ * ends it at once. */
+TEST(a_deadlock_lasts_a_thousand_rounds)
+{
+    static const struct {
+        const char *scheduler;
+        double end_s;
+    } cases[] = {{"'pollux'", 60e3},
+                 {"{'policy': 'pollux', 'round': '10s'}", 10e3},
+                 {"{'policy': 'afs', 'round': '10s'}", 10e3},
+                 {"'fifo'", 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bed_rows *rows = bed_run(BED(.quiet = true),
+                                        "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'h100-sxm'}, 'jobs': {'scheduler': %s, " TRACE(
+                                            "{'duration': '1s', 'gpus': 1}, {'duration': '1s', 'gpus': 1, 'after': [{'job': 0, "
+                                            "'keeps_gpus': true}]}") "}}",
+                                        cases[i].scheduler);
+        CHECK_EQ_INT(rows->code, SIM_E_STALLED);
+        CHECK_NEAR(rows->end_s, cases[i].end_s, cases[i].end_s / 500); /* two rounds */
+        bed_free(rows);
+    }
+}
+
 /* Jobs 0, 2 and 3 keep their GPUs for others, and nodes fail meanwhile. A job that loses the GPUs that it keeps runs
  * again. There is room for all: under every scheduler all jobs end. */
 TEST(every_scheduler_bears_keepers_that_fail)

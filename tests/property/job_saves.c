@@ -212,3 +212,20 @@ TEST(saves_that_cannot_be_are_refused)
         if (rows->code != 0) CHECK_EQ_STR(rows->diag.items[0].text, cases[i][1]);
     }
 }
+
+/* A load has the same reasons, and its own subject. */
+TEST(loads_that_cannot_be_are_refused)
+{
+    static const char *const cases[][2] = {
+        {"'network': {'bandwidth': '1GB/s'}", "jobs of type 'default' load from 'files', which is no storage behind the network"},
+        {"'host': {}", "jobs of type 'default' load from 'files', and there is no network"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct bed_rows *rows = bed_run(
+            BED(.quiet = true),
+            "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 1, %s}, 'jobs': {'placement': 'first-fit', 'types': {'default': {'load': {"
+            "'from': 'files', 'bytes': '1GB'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [" JOB "]}}}",
+            cases[i][0], 0.0, 1.0, 1);
+        CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+        if (rows->code != 0) CHECK_EQ_STR(rows->diag.items[0].text, cases[i][1]);
+    }
+}

@@ -298,16 +298,6 @@ static int read_load(struct cli *cli, const struct size_verb_options *options, s
                : diag_nomem(&cli->diag);
 }
 
-/* Whether a setting is of this key, or of one below it. */
-static bool is_set(const struct option_texts *settings, const char *key)
-{
-    const size_t n = strlen(key);
-    for (size_t i = 0; i < settings->n; i++)
-        if (strncmp(settings->items[i], key, n) == 0 && (settings->items[i][n] == '=' || settings->items[i][n] == '.'))
-            return true;
-    return false;
-}
-
 /* A second argument is most likely the trace. */
 static int check_arguments(struct cli *cli, const struct cli_call *call)
 {
@@ -473,7 +463,6 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
     if (code == 0) code = read_number(cli, "--max-gpus", options->most_gpus, 64, &question.most_gpus);
     if (code == 0) code = read_gpus(cli, options, &catalog, &arena, &question);
     if (code == 0) code = read_load(cli, options, &arena, &question);
-    question.is_poisson = options->rate != NULL && !is_set(&options->settings, "services.llm.trace");
     question.command = make_command(question.llm, options, &arena);
     if (code == 0 && question.command == NULL) code = diag_nomem(&cli->diag);
     if (code == 0) code = answer_question(cli, options, &catalog, &arena, &question);

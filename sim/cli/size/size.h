@@ -46,7 +46,6 @@ struct size_question {
     int64_t most_gpus;
     bool disaggregated; /* pools are tried, too */
     bool sure;          /* a fleet must meet the objectives at both ends of the interval, too */
-    bool is_poisson;    /* a rate without a trace, whose arrivals the settings leave as they are */
     bool has_experts;   /* the LLM: attention in groups of its own is tried, too */
     struct catalog_memory *memory;
     const struct plugins *plugins;
@@ -136,6 +135,11 @@ int size_requests_read(const struct size_question *question, const struct setup 
 const struct size_request *size_requests_find(const struct size_requests *requests, int64_t id);
 void size_requests_fini(struct size_requests *requests);
 
+/* What the resolved form of a loaded scenario says: the rate of its arrivals if they are drawn and Poisson, whatever
+ * settings led to them (0: they are not), and whether the settings name a calibration or a set of kernels in it.
+ * Returns 0 or a negative code with findings. */
+int size_resolved_find(const struct setup *setup, double *poisson_per_s, bool *names_kernels, struct diag *diag);
+
 /* --- size_bound.c --- */
 
 /* What a closed form says of a GPU, tensor, pipeline and data parallelism. */
@@ -159,6 +163,9 @@ int64_t size_bound_replicas(const struct size_bound *bound, const struct size_op
 /* Pools of replicas. Without pools all are of the second. */
 enum size_pool { SIZE_PREFILL, SIZE_DECODE, SIZE_POOLS };
 
+/* Iterations: with prompts, which may share them with decoding, and of decoding alone. */
+enum size_phase { SIZE_WITH_PROMPTS, SIZE_DECODING_ALONE, SIZE_PHASES };
+
 struct size_outcome {
     bool has_run; /* false: `why` says why */
     bool meets;
@@ -172,6 +179,7 @@ struct size_outcome {
     double kv_peak_frac; /* NAN: not known */
     double busy_frac;    /* share of the time in which replicas compute; NAN: not known */
     double pool_kv_frac[SIZE_POOLS], pool_waiting[SIZE_POOLS]; /* of a whole run: the most sampled at a replica */
+    double compute_s[SIZE_POOLS][SIZE_PHASES]; /* of a whole run: the sum over iterations of all replicas */
     int64_t n_rejected;
     char why[DIAG_TEXT_CHARS];
     char engine[DIAG_TEXT_CHARS]; /* where the engine was measured, if not on such a replica; "": nothing to say */
@@ -233,6 +241,8 @@ struct size_result {
     int64_t n_simulations; /* in all: of each run that was tried, at the ends of the interval, and for `sure` */
     int64_t n_sweep;  /* runs of a sweep over all options and numbers of replicas */
     size_t n_unfit, n_ruled_out; /* options that cannot hold the LLM, and that a closed form rules out */
+    double poisson_per_s;       /* rate of the arrivals; 0: they are not Poisson */
+    bool names_kernels;         /* the settings name a calibration, or a set of its kernels */
     const char *cost_model, *engine; /* of all fleets, by name; engine NULL: the cost model knows no engines */
     struct size_requests requests;
 };
@@ -258,9 +268,10 @@ bool size_is_before(const struct size_question *question, const struct size_stat
 
 struct map;
 
-/* Runs the best fleets at the slow end, each to its end. Of equal price, those that keep their limits there come first,
- * then those that miss them by less. Then runs the best at the fast end and as predicted, fleets with a replica less,
- * and the best of the other kind at both ends. Returns 0 or a negative code. */
+/* Runs the best fleets at the slow end, each to its end. Of equal price, those that keep their limits there come
+ * first, then those that miss them by less. The best are those that size_search kept, by size_is_before: a fleet of
+ * equal price that is not among them may keep its limits there. Then runs the best at the fast end and as predicted,
+ * fleets with a replica less, and the best of the other kind at both ends. Returns 0 or a negative code. */
 int size_ends(const struct size_question *question, struct map *map, struct arena *arena, struct size_result *result,
               struct diag *diag);
 
@@ -284,31 +295,25 @@ double size_tightest(const struct size_question *question, const struct size_sta
 
 /* --- size_trust.c --- */
 
-/* How well the kernels of a GPU are predicted, in words, with those of experts if the LLM has any. Returns 0 or
- * SIM_E_NOMEM. */
-int size_trust(const struct catalog *catalog, const char *gpu, bool has_experts, struct arena *arena,
-               struct text *text);
+/* How well the kernels of the best fleet's GPU are predicted, in words, with those of experts if the LLM has any. Only
+ * of the shipped calibration are errors known. Returns 0 or SIM_E_NOMEM. */
+int size_trust(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
+               struct arena *arena, struct text *text);
 
 /* --- size_limits.c --- */
 
-/* What is short in a fleet that misses its limits: a full KV cache, else the phase that needs more of the replicas'
- * time by closed forms. */
-enum size_short { SIZE_SHORT_KV, SIZE_SHORT_PREFILL, SIZE_SHORT_DECODE };
-
-/* What a fleet with a replica less lacks. Shares of time are least ones by closed forms: above 1 it cannot be done. */
+/* What a run of a fleet with a replica less says of the pool that lost it. Shares are of the time of the run. */
 struct size_lack {
     const struct size_outcome *outcome;
     enum time_case time_case;
-    int objective;
-    enum size_short what;
-    double kv_frac, waiting, prefill_frac, decode_frac; /* of the pool; the phase that it does not serve: 0 */
+    int objective;        /* the one that it misses */
+    bool is_short_of_kv;  /* at least 95 % of a KV cache were in use */
+    double kv_frac, waiting;
+    double busy_frac, prompts_frac, decoding_frac; /* replicas compute; in iterations with prompts, in all others */
 };
 
 /* Writes what result->fewer[at] lacks. Returns false if nothing is known. */
 bool size_lack_of(const struct size_result *result, size_t at, struct size_lack *lack);
-
-/* "KV cache", "time for prompts", "time for decoding" */
-const char *size_short_word(enum size_short what);
 
 /* Adds what limits the best fleet, without the end of the line. */
 void size_add_limit(const struct size_question *question, const struct size_result *result, struct text *text);

@@ -234,10 +234,11 @@ static void end_line(struct text *text, struct arena *arena, struct size_lines *
     text_init(text);
 }
 
-static void add_trust(const struct size_question *question, const struct size_state *best,
-                      const struct size_outcome *whole, const struct catalog *catalog, struct arena *arena,
-                      struct text *text)
+static void add_trust(const struct size_question *question, const struct size_result *result,
+                      const struct catalog *catalog, struct arena *arena, struct text *text)
 {
+    const struct size_state *best = &result->states[result->best[0]];
+    const struct size_outcome *whole = &result->whole;
     text_add(text, "how sure: ");
     if (best->good.extrapolated_frac >= 0)
         text_printf(text, "%.2g %% of the kernels' time is outside the measured range; ",
@@ -249,7 +250,7 @@ static void add_trust(const struct size_question *question, const struct size_st
                                                                                            : " for decoding");
     if (whole->engine[0] != 0) text_printf(text, "%s; ", whole->engine);
     text_printf(text, "%s: ", best->option.gpu->name);
-    if (size_trust(catalog, best->option.gpu->name, question->has_experts, arena, text) != 0) text->failed = true;
+    if (size_trust(question, result, catalog, arena, text) != 0) text->failed = true;
 }
 
 int size_say(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
@@ -299,14 +300,14 @@ int size_say(const struct size_question *question, const struct size_result *res
     }
     size_add_limit(question, result, &text);
     end_line(&text, arena, lines);
-    if (question->is_poisson) {
+    if (result->poisson_per_s > 0) {
         text_printf(&text,
-                    "arrivals: Poisson, at %s; bursts may need more GPUs: "
+                    "arrivals: Poisson, at %.4g/s; bursts may need more GPUs: "
                     "--set services.llm.trace.arrival.process=gamma --set services.llm.trace.arrival.cv=3",
-                    question->load_text);
+                    result->poisson_per_s);
         end_line(&text, arena, lines);
     }
-    add_trust(question, best, &result->whole, catalog, arena, &text);
+    add_trust(question, result, catalog, arena, &text);
     end_line(&text, arena, lines);
     return lines->failed ? SIM_E_NOMEM : 0;
 }

@@ -68,11 +68,11 @@ static void write_limit(const struct size_question *question, const struct size_
         answer_number(answer, "value_s", lack.outcome->values[lack.objective]);
         answer_number(answer, "limit_s", question->objectives[lack.objective].limit_s);
         answer_text(answer, "times", cases[lack.time_case]);
-        answer_text(answer, "short_of", size_short_word(lack.what));
+        answer_text(answer, "short_of", lack.is_short_of_kv ? "KV cache" : NULL);
         answer_number(answer, "kv_peak_frac", lack.kv_frac);
-        answer_number(answer, "busy_frac", lack.outcome->busy_frac);
-        answer_number(answer, "least_prompts_frac", lack.prefill_frac);
-        answer_number(answer, "least_decoding_frac", lack.decode_frac);
+        answer_number(answer, "busy_frac", lack.busy_frac);
+        answer_number(answer, "prompts_frac", lack.prompts_frac);
+        answer_number(answer, "decoding_frac", lack.decoding_frac);
         answer_number(answer, "waiting_max", lack.waiting);
         answer_close(answer, '}');
     }
@@ -85,7 +85,7 @@ static int write_trust(const struct size_question *question, const struct size_r
     const struct size_state *best = &result->states[result->best[0]];
     struct text text;
     text_init(&text);
-    int code = size_trust(catalog, best->option.gpu->name, question->has_experts, arena, &text);
+    int code = size_trust(question, result, catalog, arena, &text);
     if (code == 0 && text.failed) code = SIM_E_NOMEM;
     if (code == 0) {
         answer_open(answer, "trust", '{');

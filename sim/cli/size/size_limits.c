@@ -1,8 +1,8 @@
 /* What limits the best fleet: what fleets with a replica less lack, by a run of each to its end.
  *
- * A run tells which limit is missed, the use of KV caches, the time that replicas compute and the requests that wait.
- * It does not tell the time of prompts from that of decoding: their shares are least ones, by the closed forms of
- * size_bound.c. */
+ * All of it is what that run says: the limit that is missed, the use of KV caches, the time that replicas compute, in
+ * iterations with prompts and in iterations that decode alone, and the requests that wait. Only a full KV cache is
+ * named as what is short: a fleet may miss a limit with time left, or by the order of its iterations. */
 #include "sim/cli/size/size.h"
 #include "sim/core/units.h"
 
@@ -11,37 +11,42 @@
 
 static const double full_frac = 0.95;
 
-const char *size_short_word(enum size_short what)
-{
-    static const char *const words[] = {"KV cache", "time for prompts", "time for decoding"};
-    return words[what];
-}
-
 /* The pool that lost a replica. */
 static enum size_pool pool_of(size_t at)
 {
     return at == 1 ? SIZE_PREFILL : SIZE_DECODE;
 }
 
+/* The time that the pool's replicas compute, over the time of the run, and its two parts. The run knows it of all
+ * replicas together; the pool has the part of it that its iterations have. */
+static void split_time(const struct size_fewer *fewer, enum size_pool pool, struct size_lack *lack)
+{
+    const struct size_outcome *outcome = lack->outcome;
+    const int64_t prefill = fewer->option.prefill_replicas;
+    const double replicas = (double)(pool == SIZE_PREFILL ? prefill : fewer->replicas - prefill);
+    double all_s = 0;
+    for (int of = 0; of < SIZE_POOLS; of++)
+        for (int phase = 0; phase < SIZE_PHASES; phase++) all_s += outcome->compute_s[of][phase];
+    const double frac_per_s = all_s > 0 ? outcome->busy_frac * (double)fewer->replicas / replicas / all_s : 0;
+    lack->prompts_frac = frac_per_s * outcome->compute_s[pool][SIZE_WITH_PROMPTS];
+    lack->decoding_frac = frac_per_s * outcome->compute_s[pool][SIZE_DECODING_ALONE];
+    lack->busy_frac = lack->prompts_frac + lack->decoding_frac;
+}
+
 bool size_lack_of(const struct size_result *result, size_t at, struct size_lack *lack)
 {
-    const struct size_state *best = &result->states[result->best[0]];
     const struct size_fewer *fewer = &result->fewer[at];
     const enum size_pool pool = pool_of(at);
     *lack = (struct size_lack){.objective = -1};
     lack->outcome = size_fewer_miss(fewer, &lack->time_case);
     if (!fewer->is_tried || lack->outcome == NULL) return false;
-    const int64_t prefill = fewer->option.prefill_replicas, decode = fewer->replicas - prefill;
+    const int64_t prefill = fewer->option.prefill_replicas;
     lack->objective = lack->outcome->missed;
-    if (prefill == 0) lack->prefill_frac = best->bound.n_prefill / (double)decode;
-    if (pool == SIZE_PREFILL) lack->prefill_frac = best->bound.n_prefill / (double)prefill;
-    if (pool == SIZE_DECODE) lack->decode_frac = best->bound.n_decode / (double)decode;
     lack->kv_frac = prefill > 0 ? lack->outcome->pool_kv_frac[pool]
                                 : fmax(lack->outcome->kv_peak_frac, lack->outcome->pool_kv_frac[pool]);
+    lack->is_short_of_kv = lack->kv_frac >= full_frac;
     lack->waiting = lack->outcome->pool_waiting[pool];
-    lack->what = lack->kv_frac >= full_frac                ? SIZE_SHORT_KV
-                 : lack->prefill_frac >= lack->decode_frac ? SIZE_SHORT_PREFILL
-                                                           : SIZE_SHORT_DECODE;
+    split_time(fewer, pool, lack);
     return true;
 }
 
@@ -58,18 +63,18 @@ static void add_value(const struct size_objective *objective, double value_s, co
     size_add_time(objective->limit_s, text);
 }
 
-/* "short of KV cache: 99.9 % of it in use at most, replicas compute 96.1 % of the time, ..." */
+/* "ttft p99 is 3 s of 1 s, short of KV cache: 99.9 % of it in use at most, replicas compute 96.1 % of the time, ..." */
 static void add_lack(const struct size_question *question, const struct size_lack *lack, struct text *text)
 {
     static const char *const cases[] = {
         [TIMES_PREDICTED] = "", [TIMES_FAST] = " at the fast end", [TIMES_SLOW] = " at the slow end"};
     const struct size_outcome *outcome = lack->outcome;
     add_value(&question->objectives[lack->objective], outcome->values[lack->objective], "is", text);
-    text_printf(text, "%s, short of %s: %.3g %% of a KV cache in use at most", cases[lack->time_case],
-                size_short_word(lack->what), 100 * lack->kv_frac);
-    if (outcome->busy_frac >= 0) text_printf(text, ", replicas compute %.3g %% of the time", 100 * outcome->busy_frac);
-    if (lack->prefill_frac > 0) text_printf(text, ", prompts need at least %.3g %% of it", 100 * lack->prefill_frac);
-    if (lack->decode_frac > 0) text_printf(text, ", decoding at least %.3g %%", 100 * lack->decode_frac);
+    text_printf(text, "%s%s: %.3g %% of a KV cache in use at most", cases[lack->time_case],
+                lack->is_short_of_kv ? ", short of KV cache" : "", 100 * lack->kv_frac);
+    text_printf(text, ", replicas compute %.3g %% of the time", 100 * lack->busy_frac);
+    text_printf(text, " (%.3g %% in iterations with prompts, %.3g %% in decoding alone)", 100 * lack->prompts_frac,
+                100 * lack->decoding_frac);
     text_printf(text, ", up to %.0f request%s wait%s at one", lack->waiting, lack->waiting == 1 ? "" : "s",
                 lack->waiting == 1 ? "s" : "");
 }

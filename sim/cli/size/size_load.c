@@ -1,5 +1,7 @@
 /* The requests of a question's trace, for closed forms and for knowing early that an objective is missed. */
 #include "sim/cli/size/size.h"
+#include "sim/core/json_doc.h"
+#include "sim/core/units.h"
 #include "sim/core/vec.h"
 #include "sim/world/rows/source.h"
 
@@ -72,6 +74,61 @@ int size_requests_read(const struct size_question *question, const struct setup 
         if (requests->counted[i] == 0 && !requests->is_closed)
             code = diag_error(diag, SIM_E_USAGE, "--slo", NULL, "no request of the trace counts for '%s'",
                               question->objectives[i].name);
+    return code;
+}
+
+/* The process of an arrival section is Poisson, or of none. */
+static bool is_poisson(const struct json_node *of)
+{
+    const struct json_node *arrival = json_member(of, "arrival"), *process = json_member(arrival, "process");
+    return arrival == NULL ||
+           (process != NULL && process->kind == JSON_STRING && strcmp(process->text, "poisson") == 0);
+}
+
+static double number_of(const struct json_node *trace, const char *key)
+{
+    const struct json_node *node = json_member(trace, key);
+    return node != NULL && node->kind == JSON_NUMBER ? node->number : 1;
+}
+
+/* The rate of Poisson arrivals that this resolved section "trace" generates. A part of them, drawn at random, and a
+ * change of the clock leave them Poisson; copies do not, and classes may have arrivals of their own. */
+static double find_poisson_per_s(const struct json_node *trace)
+{
+    const struct json_node *format = json_member(trace, "format"), *arrival = json_member(trace, "arrival");
+    const struct json_node *rate = json_member(arrival, "rate"), *classes = json_member(trace, "classes");
+    double per_s;
+    const char *why;
+    if (format == NULL || format->kind != JSON_STRING || strcmp(format->text, "generate") != 0) return 0;
+    if (arrival == NULL || !is_poisson(trace) || json_member(trace, "replicate") != NULL) return 0;
+    for (const struct json_node *of = classes != NULL ? classes->first : NULL; of != NULL; of = of->next)
+        if (!is_poisson(of)) return 0;
+    if (rate == NULL || rate->text == NULL || unit_parse(rate->text, UNIT_RATE, &per_s, &why) != 0) return 0;
+    return per_s * number_of(trace, "rate_scale") * number_of(trace, "thin");
+}
+
+static bool is_auto(const struct json_node *cost, const char *key)
+{
+    const struct json_node *node = json_member(cost, key);
+    return node == NULL || (node->kind == JSON_STRING && strcmp(node->text, "auto") == 0);
+}
+
+int size_resolved_find(const struct setup *setup, double *poisson_per_s, bool *names_kernels, struct diag *diag)
+{
+    const struct json_source source = {.name = "the resolved scenario"};
+    struct json_node *root;
+    struct arena arena;
+    struct text json;
+    arena_init(&arena);
+    text_init(&json);
+    int code = setup_dump(setup, &json) == 0 ? 0 : diag_nomem(diag);
+    if (code == 0) code = json_parse(&arena, &source, json.chars, strlen(json.chars), &root, diag);
+    const struct json_node *services = code == 0 ? json_member(root, "services") : NULL;
+    const struct json_node *service = services != NULL ? services->first : NULL, *cost = json_member(service, "cost");
+    *poisson_per_s = find_poisson_per_s(json_member(service, "trace"));
+    *names_kernels = !is_auto(cost, "calibration") || !is_auto(cost, "kernels");
+    text_fini(&json);
+    arena_fini(&arena);
     return code;
 }
 

@@ -71,10 +71,10 @@ static void add_ratio(double value_s, const struct size_objective *objective, st
     text_add(text, " of ");
     size_add_time(objective->limit_s, text);
     const double times = value_s / objective->limit_s;
-    if (times < 1.1)
-        text_printf(text, " (%.2g %% too long)", 100 * (times - 1));
+    if (times < 1.001)
+        text_add(text, " (less than 1.001 times)");
     else
-        text_printf(text, times < 1000 ? " (%.3g times)" : " (%.0f times)", times);
+        text_printf(text, times < 1.1 ? " (%.3f times)" : times < 1000 ? " (%.3g times)" : " (%.0f times)", times);
 }
 
 /* "; stopped after 210 of 2000 requests" */

@@ -200,6 +200,7 @@ static int read_common(const struct size_question *question, const volatile sig_
     const struct size_option *option = &result->states[0].option;
     int code = size_load(question, option, size_first_replicas(option), &setup, diag);
     if (code == 0) code = size_requests_read(question, &setup, interrupt, &result->requests, diag);
+    if (code == 0) code = size_resolved_find(&setup, &result->poisson_per_s, &result->names_kernels, diag);
     if (code == 0 && name_engine(&setup, arena, result) != 0) code = diag_nomem(diag);
     setup_fini(&setup);
     if (code != 0 || !result->requests.is_closed) return code;

@@ -26,7 +26,8 @@ static void add_experts(double experts, struct text *text)
     text_add(text, "; no whole run with experts is in the fits: README.md has the error of the one measured");
 }
 
-int size_trust(const struct catalog *catalog, const char *gpu, bool has_experts, struct arena *arena, struct text *text)
+static int add_kernels(const struct catalog *catalog, const char *gpu, bool has_experts, struct arena *arena,
+                       struct text *text)
 {
     const char *folder = path_join(arena, catalog->root, "calibration");
     const char *file = arena_printf(arena, "%s/%s.json", folder != NULL ? folder : "", gpu);
@@ -50,5 +51,18 @@ int size_trust(const struct catalog *catalog, const char *gpu, bool has_experts,
     else
         text_printf(text, "kernels not measured: a fit to all GPUs");
     if (has_experts) add_experts(experts, text);
+    return text->failed ? SIM_E_NOMEM : 0;
+}
+
+int size_trust(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
+               struct arena *arena, struct text *text)
+{
+    const char *gpu = result->states[result->best[0]].option.gpu->name;
+    if (result->engine != NULL && !result->names_kernels)
+        return add_kernels(catalog, gpu, question->has_experts, arena, text);
+    if (result->engine == NULL)
+        text_printf(text, "no error of held-out kernels is known of the cost model %s", result->cost_model);
+    else
+        text_add(text, "no error of held-out kernels is known, as the settings name a calibration");
     return text->failed ? SIM_E_NOMEM : 0;
 }

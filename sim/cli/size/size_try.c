@@ -76,13 +76,27 @@ static int on_metric(void *context, const struct metric_row *row)
     return 0;
 }
 
-/* Samples of a replica, "llm/3": those that serve prompts have the first numbers. */
+/* Replicas that serve prompts have the first numbers. */
+static enum size_pool pool_of(const struct trying *trying, int64_t replica)
+{
+    return replica < trying->prefill_replicas ? SIZE_PREFILL : SIZE_DECODE;
+}
+
+static int on_batch(void *context, const struct batch_row *row)
+{
+    const struct trying *trying = context;
+    const enum size_phase phase = row->prefill_sequences > 0 ? SIZE_WITH_PROMPTS : SIZE_DECODING_ALONE;
+    trying->outcome->compute_s[pool_of(trying, row->replica)][phase] += row->end_s - row->start_s;
+    return 0;
+}
+
+/* Samples of a replica, "llm/3". */
 static int on_sample(void *context, const struct sample_row *row)
 {
     const struct trying *trying = context;
     const char *slash = strchr(row->entity, '/');
     if (slash == NULL) return 0;
-    const enum size_pool pool = atoll(slash + 1) < trying->prefill_replicas ? SIZE_PREFILL : SIZE_DECODE;
+    const enum size_pool pool = pool_of(trying, atoll(slash + 1));
     double *most = strcmp(row->series, "replica.kv_used_frac") == 0 ? &trying->outcome->pool_kv_frac[pool]
                    : strcmp(row->series, "replica.waiting") == 0    ? &trying->outcome->pool_waiting[pool]
                                                                     : NULL;
@@ -110,7 +124,8 @@ static int run(struct trying *trying, const struct setup *setup, enum time_case 
                const volatile sig_atomic_t *interrupt, struct diag *diag)
 {
     const struct sink sink = {.context = trying, .request = on_request, .warning = on_warning, .metric = on_metric,
-                              .sample = trying->is_whole ? on_sample : NULL};
+                              .sample = trying->is_whole ? on_sample : NULL,
+                              .batch = trying->is_whole ? on_batch : NULL};
     const struct world_options how = {.queue = QUEUE_CALENDAR, .time_case = time_case, .interrupt = interrupt};
     struct world_result result = {0};
     int code = simulate_rows(setup, &how, &sink, &result, diag);

@@ -94,7 +94,7 @@ struct jobs {
     struct cluster_view view;        /* of the cluster's own nodes */
     struct cluster_view *next_views; /* of further node types */
     int64_t n_known;                 /* jobs that needed to wait for no other, or do no more */
-    int32_t n_idle_decisions;        /* one behind the other: no job runs to its end, and nothing is done */
+    int32_t n_idle_decisions;        /* that ask to be woken while GPUs are kept and no job runs, since one ran */
     int32_t n_node_types;            /* with the first */
     const struct scheduler *scheduler;
     const struct placer *placer; /* NULL: GPUs are only counted */

@@ -204,11 +204,11 @@ bool job_plan_exchange(struct job_plan *plan, bool among_others)
 
 /* --- Deadlock --- */
 
-bool jobs_are_stuck(struct jobs *jobs)
+bool jobs_are_stuck(struct jobs *jobs, bool wakes)
 {
     enum { MOST_IDLE = 1000 };
     const bool idles = jobs->graph.n_kept > 0 && jobs->view.n_running == 0;
-    jobs->n_idle_decisions = idles ? jobs->n_idle_decisions + 1 : 0;
+    jobs->n_idle_decisions = idles ? jobs->n_idle_decisions + wakes : 0;
     return jobs->n_idle_decisions > MOST_IDLE;
 }
 

@@ -578,7 +578,8 @@ int job_plan_end(struct jobs *jobs)
 {
     const struct job_plan *plan = &jobs->plan;
     if (plan->code < 0) return plan->code;
-    if (plan->wake_ns < SIM_NS_MAX && !jobs_are_stuck(jobs))
+    const bool wakes = plan->wake_ns < SIM_NS_MAX;
+    if (!jobs_are_stuck(jobs, wakes) && wakes)
         engine_arm(jobs->site->engine, plan->wake_ns, PRIORITY_JOB_DECIDE, jobs_on_wake, &jobs->wake);
     if (jobs->n_ended > 0) return jobs_end_after_plan(jobs);
     return plan->n_actions > 0 ? job_plan_emit_actions(plan) : 0;

@@ -77,7 +77,9 @@ bool job_has_saver(const struct job *job)
 
 /* The key and the text of a finding. */
 struct saver_place {
-    const char *key, *storage, *what;
+    const char *key, *storage;
+    const char *who, *what; /* "checkpoints", "go to" */
+    bool saves;             /* false: it is read */
 };
 
 static int refuse(const struct jobs *jobs, const struct job_type *type, struct saver_place at, const char *hint,
@@ -86,8 +88,7 @@ static int refuse(const struct jobs *jobs, const struct job_type *type, struct s
     char where[DIAG_WHERE_CHARS];
     snprintf(where, sizeof where, "jobs.types.%s.%s", type->name, at.key);
     return diag_error(jobs->site->diag, SIM_E_CONFIG, config_where(jobs->site->config, where), hint,
-                      "%s of type '%s' %s '%s', %s", strcmp(at.what, "go to") == 0 ? "checkpoints" : "jobs", type->name,
-                      at.what, at.storage, text);
+                      "%s of type '%s' %s '%s', %s", at.who, type->name, at.what, at.storage, text);
 }
 
 static int64_t nodes_of(const struct jobs *jobs)
@@ -100,7 +101,7 @@ static int64_t nodes_of(const struct jobs *jobs)
 static int check_place(const struct jobs *jobs, const struct job_type *type, struct saver_place at,
                        const struct topology *topology)
 {
-    const bool saves = at.storage == type->checkpoint.to, to_peer = saves && is_to_peer(&type->checkpoint);
+    const bool to_peer = at.saves && is_to_peer(&type->checkpoint);
     if (topology == NULL || !(topology_config(topology)->network.bytes_per_s > 0))
         return refuse(jobs, type, at, "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
                       "and there is no network");
@@ -109,8 +110,8 @@ static int check_place(const struct jobs *jobs, const struct job_type *type, str
                       "and jobs are on no nodes in particular");
     if (!to_peer && !topology_has_remote(topology, at.storage))
         return refuse(jobs, type, at,
-                      saves ? "name an entry of cluster.storage whose device is of kind 'remote', or \"peer\""
-                            : "name an entry of cluster.storage whose device is of kind 'remote'",
+                      at.saves ? "name an entry of cluster.storage whose device is of kind 'remote', or \"peer\""
+                               : "name an entry of cluster.storage whose device is of kind 'remote'",
                       "which is no storage behind the network");
     if (to_peer && nodes_of(jobs) < 2)
         return refuse(jobs, type, at, "name storage behind the network, or add nodes",
@@ -120,8 +121,8 @@ static int check_place(const struct jobs *jobs, const struct job_type *type, str
 
 static int check_type(const struct jobs *jobs, const struct job_type *type, const struct topology *topology)
 {
-    const struct saver_place saves = {"checkpoint.to", type->checkpoint.to, "go to"};
-    const struct saver_place reads = {"load.from", type->load.from, "load from"};
+    const struct saver_place saves = {"checkpoint.to", type->checkpoint.to, "checkpoints", "go to", true};
+    const struct saver_place reads = {"load.from", type->load.from, "jobs", "load from", false};
     const int code = saves.storage != NULL ? check_place(jobs, type, saves, topology) : 0;
     return code == 0 && reads.storage != NULL ? check_place(jobs, type, reads, topology) : code;
 }

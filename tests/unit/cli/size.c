@@ -179,3 +179,28 @@ TEST(map_outlives_its_children)
     CHECK_EQ_INT(results[7], 0);
     CHECK_EQ_INT(results[19], 362);
 }
+
+/* How far a GPU is from its limit has one unit, and a miss never looks like none. */
+TEST(size_tells_misses_in_times_of_the_limit)
+{
+    static const struct {
+        double alone_s;
+        const char *text;
+    } misses[] = {{1 + 1e-7, "(less than 1.001 times)"}, {1.00099, "(less than 1.001 times)"}, {1.0012, "(1.001 times)"},
+                  {1.06, "(1.060 times)"}, {1.0999, "(1.100 times)"}, {1.14, "(1.14 times)"}, {3, "(3 times)"},
+                  {1234, "(1234 times)"}};
+    struct size_question question = {.n_objectives = 1, .n_gpus = 1, .gpus = {{"l4", 0.7, NULL}}};
+    static const struct size_batching batching = {.policy = "vllm-v0"};
+    question.objectives[0] = (struct size_objective){NULL, SIZE_TTFT, 0.99, 1, "ttft p99"};
+    for (size_t i = 0; i < sizeof misses / sizeof *misses; i++) {
+        struct size_state state = {.option = {.gpu = &question.gpus[0], .tensor_parallel = 1, .pipeline_parallel = 1,
+                                              .groups = 1, .batching = &batching},
+                                   .bound = {.limit = 0, .alone_s = misses[i].alone_s}, .is_exact = true};
+        const struct size_result result = {.n = 1, .states = &state};
+        struct text text;
+        text_init(&text);
+        CHECK(size_add_other(&question, &result, &question.gpus[0], &text) && !text.failed);
+        if (!CHECK(strstr(text.chars, misses[i].text) != NULL)) printf("%s\n", text.chars);
+        text_fini(&text);
+    }
+}

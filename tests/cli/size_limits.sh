@@ -1,0 +1,114 @@
+#!/bin/sh
+# orrery size: what it says of the fleet that is one replica too small, against a run of that fleet.
+. tests/cli/lib.sh
+
+# The fleet of $T/asked.json, field limit[$1], as $T/fewer.json: the fleet of the study beside it with other replicas.
+fewer() { # LIMIT
+    set -- $(sqlite3 :memory: "select value ->> 'replicas', value ->> 'prefill' from json_each(readfile('$T/asked'), '\$.limit')
+        where key = $1" | tr '|' ' ')
+    scenario=$T/scenario.json
+    grep -v '^//' "$T/asked.scenario.json" >"$scenario" # JSON without comments, for any sqlite3
+    sqlite3 :memory: "select json_set(readfile('$scenario'), '\$.cluster',
+        json_extract(readfile('$T/asked.json'), '\$.axes[0].zip.cluster[0]'), '\$.services.llm',
+        json_patch(json_extract(readfile('$scenario'), '\$.services.llm'),
+            json_extract(readfile('$T/asked.json'), '\$.axes[0].zip.\"services.llm\"[0]')))" >"$T/fewer.json"
+    if [ "$2" = 0 ]; then
+        sed -i "s/\"replicas\":[0-9]*/\"replicas\":$1/" "$T/fewer.json"
+    else
+        sed -i "s/\"prefill\":{\"role\":\"prefill\",\"replicas\":[0-9]*}/\"prefill\":{\"role\":\"prefill\",\"replicas\":$2}/
+            s/\"decode\":{\"role\":\"decode\",\"replicas\":[0-9]*}/\"decode\":{\"role\":\"decode\",\"replicas\":$(($1 - $2))}/" "$T/fewer.json"
+    fi
+}
+
+# Of limit[$1], the shares of time, the missed value and the word are those of a run of that fleet. Its pool has the
+# replicas $2 <= r < $3. In a timeline their iterations have a name by what they hold.
+compare() { # LIMIT FROM TO
+    fewer "$1"
+    rm -f "$T/fewer.db"
+    run 0 run "$T/fewer.json" -o "$T/fewer.db" --timeline "$T/fewer.timeline" -q
+    missed=$(json_of "$T/asked" "\$.limit[$1].missed")
+    sqlite3 :memory: "create table span as select value ->> 'name' as name, value ->> 'tid' - 1 as replica, value ->> 'ts' as from_us,
+            value ->> 'dur' as lasts_us from json_each(readfile('$T/fewer.timeline'), '\$.traceEvents')
+            where value ->> 'ph' = 'X' and value ->> 'name' in ('decode', 'prefill', 'prefill + decode');
+        select total(lasts_us) filter (where name <> 'decode' and replica between $2 and $3 - 1) / end_us / ($3 - $2),
+            total(lasts_us) filter (where name = 'decode' and replica between $2 and $3 - 1) / end_us / ($3 - $2)
+            from span, (select max(from_us + lasts_us) as end_us from span)" >"$T/spans"
+    for part in prompts:1 decoding:2; do
+        sql :memory: "select abs($(json_of "$T/asked" "\$.limit[$1].${part%:*}_frac") - $(cut -d'|' -f${part#*:} "$T/spans")) < 1e-6" 1
+    done
+    sql :memory: "select abs(value ->> 'busy_frac' - (value ->> 'prompts_frac') - (value ->> 'decoding_frac')) < 1e-9
+        and (value ->> 'short_of' is 'KV cache') = (value ->> 'kv_peak_frac' >= 0.95)
+        from json_each(readfile('$T/asked'), '\$.limit') where key = $1" 1
+    sql "$T/fewer.db" "select abs(value / $(json_of "$T/asked" "\$.limit[$1].value_s") - 1) < 0.01 from metric
+        where name = 'request.${missed% *}_s.${missed#* }'" 1
+    [ "$2" != 0 ] || [ "$(json_of "$T/asked" "\$.limit[$1].prefill")" != 0 ] ||
+        sql "$T/fewer.db" "select abs(value - $(json_of "$T/asked" "\$.limit[$1].busy_frac")) < 1e-9 from metric
+            where name = 'replica.busy_frac'" 1
+}
+
+ask() { # OPTIONS...
+    run 0 size llama-3.1-8b --requests 300 --gpu h100-sxm -q --json --study "$T/asked.json" "$@"
+    cp "$T/out" "$T/asked"
+}
+
+says() { equal "$(json_of "$T/asked" "$1")" "$2" "$1"; }
+
+# A TPOT that is missed while replicas have time left. Prompts and decoding share iterations; no word for what is short.
+ask --rate 90/s --max-gpus 4 --slo ttft.p99=0.3s --slo tpot.p99=40ms
+compare 0 0 3
+says '$.limit[0].missed' 'tpot p99'
+says '$.limit[0].short_of' ''
+sql :memory: "select $(json_of "$T/asked" '$.limit[0].prompts_frac') > 0.1 and $(json_of "$T/asked" '$.limit[0].decoding_frac') > 0.1" 1
+run 0 size llama-3.1-8b --requests 300 --gpu h100-sxm -q --rate 90/s --max-gpus 4 --slo ttft.p99=0.3s --slo tpot.p99=40ms
+! grep -q 'short of' "$T/out" || complain 'it names what no run says'
+
+# Pools: the replicas of the one that lost a replica alone.
+ask --rate 24/s --prompt 4000 --output-tokens 20 --max-gpus 8 -d --slo ttft.p99=0.9s --slo tpot.p99=12ms
+says '$.limit[0].prefill' 2
+compare 0 0 2
+says '$.limit[0].decoding_frac' 0
+
+# A full KV cache.
+ask --rate 40/s --requests 1000 --prompt 100 --output-tokens 3000 --max-gpus 8 --slo ttft.p99=1s
+compare 0 0 3
+says '$.limit[0].short_of' 'KV cache'
+holds "$T/asked" 's of 1 s, short of KV cache: 100 % of'
+
+# The line of the arrivals asks how they are drawn, not which settings were given.
+arrivals() { # TEXT ('': no line), SETTINGS...
+    text=$1
+    shift
+    run 0 size llama-3.1-8b --requests 60 --rate 12/s --gpu h100-sxm --max-gpus 1 -q --slo ttft.p99=2s "$@"
+    equal "$(sed -n 's/^  arrivals: \([^;]*\);.*/\1/p' "$T/out")" "$text" "arrivals with $*"
+}
+arrivals 'Poisson, at 12/s'
+arrivals 'Poisson, at 6/s' --set services.llm.trace.thin=0.5
+arrivals 'Poisson, at 12/s' --set services.llm.trace.arrival.process=poisson
+arrivals 'Poisson, at 24/s' --set services.llm.trace.rate_scale=2
+arrivals 'Poisson, at 12/s' --set services.llm.trace.limit=50
+arrivals '' --set services.llm.trace.arrival.process=gamma --set services.llm.trace.arrival.cv=3
+arrivals '' --set 'services.llm.trace.classes={"a": {"share": 1}, "b": {"arrival": {"process": "fixed", "rate": "1/s"}}}'
+
+# Errors of kernels are those of the cost model and the calibration in force, or not known.
+sure() { # TEXT SETTINGS...
+    text=$1
+    shift
+    run 0 size llama-3.1-8b --requests 60 --rate 12/s --gpu h100-sxm --max-gpus 1 -q --slo ttft.p99=2s "$@"
+    equal "$(sed -n 's/^  how sure: .*h100-sxm: //p' "$T/out")" "$text" "errors with $*"
+}
+sure 'median error of held-out kernels 6 % (products), 5 % (attention)'
+sure 'no error of held-out kernels is known of the cost model roofline' --set services.llm.cost.kind=roofline
+sure 'no error of held-out kernels is known, as the settings name a calibration' --set services.llm.cost.calibration=h200-sxm
+
+# Another GPU without a fleet has a bound of its price, or null where no number of these GPUs is enough.
+run 0 size llama-3.1-8b --requests 60 --rate 12/s -q --json --slo ttft.p99=200ms --max-gpus 4
+cp "$T/out" "$T/asked"
+other() { # GPU, NULL: 1 or 0, TEXT
+    sql :memory: "select json_type(value, '\$.at_least_usd_per_h') is 'null', value ->> 'text' like '%$3%' from
+        json_each(readfile('$T/asked'), '\$.others') where value ->> 'gpu' = '$1'" "$2|1"
+}
+other b200-sxm 0 'at least $10.01/h, more than the fleets listed'
+other a10g 1 'closed form'
+other l4 1 'misses the limits; longest within them'
+
+finish
