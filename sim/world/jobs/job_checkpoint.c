@@ -202,19 +202,14 @@ bool job_checkpoint_falls_back(const struct job *job)
 
 /* --- Flows in an idle network --- */
 
-struct job_idle_flows job_idle_flows(const struct job *job, struct graph_nic nic, const char *storage, bool writes,
-                                     int32_t n)
+struct job_idle_flows job_idle_flows(const struct job *job, const struct link_path *path, bool to_peer, int32_t n)
 {
     struct topology *topology = job->jobs->topology;
     const struct network_config *network = &topology_config(topology)->network;
-    struct job_idle_flows idle = {n, n * network->bytes_per_s, network->latency_ns};
-    struct link_path path;
-    if (storage == NULL) return idle;
-    if (topology_storage_path(topology, nic, storage, writes, &path) != 0) return (struct job_idle_flows){.n = n};
-    idle.latency_ns = path.latency_ns;
-    for (int32_t k = 0; k < path.n; k++)
-        if (topology_is_shared(topology, path.links[k]))
-            idle.bytes_per_s = fmin(idle.bytes_per_s, link_bytes_per_s(path.links[k]));
+    struct job_idle_flows idle = {n, n * network->bytes_per_s, path != NULL ? path->latency_ns : network->latency_ns};
+    for (int32_t k = 0; !to_peer && k < path->n; k++)
+        if (topology_is_shared(topology, path->links[k]))
+            idle.bytes_per_s = fmin(idle.bytes_per_s, link_bytes_per_s(path->links[k]));
     return idle;
 }
 
@@ -245,12 +240,13 @@ sim_ns job_expected_read_ns(const struct job *job)
     const int32_t n_nodes = expected_nodes(job);
     const bool restores = job_done_ns(job, 0) > 0 && job_saves_by_flows(job) && (!to_peer || n_nodes > 1);
     if (!restores && !job_loads(job)) return 0;
+    const bool from_peer = restores && to_peer;
     const struct graph_nic nic = {jobs_cluster_of(job->jobs, job->view.node_type)->first_node, 0};
     const bool has_nics = topology_config(job->jobs->topology)->network.per == NETWORK_PER_GPU && job->view.gpus > 0;
-    const struct job_idle_flows idle = job_idle_flows(job, nic,
-                                                      !restores ? job->type->load.from
-                                                      : to_peer ? NULL
-                                                                : to,
-                                                      false, has_nics ? job->view.gpus : n_nodes);
+    struct link_path path;
+    if (!from_peer && topology_storage_path(job->jobs->topology, nic, restores ? to : job->type->load.from, false, &path))
+        return 0;
+    const struct job_idle_flows idle = job_idle_flows(job, from_peer ? NULL : &path, from_peer,
+                                                      has_nics ? job->view.gpus : n_nodes);
     return job_idle_whole_ns(&idle, (int64_t)fmin(restores ? job_checkpoint_bytes(job) : job->type->load.bytes, 9e18));
 }

@@ -407,8 +407,9 @@ static void on_moved(struct link_net *net, struct link_flow *flow, sim_ns now)
 
 static struct job_idle_flows idle_flows(const struct job *job, bool writes, int32_t n)
 {
-    const struct job_idle_flows none = {0};
-    return n > 0 ? job_idle_flows(job, nic_on(job, job->holder.held, 0), storage_of(job, writes), writes, n) : none;
+    struct link_path path;
+    if (n == 0 || path_of(job, job->holder.held, 0, writes, &path) != 0) return (struct job_idle_flows){0};
+    return job_idle_flows(job, &path, storage_of(job, writes) == NULL, n);
 }
 
 double job_saver_idle_bytes_per_s(const struct job *job)

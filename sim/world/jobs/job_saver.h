@@ -18,11 +18,11 @@
 #define ORRERY_WORLD_JOBS_JOB_SAVER_H
 
 #include "sim/core/units.h"
-#include "sim/world/links/graph.h"
 
 #include <stdbool.h>
 
 struct job;
+struct link_path;
 struct job_progress;
 struct jobs;
 struct job_type;
@@ -47,9 +47,8 @@ struct job_idle_flows {
     sim_ns latency_ns;
 };
 
-/* `n` flows between a NIC and what `storage` names (NULL: a peer), as if all passed the links of this one. */
-struct job_idle_flows job_idle_flows(const struct job *job, struct graph_nic nic, const char *storage, bool writes,
-                                     int32_t n);
+/* `n` flows, as if all passed the shared links of one path. NULL: the path to a peer is not known yet. */
+struct job_idle_flows job_idle_flows(const struct job *job, const struct link_path *path, bool to_peer, int32_t n);
 
 /* Time in which flows that share their rate equally move `slice_bytes` each; and `bytes` in all, with the latency. */
 sim_ns job_idle_ns(const struct job_idle_flows *idle, int64_t slice_bytes);
