@@ -94,7 +94,7 @@ struct figure_fit {
 };
 
 /* When the tolerances were committed. */
-enum figure_tolerances { TOLERANCES_WITH_RESULTS, TOLERANCES_FIRST };
+enum figure_tolerances { TOLERANCES_WITH_RESULTS, TOLERANCES_FIRST, TOLERANCES_FIRST_IN_PART };
 
 struct figure {
     const char *id; /* "splitwise/profile" */
