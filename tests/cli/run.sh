@@ -243,5 +243,8 @@ run 0 run "$T/later.json" -q --set until=5s
 ! grep -q 'no job was of type' "$T/err" || complain 'types of jobs that a run ends before'
 run 0 run "$T/types.json" -q --set jobs.trace.jobs=[]
 ! grep -q 'no job was of type' "$T/err" || complain 'types of no jobs at all'
+# Types that a generator has with other parameters are no slips.
+run 0 run decoupled-evaluation -q
+! grep -q 'no job was of type' "$T/err" || complain 'types of another coordinator'
 
 finish

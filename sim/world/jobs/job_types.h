@@ -62,6 +62,8 @@ const struct job_type *job_type_find(const struct config_list *types, const char
 /* Which types of "jobs.types" jobs have had, and a few names of jobs that are not among these. */
 enum { JOB_TYPES_UNNAMED = 8 };
 
+struct trace_format;
+
 struct job_types_seen {
     bool *has_occurred; /* [types] */
     size_t n_unnamed;
@@ -128,5 +130,8 @@ int deadlines_check(const struct deadlines_config *config, struct diag *diag);
 
 /* The deadline of this job; SIM_NS_MAX: none. */
 sim_ns deadline_of(const struct deadlines_config *config, const struct job_record *record, struct rng *rng);
+
+/* Whether a trace of the format may have jobs of the type, by its parameters: its name is then no slip. */
+bool job_type_may_occur(const struct trace_format *format, const char *name);
 
 #endif

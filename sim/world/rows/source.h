@@ -160,6 +160,8 @@ struct trace_format {
     const struct config_field *params;
     size_t params_bytes;
 
+    const char *const *job_types; /* types that its jobs may have, by its parameters; NULL, or ends with NULL */
+
     /* What its files begin with, for traces that name no format; all NULL: it cannot be recognised. */
     const char *header;    /* column names that its header has: "a,b", in any order */
     const char *members;   /* keys that its first JSON object has: "a,b" */
