@@ -146,8 +146,9 @@ static const struct config_field figure_fields[] = {
              "files that the studies read and that are no part of Orrery"),
     ROW_MAP("studies", studies, REQUIRED, WITHIN(1, 20), struct figure_study, study_item,
             "files of studies or boards, by name"),
-    ROW_CHOICE("tolerances", tolerances, DEFAULT("with-results"), tolerance_words,
-               "when they were committed: 'with-results'; 'first', before the first run; 'first-in-part', but those that the notes name"),
+    ROW_CHOICE(
+        "tolerances", tolerances, DEFAULT("with-results"), tolerance_words,
+        "when they were committed: 'with-results'; 'first', before the first run; 'first-in-part', but those that the notes name"),
     ROW_PATH("views", views, OPTIONAL, "file of CREATE TEMP VIEW statements, whose views the queries may use"),
     ROW_LIST("charts", charts, REQUIRED, WITHIN(1, 20), struct figure_chart, chart_fields, "what is drawn"),
     ROW_LIST("claims", claims, REQUIRED, WITHIN(1, 200), struct figure_claim, claim_fields, "what the paper claims"),

@@ -30,9 +30,8 @@ static void write_jobs(char *text, size_t size, uint64_t seed, int n)
         const int nodes = 1 + (int)rng_below(&rng, NODES), type = (int)rng_below(&rng, 3);
         const int run_s = 20 + (int)rng_below(&rng, 180);
         from_s += (int)rng_below(&rng, 10);
-        at += (size_t)snprintf(text + at, size - at,
-                               "%s{'submit': '%ds', 'gpus': %d, 'duration': '%ds', 'type': '%s'}", i > 0 ? ", " : "",
-                               from_s, 8 * nodes, run_s, names[type]);
+        at += (size_t)snprintf(text + at, size - at, "%s{'submit': '%ds', 'gpus': %d, 'duration': '%ds', 'type': '%s'}",
+                               i > 0 ? ", " : "", from_s, 8 * nodes, run_s, names[type]);
     }
 }
 
@@ -125,9 +124,10 @@ TEST(a_restore_delays_no_reservation)
             write_jobs(jobs, sizeof jobs, seed, 24);
             struct bed_rows *rows = bed_ok(
                 BED(.check = true),
-                "{" CLUSTER(4) ", 'failures': {'causes': {'site': {'scope': 'site', 'lifetime': {'law': 'constant',"
-                " 'mean': '400s'}, 'repair': {'law': 'constant', 'mean': '50s'}}}}, 'until': '850s', 'jobs': {'scheduler':"
-                " '%s', %s, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+                "{" CLUSTER(
+                    4) ", 'failures': {'causes': {'site': {'scope': 'site', 'lifetime': {'law': 'constant',"
+                       " 'mean': '400s'}, 'repair': {'law': 'constant', 'mean': '50s'}}}}, 'until': '850s', 'jobs': {'scheduler':"
+                       " '%s', %s, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
                 reserving[p], types, jobs);
             waited += check_reservations(runs, list_runs(rows, 450, runs), 450);
             bed_free(rows);
@@ -140,8 +140,9 @@ TEST(a_shorter_job_that_loads_is_not_preempted)
 {
     const struct bed_rows *rows = bed_ok(
         BED(.check = true),
-        "{" CLUSTER(1) ", 'jobs': {'scheduler': 'srtf', %s, 'trace': {'format': 'inline-jobs', 'jobs': [{'gpus': 8,"
-        " 'duration': '100s', 'type': 'model'}, {'submit': '5s', 'gpus': 8, 'duration': '1000s', 'type': 'model'}]}}}",
+        "{" CLUSTER(
+            1) ", 'jobs': {'scheduler': 'srtf', %s, 'trace': {'format': 'inline-jobs', 'jobs': [{'gpus': 8,"
+               " 'duration': '100s', 'type': 'model'}, {'submit': '5s', 'gpus': 8, 'duration': '1000s', 'type': 'model'}]}}}",
         types);
     CHECK_EQ_INT((int)bed_decisions(rows, "preempt", -1), 0);
     CHECK_NEAR(bed_job(rows, 0)->end_s, 0.001 + 40 + 100, 1e-6);
@@ -152,9 +153,10 @@ TEST(the_load_of_a_waiting_job_counts)
 {
     const struct bed_rows *rows = bed_ok(
         BED(.check = true),
-        "{" CLUSTER(1) ", 'jobs': {'scheduler': 'srtf', %s, 'trace': {'format': 'inline-jobs', 'jobs': [{'gpus': 8,"
-        " 'duration': '10s', 'type': 'plain'}, {'submit': '1s', 'gpus': 8, 'duration': '20s', 'type': 'model'},"
-        " {'submit': '1s', 'gpus': 8, 'duration': '50s', 'type': 'plain'}]}}}",
+        "{" CLUSTER(
+            1) ", 'jobs': {'scheduler': 'srtf', %s, 'trace': {'format': 'inline-jobs', 'jobs': [{'gpus': 8,"
+               " 'duration': '10s', 'type': 'plain'}, {'submit': '1s', 'gpus': 8, 'duration': '20s', 'type': 'model'},"
+               " {'submit': '1s', 'gpus': 8, 'duration': '50s', 'type': 'plain'}]}}}",
         types);
     CHECK_NEAR(bed_job(rows, 2)->start_s, 10, 1e-6);
     CHECK_NEAR(bed_job(rows, 1)->start_s, 60, 1e-6);

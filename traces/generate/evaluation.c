@@ -26,6 +26,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum coordinator { COORDINATOR_NONE, COORDINATOR_LOAD, COORDINATOR_METRIC, COORDINATOR_ELASTIC };
 
@@ -314,6 +315,21 @@ static const struct config_field params[] = {
     {0}};
 #undef ROW_OF
 
+/* The coordinator loads on nodes that it counts itself. */
+static const char *misfit(const void *of, const struct trace_site *site)
+{
+    const struct evaluation_params *own = of;
+    const char *const *type = site->loading_types;
+    if (own->coordinator < COORDINATOR_LOAD) return NULL;
+    while (*type != NULL && strcmp(*type, "loader") != 0) type++;
+    if (*type == NULL) return "its coordinator loads the model at once: jobs of type 'loader' have no \"load\"";
+    if (site->n_nodes == 0) return NULL;
+    if (own->nodes != site->n_nodes) return "its coordinator loads on 'nodes' nodes, and the cluster has others";
+    if (own->gpus_per_node != site->gpus_per_node)
+        return "its loaders take 'gpus_per_node' GPUs, and nodes of the cluster have another number";
+    return NULL;
+}
+
 /* By the coordinator. */
 static const char *const job_types[] = {"trial", "loader", "warm-trial", "metric", NULL};
 
@@ -324,4 +340,5 @@ const struct trace_format trace_generate_evaluation = {
     .params = params,
     .params_bytes = sizeof(struct evaluation_params),
     .job_types = job_types,
+    .misfit = misfit,
     .open_jobs = open_jobs};

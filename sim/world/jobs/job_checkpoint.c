@@ -244,7 +244,8 @@ sim_ns job_expected_read_ns(const struct job *job)
     const struct graph_nic nic = {jobs_cluster_of(job->jobs, job->view.node_type)->first_node, 0};
     const bool has_nics = topology_config(job->jobs->topology)->network.per == NETWORK_PER_GPU && job->view.gpus > 0;
     struct link_path path;
-    if (!from_peer && topology_storage_path(job->jobs->topology, nic, restores ? to : job->type->load.from, false, &path))
+    if (!from_peer &&
+        topology_storage_path(job->jobs->topology, nic, restores ? to : job->type->load.from, false, &path))
         return 0;
     const struct job_idle_flows idle = job_idle_flows(job, from_peer ? NULL : &path, from_peer,
                                                       has_nics ? job->view.gpus : n_nodes);
