@@ -252,12 +252,13 @@ static double job_gpus(const struct verdict_facts *facts)
     return metric(facts, "cluster.gpus") * (isnan(available) ? 1.0 : available) - fmax(of_services, 0.0);
 }
 
-/* The GPU time that jobs need: what they held, or their work on the requested GPUs and their waits before it, if that
- * is less. */
+/* The GPU time that jobs need: what they held, or their work on the requested GPUs and the waits of their first starts,
+ * if that is less. First starts have their share of the waits of all starts. */
 static double needed_gpu_s(const struct verdict_facts *facts)
 {
-    const double work_gpu_s = metric(facts, "job.useful_gpu_s.sum") + counted(facts, "job.wait_gpu_s.sum");
-    return fmin(metric(facts, "job.gpu_s.sum"), work_gpu_s);
+    const double n = facts->submissions.n, first_frac = n / (n + counted(facts, "job.preemptions.sum"));
+    const double wait_gpu_s = first_frac * counted(facts, "job.wait_gpu_s.sum");
+    return fmin(metric(facts, "job.gpu_s.sum"), metric(facts, "job.useful_gpu_s.sum") + wait_gpu_s);
 }
 
 double verdict_load(const struct verdict_facts *facts)

@@ -437,7 +437,7 @@ TEST(a_load_of_jobs_above_the_capacity_is_told_whatever_waits_look_like)
     struct made_metric metrics[] = {
         {"cluster.gpus", 10}, {"cluster.gpus_in_use.mean", 7.5}, {"job.gpu_s.sum", 1500}, {"job.useful_gpu_s.sum", 1500},
         {"sim.end_s", 200}, {"job.makespan_s", 200}, {"job.unfinished", 0}, {"job.wait_gpu_s.sum", 0},
-        {"job.wait_s.max", 50}, {0}};
+        {"job.wait_s.max", 50}, {"job.preemptions.sum", 0}, {0}};
     const struct trend_growth calm = {.left_frac = 0};
     struct verdict_facts facts = {.status = "done", .jobs = &calm, .metric = made, .context = metrics,
                                   .submissions = {.n = 20, .first_s = 0, .last_s = 95, .held_s = 200}};
@@ -453,7 +453,9 @@ TEST(a_load_of_jobs_above_the_capacity_is_told_whatever_waits_look_like)
     metrics[7].value = 400; /* and need to load before they work */
     CHECK_NEAR(verdict_load(&facts), 1.3, 1e-12);
     CHECK_EQ_STR(cautions_of(metrics, facts), "saturated");
-    metrics[8].value = 0; /* none waited */
+    metrics[9].value = 60; /* three in four starts are no first ones */
+    CHECK_NEAR(verdict_load(&facts), 1, 1e-12);
+    metrics[9].value = 0, metrics[8].value = 0; /* none waited */
     CHECK_EQ_STR(cautions_of(metrics, facts), "");
     check_verdict(metrics, facts, "");
     facts.submissions.n = 19;
