@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Of the claims of one basis that are judged, or could be. Numbers and curves are kept apart: a number has a deviation,
  * a curve that of nine in ten points. */
@@ -21,13 +20,6 @@ static int compare_fracs(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Whether its value was computed from the paper's set-up: to agree with that says nothing of the model. */
-static bool is_arithmetic(const struct figure_claim *claim)
-{
-    static const char tag[] = "derived";
-    return strncmp(claim->tag, tag, sizeof tag - 1) == 0;
-}
-
 static void count(const struct claim_result *result, struct found *found)
 {
     const double size = fabs(result->outcome.deviation);
@@ -36,7 +28,7 @@ static void count(const struct claim_result *result, struct found *found)
     found->n_known += result->verdict == CLAIM_KNOWN_TO_FAIL;
     found->n_fail += result->verdict == CLAIM_FAIL;
     found->n_outside += result->is_outside;
-    if (isnan(size) || is_arithmetic(result->claim)) return;
+    if (isnan(size) || result->claim->is_arithmetic) return;
     if (isnan(result->outcome.ours))
         found->curves[found->n_curves++] = size;
     else

@@ -140,7 +140,7 @@ TEST(the_first_line_counts_every_claim)
 #define OFF "{'says': 's', " HEAD("12", "0.1") ", 'test': {'kind': 'level', 'of': " UP("3") "}},"
 #define CHOSEN "{'says': 's', 'chosen_by': 'c', " HEAD("8", "1") ", 'test': {'kind': 'level', 'of': " UP("3") "}},"
 #define ARITHMETIC                                                                                                     \
-    "{'says': 's', 'tag': 'derived', 'value': 9, 'tolerance': 0.01, 'test': {'kind': 'level', 'of': " UP("3") "}},"
+    "{'says': 's', 'tag': 'src', 'arithmetic': true, 'value': 9, 'tolerance': 0.01, 'test': {'kind': 'level', 'of': " UP("3") "}},"
 #define CURVE "{'says': 's', 'tag': 'src', 'tolerance': 0.01, 'test': {'kind': 'curve', 'series': ['up'], 'from': 3, 'to': 3}}"
 #define ERRORS ", 'errors': [{'says': 'median error', 'sql': 'select 7.54'}, {'says': 'p90', 'sql': 'select null'}]}"
     static const struct {
