@@ -40,7 +40,7 @@ bool job_has_saver(const struct job *job);
 /* Whether a start of the job reads what its type loads, unless it restores. */
 bool job_loads(const struct job *job);
 
-/* Flows of a job in an idle network: their rate, all together (0: there is no path), and when their first byte moves. */
+/* Flows of a job in an idle network: their rate, all together (0: there is no path), and the latency of their path. */
 struct job_idle_flows {
     int32_t n;
     double bytes_per_s;
