@@ -28,7 +28,7 @@ static void count(const struct claim_result *result, struct found *found)
     found->n_known += result->verdict == CLAIM_KNOWN_TO_FAIL;
     found->n_fail += result->verdict == CLAIM_FAIL;
     found->n_outside += result->is_outside;
-    if (isnan(size)) return;
+    if (isnan(size) || result->claim->is_arithmetic) return;
     if (isnan(result->outcome.ours))
         found->curves[found->n_curves++] = size;
     else

@@ -67,6 +67,7 @@ struct figure_claim {
     double value;                 /* the paper's */
     const char *unit, *tag;
     bool up_to;
+    bool is_arithmetic;           /* its value follows from the set-up: agreement says nothing of the model */
     double tolerance_frac;        /* share of the paper's value; of a curve claim: nine in ten points keep it */
     struct config_variant test;   /* claim_kind.h; no entry: not covered by the simulator */
     struct config_list rests_on;  /* struct figure_span: the paper's points behind a query */
@@ -94,7 +95,7 @@ struct figure_fit {
 };
 
 /* When the tolerances were committed. */
-enum figure_tolerances { TOLERANCES_WITH_RESULTS, TOLERANCES_FIRST };
+enum figure_tolerances { TOLERANCES_WITH_RESULTS, TOLERANCES_FIRST, TOLERANCES_FIRST_IN_PART };
 
 struct figure {
     const char *id; /* "splitwise/profile" */

@@ -89,6 +89,8 @@ static const struct config_field claim_fields[] = {
     ROW_TEXT("unit", unit, OPTIONAL, WITHIN(0, 64), "of the value"),
     TAG(tag),
     ROW_BOOL("up_to", up_to, DEFAULT("false"), "the paper states it as a maximum ('up to'): it is only reported"),
+    ROW_BOOL("arithmetic", is_arithmetic, DEFAULT("false"),
+             "the value follows from the set-up: the first line leaves its deviation out"),
     ROW_REAL("tolerance", tolerance_frac, OPTIONAL, WITHIN(0, 1),
              "share of the paper's value that ours may differ by; of a curve, what nine in ten points keep"),
     ROW_VARIANT("test", test, OPTIONAL, "claim", "kind",
@@ -133,7 +135,7 @@ static const struct config_field data_fields[] = {
     {0}};
 #undef ROW_OF
 
-static const char *const tolerance_words[] = {"with-results", "first", NULL};
+static const char *const tolerance_words[] = {"with-results", "first", "first-in-part", NULL};
 
 #define ROW_OF struct figure
 static const struct config_field figure_fields[] = {
@@ -146,8 +148,9 @@ static const struct config_field figure_fields[] = {
              "files that the studies read and that are no part of Orrery"),
     ROW_MAP("studies", studies, REQUIRED, WITHIN(1, 20), struct figure_study, study_item,
             "files of studies or boards, by name"),
-    ROW_CHOICE("tolerances", tolerances, DEFAULT("with-results"), tolerance_words,
-               "when they were committed: 'with-results', or 'first', before the first run"),
+    ROW_CHOICE(
+        "tolerances", tolerances, DEFAULT("with-results"), tolerance_words,
+        "when they were committed: 'with-results'; 'first', before the first run; 'first-in-part', but those that the notes name"),
     ROW_PATH("views", views, OPTIONAL, "file of CREATE TEMP VIEW statements, whose views the queries may use"),
     ROW_LIST("charts", charts, REQUIRED, WITHIN(1, 20), struct figure_chart, chart_fields, "what is drawn"),
     ROW_LIST("claims", claims, REQUIRED, WITHIN(1, 200), struct figure_claim, claim_fields, "what the paper claims"),

@@ -67,8 +67,12 @@ int figure_chart_gnuplot(const struct figure_data *data, size_t index, const cha
 
 const char *figure_tolerances_text(const struct figure *figure)
 {
-    return figure->tolerances == TOLERANCES_FIRST ? "Tolerances were committed before the first run."
-                                                  : "Tolerances were committed together with the results.";
+    static const char *const texts[] = {
+        [TOLERANCES_WITH_RESULTS] = "Tolerances were committed together with the results.",
+        [TOLERANCES_FIRST] = "Tolerances were committed before the first run.",
+        [TOLERANCES_FIRST_IN_PART] =
+            "Tolerances were committed before the first run, but those that the notes name: these came later."};
+    return texts[figure->tolerances];
 }
 
 /* --- Markdown --- */

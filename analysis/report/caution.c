@@ -73,7 +73,7 @@ static void find_saturation(struct finding *finding)
                   "the quality of the system"
                 : "many requests were unfinished at the end of the run: waiting times may measure its length, not "
                   "the quality of the system");
-    if (verdict_load(facts) > 1.0)
+    if (verdict_jobs_overload(facts))
         add_load(finding);
     else if (verdict_jobs_saturate(facts))
         add(finding, "saturated",

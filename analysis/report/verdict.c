@@ -252,19 +252,33 @@ static double job_gpus(const struct verdict_facts *facts)
     return metric(facts, "cluster.gpus") * (isnan(available) ? 1.0 : available) - fmax(of_services, 0.0);
 }
 
+/* The GPU time that jobs need: what they held, or their work on the requested GPUs and the waits of their first starts,
+ * if that is less. First starts have their share of the waits of all starts. */
+static double needed_gpu_s(const struct verdict_facts *facts)
+{
+    const double n = facts->submissions.n, first_frac = n / (n + counted(facts, "job.preemptions.sum"));
+    const double wait_gpu_s = first_frac * counted(facts, "job.wait_gpu_s.sum");
+    return fmin(metric(facts, "job.gpu_s.sum"), metric(facts, "job.useful_gpu_s.sum") + wait_gpu_s);
+}
+
 double verdict_load(const struct verdict_facts *facts)
 {
     const struct verdict_submissions *jobs = &facts->submissions;
     const double span_s = jobs->last_s - jobs->first_s, gpus = job_gpus(facts);
-    const double gpu_s = fmin(metric(facts, "job.gpu_s.sum"), metric(facts, "job.useful_gpu_s.sum"));
     const bool is_stream = jobs->n >= least_arrivals && span_s > 0.0 && span_s >= jobs->held_s / jobs->n;
     if (!is_stream || !(gpus > 0.0) || !isnan(metric(facts, "rental.gpus.mean"))) return (double)NAN;
-    return gpu_s / (gpus * span_s);
+    return needed_gpu_s(facts) / (gpus * span_s * jobs->n / (jobs->n - 1.0)); /* n jobs have n - 1 gaps */
+}
+
+bool verdict_jobs_overload(const struct verdict_facts *facts)
+{
+    const bool waited = metric(facts, "job.wait_s.max") != 0.0 || counted(facts, "job.unfinished") > 0.0;
+    return waited && verdict_load(facts) > 1.0;
 }
 
 bool verdict_jobs_saturate(const struct verdict_facts *facts)
 {
-    return (facts->jobs != NULL && facts->jobs->is_saturated) || verdict_load(facts) > 1.0;
+    return (facts->jobs != NULL && facts->jobs->is_saturated) || verdict_jobs_overload(facts);
 }
 
 /* The words for a queue and its entries. */
@@ -344,7 +358,7 @@ static void say_job_saturation(const struct verdict_facts *facts, struct text *t
         text_add(text, "The cluster is ");
         say_queue(facts->jobs, &words, text);
     }
-    if (verdict_load(facts) > 1.0)
+    if (verdict_jobs_overload(facts))
         text_printf(text, "Jobs brought %s times the GPU time that they could have while they were submitted. ",
                     words_number(round(100.0 * verdict_load(facts)) / 100.0, times));
 }

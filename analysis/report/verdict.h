@@ -100,11 +100,15 @@ void verdict_run(const struct verdict_facts *facts, struct text *text);
 bool verdict_requests_saturate(const struct verdict_facts *facts);
 bool verdict_jobs_saturate(const struct verdict_facts *facts);
 
-/* The GPU time of the jobs over that of the GPUs which jobs may have, from the first submission to the last. Above 1 no
- * scheduler keeps up. The GPU time is what jobs held, or their work on the requested GPUs if that is less: elastic jobs
- * hold more than they need. Jobs left at the end count with what they did, so the load is at least this. NAN: unknown,
- * as with rented GPUs; or no stream of arrivals: fewer than 20 jobs, or all within the time that one runs. */
+/* The GPU time that jobs need over that of the GPUs which jobs may have. n jobs take n / (n - 1) times the span from
+ * the first submission to the last. They need what they held, or if that is less their work on the requested GPUs, with
+ * what they wait and read before it at their first start: elastic jobs hold more than they need. Jobs left at the end
+ * count with what they did, so the load is at least this. NAN: unknown, as with rented GPUs; or no stream of arrivals:
+ * fewer than 20 jobs, or all within the time that one runs. */
 double verdict_load(const struct verdict_facts *facts);
+
+/* Whether that load is above 1, and jobs waited: waits then depend on the length of the trace. */
+bool verdict_jobs_overload(const struct verdict_facts *facts);
 
 /* Whether waiting grew, which is more than a guess from the requests left. */
 bool verdict_requests_grow(const struct verdict_facts *facts);

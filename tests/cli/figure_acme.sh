@@ -19,6 +19,8 @@ for claim in 'a trial alone' 'eight on a node' 'loading slows down' 'speed with 
     equal "$(verdict "$claim")" pass "$claim"
 done
 equal "$(verdict 'gain of one node')" 'known to fail' 'the gain of one node'
+equal "$(sqlite3 :memory: "select json_extract(value, '\$.basis') from json_each(readfile('$T/out'))
+    where json_extract(value, '\$.claim') like 'each part%'")" fitted 'four nodes are fitted'
 sql "$T/acme/evaluation.makespan.db" "select count(*) from run where status = 'done'" 2880
 
 # Storage that is slower than the nodes' adapters: more trials load more slowly.

@@ -56,7 +56,7 @@ holds "$T/flood.html" 'saturated or was cut short: 86.5 % of its jobs'
 awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i <= 600; i++) print i * 300, i % 7 ? 1800 : 10800, i % 3 ? 1 : 2 }' |
     sed 's/ /,/g' >"$T/heavy.csv"
 gpu_s=$(awk -F, 'NR > 1 { sum += $2 * $3 } END { print sum }' "$T/heavy.csv")
-load=$(awk "BEGIN { printf \"%.3g\", int(100 * $gpu_s / (600 * 300 * 8) + 0.5) / 100 }")
+load=$(awk "BEGIN { printf \"%.3g\", int(100 * $gpu_s / (601 * 300 * 8) + 0.5) / 100 }")
 for scheduler in fifo fifo-skip srtf tiresias; do
     echo '{"cluster": {"nodes": 1}, "jobs": {"scheduler": "'$scheduler'", "trace": {"format": "csv-jobs", "path": "heavy.csv"}}}' \
         >"$T/heavy.json"

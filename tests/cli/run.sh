@@ -252,5 +252,19 @@ run 0 run "$T/later.json" -q --set until=5s
 ! grep -q 'no job was of type' "$T/err" || complain 'types of jobs that a run ends before'
 run 0 run "$T/types.json" -q --set jobs.trace.jobs=[]
 ! grep -q 'no job was of type' "$T/err" || complain 'types of no jobs at all'
+# Types that a generator has with other parameters are no slips.
+run 0 run decoupled-evaluation -q
+! grep -q 'no job was of type' "$T/err" || complain 'types of another coordinator'
+! grep -q 'its coordinator' "$T/err" || complain 'a coordinator that suits its cluster'
+# What a coordinator counts must be what the cluster has, and its loaders must load.
+run 0 run decoupled-evaluation -q --set cluster.nodes=4
+grep -q "coordinator loads on 'nodes' nodes" "$T/err" || complain 'a coordinator with fewer nodes'
+run 0 run decoupled-evaluation -q --set cluster.nodes=4 --set jobs.trace.coordinator=none
+! grep -q 'its coordinator' "$T/err" || complain 'no coordinator'
+run 0 run decoupled-evaluation -q --set cluster.gpus_per_node=16
+grep -q "loaders take 'gpus_per_node' GPUs" "$T/err" || complain 'loaders that take half a node'
+sed '/"loader":/d; s/\("trial": .*\),$/\1/' configs/scenarios/decoupled-evaluation.json >"$T/free.json"
+run 0 run "$T/free.json" -q
+grep -q "type 'loader' have no" "$T/err" || complain 'loaders that do not load'
 
 finish

@@ -115,10 +115,10 @@ TEST(equal_data_sets_take_their_closed_form)
 {
     for (int nodes = 1; nodes <= 4; nodes++) {
         const int n = 8 * nodes;
-        const double span[] = {80 + 20 + 15, 10 + 1 + 80 + 15, 10 + 1 + 80 + 15, 10 + 1 + 80 + 15};
-        for (int i = 1; i < 3; i++)
+        /* eight load at once; metrics of cut data sets end before the last piece */
+        const double span[] = {80 + 80 + 15, 10 + 1 + 80 + 15, 10 + 1 + 80 + 15, 10 + 1 + 80};
+        for (int i = 0; i < 4; i++)
             CHECK_NEAR(bed_metric(evaluate(coordinators[i], nodes, n, 0), "job.makespan_s"), span[i], 1e-6);
-        CHECK(bed_metric(evaluate("elastic", nodes, n, 0), "job.makespan_s") <= span[3] + 1e-6);
     }
 }
 

@@ -26,6 +26,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum coordinator { COORDINATOR_NONE, COORDINATOR_LOAD, COORDINATOR_METRIC, COORDINATOR_ELASTIC };
 
@@ -149,23 +150,33 @@ static int64_t cut(const struct evaluation_params *params, const struct piece *s
     return n;
 }
 
-/* Metrics of the data sets, whose pieces are `first` and those behind it. */
+/* A metric of a data set follows all its pieces, which are `n_pieces`. */
+static int add_metric_after(struct evaluation *evaluation, int64_t n_pieces, struct job_record **metric)
+{
+    struct job_need *needs = arena_alloc(&evaluation->arena, (size_t)n_pieces * sizeof *needs);
+    if (needs == NULL) return SIM_E_NOMEM;
+    *metric = add_job(evaluation, "metric", 0, evaluation->params->metric_ns);
+    (*metric)->needs = needs;
+    return 0;
+}
+
+/* Metrics of the data sets, whose pieces are `first` and those behind it. Pieces with a metric come before others. */
 static int add_metrics(struct evaluation *evaluation, const struct piece *pieces, int64_t n, int64_t first)
 {
-    int code = 0;
-    for (int64_t i = 0; i < n && pieces[i].has_metric && code == 0; i++) {
-        if (pieces[i].index > 0) continue;
-        int64_t parts = 0;
-        for (int64_t k = 0; k < n && pieces[k].has_metric; k++) parts += pieces[k].dataset == pieces[i].dataset;
-        struct job_need *needs = arena_alloc(&evaluation->arena, (size_t)parts * sizeof *needs);
-        if (needs == NULL) return SIM_E_NOMEM;
-        struct job_record *metric = add_job(evaluation, "metric", 0, evaluation->params->metric_ns);
-        for (int64_t k = 0; k < n && pieces[k].has_metric; k++)
-            if (pieces[k].dataset == pieces[i].dataset)
-                needs[metric->n_needs++] = (struct job_need){.job = first + k};
-        metric->needs = needs;
+    const size_t n_sets = (size_t)evaluation->params->datasets;
+    int64_t *n_pieces = arena_alloc(&evaluation->arena, n_sets * sizeof *n_pieces);
+    struct job_record **metrics = arena_alloc(&evaluation->arena, n_sets * sizeof *metrics);
+    if (n_pieces == NULL || metrics == NULL) return SIM_E_NOMEM;
+    for (int64_t i = 0; i < n && pieces[i].has_metric; i++) n_pieces[pieces[i].dataset]++;
+    for (int64_t i = 0; i < n && pieces[i].has_metric; i++) {
+        const int64_t set = pieces[i].dataset;
+        if (pieces[i].index == 0 && add_metric_after(evaluation, n_pieces[set], &metrics[set]) < 0) return SIM_E_NOMEM;
     }
-    return code;
+    for (int64_t i = 0; i < n && pieces[i].has_metric; i++) {
+        struct job_record *metric = metrics[pieces[i].dataset];
+        ((struct job_need *)metric->needs)[metric->n_needs++] = (struct job_need){.job = first + i};
+    }
+    return 0;
 }
 
 static int add_pieces(struct evaluation *evaluation, const struct piece *sets, struct piece *pieces)
@@ -304,10 +315,30 @@ static const struct config_field params[] = {
     {0}};
 #undef ROW_OF
 
+/* The coordinator loads on nodes that it counts itself. */
+static const char *misfit(const void *of, const struct trace_site *site)
+{
+    const struct evaluation_params *own = of;
+    const char *const *type = site->loading_types;
+    if (own->coordinator < COORDINATOR_LOAD) return NULL;
+    while (*type != NULL && strcmp(*type, "loader") != 0) type++;
+    if (*type == NULL) return "its coordinator loads the model at once: jobs of type 'loader' have no \"load\"";
+    if (site->n_nodes == 0) return NULL;
+    if (own->nodes != site->n_nodes) return "its coordinator loads on 'nodes' nodes, and the cluster has others";
+    if (own->gpus_per_node != site->gpus_per_node)
+        return "its loaders take 'gpus_per_node' GPUs, and nodes of the cluster have another number";
+    return NULL;
+}
+
+/* By the coordinator. */
+static const char *const job_types[] = {"trial", "loader", "warm-trial", "metric", NULL};
+
 const struct trace_format trace_generate_evaluation = {
     .name = "generate-evaluation",
     .summary = "an LLM evaluated on data sets, with parts decoupled",
     .source = "Hu et al., Characterization of Large Language Model Development in the Datacenter, NSDI 2024",
     .params = params,
     .params_bytes = sizeof(struct evaluation_params),
+    .job_types = job_types,
+    .misfit = misfit,
     .open_jobs = open_jobs};

@@ -45,6 +45,26 @@ void warn_idle_types(const struct setup *setup, struct diag *diag)
     text_fini(&names);
 }
 
+void warn_trace_misfit(const struct setup *setup, struct diag *diag)
+{
+    enum { MOST_TYPES = 64 };
+    const struct scenario *scenario = &setup->scenario;
+    const struct trace_format *format = scenario->jobs.trace.entry;
+    const struct config_list *types = &scenario->jobs.types;
+    const char *loading[MOST_TYPES + 1] = {NULL};
+    size_t n = 0;
+    if (format == NULL || format->misfit == NULL) return;
+    for (size_t i = 0; i < types->n && n < MOST_TYPES; i++) {
+        const struct job_type *type = (const struct job_type *)types->items + i;
+        if (type->load.from != NULL) loading[n++] = type->name;
+    }
+    const struct cluster_config *nodes = &scenario->cluster.nodes;
+    const struct trace_site site = {nodes->nodes, nodes->gpus_per_node, loading};
+    const char *text = format->misfit(scenario->jobs.trace.params, &site);
+    if (text != NULL)
+        diag_warning(diag, config_where(setup->config, "jobs.trace"), NULL, "trace '%s': %s", format->name, text);
+}
+
 void warn_absent_job_types(const struct setup *setup, const struct world *world, struct diag *diag)
 {
     const char *const *unnamed, *absent;

@@ -133,6 +133,7 @@ static int run_setup(struct cli *cli, const struct run_options *options, const s
     if (code == 0) code = results_limit_parse(options->results_limit, &limit_bytes, &cli->diag);
     if (code != 0) return code;
     warn_idle_types(setup, &cli->diag);
+    warn_trace_misfit(setup, &cli->diag);
     warn_default_batcher(setup, &cli->diag);
     large_site_warn(&setup->scenario, options->output, limit_bytes, cli->err);
     struct simulate_options how = {.output = options->output,

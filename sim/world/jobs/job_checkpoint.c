@@ -2,12 +2,14 @@
 
 #include "models/checkpoint.h"
 #include "sim/world/jobs/job.h"
+#include "sim/world/links/topology.h"
 #include "sim/world/policy/checkpointing.h"
 #include "sim/world/policy/instance.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *const design_names[] = {"synchronous", "fastpersist", "datastates", NULL};
 static const char *const keeps_names[] = {"all", "saved", NULL};
@@ -196,4 +198,56 @@ sim_ns job_checkpoint_save_ns(const struct job *job)
 bool job_checkpoint_falls_back(const struct job *job)
 {
     return job_checkpoint_is_taken(job) && job->type->checkpoint.preempt_keeps == CHECKPOINT_KEEPS_SAVED;
+}
+
+/* --- Flows in an idle network --- */
+
+struct job_idle_flows job_idle_flows(const struct job *job, const struct link_path *path, bool to_peer, int32_t n)
+{
+    struct topology *topology = job->jobs->topology;
+    const struct network_config *network = &topology_config(topology)->network;
+    struct job_idle_flows idle = {n, n * network->bytes_per_s, path != NULL ? path->latency_ns : network->latency_ns};
+    for (int32_t k = 0; !to_peer && k < path->n; k++)
+        if (topology_is_shared(topology, path->links[k]))
+            idle.bytes_per_s = fmin(idle.bytes_per_s, link_bytes_per_s(path->links[k]));
+    return idle;
+}
+
+sim_ns job_idle_ns(const struct job_idle_flows *idle, int64_t slice_bytes)
+{
+    return sim_ns_from_s((double)slice_bytes * idle->n / fmax(idle->bytes_per_s, 1.0));
+}
+
+sim_ns job_idle_whole_ns(const struct job_idle_flows *idle, int64_t bytes)
+{
+    if (idle->n == 0) return 0;
+    return sim_ns_add(idle->latency_ns, job_idle_ns(idle, bytes / idle->n + (bytes % idle->n > 0)));
+}
+
+/* Nodes of a job that does not run: the fewest that hold its GPUs, or as many as it asks for. */
+static int32_t expected_nodes(const struct job *job)
+{
+    const int32_t each = jobs_cluster_of(job->jobs, job->view.node_type)->gpus_per_node;
+    const int32_t fewest = each > 0 ? (job->view.gpus + each - 1) / each : 1;
+    return job->view.nodes > fewest ? job->view.nodes : fewest > 1 ? fewest : 1;
+}
+
+sim_ns job_expected_read_ns(const struct job *job)
+{
+    if (job->activity == NULL) return 0;
+    const char *to = job->type->checkpoint.to;
+    const bool to_peer = to != NULL && strcmp(to, "peer") == 0;
+    const int32_t n_nodes = expected_nodes(job);
+    const bool restores = job_done_ns(job, 0) > 0 && job_saves_by_flows(job) && (!to_peer || n_nodes > 1);
+    if (!restores && !job_loads(job)) return 0;
+    const bool from_peer = restores && to_peer;
+    const struct graph_nic nic = {jobs_cluster_of(job->jobs, job->view.node_type)->first_node, 0};
+    const bool has_nics = topology_config(job->jobs->topology)->network.per == NETWORK_PER_GPU && job->view.gpus > 0;
+    struct link_path path;
+    if (!from_peer &&
+        topology_storage_path(job->jobs->topology, nic, restores ? to : job->type->load.from, false, &path))
+        return 0;
+    const struct job_idle_flows idle = job_idle_flows(job, from_peer ? NULL : &path, from_peer,
+                                                      has_nics ? job->view.gpus : n_nodes);
+    return job_idle_whole_ns(&idle, (int64_t)fmin(restores ? job_checkpoint_bytes(job) : job->type->load.bytes, 9e18));
 }

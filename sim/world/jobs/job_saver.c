@@ -65,14 +65,14 @@ bool job_saves_by_flows(const struct job *job)
     return job->type != NULL && config_of(job)->to != NULL && job_checkpoint_is_taken(job) && job->view.gpus > 0;
 }
 
-static bool loads(const struct job *job)
+bool job_loads(const struct job *job)
 {
     return job->type != NULL && job->type->load.from != NULL && job_needs_node(job);
 }
 
 bool job_has_saver(const struct job *job)
 {
-    return job_saves_by_flows(job) || loads(job);
+    return job_saves_by_flows(job) || job_loads(job);
 }
 
 /* The key and the text of a finding. */
@@ -380,6 +380,7 @@ static void end_flows(struct job_saver *saver, sim_ns now)
         saver->lost_peer = no_node;
         release(saver, &progress->wait_ns, now);
         job_begins_work(saver->job, now);
+        jobs_notify(saver->job->jobs, JOB_EVENT_SPEED, saver->job); /* its end was an estimate before */
         await_save(saver, now, saver->interval_ns);
         return;
     }
@@ -405,18 +406,16 @@ static void on_moved(struct link_net *net, struct link_flow *flow, sim_ns now)
     end_flows(saver, now);
 }
 
-double job_saver_idle_bytes_per_s(const struct job *job)
+static struct job_idle_flows idle_flows(const struct job *job, bool writes, int32_t n)
 {
     struct link_path path;
-    const int32_t n = n_flows_of(job);
-    if (n == 0 || path_of(job, job->holder.held, 0, true, &path) != 0) return 0.0;
-    const double nics = n * topology_config(job->jobs->topology)->network.bytes_per_s;
-    if (is_to_peer(config_of(job))) return nics;
-    double least = nics;
-    for (int32_t k = 0; k < path.n; k++)
-        if (topology_is_shared(job->jobs->topology, path.links[k]))
-            least = fmin(least, link_bytes_per_s(path.links[k]));
-    return least;
+    if (n == 0 || path_of(job, job->holder.held, 0, writes, &path) != 0) return (struct job_idle_flows){0};
+    return job_idle_flows(job, &path, storage_of(job, writes) == NULL, n);
+}
+
+double job_saver_idle_bytes_per_s(const struct job *job)
+{
+    return idle_flows(job, true, n_flows_of(job)).bytes_per_s;
 }
 
 /* Counts the runs of which no save can count. */
@@ -452,7 +451,7 @@ static void note_reads(struct job_saver *saver, bool starts)
 {
     struct job *job = saver->job;
     const bool restores = job->progress.done_ns > 0 && n_flows_of(job) > 0;
-    saver->loads = !restores && loads(job);
+    saver->loads = !restores && job_loads(job);
     if (!starts)
         saver->read_bytes = job->activity->unread_bytes;
     else if (restores)
@@ -546,11 +545,35 @@ int job_saver_resized(struct job *job, sim_ns now, sim_ns idle_ns)
 }
 
 /* What is left of the wait before it reads. */
-static void keep_wait(const struct job_saver *saver)
+static sim_ns wait_left_ns(const struct job_saver *saver, sim_ns move_ns, sim_ns now)
 {
-    struct job_progress *progress = &saver->job->progress;
-    const sim_ns left_ns = saver->due_ns - engine_now(saver->job->jobs->site->engine) - progress->move_ns;
-    progress->wait_ns = left_ns > 0 ? left_ns : 0;
+    const sim_ns left_ns = saver->due_ns - now - move_ns;
+    return left_ns > 0 ? left_ns : 0;
+}
+
+/* Bytes that the flow with most of them has still to move. */
+static int64_t slice_left_bytes(const struct job_saver *saver, sim_ns now)
+{
+    int64_t most = 0;
+    for (int32_t i = 0; i < saver->n_flows; i++) {
+        const struct link_flow *flow = &saver->flows[i].slice.flow;
+        const int64_t left = flow->state != LINK_FLOW_IDLE ? flow->bytes - link_flow_moved_bytes(flow, now) : 0;
+        most = left > most ? left : most;
+    }
+    return most;
+}
+
+void job_saver_expect(const struct job *job, sim_ns now, struct job_progress *progress)
+{
+    const struct job_saver *saver = job->activity != NULL ? job->activity->saver : NULL;
+    if (saver == NULL || saver->state == SAVER_WORKS || saver->state == SAVER_OVERLAPS) return;
+    const bool reads = saver->state == SAVER_AWAITS || saver->state == SAVER_RESTORES;
+    const struct job_idle_flows idle = idle_flows(job, !reads, saver->n_flows);
+    if (saver->state == SAVER_AWAITS)
+        progress->wait_ns = sim_ns_add(wait_left_ns(saver, progress->move_ns, now),
+                                       job_idle_whole_ns(&idle, saver->read_bytes));
+    else
+        *(reads ? &progress->wait_ns : &progress->stall_ns) = job_idle_ns(&idle, slice_left_bytes(saver, now));
 }
 
 void job_saver_end(struct job *job)
@@ -561,7 +584,8 @@ void job_saver_end(struct job *job)
     const int64_t left_bytes = stop_flows(saver);
     engine_disarm(job->jobs->site->engine, &job->activity->save);
     if (state == SAVER_STALLS || state == SAVER_QUEUES) job->progress.stall_ns = 0;
-    if (state == SAVER_AWAITS) keep_wait(saver);
+    if (state == SAVER_AWAITS)
+        job->progress.wait_ns = wait_left_ns(saver, job->progress.move_ns, engine_now(job->jobs->site->engine));
     if (state == SAVER_RESTORES) job->progress.wait_ns = 0;
     job->activity->unread_bytes = state == SAVER_AWAITS ? saver->read_bytes : state == SAVER_RESTORES ? left_bytes : 0;
     job_saver_forget(job);

@@ -22,6 +22,8 @@
 #include <stdbool.h>
 
 struct job;
+struct link_path;
+struct job_progress;
 struct jobs;
 struct job_type;
 struct topology;
@@ -35,8 +37,32 @@ bool job_saves_by_flows(const struct job *job);
 /* Whether the job saves or reads by flows. */
 bool job_has_saver(const struct job *job);
 
+/* Whether a start of the job reads what its type loads, unless it restores. */
+bool job_loads(const struct job *job);
+
+/* Flows of a job in an idle network: their rate, all together (0: there is no path), and the latency of their path. */
+struct job_idle_flows {
+    int32_t n;
+    double bytes_per_s;
+    sim_ns latency_ns;
+};
+
+/* `n` flows, as if all passed the shared links of one path. NULL: the path to a peer is not known yet. */
+struct job_idle_flows job_idle_flows(const struct job *job, const struct link_path *path, bool to_peer, int32_t n);
+
+/* Time in which flows that share their rate equally move `slice_bytes` each; and `bytes` in all, with the latency. */
+sim_ns job_idle_ns(const struct job_idle_flows *idle, int64_t slice_bytes);
+sim_ns job_idle_whole_ns(const struct job_idle_flows *idle, int64_t bytes);
+
 /* Rate at which the job can save in an idle network; 0: it cannot. */
 double job_saver_idle_bytes_per_s(const struct job *job);
+
+/* Time that a job which does not run reads at its next start, in an idle network; 0: it reads nothing. */
+sim_ns job_expected_read_ns(const struct job *job);
+
+/* Replaces the open end of what a running job reads, or of a save that stalls it, by an estimate: what has not moved,
+ * at the rate of an idle network. `progress` is a copy of the job's, moved to now. */
+void job_saver_expect(const struct job *job, sim_ns now, struct job_progress *progress);
 
 /* The job begins a run whose progress has begun at `now`, or continues one. If it `starts`, it reads its state or what
  * it loads once its wait is over; else what is left of that. Returns 0 or a negative code. */

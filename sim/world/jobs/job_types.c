@@ -135,6 +135,13 @@ const struct job_type *job_type_find(const struct config_list *types, const char
     return type != NULL ? type : find(types, "default");
 }
 
+bool job_type_may_occur(const struct trace_format *format, const char *name)
+{
+    const char *const *types = format->job_types;
+    while (types != NULL && *types != NULL && strcmp(*types, name) != 0) types++;
+    return (types != NULL && *types != NULL) || strcmp(name, "default") == 0;
+}
+
 int job_types_seen_init(struct job_types_seen *seen, const struct config_list *types)
 {
     *seen = (struct job_types_seen){0};

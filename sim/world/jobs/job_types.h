@@ -63,6 +63,8 @@ const struct job_type *job_type_find(const struct config_list *types, const char
  * so that more are noticed. */
 enum { JOB_TYPES_UNNAMED = 9 };
 
+struct trace_format;
+
 struct job_types_seen {
     bool *has_occurred; /* [types] */
     size_t n_unnamed;
@@ -129,5 +131,8 @@ int deadlines_check(const struct deadlines_config *config, struct diag *diag);
 
 /* The deadline of this job; SIM_NS_MAX: none. */
 sim_ns deadline_of(const struct deadlines_config *config, const struct job_record *record, struct rng *rng);
+
+/* Whether a trace of the format may have jobs of the type, by its parameters: its name is then no slip. */
+bool job_type_may_occur(const struct trace_format *format, const char *name);
 
 #endif

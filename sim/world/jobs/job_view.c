@@ -104,12 +104,26 @@ sim_ns job_view_remaining_work_ns(const struct cluster_view *view, const struct 
     return job_of(job)->progress.work_ns - job_done_ns(job_of(job), view->now_ns);
 }
 
+/* Wait of the next start, with what the job reads then. */
+static sim_ns next_wait_ns(const struct job *job)
+{
+    return sim_ns_add(job_owed_wait_ns(job), job_expected_read_ns(job));
+}
+
+/* The progress of a running job as its scheduler expects it. */
+static struct job_progress progress_at(const struct job *job, sim_ns now)
+{
+    struct job_progress progress = job->progress;
+    job_progress_move(&progress, now);
+    job_saver_expect(job, now, &progress);
+    return progress;
+}
+
 /* Time for `left_ns` of work: at the job's speed if it runs, else at speed 1 after its start's wait. */
 static sim_ns time_for(const struct job *job, sim_ns left_ns, sim_ns now)
 {
-    if (job->view.state != JOB_RUNNING) return sim_ns_add(left_ns, job_owed_wait_ns(job));
-    struct job_progress progress = job->progress;
-    job_progress_move(&progress, now);
+    if (job->view.state != JOB_RUNNING) return sim_ns_add(left_ns, next_wait_ns(job));
+    struct job_progress progress = progress_at(job, now);
     progress.work_ns = progress.done_ns + left_ns;
     const sim_ns end_ns = job_progress_end_ns(&progress);
     return end_ns < SIM_NS_MAX ? end_ns - now : SIM_NS_MAX;
@@ -140,9 +154,8 @@ sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const st
 sim_ns job_view_wait_ns(const struct cluster_view *view, const struct job_view *job)
 {
     const struct job *of = job_of(job);
-    if (job->state != JOB_RUNNING) return job_owed_wait_ns(of);
-    struct job_progress progress = of->progress;
-    job_progress_move(&progress, view->now_ns);
+    if (job->state != JOB_RUNNING) return next_wait_ns(of);
+    const struct job_progress progress = progress_at(of, view->now_ns);
     return sim_ns_add(progress.move_ns, progress.wait_ns);
 }
 

@@ -537,7 +537,8 @@ const char *jobs_absent_type(const struct jobs *jobs, size_t *at)
     const struct job_type *items = types->items;
     while (*at < types->n && jobs->dry && jobs->stats.n_submitted > 0) {
         const size_t i = (*at)++;
-        if (!jobs->types_seen.has_occurred[i] && strcmp(items[i].name, "default") != 0) return items[i].name;
+        if (!jobs->types_seen.has_occurred[i] && !job_type_may_occur(jobs->config->trace.entry, items[i].name))
+            return items[i].name;
     }
     return NULL;
 }

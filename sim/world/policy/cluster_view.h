@@ -81,18 +81,21 @@ int32_t cluster_view_nodes_with(const struct cluster_view *view, int32_t free_gp
 sim_ns job_view_executed_ns(const struct cluster_view *view, const struct job_view *job);
 
 /* Remaining run time by the user's estimate; 0 for a job that runs over its estimate. A job with regimes keeps its
- * present batch size. */
+ * present batch size. What a job reads before it works, or moves in a save that stalls it, takes the time of an idle
+ * network. Saves over the network that have not begun do not count. */
 sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const struct job_view *job);
 
 /* Oracle (ORACLE_DURATION): true remaining run time: of a running job at its present speed, of another job on the GPUs
- * it asked for. Waiting before it works counts. A call without the declared oracle is a policy fault. */
+ * it asked for. Waiting before it works counts; reads and saves over the network count as above. A call without the
+ * declared oracle is a policy fault. */
 sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_view *job);
 
 /* Oracle (ORACLE_DURATION): true remaining work, as run time on the GPUs it asked for. Waiting before it works does not
  * count. */
 sim_ns job_view_remaining_work_ns(const struct cluster_view *view, const struct job_view *job);
 
-/* Waiting before it works: what is left for a running job; of another job the wait of its next start. */
+/* Waiting before it works: what is left for a running job; of another job the wait of its next start. Reads over the
+ * network count as above. */
 sim_ns job_view_wait_ns(const struct cluster_view *view, const struct job_view *job);
 
 /* Speed of the job on `gpus` GPUs of the node type of `view`: 1 on the GPUs it asked for; 0: it cannot run there. */

@@ -84,7 +84,7 @@ enum job_event {
     JOB_EVENT_FINISH,
     /* The job's GPUs changed, perhaps in number. Sent, as JOB_EVENT_SPEED is, only if wants_speed_events. */
     JOB_EVENT_RESIZE,
-    JOB_EVENT_SPEED /* the job's speed changed */
+    JOB_EVENT_SPEED /* the job's speed changed, or it has read what it loads or restores */
 };
 
 struct job_note {

@@ -154,11 +154,23 @@ struct public_trace {
     const char *licence; /* as the repository states it; NULL: not known */
 };
 
+/* What a trace's jobs meet. */
+struct trace_site {
+    int64_t n_nodes, gpus_per_node;  /* 0: GPUs are only counted */
+    const char *const *loading_types; /* types of jobs that load something; ends with NULL */
+};
+
 struct trace_format {
     const char *name, *summary, *source;
     struct public_trace published;
     const struct config_field *params;
     size_t params_bytes;
+
+    const char *const *job_types; /* types that its jobs may have, by its parameters; NULL, or ends with NULL */
+
+    /* What of a cluster does not suit the trace with these parameters, as a sentence without its end; NULL: nothing is.
+     * NULL function: everything suits. */
+    const char *(*misfit)(const void *params, const struct trace_site *site);
 
     /* What its files begin with, for traces that name no format; all NULL: it cannot be recognised. */
     const char *header;    /* column names that its header has: "a,b", in any order */

@@ -139,6 +139,8 @@ TEST(the_first_line_counts_every_claim)
 #define EXPECTED "{'says': 's', " HEAD("6", "0.1") ", 'known_to_fail': 'k', 'test': {'kind': 'level', 'of': " UP("3") "}},"
 #define OFF "{'says': 's', " HEAD("12", "0.1") ", 'test': {'kind': 'level', 'of': " UP("3") "}},"
 #define CHOSEN "{'says': 's', 'chosen_by': 'c', " HEAD("8", "1") ", 'test': {'kind': 'level', 'of': " UP("3") "}},"
+#define ARITHMETIC                                                                                                     \
+    "{'says': 's', 'tag': 'src', 'arithmetic': true, 'value': 9, 'tolerance': 0.01, 'test': {'kind': 'level', 'of': " UP("3") "}},"
 #define CURVE "{'says': 's', 'tag': 'src', 'tolerance': 0.01, 'test': {'kind': 'curve', 'series': ['up'], 'from': 3, 'to': 3}}"
 #define ERRORS ", 'errors': [{'says': 'median error', 'sql': 'select 7.54'}, {'says': 'p90', 'sql': 'select null'}]}"
     static const struct {
@@ -153,6 +155,8 @@ TEST(the_first_line_counts_every_claim)
          "50.0 %; the one curve is off by 0.0 % in nine of ten points; nothing fitted here; inputs fitted elsewhere: a, to b; c"},
         {CHOSEN ORDER, "}",
          "1 claim predicted: 1 holds; 1 claim chosen by: 1 holds; the one number is off by 12.5 %; nothing fitted"},
+        {ARITHMETIC OFF_BY("8") ORDER, "}",
+         "3 claims predicted: 3 hold; the one number is off by 12.5 %; nothing fitted"},
         {ORDER UP_TO UP_TO, "}", "1 claim predicted: 1 holds; 2 claims not judged; nothing fitted"},
         {OFF_BY("8") ORDER, ERRORS, "median error 7.54 %, p90 unknown; 2 claims predicted: 2 hold; nothing fitted"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

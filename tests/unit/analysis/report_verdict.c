@@ -419,14 +419,28 @@ TEST(a_growing_queue_is_told)
     CHECK_EQ_STR(cautions_of(metrics, facts), "saturated saturated");
 }
 
+/* n jobs, one every `gap_s`, of `run_s` on one GPU each: the load does not depend on how many there are. */
+TEST(the_load_of_a_regular_stream_is_exact)
+{
+    for (int n = 20; n <= 2000; n *= 10) {
+        const double gap_s = 50, run_s = 780;
+        struct made_metric metrics[] = {{"cluster.gpus", 16}, {"job.gpu_s.sum", n * run_s},
+                                        {"job.useful_gpu_s.sum", n * run_s}, {0}};
+        const struct verdict_facts facts = {.status = "done", .metric = made, .context = metrics,
+                                            .submissions = {.n = n, .last_s = (n - 1) * gap_s, .held_s = n * run_s}};
+        CHECK_NEAR(verdict_load(&facts), run_s / gap_s / 16, 1e-12);
+    }
+}
+
 TEST(a_load_of_jobs_above_the_capacity_is_told_whatever_waits_look_like)
 {
     struct made_metric metrics[] = {
         {"cluster.gpus", 10}, {"cluster.gpus_in_use.mean", 7.5}, {"job.gpu_s.sum", 1500}, {"job.useful_gpu_s.sum", 1500},
-        {"sim.end_s", 200}, {"job.makespan_s", 200}, {"job.unfinished", 0}, {0}};
+        {"sim.end_s", 200}, {"job.makespan_s", 200}, {"job.unfinished", 0}, {"job.wait_gpu_s.sum", 0},
+        {"job.wait_s.max", 50}, {"job.preemptions.sum", 0}, {0}};
     const struct trend_growth calm = {.left_frac = 0};
     struct verdict_facts facts = {.status = "done", .jobs = &calm, .metric = made, .context = metrics,
-                                  .submissions = {.n = 20, .first_s = 0, .last_s = 100, .held_s = 200}};
+                                  .submissions = {.n = 20, .first_s = 0, .last_s = 95, .held_s = 200}};
     CHECK_NEAR(verdict_load(&facts), 1.5, 1e-12);
     CHECK_EQ_STR(cautions_of(metrics, facts), "saturated");
     check_verdict(metrics, facts,
@@ -436,6 +450,14 @@ TEST(a_load_of_jobs_above_the_capacity_is_told_whatever_waits_look_like)
     metrics[1].value = 7.5, metrics[3].value = 900; /* elastic jobs hold more than they need */
     CHECK_NEAR(verdict_load(&facts), 0.9, 1e-12);
     CHECK_EQ_STR(cautions_of(metrics, facts), "");
+    metrics[7].value = 400; /* and need to load before they work */
+    CHECK_NEAR(verdict_load(&facts), 1.3, 1e-12);
+    CHECK_EQ_STR(cautions_of(metrics, facts), "saturated");
+    metrics[9].value = 60; /* three in four starts are no first ones */
+    CHECK_NEAR(verdict_load(&facts), 1, 1e-12);
+    metrics[9].value = 0, metrics[8].value = 0; /* none waited */
+    CHECK_EQ_STR(cautions_of(metrics, facts), "");
+    check_verdict(metrics, facts, "");
     facts.submissions.n = 19;
     CHECK(isnan(verdict_load(&facts)));
     facts.submissions = (struct verdict_submissions){.n = 20, .last_s = 100, .held_s = 2001}; /* a burst */
