@@ -30,7 +30,6 @@ struct saver_flow {
 struct saver_node {
     int32_t node, gpus; /* node -1: none */
 };
-
 static const struct saver_node no_node = {-1, 1};
 
 struct job_saver {
