@@ -147,7 +147,7 @@ TEST_OPTIMISED(quantities_are_written_as_recorded)
         0,          1,        -1,        0.5,       1e-9, 1e-3,  60,      90,     3600,
         86400,      5400,     1e3,       1e6,       1e9,  1e12,  1e15,    1024,   1048576,
         1536,       1e-12,    123456789, 0.1 + 0.2, 1e20, 1e-20, 2.04e12, 312e12, 80 * 1073741824.0,
-        1000000001, 999.9999, INFINITY};
+        1000000001, 999.9999, (double)INFINITY};
     char buffer[80];
     struct hash *hash = begin();
     for (size_t i = 0; i < COUNT(values); i++)

@@ -112,7 +112,7 @@ static bool moves_now(const struct naive *naive, const struct flow *flow)
 /* What each link has left for those whose rate is not known, and their number. */
 static void count_links(const struct naive *naive, long double *left, int *users)
 {
-    for (int link = 0; link < LINKS; link++) users[link] = 0, left[link] = capacity(naive->s->site, link);
+    for (int link = 0; link < LINKS; link++) users[link] = 0, left[link] = (long double)capacity(naive->s->site, link);
     for (int i = 0; i < naive->network.n; i++) {
         const struct flow *flow = &naive->network.flows[i];
         if (!moves_now(naive, flow)) continue;
@@ -138,7 +138,8 @@ static long double find_lowest(const struct naive *naive, int *lowest_link)
             lowest = left[link] / users[link], *lowest_link = link;
     for (int i = 0; i < naive->network.n; i++) {
         const struct flow *flow = &naive->network.flows[i];
-        if (moves_now(naive, flow) && flow->rate < 0 && flow->cap < lowest) lowest = flow->cap, *lowest_link = -1;
+        if (moves_now(naive, flow) && flow->rate < 0 && (long double)flow->cap < lowest)
+            lowest = (long double)flow->cap, *lowest_link = -1;
     }
     return lowest;
 }
@@ -147,7 +148,7 @@ static bool is_bound_by(const struct flow *flow, int link, long double rate)
 {
     for (int k = 0; k < flow->n_links; k++)
         if (flow->links[k] == link) return true;
-    return link < 0 && flow->cap <= rate;
+    return link < 0 && (long double)flow->cap <= rate;
 }
 
 static void fill(struct naive *naive)

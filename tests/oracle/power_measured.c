@@ -96,7 +96,8 @@ TEST(mlenergy)
         CHECK(error->median <= 0.09);
         CHECK(error->p90 <= 0.18);
         for (int i = 0; i < BASELINES; i++) {
-            const struct fit_error *baseline = error_of(&bench.fitted.held_out, power_baseline_name(i));
+            const struct fit_error *baseline = error_of(&bench.fitted.held_out,
+                                                        power_baseline_name((enum power_baseline)i));
             CHECK(error->median < baseline->median && error->p90 < baseline->p90);
         }
         for (int i = 0; i < POWER_ACTIVITY_PARAMS; i++)
