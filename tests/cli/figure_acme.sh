@@ -9,11 +9,6 @@ F=$T/data/configs/figures/acme
 ORRERY_DATA=$T/data
 export ORRERY_DATA
 
-verdict() { # the start of the claim
-    sqlite3 :memory: "select json_extract(value, '\$.verdict') from json_each(readfile('$T/out'))
-        where json_extract(value, '\$.claim') like '$1%'"
-}
-
 run 0 figure run acme/evaluation -o "$T" --json
 for claim in 'a trial alone' 'eight on a node' 'loading slows down' 'speed with 256 trials' 'each part'; do
     equal "$(verdict "$claim")" pass "$claim"

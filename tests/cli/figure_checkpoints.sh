@@ -3,11 +3,6 @@
 . tests/cli/lib.sh
 optimised
 
-verdict() { # the start of the claim
-    sqlite3 :memory: "select json_extract(value, '\$.verdict') from json_each(readfile('$T/out'))
-        where json_extract(value, '\$.claim') like '$1%'"
-}
-
 run 0 figure run checkpoints/designs -o "$T" --json
 equal "$(verdict 'FastPersist: a checkpoint')" pass FastPersist
 equal "$(verdict 'synchronous saves')" pass synchronous

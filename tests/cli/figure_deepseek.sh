@@ -9,11 +9,6 @@ sed -i 's/"duration": "1d"/"duration": "10min"/' "$T/data/configs/scenarios/deep
 ORRERY_DATA=$T/data
 export ORRERY_DATA
 
-verdict() { # the start of the claim
-    sqlite3 :memory: "select json_extract(value, '\$.verdict') from json_each(readfile('$T/out'))
-        where json_extract(value, '\$.claim') like '$1%'"
-}
-
 run 0 figure run deepseek/day -o "$T" --json
 equal "$(verdict 'tokens per second of a user')" pass 'speed of a user'
 equal "$(verdict 'share of the requests')" pass 'all are served'

@@ -12,11 +12,6 @@ sed -i 's/"seeds": 10/"seeds": 3/' "$F"/*.study.json
 ORRERY_DATA=$T/data
 export ORRERY_DATA
 
-verdict() { # the start of the claim
-    sqlite3 :memory: "select json_extract(value, '\$.verdict') from json_each(readfile('$T/out'))
-        where json_extract(value, '\$.claim') like '$1%'"
-}
-
 run 0 figure run rental/budget -o "$T" --json
 for claim in 'width under Amdahl' 'width under a square root' 'widths of both types' 'mean response times' \
     'the mean of rented GPUs' 'the law of sizes' 'one width for both types'; do

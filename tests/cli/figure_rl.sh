@@ -11,11 +11,6 @@ sed -i 's/prompts = 2048/prompts = 64/g' "$F/crossing.json"
 ORRERY_DATA=$T/data
 export ORRERY_DATA
 
-verdict() { # the start of the claim
-    sqlite3 :memory: "select json_extract(value, '\$.verdict') from json_each(readfile('$T/out'))
-        where json_extract(value, '\$.claim') like '$1%'"
-}
-
 # Steps of 64 equal prompts are small ones: the prediction for large ones does not hold for them.
 run 1 figure run rl/crossing -o "$T" --json
 for claim in 'apart and synchronous' 'together, the time' 'one step stale, all steps take at least' \

@@ -12,10 +12,6 @@ sed -i 's|"values": \["0.1/s".*|"values": ["0.2/s", "0.5/s", "1/s",|; s|^      "
 ORRERY_DATA=$T/data
 export ORRERY_DATA
 
-verdict() { # the start of the claim
-    sqlite3 :memory: "select json_extract(value, '\$.verdict') from json_each(readfile('$T/out'))
-        where json_extract(value, '\$.claim') like '$1%'"
-}
 verdicts() { # how many of each kind
     sqlite3 :memory: "select count(*) || ' ' || kind from (select
         substr(verdict, 1, instr(verdict || ',', ',') - 1) as kind from (select json_extract(value, '\$.verdict') as verdict

@@ -84,6 +84,10 @@ equal() { [ "$1" = "$2" ] || complain "${3:-value} is '$1', expected '$2'"; }
 
 json_of() { sqlite3 :memory: "select json_extract(readfile('$1'), '$2')"; }
 json() { equal "$(json_of "$T/out" "$1")" "$2" "$1"; }
+verdict() { # the start of a claim in the JSON of 'orrery figure run'
+    sqlite3 :memory: "select json_extract(value, '\$.verdict') from json_each(readfile('$T/out'))
+        where json_extract(value, '\$.claim') like '$1%'"
+}
 valid_json() { equal "$(sqlite3 :memory: "select json_valid(readfile('$T/out'))")" 1 'valid JSON'; }
 sql() { equal "$(sqlite3 "$1" "$2")" "$3" "$2"; }
 

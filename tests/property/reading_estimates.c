@@ -94,8 +94,9 @@ static int check_reservations(const struct run *runs, size_t n, double after_s)
 
 static const char *const reserving[] = {"fifo", "easy", "conservative"};
 
-/* The head of the queue starts by its reservation, beside jobs that load: before a failure of the site. */
-TEST(a_load_delays_no_reservation)
+/* Runs 24 random jobs of each seed under each scheduler that reserves, on a site with these further sections. Checks
+ * the reservations from after_s on. Returns how many jobs had to wait. */
+static int check_random_jobs(const char *sections, double after_s)
 {
     int waited = 0;
     for (size_t p = 0; p < sizeof reserving / sizeof *reserving; p++)
@@ -105,34 +106,26 @@ TEST(a_load_delays_no_reservation)
             write_jobs(jobs, sizeof jobs, seed, 24);
             struct bed_rows *rows = bed_ok(
                 BED(.check = true),
-                "{" CLUSTER(4) ", 'jobs': {'scheduler': '%s', %s, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
-                reserving[p], types, jobs);
-            waited += check_reservations(runs, list_runs(rows, 0, runs), 0);
+                "{" CLUSTER(4) ", %s'jobs': {'scheduler': '%s', %s, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+                sections, reserving[p], types, jobs);
+            waited += check_reservations(runs, list_runs(rows, after_s, runs), after_s);
             bed_free(rows);
         }
-    CHECK(waited > 100);
+    return waited;
+}
+
+/* The head of the queue starts by its reservation, beside jobs that load. */
+TEST(a_load_delays_no_reservation)
+{
+    CHECK(check_random_jobs("", 0) > 100);
 }
 
 /* All lose their GPUs at 400 s, and jobs that have saved restore their state from 450 s on. */
 TEST(a_restore_delays_no_reservation)
 {
-    int waited = 0;
-    for (size_t p = 0; p < sizeof reserving / sizeof *reserving; p++)
-        for (uint64_t seed = 1; seed <= 12; seed++) {
-            char jobs[4096];
-            struct run runs[MOST_RUNS];
-            write_jobs(jobs, sizeof jobs, seed, 24);
-            struct bed_rows *rows = bed_ok(
-                BED(.check = true),
-                "{" CLUSTER(
-                    4) ", 'failures': {'causes': {'site': {'scope': 'site', 'lifetime': {'law': 'constant',"
-                       " 'mean': '400s'}, 'repair': {'law': 'constant', 'mean': '50s'}}}}, 'until': '850s', 'jobs': {'scheduler':"
-                       " '%s', %s, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
-                reserving[p], types, jobs);
-            waited += check_reservations(runs, list_runs(rows, 450, runs), 450);
-            bed_free(rows);
-        }
-    CHECK(waited > 50);
+    const char *failures = "'failures': {'causes': {'site': {'scope': 'site', 'lifetime': {'law': 'constant', 'mean':"
+                           " '400s'}, 'repair': {'law': 'constant', 'mean': '50s'}}}}, 'until': '850s', ";
+    CHECK(check_random_jobs(failures, 450) > 50);
 }
 
 /* Of two jobs the one that ends first keeps its GPUs, though it loads. */
