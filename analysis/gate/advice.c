@@ -18,7 +18,7 @@ static double round_up(double percent)
     double power = 1e-6;
     while (5 * power < percent) power *= 10;
     size_t i = 0;
-    while (steps[i] * power < percent) i++;
+    while (i < 2 && steps[i] * power < percent) i++;
     return steps[i] * power;
 }
 

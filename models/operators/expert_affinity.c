@@ -43,7 +43,7 @@ void expert_chain_flows(double *flows, size_t experts, double affinity)
     for (size_t i = 0; i < experts; i++)
         for (size_t k = 0; k < experts; k++)
             flows[i * experts + k] = (1.0 - affinity) / (double)experts + (k == i ? affinity : 0.0);
-    for (size_t i = experts - 1; i > 0; i--) {
+    for (size_t i = experts; i-- > 1;) {
         double *row = flows + i * experts, *other = flows + draw(&random, i + 1) * experts;
         for (size_t k = 0; k < experts; k++) {
             const double kept = row[k];
