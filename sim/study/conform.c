@@ -350,9 +350,10 @@ static void run_partner(struct finding *finding, const struct bound *bound)
     outcome_fini(&base);
 }
 
+/* Each family has at least one. */
 static int count_partners(enum policy_family family)
 {
-    int n = 0;
+    int n = 1;
     while (policy_family_partners(family)[n] != NULL) n++;
     return n;
 }

@@ -96,7 +96,7 @@ static int on_sample(void *context, const struct sample_row *row)
     const struct trying *trying = context;
     const char *slash = strchr(row->entity, '/');
     if (slash == NULL) return 0;
-    const enum size_pool pool = pool_of(trying, atoll(slash + 1));
+    const enum size_pool pool = pool_of(trying, strtoll(slash + 1, NULL, 10));
     double *most = strcmp(row->series, "replica.kv_used_frac") == 0 ? &trying->outcome->pool_kv_frac[pool]
                    : strcmp(row->series, "replica.waiting") == 0    ? &trying->outcome->pool_waiting[pool]
                                                                     : NULL;
