@@ -170,6 +170,7 @@ int setup_load(struct setup *setup, const char *scenario, const struct setup_opt
 {
     const char *data = setup_start(setup, options->plugins);
     setup->catalog.memory = options->memory;
+    setup->families.data = options->data;
     if (data == NULL) return diag_nomem(diag);
     const char *const roots[] = {data, NULL};
     const char *path;

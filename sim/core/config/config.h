@@ -59,6 +59,7 @@ struct config_families {
     /* The command that lists all of what ("key", "scheduler policy"), for lists that are cut; NULL: none does. May be
      * NULL. */
     const char *(*listing)(const char *what);
+    const char *data; /* the folder of public data (path_join_data); NULL: where the files that name it say */
     const char *remedy; /* follows "unknown routing policy 'x'" whose name is no alias; NULL: nothing */
 };
 

@@ -326,7 +326,7 @@ static const char *guess_tag(struct binding *binding, const struct config_field 
     char problem[DIAG_TEXT_CHARS] = "", hint[DIAG_TEXT_CHARS];
     const char *guessed = NULL;
     if (families != NULL && families->guess != NULL && is_set(file) && file->kind == JSON_STRING && *file->text != 0) {
-        const char *path = path_join(&binding->scratch, file->source->directory, file->text);
+        const char *path = path_join_data(&binding->scratch, file->source->directory, file->text, families->data);
         if (path == NULL) {
             config_report_nomem(&binding->reading);
             return NULL;

@@ -172,7 +172,8 @@ static void read_path(struct config_reading *reading, const struct config_field 
         config_report_type(reading, field, name, node, NULL);
         return;
     }
-    *out = path_join(reading->arena, node->source->directory, text);
+    const char *data = reading->families != NULL ? reading->families->data : NULL;
+    *out = path_join_data(reading->arena, node->source->directory, text, data);
     if (*out == NULL) config_report_nomem(reading);
 }
 
