@@ -3,8 +3,8 @@
  *
  * Every fact, point and claim of a paper has a tag for its origin: "src" (the paper's text or artifact), "src2"
  * (somebody's account of the paper), "derived" (arithmetic on such numbers), "own" (a limit or an expectation of
- * Orrery's authors, in no paper) or "memory" (unverified), with a key after a colon ("src:sw-sim") if useful. A claim from memory, on points from memory, or stated as "up to" is
- * reported beside our number and never passes or fails. */
+ * Orrery's authors, in no paper) or "memory" (unverified), with a key after a colon ("src:sw-sim") if useful. A claim
+ * from memory, on points from memory, or stated as "up to" is reported beside our number and never passes or fails. */
 #ifndef ORRERY_ANALYSIS_FIGURE_FIGURE_H
 #define ORRERY_ANALYSIS_FIGURE_FIGURE_H
 

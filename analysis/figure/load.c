@@ -173,7 +173,6 @@ static bool claim_alternative(const void *context, const char *family, size_t in
     return true;
 }
 
-
 /* --- Loading --- */
 
 enum { PATH_CHARS = 128 };

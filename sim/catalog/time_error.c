@@ -49,7 +49,7 @@ static const struct kind_error *find_kind(const struct no_fit_file *file, const 
 }
 
 int time_error_in_no_fit(const struct catalog *catalog, const char *kind, bool foreign, struct arena *arena,
-                      struct time_error *error, struct diag *diag)
+                         struct time_error *error, struct diag *diag)
 {
     *error = (struct time_error){0};
     const char *path = arena_printf(arena, "%s/calibration/releases/in_no_fit.json", catalog->root);

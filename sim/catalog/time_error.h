@@ -43,7 +43,7 @@ struct time_errors {
  * such rows gives the error on other GPUs. The text lives in `arena`. The file does not count as an input of the run.
  * Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
 int time_error_in_no_fit(const struct catalog *catalog, const char *kind, bool foreign, struct arena *arena,
-                      struct time_error *error, struct diag *diag);
+                         struct time_error *error, struct diag *diag);
 
 /* The error of a preset on a GPU and an LLM that it was fitted to, from its 90th percentile on held-out rows. *found
  * tells whether it was, and has an error below 1. Returns 0 or SIM_E_NOMEM. */

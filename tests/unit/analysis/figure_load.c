@@ -82,7 +82,8 @@ TEST(names_must_exist)
 
 TEST(tags_name_where_a_number_was_read)
 {
-    CHECK(figure_tag_gates("src") && figure_tag_gates("src2:note") && figure_tag_gates("derived") && figure_tag_gates("own"));
+    CHECK(figure_tag_gates("src") && figure_tag_gates("src2:note") && figure_tag_gates("derived") &&
+          figure_tag_gates("own"));
     CHECK(figure_tag_is_own("own:fp") && !figure_tag_is_own("src:own") && !figure_tag_is_own("owner"));
     CHECK(!figure_tag_gates("memory") && !figure_tag_gates("memory:mine"));
     expect(changed("'tag': 'src:here'", "'tag': 'somewhere'"),
