@@ -272,6 +272,10 @@ const char *claim_basis_name(const struct claim_result *result)
 
 const char claim_own_note[] = "A limit or an expectation of Orrery's authors, in no paper.";
 
+const char claim_basis_note[] =
+    "A claim is 'fitted': it is about points on which a parameter was fitted; 'chosen by': equations or inputs were "
+    "chosen in view of its number; else 'predicted'. A deviation is ours / paper - 1.";
+
 /* --- Counts --- */
 
 void claim_counts_add(struct claim_counts *sum, const struct claim_counts *counts)

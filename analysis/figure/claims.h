@@ -62,8 +62,8 @@ const char *claim_basis_name(const struct claim_result *result);
  * results. With errors there are no deviations. Returns 0 or SIM_E_NOMEM. */
 int claim_basis_text(const struct figure *figure, const struct claim_results *claims, struct text *text);
 
-/* What the mark * of an own number means, as a sentence. */
-extern const char claim_own_note[];
+/* What the mark * of an own number means, as a sentence; what the words of the basis, and deviations, mean. */
+extern const char claim_own_note[], claim_basis_note[];
 
 /* Adds the counts of one figure to those of several. */
 void claim_counts_add(struct claim_counts *sum, const struct claim_counts *counts);

@@ -104,6 +104,7 @@ static void add_claim_table(const struct claim_results *claims, struct text *out
     claim_counts_text(&claims->counts, out);
     text_add(out, ".\n");
     if (claims->counts.n_own > 0) text_printf(out, "\n\\* %s\n", claim_own_note);
+    text_printf(out, "\n%s\n", claim_basis_note);
 }
 
 static void add_reasons(const struct claim_results *claims, bool reported, const char *heading, struct text *out)
@@ -124,13 +125,32 @@ static bool has_chosen(const struct figure *figure)
     return false;
 }
 
+/* Whether an earlier claim was chosen by the same thing. */
+static bool chosen_before(const struct figure *figure, size_t index)
+{
+    const char *chosen = FIGURE_ITEM(struct figure_claim, figure->claims, index)->chosen_by;
+    for (size_t i = 0; i < index; i++) {
+        const char *other = FIGURE_ITEM(struct figure_claim, figure->claims, i)->chosen_by;
+        if (other != NULL && strcmp(other, chosen) == 0) return true;
+    }
+    return false;
+}
+
+/* Each thing that was chosen, with the claims that it concerns. */
 static void add_chosen(const struct figure *figure, struct text *out)
 {
-    if (has_chosen(figure)) text_add(out, "\nChosen in view of results:\n\n");
+    if (has_chosen(figure)) text_add(out, "\nChosen in view of results:\n");
     for (size_t i = 0; i < figure->claims.n; i++) {
         const struct figure_claim *claim = FIGURE_ITEM(struct figure_claim, figure->claims, i);
-        if (claim->chosen_by != NULL) text_printf(out, "- *%s*: %s\n", claim->says, claim->chosen_by);
+        if (claim->chosen_by == NULL || chosen_before(figure, i)) continue;
+        text_printf(out, "\n- %s: *%s*", claim->chosen_by, claim->says);
+        for (size_t k = i + 1; k < figure->claims.n; k++) {
+            const struct figure_claim *other = FIGURE_ITEM(struct figure_claim, figure->claims, k);
+            if (other->chosen_by != NULL && strcmp(other->chosen_by, claim->chosen_by) == 0)
+                text_printf(out, "; *%s*", other->says);
+        }
     }
+    if (has_chosen(figure)) text_add(out, "\n");
 }
 
 /* What stands in place of the fitted parameters, where there are none. */
@@ -380,8 +400,8 @@ int figure_gallery(const struct figure_entry *entries, size_t n, struct text *ht
              "<p class=soft>Hollow markers are the paper's points. A claim passes when our number is within its "
              "tolerance; of a curve, nine in ten points are. One that is known to fail says why. What a paper "
              "states as \xe2\x80\x9cup to\xe2\x80\x9d, and what was noted from memory, is only reported; so is "
-             "what cannot be judged for a reason that is given, with the side of its tolerance that it lies on. A "
-             "claim in a range that a parameter was fitted on says so; every other one is predicted.</p>\n");
+             "what cannot be judged for a reason that is given, with the side of its tolerance that it lies on. ");
+    add_element(html, "", claim_basis_note, "</p>\n");
     add_overview(html, entries, n);
     for (size_t i = 0; code == 0 && i < n; i++) code = add_figure(html, &entries[i]);
     text_add(html, "</main></body></html>\n");

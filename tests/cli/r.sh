@@ -42,7 +42,10 @@ while read -r database view rows columns; do
     [ "$database $view" != "results.db:2 study" ] || continue # which export takes from whole files only
     n=$((n + 1))
     run 0 export "$T/$database" "$view"
-    equal "$columns" "$(head -1 "$T/out" | tr -d '\r')" "columns of $view"
+    case $columns in # export leaves out an optional last column without values
+    "$(head -1 "$T/out" | tr -d '\r')"*) ;;
+    *) complain "columns of $view are $columns" ;;
+    esac
     equal "$rows" "$(sqlite3 :memory: '.mode csv' ".import '$T/out' t" 'select count(*) from t')" "rows of $view in $database"
     grep -q "^ *$view\b" "$T/listed" || complain "export --list has no $view"
 done <<END

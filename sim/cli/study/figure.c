@@ -158,6 +158,10 @@ static bool make_heading(const struct figure_work *work, const char *gap, struct
 static int print_claims(struct cli *cli, const struct figure_work *work, struct answer_table *all,
                         enum answer_form form)
 {
+    static const char *const tolerances[] = {
+        [TOLERANCES_WITH_RESULTS] = "; tolerances committed with the results",
+        [TOLERANCES_FIRST] = "; tolerances committed before the first run",
+        [TOLERANCES_FIRST_IN_PART] = "; tolerances committed before the first run, but those that the notes name"};
     const char *gap = form == ANSWER_MARKDOWN ? "\n" : ""; /* a table of Markdown stands between blank lines */
     struct text heading;
     struct answer answer;
@@ -173,9 +177,7 @@ static int print_claims(struct cli *cli, const struct figure_work *work, struct 
         answer_say(&answer, "%s* %s\n", form == ANSWER_MARKDOWN ? "\n\\" : "", claim_own_note);
     if (!answer_is_data(form))
         say_counts(gap, &work->claims.counts,
-                   work->figure.tolerances == TOLERANCES_FIRST ? "; tolerances committed before the first run"
-                                                               : "; tolerances committed with the results",
-                   &answer);
+                   tolerances[work->figure.tolerances], &answer);
     const int code = answer_end(&answer, 0, cli->out, &cli->diag);
     fflush(cli->out);
     return code;

@@ -396,7 +396,19 @@ TEST(documents_say_what_was_chosen)
     struct figure_entry entry = {&test.data, &test.results, 0, NULL};
     figure_markdown(&entry, &markdown);
     CHECK_EQ_INT(figure_gallery(&entry, 1, &html), 0);
-    CHECK(strstr(markdown.chars, "\nChosen in view of results:\n\n- *s*: the <form>\n") != NULL);
+    CHECK(strstr(markdown.chars, "\nChosen in view of results:\n\n- the <form>: *s*\n") != NULL);
+    CHECK(strstr(markdown.chars, "'chosen by': equations or inputs were chosen in view of its number") != NULL);
+    CHECK(strstr(html.chars, "chosen in view of its number") != NULL);
+    CHECK(strstr(html.chars, "every other one is predicted") == NULL);
+    SCOPED(figure_case) twice;
+    MUST(figure_case_init(&twice, figure_json("{'says': 'a', 'chosen_by': 'c', " HEAD("8", "1") ", 'test': {'kind': 'level', "
+                                              "'of': " UP("3") "}}, {'says': 'b', 'chosen_by': 'c', " HEAD("8", "1")
+                                              ", 'test': {'kind': 'level', 'of': " UP("3") "}}", "")) == 0);
+    struct figure_entry both = {&twice.data, &twice.results, 0, NULL};
+    text_fini(&markdown);
+    text_init(&markdown);
+    figure_markdown(&both, &markdown);
+    CHECK(strstr(markdown.chars, "\n- c: *a*; *b*\n") != NULL);
     CHECK(strstr(markdown.chars, "\nNo parameter was fitted.\n") != NULL);
     CHECK(strstr(markdown.chars, "Nothing was chosen") == NULL);
     CHECK(strstr(html.chars, "<small>chosen in view of results: the &lt;form&gt;</small>") != NULL);
