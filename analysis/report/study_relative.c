@@ -76,8 +76,10 @@ static void drop_base(struct study *study, size_t axis, size_t level, size_t *mo
     size_t n_points = 0, n_runs = 0;
     for (size_t p = 0; p < study->n_points; p++) {
         moved[p] = n_points;
-        if (study->points[p].levels[axis] != level) study->points[n_points++] = study->points[p];
-        else moved[p] = SIZE_MAX;
+        if (study->points[p].levels[axis] != level)
+            study->points[n_points++] = study->points[p];
+        else
+            moved[p] = SIZE_MAX;
     }
     for (size_t i = 0; i < study->n_runs; i++) {
         if (moved[study->runs[i].point] == SIZE_MAX) continue;

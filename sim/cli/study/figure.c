@@ -175,9 +175,7 @@ static int print_claims(struct cli *cli, const struct figure_work *work, struct 
     text_fini(&heading);
     if (!answer_is_data(form) && work->claims.counts.n_own > 0)
         answer_say(&answer, "%s* %s\n", form == ANSWER_MARKDOWN ? "\n\\" : "", claim_own_note);
-    if (!answer_is_data(form))
-        say_counts(gap, &work->claims.counts,
-                   tolerances[work->figure.tolerances], &answer);
+    if (!answer_is_data(form)) say_counts(gap, &work->claims.counts, tolerances[work->figure.tolerances], &answer);
     const int code = answer_end(&answer, 0, cli->out, &cli->diag);
     fflush(cli->out);
     return code;

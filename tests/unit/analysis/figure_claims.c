@@ -401,9 +401,12 @@ TEST(documents_say_what_was_chosen)
     CHECK(strstr(html.chars, "chosen in view of its number") != NULL);
     CHECK(strstr(html.chars, "every other one is predicted") == NULL);
     SCOPED(figure_case) twice;
-    MUST(figure_case_init(&twice, figure_json("{'says': 'a', 'chosen_by': 'c', " HEAD("8", "1") ", 'test': {'kind': 'level', "
-                                              "'of': " UP("3") "}}, {'says': 'b', 'chosen_by': 'c', " HEAD("8", "1")
-                                              ", 'test': {'kind': 'level', 'of': " UP("3") "}}", "")) == 0);
+    MUST(figure_case_init(&twice,
+                          figure_json("{'says': 'a', 'chosen_by': 'c', " HEAD(
+                                          "8", "1") ", 'test': {'kind': 'level', "
+                                                    "'of': " UP("3") "}}, {'says': 'b', 'chosen_by': 'c', " HEAD(
+                                                        "8", "1") ", 'test': {'kind': 'level', 'of': " UP("3") "}}",
+                                      "")) == 0);
     struct figure_entry both = {&twice.data, &twice.results, 0, NULL};
     text_fini(&markdown);
     text_init(&markdown);
