@@ -57,13 +57,13 @@ extern const struct config_field trace_window_item[];
 #define TRACE_TIME_PARAMS                                                                                              \
     {.name = "window",                                                                                                 \
      .kind = CONFIG_LIST,                                                                                              \
-     .flags = CONFIG_OPTIONAL,                                                                                         \
+     .flags = CONFIG_OPTIONAL | CONFIG_STRETCH,                                                                        \
      .offset = offsetof(struct trace_transform, window),                                                               \
      .fields = trace_window_item,                                                                                      \
      .elem_bytes = sizeof(sim_ns),                                                                                     \
      .min = 2,                                                                                                         \
      .max = 2,                                                                                                         \
-     .help = "[from, to): only arrivals in this part of the trace; from becomes time 0"},                              \
+     .help = "only arrivals in [from, to), also written \"2h:3h\"; from becomes time 0"},                              \
         TRACE_TRANSFORM_PARAM(rate_scale, "rate_scale", CONFIG_REAL, "1", 1e-6, 1e6,                                   \
                               "factor on the arrival rate"),                                                \
         TRACE_TRANSFORM_PARAM(thin_frac, "thin", CONFIG_REAL, "1", 1e-9, 1, "share of the records kept, chosen by a hash of their ids"),       \

@@ -5,11 +5,13 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Of the claims of one basis that are judged, or could be. Numbers and curves are kept apart: a number has a deviation,
- * a curve that of nine in ten points. */
+/* Of the claims of one basis that are judged, or could be. Claims that are only reported neither hold nor fail. Numbers
+ * and curves are kept apart: a number has a deviation, a curve that of nine in ten points. */
 struct found {
-    size_t n, n_hold, n_fail, n_known, n_outside;
+    size_t n, n_hold, n_fail, n_known;
+    size_t n_reported, n_within, n_outside; /* the latter two: of a limit that they have */
     size_t n_numbers, n_curves;
     double *numbers, *curves; /* [n_numbers], [n_curves]: sizes of deviations, rising */
 };
@@ -24,7 +26,10 @@ static void count(const struct claim_result *result, struct found *found)
 {
     const double size = fabs(result->outcome.deviation);
     found->n++;
-    found->n_hold += result->outcome.holds;
+    const bool is_reported = result->verdict == CLAIM_REPORTED;
+    found->n_hold += !is_reported && result->outcome.holds;
+    found->n_reported += is_reported;
+    found->n_within += is_reported && result->has_limit && result->outcome.holds;
     found->n_known += result->verdict == CLAIM_KNOWN_TO_FAIL;
     found->n_fail += result->verdict == CLAIM_FAIL;
     found->n_outside += result->is_outside;
@@ -59,7 +64,17 @@ static void add_sizes(const double *sizes, size_t n, const char *what, const cha
                     100 * sizes[n - 1], whose);
 }
 
-/* "8 claims predicted: 5 hold, 2 fail (known), 1 is outside (reported); of 5 numbers ...": an order of numbers, or a
+/* ", 3 reported (1 within, 1 outside)": the third has no limit. */
+static void add_reported(const struct found *found, const char *before, struct text *text)
+{
+    if (found->n_reported == 0) return;
+    text_printf(text, "%s%zu reported", before, found->n_reported);
+    if (found->n_within > 0) text_printf(text, " (%zu within", found->n_within);
+    if (found->n_outside > 0) text_printf(text, "%s%zu outside", found->n_within > 0 ? ", " : " (", found->n_outside);
+    if (found->n_within + found->n_outside > 0) text_add(text, ")");
+}
+
+/* "8 claims predicted: 5 hold, 2 fail (known), 1 reported (1 outside); of 5 numbers ...": an order of numbers, or a
  * bound, has no deviation. */
 static void add_found(const struct found *found, const char *what, bool has_errors, struct text *text)
 {
@@ -67,8 +82,7 @@ static void add_found(const struct found *found, const char *what, bool has_erro
         size_t n;
         const char *one, *many;
     } parts[] = {{found->n_hold, "holds", "hold"}, {found->n_known, "fails (known)", "fail (known)"},
-                 {found->n_fail, "fails", "fail"},
-                 {found->n_outside, "is outside (reported)", "are outside (reported)"}};
+                 {found->n_fail, "fails", "fail"}};
     const char *before = ": ";
     text_printf(text, "%zu claim%s %s", found->n, found->n == 1 ? "" : "s", what);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -76,6 +90,7 @@ static void add_found(const struct found *found, const char *what, bool has_erro
         text_printf(text, "%s%zu %s", before, parts[i].n, parts[i].n == 1 ? parts[i].one : parts[i].many);
         before = ", ";
     }
+    add_reported(found, before, text);
     if (has_errors) return;
     add_sizes(found->numbers, found->n_numbers, "number", "", text);
     add_sizes(found->curves, found->n_curves, "curve", " in nine of ten points", text);
@@ -100,6 +115,21 @@ static size_t count_unjudged(const struct figure *figure, const struct claim_res
     size_t n = 0;
     for (size_t i = 0; i < claims->n; i++) n += figure_claim_unjudged(figure, claims->items[i].claim) != NULL;
     return n;
+}
+
+/* Adds what was chosen in view of results, each thing once. */
+static void add_chosen(const struct figure *figure, const char *before, struct text *text)
+{
+    for (size_t i = 0; i < figure->claims.n; i++) {
+        const char *chosen = FIGURE_ITEM(struct figure_claim, figure->claims, i)->chosen_by;
+        bool is_new = chosen != NULL;
+        for (size_t k = 0; is_new && k < i; k++) {
+            const char *other = FIGURE_ITEM(struct figure_claim, figure->claims, k)->chosen_by;
+            is_new = other == NULL || strcmp(other, chosen) != 0;
+        }
+        if (is_new) text_printf(text, "%s%s", before, chosen);
+        if (is_new) before = "; ";
+    }
 }
 
 int claim_basis_text(const struct figure *figure, const struct claim_results *claims, struct text *text)
@@ -130,5 +160,7 @@ int claim_basis_text(const struct figure *figure, const struct claim_results *cl
     for (size_t i = 0; i < figure->inputs.n; i++)
         text_printf(text, "%s%s",
                     i > 0 ? "; " : "; inputs fitted elsewhere: ", *FIGURE_ITEM(char *, figure->inputs, i));
+    const bool has_fits = n + figure->inputs.n > 0;
+    add_chosen(figure, has_fits ? "; chosen in view of results: " : ", but chosen in view of results: ", text);
     return text->failed ? SIM_E_NOMEM : 0;
 }

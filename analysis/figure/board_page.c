@@ -60,14 +60,14 @@ struct page {
 #define SIGNED "%+.1f"
 
 static const struct page_column group_columns[] = {
-    {"GPU, LLM, engine", NULL, 0.0}, {"seen in a fit", NULL, 0.0},     {"rows", "%.0f", 1.0},
+    {"GPU, LLM, engine", NULL, 0.0}, {"in a fit", NULL, 0.0},     {"rows", "%.0f", 1.0},
     {"measurements", "%.0f", 1.0},   {"predicted", "%.0f", 1.0},       {"judged", "%.0f", 1.0},
     {"without group, median %", PERCENT, 100.0}, {"p90 %", PERCENT, 100.0}, {"shipped, median %", PERCENT, 100.0},
     {"p90 %", PERCENT, 100.0},       {"roofline, median %", PERCENT, 100.0}, {"p90 %", PERCENT, 100.0},
     {"not predicted because", NULL, 0.0}};
 
 static const char group_query[] =
-    "SELECT group_name, seen, rows, measurements, predicted, judged, left_out_median, left_out_p90, shipped_median, "
+    "SELECT group_name, in_fit, rows, measurements, predicted, judged, left_out_median, left_out_p90, shipped_median, "
     "shipped_p90, roofline_median, roofline_p90, reasons FROM board_groups ORDER BY group_name";
 
 static const struct page_column reason_columns[] = {{"rows", "%.0f", 1.0}, {"why", NULL, 0.0}};
@@ -94,14 +94,14 @@ static const struct page_column row_columns[] = {
     {"output", "%.0f", 1.0},    {"GPUs", "%.0f", 1.0},           {"TP", "%.0f", 1.0},       {"DP", "%.0f", 1.0},
     {"EP", "%.0f", 1.0},        {"TPOT ms", "%.4g", 1.0},        {"predicted", "%.4g", 1.0}, {"error %", SIGNED, 100.0},
     {"without group %", SIGNED, 100.0}, {"roofline %", SIGNED, 100.0}, {"TTFT ms", "%.4g", 1.0},
-    {"predicted", "%.4g", 1.0}, {"seen in a fit", NULL, 0.0},    {"first copy", NULL, 0.0}};
+    {"predicted", "%.4g", 1.0}, {"in a fit", NULL, 0.0},    {"first copy", NULL, 0.0}};
 
 enum { N_ROW_COLUMNS = sizeof row_columns / sizeof *row_columns };
 
 static const char row_query[] =
     "SELECT id, model || ' (' || source || ':' || line || ')', version, preset, format, mode, users, prompt_tokens, "
     "output_tokens, gpus, tensor, data, expert, tpot_ms, predicted_tpot_ms, tpot_error, left_out_error, "
-    "roofline_error, ttft_ms, predicted_ttft_ms, seen, CASE first_copy WHEN 1 THEN 'yes' ELSE 'no' END, "
+    "roofline_error, ttft_ms, predicted_ttft_ms, in_fit, CASE first_copy WHEN 1 THEN 'yes' ELSE 'no' END, "
     "group_name, judged, reason, suspect, note FROM board ORDER BY group_name, id";
 
 static void add_remark(struct text *html, const char *before, const unsigned char *text, const char *after)

@@ -9,8 +9,8 @@
 
 /* --- Tags --- */
 
-static const char *const tag_words[] = {"src", "src2", "derived", "memory"};
-enum { N_TAG_WORDS = sizeof tag_words / sizeof *tag_words, MEMORY = 3 };
+static const char *const tag_words[] = {"src", "src2", "derived", "own", "memory"};
+enum { N_TAG_WORDS = sizeof tag_words / sizeof *tag_words, OWN = 3, MEMORY = 4 };
 
 /* The index of the word before the colon, or N_TAG_WORDS. */
 static int tag_word(const char *tag)
@@ -29,6 +29,11 @@ bool figure_tag_exists(const char *tag)
 bool figure_tag_gates(const char *tag)
 {
     return tag_word(tag) != MEMORY;
+}
+
+bool figure_tag_is_own(const char *tag)
+{
+    return tag_word(tag) == OWN;
 }
 
 /* --- Points --- */
@@ -165,7 +170,7 @@ static const char *show_verdict(const struct figure_data *data, const struct cla
     const struct figure_claim *claim = result->claim;
     const char *name = claim_verdict_name(result->verdict);
     if (result->verdict != CLAIM_REPORTED || figure_claim_unjudged(data->figure, claim) != NULL) return name;
-    if (isnan(claim->tolerance_frac)) return result->is_outside ? "reported, does not hold" : "reported, holds";
+    if (isnan(claim->tolerance_frac)) return result->outcome.holds ? "reported, holds" : "reported, does not hold";
     return arena_printf(data->arena, "%s, %s %g %%", name, result->is_outside ? "outside" : "within",
                         100 * claim->tolerance_frac);
 }
@@ -177,6 +182,7 @@ static int show(const struct figure_data *data, struct claim_result *result, str
     struct arena *arena = data->arena;
     const char *number = show_number(arena, claim->value, claim->unit);
     if (outcome->paper[0] != 0) number = arena_strdup(arena, outcome->paper);
+    if (number != NULL && *number != 0 && result->is_own) number = arena_printf(arena, "%s *", number);
     result->paper = number != NULL && claim->up_to ? arena_printf(arena, "up to %s", number) : number;
     result->ours = outcome->text[0] != 0       ? arena_strdup(arena, outcome->text)
                    : claim->test.entry == NULL ? "not covered"
@@ -209,7 +215,9 @@ static int evaluate(const struct figure_data *data, const struct figure_claim *c
     int code = kind != NULL ? kind->evaluate(claim, data, &result->outcome, diag) : 0;
     if (code != 0) return code;
     result->verdict = judge(data->figure, claim, result->outcome.holds);
-    result->is_outside = result->verdict == CLAIM_REPORTED && !result->outcome.holds &&
+    result->is_own = figure_tag_is_own(claim->tag);
+    result->has_limit = !isnan(claim->tolerance_frac) || result->outcome.bound[0] != 0;
+    result->is_outside = result->verdict == CLAIM_REPORTED && result->has_limit && !result->outcome.holds &&
                          figure_claim_unjudged(data->figure, claim) == NULL;
     result->basis = rests_on_fitted(data->figure, claim) ? CLAIM_IS_FITTED
                     : claim->chosen_by != NULL           ? CLAIM_IS_CHOSEN_BY
@@ -241,6 +249,7 @@ int figure_claims(const struct figure_data *data, struct claim_results *results,
         results->counts.n++;
         results->counts.of[result->verdict]++;
         results->counts.n_outside += result->is_outside;
+        results->counts.n_own += result->is_own && result->paper[0] != 0;
     }
     return code == 0 ? read_errors(data, results, diag) : code;
 }
@@ -261,12 +270,19 @@ const char *claim_basis_name(const struct claim_result *result)
     return names[result->basis];
 }
 
+const char claim_own_note[] = "A limit or an expectation of Orrery's authors, in no paper.";
+
+const char claim_basis_note[] =
+    "A claim is 'fitted': it is about points on which a parameter was fitted; 'chosen by': equations or inputs were "
+    "chosen in view of its number; else 'predicted'. A deviation is ours / paper - 1.";
+
 /* --- Counts --- */
 
 void claim_counts_add(struct claim_counts *sum, const struct claim_counts *counts)
 {
     sum->n += counts->n;
     sum->n_outside += counts->n_outside;
+    sum->n_own += counts->n_own;
     for (size_t i = 0; i < N_CLAIM_VERDICTS; i++) sum->of[i] += counts->of[i];
 }
 

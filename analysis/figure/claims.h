@@ -25,7 +25,9 @@ struct claim_result {
     const struct figure_claim *claim;
     struct claim_outcome outcome;
     enum claim_verdict verdict;
-    bool is_outside;           /* reported, but outside its tolerance */
+    bool has_limit;            /* a tolerance, or a bound of its kind, says how far our number may be off */
+    bool is_outside;           /* reported, but outside this limit */
+    bool is_own;               /* the number is a limit or an expectation of Orrery's authors: "8 % *" */
     enum claim_basis basis;
     const char *paper, *ours, *deviation; /* as shown; "": nothing */
     const char *tolerance;     /* the bound applied; "": none */
@@ -34,7 +36,7 @@ struct claim_result {
 };
 
 struct claim_counts {
-    size_t n, of[N_CLAIM_VERDICTS], n_outside;
+    size_t n, of[N_CLAIM_VERDICTS], n_outside, n_own;
 };
 
 struct claim_results {
@@ -54,10 +56,14 @@ const char *claim_verdict_name(enum claim_verdict verdict);
 /* "fitted", "chosen by" or "predicted"; "" if the simulator does not cover the claim. */
 const char *claim_basis_name(const struct claim_result *result);
 
-/* Adds a line: the model's errors, where the figure names them; of each basis the claims, how many hold and fail, and
- * the median and the largest deviation of numbers and of curves; the claims that cannot be judged, which are in none of
- * these; the fitted parameters. With errors there are no deviations. Returns 0 or SIM_E_NOMEM. */
+/* Adds a line: the model's errors, where the figure names them; of each basis the claims, how many of the judged ones
+ * hold and fail, how many are reported, and the median and the largest deviation of numbers and of curves; the claims
+ * that cannot be judged, which are in none of these; the fitted parameters, and what else was chosen in view of
+ * results. With errors there are no deviations. Returns 0 or SIM_E_NOMEM. */
 int claim_basis_text(const struct figure *figure, const struct claim_results *claims, struct text *text);
+
+/* What the mark * of an own number means, as a sentence; what the words of the basis, and deviations, mean. */
+extern const char claim_own_note[], claim_basis_note[];
 
 /* Adds the counts of one figure to those of several. */
 void claim_counts_add(struct claim_counts *sum, const struct claim_counts *counts);

@@ -2,9 +2,9 @@
  * points, the paper's claims, and the parameters that were chosen to match points.
  *
  * Every fact, point and claim of a paper has a tag for its origin: "src" (the paper's text or artifact), "src2"
- * (somebody's account of the paper), "derived" (arithmetic on such numbers) or "memory" (unverified), with a key
- * after a colon ("src:sw-sim") if useful. A claim from memory, on points from memory, or stated as "up to" is
- * reported beside our number and never passes or fails. */
+ * (somebody's account of the paper), "derived" (arithmetic on such numbers), "own" (a limit or an expectation of
+ * Orrery's authors, in no paper) or "memory" (unverified), with a key after a colon ("src:sw-sim") if useful. A claim
+ * from memory, on points from memory, or stated as "up to" is reported beside our number and never passes or fails. */
 #ifndef ORRERY_ANALYSIS_FIGURE_FIGURE_H
 #define ORRERY_ANALYSIS_FIGURE_FIGURE_H
 
@@ -64,7 +64,7 @@ struct figure_span {
 
 struct figure_claim {
     const char *says;
-    double value;                 /* the paper's */
+    double value;                 /* the paper's; with the tag "own" that of Orrery's authors */
     const char *unit, *tag;
     bool up_to;
     bool is_arithmetic;           /* its value follows from the set-up: agreement says nothing of the model */
@@ -114,8 +114,10 @@ struct figure {
 };
 
 /* Reads and checks a figure: every named series, study and tag exists, every claim has what its kind needs and
- * nothing that it excludes. Returns 0 or a negative code with findings. */
-int figure_load(const char *id, const char *path, struct arena *arena, struct figure *figure, struct diag *diag);
+ * nothing that it excludes. data: the folder of public data, NULL for the default (path_join_data). Returns 0 or a
+ * negative code with findings. */
+int figure_load(const char *id, const char *path, const char *data, struct arena *arena, struct figure *figure,
+                struct diag *diag);
 
 /* The constants of all entries of `fitted`. */
 int64_t figure_count_fitted(const struct figure *figure);
@@ -123,9 +125,10 @@ int64_t figure_count_fitted(const struct figure *figure);
 /* The index-th item of a list of the figure, as its type. */
 #define FIGURE_ITEM(type, list, index) ((const type *)(list).items + (index))
 
-/* Whether it is a tag; whether it lets a claim pass or fail (all but memory). */
+/* Whether it is a tag; whether it lets a claim pass or fail (all but memory); whether the number is in no paper. */
 bool figure_tag_exists(const char *tag);
 bool figure_tag_gates(const char *tag);
+bool figure_tag_is_own(const char *tag);
 
 /* The reason why a claim is not judged, after "a claim that is"; NULL: it is judged. Claims from memory, on the
  * paper's points from memory, or stated as "up to" are not. */

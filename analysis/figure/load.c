@@ -14,7 +14,7 @@ static const struct config_field text_item[] = {{.kind = CONFIG_TEXT, .min = 1, 
 
 #define TAG(member)                                                                                                    \
     ROW_TEXT("tag", member, REQUIRED, WITHIN(1, 64),                                                                   \
-             "where it was read: src, src2, derived or memory, maybe with a key: src:KEY")
+             "where it was read: src, src2, derived, own (in no paper) or memory, maybe with a key: src:KEY")
 
 #define ROW_OF struct figure_fact
 static const struct config_field fact_fields[] = {
@@ -85,7 +85,7 @@ static const struct config_field span_fields[] = {
 #define ROW_OF struct figure_claim
 static const struct config_field claim_fields[] = {
     ROW_TEXT("says", says, REQUIRED, WITHIN(1, 1024), "the claim, as a sentence"),
-    ROW_REAL("value", value, OPTIONAL, ANY, "what the paper says"),
+    ROW_REAL("value", value, OPTIONAL, ANY, "what the paper says, or a limit of one's own (tag own)"),
     ROW_TEXT("unit", unit, OPTIONAL, WITHIN(0, 64), "of the value"),
     TAG(tag),
     ROW_BOOL("up_to", up_to, DEFAULT("false"), "the paper states it as a maximum ('up to'): it is only reported"),
@@ -173,8 +173,6 @@ static bool claim_alternative(const void *context, const char *family, size_t in
     return true;
 }
 
-static const struct config_families figure_families = {.alternative = claim_alternative};
-
 /* --- Loading --- */
 
 enum { PATH_CHARS = 128 };
@@ -246,7 +244,7 @@ static void report(struct check *check, const char *key, const char *hint, const
 static void check_tag(struct check *check, const char *key, const char *tag)
 {
     if (!figure_tag_exists(tag))
-        report(check, key, "expected src, src2, derived or memory, maybe with a key behind a colon",
+        report(check, key, "expected src, src2, derived, own or memory, maybe with a key behind a colon",
                "the tag '%s' does not tell where it was read", tag);
 }
 
@@ -457,9 +455,11 @@ static void check_rest(struct check *check)
     }
 }
 
-static int bind(const char *id, struct config *config, struct arena *arena, struct figure *figure, struct diag *diag)
+static int bind(const char *id, const char *data, struct config *config, struct arena *arena, struct figure *figure,
+                struct diag *diag)
 {
-    int code = config_bind(config, figure_fields, &figure_families, arena, figure, sizeof *figure, diag);
+    const struct config_families families = {.alternative = claim_alternative, .data = data};
+    int code = config_bind(config, figure_fields, &families, arena, figure, sizeof *figure, diag);
     figure->id = arena_strdup(arena, id);
     if (code == 0 && figure->id == NULL) code = diag_nomem(diag);
     if (code != 0) return code;
@@ -470,11 +470,12 @@ static int bind(const char *id, struct config *config, struct arena *arena, stru
     return check.code;
 }
 
-int figure_load(const char *id, const char *path, struct arena *arena, struct figure *figure, struct diag *diag)
+int figure_load(const char *id, const char *path, const char *data, struct arena *arena, struct figure *figure,
+                struct diag *diag)
 {
     struct config *config;
     int code = config_load(path, &config, diag);
-    if (code == 0) code = bind(id, config, arena, figure, diag);
+    if (code == 0) code = bind(id, data, config, arena, figure, diag);
     config_destroy(config);
     return code;
 }

@@ -103,6 +103,8 @@ static void add_claim_table(const struct claim_results *claims, struct text *out
     text_add(out, "\n");
     claim_counts_text(&claims->counts, out);
     text_add(out, ".\n");
+    if (claims->counts.n_own > 0) text_printf(out, "\n\\* %s\n", claim_own_note);
+    text_printf(out, "\n%s\n", claim_basis_note);
 }
 
 static void add_reasons(const struct claim_results *claims, bool reported, const char *heading, struct text *out)
@@ -114,6 +116,47 @@ static void add_reasons(const struct claim_results *claims, bool reported, const
         text_printf(out, "%s- *%s*: %s\n", any ? "" : heading, result->claim->says, result->because);
         any = true;
     }
+}
+
+static bool has_chosen(const struct figure *figure)
+{
+    for (size_t i = 0; i < figure->claims.n; i++)
+        if (FIGURE_ITEM(struct figure_claim, figure->claims, i)->chosen_by != NULL) return true;
+    return false;
+}
+
+/* Whether an earlier claim was chosen by the same thing. */
+static bool chosen_before(const struct figure *figure, size_t index)
+{
+    const char *chosen = FIGURE_ITEM(struct figure_claim, figure->claims, index)->chosen_by;
+    for (size_t i = 0; i < index; i++) {
+        const char *other = FIGURE_ITEM(struct figure_claim, figure->claims, i)->chosen_by;
+        if (other != NULL && strcmp(other, chosen) == 0) return true;
+    }
+    return false;
+}
+
+/* Each thing that was chosen, with the claims that it concerns. */
+static void add_chosen(const struct figure *figure, struct text *out)
+{
+    if (has_chosen(figure)) text_add(out, "\nChosen in view of results:\n");
+    for (size_t i = 0; i < figure->claims.n; i++) {
+        const struct figure_claim *claim = FIGURE_ITEM(struct figure_claim, figure->claims, i);
+        if (claim->chosen_by == NULL || chosen_before(figure, i)) continue;
+        text_printf(out, "\n- %s: *%s*", claim->chosen_by, claim->says);
+        for (size_t k = i + 1; k < figure->claims.n; k++) {
+            const struct figure_claim *other = FIGURE_ITEM(struct figure_claim, figure->claims, k);
+            if (other->chosen_by != NULL && strcmp(other->chosen_by, claim->chosen_by) == 0)
+                text_printf(out, "; *%s*", other->says);
+        }
+    }
+    if (has_chosen(figure)) text_add(out, "\n");
+}
+
+/* What stands in place of the fitted parameters, where there are none. */
+static const char *without_fit(const struct figure *figure)
+{
+    return has_chosen(figure) ? "No parameter was fitted." : "Nothing was chosen to match.";
 }
 
 static void add_spans(const struct figure_fit *fit, struct text *out)
@@ -130,7 +173,7 @@ static void add_spans(const struct figure_fit *fit, struct text *out)
 static void add_fitted(const struct figure *figure, struct text *out)
 {
     text_add(out, "\n## Fitted\n\n");
-    if (figure->fitted.n == 0) text_add(out, "Nothing was chosen to match.\n");
+    if (figure->fitted.n == 0) text_printf(out, "%s\n", without_fit(figure));
     for (size_t i = 0; i < figure->fitted.n; i++) {
         const struct figure_fit *fit = FIGURE_ITEM(struct figure_fit, figure->fitted, i);
         text_printf(out, "- %s = %s, on: ", fit->parameter, fit->value);
@@ -164,6 +207,7 @@ void figure_markdown(const struct figure_entry *entry, struct text *markdown)
     add_reasons(entry->claims, false, "\nKnown to fail:\n\n", markdown);
     add_reasons(entry->claims, true, "\nOnly reported:\n\n", markdown);
     add_fitted(figure, markdown);
+    add_chosen(figure, markdown);
     add_setup(figure, markdown);
 }
 
@@ -231,6 +275,8 @@ static void add_claim(struct text *html, const struct claim_result *result)
     if (result->because != NULL)
         add_element(html, result->verdict == CLAIM_REPORTED ? "<small>only reported: " : "<small>known to fail: ",
                     result->because, "</small>");
+    if (result->claim->chosen_by != NULL)
+        add_element(html, "<small>chosen in view of results: ", result->claim->chosen_by, "</small>");
     add_element(html, "</td><td class=n data-is=paper>", result->paper, "");
     add_element(html, "</td><td data-is=ours>", result->ours, "");
     add_element(html, "</td><td class=n data-is=deviation>", result->deviation, "");
@@ -249,6 +295,7 @@ static void add_claims(struct text *html, const struct claim_results *claims)
     text_add(html, "</tbody></table></div>\n<p class=soft>");
     claim_counts_text(&claims->counts, html);
     text_add(html, ".</p>\n");
+    if (claims->counts.n_own > 0) add_element(html, "<p class=soft>* ", claim_own_note, "</p>\n");
 }
 
 static void add_fit(struct text *html, const struct figure_fit *fit)
@@ -268,7 +315,8 @@ static void add_fit(struct text *html, const struct figure_fit *fit)
 static void add_background(struct text *html, const struct figure *figure)
 {
     text_add(html, "<h3>Fitted</h3>\n");
-    text_add(html, figure->fitted.n > 0 ? "<ul>\n" : "<p>Nothing was chosen to match.</p>\n");
+    if (figure->fitted.n > 0) text_add(html, "<ul>\n");
+    if (figure->fitted.n == 0) add_element(html, "<p>", without_fit(figure), "</p>\n");
     for (size_t i = 0; i < figure->fitted.n; i++) add_fit(html, FIGURE_ITEM(struct figure_fit, figure->fitted, i));
     text_add(html, figure->fitted.n > 0 ? "</ul>\n" : "");
     text_add(html, "<details><summary>Set-up in the paper</summary><ul>\n");
@@ -352,8 +400,8 @@ int figure_gallery(const struct figure_entry *entries, size_t n, struct text *ht
              "<p class=soft>Hollow markers are the paper's points. A claim passes when our number is within its "
              "tolerance; of a curve, nine in ten points are. One that is known to fail says why. What a paper "
              "states as \xe2\x80\x9cup to\xe2\x80\x9d, and what was noted from memory, is only reported; so is "
-             "what cannot be judged for a reason that is given, with the side of its tolerance that it lies on. A "
-             "claim in a range that a parameter was fitted on says so; every other one is predicted.</p>\n");
+             "what cannot be judged for a reason that is given, with the side of its tolerance that it lies on. ");
+    add_element(html, "", claim_basis_note, "</p>\n");
     add_overview(html, entries, n);
     for (size_t i = 0; code == 0 && i < n; i++) code = add_figure(html, &entries[i]);
     text_add(html, "</main></body></html>\n");

@@ -211,7 +211,7 @@ static void add_metric(const struct report_source *source, struct study *study, 
 {
     const struct report_metric *known = source_define(source->options, name);
     study->metrics[study->n_metrics++] = (struct study_metric){
-        .name = name, .unit = unit, .direction = known != NULL ? known->direction : REPORT_NEUTRAL};
+        .name = name, .unit = unit, .heading = name, .direction = known != NULL ? known->direction : REPORT_NEUTRAL};
 }
 
 static size_t find_name(const struct query_answer *names, const char *name)
@@ -345,6 +345,7 @@ struct interval study_interval(const struct study *study, double *values, size_t
 static void average_point(struct study *study, const struct by_point *sorted, size_t p, double *values)
 {
     struct study_point *point = &study->points[p];
+    point->n_runs = 0;
     for (size_t k = 0; k < study->n_metrics; k++) {
         size_t n = 0;
         for (size_t i = sorted->starts[p]; i < sorted->starts[p + 1]; i++)
@@ -356,15 +357,20 @@ static void average_point(struct study *study, const struct by_point *sorted, si
     }
 }
 
-static int average(struct study *study, struct arena *arena)
+int study_average(struct study *study, struct arena *arena)
 {
     struct by_point sorted;
     double *values = arena_alloc(arena, (study->n_runs + 1) * sizeof *values);
     if (values == NULL || sort_by_point(study, arena, &sorted) != 0) return SIM_E_NOMEM;
-    for (size_t p = 0; p < study->n_points; p++) {
-        mark_copies(study, &sorted, p);
-        average_point(study, &sorted, p, values);
-    }
+    for (size_t p = 0; p < study->n_points; p++) average_point(study, &sorted, p, values);
+    return 0;
+}
+
+static int mark_all_copies(struct study *study, struct arena *arena)
+{
+    struct by_point sorted;
+    if (sort_by_point(study, arena, &sorted) != 0) return SIM_E_NOMEM;
+    for (size_t p = 0; p < study->n_points; p++) mark_copies(study, &sorted, p);
     return 0;
 }
 
@@ -378,7 +384,8 @@ int study_read(const struct report_source *source, struct study *study)
     if (code == 0) code = read_axes(source, study);
     if (code == 0) code = choose_metrics(source, study);
     if (code == 0) code = read_values(source, study);
-    if (code == 0) code = average(study, source->arena);
+    if (code == 0) code = mark_all_copies(study, source->arena);
+    if (code == 0) code = study_average(study, source->arena);
     return code == 0 ? study_read_recorded(source, study) : code;
 }
 

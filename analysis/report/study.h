@@ -26,6 +26,7 @@ struct study_axis {
 
 struct study_metric {
     const char *name, *unit;
+    const char *heading; /* of its column: the name, or of changes "NAME change %" */
     enum report_direction direction;
 };
 
@@ -54,6 +55,7 @@ struct study {
     struct study_metric metrics[STUDY_MAX_METRICS];
     struct study_run *runs;
     struct study_point *points;
+    const char *relative_to;      /* "fifo", "nodes=8": metrics are changes in percent against it; NULL: they are not */
     bool is_bootstrap;            /* seeds replicate one trace by a block bootstrap */
     struct replicates replicates;
     struct page_query queries[3]; /* runs, parameters, metrics */
@@ -63,6 +65,14 @@ struct study {
  * first four of a list of well-known ones (study.c) that differ between runs. Returns 0, SIM_E_STORE, SIM_E_USAGE or
  * SIM_E_NOMEM. */
 int study_read(const struct report_source *source, struct study *study);
+
+/* Means and intervals of all points, from the values of their runs. Returns 0 or SIM_E_NOMEM. */
+int study_average(struct study *study, struct arena *arena);
+
+/* Turns all metrics into changes in percent against the runs with the index-th value of an axis. Runs are paired by
+ * seed and by all other axes, except those whose values follow from this axis. Runs without a partner have no value.
+ * The base's runs and points go. Returns 0 or SIM_E_NOMEM. */
+int study_relate(struct study *study, size_t axis, size_t level, struct arena *arena);
 
 /* Reads the recorded values of the points, whose runs are read. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
 int study_read_recorded(const struct report_source *source, struct study *study);

@@ -74,10 +74,12 @@ static int add_lines(const struct study *study, const struct study_view *view, s
     return code;
 }
 
-/* Cuts the drawn intervals of a quantity that is never negative at 0, where the t-interval of few seeds goes below. */
+/* Cuts the drawn intervals of a quantity that is never negative at 0, where the t-interval of few seeds goes below.
+ * Changes may be negative. */
 static void cut_intervals(const struct study *study, const struct study_view *view, struct plot_series *series,
                           size_t n, struct arena *arena)
 {
+    if (study->relative_to != NULL) return;
     for (size_t p = 0; p < study->n_points; p++)
         if (study->points[p].metrics[view->metric].mean < 0.0) return;
     for (size_t i = 0; i < n; i++) {
@@ -93,6 +95,15 @@ static const char *title_of_x(const struct study_axis *axis, struct arena *arena
 {
     const char *unit = axis->numbers != NULL ? unit_si_name(axis->dim) : "";
     return unit[0] != 0 ? arena_printf(arena, "%s (%s)", axis->name, unit) : axis->name;
+}
+
+/* "TTFT p99 (s)", or "TTFT p99 against fifo (%)". NULL when out of memory. */
+static const char *title_of_y(const struct study *study, const struct study_metric *metric, struct arena *arena)
+{
+    if (study->relative_to == NULL) return study_metric_title(metric, arena);
+    const struct study_metric bare = {.name = metric->name, .unit = ""};
+    const char *title = study_metric_title(&bare, arena);
+    return title != NULL ? arena_printf(arena, "%s against %s (%%)", title, study->relative_to) : NULL;
 }
 
 enum { MOST_TICKS = 8 }; /* at studied values */
@@ -129,7 +140,7 @@ int study_chart(const struct study *study, const struct study_view *view, struct
     *chart = (struct plot_chart){.kind = is_words ? PLOT_BAR : PLOT_LINE, .n_categories = is_words ? axis->n : 0,
                                  .categories = is_words ? axis->values : NULL, .series = *series};
     chart->x.title = title_of_x(axis, arena);
-    chart->y.title = study_metric_title(&study->metrics[view->metric], arena);
+    chart->y.title = title_of_y(study, &study->metrics[view->metric], arena);
     if (*series == NULL || chart->x.title == NULL || chart->y.title == NULL) return SIM_E_NOMEM;
     int code = add_lines(study, view, arena, *series, &chart->n_series);
     if (code == 0 && !is_words) code = set_ticks(study, view, arena, &chart->x);

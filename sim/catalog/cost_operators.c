@@ -250,8 +250,9 @@ static int time_error(const void *given, const struct cost_request *request, str
     if (is_plain)
         code = time_error_of_preset(&preset, request->gpu->name, request->llm->name, request->arena, error, &found);
     if (code == 0 && !found)
-        code = time_error_unseen(request->catalog, "operators", !engine_preset_measured_on(&preset, request->gpu->name),
-                                 request->arena, error, request->diag);
+        code = time_error_in_no_fit(request->catalog, "operators",
+                                    !engine_preset_measured_on(&preset, request->gpu->name), request->arena, error,
+                                    request->diag);
     error->engine = preset.name;
     return code;
 }

@@ -14,7 +14,7 @@ struct kind_error {
     double fast_frac, slow_frac;
 };
 
-struct unseen_file {
+struct no_fit_file {
     const char *source;
     double share;
     struct config_list kinds; /* struct kind_error */
@@ -30,8 +30,8 @@ static const struct config_field kind_fields[] = {
 };
 #undef ROW_OF
 
-#define ROW_OF struct unseen_file
-static const struct config_field unseen_fields[] = {
+#define ROW_OF struct no_fit_file
+static const struct config_field no_fit_fields[] = {
     ROW_TEXT("source", source, REQUIRED, WITHIN(1, 512), "where the measured rows come from"),
     ROW_REAL("share", share, REQUIRED, WITHIN(TIME_ERROR_SHARE, TIME_ERROR_SHARE), "of the rows between the ends"),
     ROW_MAP("kinds", kinds, REQUIRED, ANY, struct kind_error, kind_fields, "errors by cost kind"),
@@ -39,7 +39,7 @@ static const struct config_field unseen_fields[] = {
 };
 #undef ROW_OF
 
-static const struct kind_error *find_kind(const struct unseen_file *file, const char *kind, const char *ending)
+static const struct kind_error *find_kind(const struct no_fit_file *file, const char *kind, const char *ending)
 {
     const struct kind_error *kinds = file->kinds.items;
     const size_t length = strlen(kind);
@@ -48,16 +48,16 @@ static const struct kind_error *find_kind(const struct unseen_file *file, const 
     return NULL;
 }
 
-int time_error_unseen(const struct catalog *catalog, const char *kind, bool foreign, struct arena *arena,
-                      struct time_error *error, struct diag *diag)
+int time_error_in_no_fit(const struct catalog *catalog, const char *kind, bool foreign, struct arena *arena,
+                         struct time_error *error, struct diag *diag)
 {
     *error = (struct time_error){0};
-    const char *path = arena_printf(arena, "%s/calibration/releases/unseen.json", catalog->root);
+    const char *path = arena_printf(arena, "%s/calibration/releases/in_no_fit.json", catalog->root);
     if (path == NULL) return diag_nomem(diag);
     if (access(path, R_OK) != 0) return 0;
-    struct unseen_file file;
+    struct no_fit_file file;
     const struct catalog unnoted = {.root = catalog->root, .memory = catalog->memory};
-    const int code = shelf_bind(&unnoted, path, unseen_fields, arena, &file, sizeof file, diag);
+    const int code = shelf_bind(&unnoted, path, no_fit_fields, arena, &file, sizeof file, diag);
     if (code != 0) return code;
     const struct kind_error *found = foreign ? find_kind(&file, kind, TIME_ERROR_FOREIGN) : NULL;
     const char *where = found != NULL ? ", on GPUs that their engine was not measured with" : "";

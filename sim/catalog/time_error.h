@@ -3,7 +3,7 @@
  * Of the measured times per output token (TPOT), TIME_ERROR_SHARE lie between `fast_frac` and `slow_frac` of the
  * predicted ones. The error of an engine on an LLM and a GPU that its preset was fitted to comes from the preset's
  * held-out rows. For all others it comes from the board, where each group (GPU, LLM, engine) was predicted by fits
- * without the group: the file configs/calibration/releases/unseen.json, written by `orrery calibrate board`:
+ * without the group: the file configs/calibration/releases/in_no_fit.json, written by `orrery calibrate board`:
  *
  *     { "source": "...", "share": 0.9,
  *       "kinds": {"operators": {"rows": 668, "groups": 6, "fast": 0.844, "slow": 1.198},
@@ -39,11 +39,11 @@ struct time_errors {
 };
 
 /* The error of a cost kind ("operators") on what no fit has seen; unknown if the catalog has no
- * unseen.json, or the file lacks the kind. `foreign`: on a GPU that the preset was not measured with; a file without
+ * in_no_fit.json, or the file lacks the kind. `foreign`: on a GPU that the preset was not measured with; a file without
  * such rows gives the error on other GPUs. The text lives in `arena`. The file does not count as an input of the run.
  * Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
-int time_error_unseen(const struct catalog *catalog, const char *kind, bool foreign, struct arena *arena,
-                      struct time_error *error, struct diag *diag);
+int time_error_in_no_fit(const struct catalog *catalog, const char *kind, bool foreign, struct arena *arena,
+                         struct time_error *error, struct diag *diag);
 
 /* The error of a preset on a GPU and an LLM that it was fitted to, from its 90th percentile on held-out rows. *found
  * tells whether it was, and has an error below 1. Returns 0 or SIM_E_NOMEM. */

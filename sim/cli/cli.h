@@ -19,9 +19,13 @@ struct cli {
     struct diag diag;
     const volatile sig_atomic_t *interrupt;
     const struct plugins *plugins; /* given with --plugin; NULL without any */
+    const char *data;              /* given with --data: the folder of public traces and measurements; NULL: none */
     struct apart *apart;           /* of a child process that makes a call with plug-ins (apart.h); else NULL */
     int child_status;              /* not 0: exit status of a child process, which has reported why */
 };
+
+/* What --data does, in the help of each verb that has it. */
+#define DATA_OPTION_HELP "folder of public traces and measurements; default: ../shared/data beside the repository"
 
 /* The command line behind the verb. */
 struct cli_call {

@@ -1,6 +1,7 @@
 #include "sim/cli/paths.h"
 
 #include "sim/catalog/catalog.h"
+#include "sim/cli/cli.h"
 #include "sim/core/check.h"
 #include "sim/core/err.h"
 #include "sim/core/path.h"
@@ -85,6 +86,14 @@ const char *paths_data_hint(struct arena *arena)
     const char *data = paths_data(arena);
     if (data == NULL || has_configs(arena, data)) return NULL;
     return arena_printf(arena, CATALOG_ROOT_HINT "; '%s' has none", data);
+}
+
+int paths_take_data(struct cli *cli, const char *folder)
+{
+    cli->data = folder;
+    if (folder == NULL || paths_is_directory(folder)) return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, "--data", "name the folder that has job_traces, llm_end_to_end ...",
+                      "'%s' is no folder", folder);
 }
 
 static const char extension[] = ".json";

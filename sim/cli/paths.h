@@ -18,6 +18,10 @@ const char *paths_data(struct arena *arena);
 /* What to do if the catalog is not where paths_data says; NULL: it is there, or memory is exhausted. In the arena. */
 const char *paths_data_hint(struct arena *arena);
 
+/* Takes the folder behind --data into cli->data; NULL: no option. Returns 0, or SIM_E_USAGE if there is none. */
+struct cli;
+int paths_take_data(struct cli *cli, const char *folder);
+
 /* Sorted, in the arena. */
 struct file_names {
     size_t n;

@@ -13,6 +13,10 @@ char *path_normalise(struct arena *arena, const char *path);
 /* A path as seen from `directory`, normalised; an absolute one stays absolute. */
 char *path_join(struct arena *arena, const char *directory, const char *path);
 
+/* The same, but files of public data may lie elsewhere: a relative path to "shared/data/REST" through any number of
+ * ".." becomes DATA/REST. data: NULL for none. */
+char *path_join_data(struct arena *arena, const char *directory, const char *path, const char *data);
+
 /* The directory part: "configs" of "configs/a.json", "." of "a.json", "/" of "/a.json". */
 char *path_directory(struct arena *arena, const char *path);
 

@@ -258,4 +258,17 @@ for line in $(seq 10 40 1900); do
 done
 [ $n_rejecting -ge 2 ] || complain "only $n_rejecting worlds reject jobs"
 
+# A shipped scenario that was copied names where its parts stand. Each way that the hint names works.
+cp configs/scenarios/quickstart.json "$T/copied.json"
+run 2 validate "$T/copied.json"
+err "copied.json:3:15: error: cannot read '../clusters/dgx-a100-80.json': No such file or directory"
+err "a file of this name is in '$PWD/configs/clusters': write \"$PWD/configs/clusters/dgx-a100-80.json\", or let the copy"
+sed -i 's,"\.\./clusters/,"configs/clusters/,' "$T/copied.json"
+run 3 validate "$T/copied.json"
+err "traces/samples/chat.csv: error: cannot open: No such file or directory"
+err "paths start at the folder of the scenario: write \"$PWD/traces/samples/chat.csv\", or let a copy say \"extends\": "
+sed -i "s,\"\.\./\.\./traces/,\"$PWD/traces/," "$T/copied.json"
+run 0 validate "$T/copied.json"
+echo '{"extends": ["configs/scenarios/quickstart.json"]}' >"$T/copied.json"
+run 0 validate "$T/copied.json"
 finish

@@ -29,7 +29,7 @@ sql "$db" "select count(*) from board where judged and version like '1.2.0rc6.po
 # The table of the page, and the errors of all rows below it.
 page=configs/figures/board/README.md
 equal "$({ cat configs/figures/board/board.sql; echo "
-    select printf('| %s | %s | %d | %.1f / %.1f | %.1f / %.1f | ', group_name, seen, judged, 100 * left_out_median,
+    select printf('| %s | %s | %d | %.1f / %.1f | %.1f / %.1f | ', group_name, in_fit, judged, 100 * left_out_median,
             100 * left_out_p90, 100 * shipped_median, 100 * shipped_p90)
         || iif(roofline_median is null, '', printf('%.1f / %.1f', 100 * roofline_median, 100 * roofline_p90)) || ' |'
     from board_groups where judged > 0 order by group_name;
@@ -39,8 +39,8 @@ equal "$({ cat configs/figures/board/board.sql; echo "
     where l.measure = 'left out' and s.measure = 'shipped' and r.measure = 'roofline';"; } | sqlite3 "$db")" \
     "$(sed -n '/^| group | in a fit/,/^$/p' $page | sed '1,2d;/^$/d')" 'results of the page'
 # Intervals: the shipped file is what the board gives, and the page has its numbers.
-run 0 calibrate board configs/figures/board/silicon.board.json -o "$T/unseen.json" --csv
-cmp -s "$T/unseen.json" configs/calibration/releases/unseen.json || complain 'unseen.json is not of this board'
+run 0 calibrate board configs/figures/board/silicon.board.json -o "$T/in_no_fit.json" --csv
+cmp -s "$T/in_no_fit.json" configs/calibration/releases/in_no_fit.json || complain 'in_no_fit.json is not of this board'
 equal "$(tail -n +2 "$T/out" | tr -d '\r' | awk -F, '{ printf "| %s | %s | %s | %s %% | %s %% | %s %% |\n", $1, $2, $3, $4, $5, $6 }')" \
     "$(sed -n '/^| cost kind/,/^$/p' $page | sed '1,2d;/^$/d')" 'intervals of the page'
 said=$({ cat configs/figures/board/board.sql; echo "

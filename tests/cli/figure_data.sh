@@ -18,8 +18,19 @@ err 'shared/data/scheduler_runs/muri_64v100__trace.csv: error: figure muri/testb
 err 'cluster_exp/trace-data/cluster_trace.csv of github.com/Rivendile/Muri at 4e69a78c'
 [ ! -e "$T/figures" ] || complain 'something was written without the trace'
 run 0 figure all -o "$T/figures"
-err 'muri/testbed: skipped: it needs '
+err 'muri/testbed: skipped: data absent: it needs '
 [ ! -e "$T/figures/muri" ] || complain 'something was written without the trace'
+
+# Another folder is named by an option, in every verb that reads the trace; nothing lies at the default place.
+run 2 figure run muri/testbed --data "$T/nowhere" -o "$T/figures"
+err "--data: error: '$T/nowhere' is no folder"
+mkdir "$T/own"
+run 3 figure run muri/testbed --data "$T/own" -o "$T/figures"
+err "$T/own/scheduler_runs/muri_64v100__trace.csv: error: figure muri/testbed needs these measurements, which are not"
+err '--data DIR names another folder of public data'
+run 0 figure all --data "$T/own" -o "$T/figures"
+err 'muri/testbed: skipped: data absent: it needs '
+err "$T/own/scheduler_runs/muri_64v100__trace.csv"
 
 # Jobs of two models that use different resources: under Muri they share, and all are done earlier than under SRTF.
 mkdir -p "${trace%/*}"
@@ -36,6 +47,16 @@ run 1 figure run muri/testbed -o "$T/figures"
 span() { sqlite3 "$T/figures/muri/testbed.$1.db" "select cast(value as integer) from metric where name = 'job.makespan_s'"; }
 test $(($(span muri) * 10)) -lt $(($(span srtf) * 9)) || complain "Muri's makespan is $(span muri) s, SRTF's $(span srtf) s"
 sql "$T/figures/muri/testbed.muri.db" "select value from metric where name = 'job.finished'" 24.0
+
+# The same trace elsewhere gives the same results, and is checked there.
+before=$(span muri)
+mkdir "$T/own/scheduler_runs"
+mv "$trace" "$T/own/scheduler_runs/"
+run 1 figure run muri/testbed --data "$T/own" -o "$T/figures"
+equal "$(span muri)" "$before" 'makespan with --data'
+run 3 validate "$T/data/configs/figures/muri/testbed.scenario.json"
+run 0 validate "$T/data/configs/figures/muri/testbed.scenario.json" --data "$T/own"
+mv "$T/own/scheduler_runs/${trace##*/}" "$trace"
 
 # The types of the file, written out. One of them is in both, and what the scenario says goes first.
 muri() { # TYPES

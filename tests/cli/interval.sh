@@ -11,7 +11,7 @@ cp -r configs/calibration/*.json configs/calibration/power "$T/data/configs/cali
 mkdir "$T/data/configs/calibration/releases"
 errors() { # FAST SLOW
     echo '{"source": "t", "share": 0.9, "kinds": {"operators": {"rows": 7, "groups": 2, "fast": '$1', "slow": '$2'}}}' \
-        >"$T/data/configs/calibration/releases/unseen.json"
+        >"$T/data/configs/calibration/releases/in_no_fit.json"
 }
 errors 0.5 2
 ORRERY_DATA=$T/data
@@ -63,10 +63,10 @@ no_line out interval
 errors 0.5 2
 run 0 run "$T/s.json" --set 'services.a.cost={"kind": "affine", "decode": {"fixed": "1ms"}, "prefill": {"fixed": "1ms"}}'
 no_line out interval
-rm "$T/data/configs/calibration/releases/unseen.json"
+rm "$T/data/configs/calibration/releases/in_no_fit.json"
 run 0 run "$T/s.json"
 no_line out interval
-echo '{"source": "t", "share": 0.5, "kinds": {}}' >"$T/data/configs/calibration/releases/unseen.json"
+echo '{"source": "t", "share": 0.5, "kinds": {}}' >"$T/data/configs/calibration/releases/in_no_fit.json"
 run 0 run "$T/s.json"
 no_line out interval
 err 'no intervals, as a run at one of their ends failed: '

@@ -115,6 +115,25 @@ if command -v gnuplot >/dev/null; then
     (cd "$T/drawn" && gnuplot ../one.gp) || complain 'gnuplot does not take the script'
     equal "$(ls "$T/drawn")" one.pdf 'what gnuplot writes'
 fi
+# Changes against a base are those of compare at one configuration, with its interval: runs are paired by seed.
+run 0 plot "$db" -x replicas -y ttft_s.mean --relative batching=vllm-v0 --json
+cp "$T/out" "$T/changes"
+equal "$(json_of "$T/changes" '$[1].replicas')/$(json_of "$T/changes" '$[1].pairs')" 2/3 'the second point'
+equal "$(sqlite3 :memory: "select json_array_length(readfile('$T/changes'))")" 2 'points but those of the base'
+run 0 compare "$db" --base batching=vllm-v0,replicas=2 --new batching=sarathi,replicas=2 -m ttft_s.mean --json
+equal "$(sqlite3 :memory: "select printf('%.9g %.9g %.9g', 100 * json_extract(r, '$.delta') / json_extract(r, '$.base'),
+        100 * json_extract(r, '$.low') / json_extract(r, '$.base'), 100 * json_extract(r, '$.high') / json_extract(r, '$.base'))
+    from (select value as r from json_each(readfile('$T/out'), '$.metrics'))")" \
+    "$(sqlite3 :memory: "select printf('%.9g %.9g %.9g', json_extract(p, '$.\"request.ttft_s.mean change %\"'), json_extract(p, '$.low'), json_extract(p, '$.high'))
+    from (select value as p from json_each(readfile('$T/changes')) where json_extract(value, '$.replicas') = '2')")" 'the change and its interval'
+run 0 plot "$db" -x replicas -y ttft_s.mean --relative batching=vllm-v0 --size 12x8 -o "$T/changes.svg"
+holds "$T/changes.svg" 'against vllm-v0 (%)'
+holds "$T/changes.svg" 'bars: 95 % t-intervals over 3 seeds, paired'
+run 2 plot "$db" -x replicas -y ttft_s.mean --relative batching
+err "--relative: error: 'batching' has no '='"
+run 2 plot "$db" -x replicas -y ttft_s.mean --relative batching=vllm-v0 --log y
+err 'a change may be negative'
+run 2 plot "$db" -x replicas -y ttft_s.mean --relative batching=vllm-v7
 run 0 plot "$db" -x batching -y ttft_s.p99 --where replicas=2 --kind bars -o "$T/bars.tex"
 holds "$T/bars.tex" 'xticklabels={{vllm-v0},{sarathi}}'
 run 0 plot "$db" -x batching -y ttft_s.p99 --where replicas=2 --json

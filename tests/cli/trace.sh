@@ -40,6 +40,17 @@ out 'arrivals by tenth of the span, in %: 0.33 0 0 0.33 0 0 0.33 0.66 49.5 48.8'
 out 'sparse beginning: 3 of 303 jobs in the first 718'
 window=$(sed -n 's/^without sparse parts: "window": //p' "$T/out")
 run 0 trace stat "$T/sparse.csv" -f csv-jobs --set "$columns" --set "window=$window" --json
+cp "$T/out" "$T/by_list"
+# A window may be written as the stretches of other options are; it does not take dates.
+run 0 trace stat "$T/sparse.csv" -f csv-jobs --set "$columns" --set "window=$(echo "$window" | tr -d '[]" ' | tr , :)" --json
+cmp -s "$T/out" "$T/by_list" || complain 'FROM:TO is another window'
+run 2 trace stat "$T/sparse.csv" -f csv-jobs --set "$columns" --set window=9s:1s
+err "'window' is \"9s:1s\", which ends before it begins"
+run 2 trace stat "$T/sparse.csv" -f csv-jobs --set "$columns" --set window=1s
+err 'write "2h:3h", or ["2h", "3h"]'
+run 2 trace stat "$T/sparse.csv" -f csv-jobs --set "$columns" --set 'window=2023-11-16 18:00:2023-11-16 19:00'
+err "'window' takes no dates, such as '2023-11-16 18:00:2023-11-16 19:00'; time 0 is the first record of most logs"
+cp "$T/by_list" "$T/out"
 json '$.jobs' 300
 json '$.sparse_beginning' ''
 equal "$(sqlite3 :memory: "select sum(value) from json_each(readfile('$T/out'), '\$.arrivals_by_tenth')")" 300 'arrivals of the tenths'

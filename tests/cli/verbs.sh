@@ -63,7 +63,7 @@ error: '--resume' has nothing to resume; name the results database with -o
 END
 run 2 run quickstart --from results.db:1
 err_is <<'END'
-error: '--from' repeats a run exactly as it was; leave out SCENARIO, --set, --seed, --name and --keep
+error: '--from' repeats a run exactly as it was; leave out SCENARIO, --set, --seed, --name, --keep and --data
 END
 run 2 run quikstart
 err_is <<'END'

@@ -100,7 +100,7 @@ static int load_study(struct reading *reading)
 static int load_figure(struct reading *reading)
 {
     struct figure figure;
-    return figure_load("fuzz/fuzz", reading->path, &reading->arena, &figure, &reading->diag);
+    return figure_load("fuzz/fuzz", reading->path, NULL, &reading->arena, &figure, &reading->diag);
 }
 
 static int load_baseline(struct reading *reading)

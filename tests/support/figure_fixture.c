@@ -51,7 +51,7 @@ int figure_case_init(struct figure_case *test, const char *json)
     *test = (struct figure_case){0};
     arena_init(&test->arena);
     diag_init(&test->diag);
-    int code = figure_load("test/one", figure_file(json), &test->arena, &test->figure, &test->diag);
+    int code = figure_load("test/one", figure_file(json), NULL, &test->arena, &test->figure, &test->diag);
     if (code == 0) code = figure_data_read(&test->figure, paths, &test->arena, &test->data, &test->diag);
     return code == 0 ? figure_claims(&test->data, &test->results, &test->diag) : code;
 }

@@ -1,4 +1,4 @@
-/* The board: every row of public tables of TTFT and TPOT, predicted, with its error and whether a fit has seen it.
+/* The board: every row of public tables of TTFT and TPOT, predicted, with its error and whether a fit used it.
  *
  * A board's file (NAME.board.json) names the tables, one per GPU. Their columns are those of aiconfigurator's
  * silicon_sample.csv with five more: first_copy, gpus_read, tp_read, dp_read, ep_read and sizes_note tell copies of a
@@ -48,13 +48,14 @@ struct board_file {
     char hash[HASH_HEX_CHARS];   /* of the file */
 };
 
-/* Reads the board's file, but not its tables. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
-int board_load(const char *path, struct arena *arena, struct board_file *file, struct diag *diag);
+/* Reads the board's file, but not its tables. data: the folder of public data, NULL for the default (path_join_data).
+ * Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
+int board_load(const char *path, const char *data, struct arena *arena, struct board_file *file, struct diag *diag);
 
 /* --- Rows --- */
 
 /* Whether a fit has used the row; else whether one has used rows of its group, by which its preset was chosen. */
-enum board_seen { BOARD_UNSEEN, BOARD_CHOSEN_BY, BOARD_SEEN, N_BOARD_SEEN };
+enum board_fit { BOARD_IN_NO_FIT, BOARD_GROUP_IN_FIT, BOARD_ROW_IN_FIT, N_BOARD_FITS };
 
 /* Texts are never NULL unless said; numbers NAN where the table is silent. */
 struct board_row {
@@ -82,7 +83,7 @@ struct board_row {
     double roofline_tpot_s;     /* NAN: no roofline describes the LLM */
     double bound_tpot_s;        /* reading weights and keys at the full memory bandwidth */
     double fast_tpot_s, slow_tpot_s; /* the interval around it, from the errors of other groups; NAN: not judged */
-    enum board_seen seen;
+    enum board_fit in_fit;
 };
 
 struct board {
@@ -104,8 +105,8 @@ int board_predict(struct board *board, struct diag *diag);
 /* Whether the row counts in the claims: aggregated, the first copy, of sure size, not suspect, predicted. */
 bool board_row_is_judged(const struct board_row *row);
 
-/* "unseen", "chosen by" or "seen". */
-const char *board_seen_name(enum board_seen seen);
+/* "none", "group" or "row": what a fit used. */
+const char *board_fit_name(enum board_fit in_fit);
 
 /* Writes the rows to the table `board` of a new SQLite file, in place of one that is there. Returns 0, SIM_E_STORE,
  * SIM_E_IO or SIM_E_NOMEM. */

@@ -12,12 +12,12 @@
 
 enum { SHARE_DIGITS = 4 };
 
-/* Presets: by what runs get on a system that no fit has seen. Of groups that one has seen, that is the prediction
+/* Presets: by what runs get on a system that is in no fit. Of groups that are in one, that is the prediction
  * without them. */
 static double predicted_s_of(const struct board_row *row, enum board_model model)
 {
     if (model == BOARD_ROOFLINE) return row->roofline_tpot_s;
-    return row->seen == BOARD_UNSEEN ? row->predicted_tpot_s : row->left_out_tpot_s;
+    return row->in_fit == BOARD_IN_NO_FIT ? row->predicted_tpot_s : row->left_out_tpot_s;
 }
 
 /* Measured over predicted TPOT of a judged row; NAN: the model does not predict it. */

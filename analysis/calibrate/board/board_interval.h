@@ -31,8 +31,8 @@ int board_find_intervals(struct board *board, struct board_interval intervals[N_
 /* The cost kind, with an ending for GPUs that are foreign to the preset: "operators", "operators-foreign". */
 const char *board_model_name(enum board_model model);
 
-/* The file configs/calibration/releases/unseen.json (sim/catalog/time_error.h), from the intervals of the presets. An
- * interval that leaves out the prediction is widened to it. Returns 0 or SIM_E_NOMEM. */
+/* The file configs/calibration/releases/in_no_fit.json (sim/catalog/time_error.h), from the intervals of the presets.
+ * An interval that leaves out the prediction is widened to it. Returns 0 or SIM_E_NOMEM. */
 int board_write_intervals(const struct board *board, const struct board_interval intervals[N_BOARD_MODELS],
                           struct text *json);
 

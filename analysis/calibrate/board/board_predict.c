@@ -33,10 +33,10 @@ bool board_row_is_judged(const struct board_row *row)
            row->asked.data_parallel <= 1;
 }
 
-const char *board_seen_name(enum board_seen seen)
+const char *board_fit_name(enum board_fit in_fit)
 {
-    static const char *const words[N_BOARD_SEEN] = {"unseen", "chosen by", "seen"};
-    return words[seen];
+    static const char *const words[N_BOARD_FITS] = {"none", "group", "row"};
+    return words[in_fit];
 }
 
 static bool begins(const char *text, const char *start)
@@ -188,7 +188,7 @@ static int resolve(struct predictor *predictor, struct board_row *row, const str
     return 0;
 }
 
-/* --- Seen or unseen --- */
+/* --- In a fit or in none --- */
 
 /* Times of the two tables differ by rounding. */
 static bool is_same(const struct measured_row *a, const struct measured_row *b)
@@ -217,13 +217,13 @@ static bool group_is_fitted(const struct board_names *names, const struct board_
     return false;
 }
 
-static enum board_seen seen_of(const struct board_names *names, const struct board_row *row)
+static enum board_fit fit_of(const struct board_names *names, const struct board_row *row)
 {
-    if (row->llm == NULL) return BOARD_UNSEEN;
+    if (row->llm == NULL) return BOARD_IN_NO_FIT;
     for (const struct board_preset *preset = names->presets; preset != NULL; preset = preset->next)
         if (row->reason == NULL && strcmp(preset->preset.name, row->preset) == 0 && is_fitted(preset, &row->asked))
-            return BOARD_SEEN;
-    return group_is_fitted(names, row) ? BOARD_CHOSEN_BY : BOARD_UNSEEN;
+            return BOARD_ROW_IN_FIT;
+    return group_is_fitted(names, row) ? BOARD_GROUP_IN_FIT : BOARD_IN_NO_FIT;
 }
 
 /* --- Roofline and bound --- */
@@ -352,6 +352,6 @@ int board_predict(struct board *board, struct diag *diag)
     for (size_t i = 0; code == 0 && i < board->n; i++) code = predict(&predictor, &board->rows[i]);
     if (code == 0 && board_find_contradictions(board) != 0) code = diag_nomem(diag);
     for (size_t i = 0; code == 0 && i < board->n; i++)
-        board->rows[i].seen = seen_of(&predictor.names, &board->rows[i]);
+        board->rows[i].in_fit = fit_of(&predictor.names, &board->rows[i]);
     return code == 0 ? board_leave_out(board, &predictor.names, diag) : code;
 }

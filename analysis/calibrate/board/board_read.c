@@ -51,11 +51,12 @@ static const struct config_field board_fields[] = {
     {0}};
 #undef ROW_OF
 
-int board_load(const char *path, struct arena *arena, struct board_file *file, struct diag *diag)
+int board_load(const char *path, const char *data, struct arena *arena, struct board_file *file, struct diag *diag)
 {
+    const struct config_families families = {.data = data};
     struct config *config;
     int code = config_load(path, &config, diag);
-    if (code == 0) code = config_bind(config, board_fields, NULL, arena, file, sizeof *file, diag);
+    if (code == 0) code = config_bind(config, board_fields, &families, arena, file, sizeof *file, diag);
     config_destroy(config);
     if (code != 0) return code;
     file->path = path;

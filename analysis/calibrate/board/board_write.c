@@ -28,7 +28,7 @@ static const char create_board[] =
     "  gpus INTEGER, tensor INTEGER, data INTEGER, expert INTEGER, -- but for gpus, of the replica that decodes\n"
     "  workers INTEGER,            -- replicas that decode, where others process the prompts\n"
     "  group_name TEXT NOT NULL,   -- GPU, LLM and engine\n"
-    "  seen TEXT NOT NULL,         -- 'seen': a fit has used the row; 'chosen by': others of its group; 'unseen'\n"
+    "  in_fit TEXT NOT NULL,       -- 'row': a fit has used the row; 'group': others of its group; 'none': neither\n"
     "  first_copy INTEGER NOT NULL, -- 0: another row is the same measurement\n"
     "  judged INTEGER NOT NULL,    -- counts in the claims\n"
     "  suspect TEXT,               -- why the measurement is not trusted\n"
@@ -91,7 +91,7 @@ static void bind_sizes(struct binder *binder, const struct board_row *row)
                             row->tensor,        row->data,          row->expert, row->workers};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) bind_number(binder, sizes[i]);
     bind_text(binder, row->group);
-    bind_text(binder, board_seen_name(row->seen));
+    bind_text(binder, board_fit_name(row->in_fit));
     bind_number(binder, row->first_copy);
     bind_number(binder, board_row_is_judged(row));
     bind_text(binder, row->suspect);

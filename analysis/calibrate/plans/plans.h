@@ -91,8 +91,9 @@ struct plans {
     size_t n, capacity;
 };
 
-/* Reads the file, but not its table. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
-int plans_load(const char *path, struct arena *arena, struct plans_file *file, struct diag *diag);
+/* Reads the file, but not its table. data: the folder of public data, NULL for the default (path_join_data). Returns 0,
+ * SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
+int plans_load(const char *path, const char *data, struct arena *arena, struct plans_file *file, struct diag *diag);
 
 /* The table, if it does not exist; else NULL. */
 const char *plans_missing_file(const struct plans_file *file);

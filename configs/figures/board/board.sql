@@ -1,22 +1,22 @@
 -- Errors of the judged rows. `shipped`: by the presets as they are; `left out`: by constants fitted without the row's
 -- group; `roofline`: by the naive roofline, where it knows the LLM; `ttft`: of the shipped presets.
 create temp view error as
-select 'shipped' as measure, group_name, seen, abs(tpot_error) as value from board where judged
+select 'shipped' as measure, group_name, in_fit, abs(tpot_error) as value from board where judged
 union all
-select 'left out', group_name, seen, abs(left_out_error) from board where judged
+select 'left out', group_name, in_fit, abs(left_out_error) from board where judged
 union all
-select 'roofline', group_name, seen, abs(roofline_error) from board where judged and roofline_error is not null
+select 'roofline', group_name, in_fit, abs(roofline_error) from board where judged and roofline_error is not null
 union all
-select 'left out where roofline', group_name, seen, abs(left_out_error) from board
+select 'left out where roofline', group_name, in_fit, abs(left_out_error) from board
 where judged and roofline_error is not null
 union all
-select 'ttft', group_name, seen, abs(ttft_error) from board where judged;
+select 'ttft', group_name, in_fit, abs(ttft_error) from board where judged;
 
--- Each error in its group, among the rows that are seen alike, and among all.
+-- Each error in its group, among the rows that a fit used alike, and among all.
 create temp view part as
 select measure, 'group' as kind, group_name as name, value from error
 union all
-select measure, 'seen', seen, value from error
+select measure, 'fit', in_fit, value from error
 union all
 select measure, 'all', '', value from error;
 
@@ -30,7 +30,7 @@ group by measure, kind, name;
 
 create temp view group_quantile as
 select measure, name as group_name, n, median, p90 from part_quantile where kind = 'group';
-create temp view seen_quantile as select measure, name as seen, n, median, p90 from part_quantile where kind = 'seen';
+create temp view fit_quantile as select measure, name as in_fit, n, median, p90 from part_quantile where kind = 'fit';
 create temp view quantile as select measure, n, median, p90 from part_quantile where kind = 'all';
 
 -- Share of the judged rows inside their interval of 90 %, which comes from the errors of all other groups.
@@ -73,7 +73,7 @@ select b.*, l.median as left_out_median, l.p90 as left_out_p90, s.median as ship
        r.median as roofline_median, r.p90 as roofline_p90
 from (select group_name, min(gpu) as gpu, count(*) as rows, sum(first_copy) as measurements,
              sum(predicted_tpot_ms is not null) as predicted, sum(judged) as judged,
-             case when sum(seen = 'seen') > 0 then 'seen' else min(seen) end as seen,
+             case when sum(in_fit = 'row') > 0 then 'row' else min(in_fit) end as in_fit,
              group_concat(distinct reason) as reasons
       from board group by group_name) as b
 left join group_quantile as l on l.measure = 'left out' and l.group_name = b.group_name

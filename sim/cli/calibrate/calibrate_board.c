@@ -41,7 +41,7 @@ int calibrate_board(struct cli *cli, const struct catalog *catalog, const struct
     struct text json;
     arena_init(&arena);
     text_init(&json);
-    int code = board_load(inputs->paths[0], &arena, &file, &cli->diag);
+    int code = board_load(inputs->paths[0], NULL, &arena, &file, &cli->diag);
     if (code == 0) code = board_read(&board, &file, catalog, &arena, &cli->diag);
     if (code == 0) code = board_predict(&board, &cli->diag);
     if (code == 0 &&

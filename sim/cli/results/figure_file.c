@@ -70,7 +70,7 @@ static size_t list_axes(const struct study *study, const struct study_view *view
 void figure_points(const struct study *study, const struct study_view *view, struct answer *answer)
 {
     const struct study_metric *metric = &study->metrics[view->metric];
-    const char *const names[] = {"runs", metric->name, "low", "high"};
+    const char *const names[] = {study->relative_to != NULL ? "pairs" : "runs", metric->heading, "low", "high"};
     struct table_column columns[STUDY_MAX_AXES + 4];
     struct answer_table table;
     size_t axes[STUDY_MAX_AXES];

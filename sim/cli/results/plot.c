@@ -9,7 +9,7 @@
 
 struct plot_options {
     struct option_texts by, where;
-    const char *x, *y, *output, *size, *font, *font_size, *title, *x_title, *y_title, *note;
+    const char *x, *y, *output, *size, *font, *font_size, *title, *x_title, *y_title, *note, *relative;
     int log, errors, kind;
     int form; /* enum answer_form */
 };
@@ -27,6 +27,8 @@ static const struct option plot_options[] = {
     {NULL, "y", 'y', OPTION_TEXT, AT(y), "METRIC", NULL, "metric along y: ttft_s.p99"},
     {NULL, "by", 0, OPTION_TEXTS, AT(by), "AXIS,...", NULL,
      "a line or bar for each value of these axes; default: of all others that x leaves open"},
+    {NULL, "relative", 0, OPTION_TEXT, AT(relative), "AXIS=VALUE", NULL,
+     "draw changes in percent against the runs with this value, paired by seed and all other axes"},
     {NULL, "where", 0, OPTION_TEXTS, AT(where), "AXIS=VALUE", NULL, "only runs with this value"},
     {NULL, "errors", 0, OPTION_CHOICE, AT(errors), "bars|band|none", errors, "intervals over the seeds"},
     {NULL, "kind", 0, OPTION_CHOICE, AT(kind), "auto|lines|bars|dots", kinds,
@@ -79,20 +81,45 @@ static int pick_level(struct cli *cli, struct stored *stored, size_t index, cons
     return found >= 0 ? 0 : SIM_E_USAGE;
 }
 
+/* Takes the axis before the '=' of an option. Returns its index, or -1 with a finding. */
+static int read_axis(struct cli *cli, const struct stored *stored, const char *option, const char *text,
+                     char name[DIAG_TEXT_CHARS])
+{
+    const size_t n = strcspn(text, "=");
+    snprintf(name, DIAG_TEXT_CHARS, "%.*s", (int)n, text);
+    if (text[n] == '=') return stored_axis(cli, stored, name);
+    diag_error(&cli->diag, SIM_E_USAGE, option, "write AXIS=VALUE", "'%s' has no '='", text);
+    return -1;
+}
+
 static int read_where(struct cli *cli, struct stored *stored, const char *where, struct study_view *view)
 {
     char name[DIAG_TEXT_CHARS];
     const size_t n = strcspn(where, "=");
-    snprintf(name, sizeof name, "%.*s", (int)n, where);
-    if (where[n] != '=')
-        return diag_error(&cli->diag, SIM_E_USAGE, "--where", "write AXIS=VALUE", "'%s' has no '='", where);
-    const int axis = stored_axis(cli, stored, name);
+    const int axis = read_axis(cli, stored, "--where", where, name);
     if (axis < 0) return SIM_E_USAGE;
     if ((view->fixed >> axis & 1) != 0)
         return diag_error(&cli->diag, SIM_E_USAGE, "--where", "choose one value, or leave it out to see all",
                           "'%s' is given twice", name);
     view->fixed |= 1U << axis;
     return pick_level(cli, stored, (size_t)axis, where + n + 1, &view->levels[axis]);
+}
+
+/* Turns the metric into its changes against the base of --relative. */
+static int relate(struct cli *cli, struct stored *stored, const struct plot_options *options)
+{
+    char name[DIAG_TEXT_CHARS];
+    size_t level;
+    if (options->relative == NULL) return 0;
+    if (options->log == LOG_Y || options->log == LOG_XY)
+        return diag_error(&cli->diag, SIM_E_USAGE, "--log", "leave out y", "a change may be negative");
+    const int axis = read_axis(cli, stored, "--relative", options->relative, name);
+    if (axis < 0) return SIM_E_USAGE;
+    int code = pick_level(cli, stored, (size_t)axis, options->relative + strcspn(options->relative, "=") + 1, &level);
+    if (code == 0 && stored->study.axes[axis].n < 2)
+        code = diag_error(&cli->diag, SIM_E_USAGE, "--relative", "name an axis with several values",
+                          "all runs have '%s'", options->relative);
+    return code == 0 ? study_relate(&stored->study, (size_t)axis, level, &stored->arena) : code;
 }
 
 /* Axes that differ between the shown runs must be along x, apart by lines, or determined by these, as zipped axes. */
@@ -188,8 +215,8 @@ static const char *describe_intervals(const struct plot_options *options, struct
     char n[48];
     snprintf(n, sizeof n, least < most ? "%zu to %zu" : "%zu", least, most);
     const char *kind = kinds_of[study->replicates.method], *mark = strstr(kind, "%s");
-    return arena_printf(&stored->arena, "%s: 95 %% %.*s%s%s", is_band ? "bands" : "bars", (int)(mark - kind), kind, n,
-                        mark + strlen("%s"));
+    return arena_printf(&stored->arena, "%s: 95 %% %.*s%s%s%s", is_band ? "bands" : "bars", (int)(mark - kind), kind, n,
+                        mark + strlen("%s"), study->relative_to != NULL ? ", paired" : "");
 }
 
 static bool has_value(const struct plot_chart *chart)
@@ -269,6 +296,7 @@ static int plot(struct cli *cli, const struct cli_call *call)
     if (code != 0) return code;
     const char *metric = stored_metric(cli, &stored, options->y);
     code = metric != NULL ? stored_read(&stored, &metric, 1) : SIM_E_USAGE;
+    if (code == 0) code = relate(cli, &stored, options);
     if (code == 0) code = draw(cli, &stored, options);
     stored_close(&stored);
     return code;

@@ -22,7 +22,7 @@
 
 struct run_options {
     struct option_texts settings;
-    const char *seed, *name, *output, *results_limit, *from;
+    const char *seed, *name, *output, *results_limit, *from, *data;
     const char *timeline, *timeline_window, *timeline_sample;
     int keep, queue, check, interval;
     int form; /* enum answer_form */
@@ -41,6 +41,7 @@ static const struct option run_options[] = {
     {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of all random streams"},
     {NULL, "name", 0, OPTION_TEXT, AT(name), "TEXT", NULL, "title of the run in the results"},
     {NULL, "from", 0, OPTION_TEXT, AT(from), "DB:RUN", NULL, "repeat a run of a results database, compare the hash"},
+    {NULL, "data", 0, OPTION_TEXT, AT(data), "DIR", NULL, DATA_OPTION_HELP},
     {NULL, "dump-config", 0, OPTION_FLAG, AT(dump_config), NULL, NULL, "print the resolved scenario and stop"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL,
      "add the run to this results database (SQLite)"},
@@ -160,7 +161,8 @@ static int run_scenario(struct cli *cli, const struct run_options *options, cons
                                  .seed = options->seed,
                                  .keep = options->keep > 0 ? keeps[options->keep] : NULL,
                                  .name = options->name,
-                                 .plugins = cli->plugins};
+                                 .plugins = cli->plugins,
+                                 .data = cli->data};
     int code = setup_load(&setup, scenario, &over, &cli->diag);
     if (code == 0) code = run_setup(cli, options, &setup, NULL, result_hash);
     setup_fini(&setup);
@@ -239,9 +241,13 @@ static int run(struct cli *cli, const struct cli_call *call)
                           "'--timeline-window' and '--timeline-sample' belong to a timeline");
     if (options->from == NULL && call->n_arguments == 0)
         return fail_usage(cli, "usage: orrery run SCENARIO, or --from DB:RUN", "there is no scenario to run");
-    if (options->from == NULL) return run_scenario(cli, options, call->arguments[0]);
-    if (call->n_arguments > 0 || options->settings.n > 0 || options->seed || options->name || options->keep > 0)
-        return fail_usage(cli, "leave out SCENARIO, --set, --seed, --name and --keep",
+    if (options->from == NULL) {
+        const int code = paths_take_data(cli, options->data);
+        return code == 0 ? run_scenario(cli, options, call->arguments[0]) : code;
+    }
+    if (call->n_arguments > 0 || options->settings.n > 0 || options->seed || options->name || options->keep > 0 ||
+        options->data)
+        return fail_usage(cli, "leave out SCENARIO, --set, --seed, --name, --keep and --data",
                           "'--from' repeats a run exactly as it was");
     return repeat_run(cli, options);
 }
@@ -263,20 +269,24 @@ const struct verb verb_run = {
 
 struct validate_options {
     struct option_texts settings;
+    const char *data;
 };
 
 static const struct option validate_options[] = {
     {"Options", "set", 's', OPTION_TEXTS, offsetof(struct validate_options, settings), "KEY=VALUE", NULL,
      "set a value of the scenario"},
+    {NULL, "data", 0, OPTION_TEXT, offsetof(struct validate_options, data), "DIR", NULL, DATA_OPTION_HELP},
     {0}};
 
 static int validate(struct cli *cli, const struct cli_call *call)
 {
     const struct validate_options *options = call->options;
-    struct setup_options over = {.settings = &options->settings, .plugins = cli->plugins};
+    int code = paths_take_data(cli, options->data);
+    if (code != 0) return code;
+    struct setup_options over = {.settings = &options->settings, .plugins = cli->plugins, .data = cli->data};
     struct setup setup;
     struct world *world = NULL;
-    int code = setup_load(&setup, call->arguments[0], &over, &cli->diag);
+    code = setup_load(&setup, call->arguments[0], &over, &cli->diag);
     if (code == 0) {
         struct world_options how = {.config = setup.config, .catalog = &setup.catalog, .interrupt = cli->interrupt};
         code = world_create(&setup.scenario, &how, &world, &cli->diag);

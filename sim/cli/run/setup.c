@@ -9,7 +9,9 @@
 #include "traces/guess.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -166,18 +168,62 @@ static int bind(struct setup *setup, const char *path, struct diag *diag)
     return code == 0 ? name_scenario(setup, path) : code;
 }
 
+/* The path as seen from the root directory; itself where nothing is there. NULL when out of memory. */
+static const char *absolute(struct arena *arena, const char *path)
+{
+    char found[PATH_MAX];
+    return path != NULL && realpath(path, found) != NULL ? arena_strdup(arena, found) : path;
+}
+
+struct left_behind {
+    struct setup *setup;
+    const char *data;
+    struct diag *diag;
+};
+
+/* A file that is absent, while the data that come with the program have it below the same folders. */
+static int report_left_behind(void *context, const char *path)
+{
+    const struct left_behind *look = context;
+    if (access(path, F_OK) == 0) return 0;
+    const char *rest = path;
+    while (strncmp(rest, "../", 3) == 0) rest += 3;
+    for (rest += *rest == '/'; rest != NULL && strchr(rest, '/') != NULL; rest = strchr(rest, '/') + 1) {
+        const char *there = path_join(&look->setup->arena, look->data, rest);
+        if (there == NULL) return diag_nomem(look->diag);
+        if (strcmp(there, path) == 0 || access(there, F_OK) != 0) continue;
+        there = absolute(&look->setup->arena, there);
+        const char *hint = arena_printf(&look->setup->arena,
+                                        "paths start at the folder of the scenario: write \"%s\", or let a copy say "
+                                        "\"extends\": [\"configs/scenarios/NAME.json\"]",
+                                        there != NULL ? there : rest);
+        return diag_error(look->diag, SIM_E_IO, path, hint, "cannot open: No such file or directory");
+    }
+    return 0;
+}
+
+/* A scenario that is the copy of a shipped one has left its traces behind. */
+static int check_left_behind(struct setup *setup, const char *data, struct diag *diag)
+{
+    struct left_behind look = {setup, data, diag};
+    return named_files_each(&setup->families, scenario_fields, &setup->scenario, report_left_behind, &look);
+}
+
 int setup_load(struct setup *setup, const char *scenario, const struct setup_options *options, struct diag *diag)
 {
     const char *data = setup_start(setup, options->plugins);
     setup->catalog.memory = options->memory;
+    setup->families.data = options->data;
     if (data == NULL) return diag_nomem(diag);
     const char *const roots[] = {data, NULL};
-    const char *path;
+    const char *path, *home = absolute(&setup->arena, path_join(&setup->arena, setup->catalog.root, "scenarios"));
+    if (home == NULL) return diag_nomem(diag);
     int code = find_scenario(setup, scenario, &path, diag);
-    if (code == 0) code = config_load_within(path, roots, &setup->config, diag);
+    if (code == 0) code = config_load_within(path, roots, home, &setup->config, diag);
     if (code == 0) code = file_kind_check(setup->config, path, FILE_SCENARIO, diag);
     if (code == 0) code = set_options(setup->config, options, diag);
-    return code == 0 ? bind(setup, path, diag) : code;
+    if (code == 0) code = bind(setup, path, diag);
+    return code == 0 ? check_left_behind(setup, data, diag) : code;
 }
 
 /* The scenario in `json`, whose relative paths start at `directory`. */

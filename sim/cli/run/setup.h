@@ -24,6 +24,7 @@ struct setup_options {
     const struct option_texts *settings; /* --set, in their order */
     const char *seed, *keep, *name;
     const struct plugins *plugins; /* as in struct cli */
+    const char *data;              /* as in struct cli */
     const struct study_run *run;   /* a run of a study: its settings and its seed */
     struct catalog_memory *memory; /* shared by the runs of one process */
 };

@@ -1,14 +1,16 @@
 /* orrery figure: simulates figures of papers and judges their claims. */
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/paths.h"
 #include "sim/cli/run/results_limit.h"
 #include "sim/cli/study/figure_work.h"
 #include "sim/cli/study/sweeping.h"
 
+#include <math.h>
 #include <string.h>
 
 struct figure_call {
-    const char *directory, *results_limit, *workers;
+    const char *directory, *results_limit, *workers, *data;
     int form; /* enum answer_form */
     bool resume, gnuplot, quiet;
 };
@@ -18,6 +20,7 @@ static const struct option figure_options[] = {
     {"Options of run and all", "output", 'o', OPTION_TEXT, AT(directory), "DIR", NULL,
      "folder of results and documents; default: figures"},
     {NULL, "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL, "runs in parallel; default: one per core"},
+    {NULL, "data", 0, OPTION_TEXT, AT(data), "DIR", NULL, DATA_OPTION_HELP},
     {NULL, "results-limit", 0, OPTION_TEXT, AT(results_limit), "SIZE", NULL,
      "stop when a study has written this much; default " RESULTS_LIMIT_DEFAULT},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "keep the finished runs of an earlier call"},
@@ -93,7 +96,8 @@ static int list_figures(struct cli *cli, const struct figure_call *call)
 static void add_numbers(struct answer_table *table, const struct claim_result *result)
 {
     const struct claim_outcome *outcome = &result->outcome;
-    table_number(table, result->claim->value);
+    table_number(table, result->is_own ? (double)NAN : result->claim->value);
+    table_number(table, result->is_own ? result->claim->value : (double)NAN);
     table_number(table, outcome->ours);
     table_text(table, result->claim->unit);
     table_number(table, outcome->deviation);
@@ -102,11 +106,13 @@ static void add_numbers(struct answer_table *table, const struct claim_result *r
     table_text(table, result->claim->test.entry == NULL ? NULL : outcome->holds ? "yes" : "no");
 }
 
-static void add_claim(struct answer_table *table, const struct figure *figure, const struct claim_result *result)
+/* Rows for programs have the paper's numbers and our own limits in columns of their own. */
+static void add_claim(struct answer_table *table, const struct figure *figure, const struct claim_result *result,
+                      bool is_data)
 {
     table_text(table, figure->id);
     table_text(table, result->claim->says);
-    table_text(table, result->paper);
+    table_text(table, is_data && result->is_own ? NULL : result->paper);
     table_text(table, result->ours);
     table_text(table, result->deviation);
     table_text(table, result->tolerance);
@@ -122,7 +128,8 @@ static void add_claim(struct answer_table *table, const struct figure *figure, c
 static const struct table_column claim_columns[] = {
     JSON_ONLY("figure"),       LEFT("claim"),   RIGHT("paper"), RIGHT("ours"),  RIGHT("deviation"),
     RIGHT("tolerance"),        LEFT("verdict"), LEFT("basis"),  LEFT("source"), JSON_ONLY("reported_because"),
-    JSON_ONLY("known_to_fail"), JSON_ONLY("chosen_by"), JSON_ONLY("paper_value"), JSON_ONLY("ours_value"),
+    JSON_ONLY("known_to_fail"), JSON_ONLY("chosen_by"), JSON_ONLY("paper_value"), JSON_ONLY("own_limit_value"),
+    JSON_ONLY("ours_value"),
     JSON_ONLY("unit"),         JSON_ONLY("deviation_frac"), JSON_ONLY("tolerance_frac"), JSON_ONLY("verdict_word"),
     JSON_ONLY("holds")};
 
@@ -151,6 +158,10 @@ static bool make_heading(const struct figure_work *work, const char *gap, struct
 static int print_claims(struct cli *cli, const struct figure_work *work, struct answer_table *all,
                         enum answer_form form)
 {
+    static const char *const tolerances[] = {
+        [TOLERANCES_WITH_RESULTS] = "; tolerances committed with the results",
+        [TOLERANCES_FIRST] = "; tolerances committed before the first run",
+        [TOLERANCES_FIRST_IN_PART] = "; tolerances committed before the first run, but those that the notes name"};
     const char *gap = form == ANSWER_MARKDOWN ? "\n" : ""; /* a table of Markdown stands between blank lines */
     struct text heading;
     struct answer answer;
@@ -158,15 +169,13 @@ static int print_claims(struct cli *cli, const struct figure_work *work, struct 
     answer_init(&answer, answer_is_data(form) ? ANSWER_TEXT : form, NULL);
     TABLE_INIT(&table, claim_columns);
     for (size_t i = 0; i < work->claims.n; i++)
-        add_claim(answer_is_data(form) ? all : &table, &work->figure, &work->claims.items[i]);
+        add_claim(answer_is_data(form) ? all : &table, &work->figure, &work->claims.items[i], answer_is_data(form));
     answer.failed |= !make_heading(work, gap, &heading);
     answer_add(&answer, NULL, answer.failed ? NULL : heading.chars, &table);
     text_fini(&heading);
-    if (!answer_is_data(form))
-        say_counts(gap, &work->claims.counts,
-                   work->figure.tolerances == TOLERANCES_FIRST ? "; tolerances committed before the first run"
-                                                               : "; tolerances committed with the results",
-                   &answer);
+    if (!answer_is_data(form) && work->claims.counts.n_own > 0)
+        answer_say(&answer, "%s* %s\n", form == ANSWER_MARKDOWN ? "\n\\" : "", claim_own_note);
+    if (!answer_is_data(form)) say_counts(gap, &work->claims.counts, tolerances[work->figure.tolerances], &answer);
     const int code = answer_end(&answer, 0, cli->out, &cli->diag);
     fflush(cli->out);
     return code;
@@ -179,10 +188,12 @@ static int check_measurements(struct cli *cli, struct figure_work *work, const s
     const char *file, *obtain;
     const int code = figure_work_missing(work, &file, &obtain, &cli->diag);
     if (code != 0 || file == NULL) return code;
+    const char *hint = arena_printf(&work->arena, "%s; --data DIR names another folder of public data", obtain);
+    if (hint == NULL) return diag_nomem(&cli->diag);
     if (!options->skips)
-        return diag_error(&cli->diag, SIM_E_IO, file, obtain, "figure %s needs these measurements, which are not there",
+        return diag_error(&cli->diag, SIM_E_IO, file, hint, "figure %s needs these measurements, which are not there",
                           work->figure.id);
-    answer_print(cli->err, "%s: skipped: it needs %s; %s\n", work->figure.id, file, obtain);
+    answer_print(cli->err, "%s: skipped: data absent: it needs %s; %s\n", work->figure.id, file, hint);
     *is_skipped = true;
     return 0;
 }
@@ -265,7 +276,9 @@ static int run_named(struct cli *cli, const struct cli_call *call, bool all)
     struct arena arena;
     struct figure_files files = {0};
     arena_init(&arena);
-    int code = sweeping_read_count(cli, "--jobs", given->workers, &options.study.workers);
+    int code = paths_take_data(cli, given->data);
+    options.data = cli->data;
+    if (code == 0) code = sweeping_read_count(cli, "--jobs", given->workers, &options.study.workers);
     if (code == 0) code = results_limit_parse(given->results_limit, &options.study.limit_bytes, &cli->diag);
     if (code == 0) code = find_figures(cli, call, all, &arena, &files);
     if (code == 0) code = run_figures(cli, &files, &options, (enum answer_form)given->form);

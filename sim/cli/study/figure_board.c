@@ -17,7 +17,7 @@ int figure_board_make(struct cli *cli, const char *path, const char *output, boo
     const char *data = paths_data(&arena);
     const char *root = data != NULL ? path_join(&arena, data, "configs") : NULL;
     const struct catalog catalog = {.root = root, .memory = &memory};
-    int code = root != NULL ? board_load(path, &arena, &file, &cli->diag) : diag_nomem(&cli->diag);
+    int code = root != NULL ? board_load(path, cli->data, &arena, &file, &cli->diag) : diag_nomem(&cli->diag);
     if (code == 0) code = board_read(&board, &file, &catalog, &arena, &cli->diag);
     if (code == 0) code = board_predict(&board, &cli->diag);
     if (code == 0 && board_find_intervals(&board, intervals) != 0) code = diag_nomem(&cli->diag);

@@ -15,7 +15,7 @@ int figure_plans_make(struct cli *cli, const char *path, const char *output, boo
     const char *data = paths_data(&arena);
     const char *root = data != NULL ? path_join(&arena, data, "configs") : NULL;
     const struct catalog catalog = {.root = root, .memory = &memory};
-    int code = root != NULL ? plans_load(path, &arena, &file, &cli->diag) : diag_nomem(&cli->diag);
+    int code = root != NULL ? plans_load(path, cli->data, &arena, &file, &cli->diag) : diag_nomem(&cli->diag);
     if (code == 0) code = plans_read(&plans, &file, &catalog, &arena, &cli->diag);
     if (code == 0) code = plans_write(&plans, output, &cli->diag);
     if (code == 0 && !quiet) answer_print(cli->err, "%s: %zu plans\n", output, plans.n);

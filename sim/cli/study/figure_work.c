@@ -68,9 +68,9 @@ static const char *chart_suffix(const struct figure_work *work, size_t index, ch
 int figure_work_load(struct figure_work *work, const struct figure_file *file, const struct figure_options *options,
                      struct diag *diag)
 {
-    *work = (struct figure_work){0};
+    *work = (struct figure_work){.data_folder = options->data};
     arena_init(&work->arena);
-    int code = figure_load(file->id, file->path, &work->arena, &work->figure, diag);
+    int code = figure_load(file->id, file->path, options->data, &work->arena, &work->figure, diag);
     return code == 0 ? name_databases(work, options, diag) : code;
 }
 
@@ -146,7 +146,7 @@ static int check_board(struct figure_work *work, size_t index, bool *is_current)
     struct query_answer answer;
     *is_current = false;
     if (!paths_is_file(work->databases[index])) return 0;
-    int code = board_load(study_at(work, index)->path, &work->arena, &board, NULL);
+    int code = board_load(study_at(work, index)->path, work->data_folder, &work->arena, &board, NULL);
     if (code != 0 || database_open_read(&database, work->databases[index], NULL) != 0) return code;
     code = query_run(&database, "SELECT hash FROM board_source", NULL, 0, "read the board", &work->arena, &answer,
                      NULL);
@@ -164,7 +164,7 @@ static int check_plans(struct figure_work *work, size_t index, bool *is_current)
     struct query_answer answer;
     *is_current = false;
     if (!paths_is_file(work->databases[index])) return 0;
-    int code = plans_load(study_at(work, index)->path, &work->arena, &plans, NULL);
+    int code = plans_load(study_at(work, index)->path, work->data_folder, &work->arena, &plans, NULL);
     if (code != 0 || database_open_read(&database, work->databases[index], NULL) != 0) return code;
     code = query_run(&database, "SELECT hash FROM plans_source", NULL, 0, "read the plans", &work->arena, &answer,
                      NULL);
@@ -264,13 +264,13 @@ int figure_work_missing(struct figure_work *work, const char **file, const char 
         struct board_file board;
         struct plans_file plans;
         if (figure_study_is_plans(study_at(work, i))) {
-            code = plans_load(study_at(work, i)->path, &work->arena, &plans, diag);
+            code = plans_load(study_at(work, i)->path, work->data_folder, &work->arena, &plans, diag);
             if (code == 0) *file = plans_missing_file(&plans);
             if (code == 0) *obtain = plans.obtain;
             continue;
         }
         if (!figure_study_is_board(study_at(work, i))) continue;
-        code = board_load(study_at(work, i)->path, &work->arena, &board, diag);
+        code = board_load(study_at(work, i)->path, work->data_folder, &work->arena, &board, diag);
         if (code != 0) continue;
         *file = board_missing_file(&board);
         *obtain = board.obtain;

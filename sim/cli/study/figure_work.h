@@ -20,6 +20,7 @@ struct figure_study_options {
 
 struct figure_options {
     const char *directory; /* of results */
+    const char *data;      /* folder of public data, as in struct cli */
     bool gnuplot;
     bool skips; /* figures whose measurements are absent are left out */
     struct figure_study_options study;
@@ -28,6 +29,7 @@ struct figure_options {
 /* A figure, its results and documents; the arena holds all. */
 struct figure_work {
     struct arena arena;
+    const char *data_folder; /* of public data; NULL: the default */
     struct figure figure;
     const char **databases; /* one per study */
     struct figure_data data;

@@ -28,7 +28,7 @@
 
 struct sweep_verb_options {
     struct option_texts settings;
-    const char *seeds, *name, *output, *results_limit, *workers, *shard;
+    const char *seeds, *name, *output, *results_limit, *workers, *shard, *data;
     int form; /* enum answer_form */
     bool resume, dry_run, quiet;
 };
@@ -39,6 +39,7 @@ static const struct option sweep_options[] = {
      "set a value of the scenario in every run"},
     {NULL, "seeds", 0, OPTION_TEXT, AT(seeds), "N", NULL, "seeds 1 .. N instead of the study's"},
     {NULL, "name", 0, OPTION_TEXT, AT(name), "TEXT", NULL, "title of the study in the results"},
+    {NULL, "data", 0, OPTION_TEXT, AT(data), "DIR", NULL, DATA_OPTION_HELP},
     {NULL, "dry-run", 0, OPTION_FLAG, AT(dry_run), NULL, NULL,
      "list the runs, check every value of every axis, and stop"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL,
@@ -278,7 +279,7 @@ static bool is_refused(const struct cli *cli, const struct study *study, size_t 
     struct setup setup;
     struct diag found;
     if (study_run_with(study, point, 0, NULL, NULL, arena, &run) != 0) return false;
-    const struct setup_options over = {.run = &run, .plugins = cli->plugins};
+    const struct setup_options over = {.run = &run, .plugins = cli->plugins, .data = cli->data};
     diag_init(&found);
     const int code = setup_load(&setup, study->scenario, &over, &found);
     setup_fini(&setup);
@@ -308,7 +309,8 @@ static int load(struct cli *cli, const struct sweep_verb_options *options, const
                 struct study *study, struct sweep_options *how)
 {
     int n_seeds;
-    int code = sweeping_read_count(cli, "--seeds", options->seeds, &n_seeds);
+    int code = paths_take_data(cli, options->data);
+    if (code == 0) code = sweeping_read_count(cli, "--seeds", options->seeds, &n_seeds);
     if (code == 0) code = sweeping_read_count(cli, "--jobs", options->workers, &how->workers);
     if (code == 0) code = read_shard(cli, options->shard, how);
     if (code == 0) code = results_limit_parse(options->results_limit, &how->limit_bytes, &cli->diag);

@@ -32,7 +32,7 @@ static int run(void *context, const struct study *study, const struct study_run 
                struct diag *diag)
 {
     struct sweeping_host *host = context;
-    struct setup_options over = {.run = run, .plugins = host->plugins, .memory = &host->memory};
+    struct setup_options over = {.run = run, .plugins = host->plugins, .data = host->data, .memory = &host->memory};
     struct recorded recorded = {0};
     struct arena arena;
     struct setup setup;
@@ -60,7 +60,7 @@ static void name_plugins(void *context, const struct study *study, const struct 
                          size_t files_bytes)
 {
     const struct sweeping_host *host = context;
-    struct setup_options over = {.run = run, .plugins = host->plugins};
+    struct setup_options over = {.run = run, .plugins = host->plugins, .data = host->data};
     char all[PLUGINS_CHARS] = "";
     struct setup setup;
     if (setup_load(&setup, study->scenario, &over, NULL) == 0) plugins_in_force(host->plugins, &setup.scenario, all);
@@ -73,7 +73,7 @@ static int identify(void *context, const struct study *study, const struct study
                     char scenario_hash[HASH_HEX_CHARS], char trace_hash[HASH_HEX_CHARS], struct diag *diag)
 {
     const struct sweeping_host *host = context;
-    struct setup_options over = {.run = run, .plugins = host->plugins};
+    struct setup_options over = {.run = run, .plugins = host->plugins, .data = host->data};
     struct setup setup;
     struct world *world;
     int code = setup_load(&setup, study->scenario, &over, diag);
@@ -92,7 +92,7 @@ static int identify(void *context, const struct study *study, const struct study
 
 int sweeping_init(struct sweeping_host *host, struct cli *cli)
 {
-    *host = (struct sweeping_host){.interrupt = cli->interrupt, .plugins = cli->plugins};
+    *host = (struct sweeping_host){.interrupt = cli->interrupt, .plugins = cli->plugins, .data = cli->data};
     catalog_memory_init(&host->memory);
     text_init(&host->platform);
     text_init(&host->program);
@@ -139,7 +139,7 @@ static bool is_bootstrap(const struct sweeping_host *host, const struct study *s
     arena_init(&arena);
     bool found = false;
     if (study->n_points > 0 && study_run_with(study, 0, 0, NULL, NULL, &arena, &run) == 0) {
-        struct setup_options over = {.run = &run, .plugins = host->plugins};
+        struct setup_options over = {.run = &run, .plugins = host->plugins, .data = host->data};
         if (setup_load(&setup, study->scenario, &over, NULL) == 0)
             found = recorded_method_of(&setup) == RECORDED_BLOCKS;
         setup_fini(&setup);

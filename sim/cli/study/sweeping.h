@@ -11,6 +11,7 @@
 struct sweeping_host {
     const volatile sig_atomic_t *interrupt;
     const struct plugins *plugins;
+    const char *data; /* as in struct cli */
     struct catalog_memory memory; /* each worker process has its own copy */
     struct text platform, program;
     struct sweep_runner runner;

@@ -59,6 +59,7 @@ struct config_families {
     /* The command that lists all of what ("key", "scheduler policy"), for lists that are cut; NULL: none does. May be
      * NULL. */
     const char *(*listing)(const char *what);
+    const char *data; /* the folder of public data (path_join_data); NULL: where the files that name it say */
     const char *remedy; /* follows "unknown routing policy 'x'" whose name is no alias; NULL: nothing */
 };
 
@@ -70,8 +71,10 @@ struct config;
 int config_load(const char *path, struct config **config, struct diag *diag);
 
 /* The same, looking for relative files, those of "extends" too, also in `roots`: directories up to a NULL. What stands
- * beside the document goes first. */
-int config_load_within(const char *path, const char *const *roots, struct config **config, struct diag *diag);
+ * beside the document goes first. home: the directory that a document may be a copy from, looked at for hints about
+ * files that are not found; NULL: none. */
+int config_load_within(const char *path, const char *const *roots, const char *home, struct config **config,
+                       struct diag *diag);
 
 /* The same from memory; `name` stands for the file in messages, `directory` is what its relative paths start from. */
 int config_parse(const char *name, const char *directory, const char *text, size_t bytes, struct config **config,

@@ -317,6 +317,20 @@ static void bind_list(struct binding *binding, const struct config_field *field,
         bind_element(binding, field->fields, &inner, element);
 }
 
+static void bind_stretch(struct binding *binding, const struct config_field *field, const struct config_trail *trail,
+                         struct config_list *list)
+{
+    char name[PATH_CHARS];
+    sim_ns *ends = arena_alloc(binding->reading.arena, 2 * sizeof *ends);
+    if (ends == NULL) {
+        config_report_nomem(&binding->reading);
+        return;
+    }
+    *list = (struct config_list){.n = 2, .items = ends};
+    config_read_stretch(&binding->reading, field->fields, config_trail_name(trail, name, sizeof name), trail->node,
+                        ends);
+}
+
 /* The name of an alternative that the section's file tells, or NULL after a report. */
 static const char *guess_tag(struct binding *binding, const struct config_field *field, const char *name,
                              const struct json_node *section)
@@ -326,7 +340,7 @@ static const char *guess_tag(struct binding *binding, const struct config_field 
     char problem[DIAG_TEXT_CHARS] = "", hint[DIAG_TEXT_CHARS];
     const char *guessed = NULL;
     if (families != NULL && families->guess != NULL && is_set(file) && file->kind == JSON_STRING && *file->text != 0) {
-        const char *path = path_join(&binding->scratch, file->source->directory, file->text);
+        const char *path = path_join_data(&binding->scratch, file->source->directory, file->text, families->data);
         if (path == NULL) {
             config_report_nomem(&binding->reading);
             return NULL;
@@ -516,6 +530,8 @@ static void bind_value(struct binding *binding, const struct config_field *field
         bind_scalar(binding, field, trail, out);
     } else if (field->kind == CONFIG_VARIANT) {
         bind_variant(binding, field, trail, out);
+    } else if ((field->flags & CONFIG_STRETCH) && trail->node->kind == JSON_STRING) {
+        bind_stretch(binding, field, trail, out);
     } else if (trail->node->kind != wanted) {
         char name[PATH_CHARS];
         config_report_type(&binding->reading, field, config_trail_name(trail, name, sizeof name), trail->node, NULL);

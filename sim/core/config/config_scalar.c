@@ -141,6 +141,33 @@ static void read_time(struct config_reading *reading, const struct config_field 
     config_check_range(reading, field, name, node, sim_s_from_ns(*out), NULL);
 }
 
+/* Whether the text begins as a date does: "2023-11-16". */
+static bool is_date(const char *text)
+{
+    return strspn(text, "0123456789") == 4 && text[4] == '-';
+}
+
+void config_read_stretch(struct config_reading *reading, const struct config_field *item, const char *name,
+                         const struct json_node *node, sim_ns ends[2])
+{
+    double from_s = item->min, to_s = item->max;
+    const char *why = unit_parse_stretch(node->text, &from_s, &to_s);
+    ends[0] = ends[1] = 0;
+    if (why == NULL) {
+        config_check_range(reading, item, name, node, from_s, NULL);
+        config_check_range(reading, item, name, node, to_s, NULL);
+        ends[0] = sim_ns_from_s(from_s);
+        ends[1] = sim_ns_from_s(to_s);
+        return;
+    }
+    if (is_date(node->text))
+        config_report(reading, node, "time 0 is the first record of most logs: write \"2h:3h\", counted from there",
+                      "'%s' takes no dates, such as '%s'", name, node->text);
+    else
+        config_report(reading, node, "write \"2h:3h\", or [\"2h\", \"3h\"]", "'%s' is \"%s\", which %s", name,
+                      node->text, why);
+}
+
 /* The text of a string; on the command line also of 7 and true, which JSON takes for something else. NULL after a
  * report. */
 static const char *text_of(struct config_reading *reading, const struct config_field *field, const char *name,
@@ -172,7 +199,8 @@ static void read_path(struct config_reading *reading, const struct config_field 
         config_report_type(reading, field, name, node, NULL);
         return;
     }
-    *out = path_join(reading->arena, node->source->directory, text);
+    const char *data = reading->families != NULL ? reading->families->data : NULL;
+    *out = path_join_data(reading->arena, node->source->directory, text, data);
     if (*out == NULL) config_report_nomem(reading);
 }
 

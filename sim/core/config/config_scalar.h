@@ -9,6 +9,10 @@
 void config_read_scalar(struct config_reading *reading, const struct config_field *field, const char *name,
                         const struct json_node *node, void *out);
 
+/* Reads "2h:3h" as two times by the field of a list's items, or reports what is wrong with it: a CONFIG_STRETCH. */
+void config_read_stretch(struct config_reading *reading, const struct config_field *item, const char *name,
+                         const struct json_node *node, sim_ns ends[2]);
+
 /* Puts into an optional field that was left out what stands for that: NAN, or the zero that is there already. */
 void config_clear_scalar(const struct config_field *field, void *out);
 

@@ -273,7 +273,14 @@ static void write_schema(struct schema *schema, const char *key, const struct co
         write_limits(writer, field, "minProperties", "maxProperties");
         break;
     case CONFIG_LIST:
-        json_write_string(writer, "type", "array");
+        if (field->flags & CONFIG_STRETCH) {
+            json_write_open_row(writer, "type", '[');
+            json_write_string(writer, NULL, "array");
+            json_write_string(writer, NULL, "string");
+            json_write_close(writer, ']');
+        } else {
+            json_write_string(writer, "type", "array");
+        }
         write_elements(schema, "items", field->fields);
         write_limits(writer, field, "minItems", "maxItems");
         break;

@@ -4,6 +4,7 @@
 #include "sim/core/path.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@ enum { MAX_EXTENDS_DEPTH = 16, MAX_DOCUMENTS = 256 };
 struct loading {
     struct config *config;
     const char *const *roots; /* directories to look in as well; NULL-terminated, or NULL */
+    const char *home;         /* for hints about absent files, as in config_load_within */
     struct diag *diag;
     int n_documents; /* read, one that is extended twice counted twice */
     int code; /* of the first error, or SIM_E_NOMEM */
@@ -94,6 +96,21 @@ static const char *find_file(struct loading *loading, const char *directory, con
     return NULL;
 }
 
+/* Reports a file of "extends" that was not found, with errno. A copied document has left its files behind. */
+static void report_absent(struct loading *loading, const char *where, const char *name)
+{
+    char hint[2 * DIAG_TEXT_CHARS];
+    const int why = errno;
+    struct arena *arena = &loading->config->arena;
+    const char *path = loading->home != NULL ? path_join(arena, loading->home, name) : NULL;
+    const char *folder = path != NULL && access(path, R_OK) == 0 ? path_directory(arena, path) : NULL;
+    if (folder != NULL)
+        snprintf(hint, sizeof hint, "a file of this name is in '%s': write \"%s\", or let the copy extend the original",
+                 folder, path);
+    fail(loading, diag_error(loading->diag, SIM_E_CONFIG, where, folder != NULL ? hint : NULL, "cannot read '%s': %s",
+                             name, strerror(why)));
+}
+
 static struct json_node *load_file(struct loading *loading, const char *path, const struct chain *outer);
 
 static bool chain_holds(const struct chain *chain, const char *path)
@@ -112,9 +129,7 @@ static struct json_node *load_extended(struct loading *loading, const struct jso
         fail(loading, diag_error(loading->diag, SIM_E_CONFIG, where, NULL, "'extends' must name files, got %s",
                                  json_show(name, shown, sizeof shown)));
     } else if ((path = find_file(loading, name->source->directory, name->text)) == NULL) {
-        if (loading->code != SIM_E_NOMEM)
-            fail(loading, diag_error(loading->diag, SIM_E_CONFIG, where, NULL, "cannot read '%s': %s", name->text,
-                                     strerror(errno)));
+        if (loading->code != SIM_E_NOMEM) report_absent(loading, where, name->text);
     } else if (chain_holds(chain, path)) {
         fail(loading, diag_error(loading->diag, SIM_E_CONFIG, where, NULL, "'%s' extends itself%s", path,
                                  strcmp(chain->path, path) == 0 ? "" : " through other documents"));
@@ -211,10 +226,12 @@ static int finish_loading(struct loading *loading, struct config **config)
     return loading->code;
 }
 
-int config_load_within(const char *path, const char *const *roots, struct config **config, struct diag *diag)
+int config_load_within(const char *path, const char *const *roots, const char *home, struct config **config,
+                       struct diag *diag)
 {
     struct loading loading;
     if (config_create(&loading, roots, diag) == 0) {
+        loading.home = home;
         const char *found = find_file(&loading, ".", path);
         if (found != NULL)
             loading.config->root = load_file(&loading, found, NULL);
@@ -226,7 +243,7 @@ int config_load_within(const char *path, const char *const *roots, struct config
 
 int config_load(const char *path, struct config **config, struct diag *diag)
 {
-    return config_load_within(path, NULL, config, diag);
+    return config_load_within(path, NULL, NULL, config, diag);
 }
 
 int config_parse(const char *name, const char *directory, const char *text, size_t bytes, struct config **config,

@@ -34,7 +34,7 @@ static int predict(struct session *session, const char *rows)
                      " 'drawn_lengths': [{'origin': 'db-dump', 'mean': 0.5}],"
                      " 'suspects': [{'llm': 'qwen3-32b', 'version': '0.13.0', 'because': 'odd'}],"
                      " 'lacks': [{'llm': 'Who/Knows', 'because': 'an operator'}]}");
-    int code = board_load(path, &session->arena, &session->file, &session->diag);
+    int code = board_load(path, NULL, &session->arena, &session->file, &session->diag);
     if (code == 0)
         code = board_read(&session->board, &session->file, &session->catalog, &session->arena, &session->diag);
     if (code == 0) code = board_predict(&session->board, &session->diag);
@@ -80,7 +80,7 @@ TEST(a_row_is_predicted_as_calibrate_predicts_it)
 }
 
 /* A fit has used the first row, others of its group the second and third, and none of its group the last. */
-TEST(seen_chosen_by_unseen)
+TEST(rows_groups_and_none_are_in_a_fit)
 {
     struct session session;
     begin(&session);
@@ -90,10 +90,10 @@ TEST(seen_chosen_by_unseen)
                  0);
     const struct board_row *rows = session.board.rows;
     MUST(session.board.n == 4);
-    CHECK_EQ_INT(rows[0].seen, BOARD_SEEN);
-    CHECK_EQ_INT(rows[1].seen, BOARD_CHOSEN_BY);
-    CHECK_EQ_INT(rows[2].seen, BOARD_CHOSEN_BY);
-    CHECK_EQ_INT(rows[3].seen, BOARD_UNSEEN);
+    CHECK_EQ_INT(rows[0].in_fit, BOARD_ROW_IN_FIT);
+    CHECK_EQ_INT(rows[1].in_fit, BOARD_GROUP_IN_FIT);
+    CHECK_EQ_INT(rows[2].in_fit, BOARD_GROUP_IN_FIT);
+    CHECK_EQ_INT(rows[3].in_fit, BOARD_IN_NO_FIT);
     CHECK_EQ_STR(rows[0].group, "h100-sxm, qwen3-32b, vllm");
     arena_fini(&session.arena);
 }

@@ -12,7 +12,7 @@ enum { PER_GROUP = 101 };
 static struct board_row row_of(const char *group, double ratio)
 {
     return (struct board_row){.mode = "agg", .group = group, .first_copy = true, .tpot_s = 0.010 * ratio,
-                              .left_out_tpot_s = 0.010, .predicted_tpot_s = 0.007, .seen = BOARD_SEEN,
+                              .left_out_tpot_s = 0.010, .predicted_tpot_s = 0.007, .in_fit = BOARD_ROW_IN_FIT,
                               .roofline_tpot_s = 0.005};
 }
 
@@ -22,7 +22,7 @@ static void fill(struct board_row *rows)
     for (int i = 0; i < PER_GROUP; i++) {
         rows[2 * i] = row_of("a", 0.5 + 0.01 * i);
         rows[2 * i + 1] = row_of("b", 1.2 * (0.5 + 0.01 * i));
-        rows[2 * i + 1].seen = BOARD_UNSEEN; /* of a system that no fit has seen, the shipped prediction counts */
+        rows[2 * i + 1].in_fit = BOARD_IN_NO_FIT; /* of a system that no fit has seen, the shipped prediction counts */
         rows[2 * i + 1].predicted_tpot_s = 0.010;
         rows[2 * i + 1].left_out_tpot_s = 0.003;
     }
@@ -110,21 +110,21 @@ TEST(the_file_is_what_the_catalog_reads)
     const char *root = arena_printf(&arena, "%s/configs", test_tmpdir());
     MUST(mkdir(root, 0700) == 0 && mkdir(path_join(&arena, root, "calibration"), 0700) == 0 &&
          mkdir(path_join(&arena, root, "calibration/releases"), 0700) == 0);
-    test_write(path_join(&arena, root, "calibration/releases/unseen.json"), "%s", json.chars);
+    test_write(path_join(&arena, root, "calibration/releases/in_no_fit.json"), "%s", json.chars);
     const struct catalog catalog = {.root = root};
-    CHECK_EQ_INT(time_error_unseen(&catalog, "operators", false, &arena, &error, &diag), 0);
+    CHECK_EQ_INT(time_error_in_no_fit(&catalog, "operators", false, &arena, &error, &diag), 0);
     CHECK_NEAR(error.fast_frac, 0.6123, 1e-12);
     CHECK_NEAR(error.slow_frac, 1.235, 1e-12);
     CHECK_EQ_STR(error.basis, "10 measured runs of 2 systems, each predicted without its group");
-    CHECK_EQ_INT(time_error_unseen(&catalog, "operators", true, &arena, &error, &diag), 0);
+    CHECK_EQ_INT(time_error_in_no_fit(&catalog, "operators", true, &arena, &error, &diag), 0);
     CHECK_NEAR(error.slow_frac, 1.5, 1e-12);
     CHECK_EQ_STR(error.basis, "4 measured runs of 3 systems, each predicted without its group, on GPUs that their "
                               "engine was not measured with");
-    CHECK_EQ_INT(time_error_unseen(&catalog, "roofline", false, &arena, &error, &diag), 0);
+    CHECK_EQ_INT(time_error_in_no_fit(&catalog, "roofline", false, &arena, &error, &diag), 0);
     CHECK(error.basis == NULL);
-    CHECK_EQ_INT(time_error_unseen(&catalog, "affine", true, &arena, &error, &diag), 0);
+    CHECK_EQ_INT(time_error_in_no_fit(&catalog, "affine", true, &arena, &error, &diag), 0);
     CHECK(error.basis == NULL);
-    CHECK_EQ_INT(time_error_unseen(&(struct catalog){.root = "no/such"}, "operators", false, &arena, &error,
+    CHECK_EQ_INT(time_error_in_no_fit(&(struct catalog){.root = "no/such"}, "operators", false, &arena, &error,
                                    &diag), 0);
     CHECK(error.basis == NULL);
     text_fini(&json);

@@ -142,6 +142,8 @@ TEST(the_first_line_counts_every_claim)
 #define ARITHMETIC                                                                                                     \
     "{'says': 's', 'tag': 'src', 'arithmetic': true, 'value': 9, 'tolerance': 0.01, 'test': {'kind': 'level', 'of': " UP("3") "}},"
 #define CURVE "{'says': 's', 'tag': 'src', 'tolerance': 0.01, 'test': {'kind': 'curve', 'series': ['up'], 'from': 3, 'to': 3}}"
+#define WEATHER(value) "{'says': 's', 'reported_because': 'w', " HEAD(value, "0.1") ", 'test': {'kind': 'level', 'of': " UP("3") "}},"
+#define UNBOUND "{'says': 's', 'reported_because': 'w', 'tag': 'src', 'test': {'kind': 'order', 'values': [" UP("2") ", " UP("1") "]}},"
 #define ERRORS ", 'errors': [{'says': 'median error', 'sql': 'select 7.54'}, {'says': 'p90', 'sql': 'select null'}]}"
     static const struct {
         const char *claims, *errors, *text;
@@ -154,7 +156,15 @@ TEST(the_first_line_counts_every_claim)
          "3 claims predicted: 1 holds, 1 fails (known), 1 fails; of 2 numbers the median is off by 37.5 %, the largest by "
          "50.0 %; the one curve is off by 0.0 % in nine of ten points; nothing fitted here; inputs fitted elsewhere: a, to b; c"},
         {CHOSEN ORDER, "}",
-         "1 claim predicted: 1 holds; 1 claim chosen by: 1 holds; the one number is off by 12.5 %; nothing fitted"},
+         "1 claim predicted: 1 holds; 1 claim chosen by: 1 holds; the one number is off by 12.5 %; nothing fitted, but "
+         "chosen in view of results: c"},
+        {CHOSEN CHOSEN ORDER, "}",
+         "1 claim predicted: 1 holds; 2 claims chosen by: 2 hold; of 2 numbers the median is off by 12.5 %, the largest by "
+         "12.5 %; nothing fitted, but chosen in view of results: c"},
+        {WEATHER("9") WEATHER("12") UNBOUND ORDER, "}",
+         "4 claims predicted: 1 holds, 3 reported (1 within, 1 outside); of 2 numbers the median is off by 12.5 %, the "
+         "largest by 25.0 %; nothing fitted"},
+        {UNBOUND ORDER, "}", "2 claims predicted: 1 holds, 1 reported; nothing fitted"},
         {ARITHMETIC OFF_BY("8") ORDER, "}",
          "3 claims predicted: 3 hold; the one number is off by 12.5 %; nothing fitted"},
         {ORDER UP_TO UP_TO, "}", "1 claim predicted: 1 holds; 2 claims not judged; nothing fitted"},
@@ -211,7 +221,8 @@ TEST(reported_claims_state_their_outcome)
     word_is(HEAD("10", "0.09") OF_THE_WEATHER, level, "reported, outside 9 %", true);
     word_is(HEAD("10", "0.1") OF_THE_WEATHER, level, "reported, within 10 %", false);
     word_is("'tag': 'src'" OF_THE_WEATHER, "'order', 'values': [" UP("2") ", " UP("1") "]", "reported, does not hold",
-            true);
+            false);
+    word_is("'tag': 'src', 'value': 8" OF_THE_WEATHER, "'at-most', 'of': " UP("3"), "reported, does not hold", true);
     word_is("'tag': 'src'" OF_THE_WEATHER, "'order', 'values': [" UP("1") ", " UP("2") "]", "reported, holds", false);
     word_is("'tag': 'memory'" OF_THE_WEATHER, "'order', 'values': [" UP("2") ", " UP("1") "]", "reported", false);
 }
@@ -346,6 +357,65 @@ TEST(the_basis_follows_from_the_lists)
     const char *query = "'level', 'of': {'sql': 'select 4'}";
     basis_is(query, ", 'rests_on': [{'series': 'up', 'from': 2}]", "{'series': 'up', 'to': 2}", "fitted");
     basis_is(query, ", 'rests_on': [{'series': 'up', 'from': 3}]", "{'series': 'up', 'to': 2}", "predicted");
+}
+
+/* A limit that Orrery's authors set does not look like the paper's number. */
+TEST(own_limits_are_marked)
+{
+    SCOPED(text) markdown = {0};
+    SCOPED(text) html = {0};
+    SCOPED(figure_case) test;
+    struct claim_result result = judge(&test, "'tag': 'own', 'value': 10, 'unit': 's'", "'at-most', 'of': " UP("3"));
+    CHECK_EQ_INT(result.verdict, CLAIM_PASS);
+    CHECK(result.is_own);
+    CHECK_EQ_STR(result.paper, "10 s *");
+    struct figure_entry entry = {&test.data, &test.results, 0, NULL};
+    figure_markdown(&entry, &markdown);
+    CHECK_EQ_INT(figure_gallery(&entry, 1, &html), 0);
+    CHECK(strstr(markdown.chars, "| s | 10 s \\* | 9 s |") != NULL);
+    CHECK(strstr(markdown.chars, "\n\\* A limit or an expectation of Orrery's authors, in no paper.\n") != NULL);
+    CHECK(strstr(html.chars, "data-is=paper>10 s *</td>") != NULL);
+    CHECK(strstr(html.chars, "* A limit or an expectation of Orrery&#39;s authors, in no paper.") != NULL);
+    SCOPED(figure_case) theirs;
+    result = judge(&theirs, "'tag': 'src', 'value': 10, 'unit': 's'", "'at-most', 'of': " UP("3"));
+    CHECK_EQ_STR(result.paper, "10 s");
+    text_fini(&markdown);
+    text_init(&markdown);
+    struct figure_entry other = {&theirs.data, &theirs.results, 0, NULL};
+    figure_markdown(&other, &markdown);
+    CHECK(strstr(markdown.chars, "in no paper") == NULL);
+}
+
+/* What was chosen in view of the paper's numbers stands on the page, where nothing was fitted as well. */
+TEST(documents_say_what_was_chosen)
+{
+    SCOPED(text) markdown = {0};
+    SCOPED(text) html = {0};
+    SCOPED(figure_case) test;
+    judge(&test, HEAD("10", "0.5") ", 'chosen_by': 'the <form>'", "'level', 'of': " UP("3"));
+    struct figure_entry entry = {&test.data, &test.results, 0, NULL};
+    figure_markdown(&entry, &markdown);
+    CHECK_EQ_INT(figure_gallery(&entry, 1, &html), 0);
+    CHECK(strstr(markdown.chars, "\nChosen in view of results:\n\n- the <form>: *s*\n") != NULL);
+    CHECK(strstr(markdown.chars, "'chosen by': equations or inputs were chosen in view of its number") != NULL);
+    CHECK(strstr(html.chars, "chosen in view of its number") != NULL);
+    CHECK(strstr(html.chars, "every other one is predicted") == NULL);
+    SCOPED(figure_case) twice;
+    MUST(figure_case_init(&twice,
+                          figure_json("{'says': 'a', 'chosen_by': 'c', " HEAD(
+                                          "8", "1") ", 'test': {'kind': 'level', "
+                                                    "'of': " UP("3") "}}, {'says': 'b', 'chosen_by': 'c', " HEAD(
+                                                        "8", "1") ", 'test': {'kind': 'level', 'of': " UP("3") "}}",
+                                      "")) == 0);
+    struct figure_entry both = {&twice.data, &twice.results, 0, NULL};
+    text_fini(&markdown);
+    text_init(&markdown);
+    figure_markdown(&both, &markdown);
+    CHECK(strstr(markdown.chars, "\n- c: *a*; *b*\n") != NULL);
+    CHECK(strstr(markdown.chars, "\nNo parameter was fitted.\n") != NULL);
+    CHECK(strstr(markdown.chars, "Nothing was chosen") == NULL);
+    CHECK(strstr(html.chars, "<small>chosen in view of results: the &lt;form&gt;</small>") != NULL);
+    CHECK(strstr(html.chars, "<p>No parameter was fitted.</p>") != NULL);
 }
 
 TEST(wrong_queries_are_errors)

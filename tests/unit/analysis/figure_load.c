@@ -11,7 +11,7 @@ static void expect(const char *json, const char *place, const char *text)
     struct figure figure;
     struct diag diag = {0};
     char line[DIAG_LINE_CHARS];
-    CHECK_EQ_INT(figure_load("fig.json", figure_file(json), &arena, &figure, &diag), SIM_E_CONFIG);
+    CHECK_EQ_INT(figure_load("fig.json", figure_file(json), NULL, &arena, &figure, &diag), SIM_E_CONFIG);
     if (CHECK(diag.n_items > 0)) {
         diag_format(&diag.items[0], line, sizeof line);
         const char *file = strstr(line, "fig.json");
@@ -82,7 +82,9 @@ TEST(names_must_exist)
 
 TEST(tags_name_where_a_number_was_read)
 {
-    CHECK(figure_tag_gates("src") && figure_tag_gates("src2:note") && figure_tag_gates("derived"));
+    CHECK(figure_tag_gates("src") && figure_tag_gates("src2:note") && figure_tag_gates("derived") &&
+          figure_tag_gates("own"));
+    CHECK(figure_tag_is_own("own:fp") && !figure_tag_is_own("src:own") && !figure_tag_is_own("owner"));
     CHECK(!figure_tag_gates("memory") && !figure_tag_gates("memory:mine"));
     expect(changed("'tag': 'src:here'", "'tag': 'somewhere'"),
            "fig.json:2:", "the tag 'somewhere' does not tell where it was read");
@@ -178,7 +180,7 @@ TEST(every_finding_is_reported)
     struct figure figure;
     struct diag diag = {0};
     CHECK_EQ_INT(figure_load("fig.json", figure_file(figure_json(LEVEL("'tolerance': 0.1") ", " LEVEL("'value': 4"), "")),
-                             &arena, &figure, &diag),
+                             NULL, &arena, &figure, &diag),
                  SIM_E_CONFIG);
     CHECK_EQ_INT(diag.n_errors, 2);
 }
@@ -192,7 +194,7 @@ TEST(memory_may_run_out)
         struct figure_case test = {0};
         arena_init(&test.arena);
         mem_fail_after(n);
-        int code = figure_load("test/one", path, &test.arena, &test.figure, NULL);
+        int code = figure_load("test/one", path, NULL, &test.arena, &test.figure, NULL);
         if (code == 0) code = figure_data_read(&test.figure, paths, &test.arena, &test.data, NULL);
         if (code == 0) code = figure_claims(&test.data, &test.results, NULL);
         mem_fail_never();

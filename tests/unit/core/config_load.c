@@ -49,7 +49,7 @@ static int load(const char *name, const char *const *roots)
     snprintf(path, sizeof path, "%s%s%s", name[0] != '/' ? loaded.directory : "", name[0] != '/' ? "/" : "", name);
     diag_init(&loaded.diag);
     arena_init(&loaded.arena);
-    int code = config_load_within(path, roots, &loaded.config, &loaded.diag);
+    int code = config_load_within(path, roots, NULL, &loaded.config, &loaded.diag);
     if (code == 0)
         code = config_bind(loaded.config, site_fields, &site_families, &loaded.arena, &loaded.site, sizeof loaded.site,
                            &loaded.diag);
@@ -167,7 +167,7 @@ TEST(roots_are_looked_through_after_the_directory)
     unload();
 
     diag_init(&loaded.diag);
-    MUST(config_load_within("clusters/b.json", roots, &loaded.config, &loaded.diag) == 0);
+    MUST(config_load_within("clusters/b.json", roots, NULL, &loaded.config, &loaded.diag) == 0);
     CHECK(strstr(config_where(loaded.config, "nodes"), "/more/clusters/b.json:") != NULL);
     config_destroy(loaded.config);
 }

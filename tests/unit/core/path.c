@@ -51,3 +51,19 @@ TEST(json_files_are_known_by_their_ending)
     CHECK(path_ends_in("a.csv", ".csv") && !path_ends_in(".csv", ".csv") && !path_ends_in("a.csv.gz", ".csv"));
     CHECK(!path_is_json(".json") && !path_is_json("a.jsonl") && !path_is_json("json") && !path_is_json(""));
 }
+
+/* Public data may lie elsewhere; other paths stay where they are. */
+TEST(public_data_have_a_folder_of_their_own)
+{
+    static const struct {
+        const char *path, *data, *joined;
+    } places[] = {{"../../shared/data/a/b.csv", "/public", "/public/a/b.csv"},
+                 {"../shared/data/b.csv", "mine/", "mine/b.csv"},
+                 {"../../shared/data/a/b.csv", NULL, "../shared/data/a/b.csv"},
+                 {"shared/data/b.csv", "/public", "here/shared/data/b.csv"},
+                 {"/shared/data/b.csv", "/public", "/shared/data/b.csv"},
+                 {"../shared/b.csv", "/public", "shared/b.csv"}};
+    SCOPED(arena) arena = {0};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        CHECK_EQ_STR(path_join_data(&arena, "here", places[i].path, places[i].data), places[i].joined);
+}
