@@ -60,7 +60,7 @@ announced=$(sed -n "s,^  to be sure: \\(.*/h\\) (.*; $side\\, ttft p99 .* of 500
 grep -q "^1 x .*/h, as predicted; $side, it misses ttft p99, tpot p99$" "$T/out" || complain 'the first line is silent on the slow end'
 cp "$T/out" "$T/bold"
 
-# The limit that binds, with the values of the lines above and below it; each row of the table has those at the slow end.
+# The limit that binds, with the values of the lines beside it; each row of the table has those at the slow end.
 range() { sed -n "s/^  interval by the model's error, .*: .*$1 \([0-9.]* m*s\) to \([0-9.]* m*s\).*/\\$2/p" "$T/bold"; }
 out "  nearest its limit is tpot p99: $(sed -n 's/^  ttft p99 .*, tpot p99 \(.*\) of 20 ms$/\1/p' "$T/bold") predicted, $(range 'tpot p99' 2) $side, limit 20 ms"
 sql :memory: "select count(*), sum((value ->> 'slow_end' = 'kept') <> (value ->> 'ttft_p99_slow_s' <= 0.5 and value ->> 'tpot_p99_slow_s' <= 0.02))

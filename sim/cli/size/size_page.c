@@ -97,9 +97,9 @@ static int add_table(const void *context, struct text *html)
     const struct size_page *page = context;
     page_note(
         html,
-        "A margin is the part of the limit that is left. Slow: the latency if the model errs to its slow side, "
-        "within which 90 % of measured TPOT are. Slow end: whether all limits are kept then. Outside: the part of the kernels' time "
-        "that is outside the measured range.");
+        "A margin is the part of the limit that is left. Slow: the latency if the model errs to its slow side, within "
+        "which 90 % of measured TPOT are. Slow end: whether all limits are kept then. Outside: the part of the "
+        "kernels' time that is outside the measured range.");
     add_heads(page->question, html);
     for (size_t i = 0; i < page->result->n_best; i++)
         add_fleet(page->question, &page->result->states[page->result->best[i]], html);
