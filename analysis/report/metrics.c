@@ -307,10 +307,13 @@ static int add_intervals(const struct report_source *source, struct text *html)
         source->run.id);
     if (sql == NULL) return SIM_E_NOMEM;
     text_add(html, "<p class=\"note\">");
-    page_printf(html,
-                "Ends by the TPOT of %g %% of %s. Each end is a run of its own, with all times of the services fast or "
-                "slow; what follows from them was not compared with measurements.",
-                100.0 * intervals->share, intervals->basis);
+    page_printf(
+        html,
+        "Ends by the TPOT of %g %% of %s. Each end is a run of its own, with all times of the services fast or "
+        "slow; what follows from them was not compared with measurements. Where an end is the prediction itself, or "
+        "both lie on one side of it, the interval is one-sided: other times move the metric that way alone, or "
+        "not at all, as the throughput of replicas that keep up.",
+        100.0 * intervals->share, intervals->basis);
     text_add(html,
              "</p>\n<div class=\"scroll\"><table class=\"metrics sort\">\n<caption>Intervals</caption>\n<thead><tr>"
              "<th scope=\"col\">metric</th><th scope=\"col\" class=\"n\">low</th><th scope=\"col\" class=\"n\">"

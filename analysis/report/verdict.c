@@ -243,13 +243,16 @@ bool verdict_requests_grow(const struct verdict_facts *facts)
     return false;
 }
 
-/* The GPUs that jobs may have: all of the site that work, without those that services hold. */
+/* The GPUs that jobs may have: those of nodes that their scheduler uses and that work, without what services hold. */
 static double job_gpus(const struct verdict_facts *facts)
 {
     const double available = metric(facts, "cluster.available_frac"), end_s = metric(facts, "sim.end_s");
-    const double held_gpu_s = metric(facts, "job.gpu_s.sum"), in_use = metric(facts, "cluster.gpus_in_use.mean");
+    const bool is_part = !isnan(metric(facts, "cluster.job_gpus"));
+    const double held_gpu_s = metric(facts, "job.gpu_s.sum");
+    const double in_use = metric(facts, is_part ? "cluster.job_gpus_in_use.mean" : "cluster.gpus_in_use.mean");
     const double of_services = end_s > 0.0 ? in_use - held_gpu_s / end_s : 0.0;
-    return metric(facts, "cluster.gpus") * (isnan(available) ? 1.0 : available) - fmax(of_services, 0.0);
+    return metric(facts, is_part ? "cluster.job_gpus" : "cluster.gpus") * (isnan(available) ? 1.0 : available) -
+           fmax(of_services, 0.0);
 }
 
 /* The GPU time that jobs need: what they held, or their work on the requested GPUs and the waits of their first starts,

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { ANSWER_MAX_COLUMNS = 20 };
+enum { ANSWER_MAX_COLUMNS = 32 };
 
 enum column_align { COLUMN_LEFT, COLUMN_RIGHT };
 

@@ -104,7 +104,7 @@ static int do_run(const struct work *work, const struct study_run *run, struct r
         return record_failure(work, run, results, "unfit", &unfit, diag);
     }
     const struct warning_row why = {.code = sim_err_name(code), .text = line, .count = findings.n_errors};
-    if (item != NULL) diag_format(item, line, sizeof line);
+    if (item != NULL) diag_format_within(item, line, sizeof line);
     return record_failure(work, run, results, "failed", &why, diag);
 }
 

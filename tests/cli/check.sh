@@ -40,6 +40,17 @@ equal "$(sqlite3 :memory: "select group_concat(json_extract(value, '$.name'), '|
     'serve|mixed|serve services.chat.replicas=2 seed=7' names
 run 2 check --baseline "$base" --update quickstart --set services.chat.replicas=0
 err 'the baseline stays as it was'
+cat >"$T/gate/ages.json" <<END
+{"cluster": {"gpu": "a100-80-sxm", "nodes": 1, "gpus_per_node": 1}, "services": {"chat": {"llm": "mistral-7b",
+ "cost": {"kind": "affine", "prefill": {"fixed": "2000000h"}, "decode": {"fixed": "2000000h"}},
+ "trace": {"format": "generate", "count": 3, "arrival": {"process": "poisson", "rate": "5/s"}}}}}
+END
+run 2 check --baseline "$base" --update "$T/gate/ages.json" # an error without a place says "error" once
+err "ages: error: replica 0 of service 'chat' computes for longer than 292 years"
+echo '{"scenario": "ages.json", "seeds": 2, "axes": [{"key": "services.chat.replicas", "values": [1]}], "show": ["request.ttft_s.p99"]}' \
+    >"$T/gate/ages.study.json"
+run 2 sweep "$T/gate/ages.study.json" -o "$T/ages.db"
+err "failed: replica 0 of service 'chat' computes for longer than 292 years"
 
 # The same from anywhere, side by side or not.
 run 0 check --baseline "$base"

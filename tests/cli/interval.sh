@@ -130,9 +130,10 @@ out 'beyond the error of the cost models (one for both runs): request.e2e_s.max 
 run 0 compare "$T/r.db:1" "$T/r.db:4" -m energy.j
 out 'maybe none on hardware: energy.j ('
 run 0 report "$T/r.db:1" -o "$T/r.html"
+grep -q 'the interval is one-sided: other times move the metric that way alone' "$T/r.html" || complain 'one-sided intervals'
 holds "$T/r.html" '<caption>Intervals</caption>'
 holds "$T/r.html" 'Ends by the TPOT of 90 % of 7 measured runs of 2 systems, each predicted without its group. '
 run 0 size llama-3.1-8b --rate 4/s --requests 50 --max-gpus 1 --gpu a100-80-sxm -q --slo e2e.p99=100s
-out '  interval by the error of the times, 90 % of measured TPOT: e2e p99 '
+out "  interval by the model's error, 90 % of measured TPOT: e2e p99 "
 out '; kept at both ends'
 finish

@@ -37,7 +37,7 @@ size 0 --slo ttft.p99=0.5s --set services.llm.cost.engine=trtllm-1.0 --study "$T
 out ', trtllm with '
 holds "$T/trtllm.json" '"max_sequences": 256, "capacity": "max-utilization", "chunked": true'
 size 0 --slo ttft.p99=0.5s --set services.llm.cost.engine=trtllm-1.0 --disaggregated
-out '  with pools: not tried with trtllm'
+out '  pools: not tried with trtllm'
 size 0 --slo ttft.p99=0.5s --set services.llm.cost.kind=roofline
 out '  interval: none, as the error of the cost model roofline is not known'
 size 0 --slo ttft.p99=0.5s --set services.llm.batching.max_sequences=64
@@ -51,12 +51,25 @@ grep -q '^usd_per_h,gpus,gpu,tp,pp,replicas,prefill,batching' "$T/out" || compla
 size 0 --slo ttft.p99=0.5s --slo tpot.p99=20ms --json
 json '$.prices[0].origin' 'RunPod, 2024, as in Griggs et al., Melange (2024), before its scaling'
 json '$.best[0].slow_end' missed
+cp "$T/out" "$T/rows"
 size 0 --slo ttft.p99=0.5s --slo tpot.p99=20ms
 out '  price of a GPU: h100-sxm $4.69/h, RunPod, 2024, '
-out 'missed at the slow end: ttft p99, tpot p99; errors of TTFT are not measured'
-announced=$(sed -n 's,^  to be sure: \(.*/h\) (.*; at the slow end ttft p99 .* of 500 ms\, tpot p99 .* of 20 ms$,\1,p' "$T/out")
-grep -q '^1 x .*/h, as predicted; missed at the slow end: ttft p99, tpot p99$' "$T/out" || complain 'the first line is silent on the slow end'
+out 'ms; errors of TTFT are not measured'
+side='if the model errs to its slow side'
+announced=$(sed -n "s,^  to be sure: \\(.*/h\\) (.*; $side\\, ttft p99 .* of 500 ms\\, tpot p99 .* of 20 ms\$,\\1,p" "$T/out")
+grep -q "^1 x .*/h, as predicted; $side, it misses ttft p99, tpot p99$" "$T/out" || complain 'the first line is silent on the slow end'
 cp "$T/out" "$T/bold"
+
+# The limit that binds, with the values of the lines beside it; each row of the table has those at the slow end.
+range() { sed -n "s/^  interval by the model's error, .*: .*$1 \([0-9.]* m*s\) to \([0-9.]* m*s\).*/\\$2/p" "$T/bold"; }
+out "  nearest its limit is tpot p99: $(sed -n 's/^  ttft p99 .*, tpot p99 \(.*\) of 20 ms$/\1/p' "$T/bold") predicted, $(range 'tpot p99' 2) $side, limit 20 ms"
+sql :memory: "select count(*), sum((value ->> 'slow_end' = 'kept') <> (value ->> 'ttft_p99_slow_s' <= 0.5 and value ->> 'tpot_p99_slow_s' <= 0.02))
+    from json_each(readfile('$T/rows'), '\$.best')" '10|0'
+equal "$(json_of "$T/rows" '$.best[0].ttft_p99_slow_s')" "$(json_of "$T/rows" '$.objectives[0].high_s')" 'the slow end of the first row'
+grep -q "^slow: the value $side, " "$T/bold" || complain 'no word on the columns of the slow end'
+size 0 --slo ttft.p99=0.4s --slo tpot.p99=20ms
+equal "$(sed -n 's/^  nearest its limit is tpot p99: .*; on that side it is ttft p99: .* predicted, \(.*\) there, limit 400 ms$/\1/p' "$T/out")" \
+    "$(range 'ttft p99' 2)" 'the limit that binds at the slow end'
 # The runs counted at the end are all of them: of the search, at the ends of the interval, of the fleet to be sure.
 run 0 size llama-3.1-8b --rate 12/s --requests 200 --max-gpus 8 --gpu h100-sxm --slo ttft.p99=0.5s --slo tpot.p99=20ms
 simulations=$(sed -n 's/.*runs of a sweep (\([0-9]*\) simulations .* and for the fleet to be sure).*/\1/p' "$T/out")
@@ -70,7 +83,7 @@ size 0 --slo ttft.p99=0.5s --set services.llm.trace.arrival.process=gamma --set 
 size 0 --slo ttft.p99=0.5s --slo tpot.p99=20ms --sure --page "$T/sure.html"
 out 'tpot p99 at most 20 ms, at both ends of the interval, too'
 out '; kept at both ends'
-! grep -q missed "$T/out" || complain 'a sure fleet misses the slow end'
+! grep -q 'missed\|misses' "$T/out" || complain 'a sure fleet misses the slow end'
 equal "$(sed -n '2s/, engine [^,]*//p' "$T/out")" "$announced" 'the fleet that is sure'
 holds "$T/sure.html" '<td>kept</td>'
 equal "$(sed -n 's/^ *\([0-9][0-9.]*\)  .* missed .*/\1/p' "$T/bold" | head -1)" 4.69 'the price of a fleet that is not sure'
@@ -81,13 +94,45 @@ err 'warning: --sure asks nothing more of this fleet: the error of its times is 
 size 0 --slo ttft.p99=0.5s --gpu 'a100-80-sxm=$2/h' --prices verda
 out 'h100-sxm $2.29/h, list verda (commit 000c1d0b): SkyPilot catalog v8'
 
-# The next best differs in more than its batching, whatever it costs; pools name what one replica less of either misses.
-equal "$(grep -c '^  next best: the .* cheapest differ in their batching alone$' "$T/bold")$(grep -c '^  next best: [0-9]* x ' "$T/bold")" 01 \
-    'lines of the next best'
+# The first line, the table, the study and the page name one fleet. So do the table and the line of another GPU, which
+# ranks fleets of equal price by the slow end, too.
 sanitized
-run 0 size mistral-7b --rate 1/s --requests 20 --max-gpus 1 --gpu h100-sxm --slo ttft.p99=9s -q
+run 0 size llama-3.1-8b --rate 8/s --requests 200 --max-gpus 4 --gpu h100-sxm --gpu a100-80-sxm --slo ttft.p99=0.6s \
+    --slo tpot.p99=30ms -q --json --study "$T/same.json" --page "$T/same.html"
 optimised
-out '  next best: the 4 cheapest differ in their batching alone'
+valid_json
+cp "$T/out" "$T/same"
+same_fleet="json_extract(value, '\$.gpus', '\$.gpu', '\$.tp', '\$.pp', '\$.replicas', '\$.batching', '\$.token_budget')"
+sql :memory: "select $same_fleet = (select $same_fleet from json_each(readfile('$T/same'), '\$.best') row
+    where row.value ->> 'gpu' = 'a100-80-sxm' limit 1) from json_each(readfile('$T/same'), '\$.others')" 1
+sql :memory: "select json_extract(value, '\$.gpus', '\$.gpu', '\$.batching') = (select json_extract(value, '\$.gpus', '\$.gpu', '\$.batching')
+    from json_each(readfile('$T/same'), '\$.best') limit 1) from (select json_extract(readfile('$T/same'), '\$.cheapest') as value)" 1
+first=$(json_of "$T/same" '$.cheapest.fleet')
+case $(json_of "$T/same" '$.lines[1]') in "$first,"*) ;; *) complain 'the first line names another fleet' ;; esac
+grep -q "<p class=\"answer\">$first," "$T/same.html" || complain 'the page names another fleet'
+equal "$(json_of "$T/same.json" '$.axes[0].zip.cluster[0].gpu')/$(json_of "$T/same.json" '$.axes[0].zip."services.llm"[0].batching.policy')" \
+    "$(json_of "$T/same" '$.best[0].gpu')/$(json_of "$T/same" '$.best[0].batching')" 'the first fleet of the study'
+
+# The verdict on pools: a difference of price with its reason, or the order at equal price.
+pools() { # PATTERN, OPTIONS...
+    pattern=$1
+    shift
+    run 0 size llama-3.1-8b -d -q "$@"
+    grep -qE "^  pools: $pattern\$" "$T/out" || {
+        complain "no verdict on pools of the form $pattern"
+        grep ' pools: ' "$T/out"
+    }
+}
+short() { pools "$@" --rate 12/s --requests 200 --gpu a100-80-sxm --slo ttft.p99=0.5s; }
+long() { pools "$@" --rate 24/s --requests 300 --prompt 4000 --output-tokens 20 --max-gpus 8 --gpu h100-sxm; }
+missed='because (even )?[0-9]+ x .*, \$[0-9.]+/h, has ttft p99 of at least [0-9.]+ ms, limit 500 ms'
+short "they do not pay here: with pools 3 x a100-80-sxm at \\\$11.01/h instead of 2 x a100-80-sxm at .*: dearer by 50 %, $missed" --max-gpus 8
+short "they do not pay here: with them no fleet of at most 2 GPUs keeps the limits, $missed" --max-gpus 2
+kept="tpot p99 [0-9.]+ ms of 12 ms, without pools ttft p99 [0-9.]+ s of 900 ms"
+long "with pools 4 x h100-sxm at (.*), without 4 x h100-sxm at .*: equal price; the one with pools comes first, as it keeps its limits $side: $kept" \
+    --slo ttft.p99=0.9s --slo tpot.p99=12ms
+long 'with pools 4 x h100-sxm at \$18.76/h instead of 6 x h100-sxm at \$28.14/h: cheaper by 33.3 %' \
+    --slo ttft.p99=0.45s --slo tpot.p99=11ms
 run 0 size llama-3.1-8b --rate 24/s --requests 300 --prompt 4000 --output-tokens 20 --max-gpus 8 --gpu h100-sxm -d -q \
     --slo ttft.p99=0.9s --slo tpot.p99=12ms
 grep -qE '^  limit: .*; with [0-9]+ for prompts instead (ttft|tpot) p99 is [0-9.]+ m?s of .*s: .* in iterations with prompts, ' "$T/out" || {
@@ -106,7 +151,7 @@ run 0 size llama-3.1-8b --rate 24/s --requests 300 --prompt 4000 --output-tokens
 valid_json
 cp "$T/out" "$T/fields"
 for field in lines[0] cheapest.fleet cheapest.objectives[0].predicted_s cheapest.objectives[1].slow_s cheapest.objectives[1].fast_s \
-    next_best.fleet next_best.usd_per_h without_pools.objectives[0].fast_s without_pools.objectives[0].slow_s limit[0].value_s \
+    without_pools.objectives[0].fast_s without_pools.objectives[0].slow_s limit[0].value_s \
     limit[0].missed limit[0].kv_peak_frac trust.kernels trust.outside_frac; do
     [ -n "$(json_of "$T/fields" "\$.$field")" ] || complain "no field $field"
 done
@@ -167,11 +212,9 @@ out 'a6000'
 out '$0.50/h'
 size 0 --slo ttft.p99=0.5s --disaggregated --gpu a100-80-sxm
 out '  with pools: '
-sed -n 's/, engine.*//; 2p' "$T/out" >"$T/fleet" # the latencies of pools are compared with the best fleet, by its name
 best=$(sed -n 's/^  ttft p99 \([0-9.]* ms\) of .*/\1/p' "$T/out")
-grep -E '^  with pools ttft p99 [0-9.]+ ms \([0-9.]+ m?s to [0-9.]+ m?s\) ' "$T/out" >"$T/pools"
-sed -i "s/ instead of $best ([^)]*)/ instead of $best/; s/; at equal price [^;]*//" "$T/pools"
-holds "$T/pools" " instead of $best; compared with the best, without pools: $(cat "$T/fleet")"
+grep -qE "^  with pools: [0-9]+ x .*, ttft p99 [0-9.]+ ms \([0-9.]+ m?s to [0-9.]+ m?s\) instead of $best \([0-9.]+ m?s to " "$T/out" ||
+    complain 'latencies with pools and without'
 size 0 --slo ttft.p99=0.5s --prices verda
 out '$2.29/h'
 

@@ -336,13 +336,13 @@ err 'waits.csv: error: an input of the run is not here; relative paths start at 
 # The slowest one: by its end-to-end time, of a service if that is named, or by its completion time.
 slowest() { sqlite3 "$db" "select id from request where run_id = 2 and service = '$1' order by e2e_s desc, id limit 1"; }
 for own in chat draft; do
-    run 0 why "$db" request slowest --service $own
+    run 0 why "$db" request slowest --service $own --with-warmup
     out "request $(slowest $own) of $own"
 done
-run 0 why "$db" request slowest --json
+run 0 why "$db" request slowest --with-warmup --json
 json '$.service' "$(row service 'request where run_id = 2 order by e2e_s desc, id, service limit 1')"
 json '$.percentiles.e2e_s' 100
-run 0 why "$db" job slowest
+run 0 why "$db" job slowest --with-warmup
 out "job $(row id 'job where run_id = 2 and jct_s not null order by jct_s desc, id limit 1'): "
 run 2 why "$db:1" job slowest
 err 'run 1 stored no job that finished; repeat the run with --keep rows, or name an id'
@@ -361,7 +361,7 @@ err 'run 1 has no job 1'
 run 2 why "$db:1" jbo 1
 err "did you mean 'job'?"
 run 2 why "$db:1" job one
-err "'one' is not an id; give a number, 'slowest' for the one that took longest, or 'longest-wait'"
+err "'one' is not an id; give a number, 'slowest' for the one that took longest, 'longest-wait', or for a request 'longest-ttft'"
 run 3 why "$db:7" job 1
 
 # Two services under the same policies, and jobs, count alike: what is told of each happened to it, from its arrival to

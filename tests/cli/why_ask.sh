@@ -26,18 +26,44 @@ waits="select id, coalesce(jct_s, (select value from metric where name = 'sim.en
     - coalesce((select sum(end_s - start_s) from ($stays) where job = id), 0) as wait_s, status from job where status <> 'rejected'"
 longest=$(row "id from ($waits) order by round(wait_s, 6) desc, id limit 1")
 equal "$(row "status from job where id = $longest")" unfinished 'the longest waiter of this run'
-run 0 why "$db" job longest-wait
+run 0 why "$db" job longest-wait --with-warmup
 out "job $longest: "
-run 0 why "$db" job longest-wait --json
+run 0 why "$db" job longest-wait
+out "job $(row "id from ($waits) where id in (select id from job where submit_s >= 2) order by round(wait_s, 6) desc, id limit 1"): "
+run 0 why "$db" job longest-wait --with-warmup --json
 json '$.percentiles.wait_s' 100
-run 0 why "$db" request longest-wait --service draft
+run 0 why "$db" request longest-wait --service draft --with-warmup
 queues="select id, service, coalesce(queue_s, (select value from metric where name = 'sim.end_s') - arrival_s)
     as queue_s from request where status <> 'rejected'"
 out "request $(row "id from ($queues) where service = 'draft' order by queue_s desc, id limit 1") of draft"
-run 0 why "$db" request longest-wait --json
+run 0 why "$db" request longest-wait --with-warmup --json
 json '$.service' "$(row "service from ($queues) order by queue_s desc, id, service limit 1")"
 run 2 why "$db" job longest
-err "'longest' is not an id; give a number, 'slowest' for the one that took longest, or 'longest-wait'"
+err "'longest' is not an id; give a number, 'slowest' for the one that took longest, 'longest-wait', or for a request 'longest-ttft'"
+
+# What came during the warm-up is in no metric, so words for the slowest leave it out, unless it is asked for.
+run 0 run quickstart --set services.chat.trace.limit=400 --quiet -o "$T/warm.db"
+of_warm() { sqlite3 "$T/warm.db" "select id from request where run_id = $1 and arrival_s >= $2 order by $3 desc, id limit 1"; }
+warmup=$(sqlite3 "$T/warm.db" "select printf('%.6f', arrival_s + 0.001) from request where id in ($(of_warm 1 0 ttft_s), $(of_warm 1 0 e2e_s))
+    order by arrival_s desc limit 1")
+run 0 run quickstart --set services.chat.trace.limit=400 --set warmup=${warmup}s --quiet -o "$T/warm.db"
+for pick in slowest:e2e_s longest-ttft:ttft_s longest-wait:queue_s; do
+    run 0 why "$T/warm.db:1" request ${pick%:*}
+    out "request $(of_warm 1 0 ${pick#*:}) of chat"
+    ! grep -q warm-up "$T/out" || complain 'a warm-up of a run without one'
+    run 0 why "$T/warm.db:2" request ${pick%:*}
+    out "request $(of_warm 2 $warmup ${pick#*:}) of chat"
+    out "${pick%:*} of the requests that come after the warm-up of "
+    run 0 why "$T/warm.db:2" request ${pick%:*} --with-warmup --json
+    json '$.id' "$(of_warm 1 0 ${pick#*:})"
+    valid_json
+done
+[ "$(of_warm 2 0 e2e_s)" != "$(of_warm 2 $warmup e2e_s)" ] || complain 'the slowest request is not of the warm-up'
+run 2 why "$db" job longest-ttft
+err "'longest-ttft' is for requests; 'slowest' or 'longest-wait'"
+run 0 run quickstart --set services.chat.trace.limit=4 --set warmup=10min --quiet -o "$T/cold.db"
+run 2 why "$T/cold.db" request slowest
+err 'run 1 stored no request that finished; --with-warmup also takes what came during the warm-up'
 
 # Requests that still wait at the end have waited longer than all that were scheduled: the first of them longest. One
 # that was refused has not waited.

@@ -1,6 +1,7 @@
 /* orrery why: the life of one request or job, or a stretch of time. No database stores what replicas did, so the run is
  * simulated again from its stored scenario, and must reach the same result hash. */
 #include "analysis/query.h"
+#include "analysis/report/words.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/explain/story.h"
@@ -10,6 +11,7 @@
 #include "sim/cli/plugins.h"
 #include "sim/cli/run/simulate.h"
 #include "sim/core/number.h"
+#include "sim/core/units.h"
 #include "sim/store/readback.h"
 #include "sim/store/record.h"
 #include "sim/world/policy/policy.h"
@@ -25,13 +27,15 @@
 struct why_options {
     const char *service;
     int form; /* enum answer_form */
-    bool all;
+    bool all, with_warmup;
 };
 
 #define AT(name) offsetof(struct why_options, name)
 static const struct option why_options[] = {
     {NULL, "service", 0, OPTION_TEXT, AT(service), "NAME", NULL, "the request's service, if several have the id"},
     {NULL, "all", 0, OPTION_FLAG, AT(all), NULL, NULL, "show each clock of a job"},
+    {NULL, "with-warmup", 0, OPTION_FLAG, AT(with_warmup), NULL, NULL,
+     "slowest, longest-ttft and longest-wait also take what came during the warm-up"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print the events as CSV"},
     {0}};
@@ -49,6 +53,7 @@ struct asking {
     struct story_subject subject;
     int64_t row;               /* rowid of the subject in its table */
     const char *found_of;      /* the service of the request, if the call does not give its id; else NULL */
+    const char *found_by;      /* how that was chosen, in words, if the run has a warm-up; else NULL */
     struct query_answer ranks; /* name, value, percentile, peers without a value */
     double from_s, to_s;       /* the stretch of time */
 };
@@ -192,36 +197,80 @@ static int find_subject(struct asking *asking)
 /* Requests that are not rejected, with the time for which they wait to be scheduled. Those that have not been scheduled
  * wait up to the end of the run. */
 #define PEERS_OF_REQUESTS                                                                                              \
-    "WITH peer AS (SELECT request.rowid AS at, id, service, ttft_s, tpot_s, e2e_s, coalesce(queue_s, "                 \
+    "WITH peer AS (SELECT request.rowid AS at, id, service, arrival_s, ttft_s, tpot_s, e2e_s, coalesce(queue_s, "                 \
     "(SELECT value FROM metric WHERE run_id = ?1 AND name = 'sim.end_s') - arrival_s) AS queue_s "                     \
     "FROM request WHERE run_id = ?1 AND status <> 'rejected') "
 
-/* The first of what these return is the one that is asked for. */
+/* The largest value of one column is the one that is asked for. */
 struct pick {
     const char *name;
-    const char *of_requests, *of_jobs;
+    const char *of_requests, *of_jobs; /* columns; NULL: there is none */
 };
 
 static const struct pick searches[] = {
-    {"slowest", "SELECT id, service FROM request WHERE run_id = ?1 AND e2e_s NOT NULL ORDER BY e2e_s DESC, id, service",
-     "SELECT id, '' AS service FROM job WHERE run_id = ?1 AND jct_s NOT NULL ORDER BY jct_s DESC, id LIMIT 1"},
-    {"longest-wait",
-     PEERS_OF_REQUESTS "SELECT id, service FROM peer WHERE queue_s NOT NULL ORDER BY queue_s DESC, id, service",
-     PEERS_OF_JOBS "SELECT id, '' AS service FROM peer WHERE wait_s NOT NULL ORDER BY wait_s DESC, id LIMIT 1"}};
+    {"slowest", "e2e_s", "jct_s"}, {"longest-ttft", "ttft_s", NULL}, {"longest-wait", "queue_s", "wait_s"}};
 
-/* Takes the id, or finds that of the request or job that took or waited longest; of equals the first one. */
+/* Finds what has the largest value of the column, of equals the first one; of those that come at `from_s` or later. */
+static int search_rows(struct asking *asking, const struct pick *search, double from_s, struct query_answer *found)
+{
+    const bool is_job = asking->subject.is_job;
+    const char *column = is_job ? search->of_jobs : search->of_requests;
+    const char *sql = arena_printf(asking->arena,
+                                   is_job ? PEERS_OF_JOBS "SELECT id, '' AS service FROM peer WHERE %s NOT NULL AND "
+                                                          "submit_s >= %.17g ORDER BY %s DESC, id LIMIT 1"
+                                          : PEERS_OF_REQUESTS "SELECT id, service FROM peer WHERE %s NOT NULL AND "
+                                                              "arrival_s >= %.17g ORDER BY %s DESC, id, service",
+                                   column, from_s, column);
+    return sql != NULL ? query(asking, sql, 0, found) : diag_nomem(&asking->cli->diag);
+}
+
+/* The scenario's "warmup" in seconds; metrics leave out what came during it. 0: it has none. */
+static int read_warmup(struct asking *asking, double *warmup_s)
+{
+    struct query_answer answer;
+    const char *why;
+    *warmup_s = 0;
+    const int code = query(asking, "SELECT json_extract(scenario, '$.warmup') AS warmup FROM run WHERE id = ?1", 0,
+                           &answer);
+    if (code == 0 && answer.n_rows == 1 && answer.columns[0].texts != NULL && answer.columns[0].texts[0] != NULL &&
+        unit_parse(answer.columns[0].texts[0], UNIT_TIME, warmup_s, &why) != 0)
+        *warmup_s = 0;
+    return code;
+}
+
+static int name_search(struct asking *asking, const char *name, double warmup_s)
+{
+    char words[WORDS_CHARS];
+    if (!(warmup_s > 0)) return 0;
+    asking->found_by = arena_printf(asking->arena,
+                                    asking->options->with_warmup
+                                        ? "%s of all %s, also of the warm-up of %s"
+                                        : "%s of the %s that come after the warm-up of %s; --with-warmup takes all",
+                                    name, asking->subject.is_job ? "jobs" : "requests", words_seconds(warmup_s, words));
+    return asking->found_by != NULL ? 0 : diag_nomem(&asking->cli->diag);
+}
+
+/* Takes the id, or finds that of the request or job that took or waited longest. */
 static int find_id(struct asking *asking, const char *text)
 {
     const char *service = asking->options->service;
     const struct pick *search = searches, *end = searches + sizeof searches / sizeof *searches;
     struct query_answer found;
+    double warmup_s;
     if (number_i64(text, strlen(text), &asking->subject.id) == NUMBER_OK) return 0;
     while (search < end && strcmp(search->name, text) != 0) search++;
+    if (search < end && asking->subject.is_job && search->of_jobs == NULL)
+        return diag_error(&asking->cli->diag, SIM_E_USAGE, NULL, "'slowest' or 'longest-wait'", "'%s' is for requests",
+                          text);
     if (search == end)
         return diag_error(&asking->cli->diag, SIM_E_USAGE, NULL,
-                          "give a number, 'slowest' for the one that took longest, or 'longest-wait'",
+                          "give a number, 'slowest' for the one that took longest, 'longest-wait', or for a request "
+                          "'longest-ttft'",
                           "'%s' is not an id", text);
-    const int code = query(asking, asking->subject.is_job ? search->of_jobs : search->of_requests, 0, &found);
+    int code = read_warmup(asking, &warmup_s);
+    const double from_s = asking->options->with_warmup ? 0 : warmup_s;
+    if (code == 0) code = search_rows(asking, search, from_s, &found);
+    if (code == 0) code = name_search(asking, search->name, warmup_s);
     if (code != 0) return code;
     for (size_t i = 0; i < found.n_rows; i++) {
         if (service != NULL && strcmp(found.columns[1].texts[i], service) != 0) continue;
@@ -229,7 +278,9 @@ static int find_id(struct asking *asking, const char *text)
         asking->found_of = found.columns[1].texts[i];
         return 0;
     }
-    return diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path, "repeat the run with --keep rows, or name an id",
+    return diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path,
+                      from_s > 0 ? "--with-warmup also takes what came during the warm-up"
+                                 : "repeat the run with --keep rows, or name an id",
                       "run %" PRId64 " stored no %s that finished%s%s", asking->record.id,
                       asking->subject.is_job ? "job" : "request", service != NULL ? " in service " : "",
                       service != NULL ? service : "");
@@ -356,6 +407,7 @@ static void say_ranks(const struct asking *asking, struct answer *answer)
 static void say_story(const struct asking *asking, const struct story *story, struct answer *answer)
 {
     say_head(asking, story, answer);
+    if (asking->found_by != NULL) answer_say(answer, "%s\n", asking->found_by);
     say_waits(story, answer);
     say_slowed(story, answer);
     why_say_events(story, asking->options->all, answer);
@@ -368,6 +420,7 @@ static void write_story(const struct asking *asking, const struct story *story, 
 {
     const bool is_job = asking->subject.is_job;
     answer_text(answer, "kind", is_job ? "job" : "request");
+    if (asking->found_by != NULL) answer_text(answer, "chosen", asking->found_by);
     answer_number(answer, "id", (double)asking->subject.id);
     if (!is_job) answer_text(answer, "service", asking->subject.service);
     if (!is_job && story->request.class[0] != '\0') answer_text(answer, "class", story->request.class);
@@ -520,7 +573,7 @@ const struct verb verb_why = {
     .takes_plugins = true,
     .name = "why",
     .summary = "the life of one request or job, or a stretch of time: what happened, and why",
-    .usage = "RESULTS[:RUN] request|job ID|slowest|longest-wait, or time FROM:TO [options]",
+    .usage = "RESULTS[:RUN] request|job ID|slowest|longest-wait, request longest-ttft, or time FROM:TO [options]",
     .notes = "The run is simulated once more from its stored scenario, and must come to the same result hash.\n",
     .options = why_options,
     .options_bytes = sizeof(struct why_options),

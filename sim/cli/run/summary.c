@@ -263,12 +263,12 @@ static void say_subject(const struct subject *subject, struct answer *answer)
     text_fini(&said);
 }
 
-static void say_groups(const struct summary *summary, struct answer *answer)
+static void say_groups(const struct summary *summary, double warmup_s, struct answer *answer)
 {
     struct text said;
     text_init(&said);
-    summary_groups(summary->metrics, summary->n_metrics, &said);
-    summary_intervals(&summary->intervals, &said);
+    summary_groups(summary->metrics, summary->n_metrics, warmup_s, &said);
+    summary_intervals(&summary->intervals, warmup_s, &said);
     if (said.length > 0) answer_say(answer, "\n%s", said.chars);
     answer->failed |= said.failed;
     text_fini(&said);
@@ -309,7 +309,7 @@ static void show(const struct summary *summary, const struct summary_run *run, s
         add_values(summary, answer);
         add_intervals(summary, answer);
     } else {
-        say_groups(summary, answer);
+        say_groups(summary, run->warmup_s, answer);
     }
     if (summary->first_warning != NULL) answer_say(answer, "\n");
     add_warnings(summary, answer);

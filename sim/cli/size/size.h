@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 enum { SIZE_MAX_OBJECTIVES = 16, SIZE_MAX_GPUS = 64 };
+enum { SIZE_WANTED = 10 }; /* fleets of the table */
 enum { SIZE_MOST_SEQUENCES = 256 }; /* of a replica: the default of most batchers */
 
 enum size_time { SIZE_TTFT, SIZE_TPOT, SIZE_E2E, SIZE_TIMES };
@@ -237,6 +238,8 @@ struct size_result {
     struct size_outcome other_fast, other_slow;
     bool has_sure;    /* the best one misses a limit at an end: `sure` was searched, too */
     struct size_state sure; /* the best that keeps the limits at both ends; replicas 0: there is none */
+    struct size_state sure_other; /* of these, the best of the other kind; replicas 0: none was found */
+    double sure_open_usd_per_h;   /* as size_open_of_kind, of that kind */
     int64_t n_runs;       /* of the search: configurations and numbers of replicas that were tried */
     int64_t n_simulations; /* in all: of each run that was tried, at the ends of the interval, and for `sure` */
     int64_t n_sweep;  /* runs of a sweep over all options and numbers of replicas */
@@ -254,9 +257,14 @@ int size_search(const struct size_question *question, int workers, const volatil
                 struct size_result *result, struct diag *diag);
 void size_result_fini(struct size_result *result);
 
+static inline double size_fleet_usd_per_h(const struct size_option *option, int64_t replicas)
+{
+    return (double)(replicas * size_replica_gpus(option)) * option->gpu->usd_per_h;
+}
+
 static inline double size_usd_per_h(const struct size_state *state)
 {
-    return (double)(state->replicas * size_replica_gpus(&state->option)) * state->option.gpu->usd_per_h;
+    return size_fleet_usd_per_h(&state->option, state->replicas);
 }
 
 /* Whether fleet a comes before b in the answer: a total order. The cheaper comes first; of equal price, the one with
@@ -290,8 +298,11 @@ static inline const char *size_gpus_word(int64_t n)
     return n == 1 ? "GPU" : "GPUs";
 }
 
-/* The largest part of a limit that an objective takes, in 0 .. 1, and the objective. */
-double size_tightest(const struct size_question *question, const struct size_state *state, size_t *at);
+/* The largest part of a limit that an objective takes in a run, and the objective. */
+double size_tightest(const struct size_question *question, const struct size_outcome *outcome, size_t *at);
+
+/* The largest multiple of a limit at the slow end, 1 where all are kept or the end is not known. */
+double size_slow_excess(const struct size_question *question, const struct size_state *state);
 
 /* --- size_trust.c --- */
 
@@ -333,9 +344,9 @@ void size_open_fleet(const char *key, const struct size_question *question, cons
 /* --- size_answer.c --- */
 
 /* The answer in lines: the question; the cheapest fleet with its price; where it misses a limit at an end of the
- * interval, the cheapest that keeps both ends; latencies of the first; their interval by the error of the cost model;
- * where the price comes from; the next best fleet of other GPUs, parallelism, pools or replicas; with or without pools,
- * if both were tried, and the latencies of both; what limits it; how the requests of a rate arrive; how sure this is.
+ * interval, the cheapest that keeps both ends; latencies of the first; the limit that binds; their interval by the
+ * error of the cost model; where the price comes from; what pools change, if they were tried, and the latencies with
+ * and without; what limits it; how the requests of a rate arrive; how sure this is.
  * Without a fleet the second line says so and is the last. */
 enum { SIZE_MAX_LINES = 12 };
 
@@ -349,25 +360,50 @@ struct size_lines {
 int size_say(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
              struct arena *arena, struct size_lines *lines);
 
-/* The first of the best that differs in more than its batching: in GPU, parallelism, pools or replicas; NULL: none. */
-const struct size_state *size_find_next(const struct size_result *result);
-
 /* "kept" or "missed"; NULL: unknown. */
 const char *size_end_word(enum size_end end);
 
 /* Adds "440 ms", "1.2 s"; "never" if infinite. */
 void size_add_time(double seconds, struct text *text);
 
+/* Adds "ttft p99 440 ms of 1 s". */
+void size_add_value(const struct size_question *question, const struct size_outcome *outcome, size_t at,
+                    struct text *text);
+
+/* Times at the slow end of the interval, in words. */
+#define SIZE_SLOW_SIDE "if the model errs to its slow side"
+
+/* --- size_pools.c --- */
+
+/* Whether prompts and decoding have pools of their own. */
+bool size_has_pools(const struct size_state *state);
+
+/* Adds what pools change, without the end of the line: the price with and without, and the reason where they do not
+ * pay, or which fleet of equal price comes first. */
+void size_add_pools(const struct size_question *question, const struct size_result *result, struct text *text);
+
+/* Adds what pools change of the price of `sure`. */
+void size_add_sure_pools(const struct size_result *result, struct text *text);
+
+/* Adds the fleet result->other and its latencies beside those of the best. */
+void size_add_pool_values(const struct size_question *question, const struct size_result *result, struct text *text);
+
 /* --- size_others.c --- */
 
-/* The cheapest fleet that was found of a GPU, NULL if none; and the least price of a fleet of it that was not tried,
- * INFINITY if all were. */
+/* All GPUs but that of the best fleet, those with the cheapest fleets first. Returns their number. */
+size_t size_order_others(const struct size_question *question, const struct size_result *result,
+                         const struct size_gpu *ordered[SIZE_MAX_GPUS]);
+
+/* The fleet of a GPU that the table lists first, else the cheapest found, NULL if none; and the least price of a fleet
+ * of it that was not tried, INFINITY if all were. */
 const struct size_state *size_find_other(const struct size_question *question, const struct size_result *result,
                                          const struct size_gpu *gpu, double *open_usd_per_h);
 
-/* Adds the cheapest fleet of a GPU, or why it has none, as a line without its end. Adds nothing and returns false for
- * the GPU of the best fleet. */
-bool size_add_other(const struct size_question *question, const struct size_result *result, const struct size_gpu *gpu,
+/* The least price of a fleet with pools, or without, that was not tried; INFINITY: all were. */
+double size_open_of_kind(const struct size_result *result, bool has_pools);
+
+/* Adds that fleet, or why there is none, as a line without its end. */
+void size_add_other(const struct size_question *question, const struct size_result *result, const struct size_gpu *gpu,
                     struct text *text);
 
 /* Prints the answer. Returns 0 or a negative code. */

@@ -21,15 +21,53 @@ void size_add_time(double seconds, struct text *text)
     }
 }
 
+void size_add_value(const struct size_question *question, const struct size_outcome *outcome, size_t at,
+                    struct text *text)
+{
+    text_printf(text, "%s ", question->objectives[at].name);
+    size_add_time(outcome->values[at], text);
+    text_add(text, " of ");
+    size_add_time(question->objectives[at].limit_s, text);
+}
+
 /* "ttft p99 0.44 s of 1 s, tpot p99 31 ms of 50 ms" */
 static void add_values(const struct size_question *question, const struct size_outcome *outcome, struct text *text)
 {
     for (size_t i = 0; i < question->n_objectives; i++) {
-        text_printf(text, "%s%s ", i > 0 ? ", " : "", question->objectives[i].name);
-        size_add_time(outcome->values[i], text);
-        text_add(text, " of ");
-        size_add_time(question->objectives[i].limit_s, text);
+        if (i > 0) text_add(text, ", ");
+        size_add_value(question, outcome, i, text);
     }
+}
+
+/* "tpot p99: 47.74 ms predicted, 70.51 ms if the model errs to its slow side, limit 50 ms". `slow`: words for that
+ * side; NULL: its value is not known. */
+static void add_both_values(const struct size_question *question, const struct size_state *best, const char *slow,
+                            size_t at, struct text *text)
+{
+    text_printf(text, "%s: ", question->objectives[at].name);
+    size_add_time(best->good.values[at], text);
+    text_add(text, " predicted, ");
+    if (slow != NULL) {
+        size_add_time(best->slow.values[at], text);
+        text_printf(text, " %s, ", slow);
+    }
+    text_add(text, "limit ");
+    size_add_time(question->objectives[at].limit_s, text);
+}
+
+/* The limit of which the best takes the largest part: as predicted, and at the slow end if that is another one. */
+static void add_binding(const struct size_question *question, const struct size_result *result,
+                        const struct size_state *best, struct text *text)
+{
+    size_t at, slow_at;
+    size_tightest(question, &best->good, &at);
+    text_add(text, "nearest its limit is ");
+    add_both_values(question, best, result->has_ends ? SIZE_SLOW_SIDE : NULL, at, text);
+    if (!result->has_ends) return;
+    size_tightest(question, &best->slow, &slow_at);
+    if (slow_at == at) return;
+    text_add(text, "; on that side it is ");
+    add_both_values(question, best, "there", slow_at, text);
 }
 
 static bool has_first_tokens(const struct size_question *question)
@@ -39,7 +77,7 @@ static bool has_first_tokens(const struct size_question *question)
     return has;
 }
 
-/* "; missed at the slow end: ttft p99", for each end where a limit is missed */
+/* "; if the model errs to its slow side, it misses ttft p99", for each end where a limit is missed */
 static void add_missed(const struct size_question *question, const struct size_result *result, struct text *text)
 {
     static const char *const names[] = {"slow", "fast"};
@@ -48,16 +86,16 @@ static void add_missed(const struct size_question *question, const struct size_r
         size_t n = 0;
         for (size_t i = 0; i < question->n_objectives; i++) {
             if (ends[end]->values[i] <= question->objectives[i].limit_s) continue;
-            if (n++ == 0) text_printf(text, "; missed at the %s end: ", names[end]);
+            if (n++ == 0) text_printf(text, "; if the model errs to its %s side, it misses ", names[end]);
             text_printf(text, "%s%s", n > 1 ? ", " : "", question->objectives[i].name);
         }
     }
 }
 
-/* "ttft p99 0.31 to 0.62 s, tpot p99 22 to 41 ms; missed at the slow end: ttft p99" */
+/* "ttft p99 0.31 to 0.62 s, tpot p99 22 to 41 ms; kept at both ends" */
 static void add_interval(const struct size_question *question, const struct size_result *result, struct text *text)
 {
-    text_printf(text, "interval by the error of the times, %g %% of measured TPOT: ", 100 * TIME_ERROR_SHARE);
+    text_printf(text, "interval by the model's error, %g %% of measured TPOT: ", 100 * TIME_ERROR_SHARE);
     for (size_t i = 0; i < question->n_objectives; i++) {
         const double values[] = {result->fast.values[i], result->slow.values[i]};
         text_printf(text, "%s%s ", i > 0 ? ", " : "", question->objectives[i].name);
@@ -66,7 +104,6 @@ static void add_interval(const struct size_question *question, const struct size
         size_add_time(fmax(values[0], values[1]), text);
     }
     if (result->slow.meets && result->fast.meets) text_add(text, "; kept at both ends");
-    add_missed(question, result, text);
     if (has_first_tokens(question)) text_add(text, "; errors of TTFT are not measured");
 }
 
@@ -84,7 +121,7 @@ static void add_no_interval(const struct size_result *result, const struct size_
         text_add(text, "no measured run tells the error of such times");
 }
 
-/* Behind the fleet that is best as predicted: ", as predicted; missed at the slow end: ttft p99". */
+/* Behind the fleet that is best as predicted: ", as predicted; if the model errs to its slow side, it misses ...". */
 static void add_bold(const struct size_question *question, const struct size_result *result, struct text *text)
 {
     if (!result->has_sure) return;
@@ -99,7 +136,8 @@ static void add_excess(const struct size_state *state, const struct size_state *
     text_printf(text, "$%.2f/h (%+.0f %%)", size_usd_per_h(state), 100 * more);
 }
 
-/* "to be sure: 4 x h100-sxm: 2 replicas, TP 2, $18.76/h (+100 %); at the slow end ttft p99 0.8 s of 1 s" */
+/* "to be sure: 4 x h100-sxm: 2 replicas, TP 2, $18.76/h (+100 %); if the model errs to its slow side, ttft p99 0.8 s
+ * of 1 s; with pools 4 x h100-sxm at $18.76/h instead of ..." */
 static void add_sure(const struct size_question *question, const struct size_result *result,
                      const struct size_state *best, struct text *text)
 {
@@ -113,9 +151,13 @@ static void add_sure(const struct size_question *question, const struct size_res
     size_describe(&sure->option, sure->replicas, text);
     text_add(text, ", ");
     add_excess(sure, best, text);
-    if (!sure->slow.has_run) return;
-    text_add(text, "; at the slow end ");
-    add_values(question, &sure->slow, text);
+    if (sure->slow.has_run) {
+        text_add(text, "; " SIZE_SLOW_SIDE ", ");
+        add_values(question, &sure->slow, text);
+    }
+    if (!question->disaggregated) return;
+    text_add(text, "; ");
+    size_add_sure_pools(result, text);
 }
 
 static void add_question(const struct size_question *question, struct text *text)
@@ -126,87 +168,6 @@ static void add_question(const struct size_question *question, struct text *text
         size_add_time(question->objectives[i].limit_s, text);
     }
     if (question->sure) text_add(text, ", at both ends of the interval, too");
-}
-
-/* The fleet of the other kind: "with pools: 2 x h100-sxm: ..., $9.38/h (+100 %)". */
-static void add_pools(const struct size_result *result, const struct size_state *best, struct text *text)
-{
-    const bool has_pools = best->option.prefill_replicas > 0;
-    const struct size_state *other = result->other;
-    text_add(text, has_pools ? "without pools: " : "with pools: ");
-    if (other == NULL && !has_pools && !best->option.batching->resumes_remote) {
-        text_printf(text, "not tried with %s", best->option.batching->policy);
-        return;
-    }
-    if (other == NULL) {
-        text_add(text, "nothing as cheap was found");
-        return;
-    }
-    size_describe(&other->option, other->replicas, text);
-    text_add(text, ", ");
-    add_excess(other, best, text);
-}
-
-/* "137 ms (120 to 180 ms)": as predicted, and at both ends of the interval where they are known. */
-static void add_range(size_t at, const struct size_outcome *predicted, const struct size_outcome *fast,
-                      const struct size_outcome *slow, struct text *text)
-{
-    size_add_time(predicted->values[at], text);
-    if (!fast->has_run || !slow->has_run || fast->values[at] == slow->values[at]) return;
-    text_add(text, " (");
-    size_add_time(fmin(fast->values[at], slow->values[at]), text);
-    text_add(text, " to ");
-    size_add_time(fmax(fast->values[at], slow->values[at]), text);
-    text_add(text, ")");
-}
-
-/* The latencies of that fleet, then those of the best one, which the line names: "with pools ttft p99 137 ms (120 ms to
- * 180 ms) instead of 140 ms (...); compared with the best, without pools: 1 x h100-sxm: ...". */
-static void add_pool_values(const struct size_question *question, const struct size_result *result,
-                            const struct size_state *best, struct text *text)
-{
-    const bool has_pools = best->option.prefill_replicas > 0;
-    const struct size_state *other = result->other;
-    text_printf(text, "%s pools ", has_pools ? "without" : "with");
-    for (size_t i = 0; i < question->n_objectives; i++) {
-        text_printf(text, "%s%s ", i > 0 ? ", " : "", question->objectives[i].name);
-        add_range(i, &other->good, &result->other_fast, &result->other_slow, text);
-        text_add(text, " instead of ");
-        add_range(i, &best->good, &result->fast, &result->slow, text);
-    }
-    if (size_usd_per_h(other) == size_usd_per_h(best) && result->has_ends)
-        text_add(text, "; at equal price the nearer to its limits at the slow end comes first");
-    text_printf(text, "; compared with the best, %s pools: ", has_pools ? "with" : "without");
-    size_describe(&best->option, best->replicas, text);
-}
-
-const struct size_state *size_find_next(const struct size_result *result)
-{
-    const struct size_state *best = &result->states[result->best[0]];
-    const struct size_option *a = &best->option;
-    for (size_t i = 1; i < result->n_best; i++) {
-        const struct size_state *state = &result->states[result->best[i]];
-        const struct size_option *b = &state->option;
-        if (a->gpu != b->gpu || a->tensor_parallel != b->tensor_parallel || a->groups != b->groups ||
-            a->pipeline_parallel != b->pipeline_parallel || a->prefill_replicas != b->prefill_replicas ||
-            best->replicas != state->replicas)
-            return state;
-    }
-    return NULL;
-}
-
-/* "next best: 8 x h100-sxm: ..., $37.52/h (+25 %)" */
-static void add_next(const struct size_result *result, struct text *text)
-{
-    const struct size_state *best = &result->states[result->best[0]], *next = size_find_next(result);
-    text_add(text, "next best: ");
-    if (next == NULL) {
-        text_printf(text, "the %zu cheapest differ in their batching alone", result->n_best);
-        return;
-    }
-    size_describe(&next->option, next->replicas, text);
-    text_add(text, ", ");
-    add_excess(next, best, text);
 }
 
 /* "price of a GPU: b200-sxm $10.01/h, derived: ...; h100-sxm $4.69/h, RunPod, ...": of all GPUs among the best. */
@@ -279,6 +240,8 @@ int size_say(const struct size_question *question, const struct size_result *res
     }
     add_values(question, &best->good, &text);
     end_line(&text, arena, lines);
+    add_binding(question, result, best, &text);
+    end_line(&text, arena, lines);
     if (result->has_ends)
         add_interval(question, result, &text);
     else
@@ -286,15 +249,11 @@ int size_say(const struct size_question *question, const struct size_result *res
     end_line(&text, arena, lines);
     add_prices(result, &text);
     end_line(&text, arena, lines);
-    if (result->n_best > 1) {
-        add_next(result, &text);
-        end_line(&text, arena, lines);
-    }
     if (question->disaggregated) {
-        add_pools(result, best, &text);
+        size_add_pools(question, result, &text);
         end_line(&text, arena, lines);
         if (result->other != NULL) {
-            add_pool_values(question, result, best, &text);
+            size_add_pool_values(question, result, &text);
             end_line(&text, arena, lines);
         }
     }
@@ -325,20 +284,23 @@ static int say_best(const struct size_question *question, const struct size_resu
 /* A line for every other GPU, for people below the best fleet, for programs the list "others". */
 static int add_others(const struct size_question *question, const struct size_result *result, struct answer *answer)
 {
+    const struct size_gpu *gpus[SIZE_MAX_GPUS];
+    const size_t n = size_order_others(question, result, gpus);
     bool failed = false;
     answer_open(answer, "others", '[');
-    for (size_t i = 0; i < question->n_gpus; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct text line;
         text_init(&line);
-        if (size_add_other(question, result, &question->gpus[i], &line) && !line.failed) {
+        size_add_other(question, result, gpus[i], &line);
+        if (!line.failed) {
             answer_say(answer, "  %s\n", line.chars);
             double open_usd_per_h;
-            const struct size_state *found = size_find_other(question, result, &question->gpus[i], &open_usd_per_h);
+            const struct size_state *found = size_find_other(question, result, gpus[i], &open_usd_per_h);
             if (found != NULL) {
                 size_open_fleet(NULL, question, found, answer);
             } else {
                 answer_open_row(answer, NULL, '{');
-                answer_text(answer, "gpu", question->gpus[i].name);
+                answer_text(answer, "gpu", gpus[i]->name);
                 answer_number(answer, "at_least_usd_per_h", open_usd_per_h);
             }
             answer_text(answer, "text", line.chars);
@@ -364,13 +326,64 @@ static void write_prices(const struct size_question *question, struct answer *an
     answer_close(answer, ']');
 }
 
-#define FIRST_COLUMNS RIGHT("usd_per_h"), RIGHT("gpus"), LEFT("gpu"), RIGHT("tp"), RIGHT("pp")
-#define LAST_COLUMNS                                                                                                   \
-    RIGHT("replicas"), RIGHT("prefill"), LEFT("batching"), RIGHT("token_budget"), LEFT("tightest"),                    \
-        RIGHT("of_limit_frac"), LEFT("slow_end"), RIGHT("outside_frac")
+static const struct table_column first_columns[] = {RIGHT("usd_per_h"), RIGHT("gpus"), LEFT("gpu"), RIGHT("tp"),
+                                                    RIGHT("pp")};
+static const struct table_column dp_column = RIGHT("dp");
+static const struct table_column middle_columns[] = {RIGHT("replicas"),     RIGHT("prefill"), LEFT("batching"),
+                                                     RIGHT("token_budget"), LEFT("tightest"), RIGHT("of_limit_frac"),
+                                                     LEFT("slow_end")};
+static const struct table_column last_column = RIGHT("outside_frac");
 
-static const struct table_column columns[] = {FIRST_COLUMNS, LAST_COLUMNS};
-static const struct table_column columns_of_groups[] = {FIRST_COLUMNS, RIGHT("dp"), LAST_COLUMNS};
+/* The columns of the table, with one for each objective: "ttft p99 slow", or the key "ttft_p99_slow_s". */
+struct size_columns {
+    size_t n;
+    struct table_column items[ANSWER_MAX_COLUMNS];
+};
+_Static_assert(5 + 1 + 7 + SIZE_MAX_OBJECTIVES + 1 <= ANSWER_MAX_COLUMNS, "every objective has a column");
+
+static void add_columns(struct size_columns *columns, const struct table_column *items, size_t n)
+{
+    memcpy(&columns->items[columns->n], items, n * sizeof *items);
+    columns->n += n;
+}
+
+static int choose_columns(const struct size_question *question, struct arena *arena, struct size_columns *columns)
+{
+    columns->n = 0;
+    add_columns(columns, first_columns, sizeof first_columns / sizeof *first_columns);
+    if (question->has_experts) add_columns(columns, &dp_column, 1);
+    add_columns(columns, middle_columns, sizeof middle_columns / sizeof *middle_columns);
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        const char *name = question->objectives[i].name;
+        char *key = arena_printf(arena, "%s_slow_s", name);
+        const char *title = arena_printf(arena, "%s slow", name);
+        if (key == NULL || title == NULL) return SIM_E_NOMEM;
+        for (char *at = key; (at = strpbrk(at, ": ")) != NULL;) *at = '_';
+        add_columns(columns, &(struct table_column){title, key, COLUMN_RIGHT}, 1);
+    }
+    add_columns(columns, &last_column, 1);
+    return 0;
+}
+
+/* The values at the slow end, if the error of the times is known. */
+static void add_slow_values(const struct size_question *question, const struct size_state *state,
+                            struct answer_table *table)
+{
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        struct text text;
+        if (state->slow_end == SIZE_END_UNKNOWN) {
+            table_undefined(table);
+            continue;
+        }
+        text_init(&text);
+        size_add_time(state->slow.values[i], &text);
+        if (text.failed)
+            table->failed = true;
+        else
+            table_shown(table, state->slow.values[i], text.chars);
+        text_fini(&text);
+    }
+}
 
 const char *size_end_word(enum size_end end)
 {
@@ -381,7 +394,7 @@ static void add_row(const struct size_question *question, const struct size_stat
 {
     const struct size_option *option = &state->option;
     size_t tightest;
-    const double most = size_tightest(question, state, &tightest);
+    const double most = size_tightest(question, &state->good, &tightest);
     table_number(table, round(size_usd_per_h(state) * 1e4) / 1e4);
     table_number(table, (double)(state->replicas * size_replica_gpus(option)));
     table_text(table, option->gpu->name);
@@ -401,15 +414,16 @@ static void add_row(const struct size_question *question, const struct size_stat
     table_text(table, question->objectives[tightest].name);
     table_number(table, round(most * 1000) / 1000);
     table_text(table, size_end_word(state->slow_end));
+    add_slow_values(question, state, table);
     table_number(table, state->good.extrapolated_frac);
 }
 
-double size_tightest(const struct size_question *question, const struct size_state *state, size_t *at)
+double size_tightest(const struct size_question *question, const struct size_outcome *outcome, size_t *at)
 {
     double most = -1;
     *at = 0;
     for (size_t i = 0; i < question->n_objectives; i++) {
-        const double part = state->good.values[i] / question->objectives[i].limit_s;
+        const double part = outcome->values[i] / question->objectives[i].limit_s;
         if (part > most) *at = i, most = part;
     }
     return most;
@@ -420,6 +434,7 @@ int size_answer(const struct size_question *question, const struct size_result *
 {
     struct answer answer;
     struct answer_table table;
+    struct size_columns columns = {0};
     answer_init(&answer, (enum answer_form)form, "best");
     int code = say_best(question, result, catalog, arena, &answer);
     answer_text(&answer, "llm", question->llm);
@@ -443,12 +458,16 @@ int size_answer(const struct size_question *question, const struct size_result *
     write_prices(question, &answer);
     if (code == 0) code = size_write_fields(question, result, catalog, arena, &answer);
     if (code == 0) code = add_others(question, result, &answer);
-    if (question->has_experts)
-        TABLE_INIT(&table, columns_of_groups);
-    else
-        TABLE_INIT(&table, columns);
-    for (size_t i = 0; i < result->n_best; i++) add_row(question, &result->states[result->best[i]], &table);
+    if (code == 0) code = choose_columns(question, arena, &columns);
+    table_init(&table, columns.items, columns.n);
+    for (size_t i = 0; code == 0 && i < result->n_best; i++)
+        add_row(question, &result->states[result->best[i]], &table);
     answer_add(&answer, "best", NULL, &table);
+    if (result->has_ends)
+        answer_say(&answer,
+                   "\nslow: the value " SIZE_SLOW_SIDE ", within which %g %% of measured TPOT are; slow_end: "
+                   "whether all limits are kept then\n",
+                   100 * TIME_ERROR_SHARE);
     answer_say(&answer, "\n%" PRId64 " of the %" PRId64 " runs of a sweep", result->n_runs, result->n_sweep);
     if (result->n_simulations != result->n_runs)
         answer_say(&answer, " (%" PRId64 " simulations with those at the ends of the interval%s)",

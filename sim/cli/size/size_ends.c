@@ -53,8 +53,8 @@ static enum size_end judge_end(const struct size_question *question, const struc
     return SIZE_END_UNKNOWN;
 }
 
-/* The largest multiple of a limit at the slow end, 1 where all are kept: more room there than that decides nothing. */
-static double slow_excess(const struct size_question *question, const struct size_state *state)
+/* More room than 1 decides nothing. */
+double size_slow_excess(const struct size_question *question, const struct size_state *state)
 {
     double most = 1;
     if (!state->slow.has_run) return most;
@@ -74,7 +74,7 @@ static void sort_by_slow_end(const struct size_question *question, struct size_r
         for (; at > 0; at--) {
             const struct size_state *before = &result->states[result->best[at - 1]];
             if (size_usd_per_h(before) != size_usd_per_h(state)) break;
-            if (slow_excess(question, before) <= slow_excess(question, state)) break;
+            if (size_slow_excess(question, before) <= size_slow_excess(question, state)) break;
             result->best[at] = result->best[at - 1];
         }
         result->best[at] = moved;

@@ -131,17 +131,12 @@ int size_write_fields(const struct size_question *question, const struct size_re
     for (size_t i = 0; code == 0 && i < lines.n; i++) answer_text(answer, NULL, lines.lines[i]);
     answer_close(answer, ']');
     if (code != 0 || result->n_best == 0) return code;
-    const struct size_state *best = &result->states[result->best[0]], *next = size_find_next(result);
+    const struct size_state *best = &result->states[result->best[0]];
     size_open_fleet("cheapest", question, best, answer);
     write_values(question, &best->good, result->has_ends ? &result->fast : NULL,
                  result->has_ends ? &result->slow : NULL, answer);
     answer_close(answer, '}');
     if (result->has_sure) write_sure(question, &result->sure, answer);
-    if (next != NULL) {
-        size_open_fleet("next_best", question, next, answer);
-        write_values(question, &next->good, NULL, &next->slow, answer);
-        answer_close(answer, '}');
-    }
     write_other_kind(question, result, answer);
     write_limit(question, result, answer);
     return write_trust(question, result, catalog, arena, answer);

@@ -66,8 +66,9 @@ static void add_value(const struct size_objective *objective, double value_s, co
 /* "ttft p99 is 3 s of 1 s, short of KV cache: 99.9 % of it in use at most, replicas compute 96.1 % of the time, ..." */
 static void add_lack(const struct size_question *question, const struct size_lack *lack, struct text *text)
 {
-    static const char *const cases[] = {
-        [TIMES_PREDICTED] = "", [TIMES_FAST] = " at the fast end", [TIMES_SLOW] = " at the slow end"};
+    static const char *const cases[] = {[TIMES_PREDICTED] = "",
+                                        [TIMES_FAST] = " if the model errs to its fast side",
+                                        [TIMES_SLOW] = " " SIZE_SLOW_SIDE};
     const struct size_outcome *outcome = lack->outcome;
     add_value(&question->objectives[lack->objective], outcome->values[lack->objective], "is", text);
     text_printf(text, "%s%s: %.3g %% of a KV cache in use at most", cases[lack->time_case],

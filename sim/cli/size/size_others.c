@@ -41,6 +41,14 @@ static double open_usd_per_h(const struct size_state *state)
     return (double)((state->failed + 1) * size_replica_gpus(&state->option)) * state->option.gpu->usd_per_h;
 }
 
+double size_open_of_kind(const struct size_result *result, bool has_pools)
+{
+    double least = (double)INFINITY;
+    for (size_t i = 0; i < result->n; i++)
+        if (size_has_pools(&result->states[i]) == has_pools) least = fmin(least, open_usd_per_h(&result->states[i]));
+    return least;
+}
+
 static void look_at(const struct size_question *question, const struct size_result *result,
                     const struct size_state *state, struct other *other)
 {
@@ -118,22 +126,56 @@ static void add_found(const struct size_question *question, const struct size_re
 {
     const struct size_state *best = &result->states[result->best[0]], *found = other->found;
     size_t tightest;
-    const double most = size_tightest(question, found, &tightest);
+    const double most = size_tightest(question, &found->good, &tightest);
     size_describe(&found->option, found->replicas, text);
     text_printf(text, ", $%.2f/h (%+.0f %%), %s at %.3g %% of its limit", size_usd_per_h(found),
                 100 * (size_usd_per_h(found) / size_usd_per_h(best) - 1), question->objectives[tightest].name,
                 100 * most);
+    if (found->slow_end != SIZE_END_UNKNOWN)
+        text_printf(text, ", at %.3g %% " SIZE_SLOW_SIDE,
+                    100 * found->slow.values[tightest] / question->objectives[tightest].limit_s);
     if (other->open_usd_per_h < size_usd_per_h(found))
         text_printf(text, "; not all fleets from $%.2f/h on were tried", other->open_usd_per_h);
 }
 
+/* The fleet is the one that the table lists first, if it lists any of the GPU. */
 static struct other find_other(const struct size_question *question, const struct size_result *result,
                                const struct size_gpu *gpu)
 {
     struct other other = {.open_usd_per_h = (double)INFINITY};
     for (size_t i = 0; i < result->n; i++)
         if (result->states[i].option.gpu == gpu) look_at(question, result, &result->states[i], &other);
+    for (size_t i = result->n_best; i-- > 0;)
+        if (result->states[result->best[i]].option.gpu == gpu) other.found = &result->states[result->best[i]];
     return other;
+}
+
+/* By the price of the fleet, then by the bound of a price, then GPUs that have neither. */
+static double order_of(const struct other *other)
+{
+    const double dearest = 1e15;
+    return other->found != NULL ? size_usd_per_h(other->found) : fmin(dearest, other->open_usd_per_h) + dearest;
+}
+
+size_t size_order_others(const struct size_question *question, const struct size_result *result,
+                         const struct size_gpu *ordered[SIZE_MAX_GPUS])
+{
+    double orders[SIZE_MAX_GPUS];
+    size_t n = 0;
+    for (size_t i = 0; i < question->n_gpus; i++) {
+        const struct size_gpu *gpu = &question->gpus[i];
+        if (result->n_best > 0 && result->states[result->best[0]].option.gpu == gpu) continue;
+        const struct other other = find_other(question, result, gpu);
+        const double order = order_of(&other);
+        size_t at = n++;
+        for (; at > 0 && orders[at - 1] > order; at--) {
+            orders[at] = orders[at - 1];
+            ordered[at] = ordered[at - 1];
+        }
+        orders[at] = order;
+        ordered[at] = gpu;
+    }
+    return n;
 }
 
 const struct size_state *size_find_other(const struct size_question *question, const struct size_result *result,
@@ -144,10 +186,9 @@ const struct size_state *size_find_other(const struct size_question *question, c
     return other.found;
 }
 
-bool size_add_other(const struct size_question *question, const struct size_result *result, const struct size_gpu *gpu,
+void size_add_other(const struct size_question *question, const struct size_result *result, const struct size_gpu *gpu,
                     struct text *text)
 {
-    if (result->n_best > 0 && result->states[result->best[0]].option.gpu == gpu) return false;
     const struct other other = find_other(question, result, gpu);
     text_printf(text, "%s: ", gpu->name);
     if (other.found != NULL)
@@ -156,5 +197,4 @@ bool size_add_other(const struct size_question *question, const struct size_resu
         text_printf(text, "at least $%.2f/h, more than the fleets listed; not searched further", other.open_usd_per_h);
     else
         add_reason(question, result, &other, text);
-    return true;
 }

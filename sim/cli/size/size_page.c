@@ -31,7 +31,7 @@ static void add_heads(const struct size_question *question, struct text *html)
     for (size_t i = 0; i < question->n_objectives; i++) {
         text_add(html, "<th scope=\"col\" class=\"n\">");
         page_escape(html, question->objectives[i].name);
-        text_add(html, "</th><th scope=\"col\" class=\"n\">margin</th>");
+        text_add(html, "</th><th scope=\"col\" class=\"n\">margin</th><th scope=\"col\" class=\"n\">slow</th>");
     }
     text_add(html, "<th scope=\"col\">slow end</th><th scope=\"col\" class=\"n\">outside</th></tr></thead>\n<tbody>\n");
 }
@@ -62,19 +62,28 @@ static void add_configuration(const struct size_state *state, struct text *html)
     text_add(html, "</td>");
 }
 
-/* A fleet, with each latency and the part of its limit that is left. */
+static void add_time(double seconds, struct text *html)
+{
+    struct text text;
+    text_init(&text);
+    size_add_time(seconds, &text);
+    text_printf(html, "<td class=\"n\" title=\"%.10g\">%s</td>", seconds, text.chars != NULL ? text.chars : "");
+    html->failed |= text.failed;
+    text_fini(&text);
+}
+
+/* A fleet, with each latency, the part of its limit that is left, and the latency at the slow end. */
 static void add_fleet(const struct size_question *question, const struct size_state *state, struct text *html)
 {
     add_configuration(state, html);
     for (size_t i = 0; i < question->n_objectives; i++) {
         const double value = state->good.values[i], part = value / question->objectives[i].limit_s;
-        struct text text;
-        text_init(&text);
-        size_add_time(value, &text);
-        text_printf(html, "<td class=\"n\" title=\"%.10g\">%s</td><td class=\"n\">%.1f %%</td>", value,
-                    text.chars != NULL ? text.chars : "", 100 * (1 - part));
-        html->failed |= text.failed;
-        text_fini(&text);
+        add_time(value, html);
+        text_printf(html, "<td class=\"n\">%.1f %%</td>", 100 * (1 - part));
+        if (state->slow_end != SIZE_END_UNKNOWN)
+            add_time(state->slow.values[i], html);
+        else
+            text_add(html, "<td class=\"n\">unknown</td>");
     }
     const double outside = state->good.extrapolated_frac;
     const char *end = size_end_word(state->slow_end);
@@ -88,9 +97,9 @@ static int add_table(const void *context, struct text *html)
     const struct size_page *page = context;
     page_note(
         html,
-        "A margin is the part of the limit that is left. Slow end: whether the limits are kept with times as slow as "
-        "measured ones may be. Outside: the part of the kernels' time that is outside "
-        "the measured range.");
+        "A margin is the part of the limit that is left. Slow: the latency if the model errs to its slow side, within "
+        "which 90 % of measured TPOT are. Slow end: whether all limits are kept then. Outside: the part of the "
+        "kernels' time that is outside the measured range.");
     add_heads(page->question, html);
     for (size_t i = 0; i < page->result->n_best; i++)
         add_fleet(page->question, &page->result->states[page->result->best[i]], html);
@@ -115,12 +124,14 @@ static void add_item(const char *text, struct text *html)
 static int add_others(const void *context, struct text *html)
 {
     const struct size_page *page = context;
+    const struct size_gpu *gpus[SIZE_MAX_GPUS];
+    const size_t n = size_order_others(page->question, page->result, gpus);
     text_add(html, "<ul>\n");
-    for (size_t i = 0; i < page->question->n_gpus; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct text line;
         text_init(&line);
-        if (size_add_other(page->question, page->result, &page->question->gpus[i], &line) && !line.failed)
-            add_item(line.chars, html);
+        size_add_other(page->question, page->result, gpus[i], &line);
+        if (!line.failed) add_item(line.chars, html);
         html->failed |= line.failed;
         text_fini(&line);
     }
@@ -156,7 +167,7 @@ static int add_point(const struct size_page *page, const struct size_state *stat
     const size_t i = cloud->n++;
     const struct size_option *option = &state->option;
     cloud->usd_per_h[i] = size_usd_per_h(state);
-    cloud->part[i] = size_tightest(page->question, state, &tightest);
+    cloud->part[i] = size_tightest(page->question, &state->good, &tightest);
     cloud->labels[i] = arena_printf(page->arena, "%" PRId64 " x %s, TP %" PRId64 "%s",
                                     state->replicas * size_replica_gpus(option), option->gpu->name,
                                     option->tensor_parallel, option->groups > 1 ? ", DP" : "");

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUND = 8, WANTED = 10 };
+enum { ROUND = 8 };
 
 struct searching {
     const struct size_question *question;
@@ -132,7 +132,7 @@ bool size_is_before(const struct size_question *question, const struct size_stat
     size_t at;
     const double more_usd_per_h = size_usd_per_h(a) - size_usd_per_h(b);
     if (more_usd_per_h != 0) return more_usd_per_h < 0;
-    const double more_frac = size_tightest(question, a, &at) - size_tightest(question, b, &at);
+    const double more_frac = size_tightest(question, &a->good, &at) - size_tightest(question, &b->good, &at);
     if (more_frac != 0) return more_frac < 0;
     int by = order(a->replicas * size_replica_gpus(of), b->replicas * size_replica_gpus(to));
     if (by == 0) by = strcmp(of->gpu->name, to->gpu->name);
@@ -160,7 +160,7 @@ static int take_best(const struct size_question *question, const struct sizing *
             result->best[at] = result->best[at - 1];
         result->best[at] = moved;
     }
-    if (result->n_best > WANTED) result->n_best = WANTED;
+    if (result->n_best > SIZE_WANTED) result->n_best = SIZE_WANTED;
     for (size_t i = 0; i < result->n; i++) {
         result->states[i].is_exact = sizing_is_exact(&sizing->options[i]);
         result->states[i].failed = sizing->options[i].bad;
@@ -235,7 +235,7 @@ static int search(struct searching *searching, struct map *map, void (*report)(v
     if (code != 0) return code;
     take_bounds(question, result, bounds, options);
     struct sizing sizing;
-    sizing_start(&sizing, options, result->n, WANTED);
+    sizing_start(&sizing, options, result->n, SIZE_WANTED);
     code = simulate_all(searching, &sizing, map, report, report_context, diag);
     if (code == 0 && take_best(question, &sizing, arena, result) != 0) code = diag_nomem(diag);
     return code;
@@ -253,7 +253,12 @@ static int find_sure(const struct searching *searching, struct map *map, struct 
     question->sure = true;
     const int code = search(&sure, map, NULL, NULL, arena, diag);
     result->has_sure = code == 0;
-    if (code == 0 && found.n_best > 0) result->sure = found.states[found.best[0]];
+    if (code == 0 && found.n_best > 0) {
+        const struct size_state *other = size_other_kind(question, &found);
+        result->sure = found.states[found.best[0]];
+        if (other != NULL) result->sure_other = *other;
+        result->sure_open_usd_per_h = size_open_of_kind(&found, !size_has_pools(&result->sure));
+    }
     result->n_simulations += found.n_simulations;
     size_result_fini(&found);
     return code;

@@ -404,6 +404,18 @@ static double jain_index(const struct tally *tally)
     return tally->mean * tally->mean / squares;
 }
 
+/* The GPUs that jobs may use, where these are fewer than the cluster has. */
+static int emit_reach(const struct job_stats *stats, const struct jobs *jobs, sim_ns now)
+{
+    const struct cluster *cluster = jobs->cluster;
+    const int64_t gpus = reach_gpus(jobs);
+    if (gpus == 0 || cluster->next == NULL || jobs->scheduler->uses_node_types) return 0;
+    const int code = metric_emit(stats->sink, "cluster.job_gpus", (double)gpus);
+    return code < 0 ? code
+                    : metric_emit(stats->sink, "cluster.job_gpus_in_use.mean",
+                                  level_mean_in(&cluster->ugpus_in_use, now, GPU_MICRO));
+}
+
 static int emit_service(const struct job_stats *stats, const struct jobs *jobs, sim_ns now)
 {
     const double held_gpu_s = level_integral_s_in(&stats->ugpus_in_use, now, GPU_MICRO);
@@ -424,6 +436,7 @@ static int emit_service(const struct job_stats *stats, const struct jobs *jobs, 
     int code = 0;
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
         code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
+    if (code == 0) code = emit_reach(stats, jobs, now);
     return code < 0 ? code : job_classes_emit(&stats->classes, stats->sink);
 }
 

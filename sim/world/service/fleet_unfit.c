@@ -32,9 +32,9 @@ static void show_fit(const struct fleet *fleet, const struct fleet_pool *pool, i
     const int64_t per = per_node / parts.gpus, needed = (wider.replicas * parts.n + per - 1) / per;
     const bool lacks_network = least > per_node && !(topology_config(fleet->env->topology)->network.bytes_per_s > 0);
     if (needed > n_nodes || lacks_network)
-        snprintf(text + n, bytes - (size_t)n, " and takes %lld nodes of %lld GPUs%s; the cluster has %lld",
-                 (long long)needed, (long long)per_node, lacks_network ? " and a cluster.network" : "",
-                 (long long)n_nodes);
+        snprintf(text + n, bytes - (size_t)n, " and takes %lld nodes of %lld GPU%s%s; the cluster has %lld",
+                 (long long)needed, (long long)per_node, per_node == 1 ? "" : "s",
+                 lacks_network ? " and a cluster.network" : "", (long long)n_nodes);
 }
 
 /* The place of what --set says about the LLM, its GPUs or their number, else of the number. */

@@ -437,7 +437,7 @@ TEST(a_load_of_jobs_above_the_capacity_is_told_whatever_waits_look_like)
     struct made_metric metrics[] = {
         {"cluster.gpus", 10}, {"cluster.gpus_in_use.mean", 7.5}, {"job.gpu_s.sum", 1500}, {"job.useful_gpu_s.sum", 1500},
         {"sim.end_s", 200}, {"job.makespan_s", 200}, {"job.unfinished", 0}, {"job.wait_gpu_s.sum", 0},
-        {"job.wait_s.max", 50}, {"job.preemptions.sum", 0}, {0}};
+        {"job.wait_s.max", 50}, {"job.preemptions.sum", 0}, {0}, {0}, {0}};
     const struct trend_growth calm = {.left_frac = 0};
     struct verdict_facts facts = {.status = "done", .jobs = &calm, .metric = made, .context = metrics,
                                   .submissions = {.n = 20, .first_s = 0, .last_s = 95, .held_s = 200}};
@@ -455,7 +455,13 @@ TEST(a_load_of_jobs_above_the_capacity_is_told_whatever_waits_look_like)
     CHECK_EQ_STR(cautions_of(metrics, facts), "saturated");
     metrics[9].value = 60; /* three in four starts are no first ones */
     CHECK_NEAR(verdict_load(&facts), 1, 1e-12);
-    metrics[9].value = 0, metrics[8].value = 0; /* none waited */
+    metrics[1].value = 15, metrics[9].value = 0; /* services hold GPUs that the scheduler ignores, and a few others */
+    metrics[10] = (struct made_metric){"cluster.job_gpus", 9};
+    metrics[11] = (struct made_metric){"cluster.job_gpus_in_use.mean", 8.5};
+    CHECK_NEAR(verdict_load(&facts), 1300 / (8.0 * 100), 1e-12);
+    metrics[1].value = 7.5;
+    metrics[10] = (struct made_metric){0};
+    metrics[8].value = 0; /* none waited */
     CHECK_EQ_STR(cautions_of(metrics, facts), "");
     check_verdict(metrics, facts, "");
     facts.submissions.n = 19;

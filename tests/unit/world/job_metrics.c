@@ -29,6 +29,31 @@ TEST(idle_gpus_beside_a_waiting_job_are_counted)
     check(&run, "job.goodput_frac", 1);
 }
 
+/* Node types that the scheduler ignores are none of the jobs' GPUs; where it uses all, 'cluster.gpus' has them. */
+TEST(gpus_that_jobs_may_use_are_told_where_they_are_fewer)
+{
+    const struct job_record records[] = {jobrun_record(0, 0, 10, 3), jobrun_record(1, 10, 10, 1)};
+    struct node_type_config more = {.name = "more", .nodes = 2, .gpus_per_node = 8, .gpu = "slow"};
+    const char *const schedulers[] = {"fifo", "gavel"};
+    for (size_t i = 0; i < 2; i++) {
+        SCOPED(jobrun) run;
+        jobrun_init(&run,
+                    &(struct jobrun_spec){.records = records, .n = 2, .scheduler = schedulers[i],
+                                          .cluster = {.nodes = 1, .gpus_per_node = 4, .gpu = "fast", .node_types = {1, &more}}},
+                    0);
+        check(&run, "cluster.gpus", 20);
+        if (i == 0) {
+            check(&run, "cluster.job_gpus", 4);
+            check(&run, "cluster.job_gpus_in_use.mean", 2);
+        } else {
+            CHECK(isnan(jobrun_metric(&run, "cluster.job_gpus")));
+        }
+    }
+    SCOPED(jobrun) run;
+    run_jobs(&run, records, 2, "fifo");
+    CHECK(isnan(jobrun_metric(&run, "cluster.job_gpus")));
+}
+
 /* The first job has 2 s alone and 8 s beside the other: 1.8 jobs in the mean, 4 / 1.8 GPUs for each; on these it would
  * take 10 * 3 / (4 / 1.8) = 13.5 s. The second is there for 18 s, 8 s beside the first: 26/18 jobs, 10 * 26/18 s. */
 TEST(finish_time_fairness_is_that_of_the_mean_share)
