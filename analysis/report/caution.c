@@ -118,7 +118,7 @@ static void find_exact_estimates(struct finding *finding)
     const char *oracle = finding->facts->oracle;
     if (oracle == NULL || strstr(oracle, "exact estimates") == NULL) return;
     add(finding, "exact-estimates",
-        "all estimates of run times are exact, which no real scheduler has; \"jobs.estimates\" makes others");
+        "all estimates of run times are exact, which no real scheduler has; --set jobs.estimates.law=lognormal makes others");
 }
 
 size_t cautions_find(const struct verdict_facts *facts, struct caution cautions[CAUTIONS_MAX])

@@ -3,6 +3,7 @@
 
 #include "sim/cli/apart.h"
 #include "sim/cli/completion/completion.h"
+#include "sim/cli/file_kind.h"
 #include "sim/cli/manual.h"
 #include "sim/cli/version.h"
 #include "sim/core/mem.h"
@@ -182,7 +183,10 @@ static int run_verb(struct cli *cli, const struct verb *verb, int argc, char **a
     if (n >= 0) {
         argv[n] = NULL;
         struct cli_call call = {.options = options, .n_arguments = n, .arguments = argv};
-        code = check_count(cli, verb, &call);
+        code = 0;
+        for (int i = 0; code == 0 && i < n && i < verb->results_arguments; i++)
+            code = file_kind_check_results(argv[i], &cli->diag);
+        if (code == 0) code = check_count(cli, verb, &call);
         if (code == 0) code = call_verb(cli, verb, &call, (const void *)(options + shared_offset(verb)));
     }
     mem_free(options);

@@ -1,6 +1,7 @@
 /* orrery plan: the time of a training step and the memory of a GPU, of one plan or of the best for a number of GPUs. */
 #include "sim/cli/plan/plan.h"
 
+#include "sim/cli/file_kind.h"
 #include "sim/cli/paths.h"
 #include "sim/core/path.h"
 
@@ -130,6 +131,7 @@ static int plan_verb(struct cli *cli, const struct cli_call *call)
     const struct catalog catalog = {.root = data != NULL ? path_join(&arena, data, "configs") : NULL, .memory = &memory};
     setup = arena_alloc(&arena, sizeof *setup);
     int code = catalog.root != NULL && setup != NULL ? 0 : diag_nomem(&cli->diag);
+    if (code == 0 && !is_file(call->arguments[0])) code = file_kind_check_llm(call->arguments[0], "plan", &cli->diag);
     if (code == 0) code = load(cli, call->arguments[0], options, &arena, &config);
     if (code == 0)
         code = config_bind(config, training_request_fields, NULL, &arena, &request, sizeof request, &cli->diag);

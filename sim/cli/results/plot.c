@@ -284,5 +284,6 @@ const struct verb verb_plot = {
     .options_bytes = sizeof(struct plot_options),
     .min_arguments = 1,
     .max_arguments = 1,
+    .results_arguments = 1,
     .run = plot,
 };

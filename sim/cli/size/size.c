@@ -2,6 +2,7 @@
 #include "sim/cli/size/size.h"
 
 #include "sim/cli/answer.h"
+#include "sim/cli/file_kind.h"
 #include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
@@ -453,9 +454,7 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
     int code = catalog.root != NULL ? 0 : diag_nomem(&cli->diag);
     if (code == 0) code = check_arguments(cli, call);
     if (code == 0) code = check_outputs(cli, options, &arena);
-    if (code == 0 && paths_shipped(&arena, "scenarios", question.llm) != NULL)
-        code = diag_error(&cli->diag, SIM_E_USAGE, NULL, "name an LLM, one of 'orrery list llms'",
-                          "'%s' is a scenario; 'orrery size' takes an LLM", question.llm);
+    if (code == 0) code = file_kind_check_llm(question.llm, "size", &cli->diag);
     if (code == 0) code = catalog_llm(&catalog, question.llm, "LLM", &arena, &llm, &cli->diag);
     question.has_experts = code == 0 && llm.experts > 0;
     if (code == 0) code = check_settings(cli, &options->settings);

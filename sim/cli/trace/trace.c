@@ -292,7 +292,8 @@ static int fail_usage(struct cli *cli, const char *hint, const char *text)
 
 static int check_replay(struct cli *cli, const struct trace_options *options, int n_arguments)
 {
-    if (n_arguments < 2) return fail_usage(cli, "name its file", "there is no log to replay");
+    if (n_arguments < 2)
+        return fail_usage(cli, "usage: orrery trace replay LOG --scenario SCENARIO", "there is no log to replay");
     if (options->scenario == NULL)
         return fail_usage(cli, "name the deployment with --scenario", "a log is replayed through a scenario");
     if (options->to != NULL) return fail_usage(cli, "'orrery trace convert' does", "this writes no trace");
@@ -334,7 +335,12 @@ static int check_usage(struct cli *cli, int topic, const struct trace_options *o
         return fail_usage(cli, "'orrery trace replay' does", "this replays nothing");
     if (options->bad_rows != NULL)
         return fail_usage(cli, "write --set allow_bad_rows=N", "--allow-bad-rows is for logs that are replayed");
-    if (topic != GENERATE && n_arguments < 2) return fail_usage(cli, "name its file", "there is no trace to read");
+    if (topic != GENERATE && n_arguments < 2)
+        return fail_usage(cli,
+                          topic == CHECK  ? "usage: orrery trace check FILE"
+                          : topic == STAT ? "usage: orrery trace stat FILE"
+                                          : "usage: orrery trace convert FILE -o FILE [-t FORMAT]",
+                          "there is no trace to read");
     if (topic == GENERATE && n_arguments > 1)
         return fail_usage(cli, "name the new file with -o", "a generator reads no file");
     if (writes && options->output == NULL) return fail_usage(cli, "name it with -o", "the new trace has no file");
