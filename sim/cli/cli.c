@@ -224,6 +224,31 @@ static bool write_generated(struct cli *cli, const char *form)
     return false;
 }
 
+/* The call that a word stands for which is no verb, by its meaning; NULL: it is not known. */
+static const char *verb_meant(const char *word)
+{
+    static const char *const known[][2] = {
+        {"simulate", "run"},   {"sim", "run"},       {"start", "run"},       {"exec", "run"},       {"execute", "run"},
+        {"serve", "run"},      {"replay", "trace replay"}, {"benchmark", "run"}, {"bench", "run"},  {"resume", "sweep --resume"},
+        {"graph", "plot"},     {"chart", "plot"},    {"draw", "plot"},       {"diff", "compare"},   {"cmp", "compare"},
+        {"view", "show"},      {"open", "show"},     {"print", "show"},      {"stats", "show"},     {"summary", "show"},
+        {"inspect", "show"},   {"results", "runs"},  {"history", "runs"},    {"html", "report"},    {"dashboard", "report"},
+        {"sizing", "size"},    {"scale", "size"},    {"capacity", "size"},   {"optimize", "size"},  {"tune", "size"},
+        {"train", "plan"},     {"training", "plan"}, {"study", "sweep"},     {"grid", "sweep"},     {"search", "sweep"},
+        {"lint", "validate"},  {"verify", "check"},  {"test", "check"},      {"gate", "check"},     {"cost", "explain cost"},
+        {"links", "explain links"}, {"schema", "explain schema"}, {"config", "explain config"}, {"ls", "list"},
+        {"gpus", "list gpus"}, {"llms", "list llms"}, {"models", "list llms"}, {"policies", "list policies"},
+        {"metrics", "list metrics"}, {"keys", "list keys"}, {"scenarios", "list scenarios"}, {"studies", "list studies"},
+        {"traces", "list traces"}, {"generate", "trace generate"}, {"convert", "trace convert"}, {"stat", "trace stat"},
+        {"init", "list scenarios"}, {"new", "list scenarios"}, {"examples", "list scenarios"}, {"csv", "export"},
+        {"dump", "export"},    {"query", "export"},  {"explain-cost", "explain cost"}, {"version", "--version"},
+        {"debug", "why"},      {"trace-request", "why"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i][0], word) == 0) return known[i][1];
+    return NULL;
+}
+
 /* The verb with this name; NULL after an error. */
 static const struct verb *find_verb(struct cli *cli, const char *word)
 {
@@ -237,6 +262,13 @@ static const struct verb *find_verb(struct cli *cli, const char *word)
                        ? strcmp(nearest, "--help") == 0 ? "did you mean '--help'?" : "did you mean '--version'?"
                        : "options follow a verb: orrery VERB [options]; 'orrery --help' lists the verbs",
                    "unknown option '%s'", word);
+        return NULL;
+    }
+    const char *meant = verb_meant(word);
+    char hint[64];
+    if (meant != NULL) {
+        snprintf(hint, sizeof hint, "it is 'orrery %s'", meant);
+        diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "unknown verb '%s'", word);
         return NULL;
     }
     const int found = cli_pick(cli, "verb", word, names);

@@ -192,7 +192,8 @@ static int check_argument(const char *argument, enum file_kind expected, const c
     if (code == 0 && path_is_json(argument)) code = file_kind_check_path(argument, expected, &found);
     if (code == 0 && paths_is_file(argument) && !path_is_json(argument)) code = check_text(argument, expected, &found);
     if (code == 0) return 0;
-    snprintf(hint, sizeof hint, "%.180s; %s", found.items[0].hint, takes);
+    const char *first = found.items[0].hint; /* to the first semicolon */
+    snprintf(hint, sizeof hint, "%.*s; %s", (int)strcspn(first, ";"), first, takes);
     return diag_error(diag, SIM_E_USAGE, argument, hint, "%s", found.items[0].text);
 }
 
@@ -206,4 +207,15 @@ int file_kind_check_llm(const char *argument, const char *verb, struct diag *dia
 int file_kind_check_baseline(const char *path, struct diag *diag)
 {
     return check_argument(path, FILE_BASELINE, "'orrery check -b FILE.json --update SCENARIO' writes a baseline", diag);
+}
+
+int file_kind_check_log(const char *path, struct diag *diag)
+{
+    const struct trace_format *format;
+    if (paths_is_database(path))
+        return diag_error(diag, SIM_E_USAGE, path, "'orrery compare RESULTS LOG' compares it with a log",
+                          "this is a database of results, not a log");
+    const bool may_be_document = !paths_is_stream(path) && path_is_json(path);
+    if (!may_be_document || trace_guess(path, TRACE_BOTH, NULL, &format, NULL) == 0) return 0;
+    return file_kind_check_path(path, FILE_TRACE, diag);
 }

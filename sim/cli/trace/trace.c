@@ -9,6 +9,7 @@
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
 #include "sim/cli/run/setup.h"
+#include "sim/cli/study/compare_log.h"
 #include "sim/cli/trace/trace_replay.h"
 #include "sim/cli/trace/trace_report.h"
 #include "sim/core/json_write.h"
@@ -290,12 +291,15 @@ static int fail_usage(struct cli *cli, const char *hint, const char *text)
     return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "%s", text);
 }
 
-static int check_replay(struct cli *cli, const struct trace_options *options, int n_arguments)
+static int check_replay(struct cli *cli, const struct trace_options *options, const char *log)
 {
-    if (n_arguments < 2)
-        return fail_usage(cli, "usage: orrery trace replay LOG --scenario SCENARIO", "there is no log to replay");
+    static const char usage[] = "usage: orrery trace replay LOG --scenario SCENARIO";
+    if (log == NULL) return fail_usage(cli, usage, "there is no log to replay");
+    if (file_kind_check_log(log, &cli->diag) != 0) return SIM_E_USAGE;
+    if (options->format == NULL && compare_log_refuse(log, &cli->diag) != 0) return SIM_E_USAGE;
     if (options->scenario == NULL)
-        return fail_usage(cli, "name the deployment with --scenario", "a log is replayed through a scenario");
+        return fail_usage(cli, "name the deployment with --scenario, such as quickstart",
+                          "a log is replayed through a scenario");
     if (options->to != NULL) return fail_usage(cli, "'orrery trace convert' does", "this writes no trace");
     if (options->caches.n > 0) return fail_usage(cli, "'orrery trace stat' does", "this tries no prefix caches");
     if (options->train != NULL && options->refit == 0) return fail_usage(cli, NULL, "--train goes with --refit");
@@ -327,10 +331,11 @@ static int replay(struct cli *cli, const struct trace_options *options, const ch
     return trace_replay(cli, &replay);
 }
 
-static int check_usage(struct cli *cli, int topic, const struct trace_options *options, int n_arguments)
+static int check_usage(struct cli *cli, int topic, const struct trace_options *options, const struct cli_call *call)
 {
+    const int n_arguments = call->n_arguments;
     bool writes = topic == CONVERT || topic == GENERATE;
-    if (topic == REPLAY) return check_replay(cli, options, n_arguments);
+    if (topic == REPLAY) return check_replay(cli, options, n_arguments < 2 ? NULL : call->arguments[1]);
     if (options->scenario != NULL || options->service != NULL || options->refit != 0 || options->train != NULL)
         return fail_usage(cli, "'orrery trace replay' does", "this replays nothing");
     if (options->bad_rows != NULL)
@@ -356,7 +361,7 @@ static int trace(struct cli *cli, const struct cli_call *call)
     static const topic_fn run[] = {check, stat, convert, convert};
     const struct trace_options *options = call->options;
     int topic = cli_pick(cli, "topic", call->arguments[0], topics);
-    int code = topic >= 0 ? check_usage(cli, topic, options, call->n_arguments) : SIM_E_USAGE;
+    int code = topic >= 0 ? check_usage(cli, topic, options, call) : SIM_E_USAGE;
     if (code != 0) return code;
     if (topic == REPLAY) return replay(cli, options, call->arguments[1]);
 

@@ -58,12 +58,15 @@ static bool report_left_over(struct binding *binding, const char *tag, const str
     struct json_node key = *member;
     key.place = member->key_place;
     json_where(named, where, sizeof where);
+    config_trail_path(section, path, sizeof path);
     if (member->source->has_lines)
-        snprintf(hint, sizeof hint, "set it to null, as the %s was changed by %.160s", tag, where);
+        snprintf(hint, sizeof hint, "write --set %.100s.%.40s=null, as the %s was changed by %.120s", path, member->key,
+                 tag, where);
     else /* --set comes last */
-        snprintf(hint, sizeof hint, "the %s was chosen by %.160s; another one may have the key", tag, where);
-    config_report(&binding->reading, &key, hint, "unknown key '%s' in '%s' with %s '%s'", member->key,
-                  config_trail_path(section, path, sizeof path), tag, named->text);
+        snprintf(hint, sizeof hint, "the %s was chosen by %.120s; --set %.100s.%s=NAME takes another one", tag, where,
+                 path, tag);
+    config_report(&binding->reading, &key, hint, "unknown key '%s' in '%s' with %s '%s'", member->key, path, tag,
+                  named->text);
     return true;
 }
 
@@ -319,11 +322,12 @@ static void bind_list(struct binding *binding, const struct config_field *field,
 
 /* The name of an alternative that the section's file tells, or NULL after a report. */
 static const char *guess_tag(struct binding *binding, const struct config_field *field, const char *name,
-                             const struct json_node *section)
+                             const struct config_trail *trail)
 {
+    const struct json_node *section = trail->node;
     const struct config_families *families = binding->reading.families;
     const struct json_node *file = json_member(section, "path");
-    char problem[DIAG_TEXT_CHARS] = "", hint[DIAG_TEXT_CHARS];
+    char problem[DIAG_TEXT_CHARS] = "", hint[DIAG_TEXT_CHARS], key[PATH_CHARS];
     const char *guessed = NULL;
     if (families != NULL && families->guess != NULL && is_set(file) && file->kind == JSON_STRING && *file->text != 0) {
         const char *path = path_join(&binding->scratch, file->source->directory, file->text);
@@ -331,7 +335,8 @@ static const char *guess_tag(struct binding *binding, const struct config_field 
             config_report_nomem(&binding->reading);
             return NULL;
         }
-        guessed = families->guess(families->context, field->family, path, problem, hint);
+        guessed = families->guess(families->context, field->family, config_trail_path(trail, key, sizeof key), path,
+                                  problem, hint);
     }
     if (guessed != NULL) return guessed;
     if (problem[0] != 0) {
@@ -417,7 +422,7 @@ static const struct json_node *find_tag(struct binding *binding, const struct co
     }
     *room = *node;
     room->text = node->text != NULL ? node->text : field->value;
-    if (room->text == NULL) room->text = guess_tag(binding, field, name, node);
+    if (room->text == NULL) room->text = guess_tag(binding, field, name, trail);
     return room->text != NULL ? room : NULL;
 }
 
