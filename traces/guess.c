@@ -29,6 +29,8 @@ static int read_head(const char *path, struct head *head, struct diag *diag)
 {
     struct input *input;
     struct stat status;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return diag_error(diag, SIM_E_IO, path, "name a file in it", "is a directory");
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
         return diag_error(diag, SIM_E_DATA, path, "name its format",
                           "the format of what is no regular file cannot be guessed");

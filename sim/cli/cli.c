@@ -98,6 +98,13 @@ static bool list_words(const struct verb *verb, char *words, size_t bytes)
     return n_lines > 1 && n < bytes;
 }
 
+static bool takes_settings(const struct verb *verb)
+{
+    const struct option *option = verb->options;
+    while (option->name != NULL && strcmp(option->name, "set") != 0) option++;
+    return option->name != NULL;
+}
+
 static int check_count(struct cli *cli, const struct verb *verb, const struct cli_call *call)
 {
     if (call->n_arguments >= verb->min_arguments && call->n_arguments <= verb->max_arguments) return 0;
@@ -106,6 +113,10 @@ static int check_count(struct cli *cli, const struct verb *verb, const struct cl
         snprintf(hint, sizeof hint, "usage: orrery %s %s ...; '--help' has the rest", verb->name, words);
     else
         snprintf(hint, sizeof hint, "usage: orrery %s %.*s", verb->name, (int)strcspn(verb->usage, "\n"), verb->usage);
+    const char *extra = call->n_arguments > verb->max_arguments ? call->arguments[verb->max_arguments] : "";
+    if (strchr(extra, '=') != NULL && takes_settings(verb))
+        snprintf(hint, sizeof hint, strlen(extra) > 1 ? "a setting goes behind --set: --set %.200s"
+                                                      : "a setting has no blanks: --set KEY%sVALUE", extra);
     if (call->n_arguments > verb->max_arguments)
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "unexpected argument '%s'",
                           call->arguments[verb->max_arguments]);

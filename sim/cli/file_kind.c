@@ -91,10 +91,20 @@ int file_kind_check(const struct config *config, const char *path, enum file_kin
     return code;
 }
 
+/* What text that is no JSON is: a trace, or a table. */
+static int check_text(const char *path, enum file_kind expected, struct diag *diag)
+{
+    const int code = refuse_trace(path, expected, diag);
+    if (code != 0 || !path_ends_in(path, ".csv")) return code;
+    return diag_error(diag, SIM_E_USAGE, path, expected == FILE_RESULTS ? results_hint : trace_hint,
+                      "this is a table, not %s", name_expected(expected));
+}
+
 int file_kind_check_path(const char *path, enum file_kind expected, struct diag *diag)
 {
     struct config *config;
-    if (paths_is_stream(path) || config_load(path, &config, NULL) != 0) return 0;
+    if (paths_is_stream(path)) return 0;
+    if (config_load(path, &config, NULL) != 0) return expected < FILE_LLM ? check_text(path, expected, diag) : 0;
     const int code = file_kind_check(config, path, expected, diag);
     config_destroy(config);
     return code;
@@ -140,15 +150,6 @@ static int check_name(const char *name, enum file_kind expected, struct diag *di
     return code;
 }
 
-/* What text that is no JSON is: a trace, or a table. */
-static int check_text(const char *path, enum file_kind expected, struct diag *diag)
-{
-    const int code = refuse_trace(path, expected, diag);
-    if (code != 0 || !path_ends_in(path, ".csv")) return code;
-    return diag_error(diag, SIM_E_USAGE, path, expected == FILE_RESULTS ? results_hint : trace_hint,
-                      "this is a table, not %s", name_expected(expected));
-}
-
 static int check_stored_file(const char *path, struct diag *diag)
 {
     char head[INPUT_HEAD_BYTES];
@@ -158,6 +159,7 @@ static int check_stored_file(const char *path, struct diag *diag)
     fclose(file);
     const char *kind = input_binary_kind(head, n);
     size_t at = 0;
+    if (n == 0) return diag_error(diag, SIM_E_DATA, path, results_hint, "this file is empty");
     if (kind != NULL && strstr(kind, "SQLite") != NULL) return 0;
     if (kind != NULL)
         return diag_error(diag, SIM_E_DATA, path, "unpack or convert it first, or name a file that a run with -o wrote",

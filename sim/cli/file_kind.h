@@ -11,11 +11,12 @@ enum file_kind { FILE_SCENARIO, FILE_STUDY, FILE_FIGURE, FILE_LLM, FILE_BASELINE
  * file. Returns 0, also when its kind is not evident, or SIM_E_USAGE with a finding that names the verb for it. */
 int file_kind_check(const struct config *config, const char *path, enum file_kind expected, struct diag *diag);
 
-/* Loads the file and checks it; what is no document, or a stream, passes. Returns as file_kind_check. */
+/* Loads the file and checks it; a stream passes, and so does what is no document, except a table or a trace in place of
+ * a scenario, a study or a figure. Returns as file_kind_check. */
 int file_kind_check_path(const char *path, enum file_kind expected, struct diag *diag);
 
-/* Checks that an argument "FILE" or "FILE:RUN" may name results. Returns 0, also if the file is empty or cannot be read.
- * SIM_E_DATA with a finding that says what the file is: binary data of a kind, JSON that is cut off, a scenario, a trace.
+/* Checks that an argument "FILE" or "FILE:RUN" may name results. Returns 0, also if the file cannot be read. SIM_E_DATA
+ * with a finding that says what the file is: empty, binary data of a kind, JSON that is cut off, a scenario, a trace.
  * SIM_E_USAGE for the name of a scenario or study that comes with the program. */
 int file_kind_check_results(const char *argument, struct diag *diag);
 

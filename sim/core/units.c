@@ -249,9 +249,10 @@ const char *unit_parse_stretch(const char *text, double *from_s, double *to_s)
 static bool read_bits(const struct quantity *quantity, double *bytes_per_s, const char **why)
 {
     static const char prefixes[] = "kMGTP";
-    static const char *const ends[] = {"bps", "b/s", "bit/s", "bits/s", "Bps"};
+    static const char *const ends[] = {"bps", "b/s", "bit/s", "bits/s", "bit", "Bps"};
     if (quantity->after[0] == '\0') return false;
-    const char *prefix = strchr(prefixes, quantity->after[0]), *end = quantity->after + (prefix != NULL);
+    const bool is_lower = strchr("mgtp", quantity->after[0]) != NULL && strcmp(quantity->after + 1, "bps") == 0;
+    const char *prefix = strchr(prefixes, is_lower ? quantity->after[0] - 'a' + 'A' : quantity->after[0]), *end = quantity->after + (prefix != NULL);
     size_t i = 0;
     while (i < sizeof ends / sizeof *ends && strcmp(end, ends[i]) != 0) i++;
     if (quantity->before[0] != '\0' || i == sizeof ends / sizeof *ends) return false;
@@ -306,17 +307,25 @@ static const struct {
     {UNIT_POWER, "megawatt", "MW", 1},
 };
 
-/* Reads a unit by such a word, also in the plural, or in the wrong case. */
+/* Reads a unit by such a word, also in the plural, in the wrong case, or without its "/s" or "$". */
 static bool read_word(const struct quantity *quantity, enum unit_dim dim, char *buffer, size_t buffer_bytes,
                       const char **why)
 {
     const char *unit = NULL;
     double factor = 1;
     *why = "has a unit in the wrong case";
-    for (size_t i = 0; i < N_UNITS && unit == NULL; i++)
-        if (units[i].dim == dim && strcmp(units[i].before, quantity->before) == 0 &&
-            strcasecmp(units[i].after, quantity->after) == 0)
-            unit = units[i].after;
+    const char *before = quantity->before;
+    for (size_t i = 0; i < N_UNITS && unit == NULL; i++) {
+        const size_t n = strlen(units[i].after), n_after = strlen(quantity->after);
+        const bool lacks_time = dim == UNIT_BYTES_PER_S && n == n_after + 2 && n_after > 0 &&
+                                strncmp(units[i].after, quantity->after, n_after) == 0; /* "50GB" */
+        const bool lacks_sign = before[0] == '\0' && units[i].before[0] != '\0' && n > 0;   /* "2.49/h" */
+        if (units[i].dim != dim || (strcmp(units[i].before, before) != 0 && !lacks_sign)) continue;
+        if (!lacks_time && strcasecmp(units[i].after, quantity->after) != 0) continue;
+        unit = units[i].after;
+        before = units[i].before;
+        if (lacks_time || lacks_sign) *why = "has a unit of another kind";
+    }
     if (unit == NULL) *why = "has an unknown unit";
     for (size_t i = 0; i < sizeof words / sizeof *words && unit == NULL; i++) {
         const size_t n = strlen(words[i].word), n_more = strlen(quantity->after) - n;
@@ -328,7 +337,7 @@ static bool read_word(const struct quantity *quantity, enum unit_dim dim, char *
     const struct unit plain = {.times = factor, .per = 1};
     const double number = scale(quantity->mantissa, quantity->exp10, &plain);
     if (unit == NULL || !isfinite(number)) return false;
-    snprintf(buffer, buffer_bytes, "%s%s%.15g%s", quantity->negative ? "-" : "", quantity->before, number, unit);
+    snprintf(buffer, buffer_bytes, "%s%s%.15g%s", quantity->negative ? "-" : "", before, number, unit);
     return true;
 }
 

@@ -317,6 +317,43 @@ done <<'END'
 2	run S --set services.chat.trace.path=T/azure.csv	with format 'generate'; the format was chosen by S:2:66; --set services.chat.trace.format=NAME takes another one
 2	run S --set services.chat.trace.path=T/azure.csv --set services.chat.trace.format=csv	write --set services.chat.trace.count=null, as the format was changed
 2	run T/odd.json	no format fits: the first object has the keys 't,in'; name it: --set services.chat.trace.format=NAME
+3	run T	cannot read the file: Is a directory; name a file in it
+3	trace stat T	error: is a directory; name a file in it
+3	show T/zero.json	this file is empty; name a file that a run with -o wrote
+2	run S --set services.chat.trace.arrival.process=exponential	unknown arrival process 'exponential'; did you mean 'poisson'?
+2	run S --set services.chat.trace.prompt=500	'services.chat.trace.prompt.distribution' is one of 'fixed', 'uniform'
+2	run S --set services.chat.trace.prompt.tokens=500	missing 'distribution' in 'prompt'; it is one of 'fixed', 'uniform'
+2	run S --set 'cluster.gpu=NVIDIA A100 80GB'	did you mean 'a100-40-sxm'? There are also a100-80-pcie, a100-80-sxm
+2	run S --set services.chat.slo.itl=1s	unknown key 'itl' in 'services.chat.slo'; here it is 'tpot'
+2	run S --set services.chat.slo=1s	'slo' must be an object, got "1s"; set a key of 'services.chat.slo': 'ttft', 'tpot'
+2	run S --set cluster.network=50GB/s	set a key of 'cluster.network': 'bandwidth'
+2	run S --set services.chat.pools=2	set a key of 'services.chat.pools.NAME': 'role'
+2	run S --set services.chat.scheduler=fcfs	it is 'batching'; 'jobs' has a 'scheduler'
+2	run S --set services.chat.replicas = 4	unexpected argument '='; a setting has no blanks: --set KEY=VALUE
+2	run S seed=4	unexpected argument 'seed=4'; a setting goes behind --set: --set seed=4
+2	run S --set 'services[chat].replicas=4'	dots join the parts of a key: services.NAME.replicas
+2	run S --set services/chat/replicas=4	dots join the parts of a key
+3	sweep schedulers -o T/no/dir/x.db	No such file or directory; create the directory first
+2	sweep T/t.csv	this is a table, not a study
+2	sweep T/azure2.csv	this looks like a trace of format azure-llm, not a study
+2	size llama-3.1-8b --rate 5rps --slo ttft.p99=1s	got '5rps'; write --rate 5/s
+2	why R slowest	such as: orrery why R request slowest
+2	trace generate -o T/g.csv -f csv	format 'csv' reads a file and generates nothing
+2	check --baseline T/new.json --update nosuch	nosuch: error: no scenario 'nosuch'
+2	run T/jobs1.json --set jobs.scheduler=backfilling	did you mean 'easy'?
+2	run T/jobs1.json --set jobs.policy=fifo	unknown key 'policy' in 'jobs'; here it is 'scheduler'
+2	run T/jobs1.json --set jobs.placement=spread	did you mean 'worst-fit'?
+2	run T/jobs1.json --set jobs.checkpoint_interval=30min	it is 'jobs.types.NAME.checkpoint'
+2	run T/jobs1.json --set failures.mtbf=10h	it is 'failures.causes.NAME.lifetime'
+2	run T/jobs1.json --set failures=true	set a key of 'failures': 'causes'
+2	run S --set cluster.power.limit=10kW	unknown key 'limit' in 'cluster.power'; here it is 'budget'
+2	run S --set cluster.pue=1.2	carbon and cooling are not simulated
+2	run S --set cluster.network.bandwidth=50GB	has a unit of another kind, got "50GB"; write "50GB/s"
+2	run S --set cluster.network.bandwidth=400gbps	is in bits, got "400gbps"; write "50GB/s"
+2	run S --set cluster.gpu_price=2.5/h	got "2.5/h"; write "$2.5/h"
+2	run S --set services.chat.routing=sticky	did you mean 'session-affinity'?
+2	run S --set services.chat.batching=dynamic	did you mean 'vllm-v1'?
+2	run S --set services.chat.speculation=draft-model	did you mean 'fixed'?
 2	calibrate S	exactly one of --gpu, --predict and --engine is needed
 END
 

@@ -480,6 +480,13 @@ static int find_stretch(struct asking *asking, const char *text)
     return why_read_stretch(text, end_s, &asking->from_s, &asking->to_s, &asking->cli->diag);
 }
 
+/* Whether the word stands behind a kind. */
+static bool is_subject(const char *word)
+{
+    return strspn(word, "0123456789") == strlen(word) || strcmp(word, "slowest") == 0 ||
+           strcmp(word, "longest-wait") == 0;
+}
+
 /* The call names too little: the forms that there are, and one that the run has an answer to. */
 static int fail_incomplete(struct asking *asking, const char *kind)
 {
@@ -511,15 +518,15 @@ static int look_up(struct asking *asking, const struct cli_call *call)
     struct setup setup;
     int64_t run_id;
     const int n = call->n_arguments;
-    const bool has_number = n == 2 && strspn(call->arguments[1], "0123456789") == strlen(call->arguments[1]);
-    const int kind = n > 1 && !has_number ? cli_pick(cli, "kind", call->arguments[1], kinds) : KIND_REQUEST;
+    const bool has_no_kind = n == 1 || (n == 2 && is_subject(call->arguments[1]));
+    const int kind = !has_no_kind ? cli_pick(cli, "kind", call->arguments[1], kinds) : KIND_REQUEST;
     if (kind < 0) return SIM_E_USAGE;
     const char *subject = call->arguments[n > 2 ? 2 : 0];
     asking->results = call->arguments[0];
     asking->subject.is_job = kind == KIND_JOB;
     int code = results_split_name(call->arguments[0], asking->arena, &asking->path, &run_id);
     if (code == 0) code = results_read_run(asking->path, run_id, asking->arena, &asking->record, &cli->diag);
-    if (code == 0 && n < 3) code = fail_incomplete(asking, n == 1 || has_number ? NULL : kinds[kind]);
+    if (code == 0 && n < 3) code = fail_incomplete(asking, has_no_kind ? NULL : kinds[kind]);
     if (code == 0) code = results_check_run(asking->path, &asking->record, &cli->diag);
     if (code == 0 && kind != KIND_TIME) code = check_service(asking);
     if (code == 0 && kind != KIND_TIME) code = find_id(asking, subject);

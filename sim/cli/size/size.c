@@ -263,10 +263,13 @@ static int64_t default_count(double rate_per_s)
 
 static int read_rate(struct cli *cli, const char *text, double *rate_per_s)
 {
+    char rewritten[64], hint[96] = "such as --rate 5/s or --rate 300/min";
     const char *why;
     *rate_per_s = 0;
     if (text == NULL || (unit_parse(text, UNIT_RATE, rate_per_s, &why) == 0 && *rate_per_s > 0)) return 0;
-    return diag_error(&cli->diag, SIM_E_USAGE, "--rate", "such as --rate 5/s or --rate 300/min",
+    if (unit_rewrite(text, UNIT_RATE, rewritten, sizeof rewritten, &why))
+        snprintf(hint, sizeof hint, "write --rate %s", rewritten);
+    return diag_error(&cli->diag, SIM_E_USAGE, "--rate", hint,
                       "must be a number of requests per time, got '%s'", text);
 }
 

@@ -146,12 +146,22 @@ static int choose_format(struct cli *cli, const char *name, const char *path, co
     return *format != NULL ? 0 : SIM_E_USAGE;
 }
 
-/* Whether arrivals are a parameter of the format. */
-static bool has_arrivals(const struct trace_format *format)
+/* The parameter of the format with this name, or NULL. */
+static const struct config_field *find_parameter(const struct trace_format *format, const char *name)
 {
     const struct config_field *field = format->params;
-    while (field->name != NULL && strcmp(field->name, "arrival") != 0) field++;
-    return field->name != NULL;
+    while (field->name != NULL && strcmp(field->name, name) != 0) field++;
+    return field->name != NULL ? field : NULL;
+}
+
+/* A format that reads a file generates nothing. */
+static int check_generates(struct cli *cli, const struct opened *trace)
+{
+    const struct config_field *file = find_parameter(trace->format, "path");
+    if (file == NULL || !(file->flags & CONFIG_REQUIRED) || config_is_given(trace->config, "path")) return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL,
+                      "leave out -f, or name a generator: 'orrery list formats generate' shows them",
+                      "format '%s' reads a file and generates nothing", trace->format->name);
 }
 
 /* Opens the trace; `path` is NULL for generators. trace_close may follow in either case. */
@@ -162,10 +172,11 @@ static int trace_open(struct cli *cli, const struct trace_options *options, cons
     int code = choose_format(cli, options->format, path, &trace->format);
     if (code != 0) return code;
     code = load_params(cli, trace, path, &options->settings);
+    if (code == 0 && path == NULL) code = check_generates(cli, trace);
     void *params = arena_alloc(&trace->arena, trace->format->params_bytes);
     if (params == NULL) return SIM_E_NOMEM;
     struct config_families families = cli_families(NULL);
-    families.advice = has_arrivals(trace->format) ? key_advice_of_trace : NULL;
+    families.advice = find_parameter(trace->format, "arrival") != NULL ? key_advice_of_trace : NULL;
     if (code == 0)
         code = config_bind(trace->config, trace->format->params, &families, &trace->arena, params,
                            trace->format->params_bytes, &cli->diag);
