@@ -187,7 +187,8 @@ static int report_unknown(const struct catalog *catalog, const struct shelf *she
     if (code != 0) return code;
     const char *older, *newer;
     find_versions(&names, name, &older, &newer);
-    const char *word = name, *nearest = nearest_to_words(&names, &word, arena), *known = join_names(arena, &names, "", 0, NULL);
+    const char *word = name, *nearest = nearest_to_words(&names, &word, arena),
+               *known = join_names(arena, &names, "", 0, NULL);
     const char *scope = shelf->scope ? shelf->scope : "", *then = shelf->scope ? "; " : "";
     const bool fits = known != NULL && strlen(scope) + strlen(known) + sizeof "; known are " <= DIAG_TEXT_CHARS;
     const char *hint = older || newer ? suggest_version(arena, shelf, &names, name, older, newer)

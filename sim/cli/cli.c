@@ -115,8 +115,10 @@ static int check_count(struct cli *cli, const struct verb *verb, const struct cl
         snprintf(hint, sizeof hint, "usage: orrery %s %.*s", verb->name, (int)strcspn(verb->usage, "\n"), verb->usage);
     const char *extra = call->n_arguments > verb->max_arguments ? call->arguments[verb->max_arguments] : "";
     if (strchr(extra, '=') != NULL && takes_settings(verb))
-        snprintf(hint, sizeof hint, strlen(extra) > 1 ? "a setting goes behind --set: --set %.200s"
-                                                      : "a setting has no blanks: --set KEY%sVALUE", extra);
+        snprintf(hint, sizeof hint,
+                 strlen(extra) > 1 ? "a setting goes behind --set: --set %.200s"
+                                   : "a setting has no blanks: --set KEY%sVALUE",
+                 extra);
     if (call->n_arguments > verb->max_arguments)
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "unexpected argument '%s'",
                           call->arguments[verb->max_arguments]);

@@ -22,7 +22,9 @@ struct known_file {
 };
 
 #define SCENARIO(key)                                                                                                  \
-    {"a scenario", "'orrery run' simulates it; a study names it as its 'scenario'", {key}, "run"}
+    {                                                                                                                  \
+        "a scenario", "'orrery run' simulates it; a study names it as its 'scenario'", {key}, "run"                    \
+    }
 
 static const struct known_file known[] = {
     SCENARIO("services"),
@@ -54,7 +56,8 @@ static bool has_keys(const struct config *config, const struct known_file *file)
 
 static bool is_expected(const struct config *config, enum file_kind expected)
 {
-    if (expected == FILE_LLM && (config_is_given(config, "model_type") || config_is_given(config, "extends"))) return true;
+    if (expected == FILE_LLM && (config_is_given(config, "model_type") || config_is_given(config, "extends")))
+        return true;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].what, known[expected].what) == 0 && has_keys(config, &known[i])) return true;
     return false;

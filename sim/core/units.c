@@ -252,7 +252,8 @@ static bool read_bits(const struct quantity *quantity, double *bytes_per_s, cons
     static const char *const ends[] = {"bps", "b/s", "bit/s", "bits/s", "bit", "Bps"};
     if (quantity->after[0] == '\0') return false;
     const bool is_lower = strchr("mgtp", quantity->after[0]) != NULL && strcmp(quantity->after + 1, "bps") == 0;
-    const char *prefix = strchr(prefixes, is_lower ? quantity->after[0] - 'a' + 'A' : quantity->after[0]), *end = quantity->after + (prefix != NULL);
+    const char *prefix = strchr(prefixes, is_lower ? quantity->after[0] - 'a' + 'A' : quantity->after[0]),
+               *end = quantity->after + (prefix != NULL);
     size_t i = 0;
     while (i < sizeof ends / sizeof *ends && strcmp(end, ends[i]) != 0) i++;
     if (quantity->before[0] != '\0' || i == sizeof ends / sizeof *ends) return false;

@@ -357,7 +357,8 @@ static int explain(struct cli *cli, const struct cli_call *call)
     }
     if (call->n_arguments < 2) {
         char hint[DIAG_TEXT_CHARS];
-        snprintf(hint, sizeof hint, "name a file, or one of 'orrery list scenarios', such as: orrery explain %s quickstart",
+        snprintf(hint, sizeof hint,
+                 "name a file, or one of 'orrery list scenarios', such as: orrery explain %s quickstart",
                  topics[topic]);
         return fail_usage(cli, hint, "there is no scenario to explain");
     }

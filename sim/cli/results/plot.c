@@ -267,7 +267,8 @@ static int check_axes(struct cli *cli, struct stored *stored, const struct plot_
     if (code != 0) return code;
     text_init(&hint);
     if (study->n_axes == 0)
-        text_printf(&hint, "this file has no study, which has axes; 'orrery report %s' draws a run", stored->options.path);
+        text_printf(&hint, "this file has no study, which has axes; 'orrery report %s' draws a run",
+                    stored->options.path);
     else
         text_printf(&hint, "such as: orrery plot %s -x %s -y %s", stored->options.path, study->axes[0].name,
                     study->n_metrics > 0 ? study->metrics[0].name : "METRIC");

@@ -98,8 +98,8 @@ static int check_is_no_part(struct setup *setup, const char *name, struct diag *
     if (strchr(name, '/') != NULL || paths_is_file(name)) return 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const char *path = arena_printf(&setup->arena, "%s/%s/%s.json", setup->catalog.root, parts[i].folder, name);
-        const char *hint = arena_printf(&setup->arena, "name a scenario, and change it by --set %s=%s; such as quickstart",
-                                        parts[i].key, name);
+        const char *hint = arena_printf(
+            &setup->arena, "name a scenario, and change it by --set %s=%s; such as quickstart", parts[i].key, name);
         if (path == NULL || hint == NULL) return diag_nomem(diag);
         if (paths_is_file(path))
             return diag_error(diag, SIM_E_USAGE, name, hint, "this is %s, not a scenario", parts[i].what);

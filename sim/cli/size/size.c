@@ -269,8 +269,7 @@ static int read_rate(struct cli *cli, const char *text, double *rate_per_s)
     if (text == NULL || (unit_parse(text, UNIT_RATE, rate_per_s, &why) == 0 && *rate_per_s > 0)) return 0;
     if (unit_rewrite(text, UNIT_RATE, rewritten, sizeof rewritten, &why))
         snprintf(hint, sizeof hint, "write --rate %s", rewritten);
-    return diag_error(&cli->diag, SIM_E_USAGE, "--rate", hint,
-                      "must be a number of requests per time, got '%s'", text);
+    return diag_error(&cli->diag, SIM_E_USAGE, "--rate", hint, "must be a number of requests per time, got '%s'", text);
 }
 
 static int read_load(struct cli *cli, const struct size_verb_options *options, struct arena *arena,
@@ -322,8 +321,8 @@ static int check_sections(struct cli *cli, const char *setting)
     const size_t n_key = strcspn(setting, "=");
     if (strncmp(setting, services, sizeof services - 1) != 0 || (n == 3 && strncmp(name, "llm", n) == 0)) return 0;
     snprintf(hint, sizeof hint, "write --set %s%.160s", own, name + n);
-    return diag_error(&cli->diag, SIM_E_USAGE, "--set", hint, "the service that 'size' searches is '%s', got '%.*s'", own,
-                      (int)(n_key < 80 ? n_key : 80), setting);
+    return diag_error(&cli->diag, SIM_E_USAGE, "--set", hint, "the service that 'size' searches is '%s', got '%.*s'",
+                      own, (int)(n_key < 80 ? n_key : 80), setting);
 }
 
 /* What the search chooses itself, and prints: a setting of it would make the answer another one's. */

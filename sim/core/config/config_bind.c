@@ -406,7 +406,8 @@ static void report_no_variant(struct binding *binding, const struct config_field
     } else {
         char before[2 * PATH_CHARS];
         snprintf(before, sizeof before, "'%s.%s' is one of ", path, field->tag);
-        if (!show_alternatives(binding, field, field->flags & CONFIG_SHORT ? "a name will do: " : before, hint, sizeof hint))
+        if (!show_alternatives(binding, field, field->flags & CONFIG_SHORT ? "a name will do: " : before, hint,
+                               sizeof hint))
             return;
     }
     config_report_type(&binding->reading, field, config_trail_name(trail, name, sizeof name), trail->node, hint);
@@ -525,7 +526,8 @@ static void bind_scalar(struct binding *binding, const struct config_field *fiel
 }
 
 /* A value in place of a list, a map or a section, whose keys are shown for a value that one of them may take. */
-static void report_no_section(struct binding *binding, const struct config_field *field, const struct config_trail *trail)
+static void report_no_section(struct binding *binding, const struct config_field *field,
+                              const struct config_trail *trail)
 {
     char name[PATH_CHARS], path[PATH_CHARS], before[2 * PATH_CHARS], hint[DIAG_TEXT_CHARS] = "";
     const bool is_scalar = trail->node->kind != JSON_LIST && trail->node->kind != JSON_OBJECT;

@@ -219,7 +219,8 @@ int config_load_within(const char *path, const char *const *roots, struct config
         if (found != NULL)
             loading.config->root = load_file(&loading, found, NULL);
         else if (loading.code == 0)
-            fail(&loading, diag_error(diag, SIM_E_IO, path, errno == EISDIR ? "name a file in it" : NULL, "cannot read the file: %s", strerror(errno)));
+            fail(&loading, diag_error(diag, SIM_E_IO, path, errno == EISDIR ? "name a file in it" : NULL,
+                                      "cannot read the file: %s", strerror(errno)));
     }
     return finish_loading(&loading, config);
 }

@@ -202,7 +202,8 @@ int fleet_refuse_replica(const struct fleet *fleet, const struct fleet_pool *poo
     if (cluster->next == NULL)
         snprintf(shape, sizeof shape, "it has %lld node%s of %lld GPUs: ", (long long)cluster->n_nodes,
                  cluster->n_nodes == 1 ? "" : "s", (long long)fleet_gpus_per_node(fleet, &pool->config));
-    snprintf(hint, sizeof hint, "%sraise cluster.nodes, or lower replicas, tensor_parallel or pipeline_parallel", shape);
+    snprintf(hint, sizeof hint, "%sraise cluster.nodes, or lower replicas, tensor_parallel or pipeline_parallel",
+             shape);
     if (per_stage > 1)
         return diag_error(fleet->env->site->diag, SIM_E_UNFIT, where, hint,
                           "the cluster has not the %lld free nodes with %lld GPUs left that replica %d of service '%s' "
