@@ -27,8 +27,8 @@ int file_kind_check_llm(const char *argument, const char *verb, struct diag *dia
 /* The same for a baseline of 'orrery check'. */
 int file_kind_check_baseline(const char *path, struct diag *diag);
 
-/* Checks that a file may be an engine's log: neither results nor a scenario or the like. Returns 0 or SIM_E_USAGE with a
- * finding. */
+/* Checks that a file may be an engine's log: neither results nor a scenario or the like. Returns 0 or SIM_E_USAGE with
+ * a finding. */
 int file_kind_check_log(const char *path, struct diag *diag);
 
 #endif

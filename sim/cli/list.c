@@ -579,7 +579,7 @@ static int list(struct cli *cli, const struct cli_call *call)
 const struct verb verb_list = {
     .name = "list",
     .summary = "the names that a scenario may use",
-    .usage = "gpus|llms|engines|trainers|storage|prices|formats|traces|scenarios|studies [WORD] [--json|--csv|--markdown]\n"
+    .usage = "gpus|llms|engines|trainers|storage|prices|formats|traces|scenarios|studies [WORD] [options]\n"
              "policies [FAMILY] [--json|--csv|--markdown]\n"
              "metrics [PREFIX] [--json|--csv|--markdown]\n"
              "keys [PREFIX] [--json|--csv|--markdown]\n"

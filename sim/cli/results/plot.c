@@ -270,8 +270,11 @@ static int check_axes(struct cli *cli, struct stored *stored, const struct plot_
         text_printf(&hint, "this file has no study, which has axes; 'orrery report %s' draws a run",
                     stored->options.path);
     else
-        text_printf(&hint, "such as: orrery plot %s -x %s -y %s", stored->options.path, study->axes[0].name,
-                    study->n_metrics > 0 ? study->metrics[0].name : "METRIC");
+        text_printf(&hint, "such as: orrery plot %s -x %s -y %s", stored->options.path,
+                    options->x != NULL ? options->x : study->axes[0].name,
+                    options->y != NULL     ? options->y
+                    : study->n_metrics > 0 ? study->metrics[0].name
+                                           : "METRIC");
     diag_error(&cli->diag, SIM_E_USAGE, NULL, hint.chars,
                "'orrery plot' needs an axis along x (-x) and a metric along y (-y)");
     text_fini(&hint);

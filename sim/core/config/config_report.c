@@ -160,8 +160,11 @@ void config_report_type(struct config_reading *reading, const struct config_fiel
     char expected[DIAG_TEXT_CHARS / 2], got[DIAG_TEXT_CHARS / 2], range[2 * SHOWN_BOUND_CHARS + 16] = "";
     const bool has_range = field->kind == CONFIG_INT && config_range(field, range, sizeof range);
     config_report(reading, node, hint, "'%s' must be %s%s%s, got %s", name,
-                  config_expected(field, expected, sizeof expected), has_range ? " " : "", range,
-                  json_show(node, got, sizeof got));
+                  config_expected(field, expected, sizeof expected),
+                  !has_range                      ? ""
+                  : strncmp(range, "at ", 3) == 0 ? " of "
+                                                  : " ",
+                  range, json_show(node, got, sizeof got));
 }
 
 bool config_check_range(struct config_reading *reading, const struct config_field *field, const char *name,
