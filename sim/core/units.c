@@ -322,7 +322,9 @@ static bool read_word(const struct quantity *quantity, enum unit_dim dim, char *
                                 strncmp(units[i].after, quantity->after, n_after) == 0; /* "50GB" */
         const bool lacks_sign = before[0] == '\0' && units[i].before[0] != '\0' && n > 0;   /* "2.49/h" */
         if (units[i].dim != dim || (strcmp(units[i].before, before) != 0 && !lacks_sign)) continue;
-        if (!lacks_time && strcasecmp(units[i].after, quantity->after) != 0) continue;
+        const bool may_be_bits = dim == UNIT_BYTES_PER_S && strchr(quantity->after, 'b') != NULL;
+        if (!lacks_time && (may_be_bits || strcasecmp(units[i].after, quantity->after) != 0)) continue;
+        if (!lacks_sign && strcmp(units[i].after, quantity->after) == 0) return false; /* nothing is wrong with it */
         unit = units[i].after;
         before = units[i].before;
         if (lacks_time || lacks_sign) *why = "has a unit of another kind";

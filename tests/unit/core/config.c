@@ -311,7 +311,8 @@ TEST(settings_are_checked_like_documents)
     check_setting("services.new={\"replicas\": 1,}",
                   "--set services.new: error: expected a key, got '}'; remove the comma before it");
     check_setting("probing.policy=static",
-                  "t.json:1:110: error: unknown key 'max_sequences' in 'probing' with policy 'static'; set it to null, "
+                  "t.json:1:110: error: unknown key 'max_sequences' in 'probing' with policy 'static'; write --set "
+                  "probing.max_sequences=null, "
                   "as the policy was changed by --set probing.policy");
     check_setting("probing=static", "");
     check_setting("nodes", "--set nodes: error: not an assignment; write a.b=value");
