@@ -29,6 +29,8 @@ static int read_head(const char *path, struct head *head, struct diag *diag)
 {
     struct input *input;
     struct stat status;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return diag_error(diag, SIM_E_IO, path, "name a file in it", "is a directory");
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
         return diag_error(diag, SIM_E_DATA, path, "name its format",
                           "the format of what is no regular file cannot be guessed");
@@ -289,7 +291,7 @@ int trace_guess(const char *path, enum trace_kinds kinds, const char *hint, cons
     return code;
 }
 
-const char *trace_guess_alternative(const void *context, const char *family, const char *path,
+const char *trace_guess_alternative(const void *context, const char *family, const char *key, const char *path,
                                     char problem[DIAG_TEXT_CHARS], char hint[DIAG_TEXT_CHARS])
 {
     const bool jobs = strcmp(family, "job-trace") == 0;
@@ -299,8 +301,9 @@ const char *trace_guess_alternative(const void *context, const char *family, con
     (void)context;
     problem[0] = 0;
     if (!jobs && strcmp(family, "request-trace") != 0) return NULL;
-    snprintf(advice, sizeof advice, "name its \"format\"; \"%s\" reads any table whose \"columns\" are named",
-             jobs ? "csv-jobs" : "csv");
+    snprintf(advice, sizeof advice,
+             "name it: --set %.160s%sformat=NAME; \"%s\" reads any table whose \"columns\" are named", key,
+             key[0] != 0 ? "." : "", jobs ? "csv-jobs" : "csv");
     if (trace_guess(path, jobs ? TRACE_JOBS : TRACE_REQUESTS, advice, &format, &diag) == 0) return format->name;
     snprintf(problem, DIAG_TEXT_CHARS, "%.*s: %.*s", MAX_SHOWN_CHARS / 2, path, MAX_SHOWN_CHARS, diag.items[0].text);
     snprintf(hint, DIAG_TEXT_CHARS, "%s", diag.items[0].hint);

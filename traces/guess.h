@@ -16,7 +16,7 @@ int trace_guess(const char *path, enum trace_kinds kinds, const char *hint, cons
                 struct diag *diag);
 
 /* A callback for struct config_families, for the families request-trace and job-trace. */
-const char *trace_guess_alternative(const void *context, const char *family, const char *path,
+const char *trace_guess_alternative(const void *context, const char *family, const char *key, const char *path,
                                     char problem[DIAG_TEXT_CHARS], char hint[DIAG_TEXT_CHARS]);
 
 #endif

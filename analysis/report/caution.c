@@ -34,18 +34,23 @@ static double metric(const struct finding *finding, const char *name)
 /* The metrics of requests and jobs leave out those that came before the end of the warm-up. */
 static void find_unmeasured(struct finding *finding)
 {
-    char warmup[WORDS_CHARS];
+    char warmup[WORDS_CHARS], end[WORDS_CHARS];
     const double ended = metric(finding, "job.ended");
     if (metric(finding, "request.arrived") == 0.0 && !(finding->facts->warmup_s > 0.0))
         add(finding, "unmeasured", "no request arrives before the run ends: nothing is measured; raise 'until'");
     if (!(finding->facts->warmup_s > 0.0)) return;
     words_seconds(finding->facts->warmup_s, warmup);
+    words_seconds(metric(finding, "sim.end_s"), end);
     if (metric(finding, "request.arrived") == 0.0)
         add(finding, "unmeasured",
-            "no request arrives after the warm-up of %s: no request is measured; shorten 'warmup'", warmup);
+            "no request arrives after the warm-up of %s, and the run ends at %s: no request is measured; shorten "
+            "'warmup'",
+            warmup, end);
     if (ended > 0.0 && isnan(metric(finding, "job.jct_s.mean")))
         add(finding, "unmeasured",
-            "no job that ends is submitted after the warm-up of %s: no job is measured; shorten 'warmup'", warmup);
+            "no job that ends is submitted after the warm-up of %s, and the run ends at %s: no job is measured; "
+            "shorten 'warmup'",
+            warmup, end);
 }
 
 /* A load above 1, with the makespan: while jobs come the GPUs are full, even if few are in use over the whole run. */
@@ -118,7 +123,7 @@ static void find_exact_estimates(struct finding *finding)
     const char *oracle = finding->facts->oracle;
     if (oracle == NULL || strstr(oracle, "exact estimates") == NULL) return;
     add(finding, "exact-estimates",
-        "all estimates of run times are exact, which no real scheduler has; \"jobs.estimates\" makes others");
+        "all estimates of run times are exact, which no real scheduler has; --set jobs.estimates.law=lognormal makes others");
 }
 
 size_t cautions_find(const struct verdict_facts *facts, struct caution cautions[CAUTIONS_MAX])

@@ -145,7 +145,7 @@ const struct config_field catalog_llm_fields[] = {
 
 /* --- Entries --- */
 
-static const struct shelf gpus = {"hardware", "GPU", "orrery list gpus", NULL, "only GPUs of NVIDIA are modelled"};
+static const struct shelf gpus = {"hardware", "GPU", "orrery list gpus", NULL, "only GPUs of NVIDIA are modelled, without MIG"};
 static const struct shelf llms = {"llms", "LLM", "orrery list llms", NULL, NULL};
 
 int catalog_list_gpus(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,

@@ -164,6 +164,21 @@ static const char *suggest_version(struct arena *arena, const struct shelf *shel
     return arena_printf(arena, "it lies between '%s' and '%s'; '%s' shows all", older, newer, shelf->list_command);
 }
 
+/* The name nearest to *name, else to one of its words, which then is *name: "NVIDIA A100 80GB" becomes "A100". */
+static const char *nearest_to_words(const struct catalog_names *names, const char **name, struct arena *arena)
+{
+    enum { LEAST_CHARS = 2 };
+    const char *nearest = text_nearest_name(*name, names->names, names->n);
+    const char *at = strchr(*name, ' ') != NULL ? *name : "";
+    for (size_t n; nearest == NULL && *at != 0; at += n + (at[n] == ' ')) {
+        n = strcspn(at, " ");
+        const char *word = n >= LEAST_CHARS ? arena_printf(arena, "%.*s", (int)n, at) : NULL;
+        if (word != NULL) nearest = text_nearest_name(word, names->names, names->n);
+        if (nearest != NULL) *name = word;
+    }
+    return nearest;
+}
+
 static int report_unknown(const struct catalog *catalog, const struct shelf *shelf, const char *name, const char *where,
                           struct arena *arena, struct diag *diag)
 {
@@ -172,12 +187,12 @@ static int report_unknown(const struct catalog *catalog, const struct shelf *she
     if (code != 0) return code;
     const char *older, *newer;
     find_versions(&names, name, &older, &newer);
-    const char *nearest = text_nearest_name(name, names.names, names.n),
+    const char *word = name, *nearest = nearest_to_words(&names, &word, arena),
                *known = join_names(arena, &names, "", 0, NULL);
     const char *scope = shelf->scope ? shelf->scope : "", *then = shelf->scope ? "; " : "";
     const bool fits = known != NULL && strlen(scope) + strlen(known) + sizeof "; known are " <= DIAG_TEXT_CHARS;
     const char *hint = older || newer ? suggest_version(arena, shelf, &names, name, older, newer)
-                       : nearest      ? suggest(arena, shelf, &names, name, nearest)
+                       : nearest      ? suggest(arena, shelf, &names, word, nearest)
                        : fits         ? arena_printf(arena, "%s%sknown are %s", scope, then, *known ? known : "none")
                               : arena_printf(arena, "%s%s'%s' shows what there is", scope, then, shelf->list_command);
     if (!hint || !known) return diag_nomem(diag);

@@ -3,6 +3,7 @@
 
 #include "sim/cli/apart.h"
 #include "sim/cli/completion/completion.h"
+#include "sim/cli/file_kind.h"
 #include "sim/cli/manual.h"
 #include "sim/cli/version.h"
 #include "sim/core/mem.h"
@@ -97,6 +98,13 @@ static bool list_words(const struct verb *verb, char *words, size_t bytes)
     return n_lines > 1 && n < bytes;
 }
 
+static bool takes_settings(const struct verb *verb)
+{
+    const struct option *option = verb->options;
+    while (option->name != NULL && strcmp(option->name, "set") != 0) option++;
+    return option->name != NULL;
+}
+
 static int check_count(struct cli *cli, const struct verb *verb, const struct cli_call *call)
 {
     if (call->n_arguments >= verb->min_arguments && call->n_arguments <= verb->max_arguments) return 0;
@@ -105,6 +113,12 @@ static int check_count(struct cli *cli, const struct verb *verb, const struct cl
         snprintf(hint, sizeof hint, "usage: orrery %s %s ...; '--help' has the rest", verb->name, words);
     else
         snprintf(hint, sizeof hint, "usage: orrery %s %.*s", verb->name, (int)strcspn(verb->usage, "\n"), verb->usage);
+    const char *extra = call->n_arguments > verb->max_arguments ? call->arguments[verb->max_arguments] : "";
+    if (strchr(extra, '=') != NULL && takes_settings(verb))
+        snprintf(hint, sizeof hint,
+                 strlen(extra) > 1 ? "a setting goes behind --set: --set %.200s"
+                                   : "a setting has no blanks: --set KEY%sVALUE",
+                 extra);
     if (call->n_arguments > verb->max_arguments)
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "unexpected argument '%s'",
                           call->arguments[verb->max_arguments]);
@@ -182,7 +196,10 @@ static int run_verb(struct cli *cli, const struct verb *verb, int argc, char **a
     if (n >= 0) {
         argv[n] = NULL;
         struct cli_call call = {.options = options, .n_arguments = n, .arguments = argv};
-        code = check_count(cli, verb, &call);
+        code = 0;
+        for (int i = 0; code == 0 && i < n && i < verb->results_arguments; i++)
+            code = file_kind_check_results(argv[i], &cli->diag);
+        if (code == 0) code = check_count(cli, verb, &call);
         if (code == 0) code = call_verb(cli, verb, &call, (const void *)(options + shared_offset(verb)));
     }
     mem_free(options);
@@ -220,6 +237,31 @@ static bool write_generated(struct cli *cli, const char *form)
     return false;
 }
 
+/* The call that a word stands for which is no verb, by its meaning; NULL: it is not known. */
+static const char *verb_meant(const char *word)
+{
+    static const char *const known[][2] = {
+        {"simulate", "run"},   {"sim", "run"},       {"start", "run"},       {"exec", "run"},       {"execute", "run"},
+        {"serve", "run"},      {"replay", "trace replay"}, {"benchmark", "run"}, {"bench", "run"},  {"resume", "sweep --resume"},
+        {"graph", "plot"},     {"chart", "plot"},    {"draw", "plot"},       {"diff", "compare"},   {"cmp", "compare"},
+        {"view", "show"},      {"open", "show"},     {"print", "show"},      {"stats", "show"},     {"summary", "show"},
+        {"inspect", "show"},   {"results", "runs"},  {"history", "runs"},    {"html", "report"},    {"dashboard", "report"},
+        {"sizing", "size"},    {"scale", "size"},    {"capacity", "size"},   {"optimize", "size"},  {"tune", "size"},
+        {"train", "plan"},     {"training", "plan"}, {"study", "sweep"},     {"grid", "sweep"},     {"search", "sweep"},
+        {"lint", "validate"},  {"verify", "check"},  {"test", "check"},      {"gate", "check"},     {"cost", "explain cost"},
+        {"links", "explain links"}, {"schema", "explain schema"}, {"config", "explain config"}, {"ls", "list"},
+        {"gpus", "list gpus"}, {"llms", "list llms"}, {"models", "list llms"}, {"policies", "list policies"},
+        {"metrics", "list metrics"}, {"keys", "list keys"}, {"scenarios", "list scenarios"}, {"studies", "list studies"},
+        {"traces", "list traces"}, {"generate", "trace generate"}, {"convert", "trace convert"}, {"stat", "trace stat"},
+        {"init", "list scenarios"}, {"new", "list scenarios"}, {"examples", "list scenarios"}, {"csv", "export"},
+        {"dump", "export"},    {"query", "export"},  {"explain-cost", "explain cost"}, {"version", "--version"},
+        {"debug", "why"},      {"trace-request", "why"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i][0], word) == 0) return known[i][1];
+    return NULL;
+}
+
 /* The verb with this name; NULL after an error. */
 static const struct verb *find_verb(struct cli *cli, const char *word)
 {
@@ -233,6 +275,13 @@ static const struct verb *find_verb(struct cli *cli, const char *word)
                        ? strcmp(nearest, "--help") == 0 ? "did you mean '--help'?" : "did you mean '--version'?"
                        : "options follow a verb: orrery VERB [options]; 'orrery --help' lists the verbs",
                    "unknown option '%s'", word);
+        return NULL;
+    }
+    const char *meant = verb_meant(word);
+    char hint[64];
+    if (meant != NULL) {
+        snprintf(hint, sizeof hint, "it is 'orrery %s'", meant);
+        diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "unknown verb '%s'", word);
         return NULL;
     }
     const int found = cli_pick(cli, "verb", word, names);

@@ -45,6 +45,7 @@ struct verb {
     bool takes_plugins; /* has the option --plugin, loaded into cli->plugins before the verb runs */
     bool (*is_plugin)(const char *argument); /* whether the first argument is a plug-in, loaded likewise; or NULL */
     int min_arguments, max_arguments;
+    int results_arguments; /* so many of the first name results; a scenario or a trace in their place is refused */
     int (*run)(struct cli *cli, const struct cli_call *call);
 };
 

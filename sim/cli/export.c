@@ -208,5 +208,6 @@ const struct verb verb_export = {
     .options_bytes = sizeof(struct export_options),
     .min_arguments = 1,
     .max_arguments = 2,
+    .results_arguments = 1,
     .run = export,
 };

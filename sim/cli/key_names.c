@@ -14,8 +14,8 @@ static const char *const synonyms[][2] = {
     {"max_batch", "max_sequences"},
     {"batch_size", "max_sequences"},
     {"max_concurrency", "max_sequences"},
-    {"max_num_batched_tokens", "max_batched_tokens"},
     {"max_num_batched_tokens", "token_budget"},
+    {"max_num_batched_tokens", "max_batched_tokens"},
     {"max_batched_tokens", "max_batched_tokens"},
     {"max_batched_tokens", "token_budget"},
     {"token_budget", "token_budget"},
@@ -34,14 +34,16 @@ static const char *const synonyms[][2] = {
     {"data_parallel_size", "data_parallel"},
     {"block_size", "block_tokens"},
     {"quantization", "weights"},
+    {"dtype", "weights"},
+    {"preemption_mode", "preemption"},
     {"enable_prefix_caching", "prefix_cache"},
     {"scheduling_policy", "batching"},
     {"model", "llm"},
     {"request_rate", "rate"},
     {"num_prompts", "count"},
     {"max_running_requests", "max_sequences"},   /* SGLang */
-    {"chunked_prefill_size", "max_batched_tokens"},
     {"chunked_prefill_size", "token_budget"},
+    {"chunked_prefill_size", "max_batched_tokens"},
     {"chunked_prefill_size", "chunked_prefill_tokens"},
     {"max_new_tokens", "max_tokens"},
     {"schedule_conservativeness", "conservativeness"},
@@ -55,8 +57,8 @@ static const char *const synonyms[][2] = {
     {"dp_size", "replicas"},
     {"dp_size", "data_parallel"},
     {"max_batch_size", "max_sequences"},         /* TensorRT-LLM */
-    {"max_num_tokens", "max_batched_tokens"},
     {"max_num_tokens", "token_budget"},
+    {"max_num_tokens", "max_batched_tokens"},
     {"capacity_scheduler_policy", "capacity"},
     {"context_chunking_policy", "chunking"},
     {"enable_chunked_prefill", "chunked"},
@@ -68,7 +70,197 @@ static const char *const synonyms[][2] = {
     {"device", "gpu"},
     {"num_nodes", "nodes"},
     {"num_gpus", "gpus"},
+    {"random_seed", "seed"},
+    {"time_limit", "until"},
+    {"max_time", "until"},
+    {"simulation_time", "until"},
+    {"end_time", "until"},
+    {"duration", "until"},
+    {"horizon", "until"},
+    {"cp", "context_parallel"},                  /* training frameworks */
+    {"ep", "expert_parallel"},
+    {"expert_model_parallel_size", "expert_parallel"},
+    {"tensor_model_parallel_size", "tensor_parallel"},
+    {"pipeline_model_parallel_size", "pipeline_parallel"},
+    {"micro_batch_size", "micro_batch"},
+    {"global_batch_size", "global_batch"},
+    {"gbs", "global_batch"},
+    {"mbs", "micro_batch"},
+    {"seq_length", "sequence_tokens"},
+    {"seq_len", "sequence_tokens"},
+    {"sequence_length", "sequence_tokens"},
+    {"zero_stage", "zero"},
+    {"activation_checkpointing", "recompute"},
+    {"gradient_checkpointing", "recompute"},
+    {"activation_recomputation", "recompute"},
+    {"warmup_time", "warmup"},
+    {"interconnect", "network"},
+    {"infiniband", "network"},
+    {"gpus_per_server", "gpus_per_node"},
+    {"num_gpus_per_node", "gpus_per_node"},
+    {"router", "routing"},
+    {"load_balancer", "routing"},
+    {"autoscaling", "scaling"},
+    {"autoscaler", "scaling"},
+    {"min_replicas", "min"},
+    {"max_replicas", "max"},
+    {"arrival_rate", "rate"},
+    {"num_requests", "count"},
+    {"policy", "scheduler"},
+    {"policy", "batching"},
+    {"policy", "capping"},
+    {"checkpoint_interval", "checkpoint"},
+    {"mtbf", "lifetime"},
+    {"mttf", "lifetime"},
+    {"mttr", "repair"},
+    {"limit", "budget"},
+    {"power_limit", "budget"},
+    {"itl", "tpot"},
+    {"tbt", "tpot"},
+    {"latency", "e2e"},
+    {"p99_ttft", "ttft"},
+    {"ttft_p99", "ttft"},
+    {"p99_tpot", "tpot"},
+    {"tpot_p99", "tpot"},
+    {"request_count", "count"},
 };
+
+/* Keys of other programs that have no single counterpart. */
+enum meaning {
+    OF_ANSWERS,
+    OF_CARBON,
+    OF_CHUNKS,
+    OF_CONTEXT,
+    OF_DRAFTS,
+    OF_EXPERTS,
+    OF_GRAPHS,
+    OF_HANDOVER,
+    OF_LENGTHS,
+    OF_LORA,
+    OF_MEDIA,
+    OF_MEMORY,
+    OF_MIG,
+    OF_OFFLOAD,
+    OF_PREFIXES,
+    OF_SERVER,
+    OF_STEPS,
+    N_MEANINGS
+};
+
+static const char *const meanings[N_MEANINGS] = {
+    [OF_ANSWERS] = "answers are not simulated, only their lengths; leave it out",
+    [OF_CARBON] = "carbon and cooling are not simulated",
+    [OF_CHUNKS] = "it depends on the policy in 'batching': vllm-v1 and sglang divide prompts, vllm-v0 does not",
+    [OF_CONTEXT] = "the LLM's file limits the context; 'max_total_tokens' of a 'trace' limits its requests",
+    [OF_DRAFTS] = "set 'speculation', such as \"ngram\"; 'orrery list parameters speculation' has its keys",
+    [OF_EXPERTS] = "set 'data_parallel' within 'tensor_parallel': its groups share the experts",
+    [OF_GRAPHS] = "CUDA graphs are switched off by 'cost.cuda_graphs'",
+    [OF_HANDOVER] = "prompts and decoding are split by 'pools'; the example is 'orrery run disaggregated'",
+    [OF_LENGTHS] = "lengths are those of the 'trace'; with format 'generate', its 'prompt' and 'output'",
+    [OF_LORA] = "LoRA is not simulated",
+    [OF_MEDIA] = "images and audio are not simulated",
+    [OF_MEMORY] = "a GPU has the memory of its file; 'orrery list gpus' shows them",
+    [OF_MIG] = "MIG is not simulated, a GPU is whole",
+    [OF_OFFLOAD] = "set 'kv.offload', such as \"vllm-cpu\"; 'orrery list parameters kv_offload' has its keys",
+    [OF_PREFIXES] = "prefixes are cached only with 'kv.prefix_cache', and over host and drives with 'kv.prefix_store'",
+    [OF_SERVER] = "it does not change times; leave it out",
+    [OF_STEPS] = "several steps for each schedule are not simulated",
+};
+
+static const struct {
+    const char *key;
+    enum meaning meaning;
+} foreign[] = {
+    {"temperature", OF_ANSWERS},
+    {"top_p", OF_ANSWERS},
+    {"top_k", OF_ANSWERS},
+    {"guided_decoding", OF_ANSWERS},
+    {"guided_decoding_backend", OF_ANSWERS},
+    {"carbon", OF_CARBON},
+    {"carbon_intensity", OF_CARBON},
+    {"pue", OF_CARBON},
+    {"cooling", OF_CARBON},
+    {"enable_chunked_prefill", OF_CHUNKS},
+    {"chunked_prefill", OF_CHUNKS},
+    {"max_model_len", OF_CONTEXT},
+    {"max_seq_len", OF_CONTEXT},
+    {"context_length", OF_CONTEXT},
+    {"max_context", OF_CONTEXT},
+    {"max_context_len", OF_CONTEXT},
+    {"speculative_config", OF_DRAFTS},
+    {"speculative_model", OF_DRAFTS},
+    {"num_speculative_tokens", OF_DRAFTS},
+    {"speculative_algorithm", OF_DRAFTS},
+    {"speculative_num_steps", OF_DRAFTS},
+    {"speculative_num_draft_tokens", OF_DRAFTS},
+    {"draft_model", OF_DRAFTS},
+    {"spec_decoding", OF_DRAFTS},
+    {"enable_expert_parallel", OF_EXPERTS},
+    {"expert_parallel", OF_EXPERTS},
+    {"expert_parallel_size", OF_EXPERTS},
+    {"ep", OF_EXPERTS},
+    {"ep_size", OF_EXPERTS},
+    {"enable_dp_attention", OF_EXPERTS},
+    {"enforce_eager", OF_GRAPHS},
+    {"disable_cuda_graph", OF_GRAPHS},
+    {"cuda_graph_max_bs", OF_GRAPHS},
+    {"max_seq_len_to_capture", OF_GRAPHS},
+    {"compilation_config", OF_GRAPHS},
+    {"kv_transfer_config", OF_HANDOVER},
+    {"disaggregation_mode", OF_HANDOVER},
+    {"disaggregated", OF_HANDOVER},
+    {"prefill_replicas", OF_HANDOVER},
+    {"decode_replicas", OF_HANDOVER},
+    {"max_tokens", OF_LENGTHS},
+    {"max_new_tokens", OF_LENGTHS},
+    {"max_output_tokens", OF_LENGTHS},
+    {"input_len", OF_LENGTHS},
+    {"output_len", OF_LENGTHS},
+    {"prompt_tokens", OF_LENGTHS},
+    {"output_tokens", OF_LENGTHS},
+    {"lora", OF_LORA},
+    {"enable_lora", OF_LORA},
+    {"max_loras", OF_LORA},
+    {"max_lora_rank", OF_LORA},
+    {"lora_modules", OF_LORA},
+    {"lora_paths", OF_LORA},
+    {"lora_rank", OF_LORA},
+    {"adapters", OF_LORA},
+    {"limit_mm_per_prompt", OF_MEDIA},
+    {"images", OF_MEDIA},
+    {"memory", OF_MEMORY},
+    {"vram", OF_MEMORY},
+    {"gpu_memory", OF_MEMORY},
+    {"mig", OF_MIG},
+    {"mig_profile", OF_MIG},
+    {"mig_partitions", OF_MIG},
+    {"swap_space", OF_OFFLOAD},
+    {"cpu_offload_gb", OF_OFFLOAD},
+    {"kv_offloading_size", OF_OFFLOAD},
+    {"disable_radix_cache", OF_PREFIXES},
+    {"enable_hierarchical_cache", OF_PREFIXES},
+    {"hicache_ratio", OF_PREFIXES},
+    {"hicache_size", OF_PREFIXES},
+    {"trust_remote_code", OF_SERVER},
+    {"served_model_name", OF_SERVER},
+    {"load_format", OF_SERVER},
+    {"download_dir", OF_SERVER},
+    {"tokenizer", OF_SERVER},
+    {"host", OF_SERVER},
+    {"port", OF_SERVER},
+    {"api_key", OF_SERVER},
+    {"log_level", OF_SERVER},
+    {"num_scheduler_steps", OF_STEPS},
+    {"multi_step_stream_outputs", OF_STEPS},
+};
+
+/* What another program's key stands for, in a service or a cluster; NULL: it is not known. */
+static const char *advice_of_foreign(const char *key)
+{
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (strcmp(foreign[i].key, key) == 0) return meanings[foreign[i].meaning];
+    return NULL;
+}
 
 const char *key_synonym(const char *key, size_t index)
 {
@@ -104,7 +296,11 @@ const char *key_advice(const char *section, const char *key)
     if (is_any(key, kv_formats) && is_service) return "it is 'kv' of the section 'formats'";
     if (is_any(key, rates) && is_top)
         return "it is 'services.NAME.trace.arrival.rate' of a trace with format 'generate'";
-    return NULL;
+    if (is_service && strcmp(key, "scheduler") == 0) return "it is 'batching'; 'jobs' has a 'scheduler'";
+    if (is_service && strcmp(key, "seed") == 0) return "it is 'seed' at the top of the scenario";
+    if (is_top && strcmp(key, "trace") == 0) return "it is 'services.NAME.trace' or 'jobs.trace'";
+    const bool may_be_foreign = is_top || strncmp(section, services, n) == 0 || strncmp(section, "cluster", 7) == 0;
+    return may_be_foreign ? advice_of_foreign(key) : NULL;
 }
 
 const char *key_advice_of_trace(const char *section, const char *key)
@@ -113,27 +309,53 @@ const char *key_advice_of_trace(const char *section, const char *key)
     return "write --set 'arrival={\"process\": \"poisson\", \"rate\": \"5/s\"}'";
 }
 
-bool key_explain_option(const char *name, char *hint, size_t hint_bytes)
+enum { MOST_CHARS = 64 };
+
+/* The name of an option as a key: "max-num-seqs" is "max_num_seqs". */
+static void write_as_key(const char *name, char key[MOST_CHARS])
 {
-    enum { MOST_CHARS = 64 };
+    snprintf(key, MOST_CHARS, "%s", name);
+    for (char *c = key; *c != 0; c++) *c = *c == '-' ? '_' : *c;
+}
+
+static const struct config_field *find_field(const struct config_field *fields, const char *key)
+{
+    while (fields->name != NULL && strcmp(fields->name, key) != 0) fields++;
+    return fields->name != NULL ? fields : NULL;
+}
+
+static const char set_hint[] = "'--help' lists the options; for a key, use --set %s=VALUE";
+
+enum option_hint key_explain_option(const char *name, char *hint, size_t hint_bytes)
+{
     char key[MOST_CHARS], path[2 * MOST_CHARS];
     const struct config_families families = cli_families(NULL);
-    const struct config_field *field = scenario_fields;
-    snprintf(key, sizeof key, "%s", name);
-    for (char *c = key; *c != 0; c++) *c = *c == '-' ? '_' : *c;
+    write_as_key(name, key);
     const char *usual = key_synonym(key, 0), *advice = key_advice("", key);
     if (usual != NULL) snprintf(key, sizeof key, "%s", usual);
-    while (field->name != NULL && strcmp(field->name, key) != 0) field++;
-    if (field->name != NULL && field->kind == CONFIG_SECTION) return false; /* no value */
-    if (field->name != NULL)
+    const struct config_field *field = find_field(scenario_fields, key);
+    if (field != NULL && field->kind == CONFIG_SECTION) return OPTION_UNKNOWN; /* no value */
+    if (field != NULL)
         snprintf(path, sizeof path, "%s", key);
     else if (advice == NULL && !config_find_elsewhere(scenario_fields, &families, key, path, sizeof path))
-        return false;
+        return OPTION_UNKNOWN;
     if (advice != NULL)
         snprintf(hint, hint_bytes, "keys are set with --set KEY=VALUE; %s", advice);
     else
-        snprintf(hint, hint_bytes, "'--help' lists the options; for a key, use --set %s=VALUE", path);
-    return true;
+        snprintf(hint, hint_bytes, set_hint, path);
+    return OPTION_IS_KEY;
+}
+
+enum option_hint key_explain_field(const struct config_field *fields, const char *name, char *hint, size_t hint_bytes)
+{
+    char key[MOST_CHARS];
+    write_as_key(name, key);
+    const char *found = find_field(fields, key) != NULL ? key : NULL, *usual;
+    for (size_t i = 0; found == NULL && (usual = key_synonym(key, i)) != NULL; i++)
+        if (find_field(fields, usual) != NULL) found = usual;
+    if (found == NULL) return OPTION_UNKNOWN;
+    snprintf(hint, hint_bytes, set_hint, found);
+    return OPTION_IS_KEY;
 }
 
 const char *value_stray(const char *family, const char *word)
@@ -168,16 +390,41 @@ const char *value_alias(const char *family_or_key, const char *word)
         {"routing", "lor", "least-outstanding"},
         {"routing", "least-requests", "least-outstanding"},
         {"routing", "cache-aware", "prefix-aware"},
+        {"routing", "sticky", "session-affinity"},
+        {"routing", "least-connections", "least-outstanding"},
+        {"routing", "least-loaded", "least-outstanding"},
         {"scheduler", "fcfs", "fifo"},
         {"scheduler", "las", "tiresias"},
         {"scheduler", "gittins", "tiresias-gittins"},
         {"scheduler", "backfill", "easy"},
+        {"scheduler", "backfilling", "easy"},
+        {"scheduler", "slurm", "easy"},
+        {"scheduler", "fair", "themis"},
+        {"scheduler", "sjn", "sjf"},
+        {"placement", "spread", "worst-fit"},
+        {"placement", "bin-packing", "best-fit"},
+        {"placement", "binpack", "best-fit"},
+        {"autoscaling", "reactive", "target-outstanding"},
+        {"autoscaling", "hpa", "target-utilisation"},
+        {"speculation", "draft-model", "fixed"},
+        {"speculation", "draft", "fixed"},
+        {"speculation", "prompt-lookup", "ngram"},
         {"batching", "vllm", "vllm-v1"},
         {"batching", "continuous", "vllm-v0"},
+        {"batching", "dynamic", "vllm-v1"},
+        {"batching", "static", "fastertransformer"},
         {"batching", "chunked-prefill", "vllm-v1"},
         {"batching", "radix", "sglang"},
         {"batching", "in-flight", "trtllm"},
         {"batching", "tensorrt-llm", "trtllm"},
+        {"arrival", "exponential", "poisson"},
+        {"arrival", "bursty", "gamma"},
+        {"arrival", "constant", "fixed"},
+        {"arrival", "uniform", "fixed"},
+        {"arrival", "deterministic", "fixed"},
+        {"length", "constant", "fixed"},
+        {"length", "normal", "lognormal"},
+        {"eviction", "arc", "s3-fifo"},
         {"weights", "awq", "int4"},
         {"weights", "gptq", "int4"},
         {"weights", "w4a16", "int4"},

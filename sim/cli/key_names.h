@@ -2,7 +2,9 @@
 #ifndef ORRERY_CLI_KEY_NAMES_H
 #define ORRERY_CLI_KEY_NAMES_H
 
-#include <stdbool.h>
+#include "sim/cli/options.h"
+#include "sim/core/config/config_field.h"
+
 #include <stddef.h>
 
 /* The index-th key that a serving engine calls `key`, the usual one first; NULL past the last one. The tokens of an
@@ -27,6 +29,10 @@ const char *key_advice(const char *section, const char *key);
 const char *key_advice_of_trace(const char *section, const char *key);
 
 /* A callback for struct verb: where a scenario has the key of an unknown option: "replicas", "max-num-seqs". */
-bool key_explain_option(const char *name, char *hint, size_t hint_bytes);
+enum option_hint key_explain_option(const char *name, char *hint, size_t hint_bytes);
+
+/* The same for keys of other documents: the key of the table that has the name of an option, or a name that other
+ * programs have for it. */
+enum option_hint key_explain_field(const struct config_field *fields, const char *name, char *hint, size_t hint_bytes);
 
 #endif

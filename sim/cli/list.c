@@ -441,6 +441,9 @@ static int fail_no_family(struct listing *list, const struct config_families *fa
     if (hint == NULL && nearest != NULL) hint = arena_printf(&list->arena, "did you mean '%s'?", nearest);
     if (hint == NULL)
         hint = "a family of 'orrery list policies', or request-trace, job-trace, job-profile, arrival ...";
+    if (list->only[0] == 0)
+        return diag_error(&list->cli->diag, SIM_E_USAGE, NULL, "such as: orrery list parameters batching",
+                          "'orrery list parameters' needs a family");
     return diag_error(&list->cli->diag, SIM_E_USAGE, NULL, hint, "'%s' is no family", list->only);
 }
 
@@ -517,7 +520,7 @@ static int list_studies(struct listing *list)
 static const struct {
     const char *name;
     int (*make)(struct listing *list);
-    bool takes_part; /* a second argument: which of them */
+    bool takes_part; /* a second argument names a family or a beginning, else it is a word of the rows */
     const char *what;
 } listings[] = {
     {"gpus", list_gpus, false, "GPUs with their peaks, memory and power"},
@@ -537,8 +540,8 @@ static const struct {
 };
 enum { N_LISTINGS = sizeof listings / sizeof *listings };
 
-/* Names that begin with a word which begins none: makes all of them, to suggest one. */
-static int fail_empty(struct listing *list, int (*make)(struct listing *list), const char *listing)
+/* No row fits the word: makes all of them, to suggest one. */
+static int fail_empty(struct listing *list, int (*make)(struct listing *list), const char *listing, bool takes_part)
 {
     const char *word = list->only;
     table_fini(&list->table);
@@ -546,7 +549,8 @@ static int fail_empty(struct listing *list, int (*make)(struct listing *list), c
     list->only = "";
     const int code = make(list);
     if (code != 0) return code;
-    return list_fail_empty(list->cli, listing, word, &list->table, strcmp(listing, "metrics") == 0 ? 1 : INT_MAX);
+    return list_fail_empty(list->cli, listing, takes_part ? "begins with" : "has", word, &list->table,
+                           strcmp(listing, "metrics") == 0 ? 1 : INT_MAX);
 }
 
 static int list(struct cli *cli, const struct cli_call *call)
@@ -557,10 +561,6 @@ static int list(struct cli *cli, const struct cli_call *call)
     if (call->n_arguments == 0) return list_listings(cli, names, whats, (enum answer_form)options->form);
     const int found = list_pick(cli, call->arguments[0], names);
     if (found < 0) return SIM_E_USAGE;
-    if (call->n_arguments > 1 && !listings[found].takes_part)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "leave it out", "'list %s' takes no second argument",
-                          listings[found].name);
-
     struct listing list = {.cli = cli,
                            .form = (enum answer_form)options->form,
                            .only = call->n_arguments > 1 ? call->arguments[1] : ""};
@@ -568,8 +568,9 @@ static int list(struct cli *cli, const struct cli_call *call)
     const char *data = paths_data(&list.arena);
     list.catalog.root = data != NULL ? path_join(&list.arena, data, "configs") : NULL;
     int code = list.catalog.root != NULL ? listings[found].make(&list) : SIM_E_NOMEM;
+    if (code == 0 && !listings[found].takes_part) list_filter(&list.table, list.only);
     if (code == 0 && list.only[0] != 0 && list.table.n_cells == 0)
-        code = fail_empty(&list, listings[found].make, listings[found].name);
+        code = fail_empty(&list, listings[found].make, listings[found].name, listings[found].takes_part);
     code = table_print(&list.table, code, list.form, cli->out, &cli->diag);
     arena_fini(&list.arena);
     return code;
@@ -578,12 +579,12 @@ static int list(struct cli *cli, const struct cli_call *call)
 const struct verb verb_list = {
     .name = "list",
     .summary = "the names that a scenario may use",
-    .usage = "gpus|llms|engines|trainers|storage|prices|formats|traces|scenarios|studies [--json|--csv|--markdown]\n"
+    .usage = "gpus|llms|engines|trainers|storage|prices|formats|traces|scenarios|studies [WORD] [options]\n"
              "policies [FAMILY] [--json|--csv|--markdown]\n"
              "metrics [PREFIX] [--json|--csv|--markdown]\n"
              "keys [PREFIX] [--json|--csv|--markdown]\n"
              "parameters FAMILY [--json|--csv|--markdown]",
-    .notes = "Without a word it lists what can be listed.\n\n"
+    .notes = "Without a word it lists what can be listed. WORD keeps the rows that have it.\n\n"
              "traces:     public traces of requests and jobs: the format that reads them, and where they can be had\n"
              "keys:       the keys of a scenario that begin with PREFIX, for example cluster.power\n"
              "parameters: the keys of each policy of a family; also of the families request-trace, job-trace,\n"

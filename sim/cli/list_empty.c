@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* Bytes of the name up to the dot behind its first `n_dots`. */
 static size_t length_to_dot(const char *name, int n_dots)
@@ -48,7 +49,30 @@ static const char *first_alike(const char *word, const char *const *keys, size_t
     return NULL;
 }
 
-int list_fail_empty(struct cli *cli, const char *listing, const char *word, const struct answer_table *all, int n_dots)
+static bool has_word(const char *text, const char *word)
+{
+    const size_t n = strlen(word);
+    while (strlen(text) >= n && strncasecmp(text, word, n) != 0) text++;
+    return strlen(text) >= n;
+}
+
+void list_filter(struct answer_table *table, const char *word)
+{
+    size_t n_kept = 0;
+    for (size_t row = 0; row + table->n_columns <= table->n_cells; row += table->n_columns) {
+        bool fits = word[0] == 0;
+        for (size_t i = 0; i < table->n_columns && !fits; i++)
+            fits = table->columns[i].title != NULL && table->cells[row + i].kind == CELL_TEXT &&
+                   has_word(table->texts.chars + table->cells[row + i].chars, word);
+        if (!fits) continue;
+        memmove(table->cells + n_kept, table->cells + row, table->n_columns * sizeof *table->cells);
+        n_kept += table->n_columns;
+    }
+    table->n_cells = n_kept;
+}
+
+int list_fail_empty(struct cli *cli, const char *listing, const char *relation, const char *word,
+                    const struct answer_table *all, int n_dots)
 {
     const size_t n_rows = all->n_cells / all->n_columns;
     const char **names = mem_zalloc(n_rows + 1, sizeof *names), *nearest = NULL;
@@ -69,7 +93,7 @@ int list_fail_empty(struct cli *cli, const char *listing, const char *word, cons
         snprintf(hint, sizeof hint, "'orrery list %s' shows all%s", listing,
                  strcmp(listing, "keys") == 0 ? "; keys of policies and costs are in 'orrery list parameters'" : "");
     mem_free(names);
-    return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "nothing in 'list %s' begins with '%s'", listing, word);
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "nothing in 'list %s' %s '%s'", listing, relation, word);
 }
 
 /* --- What can be listed --- */

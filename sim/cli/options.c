@@ -40,11 +40,13 @@ static void fail_unknown(struct reading *reading, const char *word, size_t n)
     snprintf(name, sizeof name, "%.*s", (int)n, word);
     const char *nearest = text_nearest(name + strspn(name, "-"), names, n_names);
     const bool may_be_key = n > 3 && find_name(reading->table, "set", 3) != NULL;
-    if (nearest != NULL)
+    enum option_hint known = OPTION_UNKNOWN;
+    if (may_be_key && reading->explain_key != NULL) known = reading->explain_key(name + 2, hint, sizeof hint);
+    if (nearest != NULL && known != OPTION_MEANT)
         snprintf(hint, sizeof hint, "did you mean '--%s'?", nearest);
     else if (may_be_key && reading->explain_key == NULL)
         snprintf(hint, sizeof hint, "'--help' lists the options; for a key, use --set %s=VALUE", name + 2);
-    else if (!may_be_key || !reading->explain_key(name + 2, hint, sizeof hint))
+    else if (known == OPTION_UNKNOWN)
         snprintf(hint, sizeof hint, "'--help' lists the options");
     reading->code = diag_error(reading->diag, SIM_E_USAGE, NULL, hint, "unknown option '%s'", name);
 }

@@ -34,9 +34,15 @@ struct option {
     const char *help;
 };
 
-/* Writes what to do about an unknown option whose name, without dashes, may be meant as a key of --set. Returns false
- * if no key has the name. */
-typedef bool option_key_fn(const char *name, char *hint, size_t hint_bytes);
+/* What is known of an unknown option. */
+enum option_hint {
+    OPTION_UNKNOWN,
+    OPTION_IS_KEY, /* a key of --set has the name, which may also be a slip of an option */
+    OPTION_MEANT   /* it is clear what is meant */
+};
+
+/* Writes what to do about an unknown option by its name, without dashes, unless it is OPTION_UNKNOWN. */
+typedef enum option_hint option_key_fn(const char *name, char *hint, size_t hint_bytes);
 
 /* Reads argv[0 .. argc), where options and other arguments mix ("--" ends the options; "--name=value" is "--name
  * value"). Fills `values` by the table and moves the other arguments to the front of argv. `explain_key` may be NULL.

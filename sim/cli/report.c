@@ -94,16 +94,6 @@ static int check_output(struct cli *cli, const char *output, bool is_chart, cons
     return code == 0 ? outputs_check(&outputs, results) : code;
 }
 
-/* Says what to do first when the call names a scenario. */
-static int check_is_no_scenario(struct cli *cli, const char *path, struct arena *arena)
-{
-    const char *scenario = paths_shipped(arena, "scenarios", path);
-    if (scenario == NULL) return 0;
-    return diag_error(&cli->diag, SIM_E_USAGE, path,
-                      arena_printf(arena, "first: orrery run %s -o results.db, then report results.db", scenario),
-                      "this is a scenario, not results");
-}
-
 /* Where the answer goes; NULL: to standard output. */
 static const char *output_of(const struct report_cli_options *given)
 {
@@ -128,7 +118,6 @@ static int report(struct cli *cli, const struct cli_call *call)
     options.dictionary = dictionary_make(&arena, &options.n_dictionary);
     code = options.dictionary != NULL ? results_split_name(call->arguments[0], &arena, &options.path, &options.run_id)
                                       : SIM_E_NOMEM;
-    if (code == 0) code = check_is_no_scenario(cli, options.path, &arena);
     if (code == 0) code = check_output(cli, output, given->chart != NULL, options.path);
     if (code == 0) code = report_html(&options, &html, &cli->diag);
     if (code == 0 && given->chart != NULL) code = keep_chart(cli, &html, given->chart);
@@ -150,5 +139,6 @@ const struct verb verb_report = {
     .options_bytes = sizeof(struct report_cli_options),
     .min_arguments = 1,
     .max_arguments = 1,
+    .results_arguments = 1,
     .run = report,
 };

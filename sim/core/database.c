@@ -125,6 +125,7 @@ static int check_file(const struct database *database, struct diag *diag)
                               "cannot open results: is a symbolic link to a file that does not exist");
         char hint[DIAG_TEXT_CHARS];
         explain_run(path, hint);
+        if (hint[0] == 0 && system_error == ENOENT) snprintf(hint, sizeof hint, "name a file that a run with -o wrote");
         return diag_error(diag, SIM_E_STORE, path, hint, "cannot open results: %s", strerror(system_error));
     }
     if (S_ISDIR(status.st_mode))

@@ -133,12 +133,12 @@ const char *diag_place(char *buffer, size_t buffer_bytes, const char *name, long
     return buffer;
 }
 
-static int format_item(const struct diag_item *item, bool has_level, char *buffer, size_t buffer_bytes)
+static int write_item(const struct diag_item *item, const char *level, char *buffer, size_t buffer_bytes)
 {
     struct line line = {buffer, buffer_bytes, 0};
     add_text(&line, item->where);
     add_text(&line, item->where[0] != 0 ? ": " : "");
-    if (has_level) add_text(&line, item->level == DIAG_ERROR ? "error: " : "warning: ");
+    add_text(&line, level);
     add_text(&line, item->text);
     add_text(&line, item->hint[0] != 0 ? "; " : "");
     add_text(&line, item->hint);
@@ -148,12 +148,12 @@ static int format_item(const struct diag_item *item, bool has_level, char *buffe
 
 int diag_format(const struct diag_item *item, char *buffer, size_t buffer_bytes)
 {
-    return format_item(item, true, buffer, buffer_bytes);
+    return write_item(item, item->level == DIAG_ERROR ? "error: " : "warning: ", buffer, buffer_bytes);
 }
 
-int diag_format_within(const struct diag_item *item, char *buffer, size_t buffer_bytes)
+int diag_quote(const struct diag_item *item, char *buffer, size_t buffer_bytes)
 {
-    return format_item(item, item->where[0] != 0 || item->level != DIAG_ERROR, buffer, buffer_bytes);
+    return write_item(item, "", buffer, buffer_bytes);
 }
 
 const char *sim_err_name(int code)

@@ -87,8 +87,8 @@ const char *diag_place(char *buffer, size_t buffer_bytes, const char *name, long
  * UTF-8 as \xNN. Returns the length it needed, like snprintf; DIAG_LINE_CHARS are always enough. */
 int diag_format(const struct diag_item *item, char *buffer, size_t buffer_bytes);
 
-/* As diag_format, for the text of another item: without "error: " where it would stand first. */
-int diag_format_within(const struct diag_item *item, char *buffer, size_t buffer_bytes);
+/* The same without "error: ", to be quoted in the text of another finding: "where: text; hint". */
+int diag_quote(const struct diag_item *item, char *buffer, size_t buffer_bytes);
 
 /* "SIM_E_DATA" and "wrong input data" for a code of the list above; "unknown" texts for any other. */
 const char *sim_err_name(int code);

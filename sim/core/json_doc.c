@@ -246,7 +246,9 @@ int json_load(struct arena *arena, const char *path, struct json_node **root, st
     char *text;
     size_t bytes;
     int code = json_read_file(path, &text, &bytes);
-    if (code == SIM_E_IO) return diag_error(diag, code, path, NULL, "cannot read the file: %s", strerror(errno));
+    if (code == SIM_E_IO)
+        return diag_error(diag, code, path, errno == EISDIR ? "name a file in it" : NULL, "cannot read the file: %s",
+                          strerror(errno));
     if (code != 0) return diag_nomem_at(diag, path);
     const char *binary = input_binary_kind(text, bytes);
     if (binary != NULL) {

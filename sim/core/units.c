@@ -249,9 +249,11 @@ const char *unit_parse_stretch(const char *text, double *from_s, double *to_s)
 static bool read_bits(const struct quantity *quantity, double *bytes_per_s, const char **why)
 {
     static const char prefixes[] = "kMGTP";
-    static const char *const ends[] = {"bps", "b/s", "bit/s", "bits/s", "Bps"};
+    static const char *const ends[] = {"bps", "b/s", "bit/s", "bits/s", "bit", "Bps"};
     if (quantity->after[0] == '\0') return false;
-    const char *prefix = strchr(prefixes, quantity->after[0]), *end = quantity->after + (prefix != NULL);
+    const bool is_lower = strchr("mgtp", quantity->after[0]) != NULL && strcmp(quantity->after + 1, "bps") == 0;
+    const char *prefix = strchr(prefixes, is_lower ? quantity->after[0] - 'a' + 'A' : quantity->after[0]),
+               *end = quantity->after + (prefix != NULL);
     size_t i = 0;
     while (i < sizeof ends / sizeof *ends && strcmp(end, ends[i]) != 0) i++;
     if (quantity->before[0] != '\0' || i == sizeof ends / sizeof *ends) return false;
@@ -284,6 +286,64 @@ static bool read_sum(const char *text, enum unit_dim dim, double *sum_si, const 
     return n_parts > 1;
 }
 
+/* Units as people write them, and the unit that is taken: "5 minutes" is "5min". */
+static const struct {
+    enum unit_dim dim;
+    const char *word, *unit;
+    double factor;
+} words[] = {
+    {UNIT_TIME, "sec", "s", 1},        {UNIT_TIME, "second", "s", 1},        {UNIT_TIME, "msec", "ms", 1},
+    {UNIT_TIME, "millisecond", "ms", 1}, {UNIT_TIME, "usec", "us", 1},       {UNIT_TIME, "microsecond", "us", 1},
+    {UNIT_TIME, "\302\265s", "us", 1},        {UNIT_TIME, "nanosecond", "ns", 1},   {UNIT_TIME, "m", "min", 1},
+    {UNIT_TIME, "minute", "min", 1},   {UNIT_TIME, "hr", "h", 1},            {UNIT_TIME, "hour", "h", 1},
+    {UNIT_TIME, "day", "d", 1},        {UNIT_TIME, "w", "d", 7},             {UNIT_TIME, "week", "d", 7},
+    {UNIT_RATE, "rps", "/s", 1},       {UNIT_RATE, "qps", "/s", 1},          {UNIT_RATE, "req/s", "/s", 1},
+    {UNIT_RATE, "hz", "/s", 1},        {UNIT_RATE, "rpm", "/min", 1},        {UNIT_RATE, "req/min", "/min", 1},
+    {UNIT_RATE, "/sec", "/s", 1},      {UNIT_RATE, "/second", "/s", 1},      {UNIT_RATE, "/minute", "/min", 1},
+    {UNIT_RATE, "/m", "/min", 1},      {UNIT_RATE, "/hr", "/h", 1},          {UNIT_RATE, "/hour", "/h", 1},
+    {UNIT_BYTES, "k", "kB", 1},        {UNIT_BYTES, "m", "MB", 1},           {UNIT_BYTES, "g", "GB", 1},
+    {UNIT_BYTES, "t", "TB", 1},        {UNIT_BYTES, "gig", "GB", 1},         {UNIT_BYTES, "gigabyte", "GB", 1},
+    {UNIT_BYTES, "ki", "KiB", 1},      {UNIT_BYTES, "mi", "MiB", 1},         {UNIT_BYTES, "gi", "GiB", 1},
+    {UNIT_BYTES, "ti", "TiB", 1},      {UNIT_POWER, "watt", "W", 1},         {UNIT_POWER, "kilowatt", "kW", 1},
+    {UNIT_POWER, "megawatt", "MW", 1},
+};
+
+/* Reads a unit by such a word, also in the plural, in the wrong case, or without its "/s" or "$". */
+static bool read_word(const struct quantity *quantity, enum unit_dim dim, char *buffer, size_t buffer_bytes,
+                      const char **why)
+{
+    const char *unit = NULL;
+    double factor = 1;
+    *why = "has a unit in the wrong case";
+    const char *before = quantity->before;
+    for (size_t i = 0; i < N_UNITS && unit == NULL; i++) {
+        const size_t n = strlen(units[i].after), n_after = strlen(quantity->after);
+        const bool lacks_time = dim == UNIT_BYTES_PER_S && n == n_after + 2 && n_after > 0 &&
+                                strncmp(units[i].after, quantity->after, n_after) == 0; /* "50GB" */
+        const bool lacks_sign = before[0] == '\0' && units[i].before[0] != '\0' && n > 0;   /* "2.49/h" */
+        if (units[i].dim != dim || (strcmp(units[i].before, before) != 0 && !lacks_sign)) continue;
+        const bool may_be_bits = dim == UNIT_BYTES_PER_S && strchr(quantity->after, 'b') != NULL;
+        if (!lacks_time && (may_be_bits || strcasecmp(units[i].after, quantity->after) != 0)) continue;
+        if (!lacks_sign && strcmp(units[i].after, quantity->after) == 0) return false; /* nothing is wrong with it */
+        unit = units[i].after;
+        before = units[i].before;
+        if (lacks_time || lacks_sign) *why = "has a unit of another kind";
+    }
+    if (unit == NULL) *why = "has an unknown unit";
+    for (size_t i = 0; i < sizeof words / sizeof *words && unit == NULL; i++) {
+        const size_t n = strlen(words[i].word), n_more = strlen(quantity->after) - n;
+        if (words[i].dim != dim || strncasecmp(quantity->after, words[i].word, n) != 0) continue;
+        if (n_more > 1 || (n_more == 1 && (n < 2 || strchr("sS", quantity->after[n]) == NULL))) continue;
+        unit = words[i].unit;
+        factor = words[i].factor;
+    }
+    const struct unit plain = {.times = factor, .per = 1};
+    const double number = scale(quantity->mantissa, quantity->exp10, &plain);
+    if (unit == NULL || !isfinite(number)) return false;
+    snprintf(buffer, buffer_bytes, "%s%s%.15g%s", quantity->negative ? "-" : "", before, number, unit);
+    return true;
+}
+
 bool unit_rewrite(const char *text, enum unit_dim dim, char *buffer, size_t buffer_bytes, const char **why)
 {
     struct quantity quantity;
@@ -299,6 +359,11 @@ bool unit_rewrite(const char *text, enum unit_dim dim, char *buffer, size_t buff
     }
     if (dim == UNIT_BYTES_PER_S && !quantity.negative && read_bits(&quantity, &value, why)) {
         unit_format(value, dim, buffer, buffer_bytes);
+        return true;
+    }
+    const char *problem;
+    if (dim != UNIT_NONE && read_word(&quantity, dim, buffer, buffer_bytes, &problem)) {
+        *why = problem;
         return true;
     }
     if (dim == UNIT_NONE || !read_sum(text, dim, &value, &last)) return false;

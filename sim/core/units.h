@@ -69,8 +69,8 @@ int unit_parse(const char *text, enum unit_dim dim, double *value_si, const char
 const char *unit_parse_stretch(const char *text, double *from_s, double *to_s);
 
 /* Writes a text that unit_parse refuses in the notation that it takes, for hints: "50GB/s" for the bits of "400Gb/s"
- * and "400Gbps", "130min" for the sum "2h10min", and "0.9" for the plain number "90%". Sets *why as unit_parse does.
- * Returns false, changing nothing, if the text is none of these. */
+ * and "400Gbps", "130min" for the sum "2h10min", "5min" for "5 minutes" and "5m", "80GB" for "80gb", and "0.9" for the
+ * plain number "90%". Sets *why as unit_parse does. Returns false, changing nothing, if the text is none of these. */
 bool unit_rewrite(const char *text, enum unit_dim dim, char *buffer, size_t buffer_bytes, const char **why);
 
 /* Writes the shortest text that unit_parse reads back to the same double ("80GiB", "15ms"), without an exponent where

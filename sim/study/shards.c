@@ -19,7 +19,8 @@ enum { BUSY_MS = 10000, NOTE_BYTES = 1024, LOCK_TRIES = 60, LOCK_WAIT_MS = 50 };
 
 static int fail_system(const char *path, const char *what, struct diag *diag)
 {
-    return diag_error(diag, SIM_E_STORE, path, "name a file elsewhere with -o", "cannot %s: %s", what, strerror(errno));
+    const char *hint = errno == ENOENT ? "create the directory first" : "name a file elsewhere with -o";
+    return diag_error(diag, SIM_E_STORE, path, hint, "cannot %s: %s", what, strerror(errno));
 }
 
 /* --- Whose shards they are --- */

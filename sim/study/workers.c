@@ -104,7 +104,7 @@ static int do_run(const struct work *work, const struct study_run *run, struct r
         return record_failure(work, run, results, "unfit", &unfit, diag);
     }
     const struct warning_row why = {.code = sim_err_name(code), .text = line, .count = findings.n_errors};
-    if (item != NULL) diag_format_within(item, line, sizeof line);
+    if (item != NULL) diag_quote(item, line, sizeof line);
     return record_failure(work, run, results, "failed", &why, diag);
 }
 
@@ -266,7 +266,7 @@ static void describe_death(const struct work *work, const struct study_run *run,
         work->runner->name_plugins(work->runner->context, work->study, run, item.where, sizeof item.where);
     if (item.where[0] != 0) {
         crash_describe("the plug-in", status, item.text, sizeof item.text);
-        diag_format(&item, line, DIAG_LINE_CHARS);
+        diag_quote(&item, line, DIAG_LINE_CHARS);
         why->code = sim_err_name(SIM_E_POLICY);
     } else if (WIFSIGNALED(status)) {
         snprintf(line, DIAG_LINE_CHARS, "the worker died of signal %d (%s)", WTERMSIG(status),

@@ -47,7 +47,7 @@ rejected "@:4:13: error: 'warmup' needs a unit, got 80; write \"80s\" or \"80ms\
 scenario '"warmup": "80 parsecs"'
 rejected "@:4:13: error: 'warmup' has an unknown unit, got \"80 parsecs\"; write it like \"15ms\"; units: s, ms, us, ns, min, h, d"
 scenario '"seed": "many"'
-rejected "@:4:11: error: 'seed' must be a whole number, got \"many\""
+rejected "@:4:11: error: 'seed' must be a whole number between 0 and 9000000000000000, got \"many\""
 scenario '"seed": -1'
 rejected "@:4:11: error: 'seed' must be between 0 and 9000000000000000, got -1"
 scenario '"seed": 1, "seed": 2'
@@ -71,7 +71,7 @@ END
 rejected "@:2:3: error: unknown key 'clustre'; did you mean 'cluster'?
 @:3:13: error: 'warmup' needs a unit, got 80; write \"80s\" or \"80ms\"
 @:4:32: error: 'llm' must be a string, got 7
-@:4:47: error: 'replicas' must be a whole number, got \"four\"
+@:4:47: error: 'replicas' must be a whole number between 1 and 1000000, got \"four\"
 @:4:73: error: 'reserve' needs a unit, got 512; write \"512GB\" or \"512GiB\"
 @:4:91: error: unknown batching policy 'vlm-v0' (your own need --plugin); did you mean 'vllm-v0'?
 @:5:45: error: unknown request-trace format 'azure-lmm'; did you mean 'azure-llm'?"

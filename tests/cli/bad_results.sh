@@ -43,7 +43,7 @@ untouched "$T/bad.db" "@: error: cannot open results: database disk image is mal
 # Nothing to repeat.
 run 3 run --from "$T/nowhere.db:1"
 err_is <<END
-$T/nowhere.db: error: cannot open results: No such file or directory
+$T/nowhere.db: error: cannot open results: No such file or directory; name a file that a run with -o wrote
 END
 run 3 run --from "$T/text.db:1"
 err "$T/text.db: error: cannot open results: file is not a database"

@@ -84,9 +84,9 @@ not_guessed() {
     err_is <"$T/wanted"
 }
 printf 'when,in,out\n1,2,3\n' >"$T/trace.csv"
-not_guessed "no format fits: the first row is 'when,in,out'; name its \"format\"; \"csv\" reads any table whose \"columns\" are named"
+not_guessed "no format fits: the first row is 'when,in,out'; name it: --set services.chat.trace.format=NAME; \"csv\" reads any table whose \"columns\" are named"
 printf 'arrival_s,prompt_tokens,output_tokens,num_prefill_tokens,num_decode_tokens\n' >"$T/trace.csv"
-not_guessed "several formats fit: lengths, csv; name its \"format\"; \"csv\" reads any table whose \"columns\" are named"
+not_guessed "several formats fit: lengths, csv; name it: --set services.chat.trace.format=NAME; \"csv\" reads any table whose \"columns\" are named"
 printf 'submit_s,duration_s,gpus\n' >"$T/trace.csv"
 not_guessed 'this is a trace of jobs, format csv-jobs; expected requests'
 rm "$T/trace.csv"

@@ -31,10 +31,10 @@ err 'there is no baseline to check against'
 run 2 check --baseline "$base" --seed 3
 err "'--set' and '--seed' belong to a scenario"
 run 0 check --baseline "$base" --update "$T/gate/serve.json" "$T/gate/mixed.json"
-err '2 of 2 scenarios written'
+err '2 scenarios written to '
 out 'mixed: new in the baseline'
 run 0 check --baseline "$base" --update "$T/gate/serve.json" --set services.chat.replicas=2 --seed 7
-err '1 of 3 scenarios written'
+err ', which has 3'
 equal "$(sqlite3 :memory: "select group_concat(json_extract(value, '$.name'), '|')
                            from json_each(readfile('$base'), '$.scenarios')")" \
     'serve|mixed|serve services.chat.replicas=2 seed=7' names

@@ -122,7 +122,7 @@ told bytes ': error: is binary data, neither'
 echo '{"a": 1}' >"$T/other.json"
 told other.json ': error: this is JSON, neither results nor the measured times of a benchmark; name a file that a run'
 echo '{"jobs": {}}' >"$T/site.json"
-told site.json ": error: this is a scenario, not results; 'orrery run' simulates it"
+told site.json ": error: this is a scenario, not results; first: orrery run $T/site.json -o results.db"
 cat "$T/vllm.json" "$T/vllm.json" >"$T/two.json"
 told two.json ': error: the file has several benchmarks; copy one of them to a file of its own'
 { echo '['; cat "$T/vllm.json"; echo ','; cat "$T/vllm.json"; echo ']'; } >"$T/list.json"

@@ -26,6 +26,13 @@ cat >"$T/jobs.json" <<'END'
 { "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
   "jobs": {"trace": {"format": "inline-jobs", "jobs": [{"duration": "5s", "gpus": 2}]}} }
 END
+sed 's/"gpus": 2/"gpus": 1/' "$T/jobs.json" >"$T/jobs1.json"
+printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46,10,10\n' >"$T/azure2.csv"
+printf '{"t": 0, "in": 5}\n' >"$T/odd.jsonl"
+cat >"$T/odd.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"chat": {"llm": "llama-2-7b", "trace": {"path": "odd.jsonl"}}} }
+END
 printf 'num_prefill_tokens,num_decode_tokens\n5,6\n' >"$T/lengths.csv"
 cat >"$T/lengths.json" <<'END'
 { "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
@@ -37,10 +44,11 @@ printf '\001\200\201ab\000\302' >"$T/random.bin"
 echo "{'cluster': 3}" >"$T/single.json"
 echo '{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64}' >"$T/config.json"
 
+run 0 run "$T/jobs1.json" -q -o "$T/j.db"
 n=0
 while IFS='	' read -r wanted call message; do
     n=$((n + 1))
-    message=$(echo "$message" | sed "s|\\bT/|$T/|g")
+    message=$(echo "$message" | sed "s|\\bS\\b|$T/s.json|g; s|\\bR\\b|$T/r.db|g; s|\\bT/|$T/|g")
     call=$(echo "$call" | sed "s|\\bS\\b|$T/s.json|g; s|\\bR\\b|$T/r.db|g; s|\\bT\\b|$T|g")
     eval "run $wanted $call"
     err "$message"
@@ -67,14 +75,14 @@ done <<'END'
 2	run S --set replicas=2	unknown key 'replicas'; it is 'services.NAME.replicas'
 2	run S --set services.chat.replicsa=2	unknown key 'replicsa' in 'services.chat'; did you mean 'replicas'?
 2	run S --set services.chat.replicas=0	must be between 1 and 1000000, got 0
-2	run S --set services.chat.replicas=two	'replicas' must be a whole number, got "two"
+2	run S --set services.chat.replicas=two	'replicas' must be a whole number between 1 and 1000000, got "two"
 2	run S --set services.chat.replicas=100	the cluster has no node left with 1 free GPU for replica 8
 2	run S --set services.chat.engine=vllm-0.12	it is 'services.chat.cost.engine'
 2	run S --set services.chat.max_num_seqs=64	it is 'services.chat.batching.max_sequences'
 2	run S --set services.chat.tensor_parallel_size=2	here it is 'tensor_parallel'
 2	run S --set services.chat.model=llama-2-7b	here it is 'llm'
 2	run S --set services.chat.gpu_memory_utilization=0.9	it is 'services.chat.kv.usable_frac'
-2	run S --set services.chat.chunked_prefill_size=512	it is 'services.chat.batching.max_batched_tokens'
+2	run S --set services.chat.chunked_prefill_size=512	it is 'services.chat.batching.token_budget'
 2	run S --set 'services.chat.batching={"policy":"vllm-v1","max_batched_tokens":512}'	here it is 'token_budget'
 2	run S --set 'services.chat.batching={"policy":"vllm-v1","max_num_batched_tokens":512}'	here it is 'token_budget'
 2	run S --set 'services.chat.batching={"policy":"sglang","chunked_prefill_size":512}'	here it is 'chunked_prefill_tokens'
@@ -84,13 +92,14 @@ done <<'END'
 2	run S --set services.chat.tensor_parallel=3	is not a multiple of the tensor parallelism; tensor_parallel can be 1, 2, 4, 8, 16, 32
 2	run S --set services.chat.trace.arrival.rate=4	'rate' needs a unit, got 4; write "4/s" or "4/min"
 2	run S --set services.chat.slo.ttft=1	'ttft' needs a unit, got 1; write "1s" or "1ms"
-2	run S --set services.chat.slo.ttft=1sec	'ttft' has an unknown unit, got "1sec"; write it like "15ms"
-2	run S --set until=2hours	write it like "15ms"; units: s, ms, us, ns, min, h, d
+2	run S --set services.chat.slo.ttft=1sec	'ttft' has an unknown unit, got "1sec"; write "1s"
+2	run S --set until=2hours	got "2hours"; write "2h"
+2	run S --set until=2parsec	write it like "15ms"; units: s, ms, us, ns, min, h, d
 2	run S -set seed=2	unknown option '-set'; did you mean '--set'?
 2	run S --set services.chat.routing=p2c	unknown routing policy 'p2c'; did you mean 'power-of-two'?
 2	run S --set cluster.gpu=H100	unknown GPU 'H100'; did you mean 'h100-sxm'?
 2	run S --set cluster.gpu=A100_80_SXM	did you mean 'a100-80-sxm'?
-2	run S --set cluster.gpu=mi300x	unknown GPU 'mi300x'; only GPUs of NVIDIA are modelled; known are a10, 
+2	run S --set cluster.gpu=mi300x	unknown GPU 'mi300x'; only GPUs of NVIDIA are modelled, without MIG; known are a10, 
 2	run S --set services.chat.llm=llama3-8b	unknown LLM 'llama3-8b'; did you mean 'llama-3-8b'?
 2	run S --set services.chat.llm=llama-3.1-70b	take more GPUs per replica (tensor_parallel) or a GPU with more memory
 2	run S --set services.chat.batching=vllm	unknown batching policy 'vllm'; did you mean 'vllm-v1'?
@@ -110,11 +119,11 @@ done <<'END'
 2	figure run configs/studies/routing.json	this is a study, not a figure; 'orrery sweep' runs it
 2	figure run routing	no figure 'routing'; it is a study: orrery sweep routing
 2	report	'orrery report' needs an argument; usage: orrery report RESULTS[:RUN]
-3	report S	file is not a database; name a file that a run with -o wrote
+3	report S	this is a scenario, not results; first: orrery run S -o results.db
 3	report R:7	no run 7
 2	compare R	name two runs, as results.db:1 results.db:2
 2	why R request 99	has no request 99; it has 0 to 4
-2	why R 3	usage: orrery why RESULTS[:RUN] request|job ID
+2	why R 3	'orrery why' needs what to explain; such as: orrery why R request slowest; there are request|job ID|slowest
 2	export R	name a table or view to export; '--list' shows them
 2	export R requests	unknown table or view 'requests'; did you mean 'request'?
 2	list gpu	unknown listing 'gpu'; did you mean 'gpus'?
@@ -168,7 +177,7 @@ done <<'END'
 2	run S --set cluster.network.bandwidth=400Gbps	'bandwidth' is in bits, got "400Gbps"; write "50GB/s"
 2	run S --set cluster.network.bandwidth=400Gb/s	'bandwidth' is in bits, got "400Gb/s"; write "50GB/s"
 2	run S --set services.chat.llm=llama-3.1-405b	--set services.chat.llm: error: 'llama-3.1-405b' does not fit into 1 x a100-80-sxm
-2	run S --set services.chat.llm=llama-3.1-405b	tensor_parallel 16 fits and takes 2 nodes of 8 GPUs and a cluster.network; the cluster has 1
+2	run S --set services.chat.llm=llama-3.1-405b	tensor_parallel 16 fits on 2 nodes of 8 GPUs, the cluster has 1: --set cluster.nodes=2 --set cluster.network.bandwidth=50GB/s
 3	run T/table.json	jobs.csv: error: this is a trace of jobs, format philly; expected requests
 2	run T/y.yaml	y.yaml: error: this is YAML, not JSON; write it as JSON
 2	sweep T/y.yaml	this is YAML, not JSON
@@ -211,15 +220,148 @@ done <<'END'
 2	run S --set chat.replicas=2	unknown key 'chat'; it is 'services.chat.replicas'
 2	run S --set schduler=foo	unknown key 'schduler'; did you mean 'jobs.scheduler'?
 2	run S --set services.chat.max_batch=4	it is 'services.chat.batching.max_sequences'
-2	size quickstart --rate 5/s --slo ttft.p99=1s	'quickstart' is a scenario; 'orrery size' takes an LLM
+2	size quickstart --rate 5/s --slo ttft.p99=1s	quickstart: error: this is a scenario, not an LLM; 'orrery run' simulates it; 'orrery size' takes an LLM
 2	run T/random.bin	this is binary data, not a scenario
 3	report R -o T/none/r.html	cannot write: No such file or directory; create the directory first
 3	export R request -o T/none/r.csv	cannot write: No such file or directory; create the directory first
 2	trace generate -o T/g.csv	a generated trace needs an end; write --set count=1000, or --set duration=1h
 2	trace check S	error: this is a scenario, not a trace
+2	why R:1	'orrery why' needs what to explain; such as: orrery why R:1 request slowest; there are
+2	why T/j.db	such as: orrery why T/j.db job longest-wait; there are
+2	why R job	'job' needs an id; such as: orrery why R job longest-wait
+2	why R time	'time' needs a stretch of time; such as: orrery why R time 0s:10s
+2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1s --set services.chat.cost.engine=vllm-0.2	write --set services.llm.cost.engine=vllm-0.2
+2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1s --set services.llm.tensor_parallel=2	services.llm.tensor_parallel is what 'size' searches
+2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1s --set cluster.gpu=l4	cluster.gpu is what 'size' searches; name GPUs with --gpu
+2	trace convert	usage: orrery trace convert FILE -o FILE [-t FORMAT]
+2	trace stat	usage: orrery trace stat FILE
+2	trace check	usage: orrery trace check FILE
+2	trace replay	usage: orrery trace replay LOG --scenario SCENARIO
+2	list parameters	'orrery list parameters' needs a family; such as: orrery list parameters batching
+2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1s --gpus 4	unknown option '--gpus'; --max-gpus N limits their number, --gpu NAME their kind
+2	size --model llama-3.1-8b --rate 5/s --slo ttft.p99=1s	the LLM stands alone: orrery size llama-3.1-8b
+2	size --qps 5 llama-3.1-8b --slo ttft.p99=1s	such as --rate 5/s
+2	run S --set services.chat.replicas=100	it has 1 node of 8 GPUs: raise cluster.nodes
+3	show S	this is a scenario, not results; first: orrery run S -o results.db
+3	show configs/studies/routing.json	this is a study, not results; first: orrery sweep configs/studies/routing.json -o results.db
+2	show quickstart	this is a scenario, not results; first: orrery run quickstart -o results.db
+2	report routing	this is a study, not results; first: orrery sweep routing -o results.db
+3	why T/azure2.csv request 3	this looks like a trace of format azure-llm, not results
+3	run --from T/t.csv	this is a table, not results; name a file that a run with -o wrote
+3	run --from S	this is a scenario, not results; first: orrery run S -o results.db
+3	export S request	this is a scenario, not results
+3	plot T/t.csv -x nodes -y ttft	this is a table, not results
+3	runs configs/figures/vllm/serving.json	this is a figure, not results; 'orrery figure run' simulates it
+3	merge S -o T/all.db	this is a scenario, not results
+3	compare R S	this is a scenario, not results; first: orrery run S -o results.db
+3	report configs/regression/baseline.json	this is a baseline, not results; 'orrery check --baseline' reads it
+3	show T/none.db	cannot open results: No such file or directory; name a file that a run with -o wrote
+2	run S --set 'until=5 minutes'	got "5 minutes"; write "5min"
+2	run S --set 'until=1 day'	got "1 day"; write "1d"
+2	run S --set until=10m	got "10m"; write "10min"
+2	run S --set until=2hr	got "2hr"; write "2h"
+2	run S --set until=1week	got "1week"; write "7d"
+2	run S --set services.chat.slo.ttft=500MS	'ttft' has a unit in the wrong case, got "500MS"; write "500ms"
+2	run S --set services.chat.kv.reserve=2G	got "2G"; write "2GB"
+2	run S --set services.chat.trace.arrival.rate=4rps	got "4rps"; write "4/s"
+2	run S --set services.chat.trace.arrival.rate=4/second	got "4/second"; write "4/s"
+2	explain cost	there is no scenario to explain; name a file, or one of 'orrery list scenarios', such as: orrery explain cost quickstart
+2	explain cost llama-3.1-8b	this is an LLM, not a scenario; name a scenario, and change it by --set services.NAME.llm=llama-3.1-8b
+2	run h100-sxm	this is a GPU, not a scenario; name a scenario, and change it by --set cluster.gpu=h100-sxm
+2	check --baseline R	this is a database of results, not a baseline; 'orrery show' and 'orrery report' read it; 'orrery check -b FILE.json --update
+2	check --baseline S	this is a scenario, not a baseline; 'orrery run' simulates it; 'orrery check -b FILE.json --update SCENARIO' writes
+2	size S	this is a scenario, not an LLM; 'orrery run' simulates it; 'orrery size' takes an LLM, one of 'orrery list llms'
+2	size R	this is a database of results, not an LLM; 'orrery show'
+2	size T/t.csv	this is a table, not an LLM
+2	plan S --gpu l4 --batch 8	this is a scenario, not an LLM; 'orrery run' simulates it; 'orrery plan' takes an LLM
+2	plan llama-3.1-8b --gpu l4 --batch 8 --tp 4	unknown option '--tp'; '--help' lists the options; for a key, use --set tensor_parallel=VALUE
+2	plan llama-3.1-8b --gpu l4 --batch 8 --micro-batch-size 4	for a key, use --set micro_batch=VALUE
+2	plan llama-3.1-8b --gpu l4 --batch 8 --nodes 2	--gpus N counts the GPUs of all nodes
+2	plan llama-3.1-8b --gpu l4 --batch 8 --set tp=4	unknown key 'tp'; here it is 'tensor_parallel'
+2	plot R	needs an axis along x (-x) and a metric along y (-y); this file has no study, which has axes; 'orrery report R' draws a run
+2	plot R -x nodes -y ttft_s.mean	no run has an axis 'nodes'; this file has no study, which has axes
+2	trace replay T/azure2.csv	this looks like a trace of format azure-llm, which has no measured times
+2	trace replay R	this is a database of results, not a log; 'orrery compare RESULTS LOG' compares it with a log
+2	trace replay S --scenario S	this is a scenario, not a trace
+2	trace replay T/t.csv	name the deployment with --scenario, such as quickstart
+2	run S --set cluster.gpu=h100-mig-1g.10gb	only GPUs of NVIDIA are modelled, without MIG
+2	run S --set cluster.mig=1g.10gb	MIG is not simulated, a GPU is whole
+2	run S --set services.chat.enable_lora=true	unknown key 'enable_lora' in 'services.chat'; LoRA is not simulated
+2	run S --set services.chat.max_model_len=4096	the LLM's file limits the context; 'max_total_tokens' of a 'trace' limits its requests
+2	run S --set services.chat.speculative_config=x	set 'speculation', such as "ngram"; 'orrery list parameters speculation' has its keys
+2	run S --set services.chat.enforce_eager=true	CUDA graphs are switched off by 'cost.cuda_graphs'
+2	run S --set services.chat.swap_space=4	set 'kv.offload', such as "vllm-cpu"
+2	run S --set services.chat.dtype=bf16	it is 'services.chat.formats.weights'
+2	run S --set services.chat.temperature=1	answers are not simulated, only their lengths; leave it out
+2	run S --set services.chat.port=8000	it does not change times; leave it out
+2	run S --set services.chat.max_tokens=100	lengths are those of the 'trace'; with format 'generate', its 'prompt' and 'output'
+2	run S --set services.chat.enable_expert_parallel=true	set 'data_parallel' within 'tensor_parallel': its groups share the experts
+2	run S --set services.chat.kv_transfer_config=x	prompts and decoding are split by 'pools'
+2	run S --set services.chat.router=random	unknown key 'router' in 'services.chat'; here it is 'routing'
+2	run S --set services.chat.autoscaling=x	here it is 'scaling'
+2	run S --set duration=1h	unknown key 'duration'; here it is 'until'
+2	run S --set trace=x	it is 'services.NAME.trace' or 'jobs.trace'
+2	simulate quickstart	unknown verb 'simulate'; it is 'orrery run'
+2	start quickstart	unknown verb 'start'; it is 'orrery run'
+2	graph R	unknown verb 'graph'; it is 'orrery plot'
+2	diff R R	unknown verb 'diff'; it is 'orrery compare'
+2	help sizing	unknown verb 'sizing'; it is 'orrery size'
+2	gpus	unknown verb 'gpus'; it is 'orrery list gpus'
+2	cmpare R R	unknown verb 'cmpare'; did you mean 'compare'?
+2	run S --seed abc	'seed' must be a whole number between 0 and 9000000000000000, got "abc"
+2	run S --seed -1	'seed' must be between 0 and 9000000000000000, got -1
+2	sweep schedulers --seeds 0	--seeds: error: must be a whole number of at least 1, got '0'
+2	list gpus pascal9	nothing in 'list gpus' has 'pascal9'; 'orrery list gpus' shows all
+2	list llms lamma-3-8b	nothing in 'list llms' has 'lamma-3-8b'; did you mean 'llama-3-8b'?
+2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1s --max-gpus 0	--max-gpus: error: must be a whole number of at least 1, got '0'
+2	run S --set services.chat.trace.path=T/azure.csv	with format 'generate'; the format was chosen by S:2:66; --set services.chat.trace.format=NAME takes another one
+2	run S --set services.chat.trace.path=T/azure.csv --set services.chat.trace.format=csv	write --set services.chat.trace.count=null, as the format was changed
+2	run T/odd.json	no format fits: the first object has the keys 't,in'; name it: --set services.chat.trace.format=NAME
+3	run T	cannot read the file: Is a directory; name a file in it
+3	trace stat T	error: is a directory; name a file in it
+3	show T/zero.json	this file is empty; name a file that a run with -o wrote
+2	run S --set services.chat.trace.arrival.process=exponential	unknown arrival process 'exponential'; did you mean 'poisson'?
+2	run S --set services.chat.trace.prompt=500	'services.chat.trace.prompt.distribution' is one of 'fixed', 'uniform'
+2	run S --set services.chat.trace.prompt.tokens=500	missing 'distribution' in 'prompt'; it is one of 'fixed', 'uniform'
+2	run S --set 'cluster.gpu=NVIDIA A100 80GB'	did you mean 'a100-40-sxm'? There are also a100-80-pcie, a100-80-sxm
+2	run S --set services.chat.slo.itl=1s	unknown key 'itl' in 'services.chat.slo'; here it is 'tpot'
+2	run S --set services.chat.slo=1s	'slo' must be an object, got "1s"; set a key of 'services.chat.slo': 'ttft', 'tpot'
+2	run S --set cluster.network=50GB/s	set a key of 'cluster.network': 'bandwidth'
+2	run S --set services.chat.pools=2	set a key of 'services.chat.pools.NAME': 'role'
+2	run S --set services.chat.scheduler=fcfs	it is 'batching'; 'jobs' has a 'scheduler'
+2	run S --set services.chat.replicas = 4	unexpected argument '='; a setting has no blanks: --set KEY=VALUE
+2	run S seed=4	unexpected argument 'seed=4'; a setting goes behind --set: --set seed=4
+2	run S --set 'services[chat].replicas=4'	dots join the parts of a key: services.NAME.replicas
+2	run S --set services/chat/replicas=4	dots join the parts of a key
+3	sweep schedulers -o T/no/dir/x.db	No such file or directory; create the directory first
+2	sweep T/t.csv	this is a table, not a study
+2	sweep T/azure2.csv	this looks like a trace of format azure-llm, not a study
+2	size llama-3.1-8b --rate 5rps --slo ttft.p99=1s	got '5rps'; write --rate 5/s
+2	why R slowest	such as: orrery why R request slowest
+2	trace generate -o T/g.csv -f csv	format 'csv' reads a file and generates nothing
+2	check --baseline T/new.json --update nosuch	nosuch: error: no scenario 'nosuch'
+2	run T/jobs1.json --set jobs.scheduler=backfilling	did you mean 'easy'?
+2	run T/jobs1.json --set jobs.policy=fifo	unknown key 'policy' in 'jobs'; here it is 'scheduler'
+2	run T/jobs1.json --set jobs.placement=spread	did you mean 'worst-fit'?
+2	run T/jobs1.json --set jobs.checkpoint_interval=30min	it is 'jobs.types.NAME.checkpoint'
+2	run T/jobs1.json --set failures.mtbf=10h	it is 'failures.causes.NAME.lifetime'
+2	run T/jobs1.json --set failures=true	set a key of 'failures': 'causes'
+2	run S --set cluster.power.limit=10kW	unknown key 'limit' in 'cluster.power'; here it is 'budget'
+2	run S --set cluster.pue=1.2	carbon and cooling are not simulated
+2	run S --set cluster.network.bandwidth=50GB	has a unit of another kind, got "50GB"; write "50GB/s"
+2	run S --set cluster.network.bandwidth=400gbps	is in bits, got "400gbps"; write "50GB/s"
+2	run S --set cluster.gpu_price=2.5/h	got "2.5/h"; write "$2.5/h"
+2	run S --set services.chat.routing=sticky	did you mean 'session-affinity'?
+2	run S --set services.chat.batching=dynamic	did you mean 'vllm-v1'?
+2	run S --set services.chat.speculation=draft-model	did you mean 'fixed'?
 2	calibrate S	exactly one of --gpu, --predict and --engine is needed
 END
 
+run 0 run "$T/s.json" -q --set warmup=1h
+out 'no request arrives after the warm-up of 60 min, and the run ends at '
+run 0 list gpus HOPPER --csv
+out 'h100-sxm,Hopper'
+! grep -q '^a100' "$T/out" || complain 'a word keeps only rows that have it'
 run 0 list traces --csv
 out 'azure-llm,https://github.com/Azure/AzurePublicDataset,data/AzureLLMInferenceTrace_conv.csv,CC-BY-4.0'
 out 'philly,https://github.com/'
@@ -248,7 +390,7 @@ while read -r listing; do
     run 2 list $listing no-such-name
     case $listing in
     policies | metrics | keys | parameters) ;;
-    *) err "'list $listing' takes no second argument" ;;
+    *) err "nothing in 'list $listing' has 'no-such-name'" ;;
     esac
 done <"$T/listings"
 

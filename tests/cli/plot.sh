@@ -174,7 +174,7 @@ wrong() { # MESSAGE OPTION...
     err "$text"
     no_file "$T/none.pdf"
 }
-wrong "needs an axis along x (-x) and a metric along y (-y); 'orrery runs RESULTS' shows axes and metrics" -x replicas
+wrong "needs an axis along x (-x) and a metric along y (-y); such as: orrery plot $T/s.db -x replicas -y " -x replicas
 wrong "no run has an axis 'replica'; did you mean 'replicas'?" -x replica -y ttft_s.p99
 wrong "no run has an axis 'colour'; its axes are batching, replicas" -x colour -y ttft_s.p99
 wrong "did you mean 'request.ttft_s.p99'?" -x replicas -y request.ttft_s.p999
@@ -191,7 +191,7 @@ run 0 plot "$db" -x replicas -y ttft_s.p99 --size "$size" --font-size 40 -o "$T/
 run 2 plot "$db" -x replicas -y ttft_s.p99 -o "$T/fig.png"
 err 'name a file that ends in .svg, .pdf, .tex, .gp or .csv'
 run 2 plot "$T/one.db" -x replicas -y ttft_s.p99
-err "axes are what a study varies ('orrery sweep')"
+err "this file has no study, which has axes; 'orrery report' draws a run"
 run 2 plot "$db" -x replicas -y ttft_s.p99 -o "$db"
 err 'would replace'
 # Ticks stand at the studied values, and the figure says what its bars are, in every form; --note says something else,

@@ -17,7 +17,7 @@ cat >"$T/first.json" <<'END'
              "values": ["no-such-router", "round-robin"]} ] }
 END
 run 2 sweep "$T/first.json" -o "$T/first.db" -q -j 2
-err "run 1 (services.chat.routing=no-such-router, seed 1) failed: $T/first.json:3:25: error: unknown routing policy"
+err "run 1 (services.chat.routing=no-such-router, seed 1) failed: $T/first.json:3:25: unknown routing policy"
 out 'request.ttft_s.p99'
 grep -q '^no-such-router      0 *-' "$T/out" || complain 'no seed of the first point ended in order'
 grep -q '^round-robin         2 *[0-9]' "$T/out" || complain 'the second point has no values'
@@ -31,7 +31,7 @@ json '$.points[0].metrics."request.finished"' ''
 # A run that failed has nothing to tell but why.
 for call in 'run --from @:1' 'why @:1 request 1'; do
     run 2 $(echo "$call" | sed "s|@|$T/first.db|")
-    err "$T/first.db: error: run 1 failed: $T/first.json:3:25: error: unknown routing policy 'no-such-router'"
+    err "$T/first.db: error: run 1 failed: $T/first.json:3:25: unknown routing policy 'no-such-router'"
     err 'it was to have services.chat.routing=no-such-router, seed 1'
 done
 run 0 report "$T/first.db" -o "$T/study.html"

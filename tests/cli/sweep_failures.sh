@@ -67,7 +67,7 @@ for what in exit kill fault; do
     err '8 runs, 2 failed'
     err 'run 5 (services.chat.replicas=3, seed 1) failed: '
     case $what in
-    exit) err "$T/bad.so: error: the plug-in ends the process: status 0" ;;
+    exit) err "$T/bad.so: the plug-in ends the process: status 0" ;;
     kill) err 'the worker died of signal 9' ;;
     esac
     sql "$T/$what.db" "select group_concat(id) from run where status = 'failed'" 5,6

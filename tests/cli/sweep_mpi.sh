@@ -88,7 +88,7 @@ END
     cp "$T/err" "$T/alone"
     with_plugin 3 4 bad3
     err '9 runs, 3 failed'
-    err 'run 4 (services.chat.replicas=2, seed 1) failed: '"$T/bad.so: error: the plug-in"
+    err 'run 4 (services.chat.replicas=2, seed 1) failed: '"$T/bad.so: the plug-in"
     equal "$(grep failed: "$T/err")" "$(grep failed: "$T/alone")" 'what ranks say of the failures'
     content "$T/bad1.db" >"$T/alone"
     content "$T/bad3.db" | cmp -s - "$T/alone" || complain 'with failures 3 ranks give other rows'

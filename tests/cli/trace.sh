@@ -166,7 +166,7 @@ error: unknown topic 'chek'; did you mean 'check'?
 END
 run 2 trace check
 err_is <<'END'
-error: there is no trace to read; name its file
+error: there is no trace to read; usage: orrery trace check FILE
 END
 printf 'when|in|out\n' >"$T/own.csv"
 run 3 trace check "$T/own.csv"

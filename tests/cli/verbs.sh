@@ -83,7 +83,7 @@ error: unknown topic 'costs'; did you mean 'cost'?
 END
 run 2 explain config
 err_is <<'END'
-error: there is no scenario to explain; name a file, or one of 'orrery list scenarios'
+error: there is no scenario to explain; name a file, or one of 'orrery list scenarios', such as: orrery explain config quickstart
 END
 
 run 0 list gpus

@@ -355,8 +355,13 @@ static int explain(struct cli *cli, const struct cli_call *call)
             return fail_usage(cli, "leave out SCENARIO and --set", "the schema is the same for all scenarios");
         return explain_schema(cli);
     }
-    if (call->n_arguments < 2)
-        return fail_usage(cli, "name a file, or one of 'orrery list scenarios'", "there is no scenario to explain");
+    if (call->n_arguments < 2) {
+        char hint[DIAG_TEXT_CHARS];
+        snprintf(hint, sizeof hint,
+                 "name a file, or one of 'orrery list scenarios', such as: orrery explain %s quickstart",
+                 topics[topic]);
+        return fail_usage(cli, hint, "there is no scenario to explain");
+    }
     return explain_scenario(cli, options, call->arguments[1], topic);
 }
 

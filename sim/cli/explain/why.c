@@ -533,20 +533,54 @@ static int find_stretch(struct asking *asking, const char *text)
     return why_read_stretch(text, end_s, &asking->from_s, &asking->to_s, &asking->cli->diag);
 }
 
+/* Whether the word stands behind a kind. */
+static bool is_subject(const char *word)
+{
+    return strspn(word, "0123456789") == strlen(word) || strcmp(word, "slowest") == 0 ||
+           strcmp(word, "longest-wait") == 0;
+}
+
+/* The call names too little: the forms that there are, and one that the run has an answer to. */
+static int fail_incomplete(struct asking *asking, const char *kind)
+{
+    struct query_answer jobs;
+    const int code = query(asking,
+                           "SELECT (SELECT count(*) FROM job WHERE run_id = ?1) > 0 AND "
+                           "(SELECT count(*) FROM request WHERE run_id = ?1) = 0 AS only",
+                           0, &jobs);
+    if (code != 0) return code;
+    const bool is_job = kind != NULL ? strcmp(kind, "job") == 0 : jobs.columns[0].numbers[0] > 0;
+    const bool is_time = kind != NULL && strcmp(kind, "time") == 0;
+    const char *hint = arena_printf(asking->arena,
+                                    "such as: orrery why %s %s; there are request|job ID|slowest|longest-wait, "
+                                    "and time FROM:TO",
+                                    asking->results,
+                                    is_time  ? "time 0s:10s"
+                                    : is_job ? "job longest-wait"
+                                             : "request slowest");
+    if (kind == NULL)
+        return diag_error(&asking->cli->diag, SIM_E_USAGE, NULL, hint, "'orrery why' needs what to explain");
+    return diag_error(&asking->cli->diag, SIM_E_USAGE, NULL, hint, "'%s' needs %s", kind,
+                      is_time ? "a stretch of time" : "an id");
+}
+
 static int look_up(struct asking *asking, const struct cli_call *call)
 {
     static const char *const kinds[] = {"request", "job", "time", NULL};
     struct cli *cli = asking->cli;
     struct setup setup;
     int64_t run_id;
-    int kind = cli_pick(cli, "kind", call->arguments[1], kinds);
+    const int n = call->n_arguments;
+    const bool has_no_kind = n == 1 || (n == 2 && is_subject(call->arguments[1]));
+    const int kind = !has_no_kind ? cli_pick(cli, "kind", call->arguments[1], kinds) : KIND_REQUEST;
     if (kind < 0) return SIM_E_USAGE;
-    const char *subject = call->arguments[2];
+    const char *subject = call->arguments[n > 2 ? 2 : 0];
+    asking->results = call->arguments[0];
     asking->subject.is_job = kind == KIND_JOB;
     int code = results_split_name(call->arguments[0], asking->arena, &asking->path, &run_id);
     if (code == 0) code = results_read_run(asking->path, run_id, asking->arena, &asking->record, &cli->diag);
+    if (code == 0 && n < 3) code = fail_incomplete(asking, has_no_kind ? NULL : kinds[kind]);
     if (code == 0) code = results_check_run(asking->path, &asking->record, &cli->diag);
-    asking->results = call->arguments[0];
     if (code == 0 && kind != KIND_TIME) code = check_service(asking);
     if (code == 0 && kind != KIND_TIME) code = find_id(asking, subject);
     if (code == 0) code = kind == KIND_TIME ? find_stretch(asking, subject) : find_subject(asking);
@@ -577,7 +611,8 @@ const struct verb verb_why = {
     .notes = "The run is simulated once more from its stored scenario, and must come to the same result hash.\n",
     .options = why_options,
     .options_bytes = sizeof(struct why_options),
-    .min_arguments = 3,
+    .min_arguments = 1,
     .max_arguments = 3,
+    .results_arguments = 1,
     .run = why,
 };

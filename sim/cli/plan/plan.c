@@ -1,6 +1,8 @@
 /* orrery plan: the time of a training step and the memory of a GPU, of one plan or of the best for a number of GPUs. */
 #include "sim/cli/plan/plan.h"
 
+#include "sim/cli/file_kind.h"
+#include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "sim/core/path.h"
 
@@ -124,15 +126,18 @@ static int plan_verb(struct cli *cli, const struct cli_call *call)
     struct training_request request;
     struct training_setup *setup;
     struct config *config = NULL;
+    struct config_families families = cli_families(NULL);
+    families.advice = NULL; /* it is of scenarios */
     arena_init(&arena);
     catalog_memory_init(&memory);
     const char *data = paths_data(&arena);
     const struct catalog catalog = {.root = data != NULL ? path_join(&arena, data, "configs") : NULL, .memory = &memory};
     setup = arena_alloc(&arena, sizeof *setup);
     int code = catalog.root != NULL && setup != NULL ? 0 : diag_nomem(&cli->diag);
+    if (code == 0 && !is_file(call->arguments[0])) code = file_kind_check_llm(call->arguments[0], "plan", &cli->diag);
     if (code == 0) code = load(cli, call->arguments[0], options, &arena, &config);
     if (code == 0)
-        code = config_bind(config, training_request_fields, NULL, &arena, &request, sizeof request, &cli->diag);
+        code = config_bind(config, training_request_fields, &families, &arena, &request, sizeof request, &cli->diag);
     if (code == 0) code = training_setup_make(&catalog, &request, "plan", &arena, setup, &cli->diag);
     if (code == 0) code = answer_plan(cli, options, config, setup);
     config_destroy(config);
@@ -141,18 +146,29 @@ static int plan_verb(struct cli *cli, const struct cli_call *call)
     return code;
 }
 
-/* A callback for struct verb: the LLM and the plan's file are arguments, all else that is no option is a key. */
-static bool explain_option(const char *name, char *hint, size_t hint_bytes)
+/* A callback for struct verb: the LLM and the plan's file are arguments, a key of the plan is set. */
+static enum option_hint explain_option(const char *name, char *hint, size_t hint_bytes)
 {
-    static const char *const names[] = {"llm", "model", "model-path", "plan"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i], name) != 0) continue;
-        snprintf(hint, hint_bytes,
-                 "the LLM stands alone: orrery plan llama-3.1-8b --gpu h100-sxm --gpus 8 --batch 512");
-        return true;
+    static const char alone[] = "the LLM stands alone: orrery plan llama-3.1-8b --gpu h100-sxm --gpus 8 --batch 512";
+    static const char *const known[][2] = {
+        {"llm", alone},
+        {"model", alone},
+        {"model-path", alone},
+        {"plan", alone},
+        {"nodes", "--gpus N counts the GPUs of all nodes; --set gpus_per_node=8 divides them"},
+        {"global-batch", "it is --batch N"},
+        {"global-batch-size", "it is --batch N"},
+        {"seq-len", "it is --sequence TOKENS"},
+        {"seq-length", "it is --sequence TOKENS"},
+        {"dp", "data parallelism is what '--gpus' leaves; --set tensor_parallel=N sets the rest"},
+        {"data-parallel", "data parallelism is what '--gpus' leaves; --set tensor_parallel=N sets the rest"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i][0], name) != 0) continue;
+        snprintf(hint, hint_bytes, "%s", known[i][1]);
+        return OPTION_MEANT;
     }
-    snprintf(hint, hint_bytes, "'--help' lists the options; for a key, use --set %s=VALUE", name);
-    return true;
+    return key_explain_field(training_request_fields, name, hint, hint_bytes);
 }
 
 const struct verb verb_plan = {

@@ -277,14 +277,35 @@ static int draw(struct cli *cli, struct stored *stored, const struct plot_option
 static int check_usage(struct cli *cli, const struct plot_options *options, const char *results)
 {
     struct outputs outputs = {.diag = &cli->diag};
-    if (options->x == NULL || options->y == NULL)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "'orrery runs RESULTS' shows axes and metrics",
-                          "'orrery plot' needs an axis along x (-x) and a metric along y (-y)");
     if (options->output != NULL && options->form != ANSWER_TEXT)
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, "leave out -o, or name a file that ends in .csv",
                           "'--%s' prints the points and draws nothing", answer_forms[options->form]);
     const int code = outputs_add(&outputs, "--output", options->output);
     return code == 0 ? outputs_check(&outputs, results) : code;
+}
+
+/* Says what the file has, for a call that lacks an axis or a metric, or a file without axes. */
+static int check_axes(struct cli *cli, struct stored *stored, const struct plot_options *options)
+{
+    const struct study *study = &stored->study;
+    struct text hint;
+    if (options->x != NULL && options->y != NULL) return 0;
+    const int code = stored_read(stored, NULL, 0);
+    if (code != 0) return code;
+    text_init(&hint);
+    if (study->n_axes == 0)
+        text_printf(&hint, "this file has no study, which has axes; 'orrery report %s' draws a run",
+                    stored->options.path);
+    else
+        text_printf(&hint, "such as: orrery plot %s -x %s -y %s", stored->options.path,
+                    options->x != NULL ? options->x : study->axes[0].name,
+                    options->y != NULL     ? options->y
+                    : study->n_metrics > 0 ? study->metrics[0].name
+                                           : "METRIC");
+    diag_error(&cli->diag, SIM_E_USAGE, NULL, hint.chars,
+               "'orrery plot' needs an axis along x (-x) and a metric along y (-y)");
+    text_fini(&hint);
+    return SIM_E_USAGE;
 }
 
 static int plot(struct cli *cli, const struct cli_call *call)
@@ -294,8 +315,9 @@ static int plot(struct cli *cli, const struct cli_call *call)
     int code = check_usage(cli, options, call->arguments[0]);
     if (code == 0) code = stored_open(cli, call->arguments[0], &stored);
     if (code != 0) return code;
-    const char *metric = stored_metric(cli, &stored, options->y);
-    code = metric != NULL ? stored_read(&stored, &metric, 1) : SIM_E_USAGE;
+    code = check_axes(cli, &stored, options);
+    const char *metric = code == 0 ? stored_metric(cli, &stored, options->y) : NULL;
+    if (code == 0) code = metric != NULL ? stored_read(&stored, &metric, 1) : SIM_E_USAGE;
     if (code == 0) code = relate(cli, &stored, options);
     if (code == 0) code = draw(cli, &stored, options);
     stored_close(&stored);
@@ -312,5 +334,6 @@ const struct verb verb_plot = {
     .options_bytes = sizeof(struct plot_options),
     .min_arguments = 1,
     .max_arguments = 1,
+    .results_arguments = 1,
     .run = plot,
 };

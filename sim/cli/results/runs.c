@@ -198,5 +198,6 @@ const struct verb verb_runs = {
     .options_bytes = sizeof(struct runs_options),
     .min_arguments = 1,
     .max_arguments = 1,
+    .results_arguments = 1,
     .run = runs,
 };

@@ -165,5 +165,6 @@ const struct verb verb_show = {
     .options_bytes = sizeof(struct show_options),
     .min_arguments = 1,
     .max_arguments = 1,
+    .results_arguments = 1,
     .run = show,
 };

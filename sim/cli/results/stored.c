@@ -96,7 +96,7 @@ int stored_axis(struct cli *cli, const struct stored *stored, const char *word)
     if (found >= 0) return found;
     text_init(&hint);
     for (size_t i = 0; i < study->n_axes; i++) text_printf(&hint, "%s%s", i > 0 ? ", " : "its axes are ", names[i]);
-    if (study->n_axes == 0) text_add(&hint, "axes are what a study varies ('orrery sweep')");
+    if (study->n_axes == 0) text_add(&hint, "this file has no study, which has axes; 'orrery report' draws a run");
     fail_unknown(cli, "an axis", word, text_nearest(word, names, study->n_axes), hint.chars);
     text_fini(&hint);
     return -1;

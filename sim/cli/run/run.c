@@ -1,6 +1,7 @@
 /* orrery run: simulates a scenario, or repeats a run of a results database. */
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/file_kind.h"
 #include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/default_batcher.h"
@@ -211,7 +212,8 @@ static int repeat_run(struct cli *cli, const struct run_options *options)
     const char *path;
     int64_t run_id;
     arena_init(&arena);
-    int code = results_split_name(options->from, &arena, &path, &run_id);
+    int code = file_kind_check_results(options->from, &cli->diag);
+    if (code == 0) code = results_split_name(options->from, &arena, &path, &run_id);
     if (code == 0) code = results_read_run(path, run_id, &arena, &record, &cli->diag);
     if (code == 0) code = results_check_run(path, &record, &cli->diag);
     if (code == 0) code = plugins_check(cli->plugins, record.policies, options->from, &cli->diag);

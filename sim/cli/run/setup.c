@@ -89,6 +89,26 @@ static int check_is_no_trace(const char *path, struct diag *diag)
                                       : 0;
 }
 
+/* The name of an LLM, a GPU or an engine in place of a scenario, which would name it. */
+static int check_is_no_part(struct setup *setup, const char *name, struct diag *diag)
+{
+    static const struct {
+        const char *folder, *what, *key;
+    } parts[] = {{"llms", "an LLM", "services.NAME.llm"},
+                 {"hardware", "a GPU", "cluster.gpu"},
+                 {"engines", "an engine", "services.NAME.cost.engine"}};
+    if (strchr(name, '/') != NULL || paths_is_file(name)) return 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *path = arena_printf(&setup->arena, "%s/%s/%s.json", setup->catalog.root, parts[i].folder, name);
+        const char *hint = arena_printf(
+            &setup->arena, "name a scenario, and change it by --set %s=%s; such as quickstart", parts[i].key, name);
+        if (path == NULL || hint == NULL) return diag_nomem(diag);
+        if (paths_is_file(path))
+            return diag_error(diag, SIM_E_USAGE, name, hint, "this is %s, not a scenario", parts[i].what);
+    }
+    return 0;
+}
+
 /* A bare name that is no file is a scenario that comes with the program. */
 static int find_scenario(struct setup *setup, const char *name, const char **path, struct diag *diag)
 {
@@ -101,6 +121,8 @@ static int find_scenario(struct setup *setup, const char *name, const char **pat
     if (shipped != NULL && strchr(name, '.') != NULL)
         return diag_error(diag, SIM_E_USAGE, name, arena_printf(&setup->arena, "did you mean '%s'?", shipped),
                           "no such file");
+    const int code = check_is_no_part(setup, name, diag);
+    if (code != 0) return code;
     if (strpbrk(name, "/.") != NULL || paths_is_file(name)) return check_is_no_trace(name, diag);
     *path = arena_printf(&setup->arena, "%s/scenarios/%s.json", setup->catalog.root, name);
     if (*path == NULL) return diag_nomem(diag);

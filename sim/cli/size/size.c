@@ -2,6 +2,7 @@
 #include "sim/cli/size/size.h"
 
 #include "sim/cli/answer.h"
+#include "sim/cli/file_kind.h"
 #include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
@@ -262,11 +263,13 @@ static int64_t default_count(double rate_per_s)
 
 static int read_rate(struct cli *cli, const char *text, double *rate_per_s)
 {
+    char rewritten[64], hint[96] = "such as --rate 5/s or --rate 300/min";
     const char *why;
     *rate_per_s = 0;
     if (text == NULL || (unit_parse(text, UNIT_RATE, rate_per_s, &why) == 0 && *rate_per_s > 0)) return 0;
-    return diag_error(&cli->diag, SIM_E_USAGE, "--rate", "such as --rate 5/s or --rate 300/min",
-                      "must be a number of requests per time, got '%s'", text);
+    if (unit_rewrite(text, UNIT_RATE, rewritten, sizeof rewritten, &why))
+        snprintf(hint, sizeof hint, "write --rate %s", rewritten);
+    return diag_error(&cli->diag, SIM_E_USAGE, "--rate", hint, "must be a number of requests per time, got '%s'", text);
 }
 
 static int read_load(struct cli *cli, const struct size_verb_options *options, struct arena *arena,
@@ -308,21 +311,54 @@ static int check_arguments(struct cli *cli, const struct cli_call *call)
                       call->arguments[is_second ? 1 : 0], call->arguments[is_second ? 1 : 0]);
 }
 
-/* The search chooses the batcher and its budget of tokens, and prints what it chose. */
+/* The scenario of the search has one service, "llm", and no jobs. */
+static int check_sections(struct cli *cli, const char *setting)
+{
+    static const char services[] = "services.", own[] = "services.llm";
+    const char *name = setting + sizeof services - 1;
+    const size_t n = strcspn(name, ".=");
+    char hint[DIAG_TEXT_CHARS];
+    const size_t n_key = strcspn(setting, "=");
+    if (strncmp(setting, services, sizeof services - 1) != 0 || (n == 3 && strncmp(name, "llm", n) == 0)) return 0;
+    snprintf(hint, sizeof hint, "write --set %s%.160s", own, name + n);
+    return diag_error(&cli->diag, SIM_E_USAGE, "--set", hint, "the service that 'size' searches is '%s', got '%.*s'",
+                      own, (int)(n_key < 80 ? n_key : 80), setting);
+}
+
+/* What the search chooses itself, and prints: a setting of it would make the answer another one's. */
+static int check_searched(struct cli *cli, const char *setting)
+{
+    static const char of_engine[] =
+        "--set services.llm.cost.engine=sglang-0.5 tries those of that engine; for others, 'orrery sweep'";
+    static const char of_size[] = "--max-gpus limits it; 'orrery sweep' varies a scenario";
+    static const char *const searched[][2] = {
+        {"services.llm.batching", of_engine},
+        {"services.llm.batching.policy", of_engine},
+        {"services.llm.batching.token_budget", of_engine},
+        {"services.llm.batching.chunked_prefill_tokens", of_engine},
+        {"services.llm.replicas", of_size},
+        {"services.llm.tensor_parallel", of_size},
+        {"services.llm.pipeline_parallel", of_size},
+        {"services.llm.data_parallel", of_size},
+        {"services.llm.pools", "--disaggregated tries pools"},
+        {"cluster.gpu", "name GPUs with --gpu"},
+    };
+    const size_t n = strcspn(setting, "=");
+    for (size_t i = 0; i < sizeof searched / sizeof *searched; i++)
+        if (n == strlen(searched[i][0]) && strncmp(setting, searched[i][0], n) == 0)
+            return diag_error(&cli->diag, SIM_E_USAGE, "--set", searched[i][1], "%s is what 'size' searches",
+                              searched[i][0]);
+    return 0;
+}
+
 static int check_settings(struct cli *cli, const struct option_texts *settings)
 {
-    static const char *const searched[] = {"services.llm.batching", "services.llm.batching.policy",
-                                           "services.llm.batching.token_budget",
-                                           "services.llm.batching.chunked_prefill_tokens"};
-    for (size_t i = 0; i < settings->n; i++)
-        for (size_t at = 0; at < sizeof searched / sizeof *searched; at++)
-            if (strcspn(settings->items[i], "=") == strlen(searched[at]) &&
-                strncmp(settings->items[i], searched[at], strlen(searched[at])) == 0)
-                return diag_error(&cli->diag, SIM_E_USAGE, "--set",
-                                  "--set services.llm.cost.engine=sglang-0.5 tries those of that engine; for others, "
-                                  "'orrery sweep'",
-                                  "%s is what 'size' searches", searched[at]);
-    return 0;
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < settings->n; i++) {
+        code = check_sections(cli, settings->items[i]);
+        if (code == 0) code = check_searched(cli, settings->items[i]);
+    }
+    return code;
 }
 
 /* --- The command --- */
@@ -453,9 +489,7 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
     int code = catalog.root != NULL ? 0 : diag_nomem(&cli->diag);
     if (code == 0) code = check_arguments(cli, call);
     if (code == 0) code = check_outputs(cli, options, &arena);
-    if (code == 0 && paths_shipped(&arena, "scenarios", question.llm) != NULL)
-        code = diag_error(&cli->diag, SIM_E_USAGE, NULL, "name an LLM, one of 'orrery list llms'",
-                          "'%s' is a scenario; 'orrery size' takes an LLM", question.llm);
+    if (code == 0) code = file_kind_check_llm(question.llm, "size", &cli->diag);
     if (code == 0) code = catalog_llm(&catalog, question.llm, "LLM", &arena, &llm, &cli->diag);
     question.has_experts = code == 0 && llm.experts > 0;
     if (code == 0) code = check_settings(cli, &options->settings);
@@ -471,6 +505,27 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
     return code;
 }
 
+/* A callback for struct verb: what is bought has options of its own, all else may be a key of the service. */
+static enum option_hint explain_option(const char *name, char *hint, size_t hint_bytes)
+{
+    static const char *const known[][2] = {
+        {"gpus", "--max-gpus N limits their number, --gpu NAME their kind"},
+        {"budget", "--max-gpus N limits their number, --gpu NAME=$N/h prices them"},
+        {"rps", "such as --rate 5/s"},
+        {"qps", "such as --rate 5/s"},
+        {"ttft", "such as --slo ttft.p99=1s"},
+        {"tpot", "such as --slo tpot.p99=50ms"},
+        {"llm", "the LLM stands alone: orrery size llama-3.1-8b --rate 5/s --slo ttft.p99=1s"},
+        {"model", "the LLM stands alone: orrery size llama-3.1-8b --rate 5/s --slo ttft.p99=1s"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i][0], name) != 0) continue;
+        snprintf(hint, hint_bytes, "%s", known[i][1]);
+        return OPTION_MEANT;
+    }
+    return key_explain_option(name, hint, hint_bytes);
+}
+
 const struct verb verb_size = {
     .name = "size",
     .summary = "find the cheapest GPUs, replicas and batching that serve a load within latency limits",
@@ -479,7 +534,7 @@ const struct verb verb_size = {
              "replicas. An LLM with experts is also tried with an attention group per GPU, on up to 32 GPUs of 4 nodes.\n"
              "What cannot hold the LLM is left out. Prices count the GPUs of the replicas.\n",
     .options = size_options_table,
-    .explain_key = key_explain_option,
+    .explain_key = explain_option,
     .options_bytes = sizeof(struct size_verb_options),
     .min_arguments = 1,
     .max_arguments = 2,

@@ -1,5 +1,6 @@
 /* orrery check: the regression gate of a CI. */
 #include "sim/cli/answer.h"
+#include "sim/cli/file_kind.h"
 #include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/study/check_changes.h"
@@ -279,8 +280,8 @@ static int update(struct checking *checking)
     if (code != 0) return code;
     code = baseline_save(&checking->baseline, &cli->diag);
     if (code == 0 && !checking->options->quiet)
-        answer_print(cli->err, "%zu of %zu scenarios written to %s\n", report->n_results, checking->baseline.n_entries,
-                     checking->baseline.path);
+        answer_print(cli->err, "%zu scenario%s written to %s, which has %zu\n", report->n_results,
+                     report->n_results == 1 ? "" : "s", checking->baseline.path, checking->baseline.n_entries);
     return code;
 }
 
@@ -292,6 +293,8 @@ static int load(struct checking *checking, const struct cli_call *call)
     const struct check_options *options = checking->options;
     bool as_new = options->update && call->n_arguments > 0 && access(options->baseline, F_OK) != 0;
     bool whole = options->update && call->n_arguments == 0 && options->only == NULL;
+    const int code = as_new ? 0 : file_kind_check_baseline(options->baseline, &checking->cli->diag);
+    if (code != 0) return code;
     if (!as_new)
         return baseline_load(&checking->baseline, options->baseline, whole, checking->arena, &checking->cli->diag);
     return baseline_init(&checking->baseline, options->baseline, checking->arena) == 0

@@ -287,7 +287,7 @@ static void join_findings(const struct diag *diag, struct text *text)
     for (int i = 0; i < diag->n_items; i++) {
         char line[DIAG_LINE_CHARS];
         if (diag->items[i].level != DIAG_ERROR) continue;
-        diag_format_within(&diag->items[i], line, sizeof line);
+        diag_quote(&diag->items[i], line, sizeof line);
         text_printf(text, "%s%s", text->length > 0 ? "\n  " : "", line);
     }
 }

@@ -457,5 +457,6 @@ const struct verb verb_merge = {
     .options_bytes = sizeof(struct merge_options),
     .min_arguments = 1,
     .max_arguments = 100000,
+    .results_arguments = 100000,
     .run = merge,
 };

@@ -365,7 +365,7 @@ static int warn_exact_estimates(struct sweep_view *view)
                                view->diag);
     if (code != 0 || answer.columns[0].numbers[0] == 0) return code;
     diag_warning(
-        view->diag, NULL, "a trace without estimates has such ones, \"jobs.estimates\" makes others",
+        view->diag, NULL, "a trace without estimates has such ones, --set jobs.estimates.law=lognormal makes others",
         "exact estimates: in %.0f of %.0f runs all estimates of run times are exact, and the scheduler may read "
         "them",
         answer.columns[0].numbers[0], answer.columns[1].numbers[0]);

@@ -9,6 +9,7 @@
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
 #include "sim/cli/run/setup.h"
+#include "sim/cli/study/compare_log.h"
 #include "sim/cli/trace/trace_replay.h"
 #include "sim/cli/trace/trace_report.h"
 #include "sim/core/json_write.h"
@@ -145,12 +146,22 @@ static int choose_format(struct cli *cli, const char *name, const char *path, co
     return *format != NULL ? 0 : SIM_E_USAGE;
 }
 
-/* Whether arrivals are a parameter of the format. */
-static bool has_arrivals(const struct trace_format *format)
+/* The parameter of the format with this name, or NULL. */
+static const struct config_field *find_parameter(const struct trace_format *format, const char *name)
 {
     const struct config_field *field = format->params;
-    while (field->name != NULL && strcmp(field->name, "arrival") != 0) field++;
-    return field->name != NULL;
+    while (field->name != NULL && strcmp(field->name, name) != 0) field++;
+    return field->name != NULL ? field : NULL;
+}
+
+/* A format that reads a file generates nothing. */
+static int check_generates(struct cli *cli, const struct opened *trace)
+{
+    const struct config_field *file = find_parameter(trace->format, "path");
+    if (file == NULL || !(file->flags & CONFIG_REQUIRED) || config_is_given(trace->config, "path")) return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL,
+                      "leave out -f, or name a generator: 'orrery list formats generate' shows them",
+                      "format '%s' reads a file and generates nothing", trace->format->name);
 }
 
 /* Opens the trace; `path` is NULL for generators. trace_close may follow in either case. */
@@ -161,10 +172,11 @@ static int trace_open(struct cli *cli, const struct trace_options *options, cons
     int code = choose_format(cli, options->format, path, &trace->format);
     if (code != 0) return code;
     code = load_params(cli, trace, path, &options->settings);
+    if (code == 0 && path == NULL) code = check_generates(cli, trace);
     void *params = arena_alloc(&trace->arena, trace->format->params_bytes);
     if (params == NULL) return SIM_E_NOMEM;
     struct config_families families = cli_families(NULL);
-    families.advice = has_arrivals(trace->format) ? key_advice_of_trace : NULL;
+    families.advice = find_parameter(trace->format, "arrival") != NULL ? key_advice_of_trace : NULL;
     if (code == 0)
         code = config_bind(trace->config, trace->format->params, &families, &trace->arena, params,
                            trace->format->params_bytes, &cli->diag);
@@ -290,11 +302,15 @@ static int fail_usage(struct cli *cli, const char *hint, const char *text)
     return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "%s", text);
 }
 
-static int check_replay(struct cli *cli, const struct trace_options *options, int n_arguments)
+static int check_replay(struct cli *cli, const struct trace_options *options, const char *log)
 {
-    if (n_arguments < 2) return fail_usage(cli, "name its file", "there is no log to replay");
+    static const char usage[] = "usage: orrery trace replay LOG --scenario SCENARIO";
+    if (log == NULL) return fail_usage(cli, usage, "there is no log to replay");
+    if (file_kind_check_log(log, &cli->diag) != 0) return SIM_E_USAGE;
+    if (options->format == NULL && compare_log_refuse(log, &cli->diag) != 0) return SIM_E_USAGE;
     if (options->scenario == NULL)
-        return fail_usage(cli, "name the deployment with --scenario", "a log is replayed through a scenario");
+        return fail_usage(cli, "name the deployment with --scenario, such as quickstart",
+                          "a log is replayed through a scenario");
     if (options->to != NULL) return fail_usage(cli, "'orrery trace convert' does", "this writes no trace");
     if (options->caches.n > 0) return fail_usage(cli, "'orrery trace stat' does", "this tries no prefix caches");
     if (options->train != NULL && options->refit == 0) return fail_usage(cli, NULL, "--train goes with --refit");
@@ -326,15 +342,21 @@ static int replay(struct cli *cli, const struct trace_options *options, const ch
     return trace_replay(cli, &replay);
 }
 
-static int check_usage(struct cli *cli, int topic, const struct trace_options *options, int n_arguments)
+static int check_usage(struct cli *cli, int topic, const struct trace_options *options, const struct cli_call *call)
 {
+    const int n_arguments = call->n_arguments;
     bool writes = topic == CONVERT || topic == GENERATE;
-    if (topic == REPLAY) return check_replay(cli, options, n_arguments);
+    if (topic == REPLAY) return check_replay(cli, options, n_arguments < 2 ? NULL : call->arguments[1]);
     if (options->scenario != NULL || options->service != NULL || options->refit != 0 || options->train != NULL)
         return fail_usage(cli, "'orrery trace replay' does", "this replays nothing");
     if (options->bad_rows != NULL)
         return fail_usage(cli, "write --set allow_bad_rows=N", "--allow-bad-rows is for logs that are replayed");
-    if (topic != GENERATE && n_arguments < 2) return fail_usage(cli, "name its file", "there is no trace to read");
+    if (topic != GENERATE && n_arguments < 2)
+        return fail_usage(cli,
+                          topic == CHECK  ? "usage: orrery trace check FILE"
+                          : topic == STAT ? "usage: orrery trace stat FILE"
+                                          : "usage: orrery trace convert FILE -o FILE [-t FORMAT]",
+                          "there is no trace to read");
     if (topic == GENERATE && n_arguments > 1)
         return fail_usage(cli, "name the new file with -o", "a generator reads no file");
     if (writes && options->output == NULL) return fail_usage(cli, "name it with -o", "the new trace has no file");
@@ -350,7 +372,7 @@ static int trace(struct cli *cli, const struct cli_call *call)
     static const topic_fn run[] = {check, stat, convert, convert};
     const struct trace_options *options = call->options;
     int topic = cli_pick(cli, "topic", call->arguments[0], topics);
-    int code = topic >= 0 ? check_usage(cli, topic, options, call->n_arguments) : SIM_E_USAGE;
+    int code = topic >= 0 ? check_usage(cli, topic, options, call) : SIM_E_USAGE;
     if (code != 0) return code;
     if (topic == REPLAY) return replay(cli, options, call->arguments[1]);
 

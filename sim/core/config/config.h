@@ -39,10 +39,10 @@ struct config_families {
     bool (*alternative)(const void *context, const char *family, size_t index, struct config_alternative *out);
 
     /* The name of the alternative of a section without its tag, from the contents of the file at its key "path". NULL
-     * with a problem and a hint when the file does not tell, without a problem in families that are not of files. May
-     * be NULL. */
-    const char *(*guess)(const void *context, const char *family, const char *path, char problem[DIAG_TEXT_CHARS],
-                         char hint[DIAG_TEXT_CHARS]);
+     * with a problem and a hint when the file does not tell, without a problem in families that are not of files. `key`
+     * is the path of the section ("services.chat.trace"), for the hint. May be NULL. */
+    const char *(*guess)(const void *context, const char *family, const char *key, const char *path,
+                         char problem[DIAG_TEXT_CHARS], char hint[DIAG_TEXT_CHARS]);
     const void *context;
 
     /* The index-th name of what other programs, or other alternatives, call `key`, for hints, the usual one first; NULL

@@ -58,12 +58,15 @@ static bool report_left_over(struct binding *binding, const char *tag, const str
     struct json_node key = *member;
     key.place = member->key_place;
     json_where(named, where, sizeof where);
+    config_trail_path(section, path, sizeof path);
     if (member->source->has_lines)
-        snprintf(hint, sizeof hint, "set it to null, as the %s was changed by %.160s", tag, where);
+        snprintf(hint, sizeof hint, "write --set %.100s.%.40s=null, as the %s was changed by %.120s", path, member->key,
+                 tag, where);
     else /* --set comes last */
-        snprintf(hint, sizeof hint, "the %s was chosen by %.160s; another one may have the key", tag, where);
-    config_report(&binding->reading, &key, hint, "unknown key '%s' in '%s' with %s '%s'", member->key,
-                  config_trail_path(section, path, sizeof path), tag, named->text);
+        snprintf(hint, sizeof hint, "the %s was chosen by %.120s; --set %.100s.%s=NAME takes another one", tag, where,
+                 path, tag);
+    config_report(&binding->reading, &key, hint, "unknown key '%s' in '%s' with %s '%s'", member->key, path, tag,
+                  named->text);
     return true;
 }
 
@@ -82,6 +85,7 @@ static bool find_belonging(const struct binding *binding, const struct config_fi
         return true;
     }
     const char *advice = families != NULL && families->advice != NULL ? families->advice(section, key) : NULL;
+    if (strpbrk(key, "/[]") != NULL) advice = "dots join the parts of a key: services.NAME.replicas";
     if (advice != NULL) {
         snprintf(hint, hint_bytes, "%s", advice);
         return true;
@@ -331,32 +335,6 @@ static void bind_stretch(struct binding *binding, const struct config_field *fie
                         ends);
 }
 
-/* The name of an alternative that the section's file tells, or NULL after a report. */
-static const char *guess_tag(struct binding *binding, const struct config_field *field, const char *name,
-                             const struct json_node *section)
-{
-    const struct config_families *families = binding->reading.families;
-    const struct json_node *file = json_member(section, "path");
-    char problem[DIAG_TEXT_CHARS] = "", hint[DIAG_TEXT_CHARS];
-    const char *guessed = NULL;
-    if (families != NULL && families->guess != NULL && is_set(file) && file->kind == JSON_STRING && *file->text != 0) {
-        const char *path = path_join_data(&binding->scratch, file->source->directory, file->text, families->data);
-        if (path == NULL) {
-            config_report_nomem(&binding->reading);
-            return NULL;
-        }
-        guessed = families->guess(families->context, field->family, path, problem, hint);
-    }
-    if (guessed != NULL) return guessed;
-    if (problem[0] != 0) {
-        config_report(&binding->reading, file, hint, "%s", problem);
-        return NULL;
-    }
-    snprintf(hint, sizeof hint, "expected the name of a %s %s", field->family, field->tag);
-    config_report(&binding->reading, section, hint, "missing '%s' in '%s'", field->tag, name);
-    return NULL;
-}
-
 /* The names of a family's alternatives. NULL after a report. */
 static const char **list_alternatives(struct binding *binding, const char *family, size_t *n)
 {
@@ -370,6 +348,49 @@ static const char **list_alternatives(struct binding *binding, const char *famil
         names[i] = alternative.name;
     }
     return names;
+}
+
+/* Writes the names of a family's alternatives. Returns false after a report. */
+static bool show_alternatives(struct binding *binding, const struct config_field *field, const char *before, char *hint,
+                              size_t hint_bytes)
+{
+    const struct config_families *families = binding->reading.families;
+    const bool is_listed = families != NULL && families->listing != NULL;
+    char what[PATH_CHARS];
+    size_t n;
+    const char **known = list_alternatives(binding, field->family, &n);
+    if (known == NULL) return false;
+    snprintf(what, sizeof what, "%s %s", field->family, field->tag);
+    config_words(hint, hint_bytes, before, known, n, is_listed ? families->listing(what) : NULL);
+    return true;
+}
+
+/* The name of an alternative that the section's file tells, or NULL after a report. */
+static const char *guess_tag(struct binding *binding, const struct config_field *field, const char *name,
+                             const struct config_trail *trail)
+{
+    const struct json_node *section = trail->node;
+    const struct config_families *families = binding->reading.families;
+    const struct json_node *file = json_member(section, "path");
+    char problem[DIAG_TEXT_CHARS] = "", hint[DIAG_TEXT_CHARS], key[PATH_CHARS];
+    const char *guessed = NULL;
+    if (families != NULL && families->guess != NULL && is_set(file) && file->kind == JSON_STRING && *file->text != 0) {
+        const char *path = path_join_data(&binding->scratch, file->source->directory, file->text, families->data);
+        if (path == NULL) {
+            config_report_nomem(&binding->reading);
+            return NULL;
+        }
+        guessed = families->guess(families->context, field->family, config_trail_path(trail, key, sizeof key), path,
+                                  problem, hint);
+    }
+    if (guessed != NULL) return guessed;
+    if (problem[0] != 0) {
+        config_report(&binding->reading, file, hint, "%s", problem);
+        return NULL;
+    }
+    if (show_alternatives(binding, field, "it is one of ", hint, sizeof hint))
+        config_report(&binding->reading, section, hint, "missing '%s' in '%s'", field->tag, name);
+    return NULL;
 }
 
 /* Whether an alternative of the family reads the file at its key "path". */
@@ -390,21 +411,18 @@ static void report_no_variant(struct binding *binding, const struct config_field
 {
     char name[PATH_CHARS], path[PATH_CHARS], hint[DIAG_TEXT_CHARS] = "";
     struct config_alternative alternative;
-    size_t n;
     const bool is_text = trail->node->kind == JSON_STRING;
     config_trail_path(trail, path, sizeof path);
     if (is_text && config_find_alternative(binding->reading.families, field->family, trail->node->text, &alternative)) {
         snprintf(hint, sizeof hint, "set '%s.%s'", path, field->tag);
     } else if (is_text && reads_file(binding, field->family)) {
         snprintf(hint, sizeof hint, "a file is named by '%s.path'", path);
-    } else if (field->flags & CONFIG_SHORT) {
-        const char **known = list_alternatives(binding, field->family, &n);
-        if (known == NULL) return;
-        const struct config_families *families = binding->reading.families;
-        const bool is_listed = families != NULL && families->listing != NULL;
-        char what[PATH_CHARS];
-        snprintf(what, sizeof what, "%s %s", field->family, field->tag);
-        config_words(hint, sizeof hint, "a name will do: ", known, n, is_listed ? families->listing(what) : NULL);
+    } else {
+        char before[2 * PATH_CHARS];
+        snprintf(before, sizeof before, "'%s.%s' is one of ", path, field->tag);
+        if (!show_alternatives(binding, field, field->flags & CONFIG_SHORT ? "a name will do: " : before, hint,
+                               sizeof hint))
+            return;
     }
     config_report_type(&binding->reading, field, config_trail_name(trail, name, sizeof name), trail->node, hint);
 }
@@ -431,7 +449,7 @@ static const struct json_node *find_tag(struct binding *binding, const struct co
     }
     *room = *node;
     room->text = node->text != NULL ? node->text : field->value;
-    if (room->text == NULL) room->text = guess_tag(binding, field, name, node);
+    if (room->text == NULL) room->text = guess_tag(binding, field, name, trail);
     return room->text != NULL ? room : NULL;
 }
 
@@ -521,6 +539,26 @@ static void bind_scalar(struct binding *binding, const struct config_field *fiel
         config_read_scalar(&binding->reading, field, config_trail_name(trail, name, sizeof name), node, out);
 }
 
+/* A value in place of a list, a map or a section, whose keys are shown for a value that one of them may take. */
+static void report_no_section(struct binding *binding, const struct config_field *field,
+                              const struct config_trail *trail)
+{
+    char name[PATH_CHARS], path[PATH_CHARS], before[2 * PATH_CHARS], hint[DIAG_TEXT_CHARS] = "";
+    const bool is_scalar = trail->node->kind != JSON_LIST && trail->node->kind != JSON_OBJECT;
+    const bool is_map = field->kind == CONFIG_MAP;
+    const size_t n = is_scalar && (is_map || field->kind == CONFIG_SECTION) ? count_fields(field->fields) : 0;
+    const char **known = arena_alloc(&binding->scratch, (n + 1) * sizeof *known);
+    if (known == NULL) {
+        config_report_nomem(&binding->reading);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) known[i] = field->fields[i].name;
+    snprintf(before, sizeof before, "set a key of '%.160s%s': ", config_trail_path(trail, path, sizeof path),
+             is_map ? ".NAME" : "");
+    if (n > 0) config_words(hint, sizeof hint, before, known, n, NULL);
+    config_report_type(&binding->reading, field, config_trail_name(trail, name, sizeof name), trail->node, hint);
+}
+
 /* The trail's node is there and no null, except for items of lists, where a null is a wrong type. */
 static void bind_value(struct binding *binding, const struct config_field *field, const struct config_trail *trail,
                        void *out)
@@ -533,8 +571,7 @@ static void bind_value(struct binding *binding, const struct config_field *field
     } else if ((field->flags & CONFIG_STRETCH) && trail->node->kind == JSON_STRING) {
         bind_stretch(binding, field, trail, out);
     } else if (trail->node->kind != wanted) {
-        char name[PATH_CHARS];
-        config_report_type(&binding->reading, field, config_trail_name(trail, name, sizeof name), trail->node, NULL);
+        report_no_section(binding, field, trail);
     } else if (field->kind == CONFIG_LIST) {
         bind_list(binding, field, trail, out);
     } else if (field->kind == CONFIG_MAP) {

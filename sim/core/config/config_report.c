@@ -112,14 +112,6 @@ const char *config_expected(const struct config_field *field, char *buffer, size
     return buffer;
 }
 
-void config_report_type(struct config_reading *reading, const struct config_field *field, const char *name,
-                        const struct json_node *node, const char *hint)
-{
-    char expected[DIAG_TEXT_CHARS / 2], got[DIAG_TEXT_CHARS / 2];
-    config_report(reading, node, hint, "'%s' must be %s, got %s", name,
-                  config_expected(field, expected, sizeof expected), json_show(node, got, sizeof got));
-}
-
 /* The limits of a field; infinite where there is none. Both 0 say none, and so does a max below the min. */
 static void limits_of(const struct config_field *field, double *min, double *max)
 {
@@ -160,6 +152,19 @@ bool config_range(const struct config_field *field, char *buffer, size_t buffer_
     else
         snprintf(buffer, buffer_bytes, "between %s and %s", low, high);
     return true;
+}
+
+void config_report_type(struct config_reading *reading, const struct config_field *field, const char *name,
+                        const struct json_node *node, const char *hint)
+{
+    char expected[DIAG_TEXT_CHARS / 2], got[DIAG_TEXT_CHARS / 2], range[2 * SHOWN_BOUND_CHARS + 16] = "";
+    const bool has_range = field->kind == CONFIG_INT && config_range(field, range, sizeof range);
+    config_report(reading, node, hint, "'%s' must be %s%s%s, got %s", name,
+                  config_expected(field, expected, sizeof expected),
+                  !has_range                      ? ""
+                  : strncmp(range, "at ", 3) == 0 ? " of "
+                                                  : " ",
+                  range, json_show(node, got, sizeof got));
 }
 
 bool config_check_range(struct config_reading *reading, const struct config_field *field, const char *name,

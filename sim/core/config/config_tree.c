@@ -236,7 +236,8 @@ int config_load_within(const char *path, const char *const *roots, const char *h
         if (found != NULL)
             loading.config->root = load_file(&loading, found, NULL);
         else if (loading.code == 0)
-            fail(&loading, diag_error(diag, SIM_E_IO, path, NULL, "cannot read the file: %s", strerror(errno)));
+            fail(&loading, diag_error(diag, SIM_E_IO, path, errno == EISDIR ? "name a file in it" : NULL,
+                                      "cannot read the file: %s", strerror(errno)));
     }
     return finish_loading(&loading, config);
 }

@@ -195,17 +195,21 @@ void fleet_bundle(struct fleet *fleet)
 int fleet_refuse_replica(const struct fleet *fleet, const struct fleet_pool *pool, int32_t index)
 {
     const struct fleet_parts parts = fleet_parts_of(fleet, &pool->config);
+    const struct cluster *cluster = fleet->env->cluster;
     const long long gpus = parts.gpus, per_stage = parts.n / pool->config.pipeline_parallel;
+    const char *where = fleet_place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas");
+    char hint[DIAG_TEXT_CHARS], shape[80] = "";
+    if (cluster->next == NULL)
+        snprintf(shape, sizeof shape, "it has %lld node%s of %lld GPUs: ", (long long)cluster->n_nodes,
+                 cluster->n_nodes == 1 ? "" : "s", (long long)fleet_gpus_per_node(fleet, &pool->config));
+    snprintf(hint, sizeof hint, "%sraise cluster.nodes, or lower replicas, tensor_parallel or pipeline_parallel",
+             shape);
     if (per_stage > 1)
-        return diag_error(fleet->env->site->diag, SIM_E_UNFIT,
-                          fleet_place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
-                          "raise cluster.nodes, or lower replicas, tensor_parallel or pipeline_parallel",
+        return diag_error(fleet->env->site->diag, SIM_E_UNFIT, where, hint,
                           "the cluster has not the %lld free nodes with %lld GPUs left that replica %d of service '%s' "
                           "takes",
                           (long long)parts.n, gpus, index, fleet->config->name);
-    return diag_error(fleet->env->site->diag, SIM_E_UNFIT,
-                      fleet_place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
-                      "raise cluster.nodes, or lower replicas, tensor_parallel or pipeline_parallel",
+    return diag_error(fleet->env->site->diag, SIM_E_UNFIT, where, hint,
                       "the cluster has no node left with %lld free GPU%s for replica %d of service '%s'", gpus,
                       gpus == 1 ? "" : "s", index, fleet->config->name);
 }

@@ -15,7 +15,7 @@ static int64_t least_parallel(const struct fleet *fleet, const struct fleet_pool
     return 0;
 }
 
-/* Writes that a tensor parallelism fits, and that it takes more nodes than there are or a network, if so. Other
+/* Writes that a tensor parallelism fits, and what to set if it takes more nodes than there are or a network. Other
  * services may take some of the nodes. */
 static void show_fit(const struct fleet *fleet, const struct fleet_pool *pool, int64_t least, char *text, size_t bytes)
 {
@@ -31,10 +31,12 @@ static void show_fit(const struct fleet *fleet, const struct fleet_pool *pool, i
     if (per_node == 0) return;
     const int64_t per = per_node / parts.gpus, needed = (wider.replicas * parts.n + per - 1) / per;
     const bool lacks_network = least > per_node && !(topology_config(fleet->env->topology)->network.bytes_per_s > 0);
-    if (needed > n_nodes || lacks_network)
-        snprintf(text + n, bytes - (size_t)n, " and takes %lld nodes of %lld GPU%s%s; the cluster has %lld",
-                 (long long)needed, (long long)per_node, per_node == 1 ? "" : "s",
-                 lacks_network ? " and a cluster.network" : "", (long long)n_nodes);
+    if (needed <= n_nodes && !lacks_network) return;
+    char nodes[48] = "";
+    if (needed > n_nodes) snprintf(nodes, sizeof nodes, " --set cluster.nodes=%lld", (long long)needed);
+    snprintf(text + n, bytes - (size_t)n, " on %lld nodes of %lld GPU%s, the cluster has %lld:%s%s", (long long)needed,
+             (long long)per_node, per_node == 1 ? "" : "s", (long long)n_nodes, nodes,
+             lacks_network ? " --set cluster.network.bandwidth=50GB/s" : "");
 }
 
 /* The place of what --set says about the LLM, its GPUs or their number, else of the number. */
@@ -54,7 +56,7 @@ static const char *unfit_place(const struct fleet *fleet, const struct fleet_poo
 
 int fleet_refuse_memory(const struct fleet *fleet, const struct fleet_pool *pool)
 {
-    char hint[DIAG_TEXT_CHARS], fits[160] = "";
+    char hint[DIAG_TEXT_CHARS], fits[200] = "";
     const int64_t least = least_parallel(fleet, pool);
     if (least > 0) show_fit(fleet, pool, least, fits, sizeof fits);
     snprintf(hint, sizeof hint,

@@ -167,7 +167,7 @@ TEST(missing_fields_are_named)
     check_messages("{'memory': '1GB', 'renting': {'policy': 'spot'}}",
                    "t.json:1:30: error: missing 'bid' in 'renting'; expected a quantity such as \"$2.49/h\"");
     check_messages("{'memory': '1GB', 'probing': {}}",
-                   "t.json:1:30: error: missing 'policy' in 'probing'; expected the name of a batching policy");
+                   "t.json:1:30: error: missing 'policy' in 'probing'; it is one of 'vllm-v0', 'static'");
 }
 
 TEST(wrong_types_are_errors)
@@ -178,12 +178,13 @@ TEST(wrong_types_are_errors)
                    "t.json:1:12: error: 'memory' must be a quantity such as \"80GiB\", got true\n"
                    "t.json:2:10: error: 'title' must be a string, got 1\n"
                    "t.json:3:11: error: 'strict' must be true or false, got 1\n"
-                   "t.json:4:10: error: 'nodes' must be a whole number, got \"four\"\n"
+                   "t.json:4:10: error: 'nodes' must be a whole number of at least 1, got \"four\"\n"
                    "t.json:5:9: error: 'load' must be a number, got \"0.5\"\n"
                    "t.json:6:10: error: 'until' must be a time such as \"15ms\", got an object\n"
                    "t.json:7:9: error: 'mode' must be one of \"fast\", \"exact\", got 3\n"
                    "t.json:8:10: error: 'power' must be an object, got a list\n"
-                   "t.json:9:13: error: 'services' must be an object, got \"chat\"\n"
+                   "t.json:9:13: error: 'services' must be an object, got \"chat\"; set a key of 'services.NAME': "
+                   "'replicas', 'batching', 'slo', 'window'\n"
                    "t.json:10:10: error: 'racks' must be a list, got an object\n"
                    "t.json:11:13: error: 'weights.0' must be a number, got null\n"
                    "t.json:12:12: error: 'renting' must be an object with \"policy\", got \"spot\"; "
@@ -303,14 +304,15 @@ TEST(settings_are_checked_like_documents)
                   "--set power.bugdet: error: unknown key 'bugdet' in 'power'; did you mean 'budget'?");
     check_setting("pwoer.budget=1MW", "--set pwoer.budget: error: unknown key 'pwoer'; did you mean 'power'?");
     check_setting("memory=80", "--set memory: error: 'memory' needs a unit, got 80; write \"80GB\" or \"80GiB\"");
-    check_setting("nodes=07", "--set nodes: error: 'nodes' must be a whole number, got \"07\"");
-    check_setting("nodes=5//3", "--set nodes: error: 'nodes' must be a whole number, got \"5//3\"");
+    check_setting("nodes=07", "--set nodes: error: 'nodes' must be a whole number of at least 1, got \"07\"");
+    check_setting("nodes=5//3", "--set nodes: error: 'nodes' must be a whole number of at least 1, got \"5//3\"");
     check_setting("racks.1.height=1", "--set racks.1.height: error: no item '1' in a list of 1; items count from 0");
     check_setting("racks.x=1", "--set racks.x: error: no item 'x' in a list of 1; items count from 0");
     check_setting("services.new={\"replicas\": 1,}",
                   "--set services.new: error: expected a key, got '}'; remove the comma before it");
     check_setting("probing.policy=static",
-                  "t.json:1:110: error: unknown key 'max_sequences' in 'probing' with policy 'static'; set it to null, "
+                  "t.json:1:110: error: unknown key 'max_sequences' in 'probing' with policy 'static'; write --set "
+                  "probing.max_sequences=null, "
                   "as the policy was changed by --set probing.policy");
     check_setting("probing=static", "");
     check_setting("nodes", "--set nodes: error: not an assignment; write a.b=value");

@@ -280,6 +280,21 @@ TEST(foreign_notations_are_rewritten)
         {"2h10min", UNIT_TIME, "130min", "has several units", 7800},
         {"1d 2h 30s", UNIT_TIME, "93630s", "has several units", 93630},
         {"1s5ms", UNIT_TIME, "1005ms", "has several units", 1.005},
+        {"5 minutes", UNIT_TIME, "5min", "has an unknown unit", 300},
+        {"10m", UNIT_TIME, "10min", "has an unknown unit", 600},
+        {"2hrs", UNIT_TIME, "2h", "has an unknown unit", 7200},
+        {"1.5 Weeks", UNIT_TIME, "10.5d", "has an unknown unit", 907200},
+        {"-5 usec", UNIT_TIME, "-5us", "has an unknown unit", -5e-6},
+        {"3D", UNIT_TIME, "3d", "has a unit in the wrong case", 259200},
+        {"80gb", UNIT_BYTES, "80GB", "has a unit in the wrong case", 80e9},
+        {"$2/H", UNIT_MONEY_PER_H, "$2/h", "has a unit in the wrong case", 2},
+        {"80G", UNIT_BYTES, "80GB", "has an unknown unit", 80e9},
+        {"50GB", UNIT_BYTES_PER_S, "50GB/s", "has a unit of another kind", 50e9},
+        {"400Gbit", UNIT_BYTES_PER_S, "50GB/s", "is in bits", 50e9},
+        {"400gbps", UNIT_BYTES_PER_S, "50GB/s", "is in bits", 50e9},
+        {"2.49/h", UNIT_MONEY_PER_H, "$2.49/h", "has a unit of another kind", 2.49},
+        {"4rps", UNIT_RATE, "4/s", "has an unknown unit", 4},
+        {"60 /minute", UNIT_RATE, "60/min", "has an unknown unit", 1},
         {"90%", UNIT_NONE, "0.9", "is a share and takes no '%'", 0.9},
         {"-5 %", UNIT_NONE, "-0.05", "is a share and takes no '%'", -0.05},
     };
@@ -297,10 +312,11 @@ TEST(foreign_notations_are_rewritten)
     static const struct {
         const char *text;
         enum unit_dim dim;
-    } others[] = {{"", UNIT_TIME},       {"2h", UNIT_TIME},      {"2hours", UNIT_TIME},       {"2h10", UNIT_TIME},
+    } others[] = {{"", UNIT_TIME},       {"2h", UNIT_TIME},      {"2hourss", UNIT_TIME},      {"2h10", UNIT_TIME},
                   {"h2", UNIT_TIME},     {"2h10kB", UNIT_TIME},  {"400Gb", UNIT_BYTES_PER_S}, {"5%", UNIT_TIME},
                   {"b/s", UNIT_BYTES_PER_S}, {"4xb/s", UNIT_BYTES_PER_S}, {"five", UNIT_NONE},    {"5%%", UNIT_NONE},
-                  {"400Gb/s", UNIT_BYTES}, {"-8b/s", UNIT_BYTES_PER_S}};
+                  {"400Gb/s", UNIT_BYTES}, {"5ms", UNIT_BYTES}, {"5mss", UNIT_TIME}, {"5", UNIT_TIME},
+                  {"s", UNIT_TIME}, {"-8b/s", UNIT_BYTES_PER_S}};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         char text[64] = "unchanged";
         const char *why = "unchanged";

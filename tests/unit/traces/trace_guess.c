@@ -108,8 +108,7 @@ TEST(a_scenario_may_leave_the_format_out)
     CHECK(strstr(trace.message, "unknown key 'block' in 'trace'") != NULL);
     trace_source_fini(&trace);
     CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'rate_scale': 2}"), SIM_E_CONFIG);
-    CHECK_EQ_STR(trace.message, "t.json:1:11: error: missing 'format' in 'trace'; expected the name of a request-trace "
-                                "format");
+    CHECK(strstr(trace.message, "missing 'format' in 'trace'; it is one of 'azure-llm', 'burstgpt', ") != NULL);
     trace_source_fini(&trace);
     CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'path': 'no/file.csv'}"), SIM_E_CONFIG);
     CHECK_EQ_STR(trace.message, "t.json:1:20: error: no/file.csv: cannot open: No such file or directory");
