@@ -53,7 +53,8 @@ run_share() {
         how=--alone
         case $name in *.sh) how= ;; esac
         said=$(MARKS=$marks TEST_TIMES=1 TEST_WORKERS=1 OPTIMISED= ORRERY=$build/orrery BUILD=$build \
-            timeout 900 $build/tests/run $how "$name" 2>&1 </dev/null | awk '/CPU-s$/ { print $1, $3; exit }')
+            timeout 900 $build/tests/run $how "$name" 2>&1 </dev/null || echo "exit $?") 
+        said=$(echo "$said" | awk '/CPU-s$/ && n++ == 0 { s = $3; status = $1 } /^exit / { status = "ends-with-" $2 } END { if (s != "") print status, s }')
         echo "test $name ${said:-lost 0}"
         for program in run orrery; do
             [ -f "$marks.$program" ] || continue
