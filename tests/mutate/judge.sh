@@ -92,7 +92,7 @@ judge() {
         run_tests "$limit_s" $names && continue
         status=$?
         verdict=killed
-        by=$(awk '/^FAILED/ { print $2; exit }' "$at/log")
+        by=$(awk '/^FAILED / { print $2; exit }' "$at/log")
         : "${by:=exit status $status in $(grep -c ^passed "$at/log") of: $(echo "$names" | cut -c1-80)}"
         break
     done <"$at/batches"
