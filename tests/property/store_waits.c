@@ -71,8 +71,9 @@ TEST(others_go_on_while_a_request_loads)
  * the fourth request computes its prompt of 8 blocks, and the replica loads nothing any more. */
 TEST(a_failure_ends_a_load_for_good)
 {
-    struct bed_rows *rows = two_in_a_batch("request", 0.4, "'failures': {'causes': {'node': {'scope': 'node', 'lifetime':"
-                                                           " {'law': 'constant', 'mean': '99.9s'}}}}, ");
+    struct bed_rows *rows = two_in_a_batch("request", 0.4,
+                                           "'failures': {'causes': {'node': {'scope': 'node', 'lifetime':"
+                                           " {'law': 'constant', 'mean': '99.9s'}}}}, ");
     const struct request_row *loads = bed_request(rows, 3);
     const double prompts_s = 9e-3 + 60e-6 * 512 * 8;
     CHECK(loads->ttft_s > 0.7 + prompts_s && loads->ttft_s < 0.7 + prompts_s + 60e-6 * 900);
