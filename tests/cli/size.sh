@@ -92,6 +92,11 @@ said=$(sqlite3 :memory: "select (value ->> '\$.usd_per_h') || ' ' || round((valu
 small --csv
 equal "$(awk -F, 'NR == 2 { print $1, $11 }' "$T/out")" "$said" 'price and share of the limit'
 
+# Of answers of one token replicas compute the prompts alone.
+run 0 size llama-3.1-8b --rate 24/s --requests 100 --prompt 4000 --output-tokens 1 --max-gpus 8 --gpu h100-sxm -q \
+    --slo ttft.p99=0.9s --json
+json '$.limit[0].decoding_frac' 0
+
 # The next best differs in more than its batching, whatever it costs; pools name what one replica less of either misses.
 equal "$(grep -c '^  next best: the .* cheapest differ in their batching alone$' "$T/bold")$(grep -c '^  next best: [0-9]* x ' "$T/bold")" 01 \
     'lines of the next best'
