@@ -11,7 +11,7 @@ IFS=$tab read -r _ kind file line last offset length text _ <<END
 $(grep "^$number$tab" "$out/drawn")
 END
 object=$out/objects/$number.o
-most_s=${MOST_S:-60} # CPU seconds of tests for one mutant
+most_s=${MOST_S:-60} # CPU seconds that the tests of one mutant took in the slower build
 
 # Compiled in the tree under the file's own name, so that a change without effect gives the very object of the build.
 compile() {
@@ -69,7 +69,11 @@ run_tests() { # SECONDS NAME...
 # Batches of tests, each about as long as all before: ten times their seconds, whether they start orrery, names.
 batches() {
     awk -F'\t' -v number="$number" -v most_s="$most_s" '
-        function finish() { if (names != "") printf "%d %d%s\n", 10 * s + 2, spawns, names; names = ""; spawns = 0; s = 0 }
+        function finish() {
+            if (names != "") printf "%d %d%s\n", 10 * s + 2, spawns, names
+            names = ""
+            spawns = s = 0
+        }
         $1 != number { next }
         all + $2 > most_s { exit }
         { s += $2; all += $2; spawns = spawns || $3; names = names " " $4 }

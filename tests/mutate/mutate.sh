@@ -58,10 +58,14 @@ is_known() {
     [ -f "$work/reach/reached" ] || return 1
     [ -z "${AGAIN:-}${KEEP:-}" ] || return 0
     [ -z "${ONLY:-}" ] || return 1
-    changed=$(cd "$tree" && find sim models policies traces analysis tests -name '*.[chi]*' -newer "$work/reach/reached" | head -1)
+    changed=$(cd "$tree" && find sim models policies traces analysis tests -name '*.[chi]*' \
+        -newer "$work/reach/reached" | head -1)
     [ -z "$changed" ]
 }
-is_known || { in_tree mutate build/mutate/tests/run build/mutate/orrery && (cd "$tree" && sh tests/mutate/learn.sh "$work/reach"); } || exit 1
+learn() {
+    in_tree mutate build/mutate/tests/run build/mutate/orrery && (cd "$tree" && sh tests/mutate/learn.sh "$work/reach")
+}
+is_known || learn || exit 1
 
 if [ -z "${AGAIN:-}" ]; then
     draw $((count * 11 / 10 + 20)) "$@" >"$out/now" || exit 1
