@@ -105,11 +105,11 @@ TEST(nodes_have_the_nics_of_the_largest)
         gpus[largest] = 8;
         struct graph_site *site = graph_site_create(
             &code,
-            "'nodes': 4, 'gpus_per_node': %d, 'node_types': {'a': {'nodes': 4, 'gpus_per_node': %d}, 'b': {'nodes': 4,"
-            " 'gpus_per_node': %d}, 'c': {'nodes': 4, 'gpus_per_node': %d}}, 'network': {'bandwidth': '10GB/s',"
-            " 'topology': 'leaf-spine', 'nodes_per_leaf': 4}",
+            "'nodes': 4, 'gpus_per_node': %d, 'node_types': {'a': {'nodes': 4, 'gpu': 't4', 'gpus_per_node': %d}, 'b':"
+            " {'nodes': 4, 'gpu': 't4', 'gpus_per_node': %d}, 'c': {'nodes': 4, 'gpu': 't4', 'gpus_per_node':"
+            " %d}}, 'network': {'bandwidth': '10GB/s', 'topology': 'leaf-spine', 'nodes_per_leaf': 4}",
             gpus[0], gpus[1], gpus[2], gpus[3]);
-        CHECK_EQ_INT(code, 0);
+        MUST(code == 0);
         CHECK_EQ_INT(topology_graph(site->topology)->nics_per_node, 8);
         CHECK_EQ_INT(topology_graph(site->topology)->n_leaves, 4);
         graph_site_destroy(site);
