@@ -109,7 +109,7 @@ static const char *why_unclear(const struct compare_work *work, const struct com
     return arena_printf(work->arena, "no difference seen at n=%zu", row->n);
 }
 
-/* A larger share of rejected requests counts from this difference on: half of what lies beyond a 99th percentile. */
+/* A larger share of rejected requests counts beyond this difference: half of what lies beyond a 99th percentile. */
 static const double MORE_REJECTED_FRAC = 0.005;
 
 static bool rejects_more(const double rejected_frac[2])
