@@ -55,6 +55,21 @@ TEST(bytes_on_links_are_those_of_the_rings)
 }
 
 
+/* With experts on GPUs of their own, each GPU sends its tokens and their results to all nodes. Two of eight experts are
+ * on 8 (1 - (7/8)^2) GPUs on the mean. The model gives every GPU the tokens of the fullest group, here the only one. */
+TEST(bytes_on_links_are_those_of_the_exchanges)
+{
+    static const char *const widths[] = {"cluster.gpus_per_node=4", "cluster.gpus_per_node=2"};
+    for (int i = 0; i < 2; i++) {
+        const char *const sets[] = {widths[i], "services.chat.llm=mixtral-8x7b", "services.chat.data_parallel=8",
+                                    "services.chat.cost.expert_parallel=8", NULL};
+        struct bed_rows *rows = bed_ok(BED(.check = true, .sets = sets), SITE, "shared", 8, 1, ONE_REQUEST, "");
+        const double nodes = i == 0 ? 2 : 4, tokens = 292, met = 8 * (1 - 49.0 / 64);
+        const double sent = 8 * 2 * 32 * tokens * 4096 * 2 * met * (1 - 1 / nodes);
+        CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * sent, 2 * 8 * 3);
+    }
+}
+
 /* Four edges leave each leaf of one node over one port. Each gets a fourth of it, as one alone on a network whose
  * collectives have that bandwidth. Times of 1 and 192 tokens are not interpolated (models/operators/operators.h). */
 TEST(a_share_of_the_network_is_a_narrower_network)
@@ -179,4 +194,40 @@ TEST(single_steps_and_queues_do_not_matter)
     CHECK(bed_equal(rows, run_pools(BED(.single_step = true, .check = true), "")));
     CHECK(bed_equal(rows, run_pools(BED(.queue = QUEUE_HEAP), "")));
     CHECK(bed_equal(rows, run_pools(BED(.queue = QUEUE_CALENDAR), "")));
+}
+
+/* The claims of a failed group end, and begin anew on other nodes. */
+TEST(groups_that_fail_leave_their_links)
+{
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 5, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '5GB/s', "
+        "'collectives': 'shared', 'fabric': '30GB/s'}}, 'seed': 4, 'until': '200s', 'failures': {'causes': {'fan': "
+        "{'scope': 'node', 'lifetime': {'mean': '60s'}, 'repair': {'law': 'constant', 'mean': '5s'}}}}, 'services': "
+        "{'chat': {'llm': 'llama-2-7b', 'tensor_parallel': 8, 'replicas': 2, 'restart': {'delay': '1s'}, 'trace': "
+        "{'format': 'generate', 'count': 300, 'arrival': {'process': 'poisson', 'rate': '2/s'}, 'prompt': "
+        "{'distribution': 'fixed', 'tokens': 700}, 'output': {'distribution': 'fixed', 'tokens': 60}}}}}");
+    CHECK(bed_metric(rows, "failure.replica_stops") > 3);
+    CHECK(bed_metric(rows, "link.network.used_frac.max") <= 1.0 + 1e-9);
+    size_t finished = 0;
+    for (size_t i = 0; i < rows->n_requests; i++) finished += strcmp(rows->requests[i].status, "finished") == 0;
+    CHECK(finished > 200);
+}
+
+static void check_refused(const char *service, const char *text)
+{
+    struct bed_rows *rows = bed_run(BED(.quiet = true),
+                                    "{'cluster': {'nodes': 4, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'network': "
+                                    "{'bandwidth': '5GB/s', 'collectives': 'shared'}}, 'services': {'chat': {'llm': "
+                                    "'llama-2-7b', %s, 'trace': " ONE_REQUEST "}}}",
+                                    service);
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    if (rows->diag.n_items > 0) CHECK(strstr(rows->diag.items[0].text, text) != NULL);
+}
+
+TEST(what_is_not_known_is_refused)
+{
+    check_refused("'tensor_parallel': 8, 'cost': 'roofline'",
+                  "the roofline cost of service 'chat' does not say what GPUs send over the network");
+    check_refused("'tensor_parallel': 4, 'pipeline_parallel': 2", "has pipeline stages on several nodes");
 }
