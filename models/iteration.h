@@ -43,6 +43,7 @@ struct iteration_traffic {
     double node_bytes;   /* of one GPU, over its link inside the node */
     double sending_s;    /* in which its adapter sends at the full rate of collectives */
     double seconds;      /* of all collectives between nodes, latencies included */
+    double node_seconds; /* of all collectives inside nodes */
 };
 
 /* A cost model bound to one kind of replica (GPU, LLM, parallelism). `model` is what it was built from. */
