@@ -83,7 +83,8 @@ void operators_traffic(const void *model, const struct iteration_work *work, dou
 static double leaves_rack(const struct iteration_traffic *traffic, const struct traffic_place *place, double size)
 {
     const double elsewhere = (place->nodes - size) / (place->nodes - 1.0);
-    return elsewhere > 0.0 ? place->gpus_per_node * (traffic->ring_bytes + size * traffic->spread_bytes * elsewhere) : 0.0;
+    return elsewhere > 0.0 ? place->gpus_per_node * (traffic->ring_bytes + size * traffic->spread_bytes * elsewhere)
+                           : 0.0;
 }
 
 struct traffic_levels traffic_levels_of(const struct iteration_traffic *traffic, const struct traffic_place *place)

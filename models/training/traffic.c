@@ -133,7 +133,6 @@ void training_levels_of(const struct training_plan *plan, const struct training_
         for (int64_t stage = 0; stage < plan->pipeline; stage++)
             for (int32_t i = 0; i < stages[stage].n; i++) walk_exchange(&walk, &stages[stage].of[i], stage);
     }
-    for (int64_t rack = 0; rack < ranks; rack++)
-        most = fmax(most, fmax(walk.rack_leaves[rack], walk.rack_comes[rack]));
+    for (int64_t rack = 0; rack < ranks; rack++) most = fmax(most, fmax(walk.rack_leaves[rack], walk.rack_comes[rack]));
     if (most > 0.0) levels->binds_at = (double)(nodes_per_rack * plan->gpus_per_node) / most;
 }

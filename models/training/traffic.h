@@ -1,12 +1,14 @@
 /* How far the messages of a training plan reach (exchange.h), if its ranks fill nodes in order, and nodes fill racks.
  *
- * Of a ring over nodes, each node sends the bytes of one member to the next one, over as many GPUs as the node with the
- * fewest members has. The members of a node send to each other inside it. An all-to-all sends equal parts to all others.
+ * Of a ring over nodes, each node sends the bytes of one member to the next one, over as many GPUs as the node with
+ * the fewest members has. The members of a node send to each other inside it. An all-to-all sends equal parts to all
+ * others.
  *
- * The kinds of messages of a GPU take turns. So on the mean over a step's messages, a GPU sends to other racks the share
- * that these have of all that it sends to other nodes, or that the receiver gets, whichever is smaller. The ratio of all
- * that the GPUs of a rack could send, to what leaves or enters it so, is the oversubscription `binds_at`: a job that is
- * alone on the network is slower at any larger one, if its flows are spread evenly over the ports. */
+ * The kinds of messages of a GPU take turns. So on the mean over a step's messages, a GPU sends to other racks the
+ * share that these have of all that it sends to other nodes, or that the receiver gets, whichever is smaller. The
+ * ratio of all that the GPUs of a rack could send, to what leaves or enters it so, is the oversubscription
+ * `binds_at`: a job that is alone on the network is slower at any larger one, if its flows are spread evenly over the
+ * ports. */
 #ifndef ORRERY_MODELS_TRAINING_TRAFFIC_H
 #define ORRERY_MODELS_TRAINING_TRAFFIC_H
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `orrery explain cost --traffic`: its closed forms are the bytes that a run moves over links, and a replica that is alone
-# on the network is slower exactly where racks are oversubscribed by more than it says.
+# `orrery explain cost --traffic`: its closed forms are the bytes that a run moves over links, and a replica that is
+# alone on the network is slower exactly where racks are oversubscribed by more than it says.
 . tests/cli/lib.sh
 
 cat >"$T/wide.json" <<'END'
@@ -23,7 +23,8 @@ metric() {
     echo "${value:-0}"
 }
 
-# A prompt of 192 tokens, and 100 iterations of one token. What leaves a GPU arrives at another one: two NICs, two ports.
+# A prompt of 192 tokens, and 100 iterations of one token. What leaves a GPU arrives at another one: over two NICs and
+# two ports.
 moves() { # SETTINGS...
     sets=
     for set; do sets="$sets --set $set"; done

@@ -12,7 +12,8 @@
 #define SITE                                                                                                           \
     "{'cluster': {'nodes': 8, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '20GB/s', 'latency': "  \
     "'0s', 'collectives': '%s', 'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'uplink': '400GB/s'}}, 'seed': 3, "      \
-    "'services': {'chat': {'llm': 'llama-2-7b', 'tensor_parallel': %d, 'replicas': %d, 'cost': {'kind': 'operators', " "'kernels': 'isolated'}, 'batching': {'policy': 'vllm-v1', 'token_budget': 1024}, 'trace': %s}}%s}"
+    "'services': {'chat': {'llm': 'llama-2-7b', 'tensor_parallel': %d, 'replicas': %d, 'cost': {'kind': 'operators', "  \
+    "'kernels': 'isolated'}, 'batching': {'policy': 'vllm-v1', 'token_budget': 1024}, 'trace': %s}}%s}"
 #define ONE_REQUEST                                                                                                    \
     "{'format': 'generate', 'count': 1, 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution': "    \
     "'fixed', 'tokens': 192}, 'output': {'distribution': 'fixed', 'tokens': 101}}"
@@ -53,7 +54,6 @@ TEST(bytes_on_links_are_those_of_the_rings)
         CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * left, 2 * n);
     }
 }
-
 
 /* With experts on GPUs of their own, each GPU sends its tokens and their results to all nodes. Two of eight experts are
  * on 8 (1 - (7/8)^2) GPUs on the mean. The model gives every GPU the tokens of the fullest group, here the only one. */
@@ -142,7 +142,8 @@ static double moved_by(const struct bed_rows *rows, double at_s)
     return bytes;
 }
 
-/* The job does little but send. The port that both fill carries no byte more than it can, and nearly all of that while the job runs. */
+/* The job does little but send. The port that both fill carries no byte more than it can, and nearly all of that while
+ * the job runs. */
 TEST(no_link_carries_more_than_its_bandwidth)
 {
     for (int seconds = 1; seconds <= 4; seconds++) {
@@ -177,14 +178,14 @@ TEST(more_contention_never_makes_anything_faster)
 /* KV of prompts crosses the links of two groups that decode, while jobs come and go. */
 static struct bed_rows *run_pools(const struct bed_options *options, const char *more)
 {
-    return bed_ok(options,
-                  "{'cluster': {'nodes': 8, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '10GB/s', "
-                  "'collectives': 'shared', 'topology': 'leaf-spine', 'nodes_per_leaf': 1, 'oversubscription': 3}}, "
-                  "'seed': 9, 'services': {'chat': {'llm': 'llama-2-7b', %s 'pools': {'p': {'role': 'prefill', "
-                  "'tensor_parallel': 4}, 'd': {'role': 'decode', 'tensor_parallel': 8, 'replicas': 2}}, 'trace': %s}}"
-                  JOBS "}",
-                  more, MANY_REQUESTS,
-                  "{'submit': '1s', 'duration': '2s', 'gpus': 8}, {'submit': '2s', 'duration': '4s', 'gpus': 12}");
+    return bed_ok(
+        options,
+        "{'cluster': {'nodes': 8, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '10GB/s', "
+        "'collectives': 'shared', 'topology': 'leaf-spine', 'nodes_per_leaf': 1, 'oversubscription': 3}}, "
+        "'seed': 9, 'services': {'chat': {'llm': 'llama-2-7b', %s 'pools': {'p': {'role': 'prefill', "
+        "'tensor_parallel': 4}, 'd': {'role': 'decode', 'tensor_parallel': 8, 'replicas': 2}}, 'trace': %s}}" JOBS "}",
+        more, MANY_REQUESTS,
+        "{'submit': '1s', 'duration': '2s', 'gpus': 8}, {'submit': '2s', 'duration': '4s', 'gpus': 12}");
 }
 
 TEST(single_steps_and_queues_do_not_matter)

@@ -5,12 +5,9 @@
 
 #include <math.h>
 
-static const struct table_column columns[] = {LEFT("service"),
-                                              LEFT("links"),
-                                              RIGHT("bytes_per_iteration"),
-                                              RIGHT("bytes_per_token"),
-                                              RIGHT("time_frac"),
-                                              RIGHT("binds_at_oversubscription")};
+static const struct table_column columns[] = {
+    LEFT("service"),          LEFT("links"),      RIGHT("bytes_per_iteration"),
+    RIGHT("bytes_per_token"), RIGHT("time_frac"), RIGHT("binds_at_oversubscription")};
 
 void explain_traffic_init(struct answer_table *table)
 {
@@ -59,9 +56,9 @@ int explain_traffic_add(struct cli *cli, const struct setup *setup, const struct
                         const struct iteration_work *work, struct answer_table *table)
 {
     const struct network_config *network = &setup->scenario.cluster.links.network;
-    const int64_t each = cluster_config_gpus_per_node(&setup->scenario.cluster.nodes, modelled->pool.gpu != NULL
-                                                          ? modelled->pool.gpu
-                                                          : setup->scenario.cluster.nodes.gpu);
+    const int64_t each = cluster_config_gpus_per_node(&setup->scenario.cluster.nodes,
+                                                      modelled->pool.gpu != NULL ? modelled->pool.gpu
+                                                                                 : setup->scenario.cluster.nodes.gpu);
     const int64_t gpus = modelled->pool.tensor_parallel;
     if (modelled->model.traffic == NULL || each == 0 || gpus <= each || !(network->bytes_per_s > 0)) return 0;
     struct traffic_place place = {.nodes = (double)(gpus / each), .gpus_per_node = (double)each,

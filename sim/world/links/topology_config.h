@@ -41,8 +41,8 @@ enum network_paths { NETWORK_ECMP, NETWORK_PLANNED };
  * moments that have nothing to do with those of other jobs. */
 enum network_sends { NETWORK_SENDS_ALWAYS, NETWORK_SENDS_IN_PART };
 
-/* Collectives of replicas over nodes: timed as if alone on the network, which does not carry them; or on its links, with
- * all other traffic. */
+/* Collectives of replicas over nodes: timed as if alone on the network, which does not carry them; or on its links,
+ * with all other traffic. */
 enum network_collectives { NETWORK_COLLECTIVES_ALONE, NETWORK_COLLECTIVES_SHARED };
 
 struct network_config {

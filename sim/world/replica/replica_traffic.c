@@ -79,9 +79,7 @@ static int make_edges(struct replica_traffic *traffic)
     struct iteration_traffic sent;
     int code = 0;
     read_traffic(traffic, &one, 1.0, &sent);
-    traffic->n_partners = !(sent.spread_bytes > 0.0)       ? 1
-                          : nodes - 1 < MOST_PARTNERS ? nodes - 1
-                                                      : MOST_PARTNERS;
+    traffic->n_partners = !(sent.spread_bytes > 0.0) ? 1 : nodes - 1 < MOST_PARTNERS ? nodes - 1 : MOST_PARTNERS;
     traffic->edges = mem_zalloc((size_t)placement->n_gpus * (size_t)traffic->n_partners, sizeof *traffic->edges);
     if (traffic->edges == NULL) return SIM_E_NOMEM;
     for (int32_t q = 0; q < traffic->n_partners && nodes > 1; q++)

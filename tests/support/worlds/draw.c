@@ -378,8 +378,8 @@ static bool is_required(const struct config_field *field)
     return false;
 }
 
-/* Whether a key is optional, and most scenarios are refused without it: the power of jobs without plans, the points of a
- * table of costs without a file, and the time of an iteration whatever its work. */
+/* Whether a key is optional, and most scenarios are refused without it: the power of jobs without plans, the points
+ * of a table of costs without a file, and the time of an iteration whatever its work. */
 static bool is_missed(const struct config_field *field)
 {
     if (field->dim == UNIT_POWER && strcmp(field->name, "mean") == 0) return true;
