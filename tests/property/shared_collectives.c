@@ -215,6 +215,27 @@ TEST(groups_that_fail_leave_their_links)
     CHECK(finished > 200);
 }
 
+/* A NIC at a fourth of its bandwidth is a narrower network for all of its group. */
+TEST(a_slow_nic_slows_its_group)
+{
+    static const char site[] =
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '%s', 'latency': "
+        "'0s', 'collectives': 'shared'}}, 'seed': 4%s, 'services': {'chat': {'llm': 'llama-2-7b', 'tensor_parallel': 8, "
+        "'cost': {'kind': 'operators', 'kernels': 'isolated'}, 'trace': {'format': 'generate', 'count': 40, 'arrival': "
+        "{'process': 'fixed', 'rate': '4/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 192}, 'output': "
+        "{'distribution': 'fixed', 'tokens': 2}}}}}";
+    static const char slow[] = ", 'failures': {'causes': {'c': {'scope': 'nic', 'slow': 0.25, 'lifetime': {'law': "
+                               "'constant', 'mean': '5s'}, 'repair': {'law': 'constant', 'mean': '9000s'}}}}";
+    struct bed_rows *rows = bed_ok(BED(.check = true), site, "20GB/s", slow);
+    struct bed_rows *wide = bed_ok(NULL, site, "20GB/s", ""),
+                    *narrow = bed_ok(NULL, site, test_json("%.17gGB/s", 20 * 0.25 / network_frac), "");
+    for (int64_t id = 0; id < 40; id += 39) {
+        const struct bed_rows *like = id == 0 ? wide : narrow;
+        CHECK_NEAR(rows->requests[id].ttft_s / like->requests[id].ttft_s, 1.0, 1e-5);
+    }
+    CHECK(narrow->requests[39].ttft_s > wide->requests[39].ttft_s);
+}
+
 static void check_refused(const char *service, const char *text)
 {
     struct bed_rows *rows = bed_run(BED(.quiet = true),
