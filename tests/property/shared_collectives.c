@@ -142,6 +142,37 @@ static double moved_by(const struct bed_rows *rows, double at_s)
     return bytes;
 }
 
+static double middle_s(const struct bed_rows *rows)
+{
+    const struct batch_row *batch = &rows->batches[rows->n_batches / 2];
+    return (batch->end_s - batch->start_s) / (double)batch->iterations;
+}
+
+static struct bed_rows *run_on_fabric(const char *network, int replicas)
+{
+    return bed_ok(BED(.check = true),
+                  "{'cluster': {'nodes': 4, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'network': {'latency': '0s', %s}}, "
+                  "'services': {'chat': {'llm': 'llama-2-7b', 'tensor_parallel': 8, 'replicas': %d, 'cost': {'kind': "
+                  "'operators', 'kernels': 'isolated'}, 'batching': {'policy': 'vllm-v1', 'token_budget': 1024}, "
+                  "'trace': " PROMPTS "}}}",
+                  network, replicas);
+}
+
+/* Two replicas share a fabric of 60 GB/s. Each sees the other by its mean, and both are as fast as one alone on a network
+ * with what that leaves. */
+TEST(replicas_see_each_other_by_their_means)
+{
+    static const char shared[] = "'bandwidth': '20GB/s', 'fabric': '60GB/s', 'collectives': 'shared'";
+    const double bytes = (65 * 2 * 7.0 / 8 * 4096 * 2 * 1024 + 7.0 / 8 * 32000 * 2) / 4, peak = 60e9 / 8 * network_frac;
+    struct bed_rows *two = run_on_fabric(shared, 2), *one = run_on_fabric(shared, 1);
+    const double left = 60e9 / 8 - bytes / middle_s(two);
+    CHECK(left < peak);
+    struct bed_rows *alone = run_on_fabric(test_json("'bandwidth': '%.17gB/s'", left / network_frac), 1);
+    CHECK_NEAR(middle_s(two) / middle_s(alone), 1.0, 2e-3);
+    CHECK(middle_s(two) > 1.01 * middle_s(one));
+    CHECK(bed_metric(two, "link.network.used_frac.max") <= 1.0);
+}
+
 /* The job does little but send. The port that both fill carries no byte more than it can, and nearly all of that while
  * the job runs. */
 TEST(no_link_carries_more_than_its_bandwidth)
