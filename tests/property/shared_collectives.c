@@ -158,8 +158,8 @@ static struct bed_rows *run_on_fabric(const char *network, int replicas)
                   network, replicas);
 }
 
-/* Two replicas share a fabric of 60 GB/s. Each sees the other by its mean, and both are as fast as one alone on a network
- * with what that leaves. */
+/* Two replicas share a fabric of 60 GB/s. Each sees the other by its mean, and both are as fast as one alone on a
+ * network with what that leaves. */
 TEST(replicas_see_each_other_by_their_means)
 {
     static const char shared[] = "'bandwidth': '20GB/s', 'fabric': '60GB/s', 'collectives': 'shared'";

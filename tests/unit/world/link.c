@@ -331,8 +331,8 @@ TEST(claims_learn_what_they_are_granted)
     bed_destroy(bed);
 }
 
-/* A sensor gets what a bounded claim leaves, and next to nothing beside flows that take all. It carries no bytes, and is
- * notified of every change. */
+/* A sensor gets what a bounded claim leaves, and next to nothing beside flows that take all. It carries no bytes, and
+ * is notified of every change. */
 TEST(a_sensor_tells_and_takes_nothing)
 {
     struct link_bed *bed = bed_create(1, (double[]){10e9});
