@@ -167,6 +167,10 @@ struct operators_memo {
 void operators_cost_again(const void *model, void *memo, const struct iteration_work *work,
                           struct iteration_cost *cost);
 
+/* An iteration_model's traffic: of all kernels of an iteration but the messages between stages (traffic.c). */
+void operators_traffic(const void *model, const struct iteration_work *work, double share_frac,
+                       struct iteration_traffic *traffic);
+
 /* --- Breakdown of one iteration: work and time of each operator, kernel by kernel, and the CPU overhead --- */
 
 /* All launches of one operator together. */

@@ -222,6 +222,7 @@ static int build(const void *given, const struct cost_request *request, struct i
     model->cost = operators_cost;
     model->cost_again = operators_cost_again;
     model->memo_bytes = sizeof(struct operators_memo);
+    model->traffic = operators_traffic;
     model->reads_longest = operators_read_longest(&parts);
     model->calibrated = cost->calibration.calibrated;
     return 0;
