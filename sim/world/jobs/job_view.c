@@ -231,7 +231,12 @@ sim_ns job_remaining_ns(const struct job *job, sim_ns now)
 
 void *job_view_slot(const struct job_view *job)
 {
-    return job_of(job) + 1;
+    return job_of(job)->slot;
+}
+
+void job_view_prefetch(const struct job_view *job)
+{
+    job_prefetch(job_of(job));
 }
 
 int32_t cluster_view_next_node(const struct cluster_view *view, int32_t low, int32_t high, int32_t from)
@@ -348,7 +353,7 @@ static int check_record(struct jobs *jobs, struct job *job, struct hopeless *hop
         const int code = job_training_price(jobs, &jobs->record);
         if (code != 0) return code;
     }
-    memset(job, 0, jobs->pool.record_bytes);
+    memset(job, 0, sizeof *job);
     job->jobs = jobs;
     job->type = job_type_find(&jobs->config->all_types, record->type);
     job->holder.cluster = jobs->cluster;
