@@ -209,6 +209,11 @@ static inline bool job_needs_node(const struct job *job)
     return request->cpu_milli > 0 || request->memory_bytes > 0;
 }
 
+/* Records for jobs, and the scheduler's bytes of each: all zero. job_take returns NULL when out of memory. */
+void job_pools_init(struct jobs *jobs);
+struct job *job_take(struct jobs *jobs);
+void job_give_back(struct job *job);
+
 /* A job that waits for no other becomes pending, or runs at once if it needs no GPUs. Returns 0 or a negative code. */
 int jobs_admit(struct job *job, sim_ns now);
 
