@@ -239,8 +239,7 @@ static void make_operators(const struct catalog *catalog, const struct operators
     struct operators_kept *kept = is_kept ? memory->operators : NULL;
     while (kept != NULL && memcmp(&kept->key, &key, sizeof key) != 0) kept = kept->next;
     if (kept != NULL) {
-        *operators = kept->operators;
-        operators->parts = *parts;
+        operators_copy(operators, &kept->operators, parts);
         return;
     }
     operators_init(operators, parts);
@@ -248,7 +247,7 @@ static void make_operators(const struct catalog *catalog, const struct operators
     kept = arena_alloc(&memory->arena, sizeof *kept);
     if (kept == NULL) return; /* the next one is made anew */
     memcpy(&kept->key, &key, sizeof key);
-    kept->operators = *operators;
+    operators_copy(&kept->operators, operators, parts);
     kept->next = memory->operators;
     memory->operators = kept;
     memory->n_operators++;
