@@ -120,6 +120,10 @@ bool operators_read_longest(const struct operators_parts *parts);
 /* The split is possible (llm_split_problem). */
 void operators_init(struct operators *operators, const struct operators_parts *parts);
 
+/* As operators_init, with the tables of a model that differs in its engine at most. Only what these hold is touched:
+ * they are large, and mostly empty. */
+void operators_copy(struct operators *operators, const struct operators *from, const struct operators_parts *parts);
+
 /* Two halves of a batch that take turns, as at the head of this file: `computing` and sending_s are those of a half, in
  * all `layers` together. */
 struct piece operators_overlap(struct piece computing, double sending_s, double layers);

@@ -195,8 +195,7 @@ static void end_line(struct text *text, struct arena *arena, struct size_lines *
     text_init(text);
 }
 
-static void add_trust(const struct size_question *question, const struct size_result *result,
-                      const struct catalog *catalog, struct arena *arena, struct text *text)
+static void add_trust(const struct size_result *result, struct text *text)
 {
     const struct size_state *best = &result->states[result->best[0]];
     const struct size_outcome *whole = &result->whole;
@@ -211,11 +210,11 @@ static void add_trust(const struct size_question *question, const struct size_re
                                                                                            : " for decoding");
     if (whole->engine[0] != 0) text_printf(text, "%s; ", whole->engine);
     text_printf(text, "%s: ", best->option.gpu->name);
-    if (size_trust(question, result, catalog, arena, text) != 0) text->failed = true;
+    text_add(text, result->trust);
 }
 
-int size_say(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
-             struct arena *arena, struct size_lines *lines)
+int size_say(const struct size_question *question, const struct size_result *result, struct arena *arena,
+             struct size_lines *lines)
 {
     struct text text;
     text_init(&text);
@@ -266,17 +265,17 @@ int size_say(const struct size_question *question, const struct size_result *res
                     result->poisson_per_s);
         end_line(&text, arena, lines);
     }
-    add_trust(question, result, catalog, arena, &text);
+    add_trust(result, &text);
     end_line(&text, arena, lines);
     return lines->failed ? SIM_E_NOMEM : 0;
 }
 
 /* The lines for people: the question, the best, and more about it. */
-static int say_best(const struct size_question *question, const struct size_result *result,
-                    const struct catalog *catalog, struct arena *arena, struct answer *answer)
+static int say_best(const struct size_question *question, const struct size_result *result, struct arena *arena,
+                    struct answer *answer)
 {
     struct size_lines lines;
-    const int code = size_say(question, result, catalog, arena, &lines);
+    const int code = size_say(question, result, arena, &lines);
     for (size_t i = 0; code == 0 && i < lines.n; i++) answer_say(answer, "%s%s\n", i < 2 ? "" : "  ", lines.lines[i]);
     return code;
 }
@@ -429,14 +428,14 @@ double size_tightest(const struct size_question *question, const struct size_out
     return most;
 }
 
-int size_answer(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
-                int form, struct arena *arena, FILE *out, struct diag *diag)
+int size_answer(const struct size_question *question, const struct size_result *result, int form, struct arena *arena,
+                FILE *out, struct diag *diag)
 {
     struct answer answer;
     struct answer_table table;
     struct size_columns columns = {0};
     answer_init(&answer, (enum answer_form)form, "best");
-    int code = say_best(question, result, catalog, arena, &answer);
+    int code = say_best(question, result, arena, &answer);
     answer_text(&answer, "llm", question->llm);
     answer_text(&answer, "load", question->load_text);
     answer_text(&answer, "cost_model", result->cost_model);
@@ -456,7 +455,7 @@ int size_answer(const struct size_question *question, const struct size_result *
     }
     answer_close(&answer, ']');
     write_prices(question, &answer);
-    if (code == 0) code = size_write_fields(question, result, catalog, arena, &answer);
+    if (code == 0) code = size_write_fields(question, result, arena, &answer);
     if (code == 0) code = add_others(question, result, &answer);
     if (code == 0) code = choose_columns(question, arena, &columns);
     table_init(&table, columns.items, columns.n);
