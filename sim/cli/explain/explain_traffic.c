@@ -73,9 +73,10 @@ int explain_traffic_add(struct cli *cli, const struct setup *setup, const struct
     const double tokens = (double)(work->prefill_tokens + iteration_decode_tokens(work));
     const double node_frac = traffic.node_seconds / cost.first_s, network_frac = traffic.seconds / cost.first_s;
     add_level(table, modelled->name, "within nodes", levels.node_bytes, tokens, node_frac, (double)NAN);
+    const bool leaves_racks = levels.site_bytes > 0.0;
     add_level(table, modelled->name, "between nodes of a rack", levels.rack_bytes, tokens,
-              levels.rack_bytes > 0.0 ? network_frac : 0.0, (double)NAN);
+              leaves_racks ? (double)NAN : network_frac, (double)NAN);
     add_level(table, modelled->name, "between racks", levels.site_bytes, tokens,
-              levels.site_bytes > 0.0 ? network_frac : 0.0, levels.binds_at);
+              leaves_racks ? network_frac : (double)NAN, levels.binds_at);
     return 0;
 }
