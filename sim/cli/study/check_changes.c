@@ -1,6 +1,7 @@
 #include "sim/cli/study/check_changes.h"
 
 #include "analysis/gate/single_change.h"
+#include "analysis/stats/stats.h"
 #include "sim/cli/study/check_runs.h"
 
 #include <math.h>
@@ -57,7 +58,11 @@ static void add_brief(const struct json_node *value, struct arena *arena, struct
     }
     text_init(&json);
     json_writer_init(&writer, &json);
-    scenario_write(&writer, NULL, value);
+    char time[TIME_CHARS];
+    if (scenario_shows_time(value, time))
+        json_write_string(&writer, NULL, time);
+    else
+        scenario_write(&writer, NULL, value);
     const char *brief = json.failed || json.chars == NULL ? NULL : json_brief(json.chars, arena);
     if (brief == NULL) text->failed = true;
     text_add_shown(text, brief != NULL ? brief : "", "");
@@ -91,6 +96,8 @@ static void show_change(double before, double now, char cell[CELL_CHARS])
         snprintf(cell, CELL_CHARS, "= %.5g", now);
     else if (before == 0)
         snprintf(cell, CELL_CHARS, "%+.3g", now - before);
+    else if (stats_is_multiple(before, now))
+        snprintf(cell, CELL_CHARS, "%.3gx", now / before);
     else
         snprintf(cell, CELL_CHARS, "%+.3g %%", 100 * (now - before) / fabs(before));
 }
