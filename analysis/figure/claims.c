@@ -312,7 +312,7 @@ void claim_counts_text(const struct claim_counts *counts, struct text *text)
     const struct {
         size_t n;
         const char *what;
-    } parts[] = {{counts->n_within, "within"}, {counts->n_outside, "outside"}, {counts->n_unjudged, "not judged"}};
+    } parts[] = {{counts->n_within, "within"}, {counts->n_outside, "outside"}, {counts->n_unjudged, "not comparable"}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i].n == 0) continue;
         text_printf(text, "%s%zu %s", opening, parts[i].n, parts[i].what);

@@ -72,7 +72,7 @@ extern const char claim_tags_note[];
 /* Adds the counts of one figure to those of several. */
 void claim_counts_add(struct claim_counts *sum, const struct claim_counts *counts);
 
-/* "8 claims: 5 pass, 3 reported (1 within, 1 outside, 1 not judged)". */
+/* "8 claims: 5 pass, 3 reported (1 within, 1 outside, 1 not comparable)". */
 void claim_counts_text(const struct claim_counts *counts, struct text *text);
 
 #endif

@@ -18,16 +18,20 @@ static void show_value(double value, const char *format, char shown[VALUE_CHARS]
         snprintf(shown, VALUE_CHARS, format, value);
 }
 
-/* Six digits, and no exponent up to 1e15. */
-static const char *format_of(double value)
+const char *gate_value_format(double value)
 {
     return fabs(value) >= 1e5 && fabs(value) < 1e15 ? "%.0f" : "%.6g";
 }
 
+const char *gate_unit(const struct gate_move *move)
+{
+    return strcmp(move->unit, "1") == 0 ? "" : move->unit;
+}
+
 static void show_numbers(const struct gate_move *move, char before[32], char now[32], char change[32])
 {
-    show_value(move->before, format_of(move->before), before);
-    show_value(move->now, format_of(move->now), now);
+    show_value(move->before, gate_value_format(move->before), before);
+    show_value(move->now, gate_value_format(move->now), now);
     if (move->presence == GATE_IN_BOTH && strcmp(before, now) == 0) { /* they differ in later digits */
         show_value(move->before, "%.17g", before);
         show_value(move->now, "%.17g", now);
@@ -63,7 +67,7 @@ static void fill_cells(const struct gate_move *move, struct move_cells *cells)
 {
     show_numbers(move, cells->before, cells->now, cells->change);
     show_tolerance(&move->tolerance, cells->tolerance);
-    cells->unit = strcmp(move->unit, "1") == 0 ? "" : move->unit;
+    cells->unit = gate_unit(move);
     cells->word = move->better > 0 ? "better" : move->better < 0 ? "worse" : "";
 }
 
@@ -102,11 +106,11 @@ static void describe_moves(const struct gate_result *result, struct text *text)
         tolerance = wider(tolerance, cells[i].tolerance);
     }
     if (n > 0)
-        text_printf(text, "  %-*s  %-*s  %*s  %*s  %*s  %*s\n", name, "metric", unit, "unit", before, "baseline", now, "now", change,
-                    "change", tolerance, "tolerance");
+        text_printf(text, "  %-*s  %-*s  %*s  %*s  %*s  %*s\n", name, "metric", unit, "unit", before, "baseline", now,
+                    "now", change, "change", tolerance, "tolerance");
     for (size_t i = 0; i < n; i++)
-        text_printf(text, "  %-*s  %-*s  %*s  %*s  %*s  %*s%s%s%s\n", name, result->moves[i].name, unit,
-                    cells[i].unit, before, cells[i].before, now, cells[i].now, change, cells[i].change, tolerance, cells[i].tolerance,
+        text_printf(text, "  %-*s  %-*s  %*s  %*s  %*s  %*s%s%s%s\n", name, result->moves[i].name, unit, cells[i].unit,
+                    before, cells[i].before, now, cells[i].now, change, cells[i].change, tolerance, cells[i].tolerance,
                     cells[i].word[0] != 0 ? "  " : "", cells[i].word,
                     result->moves[i].is_beyond ? "" : "  (tolerated)");
     describe_rest(result, n, text);

@@ -285,8 +285,7 @@ static void draw_axis_titles(const struct frame *frame)
                    frame->data.right - frame->data.left);
     const double second_px = frame->y_title_break > 0 ? title_line_px : 0.0;
     draw_upright_title(frame, chart->y.title, frame->y_title_break, FRAME_MARGIN_PX + 10.0 + second_px);
-    if (chart->kind == PLOT_HEATMAP)
-        draw_upright_title(frame, chart->z.title, 0, frame->width - FRAME_MARGIN_PX + 2.0);
+    if (chart->kind == PLOT_HEATMAP) draw_upright_title(frame, chart->z.title, 0, frame->width - FRAME_MARGIN_PX + 2.0);
 }
 
 static void draw_title(const struct frame *frame)

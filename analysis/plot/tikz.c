@@ -28,7 +28,7 @@ static void add_option(struct text *tex, const char *key, const char *chars)
 /* Adds the title of y, in two lines if it is longer than the axis in type of 10 points. */
 static void add_y_title(struct text *tex, const char *title, double height_cm)
 {
-    static const double pt_per_cm = 28.45, type_pt = 10.0, beside_pt = 45.0; /* beside: what pgfplots leaves for labels */
+    static const double pt_per_cm = 28.45, type_pt = 10.0, beside_pt = 45.0; /* beside: of the labels along x */
     const bool fits = title == NULL || text_width_px(title, strlen(title), type_pt) < pt_per_cm * height_cm - beside_pt;
     const size_t second = fits ? 0 : text_halve(title);
     struct text first;

@@ -428,8 +428,7 @@ static int add_warnings(const struct report_source *source, const struct study *
         page_printf(html, " (%.0f of %zu runs)", answer.columns[2].numbers[i], study->n_runs);
         text_add(html, "</li>\n");
     }
-    if (html->length == empty)
-        text_add(html, "<li>No warnings.</li>\n");
+    if (html->length == empty) text_add(html, "<li>No warnings.</li>\n");
     text_add(html, "</ul>\n");
     page_sql(html, &query, 1);
     text_add(html, "</aside>\n");

@@ -445,12 +445,12 @@ int unit_format_time(double seconds, char *buffer, size_t buffer_bytes)
     static const struct {
         double s;
         const char *name;
-    } largest_first[] = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+    } largest_first[] = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
     static const double most = 1e6; /* of a unit: larger numbers read better in another form */
     for (size_t i = 0; i < sizeof largest_first / sizeof *largest_first; i++) {
-        const double number = seconds / largest_first[i].s, whole = round(number);
-        if (fabs(whole) < 1 || fabs(whole) > most || fabs(number - whole) > 1e-12 * fabs(whole)) continue;
-        return snprintf(buffer, buffer_bytes, "%.0f%s", whole, largest_first[i].name);
+        const double number = seconds / largest_first[i].s;
+        if (fabs(number) < 1 || fabs(number) > most || number != round(number)) continue;
+        return snprintf(buffer, buffer_bytes, "%.0f%s", number, largest_first[i].name);
     }
     return unit_format(seconds, UNIT_TIME, buffer, buffer_bytes);
 }

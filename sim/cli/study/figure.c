@@ -71,11 +71,11 @@ static int list_one(struct cli *cli, const struct figure_file *file, struct answ
 static int list_figures(struct cli *cli, const struct figure_call *call)
 {
     static const struct table_column columns[] = {
-        LEFT("figure"),        JSON_ONLY("place"), RIGHT("charts"), RIGHT("claims"),   JSON_ONLY("known_to_fail"),
-        JSON_ONLY("reported"), RIGHT("fitted"), RIGHT("chosen"), LEFT("title"), JSON_ONLY("paper")};
+        LEFT("figure"),        JSON_ONLY("place"), RIGHT("charts"), RIGHT("claims"), JSON_ONLY("known_to_fail"),
+        JSON_ONLY("reported"), RIGHT("fitted"),    RIGHT("chosen"), LEFT("title"),   JSON_ONLY("paper")};
     static const struct table_column of_page[] = {
-        LEFT("figure"),    LEFT("place"),   JSON_ONLY("charts"), RIGHT("claims"),   RIGHT_SHOWN("known to fail"),
-        RIGHT("reported"), RIGHT("fitted"), RIGHT("chosen"), JSON_ONLY("title"),  JSON_ONLY("paper")};
+        LEFT("figure"),    LEFT("place"),   JSON_ONLY("charts"), RIGHT("claims"),    RIGHT_SHOWN("known to fail"),
+        RIGHT("reported"), RIGHT("fitted"), JSON_ONLY("chosen"), JSON_ONLY("title"), JSON_ONLY("paper")};
     const bool is_page = call->form == ANSWER_MARKDOWN;
     struct arena arena;
     struct figure_files files;
