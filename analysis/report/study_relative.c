@@ -1,6 +1,6 @@
 /* Changes of metrics against a base: each run beside the run of its seed that has the base's value on one axis, and
  * equals it on all others. A change is in percent of the mean of the paired base runs, as `orrery compare` has it. The
- * interval of a point is that of its paired differences, or of replicates of a trace that of the ratios of the pairs. */
+ * interval of a point is that of its paired differences; of replicates of a trace that of the ratios of the pairs. */
 #include "analysis/report/study.h"
 #include "analysis/report/study_chart.h"
 

@@ -120,7 +120,7 @@ TEST(counts_that_follow_from_keys_get_no_tolerance)
     bench.now[0].value = 200;
     CHECK_EQ_INT(verdict(&bench, NULL, 0), GATE_MOVED);
     CHECK(tells(&bench, true, "odd.m00 moved by 100 %"));
-    CHECK(tells(&bench, false, "odd.m00  s         100  200  +100 %"));
+    CHECK(tells(&bench, false, "odd.m00  s          100  200  +100 %"));
     bench.result.changes = &change;
     bench.result.n_changes = 1;
     CHECK(!tells(&bench, true, "odd.m00"));
