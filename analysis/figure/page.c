@@ -414,7 +414,8 @@ int figure_gallery(const struct figure_entry *entries, size_t n, struct text *ht
              "<p class=soft>Hollow markers are the paper's points. A claim passes when our number is within its "
              "tolerance; of a curve, nine in ten points are. One that is known to fail says why. What a paper "
              "states as \xe2\x80\x9cup to\xe2\x80\x9d, what was noted from memory and what is not covered is only "
-             "reported, as not comparable and in no median; so is what cannot be judged for a reason that is given, with the side of its tolerance that it lies on. ");
+             "reported, as not comparable and in no median; so is what cannot be judged for a reason that is "
+             "given, with the side of its tolerance that it lies on. ");
     add_element(html, "", claim_basis_note, "</p>\n");
     add_overview(html, entries, n);
     for (size_t i = 0; code == 0 && i < n; i++) code = add_figure(html, &entries[i]);
