@@ -12,6 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
+void compare_ends(const struct compare_row *row, double *low, double *high)
+{
+    const bool has_ratio = !isnan(row->ratio_low);
+    *low = has_ratio ? (row->ratio_low - 1) * row->base : row->delta.low;
+    *high = has_ratio ? (row->ratio_high - 1) * row->base : row->delta.high;
+}
+
 const char *compare_verdict_name(enum compare_verdict verdict)
 {
     static const char *const names[] = {

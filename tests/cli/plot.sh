@@ -127,7 +127,8 @@ equal "$(sqlite3 :memory: "select printf('%.9g %.9g %.9g', 100 * json_extract(r,
     "$(sqlite3 :memory: "select printf('%.9g %.9g %.9g', json_extract(p, '$.\"request.ttft_s.mean change %\"'), json_extract(p, '$.low'), json_extract(p, '$.high'))
     from (select value as p from json_each(readfile('$T/changes')) where json_extract(value, '$.replicas') = '2')")" 'the change and its interval'
 run 0 plot "$db" -x replicas -y ttft_s.mean --relative batching=vllm-v0 --size 12x8 -o "$T/changes.svg"
-holds "$T/changes.svg" 'against vllm-v0 (%)'
+holds "$T/changes.svg" 'change of mean TTFT'
+holds "$T/changes.svg" 'from vllm-v0 (%)'
 holds "$T/changes.svg" 'bars: 95 % t-intervals over 3 seeds, paired'
 run 2 plot "$db" -x replicas -y ttft_s.mean --relative batching
 err "--relative: error: 'batching' has no '='"

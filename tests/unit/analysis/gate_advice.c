@@ -111,6 +111,26 @@ TEST(a_tolerance_of_one_metric_is_at_most_ten_per_cent)
     arena_fini(&bench.arena);
 }
 
+/* A count without a better side, such as GPUs, follows from a key that has changed: a tolerance is no answer. */
+TEST(counts_that_follow_from_keys_get_no_tolerance)
+{
+    struct scenario_change change = {"cluster.nodes", "4", "8"};
+    struct bench bench;
+    bench_init(&bench);
+    bench.before[0].direction = bench.now[0].direction = 0;
+    bench.now[0].value = 200;
+    CHECK_EQ_INT(verdict(&bench, NULL, 0), GATE_MOVED);
+    CHECK(tells(&bench, true, "odd.m00 moved by 100 %"));
+    CHECK(tells(&bench, false, "odd.m00  s          100  200  +100 %"));
+    bench.result.changes = &change;
+    bench.result.n_changes = 1;
+    CHECK(!tells(&bench, true, "odd.m00"));
+    bench.now[0].value = 500;
+    CHECK_EQ_INT(verdict(&bench, NULL, 0), GATE_MOVED);
+    CHECK(tells(&bench, false, "5x"));
+    arena_fini(&bench.arena);
+}
+
 TEST(moves_not_shown_are_told_apart)
 {
     static const struct {
