@@ -123,7 +123,7 @@ done <<'END'
 3	report R:7	no run 7
 2	compare R	name two runs, as results.db:1 results.db:2
 2	why R request 99	has no request 99; it has 0 to 4
-2	why R 3	'orrery why' needs what to explain; such as: orrery why R request slowest; there are request|job ID|slowest
+2	why R 3	'orrery why' needs what to explain; such as: orrery why R request 3; there are request|job ID|slowest
 2	export R	name a table or view to export; '--list' shows them
 2	export R requests	unknown table or view 'requests'; did you mean 'request'?
 2	list gpu	unknown listing 'gpu'; did you mean 'gpus'?

@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How a value is written. PREEMPTIONS: a count less the yields and the stops by failures in it, which stand apart. */
-enum manner { COUNT, PREEMPTIONS, SHARE, SECONDS, DOLLARS, IN_UNIT };
+/* How a value is written. PREEMPTIONS: a count less the yields and the stops by failures in it, which stand apart.
+ * HELD_DOLLARS: less the bill of idle GPUs in it, which stands apart. */
+enum manner { COUNT, PREEMPTIONS, SHARE, SECONDS, DOLLARS, HELD_DOLLARS, IN_UNIT };
 
 struct item {
     const char *metric;
@@ -74,7 +75,10 @@ static const struct item power[] = {{"power.site_w.mean", IN_UNIT, "mean", NULL}
                                     {"energy.j", IN_UNIT, "", "energy.site_j"},
                                     {0}};
 static const struct item cost[] = {{"cost.usd", DOLLARS, "bill of all leases", NULL},
-                                   {"cost.usd_per_job", DOLLARS, "per ended job, for the leases of jobs", NULL},
+                                   {"cost.services_usd", DOLLARS, "of it for services", NULL},
+                                   {"cost.jobs_usd", HELD_DOLLARS, "for jobs while they hold GPUs", NULL},
+                                   {"cost.idle_usd", DOLLARS, "for idle GPUs", NULL},
+                                   {"cost.usd_per_job", DOLLARS, "per ended job, with idle GPUs", NULL},
                                    {"cost.usd_per_h", DOLLARS, "per hour, list price of the services' GPUs",
                                     "cost.usd"},
                                    {"cost.output_tokens_per_usd", COUNT, "output tokens per dollar", "cost.usd"},
@@ -111,6 +115,10 @@ static const struct metric_row *find(const struct metric_row *metrics, size_t n,
 
 static double value_of(const struct metric_row *metric, enum manner manner, const struct metric_row *metrics, size_t n)
 {
+    if (manner == HELD_DOLLARS) {
+        const struct metric_row *idle = find(metrics, n, "cost.idle_usd");
+        return metric->value - (idle != NULL ? idle->value : 0);
+    }
     if (manner != PREEMPTIONS) return metric->value;
     const struct metric_row *yields = find(metrics, n, "scaling.yielded_jobs.sum");
     const struct metric_row *stops = find(metrics, n, "failure.interrupts");
@@ -132,7 +140,8 @@ static const char *in_words(const struct metric_row *metric, enum manner manner,
     switch (manner) {
     case SHARE: return words_percent(metric->value, words);
     case SECONDS: return words_seconds(metric->value, words);
-    case DOLLARS: return words_usd(metric->value, words);
+    case DOLLARS:
+    case HELD_DOLLARS: return words_usd(metric->value, words);
     case IN_UNIT: return prefixed(metric->value, metric->unit, words);
     default: return words_number(metric->value, words);
     }
