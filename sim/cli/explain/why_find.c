@@ -292,7 +292,10 @@ int why_fail_incomplete(struct asking *asking, const char *kind, const char *sub
     const char *hint = arena_printf(asking->arena,
                                     "such as: orrery why %s %s%s; there are request|job ID|slowest|longest-wait, "
                                     "request longest-ttft, and time FROM:TO",
-                                    asking->results, is_time ? "time " : is_job ? "job " : "request ",
+                                    asking->results,
+                                    is_time  ? "time "
+                                    : is_job ? "job "
+                                             : "request ",
                                     is_time           ? "0s:10s"
                                     : subject != NULL ? subject
                                     : is_job          ? "longest-wait"

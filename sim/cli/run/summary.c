@@ -284,17 +284,22 @@ static void say_unended(const struct summary *summary, double warmup_s, struct t
     }
     char words[WORDS_CHARS];
     if (n > 0)
-        text_printf(said, "%-8s  %zu unfinished job%s waited longer than job.wait_s max, up to %s: orrery why RESULTS job "
-                          "longest-wait\n",
-                    "waits", n, n == 1 ? " has" : "s have", words_seconds(longest_s, words));
+        text_printf(said,
+                    ", of which %zu %s waited up to %s, longer than job.wait_s max (orrery why RESULTS job "
+                    "longest-wait)",
+                    n, n == 1 ? "has" : "have", words_seconds(longest_s, words));
 }
 
 static void say_groups(const struct summary *summary, double warmup_s, struct answer *answer)
 {
     struct text said;
+    struct text unended;
     text_init(&said);
-    summary_groups(summary->metrics, summary->n_metrics, warmup_s, &said);
-    say_unended(summary, warmup_s, &said);
+    text_init(&unended);
+    say_unended(summary, warmup_s, &unended);
+    summary_groups(summary->metrics, summary->n_metrics, warmup_s, unended.length > 0 ? unended.chars : "", &said);
+    said.failed |= unended.failed;
+    text_fini(&unended);
     summary_intervals(&summary->intervals, warmup_s, &said);
     if (said.length > 0) answer_say(answer, "\n%s", said.chars);
     answer->failed |= said.failed;

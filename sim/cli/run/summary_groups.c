@@ -189,7 +189,7 @@ static void add_window(enum window window, double warmup_s, bool has_others, str
 }
 
 static void add_group(const struct group *group, const struct metric_row *metrics, size_t n, double warmup_s,
-                      struct text *text)
+                      const char *unended, struct text *text)
 {
     bool is_first = true, has_others = false;
     for (const struct item *item = group->items; item->metric != NULL; item++) {
@@ -205,6 +205,7 @@ static void add_group(const struct group *group, const struct metric_row *metric
             text_add(text, ", ");
         text_add(text, in_words(&shown, item->manner, words));
         text_printf(text, *item->words != 0 ? " %s" : "%s", item->words);
+        if (strcmp(item->metric, "job.unfinished") == 0) text_add(text, unended);
         const char *window = warmup_s > 0 ? window_of(item->metric) : NULL;
         if (window != NULL) text_printf(text, " %s", window);
         has_others |= window != NULL;
@@ -232,10 +233,11 @@ static void add_times(const struct metric_row *metrics, size_t n, double warmup_
     text_add(text, "\n");
 }
 
-void summary_groups(const struct metric_row *metrics, size_t n, double warmup_s, struct text *text)
+void summary_groups(const struct metric_row *metrics, size_t n, double warmup_s, const char *unended, struct text *text)
 {
     if (warmup_s > 0) add_times(metrics, n, warmup_s, text);
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) add_group(&groups[i], metrics, n, warmup_s, text);
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        add_group(&groups[i], metrics, n, warmup_s, unended, text);
 }
 
 void summary_intervals(const struct run_intervals *intervals, double warmup_s, struct text *text)
