@@ -186,7 +186,9 @@ static int on_node(void *context, const struct node_row *row)
 static int on_sample(void *context, const struct sample_row *row)
 {
     struct stretch *stretch = context;
-    if (!is_in(stretch, row->t_s) || strcmp(row->series, "power.site_w") != 0) return 0;
+    if (strcmp(row->series, "power.site_w") != 0) return 0;
+    stretch->power.run_max_w = fmax(stretch->power.run_max_w, row->value); /* NAN first */
+    if (!is_in(stretch, row->t_s)) return 0;
     stretch->power.sum_w += row->value;
     stretch->power.max_w = fmax(stretch->power.max_w, row->value);
     stretch->power.n++;
@@ -197,7 +199,6 @@ static int on_metric(void *context, const struct metric_row *row)
 {
     struct stretch *stretch = context;
     if (strcmp(row->name, "power.site_w.mean") == 0) stretch->power.run_mean_w = row->value;
-    if (strcmp(row->name, "power.site_w.max") == 0) stretch->power.run_max_w = row->value;
     if (strcmp(row->name, "sim.end_s") == 0) stretch->story.end_s = row->value;
     return 0;
 }

@@ -33,7 +33,7 @@ struct stretch_jobs {
     struct stretch_ends not_started; /* submitted, and neither started for the first time nor rejected nor ended */
 };
 
-/* Power of the site: samples in the stretch, and the whole run. NAN: not known. */
+/* Power of the site: samples in the stretch; mean and highest sample of the whole run. NAN: not known. */
 struct stretch_power {
     int64_t n;
     double sum_w, max_w, run_mean_w, run_max_w;
