@@ -26,6 +26,11 @@ frames <- function(database, run_id = NULL) {
   }
   if (!file.exists(database)) stop(database, ": no such file", call. = FALSE)
   connection <- DBI::dbConnect(RSQLite::SQLite(), database, flags = RSQLite::SQLITE_RO)
+  runs <- DBI::dbGetQuery(connection, "SELECT id FROM run")$id
+  if (!is.null(run_id) && !run_id %in% runs) {
+    DBI::dbDisconnect(connection)
+    stop(database, ": there is no run ", run_id, "; it has ", paste(runs, collapse = ", "), call. = FALSE)
+  }
   views <- Sys.glob(file.path(orrery_views(), "*.sql"))
   for (view in views) DBI::dbExecute(connection, paste(readLines(view, encoding = "UTF-8"), collapse = "\n"))
   tables <- DBI::dbGetQuery(connection, paste(
@@ -39,8 +44,9 @@ names.orrery_frames <- function(x) unclass(x)$names
 
 `[[.orrery_frames` <- function(x, name) {
   of <- unclass(x)
+  absent <- if (dir.exists(orrery_views())) "" else "; for views, set ORRERY_DATA to the directory that holds 'analysis'"
   if (!name %in% of$names)
-    stop("no table or view '", name, "'; there are ", paste(of$names, collapse = ", "), call. = FALSE)
+    stop("no table or view '", name, "'; there are ", paste(of$names, collapse = ", "), absent, call. = FALSE)
   columns <- names(DBI::dbGetQuery(of$connection, sprintf("SELECT * FROM \"%s\" LIMIT 0", name)))
   key <- if (name == "run") "id" else "run_id"
   where <- if (!is.null(of$run_id) && key %in% columns) sprintf(" WHERE %s = %d", key, of$run_id) else ""

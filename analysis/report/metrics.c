@@ -69,6 +69,17 @@ static void add_ends(const struct metric_interval *interval, const char *unit, s
     page_printf(html, "; %s to %s", in_words(interval->low, unit, low), in_words(interval->high, unit, high));
 }
 
+/* "; $860.69 for services, $545 for jobs while they hold GPUs, $575 for idle GPUs". */
+static void add_bill(const struct report_source *source, struct text *html)
+{
+    char services[WORDS_CHARS], jobs[WORDS_CHARS], idle[WORDS_CHARS];
+    const double services_usd = source_metric(source, "cost.services_usd");
+    const double jobs_usd = source_metric(source, "cost.jobs_usd"), idle_usd = source_metric(source, "cost.idle_usd");
+    if (isnan(services_usd) || isnan(jobs_usd) || isnan(idle_usd)) return;
+    page_printf(html, "; %s for services, %s for jobs while they hold GPUs, %s for idle GPUs",
+                words_usd(services_usd, services), words_usd(jobs_usd - idle_usd, jobs), words_usd(idle_usd, idle));
+}
+
 void metrics_tiles(const struct report_source *source, struct text *html)
 {
     enum { MAX_TILES = 8 };
@@ -99,6 +110,7 @@ void metrics_tiles(const struct report_source *source, struct text *html)
         page_escape(html, in_words(value, tiles[i].unit, words));
         text_add(html, "</strong> <span>");
         page_escape(html, tiles[i].label);
+        if (strcmp(tiles[i].metric, "cost.usd") == 0) add_bill(source, html);
         add_ends(intervals_of(&source->intervals, tiles[i].metric), tiles[i].unit, html);
         text_add(html, "</span></li>\n");
     }

@@ -62,8 +62,8 @@ const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split
     const char *problem = llm_data_problem(llm, split->tensor, split->pipeline, llm_groups(split->data));
     if (problem) return problem;
     if (split->expert < 1 || split->gpus_per_node < 1) return "parallelism and the GPUs of a node start at 1";
+    if (split->expert > 1 && llm->experts == 0) return "it has no experts, so leave out expert parallelism";
     if (split->tensor % split->expert != 0) return "tensor parallelism is not a multiple of expert parallelism";
-    if (split->expert > 1 && llm->experts == 0) return "expert parallelism needs an LLM with experts";
     if (llm_groups(split->data) > 1 && split->sequence)
         return "sequence parallelism and data parallelism exclude each other";
     if (llm->expert_ffn % (split->tensor / split->expert) != 0)

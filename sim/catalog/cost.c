@@ -165,7 +165,11 @@ static int check_split(const struct cost_request *request)
     const bool is_tensor = llm_data_problem(llm, request->tensor_parallel, 1, groups) != NULL;
     const char *where = is_tensor ? request->tensor_where : request->pipeline_where;
     char hint[DIAG_TEXT_CHARS] = "";
-    if (is_tensor) show_widths(llm, groups, hint, sizeof hint);
+    if (is_tensor)
+        show_widths(llm, groups, hint, sizeof hint);
+    else if (request->pipeline_parallel > llm->layers)
+        snprintf(hint, sizeof hint, "it has %lld layers: pipeline_parallel can be 1 to %lld", (long long)llm->layers,
+                 (long long)llm->layers);
     return diag_error(request->diag, SIM_E_UNFIT, where != NULL ? where : request->where, hint,
                       "cannot split %s over %lld x %lld GPUs: %s", llm->name, (long long)request->tensor_parallel,
                       (long long)request->pipeline_parallel, problem);

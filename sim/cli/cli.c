@@ -5,6 +5,7 @@
 #include "sim/cli/completion/completion.h"
 #include "sim/cli/file_kind.h"
 #include "sim/cli/manual.h"
+#include "sim/cli/paths.h"
 #include "sim/cli/version.h"
 #include "sim/core/mem.h"
 
@@ -262,6 +263,18 @@ static const char *verb_meant(const char *word)
     return NULL;
 }
 
+/* Whether the word is one that `run` takes: a JSON file, or a scenario that comes with the program. */
+static bool names_scenario(const char *word)
+{
+    const size_t n = strlen(word);
+    struct arena arena;
+    arena_init(&arena);
+    const bool is_file = n > 5 && strcmp(word + n - 5, ".json") == 0 && paths_is_file(word);
+    const bool is_scenario = is_file || paths_shipped(&arena, "scenarios", word) != NULL;
+    arena_fini(&arena);
+    return is_scenario;
+}
+
 /* The verb with this name; NULL after an error. */
 static const struct verb *find_verb(struct cli *cli, const char *word)
 {
@@ -282,6 +295,12 @@ static const struct verb *find_verb(struct cli *cli, const char *word)
     if (meant != NULL) {
         snprintf(hint, sizeof hint, "it is 'orrery %s'", meant);
         diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "unknown verb '%s'", word);
+        return NULL;
+    }
+    if (names_scenario(word)) {
+        char run[DIAG_TEXT_CHARS];
+        snprintf(run, sizeof run, "it is 'orrery run %.200s'", word);
+        diag_error(&cli->diag, SIM_E_USAGE, NULL, run, "'%s' is no verb, but a scenario", word);
         return NULL;
     }
     const int found = cli_pick(cli, "verb", word, names);

@@ -170,6 +170,15 @@ static int check_usage(struct cli *cli, const struct export_options *options, in
     return 0;
 }
 
+/* A file of LaTeX needs its option. */
+static int check_latex(struct cli *cli, const struct export_options *options)
+{
+    const size_t n = options->output != NULL ? strlen(options->output) : 0;
+    if (n < 4 || strcmp(options->output + n - 4, ".tex") != 0 || options->form != ANSWER_TEXT || options->openmetrics)
+        return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, "--output", "add --latex", "what is written is CSV, not .tex");
+}
+
 static int export(struct cli *cli, const struct cli_call *call)
 {
     const struct export_options *options = call->options;
@@ -184,9 +193,10 @@ static int export(struct cli *cli, const struct cli_call *call)
     const bool is_latex = options->form == ANSWER_LATEX;
     const char *form = is_latex ? "LaTeX" : options->openmetrics ? "OpenMetrics text" : "CSV";
     const char *endings = is_latex                       ? "tex"
-                          : options->openmetrics         ? "prom"
+                          : options->openmetrics         ? "prom txt"
                           : options->form == ANSWER_JSON ? "json"
-                                                         : "csv";
+                                                         : "csv txt";
+    if (code == 0) code = check_latex(cli, options);
     if (code == 0) code = outputs_add_form(&outputs, "--output", options->output, form, endings);
     if (code == 0) code = outputs_check(&outputs, path);
     if (code == 0) code = find_run(cli, options, path, &run_id, &arena);

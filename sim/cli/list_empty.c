@@ -85,7 +85,9 @@ int list_fail_empty(struct cli *cli, const char *listing, const char *relation, 
     size_t n_alike = 0;
     const char *alike = strcmp(listing, "keys") == 0 ? first_alike(word, names, n_rows, &n_alike) : NULL;
     text_nearest_end(word, names, n_rows, &nearest);
-    if (alike != NULL)
+    if (strcmp(listing, "keys") == 0 && strstr(word, ".cost.") != NULL)
+        snprintf(hint, sizeof hint, "keys of costs are in 'orrery list parameters cost'");
+    else if (alike != NULL)
         snprintf(hint, sizeof hint, "did you mean '%.*s'?", (int)n_alike, alike);
     else if (nearest != NULL)
         snprintf(hint, sizeof hint, "did you mean '%.*s'?", (int)length_to_dot(nearest, n_dots), nearest);
@@ -114,10 +116,12 @@ int list_pick(struct cli *cli, const char *word, const char *const *names)
 {
     static const char *const usual[][2] = {{"policy", "policies"},     {"family", "policies"}, {"families", "policies"},
                                            {"schedulers", "policies"}, {"model", "llms"},      {"models", "llms"},
-                                           {"study", "studies"},       {"hardware", "gpus"},   {"drives", "storage"}};
+                                           {"study", "studies"},       {"hardware", "gpus"},   {"drives", "storage"},
+                                           {"routers", "policies routing"}, {"routing", "policies routing"},
+                                           {"batchers", "policies batching"}};
     char hint[64];
     if (strcmp(word, "figures") == 0 || strcmp(word, "figure") == 0) {
-        diag_error(&cli->diag, SIM_E_USAGE, NULL, "'orrery figure list' lists figures", "unknown listing '%s'", word);
+        diag_error(&cli->diag, SIM_E_USAGE, NULL, "they are in 'orrery figure list'", "unknown listing '%s'", word);
         return -1;
     }
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {

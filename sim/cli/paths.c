@@ -222,13 +222,12 @@ static bool has_word(const char *words, const char *word, size_t n)
     return false;
 }
 
-int outputs_add_form(struct outputs *outputs, const char *option, const char *path, const char *form,
-                     const char *endings)
+int outputs_check_form(const struct outputs *outputs, const char *option, const char *path, const char *form,
+                       const char *endings)
 {
     static const char forms[] = "arrow csv docx feather htm html jpeg jpg json jsonl md ods parquet pdf png prom "
-                                "svg tex xls xlsx";
-    const int code = outputs_add(outputs, option, path);
-    if (code != 0 || path == NULL) return code;
+                                "svg tex txt xls xlsx";
+    if (path == NULL) return 0;
     const size_t n_all = strlen(path), n = n_all > 3 && strcmp(path + n_all - 3, ".gz") == 0 ? n_all - 3 : n_all;
     size_t dot = n;
     while (dot > 0 && path[dot - 1] != '.' && path[dot - 1] != '/') dot--;
@@ -239,6 +238,26 @@ int outputs_add_form(struct outputs *outputs, const char *option, const char *pa
     snprintf(hint, sizeof hint, "name a file that ends in .%.*s", (int)strcspn(endings, " "), endings);
     return diag_error(outputs->diag, SIM_E_USAGE, option, hint, "what is written is %s, not .%.*s", form,
                       (int)(n - dot), path + dot);
+}
+
+int outputs_add_form(struct outputs *outputs, const char *option, const char *path, const char *form,
+                     const char *endings)
+{
+    const int code = outputs_add(outputs, option, path);
+    return code == 0 ? outputs_check_form(outputs, option, path, form, endings) : code;
+}
+
+int outputs_check_results(const struct outputs *outputs, const char *option, const char *path)
+{
+    const char *colon = path != NULL ? strrchr(path, ':') : NULL;
+    const char *digits = colon != NULL ? colon + 1 : "";
+    char database[512];
+    snprintf(database, sizeof database, "%.*s", colon != NULL ? (int)(colon - path) : 0, path != NULL ? path : "");
+    if (*digits != '\0' && digits[strspn(digits, "0123456789")] == '\0' && paths_is_file(database) &&
+        !paths_is_file(path))
+        return diag_error(outputs->diag, SIM_E_USAGE, option, "name the database alone; the new run gets a number",
+                          "'%s' names a run of '%s'", path, database);
+    return outputs_check_form(outputs, option, path, "a SQLite database", "db sqlite");
 }
 
 int outputs_check(const struct outputs *outputs, const char *path)

@@ -77,6 +77,12 @@ int outputs_add(struct outputs *outputs, const char *option, const char *path);
 int outputs_add_form(struct outputs *outputs, const char *option, const char *path, const char *form,
                      const char *endings);
 
+/* The two checks alone, for outputs that are checked against what is read first. outputs_check_results is for a results
+ * database; SIM_E_USAGE also if the path names a run of one, as "b.db:1". */
+int outputs_check_form(const struct outputs *outputs, const char *option, const char *path, const char *form,
+                       const char *endings);
+int outputs_check_results(const struct outputs *outputs, const char *option, const char *path);
+
 /* Checks an input; a NULL path is none. Returns 0, or SIM_E_USAGE if it is one of the outputs so far. */
 int outputs_check(const struct outputs *outputs, const char *path);
 

@@ -422,8 +422,9 @@ static bool hint_delimiter(const struct csv *csv, char *hint, size_t hint_bytes)
 }
 
 /* What to do about a column that is not there: another delimiter, the nearest name, else all of them. */
-static int missing_column(struct csv *csv, const char *name, struct diag *diag)
+static int missing_column(struct csv *csv, const struct csv_column *column, struct diag *diag)
 {
+    const char *name = column->name;
     char where[DIAG_WHERE_CHARS], hint[DIAG_TEXT_CHARS];
     struct text names;
     text_init(&names);
@@ -450,6 +451,11 @@ static int missing_column(struct csv *csv, const char *name, struct diag *diag)
         }
         snprintf(hint, sizeof hint, "the columns are %.*s", MAX_NAMES_CHARS, names.chars);
     }
+    const size_t n_hint = strlen(hint);
+    if (csv->options.by_user)
+        snprintf(hint + n_hint, sizeof hint - n_hint, "%s%s", n_hint > 0 && hint[n_hint - 1] == '?' ? " " : "; ",
+                 strspn(name, "0123456789") == strlen(name) ? "numbers of columns need \"header\": false"
+                                                            : "'columns' names it, as --set columns.KEY=NAME");
     csv_where(csv, 0, 0, where);
     mem_free(candidates);
     text_fini(&names);
@@ -468,7 +474,7 @@ static int find_column(struct csv *csv, const struct csv_column *column, int *po
         }
         *position = (int)i;
     }
-    return *position >= 0 || column->optional ? 0 : missing_column(csv, column->name, diag);
+    return *position >= 0 || column->optional ? 0 : missing_column(csv, column, diag);
 }
 
 int csv_read_header(struct csv *csv, const struct csv_column *columns, size_t n_columns, int *positions,

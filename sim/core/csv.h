@@ -31,6 +31,8 @@ struct csv_options {
     /* Takes the delimiter of the first row: the most frequent of comma, semicolon, tab and pipe outside quotes. A row
      * without any of them is separated by blanks. */
     bool guess_delimiter;
+
+    bool by_user; /* the user names the columns, by "columns": for hints */
 };
 
 /* Not terminated; of length 0 when empty. */

@@ -57,6 +57,7 @@ static int fail_expected(struct json_scan *scan, const char *hint, const char *e
     size_t left = scan->bytes - scan->at, n = text_utf8_length(here, left);
     if (left == 0) return fail(scan, scan->at, hint, "expected %s, got the end of the text", expected);
     if (left > 1 && here[0] == '/' && here[1] == '*') hint = "comments start with //";
+    if (here[0] == '#') hint = "comments start with //";
     if (here[0] == '\'') hint = "use double quotes";
     if (n == 0) return fail(scan, scan->at, NULL, "invalid UTF-8");
     if ((unsigned char)*here < 0x20 || *here == 0x7f)

@@ -418,7 +418,9 @@ static int check_laid(const struct study *study, const char *key, struct config_
     struct diag *diag = reading->diag;
     const char *outer = axes_overrule(study->axes, key, true, reading->arena);
     if (axes_vary(study->axes, key) || (study->search != NULL && strcmp(study->search->key, key) == 0))
-        return diag_error(diag, SIM_E_USAGE, "--set", "change the study", "the study varies '%s'", key);
+        return diag_error(diag, SIM_E_USAGE, "--set",
+                          "copy the study's file and change its axis, or simulate one point with 'orrery run'",
+                          "the study varies '%s'", key);
     if (outer != NULL)
         return diag_error(diag, SIM_E_USAGE, "--set", "change the study",
                           "'%s' would have no effect: the study varies '%s'", key, outer);

@@ -7,7 +7,7 @@ const struct config_field cluster_section_fields[] = {
     ROW_NAME_OR_PATH("gpu", nodes.gpu, OPTIONAL, ANY,
                      "GPU type: a name of the hardware catalog, or the path of such a file; services need it"),
     ROW_QUANTITY("gpu_price", nodes.gpu_usd_per_h, UNIT_MONEY_PER_H, OPTIONAL, WITHIN(1e-6, 1e6),
-                 "price of renting one GPU, as \"$2.49/h\", for cost.*; default: the list price, if the GPU has one"),
+                 "price of renting one GPU, as \"$2.49/h\", for cost.*; a price of 'market' goes before; default: the list price"),
     ROW_REAL("cpus_per_node", nodes.cpus_per_node, OPTIONAL, WITHIN(DBL_MIN, 1e6),
              "CPU cores of each node that jobs share; default: CPU is not counted"),
     ROW_QUANTITY("memory_per_node", nodes.memory_per_node_bytes, UNIT_BYTES, OPTIONAL, WITHIN(DBL_MIN, 1e15),

@@ -20,7 +20,7 @@ export ORRERY_DATA
 run 0 figure list
 for id in distserve/queueing long-context/sessions splitwise/profile; do out "$id"; done
 run 2 list figures
-err "unknown listing 'figures'; 'orrery figure list' lists figures"
+err "unknown listing 'figures'; they are in 'orrery figure list'"
 run 0 figure list --json
 json '$[2].figure' splitwise/profile
 json '$[2].fitted' 6

@@ -11,6 +11,13 @@ run 0 run mixed-site -o "$T/site.db" --timeline "$T/site.json" --timeline-sample
 grep -qE '^jobs .* yields to replicas' "$T/out" || complain 'no yields in the summary'
 [ "$(awk '/^metric/ { on = 1 } /^warning/ { exit } on && NF' "$T/out" | wc -l)" -le 16 ] || complain 'a long summary'
 
+# Unfinished jobs that have waited longer than any that ended are told.
+waited=$(sqlite3 "$T/site.db" "with m as (select max(iif(name = 'sim.end_s', value, null)) as end_s,
+    max(iif(name = 'job.wait_s.max', value, null)) as most_s from metric) select count(*) from job, m
+    where status = 'unfinished' and submit_s >= 600 and m.end_s - submit_s - gpu_s / gpus > most_s + 1e-3")
+[ "$waited" -gt 0 ] || complain 'no unfinished job has waited longest'
+grep -q "^jobs .* of which $waited ha" "$T/out" || complain "the summary does not tell of $waited jobs that wait on"
+
 metric() { # NAME
     sqlite3 "$T/site.db" "select value from metric where name = '$1'"
 }

@@ -18,6 +18,7 @@ printf 'timestamp,duration,num_gpus,gpu_time,virtual_cluster\n2017-10-01 00:00:0
 printf 'TIMESTAMP,ContextTokens,GeneratedToken\n2023-11-16 18:15:46,10,10\n' >"$T/azure.csv"
 printf 'cluster:\n  gpu: a100\n' >"$T/y.yaml"
 : >"$T/zero.json"
+printf '# a comment\n{}\n' >"$T/hash.json"
 cat >"$T/table.json" <<'END'
 { "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
   "services": {"chat": {"llm": "llama-2-7b", "trace": {"format": "azure-llm", "path": "jobs.csv"}}} }
@@ -123,7 +124,7 @@ done <<'END'
 3	report R:7	no run 7
 2	compare R	name two runs, as results.db:1 results.db:2
 2	why R request 99	has no request 99; it has 0 to 4
-2	why R 3	'orrery why' needs what to explain; such as: orrery why R request slowest; there are request|job ID|slowest
+2	why R 3	'orrery why' needs what to explain; such as: orrery why R request 3; there are request|job ID|slowest
 2	export R	name a table or view to export; '--list' shows them
 2	export R requests	unknown table or view 'requests'; did you mean 'request'?
 2	list gpu	unknown listing 'gpu'; did you mean 'gpus'?
@@ -295,7 +296,7 @@ done <<'END'
 2	run S --set services.chat.temperature=1	answers are not simulated, only their lengths; leave it out
 2	run S --set services.chat.port=8000	it does not change times; leave it out
 2	run S --set services.chat.max_tokens=100	lengths are those of the 'trace'; with format 'generate', its 'prompt' and 'output'
-2	run S --set services.chat.enable_expert_parallel=true	set 'data_parallel' within 'tensor_parallel': its groups share the experts
+2	run S --set services.chat.enable_expert_parallel=true	it is 'cost.expert_parallel'; vLLM's --enable-expert-parallel has all of 'tensor_parallel' there
 2	run S --set services.chat.kv_transfer_config=x	prompts and decoding are split by 'pools'
 2	run S --set services.chat.router=random	unknown key 'router' in 'services.chat'; here it is 'routing'
 2	run S --set services.chat.autoscaling=x	here it is 'scaling'
@@ -355,6 +356,34 @@ done <<'END'
 2	run S --set services.chat.batching=dynamic	did you mean 'vllm-v1'?
 2	run S --set services.chat.speculation=draft-model	did you mean 'fixed'?
 2	calibrate S	exactly one of --gpu, --predict and --engine is needed
+2	run quickstart -q -o T/results.csv	what is written is a SQLite database, not .csv; name a file that ends in .db
+2	run S -q -o R:1	--output: error: 'R:1' names a run of 'R'; name the database alone; the new run gets a number
+2	run S -q --timeline T/t.txt	what is written is JSON, not .txt; name a file that ends in .json
+2	sweep schedulers -q -o T/results.json	what is written is a SQLite database, not .json
+2	run S --set services.chat.ep=8	it is 'cost.expert_parallel'; vLLM's --enable-expert-parallel has all of 'tensor_parallel' there
+2	run S --set services.chat.enable_dp_attention=true	set 'data_parallel' within 'tensor_parallel'
+2	run S --set services.chat.cost.expert_parallel=8	llama-2-7b over 1 GPUs: it has no experts, so leave out expert parallelism
+2	run S --set services.chat.pipeline_parallel=100	it has 32 layers: pipeline_parallel can be 1 to 32
+2	quickstart	error: 'quickstart' is no verb, but a scenario; it is 'orrery run quickstart'
+2	S	error: 'S' is no verb, but a scenario; it is 'orrery run S'
+3	run T	cannot read the file: Is a directory; name a file in it
+2	sweep schedulers --set jobs.scheduler=fifo	copy the study's file and change its axis, or simulate one point with 'orrery run'
+2	list keys services.NAME.cost.expert	keys of costs are in 'orrery list parameters cost'
+2	trace generate -o T/g.csv --set format=generate	the format is named by -f: -f generate
+2	run T/hash.json	expected a value, got '#'; comments start with //
+2	run S --set services.chat.batching=continuous	did you mean 'vllm-v1', 'sglang' or 'trtllm'?
+2	list routers	did you mean 'policies routing'?
+2	list figures	they are in 'orrery figure list'
+2	run S --set services.chat.prefix_caching=true	it is 'services.chat.kv.prefix_cache'
+2	run S --set services.chat.batching=sglang --set services.chat.batching.chunk_size=512	here it is 'chunked_prefill_tokens'
+2	run S --set 'services.chat.batching={"policy":"vllm-v1","chunk_size":512}'	here it is 'token_budget'
+2	run S --set services.chat.trace=null	missing 'trace' in 'services.chat'; expected an object, such as {"path": "trace.csv"}
+2	why R slowest	such as: orrery why R request slowest; there are request|job ID|slowest|longest-wait, request longest-ttft, and time FROM:TO
+2	why R longest-ttft	such as: orrery why R request longest-ttft
+3	trace check T/t.csv -f csv	no column 'prompt_tokens' in the header; did you mean 'prompt'? 'columns' names it, as --set columns.KEY=NAME
+3	trace check T/t.csv -f csv --set columns.arrival=1	numbers of columns need "header": false
+2	export R request -o T/sp.tex	what is written is CSV, not .tex; add --latex
+2	run S --seed -5	--seed: error: 'seed' must be between 0 and
 END
 
 run 0 run "$T/s.json" -q --set warmup=1h
@@ -395,6 +424,9 @@ while read -r listing; do
 done <"$T/listings"
 
 # What a message says to write is taken.
+run 0 trace check "$T/t.csv" --set columns.arrival=time --set columns.prompt=prompt --set columns.output=output
+run 0 list policies routing
+run 0 figure list
 run 0 trace check "$T/lengths.csv" --set 'arrival={"process": "poisson", "rate": "4/s"}'
 run 0 trace check "$T/rated.json" --set 'arrival={"process": "poisson", "rate": "4/s"}'
 run 0 validate "$T/lengths.json" --set 'services.chat.trace.arrival={"process": "poisson", "rate": "4/s"}'

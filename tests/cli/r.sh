@@ -33,9 +33,17 @@ for (name in c("results.db", "results.db:2")) {
 }
 print(try(frames("results.db")[["nothing"]]))
 print(try(frames("nothing.db")))
+print(try(frames("results.db", 99)))
+dir.create("alone")
+file.copy("analysis/python/orrery.R", "alone/orrery.R")
+setwd("alone")
+source("orrery.R")
+print(try(frames("../results.db")[["service_percentiles"]]))
 END
 (cd "$T" && Rscript all.R) >"$T/all" 2>"$T/err" || { complain 'it fails'; cat "$T/err"; }
 grep -q "there are .*service_percentiles" "$T/err" || complain 'the names are not told'
+grep -q 'results.db: there is no run 99; it has 1, 2' "$T/err" || complain 'the absent run is not told'
+grep -q "for views, set ORRERY_DATA to the directory that holds 'analysis'" "$T/err" || complain 'the absent views are not told'
 grep -q 'nothing.db: no such file' "$T/err" || complain 'the absent file is not told'
 n=0
 while read -r database view rows columns; do

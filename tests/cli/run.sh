@@ -167,6 +167,16 @@ run 0 run "$T/serve.json" --set 'cluster.gpu_price=$2/h' --json
 json '$.metrics."cost.usd_per_h"' 8
 run 0 run disaggregated --set 'cluster.node_types.hopper.gpu_price=$10/h' --json
 json '$.metrics."cost.usd_per_h"' 17.34
+run 0 run mixed-site -q --interval never --set until=20min --set 'cluster.gpu_price=$5/h'
+err 'gpu_price of a100-80-sxm, $5/h, has no effect: offer '"'site'"' of the market prices them at $1.29/h; set '"'price'"
+out ' for services, '
+run 0 run mixed-site -q --interval never --set until=20min --set 'cluster.gpu_price=$1.29/h'
+! grep -q gpu_price "$T/err" || complain 'a price that is that of the offer has an effect'
+
+# The highest power of a replica is bounded by its GPUs, so no error widens it, of one service neither.
+run 0 run mixed-site -q --set until=20min --json
+sql :memory: "select sum(key like 'power.replica_w.max%') > 0 from json_each(readfile('$T/out'), '\$.metrics')" 1
+sql :memory: "select sum(key like 'power.replica_w.max%'), count(*) > 9 from json_each(readfile('$T/out'), '\$.intervals.metrics')" '0|1'
 run 2 run "$T/serve.json" --set cluster.gpu_price=2
 err "'gpu_price' needs a unit, got 2; write \"\$2/h\""
 run 0 list gpus --json

@@ -44,6 +44,26 @@ for id in 0 1 2; do
     sql :memory: "select $gap = $(sqlite3 "$T/pieces.db" "select max_gap_s from request where id = $id")" 1
 done
 
+# An iteration that a failure cuts short ends at the failure, and is not told as a completed one.
+cat >"$T/cut.json" <<END
+{"cluster": {"gpu": "h100-sxm", "nodes": 2, "gpus_per_node": 1}, "until": "60s",
+ "failures": {"causes": {"gpu": {"scope": "gpu", "lifetime": {"mean": "10s"}, "repair": {"mean": "5s"}}}},
+ "services": {"chat": {"llm": "llama-3.1-8b", "replicas": 1, "batching": {"policy": "vllm-v1", "token_budget": 32768},
+  "trace": {"format": "generate", "count": 100, "arrival": {"process": "fixed", "rate": "3/s"},
+            "prompt": {"distribution": "fixed", "tokens": 20000}, "output": {"distribution": "fixed", "tokens": 5}}}}}
+END
+run 0 run "$T/cut.json" --quiet --interval never -o "$T/cut.db"
+n=0
+for id in $(sqlite3 "$T/cut.db" "select distinct r.id from request r join decision d on d.action = 'fail' and
+    r.arrival_s + r.queue_s < d.t_s and coalesce(r.arrival_s + r.e2e_s, 99) > d.t_s order by 1 limit 8"); do
+    run 0 why "$T/cut.db" request "$id" --json
+    sql :memory: "with e as (select value ->> 't_s' as t, value ->> 'what' as what, value ->> 'text' as text
+        from json_each(readfile('$T/out'), '\$.events')) select count(*) from e as p join e as q on q.t = p.t
+        where p.what = 'prefill' and q.what = 'requeue' and p.text not like 'an iteration cut short after %'" 0
+    n=$((n + $(grep -c 'an iteration cut short after ' "$T/out")))
+done
+[ $n -ge 2 ] || complain "only $n iterations were cut short"
+
 # Requests that were swapped: where their KV was, all their tokens, their longest gap.
 swapped=$T/swapped.db
 run 0 run shared-pcie --quiet --set services.chat.trace.rate_scale=1.3 -o "$swapped"

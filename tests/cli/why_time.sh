@@ -73,7 +73,7 @@ equal "$(field whole jobs.not_started_from)" 0 'not started at the start'
 sql :memory: "select count(*) > 10, sum(value ->> 'stretch' is not value ->> 'run') from json_each(readfile('$T/whole.json'), '\$.load')" '1|0'
 # All of it has happened.
 sql :memory: "select group_concat(what, ' ') from (select distinct value ->> 'what' as what from json_each(readfile('$T/whole.json'),
-    '\$.events') order by 1)" 'drain fail power start stop up yield'
+    '\$.events') order by 1)" 'back down drain fail power start stop up yield'
 
 # A command that ends where a stretch begins is no more in force. Another begins there.
 powers="select value ->> 't_s' as t_s, value ->> 'text' as text from json_each(readfile('$T/whole.json'), '\$.events') where value ->> 'what' = 'power'"
@@ -140,6 +140,25 @@ out 'left out: its decoding beside others: batches of pipeline stages overlap, a
 run 0 why "$T/quick.db" request 7
 out ' decoded '
 ! grep -q 'left out' "$T/out" || complain 'a story without stages leaves something out'
+
+# Each node that goes down comes back after the time that its repair takes, or stays down to the end. The power of the
+# site is that of the samples in the stretch; over the whole run their mean is near that of its energy.
+run 0 run failing-site -q --interval never -s until=6h -s failures.causes.gpu.lifetime.mean=2d -o "$T/failing.db"
+run 0 why "$T/failing.db" time : --json
+sql :memory: "with e as (select value ->> 't_s' as t, value ->> 'what' as what, value ->> 'text' as text,
+    substr(value ->> 'text', 1, instr(value ->> 'text', ',')) as node from json_each(readfile('$T/out'), '\$.events')),
+    d as (select *, lead(t, 1, 21600) over (partition by node order by t) as until_s, lead(what) over (partition by node
+    order by t) as next from e where what in ('down', 'back'))
+    select count(*) >= 3, sum(next = 'back') >= 2, sum(next = 'down') from d where what = 'down'" '1|1|0'
+mean_w=$(sqlite3 "$T/failing.db" "select value from metric where name = 'power.site_w.mean'")
+near "json_extract(readfile('$T/out'), '\$.power.mean_w') / $mean_w" 1 0.03
+run 0 why "$T/failing.db" time 60min:70min --json
+sql :memory: "select json_extract(readfile('$T/out'), '\$.power.samples'), json_extract(readfile('$T/out'), '\$.power.max_w')" \
+    "$(sqlite3 "$T/failing.db" "select count(*), max(value) from sample where series = 'power.site_w' and t_s >= 3600 and t_s < 4200")"
+run 0 why "$T/failing.db" job slowest
+grep -Eq 'submit   asks for [0-9]+ GPUs?, of type (Pretrain|Evaluation|Debug|SFT|MLLM|Other)' "$T/out" || complain 'the job has no type'
+run 0 why "$T/failing.db" time 60min:70min
+out 'power of the site: mean '
 
 run 2 why "$db" time 10min
 err "'10min' has no ':'; write a stretch of time, as 10min:12min"

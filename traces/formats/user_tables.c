@@ -56,7 +56,8 @@ static void table_rows(const struct user_table *table, struct row_format *format
     format->csv = (struct csv_options){.dialect = blanks ? CSV_DIALECT_BLANKS : CSV_DIALECT_DELIMITED,
                                        .delimiter = delimiters[table->delimiter],
                                        .comment = '#',
-                                       .guess_delimiter = table->delimiter == DELIMITER_AUTO};
+                                       .guess_delimiter = table->delimiter == DELIMITER_AUTO,
+                                       .by_user = true};
     format->no_header = !table->header;
     format->guess_unit = table->time_unit == UNIT_AUTO;
     format->time_unit = format->guess_unit ? TIME_S : (enum time_unit)(table->time_unit - 1);

@@ -82,7 +82,8 @@ struct generate_end {
 /* The parameters "count" and "duration", of a struct ROW_OF with this member `end`. */
 #define GENERATE_END_PARAMS                                                                                            \
     ROW_INT("count", end.count, DEFAULT("0"), WITHIN(0, 1e15), "records; 0: no limit"),                                \
-        ROW_TIME("duration", end.duration_ns, DEFAULT("0s"), WITHIN(0, 9e9), "no arrivals from then on; 0s: no limit")
+        ROW_TIME("duration", end.duration_ns, DEFAULT("0s"), WITHIN(0, 9e9),                                           \
+                 "no arrivals from then on, before rate_scale; 0s: no limit")
 
 /* SIM_E_CONFIG without a count and a duration. */
 int generate_end_check(const struct generate_end *end, const char *where, struct diag *diag);

@@ -365,7 +365,7 @@ static const struct config_field class_fields[] = {
 static const struct config_field params[] = {
     TRACE_TIME_PARAMS,
     ROW_INT("count", end.count, DEFAULT("0"), WITHIN(0, 1e15), "sessions; 0: no limit"),
-    ROW_TIME("duration", end.duration_ns, DEFAULT("0s"), WITHIN(0, 9e9), "no sessions begin from then on; 0s: no limit"),
+    ROW_TIME("duration", end.duration_ns, DEFAULT("0s"), WITHIN(0, 9e9), "no sessions begin from then on, before rate_scale; 0s: no limit"),
     ROW_VARIANT("arrival", arrival, REQUIRED, "arrival", "process", "when sessions begin"),
     SESSION_BLOCK_PARAM,
     ROW_MAP("classes", classes, REQUIRED, WITHIN(1, 256), struct session_class_params, class_fields,

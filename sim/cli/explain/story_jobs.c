@@ -83,7 +83,7 @@ int story_on_queue(void *context, const struct queue_row *row)
 {
     struct story *story = context;
     struct story_queue *queue = &story->queue;
-    char free[96], others[64] = "";
+    char free[96], others[64] = "", type[96] = "";
     if (!story->subject.is_job) return 0;
     if (row->job < 0 && queue->waits) {
         count_decision(queue);
@@ -95,9 +95,10 @@ int story_on_queue(void *context, const struct queue_row *row)
     *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = row->gpus, .started = -1};
     free_text(free, sizeof free, row);
     if (row->other_gpus > 0) snprintf(others, sizeof others, "; in use by services: %.10g", row->other_gpus);
+    if (row->type != NULL) snprintf(type, sizeof type, ", of type %.64s", row->type);
     return story_tell(story, row->t_s, "submit",
-                      "asks for %" PRId64 " GPU%s: %s%s; jobs waiting: %" PRId64 ", running: %" PRId64, row->gpus,
-                      story_plural((double)row->gpus), free, others, row->pending, row->running);
+                      "asks for %" PRId64 " GPU%s%s: %s%s; jobs waiting: %" PRId64 ", running: %" PRId64, row->gpus,
+                      story_plural((double)row->gpus), type, free, others, row->pending, row->running);
 }
 
 /* "; with room for it, 2 started another job (last: job 5), 1 none": what the scheduler did with the room. */

@@ -233,6 +233,17 @@ static int tell_power(struct story *story, const struct batch_row *row, double t
     return story_tell_command(story, t_s, command, effect);
 }
 
+/* An iteration that does not complete. Its replica fails, which is the next event, or the run ends. */
+static int tell_cut(struct story *story, const struct batch_row *row, const char *loads)
+{
+    char time[32];
+    return story_tell(story, row->end_s, "prefill",
+                      "%san iteration cut short after %s, so it counts for nothing: %" PRId64 " tokens of %" PRId64
+                      " prompt%s",
+                      loads, story_time(time, row->end_s - row->start_s), row->prefill_tokens, row->prefill_sequences,
+                      story_plural((double)row->prefill_sequences));
+}
+
 static int on_prefill(struct story *story, const struct batch_row *row)
 {
     char slowed[80], loads[64] = "", time[32];
@@ -243,6 +254,7 @@ static int on_prefill(struct story *story, const struct batch_row *row)
     const double lasted_s = row->end_s - row->start_s;
     const int code = tell_power(story, row, row->start_s);
     if (code != 0) return code;
+    if (row->iterations == 0) return tell_cut(story, row, loads);
     return story_tell(story, row->end_s, "prefill",
                       "%san iteration of %s: %" PRId64 " tokens of %" PRId64 " prompt%s, %" PRId64 " decoding beside%s",
                       loads, story_time(time, lasted_s), row->prefill_tokens, row->prefill_sequences,

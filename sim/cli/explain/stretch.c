@@ -1,5 +1,6 @@
 #include "sim/cli/explain/stretch.h"
 
+#include "analysis/report/words.h"
 #include "sim/cli/explain/story_parts.h"
 #include "sim/core/err.h"
 #include "sim/core/vec.h"
@@ -11,7 +12,8 @@
 void stretch_init(struct stretch *stretch, double from_s, double to_s, struct arena *arena)
 {
     const struct story_subject nothing = {.is_job = true, .id = INT64_MIN, .service = ""};
-    *stretch = (struct stretch){.from_s = from_s, .to_s = to_s};
+    *stretch = (struct stretch){.from_s = from_s, .to_s = to_s,
+                                .power = {.run_mean_w = (double)NAN, .run_max_w = (double)NAN}};
     story_init(&stretch->story, &nothing, arena);
 }
 
@@ -157,9 +159,46 @@ static int on_power_command(void *context, const struct power_command_row *row)
     return story_on_power_command(&stretch->story, row);
 }
 
+/* "node 3, 8 GPUs, for a repair of 3.91 h: cause gpu" */
+static int on_node(void *context, const struct node_row *row)
+{
+    struct stretch *stretch = context;
+    char time[WORDS_CHARS];
+    if (!is_in(stretch, row->t_s)) return 0;
+    words_seconds(row->down_s, time);
+    switch (row->step) {
+    case NODE_DOWN:
+        return story_tell(&stretch->story, row->t_s, "down",
+                          "node %" PRId64 ", %" PRId64 " GPU%s, for a repair of %s: %s", row->node, row->gpus,
+                          story_plural((double)row->gpus), time, row->cause);
+    case NODE_BACK:
+    case NODE_SPARE:
+        return story_tell(&stretch->story, row->t_s, "back", "node %" PRId64 ", after %s down%s", row->node, time,
+                          row->step == NODE_SPARE ? ": it waits as a spare node" : "");
+    case NODE_REPLACES:
+        return story_tell(&stretch->story, row->t_s, "spare", "node %" PRId64 " takes the place of one that is down",
+                          row->node);
+    }
+    return 0;
+}
+
+/* Samples of the power of the site. */
+static int on_sample(void *context, const struct sample_row *row)
+{
+    struct stretch *stretch = context;
+    if (strcmp(row->series, "power.site_w") != 0) return 0;
+    stretch->power.run_max_w = fmax(stretch->power.run_max_w, row->value); /* NAN first */
+    if (!is_in(stretch, row->t_s)) return 0;
+    stretch->power.sum_w += row->value;
+    stretch->power.max_w = fmax(stretch->power.max_w, row->value);
+    stretch->power.n++;
+    return 0;
+}
+
 static int on_metric(void *context, const struct metric_row *row)
 {
     struct stretch *stretch = context;
+    if (strcmp(row->name, "power.site_w.mean") == 0) stretch->power.run_mean_w = row->value;
     if (strcmp(row->name, "sim.end_s") == 0) stretch->story.end_s = row->value;
     return 0;
 }
@@ -173,6 +212,8 @@ struct sink stretch_sink(struct stretch *stretch)
                          .decision = on_decision,
                          .detail = on_decision,
                          .power_command = on_power_command,
+                         .node = on_node,
+                         .sample = on_sample,
                          .metric = on_metric};
 }
 

@@ -1,5 +1,5 @@
 /* What happened on a site in a stretch of time, gathered from the rows of its run: load and throughput of the services
- * against the mean of the run, jobs, and events: commands of the power policy, failures, replicas that start and stop,
+ * against the mean of the run, jobs, and events: commands of the power policy, failures, nodes that go down and come back, replicas that start and stop,
  * jobs that yield. */
 #ifndef ORRERY_CLI_EXPLAIN_STRETCH_H
 #define ORRERY_CLI_EXPLAIN_STRETCH_H
@@ -33,6 +33,12 @@ struct stretch_jobs {
     struct stretch_ends not_started; /* submitted, and neither started for the first time nor rejected nor ended */
 };
 
+/* Power of the site: samples in the stretch; mean and highest sample of the whole run. NAN: not known. */
+struct stretch_power {
+    int64_t n;
+    double sum_w, max_w, run_mean_w, run_max_w;
+};
+
 struct stretch {
     double from_s, to_s; /* [from, to); to_s is INFINITY until stretch_end if it is the end of the run, which counts */
     struct story story;  /* of no request or job: events of the site, and commands of the power policy */
@@ -40,6 +46,7 @@ struct stretch {
     size_t n_services, capacity;
     struct stretch_jobs jobs;
     bool has_jobs;
+    struct stretch_power power;
 };
 
 /* Texts go to the arena. stretch_fini frees the rest. `to_s` INFINITY: up to the end of the run, and with what happens

@@ -121,6 +121,33 @@ static void say_counts(const struct stretch *stretch, struct answer *answer)
                jobs->ended, jobs->not_started.from, jobs->not_started.to);
 }
 
+/* "power of the site: mean 26.9 kW, highest 41.2 kW of 5 samples; in the whole run mean 26.3 kW, highest 41.9 kW" */
+static void say_power(const struct stretch_power *power, struct answer *answer)
+{
+    if (isnan(power->run_mean_w)) return;
+    if (power->n == 0)
+        answer_say(answer, "power of the site: no sample in the stretch");
+    else
+        answer_say(answer, "power of the site: mean %.4g kW, highest %.4g kW of %" PRId64 " sample%s",
+                   power->sum_w / (double)power->n / 1e3, power->max_w / 1e3, power->n, power->n == 1 ? "" : "s");
+    answer_say(answer, "; in the whole run mean %.4g kW", power->run_mean_w / 1e3);
+    if (!isnan(power->run_max_w)) answer_say(answer, ", highest %.4g kW", power->run_max_w / 1e3);
+    answer_say(answer, "\n");
+}
+
+static void write_power(const struct stretch_power *power, struct answer *answer)
+{
+    const double none = (double)NAN;
+    if (isnan(power->run_mean_w)) return;
+    answer_open(answer, "power", '{');
+    answer_number(answer, "samples", (double)power->n);
+    answer_number(answer, "mean_w", power->n > 0 ? power->sum_w / (double)power->n : none);
+    answer_number(answer, "max_w", power->n > 0 ? power->max_w : none);
+    answer_number(answer, "run_mean_w", power->run_mean_w);
+    answer_number(answer, "run_max_w", power->run_max_w);
+    answer_close(answer, '}');
+}
+
 static void say_stretch(const struct stretch *stretch, struct answer *answer)
 {
     const struct story *story = &stretch->story;
@@ -128,6 +155,7 @@ static void say_stretch(const struct stretch *stretch, struct answer *answer)
                stretch->to_s - stretch->from_s, story->end_s);
     add_load(stretch, answer);
     say_counts(stretch, answer);
+    say_power(&stretch->power, answer);
     if (story->n_events > 0) answer_say(answer, "\n");
     why_say_events(story, true, answer);
 }
@@ -176,6 +204,7 @@ static void write_stretch(const struct stretch *stretch, struct answer *answer)
     add_load(stretch, answer);
     write_services(stretch, answer);
     if (stretch->has_jobs) write_jobs(&stretch->jobs, answer);
+    write_power(&stretch->power, answer);
     why_write_events(&stretch->story, answer);
 }
 

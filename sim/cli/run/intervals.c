@@ -61,9 +61,9 @@ enum power_kind { NO_POWER, OF_POWER, PER_POWER, FROM_POWER };
 static enum power_kind power_kind_of(const struct metric_row *metric)
 {
     static const char *const units[] = {"J", "W", "J/token"};
-    const size_t n = strlen(metric->name);
+    const size_t n = strcspn(metric->name, "[");
     if (strcmp(metric->unit, "token/J") == 0) return PER_POWER;
-    if (strcmp(metric->unit, "W") == 0 && n > 4 && strcmp(metric->name + n - 4, ".max") == 0) return FROM_POWER;
+    if (strcmp(metric->unit, "W") == 0 && n > 4 && strncmp(metric->name + n - 4, ".max", 4) == 0) return FROM_POWER;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcmp(metric->unit, units[i]) == 0) return OF_POWER;
     return strncmp(metric->name, "power.", 6) == 0 || strncmp(metric->name, "energy.", 7) == 0 ? FROM_POWER : NO_POWER;

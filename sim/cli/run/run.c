@@ -121,7 +121,9 @@ static int check_outputs(struct cli *cli, const struct run_options *options, con
     int code = outputs_add(&outputs, "--timeline", options->timeline);
     if (code == 0) code = outputs_check(&outputs, results);
     if (code == 0) code = outputs_add(&outputs, "--output", options->output);
-    return code == 0 ? setup_check_outputs(setup, &outputs) : code;
+    if (code == 0) code = setup_check_outputs(setup, &outputs);
+    if (code == 0) code = outputs_check_form(&outputs, "--timeline", options->timeline, "JSON", "json");
+    return code == 0 ? outputs_check_results(&outputs, "--output", options->output) : code;
 }
 
 static int run_setup(struct cli *cli, const struct run_options *options, const struct setup *setup, const char *results,

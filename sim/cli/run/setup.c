@@ -142,7 +142,9 @@ static int set_option(struct config *config, const char *key, const char *value,
         text_json_string(&assignment, value);
     else
         text_add(&assignment, value);
-    int code = assignment.failed ? diag_nomem(diag) : config_set(config, assignment.chars, diag);
+    char option[32];
+    snprintf(option, sizeof option, "--%s", key);
+    int code = assignment.failed ? diag_nomem(diag) : config_set_in(config, assignment.chars, ".", option, diag);
     text_fini(&assignment);
     return code;
 }

@@ -2,6 +2,7 @@
 
 #include "analysis/intervals.h"
 #include "analysis/report/caution.h"
+#include "analysis/report/words.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/run/summary_groups.h"
 #include "sim/core/err.h"
@@ -23,6 +24,7 @@ void summary_init(struct summary *summary)
 void summary_fini(struct summary *summary)
 {
     mem_free(summary->metrics);
+    mem_free(summary->unended);
     arena_fini(&summary->arena);
 }
 
@@ -96,8 +98,11 @@ static int catch_job(void *context, const struct job_row *row)
     struct verdict_submissions *submissions = &summary->submissions;
     submissions->first_s = submissions->n > 0 ? fmin(submissions->first_s, row->submit_s) : row->submit_s;
     submissions->last_s = submissions->n++ > 0 ? fmax(submissions->last_s, row->submit_s) : row->submit_s;
-    if (row->gpus > 0) submissions->held_s += row->gpu_s / (double)row->gpus;
-    return 0;
+    const double held_s = row->gpus > 0 ? row->gpu_s / (double)row->gpus : 0;
+    submissions->held_s += held_s;
+    if (strcmp(row->status, "unfinished") != 0) return 0;
+    const struct unended_job job = {row->submit_s, held_s};
+    return vec_push(&summary->unended, &summary->n_unended, &summary->unended_capacity, job);
 }
 
 struct sink summary_sink(struct summary *summary, bool takes_rows)
@@ -263,11 +268,38 @@ static void say_subject(const struct subject *subject, struct answer *answer)
     text_fini(&said);
 }
 
+/* Jobs that have not ended are in no time of the table: whether some have waited longer than any that has. Those that
+ * change their number of GPUs have waited about so long. */
+static void say_unended(const struct summary *summary, double warmup_s, struct text *said)
+{
+    const double end_s = find_value(summary, "sim.end_s"), most_s = find_value(summary, "job.wait_s.max");
+    double longest_s = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < summary->n_unended; i++) {
+        const struct unended_job *job = &summary->unended[i];
+        const double wait_s = end_s - job->submit_s - job->held_s;
+        if (job->submit_s < warmup_s || !(wait_s > most_s + 1e-3)) continue;
+        longest_s = fmax(longest_s, wait_s);
+        n++;
+    }
+    char words[WORDS_CHARS];
+    if (n > 0)
+        text_printf(said,
+                    ", of which %zu %s waited up to %s, longer than job.wait_s max (orrery why RESULTS job "
+                    "longest-wait)",
+                    n, n == 1 ? "has" : "have", words_seconds(longest_s, words));
+}
+
 static void say_groups(const struct summary *summary, double warmup_s, struct answer *answer)
 {
     struct text said;
+    struct text unended;
     text_init(&said);
-    summary_groups(summary->metrics, summary->n_metrics, warmup_s, &said);
+    text_init(&unended);
+    say_unended(summary, warmup_s, &unended);
+    summary_groups(summary->metrics, summary->n_metrics, warmup_s, unended.length > 0 ? unended.chars : "", &said);
+    said.failed |= unended.failed;
+    text_fini(&unended);
     summary_intervals(&summary->intervals, warmup_s, &said);
     if (said.length > 0) answer_say(answer, "\n%s", said.chars);
     answer->failed |= said.failed;

@@ -26,6 +26,11 @@ struct summary_queue {
     struct trend *trend;
 };
 
+/* An unfinished job, and the time for which it has held its GPUs, all of them. */
+struct unended_job {
+    double submit_s, held_s;
+};
+
 /* Must not move while its sink is in use. */
 struct summary {
     struct arena arena;
@@ -33,6 +38,8 @@ struct summary {
     struct summary_queue services[SUMMARY_MAX_SERVICES];
     struct trend *jobs; /* NULL: no rows */
     struct verdict_submissions submissions;
+    struct unended_job *unended; /* jobs that are unfinished at the end of the run */
+    size_t n_unended, unended_capacity;
     size_t n_metrics, capacity;
     struct metric_row *metrics; /* in order of arrival; summary_print sorts them */
     struct summary_warning *first_warning, **last_warning;

@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How a value is written. PREEMPTIONS: a count less the yields and the stops by failures in it, which stand apart. */
-enum manner { COUNT, PREEMPTIONS, SHARE, SECONDS, DOLLARS, IN_UNIT };
+/* How a value is written. PREEMPTIONS: a count less the yields and the stops by failures in it, which stand apart.
+ * HELD_DOLLARS: less the bill of idle GPUs in it, which stands apart. */
+enum manner { COUNT, PREEMPTIONS, SHARE, SECONDS, DOLLARS, HELD_DOLLARS, IN_UNIT };
 
 struct item {
     const char *metric;
@@ -74,7 +75,10 @@ static const struct item power[] = {{"power.site_w.mean", IN_UNIT, "mean", NULL}
                                     {"energy.j", IN_UNIT, "", "energy.site_j"},
                                     {0}};
 static const struct item cost[] = {{"cost.usd", DOLLARS, "bill of all leases", NULL},
-                                   {"cost.usd_per_job", DOLLARS, "per ended job, for the leases of jobs", NULL},
+                                   {"cost.services_usd", DOLLARS, "of it for services", NULL},
+                                   {"cost.jobs_usd", HELD_DOLLARS, "for jobs while they hold GPUs", NULL},
+                                   {"cost.idle_usd", DOLLARS, "for idle GPUs", NULL},
+                                   {"cost.usd_per_job", DOLLARS, "per ended job, with idle GPUs", NULL},
                                    {"cost.usd_per_h", DOLLARS, "per hour, list price of the services' GPUs",
                                     "cost.usd"},
                                    {"cost.output_tokens_per_usd", COUNT, "output tokens per dollar", "cost.usd"},
@@ -111,6 +115,10 @@ static const struct metric_row *find(const struct metric_row *metrics, size_t n,
 
 static double value_of(const struct metric_row *metric, enum manner manner, const struct metric_row *metrics, size_t n)
 {
+    if (manner == HELD_DOLLARS) {
+        const struct metric_row *idle = find(metrics, n, "cost.idle_usd");
+        return metric->value - (idle != NULL ? idle->value : 0);
+    }
     if (manner != PREEMPTIONS) return metric->value;
     const struct metric_row *yields = find(metrics, n, "scaling.yielded_jobs.sum");
     const struct metric_row *stops = find(metrics, n, "failure.interrupts");
@@ -132,7 +140,8 @@ static const char *in_words(const struct metric_row *metric, enum manner manner,
     switch (manner) {
     case SHARE: return words_percent(metric->value, words);
     case SECONDS: return words_seconds(metric->value, words);
-    case DOLLARS: return words_usd(metric->value, words);
+    case DOLLARS:
+    case HELD_DOLLARS: return words_usd(metric->value, words);
     case IN_UNIT: return prefixed(metric->value, metric->unit, words);
     default: return words_number(metric->value, words);
     }
@@ -180,7 +189,7 @@ static void add_window(enum window window, double warmup_s, bool has_others, str
 }
 
 static void add_group(const struct group *group, const struct metric_row *metrics, size_t n, double warmup_s,
-                      struct text *text)
+                      const char *unended, struct text *text)
 {
     bool is_first = true, has_others = false;
     for (const struct item *item = group->items; item->metric != NULL; item++) {
@@ -196,6 +205,7 @@ static void add_group(const struct group *group, const struct metric_row *metric
             text_add(text, ", ");
         text_add(text, in_words(&shown, item->manner, words));
         text_printf(text, *item->words != 0 ? " %s" : "%s", item->words);
+        if (strcmp(item->metric, "job.unfinished") == 0) text_add(text, unended);
         const char *window = warmup_s > 0 ? window_of(item->metric) : NULL;
         if (window != NULL) text_printf(text, " %s", window);
         has_others |= window != NULL;
@@ -223,10 +233,11 @@ static void add_times(const struct metric_row *metrics, size_t n, double warmup_
     text_add(text, "\n");
 }
 
-void summary_groups(const struct metric_row *metrics, size_t n, double warmup_s, struct text *text)
+void summary_groups(const struct metric_row *metrics, size_t n, double warmup_s, const char *unended, struct text *text)
 {
     if (warmup_s > 0) add_times(metrics, n, warmup_s, text);
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) add_group(&groups[i], metrics, n, warmup_s, text);
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        add_group(&groups[i], metrics, n, warmup_s, unended, text);
 }
 
 void summary_intervals(const struct run_intervals *intervals, double warmup_s, struct text *text)

@@ -268,6 +268,7 @@ static int check_output(struct cli *cli, const struct sweep_verb_options *option
                           "the results database would be a directory");
     if (code == 0) code = outputs_check(&outputs, path);
     if (code == 0) code = outputs_check(&outputs, study->scenario);
+    if (code == 0) code = outputs_check_results(&outputs, "--output", output);
     return code == 0 ? outputs_check_plugins(&outputs, cli->plugins) : code;
 }
 
@@ -442,6 +443,7 @@ static int merge(struct cli *cli, const struct cli_call *call)
     struct outputs outputs = {.diag = &cli->diag};
     int code = outputs_add(&outputs, "--output", options->output);
     for (int i = 0; code == 0 && i < call->n_arguments; i++) code = outputs_check(&outputs, call->arguments[i]);
+    if (code == 0) code = outputs_check_results(&outputs, "--output", options->output);
     if (code != 0) return code;
     return sweep_merge((const char *const *)call->arguments, (size_t)call->n_arguments, options->output,
                        options->partial, &cli->diag);

@@ -131,13 +131,32 @@ static int check_output(struct cli *cli, const struct trace_options *options, co
                         const struct opened *trace, const void *params)
 {
     struct outputs outputs = {.diag = &cli->diag};
-    int code = outputs_add_form(&outputs, "--output", options->output, "text", "csv json jsonl");
+    int code = outputs_add_form(&outputs, "--output", options->output, "text", "csv json jsonl txt");
     return code == 0 ? named_files_each(families, trace->format->params, params, check_file, &outputs) : code;
 }
 
-/* The format that -f names, else that of the file. */
-static int choose_format(struct cli *cli, const char *name, const char *path, const struct trace_format **format)
+/* A setting may not name the format; columns belong to a table, so without -f they choose its format in *name. */
+static int check_setting(struct cli *cli, const char *setting, const char **name)
 {
+    static const char columns[] = "columns.", *const of_jobs[] = {"submit", "duration", "gpus"};
+    const char *key = setting + sizeof columns - 1;
+    if (strncmp(setting, "format=", strlen("format=")) == 0)
+        return diag_error(&cli->diag, SIM_E_USAGE, "--set format", NULL, "the format is named by -f: -f %.60s",
+                          setting + strlen("format="));
+    if (*name != NULL || strncmp(setting, columns, sizeof columns - 1) != 0) return 0;
+    *name = "csv";
+    for (size_t i = 0; i < sizeof of_jobs / sizeof *of_jobs; i++)
+        if (strncmp(key, of_jobs[i], strlen(of_jobs[i])) == 0) *name = "csv-jobs";
+    return 0;
+}
+
+/* The format that -f names, else that of the settings, else that of the file. */
+static int choose_format(struct cli *cli, const char *name, const char *path, const struct option_texts *settings,
+                         const struct trace_format **format)
+{
+    int code = 0;
+    for (size_t i = 0; i < settings->n && code == 0; i++) code = check_setting(cli, settings->items[i], &name);
+    if (code != 0) return code;
     static const char hint[] = "name it with -f; csv and csv-jobs read any table, with --set columns.KEY=NAME";
     if (name == NULL && path != NULL && trace_guess(path, TRACE_BOTH, NULL, format, NULL) == 0) return 0;
     if (name == NULL && path != NULL && file_kind_check_path(path, FILE_TRACE, &cli->diag) != 0) return SIM_E_USAGE;
@@ -169,7 +188,7 @@ static int trace_open(struct cli *cli, const struct trace_options *options, cons
 {
     memset(trace, 0, sizeof *trace);
     arena_init(&trace->arena);
-    int code = choose_format(cli, options->format, path, &trace->format);
+    int code = choose_format(cli, options->format, path, &options->settings, &trace->format);
     if (code != 0) return code;
     code = load_params(cli, trace, path, &options->settings);
     if (code == 0 && path == NULL) code = check_generates(cli, trace);

@@ -195,6 +195,8 @@ static void report_missing(struct binding *binding, const struct config_field *f
 {
     char path[PATH_CHARS], expected[DIAG_TEXT_CHARS / 2], hint[DIAG_TEXT_CHARS], after[PATH_CHARS + 8] = "";
     snprintf(hint, sizeof hint, "expected %s", config_expected(field, expected, sizeof expected));
+    if (field->family != NULL && strstr(field->family, "-trace") != NULL)
+        snprintf(hint, sizeof hint, "expected an object, such as {\"path\": \"trace.csv\"}");
     if (*config_trail_path(outer, path, sizeof path) != 0) snprintf(after, sizeof after, " in '%s'", path);
     config_report(&binding->reading, null != NULL ? null : config_trail_node(outer), hint, "missing '%s'%s",
                   field->name, after);

@@ -14,7 +14,7 @@ const struct config_field node_type_config_fields[] = {
     ROW_INT("gpus_per_node", gpus_per_node, DEFAULT("8"), WITHIN(1, 1024), "GPUs of each node"),
     ROW_NAME_OR_PATH("gpu", gpu, REQUIRED, ANY, "GPU type: a name of the hardware catalog, or the path of such a file"),
     ROW_QUANTITY("gpu_price", gpu_usd_per_h, UNIT_MONEY_PER_H, OPTIONAL, WITHIN(1e-6, 1e6),
-                 "price of renting one GPU, as \"$2.49/h\", for cost.*; default: the list price, if the GPU has one"),
+                 "price of renting one GPU, as \"$2.49/h\", for cost.*; a price of 'market' goes before; default: the list price"),
     ROW_REAL("cpus_per_node", cpus_per_node, OPTIONAL, WITHIN(DBL_MIN, 1e6), "CPU cores of each node that jobs share; default: CPU is not counted"),
     ROW_QUANTITY("memory_per_node", memory_per_node_bytes, UNIT_BYTES, OPTIONAL, WITHIN(DBL_MIN, 1e15), "memory of each node that jobs share; default: memory is not counted"),
     {0}};

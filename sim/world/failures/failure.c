@@ -195,7 +195,7 @@ static int strike_node(struct failures *failures, const struct failure_effect *e
 {
     if (failures->nodes[node].state != FAILURE_NODE_UP) return 0;
     int code = failure_clear_node(failures, effect, node);
-    if (code == 0 && effect->repair_ns > 0) code = failure_node_goes_down(failures, node, effect->repair_ns);
+    if (code == 0 && effect->repair_ns > 0) code = failure_node_goes_down(failures, effect, node);
     holders_changed(&failures->cluster->holders, SITE_NODE_FAILED);
     return code < 0 ? code : 1;
 }

@@ -137,11 +137,28 @@ static int cover(struct failures *failures)
     return code;
 }
 
-int failure_node_goes_down(struct failures *failures, int32_t index, sim_ns repair_ns)
+static int emit_step(const struct failures *failures, int32_t index, enum node_step step, sim_ns down_ns,
+                     const char *cause)
+{
+    const struct sink *sink = failures->site->sink;
+    if (sink->node == NULL) return 0;
+    const struct node_row row = {.t_s = sim_s_from_ns(engine_now(failures->site->engine)),
+                                 .step = step,
+                                 .node = index,
+                                 .gpus = failure_node_gpus(&failures->nodes[index]),
+                                 .cause = cause,
+                                 .down_s = sim_s_from_ns(down_ns)};
+    return sink->node(sink->context, &row);
+}
+
+int failure_node_goes_down(struct failures *failures, const struct failure_effect *effect, int32_t index)
 {
     struct failure_node *node = &failures->nodes[index];
-    const sim_ns back_ns = sim_ns_add(engine_now(failures->site->engine), repair_ns);
+    const sim_ns now = engine_now(failures->site->engine), back_ns = sim_ns_add(now, effect->repair_ns);
     take_out(node, FAILURE_NODE_DOWN);
+    node->down_since_ns = now;
+    const int told = emit_step(failures, index, NODE_DOWN, effect->repair_ns, effect->source->name);
+    if (told != 0) return told;
     count_missing(failures, failure_node_gpus(node));
     count_down(failures, index, 1);
     int code = failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = back_ns, .number = index});
@@ -157,8 +174,15 @@ int failure_node_returns(struct failures *failures, int32_t index)
         return failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = node->no_power_until_ns, .number = index});
     SIM_REQUIRE(node->state == FAILURE_NODE_DOWN || node->state == FAILURE_NODE_STARTING);
     const bool is_repaired = node->state == FAILURE_NODE_DOWN;
+    const bool is_spare = is_repaired && is_own(failures, index) && failures->n_uncovered == 0;
+    const int code = emit_step(failures, index,
+                               is_spare      ? NODE_SPARE
+                               : is_repaired ? NODE_BACK
+                                             : NODE_REPLACES,
+                               engine_now(failures->site->engine) - node->down_since_ns, NULL);
+    if (code != 0) return code;
     if (is_repaired) count_down(failures, index, -1);
-    if (is_repaired && is_own(failures, index) && failures->n_uncovered == 0) {
+    if (is_spare) {
         node->state = FAILURE_NODE_SPARE;
         nodeset_add(&failures->spares, index);
         return 0;

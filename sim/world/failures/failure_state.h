@@ -73,6 +73,7 @@ struct failure_node {
     struct cluster *part; /* its node type */
     int32_t index;        /* in it */
     enum failure_node_state state;
+    sim_ns down_since_ns;     /* the last time */
     sim_ns no_power_until_ns; /* it has no power before */
     double share_frac;        /* of its speed, while components of it are slow; else 1 */
     struct failure_occupant *occupants;
@@ -161,7 +162,7 @@ void failure_nodes_fini(struct failures *failures);
 void failure_set_spares_aside(struct failures *failures);
 
 /* A node in service goes down. Returns 0 or SIM_E_NOMEM. */
-int failure_node_goes_down(struct failures *failures, int32_t node, sim_ns repair_ns);
+int failure_node_goes_down(struct failures *failures, const struct failure_effect *effect, int32_t node);
 
 /* A node is repaired, or a spare node is ready to serve, as soon as it has power. Returns 0 or SIM_E_NOMEM. */
 int failure_node_returns(struct failures *failures, int32_t node);

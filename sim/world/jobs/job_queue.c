@@ -24,6 +24,14 @@ static int64_t whole_nodes(const struct cluster *cluster)
     return n;
 }
 
+/* The type that the trace names, while its record is at hand; else that of the scenario. NULL: none. */
+static const char *type_name(const struct jobs *jobs, const struct job *job)
+{
+    const char *named = jobs->record.id == job->view.id ? jobs->record.type : NULL;
+    if (named != NULL && *named != '\0') return named;
+    return job->type != NULL ? job->type->name : NULL;
+}
+
 int jobs_emit_queue(const struct jobs *jobs, const struct job *submitted, sim_ns now)
 {
     const struct sink *sink = jobs->site->sink;
@@ -35,6 +43,7 @@ int jobs_emit_queue(const struct jobs *jobs, const struct job *submitted, sim_ns
                             .gpus = submitted != NULL ? submitted->view.gpus : 0,
                             .pending = jobs->view.n_pending,
                             .running = jobs->view.n_running,
+                            .type = submitted != NULL ? type_name(jobs, submitted) : NULL,
                             .other_gpus = -(double)jobs->stats.ugpus_in_use.value / GPU_MICRO};
     for (; cluster != NULL; cluster = jobs->scheduler->uses_node_types ? cluster->next : NULL) {
         row.free_gpus += cluster_free_amount(cluster);

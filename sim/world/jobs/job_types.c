@@ -52,7 +52,7 @@ const struct config_field job_type_config_fields[] = {
     ROW_SECTION("speedup", speedup, FILLED, speedup_fields, "speed on other numbers of GPUs than requested"),
     ROW_MAP("speeds", speeds, OPTIONAL, ANY, struct gpu_speed, speed_fields, "speed by GPU type; 1 on types not named"),
     ROW_BOOL("preemptible", preemptible, DEFAULT("true"),
-             "whether jobs of this type yield to services, if jobs.preemptible"),
+             "whether they yield to services; schedulers preempt all types"),
     ROW_INT("priority", priority, DEFAULT("0"), WITHIN(-1e6, 1e6),
             "preemptible jobs of lower priority yield first"),
     ROW_SECTION("checkpoint", checkpoint, OPTIONAL, checkpoint_config_fields,

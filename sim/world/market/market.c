@@ -255,6 +255,7 @@ static double measured_frac(const struct market *market, sim_ns now)
 /* Who bears the bill, in micro-dollars; the bills of services and jobs add up to it. */
 struct bill {
     int64_t services_uusd, jobs_uusd;
+    int64_t idle_uusd;         /* of jobs_uusd: for GPUs of a shared fleet that nothing holds */
     double late_services_uusd; /* after the warm-up, of leases for the whole run */
 };
 
@@ -267,9 +268,12 @@ static void share_lease(const struct market *market, const struct lease *lease, 
     const double gpu_s = gpus_of(lease->micro_gpus) * sim_s_from_ns(now - lease->start_ns);
     if (!(gpu_s > 0)) return;
     const double late_gpu_s = now > part->late_group_gpus.start_ns ? level_integral_s(&part->late_group_gpus, now) : 0;
-    const int64_t services_uusd = llround((double)uusd * (level_integral_s(&part->group_gpus, now) / gpu_s));
+    const double services_gpu_s = level_integral_s(&part->group_gpus, now);
+    const double held_gpu_s = fmax(level_integral_s_in(&part->ugpus_in_use, now, GPU_MICRO), services_gpu_s);
+    const int64_t services_uusd = llround((double)uusd * (services_gpu_s / gpu_s));
     bill->services_uusd += services_uusd;
     bill->jobs_uusd -= services_uusd;
+    bill->idle_uusd += uusd - llround((double)uusd * (held_gpu_s / gpu_s));
     bill->late_services_uusd += (double)uusd * (late_gpu_s / gpu_s);
 }
 
@@ -312,6 +316,7 @@ static int finish(void *self, sim_ns now)
         {"cost.usd", (double)ledger_uusd(ledger, now) / PRICE_MICRO},
         {"cost.services_usd", has_both ? services_usd : (double)NAN},
         {"cost.jobs_usd", has_both ? jobs_usd : (double)NAN},
+        {"cost.idle_usd", has_both ? (double)bill.idle_uusd / PRICE_MICRO : (double)NAN},
         {"cost.usd_per_job", per(jobs_usd, yield.jobs)},
         {"cost.usd_per_output_token", per(services_usd, yield.output_tokens)},
         {"cost.usd_per_met_request", per(late_services_usd, yield.met_requests)},

@@ -38,7 +38,7 @@ static const struct config_field offer_fields[] = {
     ROW_CHOICE("kind", kind, DEFAULT("on-demand"), kind_names,
                "terms, and column of the price list; spot GPUs may be interrupted"),
     ROW_QUANTITY("price", usd_per_h, UNIT_MONEY_PER_H, OPTIONAL, WITHIN(0, 1e6),
-                 "price of one GPU, as \"$2.49/h\"; default: that of 'prices', of the cluster, or of the GPU's file"),
+                 "price of one GPU, as \"$2.49/h\"; default: that of 'prices', else cluster.gpu_price, else of the GPU's file"),
     ROW_LIST(
         "price_changes", changes, OPTIONAL, ANY, struct offer_price, price_fields,
         "later prices, by rising times; a lease keeps the price of its start, a spot lease pays the price at the start of each quantum"),

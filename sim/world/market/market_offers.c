@@ -150,12 +150,21 @@ static int make_offer(struct market *market, int32_t i, const struct offer_confi
     return code;
 }
 
-/* Services count their costs at the price that the site pays for their GPUs. */
+/* Services count their costs at the price that the site pays for their GPUs. Another one that the cluster states would
+ * have no effect. */
 static void set_prices(const struct market *market)
 {
     for (struct cluster *part = market->env.cluster; part != NULL; part = part->next) {
-        const int32_t offer = market_offer_for_run(market, part);
-        if (offer >= 0) part->gpu_usd_per_h = market->offers[offer].usd_per_h;
+        const int32_t index = market_offer_for_run(market, part);
+        if (index < 0) continue;
+        const struct market_offer *offer = &market->offers[index];
+        const double stated = part->gpu_usd_per_h;
+        if (!isnan(stated) && fabs(stated - offer->usd_per_h) > 0.5e-6)
+            diag_warning(market->env.site->diag, config_where(market->env.site->config, "cluster.gpu_price"),
+                         "set 'price' of the offer, or leave out the section 'market'",
+                         "gpu_price of %s, $%.10g/h, has no effect: offer '%s' of the market prices them at $%.10g/h",
+                         part->gpu != NULL ? part->gpu : "the GPUs", stated, offer->name, offer->usd_per_h);
+        part->gpu_usd_per_h = offer->usd_per_h;
     }
 }
 

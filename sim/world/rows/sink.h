@@ -43,6 +43,19 @@ struct queue_row {
     int64_t most_beside_gpus;  /* most free GPUs of a node that is not wholly free */
     double other_gpus;         /* in use, but not by jobs */
     int64_t pending, running;  /* jobs, without the one submitted */
+    const char *type;          /* of the job submitted; NULL: none, or before a decision */
+};
+
+/* A node goes down for repair; when it is back, or waits as a spare node; or a spare node takes the place of one. Live
+ * only. */
+enum node_step { NODE_DOWN, NODE_BACK, NODE_SPARE, NODE_REPLACES };
+
+struct node_row {
+    double t_s;
+    enum node_step step;
+    int64_t node, gpus;
+    const char *cause; /* NODE_DOWN: of failures.causes or failures.domains */
+    double down_s;     /* how long it is to be down, or was */
 };
 
 /* The clock of a job's GPUs changes while the job holds them, another command sets the same one, or it is below the
@@ -118,6 +131,7 @@ struct token_wait_row {
     X(queue, queue_row)                                                                                                \
     X(job_clock, job_clock_row)                                                                                        \
     X(power_command, power_command_row)                                                                                \
+    X(node, node_row)                                                                                                  \
     X(handover, handover_row)                                                                                          \
     X(sequence, sequence_row)                                                                                          \
     X(token_wait, token_wait_row)                                                                                      \

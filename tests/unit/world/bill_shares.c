@@ -42,6 +42,10 @@ static void check_shares(const struct bed_rows *rows, double services_gpu_s)
     CHECK_NEAR(bed_metric(rows, "cost.usd"), 8 * 3.6, 1e-9);
     CHECK_NEAR(bed_metric(rows, "cost.services_usd"), services_usd, 1e-6);
     CHECK_NEAR(bed_metric(rows, "cost.jobs_usd"), jobs_usd, 1e-6);
+    const double idle_usd = bed_metric(rows, "cost.idle_usd");
+    CHECK(idle_usd > 0);
+    CHECK_NEAR(jobs_usd - idle_usd, 0.001 * bed_metric(rows, "job.gpu_s.sum"), 1e-6);
+    CHECK_NEAR(idle_usd, 8 * 3.6 * (1 - bed_metric(rows, "cluster.gpu_util")), 1e-6);
     CHECK_NEAR(bed_metric(rows, "cost.usd_per_job"), jobs_usd / bed_metric(rows, "job.finished"), 1e-6);
     CHECK_NEAR(bed_metric(rows, "cost.usd_per_output_token"),
                services_usd / (10 * bed_metric(rows, "request.finished")), 1e-9);
@@ -87,6 +91,8 @@ TEST(shares_of_the_bill_add_up)
         const double services_gpu_s = 2 * 3600 + 6 * 1000 + LAST_REQUEST;
         CHECK(services_uusd > 0 && jobs_uusd > 0);
         CHECK_EQ_INT(services_uusd + jobs_uusd, llround(bed_metric(rows, "cost.usd") * 1e6));
+        CHECK_NEAR(bed_metric(rows, "cost.idle_usd") / bed_metric(rows, "cost.usd"),
+                   1 - bed_metric(rows, "cluster.gpu_util"), 1e-6);
         CHECK_NEAR((double)services_uusd / (double)jobs_uusd, services_gpu_s / (8 * 3600 - services_gpu_s), 1e-6);
     }
 }
@@ -99,6 +105,15 @@ TEST(a_met_request_bears_the_bill_after_the_warm_up)
     CHECK_NEAR(bed_metric(rows, "cost.usd_per_met_request"), (2 * 2100 + 6 * 500 + LAST_REQUEST) * 0.001 / 210, 1e-6);
 }
 
+/* Fixed leases of each job and service leave nothing idle. */
+TEST(leases_of_their_own_leave_nothing_idle)
+{
+    static const char *const sets[] = {"market.renting=as-asked", NULL};
+    const struct bed_rows *rows = run_site(sets, "", JOBS);
+    CHECK(bed_metric(rows, "cost.jobs_usd") > 0);
+    CHECK_NEAR(bed_metric(rows, "cost.idle_usd"), 0, 0);
+}
+
 /* Without jobs the service pays for the idle GPUs, too. */
 TEST(a_service_alone_pays_for_idle_gpus)
 {
@@ -106,6 +121,7 @@ TEST(a_service_alone_pays_for_idle_gpus)
     CHECK_NEAR(bed_metric(rows, "cost.usd_per_output_token"),
                bed_metric(rows, "cost.usd") / (10 * bed_metric(rows, "request.finished")), 1e-9);
     CHECK(isnan(bed_metric(rows, "cost.services_usd")));
+    CHECK(isnan(bed_metric(rows, "cost.idle_usd")));
 }
 
 /* Beside jobs, tokens per dollar are the inverse of dollars per token, but for the time from the last token to the end
@@ -144,7 +160,7 @@ TEST(gpus_may_be_free_of_charge)
     static const char *const sets[] = {"market.offers.gpu.price=$0/h", NULL};
     const struct bed_rows *rows = run_site(sets, SCHEDULE(2), JOBS);
     static const char *const metrics[] = {
-        "cost.usd",         "cost.services_usd",         "cost.jobs_usd",           "cost.usd_per_h",
+        "cost.usd",         "cost.services_usd",         "cost.jobs_usd",           "cost.usd_per_h", "cost.idle_usd",
         "cost.usd_per_job", "cost.usd_per_output_token", "cost.usd_per_met_request"};
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) CHECK_NEAR(bed_metric(rows, metrics[i]), 0, 0);
     CHECK(isnan(bed_metric(rows, "cost.output_tokens_per_usd")));
