@@ -49,11 +49,11 @@ grep -q '^usd_per_h,gpus,gpu,tp,pp,replicas,prefill,batching' "$T/out" || compla
 
 # Prices have an origin, the best fleets a slow end, and a fleet that misses it names the option that asks for it.
 size 0 --slo ttft.p99=0.5s --slo tpot.p99=20ms --json
-json '$.prices[0].origin' 'RunPod, 2024, as in Griggs et al., Melange (2024), before its scaling'
+json '$.prices[0].origin' "RunPod's price, 2024, in Griggs et al., Melange (2024), who scale it to Azure's level, \$7.516/h; this one is not scaled"
 json '$.best[0].slow_end' missed
 cp "$T/out" "$T/rows"
 size 0 --slo ttft.p99=0.5s --slo tpot.p99=20ms
-out '  price of a GPU: h100-sxm $4.69/h, RunPod, 2024, '
+out '  price of a GPU: h100-sxm $4.69/h, RunPod'"'"'s price, 2024, '
 out 'ms; errors of TTFT are not measured'
 side='if the model errs to its slow side'
 announced=$(sed -n "s,^  to be sure: \\(.*/h\\) (.*; $side\\, ttft p99 .* of 500 ms\\, tpot p99 .* of 20 ms\$,\\1,p" "$T/out")
