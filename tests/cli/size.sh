@@ -161,7 +161,7 @@ err "services need to know the cluster's 'gpu'"
 
 # Every line has its fields.
 run 0 size llama-3.1-8b --rate 24/s --requests 300 --prompt 4000 --output-tokens 20 --max-gpus 8 --gpu h100-sxm -d -q \
-    --slo ttft.p99=0.9s --slo tpot.p99=12ms --json
+    --slo ttft.p99=0.9s --slo tpot.p99=12ms --json --study "$T/wide.json"
 valid_json
 cp "$T/out" "$T/fields"
 sql :memory: "select count(*) from json_each(readfile('$T/fields'), '\$.lines') where value like 'load: 300 requests in % s, %/s; prompts of 4000 tokens in the mean, outputs of 20'" 1
@@ -232,6 +232,13 @@ cp "$T/out" "$T/table"
 equal "$(grep -c '  yes  ' "$T/table")" 10 'fleets that keep the SLO'
 equal "$(awk 'length > 180' "$T/table" | wc -l)" 0 'lines of more than 180 columns'
 holds "$T/table" 'at all points: '
+
+# Members that come with another one alone stand below the table, once. The rows with those lines have all that the
+# axis has.
+run 0 sweep "$T/wide.json" -o "$T/wide.db" -q
+grep -q '^with pools.prefill.replicas.*: .*pools.decode.role=decode ' "$T/out" || complain 'no line on the settings of pools'
+equal "$(grep -c 'pools.decode.role=decode' "$T/out")" "$(grep -c '^with pools.prefill.replicas' "$T/out")" 'settings of pools in rows'
+equal "$(awk 'length > 200 && !/^with /' "$T/out" | wc -l)" 0 'lines of more than 200 columns'
 holds "$T/table" 'Pareto front, with slo.ttft_kept_frac at least 0.99 and slo.tpot_kept_frac at least 0.99:'
 holds "$T/best.json" '"intervals": true'
 run 0 sweep "$T/best.json" -o "$T/best.db" --resume -q --json
