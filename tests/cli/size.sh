@@ -178,8 +178,8 @@ sql :memory: "select count(*) from json_each(readfile('$T/out'), '\$.best') a jo
     and a.value ->> 'slow_end' = 'missed' and b.value ->> 'slow_end' = 'kept'" 0
 sql :memory: "select count(distinct value ->> 'slow_end') > 1 from json_each(readfile('$T/out'), '\$.best')" 1
 
-# Among those that miss, the order is by the share of the error that they withstand. The fields tell it of the best and of
-# the best of the other kind, and the line says which limit decides.
+# Among those that miss, the order is by the share of the error that they withstand. The fields tell it of the best and
+# of the best of the other kind.
 run 0 size llama-3.1-8b --rate 24/s --requests 300 --prompt 4000 --output-tokens 20 --max-gpus 8 --gpu h100-sxm -d -q \
     --slo ttft.p99=0.45s --slo tpot.p99=10.5ms --json --page "$T/pools.html"
 valid_json
@@ -193,7 +193,7 @@ sql :memory: "select json_type(readfile('$T/out'), '\$.sure_without_pools.at_lea
 # A row is saturated if a value at the slow end is over ten times its limit.
 sql :memory: "select (select count(*) from json_each(readfile('$T/out'), '\$.best')
     where value ->> 'ttft_p99_slow_s' > 4.5 or value ->> 'tpot_p99_slow_s' > 0.105) = json_array_length(readfile('$T/out'), '\$.saturated')" 1
-# The chart marks the answer and the fleet to be sure, with their pools; the table tells pools and has no two equal heads.
+# The chart marks the answer and the fleet to be sure, with their pools. The table tells pools; its heads differ.
 holds "$T/pools.html" 'the answer: '
 holds "$T/pools.html" 'to be sure: '
 grep -q '<td class="n">[0-9]* prefill + [0-9]* decode</td>' "$T/pools.html" || complain 'replicas of pools'

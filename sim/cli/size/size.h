@@ -45,7 +45,7 @@ struct size_question {
     size_t n_objectives, n_gpus, n_unpriced;
     struct size_objective objectives[SIZE_MAX_OBJECTIVES];
     struct size_gpu gpus[SIZE_MAX_GPUS];
-    struct size_gpu unpriced[SIZE_MAX_GPUS]; /* not tried, as `prices` lacks them; with the price of the hardware file */
+    struct size_gpu unpriced[SIZE_MAX_GPUS]; /* `prices` lacks them; at the price of the hardware file */
     int64_t most_gpus;
     bool disaggregated; /* pools are tried, too */
     bool sure;          /* a fleet must meet the objectives at both ends of the interval, too */
@@ -282,9 +282,9 @@ bool size_is_before(const struct size_question *question, const struct size_stat
 struct map;
 
 /* Runs the best fleets at the slow end, each to its end. Of equal price, those that keep their limits there come
- * first, then those that withstand more of the error. The best are those that size_search kept, by size_is_before: a fleet of
- * equal price that is not among them may keep its limits there. Then runs the best at the fast end and as predicted,
- * fleets with a replica less, and the best of the other kind at both ends. Returns 0 or a negative code. */
+ * first, then those that withstand more of the error. The best are those that size_search kept, by size_is_before: a
+ * fleet of equal price that is not among them may keep its limits there. Then runs the best at the fast end and as
+ * predicted, fleets with a replica less, and the best of the other kind at both ends. Returns 0 or a negative code. */
 int size_ends(const struct size_question *question, struct map *map, struct arena *arena, struct size_result *result,
               struct diag *diag);
 

@@ -114,7 +114,8 @@ static void add_interval(const struct size_question *question, const struct size
         size_add_time(fmax(values[0], values[1]), text);
     }
     if (result->slow.meets && result->fast.meets) text_add(text, "; kept at both ends");
-    text_printf(text, "; by two more runs with faster and slower iterations: within their TPOT are %g %% of measured ones",
+    text_printf(text,
+                "; by two more runs with faster and slower iterations: within their TPOT are %g %% of measured ones",
                 100 * TIME_ERROR_SHARE);
     if (has_first_tokens(question)) text_add(text, "; errors of TTFT are not measured: it is what these runs have");
 }

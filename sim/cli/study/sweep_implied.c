@@ -73,21 +73,6 @@ static bool is_number(const struct member *member)
     return is;
 }
 
-/* What stands for this member: a key with several values, else the first number, else the first. */
-static const struct member *find_shown(const struct members *members, const struct member *member)
-{
-    const struct member *first = NULL, *number = NULL;
-    for (size_t i = 0; i < members->n; i++) {
-        const struct member *other = &members->items[i];
-        if (strcmp(other->places, member->places) != 0) continue;
-        if (other->is_key && other->n_values > 1) return other;
-        if (other->is_key) continue;
-        if (first == NULL) first = other;
-        if (number == NULL && is_number(other)) number = other;
-    }
-    return number != NULL ? number : first;
-}
-
 /* The number of values of a member's key. */
 static size_t count_values(const struct members *members, const struct member *member)
 {
@@ -100,13 +85,30 @@ static size_t count_values(const struct members *members, const struct member *m
     return n;
 }
 
+/* What stands for this member: a key with several values, else the first member if its key has several values, else the
+ * first number, else the first member. */
+static const struct member *find_shown(const struct members *members, const struct member *member)
+{
+    const struct member *first = NULL, *number = NULL;
+    for (size_t i = 0; i < members->n; i++) {
+        const struct member *other = &members->items[i];
+        if (strcmp(other->places, member->places) != 0) continue;
+        if (other->is_key && other->n_values > 1) return other;
+        if (other->is_key) continue;
+        if (first == NULL) first = other;
+        if (number == NULL && is_number(other)) number = other;
+    }
+    return number == NULL || count_values(members, first) > 1 ? first : number;
+}
+
 /* Where the key of a member has several values they tell rows apart: a number stays, and so does the name of a policy
  * before its own parameter. Other words are left out, as the price behind the GPU. */
 static bool is_left_out(const struct members *members, const struct member *member, const struct member *shown)
 {
     if (member->is_key || member == shown || find_shown(members, member) != shown) return false;
     const size_t n_key = strcspn(member->text, "=");
-    const bool is_owner = shown->n > n_key && shown->text[n_key] == '.' && strncmp(shown->text, member->text, n_key) == 0;
+    const bool is_owner = shown->n > n_key && shown->text[n_key] == '.' &&
+                          strncmp(shown->text, member->text, n_key) == 0;
     return count_values(members, member) == 1 || (!is_owner && !is_number(member));
 }
 

@@ -281,7 +281,8 @@ TEST(pools_on_another_gpu_are_compared_on_the_same_one_too)
         double open_usd_per_h;
         const char *text;
     } cases_of[] = {
-        {&h200, 0, 60, "cheaper by 10.7 %, GPU and pools changed together; without pools on the same GPU at least $60.00/h, not tried further"},
+        {&h200, 0, 60,
+         "cheaper by 10.7 %, GPU and pools changed together; without pools on the same GPU at least $60.00/h, not tried further"},
         {&h200, 7, (double)INFINITY, "; without pools on the same GPU 7 x b200-sxm at $70.00/h (+40 %)"},
         {&h200, 7, 60, " (+40 %); not all of these from $60.00/h on were tried"},
         {&h200, 0, (double)INFINITY, "; without pools on the same GPU no fleet keeps the limits"},

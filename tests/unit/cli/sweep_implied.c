@@ -47,7 +47,7 @@ TEST(a_value_has_what_is_left_out_where_a_line_says_so_and_nowhere_else)
             for (size_t i = 0; i < N_FLEETS; i++) CHECK(has_word(fleets[i], word, n) == has_shown(fleets[i], line));
         }
     }
-    CHECK_EQ_INT(n_lines, 4); /* of both GPUs, of replicas, of pools */
+    CHECK_EQ_INT(n_lines, 5); /* of both GPUs, of the policy with one budget, of replicas, of pools */
     CHECK(strstr(lines, "with gpu=h100: gpu_price=$4/h\n") != NULL);
     CHECK(strstr(lines, "with replicas: routing=least\n") != NULL);
     CHECK(strstr(lines, "with pools.a.replicas=2: pools.a.role=prefill pools.b.replicas=1 routing=jsq\n") != NULL);
