@@ -22,9 +22,11 @@ FLAGS_o3      := -O3 -fno-pie
 FLAGS_cov     := -O1 -g -DORRERY_DEBUG --coverage
 # The build of tests/mutate, which learns which test reaches which line.
 FLAGS_mutate  := -O1 -g1 -DORRERY_DEBUG -fsanitize-coverage=trace-pc
+# The build of tests/mutate whose objects are replaced by mutants, one at a time.
+FLAGS_mutant  := -O2 -fno-pie -DORRERY_DEBUG
 FLAGS_fuzz    := -O1 -g -DFUZZING -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 ifeq ($(FLAGS_$(MODE)),)
-$(error MODE must be one of release debug asan o0 o3 fuzz cov mutate, got '$(MODE)')
+$(error MODE must be one of release debug asan o0 o3 fuzz cov mutate mutant, got '$(MODE)')
 endif
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion -Wmissing-prototypes -Wstrict-prototypes
@@ -49,6 +51,7 @@ LDFLAGS_asan  := -no-pie $(if $(findstring clang,$(CC)),,-static-libasan -static
 # Programs that are started thousands of times, at a fixed address too.
 LDFLAGS_o3    := -no-pie
 LDFLAGS_mutate := tests/mutate/marks.c
+LDFLAGS_mutant := -no-pie tests/mutate/marks.c
 ifneq ($(WITH),)
 CFLAGS += -g0
 LDFLAGS += -no-pie
@@ -179,11 +182,12 @@ $(B)/at-once: $(AT_ONCE) $(shell find sim models policies traces -name "*.h") $(
 $(AT_ONCE:%.c=$(B)/%.o): $(B)/at-once ;
 endif
 
-# The sanitized build spends less time where optimising pays, on hashes and placement, and where it does not, on tests
-# that do no more than set up runs and read their results.
+# The sanitized build spends less time where optimising pays, on hashes and placement, and where it does not: on verbs,
+# pages and charts, and on tests that do no more than set up runs and read their results.
 ifeq ($(MODE),asan)
+BRIEF := $(addprefix analysis/,report plot figure compare gate) sim/cli tests/unit tests/property tests/bench
 $(call obj,sim/core/hash.c sim/study/guard.c $(call below,policies/placement) $(call below,sim/world/cluster)): DEFINES = -O2
-$(call obj,$(call below,tests/unit) $(call below,tests/bench) $(HARNESS)): DEFINES = -O0
+$(call obj,$(foreach folder,$(BRIEF),$(call below,$(folder))) $(HARNESS)): DEFINES = -O0
 $(START): DEFINES = -fno-sanitize=all
 endif
 # Optimised is what the result and the time of a simulation depend on, and some of what computes around it.

@@ -36,6 +36,16 @@ struct iteration_cost {
     double extrapolated_frac; /* 0 .. 1: share of the kernels' time outside the fitted range; that of all i */
 };
 
+/* What the GPUs of a replica send to other nodes in one iteration. All of them send alike. */
+struct iteration_traffic {
+    double ring_bytes;   /* of one GPU, to the GPU of its place on the next node */
+    double spread_bytes; /* of one GPU, in equal parts to the GPUs of its place on all other nodes */
+    double node_bytes;   /* of one GPU, over its link inside the node */
+    double sending_s;    /* in which its adapter sends at the full rate of collectives */
+    double seconds;      /* of all collectives between nodes, latencies included */
+    double node_seconds; /* of all collectives inside nodes */
+};
+
 /* A cost model bound to one kind of replica (GPU, LLM, parallelism). `model` is what it was built from. */
 struct iteration_model {
     const char *kind; /* "operators", "roofline", "affine", "table" */
@@ -45,6 +55,10 @@ struct iteration_model {
      * share. NULL: nothing is shared. */
     void (*cost_again)(const void *model, void *memo, const struct iteration_work *work, struct iteration_cost *cost);
     size_t memo_bytes;
+    /* What an iteration sends, if its collectives get this share of the bandwidth between nodes, above 0 and at most
+     * 1: only `seconds` depends on it. NULL: not known. */
+    void (*traffic)(const void *model, const struct iteration_work *work, double share_frac,
+                    struct iteration_traffic *traffic);
     /* Fitted, or stated by the user: the coefficients of "affine", the points of "table". When false the model has no
      * range of its own, and nobody knows what is extrapolated. */
     bool calibrated;

@@ -12,6 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
+void compare_ends(const struct compare_row *row, double *low, double *high)
+{
+    const bool has_ratio = !isnan(row->ratio_low);
+    *low = has_ratio ? (row->ratio_low - 1) * row->base : row->delta.low;
+    *high = has_ratio ? (row->ratio_high - 1) * row->base : row->delta.high;
+}
+
 const char *compare_verdict_name(enum compare_verdict verdict)
 {
     static const char *const names[] = {
@@ -109,7 +116,7 @@ static const char *why_unclear(const struct compare_work *work, const struct com
     return arena_printf(work->arena, "no difference seen at n=%zu", row->n);
 }
 
-/* A larger share of rejected requests counts from this difference on: half of what lies beyond a 99th percentile. */
+/* A larger share of rejected requests counts beyond this difference: half of what lies beyond a 99th percentile. */
 static const double MORE_REJECTED_FRAC = 0.005;
 
 static bool rejects_more(const double rejected_frac[2])

@@ -174,27 +174,6 @@ static size_t describe(struct grouping *grouping, size_t n, struct compare_row *
     return n_moved;
 }
 
-/* Sets the interval of changed / base from the ratio of each pair of replicates: percentiles of these, or with few
- * replicates the spread of their logarithms. It cannot fall below 0. None where a pair has no such ratio, or where it
- * would contradict the change or the interval of the difference. Overwrites grouping->delta. */
-static void set_ratio(struct grouping *grouping, size_t n, struct compare_row *row)
-{
-    const double level = grouping->work->options->level;
-    const bool by_logarithm = stats_replicate_least_p(n, level) == 0;
-    for (size_t i = 0; i < n; i++) {
-        const double base = grouping->base[i], changed = grouping->changed[i];
-        if (!(base > 0) || !(changed >= 0) || (by_logarithm && changed == 0)) return;
-        grouping->delta[i] = by_logarithm ? log(changed / base) : changed / base;
-    }
-    const struct interval found = stats_replicate_interval(grouping->delta, n, level, NULL);
-    const double low = by_logarithm ? exp(found.low) : found.low, high = by_logarithm ? exp(found.high) : found.high;
-    const double change = row->changed / row->base;
-    if (!(low <= change && change <= high)) return;
-    if ((low > 1) != (row->delta.low > 0) || (high < 1) != (row->delta.high < 0)) return;
-    row->ratio_low = low;
-    row->ratio_high = high;
-}
-
 /* Student's t over the n values, one per seed; the spread of the values if they replicate one trace. */
 static void estimate(struct grouping *grouping, size_t n, struct compare_row *row)
 {
@@ -210,7 +189,11 @@ static void estimate(struct grouping *grouping, size_t n, struct compare_row *ro
     if (n >= 2) row->method = grouping->is_bootstrap ? COMPARE_REPLICATES : COMPARE_T_SEEDS;
     if (n_moved == 0) return;
     row->delta = interval;
-    if (grouping->is_bootstrap) set_ratio(grouping, n, row);
+    if (grouping->is_bootstrap) {
+        interval = stats_replicate_ratio(grouping->base, grouping->changed, n, level, grouping->delta);
+        row->ratio_low = interval.low;
+        row->ratio_high = interval.high;
+    }
     if (n < 2) row->note = "one pair of runs";
 }
 

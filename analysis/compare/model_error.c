@@ -47,7 +47,9 @@ static void add_metric(const struct compare_row *row, const double change[2], si
     const double low = fmin(change[0], delta), high = fmax(change[1], delta);
     if (n_before >= MOST_NAMED) return;
     text_printf(text, "%s%s", n_before > 0 ? ", " : "", row->metric);
-    if (row->base > 0.0)
+    if (stats_is_multiple(row->base, row->changed))
+        text_printf(text, " (%.3g .. %.3gx)", 1.0 + low / row->base, 1.0 + high / row->base);
+    else if (row->base > 0.0)
         text_printf(text, " (%+.3g .. %+.3g %%)", 100.0 * low / row->base, 100.0 * high / row->base);
     else
         text_printf(text, " (%+.3g .. %+.3g)", low, high);

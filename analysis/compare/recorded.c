@@ -44,7 +44,9 @@ static void add_change(const struct compare_row *row, size_t n_before, struct te
     text_show_number(row->recorded_base, base, sizeof base);
     text_show_number(row->recorded_changed, changed, sizeof changed);
     text_printf(text, "%s%s %s to %s", n_before > 0 ? ", " : "", row->metric, base, changed);
-    if (row->recorded_base > 0)
+    if (stats_is_multiple(row->recorded_base, row->recorded_changed))
+        text_printf(text, " (%.3gx)", row->recorded_changed / row->recorded_base);
+    else if (row->recorded_base > 0)
         text_printf(text, " (%+.3g %%)", 100 * (row->recorded_changed / row->recorded_base - 1));
 }
 

@@ -153,7 +153,7 @@ int claim_basis_text(const struct figure *figure, const struct claim_results *cl
     mem_free(found.numbers);
     mem_free(found.curves);
     if (!has_memory) return SIM_E_NOMEM;
-    if (n_unjudged > 0) text_printf(text, "; %zu claim%s not judged", n_unjudged, n_unjudged == 1 ? "" : "s");
+    if (n_unjudged > 0) text_printf(text, "; %zu reported and not comparable, in no median", n_unjudged);
     text_add(text, n > 0 ? "; fitted: " : figure->inputs.n > 0 ? "; nothing fitted here" : "; nothing fitted");
     for (size_t i = 0; i < n; i++)
         text_printf(text, "%s%s", i > 0 ? "; " : "", FIGURE_ITEM(struct figure_fit, figure->fitted, i)->parameter);

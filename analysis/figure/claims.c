@@ -182,6 +182,8 @@ static int show(const struct figure_data *data, struct claim_result *result, str
     struct arena *arena = data->arena;
     const char *number = show_number(arena, claim->value, claim->unit);
     if (outcome->paper[0] != 0) number = arena_strdup(arena, outcome->paper);
+    if (number != NULL && !isnan(claim->low))
+        number = arena_printf(arena, "%s, midpoint of %.4g to %.4g", number, claim->low, claim->high);
     if (number != NULL && *number != 0 && result->is_own) number = arena_printf(arena, "%s *", number);
     result->paper = number != NULL && claim->up_to ? arena_printf(arena, "up to %s", number) : number;
     result->ours = outcome->text[0] != 0       ? arena_strdup(arena, outcome->text)
@@ -248,7 +250,11 @@ int figure_claims(const struct figure_data *data, struct claim_results *results,
         code = evaluate(data, FIGURE_ITEM(struct figure_claim, *claims, results->n), result, diag);
         results->counts.n++;
         results->counts.of[result->verdict]++;
+        const bool is_judged = figure_claim_unjudged(data->figure, result->claim) == NULL;
         results->counts.n_outside += result->is_outside;
+        results->counts.n_within += is_judged && result->verdict == CLAIM_REPORTED && result->has_limit &&
+                                    result->outcome.holds;
+        results->counts.n_unjudged += !is_judged;
         results->counts.n_own += result->is_own && result->paper[0] != 0;
     }
     return code == 0 ? read_errors(data, results, diag) : code;
@@ -272,6 +278,11 @@ const char *claim_basis_name(const struct claim_result *result)
 
 const char claim_own_note[] = "A limit or an expectation of Orrery's authors, in no paper.";
 
+const char claim_tags_note[] =
+    "Sources: 'src' is the paper's text or artifact, 'src2' somebody's account of the paper, 'derived' arithmetic on "
+    "such numbers, 'own' a limit or an expectation of Orrery's authors, 'memory' unverified. Behind a colon stands a key "
+    "for the paper or file.";
+
 const char claim_basis_note[] =
     "A claim is 'fitted': it is about points on which a parameter was fitted; 'chosen by': equations or inputs were "
     "chosen in view of its number; else 'predicted'. A deviation is ours / paper - 1.";
@@ -282,6 +293,8 @@ void claim_counts_add(struct claim_counts *sum, const struct claim_counts *count
 {
     sum->n += counts->n;
     sum->n_outside += counts->n_outside;
+    sum->n_within += counts->n_within;
+    sum->n_unjudged += counts->n_unjudged;
     sum->n_own += counts->n_own;
     for (size_t i = 0; i < N_CLAIM_VERDICTS; i++) sum->of[i] += counts->of[i];
 }
@@ -295,5 +308,15 @@ void claim_counts_text(const struct claim_counts *counts, struct text *text)
         text_printf(text, "%s%zu %s", before, counts->of[verdict], claim_verdict_name(verdict));
         before = ", ";
     }
-    if (counts->n_outside > 0) text_printf(text, " (%zu outside)", counts->n_outside);
+    const char *opening = " (";
+    const struct {
+        size_t n;
+        const char *what;
+    } parts[] = {{counts->n_within, "within"}, {counts->n_outside, "outside"}, {counts->n_unjudged, "not comparable"}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i].n == 0) continue;
+        text_printf(text, "%s%zu %s", opening, parts[i].n, parts[i].what);
+        opening = ", ";
+    }
+    if (opening[0] == ',') text_add(text, ")");
 }

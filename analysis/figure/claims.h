@@ -36,7 +36,8 @@ struct claim_result {
 };
 
 struct claim_counts {
-    size_t n, of[N_CLAIM_VERDICTS], n_outside, n_own;
+    size_t n, of[N_CLAIM_VERDICTS], n_own;
+    size_t n_within, n_outside, n_unjudged; /* of the reported; the first two of a limit that they have */
 };
 
 struct claim_results {
@@ -65,10 +66,13 @@ int claim_basis_text(const struct figure *figure, const struct claim_results *cl
 /* What the mark * of an own number means, as a sentence; what the words of the basis, and deviations, mean. */
 extern const char claim_own_note[], claim_basis_note[];
 
+/* What the tags of sources mean. */
+extern const char claim_tags_note[];
+
 /* Adds the counts of one figure to those of several. */
 void claim_counts_add(struct claim_counts *sum, const struct claim_counts *counts);
 
-/* "8 claims: 5 pass, 3 reported (3 outside their tolerance)". */
+/* "8 claims: 5 pass, 3 reported (1 within, 1 outside, 1 not comparable)". */
 void claim_counts_text(const struct claim_counts *counts, struct text *text);
 
 #endif

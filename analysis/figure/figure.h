@@ -65,6 +65,7 @@ struct figure_span {
 struct figure_claim {
     const char *says;
     double value;                 /* the paper's; with the tag "own" that of Orrery's authors */
+    double low, high;             /* the paper's range, whose midpoint is the value; NAN: it gives one number */
     const char *unit, *tag;
     bool up_to;
     bool is_arithmetic;           /* its value follows from the set-up: agreement says nothing of the model */

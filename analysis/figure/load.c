@@ -86,6 +86,8 @@ static const struct config_field span_fields[] = {
 static const struct config_field claim_fields[] = {
     ROW_TEXT("says", says, REQUIRED, WITHIN(1, 1024), "the claim, as a sentence"),
     ROW_REAL("value", value, OPTIONAL, ANY, "what the paper says, or a limit of one's own (tag own)"),
+    ROW_REAL("low", low, OPTIONAL, ANY, "lower end of the range that the paper gives, whose midpoint is the value"),
+    ROW_REAL("high", high, OPTIONAL, ANY, "upper end of this range"),
     ROW_TEXT("unit", unit, OPTIONAL, WITHIN(0, 64), "of the value"),
     TAG(tag),
     ROW_BOOL("up_to", up_to, DEFAULT("false"), "the paper states it as a maximum ('up to'): it is only reported"),
@@ -371,6 +373,18 @@ static void check_value(struct check *check, const struct figure_claim *claim, c
                "no tolerance is a share of zero, so this claim of kind '%s' could not be judged", kind->name);
 }
 
+/* A range has two ends, and its midpoint is the value that the claim is held against. */
+static void check_range(struct check *check, const struct figure_claim *claim)
+{
+    char midpoint[32];
+    if (isnan(claim->low) && isnan(claim->high)) return;
+    snprintf(midpoint, sizeof midpoint, "%g", (claim->low + claim->high) / 2);
+    if (!(claim->low < claim->high))
+        report(check, "low", "give both, the lower one first", "a range has two ends, \"low\" and %s", "\"high\"");
+    else if (!(fabs(claim->value - (claim->low + claim->high) / 2) <= 1e-9 * fabs(claim->value)))
+        report(check, "value", "write the midpoint", "the midpoint of the range is %s", midpoint);
+}
+
 /* A claim from memory, or one that is a maximum, cannot pass or fail. A reported claim keeps its tolerance, to show
  * on which side of it our number is. */
 static void check_reported(struct check *check, const struct figure_claim *claim)
@@ -391,6 +405,7 @@ static void check_claim(struct check *check, const struct figure_claim *claim, s
     check_tag(check, "tag", claim->tag);
     if (check->code != 0) return;
     check_spans(check, "rests_on", &claim->rests_on);
+    check_range(check, claim);
     check_reported(check, claim);
     if (kind == NULL && claim->reported_because == NULL)
         report(check, NULL, "add \"test\", or say in \"reported_because\" why there is none", "a claim has no test%s",

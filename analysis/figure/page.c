@@ -48,6 +48,16 @@ static int make_chart(const struct figure_data *data, size_t index, struct plot_
     return 0;
 }
 
+/* Whether the chart has points of the paper. */
+static bool has_points(const struct figure_data *data, size_t index)
+{
+    const struct figure_chart *chart = FIGURE_ITEM(struct figure_chart, data->figure->charts, index);
+    const struct data_series *series = data->series + first_series(data->figure, index);
+    for (size_t i = 0; i < chart->series.n; i++)
+        if (series[i].paper.n > 0) return true;
+    return false;
+}
+
 int figure_chart_svg(const struct figure_data *data, size_t index, struct text *svg)
 {
     struct plot_chart chart;
@@ -104,7 +114,7 @@ static void add_claim_table(const struct claim_results *claims, struct text *out
     claim_counts_text(&claims->counts, out);
     text_add(out, ".\n");
     if (claims->counts.n_own > 0) text_printf(out, "\n\\* %s\n", claim_own_note);
-    text_printf(out, "\n%s\n", claim_basis_note);
+    text_printf(out, "\n%s\n\n%s\n", claim_basis_note, claim_tags_note);
 }
 
 static void add_reasons(const struct claim_results *claims, bool reported, const char *heading, struct text *out)
@@ -226,11 +236,11 @@ static const char style[] =
     "margin-top:1.4rem}\n"
     ".charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,480px),1fr));gap:1rem;margin:1rem 0}"
     ".charts figure{margin:0;max-width:760px;background:#fff;border:1px solid var(--line);border-radius:8px;padding:.4rem}"
-    ".charts svg{width:100%;height:auto;display:block}\n"
+    ".charts figcaption{color:#57606a;font-size:.85rem;padding:0 .6rem}.charts svg{width:100%;height:auto;display:block}\n"
     ".wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.92rem}"
     "th{text-align:left;font-weight:600;color:var(--soft);border-bottom:2px solid var(--line);padding:.35rem .6rem}"
     "td{border-bottom:1px solid var(--line);padding:.45rem .6rem;vertical-align:top}"
-    "td:first-child{min-width:15rem}td:nth-child(3){min-width:8rem}td code{white-space:nowrap}td.n{white-space:nowrap;font-variant-numeric:tabular-nums}td small{display:block;color:var(--soft)}\n"
+    "td:first-child{min-width:15rem}.claims td:nth-child(3){min-width:8rem}.p{min-width:6.5rem;max-width:13rem}td code{white-space:nowrap}td.n{white-space:nowrap;font-variant-numeric:tabular-nums}td small{display:block;color:var(--soft)}\n"
     ".v{display:inline-block;white-space:nowrap;font-weight:600;border:1px solid currentColor;border-radius:999px;"
     "padding:0 .55rem;font-size:.85rem}.pass{color:var(--good)}.fail{color:var(--bad)}.known{color:var(--bad);"
     "border-style:dashed}.reported{color:var(--plain);"
@@ -277,7 +287,7 @@ static void add_claim(struct text *html, const struct claim_result *result)
                     result->because, "</small>");
     if (result->claim->chosen_by != NULL)
         add_element(html, "<small>chosen in view of results: ", result->claim->chosen_by, "</small>");
-    add_element(html, "</td><td class=n data-is=paper>", result->paper, "");
+    add_element(html, "</td><td class=p data-is=paper>", result->paper, "");
     add_element(html, "</td><td data-is=ours>", result->ours, "");
     add_element(html, "</td><td class=n data-is=deviation>", result->deviation, "");
     add_element(html, "</td><td class=n data-is=tolerance>", result->tolerance, "</td><td>");
@@ -296,6 +306,7 @@ static void add_claims(struct text *html, const struct claim_results *claims)
     claim_counts_text(&claims->counts, html);
     text_add(html, ".</p>\n");
     if (claims->counts.n_own > 0) add_element(html, "<p class=soft>* ", claim_own_note, "</p>\n");
+    add_element(html, "<p class=soft>", claim_tags_note, "</p>\n");
 }
 
 static void add_fit(struct text *html, const struct figure_fit *fit)
@@ -342,6 +353,8 @@ static int add_basis(struct text *html, const struct figure_entry *entry)
     return code;
 }
 
+static const char no_points[] = "<figcaption>No points of the paper are drawn here.</figcaption>";
+
 static int add_figure(struct text *html, const struct figure_entry *entry)
 {
     const struct figure *figure = entry->data->figure;
@@ -360,6 +373,7 @@ static int add_figure(struct text *html, const struct figure_entry *entry)
     for (size_t i = 0; code == 0 && i < figure->charts.n; i++) {
         text_add(html, "<figure>");
         code = figure_chart_svg(entry->data, i, html);
+        text_add(html, has_points(entry->data, i) ? "" : no_points);
         text_add(html, "</figure>\n");
     }
     text_add(html, "</div>\n");
@@ -399,8 +413,9 @@ int figure_gallery(const struct figure_entry *entries, size_t n, struct text *ht
              "</style></head><body><main>\n<h1>Figures of papers, simulated</h1>\n"
              "<p class=soft>Hollow markers are the paper's points. A claim passes when our number is within its "
              "tolerance; of a curve, nine in ten points are. One that is known to fail says why. What a paper "
-             "states as \xe2\x80\x9cup to\xe2\x80\x9d, and what was noted from memory, is only reported; so is "
-             "what cannot be judged for a reason that is given, with the side of its tolerance that it lies on. ");
+             "states as \xe2\x80\x9cup to\xe2\x80\x9d, what was noted from memory and what is not covered is only "
+             "reported, as not comparable and in no median; so is what cannot be judged for a reason that is "
+             "given, with the side of its tolerance that it lies on. ");
     add_element(html, "", claim_basis_note, "</p>\n");
     add_overview(html, entries, n);
     for (size_t i = 0; code == 0 && i < n; i++) code = add_figure(html, &entries[i]);

@@ -33,6 +33,18 @@ struct beyond {
     bool has_tolerance; /* any of them */
 };
 
+static bool is_whole(double value)
+{
+    return value == floor(value);
+}
+
+/* Whether it is a count without a better side, such as GPUs, in a run whose scenario has changed in some key: it moves
+ * with the key, and a tolerance for noise is no answer. */
+static bool follows_from_keys(const struct gate_result *result, const struct gate_move *move)
+{
+    return result->n_changes > 0 && move->better == 0 && is_whole(move->before) && is_whole(move->now);
+}
+
 static struct beyond list_beyond(const struct gate_report *report)
 {
     struct beyond beyond = {0};
@@ -44,7 +56,7 @@ static struct beyond list_beyond(const struct gate_report *report)
             const double percent = percent_of(move);
             beyond.largest_percent = fmax(beyond.largest_percent, percent);
             beyond.has_tolerance = beyond.has_tolerance || move->tolerance.pattern != NULL;
-            if (!isfinite(percent) || move->tolerance.pattern != NULL) continue;
+            if (!isfinite(percent) || move->tolerance.pattern != NULL || follows_from_keys(result, move)) continue;
             const struct gate_move **kind = percent <= MOST_PERCENT_OF_ONE ? &beyond.first : &beyond.far;
             if (*kind == NULL) *kind = move;
         }

@@ -122,6 +122,12 @@ void gate_json(const struct gate_report *report, struct json_writer *writer);
 /* Says how to accept what is not met: by --update, or by a tolerance, with one that fits. Nothing if it is met. */
 void gate_advise(const struct gate_report *report, struct text *text);
 
+/* How a value is printed: six digits, and no exponent from 1e5 to 1e15. */
+const char *gate_value_format(double value);
+
+/* The unit as it is printed: "" for a plain number. */
+const char *gate_unit(const struct gate_move *move);
+
 /* Parts of these. */
 void gate_describe(const struct gate_report *report, const struct gate_result *result, struct text *text);
 void gate_moves(const struct gate_report *report, struct text *text); /* what moves or is new, of all scenarios */

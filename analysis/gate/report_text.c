@@ -1,5 +1,6 @@
 /* The report for people: for a terminal and, in Markdown, for a pull request. */
 #include "analysis/gate/gate.h"
+#include "analysis/stats/stats.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,11 +18,20 @@ static void show_value(double value, const char *format, char shown[VALUE_CHARS]
         snprintf(shown, VALUE_CHARS, format, value);
 }
 
+const char *gate_value_format(double value)
+{
+    return fabs(value) >= 1e5 && fabs(value) < 1e15 ? "%.0f" : "%.6g";
+}
+
+const char *gate_unit(const struct gate_move *move)
+{
+    return strcmp(move->unit, "1") == 0 ? "" : move->unit;
+}
+
 static void show_numbers(const struct gate_move *move, char before[32], char now[32], char change[32])
 {
-    const char *format = "%.6g";
-    show_value(move->before, format, before);
-    show_value(move->now, format, now);
+    show_value(move->before, gate_value_format(move->before), before);
+    show_value(move->now, gate_value_format(move->now), now);
     if (move->presence == GATE_IN_BOTH && strcmp(before, now) == 0) { /* they differ in later digits */
         show_value(move->before, "%.17g", before);
         show_value(move->now, "%.17g", now);
@@ -33,6 +43,8 @@ static void show_numbers(const struct gate_move *move, char before[32], char now
         snprintf(change, 32, "-");
     else if (move->before == 0)
         snprintf(change, 32, "%+.3g", difference);
+    else if (stats_is_multiple(move->before, move->now))
+        snprintf(change, 32, "%.3gx", move->now / move->before);
     else
         snprintf(change, 32, "%+.3g %%", 100 * difference / fabs(move->before));
 }
@@ -48,13 +60,14 @@ static void show_tolerance(const struct tolerance *tolerance, char shown[48])
 /* The cells of one move, as texts. */
 struct move_cells {
     char before[32], now[32], change[32], tolerance[48];
-    const char *word;
+    const char *unit, *word;
 };
 
 static void fill_cells(const struct gate_move *move, struct move_cells *cells)
 {
     show_numbers(move, cells->before, cells->now, cells->change);
     show_tolerance(&move->tolerance, cells->tolerance);
+    cells->unit = gate_unit(move);
     cells->word = move->better > 0 ? "better" : move->better < 0 ? "worse" : "";
 }
 
@@ -82,21 +95,22 @@ static void describe_moves(const struct gate_result *result, struct text *text)
 {
     size_t n = result->n_moves < MOVES_SHOWN ? result->n_moves : MOVES_SHOWN;
     struct move_cells cells[MOVES_SHOWN];
-    int name = 6, before = 8, now = 3, change = 6, tolerance = 9;
+    int name = 6, unit = 4, before = 8, now = 3, change = 6, tolerance = 9;
     for (size_t i = 0; i < n; i++) {
         fill_cells(&result->moves[i], &cells[i]);
         name = wider(name, result->moves[i].name);
+        unit = wider(unit, cells[i].unit);
         before = wider(before, cells[i].before);
         now = wider(now, cells[i].now);
         change = wider(change, cells[i].change);
         tolerance = wider(tolerance, cells[i].tolerance);
     }
     if (n > 0)
-        text_printf(text, "  %-*s  %*s  %*s  %*s  %*s\n", name, "metric", before, "baseline", now, "now", change,
-                    "change", tolerance, "tolerance");
+        text_printf(text, "  %-*s  %-*s  %*s  %*s  %*s  %*s\n", name, "metric", unit, "unit", before, "baseline", now,
+                    "now", change, "change", tolerance, "tolerance");
     for (size_t i = 0; i < n; i++)
-        text_printf(text, "  %-*s  %*s  %*s  %*s  %*s%s%s%s\n", name, result->moves[i].name, before, cells[i].before,
-                    now, cells[i].now, change, cells[i].change, tolerance, cells[i].tolerance,
+        text_printf(text, "  %-*s  %-*s  %*s  %*s  %*s  %*s%s%s%s\n", name, result->moves[i].name, unit, cells[i].unit,
+                    before, cells[i].before, now, cells[i].now, change, cells[i].change, tolerance, cells[i].tolerance,
                     cells[i].word[0] != 0 ? "  " : "", cells[i].word,
                     result->moves[i].is_beyond ? "" : "  (tolerated)");
     describe_rest(result, n, text);

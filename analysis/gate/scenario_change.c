@@ -1,5 +1,7 @@
 #include "analysis/gate/scenario_change.h"
 
+#include "sim/core/units.h"
+
 #include <string.h>
 
 int scenario_each_member(const char *key, const struct json_node *before, const struct json_node *now,
@@ -30,12 +32,23 @@ static bool is_scalar(const struct json_node *node)
     return node->kind != JSON_OBJECT && node->kind != JSON_LIST;
 }
 
+bool scenario_shows_time(const struct json_node *node, char time[TIME_CHARS])
+{
+    const char *why;
+    double seconds;
+    if (node->kind != JSON_STRING || unit_parse(node->text, UNIT_TIME, &seconds, &why) != 0) return false;
+    unit_format_time(seconds, time, TIME_CHARS);
+    return true;
+}
+
 static const char *show(struct listing *listing, const struct json_node *node)
 {
     if (node == NULL) return NULL;
     if (!is_scalar(node)) return node->kind == JSON_OBJECT ? "an object" : "a list";
     if (node->kind != JSON_STRING) return node->text;
-    const char *shown = arena_printf(listing->arena, "\"%s\"", node->text);
+    char time[TIME_CHARS];
+    const char *text = scenario_shows_time(node, time) ? time : node->text;
+    const char *shown = arena_printf(listing->arena, "\"%s\"", text);
     listing->failed |= shown == NULL;
     return shown;
 }

@@ -6,6 +6,7 @@
 #include "sim/core/json_write.h"
 #include "sim/core/mem.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A value that differs, as a message shows it: 80, "fast", an object. NULL: absent. */
@@ -27,6 +28,11 @@ typedef void (*scenario_member_fn)(void *context, const char *key, const struct 
  * the arena. Returns 0 or SIM_E_NOMEM. */
 int scenario_each_member(const char *key, const struct json_node *before, const struct json_node *now,
                          struct arena *arena, scenario_member_fn visit, void *context);
+
+enum { TIME_CHARS = 64 };
+
+/* If the value is a time, writes it as people write times, "30min" for "0.5h", and returns true. */
+bool scenario_shows_time(const struct json_node *node, char time[TIME_CHARS]);
 
 /* Writes a value and all that is in it, in one line. */
 void scenario_write(struct json_writer *writer, const char *key, const struct json_node *value);

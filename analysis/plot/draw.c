@@ -54,6 +54,21 @@ size_t text_fit_bytes(const char *chars, double size_px, double most_px)
     return n_bytes;
 }
 
+size_t text_halve(const char *chars)
+{
+    const size_t n_bytes = strlen(chars);
+    double shortest = HUGE_VAL;
+    size_t second = 0;
+    for (size_t i = 1; i + 1 < n_bytes; i++) {
+        if (chars[i] != ' ') continue;
+        const double longer = fmax(text_width_px(chars, i, 1.0), text_width_px(chars + i + 1, n_bytes - i - 1, 1.0));
+        if (longer >= shortest) continue;
+        shortest = longer;
+        second = i + 1;
+    }
+    return second;
+}
+
 /* --- Marks --- */
 
 static const char *const replacement = "\xef\xbf\xbd";

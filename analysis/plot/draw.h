@@ -75,4 +75,7 @@ double text_width_px(const char *chars, size_t n_bytes, double size_px);
 /* The bytes of the longest prefix of `chars` within `most_px`, whole characters. */
 size_t text_fit_bytes(const char *chars, double size_px, double most_px);
 
+/* The byte after the blank that breaks `chars` into two lines of which the longer is shortest; 0: it has no blank. */
+size_t text_halve(const char *chars);
+
 #endif

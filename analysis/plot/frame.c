@@ -10,6 +10,7 @@ static const double usual_width = 640.0, usual_height = 400.0, least_width = 200
 static const double most_side = 10000.0;                  /* of a chart, pixels */
 static const double least_data_px = 80.0;                 /* least height of the frame: the chart grows for it */
 static const double axis_title_px = 22.0, tick_px = 5.0;  /* room for a title; length of a tick */
+static const double title_line_px = 16.0, beyond_data_px = 40.0; /* of an upright title in two lines; its overhang */
 static const double x_tick_px = 76.0, y_tick_px = 38.0;   /* desired distance of ticks */
 static const double row_px = 24.0, least_row_px = 3.0, most_rows_px = 1400.0; /* of a Gantt chart or heat map */
 static const double scale_px_width = 14.0, scale_gap_px = 18.0;               /* colours of a heat map */
@@ -128,7 +129,8 @@ static void fit_z(struct frame *frame, const struct extent *data)
 
 static double left_of_data(const struct frame *frame)
 {
-    const double title = frame->chart->y.title != NULL ? axis_title_px : 0.0;
+    const double second = frame->y_title_break > 0 ? title_line_px : 0.0;
+    const double title = frame->chart->y.title != NULL ? axis_title_px + second : 0.0;
     if (frame->y_is_named) return FRAME_MARGIN_PX + title + frame->names.depth_px;
     return FRAME_MARGIN_PX + title + ticks_widest_px(&frame->y_ticks, STYLE_TEXT_PX) + tick_px + 4.0;
 }
@@ -160,10 +162,10 @@ static void make_square(struct frame *frame)
 
 /* Lengths depend on labels, and labels on lengths: y first, on a guess of the space below, then x, then y again with
  * its pixels only. */
-void frame_init(struct frame *frame, const struct plot_chart *chart, struct text *svg)
+static void lay_out(struct frame *frame, const struct plot_chart *chart, struct text *svg, size_t y_title_break)
 {
     struct extent x, y, z;
-    *frame = (struct frame){.chart = chart, .svg = svg};
+    *frame = (struct frame){.chart = chart, .svg = svg, .y_title_break = y_title_break};
     chart_extents(chart, &x, &y, &z);
     frame->is_apart = find_apart(chart);
     find_size(frame);
@@ -193,6 +195,20 @@ void frame_init(struct frame *frame, const struct plot_chart *chart, struct text
     }
     frame->z.from_px = frame->data.bottom;
     make_square(frame);
+}
+
+/* The longest upright title that is not cut. */
+static double upright_room(const struct frame *frame)
+{
+    return frame->data.bottom - frame->data.top + beyond_data_px;
+}
+
+void frame_init(struct frame *frame, const struct plot_chart *chart, struct text *svg)
+{
+    const char *title = chart->y.title;
+    lay_out(frame, chart, svg, 0);
+    if (title != NULL && text_width_px(title, strlen(title), STYLE_TEXT_PX) > upright_room(frame))
+        lay_out(frame, chart, svg, text_halve(title));
 }
 
 /* --- drawing --- */
@@ -240,14 +256,23 @@ static void draw_y_ticks(const struct frame *frame)
     text_add(frame->svg, "</g>\n");
 }
 
-static void draw_upright_title(const struct frame *frame, const char *title, double x)
+/* Draws a title with its last line at x; the byte where a second line begins, 0: none. */
+static void draw_upright_title(const struct frame *frame, const char *title, size_t second, double x)
 {
+    static const char look[] = " fill=\"" STYLE_QUIET "\" text-anchor=\"middle\"";
     if (title == NULL) return;
-    const double length = frame->data.bottom - frame->data.top;
     draw_place(frame->svg, "<g transform=\"translate(", x, (frame->data.top + frame->data.bottom) / 2.0);
     text_add(frame->svg, ") rotate(-90)\">");
-    draw_label(frame->svg, 0.0, 0.0, " fill=\"" STYLE_QUIET "\" text-anchor=\"middle\"", title, STYLE_TEXT_PX,
-               length + 40.0);
+    if (second > 0) {
+        struct text first;
+        text_init(&first);
+        text_add_bytes(&first, title, second - 1);
+        frame->svg->failed |= first.failed;
+        if (!first.failed)
+            draw_label(frame->svg, 0.0, -title_line_px, look, first.chars, STYLE_TEXT_PX, upright_room(frame));
+        text_fini(&first);
+    }
+    draw_label(frame->svg, 0.0, 0.0, look, title + second, STYLE_TEXT_PX, upright_room(frame));
     text_add(frame->svg, "</g>\n");
 }
 
@@ -258,8 +283,9 @@ static void draw_axis_titles(const struct frame *frame)
         draw_label(frame->svg, (frame->data.left + frame->data.right) / 2.0, frame->height - 10.0,
                    " fill=\"" STYLE_QUIET "\" text-anchor=\"middle\"", chart->x.title, STYLE_TEXT_PX,
                    frame->data.right - frame->data.left);
-    draw_upright_title(frame, chart->y.title, FRAME_MARGIN_PX + 10.0);
-    if (chart->kind == PLOT_HEATMAP) draw_upright_title(frame, chart->z.title, frame->width - FRAME_MARGIN_PX + 2.0);
+    const double second_px = frame->y_title_break > 0 ? title_line_px : 0.0;
+    draw_upright_title(frame, chart->y.title, frame->y_title_break, FRAME_MARGIN_PX + 10.0 + second_px);
+    if (chart->kind == PLOT_HEATMAP) draw_upright_title(frame, chart->z.title, 0, frame->width - FRAME_MARGIN_PX + 2.0);
 }
 
 static void draw_title(const struct frame *frame)

@@ -22,6 +22,7 @@ struct frame {
     struct text *svg;
     double width, height;  /* of the drawing */
     struct px_rect data;   /* where the axes are */
+    size_t y_title_break;  /* byte where the second line of the title of y begins; 0: it has one line */
     double legend_top;     /* of its first row */
     struct scale x, y, z;
     struct ticks x_ticks, y_ticks, z_ticks;

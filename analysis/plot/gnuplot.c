@@ -281,12 +281,38 @@ static void add_labels(struct text *script, const struct frame *frame, char axis
     text_add(script, ")\n");
 }
 
+/* In two lines where the frame has two. */
+static void add_y_title(struct text *script, const struct frame *frame)
+{
+    const char *title = frame->chart->y.title;
+    const size_t second = frame->y_title_break;
+    struct text first;
+    if (second == 0) {
+        add_text(script, "set ylabel", title);
+        return;
+    }
+    text_init(&first);
+    text_add_bytes(&first, title, second - 1);
+    text_add(script, "set ylabel ");
+    if (first.failed)
+        script->failed = true;
+    else
+        add_quoted(script, first.chars);
+    text_fini(&first);
+    text_add(script, " . \"\\n\" . ");
+    add_quoted(script, title + second);
+    text_add(script, "\n");
+}
+
 static void add_axis(struct text *script, const struct frame *frame, char axis)
 {
     const bool is_x = axis == 'x';
     const struct scale *scale = is_x ? &frame->x : &frame->y;
     const bool is_named = is_x ? frame->x_is_named : frame->y_is_named;
-    add_text(script, is_x ? "set xlabel" : "set ylabel", is_x ? frame->chart->x.title : frame->chart->y.title);
+    if (is_x)
+        add_text(script, "set xlabel", frame->chart->x.title);
+    else
+        add_y_title(script, frame);
     if (scale->kind == PLOT_LOG) text_printf(script, "set logscale %c\n", axis);
     const bool is_reversed = is_named && !is_x; /* the first row stands above */
     text_printf(script, "set %crange [%.10g:%.10g]\n", axis, is_reversed ? scale->high : scale->low,

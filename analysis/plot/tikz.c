@@ -1,11 +1,13 @@
 /* A chart as a tikzpicture of pgfplots, with its numbers in it. The paper's own fonts and sizes apply. Lines, bars and
  * dots only. */
+#include "analysis/plot/draw.h"
 #include "analysis/plot/mark.h"
 #include "analysis/plot/plot.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static void add_number(struct text *tex, double value)
 {
@@ -23,11 +25,32 @@ static void add_option(struct text *tex, const char *key, const char *chars)
     text_add(tex, "},\n");
 }
 
+/* Adds the title of y, in two lines if it is longer than the axis in type of 10 points. */
+static void add_y_title(struct text *tex, const char *title, double height_cm)
+{
+    static const double pt_per_cm = 28.45, type_pt = 10.0, beside_pt = 45.0; /* beside: of the labels along x */
+    const bool fits = title == NULL || text_width_px(title, strlen(title), type_pt) < pt_per_cm * height_cm - beside_pt;
+    const size_t second = fits ? 0 : text_halve(title);
+    struct text first;
+    if (second == 0) {
+        add_option(tex, "ylabel", title);
+        return;
+    }
+    text_init(&first);
+    text_add_bytes(&first, title, second - 1);
+    text_add(tex, "  ylabel style={align=center}, ylabel={");
+    if (first.failed)
+        tex->failed = true;
+    else
+        text_latex(tex, first.chars);
+    text_fini(&first);
+    text_add(tex, "\\\\");
+    text_latex(tex, title + second);
+    text_add(tex, "},\n");
+}
+
 static void add_axis(struct text *tex, char name, const struct plot_axis *axis)
 {
-    char key[] = "xlabel";
-    key[0] = name;
-    add_option(tex, key, axis->title);
     if (axis->scale == PLOT_LOG) text_printf(tex, "  %cmode=log,\n", name);
     if (!(axis->low < axis->high)) return;
     text_printf(tex, "  %cmin=", name);
@@ -84,7 +107,9 @@ static void begin_axis(struct text *tex, const struct plot_chart *chart, double 
                 height_cm);
     text_add(tex, "  legend style={at={(0.5,1.03)}, anchor=south, draw=none, legend columns=-1},\n");
     add_title(tex, chart);
+    add_option(tex, "xlabel", chart->x.title);
     add_axis(tex, 'x', &chart->x);
+    add_y_title(tex, chart->y.title, height_cm);
     add_axis(tex, 'y', &chart->y);
     add_ticks(tex, &chart->x);
     add_categories(tex, chart);

@@ -97,13 +97,18 @@ static const char *title_of_x(const struct study_axis *axis, struct arena *arena
     return unit[0] != 0 ? arena_printf(arena, "%s (%s)", axis->name, unit) : axis->name;
 }
 
-/* "TTFT p99 (s)", or "TTFT p99 against fifo (%)". NULL when out of memory. */
+/* "TTFT p99 (s)", "change of TTFT p99 from fifo (%)", "change of mean JCT from fifo (%)". NULL when out of memory. */
 static const char *title_of_y(const struct study *study, const struct study_metric *metric, struct arena *arena)
 {
+    static const char mean[] = " mean";
     if (study->relative_to == NULL) return study_metric_title(metric, arena);
     const struct study_metric bare = {.name = metric->name, .unit = ""};
     const char *title = study_metric_title(&bare, arena);
-    return title != NULL ? arena_printf(arena, "%s against %s (%%)", title, study->relative_to) : NULL;
+    if (title == NULL) return NULL;
+    const size_t n = strlen(title), n_mean = strlen(mean);
+    const bool is_mean = n > n_mean && strcmp(title + n - n_mean, mean) == 0;
+    return arena_printf(arena, "change of %s%.*s from %s (%%)", is_mean ? "mean " : "", (int)(is_mean ? n - n_mean : n),
+                        title, study->relative_to);
 }
 
 enum { MOST_TICKS = 8 }; /* at studied values */

@@ -105,11 +105,14 @@ static void add_comparison_sentence(const struct report_source *source, const st
     text_add(text, n > 0 ? ". " : "no metric of both. ");
 }
 
-static void add_change(double part, double base, struct text *html)
+/* A ratio if the whole change is one. */
+static void add_change(double part, double base, bool is_ratio, struct text *html)
 {
     char words[WORDS_CHARS];
     text_add(html, "<td class=\"n\">");
-    if (!isnan(part) && base != 0.0)
+    if (!isnan(part) && is_ratio)
+        page_printf(html, "%.3gx", 1.0 + part / base);
+    else if (!isnan(part) && base != 0.0)
         page_printf(html, "%s%s", part > 0.0 ? "+" : "", words_percent(part / fabs(base), words));
     text_add(html, "</td>");
 }
@@ -117,6 +120,8 @@ static void add_change(double part, double base, struct text *html)
 static void add_comparison_row(const struct compare_row *row, struct text *html)
 {
     char base[WORDS_CHARS], changed[WORDS_CHARS];
+    double low, high;
+    compare_ends(row, &low, &high);
     text_add(html, "<tr><th scope=\"row\"><code>");
     page_escape(html, row->metric);
     text_add(html, "</code></th><td class=\"n\">");
@@ -124,9 +129,10 @@ static void add_comparison_row(const struct compare_row *row, struct text *html)
     text_add(html, "</td><td class=\"n\">");
     page_escape(html, words_value(row->changed, row->unit, changed));
     text_add(html, "</td>");
-    add_change(row->delta.mean, row->base, html);
-    add_change(row->delta.low, row->base, html);
-    add_change(row->delta.high, row->base, html);
+    const bool is_ratio = stats_is_multiple(row->base, row->base + row->delta.mean);
+    add_change(row->delta.mean, row->base, is_ratio, html);
+    add_change(low, row->base, is_ratio, html);
+    add_change(high, row->base, is_ratio, html);
     text_printf(html, "<td>%s, n=%zu</td><td><strong>%s</strong></td></tr>\n", compare_method_name(row->method), row->n,
                 compare_verdict_name(row->verdict));
 }
@@ -218,11 +224,16 @@ static void add_levels(const struct study *study, const struct study_point *poin
 
 static void add_interval(const struct interval *interval, double recorded, const char *unit, struct text *html)
 {
+    static const double lopsided = 0.05; /* of its width: how far its middle lies off the mean */
     char mean[WORDS_CHARS], half[WORDS_CHARS], value[WORDS_CHARS];
+    const double width = interval->high - interval->low, middle = interval->low + width / 2.0;
     text_printf(html, "<td class=\"n\" title=\"%.10g\">", interval->mean);
     page_escape(html, words_value(interval->mean, unit, mean));
-    if (!isnan(interval->low) && interval->high > interval->low)
-        page_printf(html, " \xc2\xb1 %s", words_value((interval->high - interval->low) / 2.0, unit, half));
+    if (width > 0.0 && fabs(middle - interval->mean) > lopsided * width)
+        page_printf(html, ", %s to %s", words_value(interval->low, unit, half),
+                    words_value(interval->high, unit, value));
+    else if (width > 0.0)
+        page_printf(html, " \xc2\xb1 %s", words_value(width / 2.0, unit, half));
     if (!isnan(recorded)) page_printf(html, ", recorded %s", words_value(recorded, unit, value));
     text_add(html, "</td>");
 }
@@ -235,8 +246,8 @@ static int add_points(const void *context, struct text *html)
     const bool marks = trade->n_front > 0 && trade->n_front < study->n_points;
     if (marks)
         page_note(html, study->is_bootstrap
-                            ? "In bold: the points of the Pareto front. \xc2\xb1: half of the 95 % interval "
-                              "of the spread over bootstrap replicates of the trace."
+                            ? "In bold: the points of the Pareto front. \xc2\xb1: half of the 95 % interval of the "
+                              "spread over bootstrap replicates of the trace; where it is lopsided, its ends."
                             : "In bold: the points of the Pareto front. \xc2\xb1: half of the 95 % "
                               "t-interval over seeds.");
     if (study->replicates.has_recorded)
@@ -389,6 +400,7 @@ static int add_warnings(const struct report_source *source, const struct study *
     if (code == 0) code = count_small_runs(source, study, &n_small);
     if (code != 0) return code;
     text_add(html, "<aside class=\"warnings\" aria-label=\"Warnings\">\n<ul>\n");
+    const size_t empty = html->length;
     const size_t n_left = study->n_runs - study->n_done - study->n_unfit;
     if (n_left > 0)
         text_printf(html, "<li class=\"grave\"><strong>incomplete</strong> %zu of %zu runs did not finish</li>\n",
@@ -416,8 +428,7 @@ static int add_warnings(const struct report_source *source, const struct study *
         page_printf(html, " (%.0f of %zu runs)", answer.columns[2].numbers[i], study->n_runs);
         text_add(html, "</li>\n");
     }
-    if (answer.n_rows == 0 && policies.n == 0 && n_small == 0.0 && n_left == 0)
-        text_add(html, "<li>No warnings.</li>\n");
+    if (html->length == empty) text_add(html, "<li>No warnings.</li>\n");
     text_add(html, "</ul>\n");
     page_sql(html, &query, 1);
     text_add(html, "</aside>\n");

@@ -82,10 +82,11 @@ static int warn_outside(const struct report_source *source, const struct study *
                 words_value(point->metrics[outside.metric].high, metric->unit, high));
     if (label[0] != 0) text_add(html, ", at ");
     page_escape(html, label);
-    page_printf(html, ". The %s %s.</li>\n", replicates_parts(&study->replicates, parts),
+    page_printf(html, ". The %s %s.", replicates_parts(&study->replicates, parts),
                 study->replicates.method == REPLICATES_WINDOWS
                     ? "begin on an empty site and weigh alike: take longer ones"
                     : "break up what lasts longer, such as an overload of weeks: take longer ones, or windows");
+    text_add(html, "</li>\n");
     return 0;
 }
 
@@ -96,10 +97,12 @@ int study_warn_recorded(const struct report_source *source, const struct study *
     int code = warn_outside(source, study, html);
     if (code == 0)
         code = replicates_find_sparse(source->database, &study->replicates, source->arena, &sparse, source->diag);
-    if (code == 0 && sparse.is_found)
-        page_printf(html,
-                    "<li><strong>sparse</strong> %s weigh alike, and that of seed %" PRId64 " has %.0f arrivals, "
-                    "less than a tenth of their mean of %.0f</li>\n",
-                    replicates_parts(&study->replicates, parts), sparse.seed, sparse.arrivals, sparse.mean);
-    return code;
+    if (code != 0 || !sparse.is_found) return code;
+    text_add(html, "<li><strong>sparse</strong> ");
+    page_printf(html,
+                "%s weigh alike, and that of seed %" PRId64 " has %.0f arrivals, less than a tenth of their mean of "
+                "%.0f",
+                replicates_parts(&study->replicates, parts), sparse.seed, sparse.arrivals, sparse.mean);
+    text_add(html, "</li>\n");
+    return 0;
 }

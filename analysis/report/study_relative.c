@@ -1,6 +1,6 @@
 /* Changes of metrics against a base: each run beside the run of its seed that has the base's value on one axis, and
- * equals it on all others. A change is in percent of the mean of the paired base runs, as `orrery compare` has it, so
- * the interval of a point is that of its paired differences. */
+ * equals it on all others. A change is in percent of the mean of the paired base runs, as `orrery compare` has it. The
+ * interval of a point is that of its paired differences; of replicates of a trace that of the ratios of the pairs. */
 #include "analysis/report/study.h"
 #include "analysis/report/study_chart.h"
 
@@ -51,8 +51,26 @@ static const struct study_run *partner_of(const struct study *study, const struc
     return NULL;
 }
 
+/* Values of the pairs of one point, each [n_runs], and the interval of changed / base of each point and metric. */
+struct pairs {
+    double *base, *changed, *scratch;
+    struct interval *ratios; /* [n_points][n_metrics]; NANs: none */
+};
+
+static int make_pairs(const struct study *study, struct arena *arena, struct pairs *pairs)
+{
+    double *room = arena_alloc(arena, 3 * (study->n_runs + 1) * sizeof *room);
+    pairs->ratios = arena_alloc(arena, (study->n_points * study->n_metrics + 1) * sizeof *pairs->ratios);
+    if (room == NULL || pairs->ratios == NULL) return SIM_E_NOMEM;
+    pairs->base = room;
+    pairs->changed = room + study->n_runs + 1;
+    pairs->scratch = room + 2 * (study->n_runs + 1);
+    return 0;
+}
+
 /* Sets the changes of one metric at a point; NAN where a run has no partner. */
-static void change_point(struct study *study, const struct chains *chains, size_t p, size_t metric)
+static void change_point(struct study *study, const struct chains *chains, size_t p, size_t metric,
+                         const struct pairs *pairs)
 {
     double sum = 0.0;
     size_t n = 0;
@@ -63,8 +81,12 @@ static void change_point(struct study *study, const struct chains *chains, size_
         study->runs[i].values[metric] = value - base;
         if (isnan(value - base) || (study->runs[i].is_copy && partner->is_copy)) continue;
         sum += base;
-        n++;
+        pairs->base[n] = base;
+        pairs->changed[n++] = value;
     }
+    pairs->ratios[p * study->n_metrics + metric] =
+        study->is_bootstrap ? stats_replicate_ratio(pairs->base, pairs->changed, n, 0.95, pairs->scratch)
+                            : (struct interval){(double)NAN, (double)NAN, (double)NAN};
     const double mean = n > 0 ? fabs(sum) / (double)n : 0.0;
     for (size_t i = chains->first[p]; i < study->n_runs; i = chains->next[i])
         study->runs[i].values[metric] = mean > 0 ? 100.0 * study->runs[i].values[metric] / mean : (double)NAN;
@@ -91,6 +113,19 @@ static void drop_base(struct study *study, size_t axis, size_t level, size_t *mo
     study->n_runs = n_runs;
 }
 
+/* Gives the points that are left the intervals of the ratios of their pairs, where these have any. */
+static void set_ratios(struct study *study, const size_t *moved, size_t n_before, const struct pairs *pairs)
+{
+    for (size_t p = 0; p < n_before; p++)
+        for (size_t k = 0; moved[p] != SIZE_MAX && k < study->n_metrics; k++) {
+            const struct interval *ratio = &pairs->ratios[p * study->n_metrics + k];
+            struct interval *change = &study->points[moved[p]].metrics[k];
+            if (isnan(ratio->low)) continue;
+            change->low = 100.0 * (ratio->low - 1.0);
+            change->high = 100.0 * (ratio->high - 1.0);
+        }
+}
+
 /* Takes values out of an axis that no point has any more. */
 static void drop_levels(struct study *study, size_t a)
 {
@@ -111,9 +146,13 @@ static void drop_levels(struct study *study, size_t a)
 int study_relate(struct study *study, size_t axis, size_t level, struct arena *arena)
 {
     struct chains chains;
+    struct pairs pairs;
+    const size_t n_points = study->n_points;
     size_t *moved = arena_alloc(arena, (study->n_points + 1) * sizeof *moved);
     bool *is_copy = arena_alloc(arena, (study->n_runs + 1) * sizeof *is_copy);
-    if (moved == NULL || is_copy == NULL || chain_runs(study, arena, &chains) != 0) return SIM_E_NOMEM;
+    if (moved == NULL || is_copy == NULL || chain_runs(study, arena, &chains) != 0 ||
+        make_pairs(study, arena, &pairs) != 0)
+        return SIM_E_NOMEM;
     find_bases(study, axis, level, &chains);
     const struct study_axis *of = &study->axes[axis];
     study->relative_to = of->numbers == NULL && of->values[level][0] != 0
@@ -126,7 +165,7 @@ int study_relate(struct study *study, size_t axis, size_t level, struct arena *a
     }
     for (size_t k = 0; k < study->n_metrics; k++) {
         for (size_t p = 0; p < study->n_points; p++)
-            if (study->points[p].levels[axis] != level) change_point(study, &chains, p, k);
+            if (study->points[p].levels[axis] != level) change_point(study, &chains, p, k, &pairs);
         study->metrics[k].unit = "%";
         study->metrics[k].heading = arena_printf(arena, "%s change %%", study->metrics[k].name);
         if (study->metrics[k].heading == NULL) return SIM_E_NOMEM;
@@ -136,5 +175,7 @@ int study_relate(struct study *study, size_t axis, size_t level, struct arena *a
     for (size_t a = 0; a < study->n_axes; a++) drop_levels(study, a);
     study->n_copies = 0;
     for (size_t i = 0; i < study->n_runs; i++) study->n_copies += study->runs[i].is_copy;
-    return study_average(study, arena);
+    const int code = study_average(study, arena);
+    if (code == 0) set_ratios(study, moved, n_points, &pairs);
+    return code;
 }

@@ -162,6 +162,29 @@ struct interval stats_replicate_interval(double *values, size_t n, double level,
     return around(moments.mean, error, degrees, level);
 }
 
+bool stats_is_multiple(double base, double changed)
+{
+    return base > 0 && changed > 3 * base;
+}
+
+struct interval stats_replicate_ratio(const double *base, const double *changed, size_t n, double level,
+                                      double *scratch)
+{
+    const struct interval none = unknown(stats_mean(changed, n) / stats_mean(base, n));
+    const bool by_logarithm = stats_replicate_least_p(n, level) == 0;
+    for (size_t i = 0; i < n; i++) scratch[i] = changed[i] - base[i];
+    const struct interval delta = stats_replicate_interval(scratch, n, level, NULL);
+    for (size_t i = 0; i < n; i++) {
+        if (!(base[i] > 0) || !(changed[i] >= 0) || (by_logarithm && changed[i] == 0)) return none;
+        scratch[i] = by_logarithm ? log(changed[i] / base[i]) : changed[i] / base[i];
+    }
+    const struct interval found = stats_replicate_interval(scratch, n, level, NULL);
+    const double low = by_logarithm ? exp(found.low) : found.low, high = by_logarithm ? exp(found.high) : found.high;
+    if (!(low <= none.mean && none.mean <= high)) return none;
+    if ((low > 1) != (delta.low > 0) || (high < 1) != (delta.high < 0)) return none;
+    return (struct interval){none.mean, low, high};
+}
+
 struct interval stats_welch_interval(const double *base, size_t n_base, const double *changed, size_t n_changed,
                                      double level, double *p)
 {

@@ -4,6 +4,7 @@
 #ifndef ORRERY_ANALYSIS_STATS_STATS_H
 #define ORRERY_ANALYSIS_STATS_STATS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,6 +48,16 @@ double stats_paired_t_p(const double *differences, size_t n);
  * NANs for n < 2. Reorders the values. Source: Efron and Tibshirani 1993, chapters 6 and 13; the factor is that of the
  * prediction interval of one more value. */
 struct interval stats_replicate_interval(double *values, size_t n, double level, double *p);
+
+/* Interval of changed / base over n pairs of replicates, from the ratio of each pair: percentiles of these, or with few
+ * replicates the spread of their logarithms. It cannot fall below 0. Its mean is that of the changed values over that
+ * of the base. The ends are NAN where a pair has no such ratio, or where they would contradict the ratio of the means
+ * or the interval of the differences. Uses scratch[n]. */
+struct interval stats_replicate_ratio(const double *base, const double *changed, size_t n, double level,
+                                      double *scratch);
+
+/* Whether people read a change as a ratio, 12.1x: it is beyond +200 % of a positive base. */
+bool stats_is_multiple(double base, double changed);
 
 /* The least p-value that stats_replicate_interval can give: 2 / (n + 1) with percentiles, else 0. */
 double stats_replicate_least_p(size_t n, double level);

@@ -67,9 +67,9 @@ static struct kernel_time time_on_node(const struct collective_params *params, e
     return faster(best, timed(params->start_s, switch_s, switch_bytes, through_switch_s));
 }
 
-/* Bytes that one GPU's adapter sends to other nodes. */
-static double adapter_bytes(enum collective_op op, const struct collective_shape *shape)
+double collective_network_bytes(enum collective_op op, const struct collective_shape *shape)
 {
+    if (shape->nodes <= 1.0) return 0.0;
     const double per_node = shape->gpus / shape->nodes;
     if (op == COLLECTIVE_ALL_TO_ALL) return (1.0 - per_node / shape->gpus) * shape->bytes;
     return route_of(op, shape->gpus, shape->bytes).chunk_bytes / (op == COLLECTIVE_SEND ? 1.0 : per_node);
@@ -84,7 +84,7 @@ static struct kernel_time time_between_nodes(const struct collective_params *par
     const double between = op == COLLECTIVE_SEND ? 1.0 : route_of(op, shape->nodes, 0.0).steps;
     const double latency = params->start_s + inside * params->hop_s + between * params->network_hop_s;
     const double link_s = per_node > 1.0 ? whole.chunk_bytes / (params->bandwidth_frac * shape->link_bytes_per_s) : 0.0;
-    const double adapter_s = adapter_bytes(op, shape) / (params->network_frac * shape->network_bytes_per_s);
+    const double adapter_s = collective_network_bytes(op, shape) / (params->network_frac * shape->network_bytes_per_s);
     const double transfer_s = fmax(link_s, adapter_s);
     return timed(latency, transfer_s, whole.chunk_bytes, latency + pipelined_s(params->fill_s, transfer_s));
 }

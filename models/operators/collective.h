@@ -59,6 +59,9 @@ struct collective_shape {
 /* The link among the first `on_node` GPUs of a node: rate, adding, bridges, staging. Leaves the other members. */
 void collective_set_link(struct collective_shape *shape, const struct gpu_spec *gpu, int64_t on_node);
 
+/* Bytes that the adapter of one GPU sends to other nodes; 0 on one node. */
+double collective_network_bytes(enum collective_op op, const struct collective_shape *shape);
+
 /* Zero with one GPU. The parts of the result are those of the chosen algorithm. */
 struct kernel_time collective_time(const struct collective_params *params, enum collective_op op,
                                    const struct collective_shape *shape);

@@ -542,3 +542,39 @@ void operators_init(struct operators *operators, const struct operators_parts *p
     for (int64_t n = 0; n < OPERATORS_STEADY; n++)
         operators->steady[n] = steady_time(operators, &(struct iteration_work){.decode_sequences = n});
 }
+
+static void copy_knots(struct knots *knots, const struct knots *from)
+{
+    knots->n = from->n;
+    memcpy(knots->at, from->at, from->n * sizeof *from->at);
+}
+
+static void copy_curve(struct operators_curve *curve, const struct operators_curve *from)
+{
+    copy_knots(&curve->knots, &from->knots);
+    memcpy(curve->times, from->times, from->knots.n * sizeof *from->times);
+}
+
+static void copy_grid(struct operators_grid *grid, const struct operators_grid *from)
+{
+    copy_knots(&grid->sequences, &from->sequences);
+    copy_knots(&grid->contexts, &from->contexts);
+    for (size_t i = 0; i < from->sequences.n; i++)
+        memcpy(grid->times[i], from->times[i], from->contexts.n * sizeof *from->times[i]);
+}
+
+void operators_copy(struct operators *operators, const struct operators *from, const struct operators_parts *parts)
+{
+    operators->parts = *parts;
+    operators->layers = from->layers;
+    copy_curve(&operators->by_all_tokens, &from->by_all_tokens);
+    copy_curve(&operators->by_tokens, &from->by_tokens);
+    copy_curve(&operators->by_sequences, &from->by_sequences);
+    copy_curve(&operators->by_sent_tokens, &from->by_sent_tokens);
+    copy_curve(&operators->by_keys, &from->by_keys);
+    copy_curve(&operators->by_decoding, &from->by_decoding);
+    copy_grid(&operators->decode, &from->decode);
+    operators->decode_attention = from->decode_attention;
+    operators->prefill = from->prefill;
+    memcpy(operators->steady, from->steady, sizeof from->steady);
+}

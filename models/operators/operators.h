@@ -120,6 +120,10 @@ bool operators_read_longest(const struct operators_parts *parts);
 /* The split is possible (llm_split_problem). */
 void operators_init(struct operators *operators, const struct operators_parts *parts);
 
+/* As operators_init, with the tables of a model that differs in its engine at most. Only what these hold is touched:
+ * they are large, and mostly empty. */
+void operators_copy(struct operators *operators, const struct operators *from, const struct operators_parts *parts);
+
 /* Two halves of a batch that take turns, as at the head of this file: `computing` and sending_s are those of a half, in
  * all `layers` together. */
 struct piece operators_overlap(struct piece computing, double sending_s, double layers);
@@ -166,6 +170,10 @@ struct operators_memo {
 /* operators_cost, to the bit. memo: a struct operators_memo of this model alone, at first all zero. */
 void operators_cost_again(const void *model, void *memo, const struct iteration_work *work,
                           struct iteration_cost *cost);
+
+/* An iteration_model's traffic: of all kernels of an iteration but the messages between stages (traffic.c). */
+void operators_traffic(const void *model, const struct iteration_work *work, double share_frac,
+                       struct iteration_traffic *traffic);
 
 /* --- Breakdown of one iteration: work and time of each operator, kernel by kernel, and the CPU overhead --- */
 

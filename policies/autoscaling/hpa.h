@@ -31,10 +31,16 @@ struct hpa_wish {
     int64_t replicas;
 };
 
+/* Wishes within a window that may still be its extreme, by time: from `first` on each is less extreme than the one
+ * before it. */
+struct hpa_window {
+    struct hpa_wish *wishes;
+    size_t first, n, capacity;
+};
+
 struct hpa {
     struct hpa_params params;
-    struct hpa_wish *wishes; /* within the longer window, by time */
-    size_t n, capacity;
+    struct hpa_window least, most; /* within up_window, and within down_window */
 };
 
 void hpa_fini(struct hpa *hpa);

@@ -24,7 +24,7 @@ void fluid_fini(void *state)
 static void append(struct fluid *fluid, const struct job_view *job)
 {
     struct fluid_slot *slot = job_view_slot(job), *before = fluid->youngest;
-    slot->job = job;
+    slot->waiting.job = job;
     slot->older = before;
     slot->younger = NULL;
     *(before != NULL ? &before->younger : &fluid->oldest) = slot;
@@ -56,6 +56,7 @@ static void run(struct fluid *fluid, const struct job_view *job)
 {
     struct fluid_slot *slot = job_view_slot(job);
     if (slot->is_ranked) ranking_remove(&fluid->pending, &slot->waiting);
+    if (slot->is_ranked && fluid->pending.first != NULL) job_view_prefetch(fluid->pending.first->job);
     slot->is_ranked = false;
     slot->at = fluid->n_running;
     fluid->running[fluid->n_running++] = job;
@@ -122,7 +123,7 @@ struct ranked *fluid_next_pending(const struct fluid *fluid, const struct ranked
 void fluid_list_oldest(struct fluid *fluid, size_t most, double weight)
 {
     const struct fluid_slot *next = fluid->oldest;
-    for (; next != NULL && most > 0; most--, next = next->younger) fluid_list(fluid, next->job, 0, weight);
+    for (; next != NULL && most > 0; most--, next = next->younger) fluid_list(fluid, next->waiting.job, 0, weight);
 }
 
 /* Doubles of at least 0 have the order of their bits. */

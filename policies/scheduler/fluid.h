@@ -29,9 +29,8 @@ struct fluid_job {
 
 /* A job's slot. */
 struct fluid_slot {
-    const struct job_view *job;
+    struct ranked waiting; /* first; in fluid.pending or fluid.cpu_jobs; its job is always set */
     struct fluid_slot *older, *younger; /* the next ones of all jobs with GPUs, or NULL */
-    struct ranked waiting; /* in fluid.pending or fluid.cpu_jobs */
     size_t at;             /* index in fluid.running, while it runs */
     uint64_t listed_in;    /* number of the last decision that listed it */
     bool is_ranked;        /* it is in fluid.pending */

@@ -27,6 +27,8 @@ struct catalog_memory {
     struct arena arena;
     struct catalog_kept *first; /* calibrations */
     struct shelf_kept *bound;   /* other files */
+    struct operators_kept *operators; /* tables of cost models (cost_operators.c), which take longer still */
+    int n_operators;
 };
 
 void catalog_memory_init(struct catalog_memory *memory);

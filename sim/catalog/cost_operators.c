@@ -195,6 +195,64 @@ static bool set_overhead(const struct engine_overhead *overhead, struct engine_p
     return !isnan(overhead->iteration_s) && !isnan(overhead->sequence_s) && !isnan(overhead->prompt_s);
 }
 
+/* All that the tables of a model depend on; names are left out. */
+struct operators_key {
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    struct llm_split split;
+    struct kernel_set kernels;
+    bool two_batches;
+};
+
+/* Tables in the memory of the catalog. */
+struct operators_kept {
+    struct operators_kept *next;
+    struct operators_key key;
+    struct operators operators;
+};
+
+enum { MOST_KEPT = 64 }; /* half a megabyte each */
+
+/* Returns whether models of these parts can be kept: tables of kernels lie elsewhere. Padding may differ between equal
+ * keys; then a model is made anew. */
+static bool make_key(const struct operators_parts *parts, struct operators_key *key)
+{
+    for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++)
+        if (parts->kernels->tables[i] != NULL) return false;
+    memset(key, 0, sizeof *key);
+    key->gpu = *parts->gpu;
+    key->llm = *parts->llm;
+    key->split = parts->split;
+    key->kernels = *parts->kernels;
+    key->two_batches = parts->two_batches;
+    key->gpu.name = key->gpu.architecture = key->llm.name = key->llm.source = NULL;
+    return true;
+}
+
+/* Makes the model, or copies the tables of an equal one from the catalog's memory. */
+static void make_operators(const struct catalog *catalog, const struct operators_parts *parts,
+                           struct operators *operators)
+{
+    struct catalog_memory *memory = catalog->memory;
+    struct operators_key key;
+    const bool is_kept = memory != NULL && make_key(parts, &key);
+    struct operators_kept *kept = is_kept ? memory->operators : NULL;
+    while (kept != NULL && memcmp(&kept->key, &key, sizeof key) != 0) kept = kept->next;
+    if (kept != NULL) {
+        operators_copy(operators, &kept->operators, parts);
+        return;
+    }
+    operators_init(operators, parts);
+    if (!is_kept || memory->n_operators == MOST_KEPT) return;
+    kept = arena_alloc(&memory->arena, sizeof *kept);
+    if (kept == NULL) return; /* the next one is made anew */
+    memcpy(&kept->key, &key, sizeof key);
+    operators_copy(&kept->operators, operators, parts);
+    kept->next = memory->operators;
+    memory->operators = kept;
+    memory->n_operators++;
+}
+
 static int build(const void *given, const struct cost_request *request, struct iteration_model *model)
 {
     const struct operators_params *params = given;
@@ -217,11 +275,12 @@ static int build(const void *given, const struct cost_request *request, struct i
     if (set_overhead(&params->overhead, &parts.engine)) model->caveat = NULL;
     if (!params->cuda_graphs) parts.engine.graph_tokens = 0;
     if (request->no_overhead) parts.engine.iteration_s = parts.engine.sequence_s = parts.engine.prompt_s = 0.0;
-    operators_init(&cost->operators, &parts);
+    make_operators(request->catalog, &parts, &cost->operators);
     model->model = &cost->operators;
     model->cost = operators_cost;
     model->cost_again = operators_cost_again;
     model->memo_bytes = sizeof(struct operators_memo);
+    model->traffic = operators_traffic;
     model->reads_longest = operators_read_longest(&parts);
     model->calibrated = cost->calibration.calibrated;
     return 0;

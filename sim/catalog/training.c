@@ -110,6 +110,8 @@ const struct config_field training_request_fields[] = {
     ROW_INT("gpus_per_node", gpus_per_node, DEFAULT("8"), WITHIN(1, 1 << 16), "GPUs of a node"),
     ROW_QUANTITY("network", network_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
                  "bandwidth between nodes, per GPU and direction"),
+    ROW_INT("nodes_per_rack", nodes_per_rack, DEFAULT("0"), WITHIN(0, 1 << 20),
+            "nodes below one leaf switch, for the bytes between racks; 0: all are in one rack"),
     ROW_BOOL("nvlink", nvlink, DEFAULT("true"), "GPUs of a node are joined by NVLink, if they can be; else by PCIe"),
     ROW_INT("gpus_per_switch", gpus_per_switch, DEFAULT("0"), WITHIN(0, 1024),
             "GPUs behind one PCIe switch, one switch for each socket; 0: as in the file of the GPU"),
@@ -179,6 +181,7 @@ int training_setup_make(const struct catalog *catalog, const struct training_req
 {
     const struct training_config *config = &request->training;
     *setup = (struct training_setup){.config = config, .gpus = request->gpus, .gpus_per_node = request->gpus_per_node,
+                                     .nodes_per_rack = request->nodes_per_rack,
                                      .network_bytes_per_s = isnan(request->network_bytes_per_s)
                                                                 ? 0.0 : request->network_bytes_per_s};
     if (config->recompute == TRAINING_AS_NEEDED && config->recompute_layers > 0)

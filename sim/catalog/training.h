@@ -49,6 +49,7 @@ struct training_request {
     const char *gpu;
     int64_t gpus, gpus_per_node;
     double network_bytes_per_s; /* NAN: no network */
+    int64_t nodes_per_rack;     /* below one leaf switch; 0: all */
     bool nvlink;                /* the server has the links that the GPU may have */
     int64_t gpus_per_switch;    /* 0: as the GPU's file says */
     double bridge_share;        /* likewise, NAN */
@@ -68,7 +69,7 @@ struct training_setup {
     struct training_trainer trainer;
     struct training_plan plan; /* of the latest pricing */
     struct training_parts parts;
-    int64_t gpus, gpus_per_node;
+    int64_t gpus, gpus_per_node, nodes_per_rack;
     double network_bytes_per_s;
     bool trainer_measured; /* on this GPU */
 };

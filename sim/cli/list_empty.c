@@ -116,6 +116,10 @@ int list_pick(struct cli *cli, const char *word, const char *const *names)
                                            {"schedulers", "policies"}, {"model", "llms"},      {"models", "llms"},
                                            {"study", "studies"},       {"hardware", "gpus"},   {"drives", "storage"}};
     char hint[64];
+    if (strcmp(word, "figures") == 0 || strcmp(word, "figure") == 0) {
+        diag_error(&cli->diag, SIM_E_USAGE, NULL, "'orrery figure list' lists figures", "unknown listing '%s'", word);
+        return -1;
+    }
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
         if (strcmp(usual[i][0], word) != 0) continue;
         snprintf(hint, sizeof hint, "did you mean '%s'?", usual[i][1]);

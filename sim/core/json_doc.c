@@ -63,9 +63,19 @@ static int compare_keys(const void *a, const void *b)
     return x->key_place.column < y->key_place.column ? -1 : 1;
 }
 
+/* Compares each member with all before it: most objects are small. */
+static bool has_duplicates(const struct json_node *object)
+{
+    for (const struct json_node *member = object->first; member != NULL; member = member->next)
+        for (const struct json_node *before = object->first; before != member; before = before->next)
+            if (strcmp(before->key, member->key) == 0) return true;
+    return false;
+}
+
 static int report_duplicates(struct reading *reading, const struct json_node *object)
 {
-    if (object->n < 2) return 0;
+    enum { FEW = 16 };
+    if (object->n < 2 || (object->n <= FEW && !has_duplicates(object))) return 0;
     const struct json_node **members = mem_zalloc(object->n, sizeof(*members));
     if (members == NULL) return SIM_E_NOMEM;
     size_t n = 0;
@@ -94,7 +104,9 @@ static enum json_kind kind_of(const cJSON *value)
 static const char *copy_spelling(struct reading *reading, size_t offset)
 {
     const char *chars = reading->text + offset;
-    return arena_printf(reading->arena, "%.*s", (int)strcspn(chars, ",]} \t\r\n"), chars);
+    const size_t n = strcspn(chars, ",]} \t\r\n");
+    char *copy = arena_alloc(reading->arena, n + 1);
+    return copy != NULL ? memcpy(copy, chars, n) : NULL;
 }
 
 static int read_value(struct reading *reading, const cJSON *value, struct json_node **out);

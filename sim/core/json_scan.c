@@ -70,9 +70,14 @@ static char peek(const struct json_scan *scan)
     return scan->text[scan->at];
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 static void skip_blanks(struct json_scan *scan)
 {
-    while (scan->at < scan->bytes && strchr(" \t\r\n", peek(scan)) != NULL && peek(scan) != 0) scan->at++;
+    while (scan->at < scan->bytes && is_blank(peek(scan))) scan->at++;
 }
 
 /* The value of four hexadecimal digits, or -1. The text ends in 0, so this does not read past it. */

@@ -93,16 +93,26 @@ static size_t round_up(size_t bytes, size_t to)
     return (bytes + to - 1) / to * to;
 }
 
+static void init(struct pool *pool, size_t record_bytes, size_t align_bytes)
+{
+    const size_t bytes = round_up(record_bytes < sizeof(void *) ? sizeof(void *) : record_bytes, align_bytes);
+    *pool = (struct pool){.record_bytes = bytes, .align_bytes = align_bytes};
+}
+
 void pool_init(struct pool *pool, size_t record_bytes)
 {
-    *pool = (struct pool){.record_bytes = round_up(record_bytes < sizeof(void *) ? sizeof(void *) : record_bytes,
-                                                   ALIGN_BYTES)};
+    init(pool, record_bytes, ALIGN_BYTES);
+}
+
+void pool_init_lines(struct pool *pool, size_t record_bytes)
+{
+    init(pool, record_bytes, CACHE_LINE_BYTES);
 }
 
 void pool_fini(struct pool *pool)
 {
     free_links(pool->slabs);
-    pool_init(pool, pool->record_bytes);
+    *pool = (struct pool){.record_bytes = pool->record_bytes, .align_bytes = pool->align_bytes};
 }
 
 /* Slabs grow with the pool, so that a small run stays small and a large one allocates rarely. */
@@ -111,12 +121,13 @@ static int pool_grow(struct pool *pool)
     size_t n = pool->n_slab_records;
     if (n < FIRST_SLAB_RECORDS) n = FIRST_SLAB_RECORDS;
     if (n > MAX_SLAB_RECORDS) n = MAX_SLAB_RECORDS;
-    struct link *slab = mem_alloc(sizeof *slab + n * pool->record_bytes);
+    struct link *slab = mem_alloc(sizeof *slab + pool->align_bytes - ALIGN_BYTES + n * pool->record_bytes);
     if (slab == NULL) return -1;
     slab->before = pool->slabs;
     pool->slabs = slab;
     pool->n_slab_records += n;
     char *records = (char *)(slab + 1);
+    records += -(uintptr_t)records % pool->align_bytes;
     for (size_t i = n; i-- > 0;) {
         void *record = records + i * pool->record_bytes;
         memcpy(record, &pool->free_list, sizeof(void *));

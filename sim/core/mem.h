@@ -26,13 +26,17 @@ long mem_live_blocks(void);
 
 /* Records of one size, handed out and taken back in O(1); slabs are returned to the system only by pool_fini. */
 struct pool {
-    size_t record_bytes;
+    size_t record_bytes, align_bytes;
     void *free_list;
     void *slabs;
     size_t n_live, n_slab_records;
 };
 
 void pool_init(struct pool *pool, size_t record_bytes);
+
+/* Each record begins at a cache line: for records of several lines, of which a walk through many reads one. */
+enum { CACHE_LINE_BYTES = 64 };
+void pool_init_lines(struct pool *pool, size_t record_bytes);
 void pool_fini(struct pool *pool);
 /* A record with undefined contents; NULL when out of memory. */
 void *pool_take(struct pool *pool) __attribute__((warn_unused_result));

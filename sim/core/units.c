@@ -439,3 +439,18 @@ int unit_format(double value_si, enum unit_dim dim, char *buffer, size_t buffer_
     }
     return snprintf(buffer, buffer_bytes, "%s", best);
 }
+
+int unit_format_time(double seconds, char *buffer, size_t buffer_bytes)
+{
+    static const struct {
+        double s;
+        const char *name;
+    } largest_first[] = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
+    static const double most = 1e6; /* of a unit: larger numbers read better in another form */
+    for (size_t i = 0; i < sizeof largest_first / sizeof *largest_first; i++) {
+        const double number = seconds / largest_first[i].s;
+        if (fabs(number) < 1 || fabs(number) > most || number != round(number)) continue;
+        return snprintf(buffer, buffer_bytes, "%.0f%s", number, largest_first[i].name);
+    }
+    return unit_format(seconds, UNIT_TIME, buffer, buffer_bytes);
+}

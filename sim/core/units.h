@@ -73,6 +73,10 @@ const char *unit_parse_stretch(const char *text, double *from_s, double *to_s);
  * plain number "90%". Sets *why as unit_parse does. Returns false, changing nothing, if the text is none of these. */
 bool unit_rewrite(const char *text, enum unit_dim dim, char *buffer, size_t buffer_bytes, const char **why);
 
+/* Writes a time as people write it: in the largest of d, h, min and s of which it is a whole number, "30min" for 1800 s
+ * and "36h" for 129600 s; else as unit_format does. Returns its length, like snprintf. */
+int unit_format_time(double seconds, char *buffer, size_t buffer_bytes);
+
 /* Writes the shortest text that unit_parse reads back to the same double ("80GiB", "15ms"), without an exponent where
  * some unit allows. Returns its length, like snprintf. Infinities and NaN are written too; unit_parse takes neither. */
 int unit_format(double value_si, enum unit_dim dim, char *buffer, size_t buffer_bytes);

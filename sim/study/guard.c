@@ -55,16 +55,29 @@ struct view_kind {
 
 static const uint64_t empty_mix = UINT64_C(0xcbf29ce484222325);
 
+static const uint64_t mix_prime = UINT64_C(0x100000001b3);
+
+static uint64_t mix_word(uint64_t sum, const unsigned char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return (sum ^ word) * mix_prime;
+}
+
+/* FNV-1a by words, in four lanes where there are many: a product has to wait for the one before it in its lane. */
 static uint64_t mix(uint64_t sum, const void *bytes, size_t n)
 {
-    static const uint64_t prime = UINT64_C(0x100000001b3); /* FNV-1a, by words */
+    enum { LANES = 4, WORD = sizeof(uint64_t) };
     const unsigned char *at = bytes;
-    uint64_t word;
-    for (; n >= sizeof word; n -= sizeof word, at += sizeof word) {
-        memcpy(&word, at, sizeof word);
-        sum = (sum ^ word) * prime;
+    if (n >= 2 * LANES * WORD) {
+        uint64_t lanes[LANES] = {sum};
+        for (; n >= LANES * WORD; n -= LANES * WORD, at += LANES * WORD)
+            for (size_t i = 0; i < LANES; i++) lanes[i] = mix_word(lanes[i], at + i * WORD);
+        sum = lanes[0];
+        for (size_t i = 1; i < LANES; i++) sum = (sum ^ lanes[i]) * mix_prime;
     }
-    while (n-- > 0) sum = (sum ^ *at++) * prime;
+    for (; n >= WORD; n -= WORD, at += WORD) sum = mix_word(sum, at);
+    while (n-- > 0) sum = (sum ^ *at++) * mix_prime;
     return sum;
 }
 

@@ -209,10 +209,10 @@ out 'services.chat.kv.blocks: 200 in the baseline, 300 now'
 grep -q 'services.chat.batching: vllm-v1 .* in the baseline, vllm-v0 ' "$T/out" ||
     complain 'a policy is no difference of its own'
 equal "$(sed -n 's/^  all results  *//p' "$T/out" | awk '{ print $1, NF, $NF }')" 'same 4 moved' 'results of each'
-both=$(awk '$1 == "request.e2e_s.p99" && $3 == "same"' "$T/out")
+both=$(awk '$1 == "request.e2e_s.p99" && $4 == "same"' "$T/out")
 sed -i 's/"blocks": 300/"blocks": 200/' "$T/gate/single.json"
 run 1 check --baseline "$single" --by-change
-one=$(awk '$1 == "request.e2e_s.p99" && $3 == "same" { print $(NF - 1), $NF }' "$T/out")
+one=$(awk '$1 == "request.e2e_s.p99" && $4 == "same" { print $(NF - 1), $NF }' "$T/out")
 [ -n "$one" ] || complain 'the row of the metric is missing'
 case $both in *" $one "*) ;; *) complain "'$one' alone is not in '$both'" ;; esac
 sed -i 's/"nodes": 1/"nodes": 2/; s/"llm"/"replicas": 16, &/' "$T/gate/single.json"

@@ -47,6 +47,12 @@ near "\$[$p].tflop" "(2 * (8192 * $layers + $head) + 4.0 * 4096 * 32 * 1.5 * 409
 near "\$[$d].tflop" "(2 * ($layers + $head) + 4.0 * 4096 * 32 * 4096) / 1e12"
 near "\$[$d].gb" "(2 * ($layers + $head) + 131072.0 * 4096) / 1e9"
 
+# Gemma 3 looks back 1024 tokens in 52 layers, and at all in 10: 8192 bytes of keys and values per layer and token.
+service gemma-3-27b '"roofline"'
+at() { echo "\$[$(row decode 8 "$1")].gb"; }
+near "$(at 8192)" \
+    "json_extract(readfile('$T/out'), '$(at 512)') + 8 * (10 * (8192 - 512) + 52 * (1024 - 512)) * 8192 / 1e9"
+
 # What takes no time has no rate.
 service llama-2-7b '{"kind": "affine"}'
 json '$[0].ms' 0

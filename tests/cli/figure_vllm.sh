@@ -29,6 +29,12 @@ equal "$(verdict 'share of the slots that hold')" pass 'the order of shares'
 equal "$(verdict 'requests/s at 0.2 s per token')" pass 'the order of rates'
 equal "$(verdict 'sequences batched at 2 requests/s: max, oracle')" pass 'the order of batches'
 
+# The paper's numbers of a chart stand in it, and one without any says so; a range has its ends.
+equal "$(grep -c 'No points of the paper are drawn here' "$T/index.html")" 1 'charts without points of the paper'
+equal "$(grep -o 'slots, paper</text>' "$T/vllm/serving.2.svg" | wc -l | tr -d ' ')" 3 'points of the paper in the chart of slots'
+holds "$T/vllm/serving.md" '2.2, midpoint of 1.7 to 2.7'
+holds "$T/vllm/serving.md" '3 reported (2 within, 1 not comparable)'
+
 # What was to be made smaller was.
 D=$T/vllm/serving.db
 sql "$D" "select count(*) from run where status = 'done'" 25

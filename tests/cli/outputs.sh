@@ -44,7 +44,10 @@ no_file "$T/new.db"
 for input in s.json base.json trace.csv; do
     refuse "$T/$input: error: --timeline $replace" run "$T/s.json" --timeline "$T/$input"
     refuse "$T/$input: error: --output $replace" run "$T/s.json" -o "$T/$input"
+    refuse "$T/$input: error: --timeline $replace" run "$T/s.json" -o "$T/new.db" --timeline "$T/$input"
+    refuse "$T/$input: error: --output $replace" run "$T/s.json" -o "$T/$input" --timeline "$T/new.json"
 done
+no_file "$T/new.db"
 refuse "$replace" run --from "$T/r.db:1" --timeline "$T/hard.db"
 run 0 run "$T/s.json" -o "$T/r.db" --timeline "$T/t.json"
 run 0 run --from "$T/r.db:1" -o "$T/r.db" --timeline "$T/t.json"

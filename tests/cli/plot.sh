@@ -38,9 +38,9 @@ END
 run 0 sweep "$T/wide.json" -q -o "$T/wide.db"
 run 0 runs "$T/wide.db" -m ttft_s.p50 -m ttft_s.p90 -m ttft_s.p95 -m ttft_s.p99 -m ttft_s.mean -m tpot_s.p50 \
     -m tpot_s.p99 -m tpot_s.mean --markdown
-out '... and 5 more axes: --json has all'
-equal "$(grep '^|' "$T/out" | awk -F'|' '{ print NF - 2 }' | sort -u)" 20 'number of cells of a row'
-equal "$(awk -F' *[|] *' 'NR == 4 { print $2, $4, $5, $11, $13 }' "$T/out")" \
+out '... and 3 more axes: --json has all'
+equal "$(grep '^|' "$T/out" | awk -F'|' '{ print NF - 2 }' | sort -u)" 22 'number of cells of a row'
+equal "$(awk -F' *[|] *' 'NR == 4 { print $2, $4, $5, $11, $15 }' "$T/out")" \
     "2 1 done 21 $(sqlite3 "$T/wide.db" "select printf('%.5g', value) from metric where run_id = 2 and name = 'request.ttft_s.p50'")" 'row'
 run 2 runs "$db" -m ttft_s.p98
 err "no run has a metric 'ttft_s.p98'; did you mean 'ttft_s.p90'?"
@@ -127,7 +127,8 @@ equal "$(sqlite3 :memory: "select printf('%.9g %.9g %.9g', 100 * json_extract(r,
     "$(sqlite3 :memory: "select printf('%.9g %.9g %.9g', json_extract(p, '$.\"request.ttft_s.mean change %\"'), json_extract(p, '$.low'), json_extract(p, '$.high'))
     from (select value as p from json_each(readfile('$T/changes')) where json_extract(value, '$.replicas') = '2')")" 'the change and its interval'
 run 0 plot "$db" -x replicas -y ttft_s.mean --relative batching=vllm-v0 --size 12x8 -o "$T/changes.svg"
-holds "$T/changes.svg" 'against vllm-v0 (%)'
+holds "$T/changes.svg" 'change of mean TTFT'
+holds "$T/changes.svg" 'from vllm-v0 (%)'
 holds "$T/changes.svg" 'bars: 95 % t-intervals over 3 seeds, paired'
 run 2 plot "$db" -x replicas -y ttft_s.mean --relative batching
 err "--relative: error: 'batching' has no '='"

@@ -116,7 +116,7 @@ err "$T/exit.so: error: the plug-in ends the process: status 0"
 routed='{"scenario": "serve.json", "set": {"services.chat.routing": "last"}}'
 echo "$routed" >"$T/study.json"
 run 4 sweep "$T/study.json" -o "$T/sweep.db" --plugin "$T/crash.so"
-err "run 1 (seed 1) failed: $T/crash.so: error: the plug-in crashes: signal 11 (Segmentation fault)"
+err "run 1 (seed 1) failed: $T/crash.so: the plug-in crashes: signal 11 (Segmentation fault)"
 sql "$T/sweep.db" 'select group_concat(id || status) from run' 1failed
 sed 's/^static const struct router/static int init(void *state, const void *params, struct diag *diag)\n{\n    (void)state, (void)params, (void)diag;\n    __builtin_trap();\n}\n&/; s/\.source = "a test"/&, .init = init/' \
     "$T/last.c" >"$T/init.c"

@@ -38,6 +38,8 @@ awk 'NR == FNR { told = $1; next } { exit !(told - $1 < 1e-9 && $1 - told < 1e-9
 run 0 compare "$T/blocks.db" -b routing=round-robin -n routing=least-outstanding -m ttft_s.mean
 out 'an interval is the spread of the replicates, which more seeds do not narrow'
 run 0 report "$T/blocks.db" -o "$T/blocks.html"
+! grep -q '&lt;/li' "$T/blocks.html" || complain 'a tag is shown as text'
+! { grep -q '<strong>recorded</strong>' "$T/blocks.html" && grep -q 'No warnings' "$T/blocks.html"; } || complain 'no warnings below a warning'
 
 # Of 40 replicates one test can have a verdict. Three configurations are three tests: each says so, whatever it shows,
 # and how many replicates they need; one of them alone must have been chosen before.
@@ -47,6 +49,18 @@ run 0 sweep "$T/points.json" -q -o "$T/points.db"
 run 0 compare "$T/points.db" -b routing=round-robin -n routing=least-outstanding -m ttft_s.mean --points
 equal "$(grep -c '^  at .*no verdict possible at n=40 with 3 tests' "$T/out")$(grep -c '^  at .*no difference seen' "$T/out")" 30 'reasons of the configurations'
 out 'note: each configuration is a test: 3 of them need 120 replicates. One alone, by keys in -b and -n, could have a verdict if chosen before'
+
+# A figure of paired changes has the intervals of compare: by logarithms below 40 replicates, by percentiles from there.
+for name in blocks points; do
+    at=; [ $name = blocks ] || at=,replicas=2
+    run 0 compare "$T/$name.db" -b routing=round-robin$at -n routing=least-outstanding$at -m ttft_s.mean --json
+    sqlite3 :memory: "select printf('%.9g %.9g %.9g', 100 * (r ->> '$.delta') / (r ->> '$.base'), 100 * (r ->> '$.ratio_low') - 100,
+        100 * (r ->> '$.ratio_high') - 100) from (select value as r from json_each(readfile('$T/out'), '$.metrics'))" >"$T/expected"
+    run 0 plot "$T/$name.db" -x routing -y ttft_s.mean --relative routing=round-robin ${at:+--where replicas=2} --json
+    sqlite3 :memory: "select printf('%.9g %.9g %.9g', value ->> '$.\"request.ttft_s.mean change %\"', value ->> '$.low',
+        value ->> '$.high') from json_each(readfile('$T/out'))" >"$T/told"
+    equal "$(cat "$T/told")" "$(cat "$T/expected")" "the change and its interval in $name"
+done
 
 # The table of the sweep has that interval, too: of each point t(3) sd sqrt(1 + 1/4) around its mean.
 ends() { # DIRECTION METRIC: an end of the interval of each router, by SQL

@@ -108,6 +108,22 @@ err "no price of 'l4' is in list verda; add it: --gpu 'NAME=\$2.50/h', or take a
 size 0 --slo ttft.p99=0.5s --gpu 'a100-80-sxm=$2/h' --prices verda
 out 'h100-sxm $2.29/h, list verda (commit 000c1d0b): SkyPilot catalog v8'
 
+# A replica may take all eight GPUs of a node.
+run 0 size llama-3.1-405b --rate 0.1/s --requests 5 --max-gpus 8 --gpu h200-sxm --slo ttft.p99=60s -q
+out '8 x h200-sxm: 1 replica of TP 8,'
+# The table has the price and the share of the limit that the answer has.
+small() { run 0 size mistral-7b --rate 1/s --requests 20 --max-gpus 1 --gpu h100-sxm --slo ttft.p99=0.5s -q "$@"; }
+small --json
+said=$(sqlite3 :memory: "select (value ->> '\$.usd_per_h') || ' ' || round((value ->> '\$.objectives[0].predicted_s') /
+    (value ->> '\$.objectives[0].limit_s'), 3) from (select readfile('$T/out') ->> '\$.cheapest' as value)")
+small --csv
+equal "$(awk -F, 'NR == 2 { print $1, $11 }' "$T/out")" "$said" 'price and share of the limit'
+
+# Of answers of one token replicas compute the prompts alone.
+run 0 size llama-3.1-8b --rate 24/s --requests 100 --prompt 4000 --output-tokens 1 --max-gpus 8 --gpu h100-sxm -q \
+    --slo ttft.p99=0.9s --json
+json '$.limit[0].decoding_frac' 0
+
 # The first line, the table, the study and the page name one fleet. So do the table and the line of another GPU, which
 # ranks fleets of equal price by the slow end, too.
 sanitized

@@ -11,19 +11,22 @@ IFS=$tab read -r _ kind file line last offset length text _ <<END
 $(grep "^$number$tab" "$out/drawn")
 END
 object=$out/objects/$number.o
-most_s=${MOST_S:-120} # CPU seconds of tests for one mutant
+most_s=${MOST_S:-60} # CPU seconds that the tests of one mutant took in the slower build
 
-# The same code with and without the change has the same bytes, once what a debugger reads is gone.
+# Compiled in the tree under the file's own name, so that a change without effect gives the very object of the build.
 compile() {
     [ ! -f "${object%.o}.is" ] || return 0
     at=$(mktemp -d)
-    mkdir -p "$at/${file%/*}"
-    compiler="$(cat "$work/compile") -I. -I$tree -I$tree/$build -Werror -g0 -c"
-    { head -c "$offset" "$tree/$file"; printf '%b' "$text"; tail -c +$((offset + length + 1)) "$tree/$file"; } >"$at/$file"
+    changed=$at/${file##*/}
+    {
+        printf '#line 1 "%s"\n' "$file"
+        head -c "$offset" "$tree/$file"
+        printf '%b' "$text"
+        tail -c +$((offset + length + 1)) "$tree/$file"
+    } >"$changed"
     echo new >"${object%.o}.is"
-    if (cd "$at" && eval "$compiler -o $object $file" 2>/dev/null); then
-        cp "$tree/$file" "$at/$file"
-        (cd "$at" && eval "$compiler -o original.o $file" && cmp -s original.o "$object") && echo same >"${object%.o}.is"
+    if (cd "$tree" && eval "$(cat "$work/compile") -Werror -iquote ${file%/*} -c -o $object $changed" 2>/dev/null); then
+        cmp -s "$object" "$tree/$build/${file%.c}.o" && echo same >"${object%.o}.is"
     else
         echo refused >"${object%.o}.is"
     fi
@@ -51,7 +54,7 @@ run_tests() { # SECONDS NAME...
     (
         cd "$tree" || exit 1
         ulimit -t "$limit_s"
-        ulimit -v 16000000
+        ulimit -v 4000000
         MALLOC_PERTURB_=190 TMPDIR=$at TEST_WORKERS=1 OPTIMISED='' ORRERY=$programs/orrery BUILD=$build \
             timeout -k 5 $((limit_s * 5 + 30)) "$programs/run" "$@" &
         while kill -0 $! 2>/dev/null; do
@@ -66,7 +69,11 @@ run_tests() { # SECONDS NAME...
 # Batches of tests, each about as long as all before: ten times their seconds, whether they start orrery, names.
 batches() {
     awk -F'\t' -v number="$number" -v most_s="$most_s" '
-        function finish() { if (names != "") printf "%d %d%s\n", 10 * s + 2, spawns, names; names = ""; spawns = 0; s = 0 }
+        function finish() {
+            if (names != "") printf "%d %d%s\n", 10 * s + 2, spawns, names
+            names = ""
+            spawns = s = 0
+        }
         $1 != number { next }
         all + $2 > most_s { exit }
         { s += $2; all += $2; spawns = spawns || $3; names = names " " $4 }
@@ -80,7 +87,7 @@ judge() {
     programs=$(mktemp -d -p "$tree/build" mutant.XXXXXX)
     trap 'rm -rf "$at" "$programs"' EXIT
     link run
-    if [ -n "${AGAIN:-}" ]; then echo "600 1 $AGAIN"; else batches; fi >"$at/batches"
+    if [ -n "${AGAIN:-}" ]; then echo "${MOST_S:-600} 1 $AGAIN"; else batches; fi >"$at/batches"
     verdict=survived by=
     [ -s "$at/batches" ] || by=unreached
     began=$(date +%s)
@@ -89,7 +96,7 @@ judge() {
         run_tests "$limit_s" $names && continue
         status=$?
         verdict=killed
-        by=$(awk '/^FAILED/ { print $2; exit }' "$at/log")
+        by=$(awk '/^FAILED / { print $2; exit }' "$at/log")
         : "${by:=exit status $status in $(grep -c ^passed "$at/log") of: $(echo "$names" | cut -c1-80)}"
         break
     done <"$at/batches"

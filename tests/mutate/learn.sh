@@ -48,12 +48,18 @@ tests() {
 # Runs every $workers-th test from the $1-th: what it printed last, then the offsets of marked blocks.
 run_share() {
     marks=$out/marks.$1
-    tests | grep -vE "${LEAVE_OUT:-^$}" | grep -E "${ONLY:-}" | awk -v n="$workers" -v mine="$1" 'NR % n == mine % n' | while read -r name; do
+    tests | grep -vE "${LEAVE_OUT:-^$}" | grep -E "${ONLY:-}" |
+        awk -v n="$workers" -v mine="$1" 'NR % n == mine % n' | while read -r name; do
         rm -f "$marks".*
         how=--alone
         case $name in *.sh) how= ;; esac
-        said=$(MARKS=$marks TEST_TIMES=1 TEST_WORKERS=1 OPTIMISED= ORRERY=$build/orrery BUILD=$build \
-            timeout 900 $build/tests/run $how "$name" 2>&1 </dev/null | awk '/CPU-s$/ { print $1, $3; exit }')
+        said=$({
+            MARKS=$marks TEST_TIMES=1 TEST_WORKERS=1 OPTIMISED= ORRERY=$build/orrery BUILD=$build \
+                timeout 900 $build/tests/run $how "$name" 2>&1 </dev/null || echo "exit $?"
+        } | awk '
+            /CPU-s$/ && said == "" { status = $1; said = $3 }
+            /^exit / { status = "exit-" $2 }
+            END { if (said != "") print status, said }')
         echo "test $name ${said:-lost 0}"
         for program in run orrery; do
             [ -f "$marks.$program" ] || continue

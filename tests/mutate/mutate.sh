@@ -14,7 +14,7 @@ root=$PWD
 work=$root/build/mutate
 tree=$work/tree
 out=$work/$count-$seed
-build=build/mutate
+build=build/mutant # programs whose objects are replaced; learn.sh has its own in build/mutate
 workers=${WORKERS:-$(nproc)}
 draw() { # MUTANTS [FILE...]
     mutants=$1
@@ -41,25 +41,31 @@ git ls-files -co --exclude-standard | while read -r file; do [ -f "$file" ] && e
 xargs -d '\n' cp -pu --parents -t "$tree" <"$work/files"
 
 in_tree() {
+    mode=$1
+    shift
     (cd "$tree" && env -u MAKEFLAGS -u MFLAGS \
-        make --no-print-directory -j"$workers" MODE=mutate LDFLAGS="${linker:-}" "$@")
+        make --no-print-directory -j"$workers" MODE="$mode" LDFLAGS="${linker:-}" ${CC:+CC="$CC"} "$@")
 }
-in_tree $build/tests/run $build/orrery || exit 1
+in_tree mutant $build/tests/run $build/orrery || exit 1
 
 # The commands that make a program and an object: of these, judge.sh replaces one object and one source.
-in_tree -n -B V=1 $build/tests/run | grep -- " -o $build/tests/run " | sed 's/$/ -s/' >"$work/link.run"
-in_tree -n -B V=1 $build/orrery | grep -- " -o $build/orrery " >"$work/link.orrery"
-in_tree -n -B V=1 $build/sim/core/engine.o | grep -- ' -c -o ' | sed 's/ -MMD.*//; s/ -I\. / /' >"$work/compile"
+in_tree mutant -n -B V=1 $build/tests/run | grep -- " -o $build/tests/run " | sed 's/$/ -s/' >"$work/link.run"
+in_tree mutant -n -B V=1 $build/orrery | grep -- " -o $build/orrery " >"$work/link.orrery"
+in_tree mutant -n -B V=1 $build/sim/core/engine.o | grep -- ' -c -o ' | sed 's/ -MMD.*//; s/^ccache //' >"$work/compile"
 
 # Which test reaches which line is learned anew when a source of product or tests has changed since.
 is_known() {
     [ -f "$work/reach/reached" ] || return 1
     [ -z "${AGAIN:-}${KEEP:-}" ] || return 0
     [ -z "${ONLY:-}" ] || return 1
-    changed=$(cd "$tree" && find sim models policies traces analysis tests -name '*.[chi]*' -newer "$work/reach/reached" | head -1)
+    changed=$(cd "$tree" && find sim models policies traces analysis tests -name '*.[chi]*' \
+        -newer "$work/reach/reached" | head -1)
     [ -z "$changed" ]
 }
-is_known || (cd "$tree" && sh tests/mutate/learn.sh "$work/reach") || exit 1
+learn() {
+    in_tree mutate build/mutate/tests/run build/mutate/orrery && (cd "$tree" && sh tests/mutate/learn.sh "$work/reach")
+}
+is_known || learn || exit 1
 
 if [ -z "${AGAIN:-}" ]; then
     draw $((count * 11 / 10 + 20)) "$@" >"$out/now" || exit 1

@@ -5,7 +5,7 @@
 #include "sim/world/policy/all.h"
 #include "tests/support/harness.h"
 
-static struct catalog_memory memory; /* of calibration files: each is read once per process */
+static struct catalog_memory memory; /* of calibration files: each is read once per test */
 static const struct catalog catalog = {.root = "configs", .memory = &memory};
 
 /* --- Listed policies --- */
@@ -41,6 +41,8 @@ static void run_all_listed(bool large, bool brief)
 {
     struct policy_table table = policy_registry();
     for (size_t i = 0; i < table.n; i++) run_listed(table.policies[i], i, large, brief);
+    catalog_memory_fini(&memory);
+    memory = (struct catalog_memory){0};
 }
 
 /* With each partner in some of the scenarios: every_policy_conforms has each in all of them, without sanitizers. */

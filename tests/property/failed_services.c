@@ -268,6 +268,34 @@ TEST(shared_prefixes_are_lost)
     CHECK(n_first > 10);
 }
 
+/* The first request leaves two blocks in the cache. The third one would have them, but waits behind the second, which
+ * has one block of its own and runs until 1.7 s: for a slot, or for the tokens of a long answer. What it has been
+ * promised is gone if a node fails at 1 s, also when the second request has filled the cache with as many changes. */
+TEST(what_a_waiting_request_would_find_is_lost)
+{
+    static const char *const limits[] = {"'order': 'lpm', 'max_sequences': 1",
+                                         "'max_tokens': 2000, 'chunked_prefill_tokens': 592"};
+    const char *path = test_file(
+        "requests.jsonl", "{'timestamp': 0, 'input_length': 1100, 'output_length': 2, 'hash_ids': [1, 2, 3]}\n"
+                          "{'timestamp': 100, 'input_length': 600, 'output_length': 160, 'hash_ids': [4, 5]}\n"
+                          "{'timestamp': 200, 'input_length': 1100, 'output_length': 20, 'hash_ids': [1, 2, 6]}\n");
+    for (int i = 0; i < 4; i++) {
+        const bool fails = i % 2 == 1;
+        const struct bed_rows *rows = run(
+            &(struct bed_options){.check = true},
+            "'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'h100-sxm'}, 'failures': {'causes': {'node': {'scope':"
+            " 'node', 'lifetime': {'law': 'constant', 'mean': '%ds'}}}}, 'services': {'chat': {'llm': 'llama-3.1-8b',"
+            " 'restart': {'delay': '0s'}, 'kv': {'blocks': 250, 'prefix_cache': 'lru'}, 'batching': {'policy': 'sglang', %s}, 'cost':"
+            " {'kind': 'affine', 'prefill': {'fixed': '10ms'}, 'decode': {'fixed': '10ms'}}, 'trace': {'format':"
+            " 'mooncake', 'path': '%s'}}}, 'until': '1.9s'",
+            fails ? 1 : 1000, limits[i / 2], path);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(bed_request(rows, 2)->cached_tokens, fails ? 0 : 1024);
+        CHECK_EQ_INT(bed_metric(rows, "prefix.evicted_blocks.sum"), fails ? 3 * 512 / 16 : 0);
+        CHECK(bed_request(rows, 1)->e2e_s > 1 && bed_request(rows, 2)->ttft_s > 1);
+    }
+}
+
 /* --- Beside an autoscaler --- */
 
 /* Time for which failures keep replicas from being up, from the rows: each from its first `fail` to its next `up`. */

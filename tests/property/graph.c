@@ -97,6 +97,25 @@ TEST(leaves_have_32_nics_by_default)
     }
 }
 
+/* All nodes have as many places for NICs as the node type with the most GPUs, whichever it is. */
+TEST(nodes_have_the_nics_of_the_largest)
+{
+    for (int largest = 0; largest < 4; largest++) {
+        int code, gpus[4] = {1, 2, 3, 4};
+        gpus[largest] = 8;
+        struct graph_site *site = graph_site_create(
+            &code,
+            "'nodes': 4, 'gpus_per_node': %d, 'node_types': {'a': {'nodes': 4, 'gpu': 't4', 'gpus_per_node': %d}, 'b':"
+            " {'nodes': 4, 'gpu': 't4', 'gpus_per_node': %d}, 'c': {'nodes': 4, 'gpu': 't4', 'gpus_per_node':"
+            " %d}}, 'network': {'bandwidth': '10GB/s', 'topology': 'leaf-spine', 'nodes_per_leaf': 4}",
+            gpus[0], gpus[1], gpus[2], gpus[3]);
+        MUST(code == 0);
+        CHECK_EQ_INT(topology_graph(site->topology)->nics_per_node, 8);
+        CHECK_EQ_INT(topology_graph(site->topology)->n_leaves, 4);
+        graph_site_destroy(site);
+    }
+}
+
 TEST(rails_keep_equal_nics_below_one_leaf)
 {
     int code;

@@ -179,6 +179,24 @@ TEST(a_lone_plan_waits_for_its_own_flows)
     CHECK(least < 0.9); /* links are short, or the test is void */
 }
 
+#define LONE_NODES                                                                                                     \
+    "{'cluster': {'nodes': 16, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '2GB/s', 'per': "    \
+    "'node', 'latency': '0s', 'topology': 'leaf-spine', 'nodes_per_leaf': 4, 'oversubscription': %d, 'paths': "        \
+    "'planned', 'sends': '%s'}}, 'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b', 'global_batch': "  \
+    "256, 'recompute': 'full', 'pipeline_parallel': %d}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': "    \
+    "'0s', 'steps': 20, 'gpus': 64}]}}}"
+
+/* So it is where the NIC of a node has messages that the network squeezes beside others that it does not. */
+TEST(a_lone_plan_of_nodes_waits_for_its_own_flows)
+{
+    for (int pipeline = 1; pipeline <= 4; pipeline *= 2)
+        for (int over = 1; over <= 4; over++) {
+            const double always_s = bed_job(bed_ok(NULL, LONE_NODES, over, "always", pipeline), 0)->end_s;
+            const double in_part_s = bed_job(bed_ok(NULL, LONE_NODES, over, "in-part", pipeline), 0)->end_s;
+            CHECK_NEAR(in_part_s / always_s, 1.0, 1e-6);
+        }
+}
+
 /* Plans: beside another job, a job is no slower than in the worst case, and no faster than alone. The more it computes,
  * the less it loses of the difference. */
 TEST(plans_meet_by_chance)

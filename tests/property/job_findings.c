@@ -157,6 +157,86 @@ TEST(a_restore_goes_on_without_the_peer)
     }
 }
 
+/* Starts what has no GPUs, a large job last, and at `shrink_ns` leaves that one 8 of its 15 GPUs. */
+struct shrinker {
+    const struct job_view *small, *large;
+};
+
+static sim_ns shrink_ns;
+
+static void shrinker_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct shrinker *shrinker = state;
+    (void)view;
+    *(note->job->gpus == 15 ? &shrinker->large : &shrinker->small) = note->event == JOB_EVENT_FINISH ? NULL : note->job;
+}
+
+static int shrinker_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    const struct shrinker *shrinker = state;
+    const struct job_view *jobs[] = {shrinker->small, shrinker->large};
+    if (view->now_ns < shrink_ns) job_plan_wake_at(plan, shrink_ns);
+    for (int i = 0; i < 2; i++) {
+        if (jobs[i] != NULL && jobs[i]->state == JOB_PENDING) CHECK(job_plan_start(plan, jobs[i], "it is there"));
+        if (jobs[i] != NULL && view->now_ns >= shrink_ns && jobs[i]->held_gpus > 8)
+            CHECK(job_plan_resize(plan, jobs[i], 8, "leaves a node"));
+    }
+    return 0;
+}
+
+static const struct scheduler shrinker = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct scheduler),
+                                                     .family = POLICY_SCHEDULER, .name = "shrinker", .summary = "",
+                                                     .source = "", .state_bytes = sizeof(struct shrinker)},
+                                          .notify = shrinker_notify,
+                                          .decide = shrinker_decide};
+
+/* 15 GPUs on two nodes, 8 and 7 of them; a job of one GPU makes the first node that of 7. A save of 300 GB takes 4 s,
+ * since two of the 8 adapters send to one of the 7. Both nodes fail at 100 s, with 92 s done and 80 s saved. From 105 s
+ * on the state is read, and from 106 s on the last 160 GB of it by 8 adapters from the 7 of the node that the job has
+ * left. From 110 s on the job is 8/15 as fast, without a save: no peer is left. At the next failure a longer job loses
+ * what it did in these 90 s. */
+TEST(nothing_is_saved_once_the_peer_is_lost)
+{
+    shrink_ns = 106 * (sim_ns)SIM_NS_PER_S;
+    for (int i = 0; i < 4; i++) {
+        const bool has_small = i % 2 == 1, is_long = i / 2 == 1;
+        const struct bed_rows *rows = bed_run(
+            BED(.check = true, .policy = &shrinker.policy),
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '10GB/s', "
+            "'latency': '0s'}}, 'until': '201s', 'failures': {'causes': {'a': {'scope': 'site', 'lifetime': {'law': "
+            "'constant', 'mean': '100s'}, 'restart': {'law': 'constant', 'mean': '5s'}}}}, 'jobs': {'scheduler': "
+            "'shrinker', 'placement': 'consolidated', 'types': {'plain': {}, 'default': {'checkpoint': {'policy': "
+            "{'policy': 'periodic', 'interval': '40s'}, 'bytes': '300GB', 'to': 'peer'}}}, " TRACE(
+                "{'duration': '%ds', 'gpus': 15}%s") "}}",
+            is_long ? 150 : 97, has_small ? ", {'type': 'plain', 'duration': '1000s', 'gpus': 1}" : "");
+        CHECK_EQ_INT(rows->code, 0);
+        const double lost_gpu_s = bed_metric(rows, "job.lost_gpu_s.sum") - (has_small ? 100 + 95 : 0);
+        CHECK_NEAR(lost_gpu_s, 12 * 15 + (is_long ? 90 * 8 : 0), 1e-6);
+        CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 3 * 300e9 * 2, 100);
+        if (!is_long) CHECK_NEAR(bed_job(rows, 0)->end_s, 110 + 17 * 15.0 / 8, 1e-6);
+    }
+}
+
+/* The job stalls for a save from 40 s on, which would end at 44 s. At 42 s it leaves the node to which it saves, and
+ * works on at once, whether it has loaded nothing or has had nothing to load. */
+TEST(a_save_ends_with_its_peer)
+{
+    static const char *const loads[] = {"", ", 'load': {'from': 'files', 'bytes': '0.4B'}"};
+    shrink_ns = 42 * (sim_ns)SIM_NS_PER_S;
+    for (int i = 0; i < 2; i++) {
+        const struct bed_rows *rows = bed_run(
+            BED(.check = true, .policy = &shrinker.policy),
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '10GB/s', "
+            "'latency': '0s'}, 'storage': {'files': {'device': 'rdma-h800'}}}, 'jobs': {'scheduler': 'shrinker', 'types': "
+            "{'default': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '40s'}, 'bytes': '300GB', 'to': "
+            "'peer'}%s}}, " TRACE("{'duration': '97s', 'gpus': 15}") "}}",
+            loads[i]);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_NEAR(bed_job(rows, 0)->end_s, 42 + 57 * 15.0 / 8, 1e-6);
+        CHECK_NEAR(bed_metric(rows, "link.network.bytes"), (13 * 20e9 + 2 * 10e9) * 2, 100);
+    }
+}
+
 /* The idle network has the job on nodes of 8 and 4 GPUs; on two of 6 the adapters carry more. */
 TEST(no_network_makes_a_plan_faster)
 {

@@ -304,3 +304,19 @@ TEST(a_share_of_the_clock_needs_a_mean)
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     if (rows->code != 0) CHECK(strstr(rows->diag.items[0].text, "'clock_share' needs 'mean'") != NULL);
 }
+
+/* The power of an H100 is fitted on loads up to 31 % of its peak. Eight ranks of short sequences compute less, one rank
+ * alone more. */
+TEST(only_loads_beyond_the_fit_of_power_are_warned_of)
+{
+    for (int parallel = 1; parallel <= 8; parallel *= 8) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.quiet = true),
+            "{'extends': ['configs/clusters/dgx-h100.json'], 'cluster': {'nodes': 2, 'power': {'budget': '100kW', 'level':"
+            " 'site'}}, 'jobs': {'types': {'t': {'training': {'llm': 'llama-3.1-8b', 'global_batch': 64,"
+            " 'sequence_tokens': 512, 'recompute': 'full', 'tensor_parallel': %d, 'micro_batch': 1}}}, 'trace': {'format':"
+            " 'inline-jobs', 'jobs': [{'type': 't', 'gpus': 8, 'steps': 3}]}}}",
+            parallel);
+        CHECK_EQ_INT(rows->n_warnings, parallel == 1);
+    }
+}

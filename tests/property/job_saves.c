@@ -47,6 +47,27 @@ TEST(a_peer_takes_what_the_nics_carry)
     CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 3 * 100e9 * 2, 1);
 }
 
+/* A load of 40 GB comes before the work, whatever the saves are: none at a peer that is not there. Where the job gets
+ * four GPUs or one node makes no difference to the load, of which storage takes 10 GB/s. */
+TEST(a_job_that_loads_saves_as_one_that_does_not)
+{
+    static const struct {
+        const char *to;
+        int gpus;
+        double save_s;
+    } cases[] = {{"files", 1, 10}, {"files", 2, 10}, {"files", 4, 10}, {"peer", 1, 0}, {"peer", 2, 0}, {"peer", 4, 2.5}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *save = test_json("'to': '%s'}, 'load': {'from': 'files', 'bytes': '40GB'", cases[i].to);
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{" CLUSTER ", 'jobs': {'types': {'default': {'checkpoint': {'policy': {'policy': 'periodic', 'interval':"
+            " '50s'}, 'bytes': '100GB', %s}}}, 'trace': {'format': 'inline-jobs', 'jobs': [" JOB "]}}}",
+            2, "", save, 0.0, 170.0, cases[i].gpus);
+        CHECK_NEAR(jct(rows, 0), 4 + 170 + 3 * cases[i].save_s, 1e-6);
+        CHECK_EQ_INT(rows->n_warnings, cases[i].save_s == 0);
+    }
+}
+
 /* Two jobs begin their saves together and share the storage: 20 s for each save. */
 TEST(saves_of_two_jobs_share_the_storage)
 {

@@ -19,7 +19,7 @@ static const struct bed_options stepped = {.single_step = true, .queue = QUEUE_H
 
 /* Of four requests in turn on two replicas the first one stores 7 blocks. The second one decodes on the other replica,
  * when the fourth comes there with these 7 blocks and an eighth. The third one only takes its turn. */
-static struct bed_rows *two_in_a_batch(const char *waits, double gb_per_s)
+static struct bed_rows *two_in_a_batch(const char *waits, double gb_per_s, const char *failures)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/waits.jsonl", test_tmpdir());
@@ -31,14 +31,15 @@ static struct bed_rows *two_in_a_batch(const char *waits, double gb_per_s)
     fprintf(file,
             "{\"timestamp\": 99200, \"input_length\": 4096, \"output_length\": 2, \"hash_ids\": [1,2,3,4,5,6,7,8]}\n");
     fclose(file);
+    const char *const at_once[] = {"services.chat.restart.delay=0s", NULL};
     struct bed_rows *rows = bed_run(
-        &checked,
-        "{'cluster': {'gpu': 'h100-sxm', 'pcie': '%gGB/s', 'nodes': 1, 'gpus_per_node': 2}, 'services': {'chat': {'llm':"
+        BED(.check = true, .sets = failures[0] != 0 ? at_once : NULL),
+        "{'cluster': {'gpu': 'h100-sxm', 'pcie': '%gGB/s', 'nodes': 1, 'gpus_per_node': 2}, %s'services': {'chat': {'llm':"
         " 'llama-3.1-8b', 'replicas': 2, 'routing': 'round-robin', 'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms',"
         " 'per_token': '60us'}, 'decode': {'fixed': '11ms'}}, 'batching': {'policy': 'vllm-v1', 'token_budget': 8192},"
         " 'kv': {'prefix_cache': 'lru', 'prefix_store': {'waits': '%s', 'tiers': {'host': {'capacity': '10GB',"
         " 'write': 'through', 'scope': 'shared'}}}}, 'trace': {'format': 'mooncake', 'path': '%s'}}}}",
-        gb_per_s, waits, path);
+        gb_per_s, failures, waits, path);
     CHECK_EQ_INT(rows->code, 0);
     return rows;
 }
@@ -53,8 +54,8 @@ TEST(others_go_on_while_a_request_loads)
     const double seen_s = first_s + decode_s * ceil((99.2 - first_s) / decode_s) - 99.2;
     for (size_t i = 0; i < sizeof rates_gb_per_s / sizeof *rates_gb_per_s; i++) {
         const double load_s = 7.0 * (double)BLOCK_BYTES / (rates_gb_per_s[i] * 1e9);
-        struct bed_rows *batch = two_in_a_batch("batch", rates_gb_per_s[i]),
-                        *alone = two_in_a_batch("request", rates_gb_per_s[i]);
+        struct bed_rows *batch = two_in_a_batch("batch", rates_gb_per_s[i], ""),
+                        *alone = two_in_a_batch("request", rates_gb_per_s[i], "");
         CHECK_NEAR(bed_request(batch, 3)->ttft_s, seen_s + load_s + mixed_s, 1e-8);
         CHECK_NEAR(bed_request(batch, 1)->max_gap_s, load_s + mixed_s, 1e-8);
         CHECK_NEAR(bed_request(alone, 3)->ttft_s, seen_s + decode_s * ceil(load_s / decode_s) + mixed_s, 1e-8);
@@ -64,6 +65,21 @@ TEST(others_go_on_while_a_request_loads)
         bed_free(batch);
         bed_free(alone);
     }
+}
+
+/* The node fails at 99.9 s, while the fourth request loads alone for 1.2 s from its memory. All is lost with the node:
+ * the fourth request computes its prompt of 8 blocks, and the replica loads nothing any more. */
+TEST(a_failure_ends_a_load_for_good)
+{
+    struct bed_rows *rows = two_in_a_batch("request", 0.4,
+                                           "'failures': {'causes': {'node': {'scope': 'node', 'lifetime':"
+                                           " {'law': 'constant', 'mean': '99.9s'}}}}, ");
+    const struct request_row *loads = bed_request(rows, 3);
+    const double prompts_s = 9e-3 + 60e-6 * 512 * 8;
+    CHECK(loads->ttft_s > 0.7 + prompts_s && loads->ttft_s < 0.7 + prompts_s + 60e-6 * 900);
+    CHECK_EQ_INT(bed_metric(rows, "failure.restarted_requests"), 2);
+    CHECK_EQ_INT(bed_metric(rows, "request.finished"), 4);
+    bed_free(rows);
 }
 
 /* --- Conservation, and the same in single steps --- */

@@ -352,6 +352,31 @@ TEST(a_trial_of_no_work_takes_its_place_at_the_rungs)
     }
 }
 
+/* Work at a rung is whole nanoseconds, rounded up: a trial of two has two rungs at one, and is at the second as soon as
+ * it goes on. */
+TEST(trials_of_nanoseconds_come_to_their_ends)
+{
+    static const char *const algorithms[] = {"synchronous", "asynchronous", "hyperband"};
+    for (int i = 0; i < 3; i++)
+        for (int ns = 1; ns <= 6; ns++) {
+            struct trials trials = {.n = i == 2 ? 17 : 9, .gpus = 1 + 2 * (ns % 3)};
+            char scheduler[128];
+            for (int k = 0; k < trials.n; k++) {
+                trials.duration_s[k] = 1e-9 * ns;
+                trials.loss[k] = 0.1 * (1 + (k + 4) % trials.n);
+            }
+            snprintf(scheduler, sizeof scheduler, "{'policy': 'halving', 'algorithm': '%s', 'rungs': 3, 'trials': %d}",
+                     algorithms[i], trials.n);
+            struct bed_rows *rows = run(&trials, scheduler, "");
+            CHECK_EQ_INT(rows->code, 0);
+            CHECK_EQ_INT(count(rows, "finished") + count(rows, "stopped"), trials.n);
+            CHECK_EQ_STR(row_of(rows, best_of(&trials))->status, "finished");
+            CHECK(bed_metric(rows, "job.gpu_s.sum") <= 1e-9 * (ns * trials.n + 0.5));
+            check_gpu_time(rows);
+            bed_free(rows);
+        }
+}
+
 /* The speed rises as others stop and power is left: each trial still pauses at its rung, and the work is the closed
  * form, three trials' worth. */
 TEST(trials_pause_at_rungs_also_when_their_speed_rises)

@@ -205,11 +205,26 @@ static bool alternative(const void *context, const char *family, size_t index, s
     return true;
 }
 
+static struct catalog_memory kept_files; /* of calibration files: each is read once per process */
+
+static void forget_files(void)
+{
+    catalog_memory_fini(&kept_files);
+}
+
+static struct catalog_memory *memory_of_files(void)
+{
+    static bool is_new = true;
+    if (is_new) catalog_memory_init(&kept_files);
+    if (is_new) atexit(forget_files);
+    is_new = false;
+    return &kept_files;
+}
+
 static int run_world(const struct config *config, const struct bed_options *options, struct arena *arena,
                      struct bed_rows *rows)
 {
-    static struct catalog_memory memory; /* of calibration files: each is read once per process */
-    struct catalog catalog = {.root = "configs", .memory = &memory};
+    struct catalog catalog = {.root = "configs", .memory = memory_of_files()};
     struct scenario scenario;
     struct world *world;
     struct config_families families = {.alternative = alternative, .context = options->policy};

@@ -47,6 +47,8 @@ static int put_requests(const struct sink *sink, const struct made_run *run)
     if (code == 0) code = put_metric(sink, "request.ttft_s.p50", "s", run->n_requests > 0 ? max / 2 : (double)NAN);
     if (code == 0) code = put_metric(sink, "request.ttft_s.max", "s", run->n_requests > 0 ? max : (double)NAN);
     if (code == 0) code = put_metric(sink, "cluster.gpus", "GPU", 8);
+    if (code == 0 && run->arrived > 0) code = put_metric(sink, "request.arrived", "1", run->arrived);
+    if (code == 0 && run->arrived > 0) code = put_metric(sink, "request.rejected", "1", run->rejected);
     return code == 0
                ? put_metric(sink, "request.ttft_s.mean", "s", run->n_requests > 0 ? sum / run->n_requests : run->metric)
                : code;

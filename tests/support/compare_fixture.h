@@ -14,6 +14,7 @@ struct made_run {
     int n_requests;
     double (*ttft_s)(int64_t id); /* of its requests */
     int first_id;
+    int arrived, rejected; /* metrics of these names, if any request arrived */
 };
 
 /* Adds runs to a file, in a directory of the test's own; creates it. False after a failed check. */

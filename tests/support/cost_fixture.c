@@ -28,7 +28,7 @@ static int make(struct cost_fixture *fixture, struct config *config, const char 
                 int64_t tensor_parallel, int64_t pipeline_parallel)
 {
     static const struct config_families families = {.alternative = alternative};
-    static const struct catalog catalog = {.root = "configs"};
+    const struct catalog catalog = {.root = "configs", .memory = fixture->memory};
     struct holder holder;
     int code = config_bind(config, holder_fields, &families, &fixture->arena, &holder, sizeof holder, &fixture->diag);
     if (code == 0) code = catalog_gpu(&catalog, gpu, "t", &fixture->arena, &fixture->gpu, &fixture->diag);
@@ -44,6 +44,13 @@ static int make(struct cost_fixture *fixture, struct config *config, const char 
 int cost_fixture_init(struct cost_fixture *fixture, const char *document, const char *gpu, const char *llm,
                       int64_t tensor_parallel, int64_t pipeline_parallel)
 {
+    return cost_fixture_init_kept(fixture, NULL, document, gpu, llm, tensor_parallel, pipeline_parallel);
+}
+
+int cost_fixture_init_kept(struct cost_fixture *fixture, struct catalog_memory *memory, const char *document,
+                           const char *gpu, const char *llm, int64_t tensor_parallel, int64_t pipeline_parallel)
+{
+    fixture->memory = memory;
     const char *text = test_json("%s", document);
     fixture->error = (struct time_error){.fast_frac = 0.0};
     arena_init(&fixture->arena);

@@ -5,12 +5,14 @@
 #include "models/hardware.h"
 #include "models/iteration.h"
 #include "models/transformer.h"
+#include "sim/catalog/catalog.h"
 #include "sim/catalog/time_error.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 
 struct cost_fixture {
     struct arena arena;
+    struct catalog_memory *memory; /* of the catalog; NULL: none */
     struct diag diag;
     struct gpu_spec gpu;
     struct llm_spec llm;
@@ -23,6 +25,8 @@ struct cost_fixture {
  * cost_fixture_fini is due. */
 int cost_fixture_init(struct cost_fixture *fixture, const char *document, const char *gpu, const char *llm,
                       int64_t tensor_parallel, int64_t pipeline_parallel);
+int cost_fixture_init_kept(struct cost_fixture *fixture, struct catalog_memory *memory, const char *document,
+                           const char *gpu, const char *llm, int64_t tensor_parallel, int64_t pipeline_parallel);
 void cost_fixture_fini(struct cost_fixture *fixture);
 
 /* Seconds of the first iteration. */

@@ -13,7 +13,8 @@ struct moment {
 /* A user and its request, which waits in the queue until its prompt is done and then decodes. */
 struct user {
     int64_t requests; /* number sent */
-    int64_t prompt_done, made;
+    int64_t prompt_done;
+    int64_t began; /* run.n_decodes at its first token */
     struct moment sent, first; /* first token */
 };
 
@@ -29,6 +30,9 @@ struct run {
     struct ring away;  /* users whose next request is on its way, in the order of their last answers */
     bool decoded;      /* the last iteration decoded, or could have */
     struct ring queue; /* users whose prompts are not done, by arrival */
+    struct ring decoding; /* users that decode, by their first token, and then by number: they end in this order */
+    int64_t n_decodes;    /* iterations that decoded so far */
+    int64_t sum_began;    /* over those that decode */
     int64_t n_held;    /* requests whose prompts have begun */
     struct moment now;
     struct closed_loop_times sum;
@@ -105,17 +109,34 @@ static bool can_begin(const struct run *run)
     return !full || run->users[ring_at(&run->queue, 0)].prompt_done > 0;
 }
 
+/* A request has made 1 + n_decodes - began tokens. */
 static void add_decodes(const struct run *run, struct iteration_work *work)
 {
-    for (int64_t i = 0; i < run->loop->users; i++) {
-        if (run->users[i].made == 0) continue;
-        work->decode_sequences++;
-        work->decode_context_tokens += run->loop->prompt_tokens + run->users[i].made;
+    const int64_t n = run->decoding.n;
+    work->decode_sequences = n;
+    work->decode_context_tokens = n * (run->loop->prompt_tokens + 1 + run->n_decodes) - run->sum_began;
+}
+
+/* At its first token: behind those that began to decode before, among those that began with it by number. */
+static void begin_decoding(struct run *run, int64_t index)
+{
+    struct ring *ring = &run->decoding;
+    run->users[index].began = run->n_decodes;
+    run->users[index].first = run->now;
+    run->sum_began += run->n_decodes;
+    ring_add(ring, index);
+    for (int64_t place = ring->n - 1; place > 0; place--) {
+        const int64_t before = ring_at(ring, place - 1);
+        if (run->users[before].began < run->n_decodes || before < index) break;
+        ring->users[(ring->head + place) % ring->size] = before;
+        ring->users[(ring->head + place - 1) % ring->size] = index;
     }
 }
 
-static void finish_request(struct run *run, int64_t index)
+/* Ends the request that has decoded longest. */
+static void finish_request(struct run *run)
 {
+    const int64_t index = ring_take(&run->decoding);
     struct user *user = &run->users[index];
     const double tokens = (double)(run->loop->output_tokens - 1);
     if (user->requests > 1) {
@@ -130,7 +151,7 @@ static void finish_request(struct run *run, int64_t index)
         run->n_measured++;
         if (user->requests == 2) run->n_unmeasured--;
     }
-    user->made = 0;
+    run->sum_began -= user->began;
     run->n_held--;
     ring_add(&run->away, index);
 }
@@ -153,13 +174,11 @@ static void iterate(struct run *run, closed_loop_cost cost, const void *context)
     const int64_t completed = add_prompts(run, loop->batch_tokens - work.decode_sequences, &work);
     advance(run, &work, cost(context, &work));
     run->decoded = decoding;
-    for (int64_t i = 0; decoding && i < loop->users; i++)
-        if (run->users[i].made > 0 && ++run->users[i].made == loop->output_tokens) finish_request(run, i);
-    for (int64_t i = 0; i < completed; i++) {
-        struct user *user = &run->users[ring_take(&run->queue)];
-        user->made = 1;
-        user->first = run->now;
-    }
+    run->n_decodes += decoding;
+    const int64_t ending = run->n_decodes - (loop->output_tokens - 1);
+    while (decoding && run->decoding.n > 0 && run->users[ring_at(&run->decoding, 0)].began == ending)
+        finish_request(run);
+    for (int64_t i = 0; i < completed; i++) begin_decoding(run, ring_take(&run->queue));
 }
 
 /* Users out of step decode at contexts from the prompt to the whole answer, each as often. */
@@ -181,10 +200,11 @@ int closed_loop_run(const struct closed_loop *loop, closed_loop_cost cost, const
     }
     struct run run = {.loop = loop, .n_unmeasured = loop->users, .decoded = true};
     run.users = mem_zalloc((size_t)loop->users, sizeof *run.users);
-    run.away.users = mem_zalloc((size_t)loop->users, 2 * sizeof *run.away.users);
-    run.away.size = run.queue.size = loop->users;
+    run.away.users = mem_zalloc((size_t)loop->users, 3 * sizeof *run.away.users);
+    run.away.size = run.queue.size = run.decoding.size = loop->users;
     const bool ok = run.users != NULL && run.away.users != NULL;
     if (ok) run.queue.users = run.away.users + loop->users;
+    if (ok) run.decoding.users = run.queue.users + loop->users;
     for (int64_t i = 0; ok && i < loop->users; i++) ring_add(&run.away, i);
     while (ok && run.n_unmeasured > 0) iterate(&run, cost, context);
     mem_free(run.users);

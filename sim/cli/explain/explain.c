@@ -248,6 +248,8 @@ static const struct option explain_options[] = {
     {NULL, "latex", 0, OPTION_WORD, COST_OPTION(form), NULL, answer_forms, "print tables of LaTeX"},
     {"Options of cost", "operators", 0, OPTION_FLAG, COST_OPTION(operators), NULL, NULL,
      "only the operators of one iteration, instead of iterations over batch and context"},
+    {NULL, "traffic", 0, OPTION_FLAG, COST_OPTION(traffic), NULL, NULL,
+     "only what one iteration sends within nodes, between nodes and between racks"},
     {"The iteration whose operators are shown", "batch", 0, OPTION_TEXT, COST_OPTION(batch.batch), "N", NULL,
      "decoding sequences; default: 32, or none with --prompt"},
     {NULL, "context", 0, OPTION_TEXT, COST_OPTION(batch.context), "N", NULL,
@@ -332,12 +334,15 @@ static int check_options(struct cli *cli, const struct explain_options *given, e
     const bool batch = explain_batch_is_given(&options->batch);
     if (topic == SCHEMA && options->form != ANSWER_TEXT)
         return fail_usage(cli, "leave it out", "the schema is JSON: '--json', '--csv' and '--latex' do not apply");
-    if (topic != COST && (options->operators || batch))
-        return fail_usage(cli, "leave them out", "'--operators' and its batch belong to 'explain cost'");
+    if (topic != COST && (options->operators || options->traffic || batch))
+        return fail_usage(cli, "leave them out", "'--operators', '--traffic' and their batch belong to 'explain cost'");
+    if (options->operators && options->traffic)
+        return fail_usage(cli, "leave one out", "'--operators' and '--traffic' exclude each other");
     if (topic != EXPERTS && (given->affinity.share != NULL || given->affinity.path != NULL))
         return fail_usage(cli, "leave them out", "'--affinity' and '--affinity-file' belong to 'explain experts'");
-    if (topic == COST && options->form != ANSWER_TEXT && batch && !options->operators)
-        return fail_usage(cli, "add --operators", "'--batch', '--context' and '--prompt' describe no row without it");
+    if (topic == COST && options->form != ANSWER_TEXT && batch && !options->operators && !options->traffic)
+        return fail_usage(cli, "add --operators or --traffic",
+                          "'--batch', '--context' and '--prompt' describe no row without it");
     return 0;
 }
 
@@ -369,7 +374,7 @@ const struct verb verb_explain = {
     .name = "explain",
     .summary = "origin of a scenario's values, cost of its iterations, placement of experts, speed of links",
     .usage = "config SCENARIO [--set KEY=VALUE]... [--json|--csv]\n"
-             "cost SCENARIO [--set KEY=VALUE]... [--operators] [--batch N] [--context N] [--prompt N] [options]\n"
+             "cost SCENARIO [--set KEY=VALUE]... [--operators|--traffic] [--batch N] [--context N] [--prompt N] [options]\n"
              "experts SCENARIO [--set KEY=VALUE]... [--affinity SHARE|--affinity-file FILE] [--json|--csv]\n"
              "links SCENARIO [--set KEY=VALUE]... [--json|--csv]\nschema",
     .notes = "config: each value with its place in the files, its unit and its meaning\n"
@@ -378,6 +383,9 @@ const struct verb verb_explain = {
              "        the data sheet allows, over its own), whether its kernels lie in the range that their parameters\n"
              "        were fitted on, and the set these come from. 'host' is the engine's CPU overhead.\n"
              "        Runs interpolate these times over batch and context, so they differ a little\n"
+             "        Of replicas over nodes also what the iteration sends over each level of links, the share of its\n"
+             "        time in collectives within nodes and in those that leave nodes (at the widest level that they\n"
+             "        reach), and the oversubscription of racks above which it is slower\n"
              "experts: placements of experts on GPUs, and the share of a token's steps from layer to layer that stay on\n"
              "        one GPU, if a token stays where its expert is: in order, by load as EPLB, by affinity as ExFlow\n"
              "links:  the paths between a GPU, the memories it reaches and other GPUs: GB/s of one GPU and of all\n"

@@ -4,6 +4,7 @@
 #include "sim/catalog/cost.h"
 #include "sim/catalog/cost_operators.h"
 #include "sim/cli/answer.h"
+#include "sim/cli/explain/explain_traffic.h"
 #include "sim/core/number.h"
 #include "sim/world/service/service.h"
 
@@ -292,7 +293,7 @@ static void say_iteration(const char *service, const struct cost_operators *cost
 /* The tables and notes about all services. */
 struct account {
     struct text notes, operator_notes;
-    struct answer_table iterations, operators;
+    struct answer_table iterations, operators, traffic;
     struct iteration_work work; /* the iteration shown by operator */
 };
 
@@ -317,7 +318,7 @@ static int add_pool(struct cli *cli, const struct setup *setup, const struct ser
     if (!cost) return 0;
     say_iteration(modelled.name, cost, &account->work, &account->operator_notes);
     add_operators(&account->operators, modelled.name, cost, &account->work);
-    return 0;
+    return explain_traffic_add(cli, setup, &modelled, &account->work, &account->traffic);
 }
 
 static int add_service(struct cli *cli, const struct setup *setup, const struct service_config *service,
@@ -333,21 +334,31 @@ static int print(struct account *account, const struct explain_cost_options *opt
 {
     const enum answer_form form = (enum answer_form)options->form;
     if (answer_is_data(form))
-        return table_print(options->operators ? &account->operators : &account->iterations, 0, form, cli->out,
-                           &cli->diag);
+        return table_print(options->traffic     ? &account->traffic
+                           : options->operators ? &account->operators
+                                                : &account->iterations,
+                           0, form, cli->out, &cli->diag);
     struct answer answer;
     answer_init(&answer, form, NULL);
     answer_say(&answer, "%s", account->notes.chars != NULL ? account->notes.chars : "");
-    if (!options->operators) answer_add(&answer, NULL, NULL, &account->iterations);
+    if (!options->operators && !options->traffic) answer_add(&answer, NULL, NULL, &account->iterations);
     if (account->operators.n_cells > 0) answer_say(&answer, "\n%s", account->operator_notes.chars);
-    answer_add(&answer, NULL, NULL, &account->operators);
+    if (!options->traffic) answer_add(&answer, NULL, NULL, &account->operators);
+    if (account->traffic.n_cells > 0 && !options->traffic) answer_say(&answer, "\n");
+    answer_add(&answer, NULL, NULL, &account->traffic);
     return answer_end(&answer, 0, cli->out, &cli->diag);
 }
 
 static int check_options(const struct explain_cost_options *options, const struct account *account, struct diag *diag)
 {
     const bool wanted = options->operators || explain_batch_is_given(&options->batch);
-    if (account->notes.failed || account->operator_notes.failed || account->operators.failed) return SIM_E_NOMEM;
+    if (account->notes.failed || account->operator_notes.failed || account->operators.failed || account->traffic.failed)
+        return SIM_E_NOMEM;
+    if (options->traffic && account->traffic.n_cells == 0)
+        return diag_error(diag, SIM_E_CONFIG, NULL,
+                          "it takes a tensor_parallel above cluster.gpus_per_node, a cluster.network and the cost "
+                          "\"operators\"",
+                          "no service has replicas over nodes whose cost says what they send");
     if (!wanted || account->operators.n_cells > 0) return 0;
     return diag_error(diag, SIM_E_CONFIG, NULL, "set services.NAME.cost to \"operators\"",
                       "no service has a cost model with operators");
@@ -366,6 +377,7 @@ int explain_cost(struct cli *cli, const struct setup *setup, const struct explai
     text_init(&account.operator_notes);
     TABLE_INIT(&account.iterations, columns);
     TABLE_INIT(&account.operators, operator_columns);
+    explain_traffic_init(&account.traffic);
     int code = read_batch(&options->batch, &account.work, &cli->diag);
     if (code == 0 && setup->scenario.services.n == 0)
         code = diag_error(&cli->diag, SIM_E_CONFIG, NULL, "for jobs with plans see 'orrery plan'",
@@ -374,6 +386,7 @@ int explain_cost(struct cli *cli, const struct setup *setup, const struct explai
         code = add_service(cli, setup, scenario_service(&setup->scenario, i), &arena, &account);
     if (code == 0) code = check_options(options, &account, &cli->diag);
     if (code == 0) code = print(&account, options, cli);
+    table_fini(&account.traffic);
     table_fini(&account.operators);
     table_fini(&account.iterations);
     text_fini(&account.operator_notes);

@@ -19,6 +19,7 @@ bool explain_batch_is_given(const struct explain_batch *given);
 struct explain_cost_options {
     int form;       /* enum answer_form */
     bool operators; /* show only one iteration, by operator */
+    bool traffic;   /* show only what one iteration sends */
     struct explain_batch batch;
 };
 

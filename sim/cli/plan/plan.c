@@ -4,6 +4,7 @@
 #include "sim/cli/file_kind.h"
 #include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
+#include "sim/core/mem.h"
 #include "sim/core/path.h"
 
 #include <stdio.h>
@@ -97,6 +98,22 @@ static int fail_plan(struct cli *cli, const char *problem)
                       "%s", problem);
 }
 
+/* The bytes of the plan that setup holds. */
+static int find_levels(struct cli *cli, const struct training_setup *setup, struct training_levels *levels)
+{
+    const struct training_plan *plan = &setup->plan;
+    struct training_exchanges *stages = mem_zalloc((size_t)plan->pipeline, sizeof *stages);
+    double *room = mem_zalloc(training_levels_room(plan), sizeof *room);
+    const bool has_room = stages != NULL && room != NULL;
+    if (has_room) {
+        training_exchanges_of(&setup->parts, stages);
+        training_levels_of(plan, stages, setup->nodes_per_rack, room, levels);
+    }
+    mem_free(stages);
+    mem_free(room);
+    return has_room ? 0 : diag_nomem(&cli->diag);
+}
+
 static int answer_plan(struct cli *cli, const struct plan_options *options, const struct config *config,
                        struct training_setup *setup)
 {
@@ -115,6 +132,8 @@ static int answer_plan(struct cli *cli, const struct plan_options *options, cons
     problem = training_setup_price(setup, setup->gpus, false, &found.step);
     if (problem != NULL) return fail_plan(cli, problem);
     found.plan = setup->plan;
+    const int code = find_levels(cli, setup, &found.levels);
+    if (code != 0) return code;
     return plan_answer_one(setup, &found, (enum answer_form)options->form, cli->out, &cli->diag);
 }
 

@@ -2,6 +2,7 @@
 #ifndef ORRERY_CLI_PLAN_PLAN_H
 #define ORRERY_CLI_PLAN_PLAN_H
 
+#include "models/training/traffic.h"
 #include "sim/catalog/training.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
@@ -18,6 +19,7 @@ struct plan_found {
     struct training_config config;
     struct training_plan plan;
     struct training_step step;
+    struct training_levels levels; /* of the one plan that was asked for */
 };
 
 struct plan_search {

@@ -61,7 +61,7 @@ struct part {
     double value;
 };
 
-enum { STEP_PARTS = 12, MEMORY_PARTS = 6 };
+enum { STEP_PARTS = 12, MEMORY_PARTS = 6, LEVEL_PARTS = 3 };
 
 static void step_parts(const struct training_step *step, struct part parts[STEP_PARTS])
 {
@@ -119,6 +119,40 @@ static void add_data(struct answer *answer, const struct training_setup *setup, 
     answer_number(answer, "outside_frac", step->outside_frac);
 }
 
+static double exposed_s(const struct training_step *step)
+{
+    return step->tensor_s + step->context_s + step->expert_s + step->pipeline_s + step->data_s;
+}
+
+static double tokens_of(const struct plan_found *found)
+{
+    return training_plan_tokens(&found->plan);
+}
+
+/* Bytes of a step, over all GPUs. */
+static void level_parts(const struct training_levels *levels, struct part parts[LEVEL_PARTS])
+{
+    const struct part all[LEVEL_PARTS] = {{"node_bytes", "within nodes", levels->node_bytes},
+                                          {"rack_bytes", "between nodes of a rack", levels->rack_bytes},
+                                          {"site_bytes", "between racks", levels->site_bytes}};
+    for (int i = 0; i < LEVEL_PARTS; i++) parts[i] = all[i];
+}
+
+static void add_traffic(struct answer *answer, const struct plan_found *found)
+{
+    struct part bytes[LEVEL_PARTS];
+    level_parts(&found->levels, bytes);
+    answer_open(answer, "traffic", '{');
+    for (int i = 0; i < LEVEL_PARTS; i++) answer_number(answer, bytes[i].name, bytes[i].value);
+    answer_number(answer, "node_bytes_per_token", found->levels.node_bytes / tokens_of(found));
+    answer_number(answer, "rack_bytes_per_token", found->levels.rack_bytes / tokens_of(found));
+    answer_number(answer, "site_bytes_per_token", found->levels.site_bytes / tokens_of(found));
+    answer_number(answer, "exposed_frac", exposed_s(&found->step) / found->step.step_s);
+    answer_number(answer, "binds_at_oversubscription",
+                  isfinite(found->levels.binds_at) ? found->levels.binds_at : (double)NAN);
+    answer_close(answer, '}');
+}
+
 static void add_subject(struct answer *answer, const struct training_setup *setup)
 {
     answer_text(answer, "llm", setup->llm.name);
@@ -158,6 +192,22 @@ static void say_parts(struct answer *answer, const char *heading, const char *un
     answer_add(answer, NULL, NULL, &table);
 }
 
+/* Of plans over several nodes. */
+static void say_traffic(struct answer *answer, const struct plan_found *found)
+{
+    const struct training_levels *levels = &found->levels;
+    const double all = levels->node_bytes + levels->rack_bytes + levels->site_bytes;
+    struct part bytes[LEVEL_PARTS];
+    if (!(levels->rack_bytes + levels->site_bytes > 0.0)) return;
+    answer_say(answer, "\nmessages of all GPUs, %.4g bytes per token; waiting for them is %.1f %% of the step",
+               all / tokens_of(found), 100.0 * exposed_s(&found->step) / found->step.step_s);
+    if (isfinite(levels->binds_at))
+        answer_say(answer, "\nracks that are oversubscribed by more than %.4g make it slower", levels->binds_at);
+    answer_say(answer, "\n\n");
+    level_parts(levels, bytes);
+    say_parts(answer, "messages", "GB", bytes, LEVEL_PARTS, all, 1e9);
+}
+
 static void say_plan(struct answer *answer, const struct training_setup *setup, const struct plan_found *found)
 {
     const struct training_plan *plan = &found->plan;
@@ -181,6 +231,7 @@ static void say_plan(struct answer *answer, const struct training_setup *setup, 
                step->fits ? "fits" : "does not fit");
     memory_parts(&step->memory, bytes);
     say_parts(answer, "memory", "GiB", bytes, MEMORY_PARTS, step->memory.total_bytes, gib);
+    say_traffic(answer, found);
     say_trust(answer, setup, step->outside_frac);
 }
 
@@ -193,6 +244,7 @@ int plan_answer_one(const struct training_setup *setup, const struct plan_found 
         add_subject(&answer, setup);
         add_layout(&answer, &found->plan, &found->config);
         add_data(&answer, setup, found);
+        add_traffic(&answer, found);
     } else {
         say_plan(&answer, setup, found);
     }
@@ -211,12 +263,11 @@ static void add_table(struct answer *answer, const struct plan_search *search)
     for (size_t i = 0; i < search->n_best; i++) {
         const struct plan_found *found = &search->best[i];
         const struct training_step *step = &found->step;
-        const double messages_s = step->tensor_s + step->context_s + step->expert_s + step->pipeline_s + step->data_s;
         const double values[] = {step->step_s,
                                  training_plan_tokens(&found->plan) / step->step_s,
                                  step->mfu,
                                  step->bubble_s / step->step_s,
-                                 messages_s / step->step_s,
+                                 exposed_s(step) / step->step_s,
                                  step->memory.total_bytes / gib,
                                  step->outside_frac};
         struct text layout;

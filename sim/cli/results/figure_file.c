@@ -115,11 +115,16 @@ static int check_size(const struct plot_chart *chart, const struct figure_style 
                       ceil(10 * (height - off_px) / px) / 10);
 }
 
-static int add_svg(struct plot_chart *chart, const struct figure_style *style, struct text *svg, struct diag *diag)
+static void set_size(struct plot_chart *chart, const struct figure_style *style)
 {
     chart->zoom = style->font_pt / TEXT_PT;
     chart->width = style->width_cm * PX_PER_CM / chart->zoom;
     chart->height = style->height_cm * PX_PER_CM / chart->zoom;
+}
+
+static int add_svg(struct plot_chart *chart, const struct figure_style *style, struct text *svg, struct diag *diag)
+{
+    set_size(chart, style);
     chart->font = style->font;
     const char *note = chart->subtitle;
     if (style->may_drop_note && note != NULL && check_size(chart, style, NULL) != 0) chart->subtitle = NULL;
@@ -156,7 +161,9 @@ static void add_gnuplot(const struct plot_chart *chart, const struct figure_styl
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
     text_init(&script);
     text_init(&data);
-    plot_gnuplot(chart, "$data", &script, &data);
+    struct plot_chart sized = *chart;
+    set_size(&sized, style);
+    plot_gnuplot(&sized, "$data", &script, &data);
     text_printf(out, "set terminal pdfcairo size %.4gcm,%.4gcm font '%s,%.4g'\nset output '", style->width_cm,
                 style->height_cm, style->font != NULL ? style->font : "", style->font_pt);
     for (const char *c = name; c < name + strlen(name) - strlen("gp"); c++)

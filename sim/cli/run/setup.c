@@ -17,12 +17,14 @@
 #include <unistd.h>
 
 /* Returns the directory that holds "configs", NULL when out of memory. */
-static const char *setup_start(struct setup *setup, const struct plugins *plugins)
+static const char *setup_start(struct setup *setup, const struct setup_options *options)
 {
     memset(setup, 0, sizeof *setup);
     arena_init(&setup->arena);
-    setup->plugins = plugins;
-    setup->families = cli_families(plugins);
+    catalog_memory_init(&setup->memory);
+    setup->plugins = options->plugins;
+    setup->families = cli_families(options->plugins);
+    setup->catalog.memory = options->memory != NULL ? options->memory : &setup->memory;
     setup->catalog.files = &setup->files;
     const char *data = paths_data(&setup->arena);
     if (data != NULL) setup->catalog.root = path_join(&setup->arena, data, "configs");
@@ -233,8 +235,7 @@ static int check_left_behind(struct setup *setup, const char *data, struct diag 
 
 int setup_load(struct setup *setup, const char *scenario, const struct setup_options *options, struct diag *diag)
 {
-    const char *data = setup_start(setup, options->plugins);
-    setup->catalog.memory = options->memory;
+    const char *data = setup_start(setup, options);
     setup->families.data = options->data;
     if (data == NULL) return diag_nomem(diag);
     const char *const roots[] = {data, NULL};
@@ -252,8 +253,7 @@ int setup_load(struct setup *setup, const char *scenario, const struct setup_opt
 static int load_from(struct setup *setup, const char *directory, const char *name, const char *json,
                      const struct setup_options *options, struct diag *diag)
 {
-    const char *data = setup_start(setup, options->plugins);
-    setup->catalog.memory = options->memory;
+    const char *data = setup_start(setup, options);
     if (data == NULL) return diag_nomem(diag);
     int code = config_parse(name, directory, json, strlen(json), &setup->config, diag);
     if (code == 0) code = set_options(setup->config, options, diag);
@@ -370,6 +370,7 @@ int setup_load_stored(struct setup *setup, const char *results, const char *name
 void setup_fini(struct setup *setup)
 {
     config_destroy(setup->config);
+    catalog_memory_fini(&setup->memory);
     arena_fini(&setup->arena);
 }
 

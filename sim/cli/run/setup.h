@@ -16,6 +16,7 @@ struct setup {
     struct config_families families;
     struct catalog catalog;
     struct hash_sum files; /* hash of files that the catalog has read */
+    struct catalog_memory memory; /* of the catalog, unless its options name another: shared by the worlds of a call */
     struct scenario scenario;
 };
 
@@ -26,7 +27,7 @@ struct setup_options {
     const struct plugins *plugins; /* as in struct cli */
     const char *data;              /* as in struct cli */
     const struct study_run *run;   /* a run of a study: its settings and its seed */
-    struct catalog_memory *memory; /* shared by the runs of one process */
+    struct catalog_memory *memory; /* shared by the runs of one process; NULL: by those of the setup */
 };
 
 /* Loads a scenario: a path, or the name of one that comes with the program ("quickstart"). Returns 0 or a negative

@@ -1,6 +1,7 @@
 /* orrery size: the cheapest fleets that serve a load within an objective. */
 #include "sim/cli/size/size.h"
 
+#include "sim/catalog/calibration.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/file_kind.h"
 #include "sim/cli/key_names.h"
@@ -455,12 +456,12 @@ static int check_outputs(struct cli *cli, const struct size_verb_options *option
 }
 
 static int write_page(struct cli *cli, const char *path, const struct size_question *question,
-                      const struct size_result *result, const struct catalog *catalog, struct arena *arena)
+                      const struct size_result *result, struct arena *arena)
 {
     struct output *output;
     int code = output_open(path, &output, &cli->diag);
     if (code != 0) return code;
-    const int page_code = size_page(question, result, catalog, arena, output_text(output));
+    const int page_code = size_page(question, result, arena, output_text(output));
     if (page_code != 0) diag_nomem(&cli->diag);
     code = output_close(output, page_code != 0, &cli->diag);
     return page_code != 0 ? page_code : code;
@@ -474,6 +475,25 @@ static void warn_of_span(const struct size_requests *requests, struct diag *diag
                  requests->span_s);
 }
 
+/* Reads the calibrations of all GPUs into the catalog's memory, of which each process of the search inherits a copy. A
+ * run that needs one reports what is wrong with it. */
+static void read_calibrations(const struct size_question *question, const struct catalog *catalog)
+{
+    static const bool needs_none[KERNEL_CLASS_COUNT];
+    const struct catalog unnoted = {.root = catalog->root, .memory = catalog->memory};
+    struct arena arena;
+    arena_init(&arena);
+    for (size_t i = 0; i < question->n_gpus; i++) {
+        const struct calibration_request request = {.gpu = question->gpus[i].name, .kernels = "in-model",
+                                                    .collectives = "in-model", .needed = needs_none};
+        struct calibration calibration;
+        struct diag unheard;
+        diag_init(&unheard);
+        calibration_read(&unnoted, &request, &arena, &calibration, &unheard);
+    }
+    arena_fini(&arena);
+}
+
 static int answer_question(struct cli *cli, const struct size_verb_options *options, const struct catalog *catalog,
                            struct arena *arena, struct size_question *question)
 {
@@ -482,14 +502,16 @@ static int answer_question(struct cli *cli, const struct size_verb_options *opti
     const double started_s = clock_wall_s();
     struct size_watch watch = {cli->err, !options->quiet && isatty(fileno(cli->err))};
     int code = sweeping_read_count(cli, "--jobs", options->workers, &workers);
+    if (code == 0) read_calibrations(question, catalog);
     if (code == 0)
         code = size_search(question, workers, cli->interrupt, show_progress, &watch, arena, &result, &cli->diag);
     if (watch.is_shown) fprintf(cli->err, "\r\033[K");
     if (code == 0 && result.n_best > 0) warn_of_span(&result.requests, &cli->diag);
+    if (code == 0) code = size_find_trust(question, catalog, arena, &result);
     if (code == 0 && options->study != NULL)
         code = size_write_study(question, &result, options->study, arena, &cli->diag);
-    if (code == 0 && options->page != NULL) code = write_page(cli, options->page, question, &result, catalog, arena);
-    if (code == 0) code = size_answer(question, &result, catalog, options->form, arena, cli->out, &cli->diag);
+    if (code == 0 && options->page != NULL) code = write_page(cli, options->page, question, &result, arena);
+    if (code == 0) code = size_answer(question, &result, options->form, arena, cli->out, &cli->diag);
     if (code == 0 && !options->quiet)
         fprintf(cli->err, "%" PRId64 " runs in %.1f s\n", result.n_simulations, clock_wall_s() - started_s);
     size_result_fini(&result);

@@ -253,6 +253,7 @@ struct size_result {
     bool names_kernels;         /* the settings name a calibration, or a set of its kernels */
     const char *cost_model, *engine; /* of all fleets, by name; engine NULL: the cost model knows no engines */
     struct size_requests requests;
+    const char *trust; /* of the best one: size_find_trust; NULL: there is none */
 };
 
 /* Searches. `report` is called after each round with the runs so far; may be NULL. Returns 0 or a negative code with
@@ -324,10 +325,10 @@ void size_add_saturation(const struct size_state *state, struct text *text);
 
 /* --- size_trust.c --- */
 
-/* How well the kernels of the best fleet's GPU are predicted, in words, with those of experts if the LLM has any. Only
- * of the shipped calibration are errors known. Returns 0 or SIM_E_NOMEM. */
-int size_trust(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
-               struct arena *arena, struct text *text);
+/* Writes result->trust: how well the kernels of the best fleet's GPU are predicted, in words, with those of experts if
+ * the LLM has any. Only of the shipped calibration are errors known. Returns 0 or SIM_E_NOMEM. */
+int size_find_trust(const struct size_question *question, const struct catalog *catalog, struct arena *arena,
+                    struct size_result *result);
 
 /* --- size_limits.c --- */
 
@@ -352,8 +353,8 @@ void size_add_limit(const struct size_question *question, const struct size_resu
 struct answer;
 
 /* Adds what the lines say as fields, for programs. Returns 0 or SIM_E_NOMEM. */
-int size_write_fields(const struct size_question *question, const struct size_result *result,
-                      const struct catalog *catalog, struct arena *arena, struct answer *answer);
+int size_write_fields(const struct size_question *question, const struct size_result *result, struct arena *arena,
+                      struct answer *answer);
 
 /* Opens an object of this key (NULL: a row of a list) with the fields of a fleet. The caller closes it. */
 void size_open_fleet(const char *key, const struct size_question *question, const struct size_state *state,
@@ -379,8 +380,8 @@ struct size_lines {
 };
 
 /* Writes the lines, in the arena. Returns 0 or SIM_E_NOMEM. */
-int size_say(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
-             struct arena *arena, struct size_lines *lines);
+int size_say(const struct size_question *question, const struct size_result *result, struct arena *arena,
+             struct size_lines *lines);
 
 /* "kept" or "missed"; NULL: unknown. In size_answer.c. */
 const char *size_end_word(enum size_end end);
@@ -435,14 +436,14 @@ void size_add_other(const struct size_question *question, const struct size_resu
 /* --- size_answer.c --- */
 
 /* Prints the answer. Returns 0 or a negative code. */
-int size_answer(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
-                int form, struct arena *arena, FILE *out, struct diag *diag);
+int size_answer(const struct size_question *question, const struct size_result *result, int form, struct arena *arena,
+                FILE *out, struct diag *diag);
 
 /* --- size_page.c --- */
 
 /* Adds the answer as a page of HTML, which needs no other file. Returns 0 or SIM_E_NOMEM. */
-int size_page(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
-              struct arena *arena, struct text *html);
+int size_page(const struct size_question *question, const struct size_result *result, struct arena *arena,
+              struct text *html);
 
 /* --- size_study.c --- */
 

@@ -7,11 +7,11 @@
 #include <string.h>
 
 /* The lines for people: the question, the best, and more about it. */
-static int say_best(const struct size_question *question, const struct size_result *result,
-                    const struct catalog *catalog, struct arena *arena, struct answer *answer)
+static int say_best(const struct size_question *question, const struct size_result *result, struct arena *arena,
+                    struct answer *answer)
 {
     struct size_lines lines;
-    const int code = size_say(question, result, catalog, arena, &lines);
+    const int code = size_say(question, result, arena, &lines);
     for (size_t i = 0; code == 0 && i < lines.n; i++) answer_say(answer, "%s%s\n", i < 2 ? "" : "  ", lines.lines[i]);
     return code;
 }
@@ -206,14 +206,14 @@ static int add_saturated(const struct size_question *question, const struct size
     return failed ? SIM_E_NOMEM : 0;
 }
 
-int size_answer(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
-                int form, struct arena *arena, FILE *out, struct diag *diag)
+int size_answer(const struct size_question *question, const struct size_result *result, int form, struct arena *arena,
+                FILE *out, struct diag *diag)
 {
     struct answer answer;
     struct answer_table table;
     struct size_columns columns = {0};
     answer_init(&answer, (enum answer_form)form, "best");
-    int code = say_best(question, result, catalog, arena, &answer);
+    int code = say_best(question, result, arena, &answer);
     answer_text(&answer, "llm", question->llm);
     answer_text(&answer, "load", question->load_text);
     answer_text(&answer, "cost_model", result->cost_model);
@@ -235,7 +235,7 @@ int size_answer(const struct size_question *question, const struct size_result *
     }
     answer_close(&answer, ']');
     write_prices(question, &answer);
-    if (code == 0) code = size_write_fields(question, result, catalog, arena, &answer);
+    if (code == 0) code = size_write_fields(question, result, arena, &answer);
     if (code == 0) code = add_others(question, result, &answer);
     if (code == 0) code = add_unpriced(question, &answer);
     if (code == 0) code = choose_columns(question, arena, &columns);

@@ -68,7 +68,7 @@ static void add_lack(const struct size_question *question, const struct size_lac
 {
     static const char *const cases[] = {[TIMES_PREDICTED] = "",
                                         [TIMES_FAST] = " if the model errs to its fast side",
-                                        [TIMES_SLOW] = " " SIZE_SLOW_SIDE};
+                                        [TIMES_SLOW] = (" " SIZE_SLOW_SIDE)};
     const struct size_outcome *outcome = lack->outcome;
     add_value(&question->objectives[lack->objective], outcome->values[lack->objective], "is", text);
     text_printf(text, "%s%s: %.3g %% of a KV cache in use at most", cases[lack->time_case],

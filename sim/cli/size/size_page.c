@@ -429,11 +429,11 @@ static void add_head(const struct size_page *page, struct text *html)
     page_contents(html, sections, page);
 }
 
-int size_page(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
-              struct arena *arena, struct text *html)
+int size_page(const struct size_question *question, const struct size_result *result, struct arena *arena,
+              struct text *html)
 {
     struct size_page page = {.question = question, .result = result, .arena = arena};
-    int code = size_say(question, result, catalog, arena, &page.lines);
+    int code = size_say(question, result, arena, &page.lines);
     if (code != 0) return code;
     add_head(&page, html);
     code = page_sections(html, sections, &page);

@@ -233,8 +233,7 @@ static void add_load(const struct size_requests *requests, struct text *text)
                 requests->prompt_tokens == n ? "" : "s", requests->output_tokens / n);
 }
 
-static void add_trust(const struct size_question *question, const struct size_result *result,
-                      const struct catalog *catalog, struct arena *arena, struct text *text)
+static void add_trust(const struct size_result *result, struct text *text)
 {
     const struct size_state *best = &result->states[result->best[0]];
     const struct size_outcome *whole = &result->whole;
@@ -249,7 +248,7 @@ static void add_trust(const struct size_question *question, const struct size_re
                                                                                            : " for decoding");
     if (whole->engine[0] != 0) text_printf(text, "%s; ", whole->engine);
     text_printf(text, "%s: ", best->option.gpu->name);
-    if (size_trust(question, result, catalog, arena, text) != 0) text->failed = true;
+    text_add(text, result->trust);
 }
 
 /* The question, and the fleets that answer it. */
@@ -289,8 +288,8 @@ static void say_pools(const struct size_question *question, const struct size_re
     end_line(text, SIZE_POOL_LINES, arena, lines);
 }
 
-int size_say(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
-             struct arena *arena, struct size_lines *lines)
+int size_say(const struct size_question *question, const struct size_result *result, struct arena *arena,
+             struct size_lines *lines)
 {
     struct text text;
     text_init(&text);
@@ -319,7 +318,7 @@ int size_say(const struct size_question *question, const struct size_result *res
                     result->poisson_per_s);
         end_line(&text, SIZE_LATENCY, arena, lines);
     }
-    add_trust(question, result, catalog, arena, &text);
+    add_trust(result, &text);
     end_line(&text, SIZE_TRUST, arena, lines);
     text_fini(&text);
     return lines->failed ? SIM_E_NOMEM : 0;

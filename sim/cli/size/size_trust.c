@@ -54,8 +54,8 @@ static int add_kernels(const struct catalog *catalog, const char *gpu, bool has_
     return text->failed ? SIM_E_NOMEM : 0;
 }
 
-int size_trust(const struct size_question *question, const struct size_result *result, const struct catalog *catalog,
-               struct arena *arena, struct text *text)
+static int add_trust(const struct size_question *question, const struct size_result *result,
+                     const struct catalog *catalog, struct arena *arena, struct text *text)
 {
     const char *gpu = result->states[result->best[0]].option.gpu->name;
     if (result->engine != NULL && !result->names_kernels)
@@ -65,4 +65,16 @@ int size_trust(const struct size_question *question, const struct size_result *r
     else
         text_add(text, "no error of held-out kernels is known, as the settings name a calibration");
     return text->failed ? SIM_E_NOMEM : 0;
+}
+
+int size_find_trust(const struct size_question *question, const struct catalog *catalog, struct arena *arena,
+                    struct size_result *result)
+{
+    struct text text;
+    if (result->n_best == 0) return 0;
+    text_init(&text);
+    int code = add_trust(question, result, catalog, arena, &text);
+    if (code == 0 && (result->trust = arena_strdup(arena, text.chars)) == NULL) code = SIM_E_NOMEM;
+    text_fini(&text);
+    return code;
 }

@@ -1,6 +1,7 @@
 #include "sim/cli/study/check_changes.h"
 
 #include "analysis/gate/single_change.h"
+#include "analysis/stats/stats.h"
 #include "sim/cli/study/check_runs.h"
 
 #include <math.h>
@@ -57,7 +58,11 @@ static void add_brief(const struct json_node *value, struct arena *arena, struct
     }
     text_init(&json);
     json_writer_init(&writer, &json);
-    scenario_write(&writer, NULL, value);
+    char time[TIME_CHARS];
+    if (scenario_shows_time(value, time))
+        json_write_string(&writer, NULL, time);
+    else
+        scenario_write(&writer, NULL, value);
     const char *brief = json.failed || json.chars == NULL ? NULL : json_brief(json.chars, arena);
     if (brief == NULL) text->failed = true;
     text_add_shown(text, brief != NULL ? brief : "", "");
@@ -91,6 +96,8 @@ static void show_change(double before, double now, char cell[CELL_CHARS])
         snprintf(cell, CELL_CHARS, "= %.5g", now);
     else if (before == 0)
         snprintf(cell, CELL_CHARS, "%+.3g", now - before);
+    else if (stats_is_multiple(before, now))
+        snprintf(cell, CELL_CHARS, "%.3gx", now / before);
     else
         snprintf(cell, CELL_CHARS, "%+.3g %%", 100 * (now - before) / fabs(before));
 }
@@ -107,19 +114,19 @@ static void list_metrics(const struct runs *runs, struct text *text)
 {
     const struct gate_result *result = runs->result;
     const size_t n = result->n_moves < METRICS_OF_CHANGES ? result->n_moves : METRICS_OF_CHANGES;
-    int width = 6;
-    for (size_t i = 0; i < n; i++)
+    int width = 6, unit = 4;
+    for (size_t i = 0; i < n; i++) {
         if ((int)strlen(result->moves[i].name) > width) width = (int)strlen(result->moves[i].name);
-    text_printf(text, "  %-*s  %12s", width, "metric", "baseline");
+        if ((int)strlen(gate_unit(&result->moves[i])) > unit) unit = (int)strlen(gate_unit(&result->moves[i]));
+    }
+    text_printf(text, "  %-*s  %-*s  %12s", width, "metric", unit, "unit", "baseline");
     for (size_t k = 0; k < runs->n; k++) text_printf(text, "  %10zu", k);
     text_printf(text, "  %10s\n", "all");
     for (size_t i = 0; i < n; i++) {
         const struct gate_move *move = &result->moves[i];
-        char cell[CELL_CHARS];
-        if (isnan(move->before))
-            text_printf(text, "  %-*s  %12s", width, move->name, "missing");
-        else
-            text_printf(text, "  %-*s  %12.6g", width, move->name, move->before);
+        char cell[CELL_CHARS] = "missing";
+        if (!isnan(move->before)) snprintf(cell, sizeof cell, gate_value_format(move->before), move->before);
+        text_printf(text, "  %-*s  %-*s  %12s", width, move->name, unit, gate_unit(move), cell);
         for (size_t k = 0; k < runs->n; k++) {
             show_change(move->before, value_of(&runs->outcomes[k], move->name), cell);
             text_printf(text, "  %10s", runs->outcomes[k].code != 0 ? "failed" : cell);
@@ -127,7 +134,7 @@ static void list_metrics(const struct runs *runs, struct text *text)
         show_change(move->before, move->now, cell);
         text_printf(text, "  %10s\n", cell);
     }
-    text_printf(text, "  %-*s  %12s", width, "all results", "");
+    text_printf(text, "  %-*s  %-*s  %12s", width, "all results", unit, "", "");
     for (size_t k = 0; k < runs->n; k++) {
         const struct gate_outcome *outcome = &runs->outcomes[k];
         const bool is_same = strcmp(outcome->hash, result->entry->hash) == 0;

@@ -73,7 +73,7 @@ static int decimals(double percent)
 /* Whether it is told as a ratio to the base, such as 4.2x, which beyond +200 % says more than a percentage. */
 static bool is_ratio(const struct compare_row *row, double delta)
 {
-    return row->base > 0 && relative(row, delta) > 200;
+    return stats_is_multiple(row->base, row->base + delta);
 }
 
 static double ratio(const struct compare_row *row, double delta)
@@ -81,19 +81,11 @@ static double ratio(const struct compare_row *row, double delta)
     return 1 + delta / row->base;
 }
 
-/* The ends of the interval as differences: from the ratios of the pairs where these have an interval. */
-static void ends_of(const struct compare_row *row, double *low, double *high)
-{
-    const bool has_ratio = !isnan(row->ratio_low);
-    *low = has_ratio ? (row->ratio_low - 1) * row->base : row->delta.low;
-    *high = has_ratio ? (row->ratio_high - 1) * row->base : row->delta.high;
-}
-
 /* Whether the interval of the difference reaches beyond -100 %, which no value does that is never negative. */
 static bool falls_below_nothing(const struct compare_row *row)
 {
     double low, high;
-    ends_of(row, &low, &high);
+    compare_ends(row, &low, &high);
     return row->base > 0 && row->changed >= 0 && relative(row, low) < -100 - 1e-9;
 }
 
@@ -121,7 +113,7 @@ static const char *show_change(const struct compare_row *row, char cell[CELL_CHA
 static const char *show_interval(const struct compare_row *row, char cell[CELL_CHARS])
 {
     double low, high;
-    ends_of(row, &low, &high);
+    compare_ends(row, &low, &high);
     if (isnan(row->delta.low)) return "-";
     if (row->delta.low == 0 && row->delta.high == 0) return "0";
     if (is_ratio(row, row->delta.mean))

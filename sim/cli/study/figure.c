@@ -37,10 +37,11 @@ static const struct option figure_options[] = {
 
 static void add_figure(struct answer_table *table, const struct figure *figure, bool as_code)
 {
-    size_t n_known = 0, n_reported = 0;
+    size_t n_known = 0, n_reported = 0, n_chosen = 0;
     for (size_t i = 0; i < figure->claims.n; i++) {
         const struct figure_claim *claim = FIGURE_ITEM(struct figure_claim, figure->claims, i);
         n_known += claim->known_to_fail != NULL;
+        n_chosen += claim->chosen_by != NULL;
         n_reported += !figure_claim_gates(figure, claim);
     }
     char name[DIAG_TEXT_CHARS];
@@ -52,6 +53,7 @@ static void add_figure(struct answer_table *table, const struct figure *figure, 
     table_number(table, (double)n_known);
     table_number(table, (double)n_reported);
     table_number(table, (double)figure_count_fitted(figure));
+    table_number(table, (double)n_chosen);
     table_text(table, figure->title);
     table_text(table, figure->citation);
 }
@@ -69,11 +71,11 @@ static int list_one(struct cli *cli, const struct figure_file *file, struct answ
 static int list_figures(struct cli *cli, const struct figure_call *call)
 {
     static const struct table_column columns[] = {
-        LEFT("figure"),        JSON_ONLY("place"), RIGHT("charts"), RIGHT("claims"),   JSON_ONLY("known_to_fail"),
-        JSON_ONLY("reported"), RIGHT("fitted"),    LEFT("title"),   JSON_ONLY("paper")};
+        LEFT("figure"),        JSON_ONLY("place"), RIGHT("charts"), RIGHT("claims"), JSON_ONLY("known_to_fail"),
+        JSON_ONLY("reported"), RIGHT("fitted"),    RIGHT("chosen"), LEFT("title"),   JSON_ONLY("paper")};
     static const struct table_column of_page[] = {
-        LEFT("figure"),    LEFT("place"),   JSON_ONLY("charts"), RIGHT("claims"),   RIGHT_SHOWN("known to fail"),
-        RIGHT("reported"), RIGHT("fitted"), JSON_ONLY("title"),  JSON_ONLY("paper")};
+        LEFT("figure"),    LEFT("place"),   JSON_ONLY("charts"), RIGHT("claims"),    RIGHT_SHOWN("known to fail"),
+        RIGHT("reported"), RIGHT("fitted"), JSON_ONLY("chosen"), JSON_ONLY("title"), JSON_ONLY("paper")};
     const bool is_page = call->form == ANSWER_MARKDOWN;
     struct arena arena;
     struct figure_files files;

@@ -20,11 +20,12 @@
 
 /* A run has up to millions of jobs at a time, and each event touches another one. So a job is small: what only some
  * jobs have is behind pointers. The members that the start of a job touches are together, for the cache. The
- * scheduler's bytes of the job follow behind it. */
+ * scheduler's bytes of the job, if they are many, lie apart: a scheduler that walks through jobs reads little else. */
 struct job {
     _Alignas(16) struct job_view view; /* first member: a policy's pointer to the view is one to the job */
     struct owner finish;
     struct jobs *jobs;
+    void *slot;                    /* the scheduler's state of the job */
     const struct job_type *type;   /* NULL: the scenario does not describe it */
     struct job_activity *activity; /* NULL: its type describes no saves by flows, no traffic and no phases */
     struct job_place *place;       /* among jobs that come after one another; NULL while no job of the run does */
@@ -106,7 +107,8 @@ struct jobs {
     bool dry;                   /* the trace has ended */
     bool decision_due;
     const char *obstacle;       /* why the job that the scheduler gets to know can never run; NULL: it can */
-    struct pool pool, activities;
+    bool has_slots_apart;       /* the scheduler's state of a job is in `slots`; else behind the job */
+    struct pool pool, slots, activities;
     struct job *oldest, *youngest; /* in the system */
     struct job **ended;            /* [n_ended] in the present plan, whose actions may name them */
     int32_t n_ended, ended_capacity;
@@ -206,6 +208,11 @@ static inline bool job_needs_node(const struct job *job)
     const struct resource_request *request = &jobs->requests.items[job->view.request];
     return request->cpu_milli > 0 || request->memory_bytes > 0;
 }
+
+/* Records for jobs, and the scheduler's bytes of each: all zero. job_take returns NULL when out of memory. */
+void job_pools_init(struct jobs *jobs);
+struct job *job_take(struct jobs *jobs);
+void job_give_back(struct job *job);
 
 /* A job that waits for no other becomes pending, or runs at once if it needs no GPUs. Returns 0 or a negative code. */
 int jobs_admit(struct job *job, sim_ns now);

@@ -74,7 +74,6 @@ void job_count_kept(struct job *job, sim_ns now)
 {
     if (!job->place->is_kept) return;
     job->jobs->graph.kept_gpu_s += sim_s_from_ns(now - job->place->kept_ns) * gpus_of(job->holder.ugpus);
-    job->place->kept_ns = now;
 }
 
 void job_keeps_no_more(struct job *job, sim_ns now)

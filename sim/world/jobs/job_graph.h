@@ -102,7 +102,7 @@ void job_graph_start(struct job *job);
 /* The work of the job has ended. Whether it keeps its GPUs now: it does not end yet. To the scheduler it has. */
 bool job_keeps(struct job *job, sim_ns now);
 
-/* Counts the time for which it has kept them. Before they change. */
+/* Counts the time for which it has kept them. Once, when it keeps them no more or the simulation ends. */
 void job_count_kept(struct job *job, sim_ns now);
 
 /* The run of the job ends: it counts, and keeps its GPUs no more. */

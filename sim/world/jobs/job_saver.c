@@ -373,8 +373,6 @@ static void end_flows(struct job_saver *saver, sim_ns now)
 {
     struct job_progress *progress = &saver->job->progress;
     if (saver->state == SAVER_RESTORES) {
-        if (saver->lost_peer.node >= 0) saver->n_flows = 0; /* no save is possible */
-        if (saver->loads) saver->n_flows = n_flows_of(saver->job);
         saver->loads = false;
         saver->lost_peer = no_node;
         release(saver, &progress->wait_ns, now);

@@ -229,9 +229,43 @@ sim_ns job_remaining_ns(const struct job *job, sim_ns now)
     return time_for(job, job->progress.work_ns - job_done_ns(job, now), now);
 }
 
+/* --- Memory of jobs --- */
+
+void job_pools_init(struct jobs *jobs)
+{
+    const size_t slot_bytes = jobs->scheduler->job_bytes;
+    jobs->has_slots_apart = slot_bytes > CACHE_LINE_BYTES;
+    pool_init(&jobs->pool, sizeof(struct job) + (jobs->has_slots_apart ? 0 : slot_bytes));
+    pool_init_lines(&jobs->slots, slot_bytes);
+    pool_init(&jobs->activities, sizeof(struct job_activity));
+}
+
+struct job *job_take(struct jobs *jobs)
+{
+    struct job *job = pool_take(&jobs->pool);
+    if (job == NULL) return NULL;
+    memset(job, 0, sizeof *job);
+    job->slot = jobs->has_slots_apart ? pool_take(&jobs->slots) : job + 1;
+    if (job->slot == NULL) return NULL;
+    memset(job->slot, 0, jobs->scheduler->job_bytes);
+    return job;
+}
+
+void job_give_back(struct job *job)
+{
+    struct jobs *jobs = job->jobs;
+    if (jobs->has_slots_apart) pool_give(&jobs->slots, job->slot);
+    pool_give(&jobs->pool, job);
+}
+
 void *job_view_slot(const struct job_view *job)
 {
-    return job_of(job) + 1;
+    return job_of(job)->slot;
+}
+
+void job_view_prefetch(const struct job_view *job)
+{
+    job_prefetch(job_of(job));
 }
 
 int32_t cluster_view_next_node(const struct cluster_view *view, int32_t low, int32_t high, int32_t from)
@@ -348,7 +382,7 @@ static int check_record(struct jobs *jobs, struct job *job, struct hopeless *hop
         const int code = job_training_price(jobs, &jobs->record);
         if (code != 0) return code;
     }
-    memset(job, 0, jobs->pool.record_bytes);
+    memset(job, 0, sizeof *job);
     job->jobs = jobs;
     job->type = job_type_find(&jobs->config->all_types, record->type);
     job->holder.cluster = jobs->cluster;

@@ -129,7 +129,7 @@ static void leave(struct jobs *jobs, struct job *job)
     if (job->activity != NULL) job_activity_destroy(job);
     if (jobs->losses.traced.n > 0) job_loss_forget(job);
     if (jobs_done(jobs)) holders_end(&jobs->cluster->holders, &jobs->tenant);
-    pool_give(&jobs->pool, job);
+    job_give_back(job);
 }
 
 void job_end_run(struct job *job, sim_ns now)
@@ -184,7 +184,7 @@ static void append(struct jobs *jobs, struct job *job)
 /* The job of the next record, at the end of the list. */
 static struct job *enter(struct jobs *jobs)
 {
-    struct job *job = pool_take(&jobs->pool);
+    struct job *job = job_take(jobs);
     if (job == NULL) return NULL;
     const struct job_record *record = &jobs->record;
     const struct job_type *type = job_type_find(&jobs->config->all_types, record->type);
@@ -193,7 +193,6 @@ static struct job *enter(struct jobs *jobs)
     const sim_ns deadline_ns = deadline_of(&jobs->config->deadlines, record, &jobs->deadlines);
     const sim_ns work_ns = job_type_run_ns(type, record->duration_ns);
     const int32_t request = jobs_request_index(jobs);
-    memset(job, 0, jobs->pool.record_bytes);
     job->view.id = record->id;
     job->view.submit_ns = record->submit_ns;
     job->view.estimate_ns = estimate_ns;
@@ -341,8 +340,7 @@ static int make_policies(struct jobs *jobs, const struct jobs_config *config, co
     const struct placer *placer = config->placement.entry;
     const bool rents = options->renting != NULL;
     jobs->scheduler = rents ? options->renting : config->scheduler.entry;
-    pool_init(&jobs->pool, sizeof(struct job) + jobs->scheduler->job_bytes);
-    pool_init(&jobs->activities, sizeof(struct job_activity));
+    job_pools_init(jobs);
     int code = policy_state_create(&jobs->scheduler->policy, POLICY_SCHEDULER, sizeof *jobs->scheduler,
                                    rents ? options->renting_params : config->scheduler.params, &jobs->scheduler_state,
                                    jobs->site->diag);
@@ -460,6 +458,7 @@ void jobs_destroy(struct jobs *jobs)
     real_list_fini(&jobs->sizes_gpu_s);
     goodput_cache_fini(&jobs->goodputs);
     pool_fini(&jobs->pool);
+    pool_fini(&jobs->slots);
     pool_fini(&jobs->activities);
     job_stats_fini(&jobs->stats);
     job_types_seen_fini(&jobs->types_seen);

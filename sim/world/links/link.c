@@ -279,7 +279,7 @@ int link_claim_start(struct link_net *net, struct link_flow *claim, const struct
     return 0;
 }
 
-double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s)
+void link_claim_ask(struct link_flow *claim, double demand_bytes_per_s)
 {
     SIM_REQUIRE(claim->state == LINK_FLOW_MOVING && claim->endless && demand_bytes_per_s > 0);
     int64_t bound = claim->cap = cap_of(demand_bytes_per_s);
@@ -291,6 +291,11 @@ double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s)
     claim->class->bound = bound;
     link_flow_set_rate(claim, bound, engine_now(claim->net->engine));
     arm(claim->net);
+}
+
+double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s)
+{
+    link_claim_ask(claim, demand_bytes_per_s);
     return link_claim_grant(claim);
 }
 
@@ -306,6 +311,13 @@ void link_claim_weigh(struct link_flow *claim, double weight)
         link_add_wanted(claim->net, class->hops[k].link, 0);
     }
     arm(claim->net);
+}
+
+void link_claim_sense(struct link_flow *claim)
+{
+    link_claim_weigh(claim, 1.0 / LINK_WEIGHT_ONE);
+    link_claim_hold(claim);
+    claim->class->senses = true;
 }
 
 /* The bounds of classes stay those of the full link: a slow one is short of bandwidth for each of them. */

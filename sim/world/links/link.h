@@ -152,6 +152,14 @@ int link_claim_start(struct link_net *net, struct link_flow *claim, const struct
 /* Changes the demand of a claim. Returns its grant: exactly the demand if that is met. */
 double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s);
 
+/* Changes the demand of a claim, like link_claim_demand, but computes no shares: for claims that change together. */
+void link_claim_ask(struct link_flow *claim, double demand_bytes_per_s);
+
+/* Makes a new claim a sensor. It has the least of all weights, 2^-24, and its grant is on top of that what all others
+ * leave, other sensors aside. So the grant changes with every change of the share that its path has for one claim more.
+ * A sensor carries nothing: link_used_bytes_per_s leaves it out. */
+void link_claim_sense(struct link_flow *claim);
+
 /* Sets the weight of a claim, above 0 and at most 1; 1 until then. It is kept in steps of 2^-24. */
 void link_claim_weigh(struct link_flow *claim, double weight);
 

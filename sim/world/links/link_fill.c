@@ -109,6 +109,20 @@ static void stop_link(struct link_net *net, const struct link *link, int64_t lev
         if (hop->class->filled < 0) stop_class(net, hop->class, level);
 }
 
+/* Sensors get what all others leave, each of them all of it. */
+static void fill_sensors(const struct link_net *net)
+{
+    for (int32_t i = 0; i < net->n_filling; i++) {
+        struct link_class *class = net->filling[i];
+        tally_int128 left = class->bound - class->filled;
+        for (int32_t k = 0; k < class->n_hops && class->senses; k++) {
+            const struct link *link = class->hops[k].link;
+            if (link->mark == net->mark && link->left < left) left = link->left;
+        }
+        if (class->senses) class->filled += (int64_t)left;
+    }
+}
+
 void link_fill(struct link_net *net)
 {
     gather(net);
@@ -130,6 +144,7 @@ void link_fill(struct link_net *net)
         n--;
         if (n > 0) sift_down(net->stops, n, 0, net->stops[n]);
     }
+    fill_sensors(net);
     net->work.fillings++;
     net->work.filled_classes += (uint64_t)net->n_filling;
     for (int32_t i = 0; i < net->n_filling; i++) net->work.filled_flows += (uint64_t)net->filling[i]->n_moving;

@@ -129,7 +129,7 @@ double link_used_bytes_per_s(const struct link *twin)
     const struct link *link = carrier_of(twin);
     tally_int128 rate = 0;
     for (const struct link_hop *hop = link->first; hop != NULL; hop = hop->after)
-        rate += (tally_int128)hop->class->rate * hop->class->n_moving;
+        if (!hop->class->senses) rate += (tally_int128)hop->class->rate * hop->class->n_moving;
     return (double)rate / LINK_RATE_OF_1_PER_S;
 }
 

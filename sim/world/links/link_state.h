@@ -41,6 +41,7 @@ struct link_class {
     int32_t index;           /* in net->classes */
     uint64_t key;            /* of path and bound */
     bool is_claim, is_found; /* is_found: by its key */
+    bool senses;             /* a claim that carries nothing (link_claim_sense) */
     int32_t n_users;         /* flows, also before their latency has passed */
     int64_t n_moving;
     int64_t weight;          /* of a claim, in 1 / LINK_WEIGHT_ONE; others: LINK_WEIGHT_ONE */

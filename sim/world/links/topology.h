@@ -105,6 +105,9 @@ int topology_nic_path(struct topology *topology, struct graph_nic from, struct g
                       struct topology_route route, struct link_path *path);
 void topology_note_path(struct topology *topology, const struct link_flow *flow, int32_t more);
 
+/* The NIC of a GPU of a placement, on a node of the site. */
+struct graph_nic topology_placement_nic(const struct topology_placement *placement, int32_t gpu);
+
 /* Whether this is the name of memory behind the network. */
 bool topology_has_remote(const struct topology *topology, const char *name);
 

@@ -29,6 +29,7 @@ static const char *const network_topology_names[] = {
 };
 static const char *const paths_names[] = {"ecmp", "planned", NULL};
 static const char *const sends_names[] = {"always", "in-part", NULL};
+static const char *const collectives_names[] = {"alone", "shared", NULL};
 
 #define ROW_OF struct network_config
 const struct config_field network_config_fields[] = {
@@ -57,6 +58,9 @@ const struct config_field network_config_fields[] = {
     ROW_CHOICE(
         "sends", sends, DEFAULT("always"), sends_names,
         "when jobs send: always, all at one moment, the worst case; in-part, in the share of a step that it takes"),
+    ROW_CHOICE("collectives", collectives, OPTIONAL, collectives_names,
+               "of replicas over nodes: alone, as on a network of their own (default); shared, on the links with all "
+               "other traffic"),
     {0}};
 #undef ROW_OF
 

@@ -41,6 +41,10 @@ enum network_paths { NETWORK_ECMP, NETWORK_PLANNED };
  * moments that have nothing to do with those of other jobs. */
 enum network_sends { NETWORK_SENDS_ALWAYS, NETWORK_SENDS_IN_PART };
 
+/* Collectives of replicas over nodes: timed as if alone on the network, which does not carry them; or on its links,
+ * with all other traffic. */
+enum network_collectives { NETWORK_COLLECTIVES_ALONE, NETWORK_COLLECTIVES_SHARED };
+
 struct network_config {
     double bytes_per_s; /* of each NIC */
     int per;            /* enum network_per */
@@ -53,6 +57,7 @@ struct network_config {
     double uplink_bytes_per_s; /* of each port between switches, at most */
     int paths;               /* enum network_paths */
     int sends;               /* enum network_sends */
+    int collectives;         /* enum network_collectives */
 };
 
 /* How data gets from a device to a GPU. */

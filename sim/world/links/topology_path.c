@@ -353,6 +353,11 @@ int topology_nic_path(struct topology *topology, struct graph_nic from, struct g
     return way.code;
 }
 
+struct graph_nic topology_placement_nic(const struct topology_placement *placement, int32_t gpu)
+{
+    return nic_of(placement->topology, placement->gpus[gpu]);
+}
+
 int topology_slow_nic(struct topology *topology, struct graph_nic at, double share_frac)
 {
     const bool each = topology_config(topology)->network.per == NETWORK_PER_GPU;

@@ -193,4 +193,7 @@ static inline void placement_add(struct placement *placement, int32_t node, int3
 /* The scheduler's own state of the job (scheduler.job_bytes), zeroed at submission. */
 void *job_view_slot(const struct job_view *job);
 
+/* Fetches a job from memory that the scheduler will soon start: one that waited for long is in no cache. */
+void job_view_prefetch(const struct job_view *job);
+
 #endif

@@ -327,6 +327,12 @@ void replica_wake(struct replica *replica, sim_ns now, bool strictly);
  * negative code. */
 int replica_reprice(struct replica *replica, sim_ns now);
 
+/* Its claims on links end: it is idle, or waits. */
+void replica_end_claims(struct replica *replica);
+
+/* The share of links has changed during an iteration of this work, which was to end at end_ns. Returns its new end. */
+sim_ns replica_end_at_share(struct replica *replica, const struct iteration_work *work, sim_ns now, sim_ns end_ns);
+
 /* Reports and counts what the current run or batches have done up to now. All boundaries of a run up to now must have
  * been visited. Called at the end of a simulation and when a replica is lost. */
 int replica_count_so_far(struct replica *replica, sim_ns now);

@@ -6,6 +6,7 @@
 #include "sim/world/policy/routing.h"
 #include "sim/world/replica/inside.h"
 #include "sim/world/replica/replica_stream.h"
+#include "sim/world/replica/replica_traffic.h"
 #include "sim/world/rows/priority.h"
 
 static void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now);
@@ -306,7 +307,7 @@ static void replica_boundary(struct engine *engine, struct owner *owner, sim_ns 
     struct replica *replica = OWNER_ENTITY(owner, struct replica, owner);
     int code = replica_step(replica, now);
     if (code != 0) engine_fail(engine, code);
-    if (replica->stream != NULL && replica->state == REPLICA_IDLE) replica_stream_end_claims(replica->stream);
+    if (replica->state == REPLICA_IDLE) replica_end_claims(replica);
 }
 
 /* --- Arrivals and wake-ups --- */
@@ -440,6 +441,25 @@ int64_t replica_idle_sequences(const struct replica *replica)
 
 /* --- Shares of links --- */
 
+void replica_end_claims(struct replica *replica)
+{
+    if (replica->stream != NULL) replica_stream_end_claims(replica->stream);
+    if (replica->traffic != NULL) replica_traffic_end_claims(replica->traffic);
+}
+
+/* The current iteration of a run began at this time. */
+static void begin_at_share(struct replica *replica, sim_ns start_ns)
+{
+    if (replica->stream != NULL) replica_stream_begin(replica->stream, start_ns);
+    if (replica->traffic != NULL) replica_traffic_begin(replica->traffic, start_ns);
+}
+
+sim_ns replica_end_at_share(struct replica *replica, const struct iteration_work *work, sim_ns now, sim_ns end_ns)
+{
+    if (replica->traffic != NULL) return replica_traffic_end_ns(replica->traffic, now, end_ns);
+    return replica_stream_end_ns(replica->stream, work, now, end_ns);
+}
+
 /* Reports and counts the completed iterations of the run. The current iteration continues at another speed, as a run of
  * its own; if it begins right now, it is the first of a run. */
 static int decode_run_cut(struct replica *replica, sim_ns now)
@@ -453,10 +473,10 @@ static int decode_run_cut(struct replica *replica, sim_ns now)
     if (code == 0) code = decode_run_account(replica);
     if (code != 0) return code;
     if (start_ns == now) return decode_run_renew(replica, now);
-    if (boundary > 0) replica_stream_begin(replica->stream, start_ns);
+    if (boundary > 0) begin_at_share(replica, start_ns);
     replica->run_work.decode_context_tokens = replica->ready->context_tokens;
     replica->run_work.decode_longest_tokens = running_longest_tokens(replica->ready);
-    end_ns = replica_stream_end_ns(replica->stream, &replica->run_work, now, end_ns);
+    end_ns = replica_end_at_share(replica, &replica->run_work, now, end_ns);
     replica->clock = (struct run_clock){start_ns, (double)(end_ns - start_ns), 0};
     replica->run_steps = replica->run_counted = 0;
     replica->run_until = 1;
@@ -468,7 +488,7 @@ static int decode_run_cut(struct replica *replica, sim_ns now)
 static void prefill_reprice(struct replica *replica, sim_ns now)
 {
     const sim_ns end_ns = run_clock_boundary_ns(&replica->clock, 1);
-    const sim_ns later_ns = replica_stream_end_ns(replica->stream, &replica->run_work, now, end_ns);
+    const sim_ns later_ns = replica_end_at_share(replica, &replica->run_work, now, end_ns);
     replica->clock.first_ns = (double)(later_ns - replica->clock.anchor_ns);
     replica_arm(replica, later_ns);
 }
@@ -565,4 +585,5 @@ void replica_fini(struct replica *replica)
     replica_inflight_fini(replica);
     replica_prefixes_fini(replica);
     replica_stream_close(replica);
+    replica_traffic_close(replica);
 }

@@ -41,6 +41,7 @@
 struct offload_service;
 struct replica;
 struct replica_stream;
+struct replica_traffic;
 struct inflight_batch;
 struct pipeline;
 
@@ -228,6 +229,7 @@ struct replica {
     bool claims_gpus;                    /* a failure took these parts, and it will take as many again */
     struct speculating *speculating; /* NULL unless env->speculation is set */
     struct replica_stream *stream; /* offloaded iterations on these links; NULL: everything is on the GPUs */
+    struct replica_traffic *traffic; /* collectives on links of the site; NULL: not there */
 };
 
 /* `params` are the batcher's, as bound from the scenario. Returns 0 or a negative code; call replica_fini also after

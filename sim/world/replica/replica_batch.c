@@ -3,6 +3,7 @@
 #include "sim/core/check.h"
 #include "sim/world/policy/routing.h"
 #include "sim/world/replica/replica_stream.h"
+#include "sim/world/replica/replica_traffic.h"
 
 #include <math.h>
 
@@ -146,6 +147,8 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
     if (replica->env->speed_frac > 0.0) divide_cost(cost, replica->env->speed_frac);
     clock_state->is_slow = false;
     if (replica_is_ordered(replica)) slow_down(replica, work, cost, clock_state);
+    if (replica->traffic != NULL) code = replica_traffic_cost(replica->traffic, work, cost);
+    if (code != 0) return code;
     if (isfinite(cost->first_s) && isfinite(cost->slope_s) && cost->first_s >= 1e-9 && cost->until >= 1) return 0;
     return diag_error(replica->env->diag, SIM_E_CONFIG, NULL, "check its parameters",
                       "the %s cost of service '%s' gives %g s, then %g s more each time, for %lld iterations of %lld "

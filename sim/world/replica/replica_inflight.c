@@ -6,7 +6,6 @@
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
 #include "sim/world/replica/inside.h"
-#include "sim/world/replica/replica_stream.h"
 #include "sim/world/rows/priority.h"
 
 #include <math.h>
@@ -172,7 +171,7 @@ int replica_start_inflight(struct replica *replica, sim_ns now)
     int code = inflight_fill(replica, inflight, now);
     if (code != 0) return code;
     wait_for_moves(replica, inflight);
-    if (replica->stream != NULL && inflight->n_moves > 0) replica_stream_end_claims(replica->stream);
+    if (inflight->n_moves > 0) replica_end_claims(replica);
     return schedule_inflight(replica, now);
 }
 
@@ -180,7 +179,7 @@ void replica_reprice_inflight(struct replica *replica, sim_ns now)
 {
     struct inflight_batch *inflight = inflight_at(replica, 0);
     if (replica->n_inflight == 0 || !inflight->is_timed) return;
-    inflight->end_ns = replica_stream_end_ns(replica->stream, &inflight->work, now, inflight->end_ns);
+    inflight->end_ns = replica_end_at_share(replica, &inflight->work, now, inflight->end_ns);
     inflight->entry_ns = inflight->stage_ns = inflight->busy_ns = inflight->end_ns - inflight->start_ns;
     replica->stage_free_ns[0] = inflight->end_ns;
     replica_arm_completion(replica);

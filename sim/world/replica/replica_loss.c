@@ -118,6 +118,7 @@ static void empty(struct replica *replica)
     replica->next_group = 0;
     replica->state = REPLICA_IDLE;
     replica->is_woken = false;
+    replica_end_claims(replica);
 }
 
 /* Collects all requests. Energy already drawn by the current iteration stays counted. */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define METRIC(name, unit, direction, definition, vllm) {name, unit, direction, definition, vllm},
+#define METRIC(name, unit, direction, definition, vllm) {name, unit, direction, definition, vllm, sizeof name - 1},
 #define METRIC_DISTRIBUTION(name, unit, direction, definition, vllm)                                                   \
     METRIC(name ".mean", unit, direction, "mean " definition, vllm)                                                    \
     METRIC(name ".p50", unit, direction, "median " definition, vllm)                                                   \
@@ -31,7 +31,7 @@ const struct metric_def *metric_find(const char *name)
 {
     const size_t n = strcspn(name, "[");
     for (const struct metric_def *def = metric_dictionary; def->name != NULL; def++)
-        if (strncmp(def->name, name, n) == 0 && def->name[n] == 0) return def;
+        if (def->name_chars == n && memcmp(def->name, name, n) == 0) return def;
     return NULL;
 }
 

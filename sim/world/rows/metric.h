@@ -15,6 +15,7 @@ struct metric_def {
     enum metric_direction direction;
     const char *definition;
     const char *vllm; /* name of the same metric in vLLM, or NULL */
+    size_t name_chars;
 };
 
 /* A distribution: moments and a histogram, from which every keep mode takes its percentiles. */

@@ -3,6 +3,7 @@
 #include "sim/world/links/topology_config.h"
 #include "sim/world/policy/instance.h"
 #include "sim/world/replica/replica_stream.h"
+#include "sim/world/replica/replica_traffic.h"
 #include "sim/world/service/fleet.h"
 
 #include <math.h>
@@ -355,6 +356,7 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     pool->env.kv_block_bytes = kv_block_bytes(&pool->config, fleet->llm);
     pool->env.offload = &pool->offload;
     code = build_model(fleet, pool);
+    if (code == 0) code = fleet_check_sharing(fleet, pool);
     if (code == 0) code = place_offloaded(fleet, pool);
     if (code == 0) code = find_power(fleet, pool);
     if (code == 0) code = fleet_build_speculation(fleet, pool);
@@ -373,6 +375,7 @@ static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int
         code = got == 0 ? fleet_refuse_replica(fleet, pool, index) : got < 0 ? got : 0;
     }
     if (code == 0 && offload_in_use(&pool->offload)) code = replica_stream_open(replica);
+    if (code == 0 && fleet_shares_links(fleet, pool)) code = replica_traffic_open(replica);
     return code;
 }
 

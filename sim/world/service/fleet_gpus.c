@@ -2,6 +2,7 @@
  * whether transfers between them are bundled; and the reset of a replica that restarts. */
 #include "sim/core/check.h"
 #include "sim/world/policy/instance.h"
+#include "sim/world/replica/replica_traffic.h"
 #include "sim/world/service/fleet.h"
 
 #include <string.h>
@@ -98,6 +99,7 @@ void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_
     struct holder *holder = &replica->holder;
     const int code = replica_leave_store(replica, now);
     if (code != 0) engine_fail(fleet->env->site->engine, code);
+    if (replica->traffic != NULL) replica_traffic_leave(replica->traffic);
     if (is_endless(fleet)) return;
     holders_taken(&cluster->holders, holder, now);
     for (const struct allocation *part = holder->held; part != NULL; part = part->next) {
@@ -184,11 +186,38 @@ static bool has_bundles(const struct fleet *fleet)
     return found;
 }
 
+/* Whether the collectives of a pool's replicas are on the links between nodes. */
+bool fleet_shares_links(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    const struct network_config *network = &topology_config(fleet->env->topology)->network;
+    return network->collectives == NETWORK_COLLECTIVES_SHARED && fleet_parts_of(fleet, &pool->config).n > 1;
+}
+
+int fleet_check_sharing(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    const struct service_env *env = fleet->env;
+    if (!fleet_shares_links(fleet, pool)) return 0;
+    if (pool->config.pipeline_parallel > 1)
+        return diag_error(env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "pipeline_parallel"),
+                          "take tensor_parallel, or leave cluster.network.collectives out",
+                          "service '%s' has pipeline stages on several nodes, and cluster.network.collectives 'shared' "
+                          "is for replicas of one stage",
+                          fleet->config->name);
+    if (pool->env.model.traffic != NULL) return 0;
+    return diag_error(env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "cost"),
+                      "take \"cost\": \"operators\", or leave cluster.network.collectives out",
+                      "cluster.network.collectives is 'shared', and the %s cost of service '%s' does not say what "
+                      "GPUs send over the network",
+                      pool->env.model.kind, fleet->config->name);
+}
+
 void fleet_bundle(struct fleet *fleet)
 {
     const bool starts_anew = fleet->env->nodes_fail || service_config_scales(fleet->config);
     /* replicas that start anew may share nodes with others, and new weights come from GPUs without bundles */
     if (fleet->first_decode == 0 || starts_anew || fleet->env->takes_weights || !has_bundles(fleet)) return;
+    for (size_t i = 0; i < fleet->n_pools; i++)
+        if (fleet_shares_links(fleet, &fleet->pools[i])) return;
     for (int32_t i = 0; i < fleet->n_replicas; i++) fleet->replicas[i].placement.bundled = true;
 }
 

@@ -105,6 +105,7 @@ struct pool_scaling {
     sim_ns next_ns;          /* the next decision; SIM_NS_MAX: none */
     bool decides, tries_again; /* at the clock's present event; at its next: start the replicas that are missing */
     int32_t count[REPLICA_PHASES];
+    int32_t lowest[REPLICA_PHASES], highest[REPLICA_PHASES]; /* none in this state is below, or above */
     struct level up, placed, missing; /* replicas */
     int64_t n_starts, n_drains;
     int64_t n_seen; /* requests that had arrived by the latest decision */

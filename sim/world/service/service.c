@@ -2,6 +2,7 @@
  * request. */
 #include "sim/core/check.h"
 #include "sim/world/replica/replica_stream.h"
+#include "sim/world/replica/replica_traffic.h"
 #include "sim/world/rows/priority.h"
 #include "sim/world/service/scaling_state.h"
 #include "sim/world/service/service_state.h"
@@ -218,6 +219,7 @@ int service_on_batch(const struct replica *replica, const struct replica_batch *
     const struct service *service = replica->env->owner;
     const struct sink *sink = service->env.site->sink;
     if (replica->stream != NULL) replica_stream_count(replica->stream, batch);
+    if (replica->traffic != NULL) replica_traffic_count(replica->traffic, batch);
     if (sink->batch == NULL) return 0;
     const struct clock_state *clock_state = batch->clock_state;
     const double lasted_s = sim_s_from_ns(batch->end_ns) - sim_s_from_ns(batch->start_ns);

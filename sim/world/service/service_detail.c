@@ -154,7 +154,9 @@ void service_detail_start(struct service *service)
         if (sink->detail != NULL || by_layer) env->on_prefill = service_on_prefill;
         if (sink->detail != NULL) env->on_move = emit_move;
         if (sink->seen != NULL) env->on_compose = service_on_compose;
-        if (sink->batch != NULL || offload_in_use(env->offload)) env->on_batch = service_on_batch;
+        const bool counts = offload_in_use(env->offload) ||
+                            fleet_shares_links(&service->fleet, &service->fleet.pools[i]);
+        if (sink->batch != NULL || counts) env->on_batch = service_on_batch;
     }
 }
 
@@ -197,6 +199,15 @@ static double *write_standing(const struct standing *standing, double *values)
     return values;
 }
 
+/* Of an idle replica only the KV cache is read: a large fleet is in no cache. */
+static struct standing standing_of(const struct replica *replica, const struct replica_load *load, sim_ns at)
+{
+    const struct kvcache *kv = &replica->kv;
+    if (load->outstanding == 0) return (struct standing){0, 0, kv->total_blocks - kv->free_blocks, kv->total_blocks};
+    return (struct standing){replica->waiting.n, replica_running(replica), replica_used_blocks(replica, at),
+                             kv->total_blocks};
+}
+
 void service_sample(void *self, sim_ns at, double *values)
 {
     const struct service *service = self;
@@ -204,9 +215,7 @@ void service_sample(void *self, sim_ns at, double *values)
     double *own = values + N_SERIES;
     bool each = n_sampled(service) > 0;
     for (int32_t r = 0; r < service->fleet.n_replicas; r++) {
-        const struct replica *replica = &service->fleet.replicas[r];
-        struct standing one = {replica->waiting.n, replica_running(replica), replica_used_blocks(replica, at),
-                               replica->kv.total_blocks};
+        const struct standing one = standing_of(&service->fleet.replicas[r], &service->fleet.loads[r], at);
         if (each) own = write_standing(&one, own);
         all.waiting += one.waiting;
         all.running += one.running;

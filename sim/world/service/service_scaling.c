@@ -7,6 +7,7 @@
 #include "sim/world/rows/source.h"
 
 #include <math.h>
+#include <string.h>
 
 /* --- Creating the autoscaler of a service --- */
 
@@ -32,6 +33,10 @@ static void init_pool(struct service_scaling *scaling, struct pool_scaling *pool
     for (int32_t i = 0; i < n_up; i++) {
         scaling->tenures[pool->pool->first + i].phase = REPLICA_UP;
         up->numbers[up->n++] = pool->pool->first + i;
+    }
+    for (int phase = 0; phase < (int)REPLICA_PHASES; phase++) {
+        pool->lowest[phase] = pool->pool->first;
+        pool->highest[phase] = pool->pool->first + n - 1;
     }
     pool->count[REPLICA_UP] = n_up;
     pool->count[REPLICA_DOWN] = n - n_up;
@@ -145,27 +150,57 @@ static struct replica *replica_of(const struct service_scaling *scaling, int32_t
     return &scaling->service->fleet.replicas[index];
 }
 
-/* The lowest and the highest number of the pool in this state; -1: none. */
-static int32_t lowest(const struct service_scaling *scaling, const struct fleet_pool *pool, enum replica_phase phase)
+/* The lowest and the highest number of the pool in this state; -1: none. A search goes on where the one before ended,
+ * so that many starts at one moment look at each replica once. */
+static int32_t lowest(const struct service_scaling *scaling, struct pool_scaling *pool, enum replica_phase phase)
 {
-    for (int32_t i = pool->first; i < pool->first + pool->n; i++)
-        if (scaling->tenures[i].phase == phase) return i;
-    return -1;
+    if (pool->count[phase] == 0) return -1;
+    int32_t *at = &pool->lowest[phase];
+    while (scaling->tenures[*at].phase != phase) ++*at;
+    return *at;
 }
 
-static int32_t highest(const struct service_scaling *scaling, const struct fleet_pool *pool, enum replica_phase phase)
+static int32_t highest(const struct service_scaling *scaling, struct pool_scaling *pool, enum replica_phase phase)
 {
-    for (int32_t i = pool->first + pool->n - 1; i >= pool->first; i--)
-        if (scaling->tenures[i].phase == phase) return i;
-    return -1;
+    if (pool->count[phase] == 0) return -1;
+    int32_t *at = &pool->highest[phase];
+    while (scaling->tenures[*at].phase != phase) --*at;
+    return *at;
 }
 
-static void list_candidates(struct service_scaling *scaling)
+/* The first of the candidates that is not below `index`. */
+static int32_t candidates_from(const struct fleet_candidates *candidates, int32_t index)
 {
-    struct fleet_candidates *candidates = &scaling->service->fleet.candidates;
-    candidates->n = 0;
-    for (int32_t i = 0; i < scaling->n; i++)
-        if (scaling->tenures[i].phase == REPLICA_UP) candidates->numbers[candidates->n++] = i;
+    int32_t from = 0, to = candidates->n;
+    while (from < to) {
+        const int32_t middle = from + (to - from) / 2;
+        if (candidates->numbers[middle] < index)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* Adds a replica to the candidates, which are in the order of their numbers, or takes it from them. */
+static void list_candidate(struct fleet_candidates *candidates, int32_t index, bool is_up)
+{
+    const int32_t at = candidates_from(candidates, index);
+    int32_t *place = candidates->numbers + at;
+    const bool is_listed = at < candidates->n && *place == index;
+    if (is_listed == is_up) return;
+    if (is_up) {
+        memmove(place + 1, place, (size_t)(candidates->n++ - at) * sizeof *place);
+        *place = index;
+    } else {
+        memmove(place, place + 1, (size_t)(--candidates->n - at) * sizeof *place);
+    }
+}
+
+static void widen(struct pool_scaling *pool, enum replica_phase phase, int32_t index)
+{
+    if (index < pool->lowest[phase]) pool->lowest[phase] = index;
+    if (index > pool->highest[phase]) pool->highest[phase] = index;
 }
 
 static void set_phase(struct service_scaling *scaling, int32_t index, enum replica_phase phase, sim_ns now)
@@ -175,8 +210,9 @@ static void set_phase(struct service_scaling *scaling, int32_t index, enum repli
     pool->count[tenure->phase]--;
     pool->count[phase]++;
     tenure->phase = phase;
+    widen(pool, phase, index);
     level_set(&pool->up, now, pool->count[REPLICA_UP]);
-    list_candidates(scaling);
+    list_candidate(&scaling->service->fleet.candidates, index, phase == REPLICA_UP);
     level_set(&scaling->up, now, scaling->service->fleet.candidates.n);
     scaling_count_failed(scaling, now);
 }
@@ -227,7 +263,7 @@ static int take_gpus(struct service_scaling *scaling, struct replica *replica, s
 /* Starts the lowest replica of the pool that is down. Returns 1, 0 if there is none or no room, or a negative code. */
 static int start_one(struct service_scaling *scaling, struct pool_scaling *pool, const char *reason, sim_ns now)
 {
-    const int32_t index = lowest(scaling, pool->pool, REPLICA_DOWN);
+    const int32_t index = lowest(scaling, pool, REPLICA_DOWN);
     const int got = index >= 0 ? take_gpus(scaling, replica_of(scaling, index), now) : 0;
     if (got <= 0) return got;
     struct tenure *tenure = &scaling->tenures[index];
@@ -300,7 +336,7 @@ static bool is_interrupted(const struct service_scaling *scaling)
     return source_is_interrupted(scaling->service->env.site->interrupt);
 }
 
-/* Up to `most` replicas, and no more than are wanted. An interrupt ends the loop: each start looks at all replicas. */
+/* Up to `most` replicas, and no more than are wanted. An interrupt ends the loop: there may be very many. */
 static int add_replicas(struct service_scaling *scaling, struct pool_scaling *pool, int64_t most, sim_ns now)
 {
     const char *again = scaling->failed.value > 0 ? "a failure took one" : "GPUs have come";
@@ -308,7 +344,7 @@ static int add_replicas(struct service_scaling *scaling, struct pool_scaling *po
     const int64_t n = pool->wanted < most ? pool->wanted : most;
     int code = 0, got = 1;
     int32_t index;
-    while (code == 0 && scaling_serving(pool) < n && (index = lowest(scaling, pool->pool, REPLICA_DRAINING)) >= 0)
+    while (code == 0 && scaling_serving(pool) < n && (index = lowest(scaling, pool, REPLICA_DRAINING)) >= 0)
         code = put_up(scaling, index, "keep", reason, now);
     while (code == 0 && got > 0 && scaling_serving(pool) < n && !is_interrupted(scaling)) {
         got = start_one(scaling, pool, reason, now);
@@ -334,11 +370,10 @@ static int drop_replicas(struct service_scaling *scaling, struct pool_scaling *p
 {
     int code = 0;
     int32_t index;
-    while (code == 0 && scaling_serving(pool) > pool->wanted &&
-           (index = highest(scaling, pool->pool, REPLICA_STARTING)) >= 0)
+    while (code == 0 && scaling_serving(pool) > pool->wanted && (index = highest(scaling, pool, REPLICA_STARTING)) >= 0)
         code = stop(scaling, index, reason, now);
     while (code == 0 && scaling_serving(pool) > pool->wanted)
-        code = drain(scaling, highest(scaling, pool->pool, REPLICA_UP), reason, now);
+        code = drain(scaling, highest(scaling, pool, REPLICA_UP), reason, now);
     return code;
 }
 

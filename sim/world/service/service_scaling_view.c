@@ -218,10 +218,23 @@ static void check_pool(const struct service_scaling *scaling, const struct pool_
     for (int phase = 0; phase < REPLICA_PHASES; phase++) SIM_REQUIRE(count[phase] == pool->count[phase]);
 }
 
+/* Routers see the replicas that are up, in the order of their numbers. */
+static void check_candidates(const struct service_scaling *scaling)
+{
+    const struct fleet_candidates *candidates = &scaling->service->fleet.candidates;
+    int32_t n = 0;
+    for (int32_t i = 0; i < scaling->n; i++)
+        n += scaling->tenures[i].phase == REPLICA_UP && n < candidates->n && candidates->numbers[n] == i;
+    SIM_REQUIRE(n == candidates->n);
+    for (size_t i = 0; i < scaling->service->fleet.n_pools; i++) n -= scaling->pools[i].count[REPLICA_UP];
+    SIM_REQUIRE(n == 0);
+}
+
 void scaling_check(const struct service_scaling *scaling)
 {
-    for (size_t i = 0; scaling != NULL && i < scaling->service->fleet.n_pools; i++)
-        check_pool(scaling, &scaling->pools[i]);
+    if (scaling == NULL) return;
+    for (size_t i = 0; i < scaling->service->fleet.n_pools; i++) check_pool(scaling, &scaling->pools[i]);
+    check_candidates(scaling);
 }
 
 /* --- Metrics --- */

@@ -378,6 +378,15 @@ static bool is_required(const struct config_field *field)
     return false;
 }
 
+/* Whether a key is optional, and most scenarios are refused without it: the power of jobs without plans, the points
+ * of a table of costs without a file, and the time of an iteration whatever its work. */
+static bool is_missed(const struct config_field *field)
+{
+    if (field->dim == UNIT_POWER && strcmp(field->name, "mean") == 0) return true;
+    if (field->dim == UNIT_TIME && strcmp(field->name, "fixed") == 0) return true;
+    return field->kind == CONFIG_LIST && (strcmp(field->name, "prefill") == 0 || strcmp(field->name, "decode") == 0);
+}
+
 /* Whether a key that may be left out is drawn. */
 static bool is_wanted(struct drawing *drawing, const struct config_field *field)
 {
@@ -385,6 +394,7 @@ static bool is_wanted(struct drawing *drawing, const struct config_field *field)
                             field->kind == CONFIG_VARIANT;
     const bool is_text = field->kind == CONFIG_TEXT; /* few names fit to others, and few lists have the right length */
     const bool is_plain_list = field->kind == CONFIG_LIST && field->fields->name == NULL;
+    if (is_missed(field)) return true;
     const unsigned percent = is_section && !is_plain_list ? drawing->section_percent : drawing->scalar_percent;
     return drawing_chance(drawing, (is_text || is_plain_list) && percent > 6 ? 6 : percent);
 }
@@ -439,6 +449,8 @@ static bool is_idle(const struct config_field *field, const cJSON *object)
                  {"training", "training", {NULL}, -1.0}, /* plans that fit no cluster */
                  {"rl", "rl", {NULL}, -1.0}, /* a service of another name, or another LLM; skeletons have some */
                  {"steps", "training", {NULL}, -1.0}};
+    /* pools scale one by one */
+    if (strcmp(field->name, "scaling") == 0 && cJSON_HasObjectItem(object, "pools")) return true;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (strcmp(field->name, rules[i].key) != 0) continue;
         const cJSON *beside = cJSON_GetObjectItemCaseSensitive(object, rules[i].beside);

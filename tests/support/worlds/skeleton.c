@@ -165,6 +165,8 @@ static const struct fragment {
     {SERVICES, 8, "{'services': {'a': {'pipeline_parallel': '$2-3'}}}"},
     {SERVICES, 4, "{'cluster': {'network': '?'}, 'services': {'a': {'llm': 'mixtral-8x7b', 'tensor_parallel': 4,"
                   " 'data_parallel': '$1-2', 'kv': {'blocks': '$40-300'}}}}"},
+    {SERVICES, 6, "{'cluster': {'nodes': '$2-4', 'gpus_per_node': 2, 'network': {'bandwidth': '5GB/s', 'collectives': '?'}},"
+                  " 'services': {'a': {'tensor_parallel': 4, 'cost': 'operators', 'kv': {'blocks': '$40-300'}}}}"},
     {SERVICES, 4, "{'services': {'a': {'decode_routing': '?', 'priority': '?'}}}"},
     {JOBS, 20,
      "{'jobs': {'types': {'default': {'checkpoint': {'policy': '?', 'model': '?', 'bytes': '?', 'write': '?',"

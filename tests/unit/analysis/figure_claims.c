@@ -151,7 +151,7 @@ TEST(the_first_line_counts_every_claim)
         {OFF_BY("8") OFF_BY("12") ORDER, "}",
          "3 claims predicted: 3 hold; of 2 numbers the median is off by 18.8 %, the largest by 25.0 %; nothing fitted"},
         {OFF_BY("8") ORDER UP_TO, "}",
-         "2 claims predicted: 2 hold; the one number is off by 12.5 %; 1 claim not judged; nothing fitted"},
+         "2 claims predicted: 2 hold; the one number is off by 12.5 %; 1 reported and not comparable, in no median; nothing fitted"},
         {EXPECTED OFF CURVE, ", 'inputs': ['a, to b', 'c']}",
          "3 claims predicted: 1 holds, 1 fails (known), 1 fails; of 2 numbers the median is off by 37.5 %, the largest by "
          "50.0 %; the one curve is off by 0.0 % in nine of ten points; nothing fitted here; inputs fitted elsewhere: a, to b; c"},
@@ -167,7 +167,8 @@ TEST(the_first_line_counts_every_claim)
         {UNBOUND ORDER, "}", "2 claims predicted: 1 holds, 1 reported; nothing fitted"},
         {ARITHMETIC OFF_BY("8") ORDER, "}",
          "3 claims predicted: 3 hold; the one number is off by 12.5 %; nothing fitted"},
-        {ORDER UP_TO UP_TO, "}", "1 claim predicted: 1 holds; 2 claims not judged; nothing fitted"},
+        {ORDER UP_TO UP_TO, "}",
+         "1 claim predicted: 1 holds; 2 reported and not comparable, in no median; nothing fitted"},
         {OFF_BY("8") ORDER, ERRORS, "median error 7.54 %, p90 unknown; 2 claims predicted: 2 hold; nothing fitted"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         SCOPED(text) text = {0};
@@ -201,6 +202,16 @@ TEST(reported_claims_have_no_verdict)
     CHECK_EQ_STR(result.because, "the paper says 'up to'");
     CHECK_EQ_STR(result.word, "reported");
     CHECK_EQ_STR(result.tolerance, "");
+}
+
+/* A range of the paper is shown, and our number is held against its midpoint. */
+TEST(ranges_are_shown_with_their_midpoint)
+{
+    SCOPED(figure_case) test;
+    struct claim_result result = judge(&test, HEAD("10", "0.1") ", 'low': 8, 'high': 12, 'unit': 's'",
+                                       "'level', 'of': " UP("3"));
+    CHECK_EQ_STR(result.paper, "10 s, midpoint of 8 to 12");
+    CHECK_EQ_INT(result.verdict, CLAIM_PASS);
 }
 
 static void word_is(const char *head, const char *kind, const char *word, bool is_outside)
@@ -242,13 +253,14 @@ TEST(known_failures_have_a_verdict_of_their_own)
 
 TEST(counts_are_summed_up)
 {
-    struct claim_counts sum = {0}, one = {.n = 6, .of = {1, 1, 1, 1, 2}, .n_outside = 2};
+    struct claim_counts sum = {0}, one = {.n = 6, .of = {1, 1, 1, 1, 2}, .n_outside = 1, .n_unjudged = 1};
     SCOPED(text) text = {0};
     claim_counts_add(&sum, &one);
     claim_counts_add(&sum, &one);
     claim_counts_text(&sum, &text);
     CHECK_EQ_STR(text.chars,
-                 "12 claims: 2 pass, 2 fail, 2 known to fail, 2 passes, known to fail, 4 reported (4 outside)");
+                 "12 claims: 2 pass, 2 fail, 2 known to fail, 2 passes, known to fail, 4 reported (2 outside, 2 not "
+                 "comparable)");
     text_fini(&text);
     text_init(&text);
     claim_counts_text(&(struct claim_counts){.n = 1, .of = {1}}, &text);

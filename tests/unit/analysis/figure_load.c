@@ -116,6 +116,9 @@ TEST(what_is_only_reported_has_no_tolerance)
                  reported[i][0]);
         expect_claim(claim, "does not fail");
     }
+    expect_claim(LEVEL("'value': 4, 'tolerance': 0.1, 'low': 3"), "a range has two ends");
+    expect_claim(LEVEL("'value': 4, 'tolerance': 0.1, 'low': 3, 'high': 2"), "a range has two ends");
+    expect_claim(LEVEL("'value': 4, 'tolerance': 0.1, 'low': 3, 'high': 6"), "the midpoint of the range is 4.5");
     expect_claim(LEVEL("'value': 4, 'tolerance': 0.1, 'reported_because': 'r', 'known_to_fail': 'r'"),
                  "a claim that is said to be reported does not fail");
 }

@@ -459,10 +459,11 @@ TEST(changes_of_a_scenario_are_listed)
 {
     static const struct json_source source = {.name = "scenario", .directory = "."};
     static const char before[] =
-        "{\"a\": {\"b\": 2, \"c\": \"x\", \"same\": [1, 2]}, \"l\": [1, 2], \"gone\": {\"d\": 1}}";
-    static const char now[] = "{\"new\": true, \"a\": {\"c\": \"y\", \"b\": 3, \"same\": [1, 2]}, \"l\": [1, 4, null]}";
+        "{\"a\": {\"b\": 2, \"c\": \"x\", \"same\": [1, 2]}, \"l\": [1, 2], \"t\": \"0.5h\", \"gone\": {\"d\": 1}}";
+    static const char now[] = "{\"new\": true, \"a\": {\"c\": \"y\", \"b\": 3, \"same\": [1, 2]}, \"l\": [1, 4, null], \"t\": \"600s\"}";
     static const struct scenario_change expected[] = {{"a.b", "2", "3"},  {"a.c", "\"x\"", "\"y\""},
                                                       {"l.1", "2", "4"},  {"l.2", NULL, "null"},
+                                                      {"t", "\"30min\"", "\"10min\""},
                                                       {"gone", "an object", NULL}, {"new", NULL, "true"}};
     SCOPED(arena) arena = {0};
     struct json_node *old, *new;

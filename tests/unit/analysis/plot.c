@@ -58,6 +58,27 @@ TEST(exhausted_memory_is_reported)
     CHECK(has_failed);
 }
 
+/* A title along y that is longer than the axis has two lines, and nothing of it is cut. */
+TEST(a_long_title_of_y_has_two_lines)
+{
+    const double x[] = {0, 10}, y[] = {1, 2};
+    const struct plot_series series = {.n = 2, .x = x, .y = y};
+    struct plot_chart chart = {.kind = PLOT_LINE, .width = 290, .height = 205, .n_series = 1, .series = &series,
+                               .y = {.title = "change of mean JCT from tiresias (%)"}};
+    for (int is_wide = 0; is_wide < 2; is_wide++) {
+        SCOPED(text) svg = {0}, tex = {0};
+        chart.height = is_wide ? 600 : 205;
+        plot_svg(&chart, &svg);
+        plot_tikz(&chart, 8.5, is_wide ? 16 : 6, &tex);
+        MUST(!svg.failed && !tex.failed);
+        CHECK(
+            strstr(svg.chars, is_wide ? ">change of mean JCT from tiresias (%)</text>" : ">change of mean JCT</text>"));
+        CHECK(is_wide || strstr(svg.chars, ">from tiresias (%)</text>") != NULL);
+        CHECK(strstr(svg.chars, "\xe2\x80\xa6") == NULL);
+        CHECK(strstr(tex.chars, is_wide ? "JCT from tiresias" : "JCT\\\\from tiresias") != NULL);
+    }
+}
+
 /* Events within the axis are ticks above the data, those a pixel apart are one; the legend names them. */
 TEST(events_stand_above_the_data)
 {

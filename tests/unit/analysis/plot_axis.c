@@ -181,6 +181,14 @@ TEST(widths_are_of_whole_characters)
     CHECK_EQ_INT(text_fit_bytes("abc", 10.0, 0.0), 0);
 }
 
+/* At the blank that makes the longer half shortest. */
+TEST(titles_break_between_words)
+{
+    CHECK_EQ_INT(text_halve("change of mean JCT from tiresias (%)"), 19);
+    CHECK_EQ_INT(text_halve("a bbbbbbbb"), 2);
+    CHECK_EQ_INT(text_halve("unbroken") + text_halve("") + text_halve(" x") + text_halve("x "), 0);
+}
+
 /* WCAG 2.1: relative luminance, and the contrast of two colours. */
 static double luminance(const char *colour)
 {

@@ -221,7 +221,7 @@ TEST(unknown_names_get_suggestions)
 {
     check_gpu_message("a100-80-smx", "exp.json:3:12: error: unknown GPU 'a100-80-smx'; did you mean 'a100-80-sxm'? "
                                      "'orrery list gpus' shows all");
-    check_gpu_message("tpu-v5", "unknown GPU 'tpu-v5'; only GPUs of NVIDIA are modelled; known are a10, "
+    check_gpu_message("tpu-v5", "unknown GPU 'tpu-v5'; only GPUs of NVIDIA are modelled, without MIG; known are a10, "
                                 "a100-40-sxm, a100-80-pcie, ");
     check_gpu_message("../llms/opt-13b", "unknown GPU '../llms/opt-13b'");
     check_gpu_message("", "unknown GPU ''");

@@ -180,3 +180,29 @@ TEST(running_out_of_memory_is_survived)
     }
     CHECK_EQ_INT(code, 0);
 }
+
+/* With a memory of the catalog, a model is made of the tables of an earlier one that differs in its engine at most. It
+ * costs what it costs without: here after models of other splits, LLMs, GPUs, kernels and overheads. */
+TEST(tables_from_a_memory_are_those_made_anew)
+{
+    static const char *const documents[] = {
+        "{}", "{'cost': {'kind': 'operators', 'overhead': {'iteration': '2ms'}}}",
+        "{'cost': {'kind': 'operators', 'kernels': 'isolated'}}", "{'cost': {'kind': 'operators', 'engine': 'none'}}"};
+    static const char *const gpus[] = {"a100-80-sxm", "h100-sxm"}, *const llms[] = {"llama-2-70b", "mixtral-8x7b"};
+    const struct iteration_work work = {.prefill_sequences = 1, .prefill_tokens = 300, .prefill_pairs = 90000,
+                                        .decode_sequences = 37, .decode_context_tokens = 37 * 1234};
+    struct catalog_memory memory;
+    struct cost_fixture kept, anew;
+    catalog_memory_init(&memory);
+    for (int i = 0; i < 64; i++) {
+        const char *document = documents[i % 4], *gpu = gpus[i / 4 % 2], *llm = llms[i / 8 % 2];
+        const int64_t gpus_each = i / 16 % 2 == 0 ? 4 : 8;
+        MUST(cost_fixture_init_kept(&kept, &memory, document, gpu, llm, gpus_each, 1) == 0);
+        MUST(cost_fixture_init(&anew, document, gpu, llm, gpus_each, 1) == 0);
+        CHECK(cost_fixture_s(&kept, work) == cost_fixture_s(&anew, work)); /* to the bit */
+        cost_fixture_fini(&kept);
+        cost_fixture_fini(&anew);
+    }
+    CHECK(memory.n_operators > 0 && memory.n_operators < 32); /* some are shared */
+    catalog_memory_fini(&memory);
+}

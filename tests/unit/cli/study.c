@@ -246,6 +246,7 @@ TEST(definitions_parse_to_the_same_study)
     CHECK_EQ_STR(second.study.definition, first.study.definition);
     CHECK_EQ_STR(second.study.hash, first.study.hash);
     CHECK_EQ_INT(second.study.n_runs, 10);
+    CHECK_EQ_INT(first.study.n_runs, second.study.n_runs);
     CHECK_EQ_INT(second.study.n_conditions, 1);
     CHECK(second.study.conditions[0].limit == 2);
     for (size_t i = 0; i < 10; i++) CHECK_EQ_STR(values_at(&second, i), values_at(&first, i));

@@ -35,6 +35,22 @@ TEST(ties_go_to_the_first)
     CHECK_NEAR(x[1] + x[2], 0, 1e-6);
 }
 
+/* All of x_0 + r x_1 = 1 cost nothing: the least x_0 + 2 x_1 is at x_1 = 1 / r if r > 2, else at x_0 = 1. */
+TEST(of_several_optima_the_least_weighted_sum_is_chosen)
+{
+    static const double ratios[] = {0.5, 1.5, 1.9, 2.1, 3, 8};
+    const double cost[] = {0, 0}, lower[] = {0, 0}, upper[] = {10, 10}, one[] = {1};
+    for (size_t i = 0; i < sizeof ratios / sizeof *ratios; i++) {
+        const double matrix[] = {1, ratios[i]};
+        const struct lp lp = {.columns = 2, .rows = 1, .cost = cost, .lower = lower, .upper = upper, .matrix = matrix,
+                              .row_lower = one, .row_upper = one};
+        double x[2];
+        MUST(lp_solve(&lp, x) == LP_OPTIMAL);
+        CHECK_NEAR(x[0], ratios[i] > 2 ? 0 : 1, 1e-6);
+        CHECK_NEAR(x[1], ratios[i] > 2 ? 1 / ratios[i] : 0, 1e-6);
+    }
+}
+
 TEST(without_optimum)
 {
     static const double down[] = {-1}, coefficient[] = {1}, lower[] = {0}, two[] = {2};

@@ -1,5 +1,18 @@
 #include "tests/support/harness.h"
 
+TEST(records_of_lines_begin_at_a_line)
+{
+    struct pool pool;
+    pool_init_lines(&pool, CACHE_LINE_BYTES + 1);
+    for (int i = 0; i < 1000; i++) {
+        void *record = pool_take(&pool);
+        CHECK_EQ_INT((uintptr_t)record % CACHE_LINE_BYTES, 0);
+        memset(record, 1, CACHE_LINE_BYTES + 1);
+    }
+    pool_fini(&pool);
+    CHECK_EQ_INT(pool.n_live, 0);
+}
+
 TEST(pool_reuses_records)
 {
     struct pool pool;

@@ -99,6 +99,9 @@ TEST(numbers_are_shortest_and_read_back)
     check_number(0.1, "0.1");
     check_number(1.0 / 3, "0.3333333333333333");
     check_number(0.1 + 0.2, "0.30000000000000004");
+    check_number(999999999999999, "999999999999999");
+    check_number(1e15, "1e+15");
+    check_number(-1e15, "-1e+15");
     check_number(1e22, "1e+22");
     check_number(5e-324, "5e-324");
     check_number(DBL_MAX, "1.7976931348623157e+308");

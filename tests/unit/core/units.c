@@ -263,6 +263,24 @@ TEST(a_short_buffer_is_filled_and_ended)
     CHECK_EQ_STR(text, "80G");
 }
 
+/* A whole number of the largest unit; else the shortest text. */
+TEST(times_are_written_as_people_write_them)
+{
+    static const struct {
+        double s;
+        const char *text;
+    } cases[] = {{1800, "30min"}, {600, "10min"},   {86400, "1d"},   {129600, "36h"},  {5400, "90min"}, {45, "45s"},
+                 {0.015, "15ms"}, {0.0015, "1.5ms"}, {1.5, "1.5s"}, {1e-9, "1ns"}, {-60, "-1min"},  {0, "0s"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[64];
+        double back;
+        const char *why;
+        unit_format_time(cases[i].s, text, sizeof text);
+        CHECK_EQ_STR(text, cases[i].text);
+        CHECK(unit_parse(text, UNIT_TIME, &back, &why) == 0 && fabs(back - cases[i].s) <= 1e-12 * fabs(cases[i].s));
+    }
+}
+
 /* What people write instead of a quantity: the advice is taken, and means the same. */
 TEST(foreign_notations_are_rewritten)
 {

@@ -86,11 +86,37 @@ TEST(the_tolerance_includes_its_ends)
     CHECK_EQ_INT(hpa_wanted(&hpa, 100, nextafter(0.75, 0)), 75);
 }
 
-/* A wish is as old as its window when it no longer counts, and then its memory is given back. */
+/* A wish is as old as its window when it no longer counts, and then its memory is given back. Of falling wishes each is
+ * the largest of those after it. */
 TEST(only_wishes_of_the_windows_are_kept)
 {
     struct hpa hpa = {.params = {.up_window_ns = 20 * SIM_NS_PER_S, .down_window_ns = 10 * SIM_NS_PER_S}};
-    for (int s = 0; s < 100; s++) planned(&hpa, s, 2, 2);
-    CHECK_EQ_INT(hpa.n, 20);
+    for (int s = 0; s < 1000; s++) planned(&hpa, s, 2, 2000 - s);
+    CHECK_EQ_INT(hpa.most.n - hpa.most.first, 10);
+    CHECK_EQ_INT(hpa.least.n - hpa.least.first, 1);
+    CHECK(hpa.most.n <= 20 && hpa.least.n <= 2);
+    hpa_fini(&hpa);
+}
+
+/* Up to the smallest and down to the largest of all wishes within the windows, the present number at the start among
+ * them. */
+TEST(windows_are_searched_for_their_extremes)
+{
+    enum { STEPS = 400, UP_S = 7, DOWN_S = 13 };
+    struct rng rng = test_rng(1, "hpa", 0);
+    struct hpa hpa = {.params = {.up_window_ns = UP_S * SIM_NS_PER_S, .down_window_ns = DOWN_S * SIM_NS_PER_S}};
+    int64_t at_s[STEPS + 1] = {0}, wishes[STEPS + 1] = {5}, replicas = 5;
+    for (int n = 1; n <= STEPS; n++) {
+        at_s[n] = n == 1 ? 0 : at_s[n - 1] + (int64_t)(4 * rng_uniform(&rng));
+        wishes[n] = (int64_t)(9 * rng_uniform(&rng));
+        int64_t up = wishes[n], down = wishes[n];
+        for (int i = 0; i <= n; i++) {
+            if (at_s[i] > at_s[n] - UP_S && wishes[i] < up) up = wishes[i];
+            if (at_s[i] > at_s[n] - DOWN_S && wishes[i] > down) down = wishes[i];
+        }
+        const int64_t wanted = replicas < up ? up : replicas > down ? down : replicas;
+        replicas = planned(&hpa, (int)at_s[n], replicas, wishes[n]);
+        if (!CHECK_EQ_INT(replicas, wanted)) break;
+    }
     hpa_fini(&hpa);
 }

@@ -326,6 +326,5 @@ TEST(hints_for_reading_are_about_reading)
     fclose(file);
     CHECK_EQ_INT(results_rehash(path, 1, hex, &diag), SIM_E_STORE);
     MUST(diag.n_errors == 2);
-    CHECK_EQ_STR(diag.items[0].hint, "");
-    CHECK_EQ_STR(diag.items[1].hint, "name a file that a run with -o wrote");
+    for (int i = 0; i < 2; i++) CHECK_EQ_STR(diag.items[i].hint, "name a file that a run with -o wrote");
 }

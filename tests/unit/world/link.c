@@ -331,6 +331,32 @@ TEST(claims_learn_what_they_are_granted)
     bed_destroy(bed);
 }
 
+/* A sensor gets what a bounded claim leaves, and next to nothing beside flows that take all. It carries no bytes, and
+ * is notified of every change. */
+TEST(a_sensor_tells_and_takes_nothing)
+{
+    struct link_bed *bed = bed_create(1, (double[]){10e9});
+    claim(bed, 0, PATH(bed, 0), 4e9);
+    claim(bed, 1, PATH(bed, 0), 8e9);
+    link_claim_sense(&bed->moves[1].flow);
+    link_claim_ask(&bed->moves[0].flow, 3e9);
+    CHECK_NEAR(link_claim_grant(&bed->moves[1].flow), 7e9, 1);
+    CHECK(link_claim_grant(&bed->moves[0].flow) == 3e9);
+    CHECK_NEAR(link_used_bytes_per_s(bed->links[0]), 3e9, 1);
+    bed->path = PATH(bed, 0);
+    at(bed, 1000000000, act_start, 2, 7e9); /* 7 GB/s, but for 2^-24 of that: for a second */
+    at(bed, 3000000000, act_cancel, 0, 9e9);
+    run(bed);
+    const struct move *sensor = &bed->moves[1];
+    CHECK_NEAR((double)bed->moves[2].ended_ns, 2e9, 2e9 * 0x1p-23);
+    CHECK_EQ_INT(sensor->n_notified, 3);
+    CHECK(sensor->notified[0].bytes_per_s < 7e9 * 0x1p-23);
+    CHECK_NEAR(sensor->notified[1].bytes_per_s, 7e9, 1);
+    CHECK_NEAR(sensor->notified[2].bytes_per_s, 8e9, 1);
+    CHECK_EQ_INT(link_flow_moved_bytes(&sensor->flow, 3000000000), 0);
+    bed_destroy(bed);
+}
+
 TEST(a_claim_is_notified_once_per_moment)
 {
     struct link_bed *bed = bed_create(1, (double[]){12e9});

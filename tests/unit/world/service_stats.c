@@ -68,7 +68,7 @@ TEST(busy_time_saturates)
 /* What is no count, sum or mean over a time, and so neither begins nor ends. */
 static bool is_fixed(const char *name)
 {
-    static const char *const fixed[] = {"cluster.gpus", "cost.usd_per_h", "offload.interval_layers"};
+    static const char *const fixed[] = {"cluster.gpus", "cluster.job_gpus", "cost.usd_per_h", "offload.interval_layers"};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (strcmp(name, fixed[i]) == 0) return true;
     return false;
