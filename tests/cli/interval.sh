@@ -47,7 +47,8 @@ sql "$T/r.db" 'select count(distinct result_hash), count(distinct trace_hash) fr
 sql "$T/r.db" 'select count(*) from run_interval where run_id = 2' 0
 run 0 run "$T/s.json" --interval always
 out 'interval  TTFT p99 18.'
-out ': TPOT of 90 % of 7 measured runs of 2 systems, each predicted without its group'
+out '          by two more runs with faster and slower iterations: within their TPOT are 90 % of 7 measured runs of 2 systems, each predicted without its group'
+out '          no error of TTFT is measured: its interval is what these two runs have'
 run 2 run "$T/s.json" --interval sometimes
 err 'auto'
 
@@ -134,6 +135,6 @@ grep -q 'the interval is one-sided: other times move the metric that way alone' 
 holds "$T/r.html" '<caption>Intervals</caption>'
 holds "$T/r.html" 'Ends by the TPOT of 90 % of 7 measured runs of 2 systems, each predicted without its group. '
 run 0 size llama-3.1-8b --rate 4/s --requests 50 --max-gpus 1 --gpu a100-80-sxm -q --slo e2e.p99=100s
-out "  interval by the model's error, 90 % of measured TPOT: e2e p99 "
+out '  interval: e2e p99 '
 out '; kept at both ends'
 finish

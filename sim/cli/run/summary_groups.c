@@ -260,7 +260,9 @@ void summary_intervals(const struct run_intervals *intervals, double warmup_s, s
         is_first = false;
     }
     const bool has_ttft = intervals_of(intervals, "request.ttft_s.p99") != NULL;
-    if (!is_first)
-        text_printf(text, ": TPOT of %g %% of %s%s\n", 100 * intervals->share, intervals->basis,
-                    has_ttft ? "; errors of TTFT are not measured" : "");
+    if (is_first) return;
+    text_printf(text, "\n%-8s  by two more runs with faster and slower iterations: within their TPOT are %g %% of %s\n",
+                "", 100 * intervals->share, intervals->basis);
+    if (has_ttft)
+        text_printf(text, "%-8s  no error of TTFT is measured: its interval is what these two runs have\n", "");
 }

@@ -129,19 +129,26 @@ static int read_slos(struct cli *cli, const struct option_texts *slos, struct ar
     return code;
 }
 
-/* The price of a GPU and its origin: of the list, or of its hardware file; NAN: it has none. */
-static int find_price(struct cli *cli, const struct catalog *catalog, const struct price_list *prices, const char *name,
-                      const char *where, struct arena *arena, struct size_gpu *found)
+/* The price of a GPU's hardware file and its origin; NAN: it has none. */
+static int find_file_price(struct cli *cli, const struct catalog *catalog, const char *name, const char *where,
+                           struct arena *arena, struct size_gpu *found)
 {
     struct gpu_spec gpu;
     *found = (struct size_gpu){.name = name, .usd_per_h = (double)NAN};
     const int code = catalog_gpu(catalog, name, where, arena, &gpu, &cli->diag);
     if (code != 0) return code;
-    if (prices == NULL) {
-        found->usd_per_h = gpu.usd_per_h;
-        return catalog_gpu_price_origin(catalog, name, arena, &found->origin, &cli->diag);
-    }
+    found->usd_per_h = gpu.usd_per_h;
+    return catalog_gpu_price_origin(catalog, name, arena, &found->origin, &cli->diag);
+}
+
+/* The price of a GPU and its origin: of the list, or of its hardware file; NAN: it has none. */
+static int find_price(struct cli *cli, const struct catalog *catalog, const struct price_list *prices, const char *name,
+                      const char *where, struct arena *arena, struct size_gpu *found)
+{
+    const int code = find_file_price(cli, catalog, name, where, arena, found);
+    if (code != 0 || prices == NULL) return code;
     const struct price_entry *entry = price_list_find(prices, name);
+    *found = (struct size_gpu){.name = name, .usd_per_h = (double)NAN};
     if (entry == NULL) return 0;
     found->usd_per_h = entry->on_demand_usd_per_h;
     found->origin = arena_printf(arena, "list %s (%s): %s", prices->name, prices->date, prices->source);
@@ -170,9 +177,21 @@ static int read_gpu(struct cli *cli, const char *text, const struct catalog *cat
         return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "such as --gpu 'h100-sxm=$2.50/h'", "the price '%s' %s",
                           equals + 1, why);
     if (!(gpu.usd_per_h > 0))
-        return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "add it: --gpu 'NAME=$2.50/h', or take --prices",
-                          "no price of '%s' is known", name);
+        return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "add it: --gpu 'NAME=$2.50/h', or take another --prices",
+                          prices != NULL ? "no price of '%s' is in list %s" : "no price of '%s' is known", name,
+                          prices != NULL ? prices->name : "");
     return add_gpu(cli, &gpu, question);
+}
+
+/* A GPU that the list lacks is told of if its hardware file has a price: it would be tried without the list. */
+static int add_unpriced(struct cli *cli, const struct catalog *catalog, const char *name, struct arena *arena,
+                        struct size_question *question)
+{
+    struct size_gpu gpu;
+    const int code = find_file_price(cli, catalog, name, "--gpu", arena, &gpu);
+    if (code == 0 && gpu.usd_per_h > 0 && question->n_unpriced < SIZE_MAX_GPUS)
+        question->unpriced[question->n_unpriced++] = gpu;
+    return code;
 }
 
 static int read_gpus(struct cli *cli, const struct size_verb_options *options, const struct catalog *catalog,
@@ -181,6 +200,7 @@ static int read_gpus(struct cli *cli, const struct size_verb_options *options, c
     struct price_list prices, *list = options->prices != NULL ? &prices : NULL;
     struct catalog_names names;
     int code = list != NULL ? catalog_prices(catalog, options->prices, "--prices", arena, &prices, &cli->diag) : 0;
+    question->prices = code == 0 && list != NULL ? prices.name : NULL;
     for (size_t i = 0; code == 0 && i < options->gpus.n; i++)
         code = read_gpu(cli, options->gpus.items[i], catalog, list, arena, question);
     if (code != 0 || options->gpus.n > 0) return code;
@@ -188,7 +208,9 @@ static int read_gpus(struct cli *cli, const struct size_verb_options *options, c
     for (size_t i = 0; code == 0 && i < names.n; i++) {
         struct size_gpu gpu;
         code = find_price(cli, catalog, list, names.names[i], "--gpu", arena, &gpu);
-        if (code == 0 && gpu.usd_per_h > 0) code = add_gpu(cli, &gpu, question);
+        if (code != 0) break;
+        code = gpu.usd_per_h > 0 ? add_gpu(cli, &gpu, question)
+                                 : add_unpriced(cli, catalog, names.names[i], arena, question);
     }
     return code;
 }

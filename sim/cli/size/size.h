@@ -41,9 +41,11 @@ struct size_question {
     const char *load_text;               /* the trace or rate, in words */
     const char *command;                 /* what asks this question in a shell */
     const struct option_texts *settings; /* --set */
-    size_t n_objectives, n_gpus;
+    const char *prices;                  /* the list of --prices by name; NULL: prices of the hardware files */
+    size_t n_objectives, n_gpus, n_unpriced;
     struct size_objective objectives[SIZE_MAX_OBJECTIVES];
     struct size_gpu gpus[SIZE_MAX_GPUS];
+    struct size_gpu unpriced[SIZE_MAX_GPUS]; /* `prices` lacks them; at the price of the hardware file */
     int64_t most_gpus;
     bool disaggregated; /* pools are tried, too */
     bool sure;          /* a fleet must meet the objectives at both ends of the interval, too */
@@ -125,6 +127,7 @@ struct size_requests {
         bool is_shared;      /* its prompt may be cached in part */
     } * items;
     double span_s; /* first to last arrival */
+    double prompt_tokens, output_tokens; /* of all */
     size_t counted[SIZE_MAX_OBJECTIVES];
     bool is_closed; /* arrivals depend on the fleet: only the first ones are here */
 };
@@ -239,7 +242,9 @@ struct size_result {
     bool has_sure;    /* the best one misses a limit at an end: `sure` was searched, too */
     struct size_state sure; /* the best that keeps the limits at both ends; replicas 0: there is none */
     struct size_state sure_other; /* of these, the best of the other kind; replicas 0: none was found */
-    double sure_open_usd_per_h;   /* as size_open_of_kind, of that kind */
+    double sure_open_usd_per_h;   /* as size_open_of_kind, of that kind and any GPU */
+    struct size_state sure_alike; /* the best of that kind with the GPU of `sure`; replicas 0: none was found */
+    double sure_alike_open_usd_per_h; /* as size_open_of_kind, of that kind and this GPU */
     int64_t n_runs;       /* of the search: configurations and numbers of replicas that were tried */
     int64_t n_simulations; /* in all: of each run that was tried, at the ends of the interval, and for `sure` */
     int64_t n_sweep;  /* runs of a sweep over all options and numbers of replicas */
@@ -278,17 +283,18 @@ bool size_is_before(const struct size_question *question, const struct size_stat
 struct map;
 
 /* Runs the best fleets at the slow end, each to its end. Of equal price, those that keep their limits there come
- * first, then those that miss them by less. The best are those that size_search kept, by size_is_before: a fleet of
- * equal price that is not among them may keep its limits there. Then runs the best at the fast end and as predicted,
- * fleets with a replica less, and the best of the other kind at both ends. Returns 0 or a negative code. */
+ * first, then those that withstand more of the error. The best are those that size_search kept, by size_is_before: a
+ * fleet of equal price that is not among them may keep its limits there. Then runs the best at the fast end and as
+ * predicted, fleets with a replica less, and the best of the other kind at both ends. Returns 0 or a negative code. */
 int size_ends(const struct size_question *question, struct map *map, struct arena *arena, struct size_result *result,
               struct diag *diag);
 
 /* Runs the fleet `sure` at the slow end. Returns 0 or a negative code. */
 int size_end_sure(const struct size_question *question, struct map *map, struct size_result *result, struct diag *diag);
 
-/* The best fleet with pools if the best one has none, or without; NULL: none was found. */
-const struct size_state *size_other_kind(const struct size_question *question, const struct size_result *result);
+/* The best fleet with pools if the best one has none, or without; of this GPU (NULL: of any). NULL: none was found. */
+const struct size_state *size_other_kind(const struct size_question *question, const struct size_result *result,
+                                         const struct size_gpu *gpu);
 
 /* The outcome that misses a limit, as predicted or at an end of the interval, and where; NULL: none does. */
 const struct size_outcome *size_fewer_miss(const struct size_fewer *fewer, enum time_case *at);
@@ -302,8 +308,20 @@ static inline const char *size_gpus_word(int64_t n)
 /* The largest part of a limit that an objective takes in a run, and the objective. */
 double size_tightest(const struct size_question *question, const struct size_outcome *outcome, size_t *at);
 
-/* The largest multiple of a limit at the slow end, 1 where all are kept or the end is not known. */
-double size_slow_excess(const struct size_question *question, const struct size_state *state);
+/* How much of the model's error to its slow side a fleet withstands: 0 to 1, the share of the way from the prediction
+ * to the slow value at which it first misses a limit, and that limit. 1: it misses none there, or the end is not
+ * known. */
+double size_withstood(const struct size_question *question, const struct size_state *state, size_t *at);
+
+/* A value at the slow end of more than so many times its limit, as of requests in a queue that grows. */
+enum { SIZE_SATURATED_TIMES = 10 };
+
+/* Whether a value of the fleet at the slow end is that large. */
+bool size_is_saturated(const struct size_question *question, const struct size_state *state);
+
+/* Adds the most in use and in queues of that run, by pools: "for prompts 100 % of a KV cache in use and 708 requests
+ * waiting at one replica; for decoding ...". */
+void size_add_saturation(const struct size_state *state, struct text *text);
 
 /* --- size_trust.c --- */
 
@@ -342,18 +360,22 @@ int size_write_fields(const struct size_question *question, const struct size_re
 void size_open_fleet(const char *key, const struct size_question *question, const struct size_state *state,
                      struct answer *answer);
 
-/* --- size_answer.c --- */
+/* --- size_say.c --- */
+
+/* What a line of the answer is about. */
+enum size_topic { SIZE_FLEET, SIZE_LATENCY, SIZE_POOL_LINES, SIZE_TRUST, SIZE_PRICES, SIZE_TOPICS };
 
 /* The answer in lines: the question; the cheapest fleet with its price; where it misses a limit at an end of the
- * interval, the cheapest that keeps both ends; latencies of the first; the limit that binds; their interval by the
- * error of the cost model; where the price comes from; what pools change, if they were tried, and the latencies with
- * and without; what limits it; how the requests of a rate arrive; how sure this is.
+ * interval, the cheapest that keeps both ends; the load; latencies of the first; the limit that binds; their interval
+ * by the error of the cost model; where the price comes from; what pools change, if they were tried, and the latencies
+ * with and without; what limits it; how the requests of a rate arrive; how sure this is.
  * Without a fleet the second line says so and is the last. */
-enum { SIZE_MAX_LINES = 12 };
+enum { SIZE_MAX_LINES = 13 };
 
 struct size_lines {
     size_t n;
     const char *lines[SIZE_MAX_LINES];
+    enum size_topic topics[SIZE_MAX_LINES];
     bool failed;
 };
 
@@ -361,7 +383,7 @@ struct size_lines {
 int size_say(const struct size_question *question, const struct size_result *result, struct arena *arena,
              struct size_lines *lines);
 
-/* "kept" or "missed"; NULL: unknown. */
+/* "kept" or "missed"; NULL: unknown. In size_answer.c. */
 const char *size_end_word(enum size_end end);
 
 /* Adds "440 ms", "1.2 s"; "never" if infinite. */
@@ -400,12 +422,18 @@ size_t size_order_others(const struct size_question *question, const struct size
 const struct size_state *size_find_other(const struct size_question *question, const struct size_result *result,
                                          const struct size_gpu *gpu, double *open_usd_per_h);
 
-/* The least price of a fleet with pools, or without, that was not tried; INFINITY: all were. */
-double size_open_of_kind(const struct size_result *result, bool has_pools);
+/* Adds that the list of --prices lacks this GPU, and its price without the list, as a line without its end. */
+void size_add_unpriced(const struct size_question *question, const struct size_gpu *gpu, struct text *text);
+
+/* The least price of a fleet of this GPU (NULL: of any) with pools, or without, that was not tried; INFINITY: all
+ * were. */
+double size_open_of_kind(const struct size_result *result, const struct size_gpu *gpu, bool has_pools);
 
 /* Adds that fleet, or why there is none, as a line without its end. */
 void size_add_other(const struct size_question *question, const struct size_result *result, const struct size_gpu *gpu,
                     struct text *text);
+
+/* --- size_answer.c --- */
 
 /* Prints the answer. Returns 0 or a negative code. */
 int size_answer(const struct size_question *question, const struct size_result *result, int form, struct arena *arena,

@@ -53,20 +53,55 @@ static enum size_end judge_end(const struct size_question *question, const struc
     return SIZE_END_UNKNOWN;
 }
 
-/* More room than 1 decides nothing. */
-double size_slow_excess(const struct size_question *question, const struct size_state *state)
+/* The model errs by a factor of its times, so the way to the slow value is measured in logarithms. The predictions of
+ * a fleet that was found keep their limits. */
+double size_withstood(const struct size_question *question, const struct size_state *state, size_t *at)
 {
-    double most = 1;
-    if (!state->slow.has_run) return most;
-    for (size_t i = 0; i < question->n_objectives; i++)
-        most = fmax(most, state->slow.values[i] / question->objectives[i].limit_s);
-    return most;
+    double least = 1;
+    *at = 0;
+    if (!state->slow.has_run) return least;
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        const double limit_s = question->objectives[i].limit_s;
+        if (!(state->slow.values[i] > limit_s)) continue;
+        const double frac = log(limit_s / state->good.values[i]) / log(state->slow.values[i] / state->good.values[i]);
+        if (frac < least) *at = i, least = frac;
+    }
+    return least;
 }
 
-/* Of equal price, fleets that keep their limits at the slow end come first, then those that miss them by less. The
- * order of the others stays. */
+bool size_is_saturated(const struct size_question *question, const struct size_state *state)
+{
+    bool is_saturated = false;
+    for (size_t i = 0; state->slow.has_run && i < question->n_objectives; i++)
+        is_saturated |= state->slow.values[i] > SIZE_SATURATED_TIMES * question->objectives[i].limit_s;
+    return is_saturated;
+}
+
+void size_add_saturation(const struct size_state *state, struct text *text)
+{
+    static const char *const names[SIZE_POOLS] = {"for prompts", "for decoding"};
+    const double *kv_frac = state->slow.pool_kv_frac, *waiting = state->slow.pool_waiting;
+    const bool has_pools = state->option.prefill_replicas > 0;
+    for (int pool = has_pools ? SIZE_PREFILL : SIZE_DECODE; pool < SIZE_POOLS; pool++) {
+        text_printf(text, "%s%s%s%.3g %% of a KV cache in use and %.0f request%s waiting at one replica",
+                    pool == SIZE_DECODE && has_pools ? "; " : "", has_pools ? names[pool] : "", has_pools ? " " : "",
+                    100 * kv_frac[pool], waiting[pool], waiting[pool] == 1 ? "" : "s");
+    }
+}
+
+/* Of equal price, fleets that keep their limits at the slow end come first, then those that withstand more of the
+ * error. The order of the others stays.
+ *
+ * Among fleets that miss a limit, the largest multiple of a limit at the slow end would be the wrong order. How far a
+ * limit is missed there says little of how likely it is missed. Near its capacity the times of a fleet grow without
+ * bound, and the room that the prediction has would count for nothing. The share of the error that a fleet withstands
+ * uses both values. Where errors have one distribution over the intervals of all fleets, it is the order of their
+ * chances to keep all limits. It takes the logarithm of a time to grow evenly from the prediction to the slow value.
+ * Where a time grows only near that end, the share is too small. No error of TTFT is measured: the error of TPOT, on
+ * all iterations, stands for it. */
 static void sort_by_slow_end(const struct size_question *question, struct size_result *result)
 {
+    size_t at_limit;
     for (size_t i = 1; i < result->n_best; i++) {
         const size_t moved = result->best[i];
         const struct size_state *state = &result->states[moved];
@@ -74,24 +109,27 @@ static void sort_by_slow_end(const struct size_question *question, struct size_r
         for (; at > 0; at--) {
             const struct size_state *before = &result->states[result->best[at - 1]];
             if (size_usd_per_h(before) != size_usd_per_h(state)) break;
-            if (size_slow_excess(question, before) <= size_slow_excess(question, state)) break;
+            if (size_withstood(question, before, &at_limit) >= size_withstood(question, state, &at_limit)) break;
             result->best[at] = result->best[at - 1];
         }
         result->best[at] = moved;
     }
 }
 
-const struct size_state *size_other_kind(const struct size_question *question, const struct size_result *result)
+const struct size_state *size_other_kind(const struct size_question *question, const struct size_result *result,
+                                         const struct size_gpu *gpu)
 {
     const struct size_state *found = NULL;
     const bool has_pools = result->states[result->best[0]].option.prefill_replicas == 0;
     for (size_t i = 0; i < result->n_best; i++) {
         const struct size_state *state = &result->states[result->best[i]];
-        if ((state->option.prefill_replicas > 0) == has_pools) return state;
+        if ((state->option.prefill_replicas > 0) == has_pools && (gpu == NULL || state->option.gpu == gpu))
+            return state;
     }
     for (size_t i = 0; i < result->n; i++) {
         const struct size_state *state = &result->states[i];
         if (state->replicas == 0 || (state->option.prefill_replicas > 0) != has_pools) continue;
+        if (gpu != NULL && state->option.gpu != gpu) continue;
         if (found == NULL || size_is_before(question, state, found)) found = state;
     }
     return found;
@@ -134,7 +172,7 @@ static void plan_all(const struct size_question *question, struct size_result *r
     struct size_option fewer = best->option;
     fewer.prefill_replicas--;
     if (fewer.prefill_replicas > 0) plan_fewer(question, &fewer, best->replicas - 1, &result->fewer[1], plan);
-    result->other = question->disaggregated ? size_other_kind(question, result) : NULL;
+    result->other = question->disaggregated ? size_other_kind(question, result, NULL) : NULL;
     if (result->other == NULL) return;
     plan_run(plan, &result->other->option, result->other->replicas, TIMES_FAST, &result->other_fast);
     plan_run(plan, &result->other->option, result->other->replicas, TIMES_SLOW, &result->other_slow);

@@ -32,6 +32,9 @@ void size_open_fleet(const char *key, const struct size_question *question, cons
     answer_number(answer, "prefill", (double)option->prefill_replicas);
     answer_text(answer, "batching", option->batching->policy);
     if (option->batching->token_budget > 0) answer_number(answer, "token_budget", (double)size_token_budget(option));
+    size_t at;
+    if (state->slow_end == SIZE_END_MISSED)
+        answer_number(answer, "withstood_frac", size_withstood(question, state, &at));
     answer->failed |= text.failed;
     text_fini(&text);
 }
@@ -102,6 +105,32 @@ static void write_sure(const struct size_question *question, const struct size_s
     answer_close(answer, '}');
 }
 
+/* The cheapest fleet of the other kind that keeps its limits at both ends, and that with the GPU of the other. Without
+ * such a fleet, the least price that one may have: null if no number of GPUs is enough. */
+static void write_sure_kind(const char *key, const struct size_question *question, const struct size_state *state,
+                            double open_usd_per_h, struct answer *answer)
+{
+    if (state->replicas > 0) {
+        size_open_fleet(key, question, state, answer);
+        write_values(question, &state->good, NULL, NULL, answer);
+    } else {
+        answer_open(answer, key, '{');
+        answer_number(answer, "at_least_usd_per_h", open_usd_per_h);
+    }
+    answer_close(answer, '}');
+}
+
+static void write_sure_kinds(const struct size_question *question, const struct size_result *result,
+                             struct answer *answer)
+{
+    if (result->sure.replicas == 0 || !question->disaggregated) return;
+    const bool has_pools = size_has_pools(&result->sure);
+    write_sure_kind(has_pools ? "sure_without_pools" : "sure_with_pools", question, &result->sure_other,
+                    result->sure_open_usd_per_h, answer);
+    write_sure_kind(has_pools ? "sure_without_pools_same_gpu" : "sure_with_pools_same_gpu", question,
+                    &result->sure_alike, result->sure_alike_open_usd_per_h, answer);
+}
+
 /* The other kind of fleet: with pools, if the best one has none, or without. */
 static void write_other_kind(const struct size_question *question, const struct size_result *result,
                              struct answer *answer)
@@ -128,6 +157,7 @@ int size_write_fields(const struct size_question *question, const struct size_re
                  result->has_ends ? &result->slow : NULL, answer);
     answer_close(answer, '}');
     if (result->has_sure) write_sure(question, &result->sure, answer);
+    if (result->has_sure) write_sure_kinds(question, result, answer);
     write_other_kind(question, result, answer);
     write_limit(question, result, answer);
     write_trust(result, answer);

@@ -28,6 +28,8 @@ static int add(const struct size_question *question, const struct request_record
     const struct size_request request = {record->id, record->prompt_tokens, record->output_tokens,
                                          find_objectives(question, record), record->n_prefix_blocks > 0};
     for (size_t i = 0; i < question->n_objectives; i++) requests->counted[i] += request.objectives >> i & 1;
+    requests->prompt_tokens += record->prompt_tokens;
+    requests->output_tokens += record->output_tokens;
     return vec_push(&requests->items, &requests->n, &requests->capacity, request);
 }
 

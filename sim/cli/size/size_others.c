@@ -41,11 +41,12 @@ static double open_usd_per_h(const struct size_state *state)
     return (double)((state->failed + 1) * size_replica_gpus(&state->option)) * state->option.gpu->usd_per_h;
 }
 
-double size_open_of_kind(const struct size_result *result, bool has_pools)
+double size_open_of_kind(const struct size_result *result, const struct size_gpu *gpu, bool has_pools)
 {
     double least = (double)INFINITY;
     for (size_t i = 0; i < result->n; i++)
-        if (size_has_pools(&result->states[i]) == has_pools) least = fmin(least, open_usd_per_h(&result->states[i]));
+        if (size_has_pools(&result->states[i]) == has_pools && (gpu == NULL || result->states[i].option.gpu == gpu))
+            least = fmin(least, open_usd_per_h(&result->states[i]));
     return least;
 }
 
@@ -197,4 +198,10 @@ void size_add_other(const struct size_question *question, const struct size_resu
         text_printf(text, "at least $%.2f/h, more than the fleets listed; not searched further", other.open_usd_per_h);
     else
         add_reason(question, result, &other, text);
+}
+
+void size_add_unpriced(const struct size_question *question, const struct size_gpu *gpu, struct text *text)
+{
+    text_printf(text, "%s: no price in list %s; not tried; without --prices $%.2f/h: %s", gpu->name, question->prices,
+                gpu->usd_per_h, gpu->origin != NULL ? gpu->origin : "of unknown origin");
 }

@@ -31,17 +31,22 @@ static void add_heads(const struct size_question *question, struct text *html)
     for (size_t i = 0; i < question->n_objectives; i++) {
         text_add(html, "<th scope=\"col\" class=\"n\">");
         page_escape(html, question->objectives[i].name);
-        text_add(html, "</th><th scope=\"col\" class=\"n\">margin</th><th scope=\"col\" class=\"n\">slow</th>");
+        for (size_t part = 0; part < 2; part++) {
+            text_add(html, "</th><th scope=\"col\" class=\"n\">");
+            page_escape(html, question->objectives[i].name);
+            text_add(html, part == 0 ? ": margin" : ": slow");
+        }
+        text_add(html, "</th>");
     }
     text_add(html, "<th scope=\"col\">slow end</th><th scope=\"col\" class=\"n\">outside</th></tr></thead>\n<tbody>\n");
 }
 
-/* "4", or "2 + 3" of pools for prompts and decoding. */
+/* "4", or "2 prefill + 3 decode" of pools. */
 static void add_replicas(const struct size_state *state, struct text *html)
 {
     const int64_t prefill = state->option.prefill_replicas;
     if (prefill > 0)
-        text_printf(html, "%" PRId64 " + %" PRId64, prefill, state->replicas - prefill);
+        text_printf(html, "%" PRId64 " prefill + %" PRId64 " decode", prefill, state->replicas - prefill);
     else
         text_printf(html, "%" PRId64, state->replicas);
 }
@@ -62,12 +67,12 @@ static void add_configuration(const struct size_state *state, struct text *html)
     text_add(html, "</td>");
 }
 
-static void add_time(double seconds, struct text *html)
+static void add_time(double seconds, const char *mark, struct text *html)
 {
     struct text text;
     text_init(&text);
     size_add_time(seconds, &text);
-    text_printf(html, "<td class=\"n\" title=\"%.10g\">%s</td>", seconds, text.chars != NULL ? text.chars : "");
+    text_printf(html, "<td class=\"n\" title=\"%.10g\">%s%s</td>", seconds, text.chars != NULL ? text.chars : "", mark);
     html->failed |= text.failed;
     text_fini(&text);
 }
@@ -78,10 +83,10 @@ static void add_fleet(const struct size_question *question, const struct size_st
     add_configuration(state, html);
     for (size_t i = 0; i < question->n_objectives; i++) {
         const double value = state->good.values[i], part = value / question->objectives[i].limit_s;
-        add_time(value, html);
+        add_time(value, "", html);
         text_printf(html, "<td class=\"n\">%.1f %%</td>", 100 * (1 - part));
         if (state->slow_end != SIZE_END_UNKNOWN)
-            add_time(state->slow.values[i], html);
+            add_time(state->slow.values[i], size_is_saturated(question, state) ? " *" : "", html);
         else
             text_add(html, "<td class=\"n\">unknown</td>");
     }
@@ -92,18 +97,37 @@ static void add_fleet(const struct size_question *question, const struct size_st
     text_add(html, "</td></tr>\n");
 }
 
+/* A note for each fleet with an asterisk. */
+static void add_saturated(const struct size_page *page, struct text *html)
+{
+    for (size_t i = 0; i < page->result->n_best; i++) {
+        const struct size_state *state = &page->result->states[page->result->best[i]];
+        struct text line;
+        if (!size_is_saturated(page->question, state)) continue;
+        text_init(&line);
+        text_printf(&line, "* Fleet %zu is saturated " SIZE_SLOW_SIDE ", over %d times a limit: ", i + 1,
+                    SIZE_SATURATED_TIMES);
+        size_add_saturation(state, &line);
+        if (!line.failed) page_note(html, line.chars);
+        html->failed |= line.failed;
+        text_fini(&line);
+    }
+}
+
 static int add_table(const void *context, struct text *html)
 {
     const struct size_page *page = context;
     page_note(
         html,
-        "A margin is the part of the limit that is left. Slow: the latency if the model errs to its slow side, within "
+        "The first fleet is the answer. Prefill and decode: pools of replicas for prompts and for decoding. A margin is "
+        "the part of the limit that is left. Slow: the latency if the model errs to its slow side, within "
         "which 90 % of measured TPOT are. Slow end: whether all limits are kept then. Outside: the part of the "
         "kernels' time that is outside the measured range.");
     add_heads(page->question, html);
     for (size_t i = 0; i < page->result->n_best; i++)
         add_fleet(page->question, &page->result->states[page->result->best[i]], html);
     text_add(html, "</tbody></table></div>\n");
+    add_saturated(page, html);
     return 0;
 }
 
@@ -111,7 +135,8 @@ static int add_table(const void *context, struct text *html)
 
 static bool has_others(const void *context)
 {
-    return ((const struct size_page *)context)->question->n_gpus > 1;
+    const struct size_question *question = ((const struct size_page *)context)->question;
+    return question->n_gpus > 1 || question->n_unpriced > 0;
 }
 
 static void add_item(const char *text, struct text *html)
@@ -131,6 +156,14 @@ static int add_others(const void *context, struct text *html)
         struct text line;
         text_init(&line);
         size_add_other(page->question, page->result, gpus[i], &line);
+        if (!line.failed) add_item(line.chars, html);
+        html->failed |= line.failed;
+        text_fini(&line);
+    }
+    for (size_t i = 0; i < page->question->n_unpriced; i++) {
+        struct text line;
+        text_init(&line);
+        size_add_unpriced(page->question, &page->question->unpriced[i], &line);
         if (!line.failed) add_item(line.chars, html);
         html->failed |= line.failed;
         text_fini(&line);
@@ -160,18 +193,48 @@ static int init_cloud(const struct size_page *page, struct cloud *cloud)
                : SIM_E_NOMEM;
 }
 
+/* "3 x b200-sxm, TP 1, 2 prefill + 1 decode" */
+static const char *label_of(const struct size_state *state, struct arena *arena)
+{
+    const struct size_option *option = &state->option;
+    const char *pools = "";
+    if (size_has_pools(state))
+        pools = arena_printf(arena, ", %" PRId64 " prefill + %" PRId64 " decode", option->prefill_replicas,
+                             state->replicas - option->prefill_replicas);
+    if (pools == NULL) return NULL;
+    return arena_printf(arena, "%" PRId64 " x %s, TP %" PRId64 "%s%s", state->replicas * size_replica_gpus(option),
+                        option->gpu->name, option->tensor_parallel, option->groups > 1 ? ", DP" : "", pools);
+}
+
 /* Adds the fleet, labelled with its GPUs. */
 static int add_point(const struct size_page *page, const struct size_state *state, struct cloud *cloud)
 {
     size_t tightest;
     const size_t i = cloud->n++;
-    const struct size_option *option = &state->option;
     cloud->usd_per_h[i] = size_usd_per_h(state);
     cloud->part[i] = size_tightest(page->question, &state->good, &tightest);
-    cloud->labels[i] = arena_printf(page->arena, "%" PRId64 " x %s, TP %" PRId64 "%s",
-                                    state->replicas * size_replica_gpus(option), option->gpu->name,
-                                    option->tensor_parallel, option->groups > 1 ? ", DP" : "");
+    cloud->labels[i] = label_of(state, page->arena);
     return cloud->labels[i] != NULL ? 0 : SIM_E_NOMEM;
+}
+
+/* A fleet of the answer, in a ring of its own. */
+struct ringed {
+    double usd_per_h, part;
+    const char *label;
+};
+
+static int ring(const struct size_page *page, const struct size_state *state, const char *name, unsigned colour,
+                struct ringed *ringed, struct plot_series *series)
+{
+    size_t tightest;
+    const char *label = label_of(state, page->arena);
+    if (label == NULL) return SIM_E_NOMEM;
+    ringed->usd_per_h = size_usd_per_h(state);
+    ringed->part = size_tightest(page->question, &state->good, &tightest);
+    ringed->label = arena_printf(page->arena, "%s: %s", name, label);
+    *series = (struct plot_series){.name = name, .is_reference = true, .colour = colour, .n = 1,
+                                   .x = &ringed->usd_per_h, .y = &ringed->part, .labels = &ringed->label};
+    return ringed->label != NULL ? 0 : SIM_E_NOMEM;
 }
 
 /* A fleet is on the front if no other is at least as cheap and as far from its limit, and better in one of both. */
@@ -198,7 +261,8 @@ static const char *front_note(const struct cloud *cloud, struct arena *arena)
                         n > 1 ? "Joined: those that no other fleet beats in both price and distance from its nearest "
                                 "limit (Pareto front)."
                               : "One, in full colour, is at least as cheap and as far from its nearest limit as all "
-                                "others.");
+                                "others. The answer may be another: of equal price, it withstands more of the model's "
+                                "error to its slow side.");
 }
 
 static int add_front(const void *context, struct text *html)
@@ -210,13 +274,20 @@ static int add_front(const void *context, struct text *html)
         if (page->result->states[i].replicas > 0) code = add_point(page, &page->result->states[i], &cloud);
     if (code != 0) return code;
     find_front(&cloud);
-    const struct plot_series series = {.n = cloud.n, .x = cloud.usd_per_h, .y = cloud.part, .on_front = cloud.on_front,
-                                       .labels = cloud.labels};
+    size_t n_series = 1;
+    struct ringed ringed[2];
+    struct plot_series series[3] = {{.name = "fleets", .n = cloud.n, .x = cloud.usd_per_h, .y = cloud.part,
+                                     .on_front = cloud.on_front, .labels = cloud.labels}};
+    const struct size_result *result = page->result;
+    const bool has_sure = result->has_sure && result->sure.replicas > 0;
+    code = ring(page, &result->states[result->best[0]], "the answer", 2, &ringed[0], &series[n_series++]);
+    if (code == 0 && has_sure) code = ring(page, &result->sure, "to be sure", 3, &ringed[1], &series[n_series++]);
+    if (code != 0) return code;
     const struct plot_line slo = {.kind = PLOT_AT_Y, .value = 1, .name = "SLO", .is_dashed = true};
     const struct plot_chart chart = {.kind = PLOT_SCATTER, .title = "Price against latency",
                                      .x = {.title = "price ($/h)"},
                                      .y = {.title = "share of the nearest limit", .low = 0, .high = 1.1},
-                                     .n_series = 1, .series = &series, .n_lines = 1, .lines = &slo};
+                                     .n_series = n_series, .series = series, .n_lines = 1, .lines = &slo};
     const char *note = front_note(&cloud, page->arena);
     if (note == NULL) return SIM_E_NOMEM;
     const struct page_figure figure = {.chart = &chart, .note = note};
@@ -272,23 +343,85 @@ static int add_search(const void *context, struct text *html)
     return 0;
 }
 
-static const struct page_section sections[] = {{"fleets", "The cheapest fleets", has_fleets, add_table, true},
-                                               {"others", "Other GPUs", has_others, add_others, true},
-                                               {"front", "Price against latency", has_fleets, add_front, true},
-                                               {"search", "The search", NULL, add_search, false},
-                                               {0}};
+/* --- The lines, by what they are about --- */
 
+static bool has_topic(const struct size_page *page, enum size_topic topic)
+{
+    bool has = false;
+    for (size_t i = 0; i < page->lines.n; i++) has |= page->lines.topics[i] == topic;
+    return has;
+}
+
+static int add_topic(const struct size_page *page, enum size_topic topic, struct text *html)
+{
+    text_add(html, "<ul>\n");
+    for (size_t i = 0; i < page->lines.n; i++)
+        if (page->lines.topics[i] == topic) add_item(page->lines.lines[i], html);
+    text_add(html, "</ul>\n");
+    return 0;
+}
+
+static bool has_latency(const void *page)
+{
+    return has_topic(page, SIZE_LATENCY);
+}
+
+static int add_latency(const void *page, struct text *html)
+{
+    return add_topic(page, SIZE_LATENCY, html);
+}
+
+static bool has_pool_lines(const void *page)
+{
+    return has_topic(page, SIZE_POOL_LINES);
+}
+
+static int add_pool_lines(const void *page, struct text *html)
+{
+    return add_topic(page, SIZE_POOL_LINES, html);
+}
+
+static bool has_trust(const void *page)
+{
+    return has_topic(page, SIZE_TRUST);
+}
+
+static int add_trust(const void *page, struct text *html)
+{
+    return add_topic(page, SIZE_TRUST, html);
+}
+
+static bool has_prices(const void *page)
+{
+    return has_topic(page, SIZE_PRICES);
+}
+
+static int add_prices(const void *page, struct text *html)
+{
+    return add_topic(page, SIZE_PRICES, html);
+}
+
+static const struct page_section sections[] = {
+    {"fleets", "The cheapest fleets", has_fleets, add_table, true},
+    {"front", "Price against latency", has_fleets, add_front, true},
+    {"latency", "The answer's latencies, and what limits it", has_latency, add_latency, true},
+    {"pools", "With pools and without", has_pool_lines, add_pool_lines, true},
+    {"trust", "How sure this is", has_trust, add_trust, true},
+    {"others", "Other GPUs", has_others, add_others, true},
+    {"prices", "Prices", has_prices, add_prices, true},
+    {"search", "The search", NULL, add_search, false},
+    {0}};
+
+/* The question, the fleets that answer it, and the load. */
 static void add_head(const struct size_page *page, struct text *html)
 {
     const struct size_lines *lines = &page->lines;
     page_open(html, lines->lines[0]);
     text_add(html, "<header>\n<p class=\"kind\">Orrery's answer: the cheapest fleet</p>\n<h1>");
     page_escape(html, lines->lines[0]);
-    text_add(html, "</h1>\n<p class=\"answer\">");
-    page_escape(html, lines->lines[1]);
-    text_add(html, "</p>\n");
-    for (size_t i = 2; i < lines->n; i++) {
-        text_add(html, "<p class=\"verdict\">");
+    text_add(html, "</h1>\n");
+    for (size_t i = 1; i < lines->n && lines->topics[i] == SIZE_FLEET; i++) {
+        text_printf(html, "<p class=\"%s\">", i == 1 ? "answer" : "verdict");
         page_escape(html, lines->lines[i]);
         text_add(html, "</p>\n");
     }

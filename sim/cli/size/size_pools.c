@@ -36,6 +36,27 @@ static void add_change(const struct size_state *best, const struct size_state *o
                     size_has_pools(other) ? "with" : "without", open_usd_per_h);
 }
 
+/* Where the fleet of the other kind has another GPU, the price mixes two changes: adds the best of that kind with the
+ * GPU of the better fleet (NULL: none was found), or from which price on none was tried. */
+static void add_alike(const struct size_state *best, const struct size_state *other, const struct size_state *alike,
+                      double open_usd_per_h, struct text *text)
+{
+    if (other->option.gpu == best->option.gpu) return;
+    text_printf(text, ", GPU and pools changed together; %s pools on the same GPU ",
+                size_has_pools(other) ? "with" : "without");
+    if (alike != NULL) {
+        add_price(alike, text);
+        text_printf(text, " (%+.3g %%)", 100 * (size_usd_per_h(alike) / size_usd_per_h(best) - 1));
+    }
+    if (alike != NULL && open_usd_per_h >= size_usd_per_h(alike)) return;
+    if (alike != NULL)
+        text_printf(text, "; not all of these from $%.2f/h on were tried", open_usd_per_h);
+    else if (isfinite(open_usd_per_h))
+        text_printf(text, "at least $%.2f/h, not tried further", open_usd_per_h);
+    else
+        text_add(text, "no fleet keeps the limits");
+}
+
 /* Of the options with pools that have a fleet of at most this price, the run that missed a limit last; of a fleet of
  * that price if there is one. More replicas are taken to be no worse, so one that is dearer speaks for cheaper ones. */
 static const struct size_state *find_missed(const struct size_result *result, double usd_per_h)
@@ -97,7 +118,7 @@ static void add_none(const struct size_question *question, const struct size_res
     if (!has_pools) add_reason(question, result, best, text);
 }
 
-/* The largest multiple of a limit: "ttft p99 1.61 s of 1 s". */
+/* The largest part of a limit: "ttft p99 0.61 s of 1 s". */
 static void add_largest(const struct size_question *question, const struct size_outcome *outcome, struct text *text)
 {
     size_t at;
@@ -105,22 +126,57 @@ static void add_largest(const struct size_question *question, const struct size_
     size_add_value(question, outcome, at, text);
 }
 
+/* "28.8 % of the way from its prediction to its slow value, then ttft p99 (825 ms to 1.61 s, limit 1 s)" */
+static void add_withstood(const struct size_question *question, const struct size_state *state, const char *way,
+                          struct text *text)
+{
+    size_t at;
+    const double frac = size_withstood(question, state, &at);
+    text_printf(text, "%.3g %% %s, then %s (", 100 * frac, way, question->objectives[at].name);
+    size_add_time(state->good.values[at], text);
+    text_add(text, " to ");
+    size_add_time(state->slow.values[at], text);
+    text_add(text, ", limit ");
+    size_add_time(question->objectives[at].limit_s, text);
+    text_add(text, ")");
+}
+
+/* Whether the share of a fleet is decided by a time whose error is not measured. */
+static bool is_unmeasured(const struct size_question *question, const struct size_state *state)
+{
+    size_t at;
+    return size_withstood(question, state, &at) < 1 && question->objectives[at].time != SIZE_TPOT;
+}
+
+/* Both miss a limit at the slow end: which limit decides, and how far the model may err before. */
+static void add_order_of_missed(const struct size_question *question, const struct size_state *best,
+                                const struct size_state *other, struct text *text)
+{
+    text_add(text, "the model may err further to its slow side before it misses a limit: ");
+    add_withstood(question, best, "of the way from prediction to slow value", text);
+    text_printf(text, ", %s pools ", size_has_pools(other) ? "with" : "without");
+    add_withstood(question, other, "of it", text);
+    if (is_unmeasured(question, best) || is_unmeasured(question, other))
+        text_add(text, "; the error of TTFT is not measured: that of TPOT, on all iterations, stands for it");
+}
+
 /* Which of two fleets of equal price comes first, and why. */
 static void add_order(const struct size_question *question, const struct size_state *best,
                       const struct size_state *other, struct text *text)
 {
     size_t at;
-    const bool by_slow_side = size_slow_excess(question, best) < size_slow_excess(question, other);
+    const bool by_slow_side = size_withstood(question, best, &at) > size_withstood(question, other, &at);
     if (!by_slow_side && size_tightest(question, &best->good, &at) == size_tightest(question, &other->good, &at))
         return;
-    const char *with = size_has_pools(best) ? "with" : "without", *without = size_has_pools(other) ? "with" : "without";
-    text_printf(text, "; the one %s pools comes first, as it %s", with,
-                !by_slow_side      ? "has more room to its limits"
-                : best->slow.meets ? "keeps its limits " SIZE_SLOW_SIDE
-                                   : "misses its limits by less " SIZE_SLOW_SIDE);
+    text_printf(text, "; the one %s pools comes first, as ", size_has_pools(best) ? "with" : "without");
+    if (by_slow_side && !best->slow.meets) {
+        add_order_of_missed(question, best, other, text);
+        return;
+    }
+    text_add(text, by_slow_side ? "it keeps its limits " SIZE_SLOW_SIDE : "it has more room to its limits");
     text_add(text, ": ");
     add_largest(question, by_slow_side ? &best->slow : &best->good, text);
-    text_printf(text, ", %s pools ", without);
+    text_printf(text, ", %s pools ", size_has_pools(other) ? "with" : "without");
     add_largest(question, by_slow_side ? &other->slow : &other->good, text);
 }
 
@@ -135,14 +191,16 @@ void size_add_pools(const struct size_question *question, const struct size_resu
     }
     const bool is_dearer = !has_pools && size_usd_per_h(other) > size_usd_per_h(best);
     if (is_dearer) text_add(text, "they do not pay here: ");
-    add_change(best, other, size_open_of_kind(result, !has_pools), text);
+    add_change(best, other, size_open_of_kind(result, NULL, !has_pools), text);
+    add_alike(best, other, size_other_kind(question, result, best->option.gpu),
+              size_open_of_kind(result, best->option.gpu, !has_pools), text);
     if (is_dearer) add_reason(question, result, best, text);
     if (size_usd_per_h(other) == size_usd_per_h(best)) add_order(question, best, other, text);
 }
 
 void size_add_sure_pools(const struct size_result *result, struct text *text)
 {
-    const struct size_state *sure = &result->sure, *other = &result->sure_other;
+    const struct size_state *sure = &result->sure, *other = &result->sure_other, *alike = &result->sure_alike;
     const bool has_pools = size_has_pools(sure);
     if (other->replicas == 0) {
         text_printf(text, "%s pools; none of those as cheap was found %s", has_pools ? "with" : "without",
@@ -150,6 +208,7 @@ void size_add_sure_pools(const struct size_result *result, struct text *text)
         return;
     }
     add_change(sure, other, result->sure_open_usd_per_h, text);
+    add_alike(sure, other, alike->replicas > 0 ? alike : NULL, result->sure_alike_open_usd_per_h, text);
 }
 
 /* "137 ms (120 to 180 ms)": as predicted, and at both ends of the interval where they are known. */

@@ -254,10 +254,15 @@ static int find_sure(const struct searching *searching, struct map *map, struct 
     const int code = search(&sure, map, NULL, NULL, arena, diag);
     result->has_sure = code == 0;
     if (code == 0 && found.n_best > 0) {
-        const struct size_state *other = size_other_kind(question, &found);
         result->sure = found.states[found.best[0]];
+        const struct size_gpu *gpu = result->sure.option.gpu;
+        const bool has_pools = size_has_pools(&result->sure);
+        const struct size_state *other = size_other_kind(question, &found, NULL);
+        const struct size_state *alike = size_other_kind(question, &found, gpu);
         if (other != NULL) result->sure_other = *other;
-        result->sure_open_usd_per_h = size_open_of_kind(&found, !size_has_pools(&result->sure));
+        if (alike != NULL) result->sure_alike = *alike;
+        result->sure_open_usd_per_h = size_open_of_kind(&found, NULL, !has_pools);
+        result->sure_alike_open_usd_per_h = size_open_of_kind(&found, gpu, !has_pools);
     }
     result->n_simulations += found.n_simulations;
     size_result_fini(&found);

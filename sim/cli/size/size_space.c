@@ -188,8 +188,10 @@ void size_describe(const struct size_option *option, int64_t replicas, struct te
 {
     text_printf(text, "%" PRId64 " x %s: ", replicas * size_replica_gpus(option), option->gpu->name);
     if (option->prefill_replicas > 0) {
-        text_printf(text, "%" PRId64 " prefill and %" PRId64 " decode replicas", option->prefill_replicas,
-                    replicas - option->prefill_replicas);
+        const int64_t prefill = option->prefill_replicas, decode = replicas - prefill;
+        const bool is_alike = (prefill == 1) == (decode == 1); /* one noun for both */
+        text_printf(text, "%" PRId64 " prefill%s%s and %" PRId64 " decode replica%s", prefill,
+                    is_alike ? "" : " replica", is_alike || prefill == 1 ? "" : "s", decode, decode == 1 ? "" : "s");
     } else {
         text_printf(text, "%" PRId64 " replica%s", replicas, replicas == 1 ? "" : "s");
     }

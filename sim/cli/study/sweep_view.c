@@ -59,11 +59,27 @@ static const char *find_common(const struct study *study, size_t key, struct are
     return common;
 }
 
+/* The members that another one implies, of values that are objects. Nothing is left out where memory is short. */
+static void find_implied(struct sweep_columns *columns, const struct study *study, size_t key, struct arena *arena)
+{
+    const size_t n = study->n_points < SWEEP_MAX_ROWS ? study->n_points : SWEEP_MAX_ROWS;
+    const char **texts = arena_alloc(arena, n * sizeof *texts);
+    for (size_t point = 0; texts != NULL && point < n; point++) {
+        const char *value = axes_param(study->axes, point, key).value, *brief = json_brief(value, arena);
+        if (brief == NULL || value[0] != '{') return;
+        texts[point] = columns->common[key] != NULL ? select_members(brief, columns->common[key], false, arena) : brief;
+        if (texts[point] == NULL) return;
+    }
+    if (texts != NULL) sweep_find_implied(texts, n, arena, &columns->implied[key], &columns->implications[key]);
+}
+
 void sweep_add_keys(struct sweep_columns *columns, const struct study *study, struct arena *arena)
 {
     for (size_t i = 0; i < count_keys(study); i++) {
         sweep_add_column(columns, axes_name(study->axes, i), COLUMN_LEFT);
-        if (study->n_points > 1) columns->common[i] = find_common(study, i, arena);
+        if (study->n_points < 2) continue;
+        columns->common[i] = find_common(study, i, arena);
+        find_implied(columns, study, i, arena);
     }
 }
 
@@ -93,6 +109,8 @@ void sweep_add_values(const struct sweep_columns *columns, struct answer_table *
         const char *value = axes_param(study->axes, point, i).value, *brief = json_brief(value, arena);
         if (brief != NULL && columns->common[i] != NULL)
             brief = select_members(brief, columns->common[i], false, arena);
+        if (brief != NULL && columns->implied[i] != NULL)
+            brief = select_members(brief, columns->implied[i], false, arena);
         if (brief != NULL && value[0] == '{') brief = shorten(brief, arena);
         table->failed |= brief == NULL;
         table_text(table, brief);
@@ -109,6 +127,8 @@ void sweep_say_common(const struct sweep_columns *columns, const struct study *s
                    (int)strlen(common) - 1, common);
     }
     if (n > 0) answer_say(answer, "\n");
+    for (size_t i = 0; i < count_keys(study); i++)
+        if (columns->implications[i] != NULL) answer_say(answer, "%s", columns->implications[i]);
 }
 
 void sweep_say_left_out(const struct study *study, size_t n_metrics, struct answer *answer)

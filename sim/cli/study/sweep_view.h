@@ -24,21 +24,24 @@ struct sweep_view {
 struct sweep_columns {
     size_t n;
     const char *common[SWEEP_MAX_KEYS]; /* the members that all values of a key have, " nodes=1 gpus=8 "; NULL: none */
+    const char *implied[SWEEP_MAX_KEYS]; /* the members that a shown one implies, " price=2 "; NULL: none */
+    const char *implications[SWEEP_MAX_KEYS]; /* those, in lines: "with gpu=h100-sxm: price=2"; NULL: none */
     struct table_column columns[ANSWER_MAX_COLUMNS];
 };
 
 void sweep_add_column(struct sweep_columns *columns, const char *title, enum column_align align);
 
 /* Adds a column for each key of the axes, as far as there is room, named by the shortest end of the key. Members that
- * the values of a key have in common are not shown, which is looked for at the first SWEEP_MAX_ROWS points. */
+ * the values of a key have in common are not shown, nor in long values those that come with a shown one. Both are
+ * looked for at the first SWEEP_MAX_ROWS points. */
 void sweep_add_keys(struct sweep_columns *columns, const struct study *study, struct arena *arena);
 
-/* Adds the values at a point. An object is shown by json_brief, without what all have in common; its text is made in
- * the arena. */
+/* Adds the values at a point. An object is shown by json_brief, without what all have in common and what a shown member
+ * implies; its text is made in the arena. */
 void sweep_add_values(const struct sweep_columns *columns, struct answer_table *table, const struct study *study,
                       size_t point, struct arena *arena);
 
-/* Says what the values of a key have in common: "at all points: cluster nodes=1". */
+/* Says what the values of a key have in common, "at all points: cluster nodes=1", and what shown members imply. */
 void sweep_say_common(const struct sweep_columns *columns, const struct study *study, struct answer *answer);
 
 /* Notes the keys and metrics that a table omits. */
@@ -63,6 +66,14 @@ int sweep_say_policies(struct sweep_view *view, struct answer *answer);
 /* The mean of a metric over the seeds of a point that are done; NAN if one of them lacks it, or there are none. If the
  * seeds replicate a trace, also its interval, else NANs. Returns 0 or a negative code. */
 int sweep_find_mean(const struct sweep_view *view, size_t point, const char *metric, struct interval *found);
+
+/* --- sweep_implied.c: members of long values that always come together --- */
+
+/* Finds the members of the values of a key that come with another one and nowhere else: texts[n] are the values, by
+ * json_brief, without what all have in common. Sets `implied` and `implications` as in struct sweep_columns. Returns 0
+ * or SIM_E_NOMEM. */
+int sweep_find_implied(const char *const *texts, size_t n, struct arena *arena, const char **implied,
+                       const char **implications);
 
 /* --- sweep_recorded.c: the recorded trace beside its replicates --- */
 

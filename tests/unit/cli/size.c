@@ -205,3 +205,98 @@ TEST(size_tells_misses_in_times_of_the_limit)
         text_fini(&text);
     }
 }
+
+/* A fleet that was found, of one kind of replica, with these values as predicted and at the slow end. */
+static struct size_state state_of(const double predicted[2], const double slow[2])
+{
+    struct size_state state = {.good = {.has_run = true}, .slow = {.has_run = true}};
+    memcpy(state.good.values, predicted, 2 * sizeof *predicted);
+    memcpy(state.slow.values, slow, 2 * sizeof *slow);
+    return state;
+}
+
+/* Times are 1.2 and 0.9 of limits of 2 s and 0.1 s; those of the slow end are larger by factors. Times by the share x
+ * of the error are t * factor^x, so the share that is withstood puts a time at its limit. */
+TEST(a_fleet_withstands_the_error_up_to_its_first_miss)
+{
+    struct size_question question = {.n_objectives = 2};
+    question.objectives[0] = (struct size_objective){NULL, SIZE_TTFT, 0.99, 2, "ttft p99"};
+    question.objectives[1] = (struct size_objective){NULL, SIZE_TPOT, 0.99, 0.1, "tpot p99"};
+    static const double predicted[2] = {1.2, 0.09}, factors[][2] = {{3, 1.5}, {1.1, 1.5}, {200, 1.01}, {1.1, 1.05}};
+    static const size_t first[] = {1, 1, 0, 0};
+    for (size_t i = 0; i < 4; i++) {
+        const double slow[2] = {predicted[0] * factors[i][0], predicted[1] * factors[i][1]};
+        const struct size_state state = state_of(predicted, slow);
+        size_t at;
+        const double frac = size_withstood(&question, &state, &at);
+        CHECK_EQ_INT(size_is_saturated(&question, &state), i == 2);
+        if (i == 3) {
+            CHECK_NEAR(frac, 1, 0);
+            continue;
+        }
+        CHECK_EQ_INT(at, first[i]);
+        for (size_t k = 0; k < 2; k++) {
+            const double part = predicted[k] * pow(factors[i][k], frac) / question.objectives[k].limit_s;
+            CHECK(part <= 1 + 1e-12);
+            if (k == at) CHECK_NEAR(part, 1, 1e-12);
+        }
+    }
+}
+
+TEST(size_counts_replicas_of_pools_in_words)
+{
+    static const struct size_batching batching = {.policy = "vllm-v0"};
+    static const struct size_gpu gpu = {"l4", 0.7, NULL};
+    static const struct {
+        int64_t prefill, replicas;
+        const char *text;
+    } pools[] = {{0, 1, ": 1 replica of TP 1, "}, {0, 2, ": 2 replicas of TP 1, "},
+                 {1, 2, ": 1 prefill and 1 decode replica of TP 1, "},
+                 {2, 3, ": 2 prefill replicas and 1 decode replica of TP 1, "},
+                 {1, 3, ": 1 prefill replica and 2 decode replicas of TP 1, "},
+                 {3, 5, ": 3 prefill and 2 decode replicas of TP 1, "}};
+    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
+        const struct size_option option = {.gpu = &gpu, .tensor_parallel = 1, .pipeline_parallel = 1, .groups = 1,
+                                           .batching = &batching, .prefill_replicas = pools[i].prefill};
+        struct text text;
+        text_init(&text);
+        size_describe(&option, pools[i].replicas, &text);
+        if (!CHECK(!text.failed && strstr(text.chars, pools[i].text) != NULL)) printf("%s\n", text.chars);
+        text_fini(&text);
+    }
+}
+
+/* A change of GPU and pools together is told apart: also the same GPU without pools, or from which price on none was
+ * tried. */
+TEST(pools_on_another_gpu_are_compared_on_the_same_one_too)
+{
+    static const struct size_batching batching = {.policy = "vllm-v0"};
+    static const struct size_gpu b200 = {"b200-sxm", 10, NULL}, h200 = {"h200-sxm", 7, NULL};
+    struct size_result result = {.sure_open_usd_per_h = (double)INFINITY};
+    result.sure = (struct size_state){.option = {&b200, 1, 1, 1, &batching, 3}, .replicas = 5};
+    result.sure_other = (struct size_state){.option = {&h200, 1, 1, 1, &batching, 0}, .replicas = 8};
+    static const struct {
+        const struct size_gpu *other;
+        int64_t alike;
+        double open_usd_per_h;
+        const char *text;
+    } cases_of[] = {
+        {&h200, 0, 60,
+         "cheaper by 10.7 %, GPU and pools changed together; without pools on the same GPU at least $60.00/h, not tried further"},
+        {&h200, 7, (double)INFINITY, "; without pools on the same GPU 7 x b200-sxm at $70.00/h (+40 %)"},
+        {&h200, 7, 60, " (+40 %); not all of these from $60.00/h on were tried"},
+        {&h200, 0, (double)INFINITY, "; without pools on the same GPU no fleet keeps the limits"},
+        {&b200, 8, (double)INFINITY, "cheaper by 37.5 %"},
+    };
+    for (size_t i = 0; i < sizeof cases_of / sizeof *cases_of; i++) {
+        struct text text;
+        result.sure_other.option.gpu = cases_of[i].other;
+        result.sure_alike = (struct size_state){.option = {&b200, 1, 1, 1, &batching, 0}, .replicas = cases_of[i].alike};
+        result.sure_alike_open_usd_per_h = cases_of[i].open_usd_per_h;
+        text_init(&text);
+        size_add_sure_pools(&result, &text);
+        const size_t n = text.failed ? 0 : strlen(text.chars), n_tail = strlen(cases_of[i].text);
+        if (!CHECK(n >= n_tail && strcmp(text.chars + n - n_tail, cases_of[i].text) == 0)) printf("%s\n", text.chars);
+        text_fini(&text);
+    }
+}
