@@ -47,8 +47,8 @@ sql "$T/r.db" 'select count(distinct result_hash), count(distinct trace_hash) fr
 sql "$T/r.db" 'select count(*) from run_interval where run_id = 2' 0
 run 0 run "$T/s.json" --interval always
 out 'interval  TTFT p99 18.'
-out '          by two more runs with faster and slower iterations: within their TPOT are 90 % of 7 measured runs of 2 systems, each predicted without its group'
-out '          no error of TTFT is measured: its interval is what these two runs have'
+out '; by two more runs with faster and slower iterations: within their TPOT are 90 % of 7 measured runs of 2 systems, each predicted without its group'
+out '; no error of TTFT is measured: its interval is what these two runs have'
 run 2 run "$T/s.json" --interval sometimes
 err 'auto'
 

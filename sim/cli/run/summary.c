@@ -297,10 +297,10 @@ static void say_groups(const struct summary *summary, double warmup_s, struct an
     text_init(&said);
     text_init(&unended);
     say_unended(summary, warmup_s, &unended);
-    summary_groups(summary->metrics, summary->n_metrics, warmup_s, unended.length > 0 ? unended.chars : "", &said);
+    summary_groups(summary->metrics, summary->n_metrics, warmup_s > 0, unended.length > 0 ? unended.chars : "", &said);
     said.failed |= unended.failed;
     text_fini(&unended);
-    summary_intervals(&summary->intervals, warmup_s, &said);
+    summary_intervals(&summary->intervals, &said);
     if (said.length > 0) answer_say(answer, "\n%s", said.chars);
     answer->failed |= said.failed;
     text_fini(&said);
@@ -330,12 +330,24 @@ static void add_intervals(const struct summary *summary, struct answer *answer)
     answer_add(answer, NULL, heading, &table);
 }
 
+/* What a warm-up leaves out. */
+static void say_windows(const struct summary_run *run, struct answer *answer)
+{
+    char words[WORDS_CHARS];
+    if (!(run->warmup_s > 0)) return;
+    answer_say(answer,
+               "warm-up of %s: times, requests, SLO and intervals are of what comes after it; all else is of the whole "
+               "run\n",
+               words_seconds(run->warmup_s, words));
+}
+
 static void show(const struct summary *summary, const struct summary_run *run, struct answer *answer)
 {
     const bool all = run->is_verbose || answer->form == ANSWER_LATEX; /* a paper takes the rows that it wants */
     say_subject(run->subject, answer);
     answer_say(answer, "%s, seed %" PRId64 ": %s\nresult hash %s\n", run->scenario, run->seed, run->status,
                run->result_hash);
+    say_windows(run, answer);
     add_distributions(summary, all, answer);
     if (all) {
         add_values(summary, answer);

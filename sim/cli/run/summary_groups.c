@@ -18,13 +18,9 @@ struct item {
     const char *instead; /* left out if the run has this metric; or NULL */
 };
 
-/* What the values of a group cover in a run with a warm-up, as the dictionary of metrics has it. */
-enum window { WHOLE_RUN, AFTER_WARMUP };
-
 struct group {
     const char *name;
     bool shows_zero;
-    enum window window;
     const struct item *items; /* ended by one without metric */
 };
 
@@ -92,10 +88,9 @@ static const struct item cluster[] = {{"cluster.gpus", COUNT, "GPUs", NULL},
                                       {"sim.end_s", SECONDS, "simulated", NULL},
                                       {0}};
 
-static const struct group groups[] = {{"requests", false, AFTER_WARMUP, requests}, {"SLO", true, AFTER_WARMUP, slo},
-                                      {"jobs", false, WHOLE_RUN, jobs},            {"RL", true, WHOLE_RUN, rl},
-                                      {"failures", false, WHOLE_RUN, failures},    {"power", false, WHOLE_RUN, power},
-                                      {"cost", false, WHOLE_RUN, cost},            {"cluster", false, WHOLE_RUN, cluster}};
+static const struct group groups[] = {{"requests", false, requests}, {"SLO", true, slo},   {"jobs", false, jobs},
+                                      {"RL", true, rl},              {"failures", false, failures},
+                                      {"power", false, power},       {"cost", false, cost}, {"cluster", false, cluster}};
 
 bool summary_shows(const char *base, int base_bytes, const char *entity)
 {
@@ -164,34 +159,10 @@ static void add_entities(const struct metric_row *metrics, size_t n, const char 
     if (n_found > 0) text_add(text, ")");
 }
 
-/* What a metric covers in a run with a warm-up, if it is not what its group covers; else NULL. */
-static const char *window_of(const char *metric)
-{
-    static const char *const windows[][2] = {
-        {"replica.preemptions.sum", "in the whole run"},
-        {"service.requests_per_s", "of all that finish after the warm-up"},
-        {"service.output_tokens_per_s", "of these"},
-        {"cost.output_tokens_per_usd", "of requests that finish after the warm-up"}};
-    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++)
-        if (strcmp(windows[i][0], metric) == 0) return windows[i][1];
-    return NULL;
-}
-
-/* "; else of requests that arrive after the warm-up of 10 min", "else" where an item has a window of its own. */
-static void add_window(enum window window, double warmup_s, bool has_others, struct text *text)
-{
-    char words[WORDS_CHARS];
-    text_add(text, has_others ? "; else " : "; ");
-    if (window == AFTER_WARMUP)
-        text_printf(text, "of requests that arrive after the warm-up of %s", words_seconds(warmup_s, words));
-    else
-        text_add(text, "in the whole run");
-}
-
-static void add_group(const struct group *group, const struct metric_row *metrics, size_t n, double warmup_s,
+static void add_group(const struct group *group, const struct metric_row *metrics, size_t n, bool has_warmup,
                       const char *unended, struct text *text)
 {
-    bool is_first = true, has_others = false;
+    bool is_first = true;
     for (const struct item *item = group->items; item->metric != NULL; item++) {
         char words[WORDS_CHARS];
         const struct metric_row *metric = find(metrics, n, item->metric);
@@ -206,41 +177,20 @@ static void add_group(const struct group *group, const struct metric_row *metric
         text_add(text, in_words(&shown, item->manner, words));
         text_printf(text, *item->words != 0 ? " %s" : "%s", item->words);
         if (strcmp(item->metric, "job.unfinished") == 0) text_add(text, unended);
-        const char *window = warmup_s > 0 ? window_of(item->metric) : NULL;
-        if (window != NULL) text_printf(text, " %s", window);
-        has_others |= window != NULL;
+        if (has_warmup && strcmp(item->metric, "replica.preemptions.sum") == 0) text_add(text, " in the whole run");
         if (strcmp(item->metric, "slo.attained_frac") == 0) add_entities(metrics, n, item->metric, text);
         is_first = false;
     }
-    if (is_first) return;
-    if (warmup_s > 0) add_window(group->window, warmup_s, has_others, text);
-    text_add(text, "\n");
+    text_add(text, is_first ? "" : "\n");
 }
 
-/* What the table above covers: "requests" or "jobs" of which it has distributions. */
-static void add_times(const struct metric_row *metrics, size_t n, double warmup_s, struct text *text)
+void summary_groups(const struct metric_row *metrics, size_t n, bool has_warmup, const char *unended, struct text *text)
 {
-    char words[WORDS_CHARS];
-    const bool has_requests = find(metrics, n, "request.e2e_s.mean") != NULL;
-    const bool has_jobs = find(metrics, n, "job.jct_s.mean") != NULL;
-    if (!has_requests && !has_jobs) return;
-    text_printf(text, "%-8s  above: of", "times");
-    if (has_requests)
-        text_printf(text, " requests that arrive after the warm-up of %s and finish", words_seconds(warmup_s, words));
-    if (has_jobs)
-        text_printf(text, "%s jobs that are submitted after %s%s and end", has_requests ? ", and" : "",
-                    has_requests ? "it" : "the warm-up of ", has_requests ? "" : words_seconds(warmup_s, words));
-    text_add(text, "\n");
-}
-
-void summary_groups(const struct metric_row *metrics, size_t n, double warmup_s, const char *unended, struct text *text)
-{
-    if (warmup_s > 0) add_times(metrics, n, warmup_s, text);
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-        add_group(&groups[i], metrics, n, warmup_s, unended, text);
+        add_group(&groups[i], metrics, n, has_warmup, unended, text);
 }
 
-void summary_intervals(const struct run_intervals *intervals, double warmup_s, struct text *text)
+void summary_intervals(const struct run_intervals *intervals, struct text *text)
 {
     static const struct item shown[] = {{"request.ttft_s.p99", SECONDS, "TTFT p99", NULL},
                                         {"request.tpot_s.p99", SECONDS, "TPOT p99", NULL},
@@ -254,15 +204,13 @@ void summary_intervals(const struct run_intervals *intervals, double warmup_s, s
         if (interval == NULL) continue;
         const struct metric_row ends[] = {{.value = interval->low}, {.value = interval->high}};
         text_printf(text, is_first ? "%-8s  " : ", ", "interval");
-        if (is_first && warmup_s > 0) text_add(text, "after the warm-up: ");
         text_printf(text, "%s %s to %s", shown[i].words, in_words(&ends[0], shown[i].manner, low),
                     in_words(&ends[1], shown[i].manner, high));
         is_first = false;
     }
     const bool has_ttft = intervals_of(intervals, "request.ttft_s.p99") != NULL;
     if (is_first) return;
-    text_printf(text, "\n%-8s  by two more runs with faster and slower iterations: within their TPOT are %g %% of %s\n",
-                "", 100 * intervals->share, intervals->basis);
-    if (has_ttft)
-        text_printf(text, "%-8s  no error of TTFT is measured: its interval is what these two runs have\n", "");
+    text_printf(text, "; by two more runs with faster and slower iterations: within their TPOT are %g %% of %s",
+                100 * intervals->share, intervals->basis);
+    text_add(text, has_ttft ? "; no error of TTFT is measured: its interval is what these two runs have\n" : "\n");
 }
