@@ -49,7 +49,8 @@ static void sweep_on(struct done *done, int64_t workers)
     struct diag diag;
     diag_init(&diag);
     unlink(output);
-    MUST(study_parse("test", ".", "{\"scenario\": \"a.json\", \"seeds\": [1, 2, 3, 4, 5, 6]}", &arena, &study, &diag) == 0);
+    MUST(study_parse("test", ".", "{\"scenario\": \"a.json\", \"seeds\": [1, 2, 3, 4, 5, 6]}", &arena, &study, &diag) ==
+         0);
     sweep(&study, &options, &runner, NULL, &diag);
 }
 

@@ -5,8 +5,8 @@
 
 enum { ROOM_BYTES = 64 };
 
-static const char *const ways[] = {"power.budget", "services.NAME.replicas", "slo.ttft",
-                                   "probing.max_sequences", "renting.bid"};
+static const char *const ways[] = {"power.budget", "services.NAME.replicas", "slo.ttft", "probing.max_sequences",
+                                   "renting.bid"};
 
 static const char *last_name(const char *way)
 {

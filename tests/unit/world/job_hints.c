@@ -6,7 +6,8 @@
 TEST(hints_name_the_next_way_to_exchange)
 {
     static struct jobs jobs;
-    static const char *const names[] = {[JOBS_NEVER_EXCHANGE] = "'dispatch'", [JOBS_TAKE_OWN] = "'jobs.scheduler.swap'",
+    static const char *const names[] = {[JOBS_NEVER_EXCHANGE] = "'dispatch'",
+                                        [JOBS_TAKE_OWN] = "'jobs.scheduler.swap'",
                                         [JOBS_EXCHANGE] = "keep fewer GPUs"};
     for (int may = JOBS_NEVER_EXCHANGE; may <= JOBS_EXCHANGE; may++) {
         jobs.graph.exchanges = (enum jobs_exchange)may;
