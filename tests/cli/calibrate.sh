@@ -179,6 +179,7 @@ run 0 calibrate --gpu k80 "$T/fast.csv"
 err "$T/fast.csv: warning: 10 of 12 rows are faster than the peak of 'k80', and are left out; wrong GPU, LLM or unit of time?"
 run 0 calibrate --predict k80 "$T/fast.csv"
 err 'rows are faster than the peak'
+out '10 rows left out: '
 awk 'BEGIN {
     print "kernel,tokens,width,time_us"
     for (i = 0; i < 20; i++) printf "norm,%d,4096,%.9g\n", 2 ^ (i % 10), i % 2 ? 5 : 50000

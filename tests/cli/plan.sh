@@ -83,6 +83,8 @@ scenario '"gpus": 2, "steps": 100' ''
 run 0 run "$T/s.json" -q -o "$T/r.db"
 out "type 'chat' cannot train on 2 a100-80-sxm: it does not fit into the memory of a GPU"
 sql "$T/r.db" 'select status from job' rejected
+run 0 run "$T/s.json" -q -o "$T/r.db" --set jobs.types.chat.training.reserve=0.5
+out ', and 40 are usable'
 scenario '"gpus": 8' ''
 run 2 run "$T/s.json" -q -o "$T/x.db"
 err 'job 0 has neither a duration nor steps'

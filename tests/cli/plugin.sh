@@ -111,6 +111,10 @@ sed 's/\*(volatile int \*)0 = 1/exit(0)/; 1s/^/#include <stdlib.h>\n/' "$T/crash
 compile exit
 run 4 run "$T/serve.json" --set services.chat.routing=last --plugin "$T/exit.so"
 err "$T/exit.so: error: the plug-in ends the process: status 0"
+# A signal that no fault of the plug-in sends ends the program as a shell tells of it: 128 and the signal's number.
+sed 's/\*(volatile int \*)0 = 1/raise(SIGKILL)/; 1s/^/#include <signal.h>\n/' "$T/crash.c" >"$T/kill.c"
+compile kill
+run 137 run "$T/serve.json" --set services.chat.routing=last --plugin "$T/kill.so"
 
 # So does every verb that calls it, or loads it.
 routed='{"scenario": "serve.json", "set": {"services.chat.routing": "last"}}'

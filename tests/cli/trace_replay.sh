@@ -43,6 +43,7 @@ valid_json
 equal "$(sqlite3 :memory: "select count(*), max(abs(value ->> 'mean_after') > 2) from
     json_each(readfile('$T/out'), '$.refit') where value ->> 'time' in ('tpot_s', 'e2e_s')")" '4|0' 'refitted means'
 found=$(json_of "$T/out" '$.overhead')
+[ "$(json_of "$T/out" '$.evaluations')" -gt 1 ] || complain 'no number of simulations'
 run 0 trace replay "$T/log.csv" --scenario "$T/s.json" --set "services.chat.cost.overhead=$found" --json
 equal "$(sqlite3 :memory: "select max(abs(value ->> 'error_percent') < 2) from
     json_each(readfile('$T/out'), '$.distributions') where value ->> 'time' = 'tpot_s'

@@ -56,7 +56,7 @@ run_tests() { # SECONDS NAME...
         ulimit -t "$limit_s"
         ulimit -v 4000000
         MALLOC_PERTURB_=190 TMPDIR=$at TEST_WORKERS=1 OPTIMISED='' ORRERY=$programs/orrery BUILD=$build \
-            timeout -k 5 $((limit_s * 5 + 30)) "$programs/run" "$@" &
+            timeout -k 5 $((limit_s * ${SLOWED:-5} + 30)) "$programs/run" "$@" &
         while kill -0 $! 2>/dev/null; do
             # timeout leads a group of processes.
             [ "$(pgrep -c -g $!)" -le "${MOST_PROCESSES:-200}" ] || kill -9 -$!

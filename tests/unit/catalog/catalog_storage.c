@@ -68,6 +68,17 @@ TEST(software_is_found_by_name)
     CHECK(isnan(spec.csd.channels) && !spec.csd.dual_key);
 }
 
+TEST(each_of_many_stacks_is_found)
+{
+    struct storage_stack stacks[] = {{.name = "posix"}, {.name = "flexgen"}, {.name = "direct"}};
+    const size_t n = sizeof stacks / sizeof *stacks;
+    for (size_t listed = 0; listed <= n; listed++) {
+        const struct storage_spec spec = {.software = {listed, stacks}};
+        for (size_t i = 0; i < n; i++)
+            CHECK(storage_spec_software(&spec, stacks[i].name) == (i < listed ? &stacks[i].limits : NULL));
+    }
+}
+
 /* A file with `text`, in which ' stands for ", is refused with this finding. */
 static void check_refused(const char *text, const char *expected)
 {

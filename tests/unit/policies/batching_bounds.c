@@ -5,6 +5,8 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
+#include <math.h>
+
 /* An iteration with a prompt takes 100 ms, one without 10 ms. */
 static const char scenario[] =
     "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'llama-3.1-8b',"
@@ -94,5 +96,28 @@ TEST(distserve_decodes_within_exactly_its_budget)
         const struct bed_rows *rows = run(batching, 1000, 100, 100);
         CHECK_NEAR(bed_request(rows, 0)->e2e_s, bounds[i].first_s, 1e-9);
         CHECK_NEAR(bed_request(rows, 1)->e2e_s, bounds[i].second_s, 1e-9);
+    }
+}
+
+/* A plan has room for 65,536 entries of a queue and half as many, and more requests arrive during the first iteration.
+ * They get the next plan: each prompt that leaves too little free is rejected, and one that fits is served at last. */
+TEST_OPTIMISED(queues_longer_than_a_plan_go_on)
+{
+    enum { TOO_LONG = 100000 };
+    static const char *const batchers[] = {"{'policy': 'vllm-v0', 'watermark': 0.5}",
+                                           "{'policy': 'sarathi', 'watermark': 0.5}"};
+    const char *path = test_file("requests.csv", "%s", "arrival,prompt,output\n0,10,1\n");
+    FILE *file = fopen(path, "a");
+    MUST(file);
+    for (int i = 0; i < TOO_LONG; i++) fputs("0.05,130,1\n", file);
+    fputs("0.05,10,1\n", file);
+    MUST(fclose(file) == 0);
+    for (size_t i = 0; i < sizeof batchers / sizeof *batchers; i++) {
+        struct bed_rows *rows = bed_ok(BED(.check = false), scenario, 10, batchers[i], path);
+        size_t n_done = 0;
+        for (size_t k = 0; k < rows->n_requests; k++) n_done += isfinite(rows->requests[k].e2e_s);
+        CHECK_EQ_INT(rows->n_requests, TOO_LONG + 2);
+        CHECK_EQ_INT(n_done, 2);
+        bed_free(rows);
     }
 }

@@ -3,6 +3,8 @@
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
+#include <math.h>
+
 enum { MOST_TYPES = 3 };
 
 /* Types "a", "b" and "c" of jobs that run 100 s alone; speed[i][k] is that of type i beside type k, 0: they cannot
@@ -93,4 +95,32 @@ TEST(gandiva_packs_no_pair_where_it_cannot_share)
     CHECK_EQ_INT(rows->code, 0);
     for (size_t i = 0; i < rows->n_jobs; i++) sum_s += rows->jobs[i].end_s;
     CHECK_NEAR(sum_s, 300 + 2 * 300 / 0.9, 1e-6);
+}
+
+/* When the last of two jobs of 100 s ends that keep 80 % of this speed beside each other. */
+static double packed_end_s(double speed, const char *params)
+{
+    struct gpu_speed alone = {"v100", speed}, beside = {"v100", 0.8 * speed};
+    struct pair_config pairs[] = {{"a", {1, &beside}}};
+    struct job_type type = {.name = "a", .speeds = {1, &alone}, .sharing.pairs = {1, pairs}};
+    struct job_record records[2];
+    SCOPED(jobrun) run;
+    for (int i = 0; i < 2; i++) {
+        records[i] = jobrun_record(i, 0, 100, 1);
+        records[i].type = "a";
+    }
+    jobrun_init(&run,
+                &(struct jobrun_spec){.records = records, .n = 2, .types = {1, &type},
+                                      .cluster = {.nodes = 1, .gpus_per_node = 1, .gpu = "v100"},
+                                      .scheduler = "gavel-packed", .scheduler_params = params},
+                0);
+    return fmax(run.jobs[0].end_s, run.jobs[1].end_s);
+}
+
+/* On a GPU of a quarter of the speed, with rounds four times as long, all takes four times as long. */
+TEST(a_pair_gains_as_much_on_a_slow_gpu)
+{
+    const double fast_s = packed_end_s(1, "{\"round\": \"10s\"}"), slow_s = packed_end_s(0.25, "{\"round\": \"40s\"}");
+    CHECK_NEAR(fast_s, 125, 1e-6);
+    CHECK_NEAR(slow_s, 4 * fast_s, 1e-6);
 }

@@ -127,3 +127,18 @@ TEST(rounds_waste_nothing)
     jobrun_init(&run, &spec, 0);
     CHECK(run.makespan_s > 0);
 }
+
+/* Of two jobs of one length, the older counts what it has done towards its fair time, and lets the other begin before
+ * it has ended. */
+TEST(a_newcomer_does_not_wait_for_the_end_of_an_older_job)
+{
+    for (double submit_s = 100; submit_s <= 300; submit_s += 40) {
+        const struct job_record records[] = {jobrun_record(0, 0, 400, 1), jobrun_record(1, submit_s, 400, 1)};
+        const struct jobrun_spec spec = {.records = records, .n = 2, .cluster = {.nodes = 1, .gpus_per_node = 1},
+                                         .scheduler = "shockwave", .scheduler_params = "{\"round\": \"10s\"}"};
+        SCOPED(jobrun) run;
+        jobrun_init(&run, &spec, 0);
+        CHECK(run.jobs[1].start_s < run.jobs[0].end_s);
+        CHECK_NEAR(run.makespan_s, 800, 1e-6);
+    }
+}

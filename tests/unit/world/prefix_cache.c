@@ -267,6 +267,34 @@ TEST(faults_of_evictors_are_named)
     close_bench(&bench);
 }
 
+/* Chains lie side by side in a pool: a search, and what is forgotten before the next one, change no other chain. */
+TEST(searches_change_no_other_chain)
+{
+    enum { CHAINS = 8 };
+    for (int32_t n = 1; n <= 16; n++) {
+        struct bench bench;
+        uint64_t keys[16];
+        struct prefix_chain *chains[CHAINS];
+        open_lru(&bench, 64);
+        for (int32_t i = 0; i < n; i++) keys[i] = (uint64_t)i + 1;
+        struct prefix_chain *first = admit(&bench, keys, n, 0);
+        CHECK_EQ_INT(prefix_chain_publish(first, &bench.cache, n), n);
+        for (int i = 0; i < CHAINS; i++) chains[i] = prefix_chain_make(&bench.pool, keys, n);
+        for (int i = 0; i < CHAINS; i++) {
+            CHECK_EQ_INT(prefix_chain_match(chains[i], &bench.cache, n), n);
+            CHECK_EQ_INT(prefix_chain_match(chains[i], &bench.cache, n - 1), n - 1);
+            for (int j = 0; j < CHAINS; j++) {
+                CHECK(chains[j]->pool == &bench.pool);
+                CHECK_EQ_INT(chains[j]->n, n);
+                CHECK(memcmp(chains[j]->keys, keys, (size_t)n * sizeof *keys) == 0);
+            }
+        }
+        for (int i = 0; i < CHAINS; i++) prefix_chain_free(chains[i]);
+        finish(first);
+        close_bench(&bench);
+    }
+}
+
 TEST(the_future_must_be_known)
 {
     struct bench bench;
