@@ -56,28 +56,6 @@ wait $pid
 equal $? 130 'exit status'
 sql "$T/samples.db" 'select status from run' interrupted
 
-# One event that starts 200,000 replicas, which takes a while; the limit of CPU time ends a call that does not hear.
-cat >"$T/starts.json" <<'END'
-{"cluster": {"nodes": 200000, "gpus_per_node": 1, "gpu": "a100-80-sxm"}, "until": "1s", "sample": {"period": "1h"},
- "services": {"chat": {"llm": "mistral-7b", "replicas": 1,
-     "scaling": {"policy": {"policy": "schedule",
-                            "steps": [{"at": "0s", "replicas": 1}, {"at": "0.5s", "replicas": 200000}]},
-                 "min": 1, "max": 200000, "interval": "100ms"},
-     "trace": {"format": "generate", "count": 1, "arrival": {"process": "fixed", "rate": "1/s"}}}}}
-END
-last='orrery run starts.json, then SIGTERM'
-(ulimit -t 5 && exec "$ORRERY" run "$T/starts.json" -o "$T/starts.db" --interval never --quiet) >"$T/out" 2>"$T/err" &
-pid=$!
-await "$T/starts.db"
-sleep 2
-kill -s TERM $pid
-wait $pid
-equal $? 130 'exit status'
-err 'error: interrupted at 0.5 s'
-sql "$T/starts.db" 'select status from run' interrupted
-sql "$T/starts.db" "select value > 100 and value < 199999 from metric where name = 'scaling.starts.sum'" 1
-sql "$T/starts.db" "select value from metric where name = 'scaling.missing_replica_s.sum'" 0.0
-
 # The records before a window are skipped, here for hours; the limit of CPU time ends a call that does not hear.
 skips() { # ARGUMENTS...
     last="orrery $*, then SIGINT"

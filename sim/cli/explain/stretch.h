@@ -1,6 +1,6 @@
 /* What happened on a site in a stretch of time, gathered from the rows of its run: load and throughput of the services
- * against the mean of the run, jobs, and events: commands of the power policy, failures, nodes that go down and come back, replicas that start and stop,
- * jobs that yield. */
+ * against the mean of the run, jobs, and events: commands of the power policy, failures, nodes that go down and come
+ * back, replicas that start and stop, jobs that yield. */
 #ifndef ORRERY_CLI_EXPLAIN_STRETCH_H
 #define ORRERY_CLI_EXPLAIN_STRETCH_H
 

@@ -195,7 +195,8 @@ TEST(tables_may_name_classes)
     CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s', 'sort': true, 'columns': {'class': 'tier'}}", path),
                  "a b a NA ");
     CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s', 'columns': {'class': 'user'}}", path),
-                 "error: no column 'user' in the header; the columns are " CSV_HEAD ",class,tier");
+                 "error: no column 'user' in the header; the columns are " CSV_HEAD
+                 ",class,tier; 'columns' names it, as --set columns.KEY=NAME");
     CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s'}", trace_source_file("n.csv", CSV_HEAD "\n0,9,2\n")), "- ");
     path = trace_source_file("h.csv", "0,9,2,x\n1,9,2,y\n");
     CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s', 'header': false, 'columns': {'arrival': '1', 'prompt': '2', "
