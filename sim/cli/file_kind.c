@@ -219,7 +219,8 @@ int file_kind_check_llm(const char *argument, const char *verb, struct diag *dia
 {
     char takes[80];
     const struct trace_format *format;
-    if (strcmp(verb, "size") == 0 && paths_is_file(argument) && trace_guess(argument, TRACE_BOTH, NULL, &format, NULL) == 0)
+    if (strcmp(verb, "size") == 0 && paths_is_file(argument) &&
+        trace_guess(argument, TRACE_BOTH, NULL, &format, NULL) == 0)
         return diag_error(diag, SIM_E_USAGE, argument, "the LLM comes first: orrery size LLM --trace FILE --slo LIMIT",
                           "this looks like a trace of format %s, not an LLM", format->name);
     snprintf(takes, sizeof takes, "'orrery %s' takes an LLM, one of 'orrery list llms'", verb);

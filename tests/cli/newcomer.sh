@@ -299,7 +299,7 @@ done <<'END'
 2	run S --set services.chat.temperature=1	answers are not simulated, only their lengths; leave it out
 2	run S --set services.chat.port=8000	it does not change times; leave it out
 2	run S --set services.chat.max_tokens=100	lengths are those of the 'trace'; with format 'generate', its 'prompt' and 'output'
-2	run S --set services.chat.enable_expert_parallel=true	it is 'cost.expert_parallel'; vLLM's --enable-expert-parallel has all of 'tensor_parallel' there
+2	run S --set services.chat.enable_expert_parallel=true	it is 'services.NAME.cost.expert_parallel'; vLLM's --enable-expert-parallel has all of 'tensor_parallel' there
 2	run S --set services.chat.kv_transfer_config=x	prompts and decoding are split by 'pools'
 2	run S --set services.chat.router=random	unknown key 'router' in 'services.chat'; here it is 'routing'
 2	run S --set services.chat.autoscaling=x	here it is 'scaling'
@@ -363,7 +363,7 @@ done <<'END'
 2	run S -q -o R:1	--output: error: 'R:1' names a run of 'R'; name the database alone; the new run gets a number
 2	run S -q --timeline T/t.txt	what is written is JSON, not .txt; name a file that ends in .json
 2	sweep schedulers -q -o T/results.json	what is written is a SQLite database, not .json
-2	run S --set services.chat.ep=8	it is 'cost.expert_parallel'; vLLM's --enable-expert-parallel has all of 'tensor_parallel' there
+2	run S --set services.chat.ep=8	it is 'services.NAME.cost.expert_parallel'; vLLM's --enable-expert-parallel has all of 'tensor_parallel' there
 2	run S --set services.chat.enable_dp_attention=true	set 'data_parallel' within 'tensor_parallel'
 2	run S --set services.chat.cost.expert_parallel=8	llama-2-7b over 1 GPUs: it has no experts, so leave out expert parallelism
 2	run S --set services.chat.pipeline_parallel=100	it has 32 layers: pipeline_parallel can be 1 to 32
@@ -402,7 +402,7 @@ done <<'END'
 2	run S --set services.chat.llm=llama-3.1-405b	--set cluster.network.bandwidth=50GB/s --set services.chat.tensor_parallel=16
 2	run T/number.json	unknown key 'scenario'; known: 'name', 'cluster'
 2	sweep T/number.json	'scenario' must be a string, got 3
-3	show T	error: this is a directory, not results
+2	show T	error: this is a directory, not results
 2	size T/azure2.csv --slo ttft.p99=1s	of format azure-llm, not an LLM; the LLM comes first: orrery size LLM --trace FILE
 2	size llama-3.1-8b --latency=1s	--slo e2e.p99=1s
 2	size llama-3.1-8b --ttft-p99=1s	--slo ttft.p99=1s
@@ -466,8 +466,10 @@ run 0 trace generate -o "$T/g.csv" --set duration=1min --set 'arrival={"process"
 run 0 validate "$T/s.json" --set services.chat.llm=llama-3.1-405b --set services.chat.tensor_parallel=16 --set cluster.nodes=2 \
     --set cluster.network.bandwidth=50GB/s
 run 0 validate "$T/s.json" --set services.chat.tensor_parallel=32 --set cluster.nodes=4 --set cluster.network.bandwidth=50GB/s
-run 0 validate "$T/s.json" --set 'services.chat.trace.arrival={"process": "closed", "users": 4}'
-run 0 validate "$T/s.json" --set cluster.power.budget=10kW --set 'cluster.power.capping={"policy": "static-cap", "cap": "300W"}'
+run 0 validate "$T/s.json" --set services.chat.trace.arrival.rate=null --set services.chat.trace.arrival.users=4 \
+    --set services.chat.trace.arrival.process=closed
+run 0 validate "$T/s.json" --set 'cluster.server_power={"idle": "680W", "per_gpu_watt": 0.66}' \
+    --set cluster.power.budget=10kW --set 'cluster.power.capping={"policy": "static-cap", "cap": "300W"}'
 for hint in '--rate 1/s --requests 5 --slo e2e.p99=99s' '--trace traces/samples/chat.csv --slo e2e.p99=99s --set services.llm.trace.window=0s:1s'; do
     run 0 size llama-3.1-8b -q --gpu h100-sxm --max-gpus 1 $hint
 done

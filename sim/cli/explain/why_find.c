@@ -244,7 +244,7 @@ int why_find_id(struct asking *asking, const char *text)
     const bool is_of_warmup = from_s > 0 && has_rows;
     return diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path,
                       is_of_warmup ? "--with-warmup also takes what came during the warm-up"
-                                 : "repeat the run with --keep rows, or name an id",
+                                   : "repeat the run with --keep rows, or name an id",
                       "run %" PRId64 " stored no %s that finished%s%s", asking->record.id,
                       asking->subject.is_job ? "job" : "request", service != NULL ? " in service " : "",
                       service != NULL ? service : "");
