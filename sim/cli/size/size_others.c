@@ -122,18 +122,22 @@ static void add_reason(const struct size_question *question, const struct size_r
     }
 }
 
-/* ", at 97.1 % if the model errs to its slow side; on that side tpot p99 is nearest its limit, at 103 %". Another limit
- * than the tightest one may bind there. */
+/* ", at 97.1 % if the model errs to its slow side; on that side tpot p99 is nearest its limit, at 103 %". Another one
+ * than the tightest limit may bind there. */
 static void add_slow_side(const struct size_question *question, const struct size_state *found, size_t tightest,
                           struct text *text)
 {
     size_t slow_at;
     const double most = size_tightest(question, &found->slow, &slow_at);
-    text_printf(text, ", at %.3g %% " SIZE_SLOW_SIDE,
-                100 * found->slow.values[tightest] / question->objectives[tightest].limit_s);
+    const double share = found->slow.values[tightest] / question->objectives[tightest].limit_s;
+    if (!isfinite(most)) {
+        text_add(text, "; " SIZE_SLOW_SIDE ", requests are rejected or do not end");
+        return;
+    }
+    text_printf(text, ", at %.3g %% " SIZE_SLOW_SIDE, 100 * share);
     if (slow_at == tightest) return;
     text_printf(text, "; on that side %s is nearest its limit, at ", question->objectives[slow_at].name);
-    text_printf(text, most > 1 && most < 1.001 ? "%.5g %%" : "%.3g %%", 100 * most);
+    text_printf(text, most > 1 && most < 1.005 ? "%.5g %%" : "%.3g %%", 100 * most);
 }
 
 static void add_found(const struct size_question *question, const struct size_result *result, const struct other *other,
