@@ -1,6 +1,7 @@
 #include "sim/cli/file_kind.h"
 
 #include "sim/cli/paths.h"
+#include "sim/core/config/config_tree.h"
 #include "sim/core/input.h"
 #include "sim/core/json_doc.h"
 #include "sim/core/path.h"
@@ -47,10 +48,20 @@ static const char *name_expected(enum file_kind expected)
     return expected == FILE_TRACE ? "a trace" : expected == FILE_RESULTS ? "results" : known[expected].what;
 }
 
+/* Whether the document has the key with a value of the right kind. Those of sizes are numbers, the others are not. */
+static bool has_key(const struct config *config, const char *key)
+{
+    const char *rest;
+    if (!config_is_given(config, key)) return false;
+    const enum json_kind kind = config_find(config, key, &rest)->kind;
+    const bool is_size = strcmp(key, "layers") == 0 || strncmp(key, "hidden", strlen("hidden")) == 0;
+    return is_size ? kind == JSON_NUMBER : kind >= JSON_STRING;
+}
+
 static bool has_keys(const struct config *config, const struct known_file *file)
 {
     for (size_t i = 0; i < MAX_KEYS && file->keys[i] != NULL; i++)
-        if (!config_is_given(config, file->keys[i])) return false;
+        if (!has_key(config, file->keys[i])) return false;
     return true;
 }
 
@@ -156,6 +167,8 @@ static int check_name(const char *name, enum file_kind expected, struct diag *di
 static int check_stored_file(const char *path, struct diag *diag)
 {
     char head[INPUT_HEAD_BYTES];
+    if (paths_is_directory(path))
+        return diag_error(diag, SIM_E_USAGE, path, results_hint, "this is a directory, not results");
     FILE *file = paths_is_stream(path) ? NULL : fopen(path, "rb");
     if (file == NULL) return check_name(path, FILE_RESULTS, diag);
     const size_t n = fread(head, 1, sizeof head, file);
@@ -205,6 +218,11 @@ static int check_argument(const char *argument, enum file_kind expected, const c
 int file_kind_check_llm(const char *argument, const char *verb, struct diag *diag)
 {
     char takes[80];
+    const struct trace_format *format;
+    if (strcmp(verb, "size") == 0 && paths_is_file(argument) &&
+        trace_guess(argument, TRACE_BOTH, NULL, &format, NULL) == 0)
+        return diag_error(diag, SIM_E_USAGE, argument, "the LLM comes first: orrery size LLM --trace FILE --slo LIMIT",
+                          "this looks like a trace of format %s, not an LLM", format->name);
     snprintf(takes, sizeof takes, "'orrery %s' takes an LLM, one of 'orrery list llms'", verb);
     return check_argument(argument, FILE_LLM, takes, diag);
 }

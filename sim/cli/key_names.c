@@ -13,7 +13,6 @@ static const char *const synonyms[][2] = {
     {"max_num_seqs", "max_sequences"},           /* vLLM */
     {"max_batch", "max_sequences"},
     {"batch_size", "max_sequences"},
-    {"max_concurrency", "max_sequences"},
     {"max_num_batched_tokens", "token_budget"},
     {"max_num_batched_tokens", "max_batched_tokens"},
     {"max_batched_tokens", "max_batched_tokens"},
@@ -119,7 +118,6 @@ static const char *const synonyms[][2] = {
     {"mttf", "lifetime"},
     {"mttr", "repair"},
     {"limit", "budget"},
-    {"power_limit", "budget"},
     {"itl", "tpot"},
     {"tbt", "tpot"},
     {"latency", "e2e"},
@@ -159,7 +157,8 @@ static const char *const meanings[N_MEANINGS] = {
     [OF_CHUNKS] = "it depends on the policy in 'batching': vllm-v1 and sglang divide prompts, vllm-v0 does not",
     [OF_CONTEXT] = "the LLM's file limits the context; 'max_total_tokens' of a 'trace' limits its requests",
     [OF_DRAFTS] = "set 'speculation', such as \"ngram\"; 'orrery list parameters speculation' has its keys",
-    [OF_EXPERTS] = "it is 'cost.expert_parallel'; vLLM's --enable-expert-parallel has all of 'tensor_parallel' there",
+    [OF_EXPERTS] = "it is 'services.NAME.cost.expert_parallel'; vLLM's --enable-expert-parallel has all of "
+                   "'tensor_parallel' there",
     [OF_GROUPS] = "set 'data_parallel' within 'tensor_parallel': its groups share the experts",
     [OF_GRAPHS] = "CUDA graphs are switched off by 'cost.cuda_graphs'",
     [OF_HANDOVER] = "prompts and decoding are split by 'pools'; the example is 'orrery run disaggregated'",
@@ -261,11 +260,14 @@ static const struct {
     {"multi_step_stream_outputs", OF_STEPS},
 };
 
-/* What another program's key stands for, in a service or a cluster; NULL: it is not known. */
-static const char *advice_of_foreign(const char *key)
+/* What another program's key stands for, in a service or a cluster; NULL: it is not known. In a cluster, a temperature
+ * or a host is none of an engine's. */
+static const char *advice_of_foreign(const char *key, bool is_cluster)
 {
-    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        if (strcmp(foreign[i].key, key) == 0) return meanings[foreign[i].meaning];
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        const bool is_of_requests = foreign[i].meaning == OF_ANSWERS || foreign[i].meaning == OF_SERVER;
+        if (strcmp(foreign[i].key, key) == 0 && !(is_cluster && is_of_requests)) return meanings[foreign[i].meaning];
+    }
     return NULL;
 }
 
@@ -290,9 +292,12 @@ const char *key_advice(const char *section, const char *key)
     static const char *const counts[] = {"gpus", "num_gpus", "n_gpus", "gpu_count", NULL};
     static const char *const kinds[] = {"gpu", "gpu_type", "device", NULL};
     static const char *const kv_formats[] = {"kv_cache_dtype", "kv_dtype", NULL};
+    static const char *const requests[] = {"num_prompts", "num_requests", "n_requests", "request_count", NULL};
     static const char services[] = "services.";
     const size_t n = sizeof services - 1;
-    const bool is_service = strncmp(section, services, n) == 0 && strchr(section + n, '.') == NULL;
+    const bool is_below_service = strncmp(section, services, n) == 0;
+    const bool is_service = is_below_service && strchr(section + n, '.') == NULL;
+    const bool is_cluster = strncmp(section, "cluster", strlen("cluster")) == 0;
     const bool is_top = section[0] == '\0';
     if (is_any(key, counts) && is_service) return "a replica has 'tensor_parallel' times 'pipeline_parallel' GPUs";
     if (is_any(key, counts) && strcmp(section, "jobs") == 0) return "the trace has the GPUs of each job";
@@ -306,8 +311,16 @@ const char *key_advice(const char *section, const char *key)
     if (is_service && strcmp(key, "scheduler") == 0) return "it is 'batching'; 'jobs' has a 'scheduler'";
     if (is_service && strcmp(key, "seed") == 0) return "it is 'seed' at the top of the scenario";
     if (is_top && strcmp(key, "trace") == 0) return "it is 'services.NAME.trace' or 'jobs.trace'";
-    const bool may_be_foreign = is_top || strncmp(section, services, n) == 0 || strncmp(section, "cluster", 7) == 0;
-    return may_be_foreign ? advice_of_foreign(key) : NULL;
+    if (is_any(key, requests) && (is_top || is_below_service))
+        return "'services.NAME.trace.count' of a trace with format 'generate'; another trace gives the requests "
+               "itself: 'until', or 'window' of the trace, limits them";
+    if (strcmp(key, "max_concurrency") == 0 && (is_top || is_below_service))
+        return "vLLM's benchmark calls its clients so: 'users' of a trace's 'arrival' with process 'closed'; what the "
+               "engine runs at once is 'max_sequences' of 'batching'";
+    if (strcmp(key, "power_limit") == 0 && (is_top || is_cluster))
+        return "a GPU's limit is 'cap' of 'cluster.power.capping' with policy 'static-cap'; 'cluster.power.budget' is "
+               "that of a power domain";
+    return is_top || is_below_service || is_cluster ? advice_of_foreign(key, is_cluster) : NULL;
 }
 
 const char *key_advice_of_trace(const char *section, const char *key)

@@ -308,12 +308,22 @@ static const struct {
     {UNIT_POWER, "megawatt", "MW", 1},
 };
 
+/* Whether the unit may mean two: milliwatts or megawatts, minutes or months, bits or bytes. */
+static bool is_ambiguous(const char *unit, enum unit_dim dim)
+{
+    const bool is_bits = strlen(unit) == 2 && strchr("KMGT", unit[0]) != NULL && unit[1] == 'b';
+    return (dim == UNIT_POWER && unit[0] == 'm' && strcasecmp(unit, "mw") == 0) ||
+           (dim == UNIT_TIME && strcmp(unit, "M") == 0) || (dim == UNIT_BYTES && is_bits);
+}
+
 /* Reads a unit by such a word, also in the plural, in the wrong case, or without its "/s" or "$". */
 static bool read_word(const struct quantity *quantity, enum unit_dim dim, char *buffer, size_t buffer_bytes,
                       const char **why)
 {
     const char *unit = NULL;
     double factor = 1;
+    *why = "has an ambiguous unit";
+    if (is_ambiguous(quantity->after, dim)) return false;
     *why = "has a unit in the wrong case";
     const char *before = quantity->before;
     for (size_t i = 0; i < N_UNITS && unit == NULL; i++) {

@@ -45,6 +45,9 @@ printf '\001\200\201ab\000\302' >"$T/random.bin"
 echo "{'cluster': 3}" >"$T/single.json"
 echo '{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64}' >"$T/config.json"
 
+echo '{"scenario": 3, "note": "x"}' >"$T/number.json"
+run 0 run "$T/s.json" -q --keep metrics --set warmup=1ms -o "$T/m.db"
+run 0 run "$T/s.json" -q --set warmup=1h -o "$T/w.db"
 run 0 run "$T/jobs1.json" -q -o "$T/j.db"
 n=0
 while IFS='	' read -r wanted call message; do
@@ -296,7 +299,7 @@ done <<'END'
 2	run S --set services.chat.temperature=1	answers are not simulated, only their lengths; leave it out
 2	run S --set services.chat.port=8000	it does not change times; leave it out
 2	run S --set services.chat.max_tokens=100	lengths are those of the 'trace'; with format 'generate', its 'prompt' and 'output'
-2	run S --set services.chat.enable_expert_parallel=true	it is 'cost.expert_parallel'; vLLM's --enable-expert-parallel has all of 'tensor_parallel' there
+2	run S --set services.chat.enable_expert_parallel=true	it is 'services.NAME.cost.expert_parallel'; vLLM's --enable-expert-parallel has all of 'tensor_parallel' there
 2	run S --set services.chat.kv_transfer_config=x	prompts and decoding are split by 'pools'
 2	run S --set services.chat.router=random	unknown key 'router' in 'services.chat'; here it is 'routing'
 2	run S --set services.chat.autoscaling=x	here it is 'scaling'
@@ -360,7 +363,7 @@ done <<'END'
 2	run S -q -o R:1	--output: error: 'R:1' names a run of 'R'; name the database alone; the new run gets a number
 2	run S -q --timeline T/t.txt	what is written is JSON, not .txt; name a file that ends in .json
 2	sweep schedulers -q -o T/results.json	what is written is a SQLite database, not .json
-2	run S --set services.chat.ep=8	it is 'cost.expert_parallel'; vLLM's --enable-expert-parallel has all of 'tensor_parallel' there
+2	run S --set services.chat.ep=8	it is 'services.NAME.cost.expert_parallel'; vLLM's --enable-expert-parallel has all of 'tensor_parallel' there
 2	run S --set services.chat.enable_dp_attention=true	set 'data_parallel' within 'tensor_parallel'
 2	run S --set services.chat.cost.expert_parallel=8	llama-2-7b over 1 GPUs: it has no experts, so leave out expert parallelism
 2	run S --set services.chat.pipeline_parallel=100	it has 32 layers: pipeline_parallel can be 1 to 32
@@ -384,6 +387,35 @@ done <<'END'
 3	trace check T/t.csv -f csv --set columns.arrival=1	numbers of columns need "header": false
 2	export R request -o T/sp.tex	what is written is CSV, not .tex; add --latex
 2	run S --seed -5	--seed: error: 'seed' must be between 0 and
+2	run S --num-requests=10	'services.NAME.trace.count' of a trace with format 'generate'; another trace gives the requests itself: 'until'
+2	run quickstart --set services.chat.trace.num_prompts=4	another trace gives the requests itself: 'until', or 'window' of the trace
+2	run S --set services.chat.trace.num_prompts=4	here it is 'count'
+2	run S --max-concurrency=4	'users' of a trace's 'arrival' with process 'closed'
+2	run S --set cluster.power_limit=300W	'cap' of 'cluster.power.capping' with policy 'static-cap'
+2	run S --set cluster.temperature=3	unknown key 'temperature' in 'cluster'; known: 'nodes'
+2	run S --set cluster.port=3	unknown key 'port' in 'cluster'; known: 'nodes'
+2	run S --set services.chat.port=3	it does not change times; leave it out
+2	run S --set cluster.power.budget=3mW	got "3mW"; write it like "700W"; units: W, kW, MW
+2	run S --set until=1M	got "1M"; write it like "15ms"; units: s, ms, us, ns, min, h, d
+2	run S --set services.chat.kv.reserve=512Mb	got "512Mb"; write it like "80GiB"; units: B, kB, MB
+2	run S --set services.chat.kv.reserve=512mb	write "512MB"
+2	run S --set services.chat.llm=llama-3.1-405b	--set cluster.network.bandwidth=50GB/s --set services.chat.tensor_parallel=16
+2	run T/number.json	unknown key 'scenario'; known: 'name', 'cluster'
+2	sweep T/number.json	'scenario' must be a string, got 3
+2	show T	error: this is a directory, not results
+2	size T/azure2.csv --slo ttft.p99=1s	of format azure-llm, not an LLM; the LLM comes first: orrery size LLM --trace FILE
+2	size llama-3.1-8b --latency=1s	--slo e2e.p99=1s
+2	size llama-3.1-8b --ttft-p99=1s	--slo ttft.p99=1s
+2	size llama-3.1-8b --tp=2	'size' searches it
+2	size llama-3.1-8b --max-replicas=3	--max-gpus N
+2	size llama-3.1-8b --duration=1min	--requests N behind --rate; of a trace, --set services.llm.trace.window=0s:60s
+2	size llama-3.1-8b --max-num-seqs=8	--set services.llm.batching.max_sequences=VALUE
+2	size llama-3.1-8b --rate 1/s --slo ttft.p99=1s --set 'services.llm={"replicas":3}'	services.llm.replicas is what 'size' searches
+2	size llama-3.1-8b --rate 1/s --slo ttft.p99=1s --set 'services.llm={"batching":"sglang"}'	services.llm.batching is what 'size' searches
+2	size llama-3.1-8b --rate 1/s --slo ttft.p99=1s --set 'cluster={"gpu":"l4"}'	cluster.gpu is what 'size' searches
+2	why T/m.db:1 request slowest	repeat the run with --keep rows
+2	why T/w.db:1 request slowest	--with-warmup also takes
+2	why R longest-ttft	such as: orrery why R request longest-ttft
 END
 
 run 0 run "$T/s.json" -q --set warmup=1h
@@ -434,6 +466,13 @@ run 0 trace generate -o "$T/g.csv" --set duration=1min --set 'arrival={"process"
 run 0 validate "$T/s.json" --set services.chat.llm=llama-3.1-405b --set services.chat.tensor_parallel=16 --set cluster.nodes=2 \
     --set cluster.network.bandwidth=50GB/s
 run 0 validate "$T/s.json" --set services.chat.tensor_parallel=32 --set cluster.nodes=4 --set cluster.network.bandwidth=50GB/s
+run 0 validate "$T/s.json" --set services.chat.trace.arrival.rate=null --set services.chat.trace.arrival.users=4 \
+    --set services.chat.trace.arrival.process=closed
+run 0 validate "$T/s.json" --set 'cluster.server_power={"idle": "680W", "per_gpu_watt": 0.66}' \
+    --set cluster.power.budget=10kW --set 'cluster.power.capping={"policy": "static-cap", "cap": "300W"}'
+for hint in '--rate 1/s --requests 5 --slo e2e.p99=99s' '--trace traces/samples/chat.csv --slo e2e.p99=99s --set services.llm.trace.window=0s:1s'; do
+    run 0 size llama-3.1-8b -q --gpu h100-sxm --max-gpus 1 $hint
+done
 run 0 validate "$T/s.json" --set until=130min --set services.chat.kv.usable_frac=0.9 --set services.chat.kv.prefix_cache=lru
 run 0 trace generate -o "$T/g.csv" --set count=3 --set 'arrival={"process": "poisson", "rate": "5/s"}'
 
@@ -457,6 +496,9 @@ rate 4/s
 services.chat.qps 4/s
 engine vllm-0.12
 services.chat.quantization fp8
+num_prompts 3
+request_count 3
+services.chat.ep 1
 END
 [ $n -ge 40 ] || complain "only $n mistakes were made"
 finish

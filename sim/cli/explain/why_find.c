@@ -202,6 +202,18 @@ static int name_search(struct asking *asking, const char *name, double warmup_s)
     return asking->found_by != NULL ? 0 : diag_nomem(&asking->cli->diag);
 }
 
+/* Whether one of the service that is asked for is stored at all, be it of the warm-up. */
+static int find_any(struct asking *asking, const struct pick *search, bool *has_rows)
+{
+    const char *service = asking->options->service;
+    struct query_answer found;
+    const int code = search_rows(asking, search, 0, &found);
+    *has_rows = false;
+    for (size_t i = 0; code == 0 && i < found.n_rows; i++)
+        *has_rows |= service == NULL || strcmp(found.columns[1].texts[i], service) == 0;
+    return code;
+}
+
 /* Takes the id, or finds that of the request or job that took or waited longest. */
 int why_find_id(struct asking *asking, const char *text)
 {
@@ -230,9 +242,12 @@ int why_find_id(struct asking *asking, const char *text)
         asking->found_of = found.columns[1].texts[i];
         return 0;
     }
+    bool has_rows = false;
+    if (from_s > 0) code = find_any(asking, search, &has_rows);
+    if (code != 0) return code;
     return diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path,
-                      from_s > 0 ? "--with-warmup also takes what came during the warm-up"
-                                 : "repeat the run with --keep rows, or name an id",
+                      has_rows ? "--with-warmup also takes what came during the warm-up"
+                               : "repeat the run with --keep rows, or name an id",
                       "run %" PRId64 " stored no %s that finished%s%s", asking->record.id,
                       asking->subject.is_job ? "job" : "request", service != NULL ? " in service " : "",
                       service != NULL ? service : "");

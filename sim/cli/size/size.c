@@ -334,56 +334,6 @@ static int check_arguments(struct cli *cli, const struct cli_call *call)
                       call->arguments[is_second ? 1 : 0], call->arguments[is_second ? 1 : 0]);
 }
 
-/* The scenario of the search has one service, "llm", and no jobs. */
-static int check_sections(struct cli *cli, const char *setting)
-{
-    static const char services[] = "services.", own[] = "services.llm";
-    const char *name = setting + sizeof services - 1;
-    const size_t n = strcspn(name, ".=");
-    char hint[DIAG_TEXT_CHARS];
-    const size_t n_key = strcspn(setting, "=");
-    if (strncmp(setting, services, sizeof services - 1) != 0 || (n == 3 && strncmp(name, "llm", n) == 0)) return 0;
-    snprintf(hint, sizeof hint, "write --set %s%.160s", own, name + n);
-    return diag_error(&cli->diag, SIM_E_USAGE, "--set", hint, "the service that 'size' searches is '%s', got '%.*s'",
-                      own, (int)(n_key < 80 ? n_key : 80), setting);
-}
-
-/* What the search chooses itself, and prints: a setting of it would make the answer another one's. */
-static int check_searched(struct cli *cli, const char *setting)
-{
-    static const char of_engine[] =
-        "--set services.llm.cost.engine=sglang-0.5 tries those of that engine; for others, 'orrery sweep'";
-    static const char of_size[] = "--max-gpus limits it; 'orrery sweep' varies a scenario";
-    static const char *const searched[][2] = {
-        {"services.llm.batching", of_engine},
-        {"services.llm.batching.policy", of_engine},
-        {"services.llm.batching.token_budget", of_engine},
-        {"services.llm.batching.chunked_prefill_tokens", of_engine},
-        {"services.llm.replicas", of_size},
-        {"services.llm.tensor_parallel", of_size},
-        {"services.llm.pipeline_parallel", of_size},
-        {"services.llm.data_parallel", of_size},
-        {"services.llm.pools", "--disaggregated tries pools"},
-        {"cluster.gpu", "name GPUs with --gpu"},
-    };
-    const size_t n = strcspn(setting, "=");
-    for (size_t i = 0; i < sizeof searched / sizeof *searched; i++)
-        if (n == strlen(searched[i][0]) && strncmp(setting, searched[i][0], n) == 0)
-            return diag_error(&cli->diag, SIM_E_USAGE, "--set", searched[i][1], "%s is what 'size' searches",
-                              searched[i][0]);
-    return 0;
-}
-
-static int check_settings(struct cli *cli, const struct option_texts *settings)
-{
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < settings->n; i++) {
-        code = check_sections(cli, settings->items[i]);
-        if (code == 0) code = check_searched(cli, settings->items[i]);
-    }
-    return code;
-}
-
 /* --- The command --- */
 
 /* Adds a word as a shell takes it: in quotes if it has more than letters, digits and a few signs. */
@@ -536,7 +486,7 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
     if (code == 0) code = file_kind_check_llm(question.llm, "size", &cli->diag);
     if (code == 0) code = catalog_llm(&catalog, question.llm, "LLM", &arena, &llm, &cli->diag);
     question.has_experts = code == 0 && llm.experts > 0;
-    if (code == 0) code = check_settings(cli, &options->settings);
+    if (code == 0) code = size_check_settings(&options->settings, &arena, &cli->diag);
     if (code == 0) code = read_slos(cli, &options->slos, &arena, &question);
     if (code == 0) code = read_number(cli, "--max-gpus", options->most_gpus, 64, &question.most_gpus);
     if (code == 0) code = read_gpus(cli, options, &catalog, &arena, &question);
@@ -549,27 +499,6 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
     return code;
 }
 
-/* A callback for struct verb: what is bought has options of its own, all else may be a key of the service. */
-static enum option_hint explain_option(const char *name, char *hint, size_t hint_bytes)
-{
-    static const char *const known[][2] = {
-        {"gpus", "--max-gpus N limits their number, --gpu NAME their kind"},
-        {"budget", "--max-gpus N limits their number, --gpu NAME=$N/h prices them"},
-        {"rps", "such as --rate 5/s"},
-        {"qps", "such as --rate 5/s"},
-        {"ttft", "such as --slo ttft.p99=1s"},
-        {"tpot", "such as --slo tpot.p99=50ms"},
-        {"llm", "the LLM stands alone: orrery size llama-3.1-8b --rate 5/s --slo ttft.p99=1s"},
-        {"model", "the LLM stands alone: orrery size llama-3.1-8b --rate 5/s --slo ttft.p99=1s"},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(known[i][0], name) != 0) continue;
-        snprintf(hint, hint_bytes, "%s", known[i][1]);
-        return OPTION_MEANT;
-    }
-    return key_explain_option(name, hint, hint_bytes);
-}
-
 const struct verb verb_size = {
     .name = "size",
     .summary = "find the cheapest GPUs, replicas and batching that serve a load within latency limits",
@@ -578,7 +507,7 @@ const struct verb verb_size = {
              "replicas. An LLM with experts is also tried with an attention group per GPU, on up to 32 GPUs of 4 nodes.\n"
              "What cannot hold the LLM is left out. Prices count the GPUs of the replicas.\n",
     .options = size_options_table,
-    .explain_key = explain_option,
+    .explain_key = size_explain_option,
     .options_bytes = sizeof(struct size_verb_options),
     .min_arguments = 1,
     .max_arguments = 2,

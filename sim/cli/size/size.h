@@ -323,6 +323,15 @@ bool size_is_saturated(const struct size_question *question, const struct size_s
  * waiting at one replica; for decoding ...". */
 void size_add_saturation(const struct size_state *state, struct text *text);
 
+/* --- size_settings.c --- */
+
+/* Refuses each --set of what the search chooses itself, or of another service than "llm". Returns 0, SIM_E_USAGE or
+ * SIM_E_NOMEM. */
+int size_check_settings(const struct option_texts *settings, struct arena *arena, struct diag *diag);
+
+/* A callback for struct verb: what stands for an option that 'size' lacks. */
+enum option_hint size_explain_option(const char *name, char *hint, size_t hint_bytes);
+
 /* --- size_trust.c --- */
 
 /* Writes result->trust: how well the kernels of the best fleet's GPU are predicted, in words, with those of experts if

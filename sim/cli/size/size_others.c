@@ -122,6 +122,24 @@ static void add_reason(const struct size_question *question, const struct size_r
     }
 }
 
+/* ", at 97.1 % if the model errs to its slow side; on that side tpot p99 is nearest its limit, at 103 %". Another one
+ * than the tightest limit may bind there. */
+static void add_slow_side(const struct size_question *question, const struct size_state *found, size_t tightest,
+                          struct text *text)
+{
+    size_t slow_at;
+    const double most = size_tightest(question, &found->slow, &slow_at);
+    const double share = found->slow.values[tightest] / question->objectives[tightest].limit_s;
+    if (!isfinite(most)) {
+        text_add(text, "; " SIZE_SLOW_SIDE ", requests are rejected or do not end");
+        return;
+    }
+    text_printf(text, ", at %.3g %% " SIZE_SLOW_SIDE, 100 * share);
+    if (slow_at == tightest) return;
+    text_printf(text, "; on that side %s is nearest its limit, at ", question->objectives[slow_at].name);
+    text_printf(text, most > 1 && most < 1.005 ? "%.5g %%" : "%.3g %%", 100 * most);
+}
+
 static void add_found(const struct size_question *question, const struct size_result *result, const struct other *other,
                       struct text *text)
 {
@@ -132,9 +150,7 @@ static void add_found(const struct size_question *question, const struct size_re
     text_printf(text, ", $%.2f/h (%+.0f %%), %s at %.3g %% of its limit", size_usd_per_h(found),
                 100 * (size_usd_per_h(found) / size_usd_per_h(best) - 1), question->objectives[tightest].name,
                 100 * most);
-    if (found->slow_end != SIZE_END_UNKNOWN)
-        text_printf(text, ", at %.3g %% " SIZE_SLOW_SIDE,
-                    100 * found->slow.values[tightest] / question->objectives[tightest].limit_s);
+    if (found->slow_end != SIZE_END_UNKNOWN) add_slow_side(question, found, tightest, text);
     if (other->open_usd_per_h < size_usd_per_h(found))
         text_printf(text, "; not all fleets from $%.2f/h on were tried", other->open_usd_per_h);
 }

@@ -33,10 +33,12 @@ static void show_fit(const struct fleet *fleet, const struct fleet_pool *pool, i
     const bool lacks_network = least > per_node && !(topology_config(fleet->env->topology)->network.bytes_per_s > 0);
     if (needed <= n_nodes && !lacks_network) return;
     char nodes[48] = "";
+    const char *path = fleet_path_of(fleet, pool, "tensor_parallel");
     if (needed > n_nodes) snprintf(nodes, sizeof nodes, " --set cluster.nodes=%lld", (long long)needed);
-    snprintf(text + n, bytes - (size_t)n, " on %lld nodes of %lld GPU%s, the cluster has %lld:%s%s", (long long)needed,
-             (long long)per_node, per_node == 1 ? "" : "s", (long long)n_nodes, nodes,
-             lacks_network ? " --set cluster.network.bandwidth=50GB/s" : "");
+    snprintf(text + n, bytes - (size_t)n, " on %lld nodes of %lld GPU%s, the cluster has %lld:%s%s --set %s=%lld",
+             (long long)needed, (long long)per_node, per_node == 1 ? "" : "s", (long long)n_nodes, nodes,
+             lacks_network ? " --set cluster.network.bandwidth=50GB/s" : "", path != NULL ? path : "tensor_parallel",
+             (long long)least);
 }
 
 /* The place of what --set says about the LLM, its GPUs or their number, else of the number. */
@@ -56,7 +58,7 @@ static const char *unfit_place(const struct fleet *fleet, const struct fleet_poo
 
 int fleet_refuse_memory(const struct fleet *fleet, const struct fleet_pool *pool)
 {
-    char hint[DIAG_TEXT_CHARS], fits[200] = "";
+    char hint[DIAG_TEXT_CHARS], fits[208] = "";
     const int64_t least = least_parallel(fleet, pool);
     if (least > 0) show_fit(fleet, pool, least, fits, sizeof fits);
     snprintf(hint, sizeof hint,
