@@ -374,7 +374,7 @@ const struct verb verb_explain = {
     .name = "explain",
     .summary = "origin of a scenario's values, cost of its iterations, placement of experts, speed of links",
     .usage = "config SCENARIO [--set KEY=VALUE]... [--json|--csv]\n"
-             "cost SCENARIO [--set KEY=VALUE]... [--operators|--traffic] [--batch N] [--context N] [--prompt N] [options]\n"
+             "cost SCENARIO [--operators|--traffic] [--batch N] [--context N] [--prompt N] [options]\n"
              "experts SCENARIO [--set KEY=VALUE]... [--affinity SHARE|--affinity-file FILE] [--json|--csv]\n"
              "links SCENARIO [--set KEY=VALUE]... [--json|--csv]\nschema",
     .notes = "config: each value with its place in the files, its unit and its meaning\n"
