@@ -198,6 +198,15 @@ cat >"$T/over.json" <<END
 END
 run 0 sweep "$T/over.json" -q -o "$T/over.db"
 err 'the recorded trace is not like its replicates: 2 of its 2 values lie outside of the 95 % intervals'
+run 0 plot "$T/over.db" -x scheduler -y job.wait_s.mean
+err 'warning: the recorded trace is not like its replicates: 2 of its 2 values lie outside of the 95 % intervals, such as job.wait_s.mean '
+# A change of the recorded trace is compared with the interval of the changes.
+cp "$T/over.db" "$T/change.db"
+run 0 plot "$T/change.db" -x scheduler -y job.wait_s.mean --relative scheduler=fifo
+! grep -q 'not like its replicates' "$T/err" || complain 'a warning although no change differs'
+sqlite3 "$T/change.db" "update metric_recorded set value = 3 * value where name = 'job.wait_s.mean' and run_id in (select run_id from param where value = 'sjf')"
+run 0 plot "$T/change.db" -x scheduler -y job.wait_s.mean --relative scheduler=fifo
+err 'not like its replicates: 1 of its 1 changes lie outside of the 95 % intervals, such as job.wait_s.mean 200 % at '
 err 'blocks of 5 h break up what lasts longer, such as an overload of weeks; take longer blocks, or windows'
 run 0 report "$T/over.db" -o "$T/over.html"
 grep -q '2 of 2 values of the recorded trace lie outside' "$T/over.html" || complain 'the page does not warn'
