@@ -81,8 +81,7 @@ static void add_reported(const struct found *found, const char *before, struct t
 
 /* "8 claims predicted: 5 hold, 2 fail (known), 1 reported (1 outside); of 5 numbers ...": an order of numbers, or a
  * bound, has no deviation. */
-static void add_found(const struct found *found, const char *noun, const char *what, bool has_errors,
-                      struct text *text)
+static void add_found(const struct found *found, const char *noun, const char *what, bool has_errors, struct text *text)
 {
     const struct {
         size_t n;
