@@ -165,7 +165,7 @@ out 'these are two questions'
 run 0 report "$T/blocks.db" -o "$T/blocks.html"
 grep -q ', recorded [0-9]' "$T/blocks.html" || complain 'the page has no recorded values'
 
-# A figure of changes compares the change of the recorded trace with the interval that it draws: here twelve times the base.
+# A figure of changes compares the recorded change with the interval that it draws: here with twelve times the base.
 cp "$T/blocks.db" "$T/change.db"
 run 0 plot "$T/change.db" -x routing -y ttft_s.mean --relative routing=round-robin --json
 mean=$(json_of "$T/out" '$[0]."request.ttft_s.mean change %"')
