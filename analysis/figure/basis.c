@@ -7,14 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the claims of one basis that are judged, or could be. Claims that are only reported neither hold nor fail. Numbers
- * and curves are kept apart: a number has a deviation, a curve that of nine in ten points. */
+/* Of the papers' claims of one basis, or of all own limits, those that are judged or could be. Claims that are only
+ * reported neither hold nor fail. Numbers and curves are kept apart: a number has a deviation, a curve that of nine in
+ * ten points. Deviations are from numbers of a paper: own limits have none here. */
 struct found {
     size_t n, n_hold, n_fail, n_known;
     size_t n_reported, n_within, n_outside; /* the latter two: of a limit that they have */
     size_t n_numbers, n_curves;
     double *numbers, *curves; /* [n_numbers], [n_curves]: sizes of deviations, rising */
 };
+
+/* Beside the bases: the limits and expectations of Orrery's authors, whatever their points. */
+enum { OWN_LIMITS = CLAIM_IS_FITTED + 1 };
 
 static int compare_fracs(const void *a, const void *b)
 {
@@ -33,20 +37,21 @@ static void count(const struct claim_result *result, struct found *found)
     found->n_known += result->verdict == CLAIM_KNOWN_TO_FAIL;
     found->n_fail += result->verdict == CLAIM_FAIL;
     found->n_outside += result->is_outside;
-    if (isnan(size) || result->claim->is_arithmetic) return;
+    if (isnan(size) || result->claim->is_arithmetic || result->is_own) return;
     if (isnan(result->outcome.ours))
         found->curves[found->n_curves++] = size;
     else
         found->numbers[found->n_numbers++] = size;
 }
 
-static void collect(const struct figure *figure, const struct claim_results *claims, enum claim_basis basis,
-                    struct found *found)
+/* Collects the claims of a basis that are about a paper, or, for OWN_LIMITS, what Orrery's authors expect. */
+static void collect(const struct figure *figure, const struct claim_results *claims, int basis, struct found *found)
 {
     *found = (struct found){.numbers = found->numbers, .curves = found->curves};
     for (size_t i = 0; i < claims->n; i++) {
         const struct claim_result *result = &claims->items[i];
-        if (result->basis == basis && figure_claim_unjudged(figure, result->claim) == NULL) count(result, found);
+        const int of = result->is_own ? OWN_LIMITS : (int)result->basis;
+        if (of == basis && figure_claim_unjudged(figure, result->claim) == NULL) count(result, found);
     }
     qsort(found->numbers, found->n_numbers, sizeof *found->numbers, compare_fracs);
     qsort(found->curves, found->n_curves, sizeof *found->curves, compare_fracs);
@@ -76,7 +81,7 @@ static void add_reported(const struct found *found, const char *before, struct t
 
 /* "8 claims predicted: 5 hold, 2 fail (known), 1 reported (1 outside); of 5 numbers ...": an order of numbers, or a
  * bound, has no deviation. */
-static void add_found(const struct found *found, const char *what, bool has_errors, struct text *text)
+static void add_found(const struct found *found, const char *noun, const char *what, bool has_errors, struct text *text)
 {
     const struct {
         size_t n;
@@ -84,7 +89,7 @@ static void add_found(const struct found *found, const char *what, bool has_erro
     } parts[] = {{found->n_hold, "holds", "hold"}, {found->n_known, "fails (known)", "fail (known)"},
                  {found->n_fail, "fails", "fail"}};
     const char *before = ": ";
-    text_printf(text, "%zu claim%s %s", found->n, found->n == 1 ? "" : "s", what);
+    text_printf(text, "%zu %s%s%s", found->n, noun, found->n == 1 ? "" : "s", what);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i].n == 0) continue;
         text_printf(text, "%s%zu %s", before, parts[i].n, parts[i].n == 1 ? parts[i].one : parts[i].many);
@@ -137,17 +142,18 @@ int claim_basis_text(const struct figure *figure, const struct claim_results *cl
     const size_t n = figure->fitted.n, n_unjudged = count_unjudged(figure, claims);
     const bool has_errors = figure->errors.n > 0;
     static const char *const words[] = {
-        [CLAIM_IS_PREDICTED] = "predicted", [CLAIM_IS_CHOSEN_BY] = "chosen by", [CLAIM_IS_FITTED] = "on fitted points"};
+        [CLAIM_IS_PREDICTED] = " predicted", [CLAIM_IS_CHOSEN_BY] = " chosen by",
+        [CLAIM_IS_FITTED] = " on fitted points", [OWN_LIMITS] = ""};
     struct found found = {.numbers = mem_zalloc(claims->n + 1, sizeof(double)),
                           .curves = mem_zalloc(claims->n + 1, sizeof(double))};
     const bool has_memory = found.numbers != NULL && found.curves != NULL;
     if (has_memory) add_errors(figure, claims, text);
     const char *before = "";
-    for (enum claim_basis basis = CLAIM_IS_PREDICTED; has_memory && basis <= CLAIM_IS_FITTED; basis++) {
+    for (int basis = CLAIM_IS_PREDICTED; has_memory && basis <= OWN_LIMITS; basis++) {
         collect(figure, claims, basis, &found);
         if (found.n == 0 && (basis != CLAIM_IS_PREDICTED || n_unjudged < claims->n)) continue;
         text_add(text, before);
-        add_found(&found, words[basis], has_errors, text);
+        add_found(&found, basis == OWN_LIMITS ? "own limit" : "claim", words[basis], has_errors, text);
         before = "; ";
     }
     mem_free(found.numbers);

@@ -57,9 +57,10 @@ const char *claim_verdict_name(enum claim_verdict verdict);
 /* "fitted", "chosen by" or "predicted"; "" if the simulator does not cover the claim. */
 const char *claim_basis_name(const struct claim_result *result);
 
-/* Adds a line: the model's errors, where the figure names them; of each basis the claims, how many of the judged ones
- * hold and fail, how many are reported, and the median and the largest deviation of numbers and of curves; the claims
- * that cannot be judged, which are in none of these; the fitted parameters, and what else was chosen in view of
+/* Adds a line: the model's errors, where the figure names them; of each basis the claims about the paper, how many of
+ * the judged ones hold and fail, how many are reported, and the median and the largest deviation of numbers and of
+ * curves; of the own limits of all bases the same without deviations; the claims that cannot be judged, which are in
+ * none of these; the fitted parameters, and what else was chosen in view of
  * results. With errors there are no deviations. Returns 0 or SIM_E_NOMEM. */
 int claim_basis_text(const struct figure *figure, const struct claim_results *claims, struct text *text);
 

@@ -28,6 +28,7 @@ struct study_metric {
     const char *name, *unit;
     const char *heading; /* of its column: the name, or of changes "NAME change %" */
     enum report_direction direction;
+    bool is_zero_base; /* of changes: at some point the mean of the base is 0, which gives no percent */
 };
 
 struct study_run {
@@ -71,7 +72,7 @@ int study_average(struct study *study, struct arena *arena);
 
 /* Turns all metrics into changes in percent against the runs with the index-th value of an axis. Runs are paired by
  * seed and by all other axes, except those whose values follow from this axis. Runs without a partner have no value.
- * The base's runs and points go. Returns 0 or SIM_E_NOMEM. */
+ * Recorded values become changes too. The base's runs and points go. Returns 0 or SIM_E_NOMEM. */
 int study_relate(struct study *study, size_t axis, size_t level, struct arena *arena);
 
 /* Reads the recorded values of the points, whose runs are read. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */

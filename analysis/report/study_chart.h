@@ -13,6 +13,11 @@ struct study_view {
     size_t levels[STUDY_MAX_AXES]; /* of the fixed axes: index of that value */
 };
 
+/* Warns if recorded values, or changes, of the view's metric lie outside of the intervals of the shown points.
+ * Returns 0 or SIM_E_NOMEM. */
+int study_warn_drawn(const struct study *study, const struct study_view *view, const char *path, struct arena *arena,
+                     struct diag *diag);
+
 /* Whether the view shows the point: it has the fixed values. */
 bool study_view_has(const struct study *study, const struct study_view *view, const struct study_point *point);
 

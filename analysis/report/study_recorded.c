@@ -1,5 +1,6 @@
 /* The recorded trace of a study whose seeds replicate it, on the study's page. */
 #include "analysis/report/study.h"
+#include "analysis/report/study_chart.h"
 #include "analysis/report/words.h"
 
 #include <inttypes.h>
@@ -46,11 +47,12 @@ struct outside {
     double beyond;
 };
 
-static struct outside find_outside(const struct study *study)
+/* Of the points that the view shows, and of metrics from `first` up to `end`. */
+static struct outside find_outside(const struct study *study, const struct study_view *view, size_t first, size_t end)
 {
     struct outside outside = {0};
     for (size_t p = 0; p < study->n_points; p++)
-        for (size_t k = 0; k < study->n_metrics; k++) {
+        for (size_t k = first; k < end && study_view_has(study, view, &study->points[p]); k++) {
             const double recorded = study->points[p].recorded[k];
             const double beyond = replicates_beyond(&study->points[p].metrics[k], recorded);
             if (!isnan(recorded)) outside.n_values++;
@@ -65,7 +67,8 @@ static struct outside find_outside(const struct study *study)
 
 static int warn_outside(const struct report_source *source, const struct study *study, struct text *html)
 {
-    const struct outside outside = find_outside(study);
+    const struct study_view all = {0};
+    const struct outside outside = find_outside(study, &all, 0, study->n_metrics);
     if (outside.n == 0) return 0;
     const struct study_point *point = &study->points[outside.point];
     const struct study_metric *metric = &study->metrics[outside.metric];
@@ -104,5 +107,30 @@ int study_warn_recorded(const struct report_source *source, const struct study *
                 "%.0f",
                 replicates_parts(&study->replicates, parts), sparse.seed, sparse.arrivals, sparse.mean);
     text_add(html, "</li>\n");
+    return 0;
+}
+
+int study_warn_drawn(const struct study *study, const struct study_view *view, const char *path, struct arena *arena,
+                     struct diag *diag)
+{
+    const struct outside outside = find_outside(study, view, view->metric, view->metric + 1);
+    if (outside.n == 0) return 0;
+    const struct study_point *point = &study->points[outside.point];
+    const struct interval *interval = &point->metrics[view->metric];
+    const bool is_change = study->relative_to != NULL, is_window = study->replicates.method == REPLICATES_WINDOWS;
+    char recorded[32], low[32], high[32], parts[REPLICATES_CHARS];
+    const char *label = study_label(study, point, ~0U, arena);
+    if (label == NULL) return SIM_E_NOMEM;
+    text_show_number(point->recorded[view->metric], recorded, sizeof recorded);
+    text_show_number(interval->low, low, sizeof low);
+    text_show_number(interval->high, high, sizeof high);
+    diag_warning(diag, path, is_window ? "take longer windows" : "take longer blocks, or windows",
+                 "the recorded trace is not like its replicates: %zu of its %zu %s lie outside of the 95 %% intervals, "
+                 "such as %s %s%s%s%s, outside of %s .. %s; %s %s",
+                 outside.n, outside.n_values, is_change ? "changes" : "values", study->metrics[view->metric].name,
+                 recorded, is_change ? " %" : "", label[0] != 0 ? " at " : "", label, low, high,
+                 replicates_parts(&study->replicates, parts),
+                 is_window ? "begin on an empty site, and cut off what lasts longer"
+                           : "break up what lasts longer, such as an overload of weeks");
     return 0;
 }

@@ -88,8 +88,18 @@ static void change_point(struct study *study, const struct chains *chains, size_
         study->is_bootstrap ? stats_replicate_ratio(pairs->base, pairs->changed, n, 0.95, pairs->scratch)
                             : (struct interval){(double)NAN, (double)NAN, (double)NAN};
     const double mean = n > 0 ? fabs(sum) / (double)n : 0.0;
+    if (n > 0 && mean <= 0) study->metrics[metric].is_zero_base = true;
     for (size_t i = chains->first[p]; i < study->n_runs; i = chains->next[i])
         study->runs[i].values[metric] = mean > 0 ? 100.0 * study->runs[i].values[metric] / mean : (double)NAN;
+}
+
+/* Turns the recorded value of a point into its change from that of its base; NAN without one. */
+static void change_recorded(struct study *study, const struct chains *chains, size_t p, size_t metric)
+{
+    const size_t q = chains->base[p];
+    const double base = q < study->n_points ? study->points[q].recorded[metric] : (double)NAN;
+    double *recorded = &study->points[p].recorded[metric];
+    *recorded = base > 0 || base < 0 ? 100.0 * (*recorded - base) / fabs(base) : (double)NAN;
 }
 
 /* Takes out the points and runs of the base. */
@@ -164,8 +174,11 @@ int study_relate(struct study *study, size_t axis, size_t level, struct arena *a
         is_copy[i] = study->runs[i].is_copy && partner != NULL && partner->is_copy;
     }
     for (size_t k = 0; k < study->n_metrics; k++) {
-        for (size_t p = 0; p < study->n_points; p++)
-            if (study->points[p].levels[axis] != level) change_point(study, &chains, p, k, &pairs);
+        for (size_t p = 0; p < study->n_points; p++) {
+            if (study->points[p].levels[axis] == level) continue;
+            change_point(study, &chains, p, k, &pairs);
+            change_recorded(study, &chains, p, k);
+        }
         study->metrics[k].unit = "%";
         study->metrics[k].heading = arena_printf(arena, "%s change %%", study->metrics[k].name);
         if (study->metrics[k].heading == NULL) return SIM_E_NOMEM;

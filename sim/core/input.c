@@ -2,6 +2,7 @@
 #include "sim/core/input.h"
 
 #include "sim/core/mem.h"
+#include "sim/core/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,6 +114,10 @@ static int refuse_binary(int fd, const char *path, struct diag *diag)
 static int open_file(const char *path, double *file_bytes, struct diag *diag)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT && path_is_public(path))
+        return diag_error(diag, SIM_E_IO, path, NULL,
+                          "cannot open: No such file or directory: public data, no part of Orrery; put them there, or "
+                          "use --data DIR, which 'run', 'sweep', 'validate' and 'figure' take");
     if (fd < 0) return diag_system_error(diag, path, "cannot open", errno);
     struct stat status;
     int error = fstat(fd, &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;

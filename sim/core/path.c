@@ -44,13 +44,20 @@ char *path_join(struct arena *arena, const char *directory, const char *path)
     return joined != NULL ? path_normalise(arena, joined) : NULL;
 }
 
+static const char public_folder[] = "shared/data/";
+
+bool path_is_public(const char *path)
+{
+    const char *at = strstr(path, public_folder);
+    return at != NULL && (at == path || at[-1] == '/');
+}
+
 char *path_join_data(struct arena *arena, const char *directory, const char *path, const char *data)
 {
-    static const char folder[] = "shared/data/";
     const char *rest = path;
     while (strncmp(rest, "../", 3) == 0) rest += 3;
-    const bool is_public = data != NULL && rest != path && strncmp(rest, folder, sizeof folder - 1) == 0;
-    return is_public ? path_join(arena, data, rest + sizeof folder - 1) : path_join(arena, directory, path);
+    const bool is_public = data != NULL && rest != path && strncmp(rest, public_folder, sizeof public_folder - 1) == 0;
+    return is_public ? path_join(arena, data, rest + sizeof public_folder - 1) : path_join(arena, directory, path);
 }
 
 char *path_directory(struct arena *arena, const char *path)

@@ -17,6 +17,9 @@ char *path_join(struct arena *arena, const char *directory, const char *path);
  * ".." becomes DATA/REST. data: NULL for none. */
 char *path_join_data(struct arena *arena, const char *directory, const char *path, const char *data);
 
+/* Whether it names a file of public data, which are no part of Orrery: "../shared/data/REST". */
+bool path_is_public(const char *path);
+
 /* The directory part: "configs" of "configs/a.json", "." of "a.json", "/" of "/a.json". */
 char *path_directory(struct arena *arena, const char *path);
 

@@ -55,6 +55,10 @@ mv "$trace" "$T/own/scheduler_runs/"
 run 1 figure run muri/testbed --data "$T/own" -o "$T/figures"
 equal "$(span muri)" "$before" 'makespan with --data'
 run 3 validate "$T/data/configs/figures/muri/testbed.scenario.json"
+for verb in 'explain config' 'check --update'; do # which have no --data
+    run 3 $verb "$T/data/configs/figures/muri/testbed.scenario.json" $([ "$verb" = 'explain config' ] || echo --baseline "$T/base.json")
+    err "use --data DIR, which 'run', 'sweep', 'validate' and 'figure' take"
+done
 run 0 validate "$T/data/configs/figures/muri/testbed.scenario.json" --data "$T/own"
 mv "$T/own/scheduler_runs/${trace##*/}" "$trace"
 

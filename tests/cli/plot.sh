@@ -135,6 +135,11 @@ err "--relative: error: 'batching' has no '='"
 run 2 plot "$db" -x replicas -y ttft_s.mean --relative batching=vllm-v0 --log y
 err 'a change may be negative'
 run 2 plot "$db" -x replicas -y ttft_s.mean --relative batching=vllm-v7
+err "unknown value 'vllm-v7'"
+cp "$db" "$T/zero.db"
+sqlite3 "$T/zero.db" "update metric set value = 0 where name = 'request.ttft_s.mean' and run_id in (select run_id from param where value = 'vllm-v0')"
+run 2 plot "$T/zero.db" -x replicas -y ttft_s.mean --relative batching=vllm-v0
+err "--relative: error: the mean of 'request.ttft_s.mean' is 0 at 'vllm-v0', so there is no change in percent"
 run 0 plot "$db" -x batching -y ttft_s.p99 --where replicas=2 --kind bars -o "$T/bars.tex"
 holds "$T/bars.tex" 'xticklabels={{vllm-v0},{sarathi}}'
 run 0 plot "$db" -x batching -y ttft_s.p99 --where replicas=2 --json

@@ -165,6 +165,18 @@ out 'these are two questions'
 run 0 report "$T/blocks.db" -o "$T/blocks.html"
 grep -q ', recorded [0-9]' "$T/blocks.html" || complain 'the page has no recorded values'
 
+# A figure of changes compares the recorded change with the interval that it draws: here with twelve times the base.
+cp "$T/blocks.db" "$T/change.db"
+run 0 plot "$T/change.db" -x routing -y ttft_s.mean --relative routing=round-robin --json
+mean=$(json_of "$T/out" '$[0]."request.ttft_s.mean change %"')
+for times in "(1 + $mean / 100)" 12; do
+    sqlite3 "$T/change.db" "update metric_recorded set value = $times * (select value from metric_recorded where run_id = 1 and name = 'request.ttft_s.mean')
+        where run_id = 5 and name = 'request.ttft_s.mean'"
+    run 0 plot "$T/change.db" -x routing -y ttft_s.mean --relative routing=round-robin
+    equal "$(grep -c 'is not like its replicates' "$T/err")" "$([ "$times" = 12 ] && echo 1 || echo 0)" "warnings at $times"
+done
+err 'the recorded trace is not like its replicates: 1 of its 1 changes lie outside of the 95 % intervals, such as request.ttft_s.mean 1100 % at '
+
 # The runs of the seeds are the same without it, on shards, and as they were before there was a recorded one.
 sed 's/"seeds"/"recorded": false, &/' "$T/blocks.json" >"$T/alone.json"
 run 0 sweep "$T/alone.json" -q -o "$T/alone.db" --json
@@ -199,6 +211,10 @@ END
 run 0 sweep "$T/over.json" -q -o "$T/over.db"
 err 'the recorded trace is not like its replicates: 2 of its 2 values lie outside of the 95 % intervals'
 err 'blocks of 5 h break up what lasts longer, such as an overload of weeks; take longer blocks, or windows'
+run 0 plot "$T/over.db" -x scheduler -y job.wait_s.mean
+err 'warning: the recorded trace is not like its replicates: 2 of its 2 values lie outside of the 95 % intervals, such as job.wait_s.mean '
+run 0 plot "$T/over.db" -x scheduler -y job.wait_s.mean --where scheduler=sjf
+err 'not like its replicates: 1 of its 1 values lie'
 run 0 report "$T/over.db" -o "$T/over.html"
 grep -q '2 of 2 values of the recorded trace lie outside' "$T/over.html" || complain 'the page does not warn'
 # The same load without an overload: jobs every 2.5 hours and blocks of 5 hours leave it inside.

@@ -249,6 +249,17 @@ static int print_points(struct cli *cli, const struct stored *stored, const stru
     return answer_end(&answer, 0, cli->out, &cli->diag);
 }
 
+static int refuse_no_value(struct cli *cli, const struct stored *stored, const struct study_view *view)
+{
+    const struct study_metric *metric = &stored->study.metrics[view->metric];
+    if (metric->is_zero_base)
+        return diag_error(&cli->diag, SIM_E_USAGE, "--relative", "leave --relative out, or choose another base",
+                          "the mean of '%s' is 0 at '%s', so there is no change in percent", metric->name,
+                          stored->study.relative_to);
+    return diag_error(&cli->diag, SIM_E_USAGE, stored->options.path, "'orrery runs' shows what its runs have",
+                      "no chosen run has a value of '%s'", metric->name);
+}
+
 static int draw(struct cli *cli, struct stored *stored, const struct plot_options *options)
 {
     struct study_view view;
@@ -257,9 +268,7 @@ static int draw(struct cli *cli, struct stored *stored, const struct plot_option
     int code = read_view(cli, stored, options, &view);
     if (code == 0) code = study_chart(&stored->study, &view, &stored->arena, &chart, &series);
     if (code == 0) code = set_look(cli, options, &chart, series);
-    if (code == 0 && !has_value(&chart))
-        code = diag_error(&cli->diag, SIM_E_USAGE, stored->options.path, "'orrery runs' shows what its runs have",
-                          "no chosen run has a value of '%s'", stored->study.metrics[view.metric].name);
+    if (code == 0 && !has_value(&chart)) code = refuse_no_value(cli, stored, &view);
     if (code != 0) return code;
     if (stored->study.n_copies > 0)
         diag_warning(
@@ -267,6 +276,8 @@ static int draw(struct cli *cli, struct stored *stored, const struct plot_option
             "seeds without effect: %zu of %zu runs have the result of another seed at their point, and count once "
             "with it",
             stored->study.n_copies, stored->study.n_runs);
+    code = study_warn_drawn(&stored->study, &view, stored->options.path, &stored->arena, &cli->diag);
+    if (code != 0) return code;
     chart.subtitle = describe_intervals(options, stored, &view, &chart);
     return options->output != NULL ? write_figure(cli, stored, options, &view, &chart)
                                    : print_points(cli, stored, options, &view);

@@ -102,7 +102,8 @@ static void add_numbers(struct answer_table *table, const struct claim_result *r
     table_number(table, result->is_own ? result->claim->value : (double)NAN);
     table_number(table, outcome->ours);
     table_text(table, result->claim->unit);
-    table_number(table, outcome->deviation);
+    table_number(table, result->is_own ? (double)NAN : outcome->deviation);
+    table_number(table, result->is_own ? outcome->deviation : (double)NAN);
     table_number(table, result->claim->tolerance_frac);
     table_text(table, claim_verdict_name(result->verdict));
     table_text(table, result->claim->test.entry == NULL ? NULL : outcome->holds ? "yes" : "no");
@@ -132,8 +133,8 @@ static const struct table_column claim_columns[] = {
     RIGHT("tolerance"),        LEFT("verdict"), LEFT("basis"),  LEFT("source"), JSON_ONLY("reported_because"),
     JSON_ONLY("known_to_fail"), JSON_ONLY("chosen_by"), JSON_ONLY("paper_value"), JSON_ONLY("own_limit_value"),
     JSON_ONLY("ours_value"),
-    JSON_ONLY("unit"),         JSON_ONLY("deviation_frac"), JSON_ONLY("tolerance_frac"), JSON_ONLY("verdict_word"),
-    JSON_ONLY("holds")};
+    JSON_ONLY("unit"),         JSON_ONLY("deviation_frac"), JSON_ONLY("own_deviation_frac"),
+    JSON_ONLY("tolerance_frac"), JSON_ONLY("verdict_word"), JSON_ONLY("holds")};
 
 static void say_counts(const char *before, const struct claim_counts *counts, const char *more, struct answer *answer)
 {

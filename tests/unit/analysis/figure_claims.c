@@ -135,12 +135,15 @@ TEST(the_first_line_counts_every_claim)
 {
 #define OFF_BY(value) "{'says': 's', " HEAD(value, "1") ", 'test': {'kind': 'level', 'of': " UP("3") "}},"
 #define ORDER "{'says': 's', 'tag': 'src', 'test': {'kind': 'order', 'values': [" UP("1") ", " UP("2") "]}}"
+#define OWN_ORDER "{'says': 's', 'tag': 'own', 'test': {'kind': 'order', 'values': [" UP("1") ", " UP("2") "]}}"
 #define UP_TO ",{'says': 's', 'tag': 'src', 'up_to': true, 'value': 1, 'test': {'kind': 'level', 'of': " UP("3") "}}"
 #define EXPECTED "{'says': 's', " HEAD("6", "0.1") ", 'known_to_fail': 'k', 'test': {'kind': 'level', 'of': " UP("3") "}},"
 #define OFF "{'says': 's', " HEAD("12", "0.1") ", 'test': {'kind': 'level', 'of': " UP("3") "}},"
 #define CHOSEN "{'says': 's', 'chosen_by': 'c', " HEAD("8", "1") ", 'test': {'kind': 'level', 'of': " UP("3") "}},"
 #define ARITHMETIC                                                                                                     \
     "{'says': 's', 'tag': 'src', 'arithmetic': true, 'value': 9, 'tolerance': 0.01, 'test': {'kind': 'level', 'of': " UP("3") "}},"
+#define OWN(value) "{'says': 's', 'tag': 'own', 'value': " value ", 'tolerance': 0.1, 'test': {'kind': 'level', 'of': " UP("3") "}},"
+#define OWN_CHOSEN "{'says': 's', 'chosen_by': 'c', 'tag': 'own', 'value': 9, 'test': {'kind': 'at-most', 'of': " UP("3") "}},"
 #define CURVE "{'says': 's', 'tag': 'src', 'tolerance': 0.01, 'test': {'kind': 'curve', 'series': ['up'], 'from': 3, 'to': 3}}"
 #define WEATHER(value) "{'says': 's', 'reported_because': 'w', " HEAD(value, "0.1") ", 'test': {'kind': 'level', 'of': " UP("3") "}},"
 #define UNBOUND "{'says': 's', 'reported_because': 'w', 'tag': 'src', 'test': {'kind': 'order', 'values': [" UP("2") ", " UP("1") "]}},"
@@ -167,6 +170,11 @@ TEST(the_first_line_counts_every_claim)
         {UNBOUND ORDER, "}", "2 claims predicted: 1 holds, 1 reported; nothing fitted"},
         {ARITHMETIC OFF_BY("8") ORDER, "}",
          "3 claims predicted: 3 hold; the one number is off by 12.5 %; nothing fitted"},
+        {OWN("9") OFF_BY("8") OWN("12") OFF_BY("12") ORDER, "}",
+         "3 claims predicted: 3 hold; of 2 numbers the median is off by 18.8 %, the largest by 25.0 %; 2 own limits: "
+         "1 holds, 1 fails; nothing fitted"},
+        {OWN("9") OWN_CHOSEN OWN_ORDER UP_TO, "}",
+         "3 own limits: 3 hold; 1 reported and not comparable, in no median; nothing fitted, but chosen in view of results: c"},
         {ORDER UP_TO UP_TO, "}",
          "1 claim predicted: 1 holds; 2 reported and not comparable, in no median; nothing fitted"},
         {OFF_BY("8") ORDER, ERRORS, "median error 7.54 %, p90 unknown; 2 claims predicted: 2 hold; nothing fitted"}};
