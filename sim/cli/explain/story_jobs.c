@@ -95,7 +95,8 @@ int story_on_queue(void *context, const struct queue_row *row)
     *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = row->gpus, .started = -1};
     free_text(free, sizeof free, row);
     if (row->other_gpus > 0) snprintf(others, sizeof others, "; in use by services: %.10g", row->other_gpus);
-    if (row->type != NULL && strcmp(row->type, "default") != 0) snprintf(type, sizeof type, ", of type %.64s", row->type);
+    if (row->type != NULL && strcmp(row->type, "default") != 0)
+        snprintf(type, sizeof type, ", of type %.64s", row->type);
     return story_tell(story, row->t_s, "submit",
                       "asks for %" PRId64 " GPU%s%s: %s%s; jobs waiting: %" PRId64 ", running: %" PRId64, row->gpus,
                       story_plural((double)row->gpus), type, free, others, row->pending, row->running);
