@@ -55,6 +55,16 @@ TEST(bytes_on_links_are_those_of_the_rings)
     }
 }
 
+/* Collectives of stages that fit into nodes cross no node, and messages between stages are left out. */
+TEST(stages_inside_nodes_send_nothing)
+{
+    static const char *const sets[] = {"services.chat.pipeline_parallel=2", NULL};
+    struct bed_rows *alone = bed_ok(BED(.check = true, .sets = sets), SITE, "alone", 4, 2, MANY_REQUESTS, "");
+    struct bed_rows *shared = bed_ok(BED(.check = true, .sets = sets), SITE, "shared", 4, 2, MANY_REQUESTS, "");
+    CHECK(bed_equal(alone, shared));
+    CHECK(isnan(bed_metric(shared, "link.network.bytes")));
+}
+
 /* With experts on GPUs of their own, each GPU sends its tokens and their results to all nodes. Two of eight experts are
  * on 8 (1 - (7/8)^2) GPUs on the mean. The model gives every GPU the tokens of the fullest group, here the only one. */
 TEST(bytes_on_links_are_those_of_the_exchanges)
@@ -87,6 +97,43 @@ TEST(a_share_of_the_network_is_a_narrower_network)
         struct bed_rows *alone = bed_ok(BED(.check = true, .sets = narrow), SITE, "alone", 8, 1, ONE_REQUEST, "");
         CHECK_NEAR(shared->requests[0].ttft_s / alone->requests[0].ttft_s, 1.0, 1e-5);
         CHECK_NEAR(shared->requests[0].tpot_s / alone->requests[0].tpot_s, 1.0, 1e-5);
+    }
+}
+
+/* The same with experts behind DeepEP's kernels, in one batch and in two that hide sending behind computing: long
+ * batches compute longer than they send, short ones send longer. So do experts behind an all-to-all. Neither a batch of
+ * this many tokens nor its half is interpolated. */
+TEST(a_share_of_the_network_is_a_narrower_network_for_experts)
+{
+    static const struct {
+        const char *cost;
+        double frac; /* of a NIC that these kernels reach (configs/calibration, models/kernel.c) */
+    } costs[] = {{"'dispatch': 'deepep-normal'", 0.8},
+                 {"'dispatch': 'deepep-normal', 'overlap': 'two-batches'", 0.8},
+                 {"'dispatch': 'deepep-low-latency', 'overlap': 'two-batches'", 0.8},
+                 {"'kernels': 'isolated'", 0.75}};
+    static const int prompts[] = {384, 8192};
+    static const double ratios[] = {1.0, 1.5, 4.0, 9.0};
+    for (size_t i = 0; i < 32; i++) {
+        const double ratio = ratios[i % 4], frac = costs[i / 8].frac;
+        const double narrow = fmin(50e9, 50e9 / ratio / frac);
+        const char *const network[] = {
+            test_json("'oversubscription': %.17g, 'nodes_per_leaf': 1, 'topology': 'leaf-spine', "
+                      "'uplink': '1TB/s', 'collectives': 'shared', 'bandwidth': '50GB/s'",
+                      ratio),
+            test_json("'bandwidth': '%.17gB/s'", narrow)};
+        struct bed_rows *rows[2];
+        for (int k = 0; k < 2; k++)
+            rows[k] = bed_ok(BED(.check = true),
+                             "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'h100-sxm', 'network': {'latency': '0s', "
+                             "%s}}, 'services': {'chat': {'llm': 'deepseek-v3', 'tensor_parallel': 16, 'data_parallel': 16, "
+                             "'cost': {'kind': 'operators', 'expert_parallel': 16, %s}, 'batching': {'policy': 'vllm-v1', "
+                             "'token_budget': 8192}, 'trace': {'format': 'generate', 'count': 1, 'arrival': {'process': "
+                             "'fixed', 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': %d}, 'output': "
+                             "{'distribution': 'fixed', 'tokens': 40}}}}}",
+                             network[k], costs[i / 8].cost, prompts[i / 4 % 2]);
+        CHECK_NEAR(rows[0]->requests[0].ttft_s / rows[1]->requests[0].ttft_s, 1.0, 1e-5);
+        CHECK_NEAR(rows[0]->requests[0].tpot_s / rows[1]->requests[0].tpot_s, 1.0, 1e-5);
     }
 }
 
@@ -282,5 +329,11 @@ TEST(what_is_not_known_is_refused)
 {
     check_refused("'tensor_parallel': 8, 'cost': 'roofline'",
                   "the roofline cost of service 'chat' does not say what GPUs send over the network");
-    check_refused("'tensor_parallel': 4, 'pipeline_parallel': 2", "has pipeline stages on several nodes");
+    check_refused("'tensor_parallel': 8, 'pipeline_parallel': 2", "has pipeline stages that are wider than a node");
+    check_refused("'tensor_parallel': 8, 'speculation': {'policy': 'fixed', 'drafts': 3}, 'acceptance': {'rates': "
+                  "[0.7]}, 'draft': {'llm': 'llama-2-7b'}",
+                  "what draft models send between nodes");
+    check_refused("'tensor_parallel': 8, 'speculation': {'policy': 'eagle', 'depth': 3}, 'acceptance': {'rates': "
+                  "[0.7]}",
+                  "what draft models send between nodes");
 }
