@@ -25,6 +25,19 @@ static struct iteration_work half_of(const struct iteration_work *work)
     return half;
 }
 
+/* A batch of which each group has this part. */
+static struct iteration_work of_all_groups(const struct iteration_work *own, int64_t groups)
+{
+    struct iteration_work all = *own;
+    all.prefill_sequences *= groups;
+    all.prefill_tokens *= groups;
+    all.prefill_context_tokens *= groups;
+    all.prefill_pairs *= (double)groups;
+    all.decode_sequences *= groups;
+    all.decode_context_tokens *= groups;
+    return all;
+}
+
 struct piece operators_overlap(struct piece computing, double sending_s, double layers)
 {
     const struct piece sending = piece_line(sending_s, 0.0);
@@ -39,13 +52,13 @@ static double slower_by_sms(const struct operators_parts *parts)
     return parts->split.dispatch == DISPATCH_NORMAL ? all / fmax(all - taken, 1.0) : 1.0;
 }
 
-/* Two halves of a batch of all groups at a share of the network. own: the part of a group. */
-static struct piece cost_of_halves(const struct operators *operators, const struct iteration_work *work,
-                                   const struct iteration_work *own, double share_frac)
+/* Two halves of what a group has of a batch of all_tokens, at a share of the network. */
+static struct piece cost_of_halves(const struct operators *operators, const struct iteration_work *own,
+                                   int64_t all_tokens, double share_frac)
 {
-    const int64_t all_tokens = work->prefill_tokens + iteration_decode_tokens(work);
-    const struct iteration_work half = half_of(own), half_of_all = half_of(work);
-    const struct operators_slower slower = operators_slower_at(&operators->parts, &half_of_all, share_frac);
+    const int64_t groups = operators->parts.split.data;
+    const struct iteration_work half = half_of(own), halves = of_all_groups(&half, groups > 1 ? groups : 1);
+    const struct operators_slower slower = operators_slower_at(&operators->parts, &halves, share_frac);
     const struct piece part = operators_computing(operators, &half, (all_tokens + 1) / 2).gpu;
     const double sent_s = operators_sending(operators, half.prefill_tokens + iteration_decode_tokens(&half)).seconds;
     const struct piece slowed = piece_scale(piece_add(part, piece_line(slower.computing_s, 0.0)),
@@ -68,7 +81,7 @@ void operators_cost_at_share(const void *model, const struct iteration_work *wor
     const struct operators_slower slower = operators_slower_at(parts, work, share_frac);
     gpu = piece_add(gpu, piece_line(slower.computing_s + slower.sending_s, 0.0));
     if (parts->two_batches && parts->split.dispatch != DISPATCH_ALL_TO_ALL)
-        gpu = piece_min(gpu, cost_of_halves(operators, work, &own, share_frac));
+        gpu = piece_min(gpu, cost_of_halves(operators, &own, all_tokens, share_frac));
     const struct piece all = engine_iteration(&parts->engine, operators->layers, &own, gpu);
     *cost = (struct iteration_cost){
         .first_s = all.now,
