@@ -38,6 +38,8 @@ TEST(an_idle_network_changes_nothing)
         const double bytes = bed_metric(shared, "link.network.bytes");
         CHECK(widths[i][0] > 4 ? bytes > 0 : isnan(bytes));
         CHECK(isnan(bed_metric(alone, "link.network.bytes")));
+        const double busy_frac = bed_metric(shared, "link.network.busy_frac.max"); /* of transfers, here none */
+        CHECK(widths[i][0] > 4 ? busy_frac == 0.0 : isnan(busy_frac));
     }
 }
 
@@ -78,6 +80,25 @@ TEST(bytes_on_links_are_those_of_the_exchanges)
         const double sent = 8 * 2 * 32 * tokens * 4096 * 2 * met * (1 - 1 / nodes);
         CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * sent, 2 * 8 * 3);
     }
+}
+
+/* 32 experts' GPUs on nodes of their own: each sends to 16 of the 31 others, in place of all. No byte is lost, every NIC
+ * carries alike, and nothing is slower. Eight experts of a token are on 32 (1 - (31/32)^8) GPUs on the mean. */
+TEST(many_nodes_are_represented_by_some)
+{
+    static const char *const sets[] = {"cluster.nodes=32",
+                                       "cluster.gpus_per_node=1",
+                                       "services.chat.llm=deepseek-v3",
+                                       "services.chat.data_parallel=32",
+                                       "services.chat.cost.expert_parallel=32",
+                                       NULL};
+    struct bed_rows *rows = bed_ok(BED(.check = true, .sets = sets), SITE, "shared", 32, 1, ONE_REQUEST, "");
+    struct bed_rows *alone = bed_ok(BED(.check = true, .sets = sets), SITE, "alone", 32, 1, ONE_REQUEST, "");
+    const double tokens = 292, met = 32 * (1 - pow(31.0 / 32, 8)), sent = 2 * 58 * tokens * 7168 * 2 * met * 31 / 32;
+    CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * 32 * sent, 2 * 32 * 16);
+    CHECK_NEAR(bed_metric(rows, "link.network.used_frac.max") / bed_metric(rows, "link.network.used_frac.mean"), 1,
+               1e-6);
+    CHECK_NEAR(rows->requests[0].e2e_s, alone->requests[0].e2e_s, 1e-12);
 }
 
 /* Four edges leave each leaf of one node over one port. Each gets a fourth of it, as one alone on a network whose

@@ -226,12 +226,15 @@ static int start_claim(struct traffic_edge *edge)
     int code = link_claim_start(net, &edge->standing, &edge->path, peak_of(edge), standing_changed, NULL);
     if (code != 0) return code;
     link_claim_hold(&edge->standing);
+    link_claim_leave_idle(&edge->standing);
     topology_note_path(topology, &edge->standing, 1);
     edge->counted = 0.0;
     edge->whole_bytes = 0;
     code = link_claim_start(net, &edge->sensor, &edge->path, peak_of(edge), sensor_changed, NULL);
-    if (code == 0) link_claim_sense(&edge->sensor);
-    return code;
+    if (code != 0) return code;
+    link_claim_sense(&edge->sensor);
+    link_claim_leave_idle(&edge->sensor);
+    return 0;
 }
 
 static double bytes_of(const struct traffic_edge *edge, const struct iteration_traffic *sent)

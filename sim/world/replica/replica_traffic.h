@@ -18,7 +18,8 @@
  * of the share by less than 1/1024 are left to the next pricing.
  *
  * Leaves out: replicas whose collectives send at the same moments, or avoid each other; messages between pipeline
- * stages; PCIe links of the GPUs; a ring of some nodes of the replica, which is taken to go on to the next one. */
+ * stages; PCIe links of the GPUs; a ring of some nodes of the replica, which is taken to go on to the next one; more
+ * than 16 partners of a node in an all-to-all, in whose place 16 evenly spaced ones get all bytes. */
 #ifndef ORRERY_WORLD_REPLICA_REPLICA_TRAFFIC_H
 #define ORRERY_WORLD_REPLICA_REPLICA_TRAFFIC_H
 
