@@ -83,7 +83,8 @@ TEST(bytes_on_links_are_those_of_the_exchanges)
 }
 
 /* 32 GPUs with experts, each on a node of its own: it sends to 16 of the 31 others, in place of all. No byte is lost,
- * every NIC carries alike, and nothing is slower. Eight experts of a token are on 32 (1 - (31/32)^8) GPUs on the mean. */
+ * every NIC carries alike, and nothing is slower. Eight experts of a token are on 32 (1 - (31/32)^8) GPUs, on the
+ * mean. */
 TEST(many_nodes_are_represented_by_some)
 {
     static const char *const sets[] = {"cluster.nodes=32",
