@@ -59,6 +59,9 @@ struct iteration_model {
      * 1: only `seconds` depends on it. NULL: not known. */
     void (*traffic)(const void *model, const struct iteration_work *work, double share_frac,
                     struct iteration_traffic *traffic);
+    /* The cost where collectives between nodes get this share of their bandwidth. NULL: `traffic` is not known. */
+    void (*cost_at_share)(const void *model, const struct iteration_work *work, double share_frac,
+                          struct iteration_cost *cost);
     /* Fitted, or stated by the user: the coefficients of "affine", the points of "table". When false the model has no
      * range of its own, and nobody knows what is extrapolated. */
     bool calibrated;

@@ -243,7 +243,8 @@ bool verdict_requests_grow(const struct verdict_facts *facts)
     return false;
 }
 
-/* The GPUs that jobs may have: those of nodes that their scheduler uses and that work, without what services hold. */
+/* The GPUs that jobs may have: those of nodes that their scheduler uses and that work, without what services hold. The
+ * share of nodes that work is taken to be that of the whole site: there is no metric of these nodes alone. */
 static double job_gpus(const struct verdict_facts *facts)
 {
     const double available = metric(facts, "cluster.available_frac"), end_s = metric(facts, "sim.end_s");

@@ -149,12 +149,6 @@ static struct piece drafted_attention(const struct operators *operators, const s
     return piece_line(time.seconds, 0.0);
 }
 
-/* The kernels of a group along a run, but for those that send. */
-struct computing {
-    struct piece gpu;
-    double outside_s; /* at the beginning of the run */
-};
-
 struct operators_time operators_steady(const struct operators *operators, const struct iteration_work *own,
                                        int64_t all_tokens)
 {
@@ -163,8 +157,13 @@ struct operators_time operators_steady(const struct operators *operators, const 
     return add(steady, curve_time(&operators->by_all_tokens, all_tokens));
 }
 
-static __attribute__((noinline)) struct computing computing(const struct operators *operators,
-                                                            const struct iteration_work *own, int64_t all_tokens)
+struct operators_time operators_sending(const struct operators *operators, int64_t tokens)
+{
+    return curve_time(&operators->by_sent_tokens, tokens);
+}
+
+__attribute__((noinline)) struct operators_computing
+operators_computing(const struct operators *operators, const struct iteration_work *own, int64_t all_tokens)
 {
     struct operators_time steady = steady_time(operators, own);
     double decode_outside_s = 0.0;
@@ -176,65 +175,7 @@ static __attribute__((noinline)) struct computing computing(const struct operato
         decode = decode_attention(&operators->decode, own, &decode_outside_s);
     if (is_alone && own->decode_drafts == 0) steady = add(steady, straggle_time(operators, own));
     if (operators->parts.split.data > 1) steady = add(steady, curve_time(&operators->by_all_tokens, all_tokens));
-    return (struct computing){piece_add(decode, piece_line(steady.seconds, 0.0)), steady.outside_s + decode_outside_s};
-}
-
-/* The larger half of a batch: a prompt can be cut anywhere, a decoding sequence nowhere. */
-static struct iteration_work half_of(const struct iteration_work *work)
-{
-    const int64_t decodes = work->decode_sequences, most = (decodes + 1) / 2;
-    struct iteration_work half = *work;
-    half.prefill_sequences = (work->prefill_sequences + 1) / 2;
-    half.prefill_tokens = (work->prefill_tokens + 1) / 2;
-    half.prefill_context_tokens = (work->prefill_context_tokens + 1) / 2;
-    half.prefill_pairs = 0.5 * work->prefill_pairs;
-    half.decode_sequences = most;
-    if (decodes > 0)
-        half.decode_context_tokens = work->decode_context_tokens / decodes * most +
-                                     work->decode_context_tokens % decodes * most / decodes;
-    return half;
-}
-
-struct piece operators_overlap(struct piece computing, double sending_s, double layers)
-{
-    const struct piece sending = piece_line(sending_s, 0.0);
-    const struct piece longer = piece_scale(piece_max(computing, sending), 2.0);
-    return piece_add(longer, piece_scale(piece_min(computing, sending), 1.0 / layers));
-}
-
-/* Computing beside normal kernels that send: it lacks their SMs. */
-static double slower_by_sms(const struct operators_parts *parts)
-{
-    const double all = (double)parts->gpu->sm_count, taken = (double)parts->split.dispatch_sms;
-    return parts->split.dispatch == DISPATCH_NORMAL ? all / fmax(all - taken, 1.0) : 1.0;
-}
-
-/* A batch whose tokens travel by DeepEP's kernels. */
-static __attribute__((noinline)) void cost_of_sending(const struct operators *operators,
-                                                      const struct iteration_work *work, struct iteration_cost *cost)
-{
-    const int64_t all_tokens = work->prefill_tokens + iteration_decode_tokens(work);
-    const struct iteration_work group = llm_group_work(&operators->parts.split, work), *own = &group;
-    const struct operators_time sending = curve_time(&operators->by_sent_tokens,
-                                                     own->prefill_tokens + iteration_decode_tokens(own));
-    const struct computing whole = computing(operators, own, all_tokens);
-    struct piece gpu = piece_add(whole.gpu, piece_line(sending.seconds, 0.0));
-    const double outside_frac = operators_share(whole.outside_s + sending.outside_s, gpu.now);
-    if (operators->parts.two_batches) {
-        const struct iteration_work half = half_of(own);
-        const struct piece part = computing(operators, &half, (all_tokens + 1) / 2).gpu;
-        const double sending_s =
-            curve_time(&operators->by_sent_tokens, half.prefill_tokens + iteration_decode_tokens(&half)).seconds;
-        const struct piece slowed = piece_scale(part, slower_by_sms(&operators->parts));
-        gpu = piece_min(gpu, operators_overlap(slowed, sending_s, operators->layers));
-    }
-    const struct piece all = engine_iteration(&operators->parts.engine, operators->layers, own, gpu);
-    *cost = (struct iteration_cost){
-        .first_s = all.now,
-        .slope_s = all.slope,
-        .until = own->prefill_tokens > 0 || own->decode_drafts > 0 ? 1 : all.until,
-        .extrapolated_frac = outside_frac,
-    };
+    return (struct operators_computing){piece_add(decode, piece_line(steady.seconds, 0.0)), steady.outside_s + decode_outside_s};
 }
 
 /* A batch that verifies drafts. */
@@ -242,7 +183,8 @@ static __attribute__((noinline)) void cost_of_drafts(const struct operators *ope
                                                      const struct iteration_work *work, struct iteration_cost *cost)
 {
     const struct iteration_work own = llm_group_work(&operators->parts.split, work);
-    const struct computing whole = computing(operators, &own, work->prefill_tokens + iteration_decode_tokens(work));
+    const struct operators_computing whole = operators_computing(operators, &own,
+                                                                 work->prefill_tokens + iteration_decode_tokens(work));
     const struct piece all = engine_iteration(&operators->parts.engine, operators->layers, &own, whole.gpu);
     *cost = (struct iteration_cost){
         .first_s = all.now,
@@ -255,7 +197,7 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
 {
     const struct operators *operators = model;
     if (operators->parts.split.dispatch != DISPATCH_ALL_TO_ALL) {
-        cost_of_sending(operators, work, cost);
+        operators_cost_at_share(model, work, 1.0, cost);
         return;
     }
     if (work->decode_drafts > 0) {

@@ -124,6 +124,17 @@ void operators_init(struct operators *operators, const struct operators_parts *p
  * they are large, and mostly empty. */
 void operators_copy(struct operators *operators, const struct operators *from, const struct operators_parts *parts);
 
+/* The kernels of a group along a run, but for those that send; outside_s: at the beginning of the run. */
+struct operators_computing {
+    struct piece gpu;
+    double outside_s;
+};
+
+/* The computing of one group of a batch with all_tokens; and DeepEP's kernels for `tokens` of one group. */
+struct operators_computing operators_computing(const struct operators *operators, const struct iteration_work *own,
+                                               int64_t all_tokens);
+struct operators_time operators_sending(const struct operators *operators, int64_t tokens);
+
 /* Two halves of a batch that take turns, as at the head of this file: `computing` and sending_s are those of a half, in
  * all `layers` together. */
 struct piece operators_overlap(struct piece computing, double sending_s, double layers);
@@ -150,6 +161,10 @@ static inline double operators_share(double outside_s, double all_s)
 /* An iteration_model's cost function; `model` is a struct operators. Its extrapolated_frac is a share of the kernels'
  * time, at the first iteration of a run. */
 void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
+
+/* An iteration_model's cost_at_share (share_cost.c). */
+void operators_cost_at_share(const void *model, const struct iteration_work *work, double share_frac,
+                             struct iteration_cost *cost);
 
 /* What successive batches without prompts share that verify drafts: an iteration_model's memo (drafted_cost.c). */
 enum { OPERATORS_MEMO_USES = 4 };

@@ -79,6 +79,22 @@ void operators_traffic(const void *model, const struct iteration_work *work, dou
         if (is_collective(&uses[i].call)) add_use(traffic, parts, &uses[i], share_frac);
 }
 
+struct operators_slower operators_slower_at(const struct operators_parts *parts, const struct iteration_work *work,
+                                            double share_frac)
+{
+    struct operators_slower slower = {0.0, 0.0};
+    struct kernel_use uses[LLM_MAX_USES];
+    const size_t n = share_frac < 1.0 ? llm_iteration_kernels(parts->llm, &parts->split, parts->gpu, work, uses) : 0;
+    for (size_t i = 0; i < n; i++) {
+        struct kernel_use slow = uses[i];
+        if (!is_collective(&slow.call) || !slow_network(&slow.call, share_frac)) continue;
+        const double more_s = operators_use_time(parts, &slow).seconds - operators_use_time(parts, &uses[i]).seconds;
+        if (is_exchange(&slow.call)) slower.sending_s += more_s;
+        if (!is_exchange(&slow.call)) slower.computing_s += more_s;
+    }
+    return slower;
+}
+
 /* What leaves a rack of `size` nodes in an iteration. */
 static double leaves_rack(const struct iteration_traffic *traffic, const struct traffic_place *place, double size)
 {

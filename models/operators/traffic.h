@@ -27,6 +27,16 @@ struct traffic_levels {
     double binds_at;   /* INFINITY: nothing leaves a rack */
 };
 
+/* What collectives of an iteration take longer at a share of the network, seconds: exchanges by DeepEP's kernels, and
+ * all others, which no computing hides. */
+struct operators_parts;
+struct operators_slower {
+    double computing_s, sending_s;
+};
+
+struct operators_slower operators_slower_at(const struct operators_parts *parts, const struct iteration_work *work,
+                                            double share_frac);
+
 struct traffic_levels traffic_levels_of(const struct iteration_traffic *traffic, const struct traffic_place *place);
 
 #endif

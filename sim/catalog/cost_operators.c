@@ -281,6 +281,7 @@ static int build(const void *given, const struct cost_request *request, struct i
     model->cost_again = operators_cost_again;
     model->memo_bytes = sizeof(struct operators_memo);
     model->traffic = operators_traffic;
+    model->cost_at_share = operators_cost_at_share;
     model->reads_longest = operators_read_longest(&parts);
     model->calibrated = cost->calibration.calibrated;
     return 0;

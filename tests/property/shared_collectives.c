@@ -38,6 +38,8 @@ TEST(an_idle_network_changes_nothing)
         const double bytes = bed_metric(shared, "link.network.bytes");
         CHECK(widths[i][0] > 4 ? bytes > 0 : isnan(bytes));
         CHECK(isnan(bed_metric(alone, "link.network.bytes")));
+        const double busy_frac = bed_metric(shared, "link.network.busy_frac.max"); /* of transfers, here none */
+        CHECK(widths[i][0] > 4 ? busy_frac == 0.0 : isnan(busy_frac));
     }
 }
 
@@ -55,6 +57,16 @@ TEST(bytes_on_links_are_those_of_the_rings)
     }
 }
 
+/* Collectives of stages that fit into nodes cross no node, and messages between stages are left out. */
+TEST(stages_inside_nodes_send_nothing)
+{
+    static const char *const sets[] = {"services.chat.pipeline_parallel=2", NULL};
+    struct bed_rows *alone = bed_ok(BED(.check = true, .sets = sets), SITE, "alone", 4, 2, MANY_REQUESTS, "");
+    struct bed_rows *shared = bed_ok(BED(.check = true, .sets = sets), SITE, "shared", 4, 2, MANY_REQUESTS, "");
+    CHECK(bed_equal(alone, shared));
+    CHECK(isnan(bed_metric(shared, "link.network.bytes")));
+}
+
 /* With experts on GPUs of their own, each GPU sends its tokens and their results to all nodes. Two of eight experts are
  * on 8 (1 - (7/8)^2) GPUs on the mean. The model gives every GPU the tokens of the fullest group, here the only one. */
 TEST(bytes_on_links_are_those_of_the_exchanges)
@@ -68,6 +80,26 @@ TEST(bytes_on_links_are_those_of_the_exchanges)
         const double sent = 8 * 2 * 32 * tokens * 4096 * 2 * met * (1 - 1 / nodes);
         CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * sent, 2 * 8 * 3);
     }
+}
+
+/* 32 GPUs with experts, each on a node of its own: it sends to 16 of the 31 others, in place of all. No byte is lost,
+ * every NIC carries alike, and nothing is slower. Eight experts of a token are on 32 (1 - (31/32)^8) GPUs, on the
+ * mean. */
+TEST(many_nodes_are_represented_by_some)
+{
+    static const char *const sets[] = {"cluster.nodes=32",
+                                       "cluster.gpus_per_node=1",
+                                       "services.chat.llm=deepseek-v3",
+                                       "services.chat.data_parallel=32",
+                                       "services.chat.cost.expert_parallel=32",
+                                       NULL};
+    struct bed_rows *rows = bed_ok(BED(.check = true, .sets = sets), SITE, "shared", 32, 1, ONE_REQUEST, "");
+    struct bed_rows *alone = bed_ok(BED(.check = true, .sets = sets), SITE, "alone", 32, 1, ONE_REQUEST, "");
+    const double tokens = 292, met = 32 * (1 - pow(31.0 / 32, 8)), sent = 2 * 58 * tokens * 7168 * 2 * met * 31 / 32;
+    CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * 32 * sent, 2 * 32 * 16);
+    CHECK_NEAR(bed_metric(rows, "link.network.used_frac.max") / bed_metric(rows, "link.network.used_frac.mean"), 1,
+               1e-6);
+    CHECK_NEAR(rows->requests[0].e2e_s, alone->requests[0].e2e_s, 1e-12);
 }
 
 /* Four edges leave each leaf of one node over one port. Each gets a fourth of it, as one alone on a network whose
@@ -87,6 +119,50 @@ TEST(a_share_of_the_network_is_a_narrower_network)
         struct bed_rows *alone = bed_ok(BED(.check = true, .sets = narrow), SITE, "alone", 8, 1, ONE_REQUEST, "");
         CHECK_NEAR(shared->requests[0].ttft_s / alone->requests[0].ttft_s, 1.0, 1e-5);
         CHECK_NEAR(shared->requests[0].tpot_s / alone->requests[0].tpot_s, 1.0, 1e-5);
+    }
+}
+
+/* Replicas of 16 attention groups, whose experts are on all 16 GPUs. */
+static struct bed_rows *run_experts(const char *network, const char *cost, int requests, int prompt_tokens)
+{
+    return bed_ok(BED(.check = true),
+                  "{'cluster': {'nodes': 2, 'gpus_per_node': 8, 'gpu': 'h100-sxm', 'network': {'latency': '0s', %s}}, "
+                  "'services': {'chat': {'llm': 'deepseek-v3', 'tensor_parallel': 16, 'data_parallel': 16, 'cost': "
+                  "{'kind': 'operators', 'expert_parallel': 16, %s}, 'batching': {'policy': 'vllm-v1', 'token_budget': "
+                  "65536}, 'trace': {'format': 'generate', 'count': %d, 'arrival': {'process': 'fixed', 'rate': "
+                  "'1000000/s'}, 'prompt': {'distribution': 'fixed', 'tokens': %d}, 'output': {'distribution': 'fixed', "
+                  "'tokens': 40}}}}}",
+                  network, cost, requests, prompt_tokens);
+}
+
+/* The same with experts behind DeepEP's kernels, in one batch and in two that hide sending behind computing: long
+ * batches compute longer than they send, short ones send longer. So do experts behind an all-to-all. Of one request,
+ * neither the tokens of a batch nor those of its half are interpolated. */
+TEST(a_share_of_the_network_is_a_narrower_network_for_experts)
+{
+    static const struct {
+        const char *cost;
+        double frac; /* of a NIC that these kernels reach (models/kernel.c, configs/calibration) */
+    } costs[] = {{"'dispatch': 'deepep-normal'", 0.8},
+                 {"'dispatch': 'deepep-normal', 'overlap': 'two-batches'", 0.8},
+                 {"'dispatch': 'deepep-low-latency', 'overlap': 'two-batches'", 0.8},
+                 {"'kernels': 'isolated'", 0.75}};
+    static const int prompts[] = {384, 8192}, requests[] = {1, 9};
+    static const double ratios[] = {1.0, 1.5, 4.0, 9.0};
+    for (size_t i = 0; i < 64; i++) {
+        const double ratio = ratios[i % 4], narrow = fmin(50e9, 50e9 / ratio / costs[i / 16].frac);
+        const int n = requests[i / 4 % 2], tokens = prompts[i / 8 % 2];
+        const char *shared = test_json("'oversubscription': %.17g, 'nodes_per_leaf': 1, 'topology': 'leaf-spine', "
+                                       "'uplink': '1TB/s', 'collectives': 'shared', 'bandwidth': '50GB/s'",
+                                       ratio);
+        struct bed_rows *rows = run_experts(shared, costs[i / 16].cost, n, tokens);
+        struct bed_rows *alone = run_experts(test_json("'bandwidth': '%.17gB/s'", narrow), costs[i / 16].cost, n,
+                                             tokens);
+        for (int id = 0; id < n; id++) {
+            const struct request_row *request = &rows->requests[id], *like = &alone->requests[id];
+            CHECK_NEAR(request->ttft_s / like->ttft_s, 1.0, n == 1 ? 1e-5 : 2e-3);
+            CHECK_NEAR(request->tpot_s / like->tpot_s, 1.0, n == 1 ? 1e-5 : 2e-3);
+        }
     }
 }
 
@@ -282,5 +358,11 @@ TEST(what_is_not_known_is_refused)
 {
     check_refused("'tensor_parallel': 8, 'cost': 'roofline'",
                   "the roofline cost of service 'chat' does not say what GPUs send over the network");
-    check_refused("'tensor_parallel': 4, 'pipeline_parallel': 2", "has pipeline stages on several nodes");
+    check_refused("'tensor_parallel': 8, 'pipeline_parallel': 2", "has pipeline stages that are wider than a node");
+    check_refused("'tensor_parallel': 8, 'speculation': {'policy': 'fixed', 'drafts': 3}, 'acceptance': {'rates': "
+                  "[0.7]}, 'draft': {'llm': 'llama-2-7b'}",
+                  "what draft models send between nodes");
+    check_refused("'tensor_parallel': 8, 'speculation': {'policy': 'eagle', 'depth': 3}, 'acceptance': {'rates': "
+                  "[0.7]}",
+                  "what draft models send between nodes");
 }

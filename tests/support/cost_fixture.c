@@ -25,7 +25,7 @@ static bool alternative(const void *context, const char *family, size_t index, s
 }
 
 static int make(struct cost_fixture *fixture, struct config *config, const char *gpu, const char *llm,
-                int64_t tensor_parallel, int64_t pipeline_parallel)
+                const struct cost_shape *shape)
 {
     static const struct config_families families = {.alternative = alternative};
     const struct catalog catalog = {.root = "configs", .memory = fixture->memory};
@@ -35,7 +35,9 @@ static int make(struct cost_fixture *fixture, struct config *config, const char 
     if (code == 0) code = catalog_llm(&catalog, llm, "t", &fixture->arena, &fixture->llm, &fixture->diag);
     if (code != 0) return code;
     const struct cost_request request = {.catalog = &catalog, .gpu = &fixture->gpu, .llm = &fixture->llm,
-                                         .tensor_parallel = tensor_parallel, .pipeline_parallel = pipeline_parallel,
+                                         .tensor_parallel = shape->tensor_parallel,
+                                         .pipeline_parallel = shape->pipeline_parallel,
+                                         .data_parallel = shape->data_parallel, .nodes = shape->nodes,
                                          .where = "t.json:1:2", .arena = &fixture->arena, .diag = &fixture->diag};
     code = cost_build(&holder.cost, &request, &fixture->model);
     return code == 0 ? cost_time_error(&holder.cost, &request, &fixture->error) : code;
@@ -44,11 +46,12 @@ static int make(struct cost_fixture *fixture, struct config *config, const char 
 int cost_fixture_init(struct cost_fixture *fixture, const char *document, const char *gpu, const char *llm,
                       int64_t tensor_parallel, int64_t pipeline_parallel)
 {
-    return cost_fixture_init_kept(fixture, NULL, document, gpu, llm, tensor_parallel, pipeline_parallel);
+    const struct cost_shape shape = {.tensor_parallel = tensor_parallel, .pipeline_parallel = pipeline_parallel};
+    return cost_fixture_init_on(fixture, NULL, document, gpu, llm, &shape);
 }
 
-int cost_fixture_init_kept(struct cost_fixture *fixture, struct catalog_memory *memory, const char *document,
-                           const char *gpu, const char *llm, int64_t tensor_parallel, int64_t pipeline_parallel)
+int cost_fixture_init_on(struct cost_fixture *fixture, struct catalog_memory *memory, const char *document,
+                         const char *gpu, const char *llm, const struct cost_shape *shape)
 {
     fixture->memory = memory;
     const char *text = test_json("%s", document);
@@ -57,7 +60,7 @@ int cost_fixture_init_kept(struct cost_fixture *fixture, struct catalog_memory *
     diag_init(&fixture->diag);
     struct config *config;
     int code = config_parse("t.json", ".", text, strlen(text), &config, &fixture->diag);
-    if (code == 0) code = make(fixture, config, gpu, llm, tensor_parallel, pipeline_parallel);
+    if (code == 0) code = make(fixture, config, gpu, llm, shape);
     config_destroy(config);
     fixture->message[0] = 0;
     if (fixture->diag.n_items > 0) diag_format(&fixture->diag.items[0], fixture->message, sizeof fixture->message);

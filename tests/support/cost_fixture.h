@@ -25,8 +25,14 @@ struct cost_fixture {
  * cost_fixture_fini is due. */
 int cost_fixture_init(struct cost_fixture *fixture, const char *document, const char *gpu, const char *llm,
                       int64_t tensor_parallel, int64_t pipeline_parallel);
-int cost_fixture_init_kept(struct cost_fixture *fixture, struct catalog_memory *memory, const char *document,
-                           const char *gpu, const char *llm, int64_t tensor_parallel, int64_t pipeline_parallel);
+
+/* The same on GPUs of several nodes, with attention groups, and with a memory of the catalog or NULL. */
+struct cost_shape {
+    int64_t tensor_parallel, pipeline_parallel, data_parallel;
+    struct gpu_nodes nodes;
+};
+int cost_fixture_init_on(struct cost_fixture *fixture, struct catalog_memory *memory, const char *document,
+                         const char *gpu, const char *llm, const struct cost_shape *shape);
 void cost_fixture_fini(struct cost_fixture *fixture);
 
 /* Seconds of the first iteration. */

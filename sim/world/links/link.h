@@ -87,7 +87,7 @@ struct link_flow {
 /* Statistics of a link from the start to a time. */
 struct link_stats {
     int64_t bytes; /* of ended flows and claims, plus whole bytes of the others */
-    double busy_frac;  /* share of the time with a flow or claim on it */
+    double busy_frac;  /* share of the time with a flow or claim on it that does not leave it idle */
     double used_frac;  /* bytes over the capacity */
     double mean_flows; /* flows and claims on it, mean over time */
 };
@@ -170,6 +170,9 @@ double link_claim_grant(struct link_flow *claim);
  * link_claim_count. */
 void link_claim_hold(struct link_flow *claim);
 void link_claim_count(struct link_flow *claim, int64_t bytes);
+
+/* For a holder that sends in a part of the time only: the claim makes no link busy (link_stats). */
+void link_claim_leave_idle(struct link_flow *claim);
 
 const char *link_name(const struct link *link);
 int32_t link_index(const struct link *link); /* in its network */

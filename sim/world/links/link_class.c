@@ -213,13 +213,32 @@ static void hop_off(const struct link_hop *hop)
     *(hop->after != NULL ? &hop->after->before : &link->last) = hop->before;
 }
 
-/* More or fewer flows of a class are on a link. */
-static void count_hops(struct link *link, int64_t more, int64_t weight, sim_ns now)
+static bool is_busy(const struct link *link)
 {
-    if (link->hops.value == 0) link->busy_since_ns = now;
+    return link->hops.value > link->idle_hops;
+}
+
+/* More or fewer flows of a class are on a link. */
+static void count_hops(struct link *link, const struct link_class *class, int64_t more, sim_ns now)
+{
+    const bool was_busy = is_busy(link);
     level_set(&link->hops, now, link->hops.value + more);
-    link->weights += more * weight;
-    if (link->hops.value == 0) link->busy_ns += now - link->busy_since_ns;
+    link->weights += more * class->weight;
+    if (class->leaves_idle) link->idle_hops += more;
+    if (!was_busy) link->busy_since_ns = now;
+    if (was_busy && !is_busy(link)) link->busy_ns += now - link->busy_since_ns;
+}
+
+void link_claim_leave_idle(struct link_flow *claim)
+{
+    SIM_REQUIRE(claim->state == LINK_FLOW_MOVING && claim->endless && !claim->class->leaves_idle);
+    const sim_ns now = engine_now(claim->net->engine);
+    claim->class->leaves_idle = true;
+    for (int32_t k = 0; k < claim->class->n_hops; k++) {
+        struct link *link = claim->class->hops[k].link;
+        link->idle_hops++;
+        if (!is_busy(link)) link->busy_ns += now - link->busy_since_ns;
+    }
 }
 
 void link_class_enter(struct link_flow *flow, sim_ns now)
@@ -236,7 +255,7 @@ void link_class_enter(struct link_flow *flow, sim_ns now)
     for (int32_t k = 0; k < class->n_hops; k++) {
         link_add_wanted(flow->net, class->hops[k].link, class->bound);
         if (is_first) hop_on(&class->hops[k]);
-        count_hops(class->hops[k].link, 1, class->weight, now);
+        count_hops(class->hops[k].link, class, 1, now);
     }
     loosen(class, flow);
     link_flow_set_rate(flow, class->bound, now);
@@ -251,7 +270,7 @@ void link_class_leave(struct link_flow *flow, sim_ns now)
         struct link *link = class->hops[k].link;
         link_add_wanted(flow->net, link, -(tally_int128) class->bound);
         if (class->n_moving == 0) hop_off(&class->hops[k]);
-        count_hops(link, -1, class->weight, now);
+        count_hops(link, class, -1, now);
         link->ended_bytes += (int64_t)(flow->moved >> LINK_GRAIN_BITS);
     }
     if (flow->is_settled) {

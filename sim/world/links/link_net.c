@@ -148,7 +148,7 @@ struct link_stats link_stats(const struct link *twin, sim_ns at)
     struct link_stats stats = {.bytes = link_bytes(link, at), .mean_flows = level_mean(&link->hops, at)};
     double lasted_s = sim_s_from_ns(at - link->hops.start_ns);
     if (lasted_s <= 0) return stats;
-    sim_ns busy_ns = link->busy_ns + (link->hops.value > 0 ? at - link->busy_since_ns : 0);
+    sim_ns busy_ns = link->busy_ns + (link->hops.value > link->idle_hops ? at - link->busy_since_ns : 0);
     stats.busy_frac = sim_s_from_ns(busy_ns) / lasted_s;
     stats.used_frac = (double)stats.bytes / (link->bytes_per_s * lasted_s);
     return stats;

@@ -42,6 +42,7 @@ struct link_class {
     uint64_t key;            /* of path and bound */
     bool is_claim, is_found; /* is_found: by its key */
     bool senses;             /* a claim that carries nothing (link_claim_sense) */
+    bool leaves_idle;        /* a claim that makes no link busy (link_claim_leave_idle) */
     int32_t n_users;         /* flows, also before their latency has passed */
     int64_t n_moving;
     int64_t weight;          /* of a claim, in 1 / LINK_WEIGHT_ONE; others: LINK_WEIGHT_ONE */
@@ -66,8 +67,9 @@ struct link {
     tally_int128 full, capacity, wanted; /* what it carries unless slow, and now; the bounds of all hops, added up */
     struct link_hop *first, *last; /* hops of classes with moving flows, in the order in which they came */
     struct level hops;             /* hops of moving flows and claims */
+    int64_t idle_hops;             /* of them, those of claims that leave it idle */
     int64_t weights;               /* of all hops, added up */
-    sim_ns busy_ns, busy_since_ns; /* busy up to when the last hop left; since, while there are hops */
+    sim_ns busy_ns, busy_since_ns; /* busy up to when the last hop left; since, while there are others */
     int64_t ended_bytes;           /* of flows that have left */
     const struct link *twin_of;    /* NULL: none; the link has the statistics of that one */
     bool dirty;                    /* shares on it are to be worked out anew */

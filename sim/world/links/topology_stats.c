@@ -31,7 +31,7 @@ static int emit_links(const struct topology *topology, enum link_kind kind, sim_
         used_sum += stats.used_frac;
         used_max = fmax(used_max, stats.used_frac);
         busy_max = fmax(busy_max, stats.busy_frac);
-        n_used += stats.busy_frac > 0;
+        n_used += stats.busy_frac > 0 || stats.bytes > 0;
     }
     if (n_used == 0) return 0;
     const char *name = kind_names[kind];

@@ -44,7 +44,8 @@ static inline bool replica_plan_departs(const struct replica *replica)
 /* --- replica_batch.c --- */
 
 /* The model's cost of this work, checked: durations must be finite and at least a nanosecond. *clock_state is the one
- * under the current order. */
+ * under the current order. An iteration of this work begins now: where the replica has shares of links (stream,
+ * traffic), its claims begin or change, and the cost is that at its shares. */
 int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
                  struct clock_state *clock_state);
 
@@ -330,7 +331,8 @@ int replica_reprice(struct replica *replica, sim_ns now);
 /* Its claims on links end: it is idle, or waits. */
 void replica_end_claims(struct replica *replica);
 
-/* The share of links has changed during an iteration of this work, which was to end at end_ns. Returns its new end. */
+/* The share of links has changed during an iteration of this work, which was to end at end_ns. Returns its new end. The
+ * replica streams weights, or its collectives are on links, but not both: offloading is of one node. */
 sim_ns replica_end_at_share(struct replica *replica, const struct iteration_work *work, sim_ns now, sim_ns end_ns);
 
 /* Reports and counts what the current run or batches have done up to now. All boundaries of a run up to now must have

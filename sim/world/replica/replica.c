@@ -456,6 +456,7 @@ static void begin_at_share(struct replica *replica, sim_ns start_ns)
 
 sim_ns replica_end_at_share(struct replica *replica, const struct iteration_work *work, sim_ns now, sim_ns end_ns)
 {
+    SIM_REQUIRE((replica->traffic != NULL) != (replica->stream != NULL));
     if (replica->traffic != NULL) return replica_traffic_end_ns(replica->traffic, now, end_ns);
     return replica_stream_end_ns(replica->stream, work, now, end_ns);
 }

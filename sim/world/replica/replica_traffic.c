@@ -31,7 +31,8 @@ struct replica_traffic {
     struct iteration_traffic alone;   /* of it */
     double alone_s;                   /* time of it on a network of its own */
     double share_frac;                /* of the network, in force */
-    double share_extra_s, extra_s;    /* what that adds to the time; and what the grants demand */
+    struct iteration_cost added;      /* what that adds to the cost: first_s, slope_s; and until */
+    double extra_s;                   /* to the time; it may be more, as the grants demand */
     double extra_before_s;            /* what the end of the current iteration includes */
     double left_frac;                 /* left of it when the share came into force */
     sim_ns since_ns;
@@ -95,6 +96,7 @@ int replica_traffic_open(struct replica *replica)
     if (traffic == NULL) return SIM_E_NOMEM;
     traffic->replica = replica;
     traffic->share_frac = 1.0;
+    traffic->added.until = INT64_MAX;
     return 0;
 }
 
@@ -168,19 +170,30 @@ static double stand(struct replica_traffic *traffic, double iteration_s)
     return least_s;
 }
 
+/* What the share in force adds, priced by the model: computing may hide it. */
+static struct iteration_cost added_by(const struct replica_traffic *traffic)
+{
+    const struct iteration_model *model = model_of(traffic);
+    struct iteration_cost full, slow;
+    if (!(traffic->share_frac < 1.0)) return (struct iteration_cost){.until = INT64_MAX};
+    model->cost_at_share(model->model, &traffic->work, 1.0, &full);
+    model->cost_at_share(model->model, &traffic->work, traffic->share_frac, &slow);
+    return (struct iteration_cost){.first_s = slow.first_s - full.first_s,
+                                   .slope_s = slow.slope_s - full.slope_s,
+                                   .until = slow.until};
+}
+
 /* Finds the present share and what it adds to the iteration. Of an iteration under way, a share that is nearly that in
  * force stays. Returns whether the time has changed. */
 static bool find_share(struct replica_traffic *traffic, bool is_new)
 {
     const double share_frac = probe(traffic), before_s = traffic->extra_s;
     if (is_new || fabs(share_frac - traffic->share_frac) > settled * traffic->share_frac) {
-        struct iteration_traffic slow = traffic->alone;
         traffic->share_frac = share_frac;
-        if (share_frac < 1.0) read_traffic(traffic, &traffic->work, share_frac, &slow);
-        traffic->share_extra_s = slow.seconds - traffic->alone.seconds;
+        traffic->added = added_by(traffic);
     }
-    const double iteration_s = traffic->alone_s + traffic->share_extra_s, least_s = stand(traffic, iteration_s);
-    traffic->extra_s = least_s > iteration_s * (1.0 + rounding) ? least_s - traffic->alone_s : traffic->share_extra_s;
+    const double iteration_s = traffic->alone_s + traffic->added.first_s, least_s = stand(traffic, iteration_s);
+    traffic->extra_s = least_s > iteration_s * (1.0 + rounding) ? least_s - traffic->alone_s : traffic->added.first_s;
     return traffic->extra_s != before_s;
 }
 
@@ -213,12 +226,15 @@ static int start_claim(struct traffic_edge *edge)
     int code = link_claim_start(net, &edge->standing, &edge->path, peak_of(edge), standing_changed, NULL);
     if (code != 0) return code;
     link_claim_hold(&edge->standing);
+    link_claim_leave_idle(&edge->standing);
     topology_note_path(topology, &edge->standing, 1);
     edge->counted = 0.0;
     edge->whole_bytes = 0;
     code = link_claim_start(net, &edge->sensor, &edge->path, peak_of(edge), sensor_changed, NULL);
-    if (code == 0) link_claim_sense(&edge->sensor);
-    return code;
+    if (code != 0) return code;
+    link_claim_sense(&edge->sensor);
+    link_claim_leave_idle(&edge->sensor);
+    return 0;
 }
 
 static double bytes_of(const struct traffic_edge *edge, const struct iteration_traffic *sent)
@@ -252,6 +268,7 @@ int replica_traffic_cost(struct replica_traffic *traffic, const struct iteration
     traffic->work = *work;
     traffic->alone_s = cost->first_s;
     traffic->extra_s = 0.0;
+    traffic->added = (struct iteration_cost){.until = INT64_MAX};
     read_traffic(traffic, work, 1.0, &traffic->alone);
     const bool sends = traffic->alone.sending_s > 0.0 && cost->first_s > 0.0;
     if (!sends) replica_traffic_end_claims(traffic);
@@ -260,7 +277,9 @@ int replica_traffic_cost(struct replica_traffic *traffic, const struct iteration
     if (sends) find_share(traffic, true);
     const int64_t until = steady_until(cost);
     if (cost->until > until) cost->until = until;
+    if (cost->until > traffic->added.until) cost->until = traffic->added.until;
     cost->first_s += traffic->extra_s;
+    cost->slope_s = fmax(cost->slope_s + traffic->added.slope_s, 0.0);
     traffic->extra_before_s = traffic->extra_s;
     replica_traffic_begin(traffic, engine_now(traffic->replica->env->engine));
     return 0;

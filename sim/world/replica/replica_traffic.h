@@ -8,8 +8,9 @@
  *
  * While an edge sends, it wants the full rate of collectives, and gets its max-min fair share at that demand beside all
  * others as they are: other replicas at their standing claims, jobs at theirs, flows elastic. The edge with the least
- * share slows all collectives, whose time is then that on a network with that share of the bandwidth. So n transfers
- * that fill a link together with one edge slow its collectives n + 1 times, and get 1/n each of what it leaves. An
+ * share slows all collectives: the iteration costs what its model says of a network with that share of the bandwidth.
+ * There computing may hide a part (iteration_model.cost_at_share). So n transfers that fill a link together with one
+ * edge slow its collectives n + 1 times, and get 1/n each of what it leaves. What is added is that at full clocks. An
  * iteration never ends before its bytes fit into its grants. So no link carries more than its bandwidth.
  *
  * The share is worked out anew when an iteration is priced, and when that of an edge changes: a *sensor* claim tells
@@ -17,7 +18,8 @@
  * of the share by less than 1/1024 are left to the next pricing.
  *
  * Leaves out: replicas whose collectives send at the same moments, or avoid each other; messages between pipeline
- * stages; PCIe links of the GPUs; a ring of some nodes of the replica, which is taken to go on to the next one. */
+ * stages; PCIe links of the GPUs; a ring of some nodes of the replica, which is taken to go on to the next one; more
+ * than 16 partners of a node in an all-to-all, in whose place 16 evenly spaced ones get all bytes. */
 #ifndef ORRERY_WORLD_REPLICA_REPLICA_TRAFFIC_H
 #define ORRERY_WORLD_REPLICA_REPLICA_TRAFFIC_H
 

@@ -190,7 +190,8 @@ static bool has_bundles(const struct fleet *fleet)
 bool fleet_shares_links(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const struct network_config *network = &topology_config(fleet->env->topology)->network;
-    return network->collectives == NETWORK_COLLECTIVES_SHARED && fleet_parts_of(fleet, &pool->config).n > 1;
+    const int64_t nodes_each = fleet_parts_of(fleet, &pool->config).n / pool->config.pipeline_parallel; /* of a stage */
+    return network->collectives == NETWORK_COLLECTIVES_SHARED && nodes_each > 1;
 }
 
 int fleet_check_sharing(const struct fleet *fleet, const struct fleet_pool *pool)
@@ -199,9 +200,10 @@ int fleet_check_sharing(const struct fleet *fleet, const struct fleet_pool *pool
     if (!fleet_shares_links(fleet, pool)) return 0;
     if (pool->config.pipeline_parallel > 1)
         return diag_error(env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "pipeline_parallel"),
-                          "take tensor_parallel, or leave cluster.network.collectives out",
-                          "service '%s' has pipeline stages on several nodes, and cluster.network.collectives 'shared' "
-                          "is for replicas of one stage",
+                          "lower tensor_parallel until a stage fits into a node, take one stage, or leave "
+                          "cluster.network.collectives out",
+                          "service '%s' has pipeline stages that are wider than a node, and "
+                          "cluster.network.collectives 'shared' is for wide replicas of one stage",
                           fleet->config->name);
     if (pool->env.model.traffic != NULL) return 0;
     return diag_error(env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "cost"),

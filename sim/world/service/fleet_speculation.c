@@ -58,6 +58,17 @@ static int build_acceptance(const struct fleet *fleet, struct speculation_model 
     return 0;
 }
 
+/* The collectives of a draft LLM, or of a layer that drafts, are on no link. */
+static int check_sharing(const struct fleet *fleet, const struct fleet_pool *pool,
+                         const struct speculation_model *model)
+{
+    if (model->draft.cost == NULL || !fleet_shares_links(fleet, pool)) return 0;
+    return refuse(fleet,
+                  "take a policy that drafts without a model, such as \"ngram\", or leave "
+                  "cluster.network.collectives out",
+                  "cluster.network.collectives 'shared' knows nothing of what draft models send between nodes");
+}
+
 /* --- The cost of drafts --- */
 
 /* One further layer of the LLM, with its head. It has no window, whatever some of the others have. */
@@ -151,6 +162,7 @@ int fleet_build_speculation(const struct fleet *fleet, struct fleet_pool *pool)
     *model = (struct speculation_model){.policy = policy, .params = variant->params};
     code = build_acceptance(fleet, model);
     if (code == 0) code = build_draft(fleet, pool, model);
+    if (code == 0) code = check_sharing(fleet, pool, model);
     if (code != 0) return code;
     if (model->draft.cost != NULL) {
         model->draft_reads = llm_reads(&model->draft_llm);

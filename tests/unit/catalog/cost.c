@@ -196,13 +196,47 @@ TEST(tables_from_a_memory_are_those_made_anew)
     catalog_memory_init(&memory);
     for (int i = 0; i < 64; i++) {
         const char *document = documents[i % 4], *gpu = gpus[i / 4 % 2], *llm = llms[i / 8 % 2];
-        const int64_t gpus_each = i / 16 % 2 == 0 ? 4 : 8;
-        MUST(cost_fixture_init_kept(&kept, &memory, document, gpu, llm, gpus_each, 1) == 0);
-        MUST(cost_fixture_init(&anew, document, gpu, llm, gpus_each, 1) == 0);
+        const struct cost_shape shape = {.tensor_parallel = i / 16 % 2 == 0 ? 4 : 8, .pipeline_parallel = 1};
+        MUST(cost_fixture_init_on(&kept, &memory, document, gpu, llm, &shape) == 0);
+        MUST(cost_fixture_init_on(&anew, NULL, document, gpu, llm, &shape) == 0);
         CHECK(cost_fixture_s(&kept, work) == cost_fixture_s(&anew, work)); /* to the bit */
         cost_fixture_fini(&kept);
         cost_fixture_fini(&anew);
     }
     CHECK(memory.n_operators > 0 && memory.n_operators < 32); /* some are shared */
+    catalog_memory_fini(&memory);
+}
+
+/* The same of experts on GPUs of their own: ways to send tokens, halves of batches, attention groups, nodes, and their
+ * network. No two of the models that are made first cost the same, and the later ones find them again. */
+TEST(tables_of_experts_from_a_memory_are_those_made_anew)
+{
+    static const char *const costs[] = {"'expert_parallel': 16", "'expert_parallel': 8",
+                                        "'expert_parallel': 16, 'dispatch': 'deepep-normal'",
+                                        "'expert_parallel': 16, 'dispatch': 'deepep-normal', 'overlap': 'two-batches'",
+                                        "'expert_parallel': 16, 'dispatch': 'deepep-low-latency'"};
+    static const struct cost_shape shapes[] = {{16, 1, 16, {8, 50e9}}, {16, 1, 8, {8, 50e9}}, {16, 1, 16, {4, 50e9}},
+                                               {16, 1, 16, {8, 25e9}}};
+    enum { COSTS = sizeof costs / sizeof *costs, SHAPES = sizeof shapes / sizeof *shapes, ALL = COSTS * SHAPES };
+    const struct iteration_work work = {.prefill_sequences = 160, .prefill_tokens = 160000, .prefill_pairs = 16e7,
+                                        .decode_sequences = 370, .decode_context_tokens = 370 * 1234};
+    struct catalog_memory memory;
+    struct cost_fixture kept, anew;
+    double seconds[ALL];
+    catalog_memory_init(&memory);
+    for (int i = 0; i < 2 * ALL; i++) {
+        const char *document = test_json("{'cost': {'kind': 'operators', %s}}", costs[i % COSTS]);
+        const struct cost_shape *shape = &shapes[i / COSTS % SHAPES];
+        MUST(cost_fixture_init_on(&kept, &memory, document, "h100-sxm", "deepseek-v3", shape) == 0);
+        CHECK_EQ_INT(memory.n_operators, i < ALL ? i + 1 : ALL);
+        if (i < ALL) {
+            MUST(cost_fixture_init_on(&anew, NULL, document, "h100-sxm", "deepseek-v3", shape) == 0);
+            seconds[i] = cost_fixture_s(&anew, work);
+            for (int j = 0; j < i; j++) CHECK(seconds[j] != seconds[i]);
+            cost_fixture_fini(&anew);
+        }
+        CHECK(cost_fixture_s(&kept, work) == seconds[i % ALL]); /* to the bit */
+        cost_fixture_fini(&kept);
+    }
     catalog_memory_fini(&memory);
 }

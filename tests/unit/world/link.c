@@ -437,6 +437,25 @@ TEST(links_count_bytes_and_time)
     bed_destroy(bed);
 }
 
+/* A claim that leaves its link idle is on it for 4000 ns, and a flow for the first 1000 and the last 500 of them. */
+TEST(a_claim_may_leave_its_link_idle)
+{
+    struct link_bed *bed = bed_create(1, (double[]){2e9});
+    struct link_flow claim = {0};
+    double granted;
+    start(bed, 0, PATH(bed, 0), 1000, 1e9);
+    at(bed, 3500, act_start, 2, 500);
+    at(bed, 3000, act_busy, 0, 1000.0 / 3000);
+    bed->path = PATH(bed, 0);
+    CHECK_EQ_INT(link_claim_start(bed->net, &claim, &bed->path, 1e9, NULL, &granted), 0);
+    link_claim_leave_idle(&claim);
+    run(bed);
+    CHECK_NEAR(link_stats(bed->links[0], 4000).busy_frac, 1500.0 / 4000, 1e-12);
+    link_flow_cancel(&claim);
+    CHECK_NEAR(link_stats(bed->links[0], 4000).busy_frac, 1500.0 / 4000, 1e-12);
+    bed_destroy(bed);
+}
+
 /* A switch that all nodes share, and that they cannot fill, costs nothing; one that they can ties them together. */
 TEST(only_short_links_tie_flows_together)
 {
