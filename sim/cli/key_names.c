@@ -157,8 +157,8 @@ static const char *const meanings[N_MEANINGS] = {
     [OF_CHUNKS] = "it depends on the policy in 'batching': vllm-v1 and sglang divide prompts, vllm-v0 does not",
     [OF_CONTEXT] = "the LLM's file limits the context; 'max_total_tokens' of a 'trace' limits its requests",
     [OF_DRAFTS] = "set 'speculation', such as \"ngram\"; 'orrery list parameters speculation' has its keys",
-    [OF_EXPERTS] = "it is 'services.NAME.cost.expert_parallel'; vLLM's --enable-expert-parallel has all of "
-                   "'tensor_parallel' there",
+    [OF_EXPERTS] = ("it is 'services.NAME.cost.expert_parallel'; vLLM's --enable-expert-parallel has all of "
+                    "'tensor_parallel' there"),
     [OF_GROUPS] = "set 'data_parallel' within 'tensor_parallel': its groups share the experts",
     [OF_GRAPHS] = "CUDA graphs are switched off by 'cost.cuda_graphs'",
     [OF_HANDOVER] = "prompts and decoding are split by 'pools'; the example is 'orrery run disaggregated'",
