@@ -93,7 +93,7 @@ static int fail_ambiguous(struct asking *asking, const char *const *services, si
 int why_check_service(struct asking *asking)
 {
     const char *service = asking->options->service;
-    struct query_answer found;
+    struct query_answer found = {0};
     struct text hint;
     if (service == NULL) return 0;
     if (asking->subject.is_job)
@@ -116,7 +116,7 @@ int why_check_service(struct asking *asking)
 /* Finds the request's service, or checks that the job exists. */
 int why_find_subject(struct asking *asking)
 {
-    struct query_answer found;
+    struct query_answer found = {0};
     bool is_job = asking->subject.is_job;
     int code = query(asking,
                      is_job ? "SELECT '' AS service, rowid FROM job WHERE run_id = ?1 AND id = ?2"
@@ -206,7 +206,7 @@ static int name_search(struct asking *asking, const char *name, double warmup_s)
 static int find_any(struct asking *asking, const struct pick *search, bool *has_rows)
 {
     const char *service = asking->options->service;
-    struct query_answer found;
+    struct query_answer found = {0};
     const int code = search_rows(asking, search, 0, &found);
     *has_rows = false;
     for (size_t i = 0; code == 0 && i < found.n_rows; i++)
@@ -219,7 +219,7 @@ int why_find_id(struct asking *asking, const char *text)
 {
     const char *service = asking->options->service;
     const struct pick *search = searches, *end = searches + sizeof searches / sizeof *searches;
-    struct query_answer found;
+    struct query_answer found = {0};
     double warmup_s;
     if (number_i64(text, strlen(text), &asking->subject.id) == NUMBER_OK) return 0;
     while (search < end && strcmp(search->name, text) != 0) search++;
