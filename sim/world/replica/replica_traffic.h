@@ -14,8 +14,7 @@
  * iteration never ends before its bytes fit into its grants. So no link carries more than its bandwidth.
  *
  * The share is worked out anew when an iteration is priced, and when that of an edge changes: a *sensor* claim tells
- * (link.h). The rest of the current iteration then goes on at the new speed, as if it computed and sent evenly. Changes
- * of the share by less than 1/1024 are left to the next pricing.
+ * (link.h). The rest of the current iteration then goes on at the new speed, as if it computed and sent evenly.
  *
  * Leaves out: replicas whose collectives send at the same moments, or avoid each other; messages between pipeline
  * stages; PCIe links of the GPUs; a ring of some nodes of the replica, which is taken to go on to the next one; more
