@@ -107,9 +107,10 @@ other() { # GPU, NULL: 1 or 0, TEXT
     sql :memory: "select json_type(value, '\$.at_least_usd_per_h') is 'null', value ->> 'text' like '%$3%' from
         json_each(readfile('$T/asked'), '\$.others') where value ->> 'gpu' = '$1'" "$2|1"
 }
+# The cheapest first.
 sql :memory: "with o as (select key, coalesce(value ->> 'usd_per_h', 1e6 + (value ->> 'at_least_usd_per_h'), 1e9) as place
     from json_each(readfile('$T/asked'), '\$.others'))
-    select count(*) > 2, (select count(*) from o a join o b on a.key < b.key and a.place > b.place) from o" '1|0' # the cheapest first
+    select count(*) > 2, (select count(*) from o a join o b on a.key < b.key and a.place > b.place) from o" '1|0'
 other b200-sxm 0 'at least $10.01/h, more than the fleets listed'
 other a10g 1 'closed form'
 other l4 1 'misses the limits; longest within them'
