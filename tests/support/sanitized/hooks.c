@@ -23,8 +23,8 @@ __attribute__((constructor)) static void on_start(void)
     at_start_bytes = __sanitizer_get_current_allocated_bytes();
 }
 
-/* Asked at the end: 1 skips the search for leaks, which takes a quarter of the time of a short call. Nothing can be lost
- * where Orrery holds no block, and all else is the buffers of standard input and output. */
+/* Asked at the end: 1 skips the search for leaks, which takes a quarter of the time of a short call. Nothing can be
+ * lost where Orrery holds no block, and all else is the buffers of standard input and output. */
 int __lsan_is_turned_off(void)
 {
     return mem_live_blocks() == 0 &&
