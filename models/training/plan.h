@@ -26,8 +26,9 @@ enum training_schedule { SCHEDULE_GPIPE, SCHEDULE_1F1B, SCHEDULE_INTERLEAVED, SC
 enum training_recompute { RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL };
 
 /* How a sequence split over the ranks of `context` meets itself. ring: keys and values circulate (Li et al. 2021);
- * all-to-all: heads are exchanged for tokens (DeepSpeed-Ulysses, Jacobs et al. 2023). */
-enum context_form { CONTEXT_RING, CONTEXT_ALL_TO_ALL };
+ * all-to-all: heads are exchanged for tokens (DeepSpeed-Ulysses, Jacobs et al. 2023); token-ring: queries circulate one
+ * way, partial results return the other way (Wang et al. 2024, context.h). */
+enum context_form { CONTEXT_RING, CONTEXT_ALL_TO_ALL, CONTEXT_TOKEN_RING };
 
 /* Optimizer states in host memory, where CPUs update them: ZeRO-Offload (Ren et al. 2021). Gradients go to the host
  * before the backward pass goes on, or beside it. With `gpu_stride` k, of every k groups of these states one is updated
@@ -59,7 +60,8 @@ struct training_plan {
     bool overlap_tensor;        /* backward: collectives of inputs and their gradients beside products */
     bool overlap_gradients;     /* data-parallel reduction beside the last backward pass */
     bool overlap_weights;       /* gathering of weights beside computing */
-    enum context_form context_form;
+    enum context_form context_form; /* of layers with softmax attention */
+    int64_t linear_layers;      /* layers of the LLM whose attention is linear (context.h) */
     struct training_offload offload;
     int64_t gpus_per_node;
     double network_bytes_per_s; /* between nodes, per GPU and direction; 0: one node */

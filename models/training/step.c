@@ -1,5 +1,7 @@
 #include "models/training/step.h"
 
+#include "models/training/context.h"
+
 #include <math.h>
 
 /* Blocks of the model, and times of a pass of one micro-batch through a stage. */
@@ -329,9 +331,20 @@ static double update_s(const struct training_parts *parts, int64_t stage)
 
 /* --- FLOP --- */
 
+/* Layers with linear attention have the operations of a window instead of those of the whole sequence. */
+static double flop_per_token(const struct training_parts *parts)
+{
+    const struct llm_spec *llm = parts->llm;
+    const double width = (double)(llm->q_heads * (llm_key_dim(llm) + llm_value_dim(llm)));
+    const double tokens = (double)parts->plan->sequence_tokens;
+    const double spared = tokens - training_linear_window(llm, 1.0);
+    return llm_flop_per_token(llm, parts->plan->sequence_tokens) -
+           2.0 * (double)parts->plan->linear_layers * width * spared;
+}
+
 static double forward_flop(const struct training_parts *parts)
 {
-    return training_plan_tokens(parts->plan) * llm_flop_per_token(parts->llm, parts->plan->sequence_tokens);
+    return training_plan_tokens(parts->plan) * flop_per_token(parts);
 }
 
 double training_model_flop(const struct training_parts *parts)
@@ -348,7 +361,7 @@ static double repeated_flop(const struct training_parts *parts)
     const double layers_flop = forward_flop(parts) - head;
     const double share = (double)training_plan_recomputed(plan, llm) / (double)training_plan_layers(plan, llm);
     if (plan->recompute != RECOMPUTE_SELECTIVE || parts->trainer->flash_attention) return share * layers_flop;
-    return tokens * (llm_flop_per_token(llm, plan->sequence_tokens) - llm_flop_per_token(llm, 0));
+    return tokens * (flop_per_token(parts) - llm_flop_per_token(llm, 0));
 }
 
 /* --- The step --- */
@@ -424,6 +437,8 @@ static void exchange_stage(const struct training_parts *parts, const struct bloc
                           sum.tensor_sent + 2.0 * sends * blocks->gather_bytes);
     training_exchange_add(out, exchanges_heads ? EXCHANGE_ALL_TO_ALL : EXCHANGE_SHIFT, training_context_group(plan),
                           sum.context_sent);
+    training_exchange_add(out, EXCHANGE_ALL_TO_ALL, training_context_group(plan), sum.returned_sent);
+    training_exchange_add(out, EXCHANGE_RING, training_context_group(plan), sum.state_sent);
     training_exchange_add(out, EXCHANGE_ALL_TO_ALL, training_expert_group(plan), sum.expert_sent);
     if (plan->pipeline == 1) return;
     out->of[out->n++] = (struct training_exchange){.kind = EXCHANGE_STAGES, .group = training_stages_group(plan),

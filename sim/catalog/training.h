@@ -13,7 +13,7 @@ enum { TRAINING_AS_NEEDED = RECOMPUTE_FULL + 1 };
 
 /* Changes of the LLM's shape; 0: as it is. */
 struct training_shape {
-    int64_t layers, hidden, heads, dense_layers;
+    int64_t layers, hidden, heads, dense_layers, linear_layers;
 };
 
 /* NAN: as the GPU's PCIe link. */
