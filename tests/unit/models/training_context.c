@@ -191,8 +191,7 @@ TEST(linear_attention_has_operations_of_states_and_blocks)
         bed.plan.sequence_tokens = i == 0 ? 8192 : 262144;
         bed.plan.linear_layers = 8;
         const double tokens = training_plan_tokens(&bed.plan), heads = 8.0 * 32.0, d = 128.0, block = 64.0;
-        const double weights = training_model_flop(&bed.parts) / tokens -
-                               3.0 * heads * (4.0 * d * d + 4.0 * d * block);
+        const double weights = training_model_flop(&bed.parts) / tokens - 3.0 * heads * (4.0 * d * d + 4.0 * d * block);
         per_token[i] = weights;
         const struct training_step step = plan_bed_step(&bed);
         const double inside = tokens * heads * (4.0 * d * d + 4.0 * d * block / 2.0);
