@@ -1,6 +1,7 @@
 #include "models/training/plan.h"
 
 #include "models/training/exchange.h"
+#include "models/training/mixed.h"
 
 #include <stddef.h>
 
@@ -116,6 +117,7 @@ const char *training_plan_problem(const struct training_plan *plan, const struct
     if (!problem) problem = schedule_problem(plan);
     if (!problem) problem = split_problem(plan, llm);
     if (!problem) problem = linear_problem(plan, llm);
+    if (!problem && plan->lengths != NULL) problem = training_mixed_problem(plan);
     if (!problem && training_plan_gpus(plan) > plan->gpus_per_node && !(plan->network_bytes_per_s > 0.0))
         problem = "the GPUs fill more than one node, and no network connects nodes";
     return problem;

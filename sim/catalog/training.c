@@ -1,4 +1,4 @@
-#include "sim/catalog/training.h"
+#include "sim/catalog/training_lengths.h"
 
 #include <math.h>
 #include <string.h>
@@ -91,6 +91,7 @@ static const struct config_field offload_fields[] = {
                "how ranks of a sequence meet: keys and values circulate, heads are exchanged for tokens, or queries "  \
                "circulate and partial results return (TokenRing)"),                                                    \
     ROW_SECTION("offload", t offload, FILLED, offload_fields, "optimizer states in host memory"),                      \
+    ROW_SECTION("lengths", t lengths, FILLED, training_lengths_fields, "sequences of unlike length"),                  \
     ROW_REAL("reserve", t reserve_frac, DEFAULT("0.06"), WITHIN(0, 0.9),                                               \
              "share of the GPU's memory kept for fragments, the runtime and communication")
 
@@ -194,6 +195,7 @@ int training_setup_make(const struct catalog *catalog, const struct training_req
     if (code == 0) join_gpus(request, &setup->gpu);
     if (code == 0) code = read_llm(catalog, config, where, arena, &setup->llm, diag);
     if (code == 0) code = catalog_trainer(catalog, config->trainer, where, arena, &setup->preset, diag);
+    if (code == 0) code = training_lengths_draw(config, where, arena, &setup->lengths, diag);
     if (code != 0) return code;
     const bool over_pcie = config->tensor_parallel > setup->gpu.nvlink_gpus ||
                            (request->gpus > setup->gpu.nvlink_gpus && setup->gpu.nvlink_gpus < request->gpus_per_node);
@@ -287,6 +289,7 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         .shard_gradients = config->shard_gradients, .shard_optimizer = config->shard_optimizer, .compute = formats[config->precision],
         .overlap_tensor = config->overlap_tensor, .overlap_gradients = config->overlap_gradients, .overlap_weights = config->overlap_weights,
         .context_form = (enum context_form)config->context_form, .linear_layers = config->shape.linear_layers,
+        .lengths = setup->lengths, .split = (enum training_split)config->lengths.split,
         .gpus_per_node = setup->gpus_per_node, .network_bytes_per_s = setup->network_bytes_per_s};
     setup->parts.plan = &setup->plan; /* of this setup, which may be a copy */
     if (gpus < others || gpus % others != 0)
@@ -294,6 +297,8 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
     const char *problem = find_batches(&setup->plan, config, rounds);
     if (problem == NULL && config->precision == 2 && !(setup->gpu.peak_flop_per_s[FORMAT_FP8] > 0.0))
         return "this GPU has no units for fp8";
+    if (problem == NULL && setup->lengths != NULL && !setup->trainer.flash_attention)
+        return "sequences of unlike length need a trainer whose attention is one kernel ('flash_attention')";
     if (problem == NULL && setup->plan.linear_layers > 0 && !setup->trainer.flash_attention)
         return "'linear_layers' needs a trainer whose attention is one kernel ('flash_attention')";
     if (problem == NULL) problem = training_plan_problem(&setup->plan, &setup->llm);
