@@ -118,44 +118,48 @@ static bool takes(const struct mix_problem *problem, const struct mix_group *gro
            pack_s(problem, group->width, group->tokens + tokens, group->squares + square(tokens)) <= most_s;
 }
 
-/* Groups for the sequences that compute them within `most_s`; -1: ranks do not suffice. */
-static int64_t mix_within(const struct mix_problem *problem, double most_s)
+/* Makes groups that compute the sequences within `most_s`. Returns for how many of them the ranks suffice. */
+static int64_t mix_within(const struct mix_problem *problem, double most_s, int64_t *groups_made)
 {
     struct mix_group *groups = problem->room;
-    int64_t n_groups = 0, left = problem->ranks;
-    for (int64_t i = 0; i < problem->n; i++) {
+    int64_t n_groups = 0, left = problem->ranks, i = 0;
+    for (; i < problem->n; i++) {
         const double tokens = (double)problem->tokens[i];
         int64_t g = 0;
         while (g < n_groups && !takes(problem, &groups[g], tokens, most_s)) g++;
         if (g == n_groups) {
             const int64_t width = narrowest(problem, tokens, most_s);
-            if (width == 0 || width > left) return -1;
+            if (width == 0 || width > left) break;
             groups[n_groups++] = (struct mix_group){.width = width};
             left -= width;
         }
         add_sequence(problem, &groups[g], tokens);
     }
-    return n_groups;
+    if (groups_made != NULL) *groups_made = n_groups;
+    return i;
+}
+
+static bool suffices(const struct mix_problem *problem, double most_s)
+{
+    return mix_within(problem, most_s, NULL) == problem->n;
 }
 
 double mix_micro_batch(const struct mix_problem *problem, struct mix_use *uses)
 {
     const double precision = 1e-6;
     double low_s = 0.0, high_s = mix_bound(problem), seconds = 0.0;
+    int64_t n_groups;
     if (problem->n == 0) return 0.0;
-    if (!isfinite(high_s) || mix_within(problem, (double)INFINITY) < 0) return INFINITY;
-    while (mix_within(problem, high_s) < 0) {
+    if (!isfinite(high_s) || !suffices(problem, (double)INFINITY)) return INFINITY;
+    while (!suffices(problem, high_s)) {
         low_s = high_s;
         high_s *= 2.0;
     }
     while (high_s - low_s > precision * high_s) {
         const double middle_s = 0.5 * (low_s + high_s);
-        if (mix_within(problem, middle_s) < 0)
-            low_s = middle_s;
-        else
-            high_s = middle_s;
+        *(suffices(problem, middle_s) ? &high_s : &low_s) = middle_s;
     }
-    const int64_t n_groups = mix_within(problem, high_s);
+    mix_within(problem, high_s, &n_groups);
     for (int64_t g = 0; g < n_groups; g++) {
         seconds = fmax(seconds, problem->room[g].seconds);
         use_group(uses, &problem->room[g]);
@@ -170,33 +174,35 @@ static double sum_tokens(const struct mix_problem *problem)
     return sum;
 }
 
-/* The batch in `count` micro-batches of as many tokens. */
+/* The batch in `count` micro-batches of as many tokens, or more where ranks do not hold the sequences of one. */
 static double micro_batches_s(const struct mix_problem *problem, int64_t count, struct mix_use *uses)
 {
     const double all = sum_tokens(problem);
     double before = 0.0, seconds = 0.0;
     int64_t from = 0;
-    for (int64_t k = 1; k <= count; k++) {
-        int64_t to = from;
-        while (to < problem->n && (k == count || before < all * (double)k / (double)count))
-            before += (double)problem->tokens[to++];
+    while (from < problem->n) {
+        const double until = before + all / (double)count;
         struct mix_problem part = *problem;
         part.tokens += from;
-        part.n = to - from;
+        part.n = 0;
+        for (double tokens = before; from + part.n < problem->n && tokens < until; part.n++)
+            tokens += (double)part.tokens[part.n];
+        part.n = mix_within(&part, (double)INFINITY, NULL);
+        if (part.n == 0) return INFINITY;
         seconds += mix_micro_batch(&part, uses);
-        from = to;
+        before += sum_tokens(&part);
+        from += part.n;
     }
     return seconds;
 }
 
-/* The number of micro-batches that takes the least time: from the fewest that hold all tokens, so many more are tried.
- * 0: none holds them. */
+/* The number of micro-batches that takes the least time: of the fewest that hold all tokens, and some more. */
 static int64_t best_count(const struct mix_problem *problem, double *best_s)
 {
     enum { TRIES = 8 };
     const double holds_tokens = (double)problem->ranks * problem->rank_tokens;
     const int64_t least = (int64_t)ceil(sum_tokens(problem) / holds_tokens);
-    int64_t best = 0;
+    int64_t best = 1;
     *best_s = (double)INFINITY;
     for (int64_t count = least > 1 ? least : 1, tries = 0; tries < TRIES; count++, tries++) {
         const double seconds = micro_batches_s(problem, count, NULL);

@@ -9,10 +9,10 @@
  * - static: all groups have the same width. Sequences are packed first-fit, the longest first; packs go to the group
  *   with the least work, the longest first.
  * - flexible (FlexSP, Wang et al. 2024): the batch is cut into micro-batches of like lengths, with as many tokens each.
- *   Each has a mix of its own of groups whose widths are powers of two; every group computes one pack, and all wait for
- *   the slowest. The mix of a micro-batch is found by bisection of its time: for a given time each sequence, the longest
- *   first, joins the first group that still meets it, or opens the narrowest one that does, while ranks are left. The
- *   paper solves a linear program over buckets of lengths instead.
+ *   Several numbers of them are tried. Each has a mix of its own of groups whose widths are powers of two; every group
+ *   computes one pack, and all wait for the slowest. The mix is found by bisection of its time. For a given time each
+ *   sequence, the longest first, joins the first group that still meets it, or opens the narrowest one that does, while
+ *   ranks are left. The paper solves a linear program over buckets of lengths instead.
  * - hybrid (ByteScale, Ge et al. 2025): a sequence gets the fewest ranks that hold it, and those that fit on one rank
  *   are packed there. Groups form and dissolve from pack to pack; ranks compute unlike numbers of packs. The widest come
  *   first, each on the ranks with the least work.

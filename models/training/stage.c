@@ -59,7 +59,8 @@ static void add_block(struct training_stage *stage, double count, const struct t
     stage->expert_bytes += count * block->expert_bytes;
 }
 
-struct training_stage training_stage_of(const struct training_parts *parts, const struct training_blocks *blocks, int64_t stage)
+struct training_stage training_stage_of(const struct training_parts *parts, const struct training_blocks *blocks,
+                                        int64_t stage)
 {
     const struct training_plan *plan = parts->plan;
     const struct training_stage_layers layers = training_stage_layers(parts, stage);

@@ -239,8 +239,7 @@ static double forward_flop(const struct training_parts *parts)
 {
     const struct training_lengths *lengths = parts->plan->lengths;
     double sum = 0.0;
-    if (lengths == NULL)
-        return training_plan_tokens(parts->plan) * flop_per_token(parts, parts->plan->sequence_tokens);
+    if (lengths == NULL) return training_plan_tokens(parts->plan) * flop_per_token(parts, parts->plan->sequence_tokens);
     for (int64_t i = 0; i < lengths->batches * lengths->sequences; i++)
         sum += (double)lengths->tokens[i] * flop_per_token(parts, lengths->tokens[i]);
     return sum / (double)lengths->batches;

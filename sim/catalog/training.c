@@ -294,7 +294,7 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
     setup->parts.plan = &setup->plan; /* of this setup, which may be a copy */
     if (gpus < others || gpus % others != 0)
         return "the GPUs are not a multiple of tensor, pipeline and context parallelism together";
-    const char *problem = find_batches(&setup->plan, config, rounds);
+    const char *problem = find_batches(&setup->plan, config, rounds || setup->lengths != NULL);
     if (problem == NULL && config->precision == 2 && !(setup->gpu.peak_flop_per_s[FORMAT_FP8] > 0.0))
         return "this GPU has no units for fp8";
     if (problem == NULL && setup->lengths != NULL && !setup->trainer.flash_attention)

@@ -183,6 +183,11 @@ static const struct fragment {
      " 'shape': {'layers': '$2-4', 'hidden': 512, 'heads': 8}, 'tensor_parallel': '$1-2', 'context_parallel': '$1-2',"
      " 'pipeline_parallel': '$1-2', 'context_form': '?', 'overlap_gradients': '?', 'overlap_weights': '?', 'zero': '?',"
      " 'global_batch': '$1-64', 'sequence_tokens': 512}}}}}"},
+    {JOBS, 4,
+     "{'cluster': {'network': {'bandwidth': '10GB/s'}}, 'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b',"
+     " 'shape': {'layers': 4, 'hidden': 512, 'heads': 8, 'linear_layers': '$0-4'}, 'context_parallel': '$1-2',"
+     " 'context_form': '?', 'global_batch': '$1-64', 'sequence_tokens': 512, 'lengths': {'law': '?', 'split': '?',"
+     " 'median': '$1-600', 'spread': '?', 'batches': '$1-3'}}}}}}"},
     {BOTH, 50, "{'jobs': {'preemptible': true, 'yield': '?'}}"},
 };
 
