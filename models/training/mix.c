@@ -72,7 +72,7 @@ double mix_static(const struct mix_problem *problem, int64_t width, struct mix_u
     struct mix_group *loads = problem->room + problem->n;
     const int64_t n_groups = problem->ranks / width;
     double most_s = 0.0;
-    if (n_groups < 1 || (problem->n > 0 && !holds(problem, width, (double)problem->tokens[0]))) return INFINITY;
+    if (n_groups < 1 || (problem->n > 0 && !holds(problem, width, (double)problem->tokens[0]))) return (double)INFINITY;
     const int64_t n_packs = pack_all(problem, width);
     qsort(problem->room, (size_t)n_packs, sizeof *problem->room, compare_packs);
     for (int64_t g = 0; g < n_groups; g++) loads[g].seconds = 0.0;
@@ -150,7 +150,7 @@ double mix_micro_batch(const struct mix_problem *problem, struct mix_use *uses)
     double low_s = 0.0, high_s = mix_bound(problem), seconds = 0.0;
     int64_t n_groups;
     if (problem->n == 0) return 0.0;
-    if (!isfinite(high_s) || !suffices(problem, (double)INFINITY)) return INFINITY;
+    if (!isfinite(high_s) || !suffices(problem, (double)INFINITY)) return (double)INFINITY;
     while (!suffices(problem, high_s)) {
         low_s = high_s;
         high_s *= 2.0;
@@ -188,7 +188,7 @@ static double micro_batches_s(const struct mix_problem *problem, int64_t count, 
         for (double tokens = before; from + part.n < problem->n && tokens < until; part.n++)
             tokens += (double)part.tokens[part.n];
         part.n = mix_within(&part, (double)INFINITY, NULL);
-        if (part.n == 0) return INFINITY;
+        if (part.n == 0) return (double)INFINITY;
         seconds += mix_micro_batch(&part, uses);
         before += sum_tokens(&part);
         from += part.n;
@@ -264,7 +264,7 @@ static double hybrid_s(const struct mix_problem *problem, struct mix_use *uses)
     for (int64_t i = 0; i < problem->n; i++) {
         const double tokens = (double)problem->tokens[i];
         const int64_t width = fewest(problem, tokens);
-        if (width == 0) return INFINITY;
+        if (width == 0) return (double)INFINITY;
         if (width > 1)
             place_long(problem, width, tokens, uses);
         else

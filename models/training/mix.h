@@ -14,10 +14,10 @@
  *   sequence, the longest first, joins the first group that still meets it, or opens the narrowest one that does, while
  *   ranks are left. The paper solves a linear program over buckets of lengths instead.
  * - hybrid (ByteScale, Ge et al. 2025): a sequence gets the fewest ranks that hold it, and those that fit on one rank
- *   are packed there. Groups form and dissolve from pack to pack; ranks compute unlike numbers of packs. The widest come
- *   first, each on the ranks with the least work.
+ *   are packed there. Groups form and dissolve from pack to pack, so that ranks compute unlike numbers of packs. The
+ *   widest come first, each on the ranks with the least work.
  *
- * The last two fall back on the best static split wherever that is faster. Without these heuristics no split is below
+ * The last two fall back on the best static split wherever that is faster. They are heuristics. No split is below
  *
  *     bound = max(max over l of min over w of t(w), 1/R sum over l of min over w of w (a(w) l + q(w) l^2))
  *

@@ -63,6 +63,12 @@ refuse "'linear_layers' needs a trainer whose attention is one kernel" --batch 6
     -s shape.linear_layers=8
 refuse "unknown context_form 'tokenring'" --batch 64 -s context_form=tokenring
 
+# What 'rl' trains follows from its service.
+run 2 run rl-rollouts -q -o "$T/x.db" --set rl.training.lengths.law=pareto
+err 'packed into sequences of equal length'
+run 2 run rl-rollouts -q -o "$T/x.db" --set rl.training.shape.linear_layers=8
+err 'services generate with softmax attention in all layers'
+
 # A job takes as long as its steps.
 cat >"$T/s.json" <<END
 {"cluster": {"nodes": 4, "gpus_per_node": 8, "gpu": "h100-sxm", "network": {"bandwidth": "50GB/s"}},
