@@ -12,7 +12,8 @@
  *   Several numbers of them are tried. Each has a mix of its own of groups whose widths are powers of two; every group
  *   computes one pack, and all wait for the slowest. The mix is found by bisection of its time. For a given time each
  *   sequence, the longest first, joins the first group that still meets it, or opens the narrowest one that does, while
- *   ranks are left. The paper solves a linear program over buckets of lengths instead.
+ *   ranks are left. Where ranks do not suffice for any time, the micro-batch is cut. The paper solves a linear program
+ *   over buckets of lengths instead.
  * - hybrid (ByteScale, Ge et al. 2025): a sequence gets the fewest ranks that hold it, and those that fit on one rank
  *   are packed there. Groups form and dissolve from pack to pack, so that ranks compute unlike numbers of packs. The
  *   widest come first, each on the ranks with the least work.
