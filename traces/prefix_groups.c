@@ -312,9 +312,13 @@ static int fill(struct prefix_tree *tree, const struct record_buffer *requests)
     for (size_t i = 0; i < n; i++) {
         const union trace_record record = record_buffer_get(requests, i);
         const struct request_record *request = &record.request;
-        tree->prompts[i] = (struct prompt){request->prefix_blocks, request->n_prefix_blocks,
-                                           request->prefix_block_tokens, request->prompt_tokens, request->output_tokens,
-                                           i, NONE};
+        tree->prompts[i] = (struct prompt){request->prefix_blocks,
+                                           request->n_prefix_blocks,
+                                           request->prefix_block_tokens,
+                                           request->prompt_tokens,
+                                           request->output_tokens,
+                                           i,
+                                           NONE};
         tree->nodes[i] = new_node;
     }
     qsort(tree->prompts, n, sizeof *tree->prompts, compare_prompts);

@@ -153,9 +153,8 @@ static int64_t read_batch(uint64_t seed, const char *order, int64_t ids[N + 1])
 {
     int64_t n = 0;
     SCOPED(trace_source) trace;
-    trace_source_requests(&trace, seed,
-                          "{'format': 'generate', 'count': %d, 'offline': '%s', 'sessions': {'continue': 0.7}}", N,
-                          order);
+    trace_source_requests(
+        &trace, seed, "{'format': 'generate', 'count': %d, 'offline': '%s', 'sessions': {'continue': 0.7}}", N, order);
     struct request_record request;
     bool at_start = true;
     while (trace.code == 0 && n <= N && trace_source_request(&trace, &request) == 1) {
