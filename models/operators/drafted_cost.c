@@ -34,19 +34,20 @@ static void keep_use(const struct operators_parts *parts, const struct kernel_us
 }
 
 static __attribute__((noinline)) void keep(const struct operators *operators, const struct iteration_work *own,
-                                           int64_t all_tokens, struct operators_memo *memo)
+                                           int64_t all_tokens, struct operators_memo_batch *kept)
 {
     const struct operators_parts *parts = &operators->parts;
-    *memo = (struct operators_memo){.sequences = own->decode_sequences, .drafts = own->decode_drafts,
-                                    .all_tokens = all_tokens,
-                                    .steady = operators_steady(operators, own, all_tokens),
-                                    .n = operators->decode_attention.n};
-    memo->is_possible = memo->n <= OPERATORS_MEMO_USES;
-    for (size_t i = 0; memo->is_possible && i < memo->n; i++) {
+    kept->sequences = own->decode_sequences;
+    kept->drafts = own->decode_drafts;
+    kept->all_tokens = all_tokens;
+    kept->steady = operators_steady(operators, own, all_tokens);
+    kept->n = operators->decode_attention.n;
+    kept->is_possible = kept->n <= OPERATORS_MEMO_USES;
+    for (size_t i = 0; kept->is_possible && i < kept->n; i++) {
         struct kernel_use use = operators->decode_attention.uses[i];
         kernel_use_rebatch(&use, own);
-        keep_use(parts, &use, &memo->uses[i]);
-        if (memo->uses[i].varies && parts->kernels->tables[use.call.class] != NULL) memo->is_possible = false;
+        keep_use(parts, &use, &kept->uses[i]);
+        if (kept->uses[i].varies && parts->kernels->tables[use.call.class] != NULL) kept->is_possible = false;
     }
 }
 
@@ -61,7 +62,6 @@ void operators_cost_again(const void *model, void *memo, const struct iteration_
 {
     const struct operators *operators = model;
     const struct operators_parts *parts = &operators->parts;
-    struct operators_memo *kept = memo;
     const bool is_drafted = work->decode_drafts > 0 && work->prefill_tokens == 0 && work->decode_sequences > 0;
     if (!is_drafted || parts->split.dispatch != DISPATCH_ALL_TO_ALL) {
         operators_cost(model, work, cost);
@@ -74,6 +74,8 @@ void operators_cost_again(const void *model, void *memo, const struct iteration_
         own = &part;
     }
     const int64_t all_tokens = iteration_decode_tokens(work);
+    struct operators_memo_batch *kept =
+        &((struct operators_memo *)memo)->batches[(uint64_t)own->decode_sequences % OPERATORS_MEMO_BATCHES];
     if (kept->sequences != own->decode_sequences || kept->drafts != own->decode_drafts ||
         kept->all_tokens != all_tokens)
         keep(operators, own, all_tokens, kept);

@@ -166,10 +166,11 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
 void operators_cost_at_share(const void *model, const struct iteration_work *work, double share_frac,
                              struct iteration_cost *cost);
 
-/* What successive batches without prompts share that verify drafts: an iteration_model's memo (drafted_cost.c). */
-enum { OPERATORS_MEMO_USES = 4 };
-struct operators_memo {
-    int64_t sequences, drafts, all_tokens; /* of the batch that it was made for; sequences 0: none */
+/* What batches without prompts share that verify drafts: an iteration_model's memo (drafted_cost.c). It keeps a batch of
+ * each number of sequences, apart from multiples of OPERATORS_MEMO_BATCHES. */
+enum { OPERATORS_MEMO_USES = 4, OPERATORS_MEMO_BATCHES = 32 };
+struct operators_memo_batch {
+    int64_t sequences, drafts, all_tokens; /* sequences 0: none */
     bool is_possible;          /* false: such batches are priced by operators_cost */
     struct operators_time steady;
     size_t n;
@@ -180,6 +181,10 @@ struct operators_memo {
         double low, high;            /* contexts of the fitted range; NAN: no context lies in it */
         struct decode_row row;
     } uses[OPERATORS_MEMO_USES];
+};
+
+struct operators_memo {
+    struct operators_memo_batch batches[OPERATORS_MEMO_BATCHES]; /* by sequences modulo their number */
 };
 
 /* operators_cost, to the bit. memo: a struct operators_memo of this model alone, at first all zero. */

@@ -85,10 +85,12 @@ static void end_iteration(const struct replica *replica, struct drafted_run *run
     const int64_t block_tokens = replica->kv.block_tokens;
     const bool is_small = drafts < block_tokens; /* then no step takes more than a block */
     struct drafted_iteration *last = &run->iterations[run->n - 1];
-    uint8_t *rights = run->right + (size_t)(run->n - 1) * (size_t)run->n_members;
+    struct drafted_member *members = run->members;
+    const int32_t n = run->n_members;
+    uint8_t *rights = run->right + (size_t)(run->n - 1) * (size_t)n;
     int64_t used = 0, accepted = 0, growing = 0, slots = 0, longest = 0, least_left = INT64_MAX;
-    for (int32_t i = 0; i < run->n_members; i++) {
-        struct drafted_member *member = &run->members[i];
+    for (int32_t i = 0; i < n; i++) {
+        struct drafted_member *member = &members[i];
         const int64_t most = member->left - 1 < depth ? member->left - 1 : depth;
         const int64_t right = acceptance_draw_of(acceptance, &member->acceptance, member->position, most);
         const int64_t gained = 1 + right;

@@ -136,8 +136,8 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
     int code = 0;
     if (replica->stream != NULL)
         code = replica_stream_cost(replica->stream, work, cost);
-    else if (work->decode_drafts > 0 && replica->speculating->memo != NULL)
-        model->cost_again(model->model, replica->speculating->memo, work, cost);
+    else if (work->decode_drafts > 0 && replica->env->speculation->memo != NULL)
+        model->cost_again(model->model, replica->env->speculation->memo, work, cost);
     else
         model->cost(model->model, work, cost);
     if (code != 0) return code;
