@@ -238,7 +238,7 @@ double decode_row_seconds(struct decode_row *row, double mean_context, double lo
         cutting.start_s += decode_straggle_seconds(params, row->gpu, &row->shape);
     }
     if (row->drain_s > 0.0) cutting.start_s += row->drain_s * -expm1(-cutting.memory_s / params->fill_s);
-    struct decode_cuts *cuts = &row->cuts[(uint64_t)blocks % DECODE_ROW_CUTS];
+    struct decode_cuts *cuts = &row->cuts[(uint32_t)blocks % DECODE_ROW_CUTS];
     if (blocks != cuts->blocks) row_cut(row, blocks, cuts);
     const int guess = cuts->best;
     double seconds = cut_seconds(cuts, &cutting, guess);

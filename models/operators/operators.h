@@ -188,8 +188,8 @@ struct operators_memo {
 };
 
 /* operators_cost, to the bit. memo: a struct operators_memo of this model alone, at first all zero. */
-void operators_cost_again(const void *model, void *memo, const struct iteration_work *work,
-                          struct iteration_cost *cost);
+void operators_cost_row(const void *model, void *memo, const struct iteration_work *works, int32_t n,
+                        struct iteration_cost *costs);
 
 /* An iteration_model's traffic: of all kernels of an iteration but the messages between stages (traffic.c). */
 void operators_traffic(const void *model, const struct iteration_work *work, double share_frac,

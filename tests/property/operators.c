@@ -349,7 +349,7 @@ TEST(what_a_memo_keeps_is_not_seen)
         struct rng rng = test_rng(1, "memo", s);
         if (make(&fixture, subject, 3000.0, "vllm-0.12") != 0) continue;
         const struct iteration_model *model = &fixture.model;
-        MUST(model->cost_again != NULL);
+        MUST(model->cost_row != NULL);
         void *memo = mem_zalloc(1, model->memo_bytes);
         MUST(memo != NULL);
         struct iteration_work work = {0};
@@ -362,7 +362,7 @@ TEST(what_a_memo_keeps_is_not_seen)
             if (work.decode_sequences > 0)
                 work.decode_context_tokens += work.decode_sequences + (int64_t)rng_below(&rng, 200);
             model->cost(model->model, &work, &cost);
-            model->cost_again(model->model, memo, &work, &again);
+            model->cost_row(model->model, memo, &work, 1, &again);
             CHECK(cost.first_s == again.first_s && cost.slope_s == again.slope_s && cost.until == again.until &&
                   cost.extrapolated_frac == again.extrapolated_frac);
         }

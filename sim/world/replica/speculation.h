@@ -111,7 +111,6 @@ struct drafted_iteration {
     double extrapolated_frac;
     int64_t drafted_blocks, used_blocks; /* of KV: taken when it starts; filled when it ends */
     int64_t accepted; /* right drafts of all members */
-    struct iteration_work work;
 };
 
 /* A member, as the last computed iteration has it. */
@@ -125,7 +124,8 @@ struct drafted_member {
 /* Iterations with drafts that are computed ahead (drafted_run.c). */
 struct drafted_run {
     struct drafted_iteration *iterations; /* [n] */
-    int32_t n, capacity;
+    struct iteration_work *works;         /* [n]: of each; they differ in contexts alone */
+    int32_t n, capacity, works_capacity;
     int32_t at;                     /* the one that the replica stands in */
     struct drafted_member *members; /* [n_members], in their order in the batch */
     int32_t n_members, members_capacity;

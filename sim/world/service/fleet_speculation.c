@@ -160,7 +160,7 @@ int fleet_build_speculation(const struct fleet *fleet, struct fleet_pool *pool)
     struct speculation_model *model = arena_alloc(fleet->env->site->arena, sizeof *model);
     if (model == NULL) return SIM_E_NOMEM;
     *model = (struct speculation_model){.policy = policy, .params = variant->params};
-    if (pool->env.model.cost_again != NULL) {
+    if (pool->env.model.cost_row != NULL) {
         model->memo = arena_alloc(fleet->env->site->arena, pool->env.model.memo_bytes);
         if (model->memo == NULL) return SIM_E_NOMEM;
     }
