@@ -6,7 +6,6 @@
 #include "sim/world/policy/instance.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum { FIRST_PLACES = 64 };
 
@@ -278,6 +277,14 @@ int cache_evict(struct cache *cache)
     return code == 0 ? 1 : code;
 }
 
+/* Most slots have a word or two. */
+static void clear_slot(const struct cache_view *view, int32_t item)
+{
+    uint64_t *words = cache_view_slot(view, item);
+    const size_t n = (view->stride_bytes - sizeof(struct cache_item)) / sizeof *words;
+    for (size_t i = 0; i < n; i++) words[i] = 0;
+}
+
 int cache_insert(struct cache *cache, uint64_t key, int32_t *item)
 {
     SIM_ASSERT(cache_find(cache, key) == CACHE_NO_ITEM);
@@ -291,8 +298,8 @@ int cache_insert(struct cache *cache, uint64_t key, int32_t *item)
         give_place(cache, place);
         return diag_nomem(cache->options.diag);
     }
-    memset(cache_item_at(cache, place), 0, cache->view.stride_bytes);
-    cache_item_at(cache, place)->key = key;
+    *cache_item_at(cache, place) = (struct cache_item){.key = key};
+    clear_slot(&cache->view, place);
     note_access(cache, place);
     cache->view.size++;
     cache->n_changes++;
