@@ -65,8 +65,7 @@ TEST(draws_are_compared_as_numbers)
             CHECK_EQ_INT(acceptance_draw(&acceptance, 3, position, 6), right);
             CHECK_EQ_INT(acceptance_draw(&acceptance, 3, position, 3), right < 3 ? right : 3);
         }
-        for (int64_t i = 0; i <= 6; i++)
-            CHECK(i == 0 || acceptance.right_draws[i] <= acceptance.right_draws[i - 1]);
+        for (int64_t i = 0; i <= 6; i++) CHECK(i == 0 || acceptance.right_draws[i] <= acceptance.right_draws[i - 1]);
         CHECK(acceptance.right_draws[0] == UINT64_C(1) << 53);
     }
 }

@@ -218,7 +218,7 @@ static int draw_turns(struct drawing *drawing)
     for (int64_t i = 1; code == 1 && i < n; i++) {
         const int32_t latest = (int32_t)drawing->plan->n_turns - 1;
         code = rng_uniform(drawing->rng) < drawing->class->shape.branch_share ? draw_branches(drawing, latest)
-                                                                       : draw_turn(drawing, latest, 0);
+                                                                              : draw_turn(drawing, latest, 0);
     }
     return code < 0 ? code : 0;
 }

@@ -42,7 +42,7 @@ struct cache_index {
     struct cache_place {
         uint32_t hash;
         int32_t item_1; /* item plus 1; 0: an empty place */
-    } *places;
+    } * places;
     size_t n, n_places; /* n_places: 0 or a power of two */
     int shift;          /* of a hash, to the place where the search begins */
 };

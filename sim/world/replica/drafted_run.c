@@ -144,7 +144,8 @@ static void draw_ahead(const struct replica *replica, struct drafted_run *run)
         const int64_t steps = run->n - run->at;
         end_iteration(replica, run, &left);
         run->is_over = left.any_ends || replica->ready->step + steps >= replica->plan_end_step ||
-                       left.free_blocks - left.growing < replica->plan.keep_free_blocks || left.slots > left.free_blocks;
+                       left.free_blocks - left.growing < replica->plan.keep_free_blocks ||
+                       left.slots > left.free_blocks;
         if (!run->is_over) begin_iteration(replica, run, &left);
     }
 }

@@ -280,7 +280,8 @@ static int64_t blocks_in_use(const struct replica *replica, const struct request
     int32_t n = matched_blocks(replica, request);
     int64_t in_use = 0;
     if (request->prefix->cache != NULL)
-        for (int32_t i = 0; i < n; i++) in_use += cache_item_at(cache, cache_find(cache, request->prefix->keys[i]))->holders > 0;
+        for (int32_t i = 0; i < n; i++)
+            in_use += cache_item_at(cache, cache_find(cache, request->prefix->keys[i]))->holders > 0;
     else
         for (int32_t i = 0; i < n; i++) in_use += cache_item_at(cache, request->prefix->items[i])->holders > 0;
     return in_use * replica->prefixes.item_blocks;

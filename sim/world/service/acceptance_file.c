@@ -177,7 +177,8 @@ static int fill(struct acceptance *acceptance, const struct tokens_table *table,
         before = i;
         tokens = table->tokens[i];
     }
-    for (int64_t j = before + 1; j <= SPECULATION_MAX_DEPTH; j++) acceptance_set_right(acceptance, j, right[j - 1] * rate);
+    for (int64_t j = before + 1; j <= SPECULATION_MAX_DEPTH; j++)
+        acceptance_set_right(acceptance, j, right[j - 1] * rate);
     return 0;
 }
 
