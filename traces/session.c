@@ -97,8 +97,8 @@ static uint64_t key_of_system(const char *name)
 
 /* --- The requests of sessions --- */
 
-/* A session rests for minutes between two requests, among thousands of others. It therefore takes as little memory as it
- * needs, and its search leads straight to it. */
+/* A session rests for minutes between two requests, among thousands of others. It therefore takes as little memory as
+ * it needs, and its search leads straight to it. */
 struct live_session {
     int64_t id, first_request;
     struct session_plan plan; /* NULL turns: a spare one */

@@ -166,8 +166,8 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
 void operators_cost_at_share(const void *model, const struct iteration_work *work, double share_frac,
                              struct iteration_cost *cost);
 
-/* What batches without prompts share that verify drafts: an iteration_model's memo (drafted_cost.c). It keeps a batch of
- * each number of sequences, apart from multiples of OPERATORS_MEMO_BATCHES. */
+/* What batches without prompts share that verify drafts: an iteration_model's memo (drafted_cost.c). Of the numbers of
+ * sequences with one remainder modulo OPERATORS_MEMO_BATCHES it keeps the latest. */
 enum { OPERATORS_MEMO_USES = 4, OPERATORS_MEMO_BATCHES = 32 };
 struct operators_memo_batch {
     int64_t sequences, drafts, all_tokens; /* sequences 0: none */

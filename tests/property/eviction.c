@@ -195,8 +195,8 @@ TEST(items_are_conserved_and_those_in_use_stay)
 
 /* --- Keys --- */
 
-/* The i-th of keys whose hashes in the index of cache.c are equal: it multiplies by `factor` what it makes of a key, and
- * takes the upper half. */
+/* The i-th of keys whose hashes in the index of cache.c are equal: it multiplies by `factor` what it makes of a key,
+ * and takes the upper half. */
 static uint64_t alike(uint64_t i)
 {
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);

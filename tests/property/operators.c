@@ -338,8 +338,8 @@ TEST(single_steps_change_nothing)
     }
 }
 
-/* Batches with drafts in rows cost what each alone does, in whatever order of numbers and drafts the rows come; some have
- * prompts or no drafts. */
+/* Batches with drafts in rows cost what each alone does, in whatever order of numbers and drafts the rows come; some
+ * have prompts or no drafts. */
 TEST(what_a_memo_keeps_is_not_seen)
 {
     static const struct subject more[] = {{"h100-sxm", "gpt-oss-20b", 1}};

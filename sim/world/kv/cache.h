@@ -36,8 +36,8 @@ struct cache_item {
     int32_t next_free; /* of a cached item: its mark */
 };
 
-/* Which item has a key: open addressing. A place holds 32 bits of the key's hash, so that a search reads hardly any item
- * but the one that it finds. */
+/* Which item has a key: open addressing. A place holds 32 bits of the key's hash, so that a search reads hardly any
+ * item but the one that it finds. */
 struct cache_index {
     struct cache_place {
         uint32_t hash;
