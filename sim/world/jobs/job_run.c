@@ -111,11 +111,20 @@ static void count_held(struct job *job, sim_ns now)
     job->since_ns = now;
 }
 
+/* The speed of a job that hangs or pauses, if it did not. */
+static double moving_speed(const struct job *job)
+{
+    struct job moving = *job;
+    moving.holder.slow_frac = 1.0;
+    return job_speed(&moving);
+}
+
 static double unsaved_gpu_s(const struct job *job)
 {
     const struct job_progress *progress = &job->progress;
-    if (!(progress->speed > 0.0)) return 0.0;
-    return sim_s_from_ns(progress->done_ns - progress->saved_ns) / progress->speed * job->view.held_gpus;
+    const double speed = progress->speed > 0.0 ? progress->speed : moving_speed(job);
+    if (!(speed > 0.0)) return 0.0;
+    return sim_s_from_ns(progress->done_ns - progress->saved_ns) / speed * job->view.held_gpus;
 }
 
 void job_stop(struct job *job, sim_ns now)

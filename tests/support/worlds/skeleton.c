@@ -108,6 +108,10 @@ static const struct fragment {
     {ANY, 6, "{'failures': {'causes': {'b': {'scope': 'gpu', 'lifetime': '?', 'repair': '?', 'restart': '?'}}}}"},
     {ANY, 8, "{'failures': {'domains': {'a': {'nodes': '$1-2', 'shock': '?', 'hit': '?', 'repair': '?'}}}}"},
     {ANY, 5, "{'failures': {'spare_nodes': 1, 'causes': {'a': {'scope': 'node', 'lifetime': '?', 'repair': '?'}}}}"},
+    {ANY, 6, "{'failures': {'outages': {'o': {'node': 0, 'from': '$0-60s', 'until': '$61-300s', 'jobs': '?'},"
+             " 'p': {'node': '$0-1', 'nodes': '$1-2', 'from': '$0-90s', 'until': '$91-3000s', 'jobs': '?'}}}}"},
+    {ANY, 3, "{'failures': {'spare_nodes': 1, 'outages': {'o': {'node': '$0-1', 'from': '$0-60s', 'until': '$61-300s',"
+             " 'jobs': '?'}}, 'causes': {'a': {'scope': 'node', 'lifetime': '?', 'repair': '?'}}}}"},
     {ANY, 4, "{'cluster': {'host': {'memory': '?'}}}"},
     {ANY, 4, "{'cluster': {'storage': {'drives': {'device': 'samsung-980-pro', 'way': '?', 'ceiling': '?'}}}}"},
     {POWER, 40, "{'cluster': {'power': {'telemetry': '?', 'commands': '?'}}}"},
