@@ -154,6 +154,21 @@ TEST(a_preempted_job_leaves_the_paused_node)
     CHECK_NEAR(bed_job(rows, 2)->end_s, 50, 0);
 }
 
+/* A scheduler that would resize a paused job finds no room elsewhere: the job keeps its GPUs, and goes on. */
+TEST(a_paused_job_that_cannot_be_resized_keeps_its_gpus)
+{
+    for (int cpus = 0; cpus <= 1; cpus++) {
+        struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 8%s}, 'failures': {'outages': {'o': {'node': 0, 'from': '20s',"
+            " 'until': '200s'}, 'p': {'node': 1, 'from': '29s', 'until': '1374s'}}}, 'jobs': {'scheduler':"
+            " 'all-to-shortest', 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '900s', 'gpus': 4},"
+            " {'submit': '30s', 'duration': '90s', 'gpus': 2}, {'submit': '60s', 'duration': '9s', 'gpus': 8}]}}}",
+            cpus ? ", 'cpus_per_node': 32" : "");
+        for (int i = 0; i < 3; i++) CHECK_EQ_STR(bed_job(rows, i)->status, "finished");
+    }
+}
+
 TEST(replicas_on_the_node_fail_and_start_elsewhere)
 {
     struct bed_rows *rows = bed_ok(

@@ -45,6 +45,7 @@ struct allocation {
     struct allocation *next;
     int32_t node, gpus;
     struct node_allocation details; /* set if node resources are tracked */
+    bool is_withdrawn;              /* in cluster_retake */
 };
 
 /* Fragmentation of the GPUs of a cluster for given tasks (models/fragmentation.h), summed over its nodes. */
@@ -174,7 +175,8 @@ int cluster_take_request(struct cluster *cluster, sim_ns now, const struct resou
 /* Releases the GPUs; the allocation still names them until cluster_forget. */
 void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct allocation *allocation);
 
-/* Takes the GPUs of a released allocation again. Returns false and takes none if they are not all free. */
+/* Takes the GPUs of a released allocation again, also those that were withdrawn because their node is down: a paused job
+ * holds these. Returns false and takes none if they are not all free. */
 bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct allocation *allocation);
 void cluster_forget(struct cluster *cluster, struct allocation *allocation);
 
