@@ -190,8 +190,8 @@ static struct bed_rows *run_sleeper(int patience)
                          " {'duration': '3s', 'after': [{'job': 1, 'keeps_gpus': true}]}"));
 }
 
-/* A deadlock is 1,000 decisions in a row that let GPUs be kept and start nothing: a job that runs ends the row. Here two
- * rows of 600 are none, and one of 1,100 is. */
+/* A deadlock is 1,000 decisions in a row that let GPUs be kept and start nothing. A job that runs ends the row: two
+ * rows of 600 are no deadlock, and one of 1,100 is. */
 TEST(a_job_that_runs_begins_the_count_of_idle_decisions_anew)
 {
     const struct bed_rows *rows = run_sleeper(600);

@@ -217,5 +217,6 @@ TEST(wrong_outages_are_refused)
     check_refused("'outages': {'o': {'node': 1, 'nodes': 2, 'from': '1s', 'until': '9s'}}", "the site has 2");
     check_refused("'outages': {'o': {'from': '1s', 'until': '9s'}}", "node");
     check_refused("'outages': {'o': {'node': 0, 'from': '1s', 'until': '9s'}}, 'causes': {'o': {'scope': 'node',"
-                  " 'lifetime': {'mean': '1h'}}}", "is the name of a cause as well");
+                  " 'lifetime': {'mean': '1h'}}}",
+                  "is the name of a cause as well");
 }

@@ -451,6 +451,25 @@ void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const s
         if (is_down(cluster, part->node)) withdraw(cluster, part->node);
 }
 
+bool cluster_set_host(struct cluster *cluster, struct allocation *allocation, const struct resource_request *request)
+{
+    const int64_t cpu_milli = request->cpu_milli, bytes = request->memory_bytes;
+    for (const struct allocation *part = allocation; part != NULL; part = part->next)
+        if (!node_resources_has_host(cluster->resources, &part->details,
+                                     resource_request_share(cpu_milli, part->gpus, request->gpus),
+                                     resource_request_share(bytes, part->gpus, request->gpus)))
+            return false;
+    for (struct allocation *part = allocation; part != NULL; part = part->next) {
+        node_resources_set_host(cluster->resources, &part->details,
+                                resource_request_share(cpu_milli, part->gpus, request->gpus),
+                                resource_request_share(bytes, part->gpus, request->gpus));
+        move_group(cluster, part->node, 0);
+        if (is_down(cluster, part->node)) withdraw(cluster, part->node);
+    }
+    cluster->capacity_epoch++;
+    return true;
+}
+
 static bool retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct allocation *allocation)
 {
     if (!cluster_has_free(cluster, ugpus)) return false;

@@ -40,6 +40,7 @@ double job_speed(const struct job *job)
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
     double slowed = job->holder.speed_frac * job->holder.slow_frac;
     if (job->activity != NULL) slowed *= job_traffic_speed(job);
+    if (job->type != NULL && host_needs_given(&job->type->host)) slowed *= job_host_speed(job);
     if (job->mate != NULL) return slowed * job_shared_speed(job);
     if (job->type != NULL && goodput_is_given(&job->type->goodput))
         return job->place_speed * slowed * job_goodput_held(job);
