@@ -155,10 +155,13 @@ TEST(jobs_that_gain_by_nothing_run_as_without)
         draw_jobs(&jobs, &rng, i % 2 == 0 ? 4 : 8, true, NULL);
         struct bed_rows *tuned = run_list(DIVISION("tune"), "", jobs.chars, placements[i % 4]);
         struct bed_rows *equal = run_list(DIVISION("proportional"), "", jobs.chars, placements[i % 4]);
+        struct bed_rows *greedy = run_list(DIVISION("greedy"), "", jobs.chars, placements[i % 4]);
         CHECK(bed_equal(tuned, equal));
+        CHECK(bed_equal(greedy, equal));
         CHECK_EQ_INT(bed_decisions(tuned, "tune", -1), 0);
         bed_free(tuned);
         bed_free(equal);
+        bed_free(greedy);
     }
 }
 

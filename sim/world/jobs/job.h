@@ -57,6 +57,7 @@ struct job_action {
     struct job *job; /* NULL: void */
     const char *name, *reason;
     double gpus, free_gpus; /* GPUs it moves; GPUs of their node type that are free after it */
+    struct job_host host;   /* of a "tune": what the job has then */
 };
 
 /* A warning of the scheduler. */

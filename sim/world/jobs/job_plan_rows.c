@@ -23,10 +23,15 @@ static void describe(const struct job_action *action, char *reason, size_t reaso
 {
     const char *what = strcmp(action->name, "preempt") == 0 ? "gives back" : "takes";
     if (strcmp(action->name, "resize") == 0) what = "goes on with";
-    if (strcmp(action->name, "tune") == 0) what = "has other CPUs or memory beside";
     if (strcmp(action->name, "migrate") == 0) what = "goes on elsewhere with";
     if (strcmp(action->name, "stop") == 0) {
         snprintf(reason, reason_bytes, "%s", action->reason);
+        return;
+    }
+    if (strcmp(action->name, "tune") == 0) {
+        snprintf(reason, reason_bytes, "%s: has %.10g CPUs and %.6g GB beside %.10g GPU%s", action->reason,
+                 (double)action->host.cpu_milli / 1000, (double)action->host.memory_bytes / 1e9, action->gpus,
+                 action->gpus == 1 ? "" : "s");
         return;
     }
     int n = snprintf(reason, reason_bytes, "%s: %s %.10g GPU%s", action->reason, what, action->gpus,
@@ -92,7 +97,8 @@ bool job_plan_set_host(struct job_plan *plan, const struct job_view *view, const
     for (const struct allocation *part = job->holder.held; part != NULL; part = part->next) request.gpus += part->gpus;
     struct cluster *cluster = jobs_cluster_of(jobs, view->node_type);
     if (request.gpus == 0 || !cluster_set_host(cluster, job->holder.held, &request)) return false;
-    job_plan_add_action(plan, job, "tune", reason);
+    const int32_t index = job_plan_add_action(plan, job, "tune", reason);
+    if (index >= 0) plan->actions[index].host = *host;
     jobs_refresh_view(jobs);
     job_speed_changed(job, jobs->view.now_ns);
     return true;
