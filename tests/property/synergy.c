@@ -83,7 +83,8 @@ TEST(the_node_with_least_sets_the_pace)
     const struct bed_rows *rows = bed_ok(
         BED(.check = true),
         "{'cluster': {'nodes': 2, 'gpus_per_node': 4, 'cpus_per_node': 12}, 'jobs': {'scheduler': 'synergy', 'placement':"
-        " 'first-fit', 'types': {" IMAGE "}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s', 'gpus': 2,"
+        " 'first-fit', 'types': {" IMAGE
+        "}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s', 'gpus': 2,"
         " 'cpus': 4}, {'duration': '100s', 'gpus': 3, 'type': 'image'}]}}}");
     CHECK_NEAR(bed_job(rows, 0)->end_s, 100, 0);
     CHECK_NEAR(bed_job(rows, 1)->end_s, 75, 0);
@@ -102,8 +103,8 @@ static void draw_jobs(struct text *text, struct rng *rng, int most_gpus, bool as
         submit_s += rng_below(rng, 4) == 0 ? 0 : (double)rng_below(rng, 40);
         const int duration_s = 1 + (int)rng_below(rng, 200);
         if (durations_s != NULL) durations_s[i] = duration_s;
-        text_printf(text, "%s{'submit': '%gs', 'duration': '%ds', 'gpus': %d, 'type': '%s'", i > 0 ? ", " : "", submit_s,
-                    duration_s, 1 + (int)rng_below(rng, (uint64_t)most_gpus), types[rng_below(rng, 4)]);
+        text_printf(text, "%s{'submit': '%gs', 'duration': '%ds', 'gpus': %d, 'type': '%s'", i > 0 ? ", " : "",
+                    submit_s, duration_s, 1 + (int)rng_below(rng, (uint64_t)most_gpus), types[rng_below(rng, 4)]);
         if (asks && rng_below(rng, 3) == 0)
             text_printf(text, ", 'cpus': %d, 'memory': '%dGB'", 1 + (int)rng_below(rng, 12), (int)rng_below(rng, 300));
         text_add(text, "}");
@@ -421,9 +422,10 @@ TEST(wrong_needs_are_refused)
 /* Other schedulers give a job what it asks for; one that asks for nothing has an equal part for each GPU. */
 TEST(a_job_under_another_scheduler_has_its_own_share)
 {
-    const struct bed_rows *rows = run("'fifo'", "", "{'duration': '100s', 'type': 'image', 'cpus': 6},"
-                                                    "{'duration': '100s', 'type': 'image'}, {'submit': '1s', 'duration':"
-                                                    " '10s', 'gpus': 6, 'type': 'image', 'cpus': 16}");
+    const struct bed_rows *rows = run("'fifo'", "",
+                                      "{'duration': '100s', 'type': 'image', 'cpus': 6},"
+                                      "{'duration': '100s', 'type': 'image'}, {'submit': '1s', 'duration':"
+                                      " '10s', 'gpus': 6, 'type': 'image', 'cpus': 16}");
     for (int i = 0; i < 2; i++) CHECK_NEAR(bed_job(rows, i)->end_s, 100, 0);
     CHECK_NEAR(bed_job(rows, 2)->start_s, 100, 0); /* 16 CPUs are not free beside 6 and 3 */
 }

@@ -364,8 +364,9 @@ static void synergy_fini(void *state)
 static const struct config_field synergy_fields[] = {
     ROW_CHOICE("order", order, DEFAULT("fifo"), order_names,
                "fifo: order of submission; srtf: shortest remaining time by the estimates"),
-    ROW_CHOICE("division", division, DEFAULT("tune"), division_names,
-               "CPUs and memory of a job: its own share; its best or none; its best, cut back to its own share where others need it"),
+    ROW_CHOICE(
+        "division", division, DEFAULT("tune"), division_names,
+        "CPUs and memory of a job: its own share; its best or none; its best, cut back to its own share where others need it"),
     {0}};
 #undef ROW_OF
 
