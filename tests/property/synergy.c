@@ -429,3 +429,58 @@ TEST(a_job_under_another_scheduler_has_its_own_share)
     for (int i = 0; i < 2; i++) CHECK_NEAR(bed_job(rows, i)->end_s, 100, 0);
     CHECK_NEAR(bed_job(rows, 2)->start_s, 100, 0); /* 16 CPUs are not free beside 6 and 3 */
 }
+
+/* --- Policies that ask for the impossible --- */
+
+static const struct job_view *known; /* the only job of a run */
+static struct job_host wanted;
+static bool starts_first;
+
+static void take_note(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    (void)state;
+    (void)view;
+    known = note->event == JOB_EVENT_FINISH ? NULL : note->job;
+}
+
+static int set_wanted(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    (void)state;
+    (void)view;
+    if (known == NULL || known->state != JOB_PENDING) return 0;
+    if (starts_first) CHECK(job_plan_start(plan, known, "first"));
+    const bool is_set = job_plan_set_host(plan, known, &wanted, "wanted");
+    struct job_part part;
+    if (is_set) CHECK(job_view_part(known, 0, &part) && part.cpu_milli == wanted.cpu_milli);
+    return 0;
+}
+
+static struct bed_rows *run_wanted(bool starts, int64_t cpu_milli)
+{
+    static const struct scheduler wants = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct scheduler),
+                                                      .family = POLICY_SCHEDULER, .name = "wants", .summary = "",
+                                                      .source = ""},
+                                           .notify = take_note,
+                                           .decide = set_wanted};
+    starts_first = starts;
+    wanted = (struct job_host){cpu_milli, 0};
+    known = NULL;
+    return bed_run(BED(.check = true, .quiet = true, .policy = &wants.policy),
+                   "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'cpus_per_node': 8}, 'jobs': {'scheduler': 'wants',"
+                   " 'types': {" IMAGE "}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s', 'type':"
+                   " 'image', 'cpus': 3}]}}}");
+}
+
+TEST(amounts_that_cannot_be_are_refused_or_faults)
+{
+    const struct bed_rows *rows = run_wanted(true, 6000);
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 50, 0);
+    rows = run_wanted(true, 9000); /* of 8 CPUs: no room, and the job goes on as before */
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 100, 0);
+    CHECK_EQ_INT(run_wanted(true, -1)->code, SIM_E_POLICY);
+    rows = run_wanted(false, 1000);
+    CHECK_EQ_INT(rows->code, SIM_E_POLICY);
+    CHECK(strstr(rows->diag.items[0].text, "does not run") != NULL);
+}
