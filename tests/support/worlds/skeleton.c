@@ -108,6 +108,16 @@ static const struct fragment {
     {ANY, 6, "{'failures': {'causes': {'b': {'scope': 'gpu', 'lifetime': '?', 'repair': '?', 'restart': '?'}}}}"},
     {ANY, 8, "{'failures': {'domains': {'a': {'nodes': '$1-2', 'shock': '?', 'hit': '?', 'repair': '?'}}}}"},
     {ANY, 5, "{'failures': {'spare_nodes': 1, 'causes': {'a': {'scope': 'node', 'lifetime': '?', 'repair': '?'}}}}"},
+    {JOBS, 3, "{'cluster': {'cpus_per_node': '$4-96', 'memory_per_node': '64GB'}, 'jobs': {'placement': 'best-fit', 'types':"
+              " {'default': {'host': {'cpus': [{'per_gpu': '$0-9', 'speed': 1}], 'memory': [{'per_gpu': '$0-9GB', 'speed': 1},"
+              " {'per_gpu': '$10-90GB', 'speed': '$1-3'}]}}}}}"},
+    {JOBS, 3, "{'cluster': {'cpus_per_node': '$4-96'}, 'jobs': {'scheduler': {'policy': 'synergy', 'order': '?',"
+              " 'division': '?'}, 'placement': 'consolidated', 'types': {'default': {'host': {'cpus': [{'per_gpu': '$1-4',"
+              " 'speed': 1}, {'per_gpu': '$5-30', 'speed': 2}]}}}}}"},
+    {ANY, 4, "{'failures': {'outages': {'o': {'node': 0, 'from': '$0-60s', 'until': '$61-300s', 'jobs': '?'},"
+             " 'p': {'node': 0, 'from': '$0-90s', 'until': '$91-3000s', 'jobs': '?'}}}}"},
+    {ANY, 3, "{'cluster': {'nodes': '$2-4'}, 'failures': {'spare_nodes': 1, 'outages': {'o': {'node': '$0-1', 'from':"
+             " '$0-60s', 'until': '$61-300s', 'jobs': '?'}}, 'causes': {'a': {'scope': 'node', 'lifetime': '?'}}}}"},
     {ANY, 4, "{'cluster': {'host': {'memory': '?'}}}"},
     {ANY, 4, "{'cluster': {'storage': {'drives': {'device': 'samsung-980-pro', 'way': '?', 'ceiling': '?'}}}}"},
     {POWER, 40, "{'cluster': {'power': {'telemetry': '?', 'commands': '?'}}}"},
