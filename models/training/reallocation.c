@@ -117,8 +117,7 @@ static double seconds_of(const struct dealing *dealing)
     double bytes = 0.0, adapter_bytes = dealing->once_bytes / (double)reallocation_gpus(dealing->from);
     for (int64_t gpu = to->first; gpu < end; gpu++) bytes = fmax(bytes, dealing->into_gpu_bytes[gpu]);
     for (int64_t node = to->first / per_node; node * per_node < end; node++)
-        adapter_bytes = fmax(adapter_bytes,
-                             dealing->into_node_bytes[node] / (double)gpus_on_node(to, node, per_node));
+        adapter_bytes = fmax(adapter_bytes, dealing->into_node_bytes[node] / (double)gpus_on_node(to, node, per_node));
     const double network_s = adapter_bytes > 0.0 ? adapter_bytes / links->network_bytes_per_s : 0.0;
     return fmax(network_s, bytes / links->node_bytes_per_s);
 }

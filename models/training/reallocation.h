@@ -1,6 +1,6 @@
 /* What moves when the parameters of a model go from one layout to another: the bytes that each GPU lacks.
  *
- * A layout splits a model over adjacent GPUs into t tensor, d data and p pipeline ranks. Tensor ranks are adjacent; data
+ * A layout splits a model over adjacent GPUs into t tensor, d data and p pipeline ranks. Tensor ranks lie side by side;
  * ranks come next, then stages. Stage s of p has layers s L/p to (s + 1) L/p; the first one has the embedding, the last
  * one the head. Tensor rank r has the part r/t to (r + 1)/t of each split matrix, and a copy of what is not split.
  *

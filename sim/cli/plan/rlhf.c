@@ -24,8 +24,8 @@ static const struct config_field search_fields[] = {
 #define ROW_OF struct rlhf_config
 const struct config_field rlhf_config_fields[] = {
     ROW_NAME_OR_PATH("gpu", gpu, REQUIRED, WITHIN(1, 4096), "GPU ('orrery list gpus')"),
-    ROW_INT("gpus", gpus, DEFAULT("8"), WITHIN(1, REALLOCATION_GPUS), 
-           "GPUs of the cluster: whole nodes, or part of one"),
+    ROW_INT("gpus", gpus, DEFAULT("8"), WITHIN(1, REALLOCATION_GPUS),
+            "GPUs of the cluster: whole nodes, or part of one"),
     ROW_INT("gpus_per_node", gpus_per_node, DEFAULT("8"), WITHIN(1, 64), "GPUs of a node"),
     ROW_QUANTITY("network", network_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
                  "bandwidth between nodes, per GPU and direction"),
@@ -56,10 +56,11 @@ bool rlhf_is_file(const char *subject)
 /* Keys of a plan that the search chooses, or that follow from the step. */
 static int check_keys(const struct config *config, const char *section, struct diag *diag)
 {
-    static const char *const chosen[] = {"tensor_parallel", "pipeline_parallel", "pipeline_chunks", "context_parallel",
-                                         "expert_parallel", "micro_batch", "micro_batches", "global_batch",
-                                         "global_batch_tokens", "sequence_tokens", "shard_weights", "shard_gradients",
-                                         "shard_optimizer", "recompute_layers", "reserve", "schedule"};
+    static const char *const chosen[] = {
+        "tensor_parallel",     "pipeline_parallel", "pipeline_chunks", "context_parallel",
+        "expert_parallel",     "micro_batch",       "micro_batches",   "global_batch",
+        "global_batch_tokens", "sequence_tokens",   "shard_weights",   "shard_gradients",
+        "shard_optimizer",     "recompute_layers",  "reserve",         "schedule"};
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
         char path[64];
         snprintf(path, sizeof path, "%s.%s", section, chosen[i]);
@@ -76,10 +77,9 @@ static int check_cluster(const struct config *config, struct rlhf_config *rlhf, 
 {
     if (rlhf->gpus < rlhf->gpus_per_node) rlhf->gpus_per_node = rlhf->gpus;
     if (rlhf->gpus % rlhf->gpus_per_node != 0)
-        return diag_error(diag, SIM_E_CONFIG, config_where(config, "gpus"),
-                          "give whole nodes, or fewer GPUs than one has",
-                          "%" PRId64 " GPUs are not a multiple of the %" PRId64 " GPUs of a node", rlhf->gpus,
-                          rlhf->gpus_per_node);
+        return diag_error(
+            diag, SIM_E_CONFIG, config_where(config, "gpus"), "give whole nodes, or fewer GPUs than one has",
+            "%" PRId64 " GPUs are not a multiple of the %" PRId64 " GPUs of a node", rlhf->gpus, rlhf->gpus_per_node);
     if (rlhf->gpus / rlhf->gpus_per_node > RLHF_NODES_MOST)
         return diag_error(diag, SIM_E_CONFIG, config_where(config, "gpus"), "give fewer GPUs, or larger nodes",
                           "more than %d nodes are not searched", RLHF_NODES_MOST);
@@ -87,10 +87,9 @@ static int check_cluster(const struct config *config, struct rlhf_config *rlhf, 
         return diag_error(diag, SIM_E_CONFIG, config_where(config, "gpus"),
                           "such as \"network\": \"50GB/s\", per GPU and direction", "no network connects the nodes");
     if (rlhf_sequences(rlhf) % rlhf->updates != 0)
-        return diag_error(diag, SIM_E_CONFIG, config_where(config, "updates"),
-                          "give a divisor of prompts times samples",
-                          "%" PRId64 " sequences are not a multiple of %" PRId64 " updates", rlhf_sequences(rlhf),
-                          rlhf->updates);
+        return diag_error(
+            diag, SIM_E_CONFIG, config_where(config, "updates"), "give a divisor of prompts times samples",
+            "%" PRId64 " sequences are not a multiple of %" PRId64 " updates", rlhf_sequences(rlhf), rlhf->updates);
     return 0;
 }
 

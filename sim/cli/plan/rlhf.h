@@ -33,11 +33,7 @@ enum rlhf_call {
 enum rlhf_model { RLHF_ACTOR_MODEL, RLHF_CRITIC_MODEL, RLHF_REFERENCE_MODEL, RLHF_REWARD_MODEL, RLHF_MODELS };
 
 /* Nodes of the data flow: the calls, and before two of them a move of weights. */
-enum rlhf_node {
-    RLHF_NODE_MOVE_ACTOR = RLHF_CALLS,
-    RLHF_NODE_MOVE_CRITIC,
-    RLHF_NODES
-};
+enum rlhf_node { RLHF_NODE_MOVE_ACTOR = RLHF_CALLS, RLHF_NODE_MOVE_CRITIC, RLHF_NODES };
 
 extern const char *const rlhf_call_names[RLHF_CALLS];
 

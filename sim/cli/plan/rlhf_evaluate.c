@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-const char *const rlhf_call_names[RLHF_CALLS] = {"generate",    "reward",       "reference",
-                                                 "values",      "train actor",  "train critic"};
+const char *const rlhf_call_names[RLHF_CALLS] = {"generate", "reward",      "reference",
+                                                 "values",   "train actor", "train critic"};
 
 enum rlhf_model rlhf_model_of(enum rlhf_call call)
 {
@@ -15,8 +15,7 @@ enum rlhf_model rlhf_model_of(enum rlhf_call call)
 
 enum rlhf_call rlhf_home_of(enum rlhf_model model)
 {
-    static const enum rlhf_call homes[RLHF_MODELS] = {RLHF_TRAIN_ACTOR, RLHF_TRAIN_CRITIC, RLHF_REFERENCE,
-                                                      RLHF_REWARD};
+    static const enum rlhf_call homes[RLHF_MODELS] = {RLHF_TRAIN_ACTOR, RLHF_TRAIN_CRITIC, RLHF_REFERENCE, RLHF_REWARD};
     return homes[model];
 }
 
@@ -58,8 +57,7 @@ int rlhf_space_meshes(struct rlhf_space *space, int64_t gpus, int64_t gpus_per_n
 
 /* --- One plan --- */
 
-const struct rlhf_option *rlhf_option_of(const struct rlhf_space *space, enum rlhf_call call,
-                                         struct rlhf_choice choice)
+const struct rlhf_option *rlhf_option_of(const struct rlhf_space *space, enum rlhf_call call, struct rlhf_choice choice)
 {
     return &space->options[call][space->meshes[choice.mesh].size].items[choice.option];
 }

@@ -176,8 +176,7 @@ static double bound_of(const struct searching *searching, const struct branch *b
 
 static bool is_hopeless(const struct searching *searching, const struct branch *branch)
 {
-    return searching->search->has_best &&
-           bound_of(searching, branch) * (1.0 + 1e-12) >= searching->search->best.step_s;
+    return searching->search->has_best && bound_of(searching, branch) * (1.0 + 1e-12) >= searching->search->best.step_s;
 }
 
 /* False: the visits are used up. */

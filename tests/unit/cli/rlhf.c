@@ -68,7 +68,7 @@ static bool is_on(const struct rlhf_space *space, const struct rlhf_found *found
 /* Bytes on a GPU while a call runs on it: models that live there, the call's own, and its copy of the weights. */
 static double bytes_on(const struct rlhf_space *space, const struct rlhf_found *found, int call, int64_t gpu)
 {
-    static const int home[RLHF_CALLS] = {RLHF_TRAIN_ACTOR, RLHF_REWARD,      RLHF_REFERENCE,
+    static const int home[RLHF_CALLS] = {RLHF_TRAIN_ACTOR,  RLHF_REWARD,      RLHF_REFERENCE,
                                          RLHF_TRAIN_CRITIC, RLHF_TRAIN_ACTOR, RLHF_TRAIN_CRITIC};
     const struct rlhf_option *option = rlhf_option_of(space, (enum rlhf_call)call, found->calls[call]);
     const struct rlhf_option *at_home = rlhf_option_of(space, (enum rlhf_call)home[call], found->calls[home[call]]);
