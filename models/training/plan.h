@@ -60,6 +60,9 @@ struct training_plan {
     bool overlap_gradients;     /* data-parallel reduction beside the last backward pass */
     bool overlap_weights;       /* gathering of weights beside computing */
     enum context_form context_form;
+    /* Parts of a micro-batch's tokens that experts get in turn, while messages of others are on their way; -1: the
+     * fastest number. 0 and 1: all tokens at once (Pan et al. 2025, FSMoE). */
+    int64_t expert_parts;
     struct training_offload offload;
     int64_t gpus_per_node;
     double network_bytes_per_s; /* between nodes, per GPU and direction; 0: one node */

@@ -386,6 +386,8 @@ struct training_step training_step_of(const struct training_parts *parts, double
                                  .host_s = parts->trainer->step_s};
     add_parts(&step, &pipeline.slowest, batches);
     const double own = owned(parts, pipeline.slowest_stage), passes_s = batches * pipeline.slowest.sum_s;
+    step.forward_parts = blocks.of[BLOCK_SPARSE].forward_parts;
+    step.backward_parts = blocks.of[BLOCK_SPARSE].backward_parts;
     step.update_s = update_s(parts, pipeline.slowest_stage);
     step.bytes += update_bytes(parts, pipeline.slowest_stage);
     step.passes_s = passes_s;
