@@ -45,7 +45,7 @@ double expert_pipeline_lagged_s(const struct expert_pipeline *pipeline, int scat
 
 double expert_pipeline_s(const struct expert_pipeline *pipeline)
 {
-    double least_s = INFINITY;
+    double least_s = (double)INFINITY;
     for (int combine = 0; combine < pipeline->parts; combine++)
         for (int scatter = 0; scatter <= combine; scatter++)
             least_s = fmin(least_s, expert_pipeline_lagged_s(pipeline, scatter, combine));

@@ -277,7 +277,7 @@ static int make_training(const struct rlhf_setup *setup, const struct training_c
     *request = (struct training_request){.gpu = config->gpu, .gpus = config->gpus,
                                          .gpus_per_node = config->gpus_per_node,
                                          .network_bytes_per_s = config->network_bytes_per_s, .nvlink = true,
-                                         .bridge_share = NAN, .link_share = 1.0, .training = *training};
+                                         .bridge_share = (double)NAN, .link_share = 1.0, .training = *training};
     return training_setup_make(setup->catalog, request, where, arena, made, diag);
 }
 

@@ -5,12 +5,13 @@
 #include "sim/core/rng.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 struct searching {
     const struct rlhf_space *space;
     const struct rlhf_search_config *config;
     struct rlhf_search *search;
-    struct rlhf_choice *choices[RLHF_CALLS]; /* all of a call; of those with the same way's time the first mesh first */
+    struct rlhf_choice *choices[RLHF_CALLS]; /* all of a call that can be, in the order of their fastest ways */
     int32_t n_choices[RLHF_CALLS];
     double least_s[RLHF_CALLS], least_area_s[RLHF_CALLS]; /* of all choices; area: GPU-seconds over all GPUs */
 };
@@ -110,16 +111,27 @@ static struct rlhf_found greedy(const struct searching *searching)
     return found;
 }
 
-/* Changes one call at a time until no change is better. */
+/* The fastest way of a choice. */
+static double shortest_s(const struct searching *searching, enum rlhf_call call, int32_t choice)
+{
+    return rlhf_option_of(searching->space, call, searching->choices[call][choice])->ways[0].seconds;
+}
+
+/* Changes one call at a time until no change is better. Choices are in the order of their fastest ways, of which one
+ * that takes as long as the plan betters nothing. Large clusters end it early, after a number of plans. */
 static void descend(struct searching *searching, struct rlhf_found at)
 {
+    const int64_t plans_per_proposal = 5;
+    const int64_t most = searching->search->n_evaluated + plans_per_proposal * searching->config->proposals;
     evaluate(searching, &at);
-    for (bool is_better = true; is_better;) {
+    for (bool is_better = true; is_better && searching->search->n_evaluated < most;) {
         is_better = false;
         for (int call = 0; call < RLHF_CALLS; call++)
             for (int32_t i = 0; i < searching->n_choices[call]; i++) {
                 struct rlhf_found next = at;
                 next.calls[call] = searching->choices[call][i];
+                if (shortest_s(searching, (enum rlhf_call)call, i) >= score_of(&at)) break;
+                if (searching->search->n_evaluated >= most) return;
                 evaluate(searching, &next);
                 if (score_of(&next) >= score_of(&at)) continue;
                 at = next;
@@ -218,43 +230,56 @@ static bool prove(struct searching *searching)
 
 /* --- All --- */
 
-/* Puts the choices of a call in the order of their fastest ways. A choice whose states alone do not fit is left out. */
-static void sort_choices(struct searching *searching, enum rlhf_call call)
+/* A choice, and what it is sorted by: the time of its fastest way, then its place among meshes and options. */
+struct listed {
+    double seconds;
+    int64_t place;
+    struct rlhf_choice choice;
+};
+
+static int compare_listed(const void *a, const void *b)
 {
-    struct rlhf_choice *choices = searching->choices[call];
-    for (int32_t i = 1; i < searching->n_choices[call]; i++) {
-        const struct rlhf_choice moved = choices[i];
-        const double seconds = rlhf_option_of(searching->space, call, moved)->ways[0].seconds;
-        int32_t at = i;
-        for (; at > 0; at--) {
-            if (rlhf_option_of(searching->space, call, choices[at - 1])->ways[0].seconds <= seconds) break;
-            choices[at] = choices[at - 1];
+    const struct listed *x = a, *y = b;
+    if (x->seconds != y->seconds) return x->seconds < y->seconds ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* All choices of a call whose model alone fits. Returns their number; listed NULL: at most so many. */
+static int32_t fill_choices(struct searching *searching, enum rlhf_call call, struct listed *listed)
+{
+    const struct rlhf_space *space = searching->space;
+    int32_t n = 0;
+    for (int32_t mesh = 0; mesh < space->n_meshes; mesh++) {
+        const struct rlhf_options *options = &space->options[call][space->meshes[mesh].size];
+        const double share = (double)space->meshes[mesh].gpus / (double)space->gpus;
+        for (int32_t i = 0; i < options->n; i++) {
+            const double seconds = options->items[i].ways[0].seconds;
+            if (options->items[i].home_bytes > space->usable_bytes) continue;
+            if (listed != NULL) listed[n] = (struct listed){seconds, n, {mesh, i}};
+            searching->least_s[call] = fmin(searching->least_s[call], seconds);
+            searching->least_area_s[call] = fmin(searching->least_area_s[call], seconds * share);
+            n++;
         }
-        choices[at] = moved;
     }
+    return n;
 }
 
 static int list_choices(struct searching *searching, enum rlhf_call call, struct arena *arena)
 {
-    const struct rlhf_space *space = searching->space;
-    size_t n = 0;
-    for (int32_t mesh = 0; mesh < space->n_meshes; mesh++)
-        n += (size_t)space->options[call][space->meshes[mesh].size].n;
-    searching->choices[call] = arena_alloc(arena, (n + 1) * sizeof *searching->choices[call]);
-    if (searching->choices[call] == NULL) return SIM_E_NOMEM;
-    searching->least_s[call] = searching->least_area_s[call] = INFINITY;
-    for (int32_t mesh = 0; mesh < space->n_meshes; mesh++) {
-        const struct rlhf_options *options = &space->options[call][space->meshes[mesh].size];
-        for (int32_t i = 0; i < options->n; i++) {
-            const double seconds = options->items[i].ways[0].seconds;
-            const double share = (double)space->meshes[mesh].gpus / (double)space->gpus;
-            if (options->items[i].home_bytes > space->usable_bytes) continue;
-            searching->choices[call][searching->n_choices[call]++] = (struct rlhf_choice){mesh, i};
-            searching->least_s[call] = fmin(searching->least_s[call], seconds);
-            searching->least_area_s[call] = fmin(searching->least_area_s[call], seconds * share);
-        }
+    searching->least_s[call] = searching->least_area_s[call] = (double)INFINITY;
+    const int32_t n = fill_choices(searching, call, NULL);
+    struct listed *listed = mem_alloc(((size_t)n + 1) * sizeof *listed);
+    struct rlhf_choice *choices = arena_alloc(arena, ((size_t)n + 1) * sizeof *choices);
+    if (listed == NULL || choices == NULL) {
+        mem_free(listed);
+        return SIM_E_NOMEM;
     }
-    sort_choices(searching, call);
+    fill_choices(searching, call, listed);
+    qsort(listed, (size_t)n, sizeof *listed, compare_listed);
+    for (int32_t i = 0; i < n; i++) choices[i] = listed[i].choice;
+    searching->choices[call] = choices;
+    searching->n_choices[call] = n;
+    mem_free(listed);
     return 0;
 }
 

@@ -141,7 +141,7 @@ static double brute_force(const struct rlhf_space *space)
 {
     struct rlhf_choice all[RLHF_CALLS][64];
     int n[RLHF_CALLS] = {0}, at[RLHF_CALLS] = {0};
-    double least_s = INFINITY;
+    double least_s = (double)INFINITY;
     for (int call = 0; call < RLHF_CALLS; call++)
         for (int32_t mesh = 0; mesh < space->n_meshes; mesh++)
             for (int32_t i = 0; i < space->options[call][space->meshes[mesh].size].n; i++)

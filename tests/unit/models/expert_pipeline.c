@@ -50,7 +50,7 @@ static void try_all(const struct expert_pipeline *pipeline, const struct progres
 static double brute_force_s(const struct expert_pipeline *pipeline)
 {
     const struct progress start = {.last_s = 0.0};
-    double least_s = INFINITY;
+    double least_s = (double)INFINITY;
     try_all(pipeline, &start, &least_s);
     return least_s;
 }
