@@ -82,6 +82,21 @@ static double bytes_on(const struct rlhf_space *space, const struct rlhf_found *
     return bytes;
 }
 
+/* A move holds the GPUs that send and those that receive. */
+static void check_move(const struct rlhf_space *space, const struct rlhf_found *found, int move, int call, int home)
+{
+    const struct dataflow_times moved = found->times[RLHF_NODE_MOVE_ACTOR + move];
+    CHECK_NEAR(moved.end_s - moved.start_s, found->moves[move].seconds, 1e-12);
+    CHECK(found->times[call].start_s >= moved.end_s);
+    if (!(found->moves[move].seconds > 0.0)) return;
+    for (int64_t gpu = 0; gpu < space->gpus; gpu++) {
+        if (!is_on(space, found, call, gpu) && !is_on(space, found, home, gpu)) continue;
+        for (int other = 0; other < RLHF_CALLS; other++)
+            if (is_on(space, found, other, gpu))
+                CHECK(found->times[other].start_s >= moved.end_s || moved.start_s >= found->times[other].end_s);
+    }
+}
+
 /* Memory, order and exclusive use of a plan that is said to fit. */
 static void check_plan(const struct rlhf_space *space, const struct rlhf_found *found)
 {
@@ -103,7 +118,8 @@ static void check_plan(const struct rlhf_space *space, const struct rlhf_found *
         CHECK(times[RLHF_TRAIN_ACTOR].start_s >= times[call].end_s);
         CHECK(times[RLHF_TRAIN_CRITIC].start_s >= times[call].end_s);
     }
-    CHECK(times[RLHF_GENERATE].start_s >= found->moves[0].seconds);
+    check_move(space, found, 0, RLHF_GENERATE, RLHF_TRAIN_ACTOR);
+    check_move(space, found, 1, RLHF_VALUES, RLHF_TRAIN_CRITIC);
     CHECK(times[RLHF_VALUES].start_s >= times[RLHF_GENERATE].end_s + found->moves[1].seconds);
     CHECK_NEAR(found->step_s, end_s, 0.0);
 }
