@@ -73,6 +73,14 @@ static int check_keys(const struct config *config, const char *section, struct d
     return 0;
 }
 
+/* Moves need every rank to have its whole part of the weights. */
+static int check_weights(const struct config *config, const char *path, int64_t zero, struct diag *diag)
+{
+    if (zero < 3) return 0;
+    return diag_error(diag, SIM_E_CONFIG, config_where(config, path), "give 0, 1 or 2",
+                      "plans of RLHF do not know weights that data ranks share");
+}
+
 static int check_cluster(const struct config *config, struct rlhf_config *rlhf, struct diag *diag)
 {
     if (rlhf->gpus < rlhf->gpus_per_node) rlhf->gpus_per_node = rlhf->gpus;
@@ -103,6 +111,8 @@ static int load(struct cli *cli, const char *path, const struct option_texts *se
     if (code == 0) code = config_bind(*config, rlhf_config_fields, &families, arena, rlhf, sizeof *rlhf, &cli->diag);
     if (code == 0) code = check_keys(*config, "actor", &cli->diag);
     if (code == 0) code = check_keys(*config, "critic", &cli->diag);
+    if (code == 0) code = check_weights(*config, "actor.zero", rlhf->actor.zero, &cli->diag);
+    if (code == 0) code = check_weights(*config, "critic.zero", rlhf->critic.zero, &cli->diag);
     return code == 0 ? check_cluster(*config, rlhf, &cli->diag) : code;
 }
 
