@@ -157,14 +157,15 @@ static void send(struct filling *filling, enum meeting meeting, enum kernel_clas
     double *const seconds[] = {&time->tensor_s, &time->context_s, &time->expert_s};
     double *const exchanged[] = {&time->tensor_sent, &time->context_sent, &time->expert_sent};
     double *const sent[] = {&block->tensor_bytes, &block->context_bytes, &block->expert_bytes};
-    const struct training_collective collective = training_collective_of(
-        filling->parts, class, group_of(filling->parts->plan, meeting), bytes);
+    const struct training_group group = group_of(filling->parts->plan, meeting);
+    const struct training_collective collective = training_collective_of(filling->parts, class, group, bytes);
     const double exposed_s = collective.seconds -
                              filling->parts->trainer->overlap_frac * fmin(collective.seconds, hidden_s);
     *seconds[meeting] += exposed_s;
     *exchanged[meeting] += collective.exchanged_bytes;
     *sent[meeting] += collective.sent_bytes;
     if (collective.outside) time->outside_s += exposed_s;
+    if (training_collective_is_far(filling->parts, class, group)) time->network_s += collective.seconds;
 }
 
 static void send_tensor(struct filling *filling, enum kernel_class class, double bytes, double hidden_s,
@@ -393,17 +394,12 @@ static void add_order(struct filling *filling, double copies)
     add_elementwise(filling, KERNEL_RESIDUAL, copies, width, width);
 }
 
-static void add_expert_products(struct filling *filling, double copies)
-{
-    const double held = (double)filling->parts->llm->experts / (double)filling->parts->plan->expert;
-    add_ffn(filling, held, copies / held, filling->shard.expert_ffn);
-}
-
 /* All copies at once: to the experts and back, forward and backward. */
 static void add_experts_at_once(struct filling *filling, double copies)
 {
     const struct training_plan *plan = filling->parts->plan;
     const double bytes = copies * (double)filling->parts->llm->hidden * filling->number_bytes;
+    const double held = (double)filling->parts->llm->experts / (double)plan->expert;
     struct training_time *const times[] = {&filling->block.forward, &filling->block.input};
     add_order(filling, copies);
     for (int pass = 0; pass < 2; pass++)
@@ -411,7 +407,7 @@ static void add_experts_at_once(struct filling *filling, double copies)
             send(filling, MEET_EXPERT, KERNEL_ALL_TO_ALL, bytes / (double)plan->tensor, 0.0, times[pass]);
             send_tensor(filling, way == 0 ? KERNEL_ALL_GATHER : KERNEL_REDUCE_SCATTER, bytes, 0.0, times[pass]);
         }
-    add_expert_products(filling, copies);
+    add_ffn(filling, held, copies / held, filling->shard.expert_ffn);
     add_order(filling, copies);
 }
 
@@ -423,6 +419,7 @@ struct expert_pass {
     struct training_block work;
     struct training_collective exchange, gather, scatter;
     double seconds, compute_s; /* compute_s: of one part, in the pipeline */
+    bool is_far[2];            /* the exchange; gather and scatter */
 };
 
 /* Products of weight gradients stand in the pipeline, unless the schedule moves them into bubbles. */
@@ -431,11 +428,12 @@ static struct expert_pass expert_pass_of(const struct filling *filling, double c
     const struct training_parts *parts = filling->parts;
     const struct training_plan *plan = parts->plan;
     const double part = copies / (double)n, bytes = part * (double)parts->llm->hidden * filling->number_bytes;
+    const double held = (double)parts->llm->experts / (double)plan->expert;
     const struct training_group experts = training_expert_group(plan), tensor = training_tensor_group(plan);
     struct filling one = *filling;
     one.block = (struct training_block){.tensor_bytes = 0.0};
     add_order(&one, part);
-    add_expert_products(&one, part);
+    add_ffn(&one, held, part / held, filling->shard.expert_ffn);
     add_order(&one, part);
     struct expert_pass pass = {
         .n = n, .work = one.block,
@@ -444,9 +442,10 @@ static struct expert_pass expert_pass_of(const struct filling *filling, double c
         .scatter = training_collective_of(parts, KERNEL_REDUCE_SCATTER, tensor, bytes),
         .compute_s = backward ? one.block.input.compute_s : one.block.forward.compute_s};
     if (backward && plan->schedule != SCHEDULE_ZERO_BUBBLE) pass.compute_s += one.block.weight.compute_s;
+    pass.is_far[0] = training_collective_is_far(parts, KERNEL_ALL_TO_ALL, experts);
+    pass.is_far[1] = training_collective_is_far(parts, KERNEL_ALL_GATHER, tensor);
     const enum expert_lane lanes[] = {LANE_NODE, LANE_NETWORK};
-    const enum expert_lane far = lanes[training_collective_is_far(parts, KERNEL_ALL_TO_ALL, experts)];
-    const enum expert_lane near = lanes[training_collective_is_far(parts, KERNEL_ALL_GATHER, tensor)];
+    const enum expert_lane far = lanes[pass.is_far[0]], near = lanes[pass.is_far[1]];
     const struct expert_pipeline pipeline = {
         .parts = n,
         .seconds = {pass.exchange.seconds, pass.gather.seconds, pass.compute_s, pass.scatter.seconds,
@@ -484,6 +483,7 @@ static void add_expert_pass(struct filling *filling, const struct expert_pass *p
         *(i < 2 ? &time->expert_sent : &time->tensor_sent) += n * of[i]->exchanged_bytes;
         *(i < 2 ? &filling->block.expert_bytes : &filling->block.tensor_bytes) += n * of[i]->sent_bytes;
         if (of[i]->outside) time->outside_s += share_s;
+        if (pass->is_far[i / 2]) time->network_s += n * of[i]->seconds;
     }
 }
 

@@ -37,6 +37,7 @@ struct training_time {
     /* Of the kernels of compute_s: operations, bytes of memory traffic, and time in kernels that the core bounds. */
     double flop, bytes, core_s;
     double narrow_flop; /* of flop, in 8-bit units */
+    double network_s;   /* of messages of tensor, context and expert groups between nodes, hidden or not */
 };
 
 struct training_block {
@@ -68,6 +69,7 @@ static inline void training_time_add(struct training_time *sum, double count, co
     sum->narrow_flop += count * time->narrow_flop;
     sum->bytes += count * time->bytes;
     sum->core_s += count * time->core_s;
+    sum->network_s += count * time->network_s;
 }
 
 /* Seconds of all kinds together. */

@@ -51,3 +51,11 @@ double expert_pipeline_s(const struct expert_pipeline *pipeline)
             least_s = fmin(least_s, expert_pipeline_lagged_s(pipeline, scatter, combine));
     return least_s;
 }
+
+double expert_gradients_s(int64_t layers, int64_t parts, double part_s, double gap_s)
+{
+    const double most = part_s > 0.0 ? floor(gap_s / part_s) : 0.0; /* messages that a gap holds */
+    double waiting = 0.0;
+    for (int64_t i = 0; i < layers; i++) waiting = fmax(waiting - most, 0.0) + (double)parts;
+    return waiting * part_s;
+}

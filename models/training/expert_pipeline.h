@@ -36,4 +36,8 @@ double expert_pipeline_s(const struct expert_pipeline *pipeline);
 /* The same with these lags, 0 <= scatter <= combine. */
 double expert_pipeline_lagged_s(const struct expert_pipeline *pipeline, int scatter, int combine);
 
+/* Seconds of gradients that are left when the backward pass ends. Each of `layers` layers adds `parts` messages of
+ * part_s when it is done. The network has gap_s for those of layers before, and sends whole messages alone. */
+double expert_gradients_s(int64_t layers, int64_t parts, double part_s, double gap_s);
+
 #endif

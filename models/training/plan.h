@@ -63,6 +63,8 @@ struct training_plan {
     /* Parts of a micro-batch's tokens that experts get in turn, while messages of others are on their way; -1: the
      * fastest number. 0 and 1: all tokens at once (Pan et al. 2025, FSMoE). */
     int64_t expert_parts;
+    /* Most messages that a layer's gradients go in, in gaps of the network; 0: as overlap_gradients says. */
+    int64_t gradient_parts;
     struct training_offload offload;
     int64_t gpus_per_node;
     double network_bytes_per_s; /* between nodes, per GPU and direction; 0: one node */

@@ -172,3 +172,52 @@ TEST(parts_change_nothing_without_experts)
     bed.plan.expert_parts = -1;
     CHECK_NEAR(plan_bed_step(&bed).step_s, at_once.step_s, 0.0);
 }
+
+/* --- Gradients --- */
+
+/* Without gaps all are left, with wide ones those of the last layer; never less, and the fewer the wider. */
+TEST(gradients_fill_the_gaps_of_the_network)
+{
+    CHECK_NEAR(expert_gradients_s(6, 2, 0.5, 0.0), 6.0, 1e-12);
+    CHECK_NEAR(expert_gradients_s(6, 2, 0.5, 0.49), 6.0, 1e-12);
+    CHECK_NEAR(expert_gradients_s(6, 2, 0.5, 0.5), 3.5, 1e-12); /* one of two goes in each of five gaps */
+    CHECK_NEAR(expert_gradients_s(6, 2, 0.5, 1.0), 1.0, 1e-12);
+    CHECK_NEAR(expert_gradients_s(6, 2, 0.5, 9.0), 1.0, 1e-12);
+    for (int i = 1; i < 100; i++)
+        CHECK(expert_gradients_s(9, 3, 0.2, 0.01 * i) <= expert_gradients_s(9, 3, 0.2, 0.01 * (i - 1)));
+}
+
+/* More messages allowed are never slower, nor slower than all gradients at the end. The last layer's show. */
+TEST(gradients_in_parts_are_never_slower)
+{
+    bool gains = false;
+    for (int kind = 0; kind < 4; kind++) {
+        struct plan_bed bed;
+        init_step(&bed, kind / 2 == 0 ? 8 : 64, SCHEDULE_1F1B);
+        bed.plan.expert = 4;
+        bed.plan.expert_parts = kind % 2 == 0 ? 0 : -1;
+        const struct training_step at_end = plan_bed_step(&bed);
+        double before_s = at_end.step_s;
+        for (bed.plan.gradient_parts = 1; bed.plan.gradient_parts <= EXPERT_PARTS; bed.plan.gradient_parts++) {
+            const struct training_step parts = plan_bed_step(&bed);
+            CHECK(parts.step_s <= before_s * (1.0 + 1e-12));
+            CHECK(parts.data_s > 0.0);
+            CHECK_NEAR(parts.data_bytes / at_end.data_bytes, 1.0, 1e-12);
+            CHECK_NEAR(at_end.step_s - parts.step_s, at_end.data_s - parts.data_s, 1e-9);
+            if (kind / 2 == 1) CHECK_NEAR(parts.step_s, at_end.step_s, 0.0); /* one node */
+            gains = gains || parts.step_s < 0.99 * at_end.step_s;
+            before_s = parts.step_s;
+        }
+    }
+    CHECK(gains);
+}
+
+TEST(gradients_in_parts_and_an_overlap_by_share_exclude_each_other)
+{
+    struct plan_bed bed;
+    init_step(&bed, 8, SCHEDULE_1F1B);
+    bed.plan.gradient_parts = 4;
+    CHECK(training_plan_problem(&bed.plan, &bed.llm) == NULL);
+    bed.plan.overlap_gradients = true;
+    CHECK(training_plan_problem(&bed.plan, &bed.llm) != NULL);
+}
