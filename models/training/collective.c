@@ -91,3 +91,11 @@ struct training_collective training_stage_send_of(const struct training_parts *p
     return collective_on(parts, KERNEL_SEND, group, is_far ? 2.0 : 1.0, reach_of(parts->plan, KERNEL_SEND, group),
                          bytes);
 }
+
+struct training_collective training_return_of(const struct training_parts *parts, double bytes)
+{
+    const struct training_group group = training_context_group(parts->plan);
+    const struct training_reach *reach = reach_of(parts->plan, KERNEL_ALL_TO_ALL, group);
+    const double nodes = reach != NULL ? reach->nodes : (double)training_group_nodes(parts->plan, group);
+    return collective_on(parts, KERNEL_SEND, group, nodes, reach, bytes);
+}

@@ -103,6 +103,7 @@ static int fail_plan(struct cli *cli, const char *problem)
 static int find_levels(struct cli *cli, const struct training_setup *setup, struct training_levels *levels)
 {
     const struct training_plan *plan = &setup->plan;
+    if (plan->lengths != NULL) return 0;
     struct training_exchanges *stages = mem_zalloc((size_t)plan->pipeline, sizeof *stages);
     double *room = mem_zalloc(training_levels_room(plan), sizeof *room);
     const bool has_room = stages != NULL && room != NULL;
@@ -113,6 +114,15 @@ static int find_levels(struct cli *cli, const struct training_setup *setup, stru
     mem_free(stages);
     mem_free(room);
     return has_room ? 0 : diag_nomem(&cli->diag);
+}
+
+static void find_splits(struct training_setup *setup, struct plan_found *found)
+{
+    for (int split = 0; found->plan.lengths != NULL && split <= SPLIT_HYBRID; split++) {
+        setup->plan.split = (enum training_split)split;
+        found->splits[split] = training_step_of(&setup->parts, setup->config->reserve_frac);
+    }
+    setup->plan = found->plan;
 }
 
 static int answer_plan(struct cli *cli, const struct plan_options *options, const struct config *config,
@@ -133,6 +143,7 @@ static int answer_plan(struct cli *cli, const struct plan_options *options, cons
     problem = training_setup_price(setup, setup->gpus, false, &found.step);
     if (problem != NULL) return fail_plan(cli, problem);
     found.plan = setup->plan;
+    find_splits(setup, &found);
     const int code = find_levels(cli, setup, &found.levels);
     if (code != 0) return code;
     return plan_answer_one(setup, &found, (enum answer_form)options->form, cli->out, &cli->diag);

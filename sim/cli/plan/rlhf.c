@@ -60,7 +60,7 @@ static int check_keys(const struct config *config, const char *section, struct d
         "tensor_parallel",     "pipeline_parallel", "pipeline_chunks", "context_parallel",
         "expert_parallel",     "micro_batch",       "micro_batches",   "global_batch",
         "global_batch_tokens", "sequence_tokens",   "shard_weights",   "shard_gradients",
-        "shard_optimizer",     "recompute_layers",  "reserve",         "schedule"};
+        "shard_optimizer",     "recompute_layers",  "reserve",         "schedule", "lengths"};
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
         char path[64];
         snprintf(path, sizeof path, "%s.%s", section, chosen[i]);
