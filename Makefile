@@ -18,7 +18,7 @@ FLAGS_debug   := -O0 -g3 -DORRERY_DEBUG
 # data otherwise, three quarters of all globals, which each start would register.
 TRAP := $(if $(findstring clang,$(CC)),-fsanitize-trap=undefined,-fsanitize-undefined-trap-on-error)
 FLAGS_asan    := -O1 -g1 -DORRERY_DEBUG -fsanitize=address,undefined -fno-sanitize=null,object-size,pointer-overflow \
-                 $(TRAP) -fno-omit-frame-pointer -fno-pie
+                 $(TRAP) -fno-sanitize-recover=all -fno-omit-frame-pointer -fno-pie
 FLAGS_o0      := -O0
 FLAGS_o3      := -O3 -fno-pie
 FLAGS_cov     := -O1 -g -DORRERY_DEBUG --coverage
