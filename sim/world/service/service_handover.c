@@ -103,9 +103,10 @@ size_t service_handover_bytes(void)
 
 static int advance(struct handover *handover, sim_ns now);
 
-static void check(const struct handover *handover, int code)
+/* `service`: read before the step that gave `code`, which may have ended the hand-over. */
+static void check(const struct service *service, int code)
 {
-    if (code != 0) engine_fail(handover->service->env.site->engine, code);
+    if (code != 0) engine_fail(service->env.site->engine, code);
 }
 
 /* --- Rows --- */
@@ -147,10 +148,11 @@ static int report(const struct handover *handover, enum handover_step step, sim_
 
 static void part_arrived(struct part *part, sim_ns now)
 {
+    struct service *service = part->handover->service;
     part->state = PART_MOVED;
     part->moved_ns = now;
-    part->handover->service->stats.kv_transfer_bytes += part->bytes;
-    check(part->handover, advance(part->handover, now));
+    service->stats.kv_transfer_bytes += part->bytes;
+    check(service, advance(part->handover, now));
 }
 
 static void transfer_arrived(struct transfer *transfer, sim_ns now)
@@ -188,7 +190,8 @@ static void latency_over(struct engine *engine, struct owner *owner, sim_ns now)
 {
     (void)engine;
     struct part *part = OWNER_ENTITY(owner, struct part, owner);
-    check(part->handover, put_on_its_way(part, now));
+    const struct service *service = part->handover->service;
+    check(service, put_on_its_way(part, now));
 }
 
 static int part_start(struct part *part, sim_ns now)
@@ -392,7 +395,8 @@ static void taken(struct engine *engine, struct owner *owner, sim_ns now)
 {
     (void)engine;
     struct handover *handover = OWNER_ENTITY(owner, struct part, owner)->handover;
-    check(handover, advance(handover, now));
+    const struct service *service = handover->service;
+    check(service, advance(handover, now));
 }
 
 int service_on_move_kv(struct kv_move *move, sim_ns now)
