@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(from, bytes) ((void)0)
+#define ASAN_UNPOISON_MEMORY_REGION(from, bytes) ((void)0)
+#endif
+
 enum { ARENA_CHUNK_BYTES = 16 * 1024, ALIGN_BYTES = 16, FIRST_SLAB_RECORDS = 64, MAX_SLAB_RECORDS = 8192 };
 
 /* Allocations that still succeed on this thread before the injected fault; negative: no fault. Not simulation state. */
@@ -115,6 +122,14 @@ void pool_fini(struct pool *pool)
     *pool = (struct pool){.record_bytes = pool->record_bytes, .align_bytes = pool->align_bytes};
 }
 
+/* Into the list of free records. Sanitizers report whoever reads or writes it from now on. */
+static void put_aside(struct pool *pool, void *record)
+{
+    memcpy(record, &pool->free_list, sizeof(void *));
+    pool->free_list = record;
+    ASAN_POISON_MEMORY_REGION(record, pool->record_bytes);
+}
+
 /* Slabs grow with the pool, so that a small run stays small and a large one allocates rarely. */
 static int pool_grow(struct pool *pool)
 {
@@ -128,11 +143,7 @@ static int pool_grow(struct pool *pool)
     pool->n_slab_records += n;
     char *records = (char *)(slab + 1);
     records += -(uintptr_t)records % pool->align_bytes;
-    for (size_t i = n; i-- > 0;) {
-        void *record = records + i * pool->record_bytes;
-        memcpy(record, &pool->free_list, sizeof(void *));
-        pool->free_list = record;
-    }
+    for (size_t i = n; i-- > 0;) put_aside(pool, records + i * pool->record_bytes);
     return 0;
 }
 
@@ -140,6 +151,7 @@ void *pool_take(struct pool *pool)
 {
     if (pool->free_list == NULL && pool_grow(pool) != 0) return NULL;
     void *record = pool->free_list;
+    ASAN_UNPOISON_MEMORY_REGION(record, pool->record_bytes);
     memcpy(&pool->free_list, record, sizeof(void *));
     pool->n_live++;
     return record;
@@ -147,8 +159,7 @@ void *pool_take(struct pool *pool)
 
 void pool_give(struct pool *pool, void *record)
 {
-    memcpy(record, &pool->free_list, sizeof(void *));
-    pool->free_list = record;
+    put_aside(pool, record);
     pool->n_live--;
 }
 

@@ -58,3 +58,20 @@ TEST(injected_faults_come_back_as_null)
     CHECK(pool_take(&pool) != NULL);
     pool_fini(&pool);
 }
+
+#ifdef __SANITIZE_ADDRESS__
+int __asan_address_is_poisoned(const volatile void *address); /* from the sanitizer's interface */
+
+TEST(a_record_given_back_is_read_no_more)
+{
+    struct pool pool;
+    pool_init(&pool, 40);
+    char *record = pool_take(&pool), *next = pool_take(&pool);
+    MUST(record != NULL && next != NULL);
+    pool_give(&pool, record);
+    for (int i = 0; i < 40; i++) CHECK(__asan_address_is_poisoned(record + i) && !__asan_address_is_poisoned(next + i));
+    CHECK(pool_take(&pool) == record);
+    for (int i = 0; i < 40; i++) CHECK(!__asan_address_is_poisoned(record + i));
+    pool_fini(&pool);
+}
+#endif
