@@ -86,6 +86,32 @@ static const char *offload_problem(const struct training_offload *offload)
     return NULL;
 }
 
+static const char *tier_rates_problem(const struct training_tiers *tiers)
+{
+    const enum training_home last = HOME_DISK;
+    const bool drives = tiers->weights == last || tiers->gradients == last || tiers->optimizer == last ||
+                        tiers->activations == last;
+    if (drives && !(tiers->read_bytes_per_s > 0.0 && tiers->write_bytes_per_s > 0.0))
+        return "states on drives need 'tiers.disk_read' and 'tiers.disk_write'";
+    if (!(tiers->link_bytes_per_s > 0.0)) return "'tiers' needs a link from the host to the GPU";
+    if (tiers->optimizer != HOME_GPU && !(tiers->cpu_update_per_s > 0.0))
+        return "optimizer states beyond the GPU need 'tiers.cpu_update'";
+    return NULL;
+}
+
+static const char *tiers_problem(const struct training_plan *plan)
+{
+    const struct training_tiers *tiers = &plan->tiers;
+    if (tiers->weights == HOME_GPU && tiers->gradients == HOME_GPU && tiers->optimizer == HOME_GPU &&
+        tiers->activations == HOME_GPU)
+        return NULL;
+    if (plan->pipeline > 1) return "'tiers' needs 'pipeline_parallel' 1: stages keep their states on the GPU";
+    if (plan->offload.optimizer_frac > 0.0) return "'tiers.optimizer' and 'offload.optimizer' exclude each other";
+    if (tiers->gradients != HOME_GPU && tiers->optimizer == HOME_GPU)
+        return "'tiers.gradients' beyond the GPU needs 'tiers.optimizer' beyond it, which reads them";
+    return tier_rates_problem(tiers);
+}
+
 static const char *shard_problem(const struct training_plan *plan)
 {
     const int64_t weights = plan->shard_weights, gradients = plan->shard_gradients, optimizer = plan->shard_optimizer;
@@ -103,6 +129,7 @@ const char *training_plan_problem(const struct training_plan *plan, const struct
     const char *problem = size_problem(plan);
     if (!problem) problem = shard_problem(plan);
     if (!problem) problem = offload_problem(&plan->offload);
+    if (!problem) problem = tiers_problem(plan);
     if (!problem) problem = schedule_problem(plan);
     if (!problem) problem = split_problem(plan, llm);
     if (!problem && training_plan_gpus(plan) > plan->gpus_per_node && !(plan->network_bytes_per_s > 0.0))

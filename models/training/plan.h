@@ -41,6 +41,26 @@ struct training_offload {
     double link_bytes_per_s;      /* pinned host memory to a GPU and back, each way */
 };
 
+/* Where a kind of state lies when it is not used. */
+enum training_home { HOME_GPU, HOME_HOST, HOME_DISK, TRAINING_HOMES };
+
+/* How work and transfers of states beyond the GPU follow each other (tiers.h). */
+enum training_flow { FLOW_SERIAL, FLOW_PREFETCHED };
+
+/* States beyond the GPU; all zero: none. */
+struct training_tiers {
+    enum training_home weights, gradients, optimizer;
+    enum training_home activations; /* that the forward pass keeps; disk: what host memory has no room for */
+    enum training_flow flow;
+    bool by_owner;                 /* a layer's weights lie on one rank, which broadcasts them */
+    int64_t tiles;                 /* of a layer's weights and gradients; 0 and 1: they are whole */
+    double host_bytes, disk_bytes; /* of a node; 0: not limited */
+    double read_bytes_per_s, write_bytes_per_s; /* of the drives of a node, together */
+    double link_bytes_per_s;       /* host memory to a GPU and back, each way */
+    double cpu_update_per_s;       /* parameters that the CPUs of a node update */
+    double others_disk_frac, others_link_frac; /* of these bandwidths, taken by others: checkpoints, reading data */
+};
+
 struct training_plan {
     int64_t tensor, pipeline, chunks, context, data, expert; /* >= 1; chunks: of the layers, on each stage */
     bool sequence;       /* norms and residuals split by tokens among the tensor group (Korthikanti et al. 2022) */
@@ -61,6 +81,7 @@ struct training_plan {
     bool overlap_weights;       /* gathering of weights beside computing */
     enum context_form context_form;
     struct training_offload offload;
+    struct training_tiers tiers;
     int64_t gpus_per_node;
     double network_bytes_per_s; /* between nodes, per GPU and direction; 0: one node */
     const struct training_spread *spread; /* where the ranks are (exchange.h); NULL: they fill nodes in order */

@@ -1,5 +1,7 @@
 #include "models/training/step.h"
 
+#include "models/training/tiers.h"
+
 #include <math.h>
 
 /* Blocks of the model, and times of a pass of one micro-batch through a stage. */
@@ -279,17 +281,6 @@ static struct reduction reduction_of(const struct training_parts *parts, const s
     return sum;
 }
 
-/* Parameters of which a rank owns the optimizer's states. */
-static double owned(const struct training_parts *parts, int64_t stage)
-{
-    const struct training_plan *plan = parts->plan;
-    const struct training_parameters all = training_stage_parameters(parts, stage);
-    const int64_t replicas = training_plan_replicas(plan);
-    const struct training_shards dense = training_plan_shards(plan, replicas);
-    const struct training_shards expert = training_plan_shards(plan, replicas / plan->expert);
-    return all.dense / (double)dense.optimizer + all.expert / (double)expert.optimizer;
-}
-
 /* Of states in host memory: the CPUs of a node, and what they leave to its GPUs. */
 static double host_update_s(const struct training_parts *parts, double own)
 {
@@ -316,9 +307,12 @@ static double flush_s(const struct training_parts *parts, double own, double bac
 static double update_bytes(const struct training_parts *parts, int64_t stage)
 {
     const struct training_parameters all = training_stage_parameters(parts, stage);
-    const double own = owned(parts, stage) * (1.0 - parts->plan->offload.optimizer_frac);
+    const struct training_tiers *tiers = &parts->plan->tiers;
+    const double kept_frac = tiers->optimizer == HOME_GPU ? 1.0 - parts->plan->offload.optimizer_frac : 0.0;
+    const double own = training_holdings_of(parts, stage).optimizer * kept_frac;
+    const double cleared = tiers->gradients == HOME_GPU ? all.dense + all.expert : 0.0;
     return own * (parts->trainer->update_bytes + parts->trainer->gradient_bytes) +
-           (all.dense + all.expert) * parts->trainer->gradient_bytes;
+           cleared * parts->trainer->gradient_bytes;
 }
 
 static double update_s(const struct training_parts *parts, int64_t stage)
@@ -374,6 +368,21 @@ static void add_parts(struct training_step *step, const struct stage_time *stage
     step->expert_bytes = batches * stage->expert_bytes;
 }
 
+/* States beyond the GPU. They have no pipeline, so that this stage is the only one. */
+static void add_swaps(const struct training_parts *parts, const struct stage_time *stage, struct training_step *step)
+{
+    const double forward_s = training_time_s(&stage->forward);
+    if (!training_tiers_used(&parts->plan->tiers)) return;
+    const struct training_swaps swaps = training_swaps_of(
+        parts, (struct training_passes){forward_s, stage->sum_s - forward_s});
+    step->swap_s = swaps.wait_s;
+    step->optimizer_s += swaps.update_s;
+    step->up_bytes = swaps.up_bytes;
+    step->down_bytes = swaps.down_bytes;
+    step->read_bytes = swaps.read_bytes;
+    step->written_bytes = swaps.written_bytes;
+}
+
 struct training_step training_step_of(const struct training_parts *parts, double reserve_frac)
 {
     const struct training_plan *plan = parts->plan;
@@ -385,13 +394,15 @@ struct training_step training_step_of(const struct training_parts *parts, double
                                  .data_s = reduction.exposed_s, .data_bytes = reduction.sent_bytes,
                                  .host_s = parts->trainer->step_s};
     add_parts(&step, &pipeline.slowest, batches);
-    const double own = owned(parts, pipeline.slowest_stage), passes_s = batches * pipeline.slowest.sum_s;
+    const double own = training_holdings_of(parts, pipeline.slowest_stage).optimizer;
+    const double passes_s = batches * pipeline.slowest.sum_s;
     step.update_s = update_s(parts, pipeline.slowest_stage);
     step.bytes += update_bytes(parts, pipeline.slowest_stage);
     step.passes_s = passes_s;
     step.optimizer_s = step.update_s + host_update_s(parts, own);
     step.flush_s = flush_s(parts, own, step.backward_s + step.recompute_s);
-    step.step_s = passes_s + step.bubble_s + step.data_s + step.flush_s + step.optimizer_s + step.host_s;
+    add_swaps(parts, &pipeline.slowest, &step);
+    step.step_s = passes_s + step.bubble_s + step.data_s + step.flush_s + step.swap_s + step.optimizer_s + step.host_s;
     const double priced_s = passes_s + reduction.seconds; /* sums in another order may differ in the last digit */
     step.outside_frac = fmin((batches * pipeline.slowest.outside_s + reduction.outside_s) / priced_s, 1.0);
     step.model_flop = training_model_flop(parts);
@@ -401,7 +412,8 @@ struct training_step training_step_of(const struct training_parts *parts, double
     step.hfu = step.hardware_flop / (step.step_s * peak);
     step.flop_per_s = step.hardware_flop / (step.step_s * gpus);
     step.memory = training_memory_of(parts);
-    step.fits = step.memory.total_bytes <= parts->gpu->memory_bytes * (1.0 - reserve_frac);
+    step.lacks = training_memory_lacks(parts, &step.memory, reserve_frac);
+    step.fits = step.lacks == TRAINING_HOMES;
     return step;
 }
 

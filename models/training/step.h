@@ -38,6 +38,7 @@ struct training_step {
     double bubble_s;                           /* that stage waits for others to fill and drain the pipeline */
     double tensor_s, context_s, expert_s, pipeline_s, data_s; /* waiting for messages: exposed communication */
     double flush_s; /* gradients to host memory, as far as nothing hides them */
+    double swap_s;  /* states and activations beyond the GPU, as far as nothing hides them (tiers.h) */
     double optimizer_s, host_s;
     double update_s; /* of optimizer_s: on the GPU */
     double passes_s; /* of all micro-batches, with messages */
@@ -52,6 +53,9 @@ struct training_step {
     double outside_frac; /* share of computing and messages by kernels outside their fitted range */
     struct training_memory memory;
     bool fits;
+    enum training_home lacks; /* the first tier without room; TRAINING_HOMES if it fits */
+    double up_bytes, down_bytes;      /* that a rank of that stage moves to and from the GPU, of tiers.h */
+    double read_bytes, written_bytes; /* drives of a node */
 };
 
 /* The plan is possible (training_plan_problem). Memory fits if it is within the GPU's, less `reserve_frac` of it for

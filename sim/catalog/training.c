@@ -40,6 +40,39 @@ static const struct config_field offload_fields[] = {
     {0}};
 #undef ROW_OF
 
+static const char *const homes[] = {"gpu", "host", "disk", NULL};
+static const char *const flows[] = {"serial", "prefetched", NULL};
+static const char *const gathers[] = {"all-links", "owner", NULL};
+
+#define ROW_OF struct training_tiers_config
+static const struct config_field tiers_fields[] = {
+    ROW_CHOICE("weights", weights, DEFAULT("gpu"), homes, "where each rank keeps its weights"),
+    ROW_CHOICE("gradients", gradients, DEFAULT("gpu"), homes, "where each rank keeps its gradients"),
+    ROW_CHOICE("optimizer", optimizer, DEFAULT("gpu"), homes,
+               "where each rank keeps its optimizer states; CPUs update those beyond the GPU"),
+    ROW_CHOICE("activations", activations, DEFAULT("gpu"), homes,
+               "where lies what the backward pass needs; disk: what host memory has no room for"),
+    ROW_CHOICE("flow", flow, DEFAULT("prefetched"), flows,
+               "serial: work and transfers take turns; prefetched: layers move beside computing (ZeRO-Infinity)"),
+    ROW_CHOICE("gather", gather, DEFAULT("all-links"), gathers,
+               "all ranks bring their shard of a layer over their links, or one owner brings all of it"),
+    ROW_INT("tiles", tiles, DEFAULT("1"), WITHIN(1, 1 << 16),
+            "parts of a layer's weights and gradients that come to the GPU one after another"),
+    ROW_QUANTITY("host_memory", host_bytes, UNIT_BYTES, OPTIONAL, POSITIVE, "of a node; default: not limited"),
+    ROW_QUANTITY("disk", disk_bytes, UNIT_BYTES, OPTIONAL, POSITIVE, "capacity of a node's drives; default: not limited"),
+    ROW_QUANTITY("disk_read", read_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE, "of a node's drives together"),
+    ROW_QUANTITY("disk_write", write_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE, "of a node's drives together"),
+    ROW_QUANTITY("link", link_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
+                 "host memory to a GPU and back, each way; default: its PCIe bandwidth"),
+    ROW_QUANTITY("cpu_update", cpu_update_per_s, UNIT_RATE, SOURCED_DEFAULT("6.64e9/s"), POSITIVE,
+                 "parameters that the CPUs of a node update"),
+    ROW_REAL("others_disk", others_disk_frac, DEFAULT("0"), WITHIN(0, 0.99),
+             "share of the drives' bandwidth that others take, such as checkpoints"),
+    ROW_REAL("others_link", others_link_frac, DEFAULT("0"), WITHIN(0, 0.99),
+             "share of the link that others take, such as reading of data"),
+    {0}};
+#undef ROW_OF
+
 #define SIZE(key, member, what) ROW_INT(key, member, DEFAULT("1"), WITHIN(1, 1 << 20), what)
 
 /* The rows of struct training_config inside ROW_OF, at `t`. */
@@ -88,6 +121,7 @@ static const struct config_field offload_fields[] = {
     ROW_CHOICE("context_form", t context_form, DEFAULT("ring"), context_forms,                                         \
                "how ranks of a sequence meet: keys and values circulate, or heads are exchanged for tokens"),          \
     ROW_SECTION("offload", t offload, FILLED, offload_fields, "optimizer states in host memory"),                      \
+    ROW_SECTION("tiers", t tiers, OPTIONAL, tiers_fields, "states in host memory and on drives of the node"),          \
     ROW_REAL("reserve", t reserve_frac, DEFAULT("0.06"), WITHIN(0, 0.9),                                               \
              "share of the GPU's memory kept for fragments, the runtime and communication")
 
@@ -236,8 +270,8 @@ static const char *find_batches(struct training_plan *plan, const struct trainin
 
 static bool fits(const struct training_setup *setup)
 {
-    const double usable_bytes = setup->gpu.memory_bytes * (1.0 - setup->config->reserve_frac);
-    return training_memory_of(&setup->parts).total_bytes <= usable_bytes;
+    const struct training_memory memory = training_memory_of(&setup->parts);
+    return training_memory_lacks(&setup->parts, &memory, setup->config->reserve_frac) == TRAINING_HOMES;
 }
 
 /* The plan recomputes as few layers of each stage as fit; if no number fits, all. From the first layer on, each further
@@ -259,6 +293,25 @@ static void recompute_as_needed(struct training_setup *setup)
     plan->recompute_layers = least;
 }
 
+static double given(double value, double otherwise)
+{
+    return value > 0.0 ? value : otherwise;
+}
+
+static struct training_tiers tiers_of(const struct training_tiers_config *tiers, const struct gpu_spec *gpu)
+{
+    return (struct training_tiers){
+        .weights = (enum training_home)tiers->weights, .gradients = (enum training_home)tiers->gradients,
+        .optimizer = (enum training_home)tiers->optimizer, .activations = (enum training_home)tiers->activations,
+        .flow = (enum training_flow)tiers->flow, .by_owner = tiers->gather == 1, .tiles = tiers->tiles,
+        .host_bytes = given(tiers->host_bytes, 0.0), .disk_bytes = given(tiers->disk_bytes, 0.0),
+        .read_bytes_per_s = given(tiers->read_bytes_per_s, 0.0),
+        .write_bytes_per_s = given(tiers->write_bytes_per_s, 0.0),
+        .link_bytes_per_s = given(tiers->link_bytes_per_s, gpu->pcie_bytes_per_s),
+        .cpu_update_per_s = tiers->cpu_update_per_s,
+        .others_disk_frac = tiers->others_disk_frac, .others_link_frac = tiers->others_link_frac};
+}
+
 static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t micro_batch, bool rounds)
 {
     const struct training_config *config = setup->config;
@@ -271,6 +324,7 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
                     .flush_bytes_per_s = offload->flush_bytes_per_s,
                     .link_bytes_per_s = isnan(offload->link_bytes_per_s) ? setup->gpu.pcie_bytes_per_s
                                                                          : offload->link_bytes_per_s},
+        .tiers = tiers_of(&config->tiers, &setup->gpu),
         .tensor = config->tensor_parallel, .pipeline = config->pipeline_parallel, .chunks = config->pipeline_chunks,
         .context = config->context_parallel, .expert = config->expert_parallel,
         .data = gpus / others,

@@ -23,6 +23,15 @@ struct training_offload_config {
     int64_t gpu_stride;
 };
 
+/* Absent: all zero. NAN: not limited; of the link as the GPU's PCIe link. */
+struct training_tiers_config {
+    int weights, gradients, optimizer, activations; /* enum training_home */
+    int flow, gather;
+    int64_t tiles;
+    double host_bytes, disk_bytes, read_bytes_per_s, write_bytes_per_s, link_bytes_per_s, cpu_update_per_s;
+    double others_disk_frac, others_link_frac;
+};
+
 struct training_config {
     const char *llm, *trainer;
     struct training_shape shape;
@@ -33,6 +42,7 @@ struct training_config {
     int64_t recompute_layers, zero, shard_weights, shard_gradients, shard_optimizer;
     double reserve_frac;
     struct training_offload_config offload;
+    struct training_tiers_config tiers;
 };
 
 /* A plan within a job type: the plan, and the steps of each job. */

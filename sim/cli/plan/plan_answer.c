@@ -1,6 +1,7 @@
 /* The answer: one plan with its parts, or the best plans of a search. */
 #include "sim/cli/plan/plan.h"
 
+#include "models/training/tiers.h"
 #include "sim/core/units.h"
 
 #include <inttypes.h>
@@ -61,7 +62,7 @@ struct part {
     double value;
 };
 
-enum { STEP_PARTS = 12, MEMORY_PARTS = 6, LEVEL_PARTS = 3 };
+enum { STEP_PARTS = 13, MEMORY_PARTS = 6, LEVEL_PARTS = 3 };
 
 static void step_parts(const struct training_step *step, struct part parts[STEP_PARTS])
 {
@@ -76,6 +77,7 @@ static void step_parts(const struct training_step *step, struct part parts[STEP_
         {"pipeline_s", "messages between stages", step->pipeline_s},
         {"data_s", "gradients and weights", step->data_s},
         {"flush_s", "gradients to the host", step->flush_s},
+        {"swap_s", "states beyond the GPU", step->swap_s},
         {"optimizer_s", "optimizer", step->optimizer_s},
         {"host_s", "CPU", step->host_s}};
     for (int i = 0; i < STEP_PARTS; i++) parts[i] = all[i];
@@ -107,8 +109,16 @@ static void add_data(struct answer *answer, const struct training_setup *setup, 
     answer_number(answer, "total_bytes", step->memory.total_bytes);
     for (int i = 0; i < MEMORY_PARTS; i++) answer_number(answer, bytes[i].name, bytes[i].value);
     answer_number(answer, "gpu_bytes", setup->gpu.memory_bytes);
+    answer_number(answer, "host_bytes", step->memory.host_bytes);
+    answer_number(answer, "disk_bytes", step->memory.disk_bytes);
     answer_number(answer, "stage", (double)step->memory.stage);
     answer_bool(answer, "fits", step->fits);
+    answer_close(answer, '}');
+    answer_open(answer, "moved", '{');
+    answer_number(answer, "to_gpu_bytes", step->up_bytes);
+    answer_number(answer, "from_gpu_bytes", step->down_bytes);
+    answer_number(answer, "disk_read_bytes", step->read_bytes);
+    answer_number(answer, "disk_written_bytes", step->written_bytes);
     answer_close(answer, '}');
     answer_number(answer, "mfu", step->mfu);
     answer_number(answer, "hfu", step->hfu);
@@ -208,6 +218,33 @@ static void say_traffic(struct answer *answer, const struct plan_found *found)
     say_parts(answer, "messages", "GB", bytes, LEVEL_PARTS, all, 1e9);
 }
 
+static void say_tier(struct answer *answer, const char *name, double bytes, double most_bytes)
+{
+    if (!(bytes > 0.0)) return;
+    answer_say(answer, "%s of a node: %.4g", name, bytes / gib);
+    if (most_bytes > 0.0)
+        answer_say(answer, " of %.4g GiB: %s\n", most_bytes / gib, bytes <= most_bytes ? "fits" : "does not fit");
+    else
+        answer_say(answer, " GiB\n");
+}
+
+/* Of plans with states beyond the GPU. */
+static void say_tiers(struct answer *answer, const struct plan_found *found)
+{
+    const struct training_step *step = &found->step;
+    const struct training_tiers *tiers = &found->plan.tiers;
+    if (!training_tiers_used(tiers)) return;
+    answer_say(answer, "\n");
+    say_tier(answer, "host memory", step->memory.host_bytes, tiers->host_bytes);
+    say_tier(answer, "drives", step->memory.disk_bytes, tiers->disk_bytes);
+    answer_say(answer, "in a step a GPU gets %.4g GB and sends %.4g GB over its link", step->up_bytes / 1e9,
+               step->down_bytes / 1e9);
+    if (step->read_bytes + step->written_bytes > 0.0)
+        answer_say(answer, "; a node reads %.4g GB and writes %.4g GB", step->read_bytes / 1e9,
+                   step->written_bytes / 1e9);
+    answer_say(answer, "\n");
+}
+
 static void say_plan(struct answer *answer, const struct training_setup *setup, const struct plan_found *found)
 {
     const struct training_plan *plan = &found->plan;
@@ -228,9 +265,10 @@ static void say_plan(struct answer *answer, const struct training_setup *setup, 
     say_parts(answer, "time", "s", times, STEP_PARTS, step->step_s, 1.0);
     answer_say(answer, "\nmemory of the fullest rank, of stage %" PRId64 ": %.4g of %.4g GiB: %s\n\n",
                step->memory.stage, step->memory.total_bytes / gib, setup->gpu.memory_bytes / gib,
-               step->fits ? "fits" : "does not fit");
+               step->lacks == HOME_GPU ? "does not fit" : "fits");
     memory_parts(&step->memory, bytes);
     say_parts(answer, "memory", "GiB", bytes, MEMORY_PARTS, step->memory.total_bytes, gib);
+    say_tiers(answer, found);
     say_traffic(answer, found);
     say_trust(answer, setup, step->outside_frac);
 }

@@ -138,13 +138,16 @@ void job_trainings_destroy(struct job_trainings *trainings)
 /* Seconds of a step on `gpus` GPUs; 0: it cannot be. */
 static double price(struct priced *priced, int64_t gpus, struct arena *arena, struct power_stage **phases)
 {
+    static const char *const lacking[] = {"it does not fit into the memory of a GPU",
+                                          "its states do not fit into the host memory of a node ('tiers.host_memory')",
+                                          "its states do not fit on the drives of a node ('tiers.disk')"};
     struct training_step step;
     const double gib = 1024.0 * 1024.0 * 1024.0;
     const char *problem = training_setup_price(priced->setup, gpus, true, &step);
     double lacking_gib = 0.0;
     if (problem == NULL && !step.fits) {
-        problem = "it does not fit into the memory of a GPU";
-        lacking_gib = step.memory.total_bytes / gib;
+        problem = lacking[step.lacks];
+        lacking_gib = step.lacks == HOME_GPU ? step.memory.total_bytes / gib : 0.0;
     }
     if (problem == NULL) {
         *phases = arena_alloc(arena, TRAINING_PHASES * sizeof **phases);
