@@ -45,7 +45,7 @@ struct training_offload {
 enum training_home { HOME_GPU, HOME_HOST, HOME_DISK, TRAINING_HOMES };
 
 /* How work and transfers of states beyond the GPU follow each other (tiers.h). */
-enum training_flow { FLOW_SERIAL, FLOW_PREFETCHED };
+enum training_flow { FLOW_SERIAL, FLOW_PREFETCHED, FLOW_PIPELINED };
 
 /* States beyond the GPU; all zero: none. */
 struct training_tiers {

@@ -152,6 +152,13 @@ static double most_of(const struct training_load *load)
     return most_s;
 }
 
+static struct training_load both_of(const struct training_load *one, const struct training_load *other)
+{
+    struct training_load both;
+    for (int i = 0; i < TRAINING_RESOURCES; i++) both.s[i] = one->s[i] + other->s[i];
+    return both;
+}
+
 /* What the first layer brings and the last one leaves. */
 static double rest_of(const struct training_load *load, double layers)
 {
@@ -170,6 +177,10 @@ static void set_times(const struct training_parts *parts, struct training_swaps 
         passes_s = batches * (most_of(forward) + most_of(backward)) + rest_of(forward, layers) +
                    rest_of(backward, layers);
         swaps->update_s = most_of(update) + rest_of(update, layers);
+    } else if (parts->plan->tiers.flow == FLOW_PIPELINED) {
+        const struct training_load last = both_of(backward, update);
+        passes_s = batches * (most_of(forward) + most_of(backward)) + rest_of(forward, layers) + rest_of(&last, layers);
+        swaps->update_s = most_of(&last) - most_of(backward);
     }
     swaps->wait_s = fmax(passes_s - gpu_s, 0.0);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero-bubble", NULL};
-static const char *const recomputes[] = {"none", "selective", "full", "as-needed", NULL};
+static const char *const recomputes[] = {"none", "selective", "full", "as-needed", "fastest", NULL};
 static const char *const context_forms[] = {"ring", "all-to-all", NULL};
 static const char *const precisions[] = {"bf16", "fp16", "fp8", NULL};
 static const enum number_format formats[] = {FORMAT_BF16, FORMAT_FP16, FORMAT_FP8};
@@ -41,7 +41,7 @@ static const struct config_field offload_fields[] = {
 #undef ROW_OF
 
 static const char *const homes[] = {"gpu", "host", "disk", NULL};
-static const char *const flows[] = {"serial", "prefetched", NULL};
+static const char *const flows[] = {"serial", "prefetched", "pipelined", NULL};
 static const char *const gathers[] = {"all-links", "owner", NULL};
 
 #define ROW_OF struct training_tiers_config
@@ -53,7 +53,8 @@ static const struct config_field tiers_fields[] = {
     ROW_CHOICE("activations", activations, DEFAULT("gpu"), homes,
                "where lies what the backward pass needs; disk: what host memory has no room for"),
     ROW_CHOICE("flow", flow, DEFAULT("prefetched"), flows,
-               "serial: work and transfers take turns; prefetched: layers move beside computing (ZeRO-Infinity)"),
+               "serial: work and transfers take turns; prefetched: layers move beside computing (ZeRO-Infinity); "
+               "pipelined: CPUs also update beside the backward pass (Fuyou)"),
     ROW_CHOICE("gather", gather, DEFAULT("all-links"), gathers,
                "all ranks bring their shard of a layer over their links, or one owner brings all of it"),
     ROW_INT("tiles", tiles, DEFAULT("1"), WITHIN(1, 1 << 16),
@@ -100,8 +101,8 @@ static const struct config_field tiers_fields[] = {
             "tokens of a step, in place of sequences"),                                                                \
     ROW_INT("sequence_tokens", t sequence_tokens, DEFAULT("4096"), WITHIN(1, 1 << 26), "tokens of a sequence"),        \
     ROW_CHOICE("recompute", t recompute, DEFAULT("none"), recomputes,                                                  \
-               "what the backward pass computes again: nothing, the inside of attention, whole layers, or as few "    \
-             "whole layers of each stage as fit into memory"),                                                      \
+               "what the backward pass computes again: nothing, the inside of attention, whole layers, as few whole "  \
+               "layers of each stage as fit into memory, or as many as make the step shortest"),                       \
     ROW_INT("recompute_layers", t recompute_layers, DEFAULT("0"), WITHIN(0, LLM_MAX_LAYERS),                           \
             "full: layers of each stage that are recomputed; 0: all"),                                                 \
     ROW_INT("zero", t zero, DEFAULT("1"), WITHIN(0, 3),                                                                \
@@ -218,9 +219,10 @@ int training_setup_make(const struct catalog *catalog, const struct training_req
                                      .nodes_per_rack = request->nodes_per_rack,
                                      .network_bytes_per_s = isnan(request->network_bytes_per_s)
                                                                 ? 0.0 : request->network_bytes_per_s};
-    if (config->recompute == TRAINING_AS_NEEDED && config->recompute_layers > 0)
+    if (training_chooses_layers(config->recompute) && config->recompute_layers > 0)
         return diag_error(diag, SIM_E_CONFIG, where, "leave 'recompute_layers' out, or give \"recompute\": \"full\"",
-                          "'recompute_layers' needs \"full\": \"as-needed\" finds the number of layers itself");
+                          "'recompute_layers' needs \"full\": \"%s\" finds the number of layers itself",
+                          recomputes[config->recompute]);
     int code = catalog_gpu(catalog, request->gpu, where, arena, &setup->gpu, diag);
     if (code == 0) join_gpus(request, &setup->gpu);
     if (code == 0) code = read_llm(catalog, config, where, arena, &setup->llm, diag);
@@ -293,6 +295,26 @@ static void recompute_as_needed(struct training_setup *setup)
     plan->recompute_layers = least;
 }
 
+/* Of the numbers of layers whose plan fits the fastest, the smallest if several are; if none fits, all layers. */
+static void recompute_fastest(struct training_setup *setup)
+{
+    struct training_plan *plan = &setup->plan;
+    const int64_t layers = training_plan_layers(plan, &setup->llm);
+    int64_t best = -1;
+    double best_s = 0.0;
+    for (int64_t n = 0; n <= layers; n++) {
+        plan->recompute = n > 0 ? RECOMPUTE_FULL : RECOMPUTE_NONE;
+        plan->recompute_layers = n;
+        if (!fits(setup)) continue;
+        const double step_s = training_step_of(&setup->parts, setup->config->reserve_frac).step_s;
+        if (best >= 0 && step_s >= best_s) continue;
+        best = n;
+        best_s = step_s;
+    }
+    plan->recompute = best == 0 ? RECOMPUTE_NONE : RECOMPUTE_FULL;
+    plan->recompute_layers = best >= 0 ? best : layers;
+}
+
 static double given(double value, double otherwise)
 {
     return value > 0.0 ? value : otherwise;
@@ -332,7 +354,7 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         .scatter_gather = config->scatter_gather && config->tensor_parallel > 1,
         .schedule = (enum training_schedule)config->schedule,
         .micro_batch = micro_batch, .sequence_tokens = config->sequence_tokens,
-        .recompute = config->recompute == TRAINING_AS_NEEDED ? RECOMPUTE_NONE : (enum training_recompute)config->recompute,
+        .recompute = training_chooses_layers(config->recompute) ? RECOMPUTE_NONE : (enum training_recompute)config->recompute,
         .recompute_layers = config->recompute_layers,
         .zero = config->zero, .shard_weights = config->shard_weights,
         .shard_gradients = config->shard_gradients, .shard_optimizer = config->shard_optimizer, .compute = formats[config->precision],
@@ -347,6 +369,7 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         return "this GPU has no units for fp8";
     if (problem == NULL) problem = training_plan_problem(&setup->plan, &setup->llm);
     if (problem == NULL && config->recompute == TRAINING_AS_NEEDED) recompute_as_needed(setup);
+    if (problem == NULL && config->recompute == TRAINING_FASTEST) recompute_fastest(setup);
     return problem;
 }
 

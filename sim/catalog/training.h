@@ -8,8 +8,14 @@
 #include "models/training/step.h"
 #include "sim/catalog/trainer.h"
 
-/* A value of training_config.recompute beside those of enum training_recompute: as few whole layers as fit. */
-enum { TRAINING_AS_NEEDED = RECOMPUTE_FULL + 1 };
+/* Values of training_config.recompute beside those of enum training_recompute: as few whole layers as fit, and as many
+ * of those that fit as make the step shortest. The others' activations stay, or move (models/training/tiers.h). */
+enum { TRAINING_AS_NEEDED = RECOMPUTE_FULL + 1, TRAINING_FASTEST };
+
+static inline bool training_chooses_layers(int recompute)
+{
+    return recompute == TRAINING_AS_NEEDED || recompute == TRAINING_FASTEST;
+}
 
 /* Changes of the LLM's shape; 0: as it is. */
 struct training_shape {

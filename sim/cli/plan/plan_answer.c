@@ -16,7 +16,7 @@ static void add_size(struct text *text, const char *name, int64_t size)
 
 void plan_describe(const struct training_plan *plan, const struct training_config *config, struct text *text)
 {
-    static const char *const recomputes[] = {"", ", selective recomputation", ", full recomputation", ""};
+    static const char *const recomputes[] = {"", ", selective recomputation", ", full recomputation", "", ""};
     text_printf(text, "TP %" PRId64 ", PP %" PRId64, plan->tensor, plan->pipeline);
     add_size(text, "chunks", plan->chunks);
     add_size(text, "CP", plan->context);
@@ -28,7 +28,7 @@ void plan_describe(const struct training_plan *plan, const struct training_confi
     else if (plan->zero != 1)
         text_printf(text, ", ZeRO %" PRId64, plan->zero);
     text_add(text, recomputes[config->recompute]);
-    if (config->recompute == TRAINING_AS_NEEDED && plan->recompute == RECOMPUTE_FULL)
+    if (training_chooses_layers(config->recompute) && plan->recompute == RECOMPUTE_FULL)
         text_printf(text, ", %" PRId64 " layers of a stage recomputed", plan->recompute_layers);
 }
 
@@ -36,7 +36,7 @@ void plan_describe(const struct training_plan *plan, const struct training_confi
 
 static void add_layout(struct answer *answer, const struct training_plan *plan, const struct training_config *config)
 {
-    static const char *const recomputes[] = {"none", "selective", "full", "as-needed"};
+    static const char *const recomputes[] = {"none", "selective", "full", "as-needed", "fastest"};
     answer_number(answer, "tensor_parallel", (double)plan->tensor);
     answer_number(answer, "pipeline_parallel", (double)plan->pipeline);
     answer_number(answer, "pipeline_chunks", (double)plan->chunks);
@@ -48,7 +48,7 @@ static void add_layout(struct answer *answer, const struct training_plan *plan, 
     answer_number(answer, "shard_gradients", (double)plan->shard_gradients);
     answer_number(answer, "shard_optimizer", (double)plan->shard_optimizer);
     answer_text(answer, "recompute", recomputes[config->recompute]);
-    if (config->recompute == TRAINING_AS_NEEDED)
+    if (training_chooses_layers(config->recompute))
         answer_number(answer, "recompute_layers",
                       plan->recompute == RECOMPUTE_FULL ? (double)plan->recompute_layers : 0.0);
     answer_number(answer, "micro_batch", (double)plan->micro_batch);

@@ -33,6 +33,25 @@ static void price(struct case_of *of, double reserve_frac, int recompute, int64_
     MUST(training_setup_price(&of->setup, 8, false, &of->step) == NULL);
 }
 
+/* Activations of layers that are not recomputed go to the host, or on to drives, over a link of some bandwidth. */
+static void price_tiers(struct case_of *of, double link_bytes_per_s, double host_bytes, int recompute, int64_t layers)
+{
+    SCOPED(session) session = {0};
+    of->config = (struct training_config){
+        .llm = "llama-2-7b", .trainer = "deepspeed-zero3", .tensor_parallel = 1, .pipeline_parallel = 1,
+        .pipeline_chunks = 1, .context_parallel = 1, .expert_parallel = 1, .schedule = SCHEDULE_1F1B, .micro_batch = 4,
+        .micro_batches = 2, .recompute = recompute, .recompute_layers = layers, .zero = 1, .sequence_tokens = 2048,
+        .tiers = {.weights = HOME_HOST, .gradients = HOME_HOST, .optimizer = HOME_DISK, .activations = HOME_DISK,
+                  .flow = FLOW_PIPELINED, .tiles = 1, .read_bytes_per_s = 10e9, .write_bytes_per_s = 6e9,
+                  .link_bytes_per_s = link_bytes_per_s, .host_bytes = host_bytes, .cpu_update_per_s = 6.64e9}};
+    const struct training_request request = {.gpu = "rtx-4090", .gpus = 1, .gpus_per_node = 1, .nvlink = true,
+                                             .link_share = 1.0, .bridge_share = (double)NAN,
+                                             .network_bytes_per_s = (double)NAN, .training = of->config};
+    MUST(training_setup_make(&catalog, &request, "test", &session.arena, &of->setup, &session.diag) == 0);
+    of->setup.config = &of->config;
+    MUST(training_setup_price(&of->setup, 1, false, &of->step) == NULL);
+}
+
 /* The least number that fits, one by one; all, if none does. */
 static int64_t walk(struct case_of *of, double reserve_frac)
 {
@@ -60,4 +79,40 @@ TEST(as_few_layers_are_recomputed_as_fit)
     }
     CHECK(numbers > 5);
     CHECK_EQ_INT(before, LAYERS);
+}
+
+/* Fuyou's choice: no number of layers that fits is faster. A slow link leaves nothing to move, a fast one nothing to
+ * recompute, and one between both something of each. */
+TEST(activations_move_where_that_is_faster)
+{
+    const double links[] = {2e9, 12e9, 16e9, 24e9, 60e9};
+    int64_t before = 32, between = 0;
+    for (int i = 0; i < 5; i++) {
+        struct case_of found, other;
+        price_tiers(&found, links[i], 64e9, TRAINING_FASTEST, 0);
+        const int64_t n = training_plan_recomputed(&found.setup.plan, &found.setup.llm);
+        double best_s = INFINITY;
+        for (int64_t k = 0; k <= 32; k++) {
+            price_tiers(&other, links[i], 64e9, k > 0 ? RECOMPUTE_FULL : RECOMPUTE_NONE, k);
+            if (other.step.fits) best_s = fmin(best_s, other.step.step_s);
+        }
+        CHECK_NEAR(found.step.step_s, best_s, 0.0);
+        CHECK(found.step.fits && n <= before);
+        between += n > 0 && n < 32;
+        before = n;
+    }
+    CHECK(between > 0);
+}
+
+/* Where nothing moves, recomputing more only takes longer. */
+TEST(fewest_layers_are_fastest_on_the_gpu)
+{
+    for (double reserve_frac = 0.1; reserve_frac < 0.9; reserve_frac += 0.2) {
+        struct case_of fastest, least;
+        price(&fastest, reserve_frac, TRAINING_FASTEST, 0);
+        price(&least, reserve_frac, TRAINING_AS_NEEDED, 0);
+        CHECK_NEAR(fastest.step.step_s, least.step.step_s, 0.0);
+        CHECK_EQ_INT(training_plan_recomputed(&fastest.setup.plan, &fastest.setup.llm),
+                     training_plan_recomputed(&least.setup.plan, &least.setup.llm));
+    }
 }

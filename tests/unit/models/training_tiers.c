@@ -144,6 +144,30 @@ TEST(prefetched_layers_pass_in_line)
         }
 }
 
+/* The update beside the last backward pass: the line of layers through both, never slower than one after the other. */
+TEST(pipelined_layers_are_updated_in_line)
+{
+    struct plan_bed bed;
+    const double gpu_s[] = {0.01, 1.0, 5.0, 100.0};
+    for (int i = 0; i < 4; i++)
+        for (int64_t batches = 1; batches < 4; batches++) {
+            infinity_init(&bed);
+            bed.plan.micro_batches = batches;
+            const struct training_passes passes = {gpu_s[i], 3.0 * gpu_s[i]};
+            const struct training_swaps after = training_swaps_of(&bed.parts, passes);
+            bed.plan.tiers.flow = FLOW_PIPELINED;
+            const struct training_swaps beside = training_swaps_of(&bed.parts, passes);
+            struct training_load last = beside.backward;
+            for (int k = 0; k < TRAINING_RESOURCES; k++) last.s[k] += beside.update.s[k];
+            const double n = (double)batches, all_s = beside.wait_s + beside.update_s + 4.0 * n * gpu_s[i];
+            CHECK(all_s <= after.wait_s + after.update_s + 4.0 * n * gpu_s[i]);
+            if (batches == 1) CHECK_NEAR(all_s / (line_s(&beside.forward, 8) + line_s(&last, 8)), 1.0, 1e-12);
+            for (int k = 0; k < TRAINING_RESOURCES; k++)
+                CHECK(all_s >= (n * beside.forward.s[k] + (n - 1.0) * beside.backward.s[k] + last.s[k]) * (1.0 - 1e-12));
+        }
+    CHECK_NEAR(training_swaps_of(&bed.parts, (struct training_passes){1e6, 3e6}).update_s, 0.0, 0.0);
+}
+
 /* Without bounds on what moves, a step is that on the GPU but for the update, which CPUs then do in no time. */
 TEST(fast_tiers_cost_nothing)
 {
