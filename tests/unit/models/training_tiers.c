@@ -61,8 +61,8 @@ TEST(states_are_somewhere)
         }
         const struct training_memory memory = training_memory_of(&bed.parts);
         const double buffers = 0.25 * memory.disk_bytes; /* two of eight layers */
-        const double states = memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes +
-                              memory.host_bytes - buffers + memory.disk_bytes;
+        const double states = memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes + memory.host_bytes -
+                              buffers + memory.disk_bytes;
         CHECK_NEAR(states / (20.0 * parameters_of(&bed)), 1.0, 1e-12);
     }
 }
@@ -163,7 +163,8 @@ TEST(pipelined_layers_are_updated_in_line)
             CHECK(all_s <= after.wait_s + after.update_s + 4.0 * n * gpu_s[i]);
             if (batches == 1) CHECK_NEAR(all_s / (line_s(&beside.forward, 8) + line_s(&last, 8)), 1.0, 1e-12);
             for (int k = 0; k < TRAINING_RESOURCES; k++)
-                CHECK(all_s >= (n * beside.forward.s[k] + (n - 1.0) * beside.backward.s[k] + last.s[k]) * (1.0 - 1e-12));
+                CHECK(all_s >=
+                      (n * beside.forward.s[k] + (n - 1.0) * beside.backward.s[k] + last.s[k]) * (1.0 - 1e-12));
         }
     CHECK_NEAR(training_swaps_of(&bed.parts, (struct training_passes){1e6, 3e6}).update_s, 0.0, 0.0);
 }
