@@ -51,11 +51,13 @@ struct training_parameters training_block_parameters(const struct training_parts
 struct training_stage_layers training_stage_layers(const struct training_parts *parts, int64_t stage)
 {
     const struct training_plan *plan = parts->plan;
-    const int64_t layers = training_plan_layers(plan, parts->llm), each = layers / plan->chunks;
+    const int64_t layers = training_plan_layers(plan, parts->llm, stage), each = layers / plan->chunks;
     const int64_t first = parts->llm->experts > 0 ? parts->llm->dense_layers : parts->llm->layers;
-    int64_t dense = 0;
+    int64_t dense = 0, before = plan->mix.n == 0 ? stage * each : 0;
+    for (int64_t i = 0; plan->mix.n > 0 && i < stage; i++)
+        before += training_plan_layers(plan, parts->llm, i) / plan->chunks;
     for (int64_t chunk = 0; chunk < plan->chunks; chunk++) {
-        const int64_t from = (chunk * plan->pipeline + stage) * each;
+        const int64_t from = chunk * plan->pipeline * each + before;
         dense += first <= from ? 0 : first - from < each ? first - from : each;
     }
     return (struct training_stage_layers){(double)dense, (double)(layers - dense)};
@@ -169,7 +171,7 @@ double training_kept_bytes(const struct training_parts *parts, int64_t stage)
     const struct training_stage_layers layers = training_stage_layers(parts, stage);
     const struct widths widths = widths_of(parts);
     const double all = layers.dense + layers.sparse;
-    const double whole_frac = 1.0 - (double)training_plan_recomputed(parts->plan, parts->llm) / all;
+    const double whole_frac = 1.0 - (double)training_plan_recomputed(parts->plan, parts->llm, stage) / all;
     const double whole = (layers.dense > 0.0 ? layers.dense * training_layer_bytes(parts, BLOCK_DENSE) : 0.0) +
                          (layers.sparse > 0.0 ? layers.sparse * training_layer_bytes(parts, BLOCK_SPARSE) : 0.0);
     return training_in_flight(parts->plan, stage) *
@@ -207,7 +209,7 @@ static double streamed_ends(const struct training_parts *parts)
 
 /* Gradients of the widest tensors of a layer while its backward pass runs, and what it recomputes. A tensor group also
  * gathers an input; with sharded weights two layers are gathered at a time. */
-static double layer_working_bytes(const struct training_parts *parts, enum training_block_kind kind)
+static double layer_working_bytes(const struct training_parts *parts, enum training_block_kind kind, int64_t stage)
 {
     const struct llm_spec *llm = parts->llm;
     const struct widths widths = widths_of(parts);
@@ -219,7 +221,7 @@ static double layer_working_bytes(const struct training_parts *parts, enum train
     const double gathered = parts->plan->tensor > 1 && parts->plan->sequence ? 2.0 * widths.hidden : 0.0;
     const double gradients = widths.tokens *
                              (2.0 * passes * width + 2.0 * (copies + widths.own) * widths.hidden + gathered);
-    const bool recomputes = training_plan_recomputed(parts->plan, llm) > 0;
+    const bool recomputes = training_plan_recomputed(parts->plan, llm, stage) > 0;
     const struct training_parameters layer = training_block_parameters(parts, kind);
     const double whole = is_gathered(parts->plan) ? 2.0 * parts->trainer->weight_bytes * (layer.dense + layer.expert)
                                                   : 0.0;
@@ -230,8 +232,8 @@ static double working_bytes(const struct training_parts *parts, int64_t stage)
 {
     const struct training_stage_layers layers = training_stage_layers(parts, stage);
     const struct widths widths = widths_of(parts);
-    const double dense = layers.dense > 0.0 ? layer_working_bytes(parts, BLOCK_DENSE) : 0.0;
-    const double sparse = layers.sparse > 0.0 ? layer_working_bytes(parts, BLOCK_SPARSE) : 0.0;
+    const double dense = layers.dense > 0.0 ? layer_working_bytes(parts, BLOCK_DENSE, stage) : 0.0;
+    const double sparse = layers.sparse > 0.0 ? layer_working_bytes(parts, BLOCK_SPARSE, stage) : 0.0;
     const double head = widths.tokens * (4.0 * widths.hidden * widths.own +
                                          widths.shard.vocab * (2.0 + parts->trainer->loss_bytes)) +
                         parts->trainer->placeholder_bytes * widths.shard.vocab * widths.hidden;
@@ -279,7 +281,7 @@ static struct training_memory stage_memory(const struct training_parts *parts, i
     const struct training_tiers *tiers = &plan->tiers;
     const struct training_holdings own = training_holdings_of(parts, stage);
     const double kept = training_kept_bytes(parts, stage);
-    const double layers = (double)training_plan_layers(plan, parts->llm);
+    const double layers = (double)training_plan_layers(plan, parts->llm, stage);
     const struct training_homes homes = training_homes_of(parts);
     struct training_memory memory = {
         .weight_bytes = on_gpu(tiers->weights, trainer->weight_bytes * own.weights),

@@ -1,12 +1,13 @@
 #include "models/training/plan.h"
 
 #include "models/training/exchange.h"
+#include "models/training/mix.h"
 
 #include <stddef.h>
 
-int64_t training_plan_recomputed(const struct training_plan *plan, const struct llm_spec *llm)
+int64_t training_plan_recomputed(const struct training_plan *plan, const struct llm_spec *llm, int64_t stage)
 {
-    const int64_t layers = training_plan_layers(plan, llm);
+    const int64_t layers = training_plan_layers(plan, llm, stage);
     if (plan->recompute != RECOMPUTE_FULL) return 0;
     return plan->recompute_layers > 0 && plan->recompute_layers < layers ? plan->recompute_layers : layers;
 }
@@ -60,7 +61,7 @@ static const char *split_problem(const struct training_plan *plan, const struct 
 {
     const char *problem = llm_parallel_problem(llm, plan->tensor, 1);
     if (problem) return problem;
-    if (!divides(plan->pipeline * plan->chunks, llm->layers))
+    if (!(plan->mix.n > 0 && plan->mix.is_uneven) && !divides(plan->pipeline * plan->chunks, llm->layers))
         return "the layers are not a multiple of 'pipeline_parallel' times 'pipeline_chunks'";
     if (!divides(plan->context, plan->sequence_tokens)) return "the sequence is not a multiple of 'context_parallel'";
     if (plan->context > 1 && plan->context_form == CONTEXT_ALL_TO_ALL &&
@@ -130,9 +131,11 @@ const char *training_plan_problem(const struct training_plan *plan, const struct
     if (!problem) problem = shard_problem(plan);
     if (!problem) problem = offload_problem(&plan->offload);
     if (!problem) problem = tiers_problem(plan);
+    if (!problem) problem = training_mix_problem(plan, llm->layers);
     if (!problem) problem = schedule_problem(plan);
     if (!problem) problem = split_problem(plan, llm);
-    if (!problem && training_plan_gpus(plan) > plan->gpus_per_node && !(plan->network_bytes_per_s > 0.0))
+    if (!problem && training_plan_gpus(plan) > plan->gpus_per_node && plan->mix.n == 0 &&
+        !(plan->network_bytes_per_s > 0.0))
         problem = "the GPUs fill more than one node, and no network connects nodes";
     return problem;
 }

@@ -61,6 +61,18 @@ struct training_tiers {
     double others_disk_frac, others_link_frac; /* of these bandwidths, taken by others: checkpoints, reading data */
 };
 
+enum { TRAINING_CLUSTERS = 4, TRAINING_MIX_STAGES = 64 };
+
+/* Clusters with NICs of their own, whose stages follow each other in order (mix.h); n 0: one network. */
+struct training_mix {
+    int64_t n, stages[TRAINING_CLUSTERS];
+    double network_bytes_per_s[TRAINING_CLUSTERS]; /* between nodes of a cluster, per GPU and direction */
+    double between_bytes_per_s;                    /* clusters */
+    bool is_mixed;                                 /* each stage lies in all clusters */
+    bool is_uneven;                                /* stages may differ in layers */
+    int64_t layers[TRAINING_MIX_STAGES];           /* of each stage; the first 0: as many on each */
+};
+
 struct training_plan {
     int64_t tensor, pipeline, chunks, context, data, expert; /* >= 1; chunks: of the layers, on each stage */
     bool sequence;       /* norms and residuals split by tokens among the tensor group (Korthikanti et al. 2022) */
@@ -82,6 +94,7 @@ struct training_plan {
     enum context_form context_form;
     struct training_offload offload;
     struct training_tiers tiers;
+    struct training_mix mix;
     int64_t gpus_per_node;
     double network_bytes_per_s; /* between nodes, per GPU and direction; 0: one node */
     const struct training_spread *spread; /* where the ranks are (exchange.h); NULL: they fill nodes in order */
@@ -122,14 +135,15 @@ struct training_shards {
 
 struct training_shards training_plan_shards(const struct training_plan *plan, int64_t replicas);
 
-/* Layers of each stage. */
-static inline int64_t training_plan_layers(const struct training_plan *plan, const struct llm_spec *llm)
+/* Layers of a stage. */
+static inline int64_t training_plan_layers(const struct training_plan *plan, const struct llm_spec *llm, int64_t stage)
 {
-    return llm->layers / plan->pipeline;
+    const bool is_even = plan->mix.n == 0 || plan->mix.layers[0] == 0;
+    return is_even ? llm->layers / plan->pipeline : plan->mix.layers[stage];
 }
 
 /* Layers of a stage that are recomputed as a whole. */
-int64_t training_plan_recomputed(const struct training_plan *plan, const struct llm_spec *llm);
+int64_t training_plan_recomputed(const struct training_plan *plan, const struct llm_spec *llm, int64_t stage);
 
 /* Why the LLM cannot be trained so, as a static text, or NULL if it can. Memory is not looked at. */
 const char *training_plan_problem(const struct training_plan *plan, const struct llm_spec *llm);

@@ -1,5 +1,6 @@
 #include "models/training/step.h"
 
+#include "models/training/reduction.h"
 #include "models/training/tiers.h"
 
 #include <math.h>
@@ -12,6 +13,17 @@ struct blocks {
     bool send_outside[2];
 };
 
+/* Blocks in each cluster (mix.h), of which `between` has only what is sent from one to the next. */
+struct priced_blocks {
+    struct blocks in[TRAINING_CLUSTERS], between;
+};
+
+/* The plan on another network. */
+struct other_network {
+    struct training_plan plan;
+    struct training_parts parts;
+};
+
 struct stage_time {
     struct training_time forward, backward, weight, recompute; /* backward: without products of weight gradients */
     double send_s, send_outside_s; /* messages to other stages */
@@ -21,6 +33,18 @@ struct stage_time {
 };
 
 /* --- Stages --- */
+
+/* *other outlives what it returns. */
+static const struct training_parts *parts_on(const struct training_parts *parts, double network_bytes_per_s,
+                                             struct other_network *other)
+{
+    if (parts->plan->mix.n == 0) return parts;
+    other->plan = *parts->plan;
+    other->plan.network_bytes_per_s = network_bytes_per_s;
+    other->parts = *parts;
+    other->parts.plan = &other->plan;
+    return &other->parts;
+}
 
 /* Sending to a neighbour: a rank's share where the tensor group splits it, else all of it. */
 static void price_send(const struct training_parts *parts, struct blocks *blocks)
@@ -44,23 +68,33 @@ static void price_send(const struct training_parts *parts, struct blocks *blocks
     }
 }
 
+/* What a stage and the next one send to each other, of the last one with the first. */
+static const struct blocks *blocks_at(const struct training_plan *plan, const struct priced_blocks *priced,
+                                      int64_t stage)
+{
+    const int64_t cluster = training_mix_cluster(plan, stage), next = training_mix_cluster(plan, stage + 1);
+    return cluster == next ? &priced->in[cluster] : &priced->between;
+}
+
 /* A stage sends hidden states ahead and gradients back. The ends of a pipeline that is not interleaved have one
  * neighbour, with which they exchange both. */
-static void add_sends(const struct training_plan *plan, const struct blocks *blocks, int64_t stage,
+static void add_sends(const struct training_plan *plan, const struct priced_blocks *priced, int64_t stage,
                       struct stage_time *time)
 {
     const int64_t last = plan->pipeline - 1;
     const bool wraps = plan->schedule == SCHEDULE_INTERLEAVED;
-    const bool far[] = {training_stage_is_far(plan, stage < last ? stage
-                                                    : wraps      ? last
-                                                                 : last - 1),
-                        training_stage_is_far(plan, stage > 0 ? stage - 1
-                                                    : wraps   ? last
-                                                              : 0)};
+    const int64_t borders[] = {stage < last ? stage
+                               : wraps      ? last
+                                            : last - 1,
+                               stage > 0 ? stage - 1
+                               : wraps   ? last
+                                         : 0};
     for (int way = 0; way < 2; way++) {
-        const double seconds = (double)plan->chunks * blocks->send_s[far[way]];
+        const struct blocks *blocks = blocks_at(plan, priced, borders[way]);
+        const bool is_far = training_stage_is_far(plan, borders[way]);
+        const double seconds = (double)plan->chunks * blocks->send_s[is_far];
         time->send_s += seconds;
-        if (blocks->send_outside[far[way]]) time->send_outside_s += seconds;
+        if (blocks->send_outside[is_far]) time->send_outside_s += seconds;
     }
 }
 
@@ -79,18 +113,20 @@ static void add_block(struct stage_time *stage, double count, const struct train
     stage->expert_bytes += count * block->expert_bytes;
 }
 
-static struct stage_time stage_of(const struct training_parts *parts, const struct blocks *blocks, int64_t stage)
+static struct stage_time stage_of(const struct training_parts *parts, const struct priced_blocks *priced, int64_t stage)
 {
     const struct training_plan *plan = parts->plan;
+    const struct blocks *blocks = &priced->in[training_mix_cluster(plan, stage)];
     const struct training_stage_layers layers = training_stage_layers(parts, stage);
-    const double recomputed = (double)training_plan_recomputed(plan, parts->llm) / (layers.dense + layers.sparse);
+    const double recomputed = (double)training_plan_recomputed(plan, parts->llm, stage) /
+                              (layers.dense + layers.sparse);
     const bool selective = plan->recompute == RECOMPUTE_SELECTIVE && !parts->trainer->flash_attention;
     struct stage_time time = {.send_s = 0.0};
     add_block(&time, layers.dense, &blocks->of[BLOCK_DENSE], recomputed, selective);
     add_block(&time, layers.sparse, &blocks->of[BLOCK_SPARSE], recomputed, selective);
     if (stage == 0) add_block(&time, 1.0, &blocks->of[BLOCK_EMBEDDING], 0.0, false);
     if (stage == plan->pipeline - 1) add_block(&time, 1.0, &blocks->of[BLOCK_HEAD], 0.0, false);
-    if (plan->pipeline > 1) add_sends(plan, blocks, stage, &time);
+    if (plan->pipeline > 1) add_sends(plan, priced, stage, &time);
     time.sum_s = training_time_s(&time.forward) + training_time_s(&time.backward) + training_time_s(&time.weight) +
                  training_time_s(&time.recompute) + time.send_s;
     time.outside_s = time.forward.outside_s + time.backward.outside_s + time.weight.outside_s +
@@ -110,27 +146,59 @@ static struct blocks blocks_of(const struct training_parts *parts)
     return blocks;
 }
 
+static void price_blocks(const struct training_parts *parts, struct priced_blocks *priced)
+{
+    const struct training_plan *plan = parts->plan;
+    struct other_network other;
+    for (int64_t i = 0; i < training_mix_clusters(plan); i++)
+        priced->in[i] = blocks_of(parts_on(parts, training_mix_network(plan, i), &other));
+    priced->between = (struct blocks){.send_bytes = 0.0};
+    if (training_mix_clusters(plan) > 1)
+        price_send(parts_on(parts, plan->mix.between_bytes_per_s, &other), &priced->between);
+}
+
 /* --- The pipeline --- */
+
+/* The slowest stage of those whose data ranks have one network. */
+struct network_class {
+    double network_bytes_per_s;
+    struct stage_time slowest;
+    int64_t stage;
+};
 
 struct pipeline_time {
     struct stage_time slowest;
     int64_t slowest_stage;
     double bubble_s;
+    struct network_class classes[TRAINING_CLUSTERS];
+    int64_t n_classes;
 };
 
-static struct pipeline_time pipeline_of(const struct training_parts *parts, const struct blocks *blocks)
+static void add_to_class(const struct training_plan *plan, int64_t stage, const struct stage_time *time,
+                         struct pipeline_time *pipeline)
+{
+    const double network = training_mix_data_network(plan, training_mix_cluster(plan, stage));
+    int64_t i = 0;
+    while (i < pipeline->n_classes && pipeline->classes[i].network_bytes_per_s != network) i++;
+    if (i < pipeline->n_classes && time->sum_s <= pipeline->classes[i].slowest.sum_s) return;
+    if (i == pipeline->n_classes) pipeline->n_classes++;
+    pipeline->classes[i] = (struct network_class){network, *time, stage};
+}
+
+static struct pipeline_time pipeline_of(const struct training_parts *parts, const struct priced_blocks *priced)
 {
     const struct training_plan *plan = parts->plan;
     const double more = (double)(plan->micro_batches - 1);
     double sum_s = 0.0, forward_s = 0.0, backward_s = 0.0, weight_s = 0.0;
     struct pipeline_time pipeline = {.bubble_s = 0.0};
     for (int64_t i = 0; i < plan->pipeline; i++) {
-        const struct stage_time stage = stage_of(parts, blocks, i);
+        const struct stage_time stage = stage_of(parts, priced, i);
         const double ahead_s = training_time_s(&stage.forward) + 0.5 * stage.send_s;
         if (i == 0 || stage.sum_s > pipeline.slowest.sum_s) {
             pipeline.slowest = stage;
             pipeline.slowest_stage = i;
         }
+        add_to_class(plan, i, &stage, &pipeline);
         sum_s += stage.sum_s;
         weight_s += training_time_s(&stage.weight);
         forward_s = fmax(forward_s, ahead_s);
@@ -145,141 +213,7 @@ static struct pipeline_time pipeline_of(const struct training_parts *parts, cons
     return pipeline;
 }
 
-/* --- Data parallelism and the update --- */
-
-struct reduction {
-    double seconds, exposed_s, sent_bytes, outside_s;
-};
-
-/* Ranks with the same weights, `stride` apart, and how they share states. */
-struct sharing {
-    struct training_shards shards;
-    int64_t replicas, stride;
-    double parameters;
-};
-
-/* What ranks send for a step: for each micro-batch, layer by layer, and once at its end. */
-struct traffic {
-    struct reduction layer_weights, layer_gradients, end_gradients, end_weights;
-    struct training_exchanges exchanges; /* of all */
-};
-
-/* `calls` equal collectives of some of these ranks, `bytes` together; `sum` is of the traffic. */
-static void add_calls(const struct training_parts *parts, struct traffic *traffic, struct reduction *sum,
-                      enum kernel_class class, struct training_group group, double bytes, double calls)
-{
-    const struct training_collective collective = training_collective_of(parts, class, group, bytes / calls);
-    training_exchange_add(&traffic->exchanges, EXCHANGE_RING, group, calls * collective.exchanged_bytes);
-    sum->seconds += calls * collective.seconds;
-    sum->sent_bytes += calls * collective.sent_bytes;
-    if (collective.outside) sum->outside_s += calls * collective.seconds;
-}
-
-/* `count` ranks that lie `inner` shards apart. */
-static struct training_group group_of(const struct sharing *sharing, int64_t count, int64_t inner)
-{
-    return (struct training_group){count, sharing->stride * inner};
-}
-
-/* The end of a step of a program that sums all gradients on all ranks with the same shard of them, after which each
- * rank broadcasts the weights that it has updated, one rank after another (AMSP, T_os). A broadcast around a ring of n
- * takes n - 1 steps, and every link carries all of it: an all-gather of n/(n - 1) times as much. */
-static void add_broadcasts(const struct training_parts *parts, const struct sharing *sharing, struct traffic *traffic)
-{
-    const struct training_shards shards = sharing->shards;
-    const int64_t n = shards.optimizer / shards.weights, sums = sharing->replicas / shards.gradients;
-    const double weight_bytes = parts->trainer->weight_bytes * sharing->parameters / (double)shards.weights;
-    const double gradient_bytes = parts->trainer->gradient_bytes * sharing->parameters / (double)shards.gradients;
-    if (sums > 1)
-        add_calls(parts, traffic, &traffic->end_gradients, KERNEL_ALL_REDUCE, group_of(sharing, sums, shards.gradients),
-                  gradient_bytes, 1.0);
-    if (n > 1)
-        add_calls(parts, traffic, &traffic->end_weights, KERNEL_ALL_GATHER, group_of(sharing, n, shards.weights),
-                  weight_bytes * (double)n / (double)(n - 1), (double)n);
-}
-
-static void add_sharing(const struct training_parts *parts, const struct sharing *sharing, double layers,
-                        struct traffic *traffic)
-{
-    const struct training_shards shards = sharing->shards;
-    const double weight_bytes = parts->trainer->weight_bytes * sharing->parameters;
-    const double gradient_bytes = parts->trainer->gradient_bytes * sharing->parameters;
-    const double batches = (double)parts->plan->micro_batches, calls = batches * layers;
-    const int64_t w = shards.weights, g = shards.gradients, o = shards.optimizer;
-    if (w > 1) {
-        add_calls(parts, traffic, &traffic->layer_weights, KERNEL_ALL_GATHER, group_of(sharing, w, 1),
-                  2.0 * batches * weight_bytes, 2.0 * calls);
-        add_calls(parts, traffic, &traffic->layer_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, w, 1),
-                  batches * gradient_bytes, calls);
-    }
-    if (g > w)
-        add_calls(parts, traffic, &traffic->layer_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, g / w, w),
-                  batches * gradient_bytes / (double)w, calls);
-    if (parts->trainer->broadcasts) {
-        add_broadcasts(parts, sharing, traffic);
-        return;
-    }
-    if (o > g)
-        add_calls(parts, traffic, &traffic->end_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, o / g, g),
-                  gradient_bytes / (double)g, 1.0);
-    if (sharing->replicas > o)
-        add_calls(parts, traffic, &traffic->end_gradients, KERNEL_ALL_REDUCE,
-                  group_of(sharing, sharing->replicas / o, o), gradient_bytes / (double)o, 1.0);
-    if (o > w)
-        add_calls(parts, traffic, &traffic->end_weights, KERNEL_ALL_GATHER, group_of(sharing, o / w, w),
-                  weight_bytes / (double)w, 1.0);
-}
-
-static struct traffic traffic_of(const struct training_parts *parts, int64_t stage)
-{
-    const struct training_plan *plan = parts->plan;
-    const struct training_parameters parameters = training_stage_parameters(parts, stage);
-    const double layers = (double)training_plan_layers(plan, parts->llm);
-    const int64_t replicas = training_plan_replicas(plan), expert_replicas = replicas / plan->expert;
-    const struct sharing dense = {training_plan_shards(plan, replicas), replicas, plan->tensor, parameters.dense};
-    const struct sharing expert = {training_plan_shards(plan, expert_replicas), expert_replicas,
-                                   plan->tensor * plan->expert, parameters.expert};
-    struct traffic traffic = {.exchanges.n = 0};
-    add_sharing(parts, &dense, layers, &traffic);
-    if (parameters.expert > 0.0) add_sharing(parts, &expert, layers, &traffic);
-    return traffic;
-}
-
-/* What hides behind `cover_s` does not show, but for the part of one of `layers`. */
-static double shown_s(double seconds, double cover_s, double layers, double overlap_frac)
-{
-    return fmax(seconds - overlap_frac * fmin(seconds, cover_s), seconds / layers);
-}
-
-/* `overlap_frac`: share that hides; 0: the plan overlaps nothing. */
-static void add_shown(struct reduction *sum, const struct reduction *part, double overlap_frac, double cover_s,
-                      double layers)
-{
-    sum->seconds += part->seconds;
-    sum->sent_bytes += part->sent_bytes;
-    sum->outside_s += part->outside_s;
-    sum->exposed_s += shown_s(part->seconds, cover_s, layers, overlap_frac);
-}
-
-static struct reduction reduction_of(const struct training_parts *parts, const struct pipeline_time *pipeline)
-{
-    const struct training_plan *plan = parts->plan;
-    const struct stage_time *stage = &pipeline->slowest;
-    const double layers = (double)training_plan_layers(plan, parts->llm), batches = (double)plan->micro_batches;
-    const double backward_s = training_time_s(&stage->backward) + training_time_s(&stage->weight) +
-                              training_time_s(&stage->recompute);
-    const double forward_s = training_time_s(&stage->forward);
-    const double overlap_frac = parts->trainer->overlap_frac;
-    const double weights_frac = plan->overlap_weights ? overlap_frac : 0.0;
-    const double gradients_frac = plan->overlap_gradients ? overlap_frac : 0.0;
-    const struct traffic traffic = traffic_of(parts, pipeline->slowest_stage);
-    struct reduction sum = {0};
-    add_shown(&sum, &traffic.layer_weights, weights_frac, batches * (forward_s + backward_s), batches * layers);
-    add_shown(&sum, &traffic.layer_gradients, gradients_frac, batches * backward_s, batches * layers);
-    add_shown(&sum, &traffic.end_gradients, gradients_frac, backward_s, layers);
-    add_shown(&sum, &traffic.end_weights, weights_frac, forward_s, layers);
-    return sum;
-}
+/* --- The update --- */
 
 /* Of states in host memory: the CPUs of a node, and what they leave to its GPUs. */
 static double host_update_s(const struct training_parts *parts, double own)
@@ -321,6 +255,90 @@ static double update_s(const struct training_parts *parts, int64_t stage)
     return update_bytes(parts, stage) / (fmin(frac, 1.0) * parts->gpu->memory_bytes_per_s);
 }
 
+/* The reduction and the update of the stage that ends last: of the slowest stages of each network. */
+struct ending {
+    struct training_reduction reduction;
+    double update_s;
+    int64_t stage;
+};
+
+static struct training_cover cover_of(const struct stage_time *stage)
+{
+    return (struct training_cover){training_time_s(&stage->forward), training_time_s(&stage->backward) +
+                                                                         training_time_s(&stage->weight) +
+                                                                         training_time_s(&stage->recompute)};
+}
+
+static struct ending ending_of(const struct training_parts *parts, const struct pipeline_time *pipeline)
+{
+    struct ending last = {.stage = pipeline->slowest_stage};
+    for (int64_t i = 0; i < pipeline->n_classes; i++) {
+        const struct network_class *class = &pipeline->classes[i];
+        const struct training_stage_size size = training_stage_size_of(parts, class->stage);
+        const struct training_cover cover = cover_of(&class->slowest);
+        struct other_network other;
+        const struct training_parts *there = parts_on(parts, class->network_bytes_per_s, &other);
+        other.plan.gpus_per_node = training_mix_node_gpus(parts->plan);
+        const struct ending ending = {
+            training_reduction_of(there, &cover, &size),
+            update_s(parts, class->stage), class->stage};
+        if (i == 0 || ending.reduction.exposed_s + ending.update_s > last.reduction.exposed_s + last.update_s)
+            last = ending;
+    }
+    return last;
+}
+
+/* --- Layers of clusters --- */
+
+/* The mean layer of the LLM, with its share of recomputation, in a cluster. */
+static struct stage_time mean_layer(const struct training_parts *parts, const struct blocks *blocks)
+{
+    const struct training_plan *plan = parts->plan;
+    const double layers = (double)parts->llm->layers;
+    const double sparse = parts->llm->experts > 0 ? layers - (double)parts->llm->dense_layers : 0.0;
+    const double each = layers / (double)plan->pipeline, given = (double)plan->recompute_layers;
+    const double recomputed = plan->recompute != RECOMPUTE_FULL ? 0.0 : given > 0.0 ? fmin(given / each, 1.0) : 1.0;
+    const bool selective = plan->recompute == RECOMPUTE_SELECTIVE && !parts->trainer->flash_attention;
+    struct stage_time time = {.send_s = 0.0};
+    add_block(&time, (layers - sparse) / layers, &blocks->of[BLOCK_DENSE], recomputed, selective);
+    add_block(&time, sparse / layers, &blocks->of[BLOCK_SPARSE], recomputed, selective);
+    return time;
+}
+
+static struct training_stage_size mean_stage(const struct training_parts *parts)
+{
+    const double layers = (double)parts->llm->layers, each = layers / (double)parts->plan->pipeline;
+    const double sparse = parts->llm->experts > 0 ? layers - (double)parts->llm->dense_layers : 0.0;
+    struct training_stage_size size = {.layers = each};
+    if (layers > sparse) {
+        const struct training_parameters dense = training_block_parameters(parts, BLOCK_DENSE);
+        size.parameters.dense += each * (layers - sparse) / layers * dense.dense;
+    }
+    if (sparse > 0.0) {
+        const struct training_parameters one = training_block_parameters(parts, BLOCK_SPARSE);
+        size.parameters.dense += each * sparse / layers * one.dense;
+        size.parameters.expert += each * sparse / layers * one.expert;
+    }
+    return size;
+}
+
+void training_layer_costs_of(const struct training_parts *parts, struct training_layer_cost costs[TRAINING_CLUSTERS])
+{
+    const struct training_plan *plan = parts->plan;
+    struct priced_blocks priced;
+    price_blocks(parts, &priced);
+    for (int64_t c = 0; c < training_mix_clusters(plan); c++) {
+        const struct stage_time layer = mean_layer(parts, &priced.in[c]);
+        const struct training_stage_size size = mean_stage(parts);
+        const struct training_cover one = cover_of(&layer);
+        const struct training_cover cover = {size.layers * one.forward_s, size.layers * one.backward_s};
+        struct other_network other;
+        const struct training_parts *there = parts_on(parts, training_mix_data_network(plan, c), &other);
+        costs[c] = (struct training_layer_cost){one.forward_s + one.backward_s,
+                                                training_reduction_of(there, &cover, &size).exposed_s / size.layers};
+    }
+}
+
 /* --- FLOP --- */
 
 static double forward_flop(const struct training_parts *parts)
@@ -340,7 +358,9 @@ static double repeated_flop(const struct training_parts *parts)
     const struct training_plan *plan = parts->plan;
     const double tokens = training_plan_tokens(plan), head = tokens * llm_head_flop(llm);
     const double layers_flop = forward_flop(parts) - head;
-    const double share = (double)training_plan_recomputed(plan, llm) / (double)training_plan_layers(plan, llm);
+    double recomputed = 0.0;
+    for (int64_t i = 0; i < plan->pipeline; i++) recomputed += (double)training_plan_recomputed(plan, llm, i);
+    const double share = recomputed / (double)llm->layers;
     if (plan->recompute != RECOMPUTE_SELECTIVE || parts->trainer->flash_attention) return share * layers_flop;
     return tokens * (llm_flop_per_token(llm, plan->sequence_tokens) - llm_flop_per_token(llm, 0));
 }
@@ -387,17 +407,19 @@ struct training_step training_step_of(const struct training_parts *parts, double
 {
     const struct training_plan *plan = parts->plan;
     const double batches = (double)plan->micro_batches, gpus = (double)training_plan_gpus(plan);
-    const struct blocks blocks = blocks_of(parts);
+    struct priced_blocks blocks;
+    price_blocks(parts, &blocks);
     const struct pipeline_time pipeline = pipeline_of(parts, &blocks);
-    const struct reduction reduction = reduction_of(parts, &pipeline);
+    const struct ending ending = ending_of(parts, &pipeline);
+    const struct training_reduction reduction = ending.reduction;
     struct training_step step = {.slowest = pipeline.slowest_stage, .bubble_s = pipeline.bubble_s,
                                  .data_s = reduction.exposed_s, .data_bytes = reduction.sent_bytes,
                                  .host_s = parts->trainer->step_s};
     add_parts(&step, &pipeline.slowest, batches);
-    const double own = training_holdings_of(parts, pipeline.slowest_stage).optimizer;
+    const double own = training_holdings_of(parts, ending.stage).optimizer;
     const double passes_s = batches * pipeline.slowest.sum_s;
-    step.update_s = update_s(parts, pipeline.slowest_stage);
-    step.bytes += update_bytes(parts, pipeline.slowest_stage);
+    step.update_s = ending.update_s;
+    step.bytes += update_bytes(parts, ending.stage);
     step.passes_s = passes_s;
     step.optimizer_s = step.update_s + host_update_s(parts, own);
     step.flush_s = flush_s(parts, own, step.backward_s + step.recompute_s);
@@ -419,15 +441,17 @@ struct training_step training_step_of(const struct training_parts *parts, double
 
 /* --- Exchanges --- */
 
-static void exchange_stage(const struct training_parts *parts, const struct blocks *blocks, int64_t stage,
+static void exchange_stage(const struct training_parts *parts, const struct priced_blocks *priced, int64_t stage,
                            struct training_exchanges *out)
 {
     const struct training_plan *plan = parts->plan;
-    const struct stage_time time = stage_of(parts, blocks, stage);
+    const struct blocks *blocks = &priced->in[0];
+    const struct stage_time time = stage_of(parts, priced, stage);
+    const struct training_stage_size size = training_stage_size_of(parts, stage);
     const double batches = (double)plan->micro_batches, sends = batches * (double)plan->chunks;
     const bool exchanges_heads = plan->context_form == CONTEXT_ALL_TO_ALL;
     struct training_time sum = {.compute_s = 0.0};
-    *out = traffic_of(parts, stage).exchanges;
+    *out = training_reduction_exchanges(parts, &size);
     training_time_add(&sum, batches, &time.forward);
     training_time_add(&sum, batches, &time.backward);
     training_time_add(&sum, batches, &time.weight);
@@ -445,6 +469,7 @@ static void exchange_stage(const struct training_parts *parts, const struct bloc
 
 void training_exchanges_of(const struct training_parts *parts, struct training_exchanges *stages)
 {
-    const struct blocks blocks = blocks_of(parts);
+    struct priced_blocks blocks;
+    price_blocks(parts, &blocks);
     for (int64_t i = 0; i < parts->plan->pipeline; i++) exchange_stage(parts, &blocks, i, &stages[i]);
 }

@@ -30,6 +30,7 @@
 #define ORRERY_MODELS_TRAINING_STEP_H
 
 #include "models/training/memory.h"
+#include "models/training/mix.h"
 
 /* The parts of step_s; their sum is step_s. All but the bubble are of the slowest stage. */
 struct training_step {
@@ -64,6 +65,9 @@ struct training_step training_step_of(const struct training_parts *parts, double
 
 /* What the ranks of each stage exchange in a step; `stages` has room for all stages of the plan. */
 void training_exchanges_of(const struct training_parts *parts, struct training_exchanges *stages);
+
+/* Of a layer on the stages of each cluster of the plan, the mean over the LLM's layers. */
+void training_layer_costs_of(const struct training_parts *parts, struct training_layer_cost costs[TRAINING_CLUSTERS]);
 
 /* FLOP of one step of the model alone: three times those of its forward pass. */
 double training_model_flop(const struct training_parts *parts);

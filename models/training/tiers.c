@@ -34,7 +34,7 @@ struct training_homes training_homes_of(const struct training_parts *parts)
     struct training_homes homes = {.host_bytes = 0.0};
     if (!training_tiers_used(tiers)) return homes;
     const double ranks = training_ranks_on_node(parts->plan);
-    const double layers = (double)training_plan_layers(parts->plan, parts->llm);
+    const double layers = (double)training_plan_layers(parts->plan, parts->llm, 0);
     state_bytes(parts, bytes);
     homes.disk_bytes = ranks * bytes[HOME_DISK];
     homes.host_bytes = ranks * (bytes[HOME_HOST] + fmin(2.0 / layers, 1.0) * bytes[HOME_DISK]);
@@ -108,8 +108,8 @@ static struct moved backward_moved(const struct training_parts *parts, const str
                                    const struct moved *kept)
 {
     const struct training_plan *plan = parts->plan;
-    const double layers = (double)training_plan_layers(plan, parts->llm);
-    const double loads = 1.0 + (double)training_plan_recomputed(plan, parts->llm) / layers;
+    const double layers = (double)training_plan_layers(plan, parts->llm, 0);
+    const double loads = 1.0 + (double)training_plan_recomputed(plan, parts->llm, 0) / layers;
     const double gradients = parts->trainer->gradient_bytes * training_holdings_of(parts, 0).gradients;
     return (struct moved){
         .up = loads * weights->up + kept->down,
@@ -167,7 +167,7 @@ static double rest_of(const struct training_load *load, double layers)
 
 static void set_times(const struct training_parts *parts, struct training_swaps *swaps)
 {
-    const double layers = (double)training_plan_layers(parts->plan, parts->llm);
+    const double layers = (double)training_plan_layers(parts->plan, parts->llm, 0);
     const double batches = (double)parts->plan->micro_batches;
     const struct training_load *forward = &swaps->forward, *backward = &swaps->backward, *update = &swaps->update;
     const double gpu_s = batches * (forward->s[RESOURCE_GPU] + backward->s[RESOURCE_GPU]);

@@ -74,6 +74,30 @@ static const struct config_field tiers_fields[] = {
     {0}};
 #undef ROW_OF
 
+static const char *const nic_groups[] = {"fastest", "apart", "mixed", NULL};
+static const char *const nic_layers[] = {"by-speed", "even", NULL};
+
+#define ROW_OF struct training_cluster_config
+static const struct config_field cluster_fields[] = {
+    ROW_INT("stages", stages, REQUIRED, WITHIN(1, TRAINING_MIX_STAGES), "stages of the pipeline in this cluster"),
+    ROW_QUANTITY("network", network_bytes_per_s, UNIT_BYTES_PER_S, REQUIRED, POSITIVE,
+                 "bandwidth between its nodes, per GPU and direction"),
+    {0}};
+#undef ROW_OF
+
+#define ROW_OF struct training_nics_config
+static const struct config_field nics_fields[] = {
+    ROW_LIST("clusters", clusters, REQUIRED, WITHIN(1, TRAINING_CLUSTERS), struct training_cluster_config,
+             cluster_fields, "clusters in the order of the pipeline's stages"),
+    ROW_QUANTITY("between", between_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
+                 "bandwidth between nodes of two clusters, per GPU and direction"),
+    ROW_CHOICE("groups", groups, DEFAULT("fastest"), nic_groups,
+               "apart: data ranks of a stage lie in one cluster (Holmes); mixed: in all; fastest: what is faster"),
+    ROW_CHOICE("layers", layers, DEFAULT("by-speed"), nic_layers,
+               "apart: stages with slower NICs get fewer layers, or all get as many"),
+    {0}};
+#undef ROW_OF
+
 #define SIZE(key, member, what) ROW_INT(key, member, DEFAULT("1"), WITHIN(1, 1 << 20), what)
 
 /* The rows of struct training_config inside ROW_OF, at `t`. */
@@ -123,6 +147,7 @@ static const struct config_field tiers_fields[] = {
                "how ranks of a sequence meet: keys and values circulate, or heads are exchanged for tokens"),          \
     ROW_SECTION("offload", t offload, FILLED, offload_fields, "optimizer states in host memory"),                      \
     ROW_SECTION("tiers", t tiers, OPTIONAL, tiers_fields, "states in host memory and on drives of the node"),          \
+    ROW_SECTION("nics", t nics, OPTIONAL, nics_fields, "clusters whose NICs differ"),                                  \
     ROW_REAL("reserve", t reserve_frac, DEFAULT("0.06"), WITHIN(0, 0.9),                                               \
              "share of the GPU's memory kept for fragments, the runtime and communication")
 
@@ -223,6 +248,9 @@ int training_setup_make(const struct catalog *catalog, const struct training_req
         return diag_error(diag, SIM_E_CONFIG, where, "leave 'recompute_layers' out, or give \"recompute\": \"full\"",
                           "'recompute_layers' needs \"full\": \"%s\" finds the number of layers itself",
                           recomputes[config->recompute]);
+    if (config->nics.clusters.n > 0 && request->network_bytes_per_s > 0.0)
+        return diag_error(diag, SIM_E_CONFIG, where, "leave out the network, or 'nics'",
+                          "'nics' states the networks of its clusters, and there is another network between nodes");
     int code = catalog_gpu(catalog, request->gpu, where, arena, &setup->gpu, diag);
     if (code == 0) join_gpus(request, &setup->gpu);
     if (code == 0) code = read_llm(catalog, config, where, arena, &setup->llm, diag);
@@ -276,12 +304,23 @@ static bool fits(const struct training_setup *setup)
     return training_memory_lacks(&setup->parts, &memory, setup->config->reserve_frac) == TRAINING_HOMES;
 }
 
+/* Of a stage. */
+static int64_t most_layers(const struct training_setup *setup)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < setup->plan.pipeline; i++) {
+        const int64_t layers = training_plan_layers(&setup->plan, &setup->llm, i);
+        most = layers > most ? layers : most;
+    }
+    return most;
+}
+
 /* The plan recomputes as few layers of each stage as fit; if no number fits, all. From the first layer on, each further
  * one takes less memory. */
 static void recompute_as_needed(struct training_setup *setup)
 {
     struct training_plan *plan = &setup->plan;
-    int64_t least = 1, most = training_plan_layers(plan, &setup->llm);
+    int64_t least = 1, most = most_layers(setup);
     plan->recompute = RECOMPUTE_NONE;
     if (fits(setup)) return;
     plan->recompute = RECOMPUTE_FULL;
@@ -299,7 +338,7 @@ static void recompute_as_needed(struct training_setup *setup)
 static void recompute_fastest(struct training_setup *setup)
 {
     struct training_plan *plan = &setup->plan;
-    const int64_t layers = training_plan_layers(plan, &setup->llm);
+    const int64_t layers = most_layers(setup);
     int64_t best = -1;
     double best_s = 0.0;
     for (int64_t n = 0; n <= layers; n++) {
@@ -334,6 +373,66 @@ static struct training_tiers tiers_of(const struct training_tiers_config *tiers,
         .others_disk_frac = tiers->others_disk_frac, .others_link_frac = tiers->others_link_frac};
 }
 
+static struct training_mix mix_of(const struct training_nics_config *nics)
+{
+    struct training_mix mix = {.n = (int64_t)nics->clusters.n,
+                               .between_bytes_per_s = given(nics->between_bytes_per_s, 0.0),
+                               .is_mixed = nics->groups == NIC_GROUPS_MIXED,
+                               .is_uneven = nics->groups != NIC_GROUPS_MIXED && nics->layers == 0};
+    const struct training_cluster_config *clusters = nics->clusters.items;
+    for (int64_t i = 0; i < mix.n; i++) {
+        mix.stages[i] = clusters[i].stages;
+        mix.network_bytes_per_s[i] = clusters[i].network_bytes_per_s;
+    }
+    return mix;
+}
+
+/* What the plan leaves to the setup: the recomputed layers. */
+static void finish_plan(struct training_setup *setup)
+{
+    if (setup->config->recompute == TRAINING_AS_NEEDED) recompute_as_needed(setup);
+    if (setup->config->recompute == TRAINING_FASTEST) recompute_fastest(setup);
+}
+
+/* Finishes a layout of clusters, and keeps it if it is the first, or fits where the best does not, or is faster. */
+static void try_mix(struct training_setup *setup, const struct training_mix *mix, struct training_plan *best,
+                    struct training_step *best_step)
+{
+    const struct training_plan plan = setup->plan;
+    setup->plan.mix = *mix;
+    finish_plan(setup);
+    const struct training_step step = training_step_of(&setup->parts, setup->config->reserve_frac);
+    const bool is_first = best->mix.n == 0, fits_better = step.fits && !best_step->fits;
+    if (is_first || fits_better || (step.fits == best_step->fits && step.step_s < best_step->step_s)) {
+        *best = setup->plan;
+        *best_step = step;
+    }
+    setup->plan = plan;
+}
+
+/* Of the layouts that the configuration leaves open the fastest that fits. */
+static void choose_mix(struct training_setup *setup)
+{
+    const struct training_nics_config *nics = &setup->config->nics;
+    const bool is_even = setup->llm.layers % setup->plan.pipeline == 0, is_open = nics->groups == NIC_GROUPS_FASTEST;
+    struct training_plan best = {.mix.n = 0};
+    struct training_step best_step = {.fits = false};
+    struct training_mix mix = setup->plan.mix;
+    if (nics->groups != NIC_GROUPS_MIXED && nics->layers == 0) {
+        struct training_layer_cost costs[TRAINING_CLUSTERS];
+        training_layer_costs_of(&setup->parts, costs);
+        training_mix_split(&setup->plan, costs, setup->llm.layers);
+        try_mix(setup, &setup->plan.mix, &best, &best_step);
+    }
+    if (is_even && (is_open || nics->layers == 1) && nics->groups != NIC_GROUPS_MIXED)
+        try_mix(setup, &mix, &best, &best_step);
+    mix.is_mixed = true;
+    setup->plan.mix = mix;
+    const bool can_mix = is_even && training_plan_problem(&setup->plan, &setup->llm) == NULL;
+    if (can_mix && nics->groups != NIC_GROUPS_APART) try_mix(setup, &mix, &best, &best_step);
+    setup->plan = best;
+}
+
 static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t micro_batch, bool rounds)
 {
     const struct training_config *config = setup->config;
@@ -347,6 +446,7 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
                     .link_bytes_per_s = isnan(offload->link_bytes_per_s) ? setup->gpu.pcie_bytes_per_s
                                                                          : offload->link_bytes_per_s},
         .tiers = tiers_of(&config->tiers, &setup->gpu),
+        .mix = mix_of(&config->nics),
         .tensor = config->tensor_parallel, .pipeline = config->pipeline_parallel, .chunks = config->pipeline_chunks,
         .context = config->context_parallel, .expert = config->expert_parallel,
         .data = gpus / others,
@@ -368,9 +468,12 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
     if (problem == NULL && config->precision == 2 && !(setup->gpu.peak_flop_per_s[FORMAT_FP8] > 0.0))
         return "this GPU has no units for fp8";
     if (problem == NULL) problem = training_plan_problem(&setup->plan, &setup->llm);
-    if (problem == NULL && config->recompute == TRAINING_AS_NEEDED) recompute_as_needed(setup);
-    if (problem == NULL && config->recompute == TRAINING_FASTEST) recompute_fastest(setup);
-    return problem;
+    if (problem != NULL) return problem;
+    if (setup->plan.mix.n > 0)
+        choose_mix(setup);
+    else
+        finish_plan(setup);
+    return NULL;
 }
 
 const char *training_setup_plan(struct training_setup *setup, int64_t gpus, bool rounds)

@@ -38,6 +38,20 @@ struct training_tiers_config {
     double others_disk_frac, others_link_frac;
 };
 
+struct training_cluster_config {
+    int64_t stages;
+    double network_bytes_per_s;
+};
+
+enum training_nic_groups { NIC_GROUPS_FASTEST, NIC_GROUPS_APART, NIC_GROUPS_MIXED };
+
+/* Absent: all zero. */
+struct training_nics_config {
+    struct config_list clusters; /* struct training_cluster_config */
+    double between_bytes_per_s;  /* NAN: not given */
+    int groups, layers;          /* groups: enum training_nic_groups; layers 0: by speed, 1: even */
+};
+
 struct training_config {
     const char *llm, *trainer;
     struct training_shape shape;
@@ -49,6 +63,7 @@ struct training_config {
     double reserve_frac;
     struct training_offload_config offload;
     struct training_tiers_config tiers;
+    struct training_nics_config nics;
 };
 
 /* A plan within a job type: the plan, and the steps of each job. */

@@ -14,7 +14,19 @@ static void add_size(struct text *text, const char *name, int64_t size)
     if (size > 1) text_printf(text, ", %s %" PRId64, name, size);
 }
 
-void plan_describe(const struct training_plan *plan, const struct training_config *config, struct text *text)
+/* "stages apart by NIC with 12/12/8/8 layers". */
+static void add_mix(struct text *text, const struct training_plan *plan, const struct llm_spec *llm)
+{
+    if (plan->mix.n == 0) return;
+    text_add(text, plan->mix.is_mixed ? ", NICs mixed" : ", stages apart by NIC");
+    if (plan->mix.is_mixed) return;
+    for (int64_t i = 0; i < plan->pipeline; i++)
+        text_printf(text, "%s%" PRId64, i == 0 ? " with " : "/", training_plan_layers(plan, llm, i));
+    text_add(text, " layers");
+}
+
+void plan_describe(const struct training_plan *plan, const struct training_config *config, const struct llm_spec *llm,
+                   struct text *text)
 {
     static const char *const recomputes[] = {"", ", selective recomputation", ", full recomputation", "", ""};
     text_printf(text, "TP %" PRId64 ", PP %" PRId64, plan->tensor, plan->pipeline);
@@ -30,11 +42,24 @@ void plan_describe(const struct training_plan *plan, const struct training_confi
     text_add(text, recomputes[config->recompute]);
     if (training_chooses_layers(config->recompute) && plan->recompute == RECOMPUTE_FULL)
         text_printf(text, ", %" PRId64 " layers of a stage recomputed", plan->recompute_layers);
+    add_mix(text, plan, llm);
 }
 
 /* --- JSON --- */
 
-static void add_layout(struct answer *answer, const struct training_plan *plan, const struct training_config *config)
+/* Of plans over clusters. */
+static void add_clusters(struct answer *answer, const struct training_plan *plan, const struct llm_spec *llm)
+{
+    if (plan->mix.n == 0) return;
+    answer_bool(answer, "nics_mixed", plan->mix.is_mixed);
+    answer_open(answer, "stage_layers", '[');
+    for (int64_t i = 0; i < plan->pipeline; i++)
+        answer_number(answer, NULL, (double)training_plan_layers(plan, llm, i));
+    answer_close(answer, ']');
+}
+
+static void add_layout(struct answer *answer, const struct training_plan *plan, const struct training_config *config,
+                       const struct llm_spec *llm)
 {
     static const char *const recomputes[] = {"none", "selective", "full", "as-needed", "fastest"};
     answer_number(answer, "tensor_parallel", (double)plan->tensor);
@@ -51,6 +76,7 @@ static void add_layout(struct answer *answer, const struct training_plan *plan, 
     if (training_chooses_layers(config->recompute))
         answer_number(answer, "recompute_layers",
                       plan->recompute == RECOMPUTE_FULL ? (double)plan->recompute_layers : 0.0);
+    add_clusters(answer, plan, llm);
     answer_number(answer, "micro_batch", (double)plan->micro_batch);
     answer_number(answer, "micro_batches", (double)plan->micro_batches);
     answer_number(answer, "global_batch", (double)training_plan_sequences(plan));
@@ -252,7 +278,7 @@ static void say_plan(struct answer *answer, const struct training_setup *setup, 
     struct part times[STEP_PARTS], bytes[MEMORY_PARTS];
     struct text layout;
     text_init(&layout);
-    plan_describe(plan, &found->config, &layout);
+    plan_describe(plan, &found->config, &setup->llm, &layout);
     answer_say(answer, "%s (%" PRId64 " layers) on %" PRId64 " %s, %s: %s\n", setup->llm.name, setup->llm.layers,
                training_plan_gpus(plan), setup->gpu.name, setup->preset.name, layout.failed ? "" : layout.chars);
     text_fini(&layout);
@@ -280,7 +306,7 @@ int plan_answer_one(const struct training_setup *setup, const struct plan_found 
     answer_init(&answer, form, NULL);
     if (answer_is_data(form)) {
         add_subject(&answer, setup);
-        add_layout(&answer, &found->plan, &found->config);
+        add_layout(&answer, &found->plan, &found->config, &setup->llm);
         add_data(&answer, setup, found);
         add_traffic(&answer, found);
     } else {
@@ -291,7 +317,7 @@ int plan_answer_one(const struct training_setup *setup, const struct plan_found 
 
 /* --- A search --- */
 
-static void add_table(struct answer *answer, const struct plan_search *search)
+static void add_table(struct answer *answer, const struct training_setup *setup, const struct plan_search *search)
 {
     static const struct table_column columns[] = {
         LEFT("plan"), RIGHT("micro_batch"), RIGHT("step_s"), RIGHT("tokens_per_s"), RIGHT("mfu"), RIGHT("bubble_frac"),
@@ -310,7 +336,7 @@ static void add_table(struct answer *answer, const struct plan_search *search)
                                  step->outside_frac};
         struct text layout;
         text_init(&layout);
-        plan_describe(&found->plan, &found->config, &layout);
+        plan_describe(&found->plan, &found->config, &setup->llm, &layout);
         table_text(&table, layout.failed ? "" : layout.chars);
         text_fini(&layout);
         table_number(&table, (double)found->plan.micro_batch);
@@ -332,7 +358,7 @@ static void say_search(struct answer *answer, const struct training_setup *setup
     if (search->n_best > 0 || search->n_priced == 0) return;
     struct text layout;
     text_init(&layout);
-    plan_describe(&search->smallest.plan, &search->smallest.config, &layout);
+    plan_describe(&search->smallest.plan, &search->smallest.config, &setup->llm, &layout);
     answer_say(answer, "No plan fits. The least memory has %s: %.4g of %.4g GiB.\n", layout.failed ? "" : layout.chars,
                search->smallest.step.memory.total_bytes / gib, setup->gpu.memory_bytes / gib);
     text_fini(&layout);
@@ -352,7 +378,7 @@ int plan_answer_search(const struct training_setup *setup, const struct plan_sea
     } else {
         say_search(&answer, setup, search);
     }
-    add_table(&answer, search);
+    add_table(&answer, setup, search);
     if (!answer_is_data(form) && search->n_best > 0) say_trust(&answer, setup, search->best[0].step.outside_frac);
     return answer_end(&answer, 0, out, diag);
 }
