@@ -58,7 +58,8 @@ const char *training_mix_problem(const struct training_plan *plan, int64_t layer
     if (plan->chunks > 1) return "stages of clusters with NICs of their own are not interleaved";
     for (int64_t i = 0; i < mix->n; i++) {
         stages += mix->stages[i];
-        if (!(mix->stages[i] > 0 && mix->network_bytes_per_s[i] > 0.0)) return "each cluster needs stages and a network";
+        if (!(mix->stages[i] > 0 && mix->network_bytes_per_s[i] > 0.0))
+            return "each cluster needs stages and a network";
         if (!holds_whole_nodes(plan, mix->stages[i])) return "the stages of a cluster do not fill whole nodes";
     }
     if (mix->n > 1 && !(mix->between_bytes_per_s > 0.0)) return "clusters need the bandwidth 'nics.between'";
@@ -155,7 +156,7 @@ static void try_reduces(const struct training_plan *plan, const struct training_
 
 void training_mix_split(struct training_plan *plan, const struct training_layer_cost *costs, int64_t layers)
 {
-    struct totals best = {.time_s = INFINITY};
+    struct totals best = {.time_s = (double)INFINITY};
     int64_t stage = 0;
     for (int64_t c = 0; c < plan->mix.n; c++)
         for (int64_t k = 1; k <= layers; k++) {

@@ -103,8 +103,8 @@ static double shown_s(double seconds, double cover_s, double layers, double over
 }
 
 /* `overlap_frac`: share that hides; 0: the plan overlaps nothing. */
-static void add_shown(struct training_reduction *sum, const struct training_reduction *part, double overlap_frac, double cover_s,
-                      double layers)
+static void add_shown(struct training_reduction *sum, const struct training_reduction *part, double overlap_frac,
+                      double cover_s, double layers)
 {
     sum->seconds += part->seconds;
     sum->sent_bytes += part->sent_bytes;

@@ -183,6 +183,16 @@ static const struct fragment {
      " 'shape': {'layers': '$2-4', 'hidden': 512, 'heads': 8}, 'tensor_parallel': '$1-2', 'context_parallel': '$1-2',"
      " 'pipeline_parallel': '$1-2', 'context_form': '?', 'overlap_gradients': '?', 'overlap_weights': '?', 'zero': '?',"
      " 'global_batch': '$1-64', 'sequence_tokens': 512}}}}}"},
+    {JOBS, 5,
+     "{'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b', 'shape': {'layers': '$2-4', 'hidden': 512,"
+     " 'heads': 8}, 'tensor_parallel': '$1-2', 'zero': '?', 'recompute': '?', 'global_batch': '$1-64', 'sequence_tokens':"
+     " 512, 'tiers': {'weights': '?', 'gradients': '?', 'optimizer': 'disk', 'activations': '?', 'flow': '?', 'gather':"
+     " '?', 'disk_read': '9GB/s', 'disk_write': '4GB/s', 'cpu_update': '?'}}}}}}"},
+    {JOBS, 5,
+     "{'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b', 'shape': {'layers': '$2-5', 'hidden': 512,"
+     " 'heads': 8}, 'pipeline_parallel': 2, 'schedule': '?', 'recompute': '?', 'global_batch': '$1-64',"
+     " 'sequence_tokens': 512, 'nics': {'clusters': [{'stages': 1, 'network': '9GB/s'}, {'stages': 1, 'network': '?'}],"
+     " 'between': '?', 'groups': '?', 'layers': '?'}}}}}}"},
     {BOTH, 50, "{'jobs': {'preemptible': true, 'yield': '?'}}"},
 };
 

@@ -91,7 +91,7 @@ TEST(activations_move_where_that_is_faster)
         struct case_of found, other;
         price_tiers(&found, links[i], 64e9, TRAINING_FASTEST, 0);
         const int64_t n = training_plan_recomputed(&found.setup.plan, &found.setup.llm, 0);
-        double best_s = INFINITY;
+        double best_s = (double)INFINITY;
         for (int64_t k = 0; k <= 32; k++) {
             price_tiers(&other, links[i], 64e9, k > 0 ? RECOMPUTE_FULL : RECOMPUTE_NONE, k);
             if (other.step.fits) best_s = fmin(best_s, other.step.step_s);

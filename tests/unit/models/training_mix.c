@@ -23,7 +23,7 @@ static void mix_init(struct plan_bed *bed, double first, double second, double b
 static double least_of_all(const struct training_plan *plan, const struct training_layer_cost *costs, int64_t *layers,
                            int64_t stage, int64_t left)
 {
-    double best_s = INFINITY;
+    double best_s = (double)INFINITY;
     if (stage == plan->pipeline - 1) {
         layers[stage] = left;
         return training_mix_time_s(plan, costs, layers);
