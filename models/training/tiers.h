@@ -22,9 +22,9 @@
  *     pipelined   m max f + (m - 1) max b + max (b + u) + rest (f) + rest (b + u)
  *
  * The rest is what the first layer brings and the last one leaves while others wait (ZeRO-Infinity overlaps the
- * three hops of a layer with computing others). Pipelined, CPUs update a layer as soon as its gradients have come, beside
- * the last backward pass (Fuyou, Liao et al. 2024, arXiv 2403.06504). A step is never shorter than the work of one
- * resource.
+ * three hops of a layer with computing others). Pipelined, CPUs update a layer as soon as its gradients have come,
+ * beside the last backward pass (Fuyou, Liao et al. 2024, arXiv 2403.06504). A step is never shorter than the work of
+ * one resource.
  *
  * Memory: what lies beyond the GPU takes room there for two layers at a time, one at work and one on its way. `tiles`
  * cuts a layer's weights and gradients into parts that come one after another (memory-centric tiling). Host memory has
