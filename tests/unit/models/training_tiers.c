@@ -1,4 +1,5 @@
 /* States beyond the GPU: bytes and memory in closed form, and what work and transfers take together. */
+#include "models/training/phases.h"
 #include "models/training/tiers.h"
 #include "tests/support/harness.h"
 #include "tests/support/plan_bed.h"
@@ -184,6 +185,30 @@ TEST(fast_tiers_cost_nothing)
     CHECK(kept.up_bytes + kept.down_bytes + kept.read_bytes + kept.written_bytes == 0.0);
     CHECK(kept.memory.host_bytes + kept.memory.disk_bytes == 0.0);
     CHECK(beyond.memory.total_bytes < kept.memory.total_bytes);
+}
+
+/* The parts of a step and its phases add up to it, whatever waits for states; a GPU that waits idles. */
+TEST(waiting_for_states_is_part_of_the_step)
+{
+    const enum training_flow flows[] = {FLOW_SERIAL, FLOW_PREFETCHED, FLOW_PIPELINED};
+    for (int i = 0; i < 3; i++) {
+        struct plan_bed bed;
+        struct power_stage phases[TRAINING_PHASES];
+        double sum_s = 0.0;
+        infinity_init(&bed);
+        bed.plan.data = 8;
+        bed.plan.tiers.flow = flows[i];
+        const struct training_step step = plan_bed_step(&bed);
+        CHECK(step.swap_s > 0.0);
+        CHECK_NEAR((step.forward_s + step.backward_s + step.recompute_s + step.data_s + step.swap_s + step.optimizer_s +
+                    step.host_s) /
+                       step.step_s,
+                   1.0, 1e-12);
+        training_phases_of(&bed.parts, &step, phases);
+        for (int k = 0; k < TRAINING_PHASES; k++) sum_s += phases[k].time_s;
+        CHECK_NEAR(sum_s / step.step_s, 1.0, 1e-12);
+        CHECK(phases[PHASE_WAITING].time_s >= step.swap_s);
+    }
 }
 
 /* What others take of a bandwidth is as if it were not there. */
