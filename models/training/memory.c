@@ -53,8 +53,8 @@ struct training_stage_layers training_stage_layers(const struct training_parts *
     const struct training_plan *plan = parts->plan;
     const int64_t layers = training_plan_layers(plan, parts->llm, stage), each = layers / plan->chunks;
     const int64_t first = parts->llm->experts > 0 ? parts->llm->dense_layers : parts->llm->layers;
-    int64_t dense = 0, before = plan->mix.n == 0 ? stage * each : 0;
-    for (int64_t i = 0; plan->mix.n > 0 && i < stage; i++)
+    int64_t dense = 0, before = plan->nics.n == 0 ? stage * each : 0;
+    for (int64_t i = 0; plan->nics.n > 0 && i < stage; i++)
         before += training_plan_layers(plan, parts->llm, i) / plan->chunks;
     for (int64_t chunk = 0; chunk < plan->chunks; chunk++) {
         const int64_t from = chunk * plan->pipeline * each + before;

@@ -1,7 +1,7 @@
 #include "models/training/plan.h"
 
 #include "models/training/exchange.h"
-#include "models/training/mix.h"
+#include "models/training/nics.h"
 
 #include <stddef.h>
 
@@ -61,7 +61,7 @@ static const char *split_problem(const struct training_plan *plan, const struct 
 {
     const char *problem = llm_parallel_problem(llm, plan->tensor, 1);
     if (problem) return problem;
-    if (!(plan->mix.n > 0 && plan->mix.is_uneven) && !divides(plan->pipeline * plan->chunks, llm->layers))
+    if (!(plan->nics.n > 0 && plan->nics.is_uneven) && !divides(plan->pipeline * plan->chunks, llm->layers))
         return "the layers are not a multiple of 'pipeline_parallel' times 'pipeline_chunks'";
     if (!divides(plan->context, plan->sequence_tokens)) return "the sequence is not a multiple of 'context_parallel'";
     if (plan->context > 1 && plan->context_form == CONTEXT_ALL_TO_ALL &&
@@ -131,10 +131,10 @@ const char *training_plan_problem(const struct training_plan *plan, const struct
     if (!problem) problem = shard_problem(plan);
     if (!problem) problem = offload_problem(&plan->offload);
     if (!problem) problem = tiers_problem(plan);
-    if (!problem) problem = training_mix_problem(plan, llm->layers);
+    if (!problem) problem = training_nics_problem(plan, llm->layers);
     if (!problem) problem = schedule_problem(plan);
     if (!problem) problem = split_problem(plan, llm);
-    if (!problem && training_plan_gpus(plan) > plan->gpus_per_node && plan->mix.n == 0 &&
+    if (!problem && training_plan_gpus(plan) > plan->gpus_per_node && plan->nics.n == 0 &&
         !(plan->network_bytes_per_s > 0.0))
         problem = "the GPUs fill more than one node, and no network connects nodes";
     return problem;

@@ -61,16 +61,16 @@ struct training_tiers {
     double others_disk_frac, others_link_frac; /* of these bandwidths, taken by others: checkpoints, reading data */
 };
 
-enum { TRAINING_CLUSTERS = 4, TRAINING_MIX_STAGES = 64 };
+enum { TRAINING_CLUSTERS = 4, TRAINING_NICS_STAGES = 64 };
 
-/* Clusters with NICs of their own, whose stages follow each other in order (mix.h); n 0: one network. */
-struct training_mix {
+/* Clusters with NICs of their own, whose stages follow each other in order (nics.h); n 0: one network. */
+struct training_nics {
     int64_t n, stages[TRAINING_CLUSTERS];
     double network_bytes_per_s[TRAINING_CLUSTERS]; /* between nodes of a cluster, per GPU and direction */
     double between_bytes_per_s;                    /* clusters */
     bool is_mixed;                                 /* each stage lies in all clusters */
     bool is_uneven;                                /* stages may differ in layers */
-    int64_t layers[TRAINING_MIX_STAGES];           /* of each stage; the first 0: as many on each */
+    int64_t layers[TRAINING_NICS_STAGES];           /* of each stage; the first 0: as many on each */
 };
 
 struct training_plan {
@@ -94,7 +94,7 @@ struct training_plan {
     enum context_form context_form;
     struct training_offload offload;
     struct training_tiers tiers;
-    struct training_mix mix;
+    struct training_nics nics;
     int64_t gpus_per_node;
     double network_bytes_per_s; /* between nodes, per GPU and direction; 0: one node */
     const struct training_spread *spread; /* where the ranks are (exchange.h); NULL: they fill nodes in order */
@@ -138,8 +138,8 @@ struct training_shards training_plan_shards(const struct training_plan *plan, in
 /* Layers of a stage. */
 static inline int64_t training_plan_layers(const struct training_plan *plan, const struct llm_spec *llm, int64_t stage)
 {
-    const bool is_even = plan->mix.n == 0 || plan->mix.layers[0] == 0;
-    return is_even ? llm->layers / plan->pipeline : plan->mix.layers[stage];
+    const bool is_even = plan->nics.n == 0 || plan->nics.layers[0] == 0;
+    return is_even ? llm->layers / plan->pipeline : plan->nics.layers[stage];
 }
 
 /* Layers of a stage that are recomputed as a whole. */

@@ -13,7 +13,7 @@ struct blocks {
     bool send_outside[2];
 };
 
-/* Blocks in each cluster (mix.h), of which `between` has only what is sent from one to the next. */
+/* Blocks in each cluster (nics.h), of which `between` has only what is sent from one to the next. */
 struct priced_blocks {
     struct blocks in[TRAINING_CLUSTERS], between;
 };
@@ -38,7 +38,7 @@ struct stage_time {
 static const struct training_parts *parts_on(const struct training_parts *parts, double network_bytes_per_s,
                                              struct other_network *other)
 {
-    if (parts->plan->mix.n == 0) return parts;
+    if (parts->plan->nics.n == 0) return parts;
     other->plan = *parts->plan;
     other->plan.network_bytes_per_s = network_bytes_per_s;
     other->parts = *parts;
@@ -72,7 +72,7 @@ static void price_send(const struct training_parts *parts, struct blocks *blocks
 static const struct blocks *blocks_at(const struct training_plan *plan, const struct priced_blocks *priced,
                                       int64_t stage)
 {
-    const int64_t cluster = training_mix_cluster(plan, stage), next = training_mix_cluster(plan, stage + 1);
+    const int64_t cluster = training_nics_cluster(plan, stage), next = training_nics_cluster(plan, stage + 1);
     return cluster == next ? &priced->in[cluster] : &priced->between;
 }
 
@@ -116,7 +116,7 @@ static void add_block(struct stage_time *stage, double count, const struct train
 static struct stage_time stage_of(const struct training_parts *parts, const struct priced_blocks *priced, int64_t stage)
 {
     const struct training_plan *plan = parts->plan;
-    const struct blocks *blocks = &priced->in[training_mix_cluster(plan, stage)];
+    const struct blocks *blocks = &priced->in[training_nics_cluster(plan, stage)];
     const struct training_stage_layers layers = training_stage_layers(parts, stage);
     const double recomputed = (double)training_plan_recomputed(plan, parts->llm, stage) /
                               (layers.dense + layers.sparse);
@@ -150,11 +150,11 @@ static void price_blocks(const struct training_parts *parts, struct priced_block
 {
     const struct training_plan *plan = parts->plan;
     struct other_network other;
-    for (int64_t i = 0; i < training_mix_clusters(plan); i++)
-        priced->in[i] = blocks_of(parts_on(parts, training_mix_network(plan, i), &other));
+    for (int64_t i = 0; i < training_nics_clusters(plan); i++)
+        priced->in[i] = blocks_of(parts_on(parts, training_nics_network(plan, i), &other));
     priced->between = (struct blocks){.send_bytes = 0.0};
-    if (training_mix_clusters(plan) > 1)
-        price_send(parts_on(parts, plan->mix.between_bytes_per_s, &other), &priced->between);
+    if (training_nics_clusters(plan) > 1)
+        price_send(parts_on(parts, plan->nics.between_bytes_per_s, &other), &priced->between);
 }
 
 /* --- The pipeline --- */
@@ -177,7 +177,7 @@ struct pipeline_time {
 static void add_to_class(const struct training_plan *plan, int64_t stage, const struct stage_time *time,
                          struct pipeline_time *pipeline)
 {
-    const double network = training_mix_data_network(plan, training_mix_cluster(plan, stage));
+    const double network = training_nics_data_network(plan, training_nics_cluster(plan, stage));
     int64_t i = 0;
     while (i < pipeline->n_classes && pipeline->classes[i].network_bytes_per_s != network) i++;
     if (i < pipeline->n_classes && time->sum_s <= pipeline->classes[i].slowest.sum_s) return;
@@ -278,7 +278,7 @@ static struct ending ending_of(const struct training_parts *parts, const struct 
         const struct training_cover cover = cover_of(&class->slowest);
         struct other_network other;
         const struct training_parts *there = parts_on(parts, class->network_bytes_per_s, &other);
-        other.plan.gpus_per_node = training_mix_node_gpus(parts->plan);
+        other.plan.gpus_per_node = training_nics_node_gpus(parts->plan);
         const struct ending ending = {
             training_reduction_of(there, &cover, &size),
             update_s(parts, class->stage), class->stage};
@@ -327,13 +327,13 @@ void training_layer_costs_of(const struct training_parts *parts, struct training
     const struct training_plan *plan = parts->plan;
     struct priced_blocks priced;
     price_blocks(parts, &priced);
-    for (int64_t c = 0; c < training_mix_clusters(plan); c++) {
+    for (int64_t c = 0; c < training_nics_clusters(plan); c++) {
         const struct stage_time layer = mean_layer(parts, &priced.in[c]);
         const struct training_stage_size size = mean_stage(parts);
         const struct training_cover one = cover_of(&layer);
         const struct training_cover cover = {size.layers * one.forward_s, size.layers * one.backward_s};
         struct other_network other;
-        const struct training_parts *there = parts_on(parts, training_mix_data_network(plan, c), &other);
+        const struct training_parts *there = parts_on(parts, training_nics_data_network(plan, c), &other);
         costs[c] = (struct training_layer_cost){one.forward_s + one.backward_s,
                                                 training_reduction_of(there, &cover, &size).exposed_s / size.layers};
     }

@@ -30,7 +30,7 @@
 #define ORRERY_MODELS_TRAINING_STEP_H
 
 #include "models/training/memory.h"
-#include "models/training/mix.h"
+#include "models/training/nics.h"
 
 /* The parts of step_s; their sum is step_s. All but the bubble are of the slowest stage. */
 struct training_step {

@@ -79,7 +79,7 @@ static const char *const nic_layers[] = {"by-speed", "even", NULL};
 
 #define ROW_OF struct training_cluster_config
 static const struct config_field cluster_fields[] = {
-    ROW_INT("stages", stages, REQUIRED, WITHIN(1, TRAINING_MIX_STAGES), "stages of the pipeline in this cluster"),
+    ROW_INT("stages", stages, REQUIRED, WITHIN(1, TRAINING_NICS_STAGES), "stages of the pipeline in this cluster"),
     ROW_QUANTITY("network", network_bytes_per_s, UNIT_BYTES_PER_S, REQUIRED, POSITIVE,
                  "bandwidth between its nodes, per GPU and direction"),
     {0}};
@@ -373,18 +373,18 @@ static struct training_tiers tiers_of(const struct training_tiers_config *tiers,
         .others_disk_frac = tiers->others_disk_frac, .others_link_frac = tiers->others_link_frac};
 }
 
-static struct training_mix mix_of(const struct training_nics_config *nics)
+static struct training_nics nics_of(const struct training_nics_config *nics)
 {
-    struct training_mix mix = {.n = (int64_t)nics->clusters.n,
+    struct training_nics layout = {.n = (int64_t)nics->clusters.n,
                                .between_bytes_per_s = given(nics->between_bytes_per_s, 0.0),
                                .is_mixed = nics->groups == NIC_GROUPS_MIXED,
                                .is_uneven = nics->groups != NIC_GROUPS_MIXED && nics->layers == 0};
     const struct training_cluster_config *clusters = nics->clusters.items;
-    for (int64_t i = 0; i < mix.n; i++) {
-        mix.stages[i] = clusters[i].stages;
-        mix.network_bytes_per_s[i] = clusters[i].network_bytes_per_s;
+    for (int64_t i = 0; i < layout.n; i++) {
+        layout.stages[i] = clusters[i].stages;
+        layout.network_bytes_per_s[i] = clusters[i].network_bytes_per_s;
     }
-    return mix;
+    return layout;
 }
 
 /* What the plan leaves to the setup: the recomputed layers. */
@@ -395,14 +395,14 @@ static void finish_plan(struct training_setup *setup)
 }
 
 /* Finishes a layout of clusters, and keeps it if it is the first, or fits where the best does not, or is faster. */
-static void try_mix(struct training_setup *setup, const struct training_mix *mix, struct training_plan *best,
-                    struct training_step *best_step)
+static void try_nics(struct training_setup *setup, const struct training_nics *layout, struct training_plan *best,
+                     struct training_step *best_step)
 {
     const struct training_plan plan = setup->plan;
-    setup->plan.mix = *mix;
+    setup->plan.nics = *layout;
     finish_plan(setup);
     const struct training_step step = training_step_of(&setup->parts, setup->config->reserve_frac);
-    const bool is_first = best->mix.n == 0, fits_better = step.fits && !best_step->fits;
+    const bool is_first = best->nics.n == 0, fits_better = step.fits && !best_step->fits;
     if (is_first || fits_better || (step.fits == best_step->fits && step.step_s < best_step->step_s)) {
         *best = setup->plan;
         *best_step = step;
@@ -411,25 +411,25 @@ static void try_mix(struct training_setup *setup, const struct training_mix *mix
 }
 
 /* Of the layouts that the configuration leaves open the fastest that fits. */
-static void choose_mix(struct training_setup *setup)
+static void choose_nics(struct training_setup *setup)
 {
     const struct training_nics_config *nics = &setup->config->nics;
     const bool is_even = setup->llm.layers % setup->plan.pipeline == 0, is_open = nics->groups == NIC_GROUPS_FASTEST;
-    struct training_plan best = {.mix.n = 0};
+    struct training_plan best = {.nics.n = 0};
     struct training_step best_step = {.fits = false};
-    struct training_mix mix = setup->plan.mix;
+    struct training_nics layout = setup->plan.nics;
     if (nics->groups != NIC_GROUPS_MIXED && nics->layers == 0) {
         struct training_layer_cost costs[TRAINING_CLUSTERS];
         training_layer_costs_of(&setup->parts, costs);
-        training_mix_split(&setup->plan, costs, setup->llm.layers);
-        try_mix(setup, &setup->plan.mix, &best, &best_step);
+        training_nics_split(&setup->plan, costs, setup->llm.layers);
+        try_nics(setup, &setup->plan.nics, &best, &best_step);
     }
     if (is_even && (is_open || nics->layers == 1) && nics->groups != NIC_GROUPS_MIXED)
-        try_mix(setup, &mix, &best, &best_step);
-    mix.is_mixed = true;
-    setup->plan.mix = mix;
+        try_nics(setup, &layout, &best, &best_step);
+    layout.is_mixed = true;
+    setup->plan.nics = layout;
     const bool can_mix = is_even && training_plan_problem(&setup->plan, &setup->llm) == NULL;
-    if (can_mix && nics->groups != NIC_GROUPS_APART) try_mix(setup, &mix, &best, &best_step);
+    if (can_mix && nics->groups != NIC_GROUPS_APART) try_nics(setup, &layout, &best, &best_step);
     setup->plan = best;
 }
 
@@ -446,7 +446,7 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
                     .link_bytes_per_s = isnan(offload->link_bytes_per_s) ? setup->gpu.pcie_bytes_per_s
                                                                          : offload->link_bytes_per_s},
         .tiers = tiers_of(&config->tiers, &setup->gpu),
-        .mix = mix_of(&config->nics),
+        .nics = nics_of(&config->nics),
         .tensor = config->tensor_parallel, .pipeline = config->pipeline_parallel, .chunks = config->pipeline_chunks,
         .context = config->context_parallel, .expert = config->expert_parallel,
         .data = gpus / others,
@@ -469,8 +469,8 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         return "this GPU has no units for fp8";
     if (problem == NULL) problem = training_plan_problem(&setup->plan, &setup->llm);
     if (problem != NULL) return problem;
-    if (setup->plan.mix.n > 0)
-        choose_mix(setup);
+    if (setup->plan.nics.n > 0)
+        choose_nics(setup);
     else
         finish_plan(setup);
     return NULL;

@@ -15,11 +15,11 @@ static void add_size(struct text *text, const char *name, int64_t size)
 }
 
 /* "stages apart by NIC with 12/12/8/8 layers". */
-static void add_mix(struct text *text, const struct training_plan *plan, const struct llm_spec *llm)
+static void add_nics(struct text *text, const struct training_plan *plan, const struct llm_spec *llm)
 {
-    if (plan->mix.n == 0) return;
-    text_add(text, plan->mix.is_mixed ? ", NICs mixed" : ", stages apart by NIC");
-    if (plan->mix.is_mixed) return;
+    if (plan->nics.n == 0) return;
+    text_add(text, plan->nics.is_mixed ? ", NICs mixed" : ", stages apart by NIC");
+    if (plan->nics.is_mixed) return;
     for (int64_t i = 0; i < plan->pipeline; i++)
         text_printf(text, "%s%" PRId64, i == 0 ? " with " : "/", training_plan_layers(plan, llm, i));
     text_add(text, " layers");
@@ -42,7 +42,7 @@ void plan_describe(const struct training_plan *plan, const struct training_confi
     text_add(text, recomputes[config->recompute]);
     if (training_chooses_layers(config->recompute) && plan->recompute == RECOMPUTE_FULL)
         text_printf(text, ", %" PRId64 " layers of a stage recomputed", plan->recompute_layers);
-    add_mix(text, plan, llm);
+    add_nics(text, plan, llm);
 }
 
 /* --- JSON --- */
@@ -50,8 +50,8 @@ void plan_describe(const struct training_plan *plan, const struct training_confi
 /* Of plans over clusters. */
 static void add_clusters(struct answer *answer, const struct training_plan *plan, const struct llm_spec *llm)
 {
-    if (plan->mix.n == 0) return;
-    answer_bool(answer, "nics_mixed", plan->mix.is_mixed);
+    if (plan->nics.n == 0) return;
+    answer_bool(answer, "nics_mixed", plan->nics.is_mixed);
     answer_open(answer, "stage_layers", '[');
     for (int64_t i = 0; i < plan->pipeline; i++)
         answer_number(answer, NULL, (double)training_plan_layers(plan, llm, i));

@@ -155,10 +155,10 @@ TEST(plans_of_unlike_nics_are_the_fastest)
         CHECK(found.step.step_s <= other.step.step_s);
         price_nics(&other, second, between, batches, NIC_GROUPS_APART, 0);
         CHECK(found.step.step_s <= other.step.step_s);
-        const struct training_mix *mix = &found.setup.plan.mix;
-        mixed += mix->is_mixed;
-        uneven += !mix->is_mixed && mix->layers[0] != mix->layers[3];
-        even += !mix->is_mixed && mix->layers[0] == mix->layers[3];
+        const struct training_nics *nics = &found.setup.plan.nics;
+        mixed += nics->is_mixed;
+        uneven += !nics->is_mixed && nics->layers[0] != nics->layers[3];
+        even += !nics->is_mixed && nics->layers[0] == nics->layers[3];
     }
     CHECK(mixed > 0 && uneven > 0 && even > 0);
 }

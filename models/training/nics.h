@@ -15,8 +15,8 @@
  *
  * Of the stages with equal networks the slowest reduces its gradients last; of several networks the one that ends last
  * counts. Leaves out: clusters with unlike GPUs, stages that finish early and begin to reduce meanwhile. */
-#ifndef ORRERY_MODELS_TRAINING_MIX_H
-#define ORRERY_MODELS_TRAINING_MIX_H
+#ifndef ORRERY_MODELS_TRAINING_NICS_H
+#define ORRERY_MODELS_TRAINING_NICS_H
 
 #include "models/training/plan.h"
 
@@ -27,25 +27,25 @@ struct training_layer_cost {
 };
 
 /* J of a split; `layers` [pipeline], costs by cluster. */
-double training_mix_time_s(const struct training_plan *plan, const struct training_layer_cost *costs,
-                           const int64_t *layers);
+double training_nics_time_s(const struct training_plan *plan, const struct training_layer_cost *costs,
+                            const int64_t *layers);
 
-/* Fills plan->mix.layers with the least J for `layers` layers, at least as many as stages. Stages of a cluster differ
+/* Fills plan->nics.layers with the least J for `layers` layers, at least as many as stages. Stages of a cluster differ
  * by one layer at most. */
-void training_mix_split(struct training_plan *plan, const struct training_layer_cost *costs, int64_t layers);
+void training_nics_split(struct training_plan *plan, const struct training_layer_cost *costs, int64_t layers);
 
 /* Clusters that stages lie in; 1 without clusters, or if each stage lies in all. The cluster of a stage. */
-int64_t training_mix_clusters(const struct training_plan *plan);
-int64_t training_mix_cluster(const struct training_plan *plan, int64_t stage);
+int64_t training_nics_clusters(const struct training_plan *plan);
+int64_t training_nics_cluster(const struct training_plan *plan, int64_t stage);
 
 /* Bandwidth of a GPU between nodes: within stages and to others in the cluster; between data ranks. */
-double training_mix_network(const struct training_plan *plan, int64_t cluster);
-double training_mix_data_network(const struct training_plan *plan, int64_t cluster);
+double training_nics_network(const struct training_plan *plan, int64_t cluster);
+double training_nics_data_network(const struct training_plan *plan, int64_t cluster);
 
 /* GPUs of a stage that a node holds at most: mixed, a stage has as many in each cluster. */
-int64_t training_mix_node_gpus(const struct training_plan *plan);
+int64_t training_nics_node_gpus(const struct training_plan *plan);
 
 /* Why these clusters cannot be, as a static text, or NULL. */
-const char *training_mix_problem(const struct training_plan *plan, int64_t layers);
+const char *training_nics_problem(const struct training_plan *plan, int64_t layers);
 
 #endif
