@@ -80,6 +80,24 @@ TEST(nodes_hold_the_shards_of_their_ranks)
     CHECK_NEAR(training_memory_of(&bed.parts).disk_bytes / alone, 1.0, 1e-12);
 }
 
+/* A rank moves its shards and what a micro-batch keeps. A node reads and writes for all its ranks and the update. */
+TEST(bytes_are_those_of_all_ranks)
+{
+    struct plan_bed bed;
+    infinity_init(&bed);
+    bed.plan.data = 8;
+    bed.plan.micro_batches = 2;
+    bed.plan.tiers.activations = HOME_HOST;
+    const double shard = parameters_of(&bed) / 8.0, kept = training_kept_bytes(&bed.parts, 0);
+    const struct training_swaps swaps = training_swaps_of(&bed.parts, (struct training_passes){1.0, 3.0});
+    CHECK_NEAR(swaps.up_bytes / (2.0 * (3.0 * 2.0 * shard + kept)), 1.0, 1e-12);
+    CHECK_NEAR(swaps.down_bytes / (2.0 * (2.0 * shard + kept)), 1.0, 1e-12);
+    CHECK_NEAR(swaps.read_bytes / (8.0 * shard * (2.0 * 3.0 * 2.0 + 16.0 + 2.0)), 1.0, 1e-12);
+    CHECK_NEAR(swaps.written_bytes / (8.0 * shard * (2.0 * 2.0 + 16.0 + 2.0)), 1.0, 1e-12);
+    CHECK_NEAR(swaps.update.s[RESOURCE_CPU] / (8.0 * shard / 5e9), 1.0, 1e-12);
+    CHECK_NEAR(swaps.update.s[RESOURCE_DRIVES] / (8.0 * shard * (18.0 / (6.0 * gb) + 18.0 / (3.0 * gb))), 1.0, 1e-12);
+}
+
 /* With an owner, n ranks have the link of one; drives of a node have as much to read, if the ranks fill it. */
 TEST(all_links_together_bring_weights_sooner)
 {
