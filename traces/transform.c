@@ -319,9 +319,9 @@ static int read_window(struct transform *transform, struct diag *diag)
 static int check_sessions(const struct transform *transform, struct diag *diag)
 {
     const struct trace_transform *params = &transform->params;
-    if (params->jitter_ns == 0 && params->replicate.length_ns == 0) return 0;
+    if (params->jitter_ns == 0 && params->replicate.length_ns == 0 && params->offline == OFFLINE_NOT) return 0;
     return diag_error(diag, SIM_E_CONFIG, transform->where, "leave them out",
-                      "sessions do not support jitter and replicate");
+                      "sessions do not support jitter, replicate and offline");
 }
 
 /* A closed loop makes its own times: transforms can change only lengths. */
@@ -330,10 +330,10 @@ static int check_closed(const struct transform *transform, struct diag *diag)
     const struct trace_transform *params = &transform->params;
     if (transform->inner->ops->session != NULL) return check_sessions(transform, diag);
     bool plain = params->window.n == 0 && params->rate_scale == 1 && params->thin_frac >= 1 && params->jitter_ns == 0 &&
-                 params->limit == 0 && params->replicate.length_ns == 0;
+                 params->limit == 0 && params->replicate.length_ns == 0 && params->offline == OFFLINE_NOT;
     if (transform->inner->ops->follow == NULL || plain) return 0;
     return diag_error(diag, SIM_E_CONFIG, transform->where, "set the number of users, their think time or \"count\"",
-                      "a closed loop does not support window, rate_scale, thin, jitter, replicate or limit");
+                      "a closed loop does not support window, rate_scale, thin, jitter, replicate, limit or offline");
 }
 
 /* Puts the replication before the other transforms, with the window that comes before it. */
@@ -376,5 +376,6 @@ int transform_open(const struct trace_transform *params, const struct source_opt
         return code;
     }
     *stream = &transform->stream;
-    return 0;
+    if (!requests || params->offline == OFFLINE_NOT) return 0;
+    return offline_open(params->offline, options, &transform->stream, stream, diag);
 }

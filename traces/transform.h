@@ -13,11 +13,13 @@
  *     max_prompt_tokens, max_output_tokens, max_total_tokens
  *                  clip lengths. The total is met by shortening the prompt, as Vidur does when it
  *                  replays a trace (at least one prompt token stays; then the output gives way)
- *     limit        keeps the first `limit` records */
+ *     limit        keeps the first `limit` records
+ *     offline      submits all requests at the start, in an order (offline.h) */
 #ifndef ORRERY_TRACES_TRANSFORM_H
 #define ORRERY_TRACES_TRANSFORM_H
 
 #include "sim/core/config/config.h"
+#include "traces/offline.h"
 #include "traces/replicate.h"
 #include "traces/stream.h"
 
@@ -32,6 +34,7 @@ struct trace_transform {
     int64_t limit;                                                  /* 0: all */
     int64_t extra_output_tokens;                                    /* requests only, like what follows */
     int64_t max_prompt_tokens, max_output_tokens, max_total_tokens; /* 0: no limit */
+    int offline;                                                    /* enum offline_order */
 };
 
 /* The first member of the parameters of every format that reads a file. */
@@ -85,7 +88,13 @@ extern const struct config_field trace_window_item[];
         TRACE_TRANSFORM_PARAM(max_output_tokens, "max_output_tokens", CONFIG_INT, "0", 0, INT32_MAX,                   \
                               "longer outputs are clipped; 0: no limit"),                                              \
         TRACE_TRANSFORM_PARAM(max_total_tokens, "max_total_tokens", CONFIG_INT, "0", 0, INT32_MAX,                     \
-                              "prompt plus output; the prompt is clipped to fit; 0: no limit")
+                              "prompt plus output; the prompt is clipped to fit; 0: no limit"),                            \
+    {.name = "offline",                                                                                                \
+     .kind = CONFIG_CHOICE,                                                                                             \
+     .offset = offsetof(struct trace_transform, offline),                                                              \
+     .value = "no",                                                                                                    \
+     .choices = offline_orders,                                                                                          \
+     .help = "all requests are submitted at the start, in this order"}
 
 #define TRACE_FILE_PARAMS(sort_default)                                                                                \
     {.name = "path",                                                                                                   \

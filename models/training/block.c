@@ -1,6 +1,7 @@
 #include "models/training/block.h"
 
 #include "models/training/adapters.h"
+#include "models/training/context.h"
 
 #include <math.h>
 
@@ -10,6 +11,7 @@ struct filling {
     struct llm_shard shard;
     double tokens, own_tokens; /* of a micro-batch on a rank; of them those that norms and residuals handle */
     double number_bytes;
+    double softmax_s, linear_s; /* forward, inside attention, on the mean over the layers: of each kind */
     struct training_block block;
 };
 
@@ -225,12 +227,19 @@ struct training_collective training_stage_send_of(const struct training_parts *p
                          bytes);
 }
 
-/* Which ranks meet: those of a tensor group, of a sequence, of a group of experts. */
-enum meeting { MEET_TENSOR, MEET_CONTEXT, MEET_EXPERT };
+struct training_collective training_return_of(const struct training_parts *parts, double bytes)
+{
+    const struct training_group group = training_context_group(parts->plan);
+    const struct training_reach *reach = reach_of(parts->plan, KERNEL_ALL_TO_ALL, group);
+    const double nodes = reach != NULL ? reach->nodes : (double)training_group_nodes(parts->plan, group);
+    return collective_on(parts, KERNEL_SEND, group, nodes, reach, bytes);
+}
+
+/* Which ranks meet: those of a tensor group, of a group of experts. Those of a sequence do so in context.c. */
+enum meeting { MEET_TENSOR, MEET_EXPERT };
 
 static struct training_group group_of(const struct training_plan *plan, enum meeting meeting)
 {
-    if (meeting == MEET_CONTEXT) return training_context_group(plan);
     return meeting == MEET_EXPERT ? training_expert_group(plan) : training_tensor_group(plan);
 }
 
@@ -239,9 +248,9 @@ static void send(struct filling *filling, enum meeting meeting, enum kernel_clas
                  struct training_time *time)
 {
     struct training_block *block = &filling->block;
-    double *const seconds[] = {&time->tensor_s, &time->context_s, &time->expert_s};
-    double *const exchanged[] = {&time->tensor_sent, &time->context_sent, &time->expert_sent};
-    double *const sent[] = {&block->tensor_bytes, &block->context_bytes, &block->expert_bytes};
+    double *const seconds[] = {&time->tensor_s, &time->expert_s};
+    double *const exchanged[] = {&time->tensor_sent, &time->expert_sent};
+    double *const sent[] = {&block->tensor_bytes, &block->expert_bytes};
     const struct training_collective collective = training_collective_of(
         filling->parts, class, group_of(filling->parts->plan, meeting), bytes);
     const double exposed_s = collective.seconds -
@@ -294,14 +303,15 @@ static void add_residual(struct filling *filling)
     add_elementwise(filling, KERNEL_RESIDUAL, filling->own_tokens, (3.0 + mask) * width, (3.0 + mask) * width);
 }
 
-/* One call of the fused kernel in `share` of the layers, whose queries look back `window_tokens`; 0: all. */
-static void add_flash_kernel(struct filling *filling, double share, double window_tokens)
+/* One call of the fused kernel in `share` of the layers. pairs: twice those of a query and a key, of a sequence.
+ * window_tokens: that a query looks back; 0: all. Returns its seconds in the forward pass. */
+static double add_flash_kernel(struct filling *filling, double share, double pairs, double window_tokens,
+                               bool is_linear)
 {
     const struct training_parts *parts = filling->parts;
     const struct training_plan *plan = parts->plan;
     const double ranks = (double)plan->context, sequences = (double)plan->micro_batch;
     const double tokens = (double)plan->sequence_tokens;
-    const double pairs = window_tokens > 0.0 ? llm_window_pairs(tokens, 0.0, window_tokens) : tokens * tokens;
     const struct prefill_shape shape = {
         .sequences = sequences, .tokens = sequences * tokens, .pairs = sequences * pairs,
         .q_heads = filling->shard.q_heads / ranks, .kv_heads = fmax(filling->shard.kv_heads / ranks, 1.0),
@@ -309,11 +319,11 @@ static void add_flash_kernel(struct filling *filling, double share, double windo
         .kv = FORMAT_BF16, .compute = FORMAT_BF16, .window = window_tokens};
     const struct kernel_call call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape};
     bool outside;
-    if (!(share > 0.0)) return;
+    if (!(share > 0.0)) return 0.0;
     const struct kernel_time time = kernel_of(filling, &call, &outside);
     const double seconds = share * (time.seconds + time.compute_s * (1.0 / parts->trainer->sustained_compute - 1.0));
     const double start_s = share * parts->kernels->params[KERNEL_PREFILL_ATTENTION].prefill.start_s;
-    struct work work = work_of(&time, seconds, outside);
+    struct work work = work_of(&time, seconds, outside || is_linear);
     work.flop *= share;
     work.bytes *= share;
     spend(&filling->block.attention, &work);
@@ -321,15 +331,22 @@ static void add_flash_kernel(struct filling *filling, double share, double windo
     work = scaled(work, 2.5);
     work.seconds = start_s + (seconds - start_s) * 2.5 / parts->trainer->attention_backward;
     spend(&filling->block.input, &work);
+    return seconds;
 }
 
 /* The inside of attention in one kernel. With context parallelism a rank has all tokens for its share of the heads, or
- * its share of the pairs for all: as much work. */
+ * its share of the pairs for all: as much work. Linear attention has the operations of a window (context.h). */
 static void add_flash_attention(struct filling *filling)
 {
-    const double window_frac = llm_window_frac(filling->parts->llm);
-    add_flash_kernel(filling, 1.0 - window_frac, 0.0);
-    add_flash_kernel(filling, window_frac, (double)filling->parts->llm->sliding_window);
+    const struct llm_spec *llm = filling->parts->llm;
+    const double window_frac = llm_window_frac(llm), linear_frac = training_linear_frac(filling->parts);
+    const double tokens = (double)filling->parts->plan->sequence_tokens, window = (double)llm->sliding_window;
+    const double linear_tokens = training_linear_window(llm, 0.5);
+    filling->softmax_s = add_flash_kernel(filling, 1.0 - window_frac - linear_frac, tokens * tokens, 0.0, false);
+    if (window_frac > 0.0)
+        filling->softmax_s += add_flash_kernel(filling, window_frac, llm_window_pairs(tokens, 0.0, window), window,
+                                               false);
+    filling->linear_s = add_flash_kernel(filling, linear_frac, 2.0 * tokens * linear_tokens, linear_tokens, true);
 }
 
 /* Kernels that walk through all scores, at the memory bandwidth that sums of residuals reach: rows are too many for the
@@ -367,35 +384,7 @@ static void add_plain_attention(struct filling *filling)
     spend(&block->input, &both);
     add_scores(filling, rows, 2.0 * context, 3.0 * context);
     if (parts->trainer->dropout) add_scores(filling, rows, 2.5 * context, 2.5 * context);
-}
-
-/* Messages among the context ranks. Heads are exchanged for tokens before and after attention, of queries, keys, values
- * and results. In a ring keys and values move on while a rank attends to those it has. Backward moves as much again,
- * with gradients of keys and values in a ring also. */
-static void add_context(struct filling *filling)
-{
-    const struct training_plan *plan = filling->parts->plan;
-    struct training_block *block = &filling->block;
-    const double ranks = (double)plan->context;
-    const double key = (double)llm_key_dim(filling->parts->llm), value = (double)llm_value_dim(filling->parts->llm);
-    const double heads = filling->shard.q_heads, kv_heads = filling->shard.kv_heads;
-    const double token_bytes = filling->tokens * 2.0;
-    struct training_time *const times[] = {&block->forward, &block->input};
-    if (plan->context == 1) return;
-    if (plan->context_form == CONTEXT_ALL_TO_ALL) {
-        const double widths[] = {heads * key, kv_heads * key, kv_heads * value, heads * value};
-        for (int pass = 0; pass < 2; pass++)
-            for (int i = 0; i < 4; i++)
-                send(filling, MEET_CONTEXT, KERNEL_ALL_TO_ALL, token_bytes * widths[i], 0.0, times[pass]);
-        return;
-    }
-    const double kv_bytes = token_bytes * kv_heads * (key + value), attention_s = block->attention.compute_s;
-    for (int pass = 0; pass < 2; pass++) {
-        const double hidden_s = attention_s / ranks *
-                                (pass == 0 ? 1.0 : 2.5 / filling->parts->trainer->attention_backward);
-        for (double step = 1.0; step < ranks; step++)
-            send(filling, MEET_CONTEXT, KERNEL_SEND, kv_bytes * (pass == 0 ? 1.0 : 2.0), hidden_s, times[pass]);
-    }
+    filling->softmax_s = block->attention.compute_s;
 }
 
 /* Queries, keys and values by one product; returns that. */
@@ -443,7 +432,10 @@ static void add_attention(struct filling *filling)
         add_flash_attention(filling);
     else
         add_plain_attention(filling);
-    add_context(filling);
+    const struct training_context context = {.q_heads = filling->shard.q_heads, .kv_heads = filling->shard.kv_heads,
+                                             .tokens = filling->tokens, .softmax_s = filling->softmax_s,
+                                             .linear_s = filling->linear_s};
+    training_context_add(filling->parts, &context, &filling->block);
     add_product(filling, 1.0, filling->tokens, (double)llm->hidden, filling->shard.q_heads * (double)llm_value_dim(llm),
                 false);
     add_half(filling, first);

@@ -33,6 +33,7 @@ struct training_time {
     double compute_s, tensor_s, context_s, expert_s;
     double outside_s; /* of all of them, by kernels outside their fitted range */
     double tensor_sent, context_sent, expert_sent; /* bytes that a rank sends to its group (exchange.h) */
+    double returned_sent, state_sent; /* to its context group, too: partial outputs, states of linear attention */
     /* Of the kernels of compute_s: operations, bytes of memory traffic, and time in kernels that the core bounds. */
     double flop, bytes, core_s;
     double narrow_flop; /* of flop, in 8-bit units */
@@ -62,6 +63,8 @@ static inline void training_time_add(struct training_time *sum, double count, co
     sum->tensor_sent += count * time->tensor_sent;
     sum->context_sent += count * time->context_sent;
     sum->expert_sent += count * time->expert_sent;
+    sum->returned_sent += count * time->returned_sent;
+    sum->state_sent += count * time->state_sent;
     sum->flop += count * time->flop;
     sum->narrow_flop += count * time->narrow_flop;
     sum->bytes += count * time->bytes;
@@ -87,5 +90,8 @@ struct training_collective training_collective_of(const struct training_parts *p
 
 /* The same of a message of `bytes` from a rank to the same one of the next stage, which may be on another node. */
 struct training_collective training_stage_send_of(const struct training_parts *parts, bool is_far, double bytes);
+
+/* The same of partial outputs that a context rank returns to the rank whose queries it had. */
+struct training_collective training_return_of(const struct training_parts *parts, double bytes);
 
 #endif

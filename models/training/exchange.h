@@ -3,8 +3,9 @@
  * Every exchange is one of a group of ranks. Its bytes are those that a member sends in all collectives of a step:
  *
  *     ring         2 (n-1)/n of the buffers of all-reduces, (n-1)/n of those of all-gathers and reduce-scatters
- *     all-to-all   (n-1)/n of the buffers, in equal parts to all others of the group
- *     shift        whole messages to the next member of a closed ring: keys and values of a ring of context ranks
+ *     all-to-all   (n-1)/n of the buffers, in equal parts to all others of the group; partial results of a ring of
+ *                  queries, each of which returns to another rank
+ *     shift        whole messages to the next member of a closed ring: keys and values, or queries, of context ranks
  *     stages       whole messages to the same rank of the next stage, and as many bytes back: hidden states and their
  *                  gradients. Of an interleaved schedule also from the last stage to the first, and back
  *
@@ -17,7 +18,8 @@
 
 enum training_exchange_kind { EXCHANGE_RING, EXCHANGE_ALL_TO_ALL, EXCHANGE_SHIFT, EXCHANGE_STAGES };
 
-/* Of a plan at most 14: tensor, context, expert groups, stages; five rings of dense parameters, and of experts. */
+/* Of a plan at most 16: tensor, context (three kinds), expert groups, stages; five rings of dense parameters, and of
+ * experts. */
 enum { TRAINING_EXCHANGES = 16 };
 
 struct training_exchange {

@@ -1,5 +1,6 @@
 #include "models/training/memory.h"
 
+#include "models/training/context.h"
 #include "models/training/tiers.h"
 
 #include <math.h>
@@ -109,6 +110,16 @@ static double score_bytes(const struct training_parts *parts, const struct width
                                                          : (parts->trainer->dropout ? 5.0 : 2.0) * heads * context;
 }
 
+/* Softmax layers keep statistics of rows, linear ones the sum of the states before, of each sequence. Of a token, on
+ * the mean over the layers. */
+static double kept_of_rows(const struct training_parts *parts, const struct widths *widths)
+{
+    const double linear_frac = training_linear_frac(parts);
+    const double state = widths->shard.kv_heads * (double)(llm_key_dim(parts->llm) * llm_value_dim(parts->llm));
+    return (1.0 - linear_frac) * score_bytes(parts, widths) +
+           linear_frac * 2.0 * state * (double)parts->plan->micro_batch / widths->tokens;
+}
+
 static double attention_bytes(const struct training_parts *parts, const struct widths *widths)
 {
     const struct llm_spec *llm = parts->llm;
@@ -117,7 +128,7 @@ static double attention_bytes(const struct training_parts *parts, const struct w
     const double latent = llm->kv_latent > 0 ? (2.0 + widths->operand) * (double)(llm->query_latent + llm->kv_latent)
                                              : 0.0;
     const double kept = 2.0 * (heads * key + kv_heads * (key + value)) + widths->operand * heads * value;
-    return kept + latent + score_bytes(parts, widths);
+    return kept + latent + kept_of_rows(parts, widths);
 }
 
 static double ffn_bytes(const struct training_parts *parts, const struct widths *widths, double width)

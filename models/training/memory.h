@@ -5,7 +5,8 @@
  * feed-forward width; a tensor group splits all but the norms, and with sequence parallelism these too):
  *
  *     norms        4 (inputs 2h, outputs 2h) = 8 h for two norms
- *     attention    2 (a + 2k) d + 2 a d, and 4 a of the softmax; without a fused kernel 5 a s of scores, with dropout
+ *     attention    2 (a + 2k) d + 2 a d, and 4 a of the softmax; without a fused kernel 5 a s of scores, with dropout;
+ *                  linear attention in place of them 2 k d d of each sequence
  *     feed-forward 6 f with a gate, 4 f without
  *     dropout      2 h of masks
  *

@@ -1,6 +1,7 @@
 #include "models/training/plan.h"
 
 #include "models/training/exchange.h"
+#include "models/training/mixed.h"
 #include "models/training/nics.h"
 
 #include <stddef.h>
@@ -78,6 +79,16 @@ static const char *split_problem(const struct training_plan *plan, const struct 
     return NULL;
 }
 
+/* A linear form of attention is known where it stands in for whole softmax attention with plain heads. */
+static const char *linear_problem(const struct training_plan *plan, const struct llm_spec *llm)
+{
+    if (plan->linear_layers == 0) return NULL;
+    if (plan->linear_layers < 0 || plan->linear_layers > llm->layers)
+        return "the LLM has fewer layers than 'linear_layers'";
+    if (llm->kv_latent > 0) return "latent attention has no linear form: leave 'linear_layers' out";
+    return llm->sliding_window > 0 ? "an LLM with a sliding window has no layers that could be linear" : NULL;
+}
+
 static const char *offload_problem(const struct training_offload *offload)
 {
     if (!(offload->optimizer_frac > 0.0)) return NULL;
@@ -134,6 +145,8 @@ const char *training_plan_problem(const struct training_plan *plan, const struct
     if (!problem) problem = training_nics_problem(plan, llm->layers);
     if (!problem) problem = schedule_problem(plan);
     if (!problem) problem = split_problem(plan, llm);
+    if (!problem) problem = linear_problem(plan, llm);
+    if (!problem && plan->lengths != NULL) problem = training_mixed_problem(plan);
     if (!problem && training_plan_gpus(plan) > plan->gpus_per_node && plan->nics.n == 0 &&
         !(plan->network_bytes_per_s > 0.0))
         problem = "the GPUs fill more than one node, and no network connects nodes";

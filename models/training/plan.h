@@ -10,12 +10,23 @@
 #ifndef ORRERY_MODELS_TRAINING_PLAN_H
 #define ORRERY_MODELS_TRAINING_PLAN_H
 
+#include "models/training/mix.h"
 #include "models/transformer.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct training_spread;
+struct training_room;
+
+/* Lengths of the sequences of batches that were drawn (mixed.h). */
+struct training_lengths {
+    int64_t batches, sequences;
+    const int64_t *tokens;      /* [batches][sequences] of each batch the longest first, at most sequence_tokens */
+    double step_tokens;         /* of a batch, on the mean */
+    struct training_room *room; /* scratch memory */
+};
 
 /* gpipe: all forward passes, then all backward passes (Huang et al. 2019). 1f1b: one forward, one backward pass in turn
  * (Narayanan et al. 2019). interleaved: the same with `chunks` parts of the layers on each stage (Narayanan et al.
@@ -26,8 +37,9 @@ enum training_schedule { SCHEDULE_GPIPE, SCHEDULE_1F1B, SCHEDULE_INTERLEAVED, SC
 enum training_recompute { RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL };
 
 /* How a sequence split over the ranks of `context` meets itself. ring: keys and values circulate (Li et al. 2021);
- * all-to-all: heads are exchanged for tokens (DeepSpeed-Ulysses, Jacobs et al. 2023). */
-enum context_form { CONTEXT_RING, CONTEXT_ALL_TO_ALL };
+ * all-to-all: heads are exchanged for tokens (DeepSpeed-Ulysses, Jacobs et al. 2023); token-ring: queries circulate one
+ * way, partial results return the other way (Wang et al. 2024, context.h). */
+enum context_form { CONTEXT_RING, CONTEXT_ALL_TO_ALL, CONTEXT_TOKEN_RING };
 
 /* Optimizer states in host memory, where CPUs update them: ZeRO-Offload (Ren et al. 2021). Gradients go to the host
  * before the backward pass goes on, or beside it. With `gpu_stride` k, of every k groups of these states one is updated
@@ -91,10 +103,13 @@ struct training_plan {
     bool overlap_tensor;        /* backward: collectives of inputs and their gradients beside products */
     bool overlap_gradients;     /* data-parallel reduction beside the last backward pass */
     bool overlap_weights;       /* gathering of weights beside computing */
-    enum context_form context_form;
+    enum context_form context_form; /* of layers with softmax attention */
+    int64_t linear_layers;      /* layers of the LLM whose attention is linear (context.h) */
     struct training_offload offload;
     struct training_tiers tiers;
     struct training_nics nics;
+    const struct training_lengths *lengths; /* NULL: all sequences have sequence_tokens; else no longer ones */
+    enum training_split split;              /* of sequences of unlike length; static: `context` ranks share each */
     int64_t gpus_per_node;
     double network_bytes_per_s; /* between nodes, per GPU and direction; 0: one node */
     const struct training_spread *spread; /* where the ranks are (exchange.h); NULL: they fill nodes in order */
@@ -114,12 +129,24 @@ static inline int64_t training_plan_replicas(const struct training_plan *plan)
 /* Sequences of a step, over all data ranks. */
 static inline int64_t training_plan_sequences(const struct training_plan *plan)
 {
-    return plan->micro_batch * plan->micro_batches * plan->data;
+    return plan->lengths != NULL ? plan->lengths->sequences : plan->micro_batch * plan->micro_batches * plan->data;
 }
 
 static inline double training_plan_tokens(const struct training_plan *plan)
 {
+    if (plan->lengths != NULL) return plan->lengths->step_tokens;
     return (double)training_plan_sequences(plan) * (double)plan->sequence_tokens;
+}
+
+/* Tokens of the longest sequence. */
+static inline int64_t training_plan_longest(const struct training_plan *plan)
+{
+    int64_t most = plan->lengths != NULL ? 0 : plan->sequence_tokens;
+    for (int64_t i = 0; plan->lengths != NULL && i < plan->lengths->batches; i++) {
+        const int64_t longest = plan->lengths->tokens[i * plan->lengths->sequences];
+        most = longest > most ? longest : most;
+    }
+    return most;
 }
 
 /* Tokens of a micro-batch on one rank. */

@@ -1,180 +1,30 @@
 #include "models/training/step.h"
 
+#include "models/training/context.h"
+#include "models/training/mixed.h"
 #include "models/training/reduction.h"
 #include "models/training/tiers.h"
 
 #include <math.h>
-
-/* Blocks of the model, and times of a pass of one micro-batch through a stage. */
-struct blocks {
-    struct training_block of[BLOCK_KINDS];
-    double send_s[2]; /* of a hidden state to the next stage, exposed, once: on the same node, on another one */
-    double send_bytes, gather_bytes; /* that a rank sends to the next stage, and then to its tensor group */
-    bool send_outside[2];
-};
-
-/* Blocks in each cluster (nics.h), of which `between` has only what is sent from one to the next. */
-struct priced_blocks {
-    struct blocks in[TRAINING_CLUSTERS], between;
-};
-
-/* The plan on another network. */
-struct other_network {
-    struct training_plan plan;
-    struct training_parts parts;
-};
-
-struct stage_time {
-    struct training_time forward, backward, weight, recompute; /* backward: without products of weight gradients */
-    double send_s, send_outside_s; /* messages to other stages */
-    double sum_s;  /* of all */
-    double tensor_bytes, context_bytes, expert_bytes;
-    double outside_s;
-};
-
-/* --- Stages --- */
-
-/* *other outlives what it returns. */
-static const struct training_parts *parts_on(const struct training_parts *parts, double network_bytes_per_s,
-                                             struct other_network *other)
-{
-    if (parts->plan->nics.n == 0) return parts;
-    other->plan = *parts->plan;
-    other->plan.network_bytes_per_s = network_bytes_per_s;
-    other->parts = *parts;
-    other->parts.plan = &other->plan;
-    return &other->parts;
-}
-
-/* Sending to a neighbour: a rank's share where the tensor group splits it, else all of it. */
-static void price_send(const struct training_parts *parts, struct blocks *blocks)
-{
-    const struct training_plan *plan = parts->plan;
-    const bool splits = plan->sequence || plan->scatter_gather;
-    const double bytes = 2.0 * training_plan_rank_tokens(plan) * (double)parts->llm->hidden /
-                         (splits ? (double)plan->tensor : 1.0);
-    if (plan->pipeline == 1) return;
-    for (int is_far = 0; is_far < 2; is_far++) {
-        const struct training_collective sent = training_stage_send_of(parts, is_far, bytes);
-        blocks->send_s[is_far] = sent.seconds;
-        blocks->send_bytes = sent.exchanged_bytes;
-        blocks->send_outside[is_far] = sent.outside;
-    }
-    if (plan->scatter_gather && !plan->sequence) {
-        const struct training_collective gathered = training_collective_of(
-            parts, KERNEL_ALL_GATHER, training_tensor_group(plan), bytes * (double)plan->tensor);
-        for (int is_far = 0; is_far < 2; is_far++) blocks->send_s[is_far] += gathered.seconds;
-        blocks->gather_bytes = gathered.exchanged_bytes;
-    }
-}
-
-/* What a stage and the next one send to each other, of the last one with the first. */
-static const struct blocks *blocks_at(const struct training_plan *plan, const struct priced_blocks *priced,
-                                      int64_t stage)
-{
-    const int64_t cluster = training_nics_cluster(plan, stage), next = training_nics_cluster(plan, stage + 1);
-    return cluster == next ? &priced->in[cluster] : &priced->between;
-}
-
-/* A stage sends hidden states ahead and gradients back. The ends of a pipeline that is not interleaved have one
- * neighbour, with which they exchange both. */
-static void add_sends(const struct training_plan *plan, const struct priced_blocks *priced, int64_t stage,
-                      struct stage_time *time)
-{
-    const int64_t last = plan->pipeline - 1;
-    const bool wraps = plan->schedule == SCHEDULE_INTERLEAVED;
-    const int64_t borders[] = {stage < last ? stage
-                               : wraps      ? last
-                                            : last - 1,
-                               stage > 0 ? stage - 1
-                               : wraps   ? last
-                                         : 0};
-    for (int way = 0; way < 2; way++) {
-        const struct blocks *blocks = blocks_at(plan, priced, borders[way]);
-        const bool is_far = training_stage_is_far(plan, borders[way]);
-        const double seconds = (double)plan->chunks * blocks->send_s[is_far];
-        time->send_s += seconds;
-        if (blocks->send_outside[is_far]) time->send_outside_s += seconds;
-    }
-}
-
-/* `recomputed`: share of the layers whose forward pass is repeated. */
-static void add_block(struct stage_time *stage, double count, const struct training_block *block, double recomputed,
-                      bool selective)
-{
-    if (!(count > 0.0)) return;
-    training_time_add(&stage->forward, count, &block->forward);
-    training_time_add(&stage->backward, count, &block->input);
-    training_time_add(&stage->weight, count, &block->weight);
-    training_time_add(&stage->recompute, count * recomputed, &block->forward);
-    if (selective) training_time_add(&stage->recompute, count, &block->attention);
-    stage->tensor_bytes += count * block->tensor_bytes;
-    stage->context_bytes += count * block->context_bytes;
-    stage->expert_bytes += count * block->expert_bytes;
-}
-
-static struct stage_time stage_of(const struct training_parts *parts, const struct priced_blocks *priced, int64_t stage)
-{
-    const struct training_plan *plan = parts->plan;
-    const struct blocks *blocks = &priced->in[training_nics_cluster(plan, stage)];
-    const struct training_stage_layers layers = training_stage_layers(parts, stage);
-    const double recomputed = (double)training_plan_recomputed(plan, parts->llm, stage) /
-                              (layers.dense + layers.sparse);
-    const bool selective = plan->recompute == RECOMPUTE_SELECTIVE && !parts->trainer->flash_attention;
-    struct stage_time time = {.send_s = 0.0};
-    add_block(&time, layers.dense, &blocks->of[BLOCK_DENSE], recomputed, selective);
-    add_block(&time, layers.sparse, &blocks->of[BLOCK_SPARSE], recomputed, selective);
-    if (stage == 0) add_block(&time, 1.0, &blocks->of[BLOCK_EMBEDDING], 0.0, false);
-    if (stage == plan->pipeline - 1) add_block(&time, 1.0, &blocks->of[BLOCK_HEAD], 0.0, false);
-    if (plan->pipeline > 1) add_sends(plan, priced, stage, &time);
-    time.sum_s = training_time_s(&time.forward) + training_time_s(&time.backward) + training_time_s(&time.weight) +
-                 training_time_s(&time.recompute) + time.send_s;
-    time.outside_s = time.forward.outside_s + time.backward.outside_s + time.weight.outside_s +
-                     time.recompute.outside_s + time.send_outside_s;
-    return time;
-}
-
-static struct blocks blocks_of(const struct training_parts *parts)
-{
-    struct blocks blocks = {.send_bytes = 0.0};
-    for (int kind = 0; kind < BLOCK_KINDS; kind++) {
-        const bool absent = (kind == BLOCK_SPARSE && parts->llm->experts == 0) ||
-                            (kind == BLOCK_DENSE && parts->llm->experts > 0 && parts->llm->dense_layers == 0);
-        if (!absent) blocks.of[kind] = training_block_of(parts, (enum training_block_kind)kind);
-    }
-    price_send(parts, &blocks);
-    return blocks;
-}
-
-static void price_blocks(const struct training_parts *parts, struct priced_blocks *priced)
-{
-    const struct training_plan *plan = parts->plan;
-    struct other_network other;
-    for (int64_t i = 0; i < training_nics_clusters(plan); i++)
-        priced->in[i] = blocks_of(parts_on(parts, training_nics_network(plan, i), &other));
-    priced->between = (struct blocks){.send_bytes = 0.0};
-    if (training_nics_clusters(plan) > 1)
-        price_send(parts_on(parts, plan->nics.between_bytes_per_s, &other), &priced->between);
-}
 
 /* --- The pipeline --- */
 
 /* The slowest stage of those whose data ranks have one network. */
 struct network_class {
     double network_bytes_per_s;
-    struct stage_time slowest;
+    struct training_stage slowest;
     int64_t stage;
 };
 
 struct pipeline_time {
-    struct stage_time slowest;
+    struct training_stage slowest;
     int64_t slowest_stage;
     double bubble_s;
     struct network_class classes[TRAINING_CLUSTERS];
     int64_t n_classes;
 };
 
-static void add_to_class(const struct training_plan *plan, int64_t stage, const struct stage_time *time,
+static void add_to_class(const struct training_plan *plan, int64_t stage, const struct training_stage *time,
                          struct pipeline_time *pipeline)
 {
     const double network = training_nics_data_network(plan, training_nics_cluster(plan, stage));
@@ -185,14 +35,14 @@ static void add_to_class(const struct training_plan *plan, int64_t stage, const 
     pipeline->classes[i] = (struct network_class){network, *time, stage};
 }
 
-static struct pipeline_time pipeline_of(const struct training_parts *parts, const struct priced_blocks *priced)
+static struct pipeline_time pipeline_of(const struct training_parts *parts, const struct training_priced *priced)
 {
     const struct training_plan *plan = parts->plan;
     const double more = (double)(plan->micro_batches - 1);
     double sum_s = 0.0, forward_s = 0.0, backward_s = 0.0, weight_s = 0.0;
     struct pipeline_time pipeline = {.bubble_s = 0.0};
     for (int64_t i = 0; i < plan->pipeline; i++) {
-        const struct stage_time stage = stage_of(parts, priced, i);
+        const struct training_stage stage = training_stage_of(parts, priced, i);
         const double ahead_s = training_time_s(&stage.forward) + 0.5 * stage.send_s;
         if (i == 0 || stage.sum_s > pipeline.slowest.sum_s) {
             pipeline.slowest = stage;
@@ -262,7 +112,7 @@ struct ending {
     int64_t stage;
 };
 
-static struct training_cover cover_of(const struct stage_time *stage)
+static struct training_cover cover_of(const struct training_stage *stage)
 {
     return (struct training_cover){training_time_s(&stage->forward), training_time_s(&stage->backward) +
                                                                          training_time_s(&stage->weight) +
@@ -276,9 +126,9 @@ static struct ending ending_of(const struct training_parts *parts, const struct 
         const struct network_class *class = &pipeline->classes[i];
         const struct training_stage_size size = training_stage_size_of(parts, class->stage);
         const struct training_cover cover = cover_of(&class->slowest);
-        struct other_network other;
-        const struct training_parts *there = parts_on(parts, class->network_bytes_per_s, &other);
-        other.plan.gpus_per_node = training_nics_node_gpus(parts->plan);
+        struct training_elsewhere elsewhere;
+        const struct training_parts *there = training_parts_on(parts, class->network_bytes_per_s, &elsewhere);
+        elsewhere.plan.gpus_per_node = training_nics_node_gpus(parts->plan);
         const struct ending ending = {
             training_reduction_of(there, &cover, &size),
             update_s(parts, class->stage), class->stage};
@@ -289,21 +139,6 @@ static struct ending ending_of(const struct training_parts *parts, const struct 
 }
 
 /* --- Layers of clusters --- */
-
-/* The mean layer of the LLM, with its share of recomputation, in a cluster. */
-static struct stage_time mean_layer(const struct training_parts *parts, const struct blocks *blocks)
-{
-    const struct training_plan *plan = parts->plan;
-    const double layers = (double)parts->llm->layers;
-    const double sparse = parts->llm->experts > 0 ? layers - (double)parts->llm->dense_layers : 0.0;
-    const double each = layers / (double)plan->pipeline, given = (double)plan->recompute_layers;
-    const double recomputed = plan->recompute != RECOMPUTE_FULL ? 0.0 : given > 0.0 ? fmin(given / each, 1.0) : 1.0;
-    const bool selective = plan->recompute == RECOMPUTE_SELECTIVE && !parts->trainer->flash_attention;
-    struct stage_time time = {.send_s = 0.0};
-    add_block(&time, (layers - sparse) / layers, &blocks->of[BLOCK_DENSE], recomputed, selective);
-    add_block(&time, sparse / layers, &blocks->of[BLOCK_SPARSE], recomputed, selective);
-    return time;
-}
 
 static struct training_stage_size mean_stage(const struct training_parts *parts)
 {
@@ -325,15 +160,15 @@ static struct training_stage_size mean_stage(const struct training_parts *parts)
 void training_layer_costs_of(const struct training_parts *parts, struct training_layer_cost costs[TRAINING_CLUSTERS])
 {
     const struct training_plan *plan = parts->plan;
-    struct priced_blocks priced;
-    price_blocks(parts, &priced);
+    struct training_priced priced;
+    training_blocks_of(parts, &priced);
     for (int64_t c = 0; c < training_nics_clusters(plan); c++) {
-        const struct stage_time layer = mean_layer(parts, &priced.in[c]);
+        const struct training_stage layer = training_mean_layer(parts, &priced.in[c]);
         const struct training_stage_size size = mean_stage(parts);
         const struct training_cover one = cover_of(&layer);
         const struct training_cover cover = {size.layers * one.forward_s, size.layers * one.backward_s};
-        struct other_network other;
-        const struct training_parts *there = parts_on(parts, training_nics_data_network(plan, c), &other);
+        struct training_elsewhere elsewhere;
+        const struct training_parts *there = training_parts_on(parts, training_nics_data_network(plan, c), &elsewhere);
         costs[c] = (struct training_layer_cost){one.forward_s + one.backward_s,
                                                 training_reduction_of(there, &cover, &size).exposed_s / size.layers};
     }
@@ -341,9 +176,23 @@ void training_layer_costs_of(const struct training_parts *parts, struct training
 
 /* --- FLOP --- */
 
+/* Layers with linear attention have the operations of a window instead of those of the whole sequence. */
+static double flop_per_token(const struct training_parts *parts, int64_t sequence_tokens)
+{
+    const struct llm_spec *llm = parts->llm;
+    const double width = (double)(llm->q_heads * (llm_key_dim(llm) + llm_value_dim(llm)));
+    const double spared = (double)sequence_tokens - training_linear_window(llm, 1.0);
+    return llm_flop_per_token(llm, sequence_tokens) - 2.0 * (double)parts->plan->linear_layers * width * spared;
+}
+
 static double forward_flop(const struct training_parts *parts)
 {
-    return training_plan_tokens(parts->plan) * llm_flop_per_token(parts->llm, parts->plan->sequence_tokens);
+    const struct training_lengths *lengths = parts->plan->lengths;
+    double sum = 0.0;
+    if (lengths == NULL) return training_plan_tokens(parts->plan) * flop_per_token(parts, parts->plan->sequence_tokens);
+    for (int64_t i = 0; i < lengths->batches * lengths->sequences; i++)
+        sum += (double)lengths->tokens[i] * flop_per_token(parts, lengths->tokens[i]);
+    return sum / (double)lengths->batches;
 }
 
 double training_model_flop(const struct training_parts *parts)
@@ -362,12 +211,12 @@ static double repeated_flop(const struct training_parts *parts)
     for (int64_t i = 0; i < plan->pipeline; i++) recomputed += (double)training_plan_recomputed(plan, llm, i);
     const double share = recomputed / (double)llm->layers;
     if (plan->recompute != RECOMPUTE_SELECTIVE || parts->trainer->flash_attention) return share * layers_flop;
-    return tokens * (llm_flop_per_token(llm, plan->sequence_tokens) - llm_flop_per_token(llm, 0));
+    return tokens * (flop_per_token(parts, plan->sequence_tokens) - llm_flop_per_token(llm, 0));
 }
 
 /* --- The step --- */
 
-static void add_parts(struct training_step *step, const struct stage_time *stage, double batches)
+static void add_parts(struct training_step *step, const struct training_stage *stage, double batches)
 {
     const struct training_time *const times[] = {&stage->forward, &stage->backward, &stage->weight, &stage->recompute};
     step->forward_s = batches * stage->forward.compute_s;
@@ -388,8 +237,23 @@ static void add_parts(struct training_step *step, const struct stage_time *stage
     step->expert_bytes = batches * stage->expert_bytes;
 }
 
+/* What the slowest stage computes and sends in a step: all micro-batches, or packs of unlike sequences. */
+struct passes {
+    struct training_stage stage;
+    double batches, bubble_s, bound_s, width;
+};
+
+static struct passes passes_of(const struct training_parts *parts, const struct pipeline_time *pipeline)
+{
+    if (parts->plan->lengths == NULL)
+        return (struct passes){pipeline->slowest, (double)parts->plan->micro_batches, pipeline->bubble_s, 0.0, 0.0};
+    const struct training_mixed mixed = training_mixed_of(parts);
+    return (struct passes){mixed.work, 1.0, mixed.waits_s, mixed.bound_s, mixed.width};
+}
+
 /* States beyond the GPU. They have no pipeline, so that this stage is the only one. */
-static void add_swaps(const struct training_parts *parts, const struct stage_time *stage, struct training_step *step)
+static void add_swaps(const struct training_parts *parts, const struct training_stage *stage,
+                      struct training_step *step)
 {
     const double forward_s = training_time_s(&stage->forward);
     if (!training_tiers_used(&parts->plan->tiers)) return;
@@ -406,27 +270,29 @@ static void add_swaps(const struct training_parts *parts, const struct stage_tim
 struct training_step training_step_of(const struct training_parts *parts, double reserve_frac)
 {
     const struct training_plan *plan = parts->plan;
-    const double batches = (double)plan->micro_batches, gpus = (double)training_plan_gpus(plan);
-    struct priced_blocks blocks;
-    price_blocks(parts, &blocks);
-    const struct pipeline_time pipeline = pipeline_of(parts, &blocks);
+    const double gpus = (double)training_plan_gpus(plan);
+    struct training_priced priced;
+    training_blocks_of(parts, &priced);
+    const struct pipeline_time pipeline = pipeline_of(parts, &priced);
+    const struct passes passes = passes_of(parts, &pipeline);
     const struct ending ending = ending_of(parts, &pipeline);
     const struct training_reduction reduction = ending.reduction;
-    struct training_step step = {.slowest = pipeline.slowest_stage, .bubble_s = pipeline.bubble_s,
+    struct training_step step = {.slowest = pipeline.slowest_stage, .bubble_s = passes.bubble_s,
+                                 .bound_s = passes.bound_s, .width = passes.width,
                                  .data_s = reduction.exposed_s, .data_bytes = reduction.sent_bytes,
                                  .host_s = parts->trainer->step_s};
-    add_parts(&step, &pipeline.slowest, batches);
+    add_parts(&step, &passes.stage, passes.batches);
     const double own = training_holdings_of(parts, ending.stage).optimizer;
-    const double passes_s = batches * pipeline.slowest.sum_s;
+    const double passes_s = passes.batches * passes.stage.sum_s;
     step.update_s = ending.update_s;
     step.bytes += update_bytes(parts, ending.stage);
     step.passes_s = passes_s;
     step.optimizer_s = step.update_s + host_update_s(parts, own);
     step.flush_s = flush_s(parts, own, step.backward_s + step.recompute_s);
-    add_swaps(parts, &pipeline.slowest, &step);
+    add_swaps(parts, &passes.stage, &step);
     step.step_s = passes_s + step.bubble_s + step.data_s + step.flush_s + step.swap_s + step.optimizer_s + step.host_s;
     const double priced_s = passes_s + reduction.seconds; /* sums in another order may differ in the last digit */
-    step.outside_frac = fmin((batches * pipeline.slowest.outside_s + reduction.outside_s) / priced_s, 1.0);
+    step.outside_frac = fmin((passes.batches * passes.stage.outside_s + reduction.outside_s) / priced_s, 1.0);
     step.model_flop = training_model_flop(parts);
     step.hardware_flop = step.model_flop + repeated_flop(parts);
     const double peak = gpus * gpu_peak_flop_per_s(parts->gpu, plan->compute);
@@ -441,12 +307,12 @@ struct training_step training_step_of(const struct training_parts *parts, double
 
 /* --- Exchanges --- */
 
-static void exchange_stage(const struct training_parts *parts, const struct priced_blocks *priced, int64_t stage,
+static void exchange_stage(const struct training_parts *parts, const struct training_priced *priced, int64_t stage,
                            struct training_exchanges *out)
 {
     const struct training_plan *plan = parts->plan;
-    const struct blocks *blocks = &priced->in[0];
-    const struct stage_time time = stage_of(parts, priced, stage);
+    const struct training_blocks *blocks = &priced->in[0];
+    const struct training_stage time = training_stage_of(parts, priced, stage);
     const struct training_stage_size size = training_stage_size_of(parts, stage);
     const double batches = (double)plan->micro_batches, sends = batches * (double)plan->chunks;
     const bool exchanges_heads = plan->context_form == CONTEXT_ALL_TO_ALL;
@@ -460,6 +326,8 @@ static void exchange_stage(const struct training_parts *parts, const struct pric
                           sum.tensor_sent + 2.0 * sends * blocks->gather_bytes);
     training_exchange_add(out, exchanges_heads ? EXCHANGE_ALL_TO_ALL : EXCHANGE_SHIFT, training_context_group(plan),
                           sum.context_sent);
+    training_exchange_add(out, EXCHANGE_ALL_TO_ALL, training_context_group(plan), sum.returned_sent);
+    training_exchange_add(out, EXCHANGE_RING, training_context_group(plan), sum.state_sent);
     training_exchange_add(out, EXCHANGE_ALL_TO_ALL, training_expert_group(plan), sum.expert_sent);
     if (plan->pipeline == 1) return;
     out->of[out->n++] = (struct training_exchange){.kind = EXCHANGE_STAGES, .group = training_stages_group(plan),
@@ -469,7 +337,7 @@ static void exchange_stage(const struct training_parts *parts, const struct pric
 
 void training_exchanges_of(const struct training_parts *parts, struct training_exchanges *stages)
 {
-    struct priced_blocks blocks;
-    price_blocks(parts, &blocks);
-    for (int64_t i = 0; i < parts->plan->pipeline; i++) exchange_stage(parts, &blocks, i, &stages[i]);
+    struct training_priced priced;
+    training_blocks_of(parts, &priced);
+    for (int64_t i = 0; i < parts->plan->pipeline; i++) exchange_stage(parts, &priced, i, &stages[i]);
 }

@@ -36,13 +36,16 @@
 struct training_step {
     double step_s;
     double forward_s, backward_s, recompute_s; /* computing of all micro-batches */
-    double bubble_s;                           /* that stage waits for others to fill and drain the pipeline */
+    double bubble_s;                           /* that stage waits for others to fill and drain the pipeline; with
+                                                * sequences of unlike length, the mean rank waits for the last */
     double tensor_s, context_s, expert_s, pipeline_s, data_s; /* waiting for messages: exposed communication */
     double flush_s; /* gradients to host memory, as far as nothing hides them */
     double swap_s;  /* states and activations beyond the GPU, as far as nothing hides them (tiers.h) */
     double optimizer_s, host_s;
     double update_s; /* of optimizer_s: on the GPU */
     double passes_s; /* of all micro-batches, with messages */
+    double bound_s, width; /* with sequences of unlike length: least passes_s + bubble_s of any split; mean ranks that
+                            * share the sequence of a token. Else 0 */
     double flop, bytes, core_s; /* of a rank of that stage: its operations, its memory traffic, and the time in kernels
                                  * that the core bounds */
     double narrow_flop; /* of flop, in 8-bit units: those of products in fp8; attention, router and head keep 16 bits */
@@ -63,7 +66,8 @@ struct training_step {
  * fragments, the runtime and communication. */
 struct training_step training_step_of(const struct training_parts *parts, double reserve_frac);
 
-/* What the ranks of each stage exchange in a step; `stages` has room for all stages of the plan. */
+/* What the ranks of each stage exchange in a step; `stages` has room for all stages of the plan. Not for plans whose
+ * sequences have unlike lengths. */
 void training_exchanges_of(const struct training_parts *parts, struct training_exchanges *stages);
 
 /* Of a layer on the stages of each cluster of the plan, the mean over the LLM's layers. */

@@ -1,11 +1,11 @@
-#include "sim/catalog/training.h"
+#include "sim/catalog/training_lengths.h"
 
 #include <math.h>
 #include <string.h>
 
 static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero-bubble", NULL};
 static const char *const recomputes[] = {"none", "selective", "full", "as-needed", "fastest", NULL};
-static const char *const context_forms[] = {"ring", "all-to-all", NULL};
+static const char *const context_forms[] = {"ring", "all-to-all", "token-ring", NULL};
 static const char *const precisions[] = {"bf16", "fp16", "fp8", NULL};
 static const enum number_format formats[] = {FORMAT_BF16, FORMAT_FP16, FORMAT_FP8};
 
@@ -18,6 +18,8 @@ static const struct config_field shape_fields[] = {
             "attention heads that share 'hidden' evenly, each with keys and values of its own; 0: those of the LLM"),
     ROW_INT("dense_layers", dense_layers, DEFAULT("0"), WITHIN(0, LLM_MAX_LAYERS),
             "first layers without experts; 0: those of the LLM"),
+    ROW_INT("linear_layers", linear_layers, DEFAULT("0"), WITHIN(0, LLM_MAX_LAYERS),
+            "layers whose attention is linear in place of softmax; their context ranks gather states (LASP-2)"),
     {0}};
 #undef ROW_OF
 
@@ -144,10 +146,12 @@ static const struct config_field nics_fields[] = {
              "gradients are reduced beside the last backward pass"),                                                   \
     ROW_BOOL("overlap_weights", t overlap_weights, DEFAULT("false"), "weights are gathered beside computing"),         \
     ROW_CHOICE("context_form", t context_form, DEFAULT("ring"), context_forms,                                         \
-               "how ranks of a sequence meet: keys and values circulate, or heads are exchanged for tokens"),          \
+               "how ranks of a sequence meet: keys and values circulate, heads are exchanged for tokens, or queries "  \
+               "circulate and partial results return (TokenRing)"),                                                    \
     ROW_SECTION("offload", t offload, FILLED, offload_fields, "optimizer states in host memory"),                      \
     ROW_SECTION("tiers", t tiers, OPTIONAL, tiers_fields, "states in host memory and on drives of the node"),          \
     ROW_SECTION("nics", t nics, OPTIONAL, nics_fields, "clusters whose NICs differ"),                                  \
+    ROW_SECTION("lengths", t lengths, FILLED, training_lengths_fields, "sequences of unlike length"),                  \
     ROW_REAL("reserve", t reserve_frac, DEFAULT("0.06"), WITHIN(0, 0.9),                                               \
              "share of the GPU's memory kept for fragments, the runtime and communication")
 
@@ -255,6 +259,7 @@ int training_setup_make(const struct catalog *catalog, const struct training_req
     if (code == 0) join_gpus(request, &setup->gpu);
     if (code == 0) code = read_llm(catalog, config, where, arena, &setup->llm, diag);
     if (code == 0) code = catalog_trainer(catalog, config->trainer, where, arena, &setup->preset, diag);
+    if (code == 0) code = training_lengths_draw(config, where, arena, &setup->lengths, diag);
     if (code != 0) return code;
     const bool over_pcie = config->tensor_parallel > setup->gpu.nvlink_gpus ||
                            (request->gpus > setup->gpu.nvlink_gpus && setup->gpu.nvlink_gpus < request->gpus_per_node);
@@ -459,14 +464,19 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         .zero = config->zero, .shard_weights = config->shard_weights,
         .shard_gradients = config->shard_gradients, .shard_optimizer = config->shard_optimizer, .compute = formats[config->precision],
         .overlap_tensor = config->overlap_tensor, .overlap_gradients = config->overlap_gradients, .overlap_weights = config->overlap_weights,
-        .context_form = (enum context_form)config->context_form,
+        .context_form = (enum context_form)config->context_form, .linear_layers = config->shape.linear_layers,
+        .lengths = setup->lengths, .split = (enum training_split)config->lengths.split,
         .gpus_per_node = setup->gpus_per_node, .network_bytes_per_s = setup->network_bytes_per_s};
     setup->parts.plan = &setup->plan; /* of this setup, which may be a copy */
     if (gpus < others || gpus % others != 0)
         return "the GPUs are not a multiple of tensor, pipeline and context parallelism together";
-    const char *problem = find_batches(&setup->plan, config, rounds);
+    const char *problem = find_batches(&setup->plan, config, rounds || setup->lengths != NULL);
     if (problem == NULL && config->precision == 2 && !(setup->gpu.peak_flop_per_s[FORMAT_FP8] > 0.0))
         return "this GPU has no units for fp8";
+    if (problem == NULL && setup->lengths != NULL && !setup->trainer.flash_attention)
+        return "sequences of unlike length need a trainer whose attention is one kernel ('flash_attention')";
+    if (problem == NULL && setup->plan.linear_layers > 0 && !setup->trainer.flash_attention)
+        return "'linear_layers' needs a trainer whose attention is one kernel ('flash_attention')";
     if (problem == NULL) problem = training_plan_problem(&setup->plan, &setup->llm);
     if (problem != NULL) return problem;
     if (setup->plan.nics.n > 0)

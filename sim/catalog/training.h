@@ -1,6 +1,9 @@
 /* A training plan as configurations write it, and what it is made of: LLM, GPU, calibration, constants of the program.
  *
  * Keys that are absent follow from the others: data parallelism from the number of GPUs, micro-batches from the batch.
+ * The lengths of sequences may follow a law: batches of them are drawn once, from the stream "training.lengths" of a
+ * seed of their own.
+ *
  * A `micro_batch` of 0 stands for the fastest of 1, 2, 4, 8 ... 64 sequences that fits. */
 #ifndef ORRERY_CATALOG_TRAINING_H
 #define ORRERY_CATALOG_TRAINING_H
@@ -19,7 +22,7 @@ static inline bool training_chooses_layers(int recompute)
 
 /* Changes of the LLM's shape; 0: as it is. */
 struct training_shape {
-    int64_t layers, hidden, heads, dense_layers;
+    int64_t layers, hidden, heads, dense_layers, linear_layers;
 };
 
 /* NAN: as the GPU's PCIe link. */
@@ -52,6 +55,13 @@ struct training_nics_config {
     int groups, layers;          /* groups: enum training_nic_groups; layers 0: by speed, 1: even */
 };
 
+/* Lengths of sequences that are drawn; law 0: all have sequence_tokens. */
+struct training_lengths_config {
+    int law, split;
+    int64_t median_tokens, batches, seed;
+    double spread;
+};
+
 struct training_config {
     const char *llm, *trainer;
     struct training_shape shape;
@@ -64,6 +74,7 @@ struct training_config {
     struct training_offload_config offload;
     struct training_tiers_config tiers;
     struct training_nics_config nics;
+    struct training_lengths_config lengths;
 };
 
 /* A plan within a job type: the plan, and the steps of each job. */
@@ -98,6 +109,7 @@ struct training_setup {
     struct calibration calibration;
     struct trainer_preset preset;
     struct training_trainer trainer;
+    struct training_lengths *lengths; /* drawn; NULL: all are equal */
     struct training_plan plan; /* of the latest pricing */
     struct training_parts parts;
     int64_t gpus, gpus_per_node, nodes_per_rack;

@@ -74,6 +74,13 @@ is_true "$(number '$.stage_layers[0]') > $(number '$.stage_layers[1]')"
 run 2 plan llama-3.1-8b -g a100-80-sxm -n 32 --batch 64 --set pipeline_parallel=2 --set network=25GB/s --set "nics=$nics"
 err "'nics' states the networks of its clusters"
 
+# Sequences of unlike length have one stage, and states on the GPU.
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 32 --batch 64 --set pipeline_parallel=2 --set lengths.law=pareto --set "nics=$nics"
+err "'lengths' and 'nics' exclude each other"
+err 'leave one of the two out'
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set lengths.law=pareto --set "tiers=$tiers"
+err "'lengths' and 'tiers' exclude each other"
+
 # A job lasts as long as its steps, on the GPUs that it asks for and on others.
 scenario() { # JOB, TYPE KEYS
     cat >"$T/s.json" <<END

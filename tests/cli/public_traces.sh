@@ -6,7 +6,8 @@ optimised
 data=../shared/data
 requests=$data/request_traces/azure_llm_2023_conversation.csv
 jobs=$data/job_traces/philly_2017_jobs__13_virtual_clusters.csv
-[ -r $requests ] && [ -r $jobs ] || skip "needs $requests and $jobs"
+prompts=$data/request_traces/mooncake_fast25_conversation.jsonl
+[ -r $requests ] && [ -r $jobs ] && [ -r $prompts ] || skip "needs $requests, $jobs and $prompts"
 
 run 0 run configs/scenarios/azure-conversation.json --set services.chat.trace.path=$requests --json -o "$T/azure.db"
 json '$.metrics."request.arrived"' 19366
@@ -22,4 +23,14 @@ done
 equal "$(sqlite3 :memory: "select printf('%.2f', json_extract(readfile('$T/out'), '\$.metrics.\"job.gpus_in_use.mean\"'))")" \
     244.79 'mean number of GPUs in use'
 json '$.metrics."job.queue_s.max"' 0
+
+# In groups of one prefix a cache of 300 blocks finds nearly what one without limit finds in any order.
+for order in as-it-is prefix-groups; do
+    run 0 trace convert $prompts -o "$T/$order.jsonl" -t mooncake --set offline=$order
+    run 0 trace stat "$T/$order.jsonl" --prefix-cache lru=300,1000000 --json
+    cp "$T/out" "$T/$order"
+done
+hits() { sqlite3 :memory: "select json_extract(readfile('$T/$1'), '\$.prefix_cache[$2].block_hits')"; }
+equal "$(hits as-it-is 1)" "$(hits prefix-groups 1)" 'hits of a cache without limit'
+sql :memory: "select $(hits prefix-groups 0) > 0.97 * $(hits prefix-groups 1), $(hits as-it-is 0) < 0.2 * $(hits prefix-groups 0)" '1|1'
 finish

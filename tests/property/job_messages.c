@@ -20,9 +20,15 @@
     "'interleaved', 'global_batch': 64"
 #define ZERO3 "'llm': 'llama-3.1-8b', 'zero': 3, 'global_batch': 64, 'recompute': 'full'"
 
+#define QUERIES                                                                                                        \
+    "'llm': 'llama-3.1-8b', 'tensor_parallel': 2, 'context_parallel': 8, 'context_form': 'token-ring', 'recompute': "  \
+    "'full', 'sequence_tokens': 32768, 'global_batch': 8"
+#define LINEAR                                                                                                         \
+    "'llm': 'llama-3.1-8b', 'tensor_parallel': 2, 'context_parallel': 8, 'shape': {'linear_layers': 24}, "             \
+    "'recompute': 'full', 'sequence_tokens': 32768, 'global_batch': 8"
 #define MANY_STAGES "'llm': 'llama-3.1-8b', 'pipeline_parallel': 16, 'global_batch': 64"
 
-static const char *const plans[] = {DENSE, STAGES, EXPERTS, LONG, HEADS, INTERLEAVED, ZERO3, MANY_STAGES};
+static const char *const plans[] = {DENSE, STAGES, EXPERTS, LONG, HEADS, INTERLEAVED, ZERO3, MANY_STAGES, QUERIES, LINEAR};
 enum { N_PLANS = sizeof plans / sizeof *plans };
 
 #define ONE(gpus) "{'submit': '0s', 'type': 't', 'gpus': " #gpus ", 'steps': 50}"

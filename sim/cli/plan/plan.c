@@ -88,13 +88,20 @@ static struct plan_free find_free(const struct config *config, const struct trai
         .recompute = lacks(config, "recompute"), .zero = lacks(config, "zero") && lacks(config, "shard_optimizer")};
 }
 
+/* Whether two keys of the plan cannot go together, in any layout. */
+static bool is_exclusion(const char *problem)
+{
+    return strstr(problem, "exclude each other") != NULL;
+}
+
 static int fail_plan(struct cli *cli, const char *problem)
 {
     const bool batch = strstr(problem, "needs 'global_batch'") != NULL, network = strstr(problem, "network") != NULL;
     return diag_error(&cli->diag, SIM_E_CONFIG, "plan",
-                      batch     ? BATCH_HINT
-                      : network ? "such as --set network=50GB/s, per GPU and direction"
-                                : "'orrery plan --help' explains how to search",
+                      batch                   ? BATCH_HINT
+                      : is_exclusion(problem) ? "leave one of the two out"
+                      : network               ? "such as --set network=50GB/s, per GPU and direction"
+                                              : "'orrery plan --help' explains how to search",
                       "%s", problem);
 }
 
@@ -102,6 +109,7 @@ static int fail_plan(struct cli *cli, const char *problem)
 static int find_levels(struct cli *cli, const struct training_setup *setup, struct training_levels *levels)
 {
     const struct training_plan *plan = &setup->plan;
+    if (plan->lengths != NULL) return 0;
     struct training_exchanges *stages = mem_zalloc((size_t)plan->pipeline, sizeof *stages);
     double *room = mem_zalloc(training_levels_room(plan), sizeof *room);
     const bool has_room = stages != NULL && room != NULL;
@@ -114,6 +122,15 @@ static int find_levels(struct cli *cli, const struct training_setup *setup, stru
     return has_room ? 0 : diag_nomem(&cli->diag);
 }
 
+static void find_splits(struct training_setup *setup, struct plan_found *found)
+{
+    for (int split = 0; found->plan.lengths != NULL && split <= SPLIT_HYBRID; split++) {
+        setup->plan.split = (enum training_split)split;
+        found->splits[split] = training_step_of(&setup->parts, setup->config->reserve_frac);
+    }
+    setup->plan = found->plan;
+}
+
 static int answer_plan(struct cli *cli, const struct plan_options *options, const struct config *config,
                        struct training_setup *setup)
 {
@@ -121,7 +138,7 @@ static int answer_plan(struct cli *cli, const struct plan_options *options, cons
     struct plan_found found = {.config = *setup->config};
     const char *problem = training_setup_plan(setup, setup->gpus, true);
     const bool hopeless = problem != NULL && (strstr(problem, "global") != NULL || strstr(problem, "network") != NULL ||
-                                              strstr(problem, "fp8") != NULL);
+                                              strstr(problem, "fp8") != NULL || is_exclusion(problem));
     if (hopeless) return fail_plan(cli, problem);
     if (searches) {
         struct plan_search search;
@@ -132,6 +149,7 @@ static int answer_plan(struct cli *cli, const struct plan_options *options, cons
     problem = training_setup_price(setup, setup->gpus, false, &found.step);
     if (problem != NULL) return fail_plan(cli, problem);
     found.plan = setup->plan;
+    find_splits(setup, &found);
     const int code = find_levels(cli, setup, &found.levels);
     if (code != 0) return code;
     return plan_answer_one(setup, &found, (enum answer_form)options->form, cli->out, &cli->diag);

@@ -88,7 +88,7 @@ struct part {
     double value;
 };
 
-enum { STEP_PARTS = 13, MEMORY_PARTS = 6, LEVEL_PARTS = 3 };
+enum { STEP_PARTS = 13, BUBBLE_PART = 3, MEMORY_PARTS = 6, LEVEL_PARTS = 3 };
 
 static void step_parts(const struct training_step *step, struct part parts[STEP_PARTS])
 {
@@ -120,6 +120,62 @@ static void memory_parts(const struct training_memory *memory, struct part parts
         {"buffer_bytes", "buffers", memory->buffer_bytes}};
     for (int i = 0; i < MEMORY_PARTS; i++) parts[i] = all[i];
 }
+
+/* --- Sequences of unlike length --- */
+
+static const char *const split_names[] = {"static", "flexible", "hybrid"};
+
+/* The step with each split, and the least of all: that with passes at their bound. */
+static void add_splits(struct answer *answer, const char *key, const char *heading, const struct plan_found *found)
+{
+    static const struct table_column columns[] = {LEFT("split"), RIGHT("step_s"), RIGHT("speedup"),
+                                                  RIGHT("ranks_per_token"), RIGHT("waiting_s")};
+    const struct training_step *base = &found->splits[SPLIT_STATIC];
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
+    for (int split = 0; split <= SPLIT_HYBRID; split++) {
+        const struct training_step *step = &found->splits[split];
+        const double values[] = {step->step_s, base->step_s / step->step_s, step->width, step->bubble_s};
+        table_text(&table, split_names[split]);
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+            char shown[32];
+            snprintf(shown, sizeof shown, "%.4g", values[i]);
+            table_shown(&table, values[i], shown);
+        }
+    }
+    answer_add(answer, key, heading, &table);
+}
+
+static double least_step_s(const struct training_step *step)
+{
+    return step->step_s - step->passes_s - step->bubble_s + step->bound_s;
+}
+
+static double mean_tokens(const struct training_plan *plan)
+{
+    return training_plan_tokens(plan) / (double)training_plan_sequences(plan);
+}
+
+static void add_lengths(struct answer *answer, const struct plan_found *found)
+{
+    if (found->plan.lengths == NULL) return;
+    answer_open(answer, "lengths", '{');
+    answer_text(answer, "split", split_names[found->plan.split]);
+    answer_number(answer, "mean_tokens", mean_tokens(&found->plan));
+    answer_number(answer, "longest_tokens", (double)training_plan_longest(&found->plan));
+    answer_number(answer, "bound_s", least_step_s(&found->splits[SPLIT_HYBRID]));
+    add_splits(answer, "splits", NULL, found);
+    answer_close(answer, '}');
+}
+
+static void say_lengths(struct answer *answer, const struct plan_found *found)
+{
+    if (found->plan.lengths == NULL) return;
+    add_splits(answer, NULL, NULL, found);
+    answer_say(answer, "no split takes less than %.4g s\n", least_step_s(&found->splits[SPLIT_HYBRID]));
+}
+
+/* --- The parts as data --- */
 
 static void add_data(struct answer *answer, const struct training_setup *setup, const struct plan_found *found)
 {
@@ -282,13 +338,20 @@ static void say_plan(struct answer *answer, const struct training_setup *setup, 
     answer_say(answer, "%s (%" PRId64 " layers) on %" PRId64 " %s, %s: %s\n", setup->llm.name, setup->llm.layers,
                training_plan_gpus(plan), setup->gpu.name, setup->preset.name, layout.failed ? "" : layout.chars);
     text_fini(&layout);
-    answer_say(answer, "%" PRId64 " micro-batches of %" PRId64 " x %" PRId64 " tokens on each data rank\n",
-               plan->micro_batches, plan->micro_batch, plan->sequence_tokens);
+    if (plan->lengths == NULL)
+        answer_say(answer, "%" PRId64 " micro-batches of %" PRId64 " x %" PRId64 " tokens on each data rank\n",
+                   plan->micro_batches, plan->micro_batch, plan->sequence_tokens);
+    else
+        answer_say(answer, "%" PRId64 " sequences of %.0f tokens on the mean, at most %" PRId64 "; %s split\n",
+                   training_plan_sequences(plan), mean_tokens(plan), training_plan_longest(plan),
+                   split_names[plan->split]);
     answer_say(answer, "step %.4g s: %.4g tokens/s, %.4g TFLOP/s of a GPU, MFU %.1f %%, HFU %.1f %%\n\n", step->step_s,
                training_plan_tokens(plan) / step->step_s, step->flop_per_s / 1e12, 100.0 * step->mfu,
                100.0 * step->hfu);
     step_parts(step, times);
+    if (plan->lengths != NULL) times[BUBBLE_PART].shown = "waiting for the last rank";
     say_parts(answer, "time", "s", times, STEP_PARTS, step->step_s, 1.0);
+    say_lengths(answer, found);
     answer_say(answer, "\nmemory of the fullest rank, of stage %" PRId64 ": %.4g of %.4g GiB: %s\n\n",
                step->memory.stage, step->memory.total_bytes / gib, setup->gpu.memory_bytes / gib,
                step->lacks == HOME_GPU ? "does not fit" : "fits");
@@ -308,7 +371,8 @@ int plan_answer_one(const struct training_setup *setup, const struct plan_found 
         add_subject(&answer, setup);
         add_layout(&answer, &found->plan, &found->config, &setup->llm);
         add_data(&answer, setup, found);
-        add_traffic(&answer, found);
+        if (found->plan.lengths == NULL) add_traffic(&answer, found);
+        add_lengths(&answer, found);
     } else {
         say_plan(&answer, setup, found);
     }

@@ -258,6 +258,7 @@ int job_training_messages(struct jobs *jobs, const struct job_type *type, int32_
     struct priced *priced = priced_of(jobs, type, node_type);
     const int64_t ranks = ranks_on(type, gpus);
     *messages = NULL;
+    if (priced->setup->lengths != NULL) return 0; /* of batches that differ nothing is claimed */
     if (!(step_s(jobs, type, node_type, gpus) > 0.0)) return 0;
     if (priced->messages[ranks] == NULL) priced->messages[ranks] = describe(jobs, priced, ranks * rank_gpus(type));
     *messages = priced->messages[ranks];

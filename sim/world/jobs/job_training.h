@@ -40,7 +40,7 @@ int32_t job_training_rank_gpus(const struct job_type *type);
 double job_training_asked_s(const struct jobs *jobs, const struct job_type *type, double asked);
 
 /* What the ranks of such a job send on `gpus` GPUs. *messages lasts as long as the jobs. Returns 1, 0 if it cannot run
- * so, or SIM_E_NOMEM. */
+ * so or its sequences have unlike lengths, or SIM_E_NOMEM. */
 int job_training_messages(struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
                           struct job_messages **messages);
 

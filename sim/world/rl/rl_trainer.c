@@ -55,9 +55,16 @@ int rl_training_s(struct rl *rl, int64_t tokens, double *seconds)
 
 /* --- The plan --- */
 
+/* What a step trains follows from the service. */
 static int check_batch(const struct rl *rl)
 {
     const struct training_config *plan = &rl->config->training;
+    if (plan->lengths.law != 0)
+        return diag_error(rl->env.site->diag, SIM_E_CONFIG, where_of(rl, "rl.training.lengths"), "leave out 'lengths'",
+                          "the tokens of 'rl' are packed into sequences of equal length");
+    if (plan->shape.linear_layers > 0)
+        return diag_error(rl->env.site->diag, SIM_E_CONFIG, where_of(rl, "rl.training.shape"),
+                          "leave out 'linear_layers'", "services generate with softmax attention in all layers");
     if (plan->global_batch == 0 && plan->global_batch_tokens == 0 && plan->micro_batches == 0) return 0;
     return diag_error(rl->env.site->diag, SIM_E_CONFIG, where_of(rl, "rl.training"),
                       "leave out 'global_batch', 'global_batch_tokens' and 'micro_batches'",

@@ -411,6 +411,12 @@ static void order_limits(cJSON *object)
     }
 }
 
+bool drawing_trains(const cJSON *world)
+{
+    const cJSON *types = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(world, "jobs"), "types");
+    return cJSON_HasObjectItem(cJSON_GetObjectItemCaseSensitive(types, "default"), "training");
+}
+
 /* Whether a key means nothing here: some do beside certain values of an earlier key only, or beside a number that is
  * more than `above`. */
 static bool is_idle(const struct config_field *field, const cJSON *object)
@@ -449,6 +455,12 @@ static bool is_idle(const struct config_field *field, const cJSON *object)
                  {"training", "training", {NULL}, -1.0}, /* plans that fit no cluster */
                  {"rl", "rl", {NULL}, -1.0}, /* a service of another name, or another LLM; skeletons have some */
                  {"steps", "training", {NULL}, -1.0}};
+    /* a plan says how fast and what it sends */
+    const bool is_planned = strcmp(field->name, "speeds") == 0 || strcmp(field->name, "speedup") == 0 ||
+                            strcmp(field->name, "step") == 0;
+    if (is_planned && cJSON_HasObjectItem(object, "training")) return true;
+    /* offers are compared by speeds, which jobs with a plan do not state */
+    if (strcmp(field->name, "market") == 0 && drawing_trains(object)) return true;
     /* pools scale one by one */
     if (strcmp(field->name, "scaling") == 0 && cJSON_HasObjectItem(object, "pools")) return true;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {

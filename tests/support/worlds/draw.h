@@ -42,4 +42,7 @@ const char *drawing_used(struct drawing *drawing, const char *key);
 /* Draws the members of an object by their fields. A member "?" is one that must be there; "?3" has three items. */
 void drawing_complete(struct drawing *drawing, const struct config_field *fields, cJSON *object);
 
+/* Whether jobs of the default type have a plan of training. */
+bool drawing_trains(const cJSON *world);
+
 #endif

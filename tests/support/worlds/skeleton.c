@@ -194,6 +194,11 @@ static const struct fragment {
      " 'sequence_tokens': 512, 'nics': {'clusters': [{'stages': 1, 'network': '9GB/s'}, {'stages': 1, 'network': '?'}],"
      " 'between': '?', 'groups': '?', 'layers': '?'}}}}}}"},
     {BOTH, 50, "{'jobs': {'preemptible': true, 'yield': '?'}}"},
+    {JOBS, 4,
+     "{'cluster': {'network': {'bandwidth': '10GB/s'}}, 'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b',"
+     " 'shape': {'layers': 4, 'hidden': 512, 'heads': 8, 'linear_layers': '$0-4'}, 'context_parallel': '$1-2',"
+     " 'context_form': '?', 'global_batch': '$1-64', 'sequence_tokens': 512, 'lengths': {'law': '?', 'split': '?',"
+     " 'median': '$1-600', 'spread': '?', 'batches': '$1-3'}}}}}}"},
 };
 
 enum { N_FRAGMENTS = sizeof fragments / sizeof *fragments, KEY_CHARS = 64 };
@@ -267,6 +272,16 @@ static void fill(struct drawing *drawing, cJSON *object, bool has_power)
     }
 }
 
+/* What goes with stated speeds alone, beside a plan from which they follow. */
+static void drop_speeds(cJSON *world)
+{
+    cJSON *types = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(world, "jobs"), "types");
+    cJSON *type = cJSON_GetObjectItemCaseSensitive(types, "default");
+    cJSON_DeleteItemFromObjectCaseSensitive(type, "speeds");
+    cJSON_DeleteItemFromObjectCaseSensitive(type, "speedup");
+    cJSON_DeleteItemFromObjectCaseSensitive(world, "market");
+}
+
 cJSON *skeleton_draw(struct drawing *drawing)
 {
     static const unsigned scales[] = {0, 50, 100, 100, 200};
@@ -287,6 +302,7 @@ cJSON *skeleton_draw(struct drawing *drawing)
     for (const struct fragment *fragment = fragments; fragment < fragments + N_FRAGMENTS; fragment++)
         if ((has & fragment->needs) == fragment->needs && drawing_chance(drawing, fragment->percent * scale / 100))
             lay(world, parse(fragment->json));
+    if (drawing_trains(world)) drop_speeds(world);
     fill(drawing, world, has_power);
     return world;
 }

@@ -1,0 +1,82 @@
+#!/bin/sh
+# orrery plan: sequences of unlike length, and rings of queries and linear layers over nodes; jobs that train with them.
+. tests/cli/lib.sh
+
+number() { sqlite3 :memory: "select json_extract(readfile('$T/out'), '$1')"; }
+is_true() { equal "$(sqlite3 :memory: "select $1")" 1 "$1"; }
+near() { is_true "abs(($1) / ($2) - 1) < 1e-6"; }
+keys='-s context_parallel=16 -s tensor_parallel=1 -s recompute=full -s network=50GB/s'
+law='-s lengths.law=lognormal -s lengths.median=2048 -s lengths.spread=1.5'
+price() { # ARGUMENTS
+    # shellcheck disable=SC2086
+    run 0 plan llama-3.1-8b -g h100-sxm -n 32 --sequence 131072 $keys "$@" --json
+}
+
+# Each split has its step, none is below the bound or slower than the static one; one split is the plan.
+# shellcheck disable=SC2086
+price --batch 64 $law -s lengths.split=hybrid
+json '$.lengths.split' hybrid
+static_s=$(number '$.lengths.splits[0].step_s')
+flexible_s=$(number '$.lengths.splits[1].step_s')
+hybrid_s=$(number '$.lengths.splits[2].step_s')
+near "$(number '$.step.step_s')" "$hybrid_s"
+is_true "$(number '$.lengths.bound_s') <= $hybrid_s and $hybrid_s <= $static_s and $flexible_s <= $static_s"
+near "(select sum(value) from json_each(readfile('$T/out'), '\$.step') where key <> 'step_s')" "$hybrid_s"
+near "$(number '$.tokens_per_s') * $hybrid_s" "64 * $(number '$.lengths.mean_tokens')"
+# shellcheck disable=SC2086
+run 0 plan llama-3.1-8b -g h100-sxm -n 32 --sequence 131072 --batch 64 $keys $law
+out 'no split takes less than'
+out 'waiting for the last rank'
+
+# Draws depend on the seed alone. All sequences that reach the limit are as long, and the step is that of equal ones.
+# shellcheck disable=SC2086
+price --batch 64 $law -s lengths.seed=2
+is_true "abs($(number '$.lengths.splits[0].step_s') / $static_s - 1) > 1e-3"
+# shellcheck disable=SC2086
+price --batch 64 $law -s lengths.seed=1
+near "$(number '$.step.step_s')" "$static_s"
+price --batch 8 -s lengths.law=pareto -s lengths.median=131072 -s lengths.spread=0 -s lengths.batches=1
+mixed_s=$(number '$.step.step_s')
+price --batch 8
+near "$mixed_s" "$(number '$.step.step_s')"
+
+# What cannot be has a reason.
+refuse() { # TEXT ARGUMENTS
+    text=$1
+    shift
+    # shellcheck disable=SC2086
+    run 2 plan llama-3.1-8b -g h100-sxm -n 32 --sequence 131072 $keys "$@"
+    err "$text"
+}
+# shellcheck disable=SC2086
+refuse "need the number of sequences of a step, 'global_batch'" $law -s global_batch_tokens=8388608
+# shellcheck disable=SC2086
+refuse 'at most 4096 sequences of a step' $law --batch 5000
+# shellcheck disable=SC2086
+refuse "'zero' is at most 1" $law --batch 64 -s zero=2
+# shellcheck disable=SC2086
+refuse "need 'pipeline_parallel' 1" $law --batch 64 -s pipeline_parallel=2
+# shellcheck disable=SC2086
+refuse 'need a trainer whose attention is one kernel' $law --batch 64 -s trainer=megatron-2021
+refuse "the LLM has fewer layers than 'linear_layers'" --batch 64 -s shape.linear_layers=33
+refuse "'linear_layers' needs a trainer whose attention is one kernel" --batch 64 -s trainer=megatron-2021 \
+    -s shape.linear_layers=8
+refuse "unknown context_form 'tokenring'" --batch 64 -s context_form=tokenring
+
+# What 'rl' trains follows from its service.
+run 2 run rl-rollouts -q -o "$T/x.db" --set rl.training.lengths.law=pareto
+err 'packed into sequences of equal length'
+run 2 run rl-rollouts -q -o "$T/x.db" --set rl.training.shape.linear_layers=8
+err 'services generate with softmax attention in all layers'
+
+# A job takes as long as its steps.
+cat >"$T/s.json" <<END
+{"cluster": {"nodes": 4, "gpus_per_node": 8, "gpu": "h100-sxm", "network": {"bandwidth": "50GB/s"}},
+ "jobs": {"types": {"mixed": {"training": {"llm": "llama-3.1-8b", "context_parallel": 16, "sequence_tokens": 131072,
+     "global_batch": 64, "recompute": "full",
+     "lengths": {"law": "lognormal", "median": 2048, "spread": 1.5, "split": "hybrid"}}}},
+   "trace": {"format": "inline-jobs", "jobs": [{"type": "mixed", "gpus": 32, "steps": 50}]}}}
+END
+run 0 run "$T/s.json" -q -o "$T/r.db"
+near "$(sqlite3 "$T/r.db" 'select end_s - start_s from job')" "50 * $hybrid_s"
+finish

@@ -1,0 +1,191 @@
+/* A batch that is submitted at once, in an order: groups of shared prefixes against all ways to form groups. */
+#include "sim/core/rng.h"
+#include "tests/support/harness.h"
+#include "tests/support/trace_source.h"
+#include "traces/prefix_groups.h"
+
+enum { MOST_REQUESTS = 8, MOST_BLOCKS = 6, BLOCK_TOKENS = 16 };
+
+struct prompt {
+    uint64_t blocks[MOST_BLOCKS];
+    int32_t n_blocks, prompt_tokens, output_tokens;
+};
+
+/* A random batch of prompts that extend one another, as blocks with names by their prefix have them. */
+static int draw_batch(struct rng *rng, struct prompt prompts[MOST_REQUESTS])
+{
+    const int n = 1 + (int)rng_below(rng, MOST_REQUESTS);
+    for (int i = 0; i < n; i++) {
+        struct prompt *prompt = &prompts[i];
+        *prompt = (struct prompt){.n_blocks = (int32_t)rng_below(rng, MOST_BLOCKS + 1)};
+        uint64_t name = 0;
+        for (int32_t k = 0; k < prompt->n_blocks; k++) {
+            name = name * 7 + 1 + rng_below(rng, k == 0 ? 2 : 3);
+            prompt->blocks[k] = name;
+        }
+        const int32_t last = rng_below(rng, 2) == 0 ? 0 : (int32_t)(1 + rng_below(rng, 40));
+        prompt->prompt_tokens = prompt->n_blocks * BLOCK_TOKENS + last;
+        if (prompt->prompt_tokens == 0) prompt->prompt_tokens = 5;
+        prompt->output_tokens = 1 + (int32_t)rng_below(rng, 200);
+    }
+    return n;
+}
+
+static int64_t shared(const struct prompt *a, const struct prompt *b)
+{
+    int64_t n = 0;
+    while (n < a->n_blocks && n < b->n_blocks && a->blocks[n] == b->blocks[n]) n++;
+    return n * BLOCK_TOKENS;
+}
+
+/* The most tokens that any groups of prompts[from, n) and those in `sets` save. */
+static int64_t best_of_all(const struct prompt *prompts, int n, int from, int *sets, int n_sets)
+{
+    int64_t best = 0;
+    if (from == n) {
+        for (int set = 0; set < n_sets; set++) {
+            int64_t prefix = INT64_MAX, n_members = 0;
+            for (int i = 0; i < n; i++)
+                for (int k = 0; sets[i] == set && k <= i; k++)
+                    if (sets[k] == set && k != i && shared(&prompts[i], &prompts[k]) < prefix)
+                        prefix = shared(&prompts[i], &prompts[k]);
+            for (int i = 0; i < n; i++) n_members += sets[i] == set;
+            if (n_members > 1) best += (n_members - 1) * prefix;
+        }
+        return best;
+    }
+    for (int set = 0; set <= n_sets; set++) {
+        sets[from] = set;
+        const int64_t saved = best_of_all(prompts, n, from + 1, sets, set == n_sets ? n_sets + 1 : n_sets);
+        if (saved > best) best = saved;
+    }
+    return best;
+}
+
+static void fill(struct record_buffer *buffer, const struct prompt *prompts, int n)
+{
+    record_buffer_init(buffer, true);
+    for (int i = 0; i < n; i++) {
+        const union trace_record record = {.request = {.id = i,
+                                                       .prompt_tokens = prompts[i].prompt_tokens,
+                                                       .output_tokens = prompts[i].output_tokens,
+                                                       .n_prefix_blocks = prompts[i].n_blocks,
+                                                       .prefix_block_tokens = BLOCK_TOKENS,
+                                                       .prefix_blocks = prompts[i].blocks}};
+        MUST(record_buffer_add(buffer, &record) == 0);
+    }
+}
+
+/* Each index once, and neighbours in the order share at least what the groups save. */
+static void check_order(const struct prompt *prompts, int n, const size_t *order, int64_t saved_tokens)
+{
+    int seen[MOST_REQUESTS] = {0};
+    int64_t by_neighbours = 0;
+    for (int i = 0; i < n; i++) {
+        MUST(order[i] < (size_t)n);
+        seen[order[i]]++;
+        if (i > 0) by_neighbours += shared(&prompts[order[i - 1]], &prompts[order[i]]);
+    }
+    for (int i = 0; i < n; i++) CHECK_EQ_INT(seen[i], 1);
+    CHECK(by_neighbours >= saved_tokens);
+}
+
+TEST(groups_save_the_most_that_any_groups_save)
+{
+    struct rng rng;
+    rng_init(&rng, 11, 0, "batch", 0);
+    int n_saving = 0;
+    for (int draw = 0; draw < 400; draw++) {
+        struct prompt prompts[MOST_REQUESTS];
+        int sets[MOST_REQUESTS] = {0};
+        const int n = draw_batch(&rng, prompts);
+        struct record_buffer buffer;
+        fill(&buffer, prompts, n);
+        size_t order[MOST_REQUESTS];
+        int64_t saved_tokens;
+        MUST(prefix_groups_order(&buffer, order, &saved_tokens) == 0);
+        CHECK_EQ_INT(saved_tokens, best_of_all(prompts, n, 0, sets, 0));
+        check_order(prompts, n, order, saved_tokens);
+        n_saving += saved_tokens > 0;
+        record_buffer_fini(&buffer);
+    }
+    CHECK(n_saving > 200);
+}
+
+/* Four requests share one block, two of them two more; two share another block; one is alone. */
+TEST(groups_come_by_outputs_for_each_computed_token)
+{
+    static const struct prompt prompts[] = {
+        {{1}, 1, 16, 10}, {{1, 11, 12}, 3, 48, 10}, {{2}, 1, 20, 30}, {{0}, 0, 10, 20},
+        {{1, 11, 12}, 3, 48, 50}, {{2}, 1, 20, 1}, {{1}, 1, 17, 10},
+    };
+    struct record_buffer buffer;
+    fill(&buffer, prompts, 7);
+    size_t order[7];
+    int64_t saved_tokens;
+    MUST(prefix_groups_order(&buffer, order, &saved_tokens) == 0);
+    CHECK_EQ_INT(saved_tokens, 48 + 16 + 16);
+    /* 20 of 10 alone; 31 of 24 computed; 60 of 48; 20 of 17 */
+    static const size_t expected[] = {3, 2, 5, 1, 4, 0, 6};
+    for (int i = 0; i < 7; i++) CHECK_EQ_INT(order[i], expected[i]);
+    record_buffer_fini(&buffer);
+}
+
+TEST(without_memory_no_order_is_made)
+{
+    static const struct prompt prompts[] = {{{1}, 1, 16, 10}, {{1}, 1, 16, 10}};
+    struct record_buffer buffer;
+    fill(&buffer, prompts, 2);
+    size_t order[2];
+    int64_t saved_tokens;
+    for (int n = 0; n < 5; n++) {
+        mem_fail_after(n);
+        CHECK_EQ_INT(prefix_groups_order(&buffer, order, &saved_tokens), SIM_E_NOMEM);
+        mem_fail_never();
+    }
+    CHECK_EQ_INT(prefix_groups_order(&buffer, order, &saved_tokens), 0);
+    record_buffer_fini(&buffer);
+}
+
+enum { N = 3000 };
+
+static int64_t read_batch(uint64_t seed, const char *order, int64_t ids[N + 1])
+{
+    int64_t n = 0;
+    SCOPED(trace_source) trace;
+    trace_source_requests(
+        &trace, seed, "{'format': 'generate', 'count': %d, 'offline': '%s', 'sessions': {'continue': 0.7}}", N, order);
+    struct request_record request;
+    bool at_start = true;
+    while (trace.code == 0 && n <= N && trace_source_request(&trace, &request) == 1) {
+        at_start &= request.arrival_ns == 0;
+        ids[n++] = request.id;
+    }
+    CHECK_EQ_STR(trace.message, "");
+    CHECK(at_start);
+    return n;
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+    const int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+TEST(a_batch_has_all_requests_at_the_start_once)
+{
+    static const char *const orders[] = {"as-it-is", "shuffled", "prefix-groups"};
+    for (int k = 0; k < 3; k++) {
+        int64_t ids[N + 1], again[N + 1], other[N + 1];
+        CHECK_EQ_INT(read_batch(1, orders[k], ids), N);
+        CHECK_EQ_INT(read_batch(1, orders[k], again), N);
+        CHECK(memcmp(ids, again, sizeof *ids * N) == 0);
+        read_batch(2, orders[k], other);
+        CHECK((memcmp(ids, other, sizeof *ids * N) == 0) == (k == 0));
+        bool is_sorted = true;
+        for (int64_t i = 0; i < N; i++) is_sorted &= ids[i] == i;
+        CHECK(is_sorted == (k == 0));
+        qsort(ids, N, sizeof *ids, compare_ids);
+        for (int64_t i = 0; i < N; i++) MUST(ids[i] == i);
+    }
+}

@@ -1,0 +1,194 @@
+/* Steps whose sequences have unlike lengths: the step of equal ones where they are equal, and laws of splits. */
+#include "models/training/mixed.h"
+#include "sim/core/mem.h"
+#include "tests/support/harness.h"
+#include "tests/support/plan_bed.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 64 };
+
+struct mixed_bed {
+    struct plan_bed plan;
+    int64_t tokens[MOST];
+    struct training_lengths lengths;
+};
+
+/* One batch of `n` sequences of at most 16,384 tokens, 16 ranks in groups of 4. */
+static void init_bed(struct mixed_bed *bed, struct training_room *room, int64_t n)
+{
+    plan_bed_init(&bed->plan, &plan_bed_gpt);
+    bed->plan.trainer.overlap_frac = 0.0; /* else wide groups are as fast as narrow ones */
+    bed->plan.plan.context = bed->plan.plan.data = 4;
+    bed->plan.plan.sequence_tokens = 16384;
+    bed->plan.plan.zero = 1;
+    bed->lengths = (struct training_lengths){.batches = 1, .sequences = n, .tokens = bed->tokens, .room = room};
+    bed->plan.plan.lengths = &bed->lengths;
+}
+
+static void set_length(struct mixed_bed *bed, int64_t i, int64_t tokens)
+{
+    bed->tokens[i] = tokens;
+    bed->lengths.step_tokens += (double)tokens;
+}
+
+/* A few long sequences and many short ones, the longest first. */
+static void set_tail(struct mixed_bed *bed)
+{
+    for (int64_t i = 0; i < bed->lengths.sequences; i++) set_length(bed, i, 16384 / (1 + i * i / 4));
+}
+
+static double passes_s(const struct training_step *step)
+{
+    return step->passes_s + step->bubble_s;
+}
+
+TEST(equal_lengths_take_the_step_of_the_plan)
+{
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    for (int split = SPLIT_STATIC; split <= SPLIT_HYBRID; split++) {
+        struct mixed_bed bed;
+        init_bed(&bed, room, 12);
+        for (int i = 0; i < 12; i++) set_length(&bed, i, 16384);
+        bed.plan.plan.split = (enum training_split)split;
+        const struct training_step mixed = plan_bed_step(&bed.plan);
+        bed.plan.plan.lengths = NULL;
+        bed.plan.plan.micro_batches = 3;
+        const struct training_step equal = plan_bed_step(&bed.plan);
+        CHECK_NEAR(mixed.step_s / equal.step_s, 1.0, 1e-9);
+        CHECK_NEAR(mixed.context_s / equal.context_s, 1.0, 1e-9);
+        CHECK_NEAR(mixed.flop / equal.flop, 1.0, 1e-9);
+        CHECK_NEAR(mixed.model_flop / equal.model_flop, 1.0, 1e-12);
+        CHECK_NEAR(mixed.context_bytes / equal.context_bytes, 1.0, 1e-9);
+        CHECK_NEAR(mixed.memory.total_bytes, equal.memory.total_bytes, 0.0);
+        CHECK_NEAR(mixed.bubble_s / equal.step_s, 0.0, 1e-9);
+        CHECK_NEAR(mixed.width, 4.0, 1e-9);
+    }
+    mem_free(room);
+}
+
+/* 16 sequences of a 16th of the length are one micro-batch of 16. */
+TEST(short_ones_are_packed)
+{
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    struct mixed_bed bed;
+    init_bed(&bed, room, 16);
+    bed.plan.plan.data = 1;
+    for (int i = 0; i < 16; i++) set_length(&bed, i, 1024);
+    const struct training_step mixed = plan_bed_step(&bed.plan);
+    bed.plan.plan.lengths = NULL;
+    bed.plan.plan.micro_batch = 16;
+    bed.plan.plan.sequence_tokens = 1024;
+    bed.plan.plan.micro_batches = 1;
+    const struct training_step packed = plan_bed_step(&bed.plan);
+    CHECK_NEAR(mixed.step_s / packed.step_s, 1.0, 1e-9);
+    CHECK_NEAR(mixed.model_flop / packed.model_flop, 1.0, 1e-12);
+    mem_free(room);
+}
+
+TEST(parts_of_a_mixed_step_add_up)
+{
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    double step_s[SPLIT_HYBRID + 1];
+    for (int split = SPLIT_STATIC; split <= SPLIT_HYBRID; split++) {
+        struct mixed_bed bed;
+        init_bed(&bed, room, MOST);
+        set_tail(&bed);
+        bed.plan.plan.split = (enum training_split)split;
+        const struct training_step step = plan_bed_step(&bed.plan);
+        const double sum_s = step.forward_s + step.backward_s + step.recompute_s + step.bubble_s + step.tensor_s +
+                             step.context_s + step.expert_s + step.pipeline_s + step.data_s + step.flush_s +
+                             step.optimizer_s + step.host_s;
+        CHECK_NEAR(sum_s / step.step_s, 1.0, 1e-9);
+        CHECK(passes_s(&step) >= step.bound_s * (1.0 - 1e-9));
+        CHECK(step.bubble_s > 0.0);
+        step_s[split] = step.step_s;
+    }
+    CHECK(step_s[SPLIT_FLEXIBLE] < step_s[SPLIT_STATIC] && step_s[SPLIT_HYBRID] <= step_s[SPLIT_STATIC]);
+    mem_free(room);
+}
+
+/* What fits on a rank sends nothing to others of its sequence. */
+TEST(short_sequences_send_nothing_in_the_hybrid)
+{
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    struct mixed_bed bed;
+    init_bed(&bed, room, 32);
+    for (int i = 0; i < 32; i++) set_length(&bed, i, 4096);
+    bed.plan.plan.split = SPLIT_HYBRID;
+    struct training_step step = plan_bed_step(&bed.plan);
+    CHECK_NEAR(step.context_s, 0.0, 0.0);
+    CHECK_NEAR(step.width, 1.0, 1e-12);
+    bed.plan.plan.split = SPLIT_STATIC;
+    step = plan_bed_step(&bed.plan);
+    CHECK(step.context_bytes > 0.0);
+    CHECK_NEAR(step.width, 4.0, 1e-12);
+    mem_free(room);
+}
+
+/* Longer sequences make no step shorter, in any split. */
+TEST(longer_sequences_take_longer)
+{
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    for (int split = SPLIT_STATIC; split <= SPLIT_HYBRID; split++) {
+        double before_s = 0.0;
+        for (int64_t tokens = 256; tokens <= 16384; tokens *= 2) {
+            struct mixed_bed bed;
+            init_bed(&bed, room, 32);
+            for (int i = 0; i < 32; i++) set_length(&bed, i, tokens);
+            bed.plan.plan.split = (enum training_split)split;
+            const double step_s = plan_bed_step(&bed.plan).step_s;
+            CHECK(step_s > before_s);
+            before_s = step_s;
+        }
+    }
+    mem_free(room);
+}
+
+TEST(what_cannot_be_mixed_is_refused)
+{
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    struct mixed_bed bed;
+    init_bed(&bed, room, 8);
+    set_tail(&bed);
+    struct training_plan *plan = &bed.plan.plan;
+    CHECK(training_plan_problem(plan, &bed.plan.llm) == NULL);
+    plan->zero = 2;
+    CHECK(training_plan_problem(plan, &bed.plan.llm) != NULL);
+    plan->zero = 1;
+    plan->pipeline = 2;
+    CHECK(training_plan_problem(plan, &bed.plan.llm) != NULL);
+    plan->pipeline = 1;
+    plan->sequence_tokens = 128;
+    CHECK(training_plan_problem(plan, &bed.plan.llm) != NULL);
+    mem_free(room);
+}
+
+static const char *problem_of(const struct mixed_bed *bed)
+{
+    const char *problem = training_plan_problem(&bed->plan.plan, &bed->plan.llm);
+    return problem != NULL ? problem : "";
+}
+
+/* Each is possible without the lengths. */
+TEST(unlike_lengths_exclude_clusters_and_tiers)
+{
+    static const struct training_tiers tiers = {.optimizer = HOME_HOST, .link_bytes_per_s = 25e9,
+                                                .cpu_update_per_s = 6e9};
+    static const struct training_nics nics = {.n = 1, .stages = {1}, .network_bytes_per_s = {25e9}};
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    for (int has_nics = 0; has_nics < 2; has_nics++) {
+        struct mixed_bed bed;
+        init_bed(&bed, room, 8);
+        set_tail(&bed);
+        if (has_nics)
+            bed.plan.plan.nics = nics;
+        else
+            bed.plan.plan.tiers = tiers;
+        CHECK(strstr(problem_of(&bed), has_nics ? "'lengths' and 'nics' exclude" : "'lengths' and 'tiers' exclude"));
+        bed.plan.plan.lengths = NULL;
+        CHECK_EQ_STR(problem_of(&bed), "");
+    }
+    mem_free(room);
+}
