@@ -135,6 +135,24 @@ TEST(equal_nics_are_one_network)
         }
 }
 
+/* The same of rings of queries over nodes and of linear layers, whose messages are those of each cluster's network. */
+TEST(equal_nics_are_one_network_to_rings)
+{
+    struct plan_bed bed;
+    nics_init(&bed, 25e9, 25e9, 25e9);
+    bed.plan.context = 8;
+    bed.plan.data = 1;
+    bed.plan.context_form = CONTEXT_TOKEN_RING;
+    bed.plan.linear_layers = 3;
+    const struct training_step apart = plan_bed_step(&bed);
+    bed.plan.nics.network_bytes_per_s[1] = 2e9;
+    CHECK(plan_bed_step(&bed).context_s > apart.context_s);
+    bed.plan.nics.n = 0;
+    const struct training_step ordinary = plan_bed_step(&bed);
+    CHECK(memcmp(&apart, &ordinary, sizeof apart) == 0);
+    CHECK(apart.context_s > 0.0);
+}
+
 /* Ethernet between clusters slows one border, and nothing else; mixed, it slows the data ranks. */
 TEST(only_borders_cross_clusters)
 {
