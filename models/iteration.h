@@ -51,9 +51,10 @@ struct iteration_model {
     const char *kind; /* "operators", "roofline", "affine", "table" */
     const void *model;
     void (*cost)(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
-    /* The same costs for one batch after the other: `memo`, memo_bytes that are all zero at first, keeps what they
-     * share. NULL: nothing is shared. */
-    void (*cost_again)(const void *model, void *memo, const struct iteration_work *work, struct iteration_cost *cost);
+    /* The same costs for n batches in a row, of equally many sequences and drafts. `memo`, memo_bytes that are all zero
+     * at first, keeps what these share with other rows. NULL: nothing is shared. */
+    void (*cost_row)(const void *model, void *memo, const struct iteration_work *works, int32_t n,
+                     struct iteration_cost *costs);
     size_t memo_bytes;
     /* What an iteration sends, if its collectives get this share of the bandwidth between nodes, above 0 and at most
      * 1: only `seconds` depends on it. NULL: not known. */

@@ -76,6 +76,7 @@ POLICY(scheduler, scheduler_shockwave)
 POLICY(scheduler, scheduler_antman)
 POLICY(scheduler, scheduler_horus)
 POLICY(scheduler, scheduler_chronus)
+POLICY(scheduler, scheduler_synergy)
 
 /* placement */
 POLICY(placer, placement_counted)

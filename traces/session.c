@@ -97,14 +97,15 @@ static uint64_t key_of_system(const char *name)
 
 /* --- The requests of sessions --- */
 
+/* A session rests for minutes between two requests, among thousands of others. It therefore takes as little memory as
+ * it needs, and its search leads straight to it. */
 struct live_session {
     int64_t id, first_request;
-    struct session_plan plan;
+    struct session_plan plan; /* NULL turns: a spare one */
     uint64_t system_key;
-    int32_t n_open;        /* requests that are with the service */
-    bool is_rejected;      /* nothing follows */
-    int64_t place;             /* among all */
-    struct live_session *next; /* among the spare ones */
+    int32_t n_open;     /* requests that are with the service */
+    bool is_rejected;   /* nothing follows */
+    int64_t next_spare; /* of a spare one: the next one's place; -1: none */
 };
 
 struct session_requests {
@@ -112,12 +113,13 @@ struct session_requests {
     struct session_maker *maker;
     int64_t block_tokens;
     int64_t n_sessions, n_requests;
+    struct session_plan made; /* the latest plan, in memory for the longest one */
+    struct live_session *lives; /* all, the spare ones too */
     size_t n_lives, live_capacity;
-    struct live_session **lives; /* all, the spare ones too */
-    struct key_map places;       /* of those in progress, by id */
-    struct live_session *spares; /* with memory for their turns */
-    struct live_session *at;     /* of the end that is being followed; NULL: none */
-    int32_t *ready;              /* turns that this end made ready, the first one last */
+    struct key_map places; /* of those in progress, by id */
+    int64_t first_spare;   /* place; -1: none */
+    bool is_following;     /* an end has made turns ready that have not all been sent */
+    int32_t *ready;        /* turns that this end made ready, the first one last */
     size_t n_ready, ready_capacity;
     uint64_t *keys; /* of the latest record */
     size_t key_capacity;
@@ -173,57 +175,56 @@ static int fill(struct session_requests *requests, struct live_session *live, in
     return 1;
 }
 
-static struct live_session *make_live(struct session_requests *requests)
-{
-    struct live_session *live = mem_zalloc(1, sizeof *live);
-    if (live == NULL) return NULL;
-    live->place = (int64_t)requests->n_lives;
-    if (vec_push(&requests->lives, &requests->n_lives, &requests->live_capacity, live) == 0) return live;
-    mem_free(live);
-    return NULL;
-}
-
 static struct live_session *find_live(const struct session_requests *requests, int64_t session_id)
 {
     const int64_t place = key_map_find(&requests->places, (uint64_t)session_id);
-    return place >= 0 ? requests->lives[place] : NULL;
+    return place >= 0 ? &requests->lives[place] : NULL;
 }
 
-static struct live_session *take_live(struct session_requests *requests)
+/* The place of a session with a copy of the plan just made. Returns it, or SIM_E_NOMEM. */
+static int64_t take_live(struct session_requests *requests)
 {
-    struct live_session *live = requests->spares;
-    if (live == NULL) return make_live(requests);
-    requests->spares = live->next;
-    const struct session_plan plan = {.turns = live->plan.turns, .capacity = live->plan.capacity};
-    *live = (struct live_session){.place = live->place, .plan = plan};
-    return live;
+    const struct session_plan *made = &requests->made;
+    int64_t place = requests->first_spare;
+    if (place < 0) {
+        place = (int64_t)requests->n_lives;
+        if (vec_push(&requests->lives, &requests->n_lives, &requests->live_capacity,
+                     (struct live_session){.next_spare = -1}) != 0)
+            return SIM_E_NOMEM;
+    }
+    struct live_session *live = &requests->lives[place];
+    struct session_turn *turns = mem_alloc(made->n_turns * sizeof *turns);
+    const int64_t next = live->next_spare;
+    *live = (struct live_session){.plan = *made};
+    requests->first_spare = next;
+    live->plan.turns = turns;
+    if (turns == NULL) return SIM_E_NOMEM;
+    memcpy(turns, made->turns, made->n_turns * sizeof *turns);
+    return place;
 }
 
 static void give_live(struct session_requests *requests, struct live_session *live)
 {
-    live->next = requests->spares;
-    requests->spares = live;
+    session_plan_fini(&live->plan);
+    *live = (struct live_session){.next_spare = requests->first_spare};
+    requests->first_spare = live - requests->lives;
 }
 
 static int requests_next(struct stream *stream, union trace_record *record, struct diag *diag)
 {
     struct session_requests *requests = (struct session_requests *)stream;
-    struct live_session *live = take_live(requests);
-    if (live == NULL) return diag_nomem(diag);
-    const int code = requests->maker->ops->make(requests->maker, &live->plan, diag);
-    if (code != 1) {
-        give_live(requests, live);
-        return code;
-    }
+    requests->made = (struct session_plan){.turns = requests->made.turns, .capacity = requests->made.capacity};
+    const int code = requests->maker->ops->make(requests->maker, &requests->made, diag);
+    if (code != 1) return code;
+    const int64_t place = take_live(requests);
+    if (place < 0) return diag_nomem(diag);
+    struct live_session *live = &requests->lives[place];
     live->id = ++requests->n_sessions;
     live->first_request = requests->n_requests;
     requests->n_requests += (int64_t)live->plan.n_turns;
     const char *system = live->plan.system;
     live->system_key = system != NULL ? key_of_system(system) : 0;
-    if (key_map_set(&requests->places, (uint64_t)live->id, live->place) != 0) {
-        give_live(requests, live);
-        return diag_nomem(diag);
-    }
+    if (key_map_set(&requests->places, (uint64_t)live->id, place) != 0) return diag_nomem(diag);
     return fill(requests, live, 0, live->plan.arrival_ns, &record->request, diag);
 }
 
@@ -245,11 +246,9 @@ static int find_ready(struct session_requests *requests, struct live_session *li
     return code;
 }
 
-static int begin_following(struct session_requests *requests, const struct request_end *end)
+static int begin_following(struct session_requests *requests, struct live_session *live, const struct request_end *end)
 {
-    struct live_session *live = find_live(requests, end->session_id);
-    SIM_REQUIRE(live != NULL);
-    requests->at = live;
+    requests->is_following = true;
     live->n_open--;
     if (!end->is_answered) live->is_rejected = true;
     return live->is_rejected ? 0 : find_ready(requests, live, (int32_t)(end->id - live->first_request));
@@ -259,10 +258,11 @@ static int requests_follow(struct stream *stream, const struct request_end *end,
                            struct diag *diag)
 {
     struct session_requests *requests = (struct session_requests *)stream;
-    if (requests->at == NULL && begin_following(requests, end) != 0) return diag_nomem(diag);
-    struct live_session *live = requests->at;
+    struct live_session *live = find_live(requests, end->session_id);
+    SIM_REQUIRE(live != NULL);
+    if (!requests->is_following && begin_following(requests, live, end) != 0) return diag_nomem(diag);
     if (requests->n_ready == 0) {
-        requests->at = NULL;
+        requests->is_following = false;
         if (live->n_open > 0) return 0;
         key_map_remove(&requests->places, (uint64_t)live->id);
         give_live(requests, live);
@@ -272,9 +272,8 @@ static int requests_follow(struct stream *stream, const struct request_end *end,
     const sim_ns at_ns = sim_ns_add(end->now_ns, live->plan.turns[turn].wait_ns);
     const int code = fill(requests, live, turn, at_ns, &record->request, diag);
     if (code < 0) return code;
-    if (requests->n_ready > 0) return FOLLOW_MORE;
-    requests->at = NULL;
-    return 1;
+    requests->is_following = requests->n_ready > 0;
+    return requests->is_following ? FOLLOW_MORE : 1;
 }
 
 static const struct session_plan *requests_session(const struct stream *stream, int64_t session_id)
@@ -299,11 +298,9 @@ static bool requests_note(const struct stream *stream, size_t index, struct sour
 static void requests_close(struct stream *stream)
 {
     struct session_requests *requests = (struct session_requests *)stream;
-    for (size_t i = 0; i < requests->n_lives; i++) {
-        session_plan_fini(&requests->lives[i]->plan);
-        mem_free(requests->lives[i]);
-    }
-    mem_free((void *)requests->lives);
+    for (size_t i = 0; i < requests->n_lives; i++) session_plan_fini(&requests->lives[i].plan);
+    mem_free(requests->lives);
+    session_plan_fini(&requests->made);
     key_map_fini(&requests->places);
     requests->maker->ops->close(requests->maker);
     mem_free(requests->ready);
@@ -326,7 +323,8 @@ int session_requests_open(struct session_maker *maker, int64_t block_tokens, con
         maker->ops->close(maker);
         return diag_nomem(diag);
     }
-    *requests = (struct session_requests){.stream = {&requests_ops}, .maker = maker, .block_tokens = block_tokens};
+    *requests = (struct session_requests){
+        .stream = {&requests_ops}, .maker = maker, .block_tokens = block_tokens, .first_spare = -1};
     struct stream *stream = &requests->stream;
     const int code = transform_open(transform, options, true, stream, &stream, diag);
     return code != 0 ? code : stream_to_requests(stream, source, diag);

@@ -193,17 +193,16 @@ static bool is_dominated(const struct decode_cuts *cuts, int i)
     return false;
 }
 
-static __attribute__((noinline)) void row_recut(struct decode_row *row, double blocks)
+static __attribute__((noinline)) void row_cut(const struct decode_row *row, double blocks, struct decode_cuts *cuts)
 {
     struct decode_cuts all;
     cut_blocks(row->params, row->gpu, &row->shape, blocks, &all);
-    row->cuts = (struct decode_cuts){.blocks = blocks};
+    *cuts = (struct decode_cuts){.blocks = blocks};
     for (int i = 0; i < all.n; i++) {
         if (is_dominated(&all, i)) continue;
-        row->cuts.compute_s[row->cuts.n] = all.compute_s[i];
-        row->cuts.join_s[row->cuts.n++] = all.join_s[i];
+        cuts->compute_s[cuts->n] = all.compute_s[i];
+        cuts->join_s[cuts->n++] = all.join_s[i];
     }
-    if (row->best >= row->cuts.n) row->best = 0;
 }
 
 void decode_row_init(struct decode_row *row, const struct decode_params *params, const struct gpu_spec *gpu,
@@ -221,8 +220,8 @@ void decode_row_init(struct decode_row *row, const struct decode_params *params,
         .start_s = launch_seconds(params, shape),
         .drain_s = drains ? params->drain_s * sqrt(crowd_of(gpu, units)) : 0.0,
         .straggles = params->straggle_frac > 0.0 && shape->window <= 0.0 && leaves_whole(params, gpu, units),
-        .cuts = {.blocks = -1.0},
     };
+    for (int i = 0; i < DECODE_ROW_CUTS; i++) row->cuts[i].blocks = -1.0;
 }
 
 double decode_row_seconds(struct decode_row *row, double mean_context, double longest)
@@ -239,16 +238,16 @@ double decode_row_seconds(struct decode_row *row, double mean_context, double lo
         cutting.start_s += decode_straggle_seconds(params, row->gpu, &row->shape);
     }
     if (row->drain_s > 0.0) cutting.start_s += row->drain_s * -expm1(-cutting.memory_s / params->fill_s);
-    if (blocks != row->cuts.blocks) row_recut(row, blocks);
-    const struct decode_cuts *cuts = &row->cuts;
-    const int guess = row->best;
+    struct decode_cuts *cuts = &row->cuts[(uint32_t)blocks % DECODE_ROW_CUTS];
+    if (blocks != cuts->blocks) row_cut(row, blocks, cuts);
+    const int guess = cuts->best;
     double seconds = cut_seconds(cuts, &cutting, guess);
     for (int i = 0; i < cuts->n; i++) {
         if (i == guess || cut_bound_s(cuts, &cutting, i) >= seconds) continue;
         const double other_s = cut_seconds(cuts, &cutting, i);
         if (other_s >= seconds) continue;
         seconds = other_s;
-        row->best = i;
+        cuts->best = i;
     }
     return seconds;
 }

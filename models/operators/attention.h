@@ -135,10 +135,11 @@ struct kernel_time decode_attention_time(const struct decode_params *params, con
                                          const struct decode_shape *shape);
 
 /* The ways to cut so many blocks of every sequence. */
-enum { DECODE_CUTS = 8 };
+enum { DECODE_CUTS = 8, DECODE_ROW_CUTS = 16 };
 struct decode_cuts {
-    double blocks;
+    double blocks; /* -1: none yet */
     int n;
+    int best; /* of a row: the one that was, latest */
     double compute_s[DECODE_CUTS], join_s[DECODE_CUTS];
 };
 
@@ -149,8 +150,7 @@ struct decode_row {
     struct decode_shape shape;
     double flop_per_token, head_bytes, query_bytes, bytes_per_s, flop_per_s, start_s, drain_s;
     bool straggles;
-    struct decode_cuts cuts; /* of the latest batch: those that may be the best */
-    int best;                /* of these, the one that was */
+    struct decode_cuts cuts[DECODE_ROW_CUTS]; /* those that may be the best, by blocks modulo their number */
 };
 
 void decode_row_init(struct decode_row *row, const struct decode_params *params, const struct gpu_spec *gpu,

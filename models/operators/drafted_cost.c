@@ -34,19 +34,20 @@ static void keep_use(const struct operators_parts *parts, const struct kernel_us
 }
 
 static __attribute__((noinline)) void keep(const struct operators *operators, const struct iteration_work *own,
-                                           int64_t all_tokens, struct operators_memo *memo)
+                                           int64_t all_tokens, struct operators_memo_batch *kept)
 {
     const struct operators_parts *parts = &operators->parts;
-    *memo = (struct operators_memo){.sequences = own->decode_sequences, .drafts = own->decode_drafts,
-                                    .all_tokens = all_tokens,
-                                    .steady = operators_steady(operators, own, all_tokens),
-                                    .n = operators->decode_attention.n};
-    memo->is_possible = memo->n <= OPERATORS_MEMO_USES;
-    for (size_t i = 0; memo->is_possible && i < memo->n; i++) {
+    kept->sequences = own->decode_sequences;
+    kept->drafts = own->decode_drafts;
+    kept->all_tokens = all_tokens;
+    kept->steady = operators_steady(operators, own, all_tokens);
+    kept->n = operators->decode_attention.n;
+    kept->is_possible = kept->n <= OPERATORS_MEMO_USES;
+    for (size_t i = 0; kept->is_possible && i < kept->n; i++) {
         struct kernel_use use = operators->decode_attention.uses[i];
         kernel_use_rebatch(&use, own);
-        keep_use(parts, &use, &memo->uses[i]);
-        if (memo->uses[i].varies && parts->kernels->tables[use.call.class] != NULL) memo->is_possible = false;
+        keep_use(parts, &use, &kept->uses[i]);
+        if (kept->uses[i].varies && parts->kernels->tables[use.call.class] != NULL) kept->is_possible = false;
     }
 }
 
@@ -57,30 +58,20 @@ static inline struct operators_time kept_time(struct operators_memo_use *kept, d
     return (struct operators_time){seconds, context >= kept->low && context <= kept->high ? 0.0 : seconds};
 }
 
-void operators_cost_again(const void *model, void *memo, const struct iteration_work *work, struct iteration_cost *cost)
+/* The kept batch like this one, made anew if it is another. */
+static struct operators_memo_batch *find_kept(const struct operators *operators, struct operators_memo *memo,
+                                              const struct iteration_work *own, int64_t all_tokens)
 {
-    const struct operators *operators = model;
-    const struct operators_parts *parts = &operators->parts;
-    struct operators_memo *kept = memo;
-    const bool is_drafted = work->decode_drafts > 0 && work->prefill_tokens == 0 && work->decode_sequences > 0;
-    if (!is_drafted || parts->split.dispatch != DISPATCH_ALL_TO_ALL) {
-        operators_cost(model, work, cost);
-        return;
-    }
-    const struct iteration_work *own = work;
-    struct iteration_work part;
-    if (parts->split.data > 1) {
-        part = llm_group_work(&parts->split, work);
-        own = &part;
-    }
-    const int64_t all_tokens = iteration_decode_tokens(work);
+    struct operators_memo_batch *kept = &memo->batches[(uint64_t)own->decode_sequences % OPERATORS_MEMO_BATCHES];
     if (kept->sequences != own->decode_sequences || kept->drafts != own->decode_drafts ||
         kept->all_tokens != all_tokens)
         keep(operators, own, all_tokens, kept);
-    if (!kept->is_possible) {
-        operators_cost(model, work, cost);
-        return;
-    }
+    return kept;
+}
+
+static inline void cost_of_kept(const struct operators *operators, struct operators_memo_batch *kept,
+                                const struct iteration_work *own, struct iteration_cost *cost)
+{
     struct operators_time attention = {0.0, 0.0};
     const double context = (double)own->decode_context_tokens / (double)own->decode_sequences;
     for (size_t i = 0; i < kept->n; i++) {
@@ -90,10 +81,33 @@ void operators_cost_again(const void *model, void *memo, const struct iteration_
     }
     const double gpu_s = attention.seconds + kept->steady.seconds;
     const double outside_s = kept->steady.outside_s + attention.outside_s;
-    const struct piece all = engine_iteration(&parts->engine, operators->layers, own, piece_line(gpu_s, 0.0));
+    const struct piece all = engine_iteration(&operators->parts.engine, operators->layers, own, piece_line(gpu_s, 0.0));
     *cost = (struct iteration_cost){
         .first_s = all.now,
         .until = 1,
         .extrapolated_frac = operators_share(outside_s, gpu_s),
     };
+}
+
+void operators_cost_row(const void *model, void *memo, const struct iteration_work *works, int32_t n,
+                        struct iteration_cost *costs)
+{
+    const struct operators *operators = model;
+    const struct llm_split *split = &operators->parts.split;
+    const bool is_grouped = split->data > 1;
+    const bool is_drafted = works->decode_drafts > 0 && works->prefill_tokens == 0 && works->decode_sequences > 0;
+    struct operators_memo_batch *kept = NULL;
+    struct iteration_work part;
+    if (is_drafted && split->dispatch == DISPATCH_ALL_TO_ALL) {
+        if (is_grouped) part = llm_group_work(split, works);
+        kept = find_kept(operators, memo, is_grouped ? &part : works, iteration_decode_tokens(works));
+    }
+    for (int32_t i = 0; i < n; i++) {
+        if (kept == NULL || !kept->is_possible) {
+            operators_cost(model, &works[i], &costs[i]);
+            continue;
+        }
+        if (is_grouped) part = llm_group_work(split, &works[i]);
+        cost_of_kept(operators, kept, is_grouped ? &part : &works[i], &costs[i]);
+    }
 }

@@ -166,10 +166,11 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
 void operators_cost_at_share(const void *model, const struct iteration_work *work, double share_frac,
                              struct iteration_cost *cost);
 
-/* What successive batches without prompts share that verify drafts: an iteration_model's memo (drafted_cost.c). */
-enum { OPERATORS_MEMO_USES = 4 };
-struct operators_memo {
-    int64_t sequences, drafts, all_tokens; /* of the batch that it was made for; sequences 0: none */
+/* What batches without prompts share that verify drafts: an iteration_model's memo (drafted_cost.c). Of the numbers of
+ * sequences with one remainder modulo OPERATORS_MEMO_BATCHES it keeps the latest. */
+enum { OPERATORS_MEMO_USES = 4, OPERATORS_MEMO_BATCHES = 32 };
+struct operators_memo_batch {
+    int64_t sequences, drafts, all_tokens; /* sequences 0: none */
     bool is_possible;          /* false: such batches are priced by operators_cost */
     struct operators_time steady;
     size_t n;
@@ -182,9 +183,13 @@ struct operators_memo {
     } uses[OPERATORS_MEMO_USES];
 };
 
+struct operators_memo {
+    struct operators_memo_batch batches[OPERATORS_MEMO_BATCHES]; /* by sequences modulo their number */
+};
+
 /* operators_cost, to the bit. memo: a struct operators_memo of this model alone, at first all zero. */
-void operators_cost_again(const void *model, void *memo, const struct iteration_work *work,
-                          struct iteration_cost *cost);
+void operators_cost_row(const void *model, void *memo, const struct iteration_work *works, int32_t n,
+                        struct iteration_cost *costs);
 
 /* An iteration_model's traffic: of all kernels of an iteration but the messages between stages (traffic.c). */
 void operators_traffic(const void *model, const struct iteration_work *work, double share_frac,

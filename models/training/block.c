@@ -1,7 +1,7 @@
 #include "models/training/block.h"
 
-#include "models/training/adapters.h"
 #include "models/training/context.h"
+#include "models/training/expert_pipeline.h"
 
 #include <math.h>
 
@@ -16,11 +16,6 @@ struct filling {
 };
 
 /* --- Kernels --- */
-
-static enum kernel_class product_class(const struct training_parts *parts)
-{
-    return parts->plan->compute == FORMAT_FP8 ? KERNEL_GEMM_FP8 : KERNEL_GEMM;
-}
 
 static struct kernel_time kernel_of(const struct filling *filling, const struct kernel_call *call, bool *outside)
 {
@@ -68,8 +63,9 @@ static struct work product_of(const struct filling *filling, double m, double n,
                               bool plain)
 {
     const struct training_parts *parts = filling->parts;
-    const enum kernel_class class = plain ? KERNEL_GEMM : product_class(parts);
-    const enum number_format format = plain || parts->plan->compute != FORMAT_FP8 ? FORMAT_BF16 : FORMAT_FP8;
+    const bool narrow = !plain && parts->plan->compute == FORMAT_FP8;
+    const enum kernel_class class = narrow ? KERNEL_GEMM_FP8 : KERNEL_GEMM;
+    const enum number_format format = narrow ? FORMAT_FP8 : FORMAT_BF16;
     const struct kernel_call call = {.class = class, .shape.gemm = {m, n, k, format, format}};
     const struct gemm_params *params = &parts->kernels->params[class].gemm;
     bool outside;
@@ -146,95 +142,6 @@ static struct product_times add_product(struct filling *filling, double count, d
 
 /* --- Collectives --- */
 
-/* GPUs that send over a bridge between PCIe switches at once, in messages of a collective's size: those of groups whose
- * members lie between those of this one; in an all-to-all also those of this group behind the bridge, each with what
- * goes to the other side. */
-static double bridge_senders(const struct training_parts *parts, enum kernel_class class, struct training_group group)
-{
-    const double stride = fmin((double)group.stride, (double)parts->plan->gpus_per_node);
-    const double side = (double)parts->gpu->gpus_per_switch / stride, all = (double)group.gpus;
-    if (class != KERNEL_ALL_TO_ALL || side >= all) return stride;
-    return stride * fmax(side * (all - side) / (all - 1.0), 1.0);
-}
-
-static enum training_exchange_kind exchange_kind(enum kernel_class class)
-{
-    if (class == KERNEL_ALL_TO_ALL) return EXCHANGE_ALL_TO_ALL;
-    return class == KERNEL_SEND ? EXCHANGE_SHIFT : EXCHANGE_RING;
-}
-
-static double exchanged_bytes(enum kernel_class class, double gpus, double bytes)
-{
-    if (class == KERNEL_SEND) return bytes;
-    return (class == KERNEL_ALL_REDUCE ? 2.0 : 1.0) * (gpus - 1.0) / gpus * bytes;
-}
-
-/* What the plan's spread says of a group; NULL: nothing. Stages send messages like a shift, in groups of their own. */
-static const struct training_reach *reach_of(const struct training_plan *plan, enum kernel_class class,
-                                             struct training_group group)
-{
-    for (int32_t i = 0; plan->spread != NULL && i < plan->spread->n; i++) {
-        const struct training_reach *reach = &plan->spread->of[i];
-        const enum training_exchange_kind kind = reach->kind == EXCHANGE_STAGES ? EXCHANGE_SHIFT : reach->kind;
-        if (kind == exchange_kind(class) && training_groups_are_equal(reach->group, group)) return reach;
-    }
-    return NULL;
-}
-
-/* Of the bandwidth between nodes, what the library's choice of adapters leaves to a ring. */
-static double adapter_share(const struct training_parts *parts, enum kernel_class class, struct training_group group,
-                            double nodes)
-{
-    const struct training_adapters adapters = {parts->gpu->gpus_per_switch, parts->trainer->staged_frac};
-    if (!parts->trainer->first_adapters || exchange_kind(class) != EXCHANGE_RING) return 1.0;
-    return training_adapter_share(&adapters, group, nodes);
-}
-
-/* `nodes`: that the group lies on. `reach`: NULL, its members have the bandwidth of the plan. */
-static struct training_collective collective_on(const struct training_parts *parts, enum kernel_class class,
-                                                struct training_group group, double nodes,
-                                                const struct training_reach *reach, double bytes)
-{
-    const struct training_plan *plan = parts->plan;
-    struct collective_shape shape = {
-        .bytes = bytes, .gpus = (double)group.gpus, .nodes = nodes,
-        .network_bytes_per_s = plan->network_bytes_per_s * (reach != NULL ? reach->network_frac : 1.0) *
-                               adapter_share(parts, class, group, nodes)};
-    const int64_t span = group.gpus * group.stride;
-    collective_set_link(&shape, parts->gpu, span < plan->gpus_per_node ? span : plan->gpus_per_node);
-    shape.switch_adds = shape.switch_adds && class == KERNEL_ALL_REDUCE;
-    if (shape.bridges > 0.0) shape.link_bytes_per_s /= bridge_senders(parts, class, group);
-    const struct kernel_call call = {.class = class, .shape.collective = shape};
-    enum kernel_basis basis;
-    const struct kernel_time time = kernel_set_time(parts->kernels, parts->gpu, &call, &basis);
-    return (struct training_collective){time.seconds, time.link_bytes, exchanged_bytes(class, shape.gpus, bytes),
-                                        basis == KERNEL_EXTRAPOLATED};
-}
-
-struct training_collective training_collective_of(const struct training_parts *parts, enum kernel_class class,
-                                                  struct training_group group, double bytes)
-{
-    if (group.gpus <= 1 || !(bytes > 0.0)) return (struct training_collective){.seconds = 0.0};
-    const struct training_reach *reach = reach_of(parts->plan, class, group);
-    const double nodes = reach != NULL ? reach->nodes : (double)training_group_nodes(parts->plan, group);
-    return collective_on(parts, class, group, nodes, reach, bytes);
-}
-
-struct training_collective training_stage_send_of(const struct training_parts *parts, bool is_far, double bytes)
-{
-    const struct training_group group = training_stages_group(parts->plan);
-    return collective_on(parts, KERNEL_SEND, group, is_far ? 2.0 : 1.0, reach_of(parts->plan, KERNEL_SEND, group),
-                         bytes);
-}
-
-struct training_collective training_return_of(const struct training_parts *parts, double bytes)
-{
-    const struct training_group group = training_context_group(parts->plan);
-    const struct training_reach *reach = reach_of(parts->plan, KERNEL_ALL_TO_ALL, group);
-    const double nodes = reach != NULL ? reach->nodes : (double)training_group_nodes(parts->plan, group);
-    return collective_on(parts, KERNEL_SEND, group, nodes, reach, bytes);
-}
-
 /* Which ranks meet: those of a tensor group, of a group of experts. Those of a sequence do so in context.c. */
 enum meeting { MEET_TENSOR, MEET_EXPERT };
 
@@ -251,14 +158,15 @@ static void send(struct filling *filling, enum meeting meeting, enum kernel_clas
     double *const seconds[] = {&time->tensor_s, &time->expert_s};
     double *const exchanged[] = {&time->tensor_sent, &time->expert_sent};
     double *const sent[] = {&block->tensor_bytes, &block->expert_bytes};
-    const struct training_collective collective = training_collective_of(
-        filling->parts, class, group_of(filling->parts->plan, meeting), bytes);
+    const struct training_group group = group_of(filling->parts->plan, meeting);
+    const struct training_collective collective = training_collective_of(filling->parts, class, group, bytes);
     const double exposed_s = collective.seconds -
                              filling->parts->trainer->overlap_frac * fmin(collective.seconds, hidden_s);
     *seconds[meeting] += exposed_s;
     *exchanged[meeting] += collective.exchanged_bytes;
     *sent[meeting] += collective.sent_bytes;
     if (collective.outside) time->outside_s += exposed_s;
+    if (training_collective_is_far(filling->parts, class, group)) time->network_s += collective.seconds;
 }
 
 static void send_tensor(struct filling *filling, enum kernel_class class, double bytes, double hidden_s,
@@ -463,30 +371,135 @@ static void add_dense_ffn(struct filling *filling, double width)
     add_residual(filling);
 }
 
+/* Copies of tokens are put in order by expert, or back. */
+static void add_order(struct filling *filling, double copies)
+{
+    const double width = 2.0 * (double)filling->parts->llm->hidden;
+    add_elementwise(filling, KERNEL_RESIDUAL, copies, width, width);
+}
+
+/* All copies at once: to the experts and back, forward and backward. */
+static void add_experts_at_once(struct filling *filling, double copies)
+{
+    const struct training_plan *plan = filling->parts->plan;
+    const double bytes = copies * (double)filling->parts->llm->hidden * filling->number_bytes;
+    const double held = (double)filling->parts->llm->experts / (double)plan->expert;
+    struct training_time *const times[] = {&filling->block.forward, &filling->block.input};
+    add_order(filling, copies);
+    for (int pass = 0; pass < 2; pass++)
+        for (int way = 0; way < 2; way++) {
+            send(filling, MEET_EXPERT, KERNEL_ALL_TO_ALL, bytes / (double)plan->tensor, 0.0, times[pass]);
+            send_tensor(filling, way == 0 ? KERNEL_ALL_GATHER : KERNEL_REDUCE_SCATTER, bytes, 0.0, times[pass]);
+        }
+    add_ffn(filling, held, copies / held, filling->shard.expert_ffn);
+    add_order(filling, copies);
+}
+
+/* --- Experts in parts --- */
+
+/* A pass through the experts in `n` equal parts: work of one part, and seconds of all. */
+struct expert_pass {
+    int n;
+    struct training_block work;
+    struct training_collective exchange, gather, scatter;
+    double seconds, compute_s; /* compute_s: of one part, in the pipeline */
+    bool is_far[2];            /* the exchange; gather and scatter */
+};
+
+/* Products of weight gradients stand in the pipeline, unless the schedule moves them into bubbles. */
+static struct expert_pass expert_pass_of(const struct filling *filling, double copies, int n, bool backward)
+{
+    const struct training_parts *parts = filling->parts;
+    const struct training_plan *plan = parts->plan;
+    const double part = copies / (double)n, bytes = part * (double)parts->llm->hidden * filling->number_bytes;
+    const double held = (double)parts->llm->experts / (double)plan->expert;
+    const struct training_group experts = training_expert_group(plan), tensor = training_tensor_group(plan);
+    struct filling one = *filling;
+    one.block = (struct training_block){.tensor_bytes = 0.0};
+    add_order(&one, part);
+    add_ffn(&one, held, part / held, filling->shard.expert_ffn);
+    add_order(&one, part);
+    struct expert_pass pass = {
+        .n = n, .work = one.block,
+        .exchange = training_collective_of(parts, KERNEL_ALL_TO_ALL, experts, bytes / (double)plan->tensor),
+        .gather = training_collective_of(parts, KERNEL_ALL_GATHER, tensor, bytes),
+        .scatter = training_collective_of(parts, KERNEL_REDUCE_SCATTER, tensor, bytes),
+        .compute_s = backward ? one.block.input.compute_s : one.block.forward.compute_s};
+    if (backward && plan->schedule != SCHEDULE_ZERO_BUBBLE) pass.compute_s += one.block.weight.compute_s;
+    pass.is_far[0] = training_collective_is_far(parts, KERNEL_ALL_TO_ALL, experts);
+    pass.is_far[1] = training_collective_is_far(parts, KERNEL_ALL_GATHER, tensor);
+    const enum expert_lane lanes[] = {LANE_NODE, LANE_NETWORK};
+    const enum expert_lane far = lanes[pass.is_far[0]], near = lanes[pass.is_far[1]];
+    const struct expert_pipeline pipeline = {
+        .parts = n,
+        .seconds = {pass.exchange.seconds, pass.gather.seconds, pass.compute_s, pass.scatter.seconds,
+                    pass.exchange.seconds},
+        .lane = {far, near, LANE_CORES, near, far}};
+    pass.seconds = expert_pipeline_s(&pipeline);
+    return pass;
+}
+
+/* With the number of parts that the plan gives, or that is fastest. */
+static struct expert_pass choose_expert_pass(const struct filling *filling, double copies, bool backward)
+{
+    const int64_t given = filling->parts->plan->expert_parts;
+    const bool apart = backward && filling->parts->plan->schedule == SCHEDULE_ZERO_BUBBLE;
+    struct expert_pass best = expert_pass_of(filling, copies, given > 0 ? (int)given : 1, backward);
+    for (int n = 2; given < 0 && n <= EXPERT_PARTS; n++) {
+        const struct expert_pass pass = expert_pass_of(filling, copies, n, backward);
+        const double weight_s = (double)n * pass.work.weight.compute_s;
+        const double best_weight_s = (double)best.n * best.work.weight.compute_s;
+        if (pass.seconds + (apart ? weight_s - best_weight_s : 0.0) < best.seconds) best = pass;
+    }
+    return best;
+}
+
+/* What the pass waits for messages counts by kind, as their times do. */
+static void add_expert_pass(struct filling *filling, const struct expert_pass *pass, struct training_time *time)
+{
+    const struct training_collective *const of[] = {&pass->exchange, &pass->exchange, &pass->gather, &pass->scatter};
+    const double n = (double)pass->n, exposed_s = fmax(pass->seconds - n * pass->compute_s, 0.0);
+    double all_s = 0.0;
+    for (int i = 0; i < 4; i++) all_s += of[i]->seconds;
+    for (int i = 0; i < 4 && all_s > 0.0; i++) {
+        const double share_s = exposed_s * of[i]->seconds / all_s;
+        *(i < 2 ? &time->expert_s : &time->tensor_s) += share_s;
+        *(i < 2 ? &time->expert_sent : &time->tensor_sent) += n * of[i]->exchanged_bytes;
+        *(i < 2 ? &filling->block.expert_bytes : &filling->block.tensor_bytes) += n * of[i]->sent_bytes;
+        if (of[i]->outside) time->outside_s += share_s;
+        if (pass->is_far[i / 2]) time->network_s += n * of[i]->seconds;
+    }
+}
+
+static void add_experts_in_parts(struct filling *filling, double copies)
+{
+    struct training_block *block = &filling->block;
+    const struct expert_pass forward = choose_expert_pass(filling, copies, false);
+    const struct expert_pass backward = choose_expert_pass(filling, copies, true);
+    training_time_add(&block->forward, (double)forward.n, &forward.work.forward);
+    training_time_add(&block->input, (double)backward.n, &backward.work.input);
+    training_time_add(&block->weight, (double)backward.n, &backward.work.weight);
+    add_expert_pass(filling, &forward, &block->forward);
+    add_expert_pass(filling, &backward, &block->input);
+    block->forward_parts = forward.n;
+    block->backward_parts = backward.n;
+}
+
 /* Each choice of a token is copied, sent, computed, sent back and summed up. A tensor group's ranks send the choices of
  * their own tokens and gather what arrives. */
 static void add_experts(struct filling *filling)
 {
     const struct llm_spec *llm = filling->parts->llm;
     const struct training_plan *plan = filling->parts->plan;
-    struct training_block *block = &filling->block;
-    const double hidden = (double)llm->hidden, chosen = (double)llm->experts_per_token;
-    const double held = (double)llm->experts / (double)plan->expert, copies = filling->tokens * chosen;
+    const double hidden = (double)llm->hidden, copies = filling->tokens * (double)llm->experts_per_token;
     const double own_copies = copies / (double)plan->tensor;
-    struct training_time *const times[] = {&block->forward, &block->input};
     add_norms(filling, 1.0);
     add_product(filling, 1.0, filling->own_tokens, (double)llm->experts, hidden, true);
     add_elementwise(filling, KERNEL_RESIDUAL, own_copies, 2.0 * hidden, 2.0 * hidden); /* to the sender's buffer */
-    add_elementwise(filling, KERNEL_RESIDUAL, copies, 2.0 * hidden, 2.0 * hidden);     /* by expert */
-    for (int pass = 0; pass < 2; pass++)
-        for (int way = 0; way < 2; way++) {
-            send(filling, MEET_EXPERT, KERNEL_ALL_TO_ALL, own_copies * hidden * filling->number_bytes, 0.0,
-                 times[pass]);
-            send_tensor(filling, way == 0 ? KERNEL_ALL_GATHER : KERNEL_REDUCE_SCATTER,
-                        copies * hidden * filling->number_bytes, 0.0, times[pass]);
-        }
-    add_ffn(filling, held, copies / held, filling->shard.expert_ffn);
-    add_elementwise(filling, KERNEL_RESIDUAL, copies, 2.0 * hidden, 2.0 * hidden);
+    if (plan->expert_parts == 0 || plan->expert_parts == 1)
+        add_experts_at_once(filling, copies);
+    else
+        add_experts_in_parts(filling, copies);
     add_elementwise(filling, KERNEL_RESIDUAL, own_copies, 2.0 * hidden, 2.0 * hidden);
     if (llm->ffn > 0) {
         add_half(filling, add_ffn(filling, 1.0, filling->tokens, filling->shard.ffn));

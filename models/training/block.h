@@ -11,7 +11,8 @@
  * parallelism gathers the inputs of the first product of each half again. Where the plan overlaps, that gather runs
  * beside the gradient of the input, and the sum of this gradient beside the gradient of the weights.
  *
- * Experts have equal loads. Each choice of a token travels by an all-to-all, there and back, forward and backward. */
+ * Experts have equal loads. Each choice of a token travels by an all-to-all, there and back, forward and backward. With
+ * `expert_parts`, tokens go in parts, and messages run beside experts (expert_pipeline.h). */
 #ifndef ORRERY_MODELS_TRAINING_BLOCK_H
 #define ORRERY_MODELS_TRAINING_BLOCK_H
 
@@ -37,6 +38,7 @@ struct training_time {
     /* Of the kernels of compute_s: operations, bytes of memory traffic, and time in kernels that the core bounds. */
     double flop, bytes, core_s;
     double narrow_flop; /* of flop, in 8-bit units */
+    double network_s;   /* of messages of tensor, context and expert groups between nodes, hidden or not */
 };
 
 struct training_block {
@@ -46,6 +48,7 @@ struct training_block {
     struct training_time attention; /* of the forward pass: the inside of attention, which computes only */
     double tensor_bytes;         /* that a rank sends to its tensor group, without recomputation */
     double context_bytes, expert_bytes; /* likewise */
+    int forward_parts, backward_parts;  /* of the tokens of a layer of experts, in turn; 0: all at once */
 };
 
 enum training_block_kind { BLOCK_DENSE, BLOCK_SPARSE, BLOCK_EMBEDDING, BLOCK_HEAD, BLOCK_KINDS };
@@ -69,6 +72,7 @@ static inline void training_time_add(struct training_time *sum, double count, co
     sum->narrow_flop += count * time->narrow_flop;
     sum->bytes += count * time->bytes;
     sum->core_s += count * time->core_s;
+    sum->network_s += count * time->network_s;
 }
 
 /* Seconds of all kinds together. */
@@ -88,7 +92,12 @@ struct training_collective {
 struct training_collective training_collective_of(const struct training_parts *parts, enum kernel_class class,
                                                   struct training_group group, double bytes);
 
-/* The same of a message of `bytes` from a rank to the same one of the next stage, which may be on another node. */
+/* Whether a group that meets so lies on several nodes. */
+bool training_collective_is_far(const struct training_parts *parts, enum kernel_class class,
+                                struct training_group group);
+
+/* training_collective_of for a message of `bytes` from a rank to the same one of the next stage, maybe on another
+ * node. */
 struct training_collective training_stage_send_of(const struct training_parts *parts, bool is_far, double bytes);
 
 /* The same of partial outputs that a context rank returns to the rank whose queries it had. */

@@ -31,6 +31,8 @@ static void expose(const struct meeting *meeting, int pass, double seconds, doub
                              (seconds - meeting->parts->trainer->overlap_frac * fmin(seconds, hidden_s));
     time->context_s += exposed_s;
     if (outside) time->outside_s += exposed_s;
+    if (training_collective_is_far(meeting->parts, KERNEL_ALL_TO_ALL, training_context_group(meeting->parts->plan)))
+        time->network_s += meeting->share * seconds;
 }
 
 static void count(const struct meeting *meeting, const struct training_collective *collective, double *exchanged)

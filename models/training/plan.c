@@ -1,6 +1,7 @@
 #include "models/training/plan.h"
 
 #include "models/training/exchange.h"
+#include "models/training/expert_pipeline.h"
 #include "models/training/mixed.h"
 #include "models/training/nics.h"
 
@@ -42,6 +43,10 @@ static const char *size_problem(const struct training_plan *plan)
         if (sizes[i] < 1 || sizes[i] > most * 64) return "sizes of a plan start at 1";
     if (plan->tensor > most || plan->pipeline > most || plan->data > most || plan->context > most)
         return "a plan has at most 1048576 ranks of a kind";
+    if (plan->expert_parts < -1 || plan->expert_parts > EXPERT_PARTS) return "'expert_parts' is at most 8";
+    if (plan->gradient_parts < 0 || plan->gradient_parts > EXPERT_PARTS) return "'gradient_parts' is at most 8";
+    if (plan->gradient_parts > 0 && plan->overlap_gradients)
+        return "'gradient_parts' and 'overlap_gradients' exclude each other";
     if (plan->zero < 0 || plan->zero > 3) return "'zero' is a stage from 0 to 3";
     return NULL;
 }

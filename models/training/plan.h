@@ -105,6 +105,11 @@ struct training_plan {
     bool overlap_weights;       /* gathering of weights beside computing */
     enum context_form context_form; /* of layers with softmax attention */
     int64_t linear_layers;      /* layers of the LLM whose attention is linear (context.h) */
+    /* Parts of a micro-batch's tokens that experts get in turn, while messages of others are on their way; -1: the
+     * fastest number. 0 and 1: all tokens at once (Pan et al. 2025, FSMoE). */
+    int64_t expert_parts;
+    /* Most messages that a layer's gradients go in, in gaps of the network; 0: as overlap_gradients says. */
+    int64_t gradient_parts;
     struct training_offload offload;
     struct training_tiers tiers;
     struct training_nics nics;

@@ -24,6 +24,7 @@ struct training_stage_size training_stage_size_of(const struct training_parts *p
 /* Passes of a micro-batch through the stage, behind which messages hide; backward with recomputation. */
 struct training_cover {
     double forward_s, backward_s;
+    double network_s; /* of backward_s: other messages between nodes, hidden or not */
 };
 
 struct training_reduction training_reduction_of(const struct training_parts *parts, const struct training_cover *cover,

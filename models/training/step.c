@@ -114,9 +114,13 @@ struct ending {
 
 static struct training_cover cover_of(const struct training_stage *stage)
 {
-    return (struct training_cover){training_time_s(&stage->forward), training_time_s(&stage->backward) +
-                                                                         training_time_s(&stage->weight) +
-                                                                         training_time_s(&stage->recompute)};
+    const struct training_time *backward[] = {&stage->backward, &stage->weight, &stage->recompute};
+    struct training_cover cover = {.forward_s = training_time_s(&stage->forward)};
+    for (int i = 0; i < 3; i++) {
+        cover.backward_s += training_time_s(backward[i]);
+        cover.network_s += backward[i]->network_s;
+    }
+    return cover;
 }
 
 static struct ending ending_of(const struct training_parts *parts, const struct pipeline_time *pipeline)
@@ -166,7 +170,8 @@ void training_layer_costs_of(const struct training_parts *parts, struct training
         const struct training_stage layer = training_mean_layer(parts, &priced.in[c]);
         const struct training_stage_size size = mean_stage(parts);
         const struct training_cover one = cover_of(&layer);
-        const struct training_cover cover = {size.layers * one.forward_s, size.layers * one.backward_s};
+        const struct training_cover cover = {size.layers * one.forward_s, size.layers * one.backward_s,
+                                             size.layers * one.network_s};
         struct training_elsewhere elsewhere;
         const struct training_parts *there = training_parts_on(parts, training_nics_data_network(plan, c), &elsewhere);
         costs[c] = (struct training_layer_cost){one.forward_s + one.backward_s,
@@ -284,6 +289,9 @@ struct training_step training_step_of(const struct training_parts *parts, double
     add_parts(&step, &passes.stage, passes.batches);
     const double own = training_holdings_of(parts, ending.stage).optimizer;
     const double passes_s = passes.batches * passes.stage.sum_s;
+    const struct training_block *experts = &priced.in[training_nics_cluster(plan, step.slowest)].of[BLOCK_SPARSE];
+    step.forward_parts = experts->forward_parts;
+    step.backward_parts = experts->backward_parts;
     step.update_s = ending.update_s;
     step.bytes += update_bytes(parts, ending.stage);
     step.passes_s = passes_s;

@@ -54,6 +54,7 @@ struct training_step {
     double mfu, hfu;                  /* of the peak in the format of computing */
     double flop_per_s;                /* of a GPU, with recomputation */
     double tensor_bytes, context_bytes, expert_bytes, data_bytes; /* that a rank of that stage sends */
+    int forward_parts, backward_parts; /* of the tokens of a layer of experts (expert_pipeline.h); 0: all at once */
     double outside_frac; /* share of computing and messages by kernels outside their fitted range */
     struct training_memory memory;
     bool fits;

@@ -6,11 +6,17 @@
 static int lru_notify(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
 {
     struct item_list *unused = state; /* items that are not held, the least recently used first */
-    bool listed = event != CACHE_INSERT && event != CACHE_RELEASE &&
-                  (event != CACHE_HIT || !cache_view_held(view, item));
-    if (listed) item_list_remove(unused, view, item);
-    bool is_held = event == CACHE_ACQUIRE || (event == CACHE_HIT && !listed);
-    if (event != CACHE_FORGET && !is_held) item_list_add(unused, view, item);
+    switch (event) {
+    case CACHE_HIT:
+        if (cache_view_held(view, item)) break;
+        item_list_remove(unused, view, item);
+        item_list_add(unused, view, item);
+        break;
+    case CACHE_ACQUIRE:
+    case CACHE_FORGET: item_list_remove(unused, view, item); break;
+    case CACHE_INSERT:
+    case CACHE_RELEASE: item_list_add(unused, view, item); break;
+    }
     return 0;
 }
 

@@ -31,11 +31,23 @@ static uint64_t mix(uint64_t key)
     return key ^ (key >> 31);
 }
 
-/* The replica's place in the session's order: the highest is first. session: the mixed number of the session. */
-static uint64_t weight_of(const struct fleet_view *view, int32_t replica, uint64_t session)
+/* The replica of the highest weight that has fewer requests than `most`, or -1: the first one in the session's order.
+ * session: the mixed number of the session. */
+static int32_t first_with_room(const struct fleet_view *view, uint64_t session, int64_t most)
 {
-    const int32_t number = view->numbers != NULL ? view->numbers[replica] : view->first + replica;
-    return mix(session + (uint64_t)number);
+    const struct replica_load *loads = view->loads;
+    const int32_t *numbers = view->numbers;
+    const int32_t n = view->n_replicas, first = view->first;
+    int32_t best = -1;
+    uint64_t highest = 0;
+    for (int32_t i = 0; i < n; i++) {
+        if (loads[i].outstanding >= most) continue;
+        const uint64_t weight = mix(session + (uint64_t)(numbers != NULL ? numbers[i] : first + i));
+        if (weight < highest) continue;
+        best = i;
+        highest = weight;
+    }
+    return best;
 }
 
 /* Most unfinished requests that a replica may have with this one. */
@@ -59,15 +71,7 @@ static int session_affinity_route(void *state, const struct fleet_view *view, co
     if (request->session_id == 0) return fewest_requests(view);
     const int64_t most = (int64_t)fmin(most_requests(state, view), 0x1p62);
     const uint64_t session = mix((uint64_t)request->session_id + UINT64_C(0x9e3779b97f4a7c15));
-    int32_t best = -1;
-    uint64_t highest = 0;
-    for (int32_t i = 0; i < view->n_replicas; i++) {
-        if (view->loads[i].outstanding >= most) continue;
-        const uint64_t weight = weight_of(view, i, session);
-        if (best >= 0 && weight <= highest) continue;
-        best = i;
-        highest = weight;
-    }
+    const int32_t best = first_with_room(view, session, most);
     return best >= 0 ? best : fewest_requests(view);
 }
 

@@ -9,6 +9,8 @@
  *     cost      maximise work per dollar, each job's rate relative to its fastest type; with `slo` each job is fast
  *               enough to finish within `slo` times its estimated run time, as long as all jobs can
  *
+ * With `rates` the last two are those of the released code: the sum of raw rates, for cost each over its price.
+ *
  * If the jobs cannot meet their slo together, that allocation ignores it. A job past its own slo has none any more. If
  * the LP solver fails, the allocation falls back to equal shares. The run warns of all three.
  *
@@ -53,6 +55,7 @@ struct lp_params {
     double slo;
     struct config_list prices;  /* struct gpu_price */
     struct config_list weights; /* struct type_weight */
+    struct config_list rates;   /* struct type_weight: raw rates; none: relative ones count */
 };
 
 struct gavel {
@@ -104,10 +107,11 @@ static int table_init(struct table *table, struct gavel *gavel)
     return 0;
 }
 
-static double weight_of(const struct gavel *gavel, const struct gavel_job *job)
+/* What the list says of the job's type; 1: nothing. */
+static double stated_for(const struct config_list *list, const struct gavel_job *job)
 {
-    const struct type_weight *weight = gavel->params.weights.items;
-    for (size_t i = 0; i < gavel->params.weights.n; i++, weight++)
+    const struct type_weight *weight = list->items;
+    for (size_t i = 0; i < list->n; i++, weight++)
         if (strcmp(weight->type, job->view->type) == 0) return weight->weight;
     return 1;
 }
@@ -129,7 +133,7 @@ static void add_job(struct table *table, const struct gavel *gavel, size_t at)
 {
     const struct gavel_rounds *rounds = &gavel->rounds;
     struct gavel_job *job = rounds->jobs[at];
-    const double width = job->view->gpus, weight = weight_of(gavel, job);
+    const double width = job->view->gpus, weight = stated_for(&gavel->params.weights, job);
     double speed[GAVEL_TYPES], most = 0;
     for (int j = 0; j < rounds->types; j++) {
         speed[j] = width <= rounds->gpus[j] ? gavel_speed_on(rounds, job, j, width) : 0;
@@ -186,16 +190,31 @@ static enum lp_outcome optimise_fifo(struct table *table)
     return gavel_max_sum(&table->jobs, table->need, NULL, table->x);
 }
 
-static enum lp_outcome optimise_throughput(struct table *table)
+/* Most work, per price unless it is NULL, in raw rates. */
+static enum lp_outcome optimise_raw(struct table *table, const struct gavel *gavel, const double *price,
+                                    const double *at_least)
 {
+    for (int k = 0; k < table->jobs.kinds; k++) table->weight[k] = stated_for(&gavel->params.rates, table->first[k]);
+    return gavel_max_raw(&table->jobs, table->weight, price, at_least, table->x);
+}
+
+static enum lp_outcome optimise_throughput(struct table *table, const struct gavel *gavel)
+{
+    if (gavel->params.rates.n > 0) return optimise_raw(table, gavel, NULL, NULL);
     for (int k = 0; k < table->jobs.kinds; k++) table->need[k] = 1;
     return gavel_max_sum(&table->jobs, table->need, NULL, table->x);
+}
+
+static enum lp_outcome optimise_per_cost(struct table *table, const struct gavel *gavel, const double *at_least)
+{
+    double ratio;
+    if (gavel->params.rates.n > 0) return optimise_raw(table, gavel, gavel->price, at_least);
+    return gavel_max_per_cost(&table->jobs, gavel->price, at_least, table->x, &ratio);
 }
 
 static enum lp_outcome optimise_cost(struct table *table, const struct gavel *gavel)
 {
     const double slo = gavel->params.slo;
-    double ratio;
     bool is_late = false;
     for (int k = 0; k < table->jobs.kinds; k++) {
         const double within_s = slo * sim_s_from_ns(table->first[k]->view->estimate_ns) - table->age[k];
@@ -205,11 +224,11 @@ static enum lp_outcome optimise_cost(struct table *table, const struct gavel *ga
     if (is_late)
         job_plan_warn(gavel->rounds.plan, "gavel-slo-late",
                       "allocations with jobs past their slo, which no longer counts for them");
-    const enum lp_outcome outcome = gavel_max_per_cost(&table->jobs, gavel->price, table->need, table->x, &ratio);
+    const enum lp_outcome outcome = optimise_per_cost(table, gavel, table->need);
     if (outcome != LP_INFEASIBLE) return outcome;
     job_plan_warn(gavel->rounds.plan, "gavel-slo",
                   "allocations without the slo, as no allocation meets it for all jobs");
-    return gavel_max_per_cost(&table->jobs, gavel->price, NULL, table->x, &ratio);
+    return optimise_per_cost(table, gavel, NULL);
 }
 
 static enum lp_outcome optimise(struct table *table, const struct gavel *gavel)
@@ -222,7 +241,7 @@ static enum lp_outcome optimise(struct table *table, const struct gavel *gavel)
     case OBJECTIVE_FTF: return gavel_min_finish(&table->jobs, &finish, table->x, &found);
     case OBJECTIVE_FIFO: return optimise_fifo(table);
     case OBJECTIVE_COST: return optimise_cost(table, gavel);
-    case OBJECTIVE_THROUGHPUT: return optimise_throughput(table);
+    case OBJECTIVE_THROUGHPUT: return optimise_throughput(table, gavel);
     }
     return LP_FAILED;
 }
@@ -317,6 +336,9 @@ static void warn_of_unused(const struct lp_params *params, struct diag *diag)
         diag_warning(diag, "jobs.scheduler.slo", "leave it out", "has no effect: the objective is not 'cost'");
     if (!saves && params->prices.n > 0)
         diag_warning(diag, "jobs.scheduler.prices", "leave it out", "has no effect: the objective is not 'cost'");
+    if (!saves && params->objective != OBJECTIVE_THROUGHPUT && params->rates.n > 0)
+        diag_warning(diag, "jobs.scheduler.rates", "leave it out",
+                     "has no effect: the objective is neither 'cost' nor 'throughput'");
     if (params->objective != OBJECTIVE_LAS && params->weights.n > 0)
         diag_warning(diag, "jobs.scheduler.weights", "leave it out", "has no effect: the objective is not 'las'");
 }
@@ -366,6 +388,9 @@ static const struct config_field price_fields[] = {
 static const struct config_field weight_fields[] = {
     {.kind = CONFIG_REAL, .offset = offsetof(struct type_weight, weight), .min = 1e-3, .max = 1e3, .help = "above 0"},
     {0}};
+static const struct config_field rate_fields[] = {
+    {.kind = CONFIG_REAL, .offset = offsetof(struct type_weight, weight), .min = 1e-9, .max = 1e9, .help = "above 0"},
+    {0}};
 #define ROW_OF struct lp_params
 static const struct config_field gavel_fields[] = {
     GAVEL_ROWS(rounds., "false"),
@@ -379,6 +404,10 @@ static const struct config_field gavel_fields[] = {
     ROW_MAP("prices", prices, FILLED, ANY, struct gpu_price, price_fields, "for cost: price of a GPU, by its type"),
     ROW_MAP("weights", weights, FILLED, ANY, struct type_weight, weight_fields,
             "for las: a job's share relative to others, by its type; 1 where not named"),
+    ROW_MAP(
+        "rates", rates, OPTIONAL, ANY, struct type_weight, rate_fields,
+        "for cost and throughput, as in the released code: steps per second at speed 1, by type of job; 1 where not "
+        "named"),
     {0}};
 #undef ROW_OF
 

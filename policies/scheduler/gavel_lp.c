@@ -317,6 +317,30 @@ enum lp_outcome gavel_max_per_cost(const struct gavel_jobs *jobs, const double *
     return outcome;
 }
 
+/* Gains are scaled so that the largest one is 1. NULL: out of memory. */
+static double *raw_gains(const struct gavel_jobs *jobs, const double *rate, const double *price)
+{
+    const int n = jobs->kinds * jobs->types;
+    double *gain = mem_zalloc((size_t)n + 1, sizeof *gain), most = 0;
+    for (int i = 0; gain != NULL && i < n; i++) {
+        const int kind = i / jobs->types, type = i % jobs->types;
+        gain[i] = jobs->count[kind] * rate[kind] * speed_of(jobs, kind, type) / (price != NULL ? price[type] : 1);
+        most = fmax(most, gain[i]);
+    }
+    for (int i = 0; gain != NULL && i < n && most > 0; i++) gain[i] /= most;
+    return gain;
+}
+
+enum lp_outcome gavel_max_raw(const struct gavel_jobs *jobs, const double *rate, const double *price,
+                              const double *at_least, double *x)
+{
+    double *gain = raw_gains(jobs, rate, price), level, one;
+    const struct objective objective = {.gain = gain, .at_least = at_least};
+    const enum lp_outcome outcome = gain == NULL ? LP_NO_MEMORY : optimise(jobs, &objective, x, &level, &one);
+    mem_free(gain);
+    return outcome;
+}
+
 void gavel_isolated(const struct gavel_jobs *jobs, double *x)
 {
     const double n = jobs_in_all(jobs);

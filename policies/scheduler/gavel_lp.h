@@ -50,6 +50,13 @@ enum lp_outcome gavel_max_sum(const struct gavel_jobs *jobs, const double *value
 enum lp_outcome gavel_max_per_cost(const struct gavel_jobs *jobs, const double *price, const double *at_least,
                                    double *x, double *ratio);
 
+/* Maximises the sum of raw rates, count rate_k speed_kj X_kj, each over `price` [types] > 0 of its type (NULL: 1).
+ * `rate` [kinds] is that of a job at speed 1, such as steps per second. Each rate is at least `at_least` [kinds] (NULL:
+ * 0), in units of speed. It is the form of Gavel's released code, in which types of jobs with many short steps count
+ * most, and GPUs are used at any price. */
+enum lp_outcome gavel_max_raw(const struct gavel_jobs *jobs, const double *rate, const double *price,
+                              const double *at_least, double *x);
+
 /* Remaining work, age, and time on the nth part of the cluster of each job. */
 struct gavel_finish {
     const double *left;    /* [kinds] remaining work, > 0 */

@@ -278,7 +278,7 @@ static int build(const void *given, const struct cost_request *request, struct i
     make_operators(request->catalog, &parts, &cost->operators);
     model->model = &cost->operators;
     model->cost = operators_cost;
-    model->cost_again = operators_cost_again;
+    model->cost_row = operators_cost_row;
     model->memo_bytes = sizeof(struct operators_memo);
     model->traffic = operators_traffic;
     model->cost_at_share = operators_cost_at_share;

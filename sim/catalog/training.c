@@ -113,6 +113,10 @@ static const struct config_field nics_fields[] = {
     SIZE("pipeline_chunks", t pipeline_chunks, "parts of the layers on each stage, of an interleaved schedule"),       \
     SIZE("context_parallel", t context_parallel, "GPUs that share each sequence"),                                     \
     SIZE("expert_parallel", t expert_parallel, "groups that the experts are dealt to, among context and data ranks"),  \
+    ROW_INT("expert_parts", t expert_parts, DEFAULT("1"), WITHIN(0, 8),                                                \
+            "parts of a micro-batch that experts get in turn, messages of one beside work on others; 0: the fastest"), \
+    ROW_INT("gradient_parts", t gradient_parts, DEFAULT("0"), WITHIN(0, 8),                                            \
+            "most messages that a layer's gradients go in between other messages of the backward pass; 0: after it"),  \
     ROW_BOOL("sequence_parallel", t sequence_parallel, DEFAULT("true"),                                                \
              "the GPUs of a tensor group split norms and residuals by tokens"),                                        \
     ROW_BOOL("scatter_gather", t scatter_gather, DEFAULT("true"),                                                      \
@@ -454,7 +458,8 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         .nics = nics_of(&config->nics),
         .tensor = config->tensor_parallel, .pipeline = config->pipeline_parallel, .chunks = config->pipeline_chunks,
         .context = config->context_parallel, .expert = config->expert_parallel,
-        .data = gpus / others,
+        .data = gpus / others, .expert_parts = config->expert_parts == 0 ? -1 : config->expert_parts,
+        .gradient_parts = config->gradient_parts,
         .sequence = config->sequence_parallel && config->tensor_parallel > 1,
         .scatter_gather = config->scatter_gather && config->tensor_parallel > 1,
         .schedule = (enum training_schedule)config->schedule,

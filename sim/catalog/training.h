@@ -67,6 +67,8 @@ struct training_config {
     struct training_shape shape;
     int64_t tensor_parallel, pipeline_parallel, pipeline_chunks, context_parallel, expert_parallel;
     bool sequence_parallel, scatter_gather, overlap_tensor, overlap_gradients, overlap_weights;
+    int64_t expert_parts;   /* 0: the fastest number */
+    int64_t gradient_parts; /* at most */
     int schedule, recompute, precision, context_form;
     int64_t micro_batch, micro_batches, global_batch, global_batch_tokens, sequence_tokens;
     int64_t recompute_layers, zero, shard_weights, shard_gradients, shard_optimizer;

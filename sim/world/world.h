@@ -28,7 +28,9 @@
  *     INV-12  leases add up: the leased GPUs and the bill are the sums over leases and over offers, to the micro-dollar
  *             (market.c)
  *     INV-13  rollouts are conserved: output tokens of finished samples = trained + waiting + dropped, and replicas
- *             have got the weights of each sending (rl.c) */
+ *             have got the weights of each sending (rl.c)
+ *     INV-14  CPU and memory are conserved: of nodes that all count it, what is taken = what running jobs hold
+ *             (job_view.c) */
 #ifndef ORRERY_WORLD_WORLD_H
 #define ORRERY_WORLD_WORLD_H
 

@@ -92,23 +92,49 @@ static void add_machines(struct text *text, const struct shop *shop)
     }
 }
 
+static void add_outages(struct text *text, const struct shop_outage *outages, int n)
+{
+    text_add(text, ", 'failures': {'outages': {");
+    for (int i = 0; i < n; i++)
+        text_printf(text, "%s'outage%d': {'node': %d, 'from': '%ds', 'until': '%ds'}", i > 0 ? ", " : "", i,
+                    outages[i].machine, outages[i].from_s, outages[i].until_s);
+    text_add(text, "}}");
+}
+
+/* A machine is a node type of one node, so node and machine have one number. */
+static void describe(struct text *text, const struct shop *shop, enum shop_kind kind, const char *rule)
+{
+    add_machines(text, shop);
+    text_printf(text, "}, 'scheduler': {'policy': 'dispatch', 'rule': '%s', 'swap': %s},", rule,
+                kind == SHOP_NO_SWAP ? "false" : "true");
+    text_add(text, "'trace': {'format': 'inline-jobs', 'jobs': [");
+    for (int j = 0; j < shop->jobs; j++)
+        for (int k = 0; k < shop->machines; k++) {
+            text_printf(text, "%s{'duration': '%ds', 'type': 'on%d'", j + k > 0 ? ", " : "", shop->tasks[j][k].time_s,
+                        shop->tasks[j][k].machine);
+            if (k > 0)
+                text_printf(text, ", 'after': [{'job': %d, 'keeps_gpus': %s}]", j * shop->machines + k - 1,
+                            kind == SHOP_CLASSIC ? "false" : "true");
+            text_add(text, "}");
+        }
+    text_add(text, "]}}");
+}
+
 struct bed_rows *shop_run(const struct shop *shop, enum shop_kind kind, const char *rule, bool quiet)
 {
     SCOPED(text) text;
     text_init(&text);
-    add_machines(&text, shop);
-    text_printf(&text, "}, 'scheduler': {'policy': 'dispatch', 'rule': '%s', 'swap': %s},", rule,
-                kind == SHOP_NO_SWAP ? "false" : "true");
-    text_add(&text, "'trace': {'format': 'inline-jobs', 'jobs': [");
-    for (int j = 0; j < shop->jobs; j++)
-        for (int k = 0; k < shop->machines; k++) {
-            text_printf(&text, "%s{'duration': '%ds', 'type': 'on%d'", j + k > 0 ? ", " : "", shop->tasks[j][k].time_s,
-                        shop->tasks[j][k].machine);
-            if (k > 0)
-                text_printf(&text, ", 'after': [{'job': %d, 'keeps_gpus': %s}]", j * shop->machines + k - 1,
-                            kind == SHOP_CLASSIC ? "false" : "true");
-            text_add(&text, "}");
-        }
-    text_add(&text, "]}}}");
+    describe(&text, shop, kind, rule);
+    text_add(&text, "}");
     return bed_run(BED(.check = true, .quiet = quiet), "%s", text.chars);
+}
+
+struct bed_rows *shop_run_with(const struct shop *shop, const char *rule, const struct shop_outage *outages, int n)
+{
+    SCOPED(text) text;
+    text_init(&text);
+    describe(&text, shop, SHOP_CLASSIC, rule);
+    add_outages(&text, outages, n);
+    text_add(&text, "}");
+    return bed_run(BED(.check = true), "%s", text.chars);
 }

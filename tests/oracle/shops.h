@@ -22,6 +22,14 @@ enum shop_kind {
     SHOP_NO_SWAP  /* none, and no exchange */
 };
 
+/* A time in which a machine is down, and its running work pauses. */
+struct shop_outage {
+    int machine, from_s, until_s;
+};
+
+/* Runs a shop of kind SHOP_CLASSIC under a rule, with outages. */
+struct bed_rows *shop_run_with(const struct shop *shop, const char *rule, const struct shop_outage *outages, int n);
+
 /* Runs the shop under a rule of `dispatch`. The number of an operation is job * machines + place. */
 struct bed_rows *shop_run(const struct shop *shop, enum shop_kind kind, const char *rule, bool quiet);
 

@@ -193,6 +193,39 @@ TEST(items_are_conserved_and_those_in_use_stay)
             storm(table.policies[i], seed);
 }
 
+/* --- Keys --- */
+
+/* The i-th of keys whose hashes in the index of cache.c are equal: it multiplies by `factor` what it makes of a key,
+ * and takes the upper half. */
+static uint64_t alike(uint64_t i)
+{
+    const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t inverse = factor; /* modulo 2^64, by Newton's method */
+    for (int k = 0; k < 6; k++) inverse *= 2 - factor * inverse;
+    const uint64_t mixed = ((UINT64_C(12345) << 32) + i) * inverse;
+    return mixed ^ mixed >> 32;
+}
+
+TEST(keys_of_equal_hashes_are_told_apart)
+{
+    enum { N = 40, ALSO = 300 };
+    struct cache cache;
+    struct diag diag = {0};
+    int32_t items[N + ALSO];
+    SCOPED(arena) arena = {0};
+    const struct policy *lru = policy_find(POLICY_EVICTION, "lru");
+    MUST(cache_init(&cache, &(struct cache_options){.evictor = lru, .params = policy_params(lru, NULL, &arena),
+                                                    .capacity = N + ALSO, .diag = &diag}) == 0);
+    for (int i = 0; i < N + ALSO; i++)
+        CHECK_EQ_INT(cache_insert(&cache, i < N ? alike((uint64_t)i) : (uint64_t)i, &items[i]), 1);
+    for (int i = 0; i < N; i += 3) CHECK_EQ_INT(cache_drop(&cache, items[i]), 0);
+    for (int i = 0; i < N + ALSO; i++)
+        CHECK_EQ_INT(cache_find(&cache, i < N ? alike((uint64_t)i) : (uint64_t)i),
+                     i < N && i % 3 == 0 ? CACHE_NO_ITEM : items[i]);
+    CHECK_EQ_INT(cache_find(&cache, alike(N)), CACHE_NO_ITEM);
+    cache_fini(&cache);
+}
+
 /* --- Without memory --- */
 
 /* Runs with the n-th allocation failing. Returns whether it came to that. */

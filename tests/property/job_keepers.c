@@ -145,3 +145,60 @@ TEST(who_finds_no_cycle_waits)
     CHECK_NEAR(bed_job(rows, 6)->start_s, 9, 1e-9);
     CHECK_NEAR(bed_metric(rows, "job.kept_gpu_s.sum"), 3 * 4, 1e-9);
 }
+
+/* --- Decisions without a job that runs --- */
+
+/* Asks to be woken every second, and starts a job only after a time. */
+struct sleeper {
+    const struct job_view *pending;
+    sim_ns known_ns;
+};
+
+static int patience_s; /* of all runs of a test */
+
+static void sleeper_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct sleeper *sleeper = state;
+    if (note->event == JOB_EVENT_SUBMIT) *sleeper = (struct sleeper){note->job, view->now_ns};
+    if (note->event == JOB_EVENT_START) sleeper->pending = NULL;
+}
+
+static int start_late(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct sleeper *sleeper = state;
+    if (sleeper->pending == NULL) return 0;
+    if (view->now_ns - sleeper->known_ns < patience_s * SIM_NS_PER_S)
+        job_plan_wake_at(plan, view->now_ns + SIM_NS_PER_S);
+    else
+        job_plan_start(plan, sleeper->pending, "it has waited");
+    return 0;
+}
+
+static const struct scheduler sleeper = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct scheduler),
+                                                    .family = POLICY_SCHEDULER, .name = "sleeper", .summary = "",
+                                                    .source = "", .state_bytes = sizeof(struct sleeper)},
+                                         .notify = sleeper_notify,
+                                         .decide = start_late};
+
+/* Three jobs in a chain, of which each keeps its GPU until the next one starts. */
+static struct bed_rows *run_sleeper(int patience)
+{
+    patience_s = patience;
+    return bed_run(BED(.check = true, .quiet = true, .policy = &sleeper.policy),
+                   "{'cluster': {'nodes': 1, 'gpus_per_node': 2}, 'jobs': {'scheduler': 'sleeper', %s}}",
+                   TRACE("{'duration': '5s'}, {'duration': '4s', 'after': [{'job': 0, 'keeps_gpus': true}]},"
+                         " {'duration': '3s', 'after': [{'job': 1, 'keeps_gpus': true}]}"));
+}
+
+/* A deadlock is 1,000 decisions in a row that let GPUs be kept and start nothing. A job that runs ends the row: two
+ * rows of 600 are no deadlock, and one of 1,100 is. */
+TEST(a_job_that_runs_begins_the_count_of_idle_decisions_anew)
+{
+    const struct bed_rows *rows = run_sleeper(600);
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT(rows->n_jobs, 3);
+    CHECK_NEAR(rows->end_s, 3 * 600 + 5 + 4 + 3, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "job.kept_gpu_s.sum"), 2 * 600, 1e-9);
+    const struct bed_rows *stuck = run_sleeper(1100);
+    CHECK_EQ_INT(stuck->code, SIM_E_STALLED);
+}

@@ -338,8 +338,8 @@ TEST(single_steps_change_nothing)
     }
 }
 
-/* Batches with drafts one after the other cost what each alone does: their number and drafts change now and then, and
- * some have prompts or no drafts. */
+/* Batches with drafts in rows cost what each alone does, in whatever order of numbers and drafts the rows come; some
+ * have prompts or no drafts. */
 TEST(what_a_memo_keeps_is_not_seen)
 {
     static const struct subject more[] = {{"h100-sxm", "gpt-oss-20b", 1}};
@@ -349,22 +349,25 @@ TEST(what_a_memo_keeps_is_not_seen)
         struct rng rng = test_rng(1, "memo", s);
         if (make(&fixture, subject, 3000.0, "vllm-0.12") != 0) continue;
         const struct iteration_model *model = &fixture.model;
-        MUST(model->cost_again != NULL);
+        MUST(model->cost_row != NULL);
         void *memo = mem_zalloc(1, model->memo_bytes);
         MUST(memo != NULL);
-        struct iteration_work work = {0};
-        for (int i = 0; i < 400; i++) {
-            struct iteration_cost cost, again;
-            if (i % 20 == 0) {
-                work = random_work(&rng);
-                work.decode_drafts = (int64_t)rng_below(&rng, 6);
+        for (int k = 0; k < 40; k++) {
+            enum { N = 20 };
+            struct iteration_work works[N] = {random_work(&rng)};
+            struct iteration_cost alone, row[N];
+            works[0].decode_drafts = (int64_t)rng_below(&rng, 6);
+            for (int i = 1; i < N; i++) {
+                works[i] = works[i - 1];
+                if (works[i].decode_sequences > 0)
+                    works[i].decode_context_tokens += works[i].decode_sequences + (int64_t)rng_below(&rng, 200);
             }
-            if (work.decode_sequences > 0)
-                work.decode_context_tokens += work.decode_sequences + (int64_t)rng_below(&rng, 200);
-            model->cost(model->model, &work, &cost);
-            model->cost_again(model->model, memo, &work, &again);
-            CHECK(cost.first_s == again.first_s && cost.slope_s == again.slope_s && cost.until == again.until &&
-                  cost.extrapolated_frac == again.extrapolated_frac);
+            model->cost_row(model->model, memo, works, N, row);
+            for (int i = 0; i < N; i++) {
+                model->cost(model->model, &works[i], &alone);
+                CHECK(alone.first_s == row[i].first_s && alone.slope_s == row[i].slope_s &&
+                      alone.until == row[i].until && alone.extrapolated_frac == row[i].extrapolated_frac);
+            }
         }
         mem_free(memo);
     }

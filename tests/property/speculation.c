@@ -49,6 +49,27 @@ TEST(draws_do_not_depend_on_the_drafts)
         }
 }
 
+/* As many drafts are right as there are probabilities above the draw, a multiple of 2^-53. */
+TEST(draws_are_compared_as_numbers)
+{
+    static const double rates[][3] = {{0.7, 0.7, 0.7}, {0.0, 1.0, 1.0}, {1.0, 0x1p-53, 0.5}, {1.0 / 3, 0.99, 0x1p-30}};
+    for (size_t law = 0; law < sizeof rates / sizeof *rates; law++) {
+        struct acceptance acceptance = {.key = 9 + law};
+        acceptance_from_rates(&acceptance, rates[law], 3);
+        const struct acceptance_of of = acceptance_of(&acceptance, 3);
+        for (int64_t position = 0; position < 3000; position++) {
+            const uint64_t bits = acceptance_mixed(of.key + ACCEPTANCE_GOLDEN * ((uint64_t)position + 1));
+            const double drawn = (double)(bits >> 11) * 0x1p-53;
+            int64_t right = 0;
+            while (right < 6 && drawn < acceptance.right_frac[right + 1]) right++;
+            CHECK_EQ_INT(acceptance_draw(&acceptance, 3, position, 6), right);
+            CHECK_EQ_INT(acceptance_draw(&acceptance, 3, position, 3), right < 3 ? right : 3);
+        }
+        for (int64_t i = 0; i <= 6; i++) CHECK(i == 0 || acceptance.right_draws[i] <= acceptance.right_draws[i - 1]);
+        CHECK(acceptance.right_draws[0] == UINT64_C(1) << 53);
+    }
+}
+
 #define SERVICE(batching, cost, more)                                                                                  \
     "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'mistral-7b',"      \
     " 'replicas': 2, 'batching': '" batching "', 'cost': " cost ", 'kv': {'blocks': 90}, " more                        \

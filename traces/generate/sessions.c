@@ -38,6 +38,17 @@ struct session_shape {
     int32_t system_tokens;
 };
 
+/* A lognormal distribution by its mean, and by the normal distribution of its logarithm. */
+struct lognormal {
+    double mean, deviation, half_variance;
+};
+
+/* A class's shape, and what is drawn for each of its turns. */
+struct session_class {
+    struct session_shape shape;
+    struct lognormal think_s, tool_s, input_tokens, output_tokens;
+};
+
 enum { SHAPE_CONVERSATION, SHAPE_AGENT };
 static const char *const shape_names[] = {"conversation", "agent", NULL};
 static const struct session_shape shapes[] = {
@@ -83,12 +94,27 @@ static struct session_shape shape_of(const struct session_class_params *params)
     return shape;
 }
 
-/* --- Drawing --- */
-
-static double draw_lognormal(struct rng *rng, double mean, double cv)
+static struct lognormal lognormal_of(double mean, double cv)
 {
     const double variance = log1p(cv * cv);
-    return mean > 0 ? mean * exp(sqrt(variance) * normal_draw(rng) - variance / 2) : 0;
+    return (struct lognormal){mean, sqrt(variance), variance / 2};
+}
+
+static struct session_class class_of(const struct session_class_params *params)
+{
+    const struct session_shape shape = shape_of(params);
+    return (struct session_class){.shape = shape,
+                                  .think_s = lognormal_of(shape.think.mean_s, shape.think.cv),
+                                  .tool_s = lognormal_of(shape.tool.mean_s, shape.tool.cv),
+                                  .input_tokens = lognormal_of(shape.input_tokens, shape.length_cv),
+                                  .output_tokens = lognormal_of(shape.output_tokens, shape.length_cv)};
+}
+
+/* --- Drawing --- */
+
+static double draw_lognormal(struct rng *rng, const struct lognormal *of)
+{
+    return of->mean > 0 ? of->mean * exp(of->deviation * normal_draw(rng) - of->half_variance) : 0;
 }
 
 /* A whole number of at least 1. */
@@ -98,16 +124,16 @@ static int64_t draw_geometric(struct rng *rng, double mean)
     return mean > 1 ? 1 + (int64_t)(log(u) / log1p(-1 / mean)) : 1;
 }
 
-static int32_t draw_length(struct rng *rng, const struct config_variant *variant, double mean, double cv)
+static int32_t draw_length(struct rng *rng, const struct config_variant *variant, const struct lognormal *otherwise)
 {
     if (variant->entry != NULL) return length_draw(variant->entry, variant->params, rng);
-    const double tokens = ceil(draw_lognormal(rng, mean, cv));
+    const double tokens = ceil(draw_lognormal(rng, otherwise));
     return tokens < 1 ? 1 : tokens > 1e9 ? 1000000000 : (int32_t)tokens;
 }
 
 struct drawing {
     const struct session_class_params *params;
-    struct session_shape shape;
+    const struct session_class *class;
     struct rng *rng;
     struct session_plan *plan;
     int64_t end_tokens; /* of the context of the latest turn */
@@ -118,17 +144,16 @@ struct drawing {
 static int draw_turn(struct drawing *drawing, int32_t parent, int64_t extra_tokens)
 {
     const struct session_class_params *params = drawing->params;
-    const struct session_shape *shape = &drawing->shape;
+    const struct session_class *class = drawing->class;
     const bool is_first = parent < 0;
     struct rng *rng = drawing->rng;
     const struct config_variant *input = is_first && params->first_input.entry != NULL ? &params->first_input
                                                                                        : &params->input;
     struct session_turn turn = {.parent = parent, .joined_by = -1};
-    turn.is_tool = rng_uniform(rng) < shape->tool_share && !is_first;
-    const struct pause *pause = turn.is_tool ? &shape->tool : &shape->think;
-    const double wait_s = draw_lognormal(rng, pause->mean_s, pause->cv);
-    const int64_t input_tokens = draw_length(rng, input, shape->input_tokens, shape->length_cv) + extra_tokens;
-    turn.output_tokens = draw_length(rng, &params->output, shape->output_tokens, shape->length_cv);
+    turn.is_tool = rng_uniform(rng) < class->shape.tool_share && !is_first;
+    const double wait_s = draw_lognormal(rng, turn.is_tool ? &class->tool_s : &class->think_s);
+    const int64_t input_tokens = draw_length(rng, input, &class->input_tokens) + extra_tokens;
+    turn.output_tokens = draw_length(rng, &params->output, &class->output_tokens);
     turn.wait_ns = is_first ? 0 : sim_ns_from_s(wait_s);
     const int64_t end = drawing->end_tokens + input_tokens + turn.output_tokens;
     const bool fits = end <= params->max_context && drawing->plan->n_turns < (size_t)params->max_turns;
@@ -150,10 +175,10 @@ static int64_t context_of(const struct session_plan *plan, const struct session_
 /* One sub-agent: a chain of turns from `parent` on. Sets *last to its last turn, -1 if none fits. */
 static int draw_branch(struct drawing *drawing, int32_t parent, int32_t *last)
 {
-    const int64_t n = draw_geometric(drawing->rng, drawing->shape.branch_turns);
+    const int64_t n = draw_geometric(drawing->rng, drawing->class->shape.branch_turns);
     int code = 1;
     *last = -1;
-    drawing->end_tokens = context_of(drawing->plan, &drawing->shape, parent);
+    drawing->end_tokens = context_of(drawing->plan, &drawing->class->shape, parent);
     for (int64_t i = 0; code == 1 && i < n; i++) {
         code = draw_turn(drawing, *last < 0 ? parent : *last, 0);
         if (code == 1) *last = (int32_t)drawing->plan->n_turns - 1;
@@ -167,7 +192,7 @@ static int draw_branches(struct drawing *drawing, int32_t parent)
 {
     struct session_plan *plan = drawing->plan;
     const size_t before = plan->n_turns;
-    const int64_t width = (int64_t)drawing->shape.width;
+    const int64_t width = (int64_t)drawing->class->shape.width;
     int64_t answer_tokens = 0;
     for (int64_t i = 0; i < width; i++) {
         int32_t last;
@@ -177,7 +202,7 @@ static int draw_branches(struct drawing *drawing, int32_t parent)
         plan->turns[last].joined_by = INT32_MAX; /* until the join has its number */
         answer_tokens += plan->turns[last].output_tokens;
     }
-    drawing->end_tokens = context_of(plan, &drawing->shape, parent);
+    drawing->end_tokens = context_of(plan, &drawing->class->shape, parent);
     const int code = draw_turn(drawing, parent, answer_tokens);
     if (code == 0) plan->n_turns = before;
     for (size_t i = before; code == 1 && i < plan->n_turns; i++)
@@ -187,13 +212,13 @@ static int draw_branches(struct drawing *drawing, int32_t parent)
 
 static int draw_turns(struct drawing *drawing)
 {
-    const int64_t n = draw_geometric(drawing->rng, drawing->shape.turns);
-    drawing->end_tokens = drawing->shape.system_tokens;
+    const int64_t n = draw_geometric(drawing->rng, drawing->class->shape.turns);
+    drawing->end_tokens = drawing->class->shape.system_tokens;
     int code = draw_turn(drawing, -1, 0);
     for (int64_t i = 1; code == 1 && i < n; i++) {
         const int32_t latest = (int32_t)drawing->plan->n_turns - 1;
-        code = rng_uniform(drawing->rng) < drawing->shape.branch_share ? draw_branches(drawing, latest)
-                                                                       : draw_turn(drawing, latest, 0);
+        code = rng_uniform(drawing->rng) < drawing->class->shape.branch_share ? draw_branches(drawing, latest)
+                                                                              : draw_turn(drawing, latest, 0);
     }
     return code < 0 ? code : 0;
 }
@@ -214,7 +239,8 @@ struct generator {
     const struct source_options *options;
     char stream[STREAM_NAME_CHARS];
     struct arrivals *arrivals;
-    double shares; /* their sum */
+    struct session_class *classes; /* as in params */
+    double shares;                 /* their sum */
     int64_t n;
 };
 
@@ -223,13 +249,14 @@ static const struct session_class_params *class_at(const struct generator *gener
     return (const struct session_class_params *)generator->params->classes.items + i;
 }
 
-static const struct session_class_params *draw_class(const struct generator *generator, struct rng *rng)
+/* The index of a session's class. */
+static size_t draw_class(const struct generator *generator, struct rng *rng)
 {
     double at = rng_uniform(rng) * generator->shares;
     size_t i = 0;
     while (i + 1 < generator->params->classes.n && at >= class_at(generator, i)->share)
         at -= class_at(generator, i++)->share;
-    return class_at(generator, i);
+    return i;
 }
 
 static int make(struct session_maker *maker, struct session_plan *plan, struct diag *diag)
@@ -241,12 +268,12 @@ static int make(struct session_maker *maker, struct session_plan *plan, struct d
     if (arrival_ns == SIM_NS_MAX) return arrivals_out_of_time(generator->options->where, diag);
     struct rng rng;
     rng_init(&rng, generator->options->seed, generator->options->run, generator->stream, (uint64_t)generator->n++);
-    const struct session_class_params *class = draw_class(generator, &rng);
-    struct drawing drawing = {.params = class, .shape = shape_of(class), .rng = &rng, .plan = plan};
+    const size_t class = draw_class(generator, &rng);
+    struct drawing drawing = {
+        .params = class_at(generator, class), .class = &generator->classes[class], .rng = &rng, .plan = plan};
     plan->arrival_ns = arrival_ns;
-    plan->class_name = class->name;
-    plan->system = class->name;
-    plan->system_tokens = drawing.shape.system_tokens;
+    plan->class_name = plan->system = drawing.params->name;
+    plan->system_tokens = drawing.class->shape.system_tokens;
     char problem[SESSION_PROBLEM_CHARS];
     if (draw_turns(&drawing) != 0) return diag_nomem(diag);
     if (session_plan_link(plan, problem)) return 1;
@@ -269,6 +296,7 @@ static void generator_close(struct session_maker *maker)
 {
     struct generator *generator = (struct generator *)maker;
     arrivals_destroy(generator->arrivals);
+    mem_free(generator->classes);
     mem_free(generator);
 }
 
@@ -314,7 +342,15 @@ static int open_requests(const void *params, const struct source_options *option
     if (generator == NULL) return diag_nomem(diag);
     *generator = (struct generator){.maker = {&maker_ops}, .params = generate, .options = options};
     snprintf(generator->stream, sizeof generator->stream, "%s.session", options->stream);
-    for (size_t i = 0; i < generate->classes.n; i++) generator->shares += class_at(generator, i)->share;
+    generator->classes = mem_zalloc(generate->classes.n, sizeof *generator->classes);
+    if (generator->classes == NULL) {
+        generator_close(&generator->maker);
+        return diag_nomem(diag);
+    }
+    for (size_t i = 0; i < generate->classes.n; i++) {
+        generator->shares += class_at(generator, i)->share;
+        generator->classes[i] = class_of(class_at(generator, i));
+    }
     code = arrivals_create(generate->arrival.entry, generate->arrival.params, options, &generator->arrivals, diag);
     if (code != 0) {
         generator_close(&generator->maker);

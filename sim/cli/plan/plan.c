@@ -1,5 +1,6 @@
 /* orrery plan: the time of a training step and the memory of a GPU, of one plan or of the best for a number of GPUs. */
 #include "sim/cli/plan/plan.h"
+#include "sim/cli/plan/rlhf.h"
 
 #include "sim/cli/file_kind.h"
 #include "sim/cli/key_names.h"
@@ -155,9 +156,20 @@ static int answer_plan(struct cli *cli, const struct plan_options *options, cons
     return plan_answer_one(setup, &found, (enum answer_form)options->form, cli->out, &cli->diag);
 }
 
+/* A document of RLHF, with the options that it has keys for. */
+static int plan_rlhf(struct cli *cli, const char *path, const struct plan_options *options)
+{
+    if (options->gpu != NULL || options->gpus != NULL || options->batch != NULL || options->sequence != NULL ||
+        options->search)
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "such as --set gpus=16, --set prompts=512",
+                          "a plan of RLHF is set by its keys alone");
+    return rlhf_plan(cli, path, &options->settings, (enum answer_form)options->form);
+}
+
 static int plan_verb(struct cli *cli, const struct cli_call *call)
 {
     const struct plan_options *options = call->options;
+    if (rlhf_is_file(call->arguments[0])) return plan_rlhf(cli, call->arguments[0], options);
     struct arena arena;
     struct catalog_memory memory;
     struct training_request request;
@@ -211,9 +223,10 @@ static enum option_hint explain_option(const char *name, char *hint, size_t hint
 const struct verb verb_plan = {
     .name = "plan",
     .summary = "time and memory of a training step, of one plan or of the fastest for a number of GPUs",
-    .usage = "LLM --gpu NAME --gpus N --batch N [options]\nFILE.plan.json [options]",
+    .usage = "LLM --gpu NAME --gpus N --batch N [options]\nFILE.plan.json [options]\nFILE.rlhf.json [options]",
     .notes = "A search tries tensor, pipeline, expert and, from 32768 tokens on, context parallelism, chunks of stages,\n"
-             "sizes of micro-batches, recomputation of layers, and shards of states. What does not fit is counted.\n",
+             "sizes of micro-batches, recomputation of layers, and shards of states. What does not fit is counted.\n"
+             "FILE.rlhf.json has the four models of PPO: the answer is a mesh and a split for each call of a step.\n",
     .options = plan_options_table,
     .explain_key = explain_option,
     .options_bytes = sizeof(struct plan_options),

@@ -208,10 +208,12 @@ static int trace_open(struct cli *cli, const struct trace_options *options, cons
     return trace->format->open_jobs(params, &trace->options, &trace->jobs, &cli->diag);
 }
 
-/* Reports rows and values that were dropped or changed. */
+/* Reports rows and values that were dropped or changed. There is no source left where its sessions could not be
+ * unrolled. */
 static void add_notes(struct cli *cli, const struct opened *trace)
 {
     struct source_note note;
+    if (trace->requests == NULL && trace->jobs == NULL) return;
     for (size_t i = 0; trace->requests != NULL ? trace->requests->note(trace->requests, i, &note)
                                                : trace->jobs->note(trace->jobs, i, &note);
          i++)

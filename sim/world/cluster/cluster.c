@@ -451,7 +451,26 @@ void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const s
         if (is_down(cluster, part->node)) withdraw(cluster, part->node);
 }
 
-bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct allocation *allocation)
+bool cluster_set_host(struct cluster *cluster, struct allocation *allocation, const struct resource_request *request)
+{
+    const int64_t cpu_milli = request->cpu_milli, bytes = request->memory_bytes;
+    for (const struct allocation *part = allocation; part != NULL; part = part->next)
+        if (!node_resources_has_host(cluster->resources, &part->details,
+                                     resource_request_share(cpu_milli, part->gpus, request->gpus),
+                                     resource_request_share(bytes, part->gpus, request->gpus)))
+            return false;
+    for (struct allocation *part = allocation; part != NULL; part = part->next) {
+        node_resources_set_host(cluster->resources, &part->details,
+                                resource_request_share(cpu_milli, part->gpus, request->gpus),
+                                resource_request_share(bytes, part->gpus, request->gpus));
+        move_group(cluster, part->node, 0);
+        if (is_down(cluster, part->node)) withdraw(cluster, part->node);
+    }
+    cluster->capacity_epoch++;
+    return true;
+}
+
+static bool retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct allocation *allocation)
 {
     if (!cluster_has_free(cluster, ugpus)) return false;
     for (struct allocation *part = allocation; part != NULL; part = part->next) {
@@ -463,6 +482,18 @@ bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct a
     if (allocation == NULL) cluster->unplaced_ugpus += ugpus;
     count(cluster, now, ugpus);
     return true;
+}
+
+bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct allocation *allocation)
+{
+    for (struct allocation *part = allocation; part != NULL; part = part->next) {
+        part->is_withdrawn = is_down(cluster, part->node);
+        if (part->is_withdrawn) cluster_return_node(cluster, part->node);
+    }
+    const bool is_taken = retake(cluster, now, ugpus, allocation);
+    for (struct allocation *part = allocation; part != NULL; part = part->next)
+        if (part->is_withdrawn) cluster_remove_node(cluster, part->node);
+    return is_taken;
 }
 
 void cluster_forget(struct cluster *cluster, struct allocation *allocation)

@@ -45,6 +45,7 @@ struct allocation {
     struct allocation *next;
     int32_t node, gpus;
     struct node_allocation details; /* set if node resources are tracked */
+    bool is_withdrawn;              /* in cluster_retake */
 };
 
 /* Fragmentation of the GPUs of a cluster for given tasks (models/fragmentation.h), summed over its nodes. */
@@ -171,10 +172,15 @@ int cluster_take(struct cluster *cluster, sim_ns now, int64_t ugpus, const struc
 int cluster_take_request(struct cluster *cluster, sim_ns now, const struct resource_request *request,
                          const struct placement *placement, struct allocation **allocation);
 
+/* Changes the CPU and memory of an allocation to those of `request`, in proportion to its GPUs on each node. Returns
+ * false, changing nothing, if there is not as much. Where node resources are tracked. */
+bool cluster_set_host(struct cluster *cluster, struct allocation *allocation, const struct resource_request *request);
+
 /* Releases the GPUs; the allocation still names them until cluster_forget. */
 void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct allocation *allocation);
 
-/* Takes the GPUs of a released allocation again. Returns false and takes none if they are not all free. */
+/* Takes the GPUs of a released allocation again, those of nodes that are down as well: paused jobs hold such GPUs.
+ * Returns false and takes none if they are not all free. */
 bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct allocation *allocation);
 void cluster_forget(struct cluster *cluster, struct allocation *allocation);
 

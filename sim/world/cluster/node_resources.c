@@ -172,6 +172,23 @@ void node_resources_release(struct node_resources *resources, const struct node_
     move(resources, allocation, -1);
 }
 
+bool node_resources_has_host(const struct node_resources *resources, const struct node_allocation *allocation,
+                             int64_t cpu_milli, int64_t memory_bytes)
+{
+    const struct node_view *node = &resources->nodes[allocation->node];
+    return cpu_milli - allocation->cpu_milli <= node->cpu_left_milli &&
+           memory_bytes - allocation->memory_bytes <= node->memory_left_bytes;
+}
+
+void node_resources_set_host(struct node_resources *resources, struct node_allocation *allocation, int64_t cpu_milli,
+                             int64_t memory_bytes)
+{
+    move(resources, allocation, -1);
+    allocation->cpu_milli = cpu_milli;
+    allocation->memory_bytes = memory_bytes;
+    move(resources, allocation, 1);
+}
+
 void node_resources_take_group(struct node_resources *resources, int32_t node, int32_t gpus)
 {
     struct node_allocation allocation = {.node = node, .gpus = gpus, .gpu_milli = WHOLE, .is_group = true};

@@ -55,6 +55,14 @@ void node_resources_destroy(struct node_resources *resources); /* NULL is allowe
 bool node_resources_take(struct node_resources *resources, struct node_allocation *allocation);
 void node_resources_release(struct node_resources *resources, const struct node_allocation *allocation);
 
+/* Whether the allocation may have so much CPU and memory in place of its own. */
+bool node_resources_has_host(const struct node_resources *resources, const struct node_allocation *allocation,
+                             int64_t cpu_milli, int64_t memory_bytes);
+
+/* Changes its CPU and memory. There must be as much. */
+void node_resources_set_host(struct node_resources *resources, struct node_allocation *allocation, int64_t cpu_milli,
+                             int64_t memory_bytes);
+
 /* Takes whole GPUs of a node for a service, or releases any that services hold there. There must be as many. */
 void node_resources_take_group(struct node_resources *resources, int32_t node, int32_t gpus);
 void node_resources_release_group(struct node_resources *resources, int32_t node, int32_t gpus);

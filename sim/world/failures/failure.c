@@ -54,8 +54,8 @@ static void failure_queue_fini(struct failure_queue *queue)
 }
 
 /* Numbers of queue entries: a component of a source, or a node that a shock of a source will strike later. */
-enum { COMPONENT_BITS = FAILURE_COMPONENT_BITS, SOURCE_BITS = 20 };
-#define STAGGERED (INT64_C(1) << (COMPONENT_BITS + SOURCE_BITS))
+enum { COMPONENT_BITS = FAILURE_COMPONENT_BITS };
+#define STAGGERED (INT64_C(1) << (COMPONENT_BITS + FAILURE_SOURCE_BITS))
 
 static int64_t entry_number(const struct failures *failures, const struct failure_source *source, int64_t component)
 {
@@ -93,7 +93,7 @@ static int64_t count_components(const struct failures *failures, const struct fa
     }
 }
 
-static int add_source(struct failures *failures, const struct failure_source *source, const char *kind)
+int failure_source_add(struct failures *failures, const struct failure_source *source, const char *kind)
 {
     struct failure_source *added = &failures->sources[failures->n_sources++];
     *added = *source;
@@ -129,7 +129,7 @@ static int add_cause(struct failures *failures, const struct failure_cause_confi
                                     .nodes_each = 1};
     if (cause->scope == FAILURE_SWITCH) source.nodes_each = (int32_t)failures->config->nodes_per_switch;
     if (cause->scope == FAILURE_SITE) source.nodes_each = failures->n_nodes;
-    const int code = add_source(failures, &source, "cause");
+    const int code = failure_source_add(failures, &source, "cause");
     return code == 0 ? make_slow(failures, cause) : code;
 }
 
@@ -137,7 +137,7 @@ static int add_shocks(struct failures *failures, const struct failure_domain_con
                       double hit_frac, const char *kind)
 {
     if (isnan(mean_s)) return 0;
-    return add_source(failures,
+    return failure_source_add(failures,
                       &(struct failure_source){.name = domain->name,
                                                .scope = FAILURE_SWITCH,
                                                .is_shock = true,
@@ -157,7 +157,7 @@ static int add_breaker(struct failures *failures)
     if (!failures->options.has_breakers) return 0;
     struct failure_source source = {.name = "breaker", .scope = FAILURE_SWITCH, .nodes_each = 1, .hit_frac = 1.0};
     source.lifetime = (struct lifetime){.kind = LIFETIME_EXPONENTIAL, .mean_s = (double)INFINITY};
-    const int code = add_source(failures, &source, "cause");
+    const int code = failure_source_add(failures, &source, "cause");
     failures->breaker = &failures->sources[failures->n_sources - 1];
     failures->breaker->n_components = 0;
     return code;
@@ -168,13 +168,15 @@ static int add_sources(struct failures *failures)
     const struct failures_config *config = failures->config;
     const struct failure_cause_config *cause = config->causes.items;
     const struct failure_domain_config *domain = config->domains.items;
-    failures->sources = mem_zalloc(config->causes.n + 2 * config->domains.n + 2, sizeof *failures->sources);
+    failures->sources = mem_zalloc(config->causes.n + 2 * config->domains.n + config->outages.n + 2,
+                                   sizeof *failures->sources);
     int code = failures->sources == NULL ? SIM_E_NOMEM : 0;
     for (size_t i = 0; i < config->causes.n && code == 0; i++) code = add_cause(failures, &cause[i]);
     for (size_t i = 0; i < config->domains.n && code == 0; i++) {
         code = add_shocks(failures, &domain[i], domain[i].shock_mean_s, domain[i].hit_frac, "shock");
         if (code == 0) code = add_shocks(failures, &domain[i], domain[i].lethal_mean_s, 1.0, "lethal");
     }
+    if (code == 0) code = failure_outages_add(failures);
     return code == 0 ? add_breaker(failures) : code;
 }
 
@@ -190,10 +192,11 @@ static int begin_life(struct failures *failures, struct failure_source *source, 
     return failure_queue_add(&failures->strikes, &entry);
 }
 
-/* A node fails. Returns 1 if it was up, 0 if not, or a negative code. */
+/* A node fails. Returns 1 if it was up, 0 if not, or a negative code. Jobs that pause on it lose it to a breaker. */
 static int strike_node(struct failures *failures, const struct failure_effect *effect, int32_t node)
 {
-    if (failures->nodes[node].state != FAILURE_NODE_UP) return 0;
+    if (failures->nodes[node].state != FAILURE_NODE_UP)
+        return effect->source == failures->breaker ? failure_clear_node(failures, effect, node) : 0;
     int code = failure_clear_node(failures, effect, node);
     if (code == 0 && effect->repair_ns > 0) code = failure_node_goes_down(failures, effect, node);
     holders_changed(&failures->cluster->holders, SITE_NODE_FAILED);
@@ -278,6 +281,7 @@ static int strike(struct failures *failures, struct failure_source *source, int6
 
 static int strike_entry(struct failures *failures, const struct failure_entry *entry)
 {
+    if ((entry->number & FAILURE_OUTAGE) != 0) return failure_outage_begin(failures, entry);
     const int64_t number = entry->number & ~STAGGERED;
     struct failure_source *source = &failures->sources[number >> COMPONENT_BITS];
     const int64_t component = number & ((INT64_C(1) << COMPONENT_BITS) - 1);
@@ -287,9 +291,10 @@ static int strike_entry(struct failures *failures, const struct failure_entry *e
     return failed < 0 ? failed : 0;
 }
 
-/* A slow component is found, and its nodes fail; or it is as before. */
+/* A slow component is found, and its nodes fail; or it is as before. Or an outage ends. */
 static int end_slow(struct failures *failures, const struct failure_entry *entry)
 {
+    if ((entry->number & FAILURE_OUTAGE) != 0) return failure_outage_end(failures);
     struct failure_source *source = &failures->sources[entry->number >> COMPONENT_BITS];
     const int64_t component = entry->number & ((INT64_C(1) << COMPONENT_BITS) - 1);
     const struct failure_effect effect = {source, entry->repair_ns, entry->restart_ns};
@@ -314,7 +319,7 @@ int failures_black_out(struct watcher *watcher, int32_t first_node, int32_t n_no
     for (int32_t node = first_node; node < first_node + n_nodes && code == 0; node++) {
         const int64_t number = STAGGERED | entry_number(failures, failures->breaker, node);
         failed += failures->nodes[node].state == FAILURE_NODE_UP;
-        failures->nodes[node].no_power_until_ns = until_ns;
+        if (until_ns > failures->nodes[node].out_until_ns) failures->nodes[node].out_until_ns = until_ns;
         code = failure_queue_add(&failures->strikes, &(struct failure_entry){now, number, until_ns - now, 0});
     }
     count_strike(failures->breaker, failed);
@@ -424,7 +429,8 @@ static int check_nodes(const struct failures *failures, struct diag *diag)
             return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures.spare_nodes"),
                               "add nodes, or lower spare_nodes or the services' replicas",
                               "node %lld is a spare node, but a service holds GPUs of it", (long long)node);
-    return check_equal(failures, diag);
+    const int code = failure_outages_check(failures, diag);
+    return code != 0 ? code : check_equal(failures, diag);
 }
 
 /* Slow NICs need a network whose links are all there is between nodes. */
@@ -507,6 +513,7 @@ static int start(void *self)
         struct failure_source *source = &failures->sources[i];
         for (int64_t k = 0; k < source->n_components && code == 0; k++) code = begin_life(failures, source, k, 0);
     }
+    if (code == 0) code = failure_outages_start(failures);
     schedule_next(failures);
     return code;
 }

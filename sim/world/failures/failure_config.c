@@ -57,11 +57,26 @@ static const struct config_field domain_fields[] = {
     {0}};
 #undef ROW_OF
 
+static const char *const outage_jobs_names[] = {"pause", "interrupt", NULL};
+
+#define ROW_OF struct failure_outage_config
+static const struct config_field outage_fields[] = {
+    ROW_INT("node", node, REQUIRED, WITHIN(0, 1e6), "number of the node, in the order of the node types"),
+    ROW_INT("nodes", nodes, DEFAULT("1"), WITHIN(1, 1e6), "nodes, with the neighbours that follow"),
+    ROW_TIME("from", from_ns, REQUIRED, AT_LEAST(0), "time at which the outage begins"),
+    ROW_TIME("until", until_ns, REQUIRED, AT_LEAST(0), "time at which the outage ends"),
+    ROW_CHOICE("jobs", jobs, DEFAULT("pause"), outage_jobs_names,
+               "running jobs keep their GPUs and go on afterwards, or are interrupted as by a failure"),
+    {0}};
+#undef ROW_OF
+
 #define ROW_OF struct failures_config
 const struct config_field failures_config_fields[] = {
     ROW_MAP("causes", causes, OPTIONAL, ANY, struct failure_cause_config, cause_fields, "causes of failures, by name"),
     ROW_MAP("domains", domains, OPTIONAL, ANY, struct failure_domain_config, domain_fields,
             "failure domains: groups of nodes with common power, cooling or network, by name"),
+    ROW_MAP("outages", outages, OPTIONAL, ANY, struct failure_outage_config, outage_fields,
+            "planned outages: nodes that are down in a stated time, by name"),
     ROW_INT("nodes_per_switch", nodes_per_switch, DEFAULT("32"), WITHIN(1, 1e6), "nodes below each switch, for causes of scope 'switch'"),
     ROW_INT("spare_nodes", spare_nodes, DEFAULT("0"), WITHIN(0, 1e6),
             "number of spare nodes: the last ones of the cluster, which replace nodes that are down"),
@@ -72,13 +87,13 @@ const struct config_field failures_config_fields[] = {
 
 bool failures_config_any(const struct failures_config *config)
 {
-    return config->causes.n > 0 || config->domains.n > 0 || config->spare_nodes > 0;
+    return config->causes.n > 0 || config->domains.n > 0 || config->outages.n > 0 || config->spare_nodes > 0;
 }
 
 bool failures_config_strikes_nodes(const struct failures_config *config)
 {
     const struct failure_cause_config *causes = config->causes.items;
-    bool any = config->domains.n > 0;
+    bool any = config->domains.n > 0 || config->outages.n > 0;
     for (size_t i = 0; i < config->causes.n; i++) any = any || causes[i].scope != FAILURE_JOB;
     return any;
 }
@@ -188,7 +203,14 @@ static int check_domain(const struct failure_domain_config *domain, const struct
     return both(code, check_lifetime(&checking, "restart", &domain->restart));
 }
 
-/* Metrics identify causes, domains and breakers by name alone. */
+static int check_outage(const struct failure_outage_config *outage, const struct config *document, struct diag *diag)
+{
+    const struct checking checking = {document, diag, "outages", outage->name};
+    if (outage->until_ns > outage->from_ns) return 0;
+    return report(&checking, "until", "for example \"from\": \"2h\", \"until\": \"3h\"", "is not after its 'from'");
+}
+
+/* Metrics identify causes, domains, outages and breakers by name alone. */
 static int check_name(const struct checking *checking, const char *taken, const char *by)
 {
     char path[512];
@@ -203,6 +225,7 @@ int failures_config_check(const struct failures_config *config, bool has_breaker
 {
     const struct failure_cause_config *causes = config->causes.items;
     const struct failure_domain_config *domains = config->domains.items;
+    const struct failure_outage_config *outages = config->outages.items;
     const char *breaker = has_breakers ? "breaker" : NULL;
     int code = 0;
     for (size_t i = 0; i < config->causes.n; i++) {
@@ -216,6 +239,15 @@ int failures_config_check(const struct failures_config *config, bool has_breaker
         code = both(code, check_name(&checking, breaker, "breaker failures"));
         for (size_t k = 0; k < config->causes.n; k++)
             code = both(code, check_name(&checking, causes[k].name, "a cause"));
+    }
+    for (size_t i = 0; i < config->outages.n; i++) {
+        const struct checking checking = {document, diag, "outages", outages[i].name};
+        code = both(code, check_outage(&outages[i], document, diag));
+        code = both(code, check_name(&checking, breaker, "breaker failures"));
+        for (size_t k = 0; k < config->causes.n; k++)
+            code = both(code, check_name(&checking, causes[k].name, "a cause"));
+        for (size_t k = 0; k < config->domains.n; k++)
+            code = both(code, check_name(&checking, domains[k].name, "a domain"));
     }
     return code;
 }

@@ -8,6 +8,7 @@
 
 #include "models/failure.h"
 #include "sim/core/config/config.h"
+#include "sim/core/units.h"
 
 #include <stdbool.h>
 
@@ -38,7 +39,19 @@ struct failure_domain_config {
     struct lifetime_config repair, restart;
 };
 
+/* What running jobs do while their node has an outage. */
+enum failure_outage_jobs { FAILURE_OUTAGE_PAUSE, FAILURE_OUTAGE_INTERRUPT };
+
+/* A planned outage: nodes that are down in a stated time, such as for maintenance. */
+struct failure_outage_config {
+    const char *name;    /* its key */
+    int64_t node, nodes; /* the first one, by its number in the site, and how many with their neighbours */
+    sim_ns from_ns, until_ns;
+    int jobs; /* enum failure_outage_jobs */
+};
+
 struct failures_config {
+    struct config_list outages; /* struct failure_outage_config */
     struct config_list causes;  /* struct failure_cause_config */
     struct config_list domains; /* struct failure_domain_config */
     int64_t nodes_per_switch;

@@ -24,16 +24,23 @@ static bool is_on(const struct holder *holder, int32_t node)
     return false;
 }
 
-int failure_clear_node(struct failures *failures, const struct failure_effect *effect, int32_t node)
+int failure_clear_replicas(struct failures *failures, const struct failure_effect *effect, int32_t node)
 {
     const sim_ns now = engine_now(failures->site->engine);
     struct holder *holder = failures->cluster->holders.first;
     int code = 0;
-    while (code == 0 && failures->nodes[node].occupants != NULL)
-        code = strike(effect, failures->nodes[node].occupants->exposure->holder, node, now);
     for (; code == 0 && holder != NULL; holder = holder->next)
         if (is_on(holder, node)) code = strike(effect, holder, node, now);
     return code;
+}
+
+int failure_clear_node(struct failures *failures, const struct failure_effect *effect, int32_t node)
+{
+    const sim_ns now = engine_now(failures->site->engine);
+    int code = 0;
+    while (code == 0 && failures->nodes[node].occupants != NULL)
+        code = strike(effect, failures->nodes[node].occupants->exposure->holder, node, now);
+    return code != 0 ? code : failure_clear_replicas(failures, effect, node);
 }
 
 /* The source of the job's next failure; NULL: none. */

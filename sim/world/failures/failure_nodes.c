@@ -1,6 +1,6 @@
 /* Nodes that go down, return, and are replaced by spare nodes. A spare node replaces one of the cluster's own nodes,
- * not one of further node types. A node that is repaired when none of these is missing becomes a spare node. Spare
- * nodes that wait or start do not fail; those without power are not started. */
+ * not one of further node types, and no node whose jobs pause. A node that is repaired when none of these is missing
+ * becomes a spare node. Spare nodes that wait or start do not fail; those without power are not started. */
 #include "sim/core/check.h"
 #include "sim/world/failures/failure_state.h"
 
@@ -113,17 +113,16 @@ static bool is_own(const struct failures *failures, int32_t node)
     return failures->nodes[node].part == failures->cluster;
 }
 
-/* The lowest spare node with power; -1: none. */
+/* The lowest spare node that has power and no outage; -1: none. */
 static int32_t ready_spare(const struct failures *failures)
 {
     int32_t spare = nodeset_next(&failures->spares, 0);
-    while (spare >= 0 && failures->nodes[spare].no_power_until_ns > engine_now(failures->site->engine))
+    while (spare >= 0 && failures->nodes[spare].out_until_ns > engine_now(failures->site->engine))
         spare = nodeset_next(&failures->spares, spare + 1);
     return spare;
 }
 
-/* Starts spare nodes for the nodes that are missing. */
-static int cover(struct failures *failures)
+int failure_nodes_cover(struct failures *failures)
 {
     const sim_ns at_ns = sim_ns_add(engine_now(failures->site->engine), failures->config->spare_delay_ns);
     int32_t spare;
@@ -162,19 +161,20 @@ int failure_node_goes_down(struct failures *failures, const struct failure_effec
     count_missing(failures, failure_node_gpus(node));
     count_down(failures, index, 1);
     int code = failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = back_ns, .number = index});
-    if (code != 0 || !is_own(failures, index)) return code;
+    if (code != 0 || !is_own(failures, index) || node->keeps_jobs) return code;
     failures->n_uncovered++;
-    return cover(failures);
+    return failure_nodes_cover(failures);
 }
 
 int failure_node_returns(struct failures *failures, int32_t index)
 {
     struct failure_node *node = &failures->nodes[index];
-    if (node->no_power_until_ns > engine_now(failures->site->engine))
-        return failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = node->no_power_until_ns, .number = index});
+    if (node->out_until_ns > engine_now(failures->site->engine))
+        return failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = node->out_until_ns, .number = index});
     SIM_REQUIRE(node->state == FAILURE_NODE_DOWN || node->state == FAILURE_NODE_STARTING);
     const bool is_repaired = node->state == FAILURE_NODE_DOWN;
-    const bool is_spare = is_repaired && is_own(failures, index) && failures->n_uncovered == 0;
+    const bool is_replaceable = is_repaired && is_own(failures, index) && !node->keeps_jobs;
+    const bool is_spare = is_replaceable && failures->n_uncovered == 0;
     const int code = emit_step(failures, index,
                                is_spare      ? NODE_SPARE
                                : is_repaired ? NODE_BACK
@@ -187,8 +187,10 @@ int failure_node_returns(struct failures *failures, int32_t index)
         nodeset_add(&failures->spares, index);
         return 0;
     }
-    if (is_repaired && is_own(failures, index)) failures->n_uncovered--;
+    if (is_replaceable) failures->n_uncovered--;
     count_missing(failures, -failure_node_gpus(node));
     put_in(node);
-    return cover(failures); /* with the power, spare nodes beside it are ready as well */
+    node->keeps_jobs = false;
+    failure_refresh_node(failures, index, engine_now(failures->site->engine));
+    return failure_nodes_cover(failures); /* with the power, spare nodes beside it are ready as well */
 }

@@ -28,6 +28,7 @@ static bool is_slow_on(const struct failures *failures, const struct failure_sou
 
 static double share_of(const struct failures *failures, int32_t node)
 {
+    if (failures->nodes[node].keeps_jobs) return 0.0;
     double share_frac = 1.0;
     for (int32_t i = 0; i < failures->n_sources; i++) {
         const struct failure_source *source = &failures->sources[i];
@@ -54,7 +55,7 @@ double failure_holder_share(const struct failure_exposure *exposure)
     return n > most ? least[most] : 1.0;
 }
 
-static void refresh_node(struct failures *failures, int32_t node, sim_ns now)
+void failure_refresh_node(struct failures *failures, int32_t node, sim_ns now)
 {
     const double share_frac = share_of(failures, node);
     if (share_frac == failures->nodes[node].share_frac) return;
@@ -78,7 +79,7 @@ static int refresh(struct failures *failures, const struct failure_source *sourc
         return topology_slow_nic(failures->options.topology, (struct graph_nic){first, (int32_t)nic},
                                  source->slow[component] ? source->slow_frac : 1.0);
     }
-    for (int32_t i = 0; i < n; i++) refresh_node(failures, first + i, now);
+    for (int32_t i = 0; i < n; i++) failure_refresh_node(failures, first + i, now);
     return 0;
 }
 

@@ -74,7 +74,8 @@ struct failure_node {
     int32_t index;        /* in it */
     enum failure_node_state state;
     sim_ns down_since_ns;     /* the last time */
-    sim_ns no_power_until_ns; /* it has no power before */
+    sim_ns out_until_ns;      /* it does not return before: it has no power, or a planned outage */
+    bool keeps_jobs;          /* it is down by a planned outage, and its jobs pause */
     double share_frac;        /* of its speed, while components of it are slow; else 1 */
     struct failure_occupant *occupants;
 };
@@ -105,6 +106,7 @@ struct failures {
     struct failure_source *sources;
     int32_t n_sources, n_job_sources;
     struct failure_source *breaker; /* NULL: none leaves nodes without power */
+    struct failure_source *outages; /* [config->outages.n], of `sources` */
     struct failure_node *nodes;
     int32_t n_nodes;
     int32_t *node_of_gpu;
@@ -139,13 +141,16 @@ int32_t failure_nodes_of(const struct failures *failures, const struct failure_s
 
 /* --- failure_slow.c --- */
 
-enum { FAILURE_COMPONENT_BITS = 40 };
+enum { FAILURE_COMPONENT_BITS = 40, FAILURE_SOURCE_BITS = 20 };
 
 /* A component becomes slow, and an entry of `found` says until when. Returns how many of its nodes were up, or a
  * negative code; 0: nothing has happened. */
 int failure_slow_begin(struct failures *failures, const struct failure_effect *effect, int64_t component,
                        struct rng *rng);
 int failure_slow_end(struct failures *failures, struct failure_source *source, int64_t component);
+
+/* Brings jobs on a node up to date with the share of its speed that it now has. */
+void failure_refresh_node(struct failures *failures, int32_t node, sim_ns now);
 
 /* The share of its speed that a holder keeps: that of its slowest node. */
 double failure_holder_share(const struct failure_exposure *exposure);
@@ -154,12 +159,42 @@ extern const struct watcher_ops failure_watcher_ops; /* failure_jobs.c */
 int failures_black_out(struct watcher *watcher, int32_t first_node, int32_t n_nodes, sim_ns until_ns);
 void failures_none_awaited(struct watcher *watcher);
 
+/* Strikes all replicas on a node. Returns 0 or a negative code. */
+int failure_clear_replicas(struct failures *failures, const struct failure_effect *effect, int32_t node);
+
 /* Strikes all jobs and replicas on a node. Returns 0 or a negative code. */
 int failure_clear_node(struct failures *failures, const struct failure_effect *effect, int32_t node);
 
 int failure_nodes_init(struct failures *failures); /* 0 or SIM_E_NOMEM */
 void failure_nodes_fini(struct failures *failures);
 void failure_set_spares_aside(struct failures *failures);
+
+/* Adds a source of which `source` has the description. `kind` is a part of the name of its stream. Returns 0 or
+ * SIM_E_NOMEM. */
+int failure_source_add(struct failures *failures, const struct failure_source *source, const char *kind);
+
+/* --- failure_outages.c --- */
+
+/* Marks the numbers of queue entries that are outages; the rest of the number is the outage's. */
+#define FAILURE_OUTAGE (INT64_C(1) << (FAILURE_COMPONENT_BITS + FAILURE_SOURCE_BITS + 1))
+
+/* Fills the sources of the planned outages, which strike at their times only. */
+int failure_outages_add(struct failures *failures); /* 0 or SIM_E_NOMEM */
+
+/* Checks that their nodes exist. Returns 0, or SIM_E_CONFIG with a finding. */
+int failure_outages_check(const struct failures *failures, struct diag *diag);
+
+/* Queues their begins. Returns 0 or SIM_E_NOMEM. */
+int failure_outages_start(struct failures *failures);
+
+/* The entry of an outage begins (of `strikes`) or ends (of `found`). */
+int failure_outage_begin(struct failures *failures, const struct failure_entry *entry);
+int failure_outage_end(struct failures *failures);
+
+/* --- failure_nodes.c --- */
+
+/* Starts spare nodes for the nodes that are missing. Returns 0 or SIM_E_NOMEM. */
+int failure_nodes_cover(struct failures *failures);
 
 /* A node in service goes down. Returns 0 or SIM_E_NOMEM. */
 int failure_node_goes_down(struct failures *failures, const struct failure_effect *effect, int32_t node);

@@ -57,6 +57,7 @@ struct job_action {
     struct job *job; /* NULL: void */
     const char *name, *reason;
     double gpus, free_gpus; /* GPUs it moves; GPUs of their node type that are free after it */
+    struct job_host host;   /* of a "tune": what the job has then */
 };
 
 /* A warning of the scheduler. */
@@ -122,6 +123,7 @@ struct jobs {
     struct topology *topology;   /* NULL: no links */
     struct job_network *network; /* NULL: the scenario describes no steps */
     struct resource_requests requests;     /* of all jobs so far, where node resources are tracked */
+    struct job_host share_of_gpu;          /* of each GPU, if all have equal parts; 0: not counted */
     struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
     struct goodput_cache goodputs;
     struct job_graph graph;
@@ -302,6 +304,22 @@ bool job_has_loss(const struct job *job);
 
 /* The loss as measured at a share of its work. */
 double job_loss_of(const struct job *job, double done_frac);
+
+/* Its speed by the CPUs and memory that it holds, relative to that with what it asked for. */
+double job_host_speed(const struct job *job);
+
+/* Checks that nodes count what types say of CPUs and memory. Returns 0 or SIM_E_CONFIG with a finding. */
+int jobs_check_hosts(struct jobs *jobs);
+
+/* Checks INV-14 (world.h), as a component. */
+void jobs_check_held(void *jobs, sim_ns now);
+
+/* Reports the first fault of a policy. */
+__attribute__((format(printf, 3, 4))) void job_plan_blame(struct jobs *jobs, const struct policy *policy,
+                                                          const char *format, ...);
+
+/* Records an action for the decision table. Returns its index; -1 if the sink takes no decisions, or out of memory. */
+int32_t job_plan_add_action(struct job_plan *plan, struct job *job, const char *name, const char *reason);
 
 /* A fault of the scheduler: `what` it does to the job. */
 void job_plan_fault(struct jobs *jobs, const char *what, const struct job_view *job);

@@ -10,9 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Reports the first fault of a policy. */
-__attribute__((format(printf, 3, 4))) static void fault(struct jobs *jobs, const struct policy *policy,
-                                                        const char *format, ...)
+void job_plan_blame(struct jobs *jobs, const struct policy *policy, const char *format, ...)
 {
     if (jobs->plan.code < 0) return;
     char text[DIAG_TEXT_CHARS], where[DIAG_WHERE_CHARS];
@@ -28,7 +26,7 @@ __attribute__((format(printf, 3, 4))) static void fault(struct jobs *jobs, const
 
 void job_plan_fault(struct jobs *jobs, const char *what, const struct job_view *job)
 {
-    fault(jobs, &jobs->scheduler->policy, "%s job %lld", what, (long long)job->id);
+    job_plan_blame(jobs, &jobs->scheduler->policy, "%s job %lld", what, (long long)job->id);
 }
 
 void job_plan_begin(struct jobs *jobs)
@@ -46,8 +44,7 @@ static double free_gpus_for(const struct job *job)
     return cluster_free_amount(jobs_cluster_of(job->jobs, job->view.node_type));
 }
 
-/* Records an action for the decision table. Returns its index; -1 if the sink takes no decisions, or out of memory. */
-static int32_t add_action(struct job_plan *plan, struct job *job, const char *name, const char *reason)
+int32_t job_plan_add_action(struct job_plan *plan, struct job *job, const char *name, const char *reason)
 {
     if (plan->jobs->site->sink->decision == NULL) return -1;
     const struct job_action action = {.job = job, .name = name, .reason = reason, .gpus = gpus_of(job->holder.ugpus),
@@ -100,6 +97,16 @@ static int32_t request_with(struct job *job, int32_t gpus, struct resource_reque
     return resource_requests_index(requests, request);
 }
 
+/* The same with other CPUs and memory, unless `host` is NULL. */
+static int32_t request_of(struct job *job, int32_t gpus, const struct job_host *host, struct resource_request *request)
+{
+    const int32_t index = request_with(job, gpus, request);
+    if (host == NULL || index < 0 || job->jobs->cluster->resources == NULL) return index;
+    request->cpu_milli = host->cpu_milli;
+    request->memory_bytes = host->memory_bytes;
+    return resource_requests_index(&job->jobs->requests, request);
+}
+
 /* Placers read the job's request: shows the job as if it had requested `gpus`. Returns the view to restore. */
 static struct job_view show_as(struct job *job, int32_t gpus, int32_t request)
 {
@@ -128,14 +135,14 @@ bool job_is_possible_on(struct job *job, int32_t node_type, double gpus)
     return is_possible;
 }
 
-/* Takes GPUs of the job's node type where `where` says, or if it is NULL, where the placer says. Returns 1, 0 if there
- * is no room, or a negative code. */
-static int place(struct job *job, int32_t gpus, const struct placement *where)
+/* Takes GPUs of the job's node type where `where` says, or if it is NULL, where the placer says. CPUs and memory are
+ * those of `host`, or if it is NULL, of its request. Returns 1, 0 if there is no room, or a negative code. */
+static int place(struct job *job, int32_t gpus, const struct job_host *host, const struct placement *where)
 {
     struct jobs *jobs = job->jobs;
     struct placement *placement = &jobs->placement;
     struct resource_request request;
-    const int32_t index = request_with(job, gpus, &request);
+    const int32_t index = request_of(job, gpus, host, &request);
     const struct cluster_view *view = jobs_view_of(jobs, job->view.node_type);
     int code = index < 0 ? SIM_E_NOMEM : grow_placement(placement, gpus < view->n_nodes ? gpus + 1 : view->n_nodes);
     if (code < 0) return code;
@@ -151,17 +158,18 @@ static int place(struct job *job, int32_t gpus, const struct placement *where)
                                 where != NULL ? where : placement, &job->holder.held);
     if (code == 0) job->place_speed = job_has_traffic(job) ? 1.0 : jobs_place_speed(jobs, job->holder.held);
     if (code == SIM_E_POLICY)
-        fault(jobs, where != NULL ? &jobs->scheduler->policy : &jobs->placer->policy,
-              "puts job %lld on GPUs that are not free, or on another number than requested", (long long)job->view.id);
+        job_plan_blame(jobs, where != NULL ? &jobs->scheduler->policy : &jobs->placer->policy,
+                       "puts job %lld on GPUs that are not free, or on another number than requested",
+                       (long long)job->view.id);
     return code < 0 ? code : 1;
 }
 
-/* Takes `ugpus` of the job's node type. `where` as for place(), and so is the result. */
-static int take(struct job *job, int64_t ugpus, const struct placement *where)
+/* Takes `ugpus` of the job's node type. `host` and `where` as for place(), and so is the result. */
+static int take(struct job *job, int64_t ugpus, const struct job_host *host, const struct placement *where)
 {
     struct jobs *jobs = job->jobs;
     struct cluster *cluster = jobs_cluster_of(jobs, job->view.node_type);
-    if (jobs->placer != NULL && cluster->n_nodes > 0) return place(job, (int32_t)job_gpus(job, ugpus), where);
+    if (jobs->placer != NULL && cluster->n_nodes > 0) return place(job, (int32_t)job_gpus(job, ugpus), host, where);
     return cluster_take(cluster, jobs->view.now_ns, ugpus, NULL, &job->holder.held) == 0;
 }
 
@@ -178,17 +186,29 @@ static bool is_sound(const struct job *job, const struct job_grant *grant, const
     const struct policy *policy = &jobs->scheduler->policy;
     const long long id = job->view.id;
     if (job->view.state != JOB_PENDING)
-        fault(jobs, policy, "starts job %lld, which is %s (reason: %s)", id, state_name(job->view.state), reason);
+        job_plan_blame(jobs, policy, "starts job %lld, which is %s (reason: %s)", id, state_name(job->view.state),
+                       reason);
     else if (grant->node_type < 0 || grant->node_type >= (jobs->scheduler->uses_node_types ? jobs->n_node_types : 1))
-        fault(jobs, policy, "starts job %lld on node type %d, which does not exist (reason: %s)", id, grant->node_type,
-              reason);
+        job_plan_blame(jobs, policy, "starts job %lld on node type %d, which does not exist (reason: %s)", id,
+                       grant->node_type, reason);
     else if (!(job_view_speed_on(jobs_view_of(jobs, grant->node_type), &job->view, grant->gpus) > 0))
-        fault(jobs, policy, "starts job %lld on %.6g GPUs of node type %d, where it cannot run (reason: %s)", id,
-              grant->gpus, grant->node_type, reason);
+        job_plan_blame(jobs, policy, "starts job %lld on %.6g GPUs of node type %d, where it cannot run (reason: %s)",
+                       id, grant->gpus, grant->node_type, reason);
     else if (jobs->placer != NULL && grant->gpus != floor(grant->gpus))
-        fault(jobs, policy, "starts job %lld on %.6g GPUs, but the placer places whole ones (reason: %s)", id,
-              grant->gpus, reason);
+        job_plan_blame(jobs, policy, "starts job %lld on %.6g GPUs, but the placer places whole ones (reason: %s)", id,
+                       grant->gpus, reason);
     return jobs->plan.code == 0;
+}
+
+/* Whether the job held these CPUs and this memory, or (NULL) any. */
+static bool held_host(const struct job *job, const struct job_host *host)
+{
+    struct job_host held = {0, 0};
+    for (const struct allocation *part = job->holder.held; part != NULL; part = part->next) {
+        held.cpu_milli += part->details.cpu_milli;
+        held.memory_bytes += part->details.memory_bytes;
+    }
+    return host == NULL || (held.cpu_milli == host->cpu_milli && held.memory_bytes == host->memory_bytes);
 }
 
 /* Whether the job continues on the GPUs from which this plan preempted it. */
@@ -200,8 +220,10 @@ static bool retake(struct job *job, const struct job_grant *grant, int64_t ugpus
            cluster_retake(jobs_cluster_of(jobs, grant->node_type), jobs->view.now_ns, ugpus, job->holder.held);
 }
 
-/* Gives the job new GPUs; `where` as for place(). Returns whether there was room; sets the plan's code on failure. */
-static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus, const struct placement *where)
+/* Gives the job new GPUs; `host` and `where` as for place(). Returns whether there was room; sets the plan's code on
+ * failure. */
+static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus, const struct job_host *host,
+                 const struct placement *where)
 {
     struct jobs *jobs = job->jobs;
     const int emitted = job_emit_placement(job, jobs->view.now_ns);
@@ -209,7 +231,7 @@ static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus, 
     job->holder.held = NULL;
     job->preempted_in = 0; /* it cannot return to its old GPUs */
     job_set_node_type(job, grant->node_type);
-    const int placed = emitted != 0 ? emitted : take(job, ugpus, where);
+    const int placed = emitted != 0 ? emitted : take(job, ugpus, host, where);
     if (placed < 0 && jobs->plan.code == 0) jobs->plan.code = placed;
     if (placed <= 0) return false;
     job->holder.ugpus = ugpus;
@@ -217,9 +239,9 @@ static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus, 
     return true;
 }
 
-/* Starts the job; `where` as for place(). */
+/* Starts the job; `host` and `where` as for place(). */
 static bool start(struct job_plan *plan, const struct job_view *view, const struct job_grant *grant,
-                  const struct placement *where, const char *reason)
+                  const struct job_host *host, const struct placement *where, const char *reason)
 {
     struct jobs *jobs = plan->jobs;
     struct job *job = job_of(view);
@@ -228,9 +250,9 @@ static bool start(struct job_plan *plan, const struct job_view *view, const stru
     if (plan->code < 0 || !is_sound(job, grant, reason)) return false;
     const int64_t ugpus = job->view.gpus > 0 ? job_ugpus(job, grant->gpus) : 0;
     if (!cluster_has_free(jobs_cluster_of(jobs, grant->node_type), ugpus)) return false;
-    const bool retaken = where == NULL && retake(job, grant, ugpus);
+    const bool retaken = where == NULL && held_host(job, host) && retake(job, grant, ugpus);
     const bool is_first = job->first_start_ns < 0;
-    if (!retaken && !give(job, grant, ugpus, where)) return false;
+    if (!retaken && !give(job, grant, ugpus, host, where)) return false;
     jobs->view.n_pending--;
     jobs->view.n_running++;
     job_stats_hold(&jobs->stats, now, ugpus);
@@ -238,7 +260,7 @@ static bool start(struct job_plan *plan, const struct job_view *view, const stru
         undo_preemption(plan, job);
         job_continue(job, now);
     } else {
-        add_action(plan, job, is_first ? "start" : "resume", reason);
+        job_plan_add_action(plan, job, is_first ? "start" : "resume", reason);
         job_run(job, now, job_owed_wait_ns(job));
     }
     jobs_notify(jobs, JOB_EVENT_START, job);
@@ -248,17 +270,22 @@ static bool start(struct job_plan *plan, const struct job_view *view, const stru
 bool job_plan_start_as(struct job_plan *plan, const struct job_view *view, const struct job_grant *grant,
                        const char *reason)
 {
-    return start(plan, view, grant, NULL, reason);
+    return start(plan, view, grant, NULL, NULL, reason);
+}
+
+bool job_plan_start_with(struct job_plan *plan, const struct job_view *view, const struct job_host *host,
+                         const struct placement *where, const char *reason)
+{
+    if (where != NULL && plan->jobs->placer == NULL)
+        job_plan_blame(plan->jobs, &plan->jobs->scheduler->policy,
+                       "starts job %lld on nodes, but GPUs are only counted (reason: %s)", (long long)view->id, reason);
+    return start(plan, view, &(struct job_grant){.gpus = view->gpus}, host, where, reason);
 }
 
 bool job_plan_start_at(struct job_plan *plan, const struct job_view *view, const struct placement *where,
                        const char *reason)
 {
-    struct jobs *jobs = plan->jobs;
-    if (jobs->placer == NULL)
-        fault(jobs, &jobs->scheduler->policy, "starts job %lld on nodes, but GPUs are only counted (reason: %s)",
-              (long long)view->id, reason);
-    return start(plan, view, &(struct job_grant){.gpus = view->gpus}, where, reason);
+    return job_plan_start_with(plan, view, NULL, where, reason);
 }
 
 void job_plan_take_over(struct job_plan *plan, struct job *job, const struct job *released)
@@ -274,7 +301,8 @@ void job_plan_take_over(struct job_plan *plan, struct job *job, const struct job
         if (part->details.gpu_milli > 0 && part->details.gpu_milli < 1000)
             where.gpu = __builtin_ctzll(part->details.gpu_set);
     }
-    if (code == 0) start(plan, &job->view, &grant, n > 0 ? &where : NULL, "exchanges GPUs with jobs that wait, too");
+    if (code == 0)
+        start(plan, &job->view, &grant, NULL, n > 0 ? &where : NULL, "exchanges GPUs with jobs that wait, too");
     mem_free(where.nodes);
     mem_free(where.gpus);
 }
@@ -285,14 +313,14 @@ static bool is_sound_group(struct jobs *jobs, const struct job_view *const *view
 {
     const struct policy *policy = &jobs->scheduler->policy;
     if (n < 1 || n > INTERLEAVING_MOST || jobs->placer != NULL)
-        fault(jobs, policy, "lets %d jobs share GPUs, which %s (reason: %s)", n,
-              jobs->placer != NULL ? "needs the placement 'counted'" : "is not possible", reason);
+        job_plan_blame(jobs, policy, "lets %d jobs share GPUs, which %s (reason: %s)", n,
+                       jobs->placer != NULL ? "needs the placement 'counted'" : "is not possible", reason);
     for (int32_t i = 0; i < n && jobs->plan.code == 0; i++) {
         if (!is_sound(job_of(views[i]), &(struct job_grant){views[i]->gpus, grant->node_type}, reason)) return false;
         if (views[i]->gpus != grant->gpus ||
             !(job_view_shared_speed(jobs_view_of(jobs, grant->node_type), views, n, i) > 0))
-            fault(jobs, policy, "lets job %lld share %.6g GPUs, where it cannot run (reason: %s)",
-                  (long long)views[i]->id, grant->gpus, reason);
+            job_plan_blame(jobs, policy, "lets job %lld share %.6g GPUs, where it cannot run (reason: %s)",
+                           (long long)views[i]->id, grant->gpus, reason);
     }
     return jobs->plan.code == 0;
 }
@@ -309,11 +337,11 @@ bool job_plan_start_group(struct job_plan *plan, const struct job_view *const *v
     job_group_make(members, n, ugpus);
     for (int32_t i = 0; i < n && plan->code == 0; i++) {
         const bool is_first = members[i]->first_start_ns < 0;
-        if (!give(members[i], grant, ugpus / n, NULL)) return false;
+        if (!give(members[i], grant, ugpus / n, NULL, NULL)) return false;
         jobs->view.n_pending--;
         jobs->view.n_running++;
         job_stats_hold(&jobs->stats, jobs->view.now_ns, ugpus / n);
-        add_action(plan, members[i], is_first ? "start" : "resume", reason);
+        job_plan_add_action(plan, members[i], is_first ? "start" : "resume", reason);
         job_run(members[i], jobs->view.now_ns, job_owed_wait_ns(members[i]));
         jobs_notify(jobs, JOB_EVENT_START, members[i]);
     }
@@ -329,11 +357,11 @@ static bool may_join(const struct job *job, const struct job *running, const cha
     const bool is_alone = running->view.state == JOB_RUNNING && running->mate == NULL && jobs->placer == NULL &&
                           running->view.held_gpus == job->view.gpus;
     if (!is_alone) {
-        fault(jobs, &jobs->scheduler->policy, "lets job %lld join job %lld, which is %s (reason: %s)",
-              (long long)job->view.id, (long long)running->view.id,
-              running->view.state == JOB_RUNNING ? "not alone on as many counted GPUs"
-                                                 : state_name(running->view.state),
-              reason);
+        job_plan_blame(jobs, &jobs->scheduler->policy, "lets job %lld join job %lld, which is %s (reason: %s)",
+                       (long long)job->view.id, (long long)running->view.id,
+                       running->view.state == JOB_RUNNING ? "not alone on as many counted GPUs"
+                                                          : state_name(running->view.state),
+                       reason);
         return false;
     }
     if (!is_sound(job, &grant, reason)) return false;
@@ -341,8 +369,9 @@ static bool may_join(const struct job *job, const struct job *running, const cha
     const bool shares_well = job_view_shared_speed(view, views, 2, 0) > 0 &&
                              job_view_shared_speed(view, views, 2, 1) > 0;
     if (!shares_well)
-        fault(jobs, &jobs->scheduler->policy, "lets job %lld join job %lld, beside which it cannot run (reason: %s)",
-              (long long)job->view.id, (long long)running->view.id, reason);
+        job_plan_blame(jobs, &jobs->scheduler->policy,
+                       "lets job %lld join job %lld, beside which it cannot run (reason: %s)", (long long)job->view.id,
+                       (long long)running->view.id, reason);
     return shares_well;
 }
 
@@ -357,11 +386,11 @@ bool job_plan_join(struct job_plan *plan, const struct job_view *view, const str
     job_group_hold(running, jobs->view.now_ns, ugpus / 2);
     jobs_refresh_view(jobs);
     const struct job_grant grant = {.gpus = view->gpus, .node_type = other->node_type};
-    if (!give(job, &grant, ugpus / 2, NULL)) return false;
+    if (!give(job, &grant, ugpus / 2, NULL, NULL)) return false;
     jobs->view.n_pending--;
     jobs->view.n_running++;
     job_stats_hold(&jobs->stats, jobs->view.now_ns, ugpus / 2);
-    add_action(plan, job, is_first ? "start" : "resume", reason);
+    job_plan_add_action(plan, job, is_first ? "start" : "resume", reason);
     job_run(job, jobs->view.now_ns, job_owed_wait_ns(job));
     jobs_notify(jobs, JOB_EVENT_START, job);
     return true;
@@ -407,7 +436,7 @@ static int take_wanted(struct job *job, const struct exchange *exchange, const s
 {
     struct cluster *cluster = jobs_cluster_of(job->jobs, job->view.node_type);
     const double place_speed = job->place_speed;
-    const int taken = cluster_has_free(cluster, exchange->ugpus) ? take(job, exchange->ugpus, NULL) : 0;
+    const int taken = cluster_has_free(cluster, exchange->ugpus) ? take(job, exchange->ugpus, NULL, NULL) : 0;
     if (taken <= 0 || is_wanted(job, exchange, before, type_before)) return taken;
     cluster_release(cluster, job->jobs->view.now_ns, exchange->ugpus, job->holder.held);
     cluster_forget(cluster, job->holder.held);
@@ -450,8 +479,8 @@ static int exchange(struct job *job, const struct exchange *exchange)
 static bool shares(const struct job *job, const char *action, const char *reason)
 {
     if (job->mate == NULL) return false;
-    fault(job->jobs, &job->jobs->scheduler->policy, "%s job %lld, which shares its GPUs (reason: %s)", action,
-          (long long)job->view.id, reason);
+    job_plan_blame(job->jobs, &job->jobs->scheduler->policy, "%s job %lld, which shares its GPUs (reason: %s)", action,
+                   (long long)job->view.id, reason);
     return true;
 }
 
@@ -472,8 +501,8 @@ bool job_plan_resize(struct job_plan *plan, const struct job_view *view, double 
     const int64_t ugpus = job_ugpus(job, gpus);
     if (plan->code < 0) return false;
     if (view->state != JOB_RUNNING || !(gpus > 0) || (jobs->placer != NULL && gpus != floor(gpus))) {
-        fault(jobs, &jobs->scheduler->policy, "gives %.6g GPUs to job %lld, which is %s (reason: %s)", gpus,
-              (long long)view->id, state_name(view->state), reason);
+        job_plan_blame(jobs, &jobs->scheduler->policy, "gives %.6g GPUs to job %lld, which is %s (reason: %s)", gpus,
+                       (long long)view->id, state_name(view->state), reason);
         return false;
     }
     if (view->gpus == 0 || shares(job, "resizes", reason)) return false;
@@ -481,7 +510,7 @@ bool job_plan_resize(struct job_plan *plan, const struct job_view *view, double 
     const int resized = job_exchange_gpus(job, ugpus);
     if (resized < 0 && plan->code == 0) plan->code = resized;
     if (resized <= 0) return false;
-    add_action(plan, job, "resize", reason);
+    job_plan_add_action(plan, job, "resize", reason);
     jobs_notify(jobs, JOB_EVENT_RESIZE, job);
     return true;
 }
@@ -494,9 +523,9 @@ static bool may_migrate(const struct job *job, int32_t node_type, const char *re
     const bool there_is = node_type >= 0 && node_type < n_types;
     if (jobs->plan.code < 0) return false;
     if (job->view.state != JOB_RUNNING || !there_is)
-        fault(jobs, &jobs->scheduler->policy, "moves job %lld, which is %s, to node type %d%s (reason: %s)",
-              (long long)job->view.id, state_name(job->view.state), node_type, there_is ? "" : ", which does not exist",
-              reason);
+        job_plan_blame(jobs, &jobs->scheduler->policy, "moves job %lld, which is %s, to node type %d%s (reason: %s)",
+                       (long long)job->view.id, state_name(job->view.state), node_type,
+                       there_is ? "" : ", which does not exist", reason);
     return jobs->plan.code == 0 && !shares(job, "moves", reason) &&
            job_view_speed_on(jobs_view_of(jobs, node_type), &job->view, job->view.held_gpus) > 0;
 }
@@ -513,7 +542,7 @@ bool job_plan_migrate(struct job_plan *plan, const struct job_view *view, int32_
     if (exchanged <= 0) return false;
     jobs->stats.n_migrations++;
     job_migrate(job, jobs->view.now_ns);
-    add_action(plan, job, "migrate", reason);
+    job_plan_add_action(plan, job, "migrate", reason);
     jobs_notify(jobs, JOB_EVENT_RESIZE, job);
     return true;
 }
@@ -524,15 +553,15 @@ void job_plan_preempt(struct job_plan *plan, const struct job_view *view, const 
     struct job *job = job_of(view);
     if (plan->code < 0) return;
     if (view->state != JOB_RUNNING) {
-        fault(jobs, &jobs->scheduler->policy, "preempts job %lld, which is %s (reason: %s)", (long long)view->id,
-              state_name(view->state), reason);
+        job_plan_blame(jobs, &jobs->scheduler->policy, "preempts job %lld, which is %s (reason: %s)",
+                       (long long)view->id, state_name(view->state), reason);
         return;
     }
     job_stop(job, jobs->view.now_ns);
     job->falls_back = job_checkpoint_falls_back(job);
     job->view.preemptions++;
     job->preempted_in = plan->number;
-    job->preempt_action = add_action(plan, job, "preempt", reason);
+    job->preempt_action = job_plan_add_action(plan, job, "preempt", reason);
     jobs->stats.n_preemptions++;
     jobs->view.n_running--;
     jobs->view.n_pending++;
@@ -545,42 +574,8 @@ void job_plan_stop(struct job_plan *plan, const struct job_view *view, const cha
     struct jobs *jobs = plan->jobs;
     struct job *job = job_of(view);
     if (plan->code < 0) return;
-    add_action(plan, job, "stop", reason);
+    job_plan_add_action(plan, job, "stop", reason);
     if (job_stop_early(job, jobs->view.now_ns)) return;
-    fault(jobs, &jobs->scheduler->policy, "stops job %lld, which has not started or has ended (reason: %s)",
-          (long long)view->id, reason);
-}
-
-void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns)
-{
-    struct jobs *jobs = plan->jobs;
-    if (time_ns <= jobs->view.now_ns)
-        fault(jobs, &jobs->scheduler->policy, "asks to be woken at %.15g s, which is not later than now",
-              sim_s_from_ns(time_ns));
-    if (time_ns < plan->wake_ns) plan->wake_ns = time_ns;
-}
-
-void job_plan_warn(struct job_plan *plan, const char *code, const char *text)
-{
-    struct jobs *jobs = plan->jobs;
-    int32_t at = 0;
-    while (at < plan->n_warnings && strcmp(plan->warnings[at].code, code) != 0) at++;
-    if (at == JOB_PLAN_WARNINGS) {
-        fault(jobs, &jobs->scheduler->policy, "warns of more than %d things, of '%s' last", JOB_PLAN_WARNINGS, code);
-        return;
-    }
-    if (at == plan->n_warnings)
-        plan->warnings[plan->n_warnings++] = (struct job_warning){code, text, jobs->view.now_ns, 0};
-    plan->warnings[at].count++;
-}
-
-int job_plan_end(struct jobs *jobs)
-{
-    const struct job_plan *plan = &jobs->plan;
-    if (plan->code < 0) return plan->code;
-    const bool wakes = plan->wake_ns < SIM_NS_MAX;
-    if (!jobs_are_stuck(jobs, wakes) && wakes)
-        engine_arm(jobs->site->engine, plan->wake_ns, PRIORITY_JOB_DECIDE, jobs_on_wake, &jobs->wake);
-    if (jobs->n_ended > 0) return jobs_end_after_plan(jobs);
-    return plan->n_actions > 0 ? job_plan_emit_actions(plan) : 0;
+    job_plan_blame(jobs, &jobs->scheduler->policy, "stops job %lld, which has not started or has ended (reason: %s)",
+                   (long long)view->id, reason);
 }

@@ -1,5 +1,7 @@
-/* Rows of a plan: its decisions with their reasons, and the scheduler's warnings; and what the trace noted. */
+/* The rest of a plan: CPUs and memory of running jobs, its end, and its rows: decisions with their reasons, and the
+ * scheduler's warnings; and what the trace noted. */
 #include "sim/world/jobs/job.h"
+#include "sim/world/rows/priority.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +26,12 @@ static void describe(const struct job_action *action, char *reason, size_t reaso
     if (strcmp(action->name, "migrate") == 0) what = "goes on elsewhere with";
     if (strcmp(action->name, "stop") == 0) {
         snprintf(reason, reason_bytes, "%s", action->reason);
+        return;
+    }
+    if (strcmp(action->name, "tune") == 0) {
+        snprintf(reason, reason_bytes, "%s: has %.10g CPUs and %.6g GB beside %.10g GPU%s", action->reason,
+                 (double)action->host.cpu_milli / 1000, (double)action->host.memory_bytes / 1e9, action->gpus,
+                 action->gpus == 1 ? "" : "s");
         return;
     }
     int n = snprintf(reason, reason_bytes, "%s: %s %.10g GPU%s", action->reason, what, action->gpus,
@@ -67,4 +75,68 @@ int jobs_emit_notes(const struct jobs *jobs)
         code = jobs->site->sink->warning(jobs->site->sink->context, &row);
     }
     return code;
+}
+
+/* --- CPUs and memory --- */
+
+bool job_plan_set_host(struct job_plan *plan, const struct job_view *view, const struct job_host *host,
+                       const char *reason)
+{
+    struct jobs *jobs = plan->jobs;
+    struct job *job = job_of(view);
+    if (plan->code < 0) return false;
+    if (view->state != JOB_RUNNING || host->cpu_milli < 0 || host->memory_bytes < 0) {
+        job_plan_blame(jobs, &jobs->scheduler->policy,
+                       "gives %lld CPUs in 1/1000 and %lld bytes to job %lld, which %s (reason: %s)",
+                       (long long)host->cpu_milli, (long long)host->memory_bytes, (long long)view->id,
+                       view->state == JOB_RUNNING ? "cannot be" : "does not run", reason);
+        return false;
+    }
+    if (jobs->cluster->resources == NULL || job->holder.held == NULL) return false;
+    struct resource_request request = {.cpu_milli = host->cpu_milli, .memory_bytes = host->memory_bytes};
+    for (const struct allocation *part = job->holder.held; part != NULL; part = part->next) request.gpus += part->gpus;
+    struct cluster *cluster = jobs_cluster_of(jobs, view->node_type);
+    if (request.gpus == 0 || !cluster_set_host(cluster, job->holder.held, &request)) return false;
+    const int32_t index = job_plan_add_action(plan, job, "tune", reason);
+    if (index >= 0) plan->actions[index].host = *host;
+    jobs_refresh_view(jobs);
+    job_speed_changed(job, jobs->view.now_ns);
+    return true;
+}
+
+/* --- The rest --- */
+
+void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns)
+{
+    struct jobs *jobs = plan->jobs;
+    if (time_ns <= jobs->view.now_ns)
+        job_plan_blame(jobs, &jobs->scheduler->policy, "asks to be woken at %.15g s, which is not later than now",
+                       sim_s_from_ns(time_ns));
+    if (time_ns < plan->wake_ns) plan->wake_ns = time_ns;
+}
+
+void job_plan_warn(struct job_plan *plan, const char *code, const char *text)
+{
+    struct jobs *jobs = plan->jobs;
+    int32_t at = 0;
+    while (at < plan->n_warnings && strcmp(plan->warnings[at].code, code) != 0) at++;
+    if (at == JOB_PLAN_WARNINGS) {
+        job_plan_blame(jobs, &jobs->scheduler->policy, "warns of more than %d things, of '%s' last", JOB_PLAN_WARNINGS,
+                       code);
+        return;
+    }
+    if (at == plan->n_warnings)
+        plan->warnings[plan->n_warnings++] = (struct job_warning){code, text, jobs->view.now_ns, 0};
+    plan->warnings[at].count++;
+}
+
+int job_plan_end(struct jobs *jobs)
+{
+    const struct job_plan *plan = &jobs->plan;
+    if (plan->code < 0) return plan->code;
+    const bool wakes = plan->wake_ns < SIM_NS_MAX;
+    if (!jobs_are_stuck(jobs, wakes) && wakes)
+        engine_arm(jobs->site->engine, plan->wake_ns, PRIORITY_JOB_DECIDE, jobs_on_wake, &jobs->wake);
+    if (jobs->n_ended > 0) return jobs_end_after_plan(jobs);
+    return plan->n_actions > 0 ? job_plan_emit_actions(plan) : 0;
 }

@@ -40,6 +40,7 @@ double job_speed(const struct job *job)
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
     double slowed = job->holder.speed_frac * job->holder.slow_frac;
     if (job->activity != NULL) slowed *= job_traffic_speed(job);
+    if (job->type != NULL && host_needs_given(&job->type->host)) slowed *= job_host_speed(job);
     if (job->mate != NULL) return slowed * job_shared_speed(job);
     if (job->type != NULL && goodput_is_given(&job->type->goodput))
         return job->place_speed * slowed * job_goodput_held(job);
@@ -111,11 +112,20 @@ static void count_held(struct job *job, sim_ns now)
     job->since_ns = now;
 }
 
+/* The speed of a job that hangs or pauses, if it did not. */
+static double moving_speed(const struct job *job)
+{
+    struct job moving = *job;
+    moving.holder.slow_frac = 1.0;
+    return job_speed(&moving);
+}
+
 static double unsaved_gpu_s(const struct job *job)
 {
     const struct job_progress *progress = &job->progress;
-    if (!(progress->speed > 0.0)) return 0.0;
-    return sim_s_from_ns(progress->done_ns - progress->saved_ns) / progress->speed * job->view.held_gpus;
+    const double speed = progress->speed > 0.0 ? progress->speed : moving_speed(job);
+    if (!(speed > 0.0)) return 0.0;
+    return sim_s_from_ns(progress->done_ns - progress->saved_ns) / speed * job->view.held_gpus;
 }
 
 void job_stop(struct job *job, sim_ns now)

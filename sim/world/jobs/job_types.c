@@ -69,6 +69,8 @@ const struct config_field job_type_config_fields[] = {
              "batch sizes of its jobs, one behind the other; default: one"),
     ROW_SECTION("step", step, OPTIONAL, step_config_fields,
                 "what each step computes and exchanges over the network; default: jobs send nothing"),
+    ROW_SECTION("host", host, OPTIONAL, host_needs_fields,
+                "speed by the CPUs and memory that a job holds for each GPU; default: they do not change it"),
     {0}};
 #undef ROW_OF
 
@@ -228,6 +230,13 @@ static int check_power(const struct job_type *type, const char *where, struct di
     return diag_error(diag, SIM_E_CONFIG, place, "such as \"mean\": \"300W\"", "misses 'mean'");
 }
 
+static int check_host(const struct job_type *type, const char *where, struct diag *diag)
+{
+    char place[DIAG_WHERE_CHARS];
+    snprintf(place, sizeof place, "%s.types.%s.host", where, type->name);
+    return host_needs_check(&type->host, place, diag);
+}
+
 int job_types_check(const struct config_list *types, const char *where, struct diag *diag)
 {
     const struct job_type *type = types->items;
@@ -244,8 +253,8 @@ int job_types_check(const struct config_list *types, const char *where, struct d
             code = found < 0 ? found : code;
         }
         const int shared = check_sharing(type, where, diag), powered = check_power(type, where, diag);
-        const int adapted = check_regimes(type, where, diag);
-        code = shared < 0 ? shared : powered < 0 ? powered : adapted < 0 ? adapted : code;
+        const int adapted = check_regimes(type, where, diag), hosted = check_host(type, where, diag);
+        code = shared < 0 ? shared : powered < 0 ? powered : adapted < 0 ? adapted : hosted < 0 ? hosted : code;
         if (type->speedup.law != SPEEDUP_TABLE || is_in_order(&type->speedup.points)) continue;
         char place[DIAG_WHERE_CHARS];
         snprintf(place, sizeof place, "%s.types.%s.speedup.points", where, type->name);

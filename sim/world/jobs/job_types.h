@@ -8,6 +8,7 @@
 #include "sim/catalog/training.h"
 #include "sim/core/config/config.h"
 #include "sim/core/rng.h"
+#include "sim/world/cluster/host_needs.h"
 #include "sim/world/jobs/job_checkpoint.h"
 #include "sim/world/jobs/job_goodput.h"
 #include "sim/world/jobs/job_regimes.h"
@@ -44,6 +45,7 @@ struct job_type {
     struct sharing_config sharing;
     struct config_list regimes;    /* struct job_regime */
     struct step_config step;       /* all zero: the scenario describes no steps */
+    struct host_needs host;        /* all zero: CPUs and memory do not change its speed */
 };
 
 extern const struct config_field job_type_config_fields[];

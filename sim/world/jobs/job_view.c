@@ -1,6 +1,8 @@
 /* What schedulers and placers see of jobs and of their cluster. */
 #include "sim/world/jobs/job.h"
 
+#include "sim/core/check.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -337,8 +339,136 @@ const char job_never_fits[] = "would never find";
 int32_t jobs_request_index(struct jobs *jobs)
 {
     if (jobs->cluster->resources == NULL) return 0;
-    const struct resource_request request = resource_request_of(&jobs->record, jobs->cluster->models);
+    struct resource_request request = resource_request_of(&jobs->record, jobs->cluster->models);
+    const struct job_type *type = job_type_find(&jobs->config->all_types, jobs->record.type);
+    if (type != NULL && request.gpus > 0) host_needs_fill(&type->host, &jobs->share_of_gpu, &request);
     return resource_requests_index(&jobs->requests, &request);
+}
+
+/* --- CPUs and memory --- */
+
+int jobs_check_hosts(struct jobs *jobs)
+{
+    const struct config_list *types = &jobs->config->all_types;
+    int code = 0;
+    jobs->share_of_gpu = cluster_share_of_gpu(jobs->cluster);
+    for (size_t i = 0; i < types->n; i++) {
+        const struct job_type *type = (const struct job_type *)types->items + i;
+        const bool lacks_cpus = type->host.cpus.n > 0 && jobs->share_of_gpu.cpu_milli == 0;
+        const bool lacks_memory = type->host.memory.n > 0 && jobs->share_of_gpu.memory_bytes == 0;
+        char where[DIAG_WHERE_CHARS];
+        snprintf(where, sizeof where, "jobs.types.%s.host", type->name);
+        if (lacks_cpus || lacks_memory)
+            code = diag_error(jobs->site->diag, SIM_E_CONFIG, where, "leave it out, or say how much each node has",
+                              "needs '%s', and nodes with GPUs",
+                              lacks_cpus ? "cluster.cpus_per_node" : "cluster.memory_per_node");
+        else if (host_needs_given(&type->host) && jobs->placer == NULL)
+            code = diag_error(jobs->site->diag, SIM_E_CONFIG, where, "choose another placement, such as \"best-fit\"",
+                              "needs jobs on nodes, and the placement policy only counts GPUs");
+    }
+    return code;
+}
+
+/* The speed with `amount` relative to that with what the job asked for. */
+static double relative_speed(const struct job *job, const struct host_amount *amount)
+{
+    const struct host_needs *needs = &job->type->host;
+    const struct host_amount asked = host_amount_of(&job->jobs->requests.items[job->view.request]);
+    const double speed = host_needs_speed(needs, amount), before = host_needs_speed(needs, &asked);
+    return before > 0.0 && before < (double)INFINITY ? speed / before : 1.0;
+}
+
+/* All GPUs wait for the node that has least. */
+double job_host_speed(const struct job *job)
+{
+    struct host_amount amount = {(double)INFINITY, (double)INFINITY};
+    if (job->view.gpus == 0 || job->holder.held == NULL || job->jobs->cluster->resources == NULL) return 1.0;
+    for (const struct allocation *part = job->holder.held; part != NULL; part = part->next) {
+        const double gpus = part->gpus * (part->details.gpu_milli / 1000.0);
+        amount.cpus = fmin(amount.cpus, (double)part->details.cpu_milli / 1000.0 / gpus);
+        amount.bytes = fmin(amount.bytes, (double)part->details.memory_bytes / gpus);
+    }
+    return relative_speed(job, &amount);
+}
+
+/* Whether CPUs or memory change the speed of the job. */
+static bool has_host_needs(const struct job *job)
+{
+    return job->view.gpus > 0 && job->type != NULL && host_needs_given(&job->type->host) &&
+           job->jobs->cluster->resources != NULL;
+}
+
+double job_view_host_speed(const struct cluster_view *view, const struct job_view *job, const struct job_host *host)
+{
+    const struct job *of = job_of(job);
+    (void)view;
+    if (!has_host_needs(of)) return 1.0;
+    struct resource_request request = of->jobs->requests.items[job->request];
+    request.cpu_milli = host->cpu_milli;
+    request.memory_bytes = host->memory_bytes;
+    const struct host_amount amount = host_amount_of(&request);
+    return relative_speed(of, &amount);
+}
+
+struct job_host job_view_host_best(const struct cluster_view *view, const struct job_view *job)
+{
+    const struct job *of = job_of(job);
+    (void)view;
+    if (of->jobs->cluster->resources == NULL) return (struct job_host){0, 0};
+    const struct resource_request *request = &of->jobs->requests.items[job->request];
+    struct job_host best = {request->cpu_milli, request->memory_bytes};
+    if (!has_host_needs(of)) return best;
+    const struct host_amount asked = host_amount_of(request), each = host_needs_best(&of->type->host, &asked);
+    const double gpus = request->gpu_milli < 1000 ? request->gpu_milli / 1000.0 : 1.0;
+    if (of->type->host.cpus.n > 0) best.cpu_milli = (int64_t)ceil(each.cpus * 1000 * gpus - 1e-6) * request->gpus;
+    if (of->type->host.memory.n > 0) best.memory_bytes = (int64_t)ceil(each.bytes * gpus) * request->gpus;
+    return best;
+}
+
+bool job_view_part(const struct job_view *job, int32_t index, struct job_part *part)
+{
+    const struct allocation *at = job->state == JOB_RUNNING ? job_of(job)->holder.held : NULL;
+    while (at != NULL && index-- > 0) at = at->next;
+    if (at == NULL) return false;
+    *part = (struct job_part){at->node, at->gpus, at->details.cpu_milli, at->details.memory_bytes};
+    return true;
+}
+
+/* What is taken of the node type, less what jobs hold. Of a resource that some nodes do not count it is no law: 0. */
+static struct job_host unaccounted(const struct jobs *jobs, int32_t node_type)
+{
+    const struct node_resources *resources = jobs_cluster_of(jobs, node_type)->resources;
+    struct job_host taken = {0, 0};
+    bool counts_cpu = true, counts_memory = true;
+    for (int32_t i = 0; i < resources->n_nodes; i++) {
+        const struct node_view *node = &resources->nodes[i];
+        counts_cpu = counts_cpu && node->cpu_milli < INT64_MAX;
+        counts_memory = counts_memory && node->memory_bytes < INT64_MAX;
+        if (counts_cpu) taken.cpu_milli += node->cpu_milli - node->cpu_left_milli - resources->down[i].cpu_milli;
+        if (counts_memory)
+            taken.memory_bytes += node->memory_bytes - node->memory_left_bytes - resources->down[i].memory_bytes;
+    }
+    for (const struct job *job = jobs->oldest; job != NULL; job = job->next) {
+        const bool holds = job->view.state == JOB_RUNNING || job_is_kept(job);
+        if (job->view.node_type != node_type || !holds) continue;
+        for (const struct allocation *part = job->holder.held; part != NULL; part = part->next) {
+            taken.cpu_milli -= part->details.cpu_milli;
+            taken.memory_bytes -= part->details.memory_bytes;
+        }
+    }
+    return (struct job_host){counts_cpu ? taken.cpu_milli : 0, counts_memory ? taken.memory_bytes : 0};
+}
+
+void jobs_check_held(void *self, sim_ns now)
+{
+    const struct jobs *jobs = self;
+    (void)now;
+    for (int32_t type = 0; type < jobs->n_node_types; type++) {
+        if (jobs_cluster_of(jobs, type)->resources == NULL || jobs->placer == NULL) continue;
+        const struct job_host host = unaccounted(jobs, type);
+        SIM_LAW("INV-14 (CPU is conserved)", host.cpu_milli, 0);
+        SIM_LAW("INV-14 (memory is conserved)", host.memory_bytes, 0);
+    }
 }
 
 static int32_t n_used_types(const struct jobs *jobs)

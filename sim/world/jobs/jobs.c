@@ -415,6 +415,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     if (code == 0) code = job_trainings_create(jobs, options, &jobs->trainings);
     if (code == 0) code = goodput_cache_init(&jobs->goodputs, jobs);
     if (code == 0) code = make_placers(jobs);
+    if (code == 0) code = jobs_check_hosts(jobs);
     jobs->topology = options->topology;
     if (code == 0) code = job_traffic_create(jobs, options->topology);
     if (code == 0) code = job_savers_check(jobs, options->topology);
@@ -589,5 +590,5 @@ static void destroy(void *self)
 }
 
 const struct component jobs_component = {
-    .name = "jobs", .read_through = jobs_read_through, .start = start, .series = list_series, .sample = sample,
+    .name = "jobs", .read_through = jobs_read_through, .start = start, .check = jobs_check_held, .series = list_series, .sample = sample,
     .finish = finish, .destroy = destroy};

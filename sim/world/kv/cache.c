@@ -6,7 +6,6 @@
 #include "sim/world/policy/instance.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum { FIRST_PLACES = 64 };
 
@@ -14,17 +13,17 @@ enum { FIRST_PLACES = 64 };
 
 uint64_t cache_view_key(const struct cache_view *view, int32_t item)
 {
-    return view->cache->items[item].key;
+    return cache_item_at(view->cache, item)->key;
 }
 
 bool cache_view_held(const struct cache_view *view, int32_t item)
 {
-    return view->cache->items[item].holders > 0;
+    return cache_item_at(view->cache, item)->holders > 0;
 }
 
 void *cache_view_slot(const struct cache_view *view, int32_t item)
 {
-    return view->slots + (size_t)item * view->slot_bytes;
+    return view->slots + (size_t)item * view->stride_bytes;
 }
 
 void cache_view_stream(const struct cache_view *view, const char *name, struct rng *rng)
@@ -48,12 +47,18 @@ int64_t cache_view_next_use(const struct cache_view *view, int32_t item)
 
 /* --- Lifetime --- */
 
+/* The evictor's part of an item, in whole words. */
+static size_t slot_bytes(const struct evictor *evictor)
+{
+    return (evictor->item_bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+}
+
 int cache_init(struct cache *cache, const struct cache_options *options)
 {
     const struct policy *policy = options->evictor;
     *cache = (struct cache){.options = *options, .evictor = (const void *)policy, .first_free = CACHE_NO_ITEM};
     cache->view = (struct cache_view){.capacity = options->capacity, .access = -1, .cache = cache,
-                                      .slot_bytes = cache->evictor->item_bytes};
+                                      .stride_bytes = sizeof(struct cache_item) + slot_bytes(cache->evictor)};
     SIM_REQUIRE(options->capacity >= 1);
     if ((policy->oracle & ORACLE_FUTURE) && options->future == NULL)
         return diag_error(options->diag, SIM_E_CONFIG, NULL, "only 'orrery trace stat' knows it",
@@ -65,9 +70,8 @@ int cache_init(struct cache *cache, const struct cache_options *options)
 void cache_fini(struct cache *cache)
 {
     policy_state_destroy(cache->options.evictor, cache->state);
-    key_map_fini(&cache->index);
+    mem_free(cache->index.places);
     mem_free(cache->items);
-    mem_free(cache->view.slots);
     mem_free(cache->last_accesses);
     *cache = (struct cache){.options = cache->options, .evictor = cache->evictor};
 }
@@ -116,10 +120,10 @@ static int grow(struct cache *cache)
     size_t n = cache->n_places == 0 ? FIRST_PLACES : 2 * (size_t)cache->n_places;
     if (cache->n_places > INT32_MAX / 2) return diag_nomem(cache->options.diag);
     if ((uint64_t)cache->view.capacity < n) n = (size_t)cache->view.capacity;
-    if (!grow_array(&cache->items, n, sizeof *cache->items) ||
-        !grow_array(&cache->view.slots, n, cache->evictor->item_bytes) ||
+    if (!grow_array(&cache->items, n, cache->view.stride_bytes) ||
         !grow_array(&cache->last_accesses, n, cache->options.future != NULL ? sizeof *cache->last_accesses : 0))
         return diag_nomem(cache->options.diag);
+    cache->view.slots = cache->items + sizeof(struct cache_item);
     cache->n_places = (int32_t)n;
     return 0;
 }
@@ -129,7 +133,7 @@ static int32_t take_place(struct cache *cache)
 {
     int32_t item = cache->first_free;
     if (item != CACHE_NO_ITEM) {
-        cache->first_free = cache->items[item].next_free;
+        cache->first_free = cache_item_at(cache, item)->next_free;
         return item;
     }
     int code = cache->n_items == cache->n_places ? grow(cache) : 0;
@@ -138,8 +142,85 @@ static int32_t take_place(struct cache *cache)
 
 static void give_place(struct cache *cache, int32_t item)
 {
-    cache->items[item] = (struct cache_item){.holders = -1, .next_free = cache->first_free};
+    *cache_item_at(cache, item) = (struct cache_item){.holders = -1, .next_free = cache->first_free};
     cache->first_free = item;
+}
+
+/* --- The index --- */
+
+/* The upper half of a product by 2^64 over the golden ratio (Knuth, TAOCP 3, 6.4). */
+static uint32_t hash_of(uint64_t key)
+{
+    return (uint32_t)((key ^ key >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+/* Where the search for a hash begins. */
+static size_t home_of(const struct cache_index *index, uint32_t hash)
+{
+    return hash >> index->shift;
+}
+
+static size_t place_after(const struct cache_index *index, size_t place)
+{
+    return (place + 1) & (index->n_places - 1);
+}
+
+int32_t cache_find(const struct cache *cache, uint64_t key)
+{
+    const struct cache_index *index = &cache->index;
+    const uint32_t hash = hash_of(key);
+    if (index->n == 0) return CACHE_NO_ITEM;
+    size_t place = home_of(index, hash);
+    for (; index->places[place].item_1 != 0; place = place_after(index, place))
+        if (index->places[place].hash == hash && cache_item_at(cache, index->places[place].item_1 - 1)->key == key)
+            return index->places[place].item_1 - 1;
+    return CACHE_NO_ITEM;
+}
+
+static void index_put(struct cache_index *index, struct cache_place entry)
+{
+    size_t place = home_of(index, entry.hash);
+    while (index->places[place].item_1 != 0) place = place_after(index, place);
+    index->places[place] = entry;
+}
+
+static int index_grow(struct cache_index *index)
+{
+    struct cache_index larger = {.n = index->n, .n_places = index->n_places == 0 ? FIRST_PLACES : 2 * index->n_places};
+    larger.shift = 32 - __builtin_ctzll(larger.n_places);
+    larger.places = mem_zalloc(larger.n_places, sizeof *larger.places);
+    if (larger.places == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < index->n_places; i++)
+        if (index->places[i].item_1 != 0) index_put(&larger, index->places[i]);
+    mem_free(index->places);
+    *index = larger;
+    return 0;
+}
+
+/* At most three of four places are taken, so that a search ends. */
+static int index_add(struct cache_index *index, uint32_t hash, int32_t item)
+{
+    if (4 * (index->n + 1) > 3 * index->n_places && index_grow(index) != 0) return SIM_E_NOMEM;
+    index_put(index, (struct cache_place){hash, item + 1});
+    index->n++;
+    return 0;
+}
+
+/* Moves back what lies behind the gap, where its search would otherwise end too early (Knuth, TAOCP 3, 6.4 R). */
+static void index_remove(struct cache *cache, int32_t item)
+{
+    struct cache_index *index = &cache->index;
+    const size_t mask = index->n_places - 1;
+    size_t gap = home_of(index, hash_of(cache_item_at(cache, item)->key));
+    while (index->places[gap].item_1 != item + 1) gap = place_after(index, gap);
+    for (size_t place = place_after(index, gap); index->places[place].item_1 != 0; place = place_after(index, place)) {
+        const size_t from_home = (place - home_of(index, index->places[place].hash)) & mask;
+        if (from_home < ((place - gap) & mask)) continue;
+        index->places[gap] = index->places[place];
+        gap = place;
+    }
+    index->places[gap].item_1 = 0;
+    index->n--;
 }
 
 /* --- Operations --- */
@@ -166,7 +247,7 @@ int cache_hit(struct cache *cache, int32_t item)
 static int forget(struct cache *cache, int32_t item)
 {
     int code = notify(cache, item, CACHE_FORGET);
-    key_map_remove(&cache->index, cache->items[item].key);
+    index_remove(cache, item);
     cache->n_changes++;
     give_place(cache, item);
     cache->view.size--;
@@ -175,7 +256,7 @@ static int forget(struct cache *cache, int32_t item)
 
 int cache_drop(struct cache *cache, int32_t item)
 {
-    SIM_REQUIRE(cache->items[item].holders == 0);
+    SIM_REQUIRE(cache_item_at(cache, item)->holders == 0);
     return forget(cache, item);
 }
 
@@ -185,15 +266,23 @@ int cache_evict(struct cache *cache)
     int32_t item = cache->evictor->victim(cache->state, &cache->view);
     int code = check_call(cache, item < 0 && item != CACHE_NO_ITEM ? item : 0);
     if (code != 0) return code;
-    if (item < 0 || item >= cache->n_items || cache->items[item].holders < 0)
+    if (item < 0 || item >= cache->n_items || cache_item_at(cache, item)->holders < 0)
         return fault(cache, "names item %" PRId32 " as the victim, which is not cached", item);
-    if (cache->items[item].holders > 0)
+    if (cache_item_at(cache, item)->holders > 0)
         return fault(cache, "names item %" PRId32 " as the victim, which is in use", item);
-    uint64_t key = cache->items[item].key;
+    const uint64_t key = cache_item_at(cache, item)->key;
     code = forget(cache, item);
     cache->n_evictions++;
     if (code == 0 && cache->options.evicted != NULL) code = cache->options.evicted(cache->options.context, key);
     return code == 0 ? 1 : code;
+}
+
+/* Most slots have a word or two. */
+static void clear_slot(const struct cache_view *view, int32_t item)
+{
+    uint64_t *words = cache_view_slot(view, item);
+    const size_t n = (view->stride_bytes - sizeof(struct cache_item)) / sizeof *words;
+    for (size_t i = 0; i < n; i++) words[i] = 0;
 }
 
 int cache_insert(struct cache *cache, uint64_t key, int32_t *item)
@@ -205,12 +294,12 @@ int cache_insert(struct cache *cache, uint64_t key, int32_t *item)
     if (code != 1) return code;
     int32_t place = take_place(cache);
     if (place < 0) return place;
-    cache->items[place] = (struct cache_item){.key = key};
-    if (key_map_set(&cache->index, key, place) != 0) {
+    if (index_add(&cache->index, hash_of(key), place) != 0) {
         give_place(cache, place);
         return diag_nomem(cache->options.diag);
     }
-    if (cache->evictor->item_bytes > 0) memset(cache_view_slot(&cache->view, place), 0, cache->evictor->item_bytes);
+    *cache_item_at(cache, place) = (struct cache_item){.key = key};
+    clear_slot(&cache->view, place);
     note_access(cache, place);
     cache->view.size++;
     cache->n_changes++;
@@ -222,16 +311,18 @@ int cache_insert(struct cache *cache, uint64_t key, int32_t *item)
 
 int cache_acquire(struct cache *cache, int32_t item)
 {
-    SIM_REQUIRE(cache->items[item].holders >= 0);
-    if (cache->items[item].holders++ > 0) return 0;
+    struct cache_item *at = cache_item_at(cache, item);
+    SIM_REQUIRE(at->holders >= 0);
+    if (at->holders++ > 0) return 0;
     cache->view.held++;
     return notify(cache, item, CACHE_ACQUIRE);
 }
 
 int cache_release(struct cache *cache, int32_t item)
 {
-    SIM_REQUIRE(cache->items[item].holders > 0);
-    if (--cache->items[item].holders > 0) return 0;
+    struct cache_item *at = cache_item_at(cache, item);
+    SIM_REQUIRE(at->holders > 0);
+    if (--at->holders > 0) return 0;
     cache->view.held--;
     return notify(cache, item, CACHE_RELEASE);
 }

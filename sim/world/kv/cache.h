@@ -1,14 +1,14 @@
 /* A cache of equal-sized items with keys: the prefix cache in GPU memory, or the tier below it in host memory. It
  * counts the users of an item and asks its evictor which item makes room.
  *
- * Items lie in arrays that grow with the cache: 16 bytes each plus the evictor's own, and some 20 to 45 bytes in the
- * index. Every operation is O(1), apart from the evictor's work. Errors are SIM_E_NOMEM or SIM_E_POLICY, with a finding
- * in the diag of the options; after an error the cache may only be destroyed. */
+ * Items lie in an array that grows with the cache: 16 bytes each and behind them the evictor's own, so that an access
+ * reads one place of memory. The index takes 11 to 22 bytes more. Every operation is O(1), apart from the evictor's
+ * work. Errors are SIM_E_NOMEM or SIM_E_POLICY, with a finding in the diag of the options; after an error the cache may
+ * only be destroyed. */
 #ifndef ORRERY_WORLD_KV_CACHE_H
 #define ORRERY_WORLD_KV_CACHE_H
 
 #include "sim/core/err.h"
-#include "sim/core/key_map.h"
 #include "sim/world/policy/eviction.h"
 
 #include <stdbool.h>
@@ -36,13 +36,24 @@ struct cache_item {
     int32_t next_free; /* of a cached item: its mark */
 };
 
+/* Which item has a key: open addressing. A place holds 32 bits of the key's hash, so that a search reads hardly any
+ * item but the one that it finds. */
+struct cache_index {
+    struct cache_place {
+        uint32_t hash;
+        int32_t item_1; /* item plus 1; 0: an empty place */
+    } * places;
+    size_t n, n_places; /* n_places: 0 or a power of two */
+    int shift;          /* of a hash, to the place where the search begins */
+};
+
 struct cache {
     struct cache_options options;
     const struct evictor *evictor;
     void *state; /* the evictor's */
     struct cache_view view;
-    struct key_map index; /* key -> item */
-    struct cache_item *items;
+    struct cache_index index;
+    char *items; /* `view.stride_bytes` each: a struct cache_item, and the evictor's slot */
     int64_t *last_accesses; /* of each item; only with a future */
     int32_t n_items, n_places, first_free; /* places ever used, places allocated, head of the free list */
     int64_t n_evictions;
@@ -55,11 +66,13 @@ struct cache {
 int cache_init(struct cache *cache, const struct cache_options *options);
 void cache_fini(struct cache *cache);
 
-/* The item of this key, or CACHE_NO_ITEM. Does not count as an access. */
-static inline int32_t cache_find(const struct cache *cache, uint64_t key)
+static inline struct cache_item *cache_item_at(const struct cache *cache, int32_t item)
 {
-    return (int32_t)key_map_find(&cache->index, key);
+    return (struct cache_item *)(void *)(cache->items + (size_t)item * cache->view.stride_bytes);
 }
+
+/* The item of this key, or CACHE_NO_ITEM. Does not count as an access. */
+int32_t cache_find(const struct cache *cache, uint64_t key);
 
 /* Counts an access that found the item. Returns 0 or an error. */
 int cache_hit(struct cache *cache, int32_t item);
@@ -81,12 +94,12 @@ int cache_drop(struct cache *cache, int32_t item);
 /* A mark of the owner's on a cached item; new items have none. */
 static inline void cache_set_mark(struct cache *cache, int32_t item, bool is_marked)
 {
-    cache->items[item].next_free = is_marked;
+    cache_item_at(cache, item)->next_free = is_marked;
 }
 
 static inline bool cache_is_marked(const struct cache *cache, int32_t item)
 {
-    return cache->items[item].next_free != 0;
+    return cache_item_at(cache, item)->next_free != 0;
 }
 
 /* Unused items. */

@@ -107,7 +107,7 @@ static int empty_tier(struct store_tier *tier, sim_ns now)
 {
     int code = 0;
     for (int32_t i = 0; i < tier->cache.n_items && code == 0; i++)
-        if (tier->cache.items[i].holders == 0) code = cache_drop(&tier->cache, i);
+        if (cache_item_at(&tier->cache, i)->holders == 0) code = cache_drop(&tier->cache, i);
     count_used(tier, now);
     return code;
 }
@@ -231,7 +231,7 @@ static int pass_on(const struct store_copy *copy)
     int code = 0;
     if (!is_through(store, copy->to) || !is_through(store, copy->to + 1)) return 0;
     for (int32_t i = 0; i < copy->n && code == 0; i++)
-        code = want(store, copy->to + 1, store->tiers[copy->to]->cache.items[copy->to_items[i]].key);
+        code = want(store, copy->to + 1, cache_item_at(&store->tiers[copy->to]->cache, copy->to_items[i])->key);
     return code;
 }
 
@@ -430,7 +430,7 @@ int prefix_store_fetch(struct prefix_store *store, const uint64_t *keys, int32_t
     for (int32_t place = 1; place < store->n && code == 0; place++)
         for (int32_t i = 0; copies[place] != NULL && i < copies[place]->n_from && code == 0; i++)
             code = hold_target(copies[place], store->tiers[0],
-                               store->tiers[place]->cache.items[copies[place]->from_items[i]].key);
+                               cache_item_at(&store->tiers[place]->cache, copies[place]->from_items[i])->key);
     return code != 0 ? code : begin_fetches(store, copies);
 }
 
@@ -534,8 +534,8 @@ void prefix_stores_check(const struct prefix_stores *stores)
     int64_t holders = 0, coming = 0, sources = 0, targets = 0;
     for (const struct store_tier *tier = stores->tiers; tier != NULL; tier = tier->next) {
         for (int32_t i = 0; tier->is_open && i < tier->cache.n_items; i++) {
-            if (tier->cache.items[i].holders <= 0) continue;
-            holders += tier->cache.items[i].holders;
+            if (cache_item_at(&tier->cache, i)->holders <= 0) continue;
+            holders += cache_item_at(&tier->cache, i)->holders;
             coming += cache_is_marked(&tier->cache, i);
         }
         if (tier->is_open && tier->used.value > tier->capacity_bytes)

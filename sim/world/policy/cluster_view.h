@@ -109,6 +109,29 @@ int32_t job_view_rank_gpus(const struct job_view *job);
  * the trace's run times; 0: they cannot share. */
 double job_view_shared_speed(const struct cluster_view *view, const struct job_view *const *jobs, int32_t n, int32_t i);
 
+/* CPUs and memory of a whole job. */
+struct job_host {
+    int64_t cpu_milli, memory_bytes;
+};
+
+/* What a running job holds of one node. */
+struct job_part {
+    int32_t node, gpus; /* node: of the job's node type */
+    int64_t cpu_milli, memory_bytes;
+};
+
+/* The index-th node of a running job, in no particular order. Returns whether there is one; where GPUs are only counted
+ * there is none. */
+bool job_view_part(const struct job_view *job, int32_t index, struct job_part *part);
+
+/* Speed of the job with these CPUs and this memory on the GPUs it asked for, relative to that with what it asked for. 1
+ * for jobs whose type does not say ("jobs.types.NAME.host"). */
+double job_view_host_speed(const struct cluster_view *view, const struct job_view *job, const struct job_host *host);
+
+/* The least CPUs and memory with which no more of them make the job faster; what it asked for where its type does not
+ * say. Equal amounts for each GPU. */
+struct job_host job_view_host_best(const struct cluster_view *view, const struct job_view *job);
+
 /* What a job alone uses of each of its GPUs, and whether it yields to others on them. */
 struct job_demand {
     double utilisation; /* share of the time, 0 .. 1; 0: not known */

@@ -21,8 +21,8 @@ struct cache_view {
     int64_t held;     /* of these, in use: they cannot be evicted */
     int64_t access;   /* number of the latest access (insertion or hit), from 0; -1 before the first */
     struct cache *cache; /* for cache_view_* below */
-    char *slots;         /* of all items, one after another (cache_view_slot) */
-    size_t slot_bytes;   /* evictor.item_bytes */
+    char *slots;         /* that of item 0; the others follow (cache_view_slot) */
+    size_t stride_bytes; /* from a slot to the next one */
 };
 
 /* The item's contents: equal keys mean equal contents, also after an eviction. */
@@ -73,7 +73,7 @@ enum cache_event {
 
 struct evictor {
     struct policy policy;
-    size_t item_bytes; /* of the evictor's own state per item (cache_view_slot) */
+    size_t item_bytes; /* of the evictor's own state per item (cache_view_slot), aligned to 8 bytes */
     EVICTOR_FUNCTIONS(POLICY_MEMBER)
 };
 

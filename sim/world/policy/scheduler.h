@@ -33,6 +33,17 @@ bool job_plan_start_as(struct job_plan *plan, const struct job_view *job, const 
 bool job_plan_start_at(struct job_plan *plan, const struct job_view *job, const struct placement *where,
                        const char *reason);
 
+/* As job_plan_start, on the nodes of `where` or (NULL) of the placer, with the CPUs and memory of `host` or (NULL)
+ * those that the job asked for. Each node gives them in proportion to the job's GPUs on it. Where nodes count neither,
+ * `host` means nothing. */
+bool job_plan_start_with(struct job_plan *plan, const struct job_view *job, const struct job_host *host,
+                         const struct placement *where, const char *reason);
+
+/* Changes the CPUs and the memory of a running job on its nodes, at once, if there is room. Returns whether it did. A
+ * job that is resized or migrated has what it asked for again. */
+bool job_plan_set_host(struct job_plan *plan, const struct job_view *job, const struct job_host *host,
+                       const char *reason);
+
 /* Starts n pending jobs that share GPUs, as many as each of them requested, if they are free. Each counts as
  * holding an nth of them; job_view_shared_speed returns its speed. When one of them stops, the others run on with
  * its part. A group of which a job cannot run is a policy fault, and so is one where a placer places GPUs. */

@@ -18,6 +18,7 @@ enum { ITERATIONS_AHEAD = 16 }; /* computed at a time: an arrival discards those
 void replica_drafted_run_fini(struct drafted_run *run)
 {
     mem_free(run->iterations);
+    mem_free(run->works);
     mem_free(run->members);
     mem_free(run->right);
 }
@@ -85,10 +86,12 @@ static void end_iteration(const struct replica *replica, struct drafted_run *run
     const int64_t block_tokens = replica->kv.block_tokens;
     const bool is_small = drafts < block_tokens; /* then no step takes more than a block */
     struct drafted_iteration *last = &run->iterations[run->n - 1];
-    uint8_t *rights = run->right + (size_t)(run->n - 1) * (size_t)run->n_members;
+    struct drafted_member *members = run->members;
+    const int32_t n = run->n_members;
+    uint8_t *rights = run->right + (size_t)(run->n - 1) * (size_t)n;
     int64_t used = 0, accepted = 0, growing = 0, slots = 0, longest = 0, least_left = INT64_MAX;
-    for (int32_t i = 0; i < run->n_members; i++) {
-        struct drafted_member *member = &run->members[i];
+    for (int32_t i = 0; i < n; i++) {
+        struct drafted_member *member = &members[i];
         const int64_t most = member->left - 1 < depth ? member->left - 1 : depth;
         const int64_t right = acceptance_draw_of(acceptance, &member->acceptance, member->position, most);
         const int64_t gained = 1 + right;
@@ -115,28 +118,17 @@ static void end_iteration(const struct replica *replica, struct drafted_run *run
                                .any_ends = least_left == 0};
 }
 
-/* Adds the next iteration. */
-static int begin_iteration(struct replica *replica, struct drafted_run *run, sim_ns start_ns,
-                           const struct left_over *left)
+/* Adds the next iteration, which has no cost yet. */
+static void begin_iteration(const struct replica *replica, struct drafted_run *run, const struct left_over *left)
 {
-    const struct drafted_iteration *last = &run->iterations[run->n - 1];
-    const int64_t n = last->work.decode_sequences;
-    struct drafted_iteration *next = &run->iterations[run->n];
-    struct iteration_cost cost;
-    struct clock_state clock_state;
-    next->work = (struct iteration_work){.decode_sequences = n,
-                                         .decode_context_tokens = last->work.decode_context_tokens + n + last->accepted,
-                                         .decode_longest_tokens = replica->ready->orders_contexts ? left->longest_tokens
-                                                                                                  : 0,
-                                         .decode_drafts = last->work.decode_drafts};
-    const int code = replica_cost(replica, &next->work, &cost, &clock_state);
-    if (code != 0) return code;
-    next->start_ns = start_ns;
-    next->first_ns = cost.first_s * 1e9;
-    next->extrapolated_frac = cost.extrapolated_frac;
-    next->drafted_blocks = left->slots;
-    run->n++;
-    return 0;
+    const struct iteration_work *last = &run->works[run->n - 1];
+    const int64_t n = last->decode_sequences, accepted = run->iterations[run->n - 1].accepted;
+    run->works[run->n] = (struct iteration_work){
+        .decode_sequences = n,
+        .decode_context_tokens = last->decode_context_tokens + n + accepted,
+        .decode_longest_tokens = replica->ready->orders_contexts ? left->longest_tokens : 0,
+        .decode_drafts = last->decode_drafts};
+    run->iterations[run->n++].drafted_blocks = left->slots;
 }
 
 static sim_ns end_of(const struct drafted_iteration *iteration)
@@ -144,22 +136,50 @@ static sim_ns end_of(const struct drafted_iteration *iteration)
     return run_clock_boundary_ns(&(struct run_clock){iteration->start_ns, iteration->first_ns, 0}, 1);
 }
 
-/* Adds iterations up to the one that ends the run, or to so many. */
-static int look_ahead(struct replica *replica, struct drafted_run *run)
+/* Begins iterations up to the one that ends the run, or to so many: what they process follows from the draws alone. */
+static void draw_ahead(const struct replica *replica, struct drafted_run *run)
 {
-    const struct iteration_work lacking = replica->speculating->lacking; /* of the first iteration alone */
-    int code = 0;
-    replica->speculating->lacking = (struct iteration_work){0};
-    while (code == 0 && !run->is_over && run->n < ITERATIONS_AHEAD) {
+    while (!run->is_over && run->n < ITERATIONS_AHEAD) {
         struct left_over left;
-        const sim_ns end_ns = end_of(&run->iterations[run->n - 1]);
         const int64_t steps = run->n - run->at;
         end_iteration(replica, run, &left);
         run->is_over = left.any_ends || replica->ready->step + steps >= replica->plan_end_step ||
                        left.free_blocks - left.growing < replica->plan.keep_free_blocks ||
-                       left.slots > left.free_blocks || end_ns == SIM_NS_MAX;
-        if (!run->is_over) code = begin_iteration(replica, run, end_ns, &left);
+                       left.slots > left.free_blocks;
+        if (!run->is_over) begin_iteration(replica, run, &left);
     }
+}
+
+/* Prices the iterations behind the first `n_priced`: each begins where the one before it ends. */
+static int price_ahead(const struct replica *replica, struct drafted_run *run, int32_t n_priced)
+{
+    struct iteration_cost costs[ITERATIONS_AHEAD];
+    replica_drafted_costs(replica, &run->works[n_priced], run->n - n_priced, costs);
+    for (int32_t i = n_priced; i < run->n; i++) {
+        const struct iteration_cost *cost = &costs[i - n_priced];
+        const sim_ns start_ns = end_of(&run->iterations[i - 1]);
+        if (start_ns == SIM_NS_MAX) { /* time ends before it begins */
+            run->is_over = true;
+            run->n = i;
+            return 0;
+        }
+        const int code = replica_check_cost(replica, &run->works[i], cost);
+        if (code != 0) return code;
+        run->iterations[i].start_ns = start_ns;
+        run->iterations[i].first_ns = cost->first_s * 1e9;
+        run->iterations[i].extrapolated_frac = cost->extrapolated_frac;
+    }
+    return 0;
+}
+
+/* Adds iterations up to the one that ends the run, or to so many. */
+static int look_ahead(struct replica *replica, struct drafted_run *run)
+{
+    const struct iteration_work lacking = replica->speculating->lacking; /* of the first iteration alone */
+    const int32_t n_priced = run->n;
+    replica->speculating->lacking = (struct iteration_work){0};
+    draw_ahead(replica, run);
+    const int code = run->n > n_priced ? price_ahead(replica, run, n_priced) : 0;
     replica->speculating->lacking = lacking;
     return code;
 }
@@ -181,14 +201,15 @@ int replica_start_drafts(struct replica *replica)
     const int32_t entries = (int32_t)replica->ready->members.n * ITERATIONS_AHEAD;
     int code = add_members(replica, run);
     if (code == 0 && (vec_reserve(&run->iterations, &run->capacity, ITERATIONS_AHEAD) != 0 ||
+                      vec_reserve(&run->works, &run->works_capacity, ITERATIONS_AHEAD) != 0 ||
                       vec_reserve(&run->right, &run->right_capacity, entries) != 0))
         code = SIM_E_NOMEM;
     if (code != 0) return code;
     run->iterations[0] = (struct drafted_iteration){.start_ns = replica->clock.anchor_ns,
                                                     .first_ns = replica->clock.first_ns,
                                                     .extrapolated_frac = replica->run_extrapolated_frac,
-                                                    .drafted_blocks = replica->ready->drafted_blocks,
-                                                    .work = replica->run_work};
+                                                    .drafted_blocks = replica->ready->drafted_blocks};
+    run->works[0] = replica->run_work;
     run->n = 1;
     run->free_blocks = replica->kv.free_blocks + replica->ready->drafted_blocks;
     run->is_over = false;
@@ -205,10 +226,9 @@ struct steps_work {
     int64_t idle_tokens;
 };
 
-static void count_work(struct replica *replica, const struct drafted_iteration *iteration, sim_ns lasted_ns,
+static void count_work(struct replica *replica, const struct iteration_work *work, sim_ns lasted_ns,
                        struct steps_work *of)
 {
-    const struct iteration_work *work = &iteration->work;
     const int64_t context = work->decode_context_tokens;
     of->parts.pairs = (double)(context * (1 + work->decode_drafts));
     of->parts.context_tokens = (double)context;
@@ -222,7 +242,7 @@ static int step(struct replica *replica, struct drafted_run *run, struct steps_w
     struct running_batch *running = replica->ready;
     const struct drafted_iteration *last = &run->iterations[run->at], *next = last + 1;
     replica_count_busy(replica, last->start_ns, next->start_ns);
-    if (replica->env->llm != NULL) count_work(replica, last, next->start_ns - last->start_ns, of);
+    if (replica->env->llm != NULL) count_work(replica, &run->works[run->at], next->start_ns - last->start_ns, of);
     running_advance(running, 1);
     const int code = running_count_gap(running, next->start_ns, replica->env->token_gap_s);
     running->context_tokens += last->accepted;
@@ -270,7 +290,7 @@ static int follow_to(struct replica *replica, struct drafted_run *run, int32_t t
     const int32_t from = run->at;
     struct drafted_gains gains = {0};
     struct steps_work of = {.of = replica_work_of(replica, &replica->run_clock_state),
-                            .parts = work_parts_of(&replica->env->reads, &run->iterations[from].work),
+                            .parts = work_parts_of(&replica->env->reads, &run->works[from]),
                             .idle_tokens = replica_idle_tokens(replica)};
     int code = 0;
     while (code == 0 && run->at < to) {
@@ -278,7 +298,7 @@ static int follow_to(struct replica *replica, struct drafted_run *run, int32_t t
         speculating->lacking = (struct iteration_work){0};
     }
     const int64_t iterations = run->at - from, sequences = iterations * run->n_members;
-    replica->run_work = run->iterations[run->at].work;
+    replica->run_work = run->works[run->at];
     running->drafted_blocks = run->iterations[run->at].drafted_blocks;
     extend_members(replica, run, from, &gains);
     replica->counts.decode_iterations += iterations;
@@ -323,6 +343,7 @@ int replica_end_drafts_ahead(struct replica *replica, bool *goes_on)
     *goes_on = false;
     if (code == 0 && !run->is_over) {
         run->iterations[0] = run->iterations[run->at];
+        run->works[0] = run->works[run->at];
         run->at = 0;
         run->n = 1;
         code = look_ahead(replica, run);

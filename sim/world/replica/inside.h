@@ -43,6 +43,15 @@ static inline bool replica_plan_departs(const struct replica *replica)
 
 /* --- replica_batch.c --- */
 
+/* The costs of n iterations in a row whose drafts are computed ahead, at the full clock and unshared links: those of
+ * replica_cost, not checked. All verify equally many drafts of equally many sequences. */
+void replica_drafted_costs(const struct replica *replica, const struct iteration_work *works, int32_t n,
+                           struct iteration_cost *costs);
+
+/* Durations must be finite and at least a nanosecond. Returns 0, or SIM_E_CONFIG with a finding. */
+int replica_check_cost(const struct replica *replica, const struct iteration_work *work,
+                       const struct iteration_cost *cost);
+
 /* The model's cost of this work, checked: durations must be finite and at least a nanosecond. *clock_state is the one
  * under the current order. An iteration of this work begins now: where the replica has shares of links (stream,
  * traffic), its claims begin or change, and the cost is that at its shares. */

@@ -129,32 +129,58 @@ static __attribute__((noinline)) void slow_down(const struct replica *replica, c
     if (clock_state->is_slow) divide_cost(cost, clock_state->speed_frac);
 }
 
+/* What the model of the LLM leaves out. */
+static inline void add_drafting(const struct replica *replica, const struct iteration_work *work,
+                                struct iteration_cost *cost)
+{
+    if (replica->speculating != NULL)
+        cost->first_s += speculation_draft_s(replica->env->speculation, &replica->speculating->plan,
+                                             &replica->speculating->lacking, work);
+    if (replica->env->speed_frac > 0.0) divide_cost(cost, replica->env->speed_frac);
+}
+
+void replica_drafted_costs(const struct replica *replica, const struct iteration_work *works, int32_t n,
+                           struct iteration_cost *costs)
+{
+    const struct iteration_model *model = &replica->env->model;
+    void *memo = replica->env->speculation->memo;
+    if (memo != NULL) model->cost_row(model->model, memo, works, n, costs);
+    for (int32_t i = 0; i < n; i++) {
+        if (memo == NULL) model->cost(model->model, &works[i], &costs[i]);
+        add_drafting(replica, &works[i], &costs[i]);
+    }
+}
+
+int replica_check_cost(const struct replica *replica, const struct iteration_work *work,
+                       const struct iteration_cost *cost)
+{
+    if (isfinite(cost->first_s) && isfinite(cost->slope_s) && cost->first_s >= 1e-9 && cost->until >= 1) return 0;
+    return diag_error(replica->env->diag, SIM_E_CONFIG, NULL, "check its parameters",
+                      "the %s cost of service '%s' gives %g s, then %g s more each time, for %lld iterations of %lld "
+                      "prefill tokens and %lld decoding sequences",
+                      replica->env->model.kind, replica->env->service, cost->first_s, cost->slope_s,
+                      (long long)cost->until, (long long)work->prefill_tokens, (long long)work->decode_sequences);
+}
+
 int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
                  struct clock_state *clock_state)
 {
     const struct iteration_model *model = &replica->env->model;
     int code = 0;
-    if (replica->stream != NULL)
-        code = replica_stream_cost(replica->stream, work, cost);
-    else if (work->decode_drafts > 0 && replica->speculating->memo != NULL)
-        model->cost_again(model->model, replica->speculating->memo, work, cost);
-    else
-        model->cost(model->model, work, cost);
-    if (code != 0) return code;
-    if (replica->speculating != NULL)
-        cost->first_s += speculation_draft_s(replica->env->speculation, &replica->speculating->plan,
-                                             &replica->speculating->lacking, work);
-    if (replica->env->speed_frac > 0.0) divide_cost(cost, replica->env->speed_frac);
+    if (replica->stream == NULL && work->decode_drafts > 0) {
+        replica_drafted_costs(replica, work, 1, cost);
+    } else {
+        if (replica->stream != NULL)
+            code = replica_stream_cost(replica->stream, work, cost);
+        else
+            model->cost(model->model, work, cost);
+        if (code != 0) return code;
+        add_drafting(replica, work, cost);
+    }
     clock_state->is_slow = false;
     if (replica_is_ordered(replica)) slow_down(replica, work, cost, clock_state);
     if (replica->traffic != NULL) code = replica_traffic_cost(replica->traffic, work, cost);
-    if (code != 0) return code;
-    if (isfinite(cost->first_s) && isfinite(cost->slope_s) && cost->first_s >= 1e-9 && cost->until >= 1) return 0;
-    return diag_error(replica->env->diag, SIM_E_CONFIG, NULL, "check its parameters",
-                      "the %s cost of service '%s' gives %g s, then %g s more each time, for %lld iterations of %lld "
-                      "prefill tokens and %lld decoding sequences",
-                      model->kind, replica->env->service, cost->first_s, cost->slope_s, (long long)cost->until,
-                      (long long)work->prefill_tokens, (long long)work->decode_sequences);
+    return code != 0 ? code : replica_check_cost(replica, work, cost);
 }
 
 /* --- Leaving the batch --- */

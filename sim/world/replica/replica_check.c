@@ -82,8 +82,8 @@ static void check_prefixes(const struct replica *replica, const struct sums *sum
     const struct cache *cache = &prefixes->cache;
     int64_t holders = 0, held = 0;
     for (int32_t i = 0; i < cache->n_items; i++) {
-        holders += cache->items[i].holders > 0 ? cache->items[i].holders : 0;
-        held += cache->items[i].holders > 0;
+        holders += cache_item_at(cache, i)->holders > 0 ? cache_item_at(cache, i)->holders : 0;
+        held += cache_item_at(cache, i)->holders > 0;
     }
     SIM_LAW("INV-2 (holders of cached blocks)", holders, prefixes->shares);
     SIM_LAW("INV-2 (holders among requests)", sums->shares + prefixes->handed_shares, prefixes->shares);

@@ -280,9 +280,10 @@ static int64_t blocks_in_use(const struct replica *replica, const struct request
     int32_t n = matched_blocks(replica, request);
     int64_t in_use = 0;
     if (request->prefix->cache != NULL)
-        for (int32_t i = 0; i < n; i++) in_use += cache->items[cache_find(cache, request->prefix->keys[i])].holders > 0;
+        for (int32_t i = 0; i < n; i++)
+            in_use += cache_item_at(cache, cache_find(cache, request->prefix->keys[i]))->holders > 0;
     else
-        for (int32_t i = 0; i < n; i++) in_use += cache->items[request->prefix->items[i]].holders > 0;
+        for (int32_t i = 0; i < n; i++) in_use += cache_item_at(cache, request->prefix->items[i])->holders > 0;
     return in_use * replica->prefixes.item_blocks;
 }
 
@@ -302,7 +303,7 @@ int64_t replica_view_freed_blocks(const struct replica_view *view, const struct 
     int64_t blocks = replica_view_blocks(view, request) - replica_group_blocks(request_of(request));
     if (!holds_prefix(replica, request_of(request))) return blocks;
     for (int32_t i = 0; i < chain->n_published; i++)
-        if (chain->items[i] != CACHE_NO_ITEM && replica->prefixes.cache.items[chain->items[i]].holders > 1)
+        if (chain->items[i] != CACHE_NO_ITEM && cache_item_at(&replica->prefixes.cache, chain->items[i])->holders > 1)
             blocks -= replica->prefixes.item_blocks;
     return blocks;
 }

@@ -19,10 +19,6 @@ int replica_speculation_init(struct replica *replica)
     if (model == NULL) return 0;
     replica->speculating = mem_zalloc(1, sizeof *replica->speculating);
     if (replica->speculating == NULL) return SIM_E_NOMEM;
-    if (replica->env->model.cost_again != NULL) {
-        replica->speculating->memo = mem_zalloc(1, replica->env->model.memo_bytes);
-        if (replica->speculating->memo == NULL) return SIM_E_NOMEM;
-    }
     return policy_state_create(&model->policy->policy, POLICY_SPECULATION, sizeof *model->policy, model->params,
                                &replica->speculating->state, replica->env->diag);
 }
@@ -32,7 +28,6 @@ void replica_speculation_fini(struct replica *replica)
     if (replica->speculating == NULL) return;
     policy_state_destroy(&replica->env->speculation->policy->policy, replica->speculating->state);
     replica_drafted_run_fini(&replica->speculating->run);
-    mem_free(replica->speculating->memo);
     mem_free(replica->speculating);
     replica->speculating = NULL;
 }

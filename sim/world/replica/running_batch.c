@@ -93,12 +93,6 @@ void token_gaps_fini(struct token_gaps *gaps)
     token_gaps_init(gaps);
 }
 
-int token_gaps_add(struct token_gaps *gaps, int64_t step, struct token_wait wait)
-{
-    while (gaps->n > 0 && gaps->gaps[gaps->n - 1].wait.ns <= wait.ns) gaps->n--;
-    return vec_push(&gaps->gaps, &gaps->n, &gaps->capacity, (struct token_gap){step, wait});
-}
-
 /* Index of the first entry at `step` or later; n when there is none. */
 static size_t token_gaps_find(const struct token_gaps *gaps, int64_t step)
 {

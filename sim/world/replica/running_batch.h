@@ -8,6 +8,7 @@
 
 #include "sim/core/tally.h"
 #include "sim/core/units.h"
+#include "sim/core/vec.h"
 #include "sim/world/kv/kvcache.h"
 #include "sim/world/policy/request_view.h"
 #include "sim/world/replica/request.h"
@@ -67,7 +68,11 @@ void token_gaps_init(struct token_gaps *gaps);
 void token_gaps_fini(struct token_gaps *gaps);
 
 /* Adds the gap before the token of `step`; steps come in rising order. Returns 0 or SIM_E_NOMEM. */
-int token_gaps_add(struct token_gaps *gaps, int64_t step, struct token_wait wait);
+static inline int token_gaps_add(struct token_gaps *gaps, int64_t step, struct token_wait wait)
+{
+    while (gaps->n > 0 && gaps->gaps[gaps->n - 1].wait.ns <= wait.ns) gaps->n--;
+    return vec_push(&gaps->gaps, &gaps->n, &gaps->capacity, (struct token_gap){step, wait});
+}
 
 /* The longest gap at this step or later. */
 struct token_wait token_gaps_max_from(const struct token_gaps *gaps, int64_t step);

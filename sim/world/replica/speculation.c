@@ -4,11 +4,18 @@
 
 /* --- Acceptance --- */
 
+/* A whole number is below x if it is below the next whole number: 2^53 right_frac is exact. */
+void acceptance_set_right(struct acceptance *acceptance, int64_t i, double right_frac)
+{
+    acceptance->right_frac[i] = right_frac;
+    acceptance->right_draws[i] = (uint64_t)ceil(right_frac * 0x1p53);
+}
+
 void acceptance_from_rates(struct acceptance *acceptance, const double *rates, int64_t n)
 {
-    acceptance->right_frac[0] = 1.0;
+    acceptance_set_right(acceptance, 0, 1.0);
     for (int64_t i = 1; i <= SPECULATION_MAX_DEPTH; i++)
-        acceptance->right_frac[i] = acceptance->right_frac[i - 1] * rates[i <= n ? i - 1 : n - 1];
+        acceptance_set_right(acceptance, i, acceptance->right_frac[i - 1] * rates[i <= n ? i - 1 : n - 1]);
 }
 
 int64_t acceptance_draw(const struct acceptance *acceptance, int64_t request, int64_t position, int64_t most)

@@ -34,10 +34,14 @@
 struct acceptance {
     /* [i]: probability that the first i drafts are right; never rising, [0] is 1 */
     double right_frac[SPECULATION_MAX_DEPTH + 1];
+    uint64_t right_draws[SPECULATION_MAX_DEPTH + 1]; /* so many of 2^53 draws make them right: acceptance_set_right */
     const double *rates; /* [n_rates]: geometric rate of request id modulo n_rates, in place of right_frac; or NULL */
     int64_t n_rates;
     uint64_t key; /* of seed, run and service */
 };
+
+/* Sets the probability that the first i drafts are right. */
+void acceptance_set_right(struct acceptance *acceptance, int64_t i, double right_frac);
 
 /* The probabilities of drafts whose conditional rates are rates[n]; the last rate holds for all further drafts. */
 void acceptance_from_rates(struct acceptance *acceptance, const double *rates, int64_t n);
@@ -71,16 +75,16 @@ static inline struct acceptance_of acceptance_of(const struct acceptance *accept
 static inline int64_t acceptance_draw_of(const struct acceptance *acceptance, const struct acceptance_of *of,
                                          int64_t position, int64_t most)
 {
-    const uint64_t bits = acceptance_mixed(of->key + ACCEPTANCE_GOLDEN * ((uint64_t)position + 1));
-    const double drawn = (double)(bits >> 11) * 0x1p-53;
+    const uint64_t draw = acceptance_mixed(of->key + ACCEPTANCE_GOLDEN * ((uint64_t)position + 1)) >> 11;
+    const uint64_t *right = acceptance->right_draws;
     int64_t n = 0;
     if (acceptance->rates == NULL && most <= 4) {
-        const double *right = acceptance->right_frac;
-        n = (drawn < right[1]) + (drawn < right[2]) + (drawn < right[3]) + (drawn < right[4]);
+        n = (draw < right[1]) + (draw < right[2]) + (draw < right[3]) + (draw < right[4]);
         return n < most ? n : most;
     }
+    const double drawn = (double)draw * 0x1p-53;
     if (acceptance->rates == NULL)
-        for (int64_t i = 1; i <= most; i++) n += drawn < acceptance->right_frac[i];
+        for (int64_t i = 1; i <= most; i++) n += draw < right[i];
     else
         for (double right_frac = of->rate; n < most && drawn < right_frac; right_frac *= of->rate) n++;
     return n;
@@ -97,6 +101,7 @@ struct speculation_model {
     struct llm_spec draft_llm;
     struct llm_reads draft_reads;
     struct energy_model draft_energy; /* all zero: not known */
+    void *memo; /* of the LLM's iteration model, for batches with drafts; NULL: it keeps nothing */
 };
 
 /* An iteration of a drafted run. */
@@ -106,7 +111,6 @@ struct drafted_iteration {
     double extrapolated_frac;
     int64_t drafted_blocks, used_blocks; /* of KV: taken when it starts; filled when it ends */
     int64_t accepted; /* right drafts of all members */
-    struct iteration_work work;
 };
 
 /* A member, as the last computed iteration has it. */
@@ -120,7 +124,8 @@ struct drafted_member {
 /* Iterations with drafts that are computed ahead (drafted_run.c). */
 struct drafted_run {
     struct drafted_iteration *iterations; /* [n] */
-    int32_t n, capacity;
+    struct iteration_work *works;         /* [n]: of each; they differ in contexts alone */
+    int32_t n, capacity, works_capacity;
     int32_t at;                     /* the one that the replica stands in */
     struct drafted_member *members; /* [n_members], in their order in the batch */
     int32_t n_members, members_capacity;
@@ -137,7 +142,6 @@ struct speculating {
     struct speculation_history history;
     struct drafted_run run;
     bool is_cut; /* the iteration under way has fewer drafts than planned: KV blocks are short */
-    void *memo;  /* of the iteration model, for batches with drafts; NULL: it keeps nothing */
     void *state; /* of the policy */
 };
 

@@ -163,20 +163,22 @@ static int fill(struct acceptance *acceptance, const struct tokens_table *table,
                 struct diag *diag)
 {
     const double nearly = 1e-9;
-    double *right = acceptance->right_frac, tokens = 1.0, rate = 0.0;
+    const double *right = acceptance->right_frac;
+    double tokens = 1.0, rate = 0.0;
     int64_t before = 0;
-    right[0] = 1.0;
+    acceptance_set_right(acceptance, 0, 1.0);
     for (int64_t i = 1; i <= table->last; i++) {
         if (table->tokens[i] <= 0.0) continue;
         const double gain = table->tokens[i] - tokens;
         const double most = (double)(i - before) * right[before];
         if (gain < 0.0 || gain > most + nearly) return refuse_table(where, path, i, diag);
         rate = right[before] > 0.0 ? constant_rate(right[before], i - before, fmin(gain, most)) : 0.0;
-        for (int64_t j = before + 1; j <= i; j++) right[j] = right[j - 1] * rate;
+        for (int64_t j = before + 1; j <= i; j++) acceptance_set_right(acceptance, j, right[j - 1] * rate);
         before = i;
         tokens = table->tokens[i];
     }
-    for (int64_t j = before + 1; j <= SPECULATION_MAX_DEPTH; j++) right[j] = right[j - 1] * rate;
+    for (int64_t j = before + 1; j <= SPECULATION_MAX_DEPTH; j++)
+        acceptance_set_right(acceptance, j, right[j - 1] * rate);
     return 0;
 }
 

@@ -160,6 +160,10 @@ int fleet_build_speculation(const struct fleet *fleet, struct fleet_pool *pool)
     struct speculation_model *model = arena_alloc(fleet->env->site->arena, sizeof *model);
     if (model == NULL) return SIM_E_NOMEM;
     *model = (struct speculation_model){.policy = policy, .params = variant->params};
+    if (pool->env.model.cost_row != NULL) {
+        model->memo = arena_alloc(fleet->env->site->arena, pool->env.model.memo_bytes);
+        if (model->memo == NULL) return SIM_E_NOMEM;
+    }
     code = build_acceptance(fleet, model);
     if (code == 0) code = build_draft(fleet, pool, model);
     if (code == 0) code = check_sharing(fleet, pool, model);

@@ -108,6 +108,16 @@ static const struct fragment {
     {ANY, 6, "{'failures': {'causes': {'b': {'scope': 'gpu', 'lifetime': '?', 'repair': '?', 'restart': '?'}}}}"},
     {ANY, 8, "{'failures': {'domains': {'a': {'nodes': '$1-2', 'shock': '?', 'hit': '?', 'repair': '?'}}}}"},
     {ANY, 5, "{'failures': {'spare_nodes': 1, 'causes': {'a': {'scope': 'node', 'lifetime': '?', 'repair': '?'}}}}"},
+    {JOBS, 3, "{'cluster': {'cpus_per_node': '$4-96', 'memory_per_node': '64GB'}, 'jobs': {'placement': 'best-fit', 'types':"
+              " {'default': {'host': {'cpus': [{'per_gpu': '$0-9', 'speed': 1}], 'memory': [{'per_gpu': '$0-9GB', 'speed': 1},"
+              " {'per_gpu': '$10-90GB', 'speed': '$1-3'}]}}}}}"},
+    {JOBS, 3, "{'cluster': {'cpus_per_node': '$4-96'}, 'jobs': {'scheduler': {'policy': 'synergy', 'order': '?',"
+              " 'division': '?'}, 'placement': 'consolidated', 'types': {'default': {'host': {'cpus': [{'per_gpu': '$1-4',"
+              " 'speed': 1}, {'per_gpu': '$5-30', 'speed': 2}]}}}}}"},
+    {ANY, 4, "{'failures': {'outages': {'o': {'node': 0, 'from': '$0-60s', 'until': '$61-300s', 'jobs': '?'},"
+             " 'p': {'node': 0, 'from': '$0-90s', 'until': '$91-3000s', 'jobs': '?'}}}}"},
+    {ANY, 3, "{'cluster': {'nodes': '$2-4'}, 'failures': {'spare_nodes': 1, 'outages': {'o': {'node': '$0-1', 'from':"
+             " '$0-60s', 'until': '$61-300s', 'jobs': '?'}}, 'causes': {'a': {'scope': 'node', 'lifetime': '?'}}}}"},
     {ANY, 4, "{'cluster': {'host': {'memory': '?'}}}"},
     {ANY, 4, "{'cluster': {'storage': {'drives': {'device': 'samsung-980-pro', 'way': '?', 'ceiling': '?'}}}}"},
     {POWER, 40, "{'cluster': {'power': {'telemetry': '?', 'commands': '?'}}}"},
@@ -282,6 +292,12 @@ static void drop_speeds(cJSON *world)
     cJSON_DeleteItemFromObjectCaseSensitive(world, "market");
 }
 
+/* Plans of two fragments exclude each other: lengths, tiers and clusters. */
+static bool has_plan(const struct fragment *fragment)
+{
+    return strstr(fragment->json, "'training'") != NULL;
+}
+
 cJSON *skeleton_draw(struct drawing *drawing)
 {
     static const unsigned scales[] = {0, 50, 100, 100, 200};
@@ -300,7 +316,8 @@ cJSON *skeleton_draw(struct drawing *drawing)
     if (has_services) lay(world, parse(serving));
     if (has_power) lay(world, parse(power));
     for (const struct fragment *fragment = fragments; fragment < fragments + N_FRAGMENTS; fragment++)
-        if ((has & fragment->needs) == fragment->needs && drawing_chance(drawing, fragment->percent * scale / 100))
+        if ((has & fragment->needs) == fragment->needs && drawing_chance(drawing, fragment->percent * scale / 100) &&
+            !(has_plan(fragment) && drawing_trains(world)))
             lay(world, parse(fragment->json));
     if (drawing_trains(world)) drop_speeds(world);
     fill(drawing, world, has_power);

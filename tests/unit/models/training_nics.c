@@ -135,7 +135,8 @@ TEST(equal_nics_are_one_network)
         }
 }
 
-/* The same of rings of queries over nodes and of linear layers, whose messages are those of each cluster's network. */
+/* The same of rings of queries over nodes, linear layers and gradients in parts. All send over the network of their
+ * cluster. */
 TEST(equal_nics_are_one_network_to_rings)
 {
     struct plan_bed bed;
@@ -144,6 +145,7 @@ TEST(equal_nics_are_one_network_to_rings)
     bed.plan.data = 1;
     bed.plan.context_form = CONTEXT_TOKEN_RING;
     bed.plan.linear_layers = 3;
+    bed.plan.gradient_parts = 2;
     const struct training_step apart = plan_bed_step(&bed);
     bed.plan.nics.network_bytes_per_s[1] = 2e9;
     CHECK(plan_bed_step(&bed).context_s > apart.context_s);

@@ -246,6 +246,23 @@ TEST(per_cost)
     CHECK_EQ_INT(gavel_max_per_cost(&f.jobs, price, too_much, f.x, &ratio), LP_INFEASIBLE);
 }
 
+/* The released code's tests of max_sum_throughput.py have these rates and prices. Of its form the optimum is a matching
+ * of two jobs and three GPUs, by hand: without prices 2 + 2 = 3 + 1; with prices 2/3.1 + 1/0.8. */
+TEST(raw_rates_are_those_of_the_released_code)
+{
+    struct fixture f;
+    static const double raw[] = {2, 1, 0.5, 3, 2, 1}, price[] = {3.1, 2, 0.8}, cheap[] = {1, 0, 0, 0, 0, 1};
+    fixture_init(&f, 2, 3);
+    for (int i = 0; i < 6; i++) f.speed[i] = raw[i] / raw[i / 3 * 3];
+    const double rate[] = {2, 3}, at_least[] = {0, 0.9};
+    MUST(gavel_max_raw(&f.jobs, rate, NULL, NULL, f.x) == LP_OPTIMAL);
+    CHECK_NEAR(2 * gavel_rate(&f.jobs, f.x, 0) + 3 * gavel_rate(&f.jobs, f.x, 1), 4, 1e-6);
+    MUST(gavel_max_raw(&f.jobs, rate, price, NULL, f.x) == LP_OPTIMAL);
+    for (int i = 0; i < 6; i++) CHECK_NEAR(f.x[i], cheap[i], 1e-6);
+    MUST(gavel_max_raw(&f.jobs, rate, price, at_least, f.x) == LP_OPTIMAL); /* the second job must do 0.9 of its most */
+    CHECK_NEAR(gavel_rate(&f.jobs, f.x, 1), 0.9, 1e-6);
+}
+
 /* What X does per dollar, each rate relative to the faster type. Negative where X does not fit, or some rate is too
  * low. */
 static double done_per_cost(const struct fixture *f, const double *x, const double *price, const double *at_least)

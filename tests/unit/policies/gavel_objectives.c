@@ -64,6 +64,15 @@ TEST(throughput_gives_the_fast_gpu_to_the_job_that_gains_most)
     check_ends(&field, (double[]){1, 1});
 }
 
+/* With raw rates the second job, of 10 steps per second to 1, has the fast GPU: 20 + 1 is more than 4 + 10. Relative to
+ * their fastest GPUs, 1 + 1/2 is more than 1/4 + 1. */
+TEST(raw_rates_give_the_fast_gpu_to_the_job_of_most_steps)
+{
+    struct field field = {.params = "{'objective': 'throughput', 'rates': {'b': 10}}", .n = 2, .work = {1, 2},
+                          .fast = {4, 2}, .slow = {1, 1}};
+    check_ends(&field, (double[]){1, 1});
+}
+
 /* Three jobs of which each gains less than the one before by the fast GPU: effective throughputs 1.8182, 1.4545,
  * 1.0909. */
 static struct field three_jobs(const char *params)

@@ -1,0 +1,222 @@
+/* Planned outages: jobs on the nodes pause for exactly the time that the outage shares with their work, or lose their
+ * work; nothing starts meanwhile; services lose their replicas; spare nodes serve only where jobs do not pause. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+/* %: outages; jobs of a trace. */
+__attribute__((format(printf, 3, 4))) static struct bed_rows *run(const char *cluster, const char *failures,
+                                                                  const char *format, ...)
+{
+    char jobs[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(jobs, sizeof jobs, format, arguments);
+    va_end(arguments);
+    return bed_ok(BED(.check = true),
+                  "{'cluster': {%s}, 'failures': {%s}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [%s]}},"
+                  " 'keep': 'decisions'}",
+                  cluster, failures, jobs);
+}
+
+static const char two_nodes[] = "'nodes': 2, 'gpus_per_node': 4";
+
+static double overlap_s(double from_s, double until_s, double begin_s, double end_s)
+{
+    return fmax(0, fmin(until_s, end_s) - fmax(from_s, begin_s));
+}
+
+TEST(a_job_is_delayed_by_the_time_that_it_shares_with_the_outage)
+{
+    static const double froms_s[] = {0, 1, 40, 99, 100, 150};
+    for (size_t i = 0; i < sizeof froms_s / sizeof *froms_s; i++) {
+        char outage[160];
+        snprintf(outage, sizeof outage, "'outages': {'o': {'node': 0, 'from': '%gs', 'until': '%gs'}}", froms_s[i],
+                 froms_s[i] + 30);
+        struct bed_rows *rows = run("'nodes': 1, 'gpus_per_node': 4", outage, "{'duration': '100s', 'gpus': 2}");
+        const double delay_s = froms_s[i] < 100 ? 30 : 0;
+        CHECK_NEAR(bed_job(rows, 0)->end_s, 100 + delay_s, 0);
+        CHECK_NEAR(bed_job(rows, 0)->start_s, froms_s[i] == 0 ? 30 : 0, 0);
+        CHECK_NEAR(bed_metric(rows, "cluster.available_frac"),
+                   1 - overlap_s(froms_s[i], froms_s[i] + 30, 0, rows->end_s) / rows->end_s, 1e-12);
+    }
+}
+
+/* The second job has the other node, and the third one waits for the outage's end although it asks for one GPU. */
+TEST(only_jobs_on_the_node_pause_and_none_starts_there)
+{
+    struct bed_rows *rows = run(two_nodes, "'outages': {'o': {'node': 0, 'from': '10s', 'until': '60s'}}",
+                                "{'duration': '20s', 'gpus': 3}, {'duration': '100s', 'gpus': 4},"
+                                " {'submit': '20s', 'duration': '5s', 'gpus': 1}");
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 70, 0);
+    CHECK_NEAR(bed_job(rows, 1)->end_s, 100, 0);
+    CHECK_NEAR(bed_job(rows, 2)->start_s, 60, 0);
+    CHECK_EQ_INT(bed_job(rows, 0)->preemptions, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.interrupts"), 0, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.events[o]"), 1, 0);
+}
+
+/* The outages of its two nodes overlap: it pauses from the first begin to the last end. */
+TEST(a_job_on_two_nodes_pauses_with_either)
+{
+    struct bed_rows *rows = run(two_nodes,
+                                "'outages': {'a': {'node': 0, 'from': '10s', 'until': '30s'},"
+                                " 'b': {'node': 1, 'from': '20s', 'until': '45s'},"
+                                " 'c': {'node': 0, 'nodes': 2, 'from': '60s', 'until': '61s'}}",
+                                "{'duration': '100s', 'gpus': 8}");
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 100 + 35 + 1, 0);
+}
+
+TEST(outages_of_one_node_that_overlap_or_meet_are_one)
+{
+    struct bed_rows *rows = run(two_nodes,
+                                "'outages': {'a': {'node': 0, 'from': '10s', 'until': '30s'},"
+                                " 'b': {'node': 0, 'from': '20s', 'until': '50s'},"
+                                " 'c': {'node': 0, 'from': '25s', 'until': '26s'},"
+                                " 'd': {'node': 0, 'from': '50s', 'until': '60s'}}",
+                                "{'duration': '100s', 'gpus': 4}");
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 150, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.events"), 2, 0); /* b and c find the node down */
+    CHECK_NEAR(bed_metric(rows, "failure.unseen"), 2, 0);
+}
+
+TEST(interrupted_jobs_lose_their_work_and_run_elsewhere)
+{
+    struct bed_rows *rows = run(two_nodes,
+                                "'outages': {'o': {'node': 0, 'from': '10s', 'until': '500s', 'jobs': 'interrupt'}}",
+                                "{'duration': '100s', 'gpus': 4}");
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 110, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.lost_gpu_s[o]"), 40, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.interrupts[o]"), 1, 0);
+}
+
+/* A paused job is one to interrupt, too. */
+TEST(an_interrupting_outage_takes_paused_jobs)
+{
+    struct bed_rows *rows = run(two_nodes,
+                                "'outages': {'o': {'node': 0, 'from': '10s', 'until': '500s'},"
+                                " 'p': {'node': 0, 'from': '20s', 'until': '30s', 'jobs': 'interrupt'}}",
+                                "{'duration': '100s', 'gpus': 4}");
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 120, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.lost_gpu_s[p]"), 40, 0);
+}
+
+/* Nodes of one GPU, the last of three a spare one: it serves for a node that is interrupted, not for one whose job
+ * pauses. */
+TEST(spare_nodes_stand_in_only_where_jobs_do_not_pause)
+{
+    for (int pauses = 0; pauses <= 1; pauses++) {
+        char failures[256];
+        snprintf(failures, sizeof failures,
+                 "'spare_nodes': 1, 'outages': {'o': {'node': 0, 'from': '10s', 'until': '200s', 'jobs': '%s'}}",
+                 pauses ? "pause" : "interrupt");
+        struct bed_rows *rows = run("'nodes': 3, 'gpus_per_node': 1", failures,
+                                    "{'duration': '100s', 'gpus': 1}, {'duration': '100s', 'gpus': 1},"
+                                    " {'submit': '150s', 'duration': '10s', 'gpus': 1}");
+        CHECK_NEAR(bed_job(rows, 0)->end_s, pauses ? 290 : 110, 0);
+        CHECK_NEAR(bed_job(rows, 1)->end_s, 100, 0);
+        CHECK_NEAR(bed_job(rows, 2)->end_s, 160, 0);
+    }
+}
+
+/* The spare node itself is out from 5 s until 80 s, and stands in then for node 0, which is down from 10 s on. */
+TEST(a_spare_node_stands_in_when_its_outage_ends)
+{
+    struct bed_rows *rows = run("'nodes': 2, 'gpus_per_node': 1",
+                                "'spare_nodes': 1, 'outages': {'s': {'node': 1, 'from': '5s', 'until': '80s'},"
+                                " 'o': {'node': 0, 'from': '10s', 'until': '900s', 'jobs': 'interrupt'}}",
+                                "{'duration': '50s', 'gpus': 1}");
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 130, 0);
+}
+
+/* A node that is down by a failure stays down until the outage, too, has ended; no failure strikes it meanwhile. */
+TEST(a_repair_ends_with_the_later_of_both)
+{
+    struct bed_rows *rows = run("'nodes': 1, 'gpus_per_node': 1",
+                                "'causes': {'crash': {'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '100s'},"
+                                " 'repair': {'law': 'constant', 'mean': '20s'}}},"
+                                " 'outages': {'o': {'node': 0, 'from': '110s', 'until': '190s'}}",
+                                "{'submit': '105s', 'duration': '10s', 'gpus': 1}");
+    CHECK_NEAR(bed_job(rows, 0)->start_s, 190, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.events[crash]"), 1, 0);
+}
+
+/* A job that a preemptive scheduler takes off a paused node leaves its GPUs there, and runs elsewhere. */
+TEST(a_preempted_job_leaves_the_paused_node)
+{
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 4}, 'failures': {'outages': {'o': {'node': 0, 'from': '10s',"
+        " 'until': '1000s'}}}, 'jobs': {'scheduler': 'srtf', 'trace': {'format': 'inline-jobs', 'jobs': ["
+        "{'duration': '100s', 'gpus': 4}, {'submit': '20s', 'duration': '10s', 'gpus': 4},"
+        "{'submit': '20s', 'duration': '20s', 'gpus': 4}]}}}");
+    for (int i = 0; i < 3; i++) CHECK_EQ_STR(bed_job(rows, i)->status, "finished");
+    CHECK_NEAR(bed_job(rows, 1)->end_s, 30, 0);
+    CHECK_NEAR(bed_job(rows, 2)->end_s, 50, 0);
+}
+
+/* A scheduler that would resize a paused job finds no room elsewhere: the job keeps its GPUs, and goes on. */
+TEST(a_paused_job_that_cannot_be_resized_keeps_its_gpus)
+{
+    for (int cpus = 0; cpus <= 1; cpus++) {
+        struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 2%s}, 'failures': {'outages': {'o': {'node': 0, 'from': '16s', 'until': '228s',"
+            " 'jobs': 'interrupt'}, 'p': {'node': 1, 'from': '29s', 'until': '1374s'}}}, 'jobs': {'scheduler':"
+            " 'all-to-shortest', 'trace': {'format': 'generate-evaluation', 'datasets': 12, 'inference': '10s',"
+            " 'prepare': '5s', 'spread': 1.195}}}",
+            cpus ? ", 'cpus_per_node': 32" : "");
+        CHECK(rows->n_jobs > 1);
+        for (size_t i = 0; i < rows->n_jobs; i++) CHECK_EQ_STR(rows->jobs[i].status, "finished");
+    }
+}
+
+TEST(replicas_on_the_node_fail_and_start_elsewhere)
+{
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'failures': {'outages':"
+        " {'o': {'node': 0, 'from': '20s', 'until': '300s'}}}, 'services': {'chat': {'llm': 'phi-2', 'cost':"
+        " 'roofline', 'restart': {'delay': '5s'}, 'trace': {'format': 'generate', 'count': 400, 'max_total_tokens': 1000, 'arrival': {'process':"
+        " 'poisson', 'rate': '4/s'}}}}}");
+    CHECK_NEAR(bed_metric(rows, "failure.replica_stops"), 1, 0);
+    CHECK_EQ_INT(bed_metric(rows, "request.finished"), 400);
+    CHECK_NEAR(bed_metric(rows, "failure.replica_down_s"), 5, 1e-9);
+}
+
+/* A site with outages, failures, checkpoints and shares of GPUs: queues and steps change nothing. */
+TEST(queues_change_nothing)
+{
+    struct bed_rows *rows[2];
+    for (int heap = 0; heap <= 1; heap++)
+        rows[heap] = bed_ok(
+            BED(.check = true, .single_step = heap, .queue = heap ? QUEUE_HEAP : QUEUE_CALENDAR),
+            "{'cluster': {'nodes': 4, 'gpus_per_node': 4, 'cpus_per_node': 16}, 'until': '3d', 'failures': {'outages': {"
+            "'a': {'node': 0, 'nodes': 2, 'from': '1h', 'until': '5h'}, 'b': {'node': 1, 'nodes': 3, 'from': '3h',"
+            " 'until': '9h', 'jobs': 'interrupt'}}, 'causes': {'crash': {'scope': 'gpu', 'lifetime': {'mean': '40h'},"
+            " 'repair': {'mean': '1h'}}}}, 'jobs': {'scheduler': 'tiresias', 'types': {'default': {'checkpoint':"
+            " {'policy': 'periodic', 'bytes': '80GB', 'write': '2GB/s'}}}, 'trace': {'format': 'generate-jobs', 'mix':"
+            " 'seren', 'count': 200, 'max_gpus': 16}}}");
+    CHECK(bed_equal(rows[0], rows[1]));
+    CHECK(bed_metric(rows[0], "failure.interrupts[b]") > 0);
+}
+
+static void check_refused(const char *outages, const char *text)
+{
+    const struct bed_rows *rows = bed_run(BED(.quiet = true),
+                                          "{'cluster': {'nodes': 2}, 'failures': {%s}, 'jobs': {'trace': {'format':"
+                                          " 'inline-jobs', 'jobs': [{'duration': '1s'}]}}}",
+                                          outages);
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    MUST(rows->diag.n_items > 0);
+    CHECK(strstr(rows->diag.items[0].text, text) != NULL);
+}
+
+TEST(wrong_outages_are_refused)
+{
+    check_refused("'outages': {'o': {'node': 0, 'from': '9s', 'until': '9s'}}", "is not after its 'from'");
+    check_refused("'outages': {'o': {'node': 1, 'nodes': 2, 'from': '1s', 'until': '9s'}}", "the site has 2");
+    check_refused("'outages': {'o': {'from': '1s', 'until': '9s'}}", "node");
+    check_refused("'outages': {'o': {'node': 0, 'from': '1s', 'until': '9s'}}, 'causes': {'o': {'scope': 'node',"
+                  " 'lifetime': {'mean': '1h'}}}",
+                  "is the name of a cause as well");
+}

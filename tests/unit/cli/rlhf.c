@@ -1,0 +1,265 @@
+/* The search for plans of RLHF, on small random clusters: laws, and all plans by brute force. */
+#include "sim/cli/plan/rlhf.h"
+#include "tests/support/harness.h"
+
+struct bed {
+    struct arena arena;
+    struct diag diag;
+    struct rlhf_space space;
+    struct rlhf_search_config config;
+};
+
+/* Times that fall with the GPUs, but not alike for all splits; states that several models on a GPU may outgrow. */
+static void draw_option(struct rng *rng, int call, int64_t gpus, struct rlhf_option *option)
+{
+    const double ranks = (double)(option->tensor * option->pipeline);
+    const double whole_s = 1.0 + 9.0 * rng_uniform(rng);
+    const double seconds = whole_s / pow((double)gpus, 0.5 + 0.5 * rng_uniform(rng));
+    const bool trains = call == RLHF_TRAIN_ACTOR || call == RLHF_TRAIN_CRITIC;
+    option->weight_bytes = 12.0 / ranks;
+    option->home_bytes = trains ? 60.0 / ranks + 40.0 / (double)gpus : option->weight_bytes;
+    option->n_ways = 1 + (int)rng_below(rng, 3);
+    for (int way = 0; way < option->n_ways; way++)
+        option->ways[way] = (struct rlhf_way){.seconds = seconds * (1.0 + 0.3 * way),
+                                              .active_bytes = 40.0 / ranks / (1.0 + 2.0 * way), .micro_batch = 1,
+                                              .waves = 1};
+}
+
+/* `gpus` on nodes of `per_node`. Models of four layers. */
+static void bed_init(struct bed *bed, struct rng *rng, int64_t gpus, int64_t per_node)
+{
+    arena_init(&bed->arena);
+    diag_init(&bed->diag);
+    bed->space = (struct rlhf_space){.usable_bytes = 70.0 + 40.0 * rng_uniform(rng)};
+    bed->config = (struct rlhf_search_config){.proposals = 400, .visits = 10000000, .seed = 5, .temperature = 0.1};
+    CHECK_EQ_INT(rlhf_space_meshes(&bed->space, gpus, per_node, &bed->arena, &bed->diag), 0);
+    bed->space.links.node_bytes_per_s = 100.0;
+    bed->space.links.network_bytes_per_s = 20.0;
+    for (int model = 0; model < RLHF_MODELS; model++)
+        bed->space.models[model] = (struct reallocation_model){4, {2.0, 0.25}, {2.0, 0.0}, {1.0, 0.0}};
+    for (int call = 0; call < RLHF_CALLS; call++)
+        for (int32_t size = 0; size < bed->space.n_sizes; size++) {
+            struct rlhf_option *items = arena_alloc(&bed->arena, 16 * sizeof *items);
+            int32_t n = 0;
+            for (int64_t tensor = 1; items != NULL && tensor <= per_node; tensor *= 2)
+                for (int64_t pipeline = 1; pipeline <= 2; pipeline *= 2) {
+                    const int64_t ranks = tensor * pipeline, on = bed->space.sizes[size];
+                    if (on % ranks != 0) continue;
+                    items[n] = (struct rlhf_option){.tensor = tensor, .pipeline = pipeline, .data = on / ranks};
+                    draw_option(rng, call, on, &items[n++]);
+                }
+            bed->space.options[call][size] = (struct rlhf_options){items, n};
+        }
+}
+
+static void bed_fini(struct bed *bed)
+{
+    arena_fini(&bed->arena);
+}
+
+/* --- A plan, looked at GPU by GPU --- */
+
+static bool is_on(const struct rlhf_space *space, const struct rlhf_found *found, int call, int64_t gpu)
+{
+    const struct rlhf_mesh mesh = space->meshes[found->calls[call].mesh];
+    return gpu >= mesh.first && gpu < mesh.first + mesh.gpus;
+}
+
+/* Bytes on a GPU while a call runs on it: models that live there, the call's own, and its copy of the weights. */
+static double bytes_on(const struct rlhf_space *space, const struct rlhf_found *found, int call, int64_t gpu)
+{
+    static const int home[RLHF_CALLS] = {RLHF_TRAIN_ACTOR,  RLHF_REWARD,      RLHF_REFERENCE,
+                                         RLHF_TRAIN_CRITIC, RLHF_TRAIN_ACTOR, RLHF_TRAIN_CRITIC};
+    const struct rlhf_option *option = rlhf_option_of(space, (enum rlhf_call)call, found->calls[call]);
+    const struct rlhf_option *at_home = rlhf_option_of(space, (enum rlhf_call)home[call], found->calls[home[call]]);
+    double bytes = found->ways[call]->active_bytes;
+    for (int other = RLHF_REWARD; other < RLHF_CALLS; other++)
+        if (other != RLHF_VALUES && is_on(space, found, other, gpu))
+            bytes += rlhf_option_of(space, (enum rlhf_call)other, found->calls[other])->home_bytes;
+    if (found->calls[call].mesh != found->calls[home[call]].mesh || option->tensor != at_home->tensor ||
+        option->pipeline != at_home->pipeline)
+        bytes += option->weight_bytes;
+    return bytes;
+}
+
+/* A move holds the GPUs that send and those that receive. */
+static void check_move(const struct rlhf_space *space, const struct rlhf_found *found, int move, int call, int home)
+{
+    const struct dataflow_times moved = found->times[RLHF_NODE_MOVE_ACTOR + move];
+    CHECK_NEAR(moved.end_s - moved.start_s, found->moves[move].seconds, 1e-12);
+    CHECK(found->times[call].start_s >= moved.end_s);
+    if (!(found->moves[move].seconds > 0.0)) return;
+    for (int64_t gpu = 0; gpu < space->gpus; gpu++) {
+        if (!is_on(space, found, call, gpu) && !is_on(space, found, home, gpu)) continue;
+        for (int other = 0; other < RLHF_CALLS; other++)
+            if (is_on(space, found, other, gpu))
+                CHECK(found->times[other].start_s >= moved.end_s || moved.start_s >= found->times[other].end_s);
+    }
+}
+
+/* Memory, order and exclusive use of a plan that is said to fit. */
+static void check_plan(const struct rlhf_space *space, const struct rlhf_found *found)
+{
+    const struct dataflow_times *times = found->times;
+    double end_s = 0.0;
+    for (int call = 0; call < RLHF_CALLS; call++) {
+        end_s = fmax(end_s, times[call].end_s);
+        CHECK_NEAR(times[call].end_s - times[call].start_s, found->ways[call]->seconds, 1e-12);
+        for (int64_t gpu = 0; gpu < space->gpus; gpu++) {
+            if (!is_on(space, found, call, gpu)) continue;
+            CHECK(bytes_on(space, found, call, gpu) <= space->usable_bytes * (1.0 + 1e-12));
+            for (int other = 0; other < call; other++)
+                if (is_on(space, found, other, gpu))
+                    CHECK(times[call].start_s >= times[other].end_s || times[other].start_s >= times[call].end_s);
+        }
+    }
+    for (int call = RLHF_REWARD; call <= RLHF_VALUES; call++) {
+        CHECK(times[call].start_s >= times[RLHF_GENERATE].end_s);
+        CHECK(times[RLHF_TRAIN_ACTOR].start_s >= times[call].end_s);
+        CHECK(times[RLHF_TRAIN_CRITIC].start_s >= times[call].end_s);
+    }
+    check_move(space, found, 0, RLHF_GENERATE, RLHF_TRAIN_ACTOR);
+    check_move(space, found, 1, RLHF_VALUES, RLHF_TRAIN_CRITIC);
+    CHECK(times[RLHF_VALUES].start_s >= times[RLHF_GENERATE].end_s + found->moves[1].seconds);
+    CHECK_NEAR(found->step_s, end_s, 0.0);
+}
+
+TEST(plans_fit_keep_their_order_and_are_never_slower_than_one_split_for_all)
+{
+    struct rng rng;
+    int n_fit = 0, n_faster = 0;
+    rng_init(&rng, 21, 0, "rlhf", 0);
+    for (int world = 0; world < 30; world++) {
+        struct bed bed;
+        struct rlhf_search search;
+        bed_init(&bed, &rng, 8, 4);
+        bed.config.visits = 2000;
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &search, &bed.diag), 0);
+        CHECK(search.has_best || !search.has_symmetric);
+        CHECK_EQ_INT(search.has_megatron, search.has_symmetric);
+        if (search.has_symmetric) {
+            n_fit++;
+            if (search.best.step_s < search.symmetric.step_s) n_faster++;
+            CHECK(search.best.step_s <= search.symmetric.step_s);
+            CHECK(search.symmetric.step_s <= search.megatron.step_s);
+            check_plan(&bed.space, &search.symmetric);
+            check_plan(&bed.space, &search.megatron);
+        }
+        if (search.has_best) check_plan(&bed.space, &search.best);
+        bed_fini(&bed);
+    }
+    CHECK(n_fit > 10);
+    CHECK(n_faster > 10);
+}
+
+/* The least step of all plans that fit; infinite if none does. */
+static double brute_force(const struct rlhf_space *space)
+{
+    struct rlhf_choice all[RLHF_CALLS][64];
+    int n[RLHF_CALLS] = {0}, at[RLHF_CALLS] = {0};
+    double least_s = (double)INFINITY;
+    for (int call = 0; call < RLHF_CALLS; call++)
+        for (int32_t mesh = 0; mesh < space->n_meshes; mesh++)
+            for (int32_t i = 0; i < space->options[call][space->meshes[mesh].size].n; i++)
+                all[call][n[call]++] = (struct rlhf_choice){mesh, i};
+    for (int digit = 0; digit < RLHF_CALLS;) {
+        struct rlhf_found found;
+        for (int call = 0; call < RLHF_CALLS; call++) found.calls[call] = all[call][at[call]];
+        rlhf_evaluate(space, &found);
+        if (!(found.over_frac > 0.0)) least_s = fmin(least_s, found.step_s);
+        for (digit = 0; digit < RLHF_CALLS; digit++) {
+            if (++at[digit] < n[digit]) break;
+            at[digit] = 0;
+        }
+    }
+    return least_s;
+}
+
+/* Two GPUs on one node, and on two: all plans of six calls. */
+TEST(the_best_plan_is_that_of_brute_force)
+{
+    struct rng rng;
+    int n_fit = 0;
+    rng_init(&rng, 22, 0, "rlhf", 0);
+    for (int world = 0; world < 16; world++) {
+        struct bed bed;
+        struct rlhf_search search;
+        bed_init(&bed, &rng, 2, world % 2 == 0 ? 2 : 1);
+        bed.space.usable_bytes *= 2.0;
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &search, &bed.diag), 0);
+        const double least_s = brute_force(&bed.space);
+        CHECK(search.is_exact);
+        CHECK_EQ_INT(search.has_best, isfinite(least_s));
+        if (search.has_best) {
+            n_fit++;
+            CHECK_NEAR(search.best.step_s / least_s, 1.0, 1e-12);
+        }
+        bed_fini(&bed);
+    }
+    CHECK(n_fit > 6);
+}
+
+/* The chain alone, without proof, finds the optimum of most small clusters, and never anything below it. */
+TEST(the_chain_is_never_below_the_proven_optimum)
+{
+    struct rng rng;
+    int n_equal = 0, n = 0;
+    rng_init(&rng, 23, 0, "rlhf", 0);
+    for (int world = 0; world < 20; world++) {
+        struct bed bed;
+        struct rlhf_search chain, exact;
+        bed_init(&bed, &rng, 4, 2);
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &exact, &bed.diag), 0);
+        CHECK(exact.is_exact);
+        bed.config.visits = 0;
+        bed.config.proposals = 4000;
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &chain, &bed.diag), 0);
+        CHECK(!chain.is_exact);
+        if (chain.has_best) {
+            n++;
+            CHECK(chain.best.step_s >= exact.best.step_s * (1.0 - 1e-12));
+            if (chain.best.step_s <= exact.best.step_s * (1.0 + 1e-12)) n_equal++;
+        }
+        bed_fini(&bed);
+    }
+    CHECK(n > 10);
+    CHECK(2 * n_equal > n);
+}
+
+TEST(the_same_seed_finds_the_same_plan)
+{
+    struct rng rng;
+    struct bed bed;
+    struct rlhf_search search[2];
+    rng_init(&rng, 24, 0, "rlhf", 0);
+    bed_init(&bed, &rng, 8, 4);
+    bed.config.visits = 100;
+    for (int i = 0; i < 2; i++) CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &search[i], &bed.diag), 0);
+    CHECK(search[0].has_best);
+    CHECK_EQ_INT(search[0].n_evaluated, search[1].n_evaluated);
+    CHECK_NEAR(search[0].best.step_s, search[1].best.step_s, 0.0);
+    for (int call = 0; call < RLHF_CALLS; call++) {
+        CHECK_EQ_INT(search[0].best.calls[call].mesh, search[1].best.calls[call].mesh);
+        CHECK_EQ_INT(search[0].best.calls[call].option, search[1].best.calls[call].option);
+    }
+    bed_fini(&bed);
+}
+
+/* Parts of a node at multiples of their size, and all runs of nodes. */
+TEST(meshes_are_parts_of_a_node_or_whole_nodes)
+{
+    struct bed bed;
+    struct rng rng;
+    rng_init(&rng, 25, 0, "rlhf", 0);
+    bed_init(&bed, &rng, 24, 8);
+    CHECK_EQ_INT(bed.space.n_meshes, 24 + 12 + 6 + 3 + 2 + 1);
+    CHECK_EQ_INT(bed.space.n_sizes, 6);
+    for (int32_t i = 0; i < bed.space.n_meshes; i++) {
+        const struct rlhf_mesh mesh = bed.space.meshes[i];
+        CHECK_EQ_INT(bed.space.sizes[mesh.size], mesh.gpus);
+        CHECK_EQ_INT(mesh.first % (mesh.gpus < 8 ? mesh.gpus : 8), 0);
+        CHECK(mesh.first + mesh.gpus <= 24);
+        CHECK(mesh.gpus % 8 == 0 || mesh.first / 8 == (mesh.first + mesh.gpus - 1) / 8);
+    }
+    bed_fini(&bed);
+}
