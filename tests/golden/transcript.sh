@@ -1,13 +1,14 @@
 #!/bin/sh
-# What the program prints for the calls of transcript.txt. A line that begins with '$ ' is a call; below it stands what
-# it prints on both streams. $T is a directory of the test's own. To add a call, write its line and run `make accept`.
+# What the program prints for the calls of transcript.txt, or of the file TRANSCRIPT. A line that begins with '$ ' is a
+# call; below it stands what it prints on both streams. $T is a directory of the test's own. To add a call, write its
+# line and run `make accept`.
 # Long outputs are cut by head, or stand as a checksum, without the commit of the program. Numbers are cut to eight
 # decimals, also before a checksum: releases of SQLite differ in the last digit of a sum. Nor does the platform count.
 set -u
 orrery=$(realpath "${ORRERY:-build/orrery}")
 [ -z "${OPTIMISED:-}" ] || orrery=$(realpath "$OPTIMISED/orrery")
 T=${TEST_TMPDIR:-$(mktemp -d)}
-transcript=tests/golden/transcript.txt
+transcript=${TRANSCRIPT:-tests/golden/transcript.txt}
 mkdir -p "$T/bin"
 ln -sf "$orrery" "$T/bin/orrery"
 alike='s/(\.[0-9]{8})[0-9]+/\1/g; s/Linux [a-z0-9_]+ glibc[a-z0-9. -]*/PLATFORM/g'

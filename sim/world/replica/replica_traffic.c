@@ -3,6 +3,7 @@
 #include "sim/core/check.h"
 #include "sim/world/replica/inside.h"
 
+#include <float.h>
 #include <math.h>
 
 static const double rounding = 1e-6;    /* relative differences below this are no lack of bandwidth */
@@ -116,10 +117,16 @@ static struct topology *topology_of(const struct replica_traffic *traffic)
     return traffic->replica->placement.topology;
 }
 
+/* A rate above 0, as claims have: on links of next to no bandwidth a time is infinite. */
+static double rate_of(double bytes, double time_s)
+{
+    return fmax(bytes / time_s, DBL_MIN);
+}
+
 /* The rate that an edge wants while it sends. */
 static double peak_of(const struct traffic_edge *edge)
 {
-    return edge->bytes / edge->traffic->alone.sending_s;
+    return rate_of(edge->bytes, edge->traffic->alone.sending_s);
 }
 
 void replica_traffic_end_claims(struct replica_traffic *traffic)
@@ -162,7 +169,7 @@ static double stand(struct replica_traffic *traffic, double iteration_s)
 {
     double least_s = 0.0;
     for (int32_t i = 0; i < traffic->n; i++)
-        link_claim_ask(&traffic->edges[i].standing, traffic->edges[i].bytes / iteration_s);
+        link_claim_ask(&traffic->edges[i].standing, rate_of(traffic->edges[i].bytes, iteration_s));
     for (int32_t i = 0; i < traffic->n; i++) {
         least_s = fmax(least_s, traffic->edges[i].bytes / link_claim_grant(&traffic->edges[i].standing));
         link_claim_grant(&traffic->edges[i].sensor);

@@ -355,3 +355,12 @@ TEST(a_bare_number_is_not_read_beyond_its_end)
     CHECK_EQ_STR(text, "unchanged");
     mem_free(number);
 }
+
+/* Its parts may have 63 characters each, and what lies before the text does not count. */
+TEST(a_stretch_ends_where_its_text_ends)
+{
+    const char text[] = "0000000000000000000000000000000000000000000000000000000000002h:3h";
+    double from_s = 0, to_s = 0;
+    CHECK(unit_parse_stretch(text, &from_s, &to_s) == NULL);
+    CHECK(from_s == 7200 && to_s == 10800);
+}

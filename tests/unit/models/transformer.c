@@ -297,6 +297,9 @@ TEST(impossible_shapes_are_named)
     check_problem(&llm, "neither");
     llm.experts_per_token = 2;
     check_problem(&llm, "not counted");
+    llm = llama_2_70b;
+    llm.expert_bias = true;
+    check_problem(&llm, "not counted");
     llm = mixtral_8x7b;
     llm.experts_per_token = 9;
     check_problem(&llm, "experts per token");
