@@ -1,6 +1,7 @@
 #include "models/training/memory.h"
 
 #include "models/training/context.h"
+#include "models/training/tiers.h"
 
 #include <math.h>
 
@@ -51,11 +52,13 @@ struct training_parameters training_block_parameters(const struct training_parts
 struct training_stage_layers training_stage_layers(const struct training_parts *parts, int64_t stage)
 {
     const struct training_plan *plan = parts->plan;
-    const int64_t layers = training_plan_layers(plan, parts->llm), each = layers / plan->chunks;
+    const int64_t layers = training_plan_layers(plan, parts->llm, stage), each = layers / plan->chunks;
     const int64_t first = parts->llm->experts > 0 ? parts->llm->dense_layers : parts->llm->layers;
-    int64_t dense = 0;
+    int64_t dense = 0, before = plan->nics.n == 0 ? stage * each : 0;
+    for (int64_t i = 0; plan->nics.n > 0 && i < stage; i++)
+        before += training_plan_layers(plan, parts->llm, i) / plan->chunks;
     for (int64_t chunk = 0; chunk < plan->chunks; chunk++) {
-        const int64_t from = (chunk * plan->pipeline + stage) * each;
+        const int64_t from = chunk * plan->pipeline * each + before;
         dense += first <= from ? 0 : first - from < each ? first - from : each;
     }
     return (struct training_stage_layers){(double)dense, (double)(layers - dense)};
@@ -174,12 +177,12 @@ double training_in_flight(const struct training_plan *plan, int64_t stage)
     return fmin(all, behind + 1.0);
 }
 
-static double kept_bytes(const struct training_parts *parts, int64_t stage)
+double training_kept_bytes(const struct training_parts *parts, int64_t stage)
 {
     const struct training_stage_layers layers = training_stage_layers(parts, stage);
     const struct widths widths = widths_of(parts);
     const double all = layers.dense + layers.sparse;
-    const double whole_frac = 1.0 - (double)training_plan_recomputed(parts->plan, parts->llm) / all;
+    const double whole_frac = 1.0 - (double)training_plan_recomputed(parts->plan, parts->llm, stage) / all;
     const double whole = (layers.dense > 0.0 ? layers.dense * training_layer_bytes(parts, BLOCK_DENSE) : 0.0) +
                          (layers.sparse > 0.0 ? layers.sparse * training_layer_bytes(parts, BLOCK_SPARSE) : 0.0);
     return training_in_flight(parts->plan, stage) *
@@ -191,9 +194,33 @@ static bool is_gathered(const struct training_plan *plan)
     return training_plan_shards(plan, training_plan_replicas(plan)).weights > 1;
 }
 
+/* Two layers of weights, of which one is at work and one on its way, and two of gradients, if they lie beyond the GPU;
+ * in tiles. `gathered`: the bytes of sharded weights that are whole meanwhile. */
+static double streamed_bytes(const struct training_parts *parts, const struct training_parameters *layer,
+                             double gathered)
+{
+    const struct training_tiers *tiers = &parts->plan->tiers;
+    const double tiles = tiers->tiles > 1 ? (double)tiers->tiles : 1.0, two = 2.0 * (layer->dense + layer->expert);
+    if (!training_tiers_used(tiers)) return gathered;
+    return ((tiers->weights != HOME_GPU ? two * parts->trainer->weight_bytes : gathered) +
+            (tiers->gradients != HOME_GPU ? two * parts->trainer->gradient_bytes : 0.0)) /
+           tiles;
+}
+
+/* The embedding and the head are as whole at work as a layer. */
+static double streamed_ends(const struct training_parts *parts)
+{
+    const struct training_tiers *tiers = &parts->plan->tiers;
+    const double tiles = tiers->tiles > 1 ? (double)tiers->tiles : 1.0;
+    const double parameters = training_block_parameters(parts, BLOCK_EMBEDDING).dense;
+    return ((tiers->weights != HOME_GPU ? parameters * parts->trainer->weight_bytes : 0.0) +
+            (tiers->gradients != HOME_GPU ? parameters * parts->trainer->gradient_bytes : 0.0)) /
+           tiles;
+}
+
 /* Gradients of the widest tensors of a layer while its backward pass runs, and what it recomputes. A tensor group also
  * gathers an input; with sharded weights two layers are gathered at a time. */
-static double layer_working_bytes(const struct training_parts *parts, enum training_block_kind kind)
+static double layer_working_bytes(const struct training_parts *parts, enum training_block_kind kind, int64_t stage)
 {
     const struct llm_spec *llm = parts->llm;
     const struct widths widths = widths_of(parts);
@@ -205,23 +232,23 @@ static double layer_working_bytes(const struct training_parts *parts, enum train
     const double gathered = parts->plan->tensor > 1 && parts->plan->sequence ? 2.0 * widths.hidden : 0.0;
     const double gradients = widths.tokens *
                              (2.0 * passes * width + 2.0 * (copies + widths.own) * widths.hidden + gathered);
-    const bool recomputes = training_plan_recomputed(parts->plan, llm) > 0;
+    const bool recomputes = training_plan_recomputed(parts->plan, llm, stage) > 0;
     const struct training_parameters layer = training_block_parameters(parts, kind);
     const double whole = is_gathered(parts->plan) ? 2.0 * parts->trainer->weight_bytes * (layer.dense + layer.expert)
                                                   : 0.0;
-    return gradients + whole + (recomputes ? training_layer_bytes(parts, kind) : 0.0);
+    return gradients + streamed_bytes(parts, &layer, whole) + (recomputes ? training_layer_bytes(parts, kind) : 0.0);
 }
 
 static double working_bytes(const struct training_parts *parts, int64_t stage)
 {
     const struct training_stage_layers layers = training_stage_layers(parts, stage);
     const struct widths widths = widths_of(parts);
-    const double dense = layers.dense > 0.0 ? layer_working_bytes(parts, BLOCK_DENSE) : 0.0;
-    const double sparse = layers.sparse > 0.0 ? layer_working_bytes(parts, BLOCK_SPARSE) : 0.0;
+    const double dense = layers.dense > 0.0 ? layer_working_bytes(parts, BLOCK_DENSE, stage) : 0.0;
+    const double sparse = layers.sparse > 0.0 ? layer_working_bytes(parts, BLOCK_SPARSE, stage) : 0.0;
     const double head = widths.tokens * (4.0 * widths.hidden * widths.own +
                                          widths.shard.vocab * (2.0 + parts->trainer->loss_bytes)) +
                         parts->trainer->placeholder_bytes * widths.shard.vocab * widths.hidden;
-    return fmax(fmax(dense, sparse), stage == parts->plan->pipeline - 1 ? head : 0.0);
+    return fmax(fmax(dense, sparse), stage == parts->plan->pipeline - 1 ? head + streamed_ends(parts) : 0.0);
 }
 
 /* --- A rank --- */
@@ -242,27 +269,56 @@ static double sharded(const struct training_parameters *all, int64_t dense_shard
     return all->dense / (double)dense_shards + all->expert / (double)expert_shards;
 }
 
+struct training_holdings training_holdings_of(const struct training_parts *parts, int64_t stage)
+{
+    const struct training_parameters all = training_stage_parameters(parts, stage);
+    const int64_t replicas = training_plan_replicas(parts->plan);
+    const struct training_shards dense = training_plan_shards(parts->plan, replicas);
+    const struct training_shards expert = training_plan_shards(parts->plan, replicas / parts->plan->expert);
+    return (struct training_holdings){sharded(&all, dense.weights, expert.weights),
+                                      sharded(&all, dense.gradients, expert.gradients),
+                                      sharded(&all, dense.optimizer, expert.optimizer)};
+}
+
+static double on_gpu(enum training_home home, double bytes)
+{
+    return home == HOME_GPU ? bytes : 0.0;
+}
+
 static struct training_memory stage_memory(const struct training_parts *parts, int64_t stage)
 {
     const struct training_plan *plan = parts->plan;
     const struct training_trainer *trainer = parts->trainer;
-    const struct training_parameters all = training_stage_parameters(parts, stage);
-    const int64_t replicas = training_plan_replicas(plan);
-    const struct training_shards dense = training_plan_shards(plan, replicas);
-    const struct training_shards expert = training_plan_shards(plan, replicas / plan->expert);
+    const struct training_tiers *tiers = &plan->tiers;
+    const struct training_holdings own = training_holdings_of(parts, stage);
+    const double kept = training_kept_bytes(parts, stage);
+    const double layers = (double)training_plan_layers(plan, parts->llm, stage);
+    const struct training_homes homes = training_homes_of(parts);
     struct training_memory memory = {
-        .weight_bytes = trainer->weight_bytes * sharded(&all, dense.weights, expert.weights),
-        .gradient_bytes = trainer->gradient_bytes * sharded(&all, dense.gradients, expert.gradients),
-        .optimizer_bytes = (1.0 - plan->offload.optimizer_frac) * trainer->optimizer_bytes *
-                           sharded(&all, dense.optimizer, expert.optimizer),
-        .activation_bytes = kept_bytes(parts, stage),
+        .weight_bytes = on_gpu(tiers->weights, trainer->weight_bytes * own.weights),
+        .gradient_bytes = on_gpu(tiers->gradients, trainer->gradient_bytes * own.gradients),
+        .optimizer_bytes = on_gpu(tiers->optimizer,
+                                  (1.0 - plan->offload.optimizer_frac) * trainer->optimizer_bytes * own.optimizer),
+        .activation_bytes = tiers->activations == HOME_GPU ? kept : fmin(kept, 2.0 * kept / layers),
         .working_bytes = working_bytes(parts, stage),
         .buffer_bytes = trainer->buffer_bytes + placeholder_bytes(parts, stage),
+        .host_bytes = homes.host_bytes,
+        .disk_bytes = homes.disk_bytes,
         .stage = stage,
     };
     memory.total_bytes = memory.weight_bytes + memory.gradient_bytes + memory.optimizer_bytes +
                          memory.activation_bytes + memory.working_bytes + memory.buffer_bytes;
     return memory;
+}
+
+enum training_home training_memory_lacks(const struct training_parts *parts, const struct training_memory *memory,
+                                         double reserve_frac)
+{
+    const struct training_tiers *tiers = &parts->plan->tiers;
+    if (memory->total_bytes > parts->gpu->memory_bytes * (1.0 - reserve_frac)) return HOME_GPU;
+    if (tiers->host_bytes > 0.0 && memory->host_bytes > tiers->host_bytes) return HOME_HOST;
+    if (tiers->disk_bytes > 0.0 && memory->disk_bytes > tiers->disk_bytes) return HOME_DISK;
+    return TRAINING_HOMES;
 }
 
 struct training_memory training_memory_of(const struct training_parts *parts)

@@ -25,6 +25,7 @@ struct training_memory {
     double working_bytes;    /* beside it while the backward pass works on one layer, or on the loss */
     double buffer_bytes;     /* of libraries */
     double total_bytes;
+    double host_bytes, disk_bytes; /* of a node, beyond its GPUs (tiers.h) */
     int64_t stage;           /* that the rank belongs to, from 0 */
 };
 
@@ -44,6 +45,16 @@ struct training_stage_layers {
 
 struct training_stage_layers training_stage_layers(const struct training_parts *parts, int64_t stage);
 
+/* Parameters of which a rank of the stage holds weights, gradients and optimizer states. */
+struct training_holdings {
+    double weights, gradients, optimizer;
+};
+
+struct training_holdings training_holdings_of(const struct training_parts *parts, int64_t stage);
+
+/* Bytes that a stage keeps for the backward pass, wherever they lie, of all micro-batches in flight. */
+double training_kept_bytes(const struct training_parts *parts, int64_t stage);
+
 /* Bytes that one layer keeps for the backward pass of one micro-batch on one rank. */
 double training_layer_bytes(const struct training_parts *parts, enum training_block_kind kind);
 
@@ -52,5 +63,10 @@ double training_layer_bytes(const struct training_parts *parts, enum training_bl
 double training_in_flight(const struct training_plan *plan, int64_t stage);
 
 struct training_memory training_memory_of(const struct training_parts *parts);
+
+/* The first tier without room, of GPUs, host memory and drives; TRAINING_HOMES: all have room. `reserve_frac`: of the
+ * GPU's memory, for fragments, the runtime and communication. */
+enum training_home training_memory_lacks(const struct training_parts *parts, const struct training_memory *memory,
+                                         double reserve_frac);
 
 #endif

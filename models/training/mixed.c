@@ -1,5 +1,7 @@
 #include "models/training/mixed.h"
 
+#include "models/training/tiers.h"
+
 #include <math.h>
 
 /* --- Packs that are priced --- */
@@ -21,13 +23,14 @@ static struct point price(const struct training_parts *parts, int64_t width, int
 {
     struct training_plan plan = *parts->plan;
     struct training_parts alone = *parts;
+    struct training_priced priced;
     plan.context = width;
     plan.micro_batch = sequences;
     plan.sequence_tokens = tokens;
     alone.plan = &plan;
-    const struct training_blocks blocks = training_blocks_of(&alone);
+    training_blocks_of(&alone, &priced);
     return (struct point){(double)sequences * (double)tokens, (double)sequences * (double)tokens * (double)tokens,
-                          training_stage_of(&alone, &blocks, 0)};
+                          training_stage_of(&alone, &priced, 0)};
 }
 
 /* The longest sequences that a group of `width` ranks holds, many short ones, few short ones. */
@@ -150,6 +153,10 @@ const char *training_mixed_problem(const struct training_plan *plan)
 {
     const int64_t ranks = training_plan_replicas(plan);
     const struct training_shards shards = training_plan_shards(plan, ranks);
+    if (plan->nics.n > 0)
+        return "'lengths' and 'nics' exclude each other: sequences of unlike length have one stage, thus one network";
+    if (training_tiers_used(&plan->tiers))
+        return "'lengths' and 'tiers' exclude each other: ranks have unlike many micro-batches, each of which moves states";
     if (plan->pipeline > 1) return "sequences of unlike length need 'pipeline_parallel' 1";
     if (plan->expert > 1) return "sequences of unlike length need 'expert_parallel' 1";
     if (shards.weights > 1 || shards.gradients > 1)

@@ -24,5 +24,5 @@ void training_phases_of(const struct training_parts *parts, const struct trainin
     phases[PHASE_MESSAGES] = (struct power_stage){messages_s, {.busy_frac = 1.0}, 0.0};
     phases[PHASE_BUBBLE] = (struct power_stage){step->bubble_s, {.busy_frac = 0.0}, share(step->core_s, step->passes_s)};
     phases[PHASE_WAITING] = (struct power_stage){
-        step->flush_s + step->optimizer_s - step->update_s + step->host_s, {.busy_frac = 0.0}, 0.0};
+        step->flush_s + step->swap_s + step->optimizer_s - step->update_s + step->host_s, {.busy_frac = 0.0}, 0.0};
 }

@@ -3,12 +3,13 @@
 #include "models/training/exchange.h"
 #include "models/training/expert_pipeline.h"
 #include "models/training/mixed.h"
+#include "models/training/nics.h"
 
 #include <stddef.h>
 
-int64_t training_plan_recomputed(const struct training_plan *plan, const struct llm_spec *llm)
+int64_t training_plan_recomputed(const struct training_plan *plan, const struct llm_spec *llm, int64_t stage)
 {
-    const int64_t layers = training_plan_layers(plan, llm);
+    const int64_t layers = training_plan_layers(plan, llm, stage);
     if (plan->recompute != RECOMPUTE_FULL) return 0;
     return plan->recompute_layers > 0 && plan->recompute_layers < layers ? plan->recompute_layers : layers;
 }
@@ -66,7 +67,7 @@ static const char *split_problem(const struct training_plan *plan, const struct 
 {
     const char *problem = llm_parallel_problem(llm, plan->tensor, 1);
     if (problem) return problem;
-    if (!divides(plan->pipeline * plan->chunks, llm->layers))
+    if (!(plan->nics.n > 0 && plan->nics.is_uneven) && !divides(plan->pipeline * plan->chunks, llm->layers))
         return "the layers are not a multiple of 'pipeline_parallel' times 'pipeline_chunks'";
     if (!divides(plan->context, plan->sequence_tokens)) return "the sequence is not a multiple of 'context_parallel'";
     if (plan->context > 1 && plan->context_form == CONTEXT_ALL_TO_ALL &&
@@ -102,6 +103,32 @@ static const char *offload_problem(const struct training_offload *offload)
     return NULL;
 }
 
+static const char *tier_rates_problem(const struct training_tiers *tiers)
+{
+    const enum training_home last = HOME_DISK;
+    const bool drives = tiers->weights == last || tiers->gradients == last || tiers->optimizer == last ||
+                        tiers->activations == last;
+    if (drives && !(tiers->read_bytes_per_s > 0.0 && tiers->write_bytes_per_s > 0.0))
+        return "states on drives need 'tiers.disk_read' and 'tiers.disk_write'";
+    if (!(tiers->link_bytes_per_s > 0.0)) return "'tiers' needs a link from the host to the GPU";
+    if (tiers->optimizer != HOME_GPU && !(tiers->cpu_update_per_s > 0.0))
+        return "optimizer states beyond the GPU need 'tiers.cpu_update'";
+    return NULL;
+}
+
+static const char *tiers_problem(const struct training_plan *plan)
+{
+    const struct training_tiers *tiers = &plan->tiers;
+    if (tiers->weights == HOME_GPU && tiers->gradients == HOME_GPU && tiers->optimizer == HOME_GPU &&
+        tiers->activations == HOME_GPU)
+        return NULL;
+    if (plan->pipeline > 1) return "'tiers' needs 'pipeline_parallel' 1: stages keep their states on the GPU";
+    if (plan->offload.optimizer_frac > 0.0) return "'tiers.optimizer' and 'offload.optimizer' exclude each other";
+    if (tiers->gradients != HOME_GPU && tiers->optimizer == HOME_GPU)
+        return "'tiers.gradients' beyond the GPU needs 'tiers.optimizer' beyond it, which reads them";
+    return tier_rates_problem(tiers);
+}
+
 static const char *shard_problem(const struct training_plan *plan)
 {
     const int64_t weights = plan->shard_weights, gradients = plan->shard_gradients, optimizer = plan->shard_optimizer;
@@ -119,11 +146,14 @@ const char *training_plan_problem(const struct training_plan *plan, const struct
     const char *problem = size_problem(plan);
     if (!problem) problem = shard_problem(plan);
     if (!problem) problem = offload_problem(&plan->offload);
+    if (!problem) problem = tiers_problem(plan);
+    if (!problem) problem = training_nics_problem(plan, llm->layers);
     if (!problem) problem = schedule_problem(plan);
     if (!problem) problem = split_problem(plan, llm);
     if (!problem) problem = linear_problem(plan, llm);
     if (!problem && plan->lengths != NULL) problem = training_mixed_problem(plan);
-    if (!problem && training_plan_gpus(plan) > plan->gpus_per_node && !(plan->network_bytes_per_s > 0.0))
+    if (!problem && training_plan_gpus(plan) > plan->gpus_per_node && plan->nics.n == 0 &&
+        !(plan->network_bytes_per_s > 0.0))
         problem = "the GPUs fill more than one node, and no network connects nodes";
     return problem;
 }

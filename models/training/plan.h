@@ -53,6 +53,38 @@ struct training_offload {
     double link_bytes_per_s;      /* pinned host memory to a GPU and back, each way */
 };
 
+/* Where a kind of state lies when it is not used. */
+enum training_home { HOME_GPU, HOME_HOST, HOME_DISK, TRAINING_HOMES };
+
+/* How work and transfers of states beyond the GPU follow each other (tiers.h). */
+enum training_flow { FLOW_SERIAL, FLOW_PREFETCHED, FLOW_PIPELINED };
+
+/* States beyond the GPU; all zero: none. */
+struct training_tiers {
+    enum training_home weights, gradients, optimizer;
+    enum training_home activations; /* that the forward pass keeps; disk: what host memory has no room for */
+    enum training_flow flow;
+    bool by_owner;                 /* a layer's weights lie on one rank, which broadcasts them */
+    int64_t tiles;                 /* of a layer's weights and gradients; 0 and 1: they are whole */
+    double host_bytes, disk_bytes; /* of a node; 0: not limited */
+    double read_bytes_per_s, write_bytes_per_s; /* of the drives of a node, together */
+    double link_bytes_per_s;       /* host memory to a GPU and back, each way */
+    double cpu_update_per_s;       /* parameters that the CPUs of a node update */
+    double others_disk_frac, others_link_frac; /* of these bandwidths, taken by others: checkpoints, reading data */
+};
+
+enum { TRAINING_CLUSTERS = 4, TRAINING_NICS_STAGES = 64 };
+
+/* Clusters with NICs of their own, whose stages follow each other in order (nics.h); n 0: one network. */
+struct training_nics {
+    int64_t n, stages[TRAINING_CLUSTERS];
+    double network_bytes_per_s[TRAINING_CLUSTERS]; /* between nodes of a cluster, per GPU and direction */
+    double between_bytes_per_s;                    /* clusters */
+    bool is_mixed;                                 /* each stage lies in all clusters */
+    bool is_uneven;                                /* stages may differ in layers */
+    int64_t layers[TRAINING_NICS_STAGES];           /* of each stage; the first 0: as many on each */
+};
+
 struct training_plan {
     int64_t tensor, pipeline, chunks, context, data, expert; /* >= 1; chunks: of the layers, on each stage */
     bool sequence;       /* norms and residuals split by tokens among the tensor group (Korthikanti et al. 2022) */
@@ -79,6 +111,8 @@ struct training_plan {
     /* Most messages that a layer's gradients go in, in gaps of the network; 0: as overlap_gradients says. */
     int64_t gradient_parts;
     struct training_offload offload;
+    struct training_tiers tiers;
+    struct training_nics nics;
     const struct training_lengths *lengths; /* NULL: all sequences have sequence_tokens; else no longer ones */
     enum training_split split;              /* of sequences of unlike length; static: `context` ranks share each */
     int64_t gpus_per_node;
@@ -133,14 +167,15 @@ struct training_shards {
 
 struct training_shards training_plan_shards(const struct training_plan *plan, int64_t replicas);
 
-/* Layers of each stage. */
-static inline int64_t training_plan_layers(const struct training_plan *plan, const struct llm_spec *llm)
+/* Layers of a stage. */
+static inline int64_t training_plan_layers(const struct training_plan *plan, const struct llm_spec *llm, int64_t stage)
 {
-    return llm->layers / plan->pipeline;
+    const bool is_even = plan->nics.n == 0 || plan->nics.layers[0] == 0;
+    return is_even ? llm->layers / plan->pipeline : plan->nics.layers[stage];
 }
 
 /* Layers of a stage that are recomputed as a whole. */
-int64_t training_plan_recomputed(const struct training_plan *plan, const struct llm_spec *llm);
+int64_t training_plan_recomputed(const struct training_plan *plan, const struct llm_spec *llm, int64_t stage);
 
 /* Why the LLM cannot be trained so, as a static text, or NULL if it can. Memory is not looked at. */
 const char *training_plan_problem(const struct training_plan *plan, const struct llm_spec *llm);

@@ -30,6 +30,7 @@
 #define ORRERY_MODELS_TRAINING_STEP_H
 
 #include "models/training/memory.h"
+#include "models/training/nics.h"
 
 /* The parts of step_s; their sum is step_s. All but the bubble are of the slowest stage. */
 struct training_step {
@@ -39,6 +40,7 @@ struct training_step {
                                                 * sequences of unlike length, the mean rank waits for the last */
     double tensor_s, context_s, expert_s, pipeline_s, data_s; /* waiting for messages: exposed communication */
     double flush_s; /* gradients to host memory, as far as nothing hides them */
+    double swap_s;  /* states and activations beyond the GPU, as far as nothing hides them (tiers.h) */
     double optimizer_s, host_s;
     double update_s; /* of optimizer_s: on the GPU */
     double passes_s; /* of all micro-batches, with messages */
@@ -56,6 +58,9 @@ struct training_step {
     double outside_frac; /* share of computing and messages by kernels outside their fitted range */
     struct training_memory memory;
     bool fits;
+    enum training_home lacks; /* the first tier without room; TRAINING_HOMES if it fits */
+    double up_bytes, down_bytes;      /* that a rank of that stage moves to and from the GPU, of tiers.h */
+    double read_bytes, written_bytes; /* drives of a node */
 };
 
 /* The plan is possible (training_plan_problem). Memory fits if it is within the GPU's, less `reserve_frac` of it for
@@ -65,6 +70,9 @@ struct training_step training_step_of(const struct training_parts *parts, double
 /* What the ranks of each stage exchange in a step; `stages` has room for all stages of the plan. Not for plans whose
  * sequences have unlike lengths. */
 void training_exchanges_of(const struct training_parts *parts, struct training_exchanges *stages);
+
+/* Of a layer on the stages of each cluster of the plan, the mean over the LLM's layers. */
+void training_layer_costs_of(const struct training_parts *parts, struct training_layer_cost costs[TRAINING_CLUSTERS]);
 
 /* FLOP of one step of the model alone: three times those of its forward pass. */
 double training_model_flop(const struct training_parts *parts);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero-bubble", NULL};
-static const char *const recomputes[] = {"none", "selective", "full", "as-needed", NULL};
+static const char *const recomputes[] = {"none", "selective", "full", "as-needed", "fastest", NULL};
 static const char *const context_forms[] = {"ring", "all-to-all", "token-ring", NULL};
 static const char *const precisions[] = {"bf16", "fp16", "fp8", NULL};
 static const enum number_format formats[] = {FORMAT_BF16, FORMAT_FP16, FORMAT_FP8};
@@ -42,6 +42,64 @@ static const struct config_field offload_fields[] = {
     {0}};
 #undef ROW_OF
 
+static const char *const homes[] = {"gpu", "host", "disk", NULL};
+static const char *const flows[] = {"serial", "prefetched", "pipelined", NULL};
+static const char *const gathers[] = {"all-links", "owner", NULL};
+
+#define ROW_OF struct training_tiers_config
+static const struct config_field tiers_fields[] = {
+    ROW_CHOICE("weights", weights, DEFAULT("gpu"), homes, "where each rank keeps its weights"),
+    ROW_CHOICE("gradients", gradients, DEFAULT("gpu"), homes, "where each rank keeps its gradients"),
+    ROW_CHOICE("optimizer", optimizer, DEFAULT("gpu"), homes,
+               "where each rank keeps its optimizer states; CPUs update those beyond the GPU"),
+    ROW_CHOICE("activations", activations, DEFAULT("gpu"), homes,
+               "where lies what the backward pass needs; disk: what host memory has no room for"),
+    ROW_CHOICE("flow", flow, DEFAULT("prefetched"), flows,
+               "serial: work and transfers take turns; prefetched: layers move beside computing (ZeRO-Infinity); "
+               "pipelined: CPUs also update beside the backward pass (Fuyou)"),
+    ROW_CHOICE("gather", gather, DEFAULT("all-links"), gathers,
+               "all ranks bring their shard of a layer over their links, or one owner brings all of it"),
+    ROW_INT("tiles", tiles, DEFAULT("1"), WITHIN(1, 1 << 16),
+            "parts of a layer's weights and gradients that come to the GPU one after another"),
+    ROW_QUANTITY("host_memory", host_bytes, UNIT_BYTES, OPTIONAL, POSITIVE, "of a node; default: not limited"),
+    ROW_QUANTITY("disk", disk_bytes, UNIT_BYTES, OPTIONAL, POSITIVE, "capacity of a node's drives; default: not limited"),
+    ROW_QUANTITY("disk_read", read_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE, "of a node's drives together"),
+    ROW_QUANTITY("disk_write", write_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE, "of a node's drives together"),
+    ROW_QUANTITY("link", link_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
+                 "host memory to a GPU and back, each way; default: its PCIe bandwidth"),
+    ROW_QUANTITY("cpu_update", cpu_update_per_s, UNIT_RATE, SOURCED_DEFAULT("6.64e9/s"), POSITIVE,
+                 "parameters that the CPUs of a node update"),
+    ROW_REAL("others_disk", others_disk_frac, DEFAULT("0"), WITHIN(0, 0.99),
+             "share of the drives' bandwidth that others take, such as checkpoints"),
+    ROW_REAL("others_link", others_link_frac, DEFAULT("0"), WITHIN(0, 0.99),
+             "share of the link that others take, such as reading of data"),
+    {0}};
+#undef ROW_OF
+
+static const char *const nic_groups[] = {"fastest", "apart", "mixed", NULL};
+static const char *const nic_layers[] = {"by-speed", "even", NULL};
+
+#define ROW_OF struct training_cluster_config
+static const struct config_field cluster_fields[] = {
+    ROW_INT("stages", stages, REQUIRED, WITHIN(1, TRAINING_NICS_STAGES), "stages of the pipeline in this cluster"),
+    ROW_QUANTITY("network", network_bytes_per_s, UNIT_BYTES_PER_S, REQUIRED, POSITIVE,
+                 "bandwidth between its nodes, per GPU and direction"),
+    {0}};
+#undef ROW_OF
+
+#define ROW_OF struct training_nics_config
+static const struct config_field nics_fields[] = {
+    ROW_LIST("clusters", clusters, REQUIRED, WITHIN(1, TRAINING_CLUSTERS), struct training_cluster_config,
+             cluster_fields, "clusters in the order of the pipeline's stages"),
+    ROW_QUANTITY("between", between_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
+                 "bandwidth between nodes of two clusters, per GPU and direction"),
+    ROW_CHOICE("groups", groups, DEFAULT("fastest"), nic_groups,
+               "apart: data ranks of a stage lie in one cluster (Holmes); mixed: in all; fastest: what is faster"),
+    ROW_CHOICE("layers", layers, DEFAULT("by-speed"), nic_layers,
+               "apart: stages with slower NICs get fewer layers, or all get as many"),
+    {0}};
+#undef ROW_OF
+
 #define SIZE(key, member, what) ROW_INT(key, member, DEFAULT("1"), WITHIN(1, 1 << 20), what)
 
 /* The rows of struct training_config inside ROW_OF, at `t`. */
@@ -73,8 +131,8 @@ static const struct config_field offload_fields[] = {
             "tokens of a step, in place of sequences"),                                                                \
     ROW_INT("sequence_tokens", t sequence_tokens, DEFAULT("4096"), WITHIN(1, 1 << 26), "tokens of a sequence"),        \
     ROW_CHOICE("recompute", t recompute, DEFAULT("none"), recomputes,                                                  \
-               "what the backward pass computes again: nothing, the inside of attention, whole layers, or as few "    \
-             "whole layers of each stage as fit into memory"),                                                      \
+               "what the backward pass computes again: nothing, the inside of attention, whole layers, as few whole "  \
+               "layers of each stage as fit into memory, or as many as make the step shortest"),                       \
     ROW_INT("recompute_layers", t recompute_layers, DEFAULT("0"), WITHIN(0, LLM_MAX_LAYERS),                           \
             "full: layers of each stage that are recomputed; 0: all"),                                                 \
     ROW_INT("zero", t zero, DEFAULT("1"), WITHIN(0, 3),                                                                \
@@ -95,6 +153,8 @@ static const struct config_field offload_fields[] = {
                "how ranks of a sequence meet: keys and values circulate, heads are exchanged for tokens, or queries "  \
                "circulate and partial results return (TokenRing)"),                                                    \
     ROW_SECTION("offload", t offload, FILLED, offload_fields, "optimizer states in host memory"),                      \
+    ROW_SECTION("tiers", t tiers, OPTIONAL, tiers_fields, "states in host memory and on drives of the node"),          \
+    ROW_SECTION("nics", t nics, OPTIONAL, nics_fields, "clusters whose NICs differ"),                                  \
     ROW_SECTION("lengths", t lengths, FILLED, training_lengths_fields, "sequences of unlike length"),                  \
     ROW_REAL("reserve", t reserve_frac, DEFAULT("0.06"), WITHIN(0, 0.9),                                               \
              "share of the GPU's memory kept for fragments, the runtime and communication")
@@ -192,9 +252,13 @@ int training_setup_make(const struct catalog *catalog, const struct training_req
                                      .nodes_per_rack = request->nodes_per_rack,
                                      .network_bytes_per_s = isnan(request->network_bytes_per_s)
                                                                 ? 0.0 : request->network_bytes_per_s};
-    if (config->recompute == TRAINING_AS_NEEDED && config->recompute_layers > 0)
+    if (training_chooses_layers(config->recompute) && config->recompute_layers > 0)
         return diag_error(diag, SIM_E_CONFIG, where, "leave 'recompute_layers' out, or give \"recompute\": \"full\"",
-                          "'recompute_layers' needs \"full\": \"as-needed\" finds the number of layers itself");
+                          "'recompute_layers' needs \"full\": \"%s\" finds the number of layers itself",
+                          recomputes[config->recompute]);
+    if (config->nics.clusters.n > 0 && request->network_bytes_per_s > 0.0)
+        return diag_error(diag, SIM_E_CONFIG, where, "leave out the network, or 'nics'",
+                          "'nics' states the networks of its clusters, and there is another network between nodes");
     int code = catalog_gpu(catalog, request->gpu, where, arena, &setup->gpu, diag);
     if (code == 0) join_gpus(request, &setup->gpu);
     if (code == 0) code = read_llm(catalog, config, where, arena, &setup->llm, diag);
@@ -245,8 +309,19 @@ static const char *find_batches(struct training_plan *plan, const struct trainin
 
 static bool fits(const struct training_setup *setup)
 {
-    const double usable_bytes = setup->gpu.memory_bytes * (1.0 - setup->config->reserve_frac);
-    return training_memory_of(&setup->parts).total_bytes <= usable_bytes;
+    const struct training_memory memory = training_memory_of(&setup->parts);
+    return training_memory_lacks(&setup->parts, &memory, setup->config->reserve_frac) == TRAINING_HOMES;
+}
+
+/* Of a stage. */
+static int64_t most_layers(const struct training_setup *setup)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < setup->plan.pipeline; i++) {
+        const int64_t layers = training_plan_layers(&setup->plan, &setup->llm, i);
+        most = layers > most ? layers : most;
+    }
+    return most;
 }
 
 /* The plan recomputes as few layers of each stage as fit; if no number fits, all. From the first layer on, each further
@@ -254,7 +329,7 @@ static bool fits(const struct training_setup *setup)
 static void recompute_as_needed(struct training_setup *setup)
 {
     struct training_plan *plan = &setup->plan;
-    int64_t least = 1, most = training_plan_layers(plan, &setup->llm);
+    int64_t least = 1, most = most_layers(setup);
     plan->recompute = RECOMPUTE_NONE;
     if (fits(setup)) return;
     plan->recompute = RECOMPUTE_FULL;
@@ -266,6 +341,105 @@ static void recompute_as_needed(struct training_setup *setup)
             least = plan->recompute_layers + 1;
     }
     plan->recompute_layers = least;
+}
+
+/* Of the numbers of layers whose plan fits the fastest, the smallest if several are; if none fits, all layers. */
+static void recompute_fastest(struct training_setup *setup)
+{
+    struct training_plan *plan = &setup->plan;
+    const int64_t layers = most_layers(setup);
+    int64_t best = -1;
+    double best_s = 0.0;
+    for (int64_t n = 0; n <= layers; n++) {
+        plan->recompute = n > 0 ? RECOMPUTE_FULL : RECOMPUTE_NONE;
+        plan->recompute_layers = n;
+        if (!fits(setup)) continue;
+        const double step_s = training_step_of(&setup->parts, setup->config->reserve_frac).step_s;
+        if (best >= 0 && step_s >= best_s) continue;
+        best = n;
+        best_s = step_s;
+    }
+    plan->recompute = best == 0 ? RECOMPUTE_NONE : RECOMPUTE_FULL;
+    plan->recompute_layers = best >= 0 ? best : layers;
+}
+
+static double given(double value, double otherwise)
+{
+    return value > 0.0 ? value : otherwise;
+}
+
+static struct training_tiers tiers_of(const struct training_tiers_config *tiers, const struct gpu_spec *gpu)
+{
+    return (struct training_tiers){
+        .weights = (enum training_home)tiers->weights, .gradients = (enum training_home)tiers->gradients,
+        .optimizer = (enum training_home)tiers->optimizer, .activations = (enum training_home)tiers->activations,
+        .flow = (enum training_flow)tiers->flow, .by_owner = tiers->gather == 1, .tiles = tiers->tiles,
+        .host_bytes = given(tiers->host_bytes, 0.0), .disk_bytes = given(tiers->disk_bytes, 0.0),
+        .read_bytes_per_s = given(tiers->read_bytes_per_s, 0.0),
+        .write_bytes_per_s = given(tiers->write_bytes_per_s, 0.0),
+        .link_bytes_per_s = given(tiers->link_bytes_per_s, gpu->pcie_bytes_per_s),
+        .cpu_update_per_s = tiers->cpu_update_per_s,
+        .others_disk_frac = tiers->others_disk_frac, .others_link_frac = tiers->others_link_frac};
+}
+
+static struct training_nics nics_of(const struct training_nics_config *nics)
+{
+    struct training_nics layout = {.n = (int64_t)nics->clusters.n,
+                               .between_bytes_per_s = given(nics->between_bytes_per_s, 0.0),
+                               .is_mixed = nics->groups == NIC_GROUPS_MIXED,
+                               .is_uneven = nics->groups != NIC_GROUPS_MIXED && nics->layers == 0};
+    const struct training_cluster_config *clusters = nics->clusters.items;
+    for (int64_t i = 0; i < layout.n; i++) {
+        layout.stages[i] = clusters[i].stages;
+        layout.network_bytes_per_s[i] = clusters[i].network_bytes_per_s;
+    }
+    return layout;
+}
+
+/* What the plan leaves to the setup: the recomputed layers. */
+static void finish_plan(struct training_setup *setup)
+{
+    if (setup->config->recompute == TRAINING_AS_NEEDED) recompute_as_needed(setup);
+    if (setup->config->recompute == TRAINING_FASTEST) recompute_fastest(setup);
+}
+
+/* Finishes a layout of clusters, and keeps it if it is the first, or fits where the best does not, or is faster. */
+static void try_nics(struct training_setup *setup, const struct training_nics *layout, struct training_plan *best,
+                     struct training_step *best_step)
+{
+    const struct training_plan plan = setup->plan;
+    setup->plan.nics = *layout;
+    finish_plan(setup);
+    const struct training_step step = training_step_of(&setup->parts, setup->config->reserve_frac);
+    const bool is_first = best->nics.n == 0, fits_better = step.fits && !best_step->fits;
+    if (is_first || fits_better || (step.fits == best_step->fits && step.step_s < best_step->step_s)) {
+        *best = setup->plan;
+        *best_step = step;
+    }
+    setup->plan = plan;
+}
+
+/* Of the layouts that the configuration leaves open the fastest that fits. */
+static void choose_nics(struct training_setup *setup)
+{
+    const struct training_nics_config *nics = &setup->config->nics;
+    const bool is_even = setup->llm.layers % setup->plan.pipeline == 0, is_open = nics->groups == NIC_GROUPS_FASTEST;
+    struct training_plan best = {.nics.n = 0};
+    struct training_step best_step = {.fits = false};
+    struct training_nics layout = setup->plan.nics;
+    if (nics->groups != NIC_GROUPS_MIXED && nics->layers == 0) {
+        struct training_layer_cost costs[TRAINING_CLUSTERS];
+        training_layer_costs_of(&setup->parts, costs);
+        training_nics_split(&setup->plan, costs, setup->llm.layers);
+        try_nics(setup, &setup->plan.nics, &best, &best_step);
+    }
+    if (is_even && (is_open || nics->layers == 1) && nics->groups != NIC_GROUPS_MIXED)
+        try_nics(setup, &layout, &best, &best_step);
+    layout.is_mixed = true;
+    setup->plan.nics = layout;
+    const bool can_mix = is_even && training_plan_problem(&setup->plan, &setup->llm) == NULL;
+    if (can_mix && nics->groups != NIC_GROUPS_APART) try_nics(setup, &layout, &best, &best_step);
+    setup->plan = best;
 }
 
 static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t micro_batch, bool rounds)
@@ -280,6 +454,8 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
                     .flush_bytes_per_s = offload->flush_bytes_per_s,
                     .link_bytes_per_s = isnan(offload->link_bytes_per_s) ? setup->gpu.pcie_bytes_per_s
                                                                          : offload->link_bytes_per_s},
+        .tiers = tiers_of(&config->tiers, &setup->gpu),
+        .nics = nics_of(&config->nics),
         .tensor = config->tensor_parallel, .pipeline = config->pipeline_parallel, .chunks = config->pipeline_chunks,
         .context = config->context_parallel, .expert = config->expert_parallel,
         .data = gpus / others, .expert_parts = config->expert_parts == 0 ? -1 : config->expert_parts,
@@ -288,7 +464,7 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         .scatter_gather = config->scatter_gather && config->tensor_parallel > 1,
         .schedule = (enum training_schedule)config->schedule,
         .micro_batch = micro_batch, .sequence_tokens = config->sequence_tokens,
-        .recompute = config->recompute == TRAINING_AS_NEEDED ? RECOMPUTE_NONE : (enum training_recompute)config->recompute,
+        .recompute = training_chooses_layers(config->recompute) ? RECOMPUTE_NONE : (enum training_recompute)config->recompute,
         .recompute_layers = config->recompute_layers,
         .zero = config->zero, .shard_weights = config->shard_weights,
         .shard_gradients = config->shard_gradients, .shard_optimizer = config->shard_optimizer, .compute = formats[config->precision],
@@ -307,8 +483,12 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
     if (problem == NULL && setup->plan.linear_layers > 0 && !setup->trainer.flash_attention)
         return "'linear_layers' needs a trainer whose attention is one kernel ('flash_attention')";
     if (problem == NULL) problem = training_plan_problem(&setup->plan, &setup->llm);
-    if (problem == NULL && config->recompute == TRAINING_AS_NEEDED) recompute_as_needed(setup);
-    return problem;
+    if (problem != NULL) return problem;
+    if (setup->plan.nics.n > 0)
+        choose_nics(setup);
+    else
+        finish_plan(setup);
+    return NULL;
 }
 
 const char *training_setup_plan(struct training_setup *setup, int64_t gpus, bool rounds)

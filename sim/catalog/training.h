@@ -11,8 +11,14 @@
 #include "models/training/step.h"
 #include "sim/catalog/trainer.h"
 
-/* A value of training_config.recompute beside those of enum training_recompute: as few whole layers as fit. */
-enum { TRAINING_AS_NEEDED = RECOMPUTE_FULL + 1 };
+/* Values of training_config.recompute beside those of enum training_recompute: as few whole layers as fit, and as many
+ * of those that fit as make the step shortest. The others' activations stay, or move (models/training/tiers.h). */
+enum { TRAINING_AS_NEEDED = RECOMPUTE_FULL + 1, TRAINING_FASTEST };
+
+static inline bool training_chooses_layers(int recompute)
+{
+    return recompute == TRAINING_AS_NEEDED || recompute == TRAINING_FASTEST;
+}
 
 /* Changes of the LLM's shape; 0: as it is. */
 struct training_shape {
@@ -24,6 +30,29 @@ struct training_offload_config {
     double optimizer_frac, cpu_update_per_s, flush_bytes_per_s, link_bytes_per_s;
     int flush;
     int64_t gpu_stride;
+};
+
+/* Absent: all zero. NAN: not limited; of the link as the GPU's PCIe link. */
+struct training_tiers_config {
+    int weights, gradients, optimizer, activations; /* enum training_home */
+    int flow, gather;
+    int64_t tiles;
+    double host_bytes, disk_bytes, read_bytes_per_s, write_bytes_per_s, link_bytes_per_s, cpu_update_per_s;
+    double others_disk_frac, others_link_frac;
+};
+
+struct training_cluster_config {
+    int64_t stages;
+    double network_bytes_per_s;
+};
+
+enum training_nic_groups { NIC_GROUPS_FASTEST, NIC_GROUPS_APART, NIC_GROUPS_MIXED };
+
+/* Absent: all zero. */
+struct training_nics_config {
+    struct config_list clusters; /* struct training_cluster_config */
+    double between_bytes_per_s;  /* NAN: not given */
+    int groups, layers;          /* groups: enum training_nic_groups; layers 0: by speed, 1: even */
 };
 
 /* Lengths of sequences that are drawn; law 0: all have sequence_tokens. */
@@ -45,6 +74,8 @@ struct training_config {
     int64_t recompute_layers, zero, shard_weights, shard_gradients, shard_optimizer;
     double reserve_frac;
     struct training_offload_config offload;
+    struct training_tiers_config tiers;
+    struct training_nics_config nics;
     struct training_lengths_config lengths;
 };
 

@@ -9,6 +9,8 @@ run 0 figure run training/amsp -q -o "$T/figures"
 out '7 claims: 1 pass, 6 known to fail'
 run 0 figure run training/offload -q -o "$T/figures"
 out '8 claims: 1 pass, 7 known to fail'
+run 0 figure run training/tiers -q -o "$T/figures"
+out '8 claims: 4 pass, 4 known to fail'
 sql "$T/figures/training/amsp.db" "select count(*) from plan where problem is not null" 0
 
 # Shipped constants are those that the fits find.
@@ -20,6 +22,7 @@ constant megatron a100-80-sxm sustained_compute 0.9861
 constant amsp a800-80-sxm sustained_compute 1.0495
 constant amsp a800-80-sxm overlap 0.440
 constant offload h100-sxm step 0.688
+constant tiers dgx2-v100.gpu sustained_compute 0.7012
 
 if [ -f ../shared/data/job_traces/simumax_training_step_time_and_memory_b200_a100.csv ]; then
     run 0 figure run training/simumax -q -o "$T/figures"

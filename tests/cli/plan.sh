@@ -39,6 +39,48 @@ err 'no units for fp8'
 run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set tensor_paralel=2
 err "did you mean 'tensor_parallel'"
 
+# States beyond the GPU: what moves, and the tier without room.
+tiers='{"weights": "host", "gradients": "host", "optimizer": "disk", "disk_read": "9GB/s", "disk_write": "4GB/s"}'
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 1 --batch 4 --set tensor_parallel=1 --set "tiers=$tiers"
+out 'states beyond the GPU'
+out 'host memory of a node: '
+out 'a node reads 96.36 GB and writes 96.36 GB'
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 1 --batch 4 --set tensor_parallel=1 --set "tiers=$tiers" --json
+is_true "abs((select sum(value) from json_each(readfile('$T/out'), '\$.step') where key <> 'step_s') / $(number '$.step.step_s') - 1) < 1e-9"
+json '$.memory.fits' 1
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 1 --batch 4 --set tensor_parallel=1 --set "tiers=$tiers" --set tiers.host_memory=1GB
+out 'of 0.9313 GiB: does not fit'
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 1 --batch 4 --set tensor_parallel=1 --set 'tiers={"optimizer": "disk"}'
+err "states on drives need 'tiers.disk_read' and 'tiers.disk_write'"
+
+# Clusters with equal NICs are an ordinary plan, and stages apart are no slower than mixed ones.
+clusters() { # SECOND BETWEEN OPTION...
+    nics="{\"clusters\": [{\"stages\": 1, \"network\": \"25GB/s\"}, {\"stages\": 1, \"network\": \"$1\"}], \"between\": \"$2\"}"
+    shift 2
+    run 0 plan llama-3.1-8b -g a100-80-sxm -n 32 --batch 64 --set tensor_parallel=2 --set pipeline_parallel=2 \
+        --set "nics=$nics" "$@" --json
+}
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 32 --batch 64 --set tensor_parallel=2 --set pipeline_parallel=2 \
+    --set network=25GB/s --json
+ordinary_s=$(number '$.step.step_s')
+clusters 25GB/s 25GB/s
+json '$.step.step_s' "$ordinary_s"
+clusters 2GB/s 1GB/s --set nics.groups=mixed
+mixed_s=$(number '$.step.step_s')
+clusters 2GB/s 1GB/s
+is_true "$(number '$.step.step_s') < $mixed_s"
+clusters 2GB/s 1GB/s --set global_batch=16
+is_true "$(number '$.stage_layers[0]') > $(number '$.stage_layers[1]')"
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 32 --batch 64 --set pipeline_parallel=2 --set network=25GB/s --set "nics=$nics"
+err "'nics' states the networks of its clusters"
+
+# Sequences of unlike length have one stage, and states on the GPU.
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 32 --batch 64 --set pipeline_parallel=2 --set lengths.law=pareto --set "nics=$nics"
+err "'lengths' and 'nics' exclude each other"
+err 'leave one of the two out'
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set lengths.law=pareto --set "tiers=$tiers"
+err "'lengths' and 'tiers' exclude each other"
+
 # A job lasts as long as its steps, on the GPUs that it asks for and on others.
 scenario() { # JOB, TYPE KEYS
     cat >"$T/s.json" <<END
@@ -85,6 +127,8 @@ out "type 'chat' cannot train on 2 a100-80-sxm: it does not fit into the memory 
 sql "$T/r.db" 'select status from job' rejected
 run 0 run "$T/s.json" -q -o "$T/r.db" --set jobs.types.chat.training.reserve=0.5
 out ', and 40 are usable'
+run 0 run "$T/s.json" -q -o "$T/r.db" --set 'jobs.types.chat.training.tiers={"optimizer": "host", "host_memory": "1GB"}'
+out "its states do not fit into the host memory of a node"
 scenario '"gpus": 8' ''
 run 2 run "$T/s.json" -q -o "$T/x.db"
 err 'job 0 has neither a duration nor steps'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Plans of RLHF beside the chart of ReaLHF: gains over one split by Megatron's rule, as the page on training reports
+# Plans of RLHF beside the chart of ReaLHF: gains over one split by Megatron's rule, as its page reports
 # them. The chart is no target: its workload is known in part.
 . tests/cli/lib.sh
 optimised
@@ -19,7 +19,7 @@ gains() { # EXPRESSION, CONDITION
         ".import $T/gains.csv g" '.mode list' "select $1 from g where $2"
 }
 page() { # LINE
-    grep -qF -e "$1" models/training/README.md || complain "models/training/README.md lacks: $1"
+    grep -qF -e "$1" sim/cli/plan/README.md || complain "sim/cli/plan/README.md lacks: $1"
 }
 means="printf('%.2f | %.2f', avg(chart), avg(ours))"
 page "| all 36, mean | $(gains "$means" 1) |"

@@ -52,6 +52,10 @@ run 2 plan $sample --set updates=3
 err "256 sequences are not a multiple of 3 updates"
 run 2 plan $sample --set actor.tensor_parallel=2
 err 'the search chooses splits'
+run 2 plan $sample --set actor.tiers.optimizer=host
+err "'tiers' is not free in a plan of RLHF"
+run 2 plan $sample --set 'critic.nics={"clusters": [{"stages": 1, "network": "25GB/s"}]}'
+err "'nics' is not free in a plan of RLHF"
 run 2 plan $sample --set critic.zero=3
 err 'do not know weights that data ranks share'
 run 2 plan $sample --set actor.llm=mixtral-8x7b

@@ -89,13 +89,20 @@ static struct plan_free find_free(const struct config *config, const struct trai
         .recompute = lacks(config, "recompute"), .zero = lacks(config, "zero") && lacks(config, "shard_optimizer")};
 }
 
+/* Whether two keys of the plan cannot go together, in any layout. */
+static bool is_exclusion(const char *problem)
+{
+    return strstr(problem, "exclude each other") != NULL;
+}
+
 static int fail_plan(struct cli *cli, const char *problem)
 {
     const bool batch = strstr(problem, "needs 'global_batch'") != NULL, network = strstr(problem, "network") != NULL;
     return diag_error(&cli->diag, SIM_E_CONFIG, "plan",
-                      batch     ? BATCH_HINT
-                      : network ? "such as --set network=50GB/s, per GPU and direction"
-                                : "'orrery plan --help' explains how to search",
+                      batch                   ? BATCH_HINT
+                      : is_exclusion(problem) ? "leave one of the two out"
+                      : network               ? "such as --set network=50GB/s, per GPU and direction"
+                                              : "'orrery plan --help' explains how to search",
                       "%s", problem);
 }
 
@@ -132,7 +139,7 @@ static int answer_plan(struct cli *cli, const struct plan_options *options, cons
     struct plan_found found = {.config = *setup->config};
     const char *problem = training_setup_plan(setup, setup->gpus, true);
     const bool hopeless = problem != NULL && (strstr(problem, "global") != NULL || strstr(problem, "network") != NULL ||
-                                              strstr(problem, "fp8") != NULL);
+                                              strstr(problem, "fp8") != NULL || is_exclusion(problem));
     if (hopeless) return fail_plan(cli, problem);
     if (searches) {
         struct plan_search search;

@@ -38,7 +38,8 @@ void plan_search(struct training_setup *setup, const struct plan_free *free, str
 /* --- plan_answer.c --- */
 
 /* "TP 8, PP 2, DP 4"; "shards 1/1/8" are those of weights, gradients and optimizer states. */
-void plan_describe(const struct training_plan *plan, const struct training_config *config, struct text *text);
+void plan_describe(const struct training_plan *plan, const struct training_config *config, const struct llm_spec *llm,
+                   struct text *text);
 
 int plan_answer_one(const struct training_setup *setup, const struct plan_found *found, enum answer_form form,
                     FILE *out, struct diag *diag);

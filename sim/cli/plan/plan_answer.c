@@ -1,6 +1,7 @@
 /* The answer: one plan with its parts, or the best plans of a search. */
 #include "sim/cli/plan/plan.h"
 
+#include "models/training/tiers.h"
 #include "sim/core/units.h"
 
 #include <inttypes.h>
@@ -13,9 +14,21 @@ static void add_size(struct text *text, const char *name, int64_t size)
     if (size > 1) text_printf(text, ", %s %" PRId64, name, size);
 }
 
-void plan_describe(const struct training_plan *plan, const struct training_config *config, struct text *text)
+/* "stages apart by NIC with 12/12/8/8 layers". */
+static void add_nics(struct text *text, const struct training_plan *plan, const struct llm_spec *llm)
 {
-    static const char *const recomputes[] = {"", ", selective recomputation", ", full recomputation", ""};
+    if (plan->nics.n == 0) return;
+    text_add(text, plan->nics.is_mixed ? ", NICs mixed" : ", stages apart by NIC");
+    if (plan->nics.is_mixed) return;
+    for (int64_t i = 0; i < plan->pipeline; i++)
+        text_printf(text, "%s%" PRId64, i == 0 ? " with " : "/", training_plan_layers(plan, llm, i));
+    text_add(text, " layers");
+}
+
+void plan_describe(const struct training_plan *plan, const struct training_config *config, const struct llm_spec *llm,
+                   struct text *text)
+{
+    static const char *const recomputes[] = {"", ", selective recomputation", ", full recomputation", "", ""};
     text_printf(text, "TP %" PRId64 ", PP %" PRId64, plan->tensor, plan->pipeline);
     add_size(text, "chunks", plan->chunks);
     add_size(text, "CP", plan->context);
@@ -27,15 +40,28 @@ void plan_describe(const struct training_plan *plan, const struct training_confi
     else if (plan->zero != 1)
         text_printf(text, ", ZeRO %" PRId64, plan->zero);
     text_add(text, recomputes[config->recompute]);
-    if (config->recompute == TRAINING_AS_NEEDED && plan->recompute == RECOMPUTE_FULL)
+    if (training_chooses_layers(config->recompute) && plan->recompute == RECOMPUTE_FULL)
         text_printf(text, ", %" PRId64 " layers of a stage recomputed", plan->recompute_layers);
+    add_nics(text, plan, llm);
 }
 
 /* --- JSON --- */
 
-static void add_layout(struct answer *answer, const struct training_plan *plan, const struct training_config *config)
+/* Of plans over clusters. */
+static void add_clusters(struct answer *answer, const struct training_plan *plan, const struct llm_spec *llm)
 {
-    static const char *const recomputes[] = {"none", "selective", "full", "as-needed"};
+    if (plan->nics.n == 0) return;
+    answer_bool(answer, "nics_mixed", plan->nics.is_mixed);
+    answer_open(answer, "stage_layers", '[');
+    for (int64_t i = 0; i < plan->pipeline; i++)
+        answer_number(answer, NULL, (double)training_plan_layers(plan, llm, i));
+    answer_close(answer, ']');
+}
+
+static void add_layout(struct answer *answer, const struct training_plan *plan, const struct training_config *config,
+                       const struct llm_spec *llm)
+{
+    static const char *const recomputes[] = {"none", "selective", "full", "as-needed", "fastest"};
     answer_number(answer, "tensor_parallel", (double)plan->tensor);
     answer_number(answer, "pipeline_parallel", (double)plan->pipeline);
     answer_number(answer, "pipeline_chunks", (double)plan->chunks);
@@ -47,9 +73,10 @@ static void add_layout(struct answer *answer, const struct training_plan *plan, 
     answer_number(answer, "shard_gradients", (double)plan->shard_gradients);
     answer_number(answer, "shard_optimizer", (double)plan->shard_optimizer);
     answer_text(answer, "recompute", recomputes[config->recompute]);
-    if (config->recompute == TRAINING_AS_NEEDED)
+    if (training_chooses_layers(config->recompute))
         answer_number(answer, "recompute_layers",
                       plan->recompute == RECOMPUTE_FULL ? (double)plan->recompute_layers : 0.0);
+    add_clusters(answer, plan, llm);
     answer_number(answer, "micro_batch", (double)plan->micro_batch);
     answer_number(answer, "micro_batches", (double)plan->micro_batches);
     answer_number(answer, "global_batch", (double)training_plan_sequences(plan));
@@ -61,7 +88,7 @@ struct part {
     double value;
 };
 
-enum { STEP_PARTS = 12, BUBBLE_PART = 3, MEMORY_PARTS = 6, LEVEL_PARTS = 3 };
+enum { STEP_PARTS = 13, BUBBLE_PART = 3, MEMORY_PARTS = 6, LEVEL_PARTS = 3 };
 
 static void step_parts(const struct training_step *step, struct part parts[STEP_PARTS])
 {
@@ -76,6 +103,7 @@ static void step_parts(const struct training_step *step, struct part parts[STEP_
         {"pipeline_s", "messages between stages", step->pipeline_s},
         {"data_s", "gradients and weights", step->data_s},
         {"flush_s", "gradients to the host", step->flush_s},
+        {"swap_s", "states beyond the GPU", step->swap_s},
         {"optimizer_s", "optimizer", step->optimizer_s},
         {"host_s", "CPU", step->host_s}};
     for (int i = 0; i < STEP_PARTS; i++) parts[i] = all[i];
@@ -163,8 +191,16 @@ static void add_data(struct answer *answer, const struct training_setup *setup, 
     answer_number(answer, "total_bytes", step->memory.total_bytes);
     for (int i = 0; i < MEMORY_PARTS; i++) answer_number(answer, bytes[i].name, bytes[i].value);
     answer_number(answer, "gpu_bytes", setup->gpu.memory_bytes);
+    answer_number(answer, "host_bytes", step->memory.host_bytes);
+    answer_number(answer, "disk_bytes", step->memory.disk_bytes);
     answer_number(answer, "stage", (double)step->memory.stage);
     answer_bool(answer, "fits", step->fits);
+    answer_close(answer, '}');
+    answer_open(answer, "moved", '{');
+    answer_number(answer, "to_gpu_bytes", step->up_bytes);
+    answer_number(answer, "from_gpu_bytes", step->down_bytes);
+    answer_number(answer, "disk_read_bytes", step->read_bytes);
+    answer_number(answer, "disk_written_bytes", step->written_bytes);
     answer_close(answer, '}');
     answer_number(answer, "mfu", step->mfu);
     answer_number(answer, "hfu", step->hfu);
@@ -268,6 +304,33 @@ static void say_traffic(struct answer *answer, const struct plan_found *found)
     say_parts(answer, "messages", "GB", bytes, LEVEL_PARTS, all, 1e9);
 }
 
+static void say_tier(struct answer *answer, const char *name, double bytes, double most_bytes)
+{
+    if (!(bytes > 0.0)) return;
+    answer_say(answer, "%s of a node: %.4g", name, bytes / gib);
+    if (most_bytes > 0.0)
+        answer_say(answer, " of %.4g GiB: %s\n", most_bytes / gib, bytes <= most_bytes ? "fits" : "does not fit");
+    else
+        answer_say(answer, " GiB\n");
+}
+
+/* Of plans with states beyond the GPU. */
+static void say_tiers(struct answer *answer, const struct plan_found *found)
+{
+    const struct training_step *step = &found->step;
+    const struct training_tiers *tiers = &found->plan.tiers;
+    if (!training_tiers_used(tiers)) return;
+    answer_say(answer, "\n");
+    say_tier(answer, "host memory", step->memory.host_bytes, tiers->host_bytes);
+    say_tier(answer, "drives", step->memory.disk_bytes, tiers->disk_bytes);
+    answer_say(answer, "in a step a GPU gets %.4g GB and sends %.4g GB over its link", step->up_bytes / 1e9,
+               step->down_bytes / 1e9);
+    if (step->read_bytes + step->written_bytes > 0.0)
+        answer_say(answer, "; a node reads %.4g GB and writes %.4g GB", step->read_bytes / 1e9,
+                   step->written_bytes / 1e9);
+    answer_say(answer, "\n");
+}
+
 static void say_plan(struct answer *answer, const struct training_setup *setup, const struct plan_found *found)
 {
     const struct training_plan *plan = &found->plan;
@@ -275,7 +338,7 @@ static void say_plan(struct answer *answer, const struct training_setup *setup, 
     struct part times[STEP_PARTS], bytes[MEMORY_PARTS];
     struct text layout;
     text_init(&layout);
-    plan_describe(plan, &found->config, &layout);
+    plan_describe(plan, &found->config, &setup->llm, &layout);
     answer_say(answer, "%s (%" PRId64 " layers) on %" PRId64 " %s, %s: %s\n", setup->llm.name, setup->llm.layers,
                training_plan_gpus(plan), setup->gpu.name, setup->preset.name, layout.failed ? "" : layout.chars);
     text_fini(&layout);
@@ -298,9 +361,10 @@ static void say_plan(struct answer *answer, const struct training_setup *setup, 
     say_lengths(answer, found);
     answer_say(answer, "\nmemory of the fullest rank, of stage %" PRId64 ": %.4g of %.4g GiB: %s\n\n",
                step->memory.stage, step->memory.total_bytes / gib, setup->gpu.memory_bytes / gib,
-               step->fits ? "fits" : "does not fit");
+               step->lacks == HOME_GPU ? "does not fit" : "fits");
     memory_parts(&step->memory, bytes);
     say_parts(answer, "memory", "GiB", bytes, MEMORY_PARTS, step->memory.total_bytes, gib);
+    say_tiers(answer, found);
     say_traffic(answer, found);
     say_trust(answer, setup, step->outside_frac);
 }
@@ -312,7 +376,7 @@ int plan_answer_one(const struct training_setup *setup, const struct plan_found 
     answer_init(&answer, form, NULL);
     if (answer_is_data(form)) {
         add_subject(&answer, setup);
-        add_layout(&answer, &found->plan, &found->config);
+        add_layout(&answer, &found->plan, &found->config, &setup->llm);
         add_data(&answer, setup, found);
         if (found->plan.lengths == NULL) add_traffic(&answer, found);
         add_lengths(&answer, found);
@@ -324,7 +388,7 @@ int plan_answer_one(const struct training_setup *setup, const struct plan_found 
 
 /* --- A search --- */
 
-static void add_table(struct answer *answer, const struct plan_search *search)
+static void add_table(struct answer *answer, const struct training_setup *setup, const struct plan_search *search)
 {
     static const struct table_column columns[] = {
         LEFT("plan"), RIGHT("micro_batch"), RIGHT("step_s"), RIGHT("tokens_per_s"), RIGHT("mfu"), RIGHT("bubble_frac"),
@@ -343,7 +407,7 @@ static void add_table(struct answer *answer, const struct plan_search *search)
                                  step->outside_frac};
         struct text layout;
         text_init(&layout);
-        plan_describe(&found->plan, &found->config, &layout);
+        plan_describe(&found->plan, &found->config, &setup->llm, &layout);
         table_text(&table, layout.failed ? "" : layout.chars);
         text_fini(&layout);
         table_number(&table, (double)found->plan.micro_batch);
@@ -365,7 +429,7 @@ static void say_search(struct answer *answer, const struct training_setup *setup
     if (search->n_best > 0 || search->n_priced == 0) return;
     struct text layout;
     text_init(&layout);
-    plan_describe(&search->smallest.plan, &search->smallest.config, &layout);
+    plan_describe(&search->smallest.plan, &search->smallest.config, &setup->llm, &layout);
     answer_say(answer, "No plan fits. The least memory has %s: %.4g of %.4g GiB.\n", layout.failed ? "" : layout.chars,
                search->smallest.step.memory.total_bytes / gib, setup->gpu.memory_bytes / gib);
     text_fini(&layout);
@@ -385,7 +449,7 @@ int plan_answer_search(const struct training_setup *setup, const struct plan_sea
     } else {
         say_search(&answer, setup, search);
     }
-    add_table(&answer, search);
+    add_table(&answer, setup, search);
     if (!answer_is_data(form) && search->n_best > 0) say_trust(&answer, setup, search->best[0].step.outside_frac);
     return answer_end(&answer, 0, out, diag);
 }

@@ -53,14 +53,15 @@ bool rlhf_is_file(const char *subject)
     return n >= n_ending && strcmp(subject + n - n_ending, ending) == 0;
 }
 
-/* Keys of a plan that the search chooses, or that follow from the step. */
+/* Keys of a plan that the search chooses, that follow from the step, or that meshes and moves do not know. */
 static int check_keys(const struct config *config, const char *section, struct diag *diag)
 {
     static const char *const chosen[] = {
         "tensor_parallel",     "pipeline_parallel", "pipeline_chunks", "context_parallel",
         "expert_parallel",     "micro_batch",       "micro_batches",   "global_batch",
         "global_batch_tokens", "sequence_tokens",   "shard_weights",   "shard_gradients",
-        "shard_optimizer",     "recompute_layers",  "reserve",         "schedule", "lengths"};
+        "shard_optimizer",     "recompute_layers",  "reserve",         "schedule", "lengths", "tiers",
+        "nics"};
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
         char path[64];
         snprintf(path, sizeof path, "%s.%s", section, chosen[i]);

@@ -88,7 +88,9 @@ static int check_plan(struct jobs *jobs, const struct job_type *type)
     char where[DIAG_WHERE_CHARS];
     const struct training_config *plan = &type->training.plan;
     struct priced *priced = priced_of(jobs, type, 0);
-    const int64_t gpus = plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel;
+    const int64_t clusters = (int64_t)plan->nics.clusters.n;
+    const int64_t gpus = plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel *
+                         (clusters > 0 ? clusters : 1);
     const bool has_batch = plan->global_batch > 0 || plan->global_batch_tokens > 0;
     snprintf(where, sizeof where, "jobs.types.%s.training", type->name);
     if (!has_batch)
@@ -97,7 +99,9 @@ static int check_plan(struct jobs *jobs, const struct job_type *type)
             "a job's plan needs 'global_batch' or 'global_batch_tokens', which stays when its GPUs change");
     if (plan->expert_parallel > 1) return 0; /* depends on the data ranks */
     struct training_setup alone = *priced->setup;
-    alone.gpus_per_node = gpus > alone.gpus_per_node ? gpus : alone.gpus_per_node;
+    alone.gpus_per_node = clusters > 0                 ? 1 /* any number of GPUs fills whole nodes */
+                          : gpus > alone.gpus_per_node ? gpus
+                                                       : alone.gpus_per_node;
     const char *problem = training_setup_plan(&alone, gpus, true);
     if (problem == NULL) return 0;
     return diag_error(jobs->site->diag, SIM_E_CONFIG, where, "'orrery plan' prices such a plan", "%s", problem);
@@ -138,13 +142,16 @@ void job_trainings_destroy(struct job_trainings *trainings)
 /* Seconds of a step on `gpus` GPUs; 0: it cannot be. */
 static double price(struct priced *priced, int64_t gpus, struct arena *arena, struct power_stage **phases)
 {
+    static const char *const lacking[] = {"it does not fit into the memory of a GPU",
+                                          "its states do not fit into the host memory of a node ('tiers.host_memory')",
+                                          "its states do not fit on the drives of a node ('tiers.disk')"};
     struct training_step step;
     const double gib = 1024.0 * 1024.0 * 1024.0;
     const char *problem = training_setup_price(priced->setup, gpus, true, &step);
     double lacking_gib = 0.0;
     if (problem == NULL && !step.fits) {
-        problem = "it does not fit into the memory of a GPU";
-        lacking_gib = step.memory.total_bytes / gib;
+        problem = lacking[step.lacks];
+        lacking_gib = step.lacks == HOME_GPU ? step.memory.total_bytes / gib : 0.0;
     }
     if (problem == NULL) {
         *phases = arena_alloc(arena, TRAINING_PHASES * sizeof **phases);

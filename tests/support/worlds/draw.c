@@ -461,6 +461,11 @@ static bool is_idle(const struct config_field *field, const cJSON *object)
     if (is_planned && cJSON_HasObjectItem(object, "training")) return true;
     /* offers are compared by speeds, which jobs with a plan do not state */
     if (strcmp(field->name, "market") == 0 && drawing_trains(object)) return true;
+    /* keys of plans that exclude others */
+    if (strcmp(field->name, "gradient_parts") == 0 && cJSON_HasObjectItem(object, "overlap_gradients")) return true;
+    if (strcmp(field->name, "lengths") == 0 &&
+        (cJSON_HasObjectItem(object, "tiers") || cJSON_HasObjectItem(object, "nics")))
+        return true;
     /* pools scale one by one */
     if (strcmp(field->name, "scaling") == 0 && cJSON_HasObjectItem(object, "pools")) return true;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {

@@ -193,6 +193,16 @@ static const struct fragment {
      " 'shape': {'layers': '$2-4', 'hidden': 512, 'heads': 8}, 'tensor_parallel': '$1-2', 'context_parallel': '$1-2',"
      " 'pipeline_parallel': '$1-2', 'context_form': '?', 'overlap_gradients': '?', 'overlap_weights': '?', 'zero': '?',"
      " 'global_batch': '$1-64', 'sequence_tokens': 512}}}}}"},
+    {JOBS, 5,
+     "{'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b', 'shape': {'layers': '$2-4', 'hidden': 512,"
+     " 'heads': 8}, 'tensor_parallel': '$1-2', 'zero': '?', 'recompute': '?', 'global_batch': '$1-64', 'sequence_tokens':"
+     " 512, 'tiers': {'weights': '?', 'gradients': '?', 'optimizer': 'disk', 'activations': '?', 'flow': '?', 'gather':"
+     " '?', 'disk_read': '9GB/s', 'disk_write': '4GB/s', 'cpu_update': '?'}}}}}}"},
+    {JOBS, 5,
+     "{'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b', 'shape': {'layers': '$2-5', 'hidden': 512,"
+     " 'heads': 8}, 'pipeline_parallel': 2, 'schedule': '?', 'recompute': '?', 'global_batch': '$1-64',"
+     " 'sequence_tokens': 512, 'nics': {'clusters': [{'stages': 1, 'network': '9GB/s'}, {'stages': 1, 'network': '?'}],"
+     " 'between': '?', 'groups': '?', 'layers': '?'}}}}}}"},
     {BOTH, 50, "{'jobs': {'preemptible': true, 'yield': '?'}}"},
     {JOBS, 4,
      "{'cluster': {'network': {'bandwidth': '10GB/s'}}, 'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b',"
@@ -282,6 +292,12 @@ static void drop_speeds(cJSON *world)
     cJSON_DeleteItemFromObjectCaseSensitive(world, "market");
 }
 
+/* Plans of two fragments exclude each other: lengths, tiers and clusters. */
+static bool has_plan(const struct fragment *fragment)
+{
+    return strstr(fragment->json, "'training'") != NULL;
+}
+
 cJSON *skeleton_draw(struct drawing *drawing)
 {
     static const unsigned scales[] = {0, 50, 100, 100, 200};
@@ -300,7 +316,8 @@ cJSON *skeleton_draw(struct drawing *drawing)
     if (has_services) lay(world, parse(serving));
     if (has_power) lay(world, parse(power));
     for (const struct fragment *fragment = fragments; fragment < fragments + N_FRAGMENTS; fragment++)
-        if ((has & fragment->needs) == fragment->needs && drawing_chance(drawing, fragment->percent * scale / 100))
+        if ((has & fragment->needs) == fragment->needs && drawing_chance(drawing, fragment->percent * scale / 100) &&
+            !(has_plan(fragment) && drawing_trains(world)))
             lay(world, parse(fragment->json));
     if (drawing_trains(world)) drop_speeds(world);
     fill(drawing, world, has_power);

@@ -5,6 +5,7 @@
 #include "tests/support/plan_bed.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MOST = 64 };
 
@@ -161,5 +162,33 @@ TEST(what_cannot_be_mixed_is_refused)
     plan->pipeline = 1;
     plan->sequence_tokens = 128;
     CHECK(training_plan_problem(plan, &bed.plan.llm) != NULL);
+    mem_free(room);
+}
+
+static const char *problem_of(const struct mixed_bed *bed)
+{
+    const char *problem = training_plan_problem(&bed->plan.plan, &bed->plan.llm);
+    return problem != NULL ? problem : "";
+}
+
+/* Each is possible without the lengths. */
+TEST(unlike_lengths_exclude_clusters_and_tiers)
+{
+    static const struct training_tiers tiers = {.optimizer = HOME_HOST, .link_bytes_per_s = 25e9,
+                                                .cpu_update_per_s = 6e9};
+    static const struct training_nics nics = {.n = 1, .stages = {1}, .network_bytes_per_s = {25e9}};
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    for (int has_nics = 0; has_nics < 2; has_nics++) {
+        struct mixed_bed bed;
+        init_bed(&bed, room, 8);
+        set_tail(&bed);
+        if (has_nics)
+            bed.plan.plan.nics = nics;
+        else
+            bed.plan.plan.tiers = tiers;
+        CHECK(strstr(problem_of(&bed), has_nics ? "'lengths' and 'nics' exclude" : "'lengths' and 'tiers' exclude"));
+        bed.plan.plan.lengths = NULL;
+        CHECK_EQ_STR(problem_of(&bed), "");
+    }
     mem_free(room);
 }

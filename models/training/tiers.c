@@ -1,0 +1,209 @@
+#include "models/training/tiers.h"
+
+#include <math.h>
+
+bool training_tiers_used(const struct training_tiers *tiers)
+{
+    return tiers->weights != HOME_GPU || tiers->gradients != HOME_GPU || tiers->optimizer != HOME_GPU ||
+           tiers->activations != HOME_GPU;
+}
+
+double training_ranks_on_node(const struct training_plan *plan)
+{
+    const int64_t gpus = training_plan_gpus(plan), each = plan->gpus_per_node;
+    return (double)(gpus < each ? gpus : each);
+}
+
+/* --- Where things lie --- */
+
+/* Bytes of a rank's states by tier, activations apart. */
+static void state_bytes(const struct training_parts *parts, double bytes[TRAINING_HOMES])
+{
+    const struct training_tiers *tiers = &parts->plan->tiers;
+    const struct training_holdings own = training_holdings_of(parts, 0);
+    for (int home = 0; home < TRAINING_HOMES; home++) bytes[home] = 0.0;
+    bytes[tiers->weights] += parts->trainer->weight_bytes * own.weights;
+    bytes[tiers->gradients] += parts->trainer->gradient_bytes * own.gradients;
+    bytes[tiers->optimizer] += parts->trainer->optimizer_bytes * own.optimizer;
+}
+
+struct training_homes training_homes_of(const struct training_parts *parts)
+{
+    const struct training_tiers *tiers = &parts->plan->tiers;
+    double bytes[TRAINING_HOMES];
+    struct training_homes homes = {.host_bytes = 0.0};
+    if (!training_tiers_used(tiers)) return homes;
+    const double ranks = training_ranks_on_node(parts->plan);
+    const double layers = (double)training_plan_layers(parts->plan, parts->llm, 0);
+    state_bytes(parts, bytes);
+    homes.disk_bytes = ranks * bytes[HOME_DISK];
+    homes.host_bytes = ranks * (bytes[HOME_HOST] + fmin(2.0 / layers, 1.0) * bytes[HOME_DISK]);
+    if (tiers->activations == HOME_GPU) return homes;
+    const double kept = ranks * training_kept_bytes(parts, 0), room = fmax(tiers->host_bytes - homes.host_bytes, 0.0);
+    const bool overflows = tiers->activations == HOME_DISK && tiers->host_bytes > 0.0 && kept > room;
+    homes.activation_disk_frac = overflows ? 1.0 - room / kept : 0.0;
+    homes.host_bytes += (1.0 - homes.activation_disk_frac) * kept;
+    homes.disk_bytes += homes.activation_disk_frac * kept;
+    return homes;
+}
+
+/* --- What moves --- */
+
+/* Bandwidths that others leave. */
+struct rates {
+    double link, read, write; /* bytes/s; of drives those of a node */
+};
+
+/* Bytes of a pass or an update: over the link of a rank, and of the drives of a node. */
+struct moved {
+    double up, down, read, written;
+};
+
+static struct rates rates_of(const struct training_tiers *tiers)
+{
+    const double disk_frac = 1.0 - tiers->others_disk_frac, link_frac = 1.0 - tiers->others_link_frac;
+    return (struct rates){tiers->link_bytes_per_s * link_frac, tiers->read_bytes_per_s * disk_frac,
+                          tiers->write_bytes_per_s * disk_frac};
+}
+
+static double drives_s(const struct moved *moved, const struct rates *rates)
+{
+    return (moved->read > 0.0 ? moved->read / rates->read : 0.0) +
+           (moved->written > 0.0 ? moved->written / rates->write : 0.0);
+}
+
+static struct training_load load_of(const struct moved *moved, const struct rates *rates, double gpu_s, double cpu_s)
+{
+    return (struct training_load){{[RESOURCE_GPU] = gpu_s,
+                                   [RESOURCE_UP] = moved->up / rates->link,
+                                   [RESOURCE_DOWN] = moved->down / rates->link,
+                                   [RESOURCE_DRIVES] = drives_s(moved, rates),
+                                   [RESOURCE_CPU] = cpu_s}};
+}
+
+/* Weights that a rank moves once, and those that its node reads meanwhile. */
+static struct moved weights_once(const struct training_parts *parts)
+{
+    const struct training_tiers *tiers = &parts->plan->tiers;
+    const struct training_parameters all = training_stage_parameters(parts, 0);
+    const double whole = parts->trainer->weight_bytes * (all.dense + all.expert);
+    const double own = parts->trainer->weight_bytes * training_holdings_of(parts, 0).weights;
+    const double ranks = training_ranks_on_node(parts->plan), owners = fmin((double)parts->plan->tensor, ranks);
+    if (tiers->weights == HOME_GPU) return (struct moved){.up = 0.0};
+    return (struct moved){.up = tiers->by_owner ? whole : own,
+                          .read = tiers->weights != HOME_DISK ? 0.0
+                                  : tiers->by_owner           ? owners * whole
+                                                              : ranks * own};
+}
+
+/* Activations of a micro-batch that a rank moves one way, and those that its node writes. */
+static struct moved activations_once(const struct training_parts *parts)
+{
+    const double kept = training_kept_bytes(parts, 0), ranks = training_ranks_on_node(parts->plan);
+    if (parts->plan->tiers.activations == HOME_GPU) return (struct moved){.up = 0.0};
+    return (struct moved){.down = kept, .written = training_homes_of(parts).activation_disk_frac * ranks * kept};
+}
+
+static struct moved backward_moved(const struct training_parts *parts, const struct moved *weights,
+                                   const struct moved *kept)
+{
+    const struct training_plan *plan = parts->plan;
+    const double layers = (double)training_plan_layers(plan, parts->llm, 0);
+    const double loads = 1.0 + (double)training_plan_recomputed(plan, parts->llm, 0) / layers;
+    const double gradients = parts->trainer->gradient_bytes * training_holdings_of(parts, 0).gradients;
+    return (struct moved){
+        .up = loads * weights->up + kept->down,
+        .down = plan->tiers.gradients != HOME_GPU ? gradients : 0.0,
+        .read = loads * weights->read + kept->written,
+        .written = plan->tiers.gradients == HOME_DISK ? training_ranks_on_node(plan) * gradients : 0.0,
+    };
+}
+
+static struct moved update_moved(const struct training_parts *parts)
+{
+    const struct training_tiers *tiers = &parts->plan->tiers;
+    const struct training_holdings own = training_holdings_of(parts, 0);
+    const double ranks = training_ranks_on_node(parts->plan), states = parts->trainer->optimizer_bytes * own.optimizer;
+    const double weights = parts->trainer->weight_bytes * own.optimizer;
+    const double gradients = parts->trainer->gradient_bytes * own.optimizer;
+    const bool by_cpu = tiers->optimizer != HOME_GPU;
+    struct moved moved = {.up = by_cpu && tiers->weights == HOME_GPU ? weights : 0.0,
+                          .down = (by_cpu && tiers->gradients == HOME_GPU ? gradients : 0.0) +
+                                  (!by_cpu && tiers->weights != HOME_GPU ? weights : 0.0)};
+    if (tiers->optimizer == HOME_DISK) moved.read = moved.written = ranks * states;
+    if (tiers->gradients == HOME_DISK) moved.read += ranks * gradients;
+    if (tiers->weights == HOME_DISK) moved.written += ranks * weights;
+    return moved;
+}
+
+/* --- Time --- */
+
+static double sum_of(const struct training_load *load)
+{
+    double sum_s = 0.0;
+    for (int i = 0; i < TRAINING_RESOURCES; i++) sum_s += load->s[i];
+    return sum_s;
+}
+
+static double most_of(const struct training_load *load)
+{
+    double most_s = 0.0;
+    for (int i = 0; i < TRAINING_RESOURCES; i++) most_s = fmax(most_s, load->s[i]);
+    return most_s;
+}
+
+static struct training_load both_of(const struct training_load *one, const struct training_load *other)
+{
+    struct training_load both;
+    for (int i = 0; i < TRAINING_RESOURCES; i++) both.s[i] = one->s[i] + other->s[i];
+    return both;
+}
+
+/* What the first layer brings and the last one leaves. */
+static double rest_of(const struct training_load *load, double layers)
+{
+    return (sum_of(load) - most_of(load)) / layers;
+}
+
+static void set_times(const struct training_parts *parts, struct training_swaps *swaps)
+{
+    const double layers = (double)training_plan_layers(parts->plan, parts->llm, 0);
+    const double batches = (double)parts->plan->micro_batches;
+    const struct training_load *forward = &swaps->forward, *backward = &swaps->backward, *update = &swaps->update;
+    const double gpu_s = batches * (forward->s[RESOURCE_GPU] + backward->s[RESOURCE_GPU]);
+    double passes_s = batches * (sum_of(forward) + sum_of(backward));
+    swaps->update_s = sum_of(update);
+    if (parts->plan->tiers.flow == FLOW_PREFETCHED) {
+        passes_s = batches * (most_of(forward) + most_of(backward)) + rest_of(forward, layers) +
+                   rest_of(backward, layers);
+        swaps->update_s = most_of(update) + rest_of(update, layers);
+    } else if (parts->plan->tiers.flow == FLOW_PIPELINED) {
+        const struct training_load last = both_of(backward, update);
+        passes_s = batches * (most_of(forward) + most_of(backward)) + rest_of(forward, layers) + rest_of(&last, layers);
+        swaps->update_s = most_of(&last) - most_of(backward);
+    }
+    swaps->wait_s = fmax(passes_s - gpu_s, 0.0);
+}
+
+struct training_swaps training_swaps_of(const struct training_parts *parts, struct training_passes passes)
+{
+    const struct training_tiers *tiers = &parts->plan->tiers;
+    const struct rates rates = rates_of(tiers);
+    const double batches = (double)parts->plan->micro_batches;
+    struct training_swaps swaps = {.wait_s = 0.0};
+    if (!training_tiers_used(tiers)) return swaps;
+    const struct moved weights = weights_once(parts), kept = activations_once(parts);
+    const struct moved forward = {weights.up, kept.down, weights.read, kept.written};
+    const struct moved backward = backward_moved(parts, &weights, &kept), update = update_moved(parts);
+    const double updated = training_ranks_on_node(parts->plan) * training_holdings_of(parts, 0).optimizer;
+    const double cpu_s = tiers->optimizer != HOME_GPU ? updated / tiers->cpu_update_per_s : 0.0;
+    swaps.forward = load_of(&forward, &rates, passes.forward_s, 0.0);
+    swaps.backward = load_of(&backward, &rates, passes.backward_s, 0.0);
+    swaps.update = load_of(&update, &rates, 0.0, cpu_s);
+    swaps.up_bytes = batches * (forward.up + backward.up) + update.up;
+    swaps.down_bytes = batches * (forward.down + backward.down) + update.down;
+    swaps.read_bytes = batches * (forward.read + backward.read) + update.read;
+    swaps.written_bytes = batches * (forward.written + backward.written) + update.written;
+    set_times(parts, &swaps);
+    return swaps;
+}

@@ -1,0 +1,229 @@
+/* Clusters whose NICs differ: the split of layers against all splits, equal NICs against an ordinary plan. */
+#include "models/training/step.h"
+#include "tests/support/harness.h"
+#include "tests/support/plan_bed.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Four stages of eight GPUs in two clusters of two nodes each. */
+static void nics_init(struct plan_bed *bed, double first, double second, double between)
+{
+    plan_bed_init(bed, &plan_bed_gpt);
+    bed->plan.tensor = 2;
+    bed->plan.pipeline = 4;
+    bed->plan.data = 8;
+    bed->plan.zero = 1;
+    bed->plan.sequence = true;
+    bed->plan.nics = (struct training_nics){.n = 2, .stages = {2, 2}, .network_bytes_per_s = {first, second},
+                                          .between_bytes_per_s = between};
+}
+
+/* The least J of all splits from a stage on, of which the earlier stages are set. */
+static double least_of_all(const struct training_plan *plan, const struct training_layer_cost *costs, int64_t *layers,
+                           int64_t stage, int64_t left)
+{
+    double best_s = (double)INFINITY;
+    if (stage == plan->pipeline - 1) {
+        layers[stage] = left;
+        return training_nics_time_s(plan, costs, layers);
+    }
+    for (int64_t n = 1; n <= left - (plan->pipeline - 1 - stage); n++) {
+        layers[stage] = n;
+        best_s = fmin(best_s, least_of_all(plan, costs, layers, stage + 1, left - n));
+    }
+    return best_s;
+}
+
+static uint32_t next_of(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 16;
+}
+
+/* No split of the layers takes less, over clusters of one to three stages, with costs of any ratio. */
+TEST(split_is_the_best_of_all_splits)
+{
+    uint32_t state = 7;
+    int64_t uneven = 0;
+    for (int i = 0; i < 400; i++) {
+        struct training_plan plan = {.tensor = 1, .context = 1, .data = 1, .nics = {.n = 1 + next_of(&state) % 3}};
+        struct training_layer_cost costs[TRAINING_CLUSTERS];
+        int64_t layers[TRAINING_NICS_STAGES], sum = 0;
+        for (int64_t c = 0; c < plan.nics.n; c++) {
+            plan.nics.stages[c] = 1 + next_of(&state) % (plan.nics.n == 3 ? 2 : 3);
+            plan.pipeline += plan.nics.stages[c];
+            costs[c] = (struct training_layer_cost){1.0 + 0.1 * (next_of(&state) % 4), 0.5 * (next_of(&state) % 12)};
+        }
+        plan.micro_batches = 1 + next_of(&state) % 6;
+        const int64_t all = plan.pipeline + next_of(&state) % 7;
+        training_nics_split(&plan, costs, all);
+        for (int64_t s = 0; s < plan.pipeline; s++) {
+            sum += plan.nics.layers[s];
+            uneven += plan.nics.layers[s] != plan.nics.layers[0];
+            CHECK(plan.nics.layers[s] >= 1);
+        }
+        CHECK_EQ_INT(sum, all);
+        const double found_s = training_nics_time_s(&plan, costs, plan.nics.layers);
+        CHECK_NEAR(found_s / least_of_all(&plan, costs, layers, 0, all), 1.0, 1e-9);
+    }
+    CHECK(uneven > 100);
+}
+
+/* Slow NICs get fewer layers if a step has few micro-batches to hide their reductions behind. */
+TEST(slow_clusters_get_fewer_layers)
+{
+    struct plan_bed bed;
+    struct training_layer_cost costs[TRAINING_CLUSTERS];
+    nics_init(&bed, 25e9, 1e9, 1e9);
+    bed.plan.nics.is_uneven = true;
+    bed.plan.micro_batches = 1;
+    training_layer_costs_of(&bed.parts, costs);
+    CHECK_NEAR(costs[0].pass_s, costs[1].pass_s, 0.0);
+    CHECK(costs[1].reduce_s > costs[0].reduce_s);
+    const double even_s = plan_bed_step(&bed).step_s, flop = training_model_flop(&bed.parts);
+    training_nics_split(&bed.plan, costs, bed.llm.layers);
+    CHECK(bed.plan.nics.layers[0] > bed.plan.nics.layers[2]);
+    CHECK(plan_bed_step(&bed).step_s < even_s);
+    CHECK_NEAR(training_model_flop(&bed.parts), flop, 0.0);
+}
+
+/* Uneven stages hold all layers once, with experts too. */
+TEST(uneven_stages_hold_the_model)
+{
+    const struct llm_spec *const llms[] = {&plan_bed_gpt, &plan_bed_experts};
+    for (int i = 0; i < 2; i++) {
+        struct plan_bed bed;
+        struct training_parameters sum = {0.0, 0.0}, even = {0.0, 0.0};
+        plan_bed_init(&bed, llms[i]);
+        bed.plan.pipeline = 2;
+        for (int64_t s = 0; s < 2; s++) {
+            const struct training_parameters stage = training_stage_parameters(&bed.parts, s);
+            even.dense += stage.dense;
+            even.expert += stage.expert;
+        }
+        bed.plan.nics = (struct training_nics){.n = 2, .stages = {1, 1}, .layers = {1, bed.llm.layers - 1}};
+        for (int64_t s = 0; s < 2; s++) {
+            const struct training_parameters stage = training_stage_parameters(&bed.parts, s);
+            sum.dense += stage.dense;
+            sum.expert += stage.expert;
+        }
+        CHECK_NEAR(sum.dense, even.dense, 0.0);
+        CHECK_NEAR(sum.expert, even.expert, 0.0);
+    }
+}
+
+/* With equal NICs the step is that of the ordinary plan in every part, and the split is even. */
+TEST(equal_nics_are_one_network)
+{
+    const enum training_schedule schedules[] = {SCHEDULE_GPIPE, SCHEDULE_1F1B, SCHEDULE_ZERO_BUBBLE};
+    for (int i = 0; i < 3; i++)
+        for (int zero = 0; zero < 2; zero++) {
+            struct plan_bed bed;
+            struct training_layer_cost costs[TRAINING_CLUSTERS];
+            nics_init(&bed, 25e9, 25e9, 25e9);
+            bed.plan.schedule = schedules[i];
+            bed.plan.zero = zero;
+            training_layer_costs_of(&bed.parts, costs);
+            training_nics_split(&bed.plan, costs, bed.llm.layers);
+            for (int64_t s = 0; s < 4; s++) CHECK_EQ_INT(bed.plan.nics.layers[s], 2);
+            const struct training_step apart = plan_bed_step(&bed);
+            bed.plan.nics.n = 0;
+            const struct training_step ordinary = plan_bed_step(&bed);
+            CHECK(memcmp(&apart, &ordinary, sizeof apart) == 0);
+            CHECK(apart.step_s > 0.0 && apart.data_s > 0.0);
+        }
+}
+
+/* The same of rings of queries over nodes, linear layers and gradients in parts. All send over the network of their
+ * cluster. */
+TEST(equal_nics_are_one_network_to_rings)
+{
+    struct plan_bed bed;
+    nics_init(&bed, 25e9, 25e9, 25e9);
+    bed.plan.context = 8;
+    bed.plan.data = 1;
+    bed.plan.context_form = CONTEXT_TOKEN_RING;
+    bed.plan.linear_layers = 3;
+    bed.plan.gradient_parts = 2;
+    const struct training_step apart = plan_bed_step(&bed);
+    bed.plan.nics.network_bytes_per_s[1] = 2e9;
+    CHECK(plan_bed_step(&bed).context_s > apart.context_s);
+    bed.plan.nics.n = 0;
+    const struct training_step ordinary = plan_bed_step(&bed);
+    CHECK(memcmp(&apart, &ordinary, sizeof apart) == 0);
+    CHECK(apart.context_s > 0.0);
+}
+
+/* Ethernet between clusters slows one border, and nothing else; mixed, it slows the data ranks. */
+TEST(only_borders_cross_clusters)
+{
+    struct plan_bed bed;
+    nics_init(&bed, 25e9, 25e9, 25e9);
+    const struct training_step equal = plan_bed_step(&bed);
+    bed.plan.nics.between_bytes_per_s = 20e9; /* the last stage, which has the head, is still the slowest */
+    const struct training_step apart = plan_bed_step(&bed);
+    CHECK(apart.bubble_s > equal.bubble_s && apart.slowest == equal.slowest);
+    CHECK_NEAR(apart.step_s - apart.bubble_s, equal.step_s - equal.bubble_s, 1e-12);
+    bed.plan.nics.is_mixed = true;
+    const struct training_step mixed = plan_bed_step(&bed);
+    CHECK_NEAR(mixed.bubble_s, equal.bubble_s, 0.0);
+    CHECK(mixed.data_s > equal.data_s);
+    CHECK_NEAR(mixed.step_s - mixed.data_s, equal.step_s - equal.data_s, 1e-12);
+    bed.plan.nics.between_bytes_per_s = 25e9; /* each stage has two nodes, one in each cluster */
+    CHECK_NEAR(plan_bed_step(&bed).step_s, equal.step_s, 0.0);
+}
+
+/* A slower NIC never makes a step shorter. */
+TEST(slower_nics_take_longer)
+{
+    double before_s = 0.0;
+    for (double network = 50e9; network > 0.5e9; network *= 0.5) {
+        struct plan_bed bed;
+        nics_init(&bed, 25e9, network, 10e9);
+        const double step_s = plan_bed_step(&bed).step_s;
+        CHECK(step_s >= before_s);
+        before_s = step_s;
+    }
+}
+
+static const char *problem_with(void (*change)(struct training_plan *plan))
+{
+    struct plan_bed bed;
+    nics_init(&bed, 25e9, 10e9, 1e9);
+    change(&bed.plan);
+    const char *problem = training_plan_problem(&bed.plan, &bed.llm);
+    return problem != NULL ? problem : "";
+}
+
+static void no_between(struct training_plan *plan) { plan->nics.between_bytes_per_s = 0.0; }
+static void no_network(struct training_plan *plan) { plan->nics.network_bytes_per_s[1] = 0.0; }
+static void too_few(struct training_plan *plan) { plan->nics.stages[1] = 1; }
+static void half_nodes(struct training_plan *plan) { plan->data = 1; }
+static void odd_data(struct training_plan *plan)
+{
+    plan->nics.is_mixed = true;
+    plan->tensor = 8;
+    plan->data = 3;
+}
+static void interleaves(struct training_plan *plan)
+{
+    plan->schedule = SCHEDULE_INTERLEAVED;
+    plan->chunks = 2;
+}
+static void seven_layers(struct training_plan *plan)
+{
+    plan->pipeline = 3;
+    plan->nics.stages[1] = 1;
+}
+
+TEST(impossible_clusters_have_reasons)
+{
+    CHECK(strstr(problem_with(no_between), "nics.between") != NULL);
+    CHECK(strstr(problem_with(no_network), "network") != NULL);
+    CHECK(strstr(problem_with(too_few), "pipeline_parallel") != NULL);
+    CHECK(strstr(problem_with(half_nodes), "whole nodes") != NULL);
+    CHECK(strstr(problem_with(odd_data), "data ranks") != NULL);
+    CHECK(strstr(problem_with(interleaves), "interleaved") != NULL);
+    CHECK(strstr(problem_with(seven_layers), "layers are not a multiple") != NULL);
+}
