@@ -28,6 +28,7 @@ static void grouping_notify(void *state, const struct cluster_view *view, const 
     (void)view;
     struct grouping *grouping = state;
     if (note->event == JOB_EVENT_SUBMIT) grouping->jobs[grouping->n++] = note->job;
+    if (note->event == JOB_EVENT_FINISH && note->job == grouping->jobs[0]) grouping->jobs[0] = NULL;
 }
 
 static int grouping_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
@@ -37,7 +38,8 @@ static int grouping_decide(void *state, const struct cluster_view *view, struct 
     if (!grouping->has_started)
         grouping->has_started = job_plan_start_group(plan, grouping->jobs, grouping->n,
                                                      &(struct job_grant){.gpus = grouping->jobs[0]->gpus}, "together");
-    if (grouping->has_preempted && view->free_gpus > 0 && grouping->jobs[0]->state == JOB_PENDING)
+    if (grouping->has_preempted && view->free_gpus > 0 && grouping->jobs[0] != NULL &&
+        grouping->jobs[0]->state == JOB_PENDING)
         job_plan_start(plan, grouping->jobs[0], "alone");
     if (grouping->preempts_ns > 0 && !grouping->has_preempted && view->now_ns < grouping->preempts_ns)
         job_plan_wake_at(plan, grouping->preempts_ns);

@@ -14,7 +14,7 @@ struct script {
 static void script_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     (void)view;
-    ((struct script *)state)->jobs[note->job->sequence] = note->job;
+    ((struct script *)state)->jobs[note->job->sequence] = note->event == JOB_EVENT_FINISH ? NULL : note->job;
 }
 
 static int start_twice(void *state, const struct cluster_view *view, struct job_plan *plan)
