@@ -377,5 +377,5 @@ int transform_open(const struct trace_transform *params, const struct source_opt
     }
     *stream = &transform->stream;
     if (!requests || params->offline == OFFLINE_NOT) return 0;
-    return offline_open(params->offline, options, &transform->stream, stream, diag);
+    return offline_open((enum offline_order)params->offline, options, &transform->stream, stream, diag);
 }
