@@ -155,6 +155,8 @@ const char *training_mixed_problem(const struct training_plan *plan)
     if (shards.weights > 1 || shards.gradients > 1)
         return "with sequences of unlike length ranks have unlike many micro-batches, so that 'zero' is at most 1";
     if (ranks > TRAINING_MIXED_RANKS) return "sequences of unlike length are shared by at most 4096 ranks";
+    if (plan->sequence_tokens < LEAST_TOKENS) /* a SHORTER-th of them has tokens */
+        return "sequences of unlike length need 'sequence_tokens' of at least 64";
     return training_plan_rank_tokens(plan) < (double)LEAST_TOKENS
                ? "sequences of unlike length need micro-batches of at least 64 tokens on each rank"
                : NULL;

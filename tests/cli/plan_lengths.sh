@@ -58,6 +58,9 @@ refuse "'zero' is at most 1" $law --batch 64 -s zero=2
 refuse "need 'pipeline_parallel' 1" $law --batch 64 -s pipeline_parallel=2
 # shellcheck disable=SC2086
 refuse 'need a trainer whose attention is one kernel' $law --batch 64 -s trainer=megatron-2021
+run 2 plan llama-3.1-8b -g h100-sxm -n 64 -s tensor_parallel=1 -s network=50GB/s --sequence 8 -s micro_batch=8 \
+    --batch 64 -s lengths.law=lognormal -s lengths.median=4
+err "need 'sequence_tokens' of at least 64"
 refuse "the LLM has fewer layers than 'linear_layers'" --batch 64 -s shape.linear_layers=33
 refuse "'linear_layers' needs a trainer whose attention is one kernel" --batch 64 -s trainer=megatron-2021 \
     -s shape.linear_layers=8

@@ -126,6 +126,18 @@ TEST(short_sequences_send_nothing_in_the_hybrid)
     mem_free(room);
 }
 
+/* The hybrid gives a sequence the fewest ranks that hold it, also a number that is no power of two. */
+TEST(three_ranks_share_what_three_hold)
+{
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    struct mixed_bed bed;
+    init_bed(&bed, room, 5); /* all at once on 15 of 16 ranks; groups of four take two turns */
+    for (int i = 0; i < 5; i++) set_length(&bed, i, 3 * 4096);
+    bed.plan.plan.split = SPLIT_HYBRID;
+    CHECK_NEAR(plan_bed_step(&bed.plan).width, 3.0, 1e-12);
+    mem_free(room);
+}
+
 /* Longer sequences make no step shorter, in any split. */
 TEST(longer_sequences_take_longer)
 {
@@ -160,6 +172,12 @@ TEST(what_cannot_be_mixed_is_refused)
     CHECK(training_plan_problem(plan, &bed.plan.llm) != NULL);
     plan->pipeline = 1;
     plan->sequence_tokens = 128;
+    CHECK(training_plan_problem(plan, &bed.plan.llm) != NULL);
+    plan->context = 1;
+    plan->data = 16;
+    CHECK(training_plan_problem(plan, &bed.plan.llm) == NULL);
+    plan->sequence_tokens = 8; /* in micro-batches of enough tokens: a 16th of a sequence is no token */
+    plan->micro_batch = 8;
     CHECK(training_plan_problem(plan, &bed.plan.llm) != NULL);
     mem_free(room);
 }
