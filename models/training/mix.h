@@ -41,6 +41,12 @@ struct mix_cost {
 /* A group, or a pack. */
 struct mix_group {
     double tokens, squares, seconds;
+    int64_t width, index;
+};
+
+/* What groups can still take: the most of any of them. width: of all; 0: they differ. */
+struct mix_slack {
+    double tokens, seconds;
     int64_t width;
 };
 
@@ -51,6 +57,7 @@ struct mix_problem {
     const int64_t *tokens;       /* [n] of the sequences, the longest first */
     int64_t n;
     struct mix_group *room;      /* [n + ranks] */
+    struct mix_slack *slack;     /* [4 n] */
 };
 
 /* Packs on groups of a width. */

@@ -137,7 +137,7 @@ struct training_mixed training_mixed_of(const struct training_parts *parts)
         const struct mix_problem problem = {
             .ranks = training_plan_replicas(plan), .width = plan->context, .rank_tokens = rank_tokens(plan),
             .cost = lengths->room->cost, .tokens = lengths->tokens + i * lengths->sequences, .n = lengths->sequences,
-            .room = lengths->room->groups};
+            .room = lengths->room->groups, .slack = lengths->room->slack};
         seconds += mix_split(&problem, plan->split, lengths->room->uses) / (double)lengths->batches;
         mixed.bound_s += mix_bound(&problem) / (double)lengths->batches;
     }

@@ -23,6 +23,7 @@ struct training_room {
     struct mix_cost cost[TRAINING_MIXED_RANKS + 1];
     struct mix_use uses[TRAINING_MIXED_RANKS + 1];
     struct mix_group groups[TRAINING_MIXED_SEQUENCES + TRAINING_MIXED_RANKS];
+    struct mix_slack slack[4 * TRAINING_MIXED_SEQUENCES];
 };
 
 struct training_mixed {

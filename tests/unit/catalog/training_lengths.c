@@ -90,8 +90,7 @@ TEST(no_sequence_is_longer_than_the_plan_has_them)
     CHECK_NEAR(beyond(lengths, 20000.0), 0.0, 0.0);
     CHECK_NEAR(beyond(lengths, 19999.0), 0.364456, 0.004); /* of a normal law beyond half of ln 2 */
     int64_t n_rising = 0;
-    for (int64_t i = 1; i < DRAWS; i++)
-        n_rising += i % SEQUENCES != 0 && lengths->tokens[i] > lengths->tokens[i - 1];
+    for (int64_t i = 1; i < DRAWS; i++) n_rising += i % SEQUENCES != 0 && lengths->tokens[i] > lengths->tokens[i - 1];
     CHECK_EQ_INT(n_rising, 0); /* in each batch the longest is the first */
     arena_fini(&arena);
 }
