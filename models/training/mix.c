@@ -381,14 +381,16 @@ double mix_bound(const struct mix_problem *problem)
     return fmax(most_s, work_s / (double)problem->ranks);
 }
 
-double mix_split(const struct mix_problem *problem, enum training_split split, struct mix_use *uses)
+struct mix_choice mix_choose(const struct mix_problem *problem, enum training_split split, struct mix_use *uses)
 {
-    if (split == SPLIT_STATIC) return mix_static(problem, problem->width, uses);
+    if (split != SPLIT_FLEXIBLE && split != SPLIT_HYBRID)
+        return (struct mix_choice){mix_static(problem, problem->width, uses), false};
     const int64_t width = best_width(problem);
     const double static_s = mix_static(problem, width, NULL);
     double mixed_s = (double)INFINITY;
     const int64_t count = split == SPLIT_FLEXIBLE ? best_count(problem, &mixed_s) : 0;
     if (split == SPLIT_HYBRID) mixed_s = hybrid_s(problem, NULL);
-    if (static_s <= mixed_s) return mix_static(problem, width, uses);
-    return split == SPLIT_FLEXIBLE ? micro_batches_s(problem, count, uses) : hybrid_s(problem, uses);
+    if (static_s <= mixed_s) return (struct mix_choice){mix_static(problem, width, uses), true};
+    return (struct mix_choice){
+        split == SPLIT_FLEXIBLE ? micro_batches_s(problem, count, uses) : hybrid_s(problem, uses), false};
 }

@@ -31,6 +31,7 @@ struct training_mixed {
     double waits_s;             /* of the mean rank for the last one */
     double bound_s;             /* no split computes a batch in less */
     double width;               /* of the group of a token, on the mean */
+    double static_frac;         /* of the batches: fell back on a static split */
 };
 
 /* parts->plan has lengths. */

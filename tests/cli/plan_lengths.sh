@@ -20,13 +20,34 @@ static_s=$(number '$.lengths.splits[0].step_s')
 flexible_s=$(number '$.lengths.splits[1].step_s')
 hybrid_s=$(number '$.lengths.splits[2].step_s')
 near "$(number '$.step.step_s')" "$hybrid_s"
+best_s=$(number '$.lengths.splits[3].step_s')
+is_true "$best_s <= $static_s"
+near "$(number '$.lengths.splits[2].speedup') * $hybrid_s" "$best_s"
+is_true "$(number '$.lengths.splits[3].speedup') = 1"
 is_true "$(number '$.lengths.bound_s') <= $hybrid_s and $hybrid_s <= $static_s and $flexible_s <= $static_s"
 near "(select sum(value) from json_each(readfile('$T/out'), '\$.step') where key <> 'step_s')" "$hybrid_s"
 near "$(number '$.tokens_per_s') * $hybrid_s" "64 * $(number '$.lengths.mean_tokens')"
 # shellcheck disable=SC2086
 run 0 plan llama-3.1-8b -g h100-sxm -n 32 --sequence 131072 --batch 64 $keys $law
-out 'no split takes less than'
+out 'no split of this plan into its widths takes less than'
 out 'waiting for the last rank'
+
+# The base of speedups is the fastest static plan of all numbers of context ranks; batches that fall back are counted.
+least_s=$static_s
+for context in 1 2 4 8 32; do
+    # shellcheck disable=SC2086
+    price --batch 64 $law -s context_parallel=$context
+    test "$(number '$.memory.fits')" = 0 && continue
+    near "$(number '$.lengths.splits[3].step_s')" "$best_s"
+    least_s=$(sqlite3 :memory: "select min($least_s, $(number '$.lengths.splits[0].step_s'))")
+done
+near "$least_s" "$best_s"
+# shellcheck disable=SC2086
+run 0 plan llama-3.1-8b -g h100-sxm -n 32 --sequence 2048 --batch 64 $keys -s lengths.law=pareto \
+    -s lengths.median=2048 -s lengths.spread=0 --json
+is_true "$(number '$.lengths.splits[3].step_s') < 0.9 * $(number '$.lengths.splits[0].step_s')"
+is_true "$(number '$.lengths.splits[0].speedup') < 0.9"
+is_true "$(number '$.lengths.splits[1].fell_back') = 1"
 
 # Draws depend on the seed alone. All sequences that reach the limit are as long, and the step is that of equal ones.
 # shellcheck disable=SC2086

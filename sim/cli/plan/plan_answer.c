@@ -95,19 +95,22 @@ static void memory_parts(const struct training_memory *memory, struct part parts
 
 /* --- Sequences of unlike length --- */
 
-static const char *const split_names[] = {"static", "flexible", "hybrid"};
+static const char *const split_names[] = {"static", "flexible", "hybrid", "best static plan"};
 
-/* The step with each split, and the least of all: that with passes at their bound. */
+/* The step with each split. Speedups are over the best static plan of all widths. Some batches fell back on a static
+ * split. */
 static void add_splits(struct answer *answer, const char *key, const char *heading, const struct plan_found *found)
 {
-    static const struct table_column columns[] = {LEFT("split"), RIGHT("step_s"), RIGHT("speedup"),
-                                                  RIGHT("ranks_per_token"), RIGHT("waiting_s")};
-    const struct training_step *base = &found->splits[SPLIT_STATIC];
+    static const struct table_column columns[] = {LEFT("split"),      RIGHT("step_s"),
+                                                  RIGHT("speedup"),   RIGHT("ranks_per_token"),
+                                                  RIGHT("waiting_s"), RIGHT("fell_back")};
+    const struct training_step *base = &found->splits[SPLIT_BEST_STATIC];
     struct answer_table table;
     TABLE_INIT(&table, columns);
-    for (int split = 0; split <= SPLIT_HYBRID; split++) {
+    for (int split = 0; split < TRAINING_SPLITS; split++) {
         const struct training_step *step = &found->splits[split];
-        const double values[] = {step->step_s, base->step_s / step->step_s, step->width, step->bubble_s};
+        const double values[] = {step->step_s, base->step_s / step->step_s, step->width, step->bubble_s,
+                                 step->static_frac};
         table_text(&table, split_names[split]);
         for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
             char shown[32];
@@ -144,7 +147,8 @@ static void say_lengths(struct answer *answer, const struct plan_found *found)
 {
     if (found->plan.lengths == NULL) return;
     add_splits(answer, NULL, NULL, found);
-    answer_say(answer, "no split takes less than %.4g s\n", least_step_s(&found->splits[SPLIT_HYBRID]));
+    answer_say(answer, "no split of this plan into its widths takes less than %.4g s, at these prices\n",
+               least_step_s(&found->splits[SPLIT_HYBRID]));
 }
 
 /* --- The parts as data --- */
