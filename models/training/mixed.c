@@ -183,6 +183,20 @@ struct training_mixed training_mixed_of(const struct training_parts *parts)
     return mixed;
 }
 
+double training_mixed_most_sequences(const struct training_plan *plan)
+{
+    const struct training_lengths *lengths = plan->lengths;
+    int64_t most = lengths == NULL ? plan->micro_batch : 0;
+    for (int64_t batch = 0; lengths != NULL && batch < lengths->batches; batch++) {
+        const int64_t *tokens = lengths->tokens + batch * lengths->sequences;
+        int64_t left = plan->micro_batch * plan->sequence_tokens, n = 0;
+        while (n < lengths->sequences && tokens[lengths->sequences - 1 - n] <= left)
+            left -= tokens[lengths->sequences - 1 - n++];
+        most = n > most ? n : most;
+    }
+    return (double)most;
+}
+
 const char *training_mixed_problem(const struct training_plan *plan)
 {
     const int64_t ranks = training_plan_replicas(plan);
