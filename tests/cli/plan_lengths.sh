@@ -61,6 +61,12 @@ mixed_s=$(number '$.step.step_s')
 price --batch 8
 near "$mixed_s" "$(number '$.step.step_s')"
 
+# A search says how long sequences are.
+# shellcheck disable=SC2086
+run 0 plan llama-3.1-8b -g h100-sxm -n 8 --batch 16 $law -s recompute=full -s zero=1 --sequence 8192 -s micro_batch=1 \
+    -s lengths.batches=1
+out 'tokens on the mean; static split'
+
 # What cannot be has a reason.
 refuse() { # TEXT ARGUMENTS
     text=$1
@@ -82,6 +88,9 @@ refuse 'need a trainer whose attention is one kernel' $law --batch 64 -s trainer
 run 2 plan llama-3.1-8b -g h100-sxm -n 64 -s tensor_parallel=1 -s network=50GB/s --sequence 8 -s micro_batch=8 \
     --batch 64 -s lengths.law=lognormal -s lengths.median=4
 err "need 'sequence_tokens' of at least 64"
+refuse 'have no effect without' --batch 64 -s lengths.split=hybrid
+refuse 'have no effect without' --batch 64 -s lengths.median=2048
+refuse "'lengths.median' is above 'sequence_tokens'" --batch 64 -s lengths.law=pareto -s lengths.median=131073
 refuse "the LLM has fewer layers than 'linear_layers'" --batch 64 -s shape.linear_layers=33
 refuse "'linear_layers' needs a trainer whose attention is one kernel" --batch 64 -s trainer=megatron-2021 \
     -s shape.linear_layers=8

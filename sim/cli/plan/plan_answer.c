@@ -287,9 +287,9 @@ static void say_plan(struct answer *answer, const struct training_setup *setup, 
         answer_say(answer, "%" PRId64 " micro-batches of %" PRId64 " x %" PRId64 " tokens on each data rank\n",
                    plan->micro_batches, plan->micro_batch, plan->sequence_tokens);
     else
-        answer_say(answer, "%" PRId64 " sequences of %.0f tokens on the mean, at most %" PRId64 "; %s split\n",
-                   training_plan_sequences(plan), mean_tokens(plan), training_plan_longest(plan),
-                   split_names[plan->split]);
+        answer_say(answer, "%" PRId64 " %s of %.0f tokens on the mean, at most %" PRId64 "; %s split\n",
+                   training_plan_sequences(plan), training_plan_sequences(plan) == 1 ? "sequence" : "sequences",
+                   mean_tokens(plan), training_plan_longest(plan), split_names[plan->split]);
     if (step->forward_parts > 0)
         answer_say(answer, "experts get %d parts of a micro-batch in turn forward, %d backward\n", step->forward_parts,
                    step->backward_parts);
@@ -365,6 +365,10 @@ static void say_search(struct answer *answer, const struct training_setup *setup
     answer_say(answer, "%s (%" PRId64 " layers) on %" PRId64 " %s, %s: %zu plans, of which %zu do not fit\n",
                setup->llm.name, setup->llm.layers, setup->gpus, setup->gpu.name, setup->preset.name, search->n_priced,
                search->n_unfit);
+    if (setup->lengths != NULL)
+        answer_say(answer, "sequences have %.0f tokens on the mean; %s split\n",
+                   setup->lengths->step_tokens / (double)setup->lengths->sequences,
+                   split_names[setup->config->lengths.split]);
     if (search->n_best == 0 && search->n_priced == 0) answer_say(answer, "No plan divides the work so.\n");
     if (search->n_best > 0 || search->n_priced == 0) return;
     struct text layout;
@@ -386,6 +390,10 @@ int plan_answer_search(const struct training_setup *setup, const struct plan_sea
         answer_number(&answer, "unfit", (double)search->n_unfit);
         answer_number(&answer, "least_bytes",
                       search->n_priced > 0 ? search->smallest.step.memory.total_bytes : (double)NAN);
+        if (setup->lengths != NULL) {
+            answer_number(&answer, "mean_tokens", setup->lengths->step_tokens / (double)setup->lengths->sequences);
+            answer_text(&answer, "split", split_names[setup->config->lengths.split]);
+        }
     } else {
         say_search(&answer, setup, search);
     }
