@@ -21,9 +21,9 @@
  *
  * Where each neighbour has a link of its own (a mesh, three or more ranks on a node), both take the maximum of their
  * times, at best half of the sum. Through one port of a GPU (a switch, PCIe, a network adapter) both leave together and
- * take the sum. A result takes as long as a message to a neighbour, though its rank may have no link to the queries'
- * rank in a mesh where only some pairs have one. The paper has the forward pass; the backward pass follows from the same
- * idea, with gradients of queries as results.
+ * take the sum. A result takes as long as a message to a neighbour, though its rank may have no link to that of the
+ * queries in a mesh where only some pairs have one. The paper has the forward pass. The backward pass follows from the
+ * same idea, with gradients of queries as results.
  *
  * Linear attention of head h keeps the sum of k v^T over all tokens before, d_k d_v numbers. LASP-2 (Sun et al. 2025)
  * gathers the sums of all ranks once forward, and those of gradients once backward, whatever the length:

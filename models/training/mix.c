@@ -327,8 +327,8 @@ static int64_t fewest(const struct mix_problem *problem, double tokens)
     return 0;
 }
 
-/* The longest come first, so that no sequence needs several ranks after one that needs a single rank. Ranks in the order
- * of their work are a heap, too. */
+/* The longest come first: no sequence needs several ranks after one that needs a single rank. Ranks in the order of
+ * their work are a heap, too. */
 static double hybrid_s(const struct mix_problem *problem, struct mix_use *uses)
 {
     struct mix_group *ranks = problem->room;

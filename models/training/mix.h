@@ -24,9 +24,9 @@
  *     bound = max(max over l of min over w of t(w), 1/R sum over l of min over w of w (a(w) l + q(w) l^2))
  *
  * with widths that hold the sequence. Where a coefficient is below 0, the bound is lower by what other sequences could
- * shorten a pack by. A group is priced as neighbours, whichever ranks it has, and the last two splits take any. Left
- * out: hybrid's packs that fill up the last rank of a long sequence, its offloading of activations, and what it costs to
- * form groups. */
+ * shorten a pack by. A group is priced as neighbours, whichever ranks it has, and the last two splits take any.
+ * Left out: hybrid's packs that fill up the last rank of a long sequence, its offloading of activations, and what it
+ * costs to form groups. */
 #ifndef ORRERY_MODELS_TRAINING_MIX_H
 #define ORRERY_MODELS_TRAINING_MIX_H
 

@@ -37,7 +37,7 @@ struct training_mixed {
 /* parts->plan has lengths. */
 struct training_mixed training_mixed_of(const struct training_parts *parts);
 
-/* Sequences of a micro-batch; if they have unlike lengths, the most that a pack of its tokens can have: the shortest. */
+/* Sequences of a micro-batch; if they have unlike lengths, the most that a pack of its tokens can have. */
 double training_mixed_most_sequences(const struct training_plan *plan);
 
 /* Why sequences of the plan cannot have unlike lengths, as a static text, or NULL if they can. */

@@ -116,7 +116,7 @@ static int find_levels(struct cli *cli, const struct training_setup *setup, stru
     return has_room ? 0 : diag_nomem(&cli->diag);
 }
 
-/* The static split of plans with other numbers of context ranks, which also fit if this plan does, where one is faster. */
+/* The static split of plans with other numbers of context ranks, which fit if this plan does, where one is faster. */
 static void find_best_static(struct training_setup *setup, struct plan_found *found)
 {
     struct training_step *best = &found->splits[SPLIT_BEST_STATIC];
