@@ -23,16 +23,21 @@ static double pass_factor(const struct meeting *meeting, int pass)
     return pass == 0 ? 1.0 : 2.5 / meeting->parts->trainer->attention_backward;
 }
 
-/* Adds the time of a message of which hidden_s of computing can hide a part. */
-static void expose(const struct meeting *meeting, int pass, double seconds, double hidden_s, bool outside)
+static bool is_far(const struct meeting *meeting, enum kernel_class class)
+{
+    return training_collective_is_far(meeting->parts, class, training_context_group(meeting->parts->plan));
+}
+
+/* Adds the time of a message of this class, of which hidden_s of computing can hide a part. */
+static void expose(const struct meeting *meeting, int pass, enum kernel_class class, double seconds, double hidden_s,
+                   bool outside)
 {
     struct training_time *time = pass_of(meeting, pass);
     const double exposed_s = meeting->share *
                              (seconds - meeting->parts->trainer->overlap_frac * fmin(seconds, hidden_s));
     time->context_s += exposed_s;
     if (outside) time->outside_s += exposed_s;
-    if (training_collective_is_far(meeting->parts, KERNEL_ALL_TO_ALL, training_context_group(meeting->parts->plan)))
-        time->network_s += meeting->share * seconds;
+    if (is_far(meeting, class)) time->network_s += meeting->share * seconds;
 }
 
 static void count(const struct meeting *meeting, const struct training_collective *collective, double *exchanged)
@@ -58,7 +63,7 @@ static void add_all_to_all(const struct meeting *meeting)
         for (int i = 0; i < 4; i++) {
             const struct training_collective one = collective_of(meeting, KERNEL_ALL_TO_ALL, token_bytes * widths[i]);
             count(meeting, &one, &pass_of(meeting, pass)->context_sent);
-            expose(meeting, pass, one.seconds, 0.0, one.outside);
+            expose(meeting, pass, KERNEL_ALL_TO_ALL, one.seconds, 0.0, one.outside);
         }
 }
 
@@ -73,21 +78,23 @@ static void add_ring(const struct meeting *meeting)
         const double hidden_s = context->softmax_s / meeting->share / meeting->ranks * pass_factor(meeting, pass);
         for (double step = 1.0; step < meeting->ranks; step++) {
             count(meeting, &one, &pass_of(meeting, pass)->context_sent);
-            expose(meeting, pass, one.seconds, hidden_s, one.outside);
+            expose(meeting, pass, KERNEL_SEND, one.seconds, hidden_s, one.outside);
         }
     }
 }
 
 /* Whether the next rank and the one before have links of their own, so that what goes to one does not wait for what
  * goes to the other. */
-static bool has_two_links(const struct training_parts *parts)
+static bool has_two_links(const struct meeting *meeting)
 {
-    const struct training_group group = training_context_group(parts->plan);
-    return parts->gpu->fabric == FABRIC_MESH && group.gpus > 2 && training_group_nodes(parts->plan, group) == 1 &&
-           group.gpus * group.stride <= parts->gpu->nvlink_gpus;
+    const struct gpu_spec *gpu = meeting->parts->gpu;
+    const struct training_group group = training_context_group(meeting->parts->plan);
+    return gpu->fabric == FABRIC_MESH && group.gpus > 2 && !is_far(meeting, KERNEL_SEND) &&
+           group.gpus * group.stride <= gpu->nvlink_gpus;
 }
 
-/* Queries move on while a rank attends with those that it has; results go back to the rank of their queries. */
+/* Queries move on while a rank attends with those that it has; results go back to the rank of their queries. A rank
+ * attends with its own queries first, whose results stay. Later results leave one step after their queries came. */
 static void add_token_ring(const struct meeting *meeting)
 {
     const struct training_context *context = meeting->context;
@@ -95,16 +102,18 @@ static void add_token_ring(const struct meeting *meeting)
     const double rows = context->tokens * context->q_heads;
     const double on_bytes[] = {2.0 * rows * key, rows * (2.0 * (key + value) + 8.0)};
     const double back_bytes[] = {rows * (2.0 * value + 4.0), 2.0 * rows * key};
-    const bool at_once = has_two_links(meeting->parts);
+    const bool at_once = has_two_links(meeting);
     for (int pass = 0; pass < PASSES; pass++) {
         const struct training_collective on = collective_of(meeting, KERNEL_SEND, on_bytes[pass]);
         const struct training_collective back = training_return_of(meeting->parts, back_bytes[pass]);
-        const double seconds = at_once ? fmax(on.seconds, back.seconds) : on.seconds + back.seconds;
-        const double hidden_s = context->softmax_s / meeting->share / meeting->ranks * pass_factor(meeting, pass);
-        for (double step = 1.0; step < meeting->ranks; step++) {
-            count(meeting, &on, &pass_of(meeting, pass)->context_sent);
-            count(meeting, &back, &pass_of(meeting, pass)->returned_sent);
-            expose(meeting, pass, seconds, step + 1.0 < meeting->ranks ? hidden_s : 0.0, on.outside || back.outside);
+        const double step_s = context->softmax_s / meeting->share / meeting->ranks * pass_factor(meeting, pass);
+        for (double step = 0.0; step <= meeting->ranks; step++) {
+            const bool sends = step<meeting->ranks - 1.0, returns = step> 1.0;
+            const double on_s = sends ? on.seconds : 0.0, back_s = returns ? back.seconds : 0.0;
+            if (sends) count(meeting, &on, &pass_of(meeting, pass)->context_sent);
+            if (returns) count(meeting, &back, &pass_of(meeting, pass)->returned_sent);
+            expose(meeting, pass, KERNEL_SEND, at_once ? fmax(on_s, back_s) : on_s + back_s,
+                   step < meeting->ranks ? step_s : 0.0, (sends && on.outside) || (returns && back.outside));
         }
     }
 }
@@ -121,7 +130,7 @@ static void add_states(const struct meeting *meeting)
     for (int pass = 0; pass < PASSES; pass++) {
         const double hidden_s = context->linear_s / meeting->share * block / window * pass_factor(meeting, pass);
         count(meeting, &one, &pass_of(meeting, pass)->state_sent);
-        expose(meeting, pass, one.seconds, hidden_s, one.outside);
+        expose(meeting, pass, KERNEL_ALL_GATHER, one.seconds, hidden_s, one.outside);
     }
 }
 

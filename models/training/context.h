@@ -10,11 +10,20 @@
  *                 (P-1) n a (2 d_v + 4)  back to the queries'  (P-1) 2 n a d_k: gradients of queries
  *                 rank: partial results, log-sum-exp
  *
- * TokenRing (Wang et al. 2024) keeps keys and values in place. At each of P - 1 steps queries go one way around the
- * ring while partial results go the other way. Where each neighbour has a link of its own (a mesh, three or more ranks
- * on a node), both take the maximum of their times, at best half of the sum. Through one port of a GPU (a switch, PCIe,
- * a network adapter) both leave together and take the sum. The partial results of the last step come after the last
- * computing, which nothing hides. The paper has the forward pass; the backward pass follows from the same idea.
+ * The backward pass of a ring begins with the keys and values that the forward pass ended with, and goes the other
+ * way. So their gradients are at home after the last computing, and no message is left over.
+ *
+ * TokenRing (Wang et al. 2024) keeps keys and values in place. Queries go one way around the ring in P - 1 messages.
+ * Results of a rank's own queries stay; those of others go back one step after the queries came:
+ *
+ *     step      0, 1      2 ... P-2         P-1      end, without computing
+ *     message   queries   queries, results  results  results
+ *
+ * Where each neighbour has a link of its own (a mesh, three or more ranks on a node), both take the maximum of their
+ * times, at best half of the sum. Through one port of a GPU (a switch, PCIe, a network adapter) both leave together and
+ * take the sum. A result takes as long as a message to a neighbour, though its rank may have no link to that of the
+ * queries in a mesh where only some pairs have one. The paper has the forward pass. The backward pass follows from the
+ * same idea, with gradients of queries as results.
  *
  * Linear attention of head h keeps the sum of k v^T over all tokens before, d_k d_v numbers. LASP-2 (Sun et al. 2025)
  * gathers the sums of all ranks once forward, and those of gradients once backward, whatever the length:

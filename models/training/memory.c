@@ -1,6 +1,7 @@
 #include "models/training/memory.h"
 
 #include "models/training/context.h"
+#include "models/training/mixed.h"
 #include "models/training/tiers.h"
 
 #include <math.h>
@@ -117,7 +118,7 @@ static double kept_of_rows(const struct training_parts *parts, const struct widt
     const double linear_frac = training_linear_frac(parts);
     const double state = widths->shard.kv_heads * (double)(llm_key_dim(parts->llm) * llm_value_dim(parts->llm));
     return (1.0 - linear_frac) * score_bytes(parts, widths) +
-           linear_frac * 2.0 * state * (double)parts->plan->micro_batch / widths->tokens;
+           linear_frac * 2.0 * state * training_mixed_most_sequences(parts->plan) / widths->tokens;
 }
 
 static double attention_bytes(const struct training_parts *parts, const struct widths *widths)

@@ -18,19 +18,23 @@
  *   are packed there. Groups form and dissolve from pack to pack, so that ranks compute unlike numbers of packs. The
  *   widest come first, each on the ranks with the least work.
  *
- * The last two fall back on the best static split wherever that is faster. They are heuristics. No split is below
+ * The last two fall back on the best static split wherever that is faster. They are heuristics. For the possible widths
+ * and their prices no split is below
  *
  *     bound = max(max over l of min over w of t(w), 1/R sum over l of min over w of w (a(w) l + q(w) l^2))
  *
- * with widths that hold the sequence. Left out: hybrid's packs that fill up the last rank of a long sequence, its
- * offloading of activations, and what it costs to form groups. */
+ * with widths that hold the sequence. Where a coefficient is below 0, the bound is lower by what other sequences could
+ * shorten a pack by. A group is priced as neighbours, whichever ranks it has, and the last two splits take any.
+ * Left out: hybrid's packs that fill up the last rank of a long sequence, its offloading of activations, and what it
+ * costs to form groups. */
 #ifndef ORRERY_MODELS_TRAINING_MIX_H
 #define ORRERY_MODELS_TRAINING_MIX_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum training_split { SPLIT_STATIC, SPLIT_FLEXIBLE, SPLIT_HYBRID };
+/* best-static: the static split with the one width that takes the least time over all batches. */
+enum training_split { SPLIT_STATIC, SPLIT_FLEXIBLE, SPLIT_HYBRID, SPLIT_BEST_STATIC, TRAINING_SPLITS };
 
 /* Of packs on groups of one width. */
 struct mix_cost {
@@ -41,6 +45,12 @@ struct mix_cost {
 /* A group, or a pack. */
 struct mix_group {
     double tokens, squares, seconds;
+    int64_t width, index;
+};
+
+/* What groups can still take: the most of any of them. width: of all; 0: they differ. */
+struct mix_slack {
+    double tokens, seconds;
     int64_t width;
 };
 
@@ -51,6 +61,7 @@ struct mix_problem {
     const int64_t *tokens;       /* [n] of the sequences, the longest first */
     int64_t n;
     struct mix_group *room;      /* [n + ranks] */
+    struct mix_slack *slack;     /* [4 n] */
 };
 
 /* Packs on groups of a width. */
@@ -58,9 +69,19 @@ struct mix_use {
     double packs, tokens, squares;
 };
 
-/* Seconds until the last rank has computed all; INFINITY if a sequence fits nowhere. Adds the packs to uses [ranks + 1]
- * by width; NULL: not wanted. */
-double mix_split(const struct mix_problem *problem, enum training_split split, struct mix_use *uses);
+/* A split of a batch. */
+struct mix_choice {
+    double seconds;  /* until the last rank has computed all; INFINITY if a sequence fits nowhere */
+    bool fell_back;  /* on a static split */
+};
+
+/* Adds the packs to uses [ranks + 1] by width; NULL: not wanted. Both static splits have the problem's width. */
+struct mix_choice mix_choose(const struct mix_problem *problem, enum training_split split, struct mix_use *uses);
+
+static inline double mix_split(const struct mix_problem *problem, enum training_split split, struct mix_use *uses)
+{
+    return mix_choose(problem, split, uses).seconds;
+}
 
 /* Of the static split with groups of `width` ranks. */
 double mix_static(const struct mix_problem *problem, int64_t width, struct mix_use *uses);

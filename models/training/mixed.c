@@ -129,24 +129,75 @@ static void add_work(const struct training_parts *parts, const struct training_r
     mixed->width /= tokens;
 }
 
+static struct mix_problem problem_of(const struct training_plan *plan, int64_t batch)
+{
+    const struct training_lengths *lengths = plan->lengths;
+    return (struct mix_problem){
+        .ranks = training_plan_replicas(plan), .width = plan->context, .rank_tokens = rank_tokens(plan),
+        .cost = lengths->room->cost, .tokens = lengths->tokens + batch * lengths->sequences, .n = lengths->sequences,
+        .room = lengths->room->groups, .slack = lengths->room->slack};
+}
+
+/* Seconds of all batches in groups of `width`. */
+static double static_s(const struct training_plan *plan, int64_t width)
+{
+    double sum_s = 0.0;
+    for (int64_t i = 0; i < plan->lengths->batches; i++) {
+        const struct mix_problem problem = problem_of(plan, i);
+        sum_s += mix_static(&problem, width, NULL);
+    }
+    return sum_s;
+}
+
+/* The width of a static split. */
+static int64_t width_of(const struct training_plan *plan)
+{
+    int64_t best = plan->context;
+    if (plan->split != SPLIT_BEST_STATIC) return best;
+    double best_s = static_s(plan, best);
+    for (int64_t width = 1; width <= training_plan_replicas(plan); width *= 2) {
+        const double seconds = plan->lengths->room->cost[width].possible ? static_s(plan, width) : (double)INFINITY;
+        if (seconds >= best_s) continue;
+        best_s = seconds;
+        best = width;
+    }
+    return best;
+}
+
 struct training_mixed training_mixed_of(const struct training_parts *parts)
 {
     const struct training_plan *plan = parts->plan;
     const struct training_lengths *lengths = plan->lengths;
+    const double batches = (double)lengths->batches;
     struct training_mixed mixed = {.waits_s = 0.0};
     double seconds = 0.0;
     find_costs(parts, lengths->room);
+    const int64_t width = width_of(plan);
     for (int64_t i = 0; i < lengths->batches; i++) {
-        const struct mix_problem problem = {
-            .ranks = training_plan_replicas(plan), .width = plan->context, .rank_tokens = rank_tokens(plan),
-            .cost = lengths->room->cost, .tokens = lengths->tokens + i * lengths->sequences, .n = lengths->sequences,
-            .room = lengths->room->groups};
-        seconds += mix_split(&problem, plan->split, lengths->room->uses) / (double)lengths->batches;
-        mixed.bound_s += mix_bound(&problem) / (double)lengths->batches;
+        struct mix_problem problem = problem_of(plan, i);
+        problem.width = width;
+        const struct mix_choice choice = mix_choose(&problem, plan->split, lengths->room->uses);
+        seconds += choice.seconds / batches;
+        mixed.static_frac += (choice.fell_back ? 1.0 : 0.0) / batches;
+        mixed.bound_s += mix_bound(&problem) / batches;
     }
     add_work(parts, lengths->room, &mixed);
     mixed.waits_s = fmax(seconds - mixed.work.sum_s, 0.0);
     return mixed;
+}
+
+double training_mixed_most_sequences(const struct training_plan *plan)
+{
+    const struct training_lengths *lengths = plan->lengths;
+    int64_t most = lengths == NULL ? plan->micro_batch : 0;
+    for (int64_t batch = 0; lengths != NULL && batch < lengths->batches; batch++) {
+        const int64_t *tokens = lengths->tokens + batch * lengths->sequences;
+        int64_t left = plan->micro_batch * plan->sequence_tokens, n = 0;
+        while (n < lengths->sequences && tokens[lengths->sequences - 1 - n] <= left)
+            left -= tokens[lengths->sequences - 1 - n++];
+        most = n > most ? n : most;
+    }
+    return (double)most;
 }
 
 const char *training_mixed_problem(const struct training_plan *plan)
@@ -162,6 +213,8 @@ const char *training_mixed_problem(const struct training_plan *plan)
     if (shards.weights > 1 || shards.gradients > 1)
         return "with sequences of unlike length ranks have unlike many micro-batches, so that 'zero' is at most 1";
     if (ranks > TRAINING_MIXED_RANKS) return "sequences of unlike length are shared by at most 4096 ranks";
+    if (plan->sequence_tokens < LEAST_TOKENS) /* a SHORTER-th of them has tokens */
+        return "sequences of unlike length need 'sequence_tokens' of at least 64";
     return training_plan_rank_tokens(plan) < (double)LEAST_TOKENS
                ? "sequences of unlike length need micro-batches of at least 64 tokens on each rank"
                : NULL;

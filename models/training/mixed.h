@@ -23,6 +23,7 @@ struct training_room {
     struct mix_cost cost[TRAINING_MIXED_RANKS + 1];
     struct mix_use uses[TRAINING_MIXED_RANKS + 1];
     struct mix_group groups[TRAINING_MIXED_SEQUENCES + TRAINING_MIXED_RANKS];
+    struct mix_slack slack[4 * TRAINING_MIXED_SEQUENCES];
 };
 
 struct training_mixed {
@@ -30,10 +31,14 @@ struct training_mixed {
     double waits_s;             /* of the mean rank for the last one */
     double bound_s;             /* no split computes a batch in less */
     double width;               /* of the group of a token, on the mean */
+    double static_frac;         /* of the batches: fell back on a static split */
 };
 
 /* parts->plan has lengths. */
 struct training_mixed training_mixed_of(const struct training_parts *parts);
+
+/* Sequences of a micro-batch; if they have unlike lengths, the most that a pack of its tokens can have. */
+double training_mixed_most_sequences(const struct training_plan *plan);
 
 /* Why sequences of the plan cannot have unlike lengths, as a static text, or NULL if they can. */
 const char *training_mixed_problem(const struct training_plan *plan);

@@ -245,15 +245,15 @@ static void add_parts(struct training_step *step, const struct training_stage *s
 /* What the slowest stage computes and sends in a step: all micro-batches, or packs of unlike sequences. */
 struct passes {
     struct training_stage stage;
-    double batches, bubble_s, bound_s, width;
+    double batches, bubble_s, bound_s, width, static_frac;
 };
 
 static struct passes passes_of(const struct training_parts *parts, const struct pipeline_time *pipeline)
 {
     if (parts->plan->lengths == NULL)
-        return (struct passes){pipeline->slowest, (double)parts->plan->micro_batches, pipeline->bubble_s, 0.0, 0.0};
+        return (struct passes){pipeline->slowest, (double)parts->plan->micro_batches, pipeline->bubble_s, 0.0, 0.0, 0.0};
     const struct training_mixed mixed = training_mixed_of(parts);
-    return (struct passes){mixed.work, 1.0, mixed.waits_s, mixed.bound_s, mixed.width};
+    return (struct passes){mixed.work, 1.0, mixed.waits_s, mixed.bound_s, mixed.width, mixed.static_frac};
 }
 
 /* States beyond the GPU. They have no pipeline, so that this stage is the only one. */
@@ -283,7 +283,7 @@ struct training_step training_step_of(const struct training_parts *parts, double
     const struct ending ending = ending_of(parts, &pipeline);
     const struct training_reduction reduction = ending.reduction;
     struct training_step step = {.slowest = pipeline.slowest_stage, .bubble_s = passes.bubble_s,
-                                 .bound_s = passes.bound_s, .width = passes.width,
+                                 .bound_s = passes.bound_s, .width = passes.width, .static_frac = passes.static_frac,
                                  .data_s = reduction.exposed_s, .data_bytes = reduction.sent_bytes,
                                  .host_s = parts->trainer->step_s};
     add_parts(&step, &passes.stage, passes.batches);

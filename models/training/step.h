@@ -46,6 +46,7 @@ struct training_step {
     double passes_s; /* of all micro-batches, with messages */
     double bound_s, width; /* with sequences of unlike length: least passes_s + bubble_s of any split; mean ranks that
                             * share the sequence of a token. Else 0 */
+    double static_frac;    /* of batches of unlike sequences: fell back on a static split (mix.h) */
     double flop, bytes, core_s; /* of a rank of that stage: its operations, its memory traffic, and the time in kernels
                                  * that the core bounds */
     double narrow_flop; /* of flop, in 8-bit units: those of products in fp8; attention, router and head keep 16 bits */

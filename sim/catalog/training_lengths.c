@@ -9,6 +9,8 @@
 
 enum lengths_law { LAW_EQUAL, LAW_LOGNORMAL, LAW_PARETO };
 
+enum { DEFAULT_MEDIAN = 1024, DEFAULT_SPREAD = 1, DEFAULT_BATCHES = 8, DEFAULT_SEED = 1 }; /* as in the table */
+
 static const char *const laws[] = {"equal", "lognormal", "pareto", NULL};
 static const char *const splits[] = {"static", "flexible", "hybrid", NULL};
 
@@ -40,8 +42,22 @@ static int longest_first(const void *one, const void *other)
     return (a < b) - (a > b);
 }
 
+/* Keys that are given without a law would have no effect. */
+static int check_equal(const struct training_lengths_config *lengths, const char *where, struct diag *diag)
+{
+    const bool as_default = lengths->split == 0 && lengths->median_tokens == DEFAULT_MEDIAN &&
+                            fabs(lengths->spread - DEFAULT_SPREAD) == 0.0 && lengths->batches == DEFAULT_BATCHES &&
+                            lengths->seed == DEFAULT_SEED;
+    if (as_default || lengths->batches == 0) return 0; /* 0: of no table */
+    return diag_error(diag, SIM_E_CONFIG, where, "such as \"law\": \"lognormal\"",
+                      "keys of 'lengths' have no effect without 'lengths.law': all sequences are equal");
+}
+
 static int check(const struct training_config *config, const char *where, struct diag *diag)
 {
+    if (config->lengths.median_tokens > config->sequence_tokens)
+        return diag_error(diag, SIM_E_CONFIG, where, "raise 'sequence_tokens', or lower 'lengths.median'",
+                          "'lengths.median' is above 'sequence_tokens', which no sequence exceeds");
     if (config->global_batch == 0)
         return diag_error(diag, SIM_E_CONFIG, where, "such as \"global_batch\": 512",
                           "'lengths' need the number of sequences of a step, 'global_batch'");
@@ -57,7 +73,7 @@ int training_lengths_draw(const struct training_config *config, const char *wher
     const size_t n = (size_t)config->global_batch;
     struct rng rng;
     *out = NULL;
-    if (config->lengths.law == LAW_EQUAL) return 0;
+    if (config->lengths.law == LAW_EQUAL) return check_equal(&config->lengths, where, diag);
     if (check(config, where, diag) != 0) return SIM_E_CONFIG;
     struct training_lengths *lengths = arena_alloc(arena, sizeof *lengths);
     int64_t *tokens = arena_alloc(arena, (size_t)config->lengths.batches * n * sizeof *tokens);

@@ -20,13 +20,34 @@ static_s=$(number '$.lengths.splits[0].step_s')
 flexible_s=$(number '$.lengths.splits[1].step_s')
 hybrid_s=$(number '$.lengths.splits[2].step_s')
 near "$(number '$.step.step_s')" "$hybrid_s"
+best_s=$(number '$.lengths.splits[3].step_s')
+is_true "$best_s <= $static_s"
+near "$(number '$.lengths.splits[2].speedup') * $hybrid_s" "$best_s"
+is_true "$(number '$.lengths.splits[3].speedup') = 1"
 is_true "$(number '$.lengths.bound_s') <= $hybrid_s and $hybrid_s <= $static_s and $flexible_s <= $static_s"
 near "(select sum(value) from json_each(readfile('$T/out'), '\$.step') where key <> 'step_s')" "$hybrid_s"
 near "$(number '$.tokens_per_s') * $hybrid_s" "64 * $(number '$.lengths.mean_tokens')"
 # shellcheck disable=SC2086
 run 0 plan llama-3.1-8b -g h100-sxm -n 32 --sequence 131072 --batch 64 $keys $law
-out 'no split takes less than'
+out 'no split of this plan into its widths takes less than'
 out 'waiting for the last rank'
+
+# The base of speedups is the fastest static plan of all numbers of context ranks; batches that fall back are counted.
+least_s=$static_s
+for context in 1 2 4 8 32; do
+    # shellcheck disable=SC2086
+    price --batch 64 $law -s context_parallel=$context
+    test "$(number '$.memory.fits')" = 0 && continue
+    near "$(number '$.lengths.splits[3].step_s')" "$best_s"
+    least_s=$(sqlite3 :memory: "select min($least_s, $(number '$.lengths.splits[0].step_s'))")
+done
+near "$least_s" "$best_s"
+# shellcheck disable=SC2086
+run 0 plan llama-3.1-8b -g h100-sxm -n 32 --sequence 2048 --batch 64 $keys -s lengths.law=pareto \
+    -s lengths.median=2048 -s lengths.spread=0 --json
+is_true "$(number '$.lengths.splits[3].step_s') < 0.9 * $(number '$.lengths.splits[0].step_s')"
+is_true "$(number '$.lengths.splits[0].speedup') < 0.9"
+is_true "$(number '$.lengths.splits[1].fell_back') = 1"
 
 # Draws depend on the seed alone. All sequences that reach the limit are as long, and the step is that of equal ones.
 # shellcheck disable=SC2086
@@ -39,6 +60,12 @@ price --batch 8 -s lengths.law=pareto -s lengths.median=131072 -s lengths.spread
 mixed_s=$(number '$.step.step_s')
 price --batch 8
 near "$mixed_s" "$(number '$.step.step_s')"
+
+# A search says how long sequences are.
+# shellcheck disable=SC2086
+run 0 plan llama-3.1-8b -g h100-sxm -n 8 --batch 16 $law -s recompute=full -s zero=1 --sequence 8192 -s micro_batch=1 \
+    -s lengths.batches=1
+out 'tokens on the mean; static split'
 
 # What cannot be has a reason.
 refuse() { # TEXT ARGUMENTS
@@ -58,6 +85,12 @@ refuse "'zero' is at most 1" $law --batch 64 -s zero=2
 refuse "need 'pipeline_parallel' 1" $law --batch 64 -s pipeline_parallel=2
 # shellcheck disable=SC2086
 refuse 'need a trainer whose attention is one kernel' $law --batch 64 -s trainer=megatron-2021
+run 2 plan llama-3.1-8b -g h100-sxm -n 64 -s tensor_parallel=1 -s network=50GB/s --sequence 8 -s micro_batch=8 \
+    --batch 64 -s lengths.law=lognormal -s lengths.median=4
+err "need 'sequence_tokens' of at least 64"
+refuse 'have no effect without' --batch 64 -s lengths.split=hybrid
+refuse 'have no effect without' --batch 64 -s lengths.median=2048
+refuse "'lengths.median' is above 'sequence_tokens'" --batch 64 -s lengths.law=pareto -s lengths.median=131073
 refuse "the LLM has fewer layers than 'linear_layers'" --batch 64 -s shape.linear_layers=33
 refuse "'linear_layers' needs a trainer whose attention is one kernel" --batch 64 -s trainer=megatron-2021 \
     -s shape.linear_layers=8

@@ -23,6 +23,9 @@
 #define QUERIES                                                                                                        \
     "'llm': 'llama-3.1-8b', 'tensor_parallel': 2, 'context_parallel': 8, 'context_form': 'token-ring', 'recompute': "  \
     "'full', 'sequence_tokens': 32768, 'global_batch': 8"
+#define SHORT_QUERIES                                                                                                  \
+    "'llm': 'llama-2-7b', 'shape': {'layers': 8}, 'context_parallel': 4, 'context_form': 'token-ring', 'precision': "  \
+    "'fp16', 'sequence_tokens': 4096, 'global_batch': 8"
 #define LINEAR                                                                                                         \
     "'llm': 'llama-3.1-8b', 'tensor_parallel': 2, 'context_parallel': 8, 'shape': {'linear_layers': 24}, "             \
     "'recompute': 'full', 'sequence_tokens': 32768, 'global_batch': 8"
@@ -131,6 +134,20 @@ TEST(a_tensor_group_on_two_nodes_uses_the_network)
     CHECK_NEAR(duration_of(split, 1), duration_of(small, 0), 1e-6);
     CHECK(duration_of(whole, 0) < duration_of(small, 0));
     CHECK_NEAR(bed_metric(split, "job.network_speed"), duration_of(whole, 0) / duration_of(small, 0), 1e-9);
+}
+
+/* So does a ring of queries: on a mesh its ranks have links of their own within a node, and one port between nodes. */
+TEST(a_ring_of_queries_on_two_nodes_uses_the_network)
+{
+    static const char site[] = "'cluster': {'nodes': %d, 'gpus_per_node': %d, 'gpu': 'v100-32-sxm', "
+                               "'network': {'bandwidth': '12GB/s'}}";
+    const struct bed_rows *split = bed_ok(
+        BED(.check = true), "{%s, 'jobs': {'placement': 'first-fit', " TYPE ", 'trace': {'format': 'inline-jobs', "
+                            "'jobs': [{'submit': '0s', 'type': 'plain', 'gpus': 6, 'duration': '9h'}, "
+                            "{'submit': '1s', 'type': 't', 'gpus': 4, 'steps': 50}]}}}",
+        test_json(site, 2, 8), SHORT_QUERIES);
+    const struct bed_rows *small = run(test_json(site, 2, 2), SHORT_QUERIES, ONE(4));
+    CHECK_NEAR(duration_of(split, 1), duration_of(small, 0), 1e-6);
 }
 
 /* ZeRO 1 on 2 nodes: gradients of 4 bytes are scattered, weights of 2 bytes gathered, (d-1)/d of both leave each rank,

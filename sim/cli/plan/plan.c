@@ -123,12 +123,29 @@ static int find_levels(struct cli *cli, const struct training_setup *setup, stru
     return has_room ? 0 : diag_nomem(&cli->diag);
 }
 
+/* The static split of plans with other numbers of context ranks, which fit if this plan does, where one is faster. */
+static void find_best_static(struct training_setup *setup, struct plan_found *found)
+{
+    struct training_step *best = &found->splits[SPLIT_BEST_STATIC];
+    const int64_t ranks = training_plan_replicas(&found->plan);
+    for (int64_t context = 1; context <= ranks; context *= 2) {
+        if (ranks % context != 0) continue;
+        setup->plan.context = context;
+        setup->plan.data = ranks / context;
+        if (training_plan_problem(&setup->plan, &setup->llm) != NULL) continue;
+        const struct training_step step = training_step_of(&setup->parts, setup->config->reserve_frac);
+        if (step.step_s < best->step_s && (step.fits || !found->step.fits)) *best = step;
+    }
+}
+
 static void find_splits(struct training_setup *setup, struct plan_found *found)
 {
-    for (int split = 0; found->plan.lengths != NULL && split <= SPLIT_HYBRID; split++) {
+    if (found->plan.lengths == NULL) return;
+    for (int split = 0; split < TRAINING_SPLITS; split++) {
         setup->plan.split = (enum training_split)split;
         found->splits[split] = training_step_of(&setup->parts, setup->config->reserve_frac);
     }
+    find_best_static(setup, found); /* whose split is the last one */
     setup->plan = found->plan;
 }
 

@@ -20,7 +20,7 @@ struct plan_found {
     struct training_plan plan;
     struct training_step step;
     struct training_levels levels; /* of the one plan that was asked for */
-    struct training_step splits[SPLIT_HYBRID + 1]; /* of it with each split, if its sequences have unlike lengths */
+    struct training_step splits[TRAINING_SPLITS]; /* of it with each split, if its sequences have unlike lengths */
 };
 
 struct plan_search {

@@ -123,19 +123,22 @@ static void memory_parts(const struct training_memory *memory, struct part parts
 
 /* --- Sequences of unlike length --- */
 
-static const char *const split_names[] = {"static", "flexible", "hybrid"};
+static const char *const split_names[] = {"static", "flexible", "hybrid", "best static plan"};
 
-/* The step with each split, and the least of all: that with passes at their bound. */
+/* The step with each split. Speedups are over the best static plan of all widths. Some batches fell back on a static
+ * split. */
 static void add_splits(struct answer *answer, const char *key, const char *heading, const struct plan_found *found)
 {
-    static const struct table_column columns[] = {LEFT("split"), RIGHT("step_s"), RIGHT("speedup"),
-                                                  RIGHT("ranks_per_token"), RIGHT("waiting_s")};
-    const struct training_step *base = &found->splits[SPLIT_STATIC];
+    static const struct table_column columns[] = {LEFT("split"),      RIGHT("step_s"),
+                                                  RIGHT("speedup"),   RIGHT("ranks_per_token"),
+                                                  RIGHT("waiting_s"), RIGHT("fell_back")};
+    const struct training_step *base = &found->splits[SPLIT_BEST_STATIC];
     struct answer_table table;
     TABLE_INIT(&table, columns);
-    for (int split = 0; split <= SPLIT_HYBRID; split++) {
+    for (int split = 0; split < TRAINING_SPLITS; split++) {
         const struct training_step *step = &found->splits[split];
-        const double values[] = {step->step_s, base->step_s / step->step_s, step->width, step->bubble_s};
+        const double values[] = {step->step_s, base->step_s / step->step_s, step->width, step->bubble_s,
+                                 step->static_frac};
         table_text(&table, split_names[split]);
         for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
             char shown[32];
@@ -172,7 +175,8 @@ static void say_lengths(struct answer *answer, const struct plan_found *found)
 {
     if (found->plan.lengths == NULL) return;
     add_splits(answer, NULL, NULL, found);
-    answer_say(answer, "no split takes less than %.4g s\n", least_step_s(&found->splits[SPLIT_HYBRID]));
+    answer_say(answer, "no split of this plan into its widths takes less than %.4g s, at these prices\n",
+               least_step_s(&found->splits[SPLIT_HYBRID]));
 }
 
 /* --- The parts as data --- */
@@ -346,9 +350,9 @@ static void say_plan(struct answer *answer, const struct training_setup *setup, 
         answer_say(answer, "%" PRId64 " micro-batches of %" PRId64 " x %" PRId64 " tokens on each data rank\n",
                    plan->micro_batches, plan->micro_batch, plan->sequence_tokens);
     else
-        answer_say(answer, "%" PRId64 " sequences of %.0f tokens on the mean, at most %" PRId64 "; %s split\n",
-                   training_plan_sequences(plan), mean_tokens(plan), training_plan_longest(plan),
-                   split_names[plan->split]);
+        answer_say(answer, "%" PRId64 " %s of %.0f tokens on the mean, at most %" PRId64 "; %s split\n",
+                   training_plan_sequences(plan), training_plan_sequences(plan) == 1 ? "sequence" : "sequences",
+                   mean_tokens(plan), training_plan_longest(plan), split_names[plan->split]);
     if (step->forward_parts > 0)
         answer_say(answer, "experts get %d parts of a micro-batch in turn forward, %d backward\n", step->forward_parts,
                    step->backward_parts);
@@ -425,6 +429,10 @@ static void say_search(struct answer *answer, const struct training_setup *setup
     answer_say(answer, "%s (%" PRId64 " layers) on %" PRId64 " %s, %s: %zu plans, of which %zu do not fit\n",
                setup->llm.name, setup->llm.layers, setup->gpus, setup->gpu.name, setup->preset.name, search->n_priced,
                search->n_unfit);
+    if (setup->lengths != NULL)
+        answer_say(answer, "sequences have %.0f tokens on the mean; %s split\n",
+                   setup->lengths->step_tokens / (double)setup->lengths->sequences,
+                   split_names[setup->config->lengths.split]);
     if (search->n_best == 0 && search->n_priced == 0) answer_say(answer, "No plan divides the work so.\n");
     if (search->n_best > 0 || search->n_priced == 0) return;
     struct text layout;
@@ -446,6 +454,10 @@ int plan_answer_search(const struct training_setup *setup, const struct plan_sea
         answer_number(&answer, "unfit", (double)search->n_unfit);
         answer_number(&answer, "least_bytes",
                       search->n_priced > 0 ? search->smallest.step.memory.total_bytes : (double)NAN);
+        if (setup->lengths != NULL) {
+            answer_number(&answer, "mean_tokens", setup->lengths->step_tokens / (double)setup->lengths->sequences);
+            answer_text(&answer, "split", split_names[setup->config->lengths.split]);
+        }
     } else {
         say_search(&answer, setup, search);
     }

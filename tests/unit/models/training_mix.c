@@ -13,6 +13,7 @@ struct mix_bed {
     struct mix_cost cost[RANKS + 1];
     int64_t tokens[SEQUENCES];
     struct mix_group room[RANKS + SEQUENCES];
+    struct mix_slack slack[4 * SEQUENCES];
     struct mix_use uses[RANKS + 1];
     struct mix_problem problem;
 };
@@ -27,6 +28,7 @@ static void init_bed(struct mix_bed *bed, int64_t ranks, int64_t width, double p
     bed->problem.cost = bed->cost;
     bed->problem.tokens = bed->tokens;
     bed->problem.room = bed->room;
+    bed->problem.slack = bed->slack;
 }
 
 static int longest_first(const void *one, const void *other)
@@ -204,6 +206,31 @@ TEST(mixes_are_close_to_the_best)
     CHECK(n >= 250);
     CHECK(sum / n <= 1.05);
     CHECK(worst <= 4.0 / 3.0);
+}
+
+/* Coefficients of any sign, as interpolation may give them: no mix is below the bound. */
+TEST(the_bound_holds_for_coefficients_of_any_sign)
+{
+    struct rng rng;
+    int n = 0, n_negative = 0;
+    rng_init(&rng, 5, 0, "splits", 0);
+    for (int trial = 0; trial < 300; trial++) {
+        struct mix_bed bed;
+        struct mix_group groups[SEQUENCES];
+        init_bed(&bed, 4, 4, 0.05 * (rng_uniform(&rng) - 0.5), 0.3 * rng_uniform(&rng));
+        for (int w = 1; w <= 4; w++) {
+            bed.cost[w].square_s *= 2.0 * (rng_uniform(&rng) - 0.5);
+            bed.cost[w].token_s *= 2.0 * (rng_uniform(&rng) - 0.25);
+        }
+        draw(&bed, &rng, 2 + (int64_t)rng_below(&rng, 5), 500.0, 4096.0);
+        const double bound_s = mix_bound(&bed.problem);
+        const double best_s = search(&bed, 0, bed.problem.ranks, 0, groups);
+        if (!isfinite(best_s)) continue;
+        CHECK(bound_s <= best_s + 1e-9 * fabs(best_s));
+        n++;
+        n_negative += bed.cost[1].square_s < 0.0;
+    }
+    CHECK(n >= 50 && n_negative >= 10);
 }
 
 /* The least time of the last rank, of sequences that each fit on one. */
