@@ -195,18 +195,18 @@ TEST(items_are_conserved_and_those_in_use_stay)
 
 /* --- Keys --- */
 
-/* The i-th of keys whose hashes in the index of cache.c are equal: it multiplies by `factor` what it makes of a key,
- * and takes the upper half. */
-static uint64_t alike(uint64_t i)
+/* The i-th of keys with this hash in the index of cache.c: it multiplies by `factor` what it makes of a key, and takes
+ * the upper half. */
+static uint64_t alike(uint32_t hash, uint64_t i)
 {
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t inverse = factor; /* modulo 2^64, by Newton's method */
     for (int k = 0; k < 6; k++) inverse *= 2 - factor * inverse;
-    const uint64_t mixed = ((UINT64_C(12345) << 32) + i) * inverse;
+    const uint64_t mixed = (((uint64_t)hash << 32) + i) * inverse;
     return mixed ^ mixed >> 32;
 }
 
-TEST(keys_of_equal_hashes_are_told_apart)
+static void check_alike(uint32_t hash)
 {
     enum { N = 40, ALSO = 300 };
     struct cache cache;
@@ -217,13 +217,20 @@ TEST(keys_of_equal_hashes_are_told_apart)
     MUST(cache_init(&cache, &(struct cache_options){.evictor = lru, .params = policy_params(lru, NULL, &arena),
                                                     .capacity = N + ALSO, .diag = &diag}) == 0);
     for (int i = 0; i < N + ALSO; i++)
-        CHECK_EQ_INT(cache_insert(&cache, i < N ? alike((uint64_t)i) : (uint64_t)i, &items[i]), 1);
+        CHECK_EQ_INT(cache_insert(&cache, i < N ? alike(hash, (uint64_t)i) : (uint64_t)i, &items[i]), 1);
     for (int i = 0; i < N; i += 3) CHECK_EQ_INT(cache_drop(&cache, items[i]), 0);
     for (int i = 0; i < N + ALSO; i++)
-        CHECK_EQ_INT(cache_find(&cache, i < N ? alike((uint64_t)i) : (uint64_t)i),
+        CHECK_EQ_INT(cache_find(&cache, i < N ? alike(hash, (uint64_t)i) : (uint64_t)i),
                      i < N && i % 3 == 0 ? CACHE_NO_ITEM : items[i]);
-    CHECK_EQ_INT(cache_find(&cache, alike(N)), CACHE_NO_ITEM);
+    CHECK_EQ_INT(cache_find(&cache, alike(hash, N)), CACHE_NO_ITEM);
     cache_fini(&cache);
+}
+
+/* Also where their places are the last ones of the index and the first ones. */
+TEST(keys_of_equal_hashes_are_told_apart)
+{
+    static const uint32_t hashes[] = {12345, 0, UINT32_MAX, UINT32_MAX - (UINT32_MAX >> 6)};
+    for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++) check_alike(hashes[i]);
 }
 
 /* --- Without memory --- */
