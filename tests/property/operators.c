@@ -356,8 +356,8 @@ TEST(a_memo_tells_drafts_apart)
 {
     const struct cost_shape shape = {.tensor_parallel = 4, .pipeline_parallel = 1, .data_parallel = 4};
     SCOPED(cost_fixture) fixture = {0};
-    MUST(cost_fixture_init_on(&fixture, NULL, "{'cost': {'kind': 'operators'}}", "a100-80-sxm", "mixtral-8x7b", &shape) ==
-         0);
+    MUST(cost_fixture_init_on(&fixture, NULL, "{'cost': {'kind': 'operators'}}", "a100-80-sxm", "mixtral-8x7b",
+                              &shape) == 0);
     const struct iteration_model *model = &fixture.model;
     const struct iteration_work works[] = {
         {.decode_sequences = 7, .decode_context_tokens = 8000, .decode_drafts = 7},
