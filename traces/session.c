@@ -198,6 +198,7 @@ static int64_t take_live(struct session_requests *requests)
     *live = (struct live_session){.plan = *made};
     requests->first_spare = next;
     live->plan.turns = turns;
+    live->plan.capacity = made->n_turns;
     if (turns == NULL) return SIM_E_NOMEM;
     memcpy(turns, made->turns, made->n_turns * sizeof *turns);
     return place;

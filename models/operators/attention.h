@@ -139,7 +139,7 @@ enum { DECODE_CUTS = 8, DECODE_ROW_CUTS = 16 };
 struct decode_cuts {
     double blocks; /* -1: none yet */
     int n;
-    int best; /* of a row: the one that was, latest */
+    int best; /* of a row: the one that won last, tried first */
     double compute_s[DECODE_CUTS], join_s[DECODE_CUTS];
 };
 

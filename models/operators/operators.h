@@ -166,8 +166,10 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
 void operators_cost_at_share(const void *model, const struct iteration_work *work, double share_frac,
                              struct iteration_cost *cost);
 
-/* What batches without prompts share that verify drafts: an iteration_model's memo (drafted_cost.c). Of the numbers of
- * sequences with one remainder modulo OPERATORS_MEMO_BATCHES it keeps the latest. */
+/* An iteration_model's memo (drafted_cost.c) keeps what batches share that verify drafts and have no prompts. Such
+ * batches share it if they agree in sequences and drafts of a group, and in the tokens of all groups. Of each remainder
+ * of sequences modulo OPERATORS_MEMO_BATCHES the memo keeps the latest batch. It takes 324,352 bytes. A pool with
+ * speculation has one. */
 enum { OPERATORS_MEMO_USES = 4, OPERATORS_MEMO_BATCHES = 32 };
 struct operators_memo_batch {
     int64_t sequences, drafts, all_tokens; /* sequences 0: none */

@@ -11,7 +11,7 @@
 /* As cache_view_slot, without a call. */
 static inline void *item_slot(const struct cache_view *view, int32_t item)
 {
-    return view->slots + (size_t)item * view->stride_bytes;
+    return view->slots + (size_t)item * view->slot_bytes;
 }
 
 /* --- In a row --- */

@@ -32,7 +32,7 @@ static uint64_t mix(uint64_t key)
 }
 
 /* The replica of the highest weight that has fewer requests than `most`, or -1: the first one in the session's order.
- * session: the mixed number of the session. */
+ * session: the mixed number of the session. Replicas have different numbers, so that their weights differ. */
 static int32_t first_with_room(const struct fleet_view *view, uint64_t session, int64_t most)
 {
     const struct replica_load *loads = view->loads;

@@ -195,18 +195,26 @@ TEST(items_are_conserved_and_those_in_use_stay)
 
 /* --- Keys --- */
 
-/* The i-th of keys whose hashes in the index of cache.c are equal: it multiplies by `factor` what it makes of a key,
- * and takes the upper half. */
-static uint64_t alike(uint64_t i)
+/* The i-th of keys with this hash in the index of cache.c: it multiplies by `factor` what it makes of a key, and takes
+ * the upper half. */
+static uint64_t alike(uint32_t hash, uint64_t i)
 {
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t inverse = factor; /* modulo 2^64, by Newton's method */
     for (int k = 0; k < 6; k++) inverse *= 2 - factor * inverse;
-    const uint64_t mixed = ((UINT64_C(12345) << 32) + i) * inverse;
+    const uint64_t mixed = (((uint64_t)hash << 32) + i) * inverse;
     return mixed ^ mixed >> 32;
 }
 
-TEST(keys_of_equal_hashes_are_told_apart)
+/* Of the first 40 keys every other one has a hash whose place is five before that of the others, in an index of 512
+ * places: both groups then lie among each other. */
+static uint64_t key_of(uint32_t hash, int i)
+{
+    enum { ALIKE = 40 };
+    return i < ALIKE ? alike(i % 2 == 0 ? hash - (UINT32_C(5) << 23) : hash, (uint64_t)i) : (uint64_t)i;
+}
+
+static void check_alike(uint32_t hash)
 {
     enum { N = 40, ALSO = 300 };
     struct cache cache;
@@ -217,13 +225,19 @@ TEST(keys_of_equal_hashes_are_told_apart)
     MUST(cache_init(&cache, &(struct cache_options){.evictor = lru, .params = policy_params(lru, NULL, &arena),
                                                     .capacity = N + ALSO, .diag = &diag}) == 0);
     for (int i = 0; i < N + ALSO; i++)
-        CHECK_EQ_INT(cache_insert(&cache, i < N ? alike((uint64_t)i) : (uint64_t)i, &items[i]), 1);
+        CHECK_EQ_INT(cache_insert(&cache, key_of(hash, i), &items[i]), 1);
     for (int i = 0; i < N; i += 3) CHECK_EQ_INT(cache_drop(&cache, items[i]), 0);
     for (int i = 0; i < N + ALSO; i++)
-        CHECK_EQ_INT(cache_find(&cache, i < N ? alike((uint64_t)i) : (uint64_t)i),
-                     i < N && i % 3 == 0 ? CACHE_NO_ITEM : items[i]);
-    CHECK_EQ_INT(cache_find(&cache, alike(N)), CACHE_NO_ITEM);
+        CHECK_EQ_INT(cache_find(&cache, key_of(hash, i)), i < N && i % 3 == 0 ? CACHE_NO_ITEM : items[i]);
+    CHECK_EQ_INT(cache_find(&cache, alike(hash, N)), CACHE_NO_ITEM);
     cache_fini(&cache);
+}
+
+/* Also where their places are the last ones of the index and the first ones. */
+TEST(keys_of_equal_hashes_are_told_apart)
+{
+    static const uint32_t hashes[] = {UINT32_C(1) << 30, 12345, 0, UINT32_MAX, UINT32_MAX - (UINT32_C(3) << 23)};
+    for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++) check_alike(hashes[i]);
 }
 
 /* --- Without memory --- */

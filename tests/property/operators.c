@@ -338,6 +338,40 @@ TEST(single_steps_change_nothing)
     }
 }
 
+static void check_row(const struct iteration_model *model, void *memo, const struct iteration_work *works, int32_t n)
+{
+    struct iteration_cost alone, row[20];
+    MUST(n <= 20);
+    model->cost_row(model->model, memo, works, n, row);
+    for (int32_t i = 0; i < n; i++) {
+        model->cost(model->model, &works[i], &alone);
+        CHECK(alone.first_s == row[i].first_s && alone.slope_s == row[i].slope_s && alone.until == row[i].until &&
+              alone.extrapolated_frac == row[i].extrapolated_frac);
+    }
+}
+
+/* Of 7 sequences with 7 drafts each and of 8 with 6, the fullest of four groups has two sequences, and all groups have
+ * 56 tokens: only the drafts tell them apart. */
+TEST(a_memo_tells_drafts_apart)
+{
+    const struct cost_shape shape = {.tensor_parallel = 4, .pipeline_parallel = 1, .data_parallel = 4};
+    SCOPED(cost_fixture) fixture = {0};
+    MUST(cost_fixture_init_on(&fixture, NULL, "{'cost': {'kind': 'operators'}}", "a100-80-sxm", "mixtral-8x7b",
+                              &shape) == 0);
+    const struct iteration_model *model = &fixture.model;
+    const struct iteration_work works[] = {
+        {.decode_sequences = 7, .decode_context_tokens = 8000, .decode_drafts = 7},
+        {.decode_sequences = 8, .decode_context_tokens = 8000, .decode_drafts = 6},
+    };
+    struct iteration_cost costs[2];
+    void *memo = mem_zalloc(1, model->memo_bytes);
+    MUST(memo != NULL);
+    for (int i = 0; i < 2; i++) model->cost(model->model, &works[i], &costs[i]);
+    CHECK(costs[0].first_s != costs[1].first_s);
+    for (int i = 0; i < 4; i++) check_row(model, memo, &works[i % 2], 1);
+    mem_free(memo);
+}
+
 /* Batches with drafts in rows cost what each alone does, in whatever order of numbers and drafts the rows come; some
  * have prompts or no drafts. */
 TEST(what_a_memo_keeps_is_not_seen)
@@ -355,19 +389,13 @@ TEST(what_a_memo_keeps_is_not_seen)
         for (int k = 0; k < 40; k++) {
             enum { N = 20 };
             struct iteration_work works[N] = {random_work(&rng)};
-            struct iteration_cost alone, row[N];
             works[0].decode_drafts = (int64_t)rng_below(&rng, 6);
             for (int i = 1; i < N; i++) {
                 works[i] = works[i - 1];
                 if (works[i].decode_sequences > 0)
                     works[i].decode_context_tokens += works[i].decode_sequences + (int64_t)rng_below(&rng, 200);
             }
-            model->cost_row(model->model, memo, works, N, row);
-            for (int i = 0; i < N; i++) {
-                model->cost(model->model, &works[i], &alone);
-                CHECK(alone.first_s == row[i].first_s && alone.slope_s == row[i].slope_s &&
-                      alone.until == row[i].until && alone.extrapolated_frac == row[i].extrapolated_frac);
-            }
+            check_row(model, memo, works, N);
         }
         mem_free(memo);
     }

@@ -70,6 +70,59 @@ TEST(draws_are_compared_as_numbers)
     }
 }
 
+static uint64_t shifts_undone(uint64_t x, int shift)
+{
+    uint64_t original = x;
+    for (int known = shift; known < 64; known += shift) original = x ^ original >> shift;
+    return original;
+}
+
+static uint64_t factor_undone(uint64_t x, uint64_t factor)
+{
+    uint64_t inverse = factor; /* modulo 2^64, by Newton's method */
+    for (int k = 0; k < 6; k++) inverse *= 2 - factor * inverse;
+    return x * inverse;
+}
+
+/* The request's part of a draw that is so many of 2^53 at position 0. */
+static struct acceptance_of of_draw(uint64_t draw, double rate)
+{
+    uint64_t x = shifts_undone(draw << 11, 31);
+    x = shifts_undone(factor_undone(x, UINT64_C(0x94d049bb133111eb)), 27);
+    x = shifts_undone(factor_undone(x, UINT64_C(0xbf58476d1ce4e5b9)), 30);
+    return (struct acceptance_of){x - ACCEPTANCE_GOLDEN, rate};
+}
+
+static void check_least_wrong_draw(double right_frac)
+{
+    const double rates[] = {right_frac, 0.0};
+    struct acceptance chain = {.key = 1}, geometric = {.rates = rates, .n_rates = 1};
+    acceptance_from_rates(&chain, rates, 2);
+    const uint64_t least = chain.right_draws[1];
+    MUST(least > 0 && least <= UINT64_C(1) << 53);
+    CHECK((double)(least - 1) * 0x1p-53 < right_frac && !((double)least * 0x1p-53 < right_frac));
+    for (int64_t most = 1; most <= 6; most += 5) { /* few are counted otherwise than many */
+        const struct acceptance_of last_right = of_draw(least - 1, 0.0), first_wrong = of_draw(least, 0.0);
+        CHECK_EQ_INT(acceptance_draw_of(&chain, &last_right, 0, most), 1);
+        if (least < UINT64_C(1) << 53) CHECK_EQ_INT(acceptance_draw_of(&chain, &first_wrong, 0, most), 0);
+    }
+    const struct acceptance_of last_right = of_draw(least - 1, right_frac), first_wrong = of_draw(least, right_frac);
+    CHECK_EQ_INT(acceptance_draw_of(&geometric, &last_right, 0, 1), 1);
+    if (least < UINT64_C(1) << 53) CHECK_EQ_INT(acceptance_draw_of(&geometric, &first_wrong, 0, 1), 0);
+}
+
+/* The least k for which the draft is wrong is that for which k 2^-53 is not below its probability: k - 1 is right. */
+TEST(the_least_wrong_draw)
+{
+    static const double fracs[] = {1.0, 0.7, 0.5, 0.49, 1.0 / 3, 0.1, 1e-9, 0x1.8p-53, 0x1p-53, 0x1p-54, 0x1p-1074};
+    for (size_t i = 0; i < sizeof fracs / sizeof *fracs; i++) check_least_wrong_draw(fracs[i]);
+    struct rng rng = test_rng(1, "fractions", 0);
+    for (int i = 0; i < 1000; i++) {
+        const double right_frac = rng_uniform(&rng) * 0x1p-3; /* a double, but hardly ever a multiple of 2^-53 */
+        if (right_frac > 0.0) check_least_wrong_draw(right_frac);
+    }
+}
+
 #define SERVICE(batching, cost, more)                                                                                  \
     "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'mistral-7b',"      \
     " 'replicas': 2, 'batching': '" batching "', 'cost': " cost ", 'kv': {'blocks': 90}, " more                        \
@@ -283,4 +336,18 @@ TEST(impossible_combinations_are_refused)
     check_refused("'speculation': {'policy': 'eagle', 'depth': 2, 'branches': 4, 'tokens': 21},"
                   " 'acceptance': {'rates': [0.5]},",
                   "has at most 20 tokens");
+}
+
+/* Iterations that are computed ahead do not begin after the end of time, here after the ninth. */
+TEST(time_ends_among_drafts)
+{
+    struct bed_rows *rows = bed_run(
+        BED(.quiet = true, .no_batches = true),
+        "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 1, 'gpus_per_node': 1}, 'services': {'s': {'llm': 'mistral-7b',"
+        " 'cost': {'kind': 'affine', 'prefill': {'fixed': '1s'}, 'decode': {'fixed': '1000000000s'}},"
+        " 'speculation': {'policy': 'fixed', 'drafts': 3}, 'acceptance': {'rates': [0.5]}, 'trace': {'format': 'generate',"
+        " 'count': 1, 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 5},"
+        " 'output': {'distribution': 'fixed', 'tokens': 400}}}}}");
+    MUST(rows->code == SIM_E_CONFIG && rows->diag.n_items == 1);
+    CHECK(strstr(rows->diag.items[0].text, "computes for longer than 292 years") != NULL);
 }

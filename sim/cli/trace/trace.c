@@ -208,8 +208,8 @@ static int trace_open(struct cli *cli, const struct trace_options *options, cons
     return trace->format->open_jobs(params, &trace->options, &trace->jobs, &cli->diag);
 }
 
-/* Reports rows and values that were dropped or changed. There is no source left where its sessions could not be
- * unrolled. */
+/* Reports rows and values that were dropped or changed. Without memory to unroll sessions the source is already
+ * closed. */
 static void add_notes(struct cli *cli, const struct opened *trace)
 {
     struct source_note note;

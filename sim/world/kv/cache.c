@@ -23,7 +23,7 @@ bool cache_view_held(const struct cache_view *view, int32_t item)
 
 void *cache_view_slot(const struct cache_view *view, int32_t item)
 {
-    return view->slots + (size_t)item * view->stride_bytes;
+    return view->slots + (size_t)item * view->slot_bytes;
 }
 
 void cache_view_stream(const struct cache_view *view, const char *name, struct rng *rng)
@@ -48,9 +48,9 @@ int64_t cache_view_next_use(const struct cache_view *view, int32_t item)
 /* --- Lifetime --- */
 
 /* The evictor's part of an item, in whole words. */
-static size_t slot_bytes(const struct evictor *evictor)
+static size_t whole_words(size_t bytes)
 {
-    return (evictor->item_bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+    return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
 }
 
 int cache_init(struct cache *cache, const struct cache_options *options)
@@ -58,7 +58,7 @@ int cache_init(struct cache *cache, const struct cache_options *options)
     const struct policy *policy = options->evictor;
     *cache = (struct cache){.options = *options, .evictor = (const void *)policy, .first_free = CACHE_NO_ITEM};
     cache->view = (struct cache_view){.capacity = options->capacity, .access = -1, .cache = cache,
-                                      .stride_bytes = sizeof(struct cache_item) + slot_bytes(cache->evictor)};
+                                      .slot_bytes = sizeof(struct cache_item) + whole_words(cache->evictor->item_bytes)};
     SIM_REQUIRE(options->capacity >= 1);
     if ((policy->oracle & ORACLE_FUTURE) && options->future == NULL)
         return diag_error(options->diag, SIM_E_CONFIG, NULL, "only 'orrery trace stat' knows it",
@@ -120,7 +120,7 @@ static int grow(struct cache *cache)
     size_t n = cache->n_places == 0 ? FIRST_PLACES : 2 * (size_t)cache->n_places;
     if (cache->n_places > INT32_MAX / 2) return diag_nomem(cache->options.diag);
     if ((uint64_t)cache->view.capacity < n) n = (size_t)cache->view.capacity;
-    if (!grow_array(&cache->items, n, cache->view.stride_bytes) ||
+    if (!grow_array(&cache->items, n, cache->view.slot_bytes) ||
         !grow_array(&cache->last_accesses, n, cache->options.future != NULL ? sizeof *cache->last_accesses : 0))
         return diag_nomem(cache->options.diag);
     cache->view.slots = cache->items + sizeof(struct cache_item);
@@ -277,11 +277,11 @@ int cache_evict(struct cache *cache)
     return code == 0 ? 1 : code;
 }
 
-/* Most slots have a word or two. */
+/* A slot is of whole words, mostly of one or two. */
 static void clear_slot(const struct cache_view *view, int32_t item)
 {
     uint64_t *words = cache_view_slot(view, item);
-    const size_t n = (view->stride_bytes - sizeof(struct cache_item)) / sizeof *words;
+    const size_t n = (view->slot_bytes - sizeof(struct cache_item)) / sizeof *words;
     for (size_t i = 0; i < n; i++) words[i] = 0;
 }
 

@@ -1,10 +1,11 @@
 /* A cache of equal-sized items with keys: the prefix cache in GPU memory, or the tier below it in host memory. It
  * counts the users of an item and asks its evictor which item makes room.
  *
- * Items lie in an array that grows with the cache: 16 bytes each and behind them the evictor's own, so that an access
- * reads one place of memory. The index takes 11 to 22 bytes more. Every operation is O(1), apart from the evictor's
- * work. Errors are SIM_E_NOMEM or SIM_E_POLICY, with a finding in the diag of the options; after an error the cache may
- * only be destroyed. */
+ * Items lie in an array whose places double as the cache grows: 16 bytes each, and behind them the evictor's own. So
+ * the item and its slot are one place of memory; evictors also read those of other items. The index takes 11 to 22
+ * bytes per item of the largest number so far. While it grows, its old memory stays beside the new; that of the array
+ * may. Every operation is O(1), on average where the cache grows, apart from the evictor's work. Errors are SIM_E_NOMEM
+ * or SIM_E_POLICY, with a finding in the diag of the options; after an error the cache may only be destroyed. */
 #ifndef ORRERY_WORLD_KV_CACHE_H
 #define ORRERY_WORLD_KV_CACHE_H
 
@@ -53,7 +54,7 @@ struct cache {
     void *state; /* the evictor's */
     struct cache_view view;
     struct cache_index index;
-    char *items; /* `view.stride_bytes` each: a struct cache_item, and the evictor's slot */
+    char *items; /* `view.slot_bytes` each: a struct cache_item, and the evictor's slot */
     int64_t *last_accesses; /* of each item; only with a future */
     int32_t n_items, n_places, first_free; /* places ever used, places allocated, head of the free list */
     int64_t n_evictions;
@@ -68,7 +69,7 @@ void cache_fini(struct cache *cache);
 
 static inline struct cache_item *cache_item_at(const struct cache *cache, int32_t item)
 {
-    return (struct cache_item *)(void *)(cache->items + (size_t)item * cache->view.stride_bytes);
+    return (struct cache_item *)(void *)(cache->items + (size_t)item * cache->view.slot_bytes);
 }
 
 /* The item of this key, or CACHE_NO_ITEM. Does not count as an access. */

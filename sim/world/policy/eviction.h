@@ -22,7 +22,7 @@ struct cache_view {
     int64_t access;   /* number of the latest access (insertion or hit), from 0; -1 before the first */
     struct cache *cache; /* for cache_view_* below */
     char *slots;         /* that of item 0; the others follow (cache_view_slot) */
-    size_t stride_bytes; /* from a slot to the next one */
+    size_t slot_bytes;   /* from a slot to the next one: more than the slot's own, evictor.item_bytes */
 };
 
 /* The item's contents: equal keys mean equal contents, also after an eviction. */

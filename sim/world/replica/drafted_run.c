@@ -1,10 +1,10 @@
 /* A run of iterations with drafts: computed ahead, and applied when somebody looks or the run ends.
  *
  * While the batch stays the same, neither the batcher nor the speculation policy is asked (batch_plan.iterations,
- * speculation_plan.iterations). The draws depend on nothing but requests and positions, so the iterations up to the
- * next change follow from the present state. They are computed one by one on a copy of what they need, and the replica
- * has one event for all of them. The replica itself stands in iteration `at` of the run, as if it had been stepped
- * there. Whatever reads or changes it calls replica_follow_drafts first.
+ * speculation_plan.iterations). The draws depend on nothing but requests and positions. So the iterations up to the
+ * next change follow from the present state. They are drawn one after the other on a copy of what that takes, and then
+ * priced together. The replica has one event for all of them. The replica itself stands in iteration `at` of the run,
+ * as if it had been stepped there. Whatever reads or changes it calls replica_follow_drafts first.
  *
  * A run of decode iterations without drafts has a closed form instead (replica.c): its sequences grow alike. */
 #include "sim/core/check.h"
@@ -150,22 +150,17 @@ static void draw_ahead(const struct replica *replica, struct drafted_run *run)
     }
 }
 
-/* Prices the iterations behind the first `n_priced`: each begins where the one before it ends. */
+/* Prices the iterations behind the first `n_priced`: each begins where the one before it ends. Those behind the end of
+ * time begin there, and arm() refuses the run. */
 static int price_ahead(const struct replica *replica, struct drafted_run *run, int32_t n_priced)
 {
     struct iteration_cost costs[ITERATIONS_AHEAD];
     replica_drafted_costs(replica, &run->works[n_priced], run->n - n_priced, costs);
     for (int32_t i = n_priced; i < run->n; i++) {
         const struct iteration_cost *cost = &costs[i - n_priced];
-        const sim_ns start_ns = end_of(&run->iterations[i - 1]);
-        if (start_ns == SIM_NS_MAX) { /* time ends before it begins */
-            run->is_over = true;
-            run->n = i;
-            return 0;
-        }
         const int code = replica_check_cost(replica, &run->works[i], cost);
         if (code != 0) return code;
-        run->iterations[i].start_ns = start_ns;
+        run->iterations[i].start_ns = end_of(&run->iterations[i - 1]);
         run->iterations[i].first_ns = cost->first_s * 1e9;
         run->iterations[i].extrapolated_frac = cost->extrapolated_frac;
     }

@@ -43,8 +43,9 @@ static inline bool replica_plan_departs(const struct replica *replica)
 
 /* --- replica_batch.c --- */
 
-/* The costs of n iterations in a row whose drafts are computed ahead, at the full clock and unshared links: those of
- * replica_cost, not checked. All verify equally many drafts of equally many sequences. */
+/* The costs of n >= 1 iterations in a row whose drafts are computed ahead, at the full clock and unshared links: those
+ * of replica_cost, not checked. All verify equally many drafts of equally many sequences. speculating->lacking counts
+ * in each of them: it must be empty, unless there is one iteration and it is the one that is next or under way. */
 void replica_drafted_costs(const struct replica *replica, const struct iteration_work *works, int32_t n,
                            struct iteration_cost *costs);
 

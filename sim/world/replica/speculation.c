@@ -4,7 +4,7 @@
 
 /* --- Acceptance --- */
 
-/* A whole number is below x if it is below the next whole number: 2^53 right_frac is exact. */
+/* A whole number is below x exactly if it is below x rounded up. Here x is 2^53 right_frac, without rounding. */
 void acceptance_set_right(struct acceptance *acceptance, int64_t i, double right_frac)
 {
     acceptance->right_frac[i] = right_frac;

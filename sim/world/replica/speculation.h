@@ -101,7 +101,7 @@ struct speculation_model {
     struct llm_spec draft_llm;
     struct llm_reads draft_reads;
     struct energy_model draft_energy; /* all zero: not known */
-    void *memo; /* of the LLM's iteration model, for batches with drafts; NULL: it keeps nothing */
+    void *memo; /* of the LLM's cost_row, which changes it though the rest is const; NULL: there is no cost_row */
 };
 
 /* An iteration of a drafted run. */

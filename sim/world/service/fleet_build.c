@@ -132,6 +132,7 @@ static int place_offloaded(const struct fleet *fleet, struct fleet_pool *pool)
     if (code != 0 || !offload_in_use(&pool->offload)) return code;
     pool->env.model.model = &pool->offload.model;
     pool->env.model.cost = offload_cost;
+    pool->env.model.cost_row = NULL; /* it prices the model that was replaced */
     pool->time_error = (struct time_error){0}; /* of transfers nobody knows it */
     pool->env.speed_frac = 0.0;
     return check_stages(fleet, pool);
