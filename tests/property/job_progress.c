@@ -37,8 +37,8 @@ static void walk_to(struct walker *walker, sim_ns now)
     for (;;) {
         if (walker->flushed_at <= walker->now) walker->saved_ns = walker->flushing_ns;
         if (walker->flushed_at <= walker->now) walker->flushed_at = SIM_NS_MAX;
-        if (walker->saves.interval_ns > 0 && !walker->is_paused && walker->wait_ns == 0 && walker->stall_ns == 0 && walker->to_save_ns == 0 &&
-            walker->done_ns < walker->work_ns) {
+        if (walker->saves.interval_ns > 0 && !walker->is_paused && walker->wait_ns == 0 && walker->stall_ns == 0 &&
+            walker->to_save_ns == 0 && walker->done_ns < walker->work_ns) {
             walker->to_save_ns = walker->saves.interval_ns;
             walker->stall_ns = walker->saves.stall_ns;
             walker->flushing_ns = walker->done_ns;

@@ -358,12 +358,15 @@ int jobs_check_hosts(struct jobs *jobs)
         const bool lacks_memory = type->host.memory.n > 0 && jobs->share_of_gpu.memory_bytes == 0;
         char where[DIAG_WHERE_CHARS];
         snprintf(where, sizeof where, "jobs.types.%s.host", type->name);
+        const int checked = host_needs_check(&type->host, jobs->site->config, where, jobs->site->diag);
+        const char *at = config_where(jobs->site->config, where);
+        if (checked != 0) code = checked;
         if (lacks_cpus || lacks_memory)
-            code = diag_error(jobs->site->diag, SIM_E_CONFIG, where, "leave it out, or say how much each node has",
+            code = diag_error(jobs->site->diag, SIM_E_CONFIG, at, "leave it out, or say how much each node has",
                               "needs '%s', and nodes with GPUs",
                               lacks_cpus ? "cluster.cpus_per_node" : "cluster.memory_per_node");
         else if (host_needs_given(&type->host) && jobs->placer == NULL)
-            code = diag_error(jobs->site->diag, SIM_E_CONFIG, where, "choose another placement, such as \"best-fit\"",
+            code = diag_error(jobs->site->diag, SIM_E_CONFIG, at, "choose another placement, such as \"best-fit\"",
                               "needs jobs on nodes, and the placement policy only counts GPUs");
     }
     return code;
