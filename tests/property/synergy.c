@@ -169,6 +169,22 @@ TEST(an_excess_is_given_back_to_a_share_of_a_gpu)
     }
 }
 
+/* The image job holds all CPUs of the only node with a V100, and gives back for jobs that need one. */
+TEST(an_excess_is_given_back_to_jobs_of_some_gpu_models)
+{
+    const char *path = test_file("hosts.csv", "sn,cpu_milli,memory_mib,gpu,model\nn0,8000,100000,2,V100\n"
+                                              "n1,8000,100000,2,T4\n");
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes_file': {'path': '%s'}}, 'jobs': {'scheduler': 'synergy', 'placement': 'best-fit', 'types':"
+        " {'h': {'host': {'cpus': [{'per_gpu': 4, 'speed': 1}, {'per_gpu': 8, 'speed': 2}]}}}, 'trace': {'format':"
+        " 'inline-jobs', 'jobs': [{'duration': '1000s', 'type': 'h'}, {'submit': '10s', 'duration': '100s', 'type': 'h',"
+        " 'gpu_models': 'V100'}, {'submit': '20s', 'duration': '100s', 'type': 'h', 'gpu_models': 'V100'}]}}}",
+        path);
+    CHECK_NEAR(bed_job(rows, 1)->start_s, 10, 0);
+    CHECK_NEAR(bed_job(rows, 2)->start_s, 110, 0);
+}
+
 /* The image job has 16 of 24 CPUs, since others hold 6 and 2. A shorter job comes first by GPUs, and finds 22 of its 24
  * CPUs: the running jobs go on as they are. */
 TEST(a_preempted_job_goes_on_where_others_find_no_room)
