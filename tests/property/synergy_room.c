@@ -6,7 +6,7 @@
 #define IMAGE "'image': {'host': {'cpus': [{'per_gpu': 3, 'speed': 1}, {'per_gpu': 6, 'speed': 2}]}}"
 #define LANGUAGE "'language': {'host': {'cpus': [{'per_gpu': 0.5, 'speed': 1}]}}"
 
-/* Three jobs ask for one amount. The first is an image job that does not fit beside 7 of 8 CPUs; the second needs one. */
+/* Two jobs ask for 3 CPUs beside 7 of 8. The image job does not fit; the other one needs half a CPU. */
 TEST(a_job_that_needs_less_than_a_refused_one_starts)
 {
     const struct bed_rows *rows = bed_ok(
@@ -28,7 +28,7 @@ static struct bed_rows *run_gangs(const char *jobs)
                   jobs);
 }
 
-/* From 60 s on a job of 6 GPUs waits for a node of 4 free GPUs. Nobody gives anything back for it until there is one. */
+/* From 60 s on a job of 6 GPUs waits for a node of 4 free GPUs. Nobody gives back for it until there is one. */
 TEST(nobody_gives_back_for_a_job_that_cannot_start)
 {
     struct bed_rows *rows = run_gangs("{'duration': '400s', 'gpus': 2, 'type': 'image'},"

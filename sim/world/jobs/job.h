@@ -48,7 +48,7 @@ struct job {
     enum job_status status;
     int32_t restarts;              /* after its GPUs were taken by force */
     double unsaved_gpu_s;          /* at its last stop: GPU time of unsaved work */
-    double last_speed;             /* the last one above 0 */
+    double last_speed, last_gpus;  /* the last speed above 0, and the GPUs that gave it */
     double lost_gpu_s;             /* GPU time of repeated work */
     int64_t group_ugpus;           /* that jobs on the same GPUs hold together */
     struct job *prev, *next;       /* in the system, in the order of submission */

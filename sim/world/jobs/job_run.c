@@ -73,7 +73,9 @@ static void report_given(struct job *job, sim_ns now)
 static void keep_speed(struct job *job)
 {
     job->progress.speed = job->view.speed = job_speed(job);
-    if (job->progress.speed > 0.0) job->last_speed = job->progress.speed;
+    if (!(job->progress.speed > 0.0)) return;
+    job->last_speed = job->progress.speed;
+    job->last_gpus = job->view.held_gpus;
 }
 
 void job_continue(struct job *job, sim_ns now)
@@ -119,12 +121,15 @@ static void count_held(struct job *job, sim_ns now)
     job->since_ns = now;
 }
 
-/* All unsaved work counts at the speed at which the job last worked. */
+/* All unsaved work counts at the speed at which the job last worked, on the GPUs of then. */
 static double unsaved_gpu_s(const struct job *job)
 {
     const struct job_progress *progress = &job->progress;
-    if (!(job->last_speed > 0.0)) return 0.0;
-    return sim_s_from_ns(progress->done_ns - progress->saved_ns) / job->last_speed * job->view.held_gpus;
+    const bool works = progress->speed > 0.0;
+    const double speed = works ? progress->speed : job->last_speed;
+    if (!(speed > 0.0)) return 0.0;
+    return sim_s_from_ns(progress->done_ns - progress->saved_ns) / speed *
+           (works ? job->view.held_gpus : job->last_gpus);
 }
 
 void job_stop(struct job *job, sim_ns now)
