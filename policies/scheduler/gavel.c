@@ -62,8 +62,8 @@ struct gavel {
     struct gavel_rounds rounds;
     struct lp_params params;
     double price[GAVEL_TYPES];
-    bool *has_arrived;   /* [weights]: whether a job of that type has arrived */
-    char unread[256]; /* text of the warning at the end of the run */
+    bool *has_arrived; /* [weights + rates]: whether a job of that type has arrived */
+    char unread[2][256]; /* texts of the warnings at the end of the run: of weights, of rates */
     unsigned char common_states[GAVEL_TYPES + 3];
 };
 
@@ -296,7 +296,7 @@ static int gavel_init(void *state, const void *params, struct diag *diag)
     (void)diag;
     struct gavel *gavel = state;
     gavel->params = *(const struct lp_params *)params;
-    gavel->has_arrived = mem_zalloc(gavel->params.weights.n + 1, sizeof *gavel->has_arrived);
+    gavel->has_arrived = mem_zalloc(gavel->params.weights.n + gavel->params.rates.n + 1, sizeof *gavel->has_arrived);
     if (gavel->has_arrived == NULL) return SIM_E_NOMEM;
     const bool saves = gavel->params.objective == OBJECTIVE_COST;
     gavel_rounds_init(&gavel->rounds,
@@ -350,28 +350,44 @@ static int gavel_prepare(void *state, const struct cluster_view *view, struct di
     return gavel->params.objective == OBJECTIVE_COST ? set_prices(gavel, view, diag) : 0;
 }
 
+static void note_type(const struct config_list *list, const char *type, bool *has_arrived)
+{
+    const struct type_weight *weight = list->items;
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(weight[i].type, type) == 0) has_arrived[i] = true;
+}
+
 static void lp_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     struct gavel *gavel = state;
-    const struct type_weight *weight = gavel->params.weights.items;
-    for (size_t i = 0; note->event == JOB_EVENT_SUBMIT && i < gavel->params.weights.n; i++)
-        if (strcmp(weight[i].type, note->job->type) == 0) gavel->has_arrived[i] = true;
+    if (note->event == JOB_EVENT_SUBMIT) {
+        note_type(&gavel->params.weights, note->job->type, gavel->has_arrived);
+        note_type(&gavel->params.rates, note->job->type, gavel->has_arrived + gavel->params.weights.n);
+    }
     gavel_notify(state, view, note);
 }
 
-/* Warns of weights of types that no job had; the text names the first. */
+/* Warns of types that no job had; the text names the first. */
+static void warn_of_unread(const struct config_list *list, const bool *has_arrived, const char *what, const char *code,
+                           char text[256], struct job_plan *plan)
+{
+    const struct type_weight *weight = list->items;
+    for (size_t i = 0; i < list->n; i++) {
+        if (has_arrived[i]) continue;
+        if (text[0] == '\0') snprintf(text, 256, "%s of types that no job had, '%.200s' first", what, weight[i].type);
+        job_plan_warn(plan, code, text);
+    }
+}
+
 static void gavel_finish(void *state, struct job_plan *plan)
 {
     struct gavel *gavel = state;
-    const struct type_weight *weight = gavel->params.weights.items;
-    const bool reads = gavel->params.objective == OBJECTIVE_LAS;
-    for (size_t i = 0; reads && i < gavel->params.weights.n; i++) {
-        if (gavel->has_arrived[i]) continue;
-        if (gavel->unread[0] == '\0')
-            snprintf(gavel->unread, sizeof gavel->unread, "weights of types that no job had, '%.200s' first",
-                     weight[i].type);
-        job_plan_warn(plan, "gavel-weights", gavel->unread);
-    }
+    const struct lp_params *params = &gavel->params;
+    if (params->objective == OBJECTIVE_LAS)
+        warn_of_unread(&params->weights, gavel->has_arrived, "weights", "gavel-weights", gavel->unread[0], plan);
+    if (params->objective == OBJECTIVE_COST || params->objective == OBJECTIVE_THROUGHPUT)
+        warn_of_unread(&params->rates, gavel->has_arrived + params->weights.n, "rates", "gavel-rates", gavel->unread[1],
+                       plan);
 }
 
 static void gavel_fini(void *state)

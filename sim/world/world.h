@@ -29,7 +29,7 @@
  *             (market.c)
  *     INV-13  rollouts are conserved: output tokens of finished samples = trained + waiting + dropped, and replicas
  *             have got the weights of each sending (rl.c)
- *     INV-14  CPU and memory are conserved: of nodes that all count it, what is taken = what running jobs hold
+ *     INV-14  CPU and memory are conserved: of each node that counts it, what is taken = what running jobs hold
  *             (job_view.c) */
 #ifndef ORRERY_WORLD_WORLD_H
 #define ORRERY_WORLD_WORLD_H

@@ -6,6 +6,7 @@
 struct walker {
     struct job_saves saves;
     int64_t speed;
+    bool is_paused;
     sim_ns now, wait_ns, to_save_ns, stall_ns; /* left of each */
     sim_ns work_ns, done_ns, saved_ns;
     sim_ns flushing_ns, flushed_at; /* the save under way */
@@ -14,9 +15,12 @@ struct walker {
 
 static void walk_one(struct walker *walker)
 {
+    if (walker->is_paused && walker->flushed_at < SIM_NS_MAX) walker->flushed_at++;
     if (walker->wait_ns > 0) {
         walker->wait_ns--;
         walker->waited_ns++;
+    } else if (walker->is_paused) {
+        /* neither stalls nor works */
     } else if (walker->stall_ns > 0) {
         walker->stall_ns--;
         walker->stalled_ns++;
@@ -33,8 +37,8 @@ static void walk_to(struct walker *walker, sim_ns now)
     for (;;) {
         if (walker->flushed_at <= walker->now) walker->saved_ns = walker->flushing_ns;
         if (walker->flushed_at <= walker->now) walker->flushed_at = SIM_NS_MAX;
-        if (walker->saves.interval_ns > 0 && walker->wait_ns == 0 && walker->stall_ns == 0 && walker->to_save_ns == 0 &&
-            walker->done_ns < walker->work_ns) {
+        if (walker->saves.interval_ns > 0 && !walker->is_paused && walker->wait_ns == 0 && walker->stall_ns == 0 &&
+            walker->to_save_ns == 0 && walker->done_ns < walker->work_ns) {
             walker->to_save_ns = walker->saves.interval_ns;
             walker->stall_ns = walker->saves.stall_ns;
             walker->flushing_ns = walker->done_ns;
@@ -68,8 +72,8 @@ static void begin(struct walker *walker, struct job_progress *progress, struct r
     walker->flushed_at = SIM_NS_MAX;
 }
 
-/* Brings it up to any time and looks at any time; now and then it migrates, which is like a wait, fails, or has another
- * speed. Speeds change where work is whole. */
+/* Brings it up to any time and looks at any time; now and then it migrates, which is like a wait, fails, pauses or goes
+ * on, or has another speed. Speeds change where work is whole. */
 TEST(closed_form_equals_the_walk)
 {
     struct rng rng = test_rng(1, "job_progress", 0);
@@ -77,7 +81,7 @@ TEST(closed_form_equals_the_walk)
         struct walker walker = {.speed = 1, .work_ns = 800 + 2 * (sim_ns)rng_below(&rng, 200)};
         struct job_progress progress = {.work_ns = walker.work_ns, .speed = 1};
         begin(&walker, &progress, &rng);
-        while (walker.done_ns < walker.work_ns && walker.now < 20000) {
+        while (walker.done_ns < walker.work_ns && walker.now < 100000) {
             walk_to(&walker, walker.now + 1 + (sim_ns)rng_below(&rng, 40));
             check_same(&walker, &progress);
             const uint64_t what = rng_below(&rng, 8);
@@ -85,12 +89,14 @@ TEST(closed_form_equals_the_walk)
                 progress.done_ns = job_progress_saved_ns(&progress, walker.now);
                 walker.done_ns = walker.saved_ns;
                 begin(&walker, &progress, &rng);
-            } else if (what < 4) {
+            } else if (what < 5) {
                 const sim_ns move_ns = (sim_ns)rng_below(&rng, 12);
                 job_progress_move(&progress, walker.now);
                 if (what == 2) progress.move_ns += move_ns;
                 if (what == 2) walker.wait_ns += move_ns;
-                if (what == 1) progress.speed = (double)(walker.speed = 3 - walker.speed);
+                if (what == 1) walker.speed = 3 - walker.speed;
+                if (what == 4) progress.is_paused = walker.is_paused = !walker.is_paused;
+                progress.speed = walker.is_paused ? 0 : (double)walker.speed;
             }
         }
         job_progress_move(&progress, walker.now);

@@ -20,6 +20,32 @@ __attribute__((format(printf, 3, 4))) static struct bed_rows *run(const char *cl
 
 static const char two_nodes[] = "'nodes': 2, 'gpus_per_node': 4";
 
+/* A job of 100 s that saves for 10 s after 30 s of work, an outage, and (above 0) one that interrupts. */
+static struct bed_rows *run_saving(int from_s, int until_s, int interrupt_s)
+{
+    char interrupt[128] = "";
+    if (interrupt_s > 0)
+        snprintf(interrupt, sizeof interrupt, ", 'p': {'node': 0, 'from': '%ds', 'until': '%ds', 'jobs': 'interrupt'}",
+                 interrupt_s, interrupt_s + 1);
+    return bed_ok(BED(.check = true),
+                  "{'cluster': {'nodes': 1, 'gpus_per_node': 4}, 'failures': {'outages': {'o': {'node': 0, 'from': '%ds',"
+                  " 'until': '%ds'}%s}}, 'jobs': {'types': {'default': {'checkpoint': {'policy': {'policy': 'periodic',"
+                  " 'interval': '30s'}, 'bytes': '80GB', 'write': '8GB/s'}}}, 'trace': {'format': 'inline-jobs', 'jobs':"
+                  " [{'duration': '100s', 'gpus': 4}]}}}",
+                  from_s, until_s, interrupt);
+}
+
+/* Two nodes of 4 GPUs and 12 CPUs; node 0 is out from 10 s on. Images gain by up to 6 CPUs for each GPU. */
+static struct bed_rows *run_on_cpus(const char *jobs, const char *scheduler, int until_s)
+{
+    return bed_ok(BED(.check = true),
+                  "{'cluster': {'nodes': 2, 'gpus_per_node': 4, 'cpus_per_node': 12}, 'failures': {'outages': {'o':"
+                  " {'node': 0, 'from': '10s', 'until': '%ds'}}}, 'jobs': {'scheduler': %s, 'placement': 'consolidated',"
+                  " 'types': {'image': {'host': {'cpus': [{'per_gpu': 3, 'speed': 1}, {'per_gpu': 6, 'speed': 2}]}}},"
+                  " 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}, 'keep': 'decisions'}",
+                  until_s, scheduler, jobs);
+}
+
 static double overlap_s(double from_s, double until_s, double begin_s, double end_s)
 {
     return fmax(0, fmin(until_s, end_s) - fmax(from_s, begin_s));
@@ -98,6 +124,98 @@ TEST(an_interrupting_outage_takes_paused_jobs)
                                 "{'duration': '100s', 'gpus': 4}");
     CHECK_NEAR(bed_job(rows, 0)->end_s, 120, 0);
     CHECK_NEAR(bed_metric(rows, "failure.lost_gpu_s[p]"), 40, 0);
+}
+
+/* Saves of 10 s after each 30 s of work: at 30, 70 and 110 s without an outage, which comes in work, in a save, at the
+ * end of one, and is shorter or longer than the rest of the interval. */
+TEST(a_paused_job_begins_no_save)
+{
+    static const int froms_s[] = {5, 35, 40, 45, 70, 131}, lengths_s[] = {1, 20, 34, 35, 44, 45, 100};
+    for (size_t i = 0; i < sizeof froms_s / sizeof *froms_s; i++)
+        for (size_t k = 0; k < sizeof lengths_s / sizeof *lengths_s; k++) {
+            const int from_s = froms_s[i], until_s = from_s + lengths_s[k];
+            struct bed_rows *rows = run_saving(from_s, until_s, 0);
+            CHECK_NEAR(bed_job(rows, 0)->end_s, 130 + (from_s < 130 ? lengths_s[k] : 0), 0);
+            bed_free(rows);
+        }
+}
+
+/* The job has saved 30 s of work at 40 s, and pauses at 50 s. Its next save would begin 20 s later. */
+TEST(work_before_a_pause_is_lost_if_it_was_not_saved)
+{
+    static const int interrupts_s[] = {60, 79, 80, 81, 120};
+    for (size_t i = 0; i < sizeof interrupts_s / sizeof *interrupts_s; i++) {
+        struct bed_rows *rows = run_saving(50, 300, interrupts_s[i]);
+        CHECK_NEAR(bed_metric(rows, "failure.lost_gpu_s[p]"), 4 * 10, 1e-9);
+        bed_free(rows);
+    }
+}
+
+/* Its node slows it to half its speed from 10 s on. It pauses at 60 s and loses what it did in these 60 s. */
+TEST(lost_work_counts_at_the_speed_before_the_pause)
+{
+    struct bed_rows *rows = run("'nodes': 2, 'gpus_per_node': 2",
+                                "'outages': {'o': {'node': 0, 'from': '60s', 'until': '1000s'},"
+                                " 'p': {'node': 0, 'from': '70s', 'until': '80s', 'jobs': 'interrupt'}},"
+                                " 'causes': {'slow': {'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '10s'},"
+                                " 'slow': 0.5, 'repair': {'law': 'constant', 'mean': '400s'}}}",
+                                "{'duration': '100s', 'gpus': 2}");
+    CHECK_NEAR(bed_metric(rows, "failure.lost_gpu_s[p]"), (10 + 25) / 0.5 * 2, 1e-9);
+}
+
+/* 300 W for each GPU while it works, and 80 W, idle with a process, while it pauses. */
+TEST(gpus_of_a_paused_job_idle)
+{
+    for (int pause_s = 0; pause_s <= 100; pause_s += 50) {
+        char outages[160];
+        snprintf(outages, sizeof outages, "'outages': {'o': {'node': 0, 'from': '10s', 'until': '%ds'}}", 10 + pause_s);
+        struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'power': {'budget': '20kW'},"
+            " 'server_power': {'idle': '680W', 'per_gpu_watt': 0.66}}, 'failures': {%s}, 'jobs': {'types': {'default':"
+            " {'power': {'mean': '300W'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s', 'gpus':"
+            " 4}]}}}",
+            pause_s > 0 ? outages : "");
+        CHECK_NEAR(bed_job(rows, 0)->end_s, 100 + pause_s, 0);
+        CHECK_NEAR(bed_job(rows, 0)->energy_j, 4 * (300 * 100 + 80 * pause_s), 1e-6);
+        bed_free(rows);
+    }
+}
+
+/* The job pauses on node 0, until another outage takes it there: then the spare node serves. */
+TEST(a_spare_node_stands_in_for_a_node_whose_paused_jobs_are_taken)
+{
+    struct bed_rows *rows = run("'nodes': 2, 'gpus_per_node': 1",
+                                "'spare_nodes': 1, 'outages': {'o': {'node': 0, 'from': '10s', 'until': '500s'},"
+                                " 'p': {'node': 0, 'from': '20s', 'until': '400s', 'jobs': 'interrupt'}}",
+                                "{'duration': '100s', 'gpus': 1}, {'submit': '600s', 'duration': '1s', 'gpus': 1}");
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 120, 0);
+    CHECK_NEAR(bed_job(rows, 1)->start_s, 600, 0); /* node 0 is the spare node then */
+}
+
+/* Jobs 0 and 1 pause on node 0. Job 2 comes before them and has node 1; job 0 or 1 would be preempted, and goes on. */
+TEST(rows_count_no_gpus_of_a_node_that_is_down)
+{
+    struct bed_rows *rows = run_on_cpus("{'duration': '100s', 'gpus': 2, 'type': 'image'},"
+                                        "{'duration': '100s', 'gpus': 2, 'cpus': 6},"
+                                        "{'submit': '20s', 'duration': '50s', 'gpus': 2, 'type': 'image'},"
+                                        "{'submit': '20s', 'duration': '50s', 'gpus': 4, 'type': 'image'}",
+                                        "'srtf'", 110);
+    CHECK(rows->n_decisions > 4);
+    for (size_t i = 0; i < rows->n_decisions; i++) CHECK(strstr(rows->decisions[i].reason, "then -") == NULL);
+    CHECK_EQ_INT(bed_job(rows, 0)->preemptions + bed_job(rows, 1)->preemptions, 0);
+}
+
+/* A job on both nodes gives back CPUs for one on node 1 at 20 s. Those of node 0, which is down, are not free: a job of
+ * CPUs alone starts when node 0 returns. */
+TEST(cpus_given_back_on_a_node_that_is_down_are_not_free)
+{
+    struct bed_rows *rows = run_on_cpus("{'duration': '200s', 'gpus': 4, 'nodes': 2, 'type': 'image'},"
+                                        "{'submit': '20s', 'duration': '100s', 'gpus': 2, 'type': 'image'},"
+                                        "{'submit': '21s', 'duration': '1s', 'gpus': 0, 'cpus': 3}",
+                                        "'synergy'", 60);
+    CHECK_NEAR(bed_job(rows, 1)->start_s, 20, 0);
+    CHECK_NEAR(bed_job(rows, 2)->start_s, 60, 0);
 }
 
 /* Nodes of one GPU, the last of three a spare one: it serves for a node that is interrupted, not for one whose job

@@ -78,6 +78,24 @@ TEST(a_dark_domain_draws_nothing)
     CHECK_NEAR(bed_metric(rows, "energy.site_j"), (busy_w + bare_w) * rows->end_s - 30.0 * bare_w, 1.0);
 }
 
+/* The first job pauses on server 0 from 1 s on. The second one's power, beside it, trips the rack's breaker: both lose
+ * their servers and run elsewhere. Server 0 has its power back long before its second outage ends, and returns only
+ * then. */
+TEST(paused_jobs_lose_their_servers_to_a_breaker)
+{
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 4, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'server_power': {'idle': '670W',"
+        " 'per_gpu_watt': 0.67}, 'power': {'budget': '7kW', 'level': 'rack', 'servers_per_rack': 2, 'capping': 'none',"
+        " 'breaker': {'overload': 1.2, 'after': '50s', 'outage': '100s'}}}, 'failures': {'outages': {'o': {'node': 0,"
+        " 'from': '1s', 'until': '200s'}, 'q': {'node': 0, 'from': '2s', 'until': '5000s'}}},"
+        " 'jobs': {'scheduler': 'fifo-skip', 'placement': 'first-fit', 'types': {'default': {'power': {'mean': '380W'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s',"
+        " 'gpus': 8}, {'duration': '200s', 'gpus': 8}, {'submit': '10s', 'duration': '1s', 'gpus': 32}]}}}");
+    CHECK(bed_metric(rows, "failure.interrupts[breaker]") >= 2);
+    CHECK(bed_job(rows, 0)->end_s < 1000);
+    CHECK_NEAR(bed_job(rows, 2)->start_s, 5000, 1e-9);
+}
+
 /* A job on all four servers waits for the reset, to the moment. */
 TEST(jobs_wait_for_the_reset)
 {

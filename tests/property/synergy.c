@@ -61,6 +61,14 @@ TEST(an_excess_is_given_back_to_those_who_come)
     CHECK_NEAR(bed_job(rows, 1)->end_s, 60 + 40, 0);
     CHECK_EQ_INT(bed_decisions(rows, "tune", 0), 1);
     CHECK_EQ_INT(bed_decisions(rows, "tune", 1), 1);
+    const struct bed_rows *cpus = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'cpus_per_node': 12}, 'jobs': {'scheduler': 'synergy', 'placement':"
+        " 'first-fit', 'types': {" IMAGE
+        "}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s', 'gpus': 2,"
+        " 'type': 'image'}, {'submit': '9s', 'duration': '9s', 'gpus': 2, 'cpus': 6}]}}, 'keep': 'decisions'}");
+    CHECK_EQ_INT(bed_decisions(cpus, "tune", 0), 2);
+    for (size_t i = 0; i < cpus->n_decisions; i++) CHECK(strstr(cpus->decisions[i].reason, "GB") == NULL);
 }
 
 /* 100 GB for each GPU are its own share, and twice as fast as none; it has 200 GB while the others need none. */
@@ -77,8 +85,8 @@ TEST(memory_is_divided_too)
     for (int i = 0; i < 2; i++) CHECK_NEAR(bed_job(two, i)->end_s, 90, 0);
 }
 
-/* The second job has 2 GPUs of node 0, where 8 CPUs are free, and 1 of node 1. It has 4 CPUs for each of them. */
-TEST(the_node_with_least_sets_the_pace)
+/* The second job has 2 GPUs of node 0, where 8 CPUs are free, and 1 of node 1, where 12 are. It has 4 CPUs for each. */
+TEST(each_gpu_of_a_job_has_as_much_as_the_fullest_node_allows)
 {
     const struct bed_rows *rows = bed_ok(
         BED(.check = true),
@@ -361,7 +369,8 @@ TEST(jobs_of_one_node_end_as_in_a_naive_division)
     CHECK(n_tuned > CASES / 2);
 }
 
-/* Jobs that come at one moment: what they do together is no less than with own shares and no more than the best of all
+/* Jobs that come at one moment, in the naive division, in which the test before finds those of Orrery: what they do
+ * together is no less than with own shares and no more than the best of all
  * divisions by brute force; with one job that gains it is the best. */
 TEST(a_division_lies_between_own_shares_and_the_best_of_all)
 {
@@ -394,7 +403,7 @@ TEST(a_division_lies_between_own_shares_and_the_best_of_all)
 
 /* --- What is refused --- */
 
-static void check_refused(const char *cluster, const char *placement, const char *host, const char *text)
+static void check_hint(const char *cluster, const char *placement, const char *host, const char *text, const char *hint)
 {
     const struct bed_rows *rows = bed_run(BED(.quiet = true),
                                           "{'cluster': {'nodes': 2%s}, 'jobs': {'placement': '%s', 'types': {'default':"
@@ -404,6 +413,14 @@ static void check_refused(const char *cluster, const char *placement, const char
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     MUST(rows->diag.n_items > 0);
     if (strstr(rows->diag.items[0].text, text) == NULL) CHECK_EQ_STR(rows->diag.items[0].text, text);
+    if (hint == NULL) return;
+    CHECK(strstr(rows->diag.items[0].hint, hint) != NULL);
+    CHECK(strstr(rows->diag.items[0].where, ":1:") != NULL); /* file, line and column */
+}
+
+static void check_refused(const char *cluster, const char *placement, const char *host, const char *text)
+{
+    check_hint(cluster, placement, host, text, NULL);
 }
 
 TEST(wrong_needs_are_refused)
@@ -413,10 +430,12 @@ TEST(wrong_needs_are_refused)
     check_refused(counted, "consolidated", "'memory': [{'per_gpu': '3GB', 'speed': 1}]",
                   "needs 'cluster.memory_per_node', and nodes with GPUs");
     check_refused(counted, "counted", cpus, "needs jobs on nodes, and the placement policy only counts GPUs");
-    check_refused(counted, "consolidated", "'cpus': [{'per_gpu': 3, 'speed': 1}, {'per_gpu': 3, 'speed': 2}]",
-                  "a table needs points with rising 'per_gpu', and a 'speed' that does not fall");
-    check_refused(counted, "consolidated", "'cpus': [{'per_gpu': 3, 'speed': 2}, {'per_gpu': 4, 'speed': 1}]",
-                  "a table needs points with rising 'per_gpu', and a 'speed' that does not fall");
+    static const char table[] = "a table needs points with rising 'per_gpu', and a 'speed' that does not fall";
+    check_hint(counted, "consolidated", "'cpus': [{'per_gpu': 3, 'speed': 1}, {'per_gpu': 3, 'speed': 2}]", table,
+               "in the order of 'per_gpu'");
+    check_hint(counted, "consolidated", "'cpus': [{'per_gpu': 3, 'speed': 2}, {'per_gpu': 4, 'speed': 1}]", table,
+               "slower than the one before");
+    check_hint(counted, "consolidated", "'cpus': []", table, "add a point");
 }
 
 /* Other schedulers give a job what it asks for; one that asks for nothing has an equal part for each GPU. */

@@ -8,11 +8,12 @@
  *     proportional  all jobs have their own share: the baseline
  *     greedy        a job has its best, or waits until that fits, although GPUs are free
  *     tune          a job that starts has its best; if it does not fit, its own share; if that does not fit either,
- *                   jobs on the node give back what they have beyond their own share, the last in the order first, no
- *                   more than is missing. Then running jobs get what is left, the first in the order first
+ *                   jobs on its node, or its nodes, give back what they have beyond their own share, the last in the
+ *                   order first, no more than is missing. Then running jobs get what is left, the first in the order
+ *                   first
  *
  * So no job of `tune` is ever slower than with its own share. A job on several nodes has equal amounts for each of its
- * GPUs, and the node with least counts.
+ * GPUs. Under `greedy` a job whose best is more than a node has waits until no other runs.
  *
  * Differs from the paper: the placer chooses nodes, unless others must give back; running jobs are not packed anew at
  * each round, so that none migrates; and jobs may have any amount between own share and best, not one of the two.
@@ -44,13 +45,30 @@ struct host_job {
     bool is_chosen, is_preempted; /* in this decision */
 };
 
+/* Of a node, in a decision. */
+struct node_room {
+    struct job_host excess; /* that jobs hold beyond their own shares */
+    bool is_taken;          /* by another part of the job that looks for room */
+};
+
+/* Jobs with this best, and one request, find no room in this decision. */
+struct refusal {
+    struct job_host best;
+    int32_t next; /* of the request; -1: none */
+};
+
 struct synergy {
     struct synergy_params params;
     struct cpu_jobs cpu_jobs;
     struct host_job **jobs; /* [n] in the order of the latest decision, then of submission */
     size_t n, capacity;
-    bool *refused;          /* [n_classes] by request, in a decision */
-    size_t n_classes, refused_capacity;
+    int32_t *refused;       /* [n_requests]: the first refusal of each request, in a decision; -1: none */
+    struct refusal *refusals;
+    size_t n_requests, requests_capacity, n_refusals, refusals_capacity;
+    struct node_room *rooms; /* [n_nodes], if knows_excess */
+    size_t rooms_capacity;
+    bool knows_excess;
+    struct placement found; /* room for the job that is looked at */
     int code;
 };
 
@@ -124,21 +142,41 @@ static void choose(struct synergy *synergy, const struct cluster_view *view)
     }
 }
 
-/* --- Room --- */
+/* --- Room ---
+ *
+ * A job that fits nowhere has the parts that placers make of it: one per node, or whole nodes and the rest, or as many
+ * as it asked for. Each part goes to the node with the fewest free GPUs where jobs can give back enough. Nobody gives
+ * anything back unless all parts have a node. */
 
-/* What a running job holds beyond its own share on a node. */
-static struct job_host excess_on(const struct host_job *job, int32_t node)
+static struct job_host excess_of(const struct host_job *job, const struct job_part *part)
+{
+    const int64_t cpu_milli = part->cpu_milli - resource_request_share(job->own.cpu_milli, part->gpus, job->view->gpus),
+                  bytes = part->memory_bytes -
+                          resource_request_share(job->own.memory_bytes, part->gpus, job->view->gpus);
+    return (struct job_host){cpu_milli > 0 ? cpu_milli : 0, bytes > 0 ? bytes : 0};
+}
+
+/* Counts (+1) or uncounts (-1) what a running job holds beyond its own share, once somebody has asked for that. */
+static void count_excess(struct synergy *synergy, const struct host_job *job, int sign)
 {
     struct job_part part;
-    for (int32_t i = 0; job_view_part(job->view, i, &part); i++) {
-        if (part.node != node) continue;
-        const struct job_host own = {
-            resource_request_share(job->own.cpu_milli, part.gpus, job->view->gpus),
-            resource_request_share(job->own.memory_bytes, part.gpus, job->view->gpus)};
-        return (struct job_host){part.cpu_milli > own.cpu_milli ? part.cpu_milli - own.cpu_milli : 0,
-                                 part.memory_bytes > own.memory_bytes ? part.memory_bytes - own.memory_bytes : 0};
+    for (int32_t i = 0; synergy->knows_excess && job_view_part(job->view, i, &part); i++) {
+        const struct job_host excess = excess_of(job, &part);
+        synergy->rooms[part.node].excess.cpu_milli += sign * excess.cpu_milli;
+        synergy->rooms[part.node].excess.memory_bytes += sign * excess.memory_bytes;
     }
-    return (struct job_host){0, 0};
+}
+
+static bool learn_excess(struct synergy *synergy, const struct cluster_view *view)
+{
+    if (synergy->knows_excess) return true;
+    synergy->code = vec_reserve(&synergy->rooms, &synergy->rooms_capacity, (size_t)view->n_nodes);
+    if (synergy->code != 0) return false;
+    memset(synergy->rooms, 0, (size_t)view->n_nodes * sizeof *synergy->rooms);
+    synergy->knows_excess = true;
+    for (size_t i = 0; i < synergy->n; i++)
+        if (synergy->jobs[i]->view->state == JOB_RUNNING) count_excess(synergy, synergy->jobs[i], 1);
+    return true;
 }
 
 static struct job_host held_by(const struct host_job *job)
@@ -158,23 +196,26 @@ static int64_t over_all(const struct host_job *job, int64_t missing, int32_t gpu
     return (missing + gpus - 1) / gpus * job->view->gpus;
 }
 
-/* Takes from a job what is missing on a node, at most what it holds beyond its own share. Returns whether that is
- * any. */
-static bool cut(const struct host_job *job, int32_t node, const struct job_host *missing, struct job_plan *plan)
+/* Takes from a job what is missing on a node, at most what it holds beyond its own share. */
+static void cut(struct synergy *synergy, const struct host_job *job, int32_t node, const struct job_host *missing,
+                struct job_plan *plan)
 {
-    const struct job_host excess = excess_on(job, node);
     struct job_part part;
-    struct job_host now = held_by(job);
     int32_t i = 0;
     while (job_view_part(job->view, i, &part) && part.node != node) i++;
+    if (!job_view_part(job->view, i, &part)) return;
+    const struct job_host excess = excess_of(job, &part);
+    struct job_host now = held_by(job);
     const int64_t cpu_milli = least(missing->cpu_milli, excess.cpu_milli),
                   bytes = least(missing->memory_bytes, excess.memory_bytes);
-    if (cpu_milli <= 0 && bytes <= 0) return false;
+    if (cpu_milli <= 0 && bytes <= 0) return;
     if (cpu_milli > 0) now.cpu_milli -= over_all(job, cpu_milli, part.gpus);
     if (bytes > 0) now.memory_bytes -= over_all(job, bytes, part.gpus);
     if (now.cpu_milli < job->own.cpu_milli && cpu_milli > 0) now.cpu_milli = job->own.cpu_milli;
     if (now.memory_bytes < job->own.memory_bytes && bytes > 0) now.memory_bytes = job->own.memory_bytes;
-    return job_plan_set_host(plan, job->view, &now, "gives back what is beyond its own share");
+    count_excess(synergy, job, -1);
+    job_plan_set_host(plan, job->view, &now, "gives back what is beyond its own share");
+    count_excess(synergy, job, 1);
 }
 
 static struct job_host missing_on(const struct node_view *node, const struct job_host *wanted)
@@ -184,56 +225,105 @@ static struct job_host missing_on(const struct node_view *node, const struct job
         node->memory_left_bytes < wanted->memory_bytes ? wanted->memory_bytes - node->memory_left_bytes : 0};
 }
 
-/* All that jobs hold beyond their own shares on a node. */
-static struct job_host all_excess(const struct synergy *synergy, int32_t node)
+static bool is_none(const struct job_host *host)
 {
-    struct job_host sum = {0, 0};
-    for (size_t i = 0; i < synergy->n; i++) {
-        if (synergy->jobs[i]->view->state != JOB_RUNNING) continue;
-        const struct job_host excess = excess_on(synergy->jobs[i], node);
-        sum.cpu_milli += excess.cpu_milli;
-        sum.memory_bytes += excess.memory_bytes;
-    }
-    return sum;
+    return host->cpu_milli == 0 && host->memory_bytes == 0;
 }
 
-static void cut_on(const struct synergy *synergy, const struct cluster_view *view, int32_t node,
+/* Jobs give back on a node until `wanted` is free, the last in the order first. Returns whether it is. */
+static bool cut_on(struct synergy *synergy, const struct cluster_view *view, int32_t node,
                    const struct job_host *wanted, struct job_plan *plan)
 {
-    for (size_t i = synergy->n; i-- > 0;) {
-        const struct job_host missing = missing_on(&view->nodes[node], wanted);
-        if (missing.cpu_milli == 0 && missing.memory_bytes == 0) return;
-        if (synergy->jobs[i]->view->state == JOB_RUNNING) cut(synergy->jobs[i], node, &missing, plan);
+    struct job_host missing = missing_on(&view->nodes[node], wanted);
+    for (size_t i = synergy->n; i-- > 0 && !is_none(&missing);) {
+        if (synergy->jobs[i]->view->state != JOB_RUNNING) continue;
+        cut(synergy, synergy->jobs[i], node, &missing, plan);
+        missing = missing_on(&view->nodes[node], wanted);
     }
+    return is_none(&missing);
 }
 
-/* Makes room for the own share of a job on one node: that with the fewest free GPUs which suffices. Returns its number;
- * -1: there is none. */
-static int32_t make_room(const struct synergy *synergy, const struct cluster_view *view, const struct host_job *job,
-                         struct job_plan *plan)
+/* The own share of a part of the job. */
+static struct job_host own_of(const struct host_job *job, int32_t gpus)
+{
+    return (struct job_host){resource_request_share(job->own.cpu_milli, gpus, job->view->gpus),
+                             resource_request_share(job->own.memory_bytes, gpus, job->view->gpus)};
+}
+
+/* The GPU of the node that a share fits best: the lowest of those with the least sufficient part left. -1: none. */
+static int32_t gpu_for(const struct node_view *node, int32_t gpu_milli)
 {
     int32_t best = -1;
-    for (int32_t node = 0; node < view->n_nodes; node++) {
-        const struct node_view *at = &view->nodes[node];
-        if (at->free_gpus < job->view->gpus || (best >= 0 && at->free_gpus >= view->nodes[best].free_gpus)) continue;
-        const struct job_host missing = missing_on(at, &job->own), excess = all_excess(synergy, node);
-        if (missing.cpu_milli == 0 && missing.memory_bytes == 0) continue; /* that is not why the placer refuses */
-        if (missing.cpu_milli <= excess.cpu_milli && missing.memory_bytes <= excess.memory_bytes) best = node;
-    }
-    if (best >= 0) cut_on(synergy, view, best, &job->own, plan);
+    for (int32_t g = 0; g < node->gpus; g++)
+        if (node->gpu_left_milli[g] >= gpu_milli && (best < 0 || node->gpu_left_milli[g] < node->gpu_left_milli[best]))
+            best = g;
     return best;
 }
 
-/* All jobs give back what they hold beyond their own shares where GPUs are free. Returns whether that is any. */
-static bool make_room_everywhere(const struct synergy *synergy, const struct cluster_view *view, struct job_plan *plan)
+/* Whether a part of the job has room on the node once others there have given back. Where nothing is missing for a
+ * whole job, that is not why the placer refuses. */
+static bool has_room(const struct synergy *synergy, const struct cluster_view *view, const struct host_job *job,
+                     int32_t node, int32_t gpus)
 {
-    bool is_any = false;
-    static const struct job_host all = {INT64_MAX / 2, INT64_MAX / 2};
-    for (int32_t node = 0; node < view->n_nodes; node++)
-        for (size_t i = synergy->n; view->nodes[node].free_gpus > 0 && i-- > 0;)
-            if (synergy->jobs[i]->view->state == JOB_RUNNING)
-                is_any = cut(synergy->jobs[i], node, &all, plan) || is_any;
-    return is_any;
+    const struct node_view *at = &view->nodes[node];
+    const struct resource_request *request = &view->requests[job->view->request];
+    const struct node_room *room = &synergy->rooms[node];
+    const struct job_host own = own_of(job, gpus), missing = missing_on(at, &own);
+    if (room->is_taken || (request->gpu_models >> at->gpu_model & 1) == 0) return false;
+    if (request->gpu_milli < 1000 ? gpu_for(at, request->gpu_milli) < 0 : at->free_gpus < gpus) return false;
+    if (gpus == job->view->gpus && is_none(&missing)) return false;
+    return missing.cpu_milli <= room->excess.cpu_milli && missing.memory_bytes <= room->excess.memory_bytes;
+}
+
+/* Finds nodes for n more parts: those with the fewest free GPUs, the lowest of equals. Returns whether there are. */
+static bool find_nodes(struct synergy *synergy, const struct cluster_view *view, const struct host_job *job, int32_t n,
+                       int32_t gpus)
+{
+    struct placement *found = &synergy->found;
+    for (; n > 0; n--) {
+        int32_t best = -1;
+        for (int32_t node = 0; node < view->n_nodes; node++) {
+            if (best >= 0 && view->nodes[node].free_gpus >= view->nodes[best].free_gpus) continue;
+            if (has_room(synergy, view, job, node, gpus)) best = node;
+        }
+        if (best < 0 || found->n == found->capacity) return false;
+        synergy->rooms[best].is_taken = true;
+        placement_add(found, best, gpus);
+    }
+    return true;
+}
+
+/* Finds a node for each part of the job. Returns whether there are. */
+static bool find_room(struct synergy *synergy, const struct cluster_view *view, const struct host_job *job)
+{
+    struct placement *found = &synergy->found;
+    const int32_t gpus = job->view->gpus, most = view->gpus_per_node, whole = gpus / most, rest = gpus % most;
+    const int32_t n = job->view->nodes < gpus ? job->view->nodes : gpus;
+    const bool is_even = job->view->nodes > whole + (rest > 0);
+    found->n = 0;
+    found->gpu = -1;
+    const bool is_found = is_even ? find_nodes(synergy, view, job, gpus % n, gpus / n + 1) &&
+                                        find_nodes(synergy, view, job, n - gpus % n, gpus / n)
+                                  : find_nodes(synergy, view, job, whole, most) &&
+                                        find_nodes(synergy, view, job, rest > 0, rest);
+    for (int32_t i = 0; i < found->n; i++) synergy->rooms[found->nodes[i]].is_taken = false;
+    return is_found;
+}
+
+static bool reserve_found(struct synergy *synergy, int32_t n_nodes)
+{
+    struct placement *found = &synergy->found;
+    if (found->capacity >= n_nodes) return true;
+    int32_t *nodes = mem_realloc(found->nodes, (size_t)n_nodes * sizeof *nodes);
+    if (nodes != NULL) found->nodes = nodes;
+    int32_t *gpus = mem_realloc(found->gpus, (size_t)n_nodes * sizeof *gpus);
+    if (gpus != NULL) found->gpus = gpus;
+    if (nodes == NULL || gpus == NULL) {
+        synergy->code = SIM_E_NOMEM;
+        return false;
+    }
+    found->capacity = n_nodes;
+    return true;
 }
 
 /* --- Starts --- */
@@ -251,20 +341,23 @@ static bool start_with(const struct host_job *job, const struct job_host *host, 
 }
 
 /* Starts with its own share where others give back what is beyond theirs. */
-static bool start_in_room(const struct synergy *synergy, const struct cluster_view *view, const struct host_job *job,
+static bool start_in_room(struct synergy *synergy, const struct cluster_view *view, const struct host_job *job,
                           struct job_plan *plan)
 {
-    static const char reason[] = "has its own share of CPUs and memory: others give back more";
-    const struct resource_request *request = &view->requests[job->view->request];
-    if (request->gpu_milli < 1000 || request->gpu_models != UINT64_MAX) return false;
-    if (job->view->gpus > view->gpus_per_node || job->view->nodes > 1)
-        return make_room_everywhere(synergy, view, plan) && start_with(job, &job->own, plan, reason);
-    int32_t node = make_room(synergy, view, job, plan), gpus = job->view->gpus;
-    const struct placement where = {&node, &gpus, 1, 1, -1};
-    return node >= 0 && job_plan_start_with(plan, job->view, &job->own, &where, reason);
+    const int32_t gpu_milli = view->requests[job->view->request].gpu_milli;
+    struct placement *found = &synergy->found;
+    if (!learn_excess(synergy, view) || !reserve_found(synergy, view->n_nodes)) return false;
+    if (!find_room(synergy, view, job)) return false;
+    for (int32_t i = 0; i < found->n; i++) {
+        const struct job_host own = own_of(job, found->gpus[i]);
+        if (!cut_on(synergy, view, found->nodes[i], &own, plan)) return false;
+    }
+    if (gpu_milli < 1000) found->gpu = gpu_for(&view->nodes[found->nodes[0]], gpu_milli);
+    return job_plan_start_with(plan, job->view, &job->own, found,
+                               "has its own share of CPUs and memory: others give back more");
 }
 
-static bool start(const struct synergy *synergy, const struct cluster_view *view, const struct host_job *job,
+static bool start(struct synergy *synergy, const struct cluster_view *view, const struct host_job *job,
                   struct job_plan *plan)
 {
     const struct job_view *waits = job->view;
@@ -272,25 +365,49 @@ static bool start(const struct synergy *synergy, const struct cluster_view *view
     if (waits->gpus > view->free_gpus && !(waits->gpus == 1 && view->free_amount > 0)) return false;
     if (view->nodes == NULL) return job_plan_start(plan, waits, "fits in its turn");
     if (job->is_preempted && job_plan_start(plan, waits, "goes on: others find no room")) return true;
-    if (start_with(job, &job->best, plan, "has the CPUs and memory that it gains by")) return true;
+    if (start_with(job, &job->best, plan,
+                   is_alike(&job->best, &job->asked) ? "has the CPUs and memory that it asked for"
+                                                     : "has the CPUs and memory that it gains by"))
+        return true;
     if (division == GREEDY && view->n_running > 0) return false;
     if (!is_alike(&job->best, &job->own) && start_with(job, &job->own, plan, "has its own share of CPUs and memory"))
         return true;
     return division == TUNE && start_in_room(synergy, view, job, plan);
 }
 
-/* Starts those that are chosen, or those that are not. Equal requests have room together or not at all, but for a job
- * that goes on, and under `greedy`. */
+static bool is_refused(const struct synergy *synergy, const struct host_job *job)
+{
+    int32_t at = synergy->refused[job->view->request];
+    while (at >= 0 && !is_alike(&synergy->refusals[at].best, &job->best)) at = synergy->refusals[at].next;
+    return at >= 0;
+}
+
+static void refuse(struct synergy *synergy, const struct host_job *job)
+{
+    int32_t *first = &synergy->refused[job->view->request];
+    const struct refusal refusal = {job->best, *first};
+    const int code = vec_push(&synergy->refusals, &synergy->n_refusals, &synergy->refusals_capacity, refusal);
+    if (code != 0)
+        synergy->code = code;
+    else
+        *first = (int32_t)synergy->n_refusals - 1;
+}
+
+/* Starts those that are chosen, or those that are not. Jobs with one request and one best have room together or not at
+ * all, but for a job that goes on, and under `greedy`. */
 static void start_all(struct synergy *synergy, const struct cluster_view *view, bool is_chosen, struct job_plan *plan)
 {
-    memset(synergy->refused, 0, synergy->n_classes * sizeof *synergy->refused);
+    for (size_t i = 0; i < synergy->n_requests; i++) synergy->refused[i] = -1;
+    synergy->n_refusals = 0;
     for (size_t i = 0; i < synergy->n && view->free_amount > 0; i++) {
         const struct host_job *job = synergy->jobs[i];
-        const int32_t request = job->view->request;
         if (job->is_chosen != is_chosen || job->view->state != JOB_PENDING) continue;
         const bool has_class = view->nodes != NULL && synergy->params.division != GREEDY;
-        if (has_class && synergy->refused[request] && !job->is_preempted) continue;
-        if (!start(synergy, view, job, plan) && has_class) synergy->refused[request] = true;
+        if (has_class && !job->is_preempted && is_refused(synergy, job)) continue;
+        if (start(synergy, view, job, plan))
+            count_excess(synergy, job, 1);
+        else if (has_class)
+            refuse(synergy, job);
     }
 }
 
@@ -334,9 +451,10 @@ static void grow_all(const struct synergy *synergy, const struct cluster_view *v
 static int synergy_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct synergy *synergy = state;
-    synergy->n_classes = (size_t)view->n_requests + 1; /* later ones are other amounts than jobs asked for */
+    synergy->n_requests = (size_t)view->n_requests + 1; /* later ones are other amounts than jobs asked for */
+    synergy->knows_excess = false;
     if (synergy->code == 0)
-        synergy->code = vec_reserve(&synergy->refused, &synergy->refused_capacity, synergy->n_classes);
+        synergy->code = vec_reserve(&synergy->refused, &synergy->requests_capacity, synergy->n_requests);
     if (synergy->code != 0) return synergy->code;
     choose(synergy, view);
     for (size_t i = 0; i < synergy->n; i++) {
@@ -349,7 +467,7 @@ static int synergy_decide(void *state, const struct cluster_view *view, struct j
     start_all(synergy, view, false, plan);
     const int code = cpu_jobs_start(&synergy->cpu_jobs, view, false, plan);
     if (view->nodes != NULL && synergy->params.division == TUNE) grow_all(synergy, view, plan);
-    return code;
+    return code != 0 ? code : synergy->code;
 }
 
 static void synergy_fini(void *state)
@@ -358,6 +476,10 @@ static void synergy_fini(void *state)
     cpu_jobs_fini(&synergy->cpu_jobs);
     mem_free((void *)synergy->jobs);
     mem_free(synergy->refused);
+    mem_free(synergy->refusals);
+    mem_free(synergy->rooms);
+    mem_free(synergy->found.nodes);
+    mem_free(synergy->found.gpus);
 }
 
 #define ROW_OF struct synergy_params

@@ -109,7 +109,7 @@ int config_bind(const struct config *config, const struct config_field *fields, 
  * the config, which it may grow: not for several threads at once. */
 const char *config_where(const struct config *config, const char *dotted_path);
 
-/* Whether a file or config_set says what stands there, rather than its default. */
+/* Whether a file or config_set says what stands there, rather than its default. No, if config is NULL. */
 bool config_is_given(const struct config *config, const char *dotted_path);
 
 /* What a CONFIG_SOURCED value says about itself; NULL where it does not. */

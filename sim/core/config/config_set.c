@@ -176,6 +176,7 @@ const char *config_where(const struct config *config, const char *dotted_path)
 bool config_is_given(const struct config *config, const char *dotted_path)
 {
     const char *rest;
+    if (config == NULL) return false;
     const struct json_node *node = config_find(config, dotted_path, &rest);
     return *rest == 0 && node->kind != JSON_NULL;
 }

@@ -48,7 +48,7 @@ struct holder_ops {
     void (*speed_changed)(struct holder *holder, sim_ns now);
     /* Steady: another command sets its clock, at the same speed_frac below 1. */
     void (*command_changed)(struct holder *holder, sim_ns now);
-    /* Steady: its slow_frac has changed while it holds GPUs. Of holders with held_ns. */
+    /* Steady: its slow_frac or is_paused has changed while it holds GPUs. Of holders with held_ns. */
     void (*slowed)(struct holder *holder, sim_ns now);
     /* Others: applies a clock or cap from its next boundary on; energy and power of its GPUs. */
     void (*set_clock)(struct holder *holder, const struct clock_order *order, sim_ns now);
@@ -59,6 +59,7 @@ struct holder_ops {
 struct holder {
     double speed_frac;              /* steady: speed at the present clock; a watcher of power sets it */
     double slow_frac;               /* steady: share of its speed on its slowest node; a watcher of failures sets it */
+    bool is_paused;                 /* steady: a planned outage of a node stops it; slow_frac is 0. Set as slow_frac */
     int64_t ugpus;                  /* GPUs held, in 1e-6 */
     struct allocation *held;        /* NULL: nothing, or GPUs on no node in particular */
     struct cluster *cluster;        /* the node type whose nodes `held` names; of a replica the first, whose nodes

@@ -28,24 +28,34 @@ bool host_needs_given(const struct host_needs *needs)
     return needs->cpus.n > 0 || needs->memory.n > 0;
 }
 
-static bool is_in_order(const struct config_list *points)
+static const char empty_hint[] = "leave it out, or add a point such as {\"per_gpu\": 3, \"speed\": 1}";
+static const char order_hint[] = "put the points in the order of 'per_gpu', each amount once";
+static const char fall_hint[] = "leave out points that are slower than the one before: nobody is slower with more";
+
+/* The hint that mends a table; NULL: it is sound. */
+static const char *hint_for(const struct config_list *points, bool is_given)
 {
     const struct host_point *point = points->items;
-    for (size_t i = 1; i < points->n; i++)
-        if (point[i].per_gpu <= point[i - 1].per_gpu || point[i].speed < point[i - 1].speed) return false;
-    return true;
+    if (points->n == 0) return is_given ? empty_hint : NULL;
+    const char *hint = NULL;
+    for (size_t i = 1; i < points->n; i++) {
+        if (point[i].per_gpu <= point[i - 1].per_gpu) return order_hint;
+        if (point[i].speed < point[i - 1].speed) hint = fall_hint;
+    }
+    return hint;
 }
 
-int host_needs_check(const struct host_needs *needs, const char *where, struct diag *diag)
+int host_needs_check(const struct host_needs *needs, const struct config *config, const char *where, struct diag *diag)
 {
     const struct config_list *lists[] = {&needs->cpus, &needs->memory};
     static const char *const names[] = {"cpus", "memory"};
     int code = 0;
     for (int i = 0; i < 2; i++) {
         char place[DIAG_WHERE_CHARS];
-        if (is_in_order(lists[i])) continue;
         snprintf(place, sizeof place, "%s.%s", where, names[i]);
-        code = diag_error(diag, SIM_E_CONFIG, place, "put the points in the order of 'per_gpu'",
+        const char *hint = hint_for(lists[i], config_is_given(config, place));
+        if (hint == NULL) continue;
+        code = diag_error(diag, SIM_E_CONFIG, config_where(config, place), hint,
                           "a table needs points with rising 'per_gpu', and a 'speed' that does not fall");
     }
     return code;

@@ -35,8 +35,9 @@ extern const struct config_field host_needs_fields[];
 /* Whether the section is there. */
 bool host_needs_given(const struct host_needs *needs);
 
-/* Checks across fields: rising amounts, speeds that do not fall. Returns 0 or SIM_E_CONFIG with a finding. */
-int host_needs_check(const struct host_needs *needs, const char *where, struct diag *diag);
+/* Checks across fields of the section at path `where`: points, rising amounts, speeds that do not fall. Returns 0 or
+ * SIM_E_CONFIG with a finding. */
+int host_needs_check(const struct host_needs *needs, const struct config *config, const char *where, struct diag *diag);
 
 /* The speed with these amounts; INFINITY: nothing limits it. */
 double host_needs_speed(const struct host_needs *needs, const struct host_amount *amount);

@@ -195,9 +195,10 @@ static int begin_life(struct failures *failures, struct failure_source *source, 
 /* A node fails. Returns 1 if it was up, 0 if not, or a negative code. Jobs that pause on it lose it to a breaker. */
 static int strike_node(struct failures *failures, const struct failure_effect *effect, int32_t node)
 {
-    if (failures->nodes[node].state != FAILURE_NODE_UP)
-        return effect->source == failures->breaker ? failure_clear_node(failures, effect, node) : 0;
+    const bool is_up = failures->nodes[node].state == FAILURE_NODE_UP;
+    if (!is_up && effect->source != failures->breaker) return 0;
     int code = failure_clear_node(failures, effect, node);
+    if (!is_up) return code == 0 ? failure_node_keeps_none(failures, node) : code;
     if (code == 0 && effect->repair_ns > 0) code = failure_node_goes_down(failures, effect, node);
     holders_changed(&failures->cluster->holders, SITE_NODE_FAILED);
     return code < 0 ? code : 1;

@@ -64,7 +64,7 @@ static const struct config_field outage_fields[] = {
     ROW_INT("node", node, REQUIRED, WITHIN(0, 1e6), "number of the node, in the order of the node types"),
     ROW_INT("nodes", nodes, DEFAULT("1"), WITHIN(1, 1e6), "nodes, with the neighbours that follow"),
     ROW_TIME("from", from_ns, REQUIRED, AT_LEAST(0), "time at which the outage begins"),
-    ROW_TIME("until", until_ns, REQUIRED, AT_LEAST(0), "time at which the outage ends"),
+    ROW_TIME("until", until_ns, REQUIRED, AT_LEAST(0), "time at which the outage ends; if it never does, a time after the run, such as 100000d"),
     ROW_CHOICE("jobs", jobs, DEFAULT("pause"), outage_jobs_names,
                "running jobs keep their GPUs and go on afterwards, or are interrupted as by a failure"),
     {0}};

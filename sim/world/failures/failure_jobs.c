@@ -155,6 +155,8 @@ static int on_given(struct watcher *watcher, struct holder *holder, sim_ns now)
     for (const struct allocation *part = holder->held; part != NULL; part = part->next)
         if (occupy_node(exposure, holder->cluster->first_node + part->node) != 0) return SIM_E_NOMEM;
     holder->slow_frac = failure_holder_share(exposure);
+    holder->is_paused = failure_holder_pauses(exposure);
+    if (holder->is_paused && holder->ugpus > 0) holders_redrawn(&failures->cluster->holders, holder, now);
     if (holder->ugpus > 0) arm(exposure, now);
     return 0;
 }

@@ -166,6 +166,17 @@ int failure_node_goes_down(struct failures *failures, const struct failure_effec
     return failure_nodes_cover(failures);
 }
 
+int failure_node_keeps_none(struct failures *failures, int32_t index)
+{
+    struct failure_node *node = &failures->nodes[index];
+    if (!node->keeps_jobs) return 0;
+    node->keeps_jobs = false;
+    failure_refresh_node(failures, index, engine_now(failures->site->engine));
+    if (!is_own(failures, index)) return 0;
+    failures->n_uncovered++;
+    return failure_nodes_cover(failures);
+}
+
 int failure_node_returns(struct failures *failures, int32_t index)
 {
     struct failure_node *node = &failures->nodes[index];

@@ -1,12 +1,15 @@
 /* Planned outages: nodes that are down from a stated time until another. Running jobs pause: they keep their GPUs, do
- * no work meanwhile, and go on as if the time had not passed. A job on several nodes pauses with the first one. Or jobs
- * are interrupted as by a failure. Replicas of services always are. Nothing starts on the nodes meanwhile.
+ * no work meanwhile, and go on as if the time had not passed. A job on several nodes pauses with the first one. Or
+ * jobs are interrupted as by a failure. Replicas of services always are. Nothing starts on the nodes meanwhile.
  *
- * A node whose jobs pause keeps its place: no spare node takes it. A node that is down already stays so until the later
- * of its returns. While jobs pause, node failures pass the node by; a breaker that takes its power interrupts them.
+ * A paused job begins no save, and its GPUs idle with a process. A node whose jobs pause keeps its place: no spare
+ * node takes it, until an interrupting outage or a breaker has taken its jobs. A node that is down already stays so
+ * until the later of its returns. While jobs pause, node failures pass the node by; a breaker that takes its power
+ * interrupts them.
  *
- * Not modelled: waits before work (restart, reads, saves over the network) go on, although the job pauses. A part of a
- * GPU beside the share of a paused job is not withdrawn: a job that starts there pauses as well. */
+ * Not modelled: waits before work (restart, reads) go on, although the job pauses, and saves over the network begin
+ * and go on. Failures of a job's own software (scope job) count the pause and strike in it. A part of a GPU beside the
+ * share of a paused job is not withdrawn: a job that starts there pauses as well. */
 #include "sim/world/failures/failure_state.h"
 
 #include <math.h>
@@ -64,6 +67,8 @@ static int take_down(struct failures *failures, const struct failure_outage_conf
         node->keeps_jobs = pauses;
         code = failure_node_goes_down(failures, effect, index);
         failure_refresh_node(failures, index, engine_now(failures->site->engine));
+    } else if (code == 0 && !pauses) {
+        code = failure_node_keeps_none(failures, index);
     }
     holders_changed(&failures->cluster->holders, SITE_NODE_FAILED);
     return code < 0 ? code : is_up;

@@ -55,16 +55,23 @@ double failure_holder_share(const struct failure_exposure *exposure)
     return n > most ? least[most] : 1.0;
 }
 
+bool failure_holder_pauses(const struct failure_exposure *exposure)
+{
+    const struct failure_occupant *part = exposure->occupants;
+    while (part != NULL && !exposure->failures->nodes[part->node].keeps_jobs) part = part->next;
+    return part != NULL && failure_holder_share(exposure) == 0.0;
+}
+
 void failure_refresh_node(struct failures *failures, int32_t node, sim_ns now)
 {
-    const double share_frac = share_of(failures, node);
-    if (share_frac == failures->nodes[node].share_frac) return;
-    failures->nodes[node].share_frac = share_frac;
+    failures->nodes[node].share_frac = share_of(failures, node);
     for (struct failure_occupant *part = failures->nodes[node].occupants; part != NULL; part = part->after) {
         struct holder *holder = part->exposure->holder;
         const double of_holder = failure_holder_share(part->exposure);
-        if (of_holder == holder->slow_frac) continue;
+        const bool is_paused = failure_holder_pauses(part->exposure);
+        if (of_holder == holder->slow_frac && is_paused == holder->is_paused) continue;
         holder->slow_frac = of_holder;
+        holder->is_paused = is_paused;
         holder->ops->slowed(holder, now);
     }
 }

@@ -155,6 +155,9 @@ void failure_refresh_node(struct failures *failures, int32_t node, sim_ns now);
 /* The share of its speed that a holder keeps: that of its slowest node. */
 double failure_holder_share(const struct failure_exposure *exposure);
 
+/* Whether a node whose jobs pause stops the holder. */
+bool failure_holder_pauses(const struct failure_exposure *exposure);
+
 extern const struct watcher_ops failure_watcher_ops; /* failure_jobs.c */
 int failures_black_out(struct watcher *watcher, int32_t first_node, int32_t n_nodes, sim_ns until_ns);
 void failures_none_awaited(struct watcher *watcher);
@@ -198,6 +201,10 @@ int failure_nodes_cover(struct failures *failures);
 
 /* A node in service goes down. Returns 0 or SIM_E_NOMEM. */
 int failure_node_goes_down(struct failures *failures, const struct failure_effect *effect, int32_t node);
+
+/* The jobs of a node that is down do not pause on it any longer: a spare node may serve for it. Returns 0 or
+ * SIM_E_NOMEM. */
+int failure_node_keeps_none(struct failures *failures, int32_t node);
 
 /* A node is repaired, or a spare node is ready to serve, as soon as it has power. Returns 0 or SIM_E_NOMEM. */
 int failure_node_returns(struct failures *failures, int32_t node);

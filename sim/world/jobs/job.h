@@ -48,6 +48,7 @@ struct job {
     enum job_status status;
     int32_t restarts;              /* after its GPUs were taken by force */
     double unsaved_gpu_s;          /* at its last stop: GPU time of unsaved work */
+    double last_speed, last_gpus;  /* the last speed above 0, and the GPUs that gave it */
     double lost_gpu_s;             /* GPU time of repeated work */
     int64_t group_ugpus;           /* that jobs on the same GPUs hold together */
     struct job *prev, *next;       /* in the system, in the order of submission */
@@ -57,6 +58,7 @@ struct job_action {
     struct job *job; /* NULL: void */
     const char *name, *reason;
     double gpus, free_gpus; /* GPUs it moves; GPUs of their node type that are free after it */
+    double freed_gpus;      /* of a "preempt": by how much it raised free_gpus; GPUs of a node that is down stay away */
     struct job_host host;   /* of a "tune": what the job has then */
 };
 

@@ -65,7 +65,7 @@ static void undo_preemption(struct job_plan *plan, struct job *job)
     for (int32_t i = job->preempt_action + 1; i < plan->n_actions; i++) {
         struct job_action *action = &plan->actions[i];
         if (action->job != NULL && action->job->view.node_type == job->view.node_type)
-            action->free_gpus -= preemption->gpus;
+            action->free_gpus -= preemption->freed_gpus;
     }
 }
 
@@ -557,11 +557,13 @@ void job_plan_preempt(struct job_plan *plan, const struct job_view *view, const 
                        (long long)view->id, state_name(view->state), reason);
         return;
     }
+    const double free_gpus = free_gpus_for(job);
     job_stop(job, jobs->view.now_ns);
     job->falls_back = job_checkpoint_falls_back(job);
     job->view.preemptions++;
     job->preempted_in = plan->number;
     job->preempt_action = job_plan_add_action(plan, job, "preempt", reason);
+    if (job->preempt_action >= 0) plan->actions[job->preempt_action].freed_gpus = free_gpus_for(job) - free_gpus;
     jobs->stats.n_preemptions++;
     jobs->view.n_running--;
     jobs->view.n_pending++;

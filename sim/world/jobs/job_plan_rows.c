@@ -29,8 +29,13 @@ static void describe(const struct job_action *action, char *reason, size_t reaso
         return;
     }
     if (strcmp(action->name, "tune") == 0) {
-        snprintf(reason, reason_bytes, "%s: has %.10g CPUs and %.6g GB beside %.10g GPU%s", action->reason,
-                 (double)action->host.cpu_milli / 1000, (double)action->host.memory_bytes / 1e9, action->gpus,
+        const struct job_host *counted = &action->job->jobs->share_of_gpu; /* 0: not */
+        char cpus[32] = "", memory[32] = "";
+        if (counted->cpu_milli > 0) snprintf(cpus, sizeof cpus, "%.10g CPUs", (double)action->host.cpu_milli / 1000);
+        if (counted->memory_bytes > 0)
+            snprintf(memory, sizeof memory, "%.6g GB", (double)action->host.memory_bytes / 1e9);
+        snprintf(reason, reason_bytes, "%s: has %s%s%s beside %.10g GPU%s", action->reason, cpus,
+                 cpus[0] != '\0' && memory[0] != '\0' ? " and " : "", memory, action->gpus,
                  action->gpus == 1 ? "" : "s");
         return;
     }

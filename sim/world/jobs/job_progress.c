@@ -49,11 +49,13 @@ static struct passed passed_at(const struct job_progress *progress, sim_ns now)
     time_ns -= passed.moved_ns;
     passed.waited_ns = least(time_ns, progress->wait_ns);
     time_ns -= passed.waited_ns;
+    if (progress->is_paused) time_ns = 0;
     passed.stalled_ns = least(time_ns, progress->stall_ns);
     passed.stall_left_ns = progress->stall_ns - passed.stalled_ns;
     time_ns -= passed.stalled_ns;
     passed.worked_ns = time_ns;
     if (saves->interval_ns == 0 || time_ns < progress->to_save_ns || passed.stall_left_ns > 0) return passed;
+    if (progress->is_paused) return passed;
     const sim_ns cycle_ns = sim_ns_add(saves->interval_ns, saves->stall_ns), over_ns = time_ns - progress->to_save_ns;
     const int64_t n_cycles = over_ns / cycle_ns;
     passed.n_saves = n_cycles + 1;
@@ -102,11 +104,17 @@ static sim_ns whole_save_ns(const struct job_saves *saves)
     return sim_ns_add(saves->stall_ns, saves->flush_ns);
 }
 
+/* Whether the save that was flushing at from_ns has been flushed. */
+static bool has_flushed(const struct job_progress *progress, sim_ns now)
+{
+    return progress->flushed_at <= (progress->is_paused ? progress->from_ns : now);
+}
+
 /* What counts when so much has passed. The save before the last one has been flushed. */
 static sim_ns saved_after(const struct job_progress *progress, const struct passed *passed, sim_ns now)
 {
     const struct job_saves *saves = &progress->saves;
-    const sim_ns before_ns = progress->flushed_at <= now ? progress->flushing_ns : progress->saved_ns;
+    const sim_ns before_ns = has_flushed(progress, now) ? progress->flushing_ns : progress->saved_ns;
     if (passed->n_saves == 0) return before_ns;
     if (passed->since_save >= whole_save_ns(saves)) return done_after(progress, passed->save_worked);
     return passed->n_saves == 1 ? before_ns : done_after(progress, passed->save_worked - saves->interval_ns);
@@ -140,6 +148,7 @@ sim_ns job_progress_turn_ns(const struct job_progress *progress)
 {
     const sim_ns idle_ns = sim_ns_add(progress->move_ns, progress->wait_ns);
     const sim_ns start_ns = sim_ns_add(progress->from_ns, idle_ns);
+    if (progress->is_paused) return SIM_NS_MAX;
     if (progress->stall_ns > 0) return sim_ns_add(start_ns, progress->stall_ns);
     if (progress->saves.interval_ns == 0 || progress->saves.stall_ns == 0) return SIM_NS_MAX;
     return time_left(progress) <= progress->to_save_ns ? SIM_NS_MAX : sim_ns_add(start_ns, progress->to_save_ns);
@@ -161,8 +170,10 @@ void job_progress_move(struct job_progress *progress, sim_ns now)
     if (flushes) {
         progress->flushing_ns = done_after(progress, passed.save_worked);
         progress->flushed_at = sim_ns_add(now - passed.since_save, whole_save_ns(saves));
-    } else if (passed.n_saves > 0 || progress->flushed_at <= now) {
+    } else if (passed.n_saves > 0 || has_flushed(progress, now)) {
         progress->flushed_at = SIM_NS_MAX;
+    } else if (progress->is_paused) {
+        progress->flushed_at = sim_ns_add(progress->flushed_at, now - progress->from_ns);
     }
     if (passed.n_saves > 0)
         progress->to_save_ns = saves->interval_ns - (passed.worked_ns - passed.save_worked);

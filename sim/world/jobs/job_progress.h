@@ -5,7 +5,10 @@
  *
  * A job that takes checkpoints alternates between an interval of work and the stall of a save, without events. Work
  * done when a save began counts once the save has been flushed; a failure falls back to the latest work that counts.
- * A flush that does not end before the next save begins never counts. */
+ * A flush that does not end before the next save begins never counts.
+ *
+ * A job that pauses does no work, begins no save, and stalls and flushes no further: these go on after the pause. Its
+ * moves and waits go on. */
 #ifndef ORRERY_WORLD_JOBS_JOB_PROGRESS_H
 #define ORRERY_WORLD_JOBS_JOB_PROGRESS_H
 
@@ -31,6 +34,7 @@ struct job_progress {
     sim_ns wait_ns;  /* after that: time left to wait before it works */
     sim_ns stall_ns; /* after that: time left of a save's stall */
     double speed;    /* work per time; 0: no progress */
+    bool is_paused;
     sim_ns stalled_ns, waited_ns, moved_ns; /* up to from_ns */
 };
 
@@ -50,7 +54,8 @@ sim_ns job_progress_end_ns(const struct job_progress *progress);
 /* Whether the job stalls for a save at `now` >= from_ns, once it has ceased to move and wait. */
 bool job_progress_stalls(const struct job_progress *progress, sim_ns now);
 
-/* When a stall next begins or ends, on a progress in which none has begun or ended since from_ns; SIM_NS_MAX: never. */
+/* When a stall next begins or ends, on a progress in which none has begun or ended since from_ns; SIM_NS_MAX: never, or
+ * not before the end of a pause. */
 sim_ns job_progress_turn_ns(const struct job_progress *progress);
 
 /* A last save that took `save_ns` up to now counts: the work done when it began. Call job_progress_move to this moment

@@ -70,6 +70,14 @@ static void report_given(struct job *job, sim_ns now)
 
 /* --- The run --- */
 
+static void keep_speed(struct job *job)
+{
+    job->progress.speed = job->view.speed = job_speed(job);
+    if (!(job->progress.speed > 0.0)) return;
+    job->last_speed = job->progress.speed;
+    job->last_gpus = job->view.held_gpus;
+}
+
 void job_continue(struct job *job, sim_ns now)
 {
     job->view.state = JOB_RUNNING;
@@ -78,8 +86,9 @@ void job_continue(struct job *job, sim_ns now)
     job->falls_back = false;
     if (job->activity != NULL) job_activity_begin_saver(job, now, false);
     report_given(job, now);
+    job->progress.is_paused = job->holder.is_paused;
     if (job->activity != NULL) job_activity_begin_traffic(job, now);
-    job->progress.speed = job->view.speed = job_speed(job);
+    keep_speed(job);
     arm(job);
 }
 
@@ -112,20 +121,15 @@ static void count_held(struct job *job, sim_ns now)
     job->since_ns = now;
 }
 
-/* The speed of a job that hangs or pauses, if it did not. */
-static double moving_speed(const struct job *job)
-{
-    struct job moving = *job;
-    moving.holder.slow_frac = 1.0;
-    return job_speed(&moving);
-}
-
+/* All unsaved work counts at the speed at which the job last worked, on the GPUs of then. */
 static double unsaved_gpu_s(const struct job *job)
 {
     const struct job_progress *progress = &job->progress;
-    const double speed = progress->speed > 0.0 ? progress->speed : moving_speed(job);
+    const bool works = progress->speed > 0.0;
+    const double speed = works ? progress->speed : job->last_speed;
     if (!(speed > 0.0)) return 0.0;
-    return sim_s_from_ns(progress->done_ns - progress->saved_ns) / speed * job->view.held_gpus;
+    return sim_s_from_ns(progress->done_ns - progress->saved_ns) / speed *
+           (works ? job->view.held_gpus : job->last_gpus);
 }
 
 void job_stop(struct job *job, sim_ns now)
@@ -150,7 +154,8 @@ void job_stop(struct job *job, sim_ns now)
 static void set_speed(struct job *job, sim_ns now)
 {
     job_progress_move(&job->progress, now);
-    job->progress.speed = job->view.speed = job_speed(job);
+    job->progress.is_paused = job->holder.is_paused;
+    keep_speed(job);
     arm(job);
 }
 
@@ -187,7 +192,7 @@ int job_evict(struct job *job, sim_ns now, sim_ns notice_ns, const char *reason)
     if (!job_checkpoint_is_taken(job)) return job_interrupt(job, now, false, reason);
     const sim_ns save_ns = job_checkpoint_save_ns(job);
     job_progress_move(&job->progress, now);
-    if (save_ns <= notice_ns) job_progress_save_last(&job->progress, save_ns);
+    if (save_ns <= notice_ns && !job->holder.is_paused) job_progress_save_last(&job->progress, save_ns);
     return job_interrupt(job, now, true, reason);
 }
 
@@ -318,7 +323,12 @@ static void command_changed(struct holder *holder, sim_ns now)
 
 static void slowed(struct holder *holder, sim_ns now)
 {
-    job_speed_changed(OWNER_ENTITY(holder, struct job, holder), now);
+    struct job *job = OWNER_ENTITY(holder, struct job, holder);
+    const bool was_paused = job->progress.is_paused;
+    job_speed_changed(job, now);
+    if (holder->is_paused == was_paused || holder->ugpus == 0) return;
+    if (job->activity != NULL) job_activity_redraw(job, now, true);
+    holders_redrawn(&job->jobs->cluster->holders, holder, now);
 }
 
 const struct holder_ops job_holder_ops = {

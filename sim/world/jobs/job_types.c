@@ -230,13 +230,6 @@ static int check_power(const struct job_type *type, const char *where, struct di
     return diag_error(diag, SIM_E_CONFIG, place, "such as \"mean\": \"300W\"", "misses 'mean'");
 }
 
-static int check_host(const struct job_type *type, const char *where, struct diag *diag)
-{
-    char place[DIAG_WHERE_CHARS];
-    snprintf(place, sizeof place, "%s.types.%s.host", where, type->name);
-    return host_needs_check(&type->host, place, diag);
-}
-
 int job_types_check(const struct config_list *types, const char *where, struct diag *diag)
 {
     const struct job_type *type = types->items;
@@ -253,8 +246,8 @@ int job_types_check(const struct config_list *types, const char *where, struct d
             code = found < 0 ? found : code;
         }
         const int shared = check_sharing(type, where, diag), powered = check_power(type, where, diag);
-        const int adapted = check_regimes(type, where, diag), hosted = check_host(type, where, diag);
-        code = shared < 0 ? shared : powered < 0 ? powered : adapted < 0 ? adapted : hosted < 0 ? hosted : code;
+        const int adapted = check_regimes(type, where, diag);
+        code = shared < 0 ? shared : powered < 0 ? powered : adapted < 0 ? adapted : code;
         if (type->speedup.law != SPEEDUP_TABLE || is_in_order(&type->speedup.points)) continue;
         char place[DIAG_WHERE_CHARS];
         snprintf(place, sizeof place, "%s.types.%s.speedup.points", where, type->name);

@@ -358,12 +358,15 @@ int jobs_check_hosts(struct jobs *jobs)
         const bool lacks_memory = type->host.memory.n > 0 && jobs->share_of_gpu.memory_bytes == 0;
         char where[DIAG_WHERE_CHARS];
         snprintf(where, sizeof where, "jobs.types.%s.host", type->name);
+        const int checked = host_needs_check(&type->host, jobs->site->config, where, jobs->site->diag);
+        const char *at = config_where(jobs->site->config, where);
+        if (checked != 0) code = checked;
         if (lacks_cpus || lacks_memory)
-            code = diag_error(jobs->site->diag, SIM_E_CONFIG, where, "leave it out, or say how much each node has",
+            code = diag_error(jobs->site->diag, SIM_E_CONFIG, at, "leave it out, or say how much each node has",
                               "needs '%s', and nodes with GPUs",
                               lacks_cpus ? "cluster.cpus_per_node" : "cluster.memory_per_node");
         else if (host_needs_given(&type->host) && jobs->placer == NULL)
-            code = diag_error(jobs->site->diag, SIM_E_CONFIG, where, "choose another placement, such as \"best-fit\"",
+            code = diag_error(jobs->site->diag, SIM_E_CONFIG, at, "choose another placement, such as \"best-fit\"",
                               "needs jobs on nodes, and the placement policy only counts GPUs");
     }
     return code;
@@ -434,29 +437,27 @@ bool job_view_part(const struct job_view *job, int32_t index, struct job_part *p
     return true;
 }
 
-/* What is taken of the node type, less what jobs hold. Of a resource that some nodes do not count it is no law: 0. */
-static struct job_host unaccounted(const struct jobs *jobs, int32_t node_type)
+/* What is taken of each node, less what jobs hold there: [n_nodes] to be freed, or NULL. Of a resource that a node does
+ * not count: 0. */
+static struct job_host *unaccounted(const struct jobs *jobs, int32_t node_type)
 {
     const struct node_resources *resources = jobs_cluster_of(jobs, node_type)->resources;
-    struct job_host taken = {0, 0};
-    bool counts_cpu = true, counts_memory = true;
-    for (int32_t i = 0; i < resources->n_nodes; i++) {
+    struct job_host *taken = mem_zalloc((size_t)resources->n_nodes + 1, sizeof *taken);
+    for (int32_t i = 0; taken != NULL && i < resources->n_nodes; i++) {
         const struct node_view *node = &resources->nodes[i];
-        counts_cpu = counts_cpu && node->cpu_milli < INT64_MAX;
-        counts_memory = counts_memory && node->memory_bytes < INT64_MAX;
-        if (counts_cpu) taken.cpu_milli += node->cpu_milli - node->cpu_left_milli - resources->down[i].cpu_milli;
-        if (counts_memory)
-            taken.memory_bytes += node->memory_bytes - node->memory_left_bytes - resources->down[i].memory_bytes;
+        taken[i].cpu_milli = node->cpu_milli - node->cpu_left_milli - resources->down[i].cpu_milli;
+        taken[i].memory_bytes = node->memory_bytes - node->memory_left_bytes - resources->down[i].memory_bytes;
     }
-    for (const struct job *job = jobs->oldest; job != NULL; job = job->next) {
+    for (const struct job *job = jobs->oldest; taken != NULL && job != NULL; job = job->next) {
         const bool holds = job->view.state == JOB_RUNNING || job_is_kept(job);
         if (job->view.node_type != node_type || !holds) continue;
         for (const struct allocation *part = job->holder.held; part != NULL; part = part->next) {
-            taken.cpu_milli -= part->details.cpu_milli;
-            taken.memory_bytes -= part->details.memory_bytes;
+            const struct node_view *node = &resources->nodes[part->node];
+            if (node->cpu_milli < INT64_MAX) taken[part->node].cpu_milli -= part->details.cpu_milli;
+            if (node->memory_bytes < INT64_MAX) taken[part->node].memory_bytes -= part->details.memory_bytes;
         }
     }
-    return (struct job_host){counts_cpu ? taken.cpu_milli : 0, counts_memory ? taken.memory_bytes : 0};
+    return taken;
 }
 
 void jobs_check_held(void *self, sim_ns now)
@@ -464,10 +465,14 @@ void jobs_check_held(void *self, sim_ns now)
     const struct jobs *jobs = self;
     (void)now;
     for (int32_t type = 0; type < jobs->n_node_types; type++) {
-        if (jobs_cluster_of(jobs, type)->resources == NULL || jobs->placer == NULL) continue;
-        const struct job_host host = unaccounted(jobs, type);
-        SIM_LAW("INV-14 (CPU is conserved)", host.cpu_milli, 0);
-        SIM_LAW("INV-14 (memory is conserved)", host.memory_bytes, 0);
+        const struct cluster *cluster = jobs_cluster_of(jobs, type);
+        if (cluster->resources == NULL || jobs->placer == NULL) continue;
+        struct job_host *host = unaccounted(jobs, type);
+        for (int32_t i = 0; host != NULL && i < cluster->resources->n_nodes; i++) {
+            SIM_LAW("INV-14 (CPU of a node is conserved)", host[i].cpu_milli, 0);
+            SIM_LAW("INV-14 (memory of a node is conserved)", host[i].memory_bytes, 0);
+        }
+        mem_free(host);
     }
 }
 

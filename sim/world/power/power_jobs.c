@@ -1,8 +1,8 @@
 /* The power of jobs: while a job runs, each of its GPUs draws what its type says, at the clock in force in its domain.
  * A job on several domains has the slowest of their clocks. The part of its power above idle power with a process
- * follows the clock and voltage of the core. A job that trains by a plan draws the mean power of its step's phases,
- * each on the law of models/power.h. Not modelled: a GPU that idle jobs share draws its idle power with a process only
- * once. */
+ * follows the clock and voltage of the core. GPUs of a paused job idle with a process. A job that trains by a plan
+ * draws the mean power of its step's phases, each on the law of models/power.h. Not modelled: a GPU that idle jobs
+ * share draws its idle power with a process only once. */
 #include "sim/world/power/power_state.h"
 
 #include <math.h>
@@ -70,7 +70,7 @@ static void set_clock(const struct power *power, struct power_job *of, struct ho
     const struct power_state state = has_stages ? staged(type, holder->draw, &order)
                                                 : stated(type, holder->draw, &order);
     of->is_known = has_stages ? !isnan(type->load.active_w) : holder->draw->mean_w > 0.0;
-    of->gpu_w = state.power_w;
+    of->gpu_w = holder->is_paused ? type->model.context_w : state.power_w;
     of->order = order;
     holder->speed_frac = state.speed_frac;
 }

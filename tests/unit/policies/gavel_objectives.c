@@ -184,6 +184,27 @@ TEST(cost_goes_by_prices)
     CHECK_EQ_INT(field.n_warnings, 0);
 }
 
+/* A single job's raw rate changes neither what is worth its price nor what meets the slo. */
+TEST(cost_in_raw_rates_goes_by_prices_and_slo)
+{
+    struct field field = {.params = "{'objective': 'cost', 'prices': {'fast': '$3/h', 'slow': '$1/h'}, 'rates': {'a': 5}}",
+                          .n = 1, .work = {1}, .fast = {1}, .slow = {0.5}};
+    check_ends(&field, (const double[]){2});
+    field.params = "{'objective': 'cost', 'prices': {'fast': '$1.9/h', 'slow': '$1/h'}, 'rates': {'a': 5}}";
+    check_ends(&field, (const double[]){1});
+    field.params = "{'objective': 'cost', 'prices': {'fast': '$3/h', 'slow': '$1/h'}, 'slo': 1.3333333, 'rates': {'a': 5}}";
+    check_ends(&field, (const double[]){4.0 / 3});
+    CHECK_EQ_INT(field.n_warnings, 0);
+}
+
+TEST(raw_rates_of_types_that_no_job_has_are_warned_of)
+{
+    struct field field = {.params = "{'objective': 'throughput', 'rates': {'b': 10, 'B': 2}}", .n = 2, .work = {1, 2},
+                          .fast = {4, 2}, .slow = {1, 1}};
+    check_ends(&field, (double[]){1, 1});
+    CHECK_EQ_INT(field.n_warnings, 1);
+}
+
 /* Three such jobs on the two GPUs cannot all have 3/4 of the fast one's speed, and who comes too late for that is past
  * it. */
 TEST(slo_that_cannot_be_met_is_warned_of)

@@ -1,0 +1,110 @@
+/* Synergy: all jobs for whom others can make room find it, and nobody makes room for one that cannot start. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+/* Images are as fast as their GPUs from 6 CPUs for each on, half as fast with 3; language needs half a CPU. */
+#define IMAGE "'image': {'host': {'cpus': [{'per_gpu': 3, 'speed': 1}, {'per_gpu': 6, 'speed': 2}]}}"
+#define LANGUAGE "'language': {'host': {'cpus': [{'per_gpu': 0.5, 'speed': 1}]}}"
+
+/* Two jobs ask for 3 CPUs beside 7 of 8. The image job does not fit; the other one needs half a CPU. */
+TEST(a_job_that_needs_less_than_a_refused_one_starts)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'cpus_per_node': 8}, 'jobs': {'scheduler': 'synergy',"
+        " 'placement': 'best-fit', 'types': {" IMAGE ", " LANGUAGE "}, 'trace': {'format': 'inline-jobs', 'jobs': ["
+        "{'duration': '100s', 'cpus': 7}, {'duration': '100s', 'cpus': 3, 'type': 'image'},"
+        "{'duration': '100s', 'cpus': 3, 'type': 'language'}]}}}");
+    CHECK_NEAR(bed_job(rows, 1)->start_s, 100, 0);
+    CHECK_NEAR(bed_job(rows, 2)->start_s, 0, 0);
+}
+
+static struct bed_rows *run_gangs(const char *jobs)
+{
+    return bed_ok(BED(.check = true),
+                  "{'cluster': {'nodes': 3, 'gpus_per_node': 4, 'cpus_per_node': 12}, 'jobs': {'scheduler': 'synergy',"
+                  " 'placement': 'consolidated', 'types': {" IMAGE ", " LANGUAGE "}, 'trace': {'format': 'inline-jobs',"
+                  " 'jobs': [%s]}}, 'keep': 'decisions'}",
+                  jobs);
+}
+
+/* From 60 s on a job of 6 GPUs waits for a node of 4 free GPUs. Nobody gives back for it until there is one. */
+TEST(nobody_gives_back_for_a_job_that_cannot_start)
+{
+    struct bed_rows *rows = run_gangs("{'duration': '400s', 'gpus': 2, 'type': 'image'},"
+                                      "{'duration': '400s', 'gpus': 2, 'cpus': 6},"
+                                      "{'duration': '20s', 'gpus': 2, 'cpus': 6},"
+                                      "{'duration': '400s', 'gpus': 2, 'type': 'image'},"
+                                      "{'submit': '60s', 'duration': '100s', 'gpus': 6, 'type': 'image'},"
+                                      "{'submit': '61s', 'duration': '1s', 'cpus': 1},"
+                                      "{'submit': '63s', 'duration': '1s', 'cpus': 1}");
+    CHECK_EQ_INT(bed_decisions(rows, "tune", -1), 0);
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 200, 0);
+    CHECK_NEAR(bed_job(rows, 3)->end_s, 200, 0);
+    CHECK_NEAR(bed_job(rows, 4)->start_s, 200, 0);
+}
+
+/* Three jobs of 2 GPUs hold all 12 CPUs of a node. One of 4 GPUs on two nodes needs 6 CPUs on each of these: the last
+ * two jobs give back 6, and the first keeps what it has. */
+TEST(a_job_on_two_nodes_takes_back_what_is_missing)
+{
+    struct bed_rows *rows = run_gangs("{'duration': '400s', 'gpus': 2, 'type': 'image'},"
+                                      "{'duration': '400s', 'gpus': 2, 'type': 'image'},"
+                                      "{'duration': '400s', 'gpus': 2, 'type': 'image'},"
+                                      "{'submit': '40s', 'duration': '100s', 'gpus': 4, 'nodes': 2, 'type': 'image'}");
+    CHECK_NEAR(bed_job(rows, 3)->start_s, 40, 0);
+    int n_given_back = 0;
+    for (size_t i = 0; i < rows->n_decisions; i++)
+        n_given_back += strstr(rows->decisions[i].reason, "gives back") != NULL;
+    CHECK_EQ_INT(n_given_back, 2);
+}
+
+/* An image job on each node holds 8 CPUs. Half a GPU of another needs its own share, 2 of them. */
+TEST(an_excess_is_given_back_to_a_share_of_a_gpu)
+{
+    static const char format[] =
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 2, 'cpus_per_node': 6}, 'jobs': {'scheduler': 'synergy', 'placement':"
+        " '%s', 'types': {" IMAGE "}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1000s', 'type':"
+        " 'image'}, {'duration': '1000s', 'type': 'image'}, {'submit': '10s', 'duration': '100s', 'gpu_share': 0.5,"
+        " 'type': 'image'}, {'submit': '20s', 'duration': '100s', 'gpu_share': 0.5, 'type': 'image'}]}}}";
+    static const char *const placers[] = {"best-fit", "fgd", "first-fit"};
+    for (int i = 0; i < 3; i++) {
+        struct bed_rows *rows = bed_ok(BED(.check = true), format, placers[i]);
+        CHECK_NEAR(bed_job(rows, 2)->start_s, 10, 0);
+        CHECK_NEAR(bed_job(rows, 3)->start_s, 20, 0);
+        for (int k = 2; k < 4; k++) CHECK(bed_job(rows, k)->end_s <= bed_job(rows, k)->start_s + 100);
+        bed_free(rows);
+    }
+}
+
+/* The image job holds all CPUs of the only node with a V100, and gives back for jobs that need one. */
+TEST(an_excess_is_given_back_to_jobs_of_some_gpu_models)
+{
+    const char *path = test_file("hosts.csv", "sn,cpu_milli,memory_mib,gpu,model\nn0,8000,100000,2,V100\n"
+                                              "n1,8000,100000,2,T4\n");
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes_file': {'path': '%s'}}, 'jobs': {'scheduler': 'synergy', 'placement': 'best-fit', 'types':"
+        " {'h': {'host': {'cpus': [{'per_gpu': 4, 'speed': 1}, {'per_gpu': 8, 'speed': 2}]}}}, 'trace': {'format':"
+        " 'inline-jobs', 'jobs': [{'duration': '1000s', 'type': 'h'}, {'submit': '10s', 'duration': '100s', 'type': 'h',"
+        " 'gpu_models': 'V100'}, {'submit': '20s', 'duration': '100s', 'type': 'h', 'gpu_models': 'V100'}]}}}",
+        path);
+    CHECK_NEAR(bed_job(rows, 1)->start_s, 10, 0);
+    CHECK_NEAR(bed_job(rows, 2)->start_s, 110, 0);
+}
+
+/* The image job has 16 of 24 CPUs, since others hold 6 and 2. A shorter job comes first by GPUs, and finds 22 of its 24
+ * CPUs: the running jobs go on as they are. */
+TEST(a_preempted_job_goes_on_where_others_find_no_room)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'cpus_per_node': 24}, 'jobs': {'scheduler': {'policy': 'synergy',"
+        " 'order': 'srtf'}, 'types': {" IMAGE "}, 'trace': {'format': 'inline-jobs', 'jobs': ["
+        "{'duration': '1000s', 'gpus': 4, 'type': 'image'}, {'duration': '900s', 'gpus': 2, 'cpus': 6},"
+        "{'duration': '2000s', 'gpus': 0, 'cpus': 2}, {'submit': '20s', 'duration': '5s', 'gpus': 8, 'cpus': 24}]}}}");
+    CHECK_EQ_INT(bed_job(rows, 0)->preemptions, 0);
+    CHECK_EQ_INT(bed_job(rows, 1)->preemptions, 0);
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 750, 1e-6);
+    CHECK_NEAR(bed_job(rows, 3)->start_s, 2000, 0);
+}
