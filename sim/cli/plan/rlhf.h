@@ -69,15 +69,15 @@ static inline int64_t rlhf_sequences(const struct rlhf_config *config)
 
 /* --- The space of plans --- */
 
-/* One way to run a call: micro-batches of so many sequences, whole layers recomputed or not, the sequences of a data
+/* One way to run a call: micro-batches of so many sequences, what the backward pass recomputes, the sequences of a data
  * rank in so many waves. Bytes beside weights, gradients and states. */
 struct rlhf_way {
     double seconds, active_bytes;
     int64_t micro_batch, waves;
-    bool recomputes;
+    enum training_recompute recompute; /* none or as the document says; full where that is faster */
 };
 
-enum { RLHF_WAYS = 16 };
+enum { RLHF_WAYS = 40 }; /* more than halvings of the most sequences, 1e10, and than ways to train */
 
 /* A split of a call over the GPUs of a mesh. The fastest way first, each further one with less memory. */
 struct rlhf_option {
@@ -111,7 +111,7 @@ struct rlhf_space {
     struct rlhf_options options[RLHF_CALLS][RLHF_SIZES];
 };
 
-/* Fills gpus, links.gpus_per_node, sizes and meshes; options are empty. Whole nodes, or part of one. */
+/* Fills gpus, links.gpus_per_node, sizes and meshes; options are empty. `gpus` are whole nodes, or the first of one. */
 int rlhf_space_meshes(struct rlhf_space *space, int64_t gpus, int64_t gpus_per_node, struct arena *arena,
                       struct diag *diag);
 
@@ -148,12 +148,13 @@ void rlhf_evaluate(const struct rlhf_space *space, struct rlhf_found *found);
 
 struct rlhf_setup {
     const struct rlhf_config *config;
+    const struct config *document; /* for findings; NULL: they name paths alone */
     struct training_setup actor, critic;
     struct llm_spec llms[RLHF_MODELS];
     const struct catalog *catalog;
 };
 
-/* Prices all options. `where`: of the document, for findings. */
+/* Prices all options. Returns 0, or the code of a finding: also if no split at all can train the actor or the critic. */
 int rlhf_price(struct rlhf_setup *setup, struct rlhf_space *space, struct arena *arena, struct diag *diag);
 
 /* --- rlhf_search.c --- */

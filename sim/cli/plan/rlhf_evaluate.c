@@ -21,12 +21,13 @@ enum rlhf_call rlhf_home_of(enum rlhf_model model)
 
 /* --- Meshes --- */
 
-/* Parts of a node whose size divides its GPUs, at multiples of that size. */
+/* Parts of a node whose size divides its GPUs, at multiples of that size; so more GPUs never take a mesh away. */
 static void add_parts(struct rlhf_space *space, int64_t gpus_per_node)
 {
     for (int64_t size = 1; size < gpus_per_node; size++) {
         if (gpus_per_node % size != 0) continue;
-        for (int64_t first = 0; first < space->gpus; first += size)
+        if (size > space->gpus) return;
+        for (int64_t first = 0; first + size <= space->gpus; first += size)
             space->meshes[space->n_meshes++] = (struct rlhf_mesh){first, size, space->n_sizes};
         space->sizes[space->n_sizes++] = size;
     }
@@ -44,7 +45,7 @@ static void add_nodes(struct rlhf_space *space, int64_t gpus_per_node)
 int rlhf_space_meshes(struct rlhf_space *space, int64_t gpus, int64_t gpus_per_node, struct arena *arena,
                       struct diag *diag)
 {
-    const int64_t nodes = gpus / gpus_per_node;
+    const int64_t nodes = gpus / gpus_per_node; /* 0: part of one */
     const size_t most = (size_t)(nodes * (nodes + 1) / 2 + 2 * gpus * 8);
     space->gpus = gpus;
     space->links.gpus_per_node = gpus_per_node;

@@ -65,6 +65,7 @@ static void search_symmetric(struct searching *searching)
 {
     struct rlhf_search *search = searching->search;
     const int64_t gpus = searching->space->gpus, per_node = searching->space->links.gpus_per_node;
+    if (searching->space->meshes[searching->space->n_meshes - 1].gpus < gpus) return; /* no mesh has all GPUs */
     for (int64_t tensor = per_node; tensor >= 1; tensor--) {
         const bool is_open = !search->has_megatron;
         for (int64_t pipeline = 1; pipeline <= gpus / tensor; pipeline++) {

@@ -245,6 +245,34 @@ TEST(the_same_seed_finds_the_same_plan)
     bed_fini(&bed);
 }
 
+static bool has_mesh(const struct rlhf_space *space, const struct rlhf_mesh *mesh)
+{
+    for (int32_t i = 0; i < space->n_meshes; i++)
+        if (space->meshes[i].first == mesh->first && space->meshes[i].gpus == mesh->gpus) return true;
+    return false;
+}
+
+/* So a cluster that grows never loses a plan. */
+TEST(meshes_of_fewer_gpus_are_among_those_of_more)
+{
+    struct rlhf_space spaces[16];
+    struct arena arena;
+    struct diag diag;
+    arena_init(&arena);
+    diag_init(&diag);
+    for (int64_t gpus = 1; gpus <= 9; gpus++) {
+        spaces[gpus] = (struct rlhf_space){.gpus = 0};
+        CHECK_EQ_INT(rlhf_space_meshes(&spaces[gpus], gpus < 9 ? gpus : 16, 8, &arena, &diag), 0);
+        for (int32_t i = 0; gpus > 1 && i < spaces[gpus - 1].n_meshes; i++) {
+            CHECK(has_mesh(&spaces[gpus], &spaces[gpus - 1].meshes[i]));
+            CHECK_EQ_INT(8 % spaces[gpus - 1].meshes[i].gpus, 0);
+        }
+    }
+    CHECK_EQ_INT(spaces[6].n_meshes, 6 + 3 + 1);
+    CHECK_EQ_INT(spaces[8].n_meshes, 8 + 4 + 2 + 1);
+    arena_fini(&arena);
+}
+
 /* Parts of a node at multiples of their size, and all runs of nodes. */
 TEST(meshes_are_parts_of_a_node_or_whole_nodes)
 {
