@@ -5,10 +5,11 @@
  *     generate -> reward, reference, values -> train actor, train critic
  *
  * A plan gives each call a mesh and a split of the model over it (tensor, data and pipeline ranks). A mesh is a part of
- * a node whose size divides the node's GPUs, or adjacent whole nodes. Actor and critic live where they are trained. A
- * call of them with another mesh or split gets a copy of the weights before it begins, and drops it afterwards
- * (models/training/reallocation.h). Reference and reward model live where their one call is. All run by the rules of
- * models/training/dataflow.h.
+ * a node whose size divides the node's GPUs, or adjacent whole nodes. Actor and critic live where they are trained.
+ * Before a call of them with another mesh or split, each GPU gets the weights that it lacks
+ * (models/training/reallocation.h). If some GPU lacks any, all GPUs of the call have room for a whole copy, which is
+ * dropped afterwards. If none does, the call runs on the weights that are there: nothing waits, and no copy is held.
+ * Reference and reward model live where their one call is. All run by the rules of models/training/dataflow.h.
  *
  * A GPU holds the states of all models that live there, and what the one call that runs there needs beside them. A call
  * runs in the fastest of its ways that fits beside those states: micro-batches, recomputation, waves of sequences. */
@@ -124,7 +125,7 @@ struct rlhf_found {
     struct rlhf_choice calls[RLHF_CALLS];
     const struct rlhf_way *ways[RLHF_CALLS];
     double bytes[RLHF_CALLS]; /* on the fullest GPU of the call, while it runs */
-    struct reallocation moves[2]; /* of the actor, of the critic; zero where nothing moves */
+    struct reallocation moves[2]; /* of the actor, of the critic; zero where no GPU lacks weights */
     struct dataflow_times times[RLHF_NODES];
     double step_s;
     double over_frac; /* of the memory, that the fullest GPU lacks; 0: it fits */

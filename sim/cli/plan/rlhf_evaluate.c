@@ -76,13 +76,17 @@ static struct dataflow_span span_of(const struct rlhf_space *space, struct rlhf_
     return (struct dataflow_span){space->meshes[choice.mesh].first, space->meshes[choice.mesh].gpus};
 }
 
-/* Whether the call runs on a copy of the weights. */
-static bool is_moved(const struct rlhf_space *space, const struct rlhf_found *found, enum rlhf_call call)
+/* The move before a call; NULL: it runs where its model lives. */
+static const struct reallocation *move_of(const struct rlhf_found *found, enum rlhf_call call)
 {
-    const enum rlhf_call home = rlhf_home_of(rlhf_model_of(call));
-    const struct reallocation_layout from = rlhf_layout_of(space, home, found->calls[home]);
-    const struct reallocation_layout to = rlhf_layout_of(space, call, found->calls[call]);
-    return reallocation_is_needed(&from, &to);
+    return call == RLHF_GENERATE ? &found->moves[0] : call == RLHF_VALUES ? &found->moves[1] : NULL;
+}
+
+/* Whether some GPU lacks weights for the call. */
+static bool is_moved(const struct rlhf_found *found, enum rlhf_call call)
+{
+    const struct reallocation *move = move_of(found, call);
+    return move != NULL && move->node_bytes + move->network_bytes > 0.0;
 }
 
 /* Bytes of all models that live on a GPU. */
@@ -113,7 +117,7 @@ static double most_home_bytes(const struct rlhf_space *space, const struct rlhf_
 static void choose_way(const struct rlhf_space *space, struct rlhf_found *found, enum rlhf_call call)
 {
     const struct rlhf_option *option = rlhf_option_of(space, call, found->calls[call]);
-    const double copy_bytes = is_moved(space, found, call) ? option->weight_bytes : 0.0;
+    const double copy_bytes = is_moved(found, call) ? option->weight_bytes : 0.0;
     const double beside = most_home_bytes(space, found, span_of(space, found->calls[call])) + copy_bytes;
     int way = 0;
     while (way + 1 < option->n_ways && beside + option->ways[way].active_bytes > space->usable_bytes) way++;
@@ -128,10 +132,11 @@ static void choose_move(const struct rlhf_space *space, struct rlhf_found *found
     const enum rlhf_model model = rlhf_model_of(call);
     const enum rlhf_call home = rlhf_home_of(model);
     *move = (struct reallocation){0};
-    if (!is_moved(space, found, call)) return;
     const struct reallocation_layout from = rlhf_layout_of(space, home, found->calls[home]);
     const struct reallocation_layout to = rlhf_layout_of(space, call, found->calls[call]);
-    *move = reallocation_of(&space->models[model], &from, &to, &space->links);
+    if (!reallocation_is_needed(&from, &to)) return;
+    const struct reallocation needed = reallocation_of(&space->models[model], &from, &to, &space->links);
+    if (needed.node_bytes + needed.network_bytes > 0.0) *move = needed;
 }
 
 #define BIT(node) (1U << (node))
@@ -152,7 +157,7 @@ void rlhf_dataflow_of(const struct rlhf_space *space, const struct rlhf_found *f
         const enum rlhf_call call = move == 0 ? RLHF_GENERATE : RLHF_VALUES;
         struct dataflow_call *node = &nodes[RLHF_NODE_MOVE_ACTOR + move];
         *node = (struct dataflow_call){.after = after[RLHF_NODE_MOVE_ACTOR + move]};
-        if (!is_moved(space, found, call)) continue;
+        if (!is_moved(found, call)) continue;
         node->seconds = found->moves[move].seconds;
         node->on[0] = span_of(space, found->calls[call]);
         node->on[1] = span_of(space, found->calls[rlhf_home_of(rlhf_model_of(call))]);
@@ -163,9 +168,9 @@ void rlhf_evaluate(const struct rlhf_space *space, struct rlhf_found *found)
 {
     struct dataflow_call nodes[RLHF_NODES];
     found->over_frac = 0.0;
-    for (int call = 0; call < RLHF_CALLS; call++) choose_way(space, found, (enum rlhf_call)call);
     choose_move(space, found, RLHF_GENERATE, &found->moves[0]);
     choose_move(space, found, RLHF_VALUES, &found->moves[1]);
+    for (int call = 0; call < RLHF_CALLS; call++) choose_way(space, found, (enum rlhf_call)call);
     rlhf_dataflow_of(space, found, nodes);
     found->step_s = dataflow_schedule(nodes, RLHF_NODES, found->times);
 }
