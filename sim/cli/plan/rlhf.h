@@ -165,6 +165,7 @@ struct rlhf_search {
     struct rlhf_found megatron;  /* one split for all calls over all GPUs: tensor ranks fill a node, few stages */
     struct rlhf_found symmetric; /* the fastest split of that kind */
     struct rlhf_found best;
+    double walked_s; /* the best step when the Markov chains had ended; NAN: they met no plan that fits */
     int64_t n_evaluated, n_visited;
 };
 

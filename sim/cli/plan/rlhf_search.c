@@ -18,7 +18,9 @@ struct searching {
 
 /* --- Scores --- */
 
-/* Plans that do not fit lose to those that do by at least this factor for each part of the memory that they lack. */
+/* A plan that does not fit counts as at least twice as long, and as ten times longer for each GPU's memory that its
+ * fullest GPU lacks. So one that fits may still lose to a much shorter one that does not; only those that fit are kept
+ * as the best. */
 static double score_of(const struct rlhf_found *found)
 {
     return found->over_frac > 0.0 ? found->step_s * (2.0 + 10.0 * found->over_frac) : found->step_s;
@@ -291,7 +293,7 @@ int rlhf_search(const struct rlhf_space *space, const struct rlhf_search_config 
     struct arena arena;
     bool is_possible = true;
     int code = 0;
-    *search = (struct rlhf_search){.is_exact = false};
+    *search = (struct rlhf_search){.walked_s = (double)NAN};
     arena_init(&arena);
     for (int call = 0; code == 0 && call < RLHF_CALLS; call++) {
         code = list_choices(&searching, (enum rlhf_call)call, &arena);
@@ -302,6 +304,7 @@ int rlhf_search(const struct rlhf_space *space, const struct rlhf_search_config 
         search_symmetric(&searching);
         walk(&searching, search->has_symmetric ? search->symmetric : greedy(&searching), 0);
         walk(&searching, greedy(&searching), 1);
+        search->walked_s = search->has_best ? search->best.step_s : (double)NAN;
         descend(&searching, search->has_best ? search->best : greedy(&searching));
         search->is_exact = config->visits > 0 && prove(&searching);
     }

@@ -260,7 +260,7 @@ TEST(the_best_plan_is_that_of_brute_force)
 TEST(the_chain_is_never_below_the_proven_optimum)
 {
     struct rng rng;
-    int n_equal = 0, n = 0;
+    int n_equal = 0, n_walked = 0, n = 0;
     rng_init(&rng, 23, 0, "rlhf", 0);
     for (int world = 0; world < 20; world++) {
         struct bed bed;
@@ -275,12 +275,56 @@ TEST(the_chain_is_never_below_the_proven_optimum)
         if (chain.has_best) {
             n++;
             CHECK(chain.best.step_s >= exact.best.step_s * (1.0 - 1e-12));
+            CHECK(!(chain.walked_s < chain.best.step_s));
             if (chain.best.step_s <= exact.best.step_s * (1.0 + 1e-12)) n_equal++;
+            if (chain.walked_s <= exact.best.step_s * (1.0 + 1e-12)) n_walked++;
         }
         bed_fini(&bed);
     }
     CHECK(n > 10);
     CHECK(2 * n_equal > n);
+    CHECK(2 * n_walked > n); /* before any descent */
+}
+
+/* Whether all calls on all GPUs can be split so, and fit. */
+static bool fits_so(const struct rlhf_space *space, int64_t tensor, int64_t pipeline)
+{
+    struct rlhf_found found = {.step_s = 0.0};
+    for (int call = 0; call < RLHF_CALLS; call++) {
+        const struct rlhf_options *options = &space->options[call][space->n_sizes - 1];
+        found.calls[call] = (struct rlhf_choice){space->n_meshes - 1, -1};
+        for (int32_t i = 0; i < options->n; i++)
+            if (options->items[i].tensor == tensor && options->items[i].pipeline == pipeline) found.calls[call].option = i;
+        if (found.calls[call].option < 0) return false;
+    }
+    rlhf_evaluate(space, &found);
+    return !(found.over_frac > 0.0);
+}
+
+/* No split that fits has more tensor ranks than that of Megatron's rule, or as many and fewer stages. */
+TEST(the_rule_of_megatron_takes_the_most_tensor_ranks_then_the_fewest_stages)
+{
+    struct rng rng;
+    int n = 0, n_others = 0;
+    rng_init(&rng, 27, 0, "rlhf", 0);
+    for (int world = 0; world < 20; world++) {
+        struct bed bed;
+        struct rlhf_search search;
+        bed_init(&bed, &rng, 8, 4);
+        bed.config.visits = bed.config.proposals = 0;
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &search, &bed.diag), 0);
+        for (int64_t tensor = 1; search.has_megatron && tensor <= 4; tensor *= 2)
+            for (int64_t pipeline = 1; pipeline <= 2; pipeline *= 2) {
+                const struct rlhf_option *rule = rlhf_option_of(&bed.space, RLHF_GENERATE, search.megatron.calls[0]);
+                if (!fits_so(&bed.space, tensor, pipeline)) continue;
+                n++;
+                if (tensor < rule->tensor) n_others++;
+                CHECK(tensor < rule->tensor || (tensor == rule->tensor && pipeline >= rule->pipeline));
+            }
+        bed_fini(&bed);
+    }
+    CHECK(n > 10);
+    CHECK(n_others > 5);
 }
 
 TEST(the_same_seed_finds_the_same_plan)
