@@ -148,7 +148,8 @@ static void say_head(struct answer *answer, const struct rlhf_setup *setup, cons
     answer_say(answer, "%" PRId64 " sequences of %" PRId64 " + %" PRId64 " tokens, %" PRId64 " updates\n",
                rlhf_sequences(config), config->prompt_tokens, config->output_tokens, config->updates);
     if (search->has_best)
-        answer_say(answer, "step %.4g s: %.4g tokens/s; %s\n\n", search->best.step_s, tokens_of(config) / search->best.step_s,
+        answer_say(answer, "step %.4g s: %.4g tokens/s; %s\n\n", search->best.step_s,
+                   tokens_of(config) / search->best.step_s,
                    search->is_exact ? "no plan is faster" : "a faster plan was not ruled out");
     else
         answer_say(answer, search->is_exact ? "No plan fits.\n" : "No plan that fits was found.\n");

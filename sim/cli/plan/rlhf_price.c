@@ -406,8 +406,11 @@ static int price_call(struct rlhf_setup *setup, struct rlhf_space *space, enum r
 int rlhf_price(struct rlhf_setup *setup, struct rlhf_space *space, struct arena *arena, struct diag *diag)
 {
     const struct rlhf_config *config = setup->config;
-    int code = make_training(setup, &config->actor, config_where(setup->document, "actor.llm"), arena, &setup->actor, diag);
-    if (code == 0) code = make_training(setup, &config->critic, config_where(setup->document, "critic.llm"), arena, &setup->critic, diag);
+    int code = make_training(setup, &config->actor, config_where(setup->document, "actor.llm"), arena, &setup->actor,
+                             diag);
+    if (code == 0)
+        code = make_training(setup, &config->critic, config_where(setup->document, "critic.llm"), arena, &setup->critic,
+                             diag);
     if (code == 0) code = read_llms(setup, arena, diag);
     if (code == 0) code = check_context(setup, diag);
     if (code != 0) return code;

@@ -73,7 +73,8 @@ static bool covers(const struct reallocation_layout *from, const struct realloca
     const int64_t had = at / (from->tensor * from->data), wanted = rank / (to->tensor * to->data);
     const int64_t part = at % from->tensor, wanted_part = rank % to->tensor;
     return had * to->pipeline <= wanted * from->pipeline && (wanted + 1) * from->pipeline <= (had + 1) * to->pipeline &&
-           part * to->tensor <= wanted_part * from->tensor && (wanted_part + 1) * from->tensor <= (part + 1) * to->tensor;
+           part * to->tensor <= wanted_part * from->tensor &&
+           (wanted_part + 1) * from->tensor <= (part + 1) * to->tensor;
 }
 
 /* Bytes on a GPU while a call runs on it: models that live there, the call's own, and its copy of the weights. */
@@ -164,7 +165,8 @@ TEST(a_call_whose_gpus_lack_no_weights_waits_for_nothing_and_holds_no_copy)
     rng_init(&rng, 26, 0, "rlhf", 0);
     bed_init(&bed, &rng, 8, 8);
     bed.space.usable_bytes = 1e9;
-    for (int call = 0; call < RLHF_CALLS; call++) found.calls[call] = choice_of(&bed.space, (enum rlhf_call)call, 0, 4, 1);
+    for (int call = 0; call < RLHF_CALLS; call++)
+        found.calls[call] = choice_of(&bed.space, (enum rlhf_call)call, 0, 4, 1);
     found.calls[RLHF_VALUES] = choice_of(&bed.space, RLHF_VALUES, 2, 2, 2);
     rlhf_evaluate(&bed.space, &found);
     check_plan(&bed.space, &found);

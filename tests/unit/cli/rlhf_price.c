@@ -249,3 +249,26 @@ TEST(stages_on_several_nodes_send_over_the_network)
     CHECK_NEAR(seconds[0][0], seconds[1][0], 0.0);
     CHECK(seconds[0][1] > 1.5 * seconds[1][1]);
 }
+
+/* The page of plans names each key of the document, and of its search. */
+static void check_named(const struct config_field *fields, const char *page)
+{
+    for (size_t i = 0; fields[i].name != NULL; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "`%s`", fields[i].name);
+        CHECK(strstr(page, key) != NULL);
+        if (strcmp(fields[i].name, "search") == 0) check_named(fields[i].fields, page);
+    }
+}
+
+TEST(the_page_of_plans_names_every_key)
+{
+    static char page[40000];
+    FILE *file = fopen("sim/cli/plan/README.md", "r");
+    MUST(file != NULL);
+    page[fread(page, 1, sizeof page - 1, file)] = '\0';
+    fclose(file);
+    const char *table = strstr(page, "| key | default |");
+    MUST(table != NULL);
+    check_named(rlhf_config_fields, table);
+}
