@@ -155,7 +155,7 @@ struct rlhf_setup {
     const struct catalog *catalog;
 };
 
-/* Prices all options. Returns 0, or the code of a finding: also if no split at all can train the actor or the critic. */
+/* Prices all options. Returns 0, or the code of a finding: also if no split at all trains the actor or the critic. */
 int rlhf_price(struct rlhf_setup *setup, struct rlhf_space *space, struct arena *arena, struct diag *diag);
 
 /* --- rlhf_search.c --- */

@@ -296,7 +296,8 @@ static bool fits_so(const struct rlhf_space *space, int64_t tensor, int64_t pipe
         const struct rlhf_options *options = &space->options[call][space->n_sizes - 1];
         found.calls[call] = (struct rlhf_choice){space->n_meshes - 1, -1};
         for (int32_t i = 0; i < options->n; i++)
-            if (options->items[i].tensor == tensor && options->items[i].pipeline == pipeline) found.calls[call].option = i;
+            if (options->items[i].tensor == tensor && options->items[i].pipeline == pipeline)
+                found.calls[call].option = i;
         if (found.calls[call].option < 0) return false;
     }
     rlhf_evaluate(space, &found);
