@@ -166,7 +166,8 @@ struct rlhf_search {
     struct rlhf_found symmetric; /* the fastest split of that kind */
     struct rlhf_found best;
     double walked_s; /* the best step when the Markov chains had ended; NAN: they met no plan that fits */
-    int64_t n_evaluated, n_visited;
+    int64_t n_evaluated; /* plans, with those that a bound ruled out */
+    int64_t n_visited;
 };
 
 /* Searches all plans: from the symmetric one a Markov chain, descent to a plan that no change of one call betters, then
