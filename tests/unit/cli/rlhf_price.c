@@ -250,6 +250,24 @@ TEST(stages_on_several_nodes_send_over_the_network)
     CHECK(seconds[0][1] > 1.5 * seconds[1][1]);
 }
 
+/* Three heads over three tensor ranks: each has a third of all but the norms. */
+TEST(ranks_that_are_an_odd_number_split_weights_too)
+{
+    static const char json[] =
+        "{\"gpu\": \"a100-80-sxm\", \"gpus\": 3, \"gpus_per_node\": 3, \"prompts\": 6, \"prompt_tokens\": 64,"
+        " \"output_tokens\": 64, \"actor\": {\"llm\": \"llama-2-7b\", \"shape\": {\"layers\": 8, \"hidden\": 3072,"
+        " \"heads\": 3}}, \"critic\": {\"llm\": \"llama-2-7b\"}, " AFFINE "}";
+    struct priced priced;
+    if (price(&priced, json)) {
+        const struct rlhf_option *whole = find(&priced.space, RLHF_GENERATE, 3, 1, 1);
+        const struct rlhf_option *third = find(&priced.space, RLHF_GENERATE, 3, 3, 1);
+        const double norms = 2.0 * 3072 * (2 * 8 + 1);
+        if (CHECK(whole != NULL && third != NULL))
+            CHECK_NEAR(3.0 * (third->weight_bytes - norms) / (whole->weight_bytes - norms), 1.0, 1e-12);
+    }
+    priced_fini(&priced);
+}
+
 /* The page of plans names each key of the document, and of its search. */
 static void check_named(const struct config_field *fields, const char *page)
 {
