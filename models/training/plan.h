@@ -108,7 +108,8 @@ struct training_plan {
     /* Parts of a micro-batch's tokens that experts get in turn, while messages of others are on their way; -1: the
      * fastest number. 0 and 1: all tokens at once (Pan et al. 2025, FSMoE). */
     int64_t expert_parts;
-    /* Most messages that a layer's gradients go in, in gaps of the network; 0: as overlap_gradients says. */
+    /* Most messages that a layer's gradients go in, in gaps of the network; 0: as overlap_gradients says. No effect on
+     * rings inside a node, with lengths, or where gradients are sharded: those are reduced with each micro-batch. */
     int64_t gradient_parts;
     struct training_offload offload;
     struct training_tiers tiers;

@@ -116,7 +116,7 @@ static const struct config_field nics_fields[] = {
     ROW_INT("expert_parts", t expert_parts, DEFAULT("1"), WITHIN(0, 8),                                                \
             "parts of a micro-batch that experts get in turn, messages of one beside work on others; 0: the fastest"), \
     ROW_INT("gradient_parts", t gradient_parts, DEFAULT("0"), WITHIN(0, 8),                                            \
-            "most messages that a layer's gradients go in between other messages of the backward pass; 0: after it"),  \
+            "most messages of a layer's gradients, between others of the backward pass; 0: as overlap_gradients says"),\
     ROW_BOOL("sequence_parallel", t sequence_parallel, DEFAULT("true"),                                                \
              "the GPUs of a tensor group split norms and residuals by tokens"),                                        \
     ROW_BOOL("scatter_gather", t scatter_gather, DEFAULT("true"),                                                      \

@@ -129,6 +129,9 @@ run 0 run "$T/s.json" -q -o "$T/r.db" --set jobs.types.chat.training.reserve=0.5
 out ', and 40 are usable'
 run 0 run "$T/s.json" -q -o "$T/r.db" --set 'jobs.types.chat.training.tiers={"optimizer": "host", "host_memory": "1GB"}'
 out "its states do not fit into the host memory of a node"
+# One part is the whole: it is not "1 parts".
+run 0 plan configs/figures/training/experts-in-parts.plan.json --set expert_parts=0 --set sequence_tokens=64
+out 'experts get whole micro-batches: no number of parts is faster'
 scenario '"gpus": 8' ''
 run 2 run "$T/s.json" -q -o "$T/x.db"
 err 'job 0 has neither a duration nor steps'

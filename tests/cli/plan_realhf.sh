@@ -22,7 +22,7 @@ page() { # LINE
     grep -qF -e "$1" sim/cli/plan/README.md || complain "sim/cli/plan/README.md lacks: $1"
 }
 means="printf('%.2f | %.2f', avg(chart), avg(ours))"
-page "| all 36, mean | $(gains "$means" 1) |"
+page "| all 36 pairs, mean | $(gains "$means" 1) |"
 for outputs in 128 384 896; do page "| outputs of $outputs tokens | $(gains "$means" "outputs = $outputs") |"; done
 for gpus in 16 32 64 128; do page "| $gpus GPUs | $(gains "$means" "gpus = $gpus") |"; done
 page "$(gains "printf('%.0f to +%.0f %%', 100 * min(ours / chart - 1), 100 * max(ours / chart - 1))" 1)"

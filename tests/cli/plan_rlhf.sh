@@ -33,6 +33,16 @@ json '$.is_optimum' 0
 is_true "$(number '$.step_s') >= $best_s"
 run 0 plan $sample --set search.visits=0 --set gpus=32 --json
 is_true "$(number '$.step_s') <= $best_s"
+# Inside a node too: a mesh divides the node's GPUs, however many of them the cluster has.
+small="--set actor.shape.layers=8 --set critic.shape.layers=8"
+previous_s=1e9
+for gpus in 4 5 6 7 8; do
+    # shellcheck disable=SC2086
+    run 0 plan $sample $small --set "gpus=$gpus" --json
+    json '$.is_optimum' 1
+    is_true "$(number '$.step_s') <= $previous_s"
+    previous_s=$(number '$.step_s')
+done
 # Training by itself is a step of orrery plan, once for each update.
 run 0 plan $sample --set gpus=1 --set actor.shape.layers=2 --set critic.shape.layers=2 --set prompts=64 --json
 json '$.symmetric[0].plan' megatron
@@ -46,6 +56,11 @@ run 0 plan $sample --set gpus=1
 out 'No plan fits'
 run 0 plan $sample --set gpus=1 --json
 json '$.step_s' ''
+json '$.is_exhausted' 1
+run 0 plan $sample --set critic.recompute=selective --json
+equal "$(sqlite3 :memory: "select json_extract(value, '\$.recompute') from json_each(readfile('$T/out'), '\$.calls') where json_extract(value, '\$.call') = 'train critic'")" selective recompute
+equal "$(number '$.updates'),$(number '$.prompt_tokens'),$(number '$.output_tokens')" 4,128,384 'the step'
+is_true "abs($(number '$.tokens_per_s') * $(number '$.step_s') / (256 * 512) - 1) < 1e-12"
 run 2 plan $sample --set gpus=12
 err 'not a multiple of the 8 GPUs'
 run 2 plan $sample --set updates=3
@@ -60,6 +75,28 @@ run 2 plan $sample --set critic.zero=3
 err 'do not know weights that data ranks share'
 run 2 plan $sample --set actor.llm=mixtral-8x7b
 err 'neither experts nor latent attention'
+run 2 plan $sample --set actor.offload.optimizer=1
+err "'offload' is not free in a plan of RLHF"
+err 'keep all states on GPUs'
+run 2 plan $sample --set critic.recompute=as-needed
+err "'recompute' that looks at the memory of one model"
+run 2 plan $sample --set critic.reserve=0.1
+err 'it holds for all models'
+# Keys that exclude each other in every split are no lack of memory.
+run 2 plan $sample --set actor.overlap_gradients=true --set actor.gradient_parts=3
+err "no split trains the actor: 'gradient_parts' and 'overlap_gradients' exclude each other"
+err 'leave one of the two out'
+run 2 plan $sample --set critic.precision=fp8
+err 'no split trains the critic: this GPU has no units for fp8'
+err 'critic.precision'
+run 2 plan $sample --set output_tokens=5000
+err 'prompt and output have 5128 tokens, and the context of llama-2-7b has at most 4096'
+err output_tokens
+run 2 plan $sample --set cost=affine
+err "iterations of 'cost' take no time"
+sed 's/"critic": {"llm": "llama-2-7b"}/"critic": {"llm": "llama-2-8b"}/' $sample >"$T/name.rlhf.json"
+run 2 plan "$T/name.rlhf.json"
+err 'name.rlhf.json:5:'
 run 2 plan $sample --set prompt=1
 err "did you mean 'prompts'"
 run 2 plan $sample --gpus 8

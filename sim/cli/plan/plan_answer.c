@@ -353,9 +353,11 @@ static void say_plan(struct answer *answer, const struct training_setup *setup, 
         answer_say(answer, "%" PRId64 " %s of %.0f tokens on the mean, at most %" PRId64 "; %s split\n",
                    training_plan_sequences(plan), training_plan_sequences(plan) == 1 ? "sequence" : "sequences",
                    mean_tokens(plan), training_plan_longest(plan), split_names[plan->split]);
-    if (step->forward_parts > 0)
-        answer_say(answer, "experts get %d parts of a micro-batch in turn forward, %d backward\n", step->forward_parts,
-                   step->backward_parts);
+    if (step->forward_parts > 1 || step->backward_parts > 1)
+        answer_say(answer, "experts get %d part%s of a micro-batch in turn forward, %d backward\n", step->forward_parts,
+                   step->forward_parts == 1 ? "" : "s", step->backward_parts);
+    else if (step->forward_parts == 1)
+        answer_say(answer, "experts get whole micro-batches: no number of parts is faster\n");
     answer_say(answer, "step %.4g s: %.4g tokens/s, %.4g TFLOP/s of a GPU, MFU %.1f %%, HFU %.1f %%\n\n", step->step_s,
                training_plan_tokens(plan) / step->step_s, step->flop_per_s / 1e12, 100.0 * step->mfu,
                100.0 * step->hfu);

@@ -53,24 +53,51 @@ bool rlhf_is_file(const char *subject)
     return n >= n_ending && strcmp(subject + n - n_ending, ending) == 0;
 }
 
+#define SPLITS "leave it out: the search chooses splits and micro-batches"
+#define BATCH  "leave it out: the batch follows from 'prompts', 'samples' and 'updates'"
+#define LENGTH "leave it out: sequences have 'prompt_tokens' and 'output_tokens'"
+#define SHARES "give 'zero' 0, 1 or 2"
+#define ON_GPU "leave it out: plans of RLHF keep all states on GPUs"
+
 /* Keys of a plan that the search chooses, that follow from the step, or that meshes and moves do not know. */
-static int check_keys(const struct config *config, const char *section, struct diag *diag)
+static const struct refused {
+    const char *key, *hint;
+} refused[] = {{"tensor_parallel", SPLITS},
+               {"pipeline_parallel", SPLITS},
+               {"pipeline_chunks", SPLITS},
+               {"context_parallel", SPLITS},
+               {"expert_parallel", SPLITS},
+               {"micro_batch", SPLITS},
+               {"micro_batches", SPLITS},
+               {"schedule", "leave it out: stages run 1f1b"},
+               {"global_batch", BATCH},
+               {"global_batch_tokens", BATCH},
+               {"sequence_tokens", LENGTH},
+               {"lengths", LENGTH},
+               {"shard_weights", SHARES},
+               {"shard_gradients", SHARES},
+               {"shard_optimizer", SHARES},
+               {"recompute_layers", "leave it out: all layers are recomputed, or none"},
+               {"reserve", "give 'reserve' outside the section: it holds for all models"},
+               {"tiers", ON_GPU},
+               {"offload", ON_GPU},
+               {"nics", "leave it out: 'network' connects all nodes"}};
+
+static int check_keys(const struct config *config, const char *section, const struct training_config *training,
+                      struct diag *diag)
 {
-    static const char *const chosen[] = {
-        "tensor_parallel",     "pipeline_parallel", "pipeline_chunks", "context_parallel",
-        "expert_parallel",     "micro_batch",       "micro_batches",   "global_batch",
-        "global_batch_tokens", "sequence_tokens",   "shard_weights",   "shard_gradients",
-        "shard_optimizer",     "recompute_layers",  "reserve",         "schedule", "lengths", "tiers",
-        "nics"};
-    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "%s.%s", section, chosen[i]);
+    char path[64];
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        snprintf(path, sizeof path, "%s.%s", section, refused[i].key);
         if (config_is_given(config, path))
-            return diag_error(diag, SIM_E_CONFIG, config_where(config, path),
-                              "leave it out: the search chooses splits and micro-batches, the batch follows from "
-                              "'prompts', 'samples' and 'updates'",
-                              "'%s' is not free in a plan of RLHF", chosen[i]);
+            return diag_error(diag, SIM_E_CONFIG, config_where(config, path), refused[i].hint,
+                              "'%s' is not free in a plan of RLHF", refused[i].key);
     }
+    snprintf(path, sizeof path, "%s.recompute", section);
+    if (training_chooses_layers(training->recompute))
+        return diag_error(diag, SIM_E_CONFIG, config_where(config, path),
+                          "leave it out: the search takes \"none\" or \"full\", by what fits beside other models",
+                          "'recompute' that looks at the memory of one model is not known in a plan of RLHF");
     return 0;
 }
 
@@ -84,8 +111,7 @@ static int check_weights(const struct config *config, const char *path, int64_t 
 
 static int check_cluster(const struct config *config, struct rlhf_config *rlhf, struct diag *diag)
 {
-    if (rlhf->gpus < rlhf->gpus_per_node) rlhf->gpus_per_node = rlhf->gpus;
-    if (rlhf->gpus % rlhf->gpus_per_node != 0)
+    if (rlhf->gpus > rlhf->gpus_per_node && rlhf->gpus % rlhf->gpus_per_node != 0)
         return diag_error(
             diag, SIM_E_CONFIG, config_where(config, "gpus"), "give whole nodes, or fewer GPUs than one has",
             "%" PRId64 " GPUs are not a multiple of the %" PRId64 " GPUs of a node", rlhf->gpus, rlhf->gpus_per_node);
@@ -110,8 +136,8 @@ static int load(struct cli *cli, const char *path, const struct option_texts *se
     int code = config_load(path, config, &cli->diag);
     for (size_t i = 0; code == 0 && i < set->n; i++) code = config_set(*config, set->items[i], &cli->diag);
     if (code == 0) code = config_bind(*config, rlhf_config_fields, &families, arena, rlhf, sizeof *rlhf, &cli->diag);
-    if (code == 0) code = check_keys(*config, "actor", &cli->diag);
-    if (code == 0) code = check_keys(*config, "critic", &cli->diag);
+    if (code == 0) code = check_keys(*config, "actor", &rlhf->actor, &cli->diag);
+    if (code == 0) code = check_keys(*config, "critic", &rlhf->critic, &cli->diag);
     if (code == 0) code = check_weights(*config, "actor.zero", rlhf->actor.zero, &cli->diag);
     if (code == 0) code = check_weights(*config, "critic.zero", rlhf->critic.zero, &cli->diag);
     return code == 0 ? check_cluster(*config, rlhf, &cli->diag) : code;
@@ -134,7 +160,7 @@ int rlhf_plan(struct cli *cli, const char *path, const struct option_texts *set,
     int code = catalog.root != NULL && setup != NULL && space != NULL ? 0 : diag_nomem(&cli->diag);
     if (code == 0) code = load(cli, path, set, &arena, &config, &rlhf);
     if (code == 0) {
-        *setup = (struct rlhf_setup){.config = &rlhf, .catalog = &catalog};
+        *setup = (struct rlhf_setup){.config = &rlhf, .document = config, .catalog = &catalog};
         code = rlhf_space_meshes(space, rlhf.gpus, rlhf.gpus_per_node, &arena, &cli->diag);
     }
     if (code == 0) code = rlhf_price(setup, space, &arena, &cli->diag);

@@ -5,10 +5,11 @@
  *     generate -> reward, reference, values -> train actor, train critic
  *
  * A plan gives each call a mesh and a split of the model over it (tensor, data and pipeline ranks). A mesh is a part of
- * a node whose size divides the node's GPUs, or adjacent whole nodes. Actor and critic live where they are trained. A
- * call of them with another mesh or split gets a copy of the weights before it begins, and drops it afterwards
- * (models/training/reallocation.h). Reference and reward model live where their one call is. All run by the rules of
- * models/training/dataflow.h.
+ * a node whose size divides the node's GPUs, or adjacent whole nodes. Actor and critic live where they are trained.
+ * Before a call of them with another mesh or split, each GPU gets the weights that it lacks
+ * (models/training/reallocation.h). If some GPU lacks any, all GPUs of the call have room for a whole copy, which is
+ * dropped afterwards. If none does, the call runs on the weights that are there: nothing waits, and no copy is held.
+ * Reference and reward model live where their one call is. All run by the rules of models/training/dataflow.h.
  *
  * A GPU holds the states of all models that live there, and what the one call that runs there needs beside them. A call
  * runs in the fastest of its ways that fits beside those states: micro-batches, recomputation, waves of sequences. */
@@ -69,15 +70,15 @@ static inline int64_t rlhf_sequences(const struct rlhf_config *config)
 
 /* --- The space of plans --- */
 
-/* One way to run a call: micro-batches of so many sequences, whole layers recomputed or not, the sequences of a data
+/* One way to run a call: micro-batches of so many sequences, what the backward pass recomputes, the sequences of a data
  * rank in so many waves. Bytes beside weights, gradients and states. */
 struct rlhf_way {
     double seconds, active_bytes;
     int64_t micro_batch, waves;
-    bool recomputes;
+    enum training_recompute recompute; /* none or as the document says; full where that is faster */
 };
 
-enum { RLHF_WAYS = 16 };
+enum { RLHF_WAYS = 40 }; /* more than halvings of the most sequences, 1e10, and than ways to train */
 
 /* A split of a call over the GPUs of a mesh. The fastest way first, each further one with less memory. */
 struct rlhf_option {
@@ -111,7 +112,7 @@ struct rlhf_space {
     struct rlhf_options options[RLHF_CALLS][RLHF_SIZES];
 };
 
-/* Fills gpus, links.gpus_per_node, sizes and meshes; options are empty. Whole nodes, or part of one. */
+/* Fills gpus, links.gpus_per_node, sizes and meshes; options are empty. `gpus` are whole nodes, or the first of one. */
 int rlhf_space_meshes(struct rlhf_space *space, int64_t gpus, int64_t gpus_per_node, struct arena *arena,
                       struct diag *diag);
 
@@ -124,7 +125,7 @@ struct rlhf_found {
     struct rlhf_choice calls[RLHF_CALLS];
     const struct rlhf_way *ways[RLHF_CALLS];
     double bytes[RLHF_CALLS]; /* on the fullest GPU of the call, while it runs */
-    struct reallocation moves[2]; /* of the actor, of the critic; zero where nothing moves */
+    struct reallocation moves[2]; /* of the actor, of the critic; zero where no GPU lacks weights */
     struct dataflow_times times[RLHF_NODES];
     double step_s;
     double over_frac; /* of the memory, that the fullest GPU lacks; 0: it fits */
@@ -148,12 +149,13 @@ void rlhf_evaluate(const struct rlhf_space *space, struct rlhf_found *found);
 
 struct rlhf_setup {
     const struct rlhf_config *config;
+    const struct config *document; /* for findings; NULL: they name paths alone */
     struct training_setup actor, critic;
     struct llm_spec llms[RLHF_MODELS];
     const struct catalog *catalog;
 };
 
-/* Prices all options. `where`: of the document, for findings. */
+/* Prices all options. Returns 0, or the code of a finding: also if no split at all trains the actor or the critic. */
 int rlhf_price(struct rlhf_setup *setup, struct rlhf_space *space, struct arena *arena, struct diag *diag);
 
 /* --- rlhf_search.c --- */
@@ -163,7 +165,9 @@ struct rlhf_search {
     struct rlhf_found megatron;  /* one split for all calls over all GPUs: tensor ranks fill a node, few stages */
     struct rlhf_found symmetric; /* the fastest split of that kind */
     struct rlhf_found best;
-    int64_t n_evaluated, n_visited;
+    double walked_s; /* the best step when the Markov chains had ended; NAN: they met no plan that fits */
+    int64_t n_evaluated; /* plans, with those that a bound ruled out */
+    int64_t n_visited;
 };
 
 /* Searches all plans: from the symmetric one a Markov chain, descent to a plan that no change of one call betters, then

@@ -22,6 +22,7 @@ static void add_call(struct answer_table *table, const struct rlhf_setup *setup,
     const struct rlhf_option *option = rlhf_option_of(space, call, found->calls[call]);
     const struct rlhf_mesh *mesh = &space->meshes[found->calls[call].mesh];
     const struct rlhf_way *way = found->ways[call];
+    static const char *const recomputes[] = {"none", "selective", "full"};
     char gpus[32];
     snprintf(gpus, sizeof gpus, "%" PRId64 "-%" PRId64, mesh->first, mesh->first + mesh->gpus - 1);
     table_text(table, rlhf_call_names[call]);
@@ -34,7 +35,7 @@ static void add_call(struct answer_table *table, const struct rlhf_setup *setup,
     table_number(table, (double)option->data);
     table_number(table, (double)way->micro_batch);
     table_number(table, (double)way->waves);
-    table_text(table, way->recomputes ? "full" : "none");
+    table_text(table, recomputes[way->recompute]);
     show(table, found->times[call].start_s);
     show(table, way->seconds);
     show(table, found->bytes[call] / gib);
@@ -46,7 +47,7 @@ static void add_calls(struct answer *answer, const struct rlhf_setup *setup, con
     static const struct table_column columns[] = {
         LEFT("call"), JSON_ONLY("llm"), LEFT_SHOWN("GPUs"), JSON_ONLY("first_gpu"), JSON_ONLY("gpus"),
         {"TP", "tensor_parallel", COLUMN_RIGHT}, {"PP", "pipeline_parallel", COLUMN_RIGHT},
-        {"DP", "data_parallel", COLUMN_RIGHT}, RIGHT("micro_batch"), RIGHT("waves"), JSON_ONLY("recompute"),
+        {"DP", "data_parallel", COLUMN_RIGHT}, RIGHT("micro_batch"), RIGHT("waves"), LEFT("recompute"),
         RIGHT("start_s"), RIGHT("seconds"), RIGHT("memory_gib")};
     struct answer_table table;
     TABLE_INIT(&table, columns);
@@ -113,6 +114,12 @@ static void add_others(struct answer *answer, const struct rlhf_space *space, co
 
 /* --- All --- */
 
+/* Of a step, prompts too. */
+static double tokens_of(const struct rlhf_config *config)
+{
+    return (double)rlhf_sequences(config) * (double)(config->prompt_tokens + config->output_tokens);
+}
+
 static void add_head(struct answer *answer, const struct rlhf_setup *setup, const struct rlhf_search *search)
 {
     static const char *const keys[RLHF_MODELS] = {"actor", "critic", "reference", "reward"};
@@ -121,22 +128,28 @@ static void add_head(struct answer *answer, const struct rlhf_setup *setup, cons
     answer_text(answer, "gpu", setup->actor.gpu.name);
     answer_number(answer, "gpus", (double)config->gpus);
     answer_number(answer, "sequences", (double)rlhf_sequences(config));
+    answer_number(answer, "prompt_tokens", (double)config->prompt_tokens);
+    answer_number(answer, "output_tokens", (double)config->output_tokens);
+    answer_number(answer, "updates", (double)config->updates);
     answer_number(answer, "step_s", search->has_best ? search->best.step_s : (double)NAN);
+    answer_number(answer, "tokens_per_s", search->has_best ? tokens_of(config) / search->best.step_s : (double)NAN);
     answer_number(answer, "evaluated", (double)search->n_evaluated);
     answer_number(answer, "visited", (double)search->n_visited);
     answer_bool(answer, "is_optimum", search->is_exact && search->has_best);
+    answer_bool(answer, "is_exhausted", search->is_exact); /* without a plan: none fits */
+    answer_bool(answer, "calibrated", setup->actor.calibration.calibrated);
 }
 
 static void say_head(struct answer *answer, const struct rlhf_setup *setup, const struct rlhf_search *search)
 {
     const struct rlhf_config *config = setup->config;
-    const double tokens = (double)rlhf_sequences(config) * (double)(config->prompt_tokens + config->output_tokens);
     answer_say(answer, "actor %s, critic %s, reference %s, reward %s on %" PRId64 " %s\n", setup->llms[0].name,
                setup->llms[1].name, setup->llms[2].name, setup->llms[3].name, config->gpus, setup->actor.gpu.name);
     answer_say(answer, "%" PRId64 " sequences of %" PRId64 " + %" PRId64 " tokens, %" PRId64 " updates\n",
                rlhf_sequences(config), config->prompt_tokens, config->output_tokens, config->updates);
     if (search->has_best)
-        answer_say(answer, "step %.4g s: %.4g tokens/s; %s\n\n", search->best.step_s, tokens / search->best.step_s,
+        answer_say(answer, "step %.4g s: %.4g tokens/s; %s\n\n", search->best.step_s,
+                   tokens_of(config) / search->best.step_s,
                    search->is_exact ? "no plan is faster" : "a faster plan was not ruled out");
     else
         answer_say(answer, search->is_exact ? "No plan fits.\n" : "No plan that fits was found.\n");

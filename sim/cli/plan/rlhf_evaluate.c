@@ -21,12 +21,13 @@ enum rlhf_call rlhf_home_of(enum rlhf_model model)
 
 /* --- Meshes --- */
 
-/* Parts of a node whose size divides its GPUs, at multiples of that size. */
+/* Parts of a node whose size divides its GPUs, at multiples of that size; so more GPUs never take a mesh away. */
 static void add_parts(struct rlhf_space *space, int64_t gpus_per_node)
 {
     for (int64_t size = 1; size < gpus_per_node; size++) {
         if (gpus_per_node % size != 0) continue;
-        for (int64_t first = 0; first < space->gpus; first += size)
+        if (size > space->gpus) return;
+        for (int64_t first = 0; first + size <= space->gpus; first += size)
             space->meshes[space->n_meshes++] = (struct rlhf_mesh){first, size, space->n_sizes};
         space->sizes[space->n_sizes++] = size;
     }
@@ -44,7 +45,7 @@ static void add_nodes(struct rlhf_space *space, int64_t gpus_per_node)
 int rlhf_space_meshes(struct rlhf_space *space, int64_t gpus, int64_t gpus_per_node, struct arena *arena,
                       struct diag *diag)
 {
-    const int64_t nodes = gpus / gpus_per_node;
+    const int64_t nodes = gpus / gpus_per_node; /* 0: part of one */
     const size_t most = (size_t)(nodes * (nodes + 1) / 2 + 2 * gpus * 8);
     space->gpus = gpus;
     space->links.gpus_per_node = gpus_per_node;
@@ -75,13 +76,17 @@ static struct dataflow_span span_of(const struct rlhf_space *space, struct rlhf_
     return (struct dataflow_span){space->meshes[choice.mesh].first, space->meshes[choice.mesh].gpus};
 }
 
-/* Whether the call runs on a copy of the weights. */
-static bool is_moved(const struct rlhf_space *space, const struct rlhf_found *found, enum rlhf_call call)
+/* The move before a call; NULL: it runs where its model lives. */
+static const struct reallocation *move_of(const struct rlhf_found *found, enum rlhf_call call)
 {
-    const enum rlhf_call home = rlhf_home_of(rlhf_model_of(call));
-    const struct reallocation_layout from = rlhf_layout_of(space, home, found->calls[home]);
-    const struct reallocation_layout to = rlhf_layout_of(space, call, found->calls[call]);
-    return reallocation_is_needed(&from, &to);
+    return call == RLHF_GENERATE ? &found->moves[0] : call == RLHF_VALUES ? &found->moves[1] : NULL;
+}
+
+/* Whether some GPU lacks weights for the call. */
+static bool is_moved(const struct rlhf_found *found, enum rlhf_call call)
+{
+    const struct reallocation *move = move_of(found, call);
+    return move != NULL && move->node_bytes + move->network_bytes > 0.0;
 }
 
 /* Bytes of all models that live on a GPU. */
@@ -112,7 +117,7 @@ static double most_home_bytes(const struct rlhf_space *space, const struct rlhf_
 static void choose_way(const struct rlhf_space *space, struct rlhf_found *found, enum rlhf_call call)
 {
     const struct rlhf_option *option = rlhf_option_of(space, call, found->calls[call]);
-    const double copy_bytes = is_moved(space, found, call) ? option->weight_bytes : 0.0;
+    const double copy_bytes = is_moved(found, call) ? option->weight_bytes : 0.0;
     const double beside = most_home_bytes(space, found, span_of(space, found->calls[call])) + copy_bytes;
     int way = 0;
     while (way + 1 < option->n_ways && beside + option->ways[way].active_bytes > space->usable_bytes) way++;
@@ -127,10 +132,11 @@ static void choose_move(const struct rlhf_space *space, struct rlhf_found *found
     const enum rlhf_model model = rlhf_model_of(call);
     const enum rlhf_call home = rlhf_home_of(model);
     *move = (struct reallocation){0};
-    if (!is_moved(space, found, call)) return;
     const struct reallocation_layout from = rlhf_layout_of(space, home, found->calls[home]);
     const struct reallocation_layout to = rlhf_layout_of(space, call, found->calls[call]);
-    *move = reallocation_of(&space->models[model], &from, &to, &space->links);
+    if (!reallocation_is_needed(&from, &to)) return;
+    const struct reallocation needed = reallocation_of(&space->models[model], &from, &to, &space->links);
+    if (needed.node_bytes + needed.network_bytes > 0.0) *move = needed;
 }
 
 #define BIT(node) (1U << (node))
@@ -151,7 +157,7 @@ void rlhf_dataflow_of(const struct rlhf_space *space, const struct rlhf_found *f
         const enum rlhf_call call = move == 0 ? RLHF_GENERATE : RLHF_VALUES;
         struct dataflow_call *node = &nodes[RLHF_NODE_MOVE_ACTOR + move];
         *node = (struct dataflow_call){.after = after[RLHF_NODE_MOVE_ACTOR + move]};
-        if (!is_moved(space, found, call)) continue;
+        if (!is_moved(found, call)) continue;
         node->seconds = found->moves[move].seconds;
         node->on[0] = span_of(space, found->calls[call]);
         node->on[1] = span_of(space, found->calls[rlhf_home_of(rlhf_model_of(call))]);
@@ -162,9 +168,9 @@ void rlhf_evaluate(const struct rlhf_space *space, struct rlhf_found *found)
 {
     struct dataflow_call nodes[RLHF_NODES];
     found->over_frac = 0.0;
-    for (int call = 0; call < RLHF_CALLS; call++) choose_way(space, found, (enum rlhf_call)call);
     choose_move(space, found, RLHF_GENERATE, &found->moves[0]);
     choose_move(space, found, RLHF_VALUES, &found->moves[1]);
+    for (int call = 0; call < RLHF_CALLS; call++) choose_way(space, found, (enum rlhf_call)call);
     rlhf_dataflow_of(space, found, nodes);
     found->step_s = dataflow_schedule(nodes, RLHF_NODES, found->times);
 }

@@ -18,7 +18,9 @@ struct searching {
 
 /* --- Scores --- */
 
-/* Plans that do not fit lose to those that do by at least this factor for each part of the memory that they lack. */
+/* A plan that does not fit counts as at least twice as long, and as ten times longer for each GPU's memory that its
+ * fullest GPU lacks. So one that fits may still lose to a much shorter one that does not; only those that fit are kept
+ * as the best. */
 static double score_of(const struct rlhf_found *found)
 {
     return found->over_frac > 0.0 ? found->step_s * (2.0 + 10.0 * found->over_frac) : found->step_s;
@@ -65,6 +67,7 @@ static void search_symmetric(struct searching *searching)
 {
     struct rlhf_search *search = searching->search;
     const int64_t gpus = searching->space->gpus, per_node = searching->space->links.gpus_per_node;
+    if (searching->space->meshes[searching->space->n_meshes - 1].gpus < gpus) return; /* no mesh has all GPUs */
     for (int64_t tensor = per_node; tensor >= 1; tensor--) {
         const bool is_open = !search->has_megatron;
         for (int64_t pipeline = 1; pipeline <= gpus / tensor; pipeline++) {
@@ -81,70 +84,7 @@ static void search_symmetric(struct searching *searching)
     }
 }
 
-/* --- The Markov chain --- */
-
-/* Metropolis: a change of one call that takes longer stays with the chance exp(-more / (temperature * step)). The
- * temperature falls to 0. */
-static void walk(struct searching *searching, struct rlhf_found at, uint64_t chain)
-{
-    const int64_t proposals = searching->config->proposals / 2;
-    struct rng rng;
-    rng_init(&rng, (uint64_t)searching->config->seed, 0, "rlhf-plan", chain);
-    evaluate(searching, &at);
-    for (int64_t i = 0; i < proposals; i++) {
-        const uint64_t call = rng_below(&rng, RLHF_CALLS);
-        const double left = 1.0 - (double)i / (double)proposals;
-        struct rlhf_found next = at;
-        next.calls[call] = searching->choices[call][rng_below(&rng, (uint64_t)searching->n_choices[call])];
-        const double chance = rng_uniform(&rng);
-        evaluate(searching, &next);
-        const double more = score_of(&next) / score_of(&at) - 1.0;
-        if (more <= 0.0 || chance < exp(-more / (searching->config->temperature * left))) at = next;
-    }
-}
-
-/* Each call by itself where it is fastest. */
-static struct rlhf_found greedy(const struct searching *searching)
-{
-    struct rlhf_found found = {.step_s = 0.0};
-    for (int call = 0; call < RLHF_CALLS; call++) found.calls[call] = searching->choices[call][0];
-    return found;
-}
-
-/* The fastest way of a choice. */
-static double shortest_s(const struct searching *searching, enum rlhf_call call, int32_t choice)
-{
-    return rlhf_option_of(searching->space, call, searching->choices[call][choice])->ways[0].seconds;
-}
-
-/* Changes one call at a time until no change is better. Choices are in the order of their fastest ways, of which one
- * that takes as long as the plan betters nothing. Large clusters end it early, after a number of plans. */
-static void descend(struct searching *searching, struct rlhf_found at)
-{
-    const int64_t plans_per_proposal = 5;
-    const int64_t most = searching->search->n_evaluated + plans_per_proposal * searching->config->proposals;
-    evaluate(searching, &at);
-    for (bool is_better = true; is_better && searching->search->n_evaluated < most;) {
-        is_better = false;
-        for (int call = 0; call < RLHF_CALLS; call++)
-            for (int32_t i = 0; i < searching->n_choices[call]; i++) {
-                struct rlhf_found next = at;
-                next.calls[call] = searching->choices[call][i];
-                if (shortest_s(searching, (enum rlhf_call)call, i) >= score_of(&at)) break;
-                if (searching->search->n_evaluated >= most) return;
-                evaluate(searching, &next);
-                if (score_of(&next) >= score_of(&at)) continue;
-                at = next;
-                is_better = true;
-            }
-    }
-}
-
-/* --- Branch and bound --- */
-
-/* The order in which calls are decided: those with large states first. */
-static const enum rlhf_call order[RLHF_CALLS] = {RLHF_TRAIN_ACTOR, RLHF_TRAIN_CRITIC, RLHF_GENERATE,
-                                                 RLHF_VALUES,      RLHF_REFERENCE,    RLHF_REWARD};
+/* --- Bounds --- */
 
 struct branch {
     struct rlhf_found found;
@@ -185,6 +125,109 @@ static double bound_of(const struct searching *searching, const struct branch *b
     return branch->seconds[RLHF_GENERATE] + stage_bound(searching, branch, RLHF_REWARD, 3) +
            stage_bound(searching, branch, RLHF_TRAIN_ACTOR, 2);
 }
+
+/* At least the step of a plan, without its moves and before any way is given up for memory; rounding is on the safe
+ * side. */
+static double least_step_s(const struct searching *searching, const struct rlhf_found *found)
+{
+    struct branch branch = {.found.step_s = 0.0};
+    for (int call = 0; call < RLHF_CALLS; call++) {
+        const struct rlhf_choice choice = found->calls[call];
+        const struct rlhf_option *option = rlhf_option_of(searching->space, (enum rlhf_call)call, choice);
+        const double gpus = (double)searching->space->meshes[choice.mesh].gpus;
+        branch.found.calls[call] = choice;
+        branch.decided[call] = true;
+        branch.seconds[call] = option->ways[0].seconds;
+        branch.area_s[call] = option->ways[0].seconds * gpus / (double)searching->space->gpus;
+    }
+    return bound_of(searching, &branch) * (1.0 - 1e-12);
+}
+
+/* Whether a plan cannot become the best. */
+static bool is_no_best(const struct searching *searching, double least_s)
+{
+    return searching->search->has_best && least_s >= searching->search->best.step_s;
+}
+
+/* --- The Markov chain --- */
+
+/* Metropolis: a change that takes longer stays with the chance exp(-more / (temperature * step)). */
+static bool stays(double next_s, double at_s, double chance, double temperature)
+{
+    const double more = next_s / at_s - 1.0;
+    return more <= 0.0 || chance < exp(-more / temperature);
+}
+
+/* Changes of one call. The temperature falls to 0. A plan whose bound alone is refused is not looked at further. */
+static void walk(struct searching *searching, struct rlhf_found at, uint64_t chain)
+{
+    const int64_t proposals = searching->config->proposals / 2;
+    struct rng rng;
+    rng_init(&rng, (uint64_t)searching->config->seed, 0, "rlhf-plan", chain);
+    evaluate(searching, &at);
+    for (int64_t i = 0; i < proposals; i++) {
+        const uint64_t call = rng_below(&rng, RLHF_CALLS);
+        const double left = 1.0 - (double)i / (double)proposals;
+        struct rlhf_found next = at;
+        next.calls[call] = searching->choices[call][rng_below(&rng, (uint64_t)searching->n_choices[call])];
+        const double chance = rng_uniform(&rng), temperature = searching->config->temperature * left;
+        const double least_s = least_step_s(searching, &next);
+        if (is_no_best(searching, least_s) && !stays(least_s, score_of(&at), chance, temperature)) {
+            searching->search->n_evaluated++;
+            continue;
+        }
+        evaluate(searching, &next);
+        if (stays(score_of(&next), score_of(&at), chance, temperature)) at = next;
+    }
+}
+
+/* Each call by itself where it is fastest. */
+static struct rlhf_found greedy(const struct searching *searching)
+{
+    struct rlhf_found found = {.step_s = 0.0};
+    for (int call = 0; call < RLHF_CALLS; call++) found.calls[call] = searching->choices[call][0];
+    return found;
+}
+
+/* The fastest way of a choice. */
+static double shortest_s(const struct searching *searching, enum rlhf_call call, int32_t choice)
+{
+    return rlhf_option_of(searching->space, call, searching->choices[call][choice])->ways[0].seconds;
+}
+
+/* Changes one call at a time until no change is better. Choices are in the order of their fastest ways, of which one
+ * that takes as long as the plan betters nothing. Large clusters end it early, after a number of plans. */
+static void descend(struct searching *searching, struct rlhf_found at)
+{
+    const int64_t plans_per_proposal = 5;
+    const int64_t most = searching->search->n_evaluated + plans_per_proposal * searching->config->proposals;
+    evaluate(searching, &at);
+    for (bool is_better = true; is_better && searching->search->n_evaluated < most;) {
+        is_better = false;
+        for (int call = 0; call < RLHF_CALLS; call++)
+            for (int32_t i = 0; i < searching->n_choices[call]; i++) {
+                struct rlhf_found next = at;
+                next.calls[call] = searching->choices[call][i];
+                if (shortest_s(searching, (enum rlhf_call)call, i) >= score_of(&at)) break;
+                if (searching->search->n_evaluated >= most) return;
+                const double least_s = least_step_s(searching, &next);
+                if (least_s >= score_of(&at) && is_no_best(searching, least_s)) {
+                    searching->search->n_evaluated++;
+                    continue;
+                }
+                evaluate(searching, &next);
+                if (score_of(&next) >= score_of(&at)) continue;
+                at = next;
+                is_better = true;
+            }
+    }
+}
+
+/* --- Branch and bound --- */
+
+/* The order in which calls are decided: those with large states first. */
+static const enum rlhf_call order[RLHF_CALLS] = {RLHF_TRAIN_ACTOR, RLHF_TRAIN_CRITIC, RLHF_GENERATE,
+                                                 RLHF_VALUES,      RLHF_REFERENCE,    RLHF_REWARD};
 
 static bool is_hopeless(const struct searching *searching, const struct branch *branch)
 {
@@ -290,7 +333,7 @@ int rlhf_search(const struct rlhf_space *space, const struct rlhf_search_config 
     struct arena arena;
     bool is_possible = true;
     int code = 0;
-    *search = (struct rlhf_search){.is_exact = false};
+    *search = (struct rlhf_search){.walked_s = (double)NAN};
     arena_init(&arena);
     for (int call = 0; code == 0 && call < RLHF_CALLS; call++) {
         code = list_choices(&searching, (enum rlhf_call)call, &arena);
@@ -301,6 +344,7 @@ int rlhf_search(const struct rlhf_space *space, const struct rlhf_search_config 
         search_symmetric(&searching);
         walk(&searching, search->has_symmetric ? search->symmetric : greedy(&searching), 0);
         walk(&searching, greedy(&searching), 1);
+        search->walked_s = search->has_best ? search->best.step_s : (double)NAN;
         descend(&searching, search->has_best ? search->best : greedy(&searching));
         search->is_exact = config->visits > 0 && prove(&searching);
     }

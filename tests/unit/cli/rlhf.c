@@ -65,20 +65,32 @@ static bool is_on(const struct rlhf_space *space, const struct rlhf_found *found
     return gpu >= mesh.first && gpu < mesh.first + mesh.gpus;
 }
 
+/* Whether a GPU of `to` has all its weights in `from`: layers of its stage, and its part of each matrix. */
+static bool covers(const struct reallocation_layout *from, const struct reallocation_layout *to, int64_t gpu)
+{
+    const int64_t at = gpu - from->first, rank = gpu - to->first;
+    if (at < 0 || at >= reallocation_gpus(from)) return false;
+    const int64_t had = at / (from->tensor * from->data), wanted = rank / (to->tensor * to->data);
+    const int64_t part = at % from->tensor, wanted_part = rank % to->tensor;
+    return had * to->pipeline <= wanted * from->pipeline && (wanted + 1) * from->pipeline <= (had + 1) * to->pipeline &&
+           part * to->tensor <= wanted_part * from->tensor &&
+           (wanted_part + 1) * from->tensor <= (part + 1) * to->tensor;
+}
+
 /* Bytes on a GPU while a call runs on it: models that live there, the call's own, and its copy of the weights. */
 static double bytes_on(const struct rlhf_space *space, const struct rlhf_found *found, int call, int64_t gpu)
 {
     static const int home[RLHF_CALLS] = {RLHF_TRAIN_ACTOR,  RLHF_REWARD,      RLHF_REFERENCE,
                                          RLHF_TRAIN_CRITIC, RLHF_TRAIN_ACTOR, RLHF_TRAIN_CRITIC};
     const struct rlhf_option *option = rlhf_option_of(space, (enum rlhf_call)call, found->calls[call]);
-    const struct rlhf_option *at_home = rlhf_option_of(space, (enum rlhf_call)home[call], found->calls[home[call]]);
     double bytes = found->ways[call]->active_bytes;
     for (int other = RLHF_REWARD; other < RLHF_CALLS; other++)
         if (other != RLHF_VALUES && is_on(space, found, other, gpu))
             bytes += rlhf_option_of(space, (enum rlhf_call)other, found->calls[other])->home_bytes;
-    if (found->calls[call].mesh != found->calls[home[call]].mesh || option->tensor != at_home->tensor ||
-        option->pipeline != at_home->pipeline)
-        bytes += option->weight_bytes;
+    const struct reallocation_layout to = rlhf_layout_of(space, (enum rlhf_call)call, found->calls[call]);
+    const struct reallocation_layout from = rlhf_layout_of(space, (enum rlhf_call)home[call], found->calls[home[call]]);
+    for (int64_t other = to.first; home[call] != call && other < to.first + reallocation_gpus(&to); other++)
+        if (!covers(&from, &to, other)) return bytes + option->weight_bytes;
     return bytes;
 }
 
@@ -88,7 +100,13 @@ static void check_move(const struct rlhf_space *space, const struct rlhf_found *
     const struct dataflow_times moved = found->times[RLHF_NODE_MOVE_ACTOR + move];
     CHECK_NEAR(moved.end_s - moved.start_s, found->moves[move].seconds, 1e-12);
     CHECK(found->times[call].start_s >= moved.end_s);
-    if (!(found->moves[move].seconds > 0.0)) return;
+    const struct reallocation_layout to = rlhf_layout_of(space, (enum rlhf_call)call, found->calls[call]);
+    const struct reallocation_layout from = rlhf_layout_of(space, (enum rlhf_call)home, found->calls[home]);
+    bool lacks = false;
+    for (int64_t gpu = to.first; gpu < to.first + reallocation_gpus(&to); gpu++) lacks |= !covers(&from, &to, gpu);
+    CHECK_EQ_INT(found->moves[move].node_bytes + found->moves[move].network_bytes > 0.0, lacks);
+    if (!lacks) return;
+    CHECK(found->moves[move].seconds > 0.0);
     for (int64_t gpu = 0; gpu < space->gpus; gpu++) {
         if (!is_on(space, found, call, gpu) && !is_on(space, found, home, gpu)) continue;
         for (int other = 0; other < RLHF_CALLS; other++)
@@ -122,6 +140,47 @@ static void check_plan(const struct rlhf_space *space, const struct rlhf_found *
     check_move(space, found, 1, RLHF_VALUES, RLHF_TRAIN_CRITIC);
     CHECK(times[RLHF_VALUES].start_s >= times[RLHF_GENERATE].end_s + found->moves[1].seconds);
     CHECK_NEAR(found->step_s, end_s, 0.0);
+}
+
+static struct rlhf_choice choice_of(const struct rlhf_space *space, enum rlhf_call call, int64_t first, int64_t gpus,
+                                    int64_t tensor)
+{
+    struct rlhf_choice choice = {-1, -1};
+    for (int32_t mesh = 0; mesh < space->n_meshes; mesh++)
+        if (space->meshes[mesh].first == first && space->meshes[mesh].gpus == gpus) choice.mesh = mesh;
+    if (!CHECK(choice.mesh >= 0)) return choice;
+    const struct rlhf_options *options = &space->options[call][space->meshes[choice.mesh].size];
+    for (int32_t i = 0; i < options->n; i++)
+        if (options->items[i].tensor == tensor && options->items[i].pipeline == 1) choice.option = i;
+    CHECK(choice.option >= 0);
+    return choice;
+}
+
+/* Actor and critic are trained whole on each of GPUs 0 to 3. */
+TEST(a_call_whose_gpus_lack_no_weights_waits_for_nothing_and_holds_no_copy)
+{
+    struct rng rng;
+    struct bed bed;
+    struct rlhf_found found = {.step_s = 0.0};
+    rng_init(&rng, 26, 0, "rlhf", 0);
+    bed_init(&bed, &rng, 8, 8);
+    bed.space.usable_bytes = 1e9;
+    for (int call = 0; call < RLHF_CALLS; call++)
+        found.calls[call] = choice_of(&bed.space, (enum rlhf_call)call, 0, 4, 1);
+    found.calls[RLHF_VALUES] = choice_of(&bed.space, RLHF_VALUES, 2, 2, 2);
+    rlhf_evaluate(&bed.space, &found);
+    check_plan(&bed.space, &found);
+    const double homes = found.bytes[RLHF_GENERATE] - found.ways[RLHF_GENERATE]->active_bytes;
+    CHECK_NEAR(found.bytes[RLHF_VALUES] - found.ways[RLHF_VALUES]->active_bytes, homes, 1e-9);
+    CHECK_NEAR(found.moves[1].seconds, 0.0, 0.0);
+    CHECK_NEAR(found.moves[1].kept_bytes, 0.0, 0.0);
+    found.calls[RLHF_VALUES] = choice_of(&bed.space, RLHF_VALUES, 4, 2, 2);
+    rlhf_evaluate(&bed.space, &found);
+    check_plan(&bed.space, &found);
+    const struct rlhf_option *option = rlhf_option_of(&bed.space, RLHF_VALUES, found.calls[RLHF_VALUES]);
+    CHECK_NEAR(found.bytes[RLHF_VALUES] - found.ways[RLHF_VALUES]->active_bytes, option->weight_bytes, 1e-9);
+    CHECK(found.moves[1].seconds > 0.0);
+    bed_fini(&bed);
 }
 
 TEST(plans_fit_keep_their_order_and_are_never_slower_than_one_split_for_all)
@@ -203,7 +262,7 @@ TEST(the_best_plan_is_that_of_brute_force)
 TEST(the_chain_is_never_below_the_proven_optimum)
 {
     struct rng rng;
-    int n_equal = 0, n = 0;
+    int n_equal = 0, n_walked = 0, n = 0;
     rng_init(&rng, 23, 0, "rlhf", 0);
     for (int world = 0; world < 20; world++) {
         struct bed bed;
@@ -218,12 +277,57 @@ TEST(the_chain_is_never_below_the_proven_optimum)
         if (chain.has_best) {
             n++;
             CHECK(chain.best.step_s >= exact.best.step_s * (1.0 - 1e-12));
+            CHECK(!(chain.walked_s < chain.best.step_s));
             if (chain.best.step_s <= exact.best.step_s * (1.0 + 1e-12)) n_equal++;
+            if (chain.walked_s <= exact.best.step_s * (1.0 + 1e-12)) n_walked++;
         }
         bed_fini(&bed);
     }
     CHECK(n > 10);
     CHECK(2 * n_equal > n);
+    CHECK(2 * n_walked > n); /* before any descent */
+}
+
+/* Whether all calls on all GPUs can be split so, and fit. */
+static bool fits_so(const struct rlhf_space *space, int64_t tensor, int64_t pipeline)
+{
+    struct rlhf_found found = {.step_s = 0.0};
+    for (int call = 0; call < RLHF_CALLS; call++) {
+        const struct rlhf_options *options = &space->options[call][space->n_sizes - 1];
+        found.calls[call] = (struct rlhf_choice){space->n_meshes - 1, -1};
+        for (int32_t i = 0; i < options->n; i++)
+            if (options->items[i].tensor == tensor && options->items[i].pipeline == pipeline)
+                found.calls[call].option = i;
+        if (found.calls[call].option < 0) return false;
+    }
+    rlhf_evaluate(space, &found);
+    return !(found.over_frac > 0.0);
+}
+
+/* No split that fits has more tensor ranks than that of Megatron's rule, or as many and fewer stages. */
+TEST(the_rule_of_megatron_takes_the_most_tensor_ranks_then_the_fewest_stages)
+{
+    struct rng rng;
+    int n = 0, n_others = 0;
+    rng_init(&rng, 27, 0, "rlhf", 0);
+    for (int world = 0; world < 20; world++) {
+        struct bed bed;
+        struct rlhf_search search;
+        bed_init(&bed, &rng, 8, 4);
+        bed.config.visits = bed.config.proposals = 0;
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &search, &bed.diag), 0);
+        for (int64_t tensor = 1; search.has_megatron && tensor <= 4; tensor *= 2)
+            for (int64_t pipeline = 1; pipeline <= 2; pipeline *= 2) {
+                const struct rlhf_option *rule = rlhf_option_of(&bed.space, RLHF_GENERATE, search.megatron.calls[0]);
+                if (!fits_so(&bed.space, tensor, pipeline)) continue;
+                n++;
+                if (tensor < rule->tensor) n_others++;
+                CHECK(tensor < rule->tensor || (tensor == rule->tensor && pipeline >= rule->pipeline));
+            }
+        bed_fini(&bed);
+    }
+    CHECK(n > 10);
+    CHECK(n_others > 5);
 }
 
 TEST(the_same_seed_finds_the_same_plan)
@@ -243,6 +347,34 @@ TEST(the_same_seed_finds_the_same_plan)
         CHECK_EQ_INT(search[0].best.calls[call].option, search[1].best.calls[call].option);
     }
     bed_fini(&bed);
+}
+
+static bool has_mesh(const struct rlhf_space *space, const struct rlhf_mesh *mesh)
+{
+    for (int32_t i = 0; i < space->n_meshes; i++)
+        if (space->meshes[i].first == mesh->first && space->meshes[i].gpus == mesh->gpus) return true;
+    return false;
+}
+
+/* So a cluster that grows never loses a plan. */
+TEST(meshes_of_fewer_gpus_are_among_those_of_more)
+{
+    struct rlhf_space spaces[16];
+    struct arena arena;
+    struct diag diag;
+    arena_init(&arena);
+    diag_init(&diag);
+    for (int64_t gpus = 1; gpus <= 9; gpus++) {
+        spaces[gpus] = (struct rlhf_space){.gpus = 0};
+        CHECK_EQ_INT(rlhf_space_meshes(&spaces[gpus], gpus < 9 ? gpus : 16, 8, &arena, &diag), 0);
+        for (int32_t i = 0; gpus > 1 && i < spaces[gpus - 1].n_meshes; i++) {
+            CHECK(has_mesh(&spaces[gpus], &spaces[gpus - 1].meshes[i]));
+            CHECK_EQ_INT(8 % spaces[gpus - 1].meshes[i].gpus, 0);
+        }
+    }
+    CHECK_EQ_INT(spaces[6].n_meshes, 6 + 3 + 1);
+    CHECK_EQ_INT(spaces[8].n_meshes, 8 + 4 + 2 + 1);
+    arena_fini(&arena);
 }
 
 /* Parts of a node at multiples of their size, and all runs of nodes. */
