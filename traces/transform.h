@@ -69,7 +69,8 @@ extern const struct config_field trace_window_item[];
      .help = "only arrivals in [from, to), also written \"2h:3h\"; from becomes time 0"},                              \
         TRACE_TRANSFORM_PARAM(rate_scale, "rate_scale", CONFIG_REAL, "1", 1e-6, 1e6,                                   \
                               "factor on the arrival rate"),                                                \
-        TRACE_TRANSFORM_PARAM(thin_frac, "thin", CONFIG_REAL, "1", 1e-9, 1, "share of the records kept, chosen by a hash of their ids"),       \
+        TRACE_TRANSFORM_PARAM(thin_frac, "thin", CONFIG_REAL, "1", 1e-9, 1,                                            \
+                              "share of the records kept, chosen by a hash of their ids"),                             \
         TRACE_TRANSFORM_PARAM(jitter_ns, "jitter", CONFIG_TIME, "0s", 0, 1e9,                                          \
                               "spread the arrivals of one time stamp over this time, in order"),                       \
         {.name = "replicate",                                                                                          \
@@ -88,12 +89,12 @@ extern const struct config_field trace_window_item[];
         TRACE_TRANSFORM_PARAM(max_output_tokens, "max_output_tokens", CONFIG_INT, "0", 0, INT32_MAX,                   \
                               "longer outputs are clipped; 0: no limit"),                                              \
         TRACE_TRANSFORM_PARAM(max_total_tokens, "max_total_tokens", CONFIG_INT, "0", 0, INT32_MAX,                     \
-                              "prompt plus output; the prompt is clipped to fit; 0: no limit"),                            \
+                              "prompt plus output; the prompt is clipped to fit; 0: no limit"),                        \
     {.name = "offline",                                                                                                \
-     .kind = CONFIG_CHOICE,                                                                                             \
+     .kind = CONFIG_CHOICE,                                                                                            \
      .offset = offsetof(struct trace_transform, offline),                                                              \
      .value = "no",                                                                                                    \
-     .choices = offline_orders,                                                                                          \
+     .choices = offline_orders,                                                                                        \
      .help = "all requests are submitted at the start, in this order"}
 
 #define TRACE_FILE_PARAMS(sort_default)                                                                                \

@@ -175,7 +175,8 @@ operators_computing(const struct operators *operators, const struct iteration_wo
         decode = decode_attention(&operators->decode, own, &decode_outside_s);
     if (is_alone && own->decode_drafts == 0) steady = add(steady, straggle_time(operators, own));
     if (operators->parts.split.data > 1) steady = add(steady, curve_time(&operators->by_all_tokens, all_tokens));
-    return (struct operators_computing){piece_add(decode, piece_line(steady.seconds, 0.0)), steady.outside_s + decode_outside_s};
+    return (struct operators_computing){piece_add(decode, piece_line(steady.seconds, 0.0)),
+                                        steady.outside_s + decode_outside_s};
 }
 
 /* A batch that verifies drafts. */

@@ -1,7 +1,6 @@
 /* Every world of worlds.jsonl comes to the results that stand beside it, or is refused for the reason there. Most were
  * drawn at random, and they reach most policies in many combinations: a change that moves results by accident is
- * unlikely to pass. When results move
- * on purpose, say why in the body of the commit, and run `make accept`. */
+ * unlikely to pass. When results move on purpose, say why in the body of the commit, and run `make accept`. */
 #include "tests/support/harness.h"
 #include "tests/support/worlds/kept.h"
 

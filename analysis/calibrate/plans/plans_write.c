@@ -14,7 +14,8 @@ static const char *const tables[] = {
     "CREATE TABLE plan (plan INTEGER PRIMARY KEY, series TEXT, name TEXT, x REAL, llm TEXT, gpu TEXT, trainer TEXT, "
     "problem TEXT, gpus INTEGER, micro_batch INTEGER, micro_batches INTEGER, step_s REAL, forward_s REAL, "
     "backward_s REAL, recompute_s REAL, bubble_s REAL, tensor_s REAL, context_s REAL, expert_s REAL, pipeline_s REAL, "
-    "data_s REAL, flush_s REAL, swap_s REAL, optimizer_s REAL, host_s REAL, mfu REAL, hfu REAL, tflops_per_gpu REAL, outside_frac REAL, "
+    "data_s REAL, flush_s REAL, swap_s REAL, optimizer_s REAL, host_s REAL, mfu REAL, hfu REAL, "
+    "tflops_per_gpu REAL, outside_frac REAL, "
     "weight_bytes REAL, gradient_bytes REAL, optimizer_bytes REAL, activation_bytes REAL, working_bytes REAL, "
     "buffer_bytes REAL, memory_bytes REAL, host_bytes REAL, disk_bytes REAL, fits INTEGER) STRICT",
     "CREATE TABLE measurement (plan INTEGER, series TEXT, name TEXT, x REAL, quantity TEXT, measured REAL, "
@@ -79,7 +80,8 @@ static int write_plan(struct writing *writing, const struct plans_row *row, size
     const double values[] = {
         (double)row->setup.plan.micro_batch, (double)row->setup.plan.micro_batches, step->step_s, step->forward_s,
         step->backward_s, step->recompute_s, step->bubble_s, step->tensor_s, step->context_s, step->expert_s,
-        step->pipeline_s, step->data_s, step->flush_s, step->swap_s, step->optimizer_s, step->host_s, step->mfu, step->hfu, step->flop_per_s / 1e12,
+        step->pipeline_s, step->data_s, step->flush_s, step->swap_s, step->optimizer_s, step->host_s, step->mfu,
+        step->hfu, step->flop_per_s / 1e12,
         step->outside_frac, memory->weight_bytes, memory->gradient_bytes, memory->optimizer_bytes,
         memory->activation_bytes, memory->working_bytes, memory->buffer_bytes, memory->total_bytes,
         memory->host_bytes, memory->disk_bytes, step->fits};

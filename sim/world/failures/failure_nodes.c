@@ -181,7 +181,8 @@ int failure_node_returns(struct failures *failures, int32_t index)
 {
     struct failure_node *node = &failures->nodes[index];
     if (node->out_until_ns > engine_now(failures->site->engine))
-        return failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = node->out_until_ns, .number = index});
+        return failure_queue_add(&failures->returns,
+                                 &(struct failure_entry){.time_ns = node->out_until_ns, .number = index});
     SIM_REQUIRE(node->state == FAILURE_NODE_DOWN || node->state == FAILURE_NODE_STARTING);
     const bool is_repaired = node->state == FAILURE_NODE_DOWN;
     const bool is_replaceable = is_repaired && is_own(failures, index) && !node->keeps_jobs;
