@@ -36,7 +36,7 @@ struct halving_params {
     int64_t eta, rungs, trials;
 };
 
-/* TRIAL_ENDED: before its last rung; it stands at its rung as one that pauses, and goes on without GPUs. */
+/* TRIAL_ENDED: before its last rung; it stands at a rung as one that pauses, and goes on to the last without GPUs. */
 enum trial_state { TRIAL_NEW, TRIAL_READY, TRIAL_RUNS, TRIAL_PAUSES, TRIAL_ENDED, TRIAL_GONE };
 
 struct trial {
@@ -279,7 +279,6 @@ static bool starts(const struct halving *halving, struct trial *trial, struct jo
     if (trial->state == TRIAL_ENDED) {
         trial->rung++;
         trial->losses[trial->rung] = trial->losses[trial->rung - 1];
-        if (trial->rung + 1 == halving->params.rungs) trial->state = TRIAL_GONE;
         return true;
     }
     const bool goes_on = trial->state == TRIAL_PAUSES;
