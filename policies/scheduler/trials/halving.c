@@ -274,7 +274,7 @@ static void stop_losers(struct halving *halving, struct job_plan *plan, size_t f
     }
 }
 
-static bool starts(const struct halving *halving, struct trial *trial, struct job_plan *plan)
+static bool starts(struct trial *trial, struct job_plan *plan)
 {
     if (trial->state == TRIAL_ENDED) {
         trial->rung++;
@@ -313,7 +313,7 @@ static int decide(void *state, const struct cluster_view *view, struct job_plan 
     pause_those_at_rungs(halving, view, plan);
     for (size_t first = halving->first; first < halving->n && has_room; first += (size_t)halving->params.trials) {
         for (struct trial *next; has_room && (next = next_of(halving, first)) != NULL;)
-            has_room = starts(halving, next, plan);
+            has_room = starts(next, plan);
         stop_losers(halving, plan, first);
     }
     while (halving->first < halving->n && is_over(halving, halving->first))

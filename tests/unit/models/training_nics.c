@@ -276,7 +276,7 @@ TEST(impossible_clusters_have_reasons)
     CHECK(strstr(problem_with(seven_layers), "layers are not a multiple") != NULL);
 }
 
-/* 64 stages of a layer each are possible, on half nodes and without a bandwidth between clusters if there is but one. */
+/* 64 stages of a layer each are possible; of one cluster on half nodes, without a bandwidth between clusters. */
 TEST(one_cluster_may_have_as_many_stages_as_layers)
 {
     struct training_plan plan = {.tensor = 4, .context = 1, .data = 1, .chunks = 1, .pipeline = 64, .gpus_per_node = 8,
