@@ -274,11 +274,13 @@ static double byte_seconds(int run_s, int *drains)
 {
     const struct bed_rows *rows = bed_ok(
         &checked,
-        "{" CLUSTER ", 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '%ds'}]}}, 'services': {'chat': {'llm': 'llama-3.1-8b', 'cost': 'roofline', 'replicas': 4,"
-        " 'scaling': {'policy': {'policy': 'schedule', 'period': '1000s', 'steps': [{'at': '0s', 'replicas': 4}, {'at':"
-        " '30s', 'replicas': 1}]}, 'min': 1, 'max': 4, 'interval': '1s', 'start_delay': '1s'}, 'kv': {'blocks': 2600,"
-        " 'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '1GB', 'scope': 'replica', 'write':"
-        " 'through'}}}}, 'trace': {" SESSIONS ", 'limit': 120, 'rate_scale': 2}}}}",
+        "{" CLUSTER
+        ", 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '%ds'}]}}, 'services': {'chat': {"
+        "'llm': 'llama-3.1-8b', 'cost': 'roofline', 'replicas': 4, 'scaling': {'policy': {'policy': 'schedule',"
+        " 'period': '1000s', 'steps': [{'at': '0s', 'replicas': 4}, {'at': '30s', 'replicas': 1}]}, 'min': 1, 'max': 4,"
+        " 'interval': '1s', 'start_delay': '1s'}, 'kv': {'blocks': 2600, 'prefix_cache': 'lru', 'prefix_store': {"
+        "'tiers': {'host': {'capacity': '1GB', 'scope': 'replica', 'write': 'through'}}}}, 'trace': {" SESSIONS
+        ", 'limit': 120, 'rate_scale': 2}}}}",
         run_s);
     CHECK_NEAR(rows->end_s, run_s, 1e-9);
     *drains = (int)bed_metric(rows, "scaling.drains.sum");

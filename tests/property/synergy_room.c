@@ -130,8 +130,8 @@ TEST(nobody_gives_back_for_more_than_a_job_gains_by)
         BED(.check = true),
         "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'cpus_per_node': 24, 'memory_per_node': '800GB'}, 'jobs':"
         " {'scheduler': 'synergy', 'placement': 'best-fit', 'types': {'cached': {'host': {'cpus': [{'per_gpu': 2,"
-        " 'speed': 3}], 'memory': [{'per_gpu': '0B', 'speed': 1}, {'per_gpu': '100GB', 'speed': 2}, {'per_gpu': '200GB',"
-        " 'speed': 3}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '300s', 'type': 'cached'},"
+        " 'speed': 3}], 'memory': [{'per_gpu': '0B', 'speed': 1}, {'per_gpu': '100GB', 'speed': 2}, {'per_gpu':"
+        " '200GB', 'speed': 3}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '300s', 'type': 'cached'},"
         "{'duration': '300s', 'type': 'cached'}, {'duration': '300s', 'type': 'cached'}, {'duration': '300s', 'type':"
         " 'cached'}, {'submit': '40s', 'duration': '400s', 'memory': '300GB', 'type': 'cached'}]}}}");
     CHECK_NEAR(bed_job(rows, 4)->start_s, 40, 0);

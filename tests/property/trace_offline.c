@@ -253,9 +253,9 @@ TEST(a_batch_keeps_its_requests_as_they_are)
 TEST(a_batch_tells_what_its_trace_tells)
 {
     for (int is_broken = 0; is_broken < 2; is_broken++) {
-        const char *path = trace_source_file(
-            "batch.csv", is_broken ? "arrival,prompt,output\n0,10,5\n1,20,0\n2,x,7\n3,40,8\n"
-                                   : "arrival,prompt,output\n0,10,5\n1,20,0\n2,30,7\n3,40,8\n");
+        const char *path = trace_source_file("batch.csv",
+                                             is_broken ? "arrival,prompt,output\n0,10,5\n1,20,0\n2,x,7\n3,40,8\n"
+                                                       : "arrival,prompt,output\n0,10,5\n1,20,0\n2,30,7\n3,40,8\n");
         static const char *const orders[] = {"no", "as-it-is", "shuffled"};
         char message[1024] = "";
         for (int k = 0; k < 3; k++) {

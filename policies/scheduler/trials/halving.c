@@ -312,8 +312,7 @@ static int decide(void *state, const struct cluster_view *view, struct job_plan 
     if (halving->code != 0) return halving->code;
     pause_those_at_rungs(halving, view, plan);
     for (size_t first = halving->first; first < halving->n && has_room; first += (size_t)halving->params.trials) {
-        for (struct trial *next; has_room && (next = next_of(halving, first)) != NULL;)
-            has_room = starts(next, plan);
+        for (struct trial *next; has_room && (next = next_of(halving, first)) != NULL;) has_room = starts(next, plan);
         stop_losers(halving, plan, first);
     }
     while (halving->first < halving->n && is_over(halving, halving->first))

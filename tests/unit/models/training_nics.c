@@ -62,6 +62,8 @@ TEST(split_is_the_best_of_all_splits)
             sum += plan.nics.layers[s];
             uneven += plan.nics.layers[s] != plan.nics.layers[0];
             CHECK(plan.nics.layers[s] >= 1);
+            if (s > 0 && training_nics_cluster(&plan, s) == training_nics_cluster(&plan, s - 1))
+                CHECK(plan.nics.layers[s] <= plan.nics.layers[s - 1]);
         }
         CHECK_EQ_INT(sum, all);
         const double found_s = training_nics_time_s(&plan, costs, plan.nics.layers);

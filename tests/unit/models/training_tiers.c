@@ -138,10 +138,14 @@ TEST(bytes_are_those_that_change_their_side)
         CHECK_NEAR(swaps.up_bytes, 2.0 * (w * uses * 2.0 * moved + a * kept) + (o && !w) * 2.0 * own, 1.0);
         CHECK_NEAR(swaps.down_bytes, 2.0 * (g * 2.0 * own + a * kept) + (o && !g) * 2.0 * own + (w && !o) * 2.0 * own,
                    1.0);
-        CHECK_NEAR(swaps.read_bytes, 2.0 * (w_disk * uses * 2.0 * read + a_disk * 0.5 * ranks * kept) + states +
-                                         g_disk * ranks * 2.0 * own, 100.0);
-        CHECK_NEAR(swaps.written_bytes, 2.0 * (g_disk * ranks * 2.0 * own + a_disk * 0.5 * ranks * kept) + states +
-                                            w_disk * ranks * 2.0 * own, 100.0);
+        CHECK_NEAR(swaps.read_bytes,
+                   2.0 * (w_disk * uses * 2.0 * read + a_disk * 0.5 * ranks * kept) + states +
+                       g_disk * ranks * 2.0 * own,
+                   100.0);
+        CHECK_NEAR(swaps.written_bytes,
+                   2.0 * (g_disk * ranks * 2.0 * own + a_disk * 0.5 * ranks * kept) + states +
+                       w_disk * ranks * 2.0 * own,
+                   100.0);
         CHECK_NEAR(swaps.update.s[RESOURCE_CPU], o * ranks * own / 5e9, 1e-9);
     }
 }

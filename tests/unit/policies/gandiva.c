@@ -11,7 +11,8 @@ static void run(struct jobrun *run, double half_speed, int gpus, double gpu_spee
 {
     struct gpu_speed speeds[] = {{"v100", gpu_speed}};
     struct speedup_point points[] = {{0.5, half_speed}, {1, 1}};
-    struct job_type type = {.name = "x", .speedup = {.law = SPEEDUP_TABLE, .points = {2, points}}, .speeds = {1, speeds}};
+    struct job_type type = {
+        .name = "x", .speedup = {.law = SPEEDUP_TABLE, .points = {2, points}}, .speeds = {1, speeds}};
     struct job_record records[JOBS] = {jobrun_record(0, 0, 100, 1), jobrun_record(1, 0, 100, 1)};
     for (int i = 0; i < JOBS; i++) records[i].type = "x";
     jobrun_init(run,
