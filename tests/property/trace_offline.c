@@ -215,38 +215,43 @@ struct wanted {
     uint64_t blocks[MOST_PREFIX];
 };
 
+/* Requests of a trace in an order, against `wanted`, which the order "no" fills. */
+static void check_requests(const char *format, const char *order, struct wanted wanted[FEW])
+{
+    SCOPED(trace_source) trace;
+    struct request_record request;
+    int n = 0, n_blocks = 0;
+    trace_source_requests(&trace, 1, "{%s, 'limit': %d, 'offline': '%s'}", format, FEW, order);
+    while (trace.code == 0 && trace_source_request(&trace, &request) == 1) {
+        MUST(request.id >= 0 && request.id < FEW);
+        struct wanted *of = &wanted[request.id];
+        const int32_t kept = request.n_prefix_blocks < MOST_PREFIX ? request.n_prefix_blocks : MOST_PREFIX;
+        const size_t bytes = (size_t)kept * sizeof *of->blocks;
+        if (strcmp(order, "no") == 0) {
+            *of = (struct wanted){request.prompt_tokens, request.output_tokens, request.n_prefix_blocks, {0}};
+            memcpy(of->blocks, request.prefix_blocks, bytes);
+        }
+        CHECK_EQ_INT(request.prompt_tokens, of->prompt_tokens);
+        CHECK_EQ_INT(request.output_tokens, of->output_tokens);
+        CHECK_EQ_INT(request.n_prefix_blocks, of->n_blocks);
+        CHECK_EQ_INT(memcmp(request.prefix_blocks, of->blocks, bytes), 0);
+        n_blocks += kept;
+        n++;
+    }
+    CHECK_EQ_INT(n, FEW);
+    CHECK(n_blocks > FEW);
+}
+
 /* A batch has another order than its trace, and the same requests, with the blocks that their prompts share. */
 TEST(a_batch_keeps_its_requests_as_they_are)
 {
     static struct wanted wanted[FEW];
     static const char *const orders[] = {"no", "as-it-is", "shuffled", "prefix-groups"};
-    for (int k = 0; k < 4; k++) {
-        SCOPED(trace_source) trace;
-        struct request_record request;
-        int n = 0, n_blocks = 0;
-        trace_source_requests(&trace, 1,
-                              "{'format': 'generate', 'count': %d, 'offline': '%s', 'prompt': {'distribution': 'fixed',"
-                              " 'tokens': 900}, 'sessions': {'continue': 0.5, 'block_tokens': 64, 'system_blocks': 2}}",
-                              FEW, orders[k]);
-        while (trace.code == 0 && trace_source_request(&trace, &request) == 1) {
-            MUST(request.id >= 0 && request.id < FEW);
-            struct wanted *of = &wanted[request.id];
-            const int32_t kept = request.n_prefix_blocks < MOST_PREFIX ? request.n_prefix_blocks : MOST_PREFIX;
-            const size_t bytes = (size_t)kept * sizeof *of->blocks;
-            if (k == 0) {
-                *of = (struct wanted){request.prompt_tokens, request.output_tokens, request.n_prefix_blocks, {0}};
-                memcpy(of->blocks, request.prefix_blocks, bytes);
-            }
-            CHECK_EQ_INT(request.prompt_tokens, of->prompt_tokens);
-            CHECK_EQ_INT(request.output_tokens, of->output_tokens);
-            CHECK_EQ_INT(request.n_prefix_blocks, of->n_blocks);
-            CHECK_EQ_INT(memcmp(request.prefix_blocks, of->blocks, bytes), 0);
-            n_blocks += kept;
-            n++;
-        }
-        CHECK_EQ_INT(n, FEW);
-        CHECK(n_blocks > FEW);
-    }
+    static const char *const formats[] = {
+        "'format': 'generate', 'count': 999, 'prompt': {'distribution': 'fixed', 'tokens': 900},"
+        " 'sessions': {'continue': 0.5, 'block_tokens': 64, 'system_blocks': 2}",
+        "'format': 'mooncake', 'path': 'traces/samples/sessions.jsonl'"};
+    for (int k = 0; k < 8; k++) check_requests(formats[k / 4], orders[k % 4], wanted);
 }
 
 /* What cannot be read ends the trace, wherever it stands; what was left out is told. */
