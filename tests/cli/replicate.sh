@@ -210,6 +210,7 @@ cat >"$T/over.json" <<END
 END
 run 0 sweep "$T/over.json" -q -o "$T/over.db"
 err 'the recorded trace is not like its replicates: 2 of its 2 values lie outside of the 95 % intervals'
+grep -q ' at scheduler [a-z]*, outside of ' "$T/err" || complain 'the warning does not name the configuration'
 err 'blocks of 5 h break up what lasts longer, such as an overload of weeks; take longer blocks, or windows'
 run 0 plot "$T/over.db" -x scheduler -y job.wait_s.mean
 err 'warning: the recorded trace is not like its replicates: 2 of its 2 values lie outside of the 95 % intervals, such as job.wait_s.mean '

@@ -127,7 +127,7 @@ err 'was made by orrery'
 
 # A search that met a failure says so, and does the steps anew that followed from it.
 cat >"$T/search.json" <<'END'
-{ "scenario": "base.json", "seeds": 2,
+{ "scenario": "base.json", "seeds": 2, "keep": "rows",
   "search": {"largest": "services.chat.replicas", "from": 1, "to": 4,
              "where": [{"metric": "request.finished", "at_least": 1}, {"metric": "cluster.gpus", "at_most": 8}]} }
 END

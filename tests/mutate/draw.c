@@ -2,10 +2,13 @@
  *
  *     draw SEED COUNT FILE...
  *
- * prints COUNT mutants, one per line, with fields separated by tabs: number, kind, file, first and last line, offset
- * and length of the text replaced, its replacement (for printf %b), the lines before and after the change. The four
- * kinds (comparison, arithmetic, constant, statement) take turns. Within a kind each place of all files is equally
- * likely, so that long files have more mutants. README.md says what is left out, and why. */
+ * prints COUNT mutants, one per line, with fields separated by tabs: name, kind, file, first and last line, offset and
+ * length of the text replaced, its replacement (for printf %b), the lines before and after the change. The four kinds
+ * (comparison, arithmetic, constant, statement) take turns. Within a kind each place of all files is equally likely, so
+ * that long files have more mutants. README.md says what is left out, and why.
+ *
+ * The name is a hash of file, kind, line and change, and the seed gives each name its turn. So a change of the sources
+ * adds and removes mutants of the lines that changed, and leaves all others with name and turn. */
 #include "tests/mutate/source.h"
 
 #include <ctype.h>
@@ -21,6 +24,7 @@ struct site {
     const struct source *source;
     int first, last; /* tokens replaced */
     char text[40];   /* what replaces them; empty: the statement is deleted */
+    uint64_t name, turn;
 };
 
 struct sites {
@@ -111,20 +115,26 @@ static void add_sites(struct sites *kinds, const struct source *source, const st
 /* --- Output --- */
 
 /* Blanks are squeezed, so that the text of a line does not depend on its indentation. */
-static void print_squeezed(const char *text, int n)
+static void print_squeezed(FILE *out, const char *text, int n)
 {
     bool blank = true;
     for (int i = 0; i < n; i++) {
         const bool is_blank = isspace((unsigned char)text[i]) != 0;
         if (!is_blank) {
-            if (blank && i > 0) putchar(' ');
-            putchar(text[i]);
+            if (blank && i > 0) fputc(' ', out);
+            fputc(text[i], out);
         }
         blank = is_blank;
     }
 }
 
-static void print_site(int number, const char *kind, const struct site *site)
+static const char *replacement(const struct site *site)
+{
+    return site->text[0] != '\0' ? site->text : ";";
+}
+
+/* The lines before and after the change. */
+static void print_lines(FILE *out, const struct site *site)
 {
     const struct source *source = site->source;
     const struct token *first = &source->tokens[site->first], *last = &source->tokens[site->last];
@@ -133,41 +143,76 @@ static void print_site(int number, const char *kind, const struct site *site)
     while (from > 0 && source->text[from - 1] != '\n') from--;
     while (source->text[from] == ' ') from++;
     while (source->text[to] != '\n') to++;
-    printf("%d\t%s\t%s\t%d\t%d\t%d\t%d\t", number, kind, source->path, first->line, last->line, first->at,
-           end - first->at);
-    const char *text = site->text[0] != '\0' ? site->text : ";";
-    printf("%s", text);
+    print_squeezed(out, source->text + from, to - from);
+    fputc('\t', out);
+    print_squeezed(out, source->text + from, first->at - from);
+    fprintf(out, "%s%s", first->at > from && source->text[first->at - 1] == ' ' ? " " : "", replacement(site));
+    print_squeezed(out, source->text + end, to - end);
+}
+
+static void print_site(const char *kind, const struct site *site)
+{
+    const struct source *source = site->source;
+    const struct token *first = &source->tokens[site->first], *last = &source->tokens[site->last];
+    printf("m%016llx\t%s\t%s\t%d\t%d\t%d\t%d\t%s", (unsigned long long)site->name, kind, source->path, first->line,
+           last->line, first->at, last->at + last->n - first->at, replacement(site));
     if (site->text[0] == '\0')
         for (int line = first->line; line < last->line; line++) printf("\\n"); /* later lines keep their numbers */
     putchar('\t');
-    print_squeezed(source->text + from, to - from);
-    putchar('\t');
-    print_squeezed(source->text + from, first->at - from);
-    printf("%s%s", first->at > from && source->text[first->at - 1] == ' ' ? " " : "", text);
-    print_squeezed(source->text + end, to - end);
+    print_lines(stdout, site);
     putchar('\n');
 }
 
-/* SplitMix64 (Steele et al. 2014). */
-static uint64_t next_random(uint64_t *state)
+/* --- Names and turns --- */
+
+/* A step of SplitMix64 (Steele et al. 2014). */
+static uint64_t mix(uint64_t z)
 {
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
 }
 
-static void draw(struct sites *kinds, uint64_t seed, int count)
+/* FNV-1a of file, kind and lines. Where the same change of the same line comes again, its rank tells them apart. */
+static void name_site(struct sites *sites, size_t at, const char *kind, uint64_t seed)
 {
-    size_t left = kinds[0].n + kinds[1].n + kinds[2].n + kinds[3].n;
-    for (int number = 1, kind = 0; number <= count && left > 0; kind = (kind + 1) % KINDS) {
+    struct site *site = &sites->all[at];
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    if (out == NULL) abort();
+    fprintf(out, "%s\t%s\t", site->source->path, kind);
+    print_lines(out, site);
+    fclose(out);
+    site->name = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < n; i++) site->name = (site->name ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+    free(text);
+    size_t first = at;
+    while (first > 0 && sites->all[first - 1].source == site->source) first--;
+    for (size_t i = first; i < at; i++)
+        if (sites->all[i].name == site->name) site->name = mix(site->name);
+    site->turn = mix(site->name ^ mix(seed));
+}
+
+static int by_turn(const void *left, const void *right)
+{
+    const struct site *a = left, *b = right;
+    return a->turn != b->turn ? (a->turn < b->turn ? -1 : 1) : (a->name > b->name) - (a->name < b->name);
+}
+
+static void draw(struct sites *kinds, uint64_t seed, size_t count)
+{
+    size_t most = 0, n_printed = 0;
+    for (int kind = 0; kind < KINDS; kind++) {
         struct sites *sites = &kinds[kind];
-        if (sites->n == 0) continue;
-        struct site *drawn = &sites->all[next_random(&seed) % sites->n];
-        print_site(number++, kind_names[kind], drawn);
-        *drawn = sites->all[--sites->n];
-        left--;
+        for (size_t i = 0; i < sites->n; i++) name_site(sites, i, kind_names[kind], seed);
+        if (sites->n > 0) qsort(sites->all, sites->n, sizeof *sites->all, by_turn);
+        if (sites->n > most) most = sites->n;
     }
+    for (size_t i = 0; i < most; i++)
+        for (int kind = 0; kind < KINDS; kind++)
+            if (i < kinds[kind].n && n_printed++ < count) print_site(kind_names[kind], &kinds[kind].all[i]);
 }
 
 int main(int argc, char **argv)
@@ -183,6 +228,6 @@ int main(int argc, char **argv)
     }
     fprintf(stderr, "%zu comparisons, %zu operations, %zu constants, %zu statements\n", kinds[0].n, kinds[1].n,
             kinds[2].n, kinds[3].n);
-    draw(kinds, strtoull(argv[1], NULL, 10), atoi(argv[2]));
+    draw(kinds, strtoull(argv[1], NULL, 10), strtoul(argv[2], NULL, 10));
     return 0;
 }

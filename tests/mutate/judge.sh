@@ -1,16 +1,16 @@
 #!/bin/sh
-# One mutant of mutate.sh, by its number.
+# One mutant of mutate.sh, by its name.
 #
-#     judge.sh compile NUMBER      makes its object, and says in objects/NUMBER.is: new, refused, or same as without it
-#     judge.sh judge NUMBER        runs the tests that reach it, and writes verdict/NUMBER: verdict, seconds, by which
+#     judge.sh compile NAME      makes its object, and says in objects/NAME.is: new, refused, or same as without it
+#     judge.sh judge NAME        runs the tests that reach it, and writes verdict/NAME: verdict, seconds, by which
 set -u
 how=$1
-number=$2
+name=$2
 tab=$(printf '\t')
 IFS=$tab read -r _ kind file line last offset length text _ <<END
-$(grep "^$number$tab" "$out/drawn")
+$(grep "^$name$tab" "$out/drawn")
 END
-object=$out/objects/$number.o
+object=$out/objects/$name.o
 most_s=${MOST_S:-60} # CPU seconds that the tests of one mutant took in the slower build
 
 # Compiled in the tree under the file's own name, so that a change without effect gives the very object of the build.
@@ -42,13 +42,13 @@ link() { # PROGRAM
     *) change="s| -o [^ ]*| & $object|" ;;
     esac
     (cd "$tree" && eval "$(sed "$change; s| -o [^ ]*| -o $programs/$1|" "$work/link.$1")") >"$at/link" 2>&1 ||
-        { echo "mutant $number does not link" >&2; cat "$at/link" >&2; exit 1; }
+        { echo "mutant $name does not link" >&2; cat "$at/link" >&2; exit 1; }
 }
 
 # Runs tests for that many CPU seconds at most, or more of the clock, since other work may share the processors. Memory
 # that is fresh or freed is not zero (glibc's MALLOC_PERTURB_), as under AddressSanitizer. A mutant that starts
 # processes without end is stopped at MOST_PROCESSES.
-run_tests() { # SECONDS NAME...
+run_tests() { # SECONDS TEST...
     limit_s=$1
     shift
     (
@@ -68,13 +68,13 @@ run_tests() { # SECONDS NAME...
 
 # Batches of tests, each about as long as all before: ten times their seconds, whether they start orrery, names.
 batches() {
-    awk -F'\t' -v number="$number" -v most_s="$most_s" '
+    awk -F'\t' -v name="$name" -v most_s="$most_s" '
         function finish() {
             if (names != "") printf "%d %d%s\n", 10 * s + 2, spawns, names
             names = ""
             spawns = s = 0
         }
-        $1 != number { next }
+        $1 != name { next }
         all + $2 > most_s { exit }
         { s += $2; all += $2; spawns = spawns || $3; names = names " " $4 }
         s > all / 2 && s > 0.2 { finish() }
@@ -82,7 +82,7 @@ batches() {
 }
 
 judge() {
-    [ -n "${AGAIN:-}" ] || [ ! -f "$out/verdict/$number" ] || return 0
+    [ -n "${AGAIN:-}" ] || [ ! -f "$out/verdict/$name" ] || return 0
     at=$(mktemp -d -t mutant.XXXXXX)
     programs=$(mktemp -d -p "$tree/build" mutant.XXXXXX)
     trap 'rm -rf "$at" "$programs"' EXIT
@@ -100,8 +100,8 @@ judge() {
         : "${by:=exit status $status in $(grep -c ^passed "$at/log") of: $(echo "$names" | cut -c1-80)}"
         break
     done <"$at/batches"
-    printf '%s\t%s\t%s\n' $verdict $(($(date +%s) - began)) "$by" >"$out/verdict/$number"
-    echo "$number $verdict $kind $file:$line $by"
+    printf '%s\t%s\t%s\n' $verdict $(($(date +%s) - began)) "$by" >"$out/verdict/$name"
+    echo "$name $verdict $kind $file:$line $by"
 }
 
 $how

@@ -4,8 +4,9 @@
 #     mutate.sh COUNT SEED [FILE...]
 #
 # judges COUNT mutants of the files, or of all in scope. AGAIN="SUITE/ SCRIPT..." judges the survivors of the last such
-# run once more, by these tests only. KEEP=1 goes on with a run that was interrupted. LIST=1 prints what would be drawn,
-# and judges nothing. What is left lies in build/mutate/COUNT-SEED: `mutants`, `verdicts`, `survivors`.
+# run once more, by these tests only. KEEP=1 goes on with a run that was interrupted, and keeps its verdicts on lines
+# that have not changed since. LIST=1 prints what would be drawn, and judges nothing. What is left lies in
+# build/mutate/COUNT-SEED: `mutants`, `verdicts`, `survivors`.
 set -u
 count=$1
 seed=$2
@@ -56,20 +57,30 @@ in_tree mutant -n -B V=1 $build/sim/core/engine.o | grep -- ' -c -o ' | sed 's/ 
 # Which test reaches which line is learned anew when a source of product or tests has changed since.
 is_known() {
     [ -f "$work/reach/reached" ] || return 1
-    [ -z "${AGAIN:-}${KEEP:-}" ] || return 0
     [ -z "${ONLY:-}" ] || return 1
     changed=$(cd "$tree" && find sim models policies traces analysis tests -name '*.[chi]*' \
         -newer "$work/reach/reached" | head -1)
-    [ -z "$changed" ]
+    [ -n "$changed" ] || return 0
+    [ -n "${AGAIN:-}${KEEP:-}" ] || return 1
+    echo "lines of tests are as learned before $changed changed" >&2
 }
 learn() {
     in_tree mutate build/mutate/tests/run build/mutate/orrery && (cd "$tree" && sh tests/mutate/learn.sh "$work/reach")
 }
 is_known || learn || exit 1
 
+# Keeps the verdicts on mutants that are drawn still: their names tell file, line and change. Objects are of one tree.
+keep() {
+    [ -f "$out/drawn" ] && [ -z "$(cd "$tree" && find sim models policies traces analysis Makefile -newer "$out/drawn")" ] ||
+        rm -f "$out"/objects/*
+    ls "$out/verdict" | LC_ALL=C sort >"$out/judged"
+    cut -f1 "$out/now" | LC_ALL=C sort | LC_ALL=C comm -13 - "$out/judged" >"$out/discarded"
+    (cd "$out/verdict" && xargs -r rm) <"$out/discarded"
+    echo "KEEP: of $(wc -l <"$out/judged") verdicts, $(wc -l <"$out/discarded") are discarded: their lines have changed" >&2
+}
 if [ -z "${AGAIN:-}" ]; then
     draw $((count * 11 / 10 + 20)) "$@" >"$out/now" || exit 1
-    [ -n "${KEEP:-}" ] && cmp -s "$out/now" "$out/drawn" || rm -f "$out"/objects/* "$out"/verdict/*
+    if [ -n "${KEEP:-}" ]; then keep; else rm -f "$out"/objects/* "$out"/verdict/*; fi
     mv "$out/now" "$out/drawn"
 fi
 export out tree work build
@@ -92,7 +103,7 @@ if [ -z "${AGAIN:-}" ]; then
         { sub(/^[^\t]*\t/, ""); print }
         END { print equivalent + 0 " are equivalent" >"/dev/stderr" }' \
         tests/mutate/equivalent.txt "$out/chosen" >"$out/mutants"
-    # The tests that reach each mutant: number, seconds, whether they start orrery, name. Those of the file itself
+    # The tests that reach each mutant: name, seconds, whether they start orrery, name. Those of the file itself
     # come first, then the cheapest. Recorded results judge much at once, and count as ten times cheaper. Where the
     # compiler knows no such line, the last before it serves.
     awk -F'\t' '
@@ -119,7 +130,7 @@ if [ -z "${AGAIN:-}" ]; then
                             print (own ? 0 : recorded ? $2 / 10 : $2) "\t" mutants[j] "\t" $2 "\t" $3 "\t" $1
                         }
         }' "$work/reach/lines" "$out/mutants" "$work/reach/reached" |
-        sort -n -k2,2 -k1,1 | cut -f2- >"$out/tests"
+        LC_ALL=C sort -k2,2 -k1,1n | cut -f2- >"$out/tests"
 fi
 awk -F'\t' -v again="${AGAIN:+1}" -v out="$out" '
     { survived = (getline verdict <(out "/verdict/" $1)) > 0 && verdict ~ /^survived/; close(out "/verdict/" $1) }

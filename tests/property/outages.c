@@ -90,6 +90,7 @@ TEST(a_job_on_two_nodes_pauses_with_either)
                                 " 'c': {'node': 0, 'nodes': 2, 'from': '60s', 'until': '61s'}}",
                                 "{'duration': '100s', 'gpus': 8}");
     CHECK_NEAR(bed_job(rows, 0)->end_s, 100 + 35 + 1, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.events[c]"), 1, 0); /* of two nodes */
 }
 
 TEST(outages_of_one_node_that_overlap_or_meet_are_one)

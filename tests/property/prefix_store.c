@@ -269,6 +269,34 @@ TEST(a_replica_that_leaves_takes_its_own_tiers)
     CHECK(loaded[1] > loaded[0]);
 }
 
+/* Bytes of the tiers, times seconds, of a run that a job makes so long. Three of four replicas leave after 30 s. */
+static double byte_seconds(int run_s, int *drains)
+{
+    const struct bed_rows *rows = bed_ok(
+        &checked,
+        "{" CLUSTER
+        ", 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '%ds'}]}}, 'services': {'chat': {"
+        "'llm': 'llama-3.1-8b', 'cost': 'roofline', 'replicas': 4, 'scaling': {'policy': {'policy': 'schedule',"
+        " 'period': '1000s', 'steps': [{'at': '0s', 'replicas': 4}, {'at': '30s', 'replicas': 1}]}, 'min': 1, 'max': 4,"
+        " 'interval': '1s', 'start_delay': '1s'}, 'kv': {'blocks': 2600, 'prefix_cache': 'lru', 'prefix_store': {"
+        "'tiers': {'host': {'capacity': '1GB', 'scope': 'replica', 'write': 'through'}}}}, 'trace': {" SESSIONS
+        ", 'limit': 120, 'rate_scale': 2}}}}",
+        run_s);
+    CHECK_NEAR(rows->end_s, run_s, 1e-9);
+    *drains = (int)bed_metric(rows, "scaling.drains.sum");
+    return rows->end_s * store_of_tiers(rows, "used_bytes.mean");
+}
+
+/* Once all is done, the replica that stays holds whole blocks in its tier, and those that left hold nothing. */
+TEST(a_tier_that_is_closed_holds_nothing)
+{
+    int drains;
+    const double held_bytes = (byte_seconds(600, &drains) - byte_seconds(300, &drains)) / 300;
+    CHECK_EQ_INT(drains, 3);
+    CHECK(held_bytes > 0.5e9 && held_bytes <= 1e9);
+    CHECK_NEAR(held_bytes, (double)BLOCK_BYTES * round(held_bytes / (double)BLOCK_BYTES), 0.5);
+}
+
 /* --- When loading is worth it --- */
 
 /* Prompts of 8 blocks that share 7, each alone; the second one is at the other replica, which shares the host. */

@@ -108,3 +108,36 @@ TEST(a_preempted_job_goes_on_where_others_find_no_room)
     CHECK_NEAR(bed_job(rows, 0)->end_s, 750, 1e-6);
     CHECK_NEAR(bed_job(rows, 3)->start_s, 2000, 0);
 }
+
+/* A job is preempted once, and later starts like any other, with its best. Images are half as fast with 3 CPUs. */
+TEST(a_job_that_was_preempted_starts_with_its_best_again)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'cpus_per_node': 24}, 'jobs': {'scheduler': {'policy': 'synergy',"
+        " 'order': 'srtf', 'division': 'greedy'}, 'types': {" IMAGE "}, 'trace': {'format': 'inline-jobs', 'jobs': ["
+        "{'duration': '100s', 'gpus': 4, 'type': 'image'}, {'submit': '10s', 'duration': '10s', 'gpus': 8}]}}}");
+    CHECK_EQ_INT(bed_job(rows, 0)->preemptions, 1);
+    CHECK_NEAR(bed_job(rows, 1)->end_s, 20, 1e-6);
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 20 + (100 - 10 * 2) / 2.0, 1e-6);
+}
+
+/* Four jobs hold 200 of 800 GB each, their best, and 100 are their own share. The fifth asks for 300 GB, of which it
+ * gains by 200: two of the four give back 100 each, and the first two end in two thirds of the time of the trace. */
+TEST(nobody_gives_back_for_more_than_a_job_gains_by)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'cpus_per_node': 24, 'memory_per_node': '800GB'}, 'jobs':"
+        " {'scheduler': 'synergy', 'placement': 'best-fit', 'types': {'cached': {'host': {'cpus': [{'per_gpu': 2,"
+        " 'speed': 3}], 'memory': [{'per_gpu': '0B', 'speed': 1}, {'per_gpu': '100GB', 'speed': 2}, {'per_gpu':"
+        " '200GB', 'speed': 3}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '300s', 'type': 'cached'},"
+        "{'duration': '300s', 'type': 'cached'}, {'duration': '300s', 'type': 'cached'}, {'duration': '300s', 'type':"
+        " 'cached'}, {'submit': '40s', 'duration': '400s', 'memory': '300GB', 'type': 'cached'}]}}}");
+    CHECK_NEAR(bed_job(rows, 4)->start_s, 40, 0);
+    CHECK_NEAR(bed_job(rows, 4)->end_s, 440, 1e-6);
+    for (int i = 0; i < 4; i++) {
+        if (i < 2) CHECK_NEAR(bed_job(rows, i)->end_s, 200, 1e-6);
+        if (i >= 2) CHECK(bed_job(rows, i)->end_s > 210 && bed_job(rows, i)->end_s < 300);
+    }
+}

@@ -189,3 +189,95 @@ TEST(a_batch_has_all_requests_at_the_start_once)
         for (int64_t i = 0; i < N; i++) MUST(ids[i] == i);
     }
 }
+
+/* Of three requests each order comes for a sixth of the seeds: 100 of 600, and 9 the standard deviation. */
+TEST(every_order_is_as_likely)
+{
+    int n_of[27] = {0};
+    for (uint64_t seed = 1; seed <= 600; seed++) {
+        SCOPED(trace_source) trace;
+        struct request_record request;
+        int order = 0;
+        trace_source_requests(&trace, seed, "{'format': 'generate', 'count': 3, 'offline': 'shuffled'}");
+        while (trace.code == 0 && trace_source_request(&trace, &request) == 1) order = 3 * order + (int)request.id;
+        MUST(order < 27);
+        n_of[order]++;
+    }
+    static const int orders[] = {5, 7, 11, 15, 19, 21}; /* 012, 021, 102, 120, 201, 210 */
+    for (int i = 0; i < 6; i++) CHECK(n_of[orders[i]] > 60 && n_of[orders[i]] < 140);
+}
+
+enum { FEW = 200, MOST_PREFIX = 64 };
+
+/* A request as the trace has it: its lengths, and its blocks. */
+struct wanted {
+    int32_t prompt_tokens, output_tokens, n_blocks;
+    uint64_t blocks[MOST_PREFIX];
+};
+
+/* Requests of a trace in an order, against `wanted`, which the order "no" fills. */
+static void check_requests(const char *format, const char *order, struct wanted wanted[FEW])
+{
+    SCOPED(trace_source) trace;
+    struct request_record request;
+    int n = 0, n_blocks = 0;
+    trace_source_requests(&trace, 1, "{%s, 'limit': %d, 'offline': '%s'}", format, FEW, order);
+    while (trace.code == 0 && trace_source_request(&trace, &request) == 1) {
+        MUST(request.id >= 0 && request.id < FEW);
+        struct wanted *of = &wanted[request.id];
+        const int32_t kept = request.n_prefix_blocks < MOST_PREFIX ? request.n_prefix_blocks : MOST_PREFIX;
+        const size_t bytes = (size_t)kept * sizeof *of->blocks;
+        if (strcmp(order, "no") == 0) {
+            *of = (struct wanted){request.prompt_tokens, request.output_tokens, request.n_prefix_blocks, {0}};
+            memcpy(of->blocks, request.prefix_blocks, bytes);
+        }
+        CHECK_EQ_INT(request.prompt_tokens, of->prompt_tokens);
+        CHECK_EQ_INT(request.output_tokens, of->output_tokens);
+        CHECK_EQ_INT(request.n_prefix_blocks, of->n_blocks);
+        CHECK_EQ_INT(memcmp(request.prefix_blocks, of->blocks, bytes), 0);
+        n_blocks += kept;
+        n++;
+    }
+    CHECK_EQ_INT(n, FEW);
+    CHECK(n_blocks > FEW);
+}
+
+/* A batch has another order than its trace, and the same requests, with the blocks that their prompts share. */
+TEST(a_batch_keeps_its_requests_as_they_are)
+{
+    static struct wanted wanted[FEW];
+    static const char *const orders[] = {"no", "as-it-is", "shuffled", "prefix-groups"};
+    static const char *const formats[] = {
+        "'format': 'generate', 'count': 999, 'prompt': {'distribution': 'fixed', 'tokens': 900},"
+        " 'sessions': {'continue': 0.5, 'block_tokens': 64, 'system_blocks': 2}",
+        "'format': 'mooncake', 'path': 'traces/samples/sessions.jsonl'"};
+    for (int k = 0; k < 8; k++) check_requests(formats[k / 4], orders[k % 4], wanted);
+}
+
+/* What cannot be read ends the trace, wherever it stands; what was left out is told. */
+TEST(a_batch_tells_what_its_trace_tells)
+{
+    for (int is_broken = 0; is_broken < 2; is_broken++) {
+        const char *path = trace_source_file("batch.csv",
+                                             is_broken ? "arrival,prompt,output\n0,10,5\n1,20,0\n2,x,7\n3,40,8\n"
+                                                       : "arrival,prompt,output\n0,10,5\n1,20,0\n2,30,7\n3,40,8\n");
+        static const char *const orders[] = {"no", "as-it-is", "shuffled"};
+        char message[1024] = "";
+        for (int k = 0; k < 3; k++) {
+            SCOPED(trace_source) trace;
+            struct request_record request;
+            int64_t n = 0;
+            trace_source_requests(&trace, 1,
+                                  "{'format': 'csv', 'path': '%s', 'offline': '%s', 'columns': {'arrival': 'arrival',"
+                                  " 'prompt': 'prompt', 'output': 'output'}}",
+                                  path, orders[k]);
+            while (trace.code == 0 && trace_source_request(&trace, &request) == 1) n++;
+            if (k == 0) snprintf(message, sizeof message, "%s", trace.message);
+            CHECK_EQ_STR(trace.message, message);
+            CHECK_EQ_INT(message[0] != 0, is_broken);
+            CHECK_EQ_INT(trace_source_note(&trace, "no-output"), 1);
+            if (!is_broken) CHECK_EQ_INT(n, 3);
+            if (is_broken) CHECK_EQ_INT(n, k == 0 ? 1 : 0);
+        }
+    }
+}

@@ -36,7 +36,7 @@ struct halving_params {
     int64_t eta, rungs, trials;
 };
 
-/* TRIAL_ENDED: before its last rung; it stands at its rung as one that pauses, and goes on without GPUs. */
+/* TRIAL_ENDED: before its last rung; it stands at a rung as one that pauses, and goes on to the last without GPUs. */
 enum trial_state { TRIAL_NEW, TRIAL_READY, TRIAL_RUNS, TRIAL_PAUSES, TRIAL_ENDED, TRIAL_GONE };
 
 struct trial {
@@ -274,12 +274,11 @@ static void stop_losers(struct halving *halving, struct job_plan *plan, size_t f
     }
 }
 
-static bool starts(const struct halving *halving, struct trial *trial, struct job_plan *plan)
+static bool starts(struct trial *trial, struct job_plan *plan)
 {
     if (trial->state == TRIAL_ENDED) {
         trial->rung++;
         trial->losses[trial->rung] = trial->losses[trial->rung - 1];
-        if (trial->rung + 1 == halving->params.rungs) trial->state = TRIAL_GONE;
         return true;
     }
     const bool goes_on = trial->state == TRIAL_PAUSES;
@@ -313,8 +312,7 @@ static int decide(void *state, const struct cluster_view *view, struct job_plan 
     if (halving->code != 0) return halving->code;
     pause_those_at_rungs(halving, view, plan);
     for (size_t first = halving->first; first < halving->n && has_room; first += (size_t)halving->params.trials) {
-        for (struct trial *next; has_room && (next = next_of(halving, first)) != NULL;)
-            has_room = starts(halving, next, plan);
+        for (struct trial *next; has_room && (next = next_of(halving, first)) != NULL;) has_room = starts(next, plan);
         stop_losers(halving, plan, first);
     }
     while (halving->first < halving->n && is_over(halving, halving->first))

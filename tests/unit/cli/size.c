@@ -108,6 +108,7 @@ static double check_best(const struct sizing_case *from, bool sure, int64_t *n_r
         struct size_outcome slow;
         size_try(&question, &result.requests, &state->option, state->replicas, (struct size_case){TIMES_SLOW, true},
                  NULL, &slow);
+        CHECK_EQ_STR(slow.why, ""); /* it has run */
         bool differs = false; /* else the error is not known */
         for (size_t k = 0; k < question.n_objectives; k++) differs |= slow.values[k] != state->good.values[k];
         CHECK_EQ_INT(state->slow_end, !slow.meets ? SIZE_END_MISSED : differs ? SIZE_END_KEPT : SIZE_END_UNKNOWN);

@@ -62,6 +62,8 @@ TEST(split_is_the_best_of_all_splits)
             sum += plan.nics.layers[s];
             uneven += plan.nics.layers[s] != plan.nics.layers[0];
             CHECK(plan.nics.layers[s] >= 1);
+            if (s > 0 && training_nics_cluster(&plan, s) == training_nics_cluster(&plan, s - 1))
+                CHECK(plan.nics.layers[s] <= plan.nics.layers[s - 1]);
         }
         CHECK_EQ_INT(sum, all);
         const double found_s = training_nics_time_s(&plan, costs, plan.nics.layers);
@@ -174,6 +176,48 @@ TEST(only_borders_cross_clusters)
     CHECK_NEAR(plan_bed_step(&bed).step_s, equal.step_s, 0.0);
 }
 
+/* Ranks that exchange have the slowest network on their way: apart their own; mixed, whatever lies between clusters. */
+TEST(ranks_have_the_slowest_network_between_them)
+{
+    struct plan_bed bed;
+    nics_init(&bed, 25e9, 10e9, 8e9);
+    struct training_plan *plan = &bed.plan;
+    plan->nics.n = 3;
+    plan->nics.network_bytes_per_s[2] = 5e9;
+    for (int64_t c = 0; c < 3; c++) {
+        CHECK_NEAR(training_nics_network(plan, c), plan->nics.network_bytes_per_s[c], 0.0);
+        CHECK_NEAR(training_nics_data_network(plan, c), plan->nics.network_bytes_per_s[c], 0.0);
+    }
+    plan->nics.is_mixed = true;
+    CHECK_NEAR(training_nics_network(plan, 0), 5e9, 0.0);
+    CHECK_NEAR(training_nics_data_network(plan, 0), 5e9, 0.0);
+    plan->nics.between_bytes_per_s = 1e9;
+    CHECK_NEAR(training_nics_network(plan, 0), 5e9, 0.0);
+    CHECK_NEAR(training_nics_data_network(plan, 0), 1e9, 0.0);
+    plan->nics.n = 1; /* nothing is between */
+    CHECK_NEAR(training_nics_data_network(plan, 0), 25e9, 0.0);
+    plan->nics.n = 0;
+    CHECK_NEAR(training_nics_data_network(plan, 0), plan->network_bytes_per_s, 0.0);
+}
+
+/* A stage of 16 GPUs over two clusters has a node in each; of 8 GPUs, half a node in each. */
+TEST(a_mixed_stage_has_as_many_gpus_in_each_cluster)
+{
+    struct plan_bed bed;
+    nics_init(&bed, 25e9, 10e9, 8e9);
+    bed.plan.data = 4;
+    CHECK_EQ_INT(training_nics_node_gpus(&bed.plan), 8);
+    bed.plan.nics.is_mixed = true;
+    CHECK_EQ_INT(training_nics_node_gpus(&bed.plan), 4);
+    bed.plan.data = 8;
+    CHECK_EQ_INT(training_nics_node_gpus(&bed.plan), 8);
+    bed.plan.data = 64;
+    CHECK_EQ_INT(training_nics_node_gpus(&bed.plan), 8);
+    bed.plan.nics.n = 1;
+    bed.plan.data = 2;
+    CHECK_EQ_INT(training_nics_node_gpus(&bed.plan), 8);
+}
+
 /* A slower NIC never makes a step shorter. */
 TEST(slower_nics_take_longer)
 {
@@ -200,6 +244,9 @@ static void no_between(struct training_plan *plan) { plan->nics.between_bytes_pe
 static void no_network(struct training_plan *plan) { plan->nics.network_bytes_per_s[1] = 0.0; }
 static void too_few(struct training_plan *plan) { plan->nics.stages[1] = 1; }
 static void half_nodes(struct training_plan *plan) { plan->data = 1; }
+static void one_node_and_a_half(struct training_plan *plan) { plan->data = 3; }
+static void too_many(struct training_plan *plan) { plan->nics.stages[1] = 3; }
+static void no_stage(struct training_plan *plan) { plan->nics.stages[0] = 0; }
 static void odd_data(struct training_plan *plan)
 {
     plan->nics.is_mixed = true;
@@ -223,7 +270,24 @@ TEST(impossible_clusters_have_reasons)
     CHECK(strstr(problem_with(no_network), "network") != NULL);
     CHECK(strstr(problem_with(too_few), "pipeline_parallel") != NULL);
     CHECK(strstr(problem_with(half_nodes), "whole nodes") != NULL);
+    CHECK(strstr(problem_with(one_node_and_a_half), "whole nodes") != NULL);
+    CHECK(strstr(problem_with(too_many), "pipeline_parallel") != NULL);
+    CHECK(strstr(problem_with(no_stage), "each cluster needs stages") != NULL);
     CHECK(strstr(problem_with(odd_data), "data ranks") != NULL);
     CHECK(strstr(problem_with(interleaves), "interleaved") != NULL);
     CHECK(strstr(problem_with(seven_layers), "layers are not a multiple") != NULL);
+}
+
+/* 64 stages of a layer each are possible; of one cluster on half nodes, without a bandwidth between clusters. */
+TEST(one_cluster_may_have_as_many_stages_as_layers)
+{
+    struct training_plan plan = {.tensor = 4, .context = 1, .data = 1, .chunks = 1, .pipeline = 64, .gpus_per_node = 8,
+                                 .nics = {.n = 1, .stages = {64}, .network_bytes_per_s = {1e9}}};
+    CHECK(training_nics_problem(&plan, 64) == NULL);
+    CHECK(strstr(training_nics_problem(&plan, 63), "more stages than layers") != NULL);
+    plan.pipeline = plan.nics.stages[0] = 65;
+    CHECK(strstr(training_nics_problem(&plan, 65), "at most 64 stages") != NULL);
+    plan = (struct training_plan){.tensor = 4, .context = 1, .data = 1, .chunks = 1, .pipeline = 1, .gpus_per_node = 8,
+                                  .nics = {.n = 1, .stages = {1}, .network_bytes_per_s = {1e9}}};
+    CHECK(training_nics_problem(&plan, 1) == NULL);
 }

@@ -98,6 +98,87 @@ TEST(bytes_are_those_of_all_ranks)
     CHECK_NEAR(swaps.update.s[RESOURCE_DRIVES] / (8.0 * shard * (18.0 / (6.0 * gb) + 18.0 / (3.0 * gb))), 1.0, 1e-12);
 }
 
+/* As tensor group of two, with half of the activations on drives where they may go there. */
+static void spread_init(struct plan_bed *bed, int homes, int64_t data, bool recomputes)
+{
+    infinity_init(bed);
+    bed->plan.recompute = recomputes ? RECOMPUTE_FULL : RECOMPUTE_NONE;
+    struct training_tiers *tiers = &bed->plan.tiers;
+    bed->plan.tensor = 2;
+    bed->plan.data = data;
+    bed->plan.micro_batches = 2;
+    tiers->weights = (enum training_home)(homes % 3);
+    tiers->gradients = (enum training_home)(homes / 3 % 3);
+    tiers->optimizer = (enum training_home)(homes / 9 % 3);
+    tiers->host_bytes = training_homes_of(&bed->parts).host_bytes +
+                        0.5 * training_ranks_on_node(&bed->plan) * training_kept_bytes(&bed->parts, 0);
+    tiers->activations = (enum training_home)(homes / 27);
+}
+
+/* Every state crosses the link once for each use on the other side, and the drives once for each use: nothing else. The
+ * table of tiers.h, for all homes, nodes of four and of eight ranks, owners of layers, with and without recomputing. */
+TEST(bytes_are_those_that_change_their_side)
+{
+    for (int i = 0; i < 3 * 81 * 2; i++) {
+        struct plan_bed bed;
+        const int64_t data = i % 3 == 0 ? 2 : i % 3 == 1 ? 4 : 16;
+        spread_init(&bed, i / 3 % 81, data, i % 2 == 0);
+        const struct training_tiers *tiers = &bed.plan.tiers;
+        bed.plan.tiers.by_owner = i / 243 == 1;
+        if (training_plan_problem(&bed.plan, &bed.llm) != NULL || !training_tiers_used(tiers)) continue;
+        const bool w = tiers->weights != HOME_GPU, g = tiers->gradients != HOME_GPU, o = tiers->optimizer != HOME_GPU;
+        const bool a = tiers->activations != HOME_GPU, a_disk = tiers->activations == HOME_DISK;
+        const bool w_disk = tiers->weights == HOME_DISK, g_disk = tiers->gradients == HOME_DISK;
+        const double uses = i % 2 == 0 ? 3.0 : 2.0; /* of the weights: forward, backward, recomputing */
+        const double ranks = fmin(8.0, 2.0 * (double)data), all = parameters_of(&bed), own = all / (double)data;
+        const double kept = training_kept_bytes(&bed.parts, 0), moved = tiers->by_owner ? all : own;
+        const double read = tiers->by_owner ? 2.0 * all : ranks * own; /* a node has one owner with its two ranks */
+        const double states = tiers->optimizer == HOME_DISK ? ranks * 16.0 * own : 0.0;
+        const struct training_swaps swaps = training_swaps_of(&bed.parts, (struct training_passes){1.0, 3.0});
+        CHECK_NEAR(swaps.up_bytes, 2.0 * (w * uses * 2.0 * moved + a * kept) + (o && !w) * 2.0 * own, 1.0);
+        CHECK_NEAR(swaps.down_bytes, 2.0 * (g * 2.0 * own + a * kept) + (o && !g) * 2.0 * own + (w && !o) * 2.0 * own,
+                   1.0);
+        CHECK_NEAR(swaps.read_bytes,
+                   2.0 * (w_disk * uses * 2.0 * read + a_disk * 0.5 * ranks * kept) + states +
+                       g_disk * ranks * 2.0 * own,
+                   100.0);
+        CHECK_NEAR(swaps.written_bytes,
+                   2.0 * (g_disk * ranks * 2.0 * own + a_disk * 0.5 * ranks * kept) + states +
+                       w_disk * ranks * 2.0 * own,
+                   100.0);
+        CHECK_NEAR(swaps.update.s[RESOURCE_CPU], o * ranks * own / 5e9, 1e-9);
+    }
+}
+
+/* What the host has no room for cannot be more than all, nor room for two layers more than the only one. */
+TEST(homes_have_their_bounds)
+{
+    struct plan_bed bed;
+    infinity_init(&bed);
+    bed.plan.tiers.activations = HOME_DISK;
+    bed.plan.tiers.host_bytes = 1.0;
+    CHECK_NEAR(training_homes_of(&bed.parts).activation_disk_frac, 1.0, 0.0);
+    bed.plan.tiers.activations = HOME_GPU;
+    bed.llm.layers = 1;
+    const struct training_homes homes = training_homes_of(&bed.parts);
+    CHECK_NEAR(homes.host_bytes, homes.disk_bytes, 0.0);
+    CHECK_NEAR(homes.disk_bytes / (20.0 * parameters_of(&bed)), 1.0, 1e-12);
+}
+
+/* Drives are shared by reading data and checkpoints, links by others: each share counts for its own resource. */
+TEST(others_take_from_one_resource)
+{
+    struct plan_bed bed;
+    infinity_init(&bed);
+    const struct training_passes passes = {1.0, 3.0};
+    const struct training_load alone = training_swaps_of(&bed.parts, passes).backward;
+    bed.plan.tiers.others_disk_frac = 0.75;
+    const struct training_load disk = training_swaps_of(&bed.parts, passes).backward;
+    CHECK_NEAR(disk.s[RESOURCE_DRIVES] / alone.s[RESOURCE_DRIVES], 4.0, 1e-12);
+    CHECK_NEAR(disk.s[RESOURCE_UP], alone.s[RESOURCE_UP], 0.0);
+    CHECK_NEAR(disk.s[RESOURCE_DOWN], alone.s[RESOURCE_DOWN], 0.0);
+}
+
 /* With an owner, n ranks have the link of one; drives of a node have as much to read, if the ranks fill it. */
 TEST(all_links_together_bring_weights_sooner)
 {

@@ -96,6 +96,62 @@ TEST(prices_come_near)
     CHECK(priced >= 0.97 * exact);
 }
 
+/* GPUs of each type that jobs want: each its choice that is worth most beyond the price. With `left`, of what is left,
+ * which a job gives back before it chooses; the choices go to `picked`. */
+static void choose_by_price(const struct problem *problem, const double *price, int64_t *left, int32_t *picked,
+                            int64_t *wanted)
+{
+    for (size_t i = 0; i < problem->knapsack.n; i++) {
+        const struct knapsack_choice *own = &problem->choices[problem->starts[i]];
+        double most = 0;
+        int32_t best = -1;
+        if (left != NULL && picked[i] >= 0) left[own[picked[i]].type] += own[picked[i]].gpus;
+        for (int32_t c = 0; c < (int32_t)(problem->starts[i + 1] - problem->starts[i]); c++) {
+            const double net = own[c].value - price[own[c].type] * own[c].gpus;
+            const bool fits = left == NULL || own[c].gpus <= left[own[c].type];
+            if (fits && net > most) most = net, best = c;
+        }
+        if (best >= 0 && left != NULL) left[own[best].type] -= own[best].gpus;
+        if (best >= 0 && wanted != NULL) wanted[own[best].type] += own[best].gpus;
+        if (picked != NULL) picked[i] = best;
+    }
+}
+
+/* A naive twin. All prices begin at a quarter of the largest value per GPU. In step k of 100 each is multiplied by
+ * (demand / supply)^(1 / (2 + k/4)), with half a GPU added to both, and the ratio between 1/4 and 4. */
+TEST(prices_follow_demand_as_in_a_naive_twin)
+{
+    static const double parts[] = {1, 1, 0.9, 0.8, 0.65, 0.5, 0.3, 0.1, 0};
+    for (uint64_t round = 0; round < 40; round++) {
+        struct rng rng = test_rng(3, "knapsack", round);
+        struct problem problem = {0};
+        double price[3] = {0}, most = 0;
+        int32_t picked[MOST_JOBS];
+        draw(&problem, &rng, MOST_JOBS, 1 + (int)(round % 3), 100, true);
+        const int types = problem.knapsack.types;
+        for (size_t c = 0; c < problem.starts[MOST_JOBS]; c++)
+            most = fmax(most, problem.choices[c].value / problem.choices[c].gpus);
+        for (int j = 0; j < types; j++) price[j] = most / 4;
+        for (int k = 0; k < 100; k++) {
+            int64_t wanted[3] = {0};
+            choose_by_price(&problem, price, NULL, NULL, wanted);
+            for (int j = 0; j < types; j++) {
+                const double ratio = ((double)wanted[j] + 0.5) / ((double)problem.gpus[j] + 0.5);
+                price[j] *= pow(fmin(fmax(ratio, 0.25), 4), 1 / (2 + k / 4.0));
+            }
+        }
+        int64_t left[3] = {problem.gpus[0], problem.gpus[1], problem.gpus[2]};
+        for (size_t i = 0; i < MOST_JOBS; i++) picked[i] = -1;
+        for (size_t part = 0; part < sizeof parts / sizeof *parts; part++) {
+            double reduced[3];
+            for (int j = 0; j < 3; j++) reduced[j] = price[j] * parts[part];
+            choose_by_price(&problem, reduced, left, picked, NULL);
+        }
+        CHECK_EQ_INT(knapsack_solve_by_prices(&problem.knapsack, problem.picked), 0);
+        CHECK_EQ_INT(memcmp(picked, problem.picked, sizeof picked), 0);
+    }
+}
+
 /* Of equal values the earlier choice, and none rather than a choice that is worth nothing. */
 TEST(ties_go_to_the_first)
 {
