@@ -39,14 +39,31 @@ double training_nics_data_network(const struct training_plan *plan, int64_t clus
 
 int64_t training_nics_node_gpus(const struct training_plan *plan)
 {
-    const int64_t each = plan->gpus_per_node, stage_gpus = training_plan_gpus(plan) / plan->pipeline;
-    if (plan->nics.n < 2 || !plan->nics.is_mixed) return each;
-    return stage_gpus / plan->nics.n < each ? stage_gpus / plan->nics.n : each;
+    const int64_t stage_gpus = training_plan_gpus(plan) / plan->pipeline;
+    int64_t least = plan->gpus_per_node;
+    if (plan->nics.n < 2 || !plan->nics.is_mixed) return least;
+    for (int64_t i = 0; i < plan->nics.n; i++) {
+        const int64_t there = stage_gpus * plan->nics.stages[i] / plan->pipeline;
+        least = there < least ? there : least;
+    }
+    return least;
 }
 
 static bool holds_whole_nodes(const struct training_plan *plan, int64_t stages)
 {
     return plan->nics.n == 1 || stages * (training_plan_gpus(plan) / plan->pipeline) % plan->gpus_per_node == 0;
+}
+
+/* Why the stages cannot each lie in all clusters, where those hold the same part of each stage. */
+static const char *mixed_problem(const struct training_plan *plan)
+{
+    for (int64_t i = 0; i < plan->nics.n; i++) {
+        const int64_t ranks = plan->data * plan->nics.stages[i];
+        if (ranks % plan->pipeline != 0) return "a cluster has no whole number of the data ranks of a stage";
+        if (ranks / plan->pipeline * plan->context % plan->expert != 0)
+            return "mixed, groups of 'expert_parallel' ranks would lie in two clusters";
+    }
+    return NULL;
 }
 
 const char *training_nics_problem(const struct training_plan *plan, int64_t layers)
@@ -63,9 +80,9 @@ const char *training_nics_problem(const struct training_plan *plan, int64_t laye
         if (!holds_whole_nodes(plan, nics->stages[i])) return "the stages of a cluster do not fill whole nodes";
     }
     if (nics->n > 1 && !(nics->between_bytes_per_s > 0.0)) return "clusters need the bandwidth 'nics.between'";
-    if (nics->is_mixed && plan->data % nics->n != 0) return "not every cluster gets as many data ranks of a stage";
     if (stages != plan->pipeline) return "the stages of all clusters together are not 'pipeline_parallel'";
-    return plan->pipeline > layers ? "there are more stages than layers" : NULL;
+    if (plan->pipeline > layers) return "there are more stages than layers";
+    return nics->is_mixed ? mixed_problem(plan) : NULL;
 }
 
 /* --- The split --- */

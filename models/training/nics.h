@@ -2,8 +2,8 @@
  *
  * NICs of two kinds, such as InfiniBand and RoCE, reach each other over Ethernet alone. Apart, each stage of the
  * pipeline lies in one cluster: its data ranks then have equal NICs, and only the stages at the border of two clusters
- * send over Ethernet. Mixed, as ranks are dealt without regard to NICs, each stage lies in all clusters: its data ranks
- * reduce gradients over Ethernet, and stages send within clusters.
+ * send over Ethernet. Mixed, as ranks are dealt without regard to NICs, each stage lies in all clusters, in proportion
+ * to their GPUs: its data ranks reduce gradients over Ethernet, and stages send within clusters.
  *
  * Stages with slower NICs get fewer layers. With p_i the passes of a micro-batch through one layer of stage i, and r_i
  * what the reduction of a layer's gradients adds, n_i layers of m micro-batches take
@@ -42,7 +42,8 @@ int64_t training_nics_cluster(const struct training_plan *plan, int64_t stage);
 double training_nics_network(const struct training_plan *plan, int64_t cluster);
 double training_nics_data_network(const struct training_plan *plan, int64_t cluster);
 
-/* GPUs of a stage that a node holds at most: mixed, a stage has as many in each cluster. */
+/* GPUs of a stage that each of its nodes holds at least, if it fills nodes. Mixed, each stage has the same part of its
+ * GPUs in a cluster: that which the cluster's stages are of the pipeline. */
 int64_t training_nics_node_gpus(const struct training_plan *plan);
 
 /* Why these clusters cannot be, as a static text, or NULL. */

@@ -35,7 +35,7 @@ static void price_send(const struct training_parts *parts, struct training_block
     if (plan->scatter_gather && !plan->sequence) {
         const struct training_collective gathered = training_collective_of(
             parts, KERNEL_ALL_GATHER, training_tensor_group(plan), bytes * (double)plan->tensor);
-        for (int is_far = 0; is_far < 2; is_far++) blocks->send_s[is_far] += gathered.seconds;
+        blocks->gather_s = gathered.seconds;
         blocks->gather_bytes = gathered.exchanged_bytes;
     }
 }
@@ -78,6 +78,7 @@ static const struct training_blocks *blocks_at(const struct training_plan *plan,
 static void add_sends(const struct training_plan *plan, const struct training_priced *priced, int64_t stage,
                       struct training_stage *time)
 {
+    const struct training_blocks *own = &priced->in[training_nics_cluster(plan, stage)];
     const int64_t last = plan->pipeline - 1;
     const bool wraps = plan->schedule == SCHEDULE_INTERLEAVED;
     const int64_t borders[] = {stage < last ? stage
@@ -89,7 +90,7 @@ static void add_sends(const struct training_plan *plan, const struct training_pr
     for (int way = 0; way < 2; way++) {
         const struct training_blocks *blocks = blocks_at(plan, priced, borders[way]);
         const bool is_far = training_stage_is_far(plan, borders[way]);
-        const double seconds = (double)plan->chunks * blocks->send_s[is_far];
+        const double seconds = (double)plan->chunks * (blocks->send_s[is_far] + own->gather_s);
         time->send_s += seconds;
         if (blocks->send_outside[is_far]) time->send_outside_s += seconds;
     }

@@ -11,6 +11,7 @@
 struct training_blocks {
     struct training_block of[BLOCK_KINDS];
     double send_s[2]; /* of a hidden state to the next stage, exposed, once: on the same node, on another one */
+    double gather_s;  /* by the tensor group that gets it */
     double send_bytes, gather_bytes; /* that a rank sends to the next stage, and then to its tensor group */
     bool send_outside[2];
 };

@@ -81,19 +81,28 @@ static struct training_load load_of(const struct moved *moved, const struct rate
                                    [RESOURCE_CPU] = cpu_s}};
 }
 
-/* Weights that a rank moves once, and those that its node reads meanwhile. */
+/* Weights that a rank moves once, and those that its node reads. */
 static struct moved weights_once(const struct training_parts *parts)
 {
     const struct training_tiers *tiers = &parts->plan->tiers;
+    const double own = parts->trainer->weight_bytes * training_holdings_of(parts, 0).weights;
+    if (tiers->weights == HOME_GPU) return (struct moved){.up = 0.0};
+    return (struct moved){.up = own,
+                          .read = tiers->weights == HOME_DISK ? training_ranks_on_node(parts->plan) * own : 0.0};
+}
+
+/* What a link and a node's drives could move while the weights come once. Owners take turns: of a layer each tensor
+ * rank has one. */
+static struct moved weights_in_turn(const struct training_parts *parts)
+{
     const struct training_parameters all = training_stage_parameters(parts, 0);
     const double whole = parts->trainer->weight_bytes * (all.dense + all.expert);
-    const double own = parts->trainer->weight_bytes * training_holdings_of(parts, 0).weights;
-    const double ranks = training_ranks_on_node(parts->plan), owners = fmin((double)parts->plan->tensor, ranks);
-    if (tiers->weights == HOME_GPU) return (struct moved){.up = 0.0};
-    return (struct moved){.up = tiers->by_owner ? whole : own,
-                          .read = tiers->weights != HOME_DISK ? 0.0
-                                  : tiers->by_owner           ? owners * whole
-                                                              : ranks * own};
+    const double owners = fmin((double)parts->plan->tensor, training_ranks_on_node(parts->plan));
+    struct moved moved = weights_once(parts);
+    if (!parts->plan->tiers.by_owner) return moved;
+    if (moved.up > 0.0) moved.up = whole;
+    if (moved.read > 0.0) moved.read = fmax(owners * whole, moved.read);
+    return moved;
 }
 
 /* Activations of a micro-batch that a rank moves one way, and those that its node writes. */
@@ -111,28 +120,42 @@ static struct moved backward_moved(const struct training_parts *parts, const str
     const double layers = (double)training_plan_layers(plan, parts->llm, 0);
     const double loads = 1.0 + (double)training_plan_recomputed(plan, parts->llm, 0) / layers;
     const double gradients = parts->trainer->gradient_bytes * training_holdings_of(parts, 0).gradients;
+    const double on_disk = plan->tiers.gradients == HOME_DISK ? training_ranks_on_node(plan) * gradients : 0.0;
+    const double batches = (double)plan->micro_batches;
     return (struct moved){
         .up = loads * weights->up + kept->down,
         .down = plan->tiers.gradients != HOME_GPU ? gradients : 0.0,
-        .read = loads * weights->read + kept->written,
-        .written = plan->tiers.gradients == HOME_DISK ? training_ranks_on_node(plan) * gradients : 0.0,
+        .read = loads * weights->read + kept->written + on_disk * (batches - 1.0) / batches, /* of earlier ones */
+        .written = on_disk,
     };
 }
 
+/* Whether GPUs reduce gradients at the end of a step. */
+static bool reduces_at_end(const struct training_plan *plan)
+{
+    const int64_t replicas = training_plan_replicas(plan);
+    return replicas > training_plan_shards(plan, replicas).gradients;
+}
+
+/* Gradients that GPUs reduce and weights that they gather at the end of a step come to them and go back, with those of
+ * experts. */
 static struct moved update_moved(const struct training_parts *parts)
 {
     const struct training_tiers *tiers = &parts->plan->tiers;
     const struct training_holdings own = training_holdings_of(parts, 0);
     const double ranks = training_ranks_on_node(parts->plan), states = parts->trainer->optimizer_bytes * own.optimizer;
-    const double weights = parts->trainer->weight_bytes * own.optimizer;
-    const double gradients = parts->trainer->gradient_bytes * own.optimizer;
+    const double each_weight = parts->trainer->weight_bytes, each_gradient = parts->trainer->gradient_bytes;
     const bool by_cpu = tiers->optimizer != HOME_GPU;
-    struct moved moved = {.up = by_cpu && tiers->weights == HOME_GPU ? weights : 0.0,
-                          .down = (by_cpu && tiers->gradients == HOME_GPU ? gradients : 0.0) +
-                                  (!by_cpu && tiers->weights != HOME_GPU ? weights : 0.0)};
+    const bool reduces = tiers->gradients != HOME_GPU && reduces_at_end(parts->plan);
+    const bool gathers = tiers->weights != HOME_GPU && own.weights > own.optimizer;
+    struct moved moved = {.up = 0.0};
+    if (by_cpu && (tiers->weights == HOME_GPU || gathers)) moved.up += each_weight * own.optimizer;
+    if (tiers->weights != HOME_GPU && (!by_cpu || gathers)) moved.down += each_weight * own.weights;
+    if (by_cpu && (tiers->gradients == HOME_GPU || reduces)) moved.down += each_gradient * own.optimizer;
+    if (reduces) moved.up += each_gradient * own.gradients;
     if (tiers->optimizer == HOME_DISK) moved.read = moved.written = ranks * states;
-    if (tiers->gradients == HOME_DISK) moved.read += ranks * gradients;
-    if (tiers->weights == HOME_DISK) moved.written += ranks * weights;
+    if (tiers->gradients == HOME_DISK) moved.read += ranks * each_gradient * own.gradients;
+    if (tiers->weights == HOME_DISK) moved.written += ranks * each_weight * own.weights;
     return moved;
 }
 
@@ -162,7 +185,8 @@ static struct training_load both_of(const struct training_load *one, const struc
 /* What the first layer brings and the last one leaves. */
 static double rest_of(const struct training_load *load, double layers)
 {
-    return (sum_of(load) - most_of(load)) / layers;
+    const double most_s = most_of(load);
+    return isfinite(most_s) ? (sum_of(load) - most_s) / layers : most_s;
 }
 
 static void set_times(const struct training_parts *parts, struct training_swaps *swaps)
@@ -180,9 +204,18 @@ static void set_times(const struct training_parts *parts, struct training_swaps 
     } else if (parts->plan->tiers.flow == FLOW_PIPELINED) {
         const struct training_load last = both_of(backward, update);
         passes_s = batches * (most_of(forward) + most_of(backward)) + rest_of(forward, layers) + rest_of(&last, layers);
-        swaps->update_s = most_of(&last) - most_of(backward);
+        swaps->update_s = fmax(most_of(&last) - most_of(backward), 0.0); /* both may be INFINITY */
     }
     swaps->wait_s = fmax(passes_s - gpu_s, 0.0);
+}
+
+/* The pass forward and backward, with weights as they come. */
+static void set_passes(const struct training_parts *parts, const struct moved *weights, struct moved *forward,
+                       struct moved *backward)
+{
+    const struct moved kept = activations_once(parts);
+    *forward = (struct moved){weights->up, kept.down, weights->read, kept.written};
+    *backward = backward_moved(parts, weights, &kept);
 }
 
 struct training_swaps training_swaps_of(const struct training_parts *parts, struct training_passes passes)
@@ -192,14 +225,15 @@ struct training_swaps training_swaps_of(const struct training_parts *parts, stru
     const double batches = (double)parts->plan->micro_batches;
     struct training_swaps swaps = {.wait_s = 0.0};
     if (!training_tiers_used(tiers)) return swaps;
-    const struct moved weights = weights_once(parts), kept = activations_once(parts);
-    const struct moved forward = {weights.up, kept.down, weights.read, kept.written};
-    const struct moved backward = backward_moved(parts, &weights, &kept), update = update_moved(parts);
+    const struct moved weights = weights_once(parts), in_turn = weights_in_turn(parts), update = update_moved(parts);
     const double updated = training_ranks_on_node(parts->plan) * training_holdings_of(parts, 0).optimizer;
     const double cpu_s = tiers->optimizer != HOME_GPU ? updated / tiers->cpu_update_per_s : 0.0;
+    struct moved forward, backward;
+    set_passes(parts, &in_turn, &forward, &backward);
     swaps.forward = load_of(&forward, &rates, passes.forward_s, 0.0);
     swaps.backward = load_of(&backward, &rates, passes.backward_s, 0.0);
     swaps.update = load_of(&update, &rates, 0.0, cpu_s);
+    set_passes(parts, &weights, &forward, &backward);
     swaps.up_bytes = batches * (forward.up + backward.up) + update.up;
     swaps.down_bytes = batches * (forward.down + backward.down) + update.down;
     swaps.read_bytes = batches * (forward.read + backward.read) + update.read;

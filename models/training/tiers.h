@@ -8,11 +8,15 @@
  *     from the GPU   its shard of the gradients, and what the forward pass keeps
  *
  * All ranks move their shards at once over links of their own, and gather the layer among GPUs. With `by_owner` a layer
- * lies on one rank, which moves all of it and broadcasts it: n ranks then have the bandwidth of one. Per parameter of a
- * GPT whose layers are all recomputed these are 3 x 2 bytes of weights and 2 of gradients for 8 FLOP per token. So
- * FLOP per byte are the tokens of a rank, and with 16 bytes of optimizer states read and written a quarter of them.
+ * lies on one rank, which moves all of it and broadcasts it: n ranks take turns, and have the bandwidth of one. Per
+ * parameter of a GPT whose layers are all recomputed these are 3 x 2 bytes of weights and 2 of gradients for 8 FLOP per
+ * token. So FLOP per byte are the tokens of a rank, and with 16 bytes of optimizer states read and written a quarter of
+ * them.
  *
  * Once in a step CPUs update the states beyond the GPU. Those on drives are read and written, with the weights there.
+ * Gradients on drives are read once more for each further micro-batch, which adds its own. Where gradients are not
+ * sharded, GPUs reduce them at the end of a step: they come back, and a rank's part goes down again. Weights that GPUs
+ * gather after the update go down whole.
  *
  * Five resources work: the GPU, its link up and down, the drives and the CPUs of the node. With sums and maxima over
  * the times of the five, layer by layer, of `l` layers, m micro-batches and the passes f, b and the update u:
@@ -30,7 +34,8 @@
  * cuts a layer's weights and gradients into parts that come one after another (memory-centric tiling). Host memory has
  * room for two layers of what lies on drives.
  *
- * Leaves out: pipelines, latencies of drives, and that drives write more slowly beside reads. */
+ * Leaves out: pipelines, latencies of drives, that drives write more slowly beside reads, and the CPUs' adding up of
+ * gradients. */
 #ifndef ORRERY_MODELS_TRAINING_TIERS_H
 #define ORRERY_MODELS_TRAINING_TIERS_H
 

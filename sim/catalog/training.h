@@ -127,6 +127,9 @@ int training_setup_make(const struct catalog *catalog, const struct training_req
  * else that is a problem. Returns NULL, or why this cannot be, as a static text. */
 const char *training_setup_plan(struct training_setup *setup, int64_t gpus, bool rounds);
 
+/* No step takes so long: 285 years. */
+#define TRAINING_MOST_S 9e9
+
 /* The same, and its price. *step is set if NULL is returned. With micro_batch 0 the fastest that fits; if none fits,
  * one sequence. */
 const char *training_setup_price(struct training_setup *setup, int64_t gpus, bool rounds, struct training_step *step);

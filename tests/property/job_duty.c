@@ -197,6 +197,32 @@ TEST(a_lone_plan_of_nodes_waits_for_its_own_flows)
         }
 }
 
+#define LONE_KINDS                                                                                                     \
+    "{'cluster': {'nodes': 16, 'gpus_per_node': %d, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '2GB/s', 'per': "   \
+    "'%s', 'latency': '0s', 'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': %d, 'paths': '%s', "     \
+    "'sends': '%s'}}, 'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b', 'global_batch': 128, "         \
+    "'recompute': 'full', 'pipeline_parallel': 4, 'tensor_parallel': %d}}}, 'trace': {'format': 'inline-jobs', "        \
+    "'jobs': [{'submit': '0s', 'steps': 20, 'gpus': %d}]}}}"
+
+/* So it is where several links are short on the path of a message, and kinds of unlike weights meet on one: what a link
+ * holds back leaves room to others elsewhere. */
+TEST(a_lone_plan_of_several_kinds_waits_for_its_own_flows)
+{
+    static const struct {
+        const char *per, *paths;
+        int gpus, over, tensor;
+    } cases[] = {{"gpu", "planned", 4, 3, 2}, {"node", "ecmp", 2, 8, 1}, {"node", "planned", 2, 3, 2}};
+    for (int i = 0; i < 3; i++) {
+        double end_s[2];
+        for (int in_part = 0; in_part < 2; in_part++)
+            end_s[in_part] = bed_job(bed_ok(NULL, LONE_KINDS, cases[i].gpus, cases[i].per, cases[i].over,
+                                            cases[i].paths, in_part ? "in-part" : "always", cases[i].tensor,
+                                            16 * cases[i].gpus),
+                                     0)->end_s;
+        CHECK_NEAR(end_s[1] / end_s[0], 1.0, 1e-6);
+    }
+}
+
 /* Plans: beside another job, a job is no slower than in the worst case, and no faster than alone. The more it computes,
  * the less it loses of the difference. */
 TEST(plans_meet_by_chance)

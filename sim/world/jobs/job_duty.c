@@ -6,7 +6,7 @@
  *     1/rate = (n + sum of a_j over the flows of other jobs) / C
  *
  * Claims with the weights a_j give this job grant = C a / (n a + sum). What its own flows alone would leave each is
- * lone = C / n. In shares of the demand, which any link that is short of bandwidth has in proportion:
+ * lone = C / n; over several links, or with unlike weights and demands, the max-min share. In shares of the demand:
  *
  *     1/share = a/granted share + (1 - a)/lone share
  *
@@ -58,8 +58,7 @@ void job_duty_begin(struct job_traffic *traffic, const struct traffic_edges *edg
 int job_duty_note(struct job_traffic *traffic, int32_t flow, const struct link_path *path)
 {
     for (int32_t i = 0; i < path->n && traffic->sends_frac < 1.0; i++) {
-        const struct traffic_load load = {link_index(path->links[i]), flow, traffic->flows[flow].demand_bytes_per_s,
-                                          link_bytes_per_s(path->links[i])};
+        const struct traffic_load load = {link_index(path->links[i]), flow, link_bytes_per_s(path->links[i])};
         if (vec_push(&traffic->loads.of, &traffic->loads.n, &traffic->loads.capacity, load) != 0) return SIM_E_NOMEM;
     }
     return 0;
@@ -72,21 +71,91 @@ static int compare_loads(const void *one, const void *other)
     return (a->flow > b->flow) - (a->flow < b->flow);
 }
 
-/* The shares that the job's flows leave each other. */
+/* --- Alone --- */
+
+/* The loads of a link stand together. Returns their end. */
+static int32_t link_end(const struct traffic_loads *loads, int32_t i)
+{
+    int32_t end = i + 1;
+    while (end < loads->n && loads->of[end].link == loads->of[i].link) end++;
+    return end;
+}
+
+/* Claims are open until they have a rate: those over links for which the claims of the job ask too much. The others
+ * have what they ask for. */
+static void open_claims(struct job_traffic *traffic)
+{
+    const struct traffic_loads *loads = &traffic->loads;
+    for (int32_t i = 0; i < traffic->n_flows; i++) {
+        struct job_flow *flow = &traffic->flows[i];
+        flow->is_open = flow->is_lone_squeezed = false;
+        flow->lone_bytes_per_s = flow->demand_bytes_per_s;
+    }
+    for (int32_t i = 0; i < loads->n; i++) {
+        struct job_flow *flow = &traffic->flows[loads->of[i].flow];
+        flow->lone_bytes_per_s = fmin(flow->lone_bytes_per_s, loads->of[i].link_bytes_per_s);
+    }
+    for (int32_t i = 0, end; i < loads->n; i = end) {
+        double wanted_bytes_per_s = 0.0;
+        end = link_end(loads, i);
+        for (int32_t k = i; k < end; k++) wanted_bytes_per_s += traffic->flows[loads->of[k].flow].lone_bytes_per_s;
+        for (int32_t k = i; k < end && wanted_bytes_per_s > loads->of[i].link_bytes_per_s; k++)
+            traffic->flows[loads->of[k].flow].is_open = traffic->flows[loads->of[k].flow].is_lone_squeezed = true;
+    }
+}
+
+/* The rate over the weight at which the open claims fill the first link; INFINITY: none is open. *first: its loads. */
+static double lowest_level(const struct job_traffic *traffic, int32_t *first)
+{
+    const struct traffic_loads *loads = &traffic->loads;
+    double lowest = (double)INFINITY;
+    for (int32_t i = 0, end; i < loads->n; i = end) {
+        double left = loads->of[i].link_bytes_per_s, weights = 0.0;
+        end = link_end(loads, i);
+        for (int32_t k = i; k < end; k++) {
+            const struct job_flow *flow = &traffic->flows[loads->of[k].flow];
+            left -= flow->is_open ? 0.0 : flow->lone_bytes_per_s;
+            weights += flow->is_open ? flow->weight : 0.0;
+        }
+        if (!(weights > 0.0) || fmax(left, 0.0) / weights >= lowest) continue;
+        lowest = fmax(left, 0.0) / weights;
+        *first = i;
+    }
+    return lowest;
+}
+
+/* Closes the open claims that need no higher level. Returns whether there are any. */
+static bool close_met(struct job_traffic *traffic, double level)
+{
+    bool some = false;
+    for (int32_t i = 0; i < traffic->n_flows; i++) {
+        struct job_flow *flow = &traffic->flows[i];
+        if (!flow->is_open || flow->lone_bytes_per_s > level * flow->weight) continue;
+        flow->is_open = false;
+        some = true;
+    }
+    return some;
+}
+
+/* The shares that the job's claims leave each other on links that no other job uses: by their weights, as links grant
+ * them (link_fill.c). */
 static void share_links(struct job_traffic *traffic)
 {
-    struct traffic_loads *loads = &traffic->loads;
-    if (loads->n > 0) qsort(loads->of, (size_t)loads->n, sizeof *loads->of, compare_loads);
-    for (int32_t i = 0, end; i < loads->n; i = end) {
-        double demand_bytes_per_s = 0.0;
-        for (end = i; end < loads->n && loads->of[end].link == loads->of[i].link; end++)
-            demand_bytes_per_s += loads->of[end].demand_bytes_per_s;
-        const double frac = loads->of[i].link_bytes_per_s / demand_bytes_per_s;
-        for (int32_t k = i; k < end; k++) {
+    const struct traffic_loads *loads = &traffic->loads;
+    int32_t first = 0;
+    if (loads->n == 0) return;
+    qsort(loads->of, (size_t)loads->n, sizeof *loads->of, compare_loads);
+    open_claims(traffic);
+    for (double level; isfinite(level = lowest_level(traffic, &first));) {
+        if (close_met(traffic, level)) continue;
+        for (int32_t k = first, end = link_end(loads, first); k < end; k++) {
             struct job_flow *flow = &traffic->flows[loads->of[k].flow];
-            flow->lone_frac = fmin(flow->lone_frac, frac);
+            if (flow->is_open) flow->lone_bytes_per_s = level * flow->weight;
+            flow->is_open = false;
         }
     }
+    for (int32_t i = 0; i < traffic->n_flows; i++)
+        traffic->flows[i].lone_frac = traffic->flows[i].lone_bytes_per_s / traffic->flows[i].demand_bytes_per_s;
 }
 
 /* Those of a sender's claims together, as they would be granted. */
@@ -96,9 +165,9 @@ static void share_ports(struct job_traffic *traffic)
     for (int32_t i = 0; i < traffic->n_flows && traffic->messages != NULL; i++) {
         const struct job_flow *flow = &traffic->flows[i];
         struct traffic_port *port = &traffic->ports[flow->port];
-        if (!(flow->lone_frac < 1.0)) continue;
+        if (!flow->is_lone_squeezed) continue;
         port->demand_bytes_per_s += flow->demand_bytes_per_s;
-        port->grant_bytes_per_s += flow->demand_bytes_per_s * flow->lone_frac;
+        port->grant_bytes_per_s += flow->lone_bytes_per_s;
         port->lone_frac = port->grant_bytes_per_s / port->demand_bytes_per_s;
     }
 }

@@ -154,7 +154,8 @@ static double share_of(const struct job_traffic *traffic, const struct job_flow 
     if (!flow->is_squeezed || !(port->grant_bytes_per_s < port->demand_bytes_per_s)) return 1.0;
     const double net_frac = fmin(port->grant_bytes_per_s / port->demand_bytes_per_s, path_frac);
     if (!(traffic->sends_frac < 1.0)) return net_frac;
-    return job_duty_share(traffic, net_frac, flow->lone_frac < 1.0 ? fmin(port->lone_frac, path_frac) : 1.0);
+    const bool is_short_alone = flow->is_lone_squeezed && port->lone_frac < 1.0;
+    return job_duty_share(traffic, net_frac, is_short_alone ? fmin(port->lone_frac, path_frac) : 1.0);
 }
 
 /* Messages of a kind wait for the smallest of their shares. */
@@ -301,13 +302,13 @@ static int start_claim(struct job_traffic *traffic, const struct traffic_edge *e
     claimant->port = edge->port;
     claimant->alone_bytes_per_s = edge->alone_bytes_per_s;
     claimant->lone_frac = 1.0;
+    claimant->weight = edge->weight * traffic->sends_frac;
     if (code == 0) code = job_duty_note(traffic, number, &path);
     if (code == 0)
         code = link_claim_start(topology_net(network->topology), &claimant->claim, &path, edge->demand_bytes_per_s,
                                 on_changed, NULL);
     if (code != 0) return code;
-    if (edge->weight * traffic->sends_frac < 1.0)
-        link_claim_weigh(&claimant->claim, edge->weight * traffic->sends_frac);
+    if (claimant->weight < 1.0) link_claim_weigh(&claimant->claim, claimant->weight);
     link_claim_hold(&claimant->claim);
     topology_note_path(network->topology, &claimant->claim, 1);
     traffic->n_flows++;

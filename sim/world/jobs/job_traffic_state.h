@@ -50,8 +50,10 @@ struct job_flow {
     double bytes, demand_bytes_per_s;
     int32_t kind, port;
     double alone_bytes_per_s;
-    double lone_frac; /* of its demand, on links that no other job uses */
+    double weight;    /* of the claim */
+    double lone_bytes_per_s, lone_frac; /* on links that no other job uses; of its demand */
     bool is_squeezed; /* some link of it is short of bandwidth */
+    bool is_lone_squeezed, is_open; /* is_squeezed on links that no other job uses; it has no lone rate yet */
 };
 
 /* What the squeezed claims of a sender want and get. */
@@ -63,7 +65,7 @@ struct traffic_port {
 /* What a claim of a job asks of a link of its path. */
 struct traffic_load {
     int32_t link, flow; /* number of the link in the network; of the flow in the job */
-    double demand_bytes_per_s, link_bytes_per_s;
+    double link_bytes_per_s;
 };
 
 struct traffic_loads {

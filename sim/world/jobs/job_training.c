@@ -88,9 +88,9 @@ static int check_plan(struct jobs *jobs, const struct job_type *type)
     char where[DIAG_WHERE_CHARS];
     const struct training_config *plan = &type->training.plan;
     struct priced *priced = priced_of(jobs, type, 0);
-    const int64_t clusters = (int64_t)plan->nics.clusters.n;
+    const bool has_clusters = plan->nics.clusters.n > 0 && plan->pipeline_parallel <= TRAINING_NICS_STAGES;
     const int64_t gpus = plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel *
-                         (clusters > 0 ? clusters : 1);
+                         (has_clusters ? plan->pipeline_parallel : 1); /* so that clusters share each stage */
     const bool has_batch = plan->global_batch > 0 || plan->global_batch_tokens > 0;
     snprintf(where, sizeof where, "jobs.types.%s.training", type->name);
     if (!has_batch)
@@ -99,7 +99,7 @@ static int check_plan(struct jobs *jobs, const struct job_type *type)
             "a job's plan needs 'global_batch' or 'global_batch_tokens', which stays when its GPUs change");
     if (plan->expert_parallel > 1) return 0; /* depends on the data ranks */
     struct training_setup alone = *priced->setup;
-    alone.gpus_per_node = clusters > 0                 ? 1 /* any number of GPUs fills whole nodes */
+    alone.gpus_per_node = has_clusters                 ? 1 /* any number of GPUs fills whole nodes */
                           : gpus > alone.gpus_per_node ? gpus
                                                        : alone.gpus_per_node;
     const char *problem = training_setup_plan(&alone, gpus, true);

@@ -4,6 +4,7 @@
 #include "tests/support/harness.h"
 
 #include <math.h>
+#include <string.h>
 
 static const struct catalog catalog = {.root = "configs"};
 
@@ -12,6 +13,7 @@ struct case_of {
     struct training_config config;
     struct training_setup setup;
     struct training_step step;
+    const char *problem; /* NULL: none */
 };
 
 enum { LAYERS = 16 }; /* of a stage */
@@ -49,7 +51,7 @@ static void price_tiers(struct case_of *of, double link_bytes_per_s, double host
                                              .network_bytes_per_s = (double)NAN, .training = of->config};
     MUST(training_setup_make(&catalog, &request, "test", &session.arena, &of->setup, &session.diag) == 0);
     of->setup.config = &of->config;
-    MUST(training_setup_price(&of->setup, 1, false, &of->step) == NULL);
+    of->problem = training_setup_price(&of->setup, 1, false, &of->step);
 }
 
 /* The least number that fits, one by one; all, if none does. */
@@ -97,11 +99,23 @@ TEST(activations_move_where_that_is_faster)
             if (other.step.fits) best_s = fmin(best_s, other.step.step_s);
         }
         CHECK_NEAR(found.step.step_s, best_s, 0.0);
-        CHECK(found.step.fits && n <= before);
+        CHECK(found.problem == NULL && found.step.fits && n <= before);
         between += n > 0 && n < 32;
         before = n;
     }
     CHECK(between > 0);
+}
+
+/* A link of next to nothing is a reason, and no short step. */
+TEST(steps_without_end_have_a_reason)
+{
+    struct case_of found;
+    for (double link = 1e-300; link < 1.0; link *= 1e99) {
+        price_tiers(&found, link, 64e9, RECOMPUTE_NONE, 0);
+        CHECK(found.problem != NULL && strstr(found.problem, "next to none") != NULL);
+    }
+    price_tiers(&found, 1e3, 64e9, RECOMPUTE_NONE, 0);
+    CHECK(found.problem == NULL && found.step.step_s > 1e6);
 }
 
 /* Where nothing moves, recomputing more only takes longer. */

@@ -218,6 +218,45 @@ TEST(a_mixed_stage_has_as_many_gpus_in_each_cluster)
     CHECK_EQ_INT(training_nics_node_gpus(&bed.plan), 8);
 }
 
+/* A tensor group over nodes gathers what another stage sent over the network of its own cluster. Two stages send over
+ * Ethernet alone. */
+TEST(tensor_groups_gather_within_clusters)
+{
+    for (int64_t on_node = 1; on_node <= 2; on_node++) {
+        double pipeline_s[2];
+        for (int i = 0; i < 2; i++) {
+            struct plan_bed bed;
+            nics_init(&bed, i == 0 ? 25e9 : 1e9, i == 0 ? 25e9 : 1e9, 5e9);
+            bed.plan.gpus_per_node = on_node;
+            bed.plan.pipeline = 2;
+            bed.plan.nics.stages[0] = bed.plan.nics.stages[1] = 1;
+            bed.plan.sequence = false;
+            bed.plan.scatter_gather = true;
+            pipeline_s[i] = plan_bed_step(&bed).pipeline_s;
+        }
+        if (on_node == 1) CHECK(pipeline_s[1] > 2.0 * pipeline_s[0]);
+        if (on_node == 2) CHECK_NEAR(pipeline_s[1], pipeline_s[0], 0.0);
+    }
+}
+
+/* Mixed, a cluster with three of four stages holds three of four data ranks of each. */
+TEST(large_clusters_hold_more_of_each_stage)
+{
+    struct plan_bed bed;
+    nics_init(&bed, 25e9, 25e9, 1e9);
+    bed.plan.nics.is_mixed = true;
+    CHECK_EQ_INT(training_nics_node_gpus(&bed.plan), 8); /* each stage has 16 */
+    bed.plan.nics.stages[0] = 3;
+    bed.plan.nics.stages[1] = 1;
+    CHECK_EQ_INT(training_nics_node_gpus(&bed.plan), 4);
+    const double unequal_s = plan_bed_step(&bed).data_s;
+    bed.plan.nics.stages[0] = bed.plan.nics.stages[1] = 2;
+    CHECK(unequal_s > plan_bed_step(&bed).data_s); /* rings leave a node over as many GPUs as the smallest part has */
+    bed.plan.nics.n = 1;
+    bed.plan.nics.stages[0] = 4;
+    CHECK_EQ_INT(training_nics_node_gpus(&bed.plan), 8);
+}
+
 /* A slower NIC never makes a step shorter. */
 TEST(slower_nics_take_longer)
 {
@@ -253,6 +292,18 @@ static void odd_data(struct training_plan *plan)
     plan->tensor = 8;
     plan->data = 3;
 }
+static void odd_share(struct training_plan *plan)
+{
+    plan->nics = (struct training_nics){.n = 2, .stages = {3, 1}, .network_bytes_per_s = {25e9, 10e9},
+                                        .between_bytes_per_s = 1e9, .is_mixed = true};
+    plan->tensor = 8;
+    plan->data = 2; /* three of four stages would have one and a half */
+}
+static void far_experts(struct training_plan *plan)
+{
+    plan->nics.is_mixed = true;
+    plan->expert = 8; /* of eight data ranks, four lie in each cluster */
+}
 static void interleaves(struct training_plan *plan)
 {
     plan->schedule = SCHEDULE_INTERLEAVED;
@@ -274,6 +325,8 @@ TEST(impossible_clusters_have_reasons)
     CHECK(strstr(problem_with(too_many), "pipeline_parallel") != NULL);
     CHECK(strstr(problem_with(no_stage), "each cluster needs stages") != NULL);
     CHECK(strstr(problem_with(odd_data), "data ranks") != NULL);
+    CHECK(strstr(problem_with(odd_share), "data ranks") != NULL);
+    CHECK(strstr(problem_with(far_experts), "'expert_parallel' ranks would lie in two clusters") != NULL);
     CHECK(strstr(problem_with(interleaves), "interleaved") != NULL);
     CHECK(strstr(problem_with(seven_layers), "layers are not a multiple") != NULL);
 }
