@@ -146,8 +146,8 @@ static bool read_chunks(struct reader *reader, struct request_record *request)
                        reader->columns[CHUNKS].name, (int)(n_chars < 60 ? n_chars : 60), at);
             return false;
         }
-        if (vec_push(&csv->chunks, &csv->n_chunks, &csv->capacity, (struct prompt_chunk){(uint64_t)id, (int32_t)tokens}))
-            return reader_no_memory(reader);
+        const struct prompt_chunk chunk = {(uint64_t)id, (int32_t)tokens};
+        if (vec_push(&csv->chunks, &csv->n_chunks, &csv->capacity, chunk) != 0) return reader_no_memory(reader);
         at += n_chars + (blank != NULL);
     }
     request->n_chunks = (int32_t)csv->n_chunks;
@@ -158,7 +158,8 @@ static bool read_chunks(struct reader *reader, struct request_record *request)
 /* "17 4 250": the ids of the prompt's blocks. */
 static bool read_prefix(struct reader *reader, int64_t block_tokens, struct request_record *request)
 {
-    struct prefix_blocks *blocks = ((struct csv_state *)reader->format.state)->blocks;
+    struct csv_state *csv = reader->format.state;
+    struct prefix_blocks *blocks = csv->blocks;
     struct csv_field field = reader_text(reader, PREFIX);
     const char *at = field.chars, *end = at + field.n_chars;
     blocks->n = 0;
@@ -225,7 +226,7 @@ static const struct config_field request_columns[] = {
     ROW_TEXT("prompt", columns[PROMPT], DEFAULT("prompt_tokens"), ANY, "prompt length in tokens"),
     ROW_TEXT("output", columns[OUTPUT], DEFAULT("output_tokens"), ANY, "output length in tokens"),
     ROW_TEXT("prefix", columns[PREFIX], DEFAULT("prefix_blocks"), ANY, "ids of the prompt's blocks; may be absent"),
-    ROW_TEXT("chunks", columns[CHUNKS], DEFAULT("chunks"), ANY, "chunks of the prompt, such as 17:512; may be absent"),
+    ROW_TEXT("chunks", columns[CHUNKS], DEFAULT("chunks"), ANY, "chunks of the prompt: 17:512; may be absent"),
     ROW_TEXT("class", columns[CLASS], OPTIONAL, WITHIN(1, 4096),
              "class of the request; default: the column \"class\", if present"),
     {0}};

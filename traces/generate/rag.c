@@ -322,7 +322,7 @@ static const struct config_field params[] = {
 #undef ROW_OF
 
 const struct trace_format trace_generate_rag = {.name = "generate-rag",
-                                                .summary = "prompts of retrieved chunks, in any order",
+                                                .summary = "prompts of retrieved chunks",
                                                 .source = "",
                                                 .params = params,
                                                 .params_bytes = sizeof(struct rag_params),

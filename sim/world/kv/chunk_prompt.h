@@ -1,8 +1,8 @@
 /* The chunks of one request's prompt, and what of them it takes from a chunk store (chunk_store.h).
  *
- * For each chunk the variant of least CFO is picked. ceil(CFO |C|) of its |C| tokens are recomputed, the others are hits
- * in GPU memory, or are transferred from a lower tier. Tokens of chunks without a variant, and those behind the chunks,
- * are new. At least one token is computed, because the first output token results from it. */
+ * For each chunk the variant of least CFO is picked. ceil(CFO |C|) of its |C| tokens are recomputed. The others are
+ * hits in GPU memory, or are transferred from a lower tier. Tokens of chunks without a variant, and those behind the
+ * chunks, are new. At least one token is computed, because the first output token results from it. */
 #ifndef ORRERY_WORLD_KV_CHUNK_PROMPT_H
 #define ORRERY_WORLD_KV_CHUNK_PROMPT_H
 

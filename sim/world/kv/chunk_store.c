@@ -231,6 +231,14 @@ int chunk_store_keep(struct chunk_store *store, const struct prompt_chunk *chunk
 
 /* --- Lifetime --- */
 
+/* Variants that a tier holds at most: each has a token. Bytes are the limit; this one is for evictors that divide the
+ * capacity. */
+static int64_t most_variants(const struct chunk_store_options *options, int64_t capacity_bytes)
+{
+    const int64_t n = (int64_t)((double)capacity_bytes / options->token_bytes);
+    return n > 0 ? n : 1;
+}
+
 static int open_tier(struct chunk_store *store, const struct chunk_tier_config *config)
 {
     struct chunk_store_tier *tier = &store->tiers[store->n_tiers];
@@ -240,10 +248,11 @@ static int open_tier(struct chunk_store *store, const struct chunk_tier_config *
     tier->capacity_bytes = (int64_t)config->capacity_bytes;
     return cache_init(&tier->cache, &(struct cache_options){.evictor = config->eviction.entry,
                                                             .params = config->eviction.params,
-                                                            .capacity = INT64_MAX,
+                                                            .capacity = most_variants(options, tier->capacity_bytes),
                                                             .seed = options->attention.seed,
                                                             .run = options->attention.run,
-                                                            .index = options->index * CHUNK_TIERS + (uint64_t)tier->index,
+                                                            .index = options->index * CHUNK_TIERS +
+                                                                     (uint64_t)tier->index,
                                                             .evicted = falls,
                                                             .context = tier,
                                                             .diag = options->diag});

@@ -49,7 +49,7 @@ static bool has_device(const struct topology_config *links, const char *name)
     const struct storage_config *storage = links->storage.items;
     for (size_t i = 0; i < links->storage.n; i++)
         if (strcmp(storage[i].name, name) == 0) return true;
-    return name == NULL;
+    return false;
 }
 
 static bool is_same(const char *a, const char *b)
@@ -62,7 +62,7 @@ static int check_tier(const struct chunk_store_config *config, size_t i, const s
 {
     const struct chunk_tier_config *tiers = config->tiers.items, *tier = &tiers[i];
     const struct policy *evictor = tier->eviction.entry;
-    if (!chunk_tier_is_gpu(tier) && !has_device(links, tier->device))
+    if (tier->device != NULL && !chunk_tier_is_gpu(tier) && !has_device(links, tier->device))
         return diag_error(diag, SIM_E_CONFIG, where,
                           "add it there, name \"gpu\", or leave 'device' out for the host's memory",
                           "tier '%s' is on '%s', which cluster.storage does not have", tier->name, tier->device);
