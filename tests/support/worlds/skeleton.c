@@ -161,7 +161,7 @@ static const struct fragment {
                    " '$2-8', 'arrival': {'process': 'poisson', 'rate': '?'}, 'block_tokens': 16, 'classes': {'a':"
                    " {'shape': '?', 'think': {'mean': '$0-3s'}, 'branches': '?', 'system_tokens': '$0-200',"
                    " 'max_turns': '$3-12', 'max_context': '$500-2000'}}}}}}"},
-    {SERVICES, 8, "{'cluster': {'storage': {'drives': {'device': 'samsung-980-pro'}}}, 'services': {'g': {'llm': 'phi-2',"
+    {SERVICES, 10, "{'cluster': {'storage': {'drives': {'device': 'samsung-980-pro'}}}, 'services': {'g': {'llm': '$llm',"
                    " 'replicas': '$1-2', 'batching': '?', 'routing': '?', 'kv': {'blocks': '$120-500', 'chunk_store':"
                    " {'alpha': '?', 'variants': '?', 'chunks': '?', 'inter': '?', 'sigma': '?', 'keeps': '?', 'tiers':"
                    " {'gpu': {'device': 'gpu', 'capacity': '$10-90MB', 'eviction': '?'}, 'host': {'capacity':"
