@@ -53,17 +53,36 @@ static void add_blocks(struct text *text, const struct request_record *r, const 
 
 /* --- csv --- */
 
-static void add_csv(struct text *text, const struct request_record *r)
+static void begin_csv(struct text *text, const struct request_record *r)
 {
     add_seconds(text, r->arrival_ns);
     text_printf(text, ",%" PRId32 ",%" PRId32, r->prompt_tokens, r->output_tokens);
     text_add(text, ",");
     add_blocks(text, r, " ");
+}
+
+static void end_csv(struct text *text, const struct request_record *r)
+{
     if (r->class_name != NULL) {
         text_add(text, ",");
         add_field(text, r->class_name);
     }
     text_add(text, "\n");
+}
+
+static void add_csv(struct text *text, const struct request_record *r)
+{
+    begin_csv(text, r);
+    end_csv(text, r);
+}
+
+static void add_csv_with_chunks(struct text *text, const struct request_record *r)
+{
+    begin_csv(text, r);
+    text_add(text, ",");
+    for (int32_t i = 0; i < r->n_chunks; i++)
+        text_printf(text, "%s%" PRIu64 ":%" PRId32, i > 0 ? " " : "", r->chunks[i].id, r->chunks[i].tokens);
+    end_csv(text, r);
 }
 
 /* --- azure-llm --- */
@@ -201,6 +220,13 @@ static const struct trace_writer writers[] = {
      .class_header = "arrival_s,prompt_tokens,output_tokens,prefix_blocks,class\n",
      .writes_blocks = true,
      .request = add_csv},
+    {.name = "csv-chunks",
+     .summary = "csv with the chunks of prompts",
+     .header = "arrival_s,prompt_tokens,output_tokens,prefix_blocks,chunks\n",
+     .class_header = "arrival_s,prompt_tokens,output_tokens,prefix_blocks,chunks,class\n",
+     .writes_blocks = true,
+     .writes_chunks = true,
+     .request = add_csv_with_chunks},
     {.name = "azure-llm",
      .summary = "columns of the Azure traces",
      .header = "TIMESTAMP,ContextTokens,GeneratedTokens\n",
@@ -269,6 +295,8 @@ int trace_convert_requests(struct request_source *source, const struct trace_wri
         diag_warning(diag, path, NULL,
                      "its prefix blocks have %" PRId32 " tokens: read it with \"block_tokens\": %" PRId32,
                      record.prefix_block_tokens, record.prefix_block_tokens);
+    if (code == 1 && !writer->writes_chunks && record.n_chunks > 0)
+        diag_warning(diag, path, "write it as csv-chunks", "the chunks of its prompts are left out");
     const bool classed = code == 1 && record.class_name != NULL && writer->class_header != NULL;
     text_add(output_text(output), classed ? writer->class_header : writer->header);
     while (code == 1) {

@@ -13,6 +13,7 @@
 /* A way to write records; the trace format of the same name reads it back.
  *     csv         arrival_s,prompt_tokens,output_tokens,prefix_blocks and, if requests have one, class; lossless
  *                 except for the size of the blocks
+ *     csv-chunks  csv with a column chunks before class; lossless with the same exception
  *     azure-llm   times to 100 ns, from 2024-01-01 00:00:00 on
  *     mooncake    JSON Lines; times to 1 ms
  *     sessions    JSON Lines, one per session (traces/formats/sessions.c); lossless. Only of a source of sessions
@@ -24,6 +25,7 @@ struct trace_writer {
     const char *header;       /* "" for none */
     const char *class_header; /* for traces with classes; NULL: classes are not written */
     bool says_needs;          /* which jobs a job comes after */
+    bool writes_chunks;       /* of prompts; it warns where others leave them out */
     bool writes_blocks;       /* prefix blocks, without their size; it warns where that is not the reader's default */
     void (*request)(struct text *text, const struct request_record *record);
     void (*session)(struct text *text, const struct request_record *first, const struct session_plan *plan);

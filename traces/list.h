@@ -16,6 +16,7 @@ TRACE_FORMAT(trace_sessions)
 TRACE_FORMAT(trace_generate)
 TRACE_FORMAT(trace_generate_sessions)
 TRACE_FORMAT(trace_generate_clients)
+TRACE_FORMAT(trace_generate_rag)
 
 /* jobs */
 TRACE_FORMAT(trace_philly)

@@ -75,17 +75,9 @@ bool session_plan_link(struct session_plan *plan, char problem[SESSION_PROBLEM_C
 
 /* --- Keys of blocks --- */
 
-/* The finaliser of SplitMix64 (Steele et al. 2014). */
-static uint64_t mix(uint64_t key)
-{
-    key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return key ^ (key >> 31);
-}
-
 static uint64_t key_of(uint64_t owner, uint64_t place)
 {
-    return mix(owner + (place + 1) * UINT64_C(0x9e3779b97f4a7c15));
+    return hash_mix(owner + (place + 1) * UINT64_C(0x9e3779b97f4a7c15));
 }
 
 static uint64_t key_of_system(const char *name)

@@ -169,33 +169,43 @@ void record_buffer_fini(struct record_buffer *buffer)
 {
     mem_free(buffer->records);
     mem_free(buffer->blocks);
+    mem_free(buffer->chunks);
     record_buffer_init(buffer, buffer->requests);
 }
 
 void record_buffer_clear(struct record_buffer *buffer)
 {
-    buffer->n = buffer->n_blocks = 0;
+    buffer->n = buffer->n_blocks = buffer->n_chunks = 0;
 }
+
+/* Appends items of an array that lives on; `n` may be 0. */
+#define KEEP(buffer, member, n_kept, item_capacity, items, n)                                                          \
+    (vec_reserve(&(buffer)->member, &(buffer)->item_capacity, (buffer)->n_kept + (n)) != 0                             \
+         ? SIM_E_NOMEM                                                                                                 \
+         : ((n) > 0 ? (void)memcpy((buffer)->member + (buffer)->n_kept, items, (n) * sizeof *(items)) : (void)0,       \
+            (buffer)->n_kept += (n), 0))
 
 int record_buffer_add(struct record_buffer *buffer, const union trace_record *record)
 {
-    size_t n_blocks = buffer->requests ? (size_t)record->request.n_prefix_blocks : 0;
-    if (vec_reserve(&buffer->blocks, &buffer->block_capacity, buffer->n_blocks + n_blocks) != 0) return SIM_E_NOMEM;
-    const struct kept_record kept = {*record, buffer->n_blocks};
-    if (vec_push(&buffer->records, &buffer->n, &buffer->capacity, kept) != 0) return SIM_E_NOMEM;
-    if (n_blocks > 0) {
-        memcpy(buffer->blocks + buffer->n_blocks, record->request.prefix_blocks, n_blocks * sizeof *buffer->blocks);
+    const struct kept_record kept = {*record, buffer->n_blocks, buffer->n_chunks};
+    const struct request_record *request = &record->request;
+    if (buffer->requests) {
+        const size_t n_blocks = (size_t)request->n_prefix_blocks, n_chunks = (size_t)request->n_chunks;
+        if (KEEP(buffer, blocks, n_blocks, block_capacity, request->prefix_blocks, n_blocks) != 0) return SIM_E_NOMEM;
+        if (KEEP(buffer, chunks, n_chunks, chunk_capacity, request->chunks, n_chunks) != 0) return SIM_E_NOMEM;
     }
-    buffer->n_blocks += n_blocks;
-    return 0;
+    return vec_push(&buffer->records, &buffer->n, &buffer->capacity, kept);
 }
+
+#undef KEEP
 
 union trace_record record_buffer_get(const struct record_buffer *buffer, size_t i)
 {
-    union trace_record record = buffer->records[i].record;
-    if (buffer->requests && record.request.n_prefix_blocks > 0) {
-        record.request.prefix_blocks = buffer->blocks + buffer->records[i].first_block;
-    }
+    const struct kept_record *kept = &buffer->records[i];
+    union trace_record record = kept->record;
+    if (!buffer->requests) return record;
+    if (record.request.n_prefix_blocks > 0) record.request.prefix_blocks = buffer->blocks + kept->first_block;
+    if (record.request.n_chunks > 0) record.request.chunks = buffer->chunks + kept->first_chunk;
     return record;
 }
 

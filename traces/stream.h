@@ -76,17 +76,19 @@ char *notes_count(struct notes *notes, const char *code, const char *text);
 /* The index-th reason, by first occurrence; false past the last one. */
 bool notes_get(const struct notes *notes, size_t index, struct source_note *note);
 
-/* --- Records kept in memory, with their prefix blocks --- */
+/* --- Records kept in memory, with their prefix blocks and chunks --- */
 
 struct record_buffer {
-    bool requests; /* the kind: jobs have no prefix blocks */
+    bool requests; /* the kind: jobs have neither prefix blocks nor chunks */
     size_t n, capacity;
     struct kept_record {
-        union trace_record record; /* its prefix_blocks are set by record_buffer_get */
-        size_t first_block;
+        union trace_record record; /* its prefix_blocks and chunks are set by record_buffer_get */
+        size_t first_block, first_chunk;
     } * records;
     size_t n_blocks, block_capacity;
     uint64_t *blocks;
+    size_t n_chunks, chunk_capacity;
+    struct prompt_chunk *chunks;
 };
 
 void record_buffer_init(struct record_buffer *buffer, bool requests);
@@ -96,7 +98,7 @@ void record_buffer_clear(struct record_buffer *buffer);
 /* Copies a record. Returns 0 or SIM_E_NOMEM. */
 int record_buffer_add(struct record_buffer *buffer, const union trace_record *record);
 
-/* The i-th record; its prefix blocks are valid until the buffer changes. */
+/* The i-th record; its prefix blocks and chunks are valid until the buffer changes. */
 union trace_record record_buffer_get(const struct record_buffer *buffer, size_t i);
 
 /* Sorts by time; records of one time stay in the order in which they were added. Returns 0 or SIM_E_NOMEM. */

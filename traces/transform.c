@@ -173,6 +173,17 @@ static int32_t at_most(int32_t tokens, int64_t limit)
     return limit > 0 && tokens > limit ? (int32_t)limit : tokens;
 }
 
+/* The leading chunks that a clipped prompt still has whole. */
+static int32_t whole_chunks(const struct request_record *request)
+{
+    int64_t tokens = 0;
+    for (int32_t i = 0; i < request->n_chunks; i++) {
+        tokens += request->chunks[i].tokens;
+        if (tokens > request->prompt_tokens) return i;
+    }
+    return request->n_chunks;
+}
+
 static void clip(struct transform *transform, struct request_record *request)
 {
     const struct trace_transform *params = &transform->params;
@@ -192,6 +203,7 @@ static void clip(struct transform *transform, struct request_record *request)
         int64_t n_blocks = ((int64_t)prompt + request->prefix_block_tokens - 1) / request->prefix_block_tokens;
         request->n_prefix_blocks = at_most(request->n_prefix_blocks, n_blocks);
     }
+    request->n_chunks = whole_chunks(request);
 }
 
 static int end_of_trace(struct transform *transform, struct diag *diag)

@@ -5,10 +5,11 @@
 
 #include <string.h>
 
-/* A request with its own copy of its blocks. */
+/* A request with its own copy of its blocks and chunks. */
 struct kept {
     struct request_record record;
     uint64_t *blocks;
+    struct prompt_chunk *chunks;
 };
 
 struct unrolled {
@@ -34,19 +35,37 @@ static void swap(struct kept *a, struct kept *b)
     *b = copy;
 }
 
+static void *copy_of(const void *items, size_t bytes)
+{
+    void *copy = mem_alloc(bytes);
+    if (copy != NULL) memcpy(copy, items, bytes);
+    return copy;
+}
+
+static void free_kept(const struct kept *kept)
+{
+    mem_free(kept->blocks);
+    mem_free(kept->chunks);
+}
+
+static int copy_arrays(struct kept *kept, const struct request_record *record)
+{
+    const size_t n_blocks = (size_t)record->n_prefix_blocks, n_chunks = (size_t)record->n_chunks;
+    if (n_blocks > 0) kept->blocks = copy_of(record->prefix_blocks, n_blocks * sizeof *kept->blocks);
+    if (n_chunks > 0) kept->chunks = copy_of(record->chunks, n_chunks * sizeof *kept->chunks);
+    kept->record.prefix_blocks = kept->blocks;
+    kept->record.chunks = kept->chunks;
+    return (n_blocks > 0 && kept->blocks == NULL) || (n_chunks > 0 && kept->chunks == NULL) ? SIM_E_NOMEM : 0;
+}
+
 static int push(struct unrolled *unrolled, const struct request_record *record)
 {
     struct kept kept = {.record = *record};
-    const size_t n = (size_t)record->n_prefix_blocks;
-    if (n > 0) {
-        kept.blocks = mem_alloc(n * sizeof *kept.blocks);
-        if (kept.blocks == NULL) return SIM_E_NOMEM;
-        memcpy(kept.blocks, record->prefix_blocks, n * sizeof *kept.blocks);
-    }
-    kept.record.prefix_blocks = kept.blocks;
-    if (vec_push(&unrolled->heap, &unrolled->n, &unrolled->capacity, kept) != 0) {
-        mem_free(kept.blocks);
-        return SIM_E_NOMEM;
+    int code = copy_arrays(&kept, record);
+    if (code == 0) code = vec_push(&unrolled->heap, &unrolled->n, &unrolled->capacity, kept);
+    if (code != 0) {
+        free_kept(&kept);
+        return code;
     }
     for (size_t i = unrolled->n - 1; i > 0 && is_before(&unrolled->heap[i], &unrolled->heap[(i - 1) / 2]);
          i = (i - 1) / 2)
@@ -101,7 +120,7 @@ static int unrolled_next(struct request_source *source, struct request_record *r
     struct unrolled *unrolled = (struct unrolled *)source;
     int code = read_ahead(unrolled, diag);
     if (code != 0 || unrolled->n == 0) return code;
-    mem_free(unrolled->given.blocks);
+    free_kept(&unrolled->given);
     unrolled->given = pop(unrolled);
     *record = unrolled->given.record;
     code = follow(unrolled, diag);
@@ -124,8 +143,8 @@ static void unrolled_close(struct request_source *source)
 {
     struct unrolled *unrolled = (struct unrolled *)source;
     unrolled->inner->close(unrolled->inner);
-    for (size_t i = 0; i < unrolled->n; i++) mem_free(unrolled->heap[i].blocks);
-    mem_free(unrolled->given.blocks);
+    for (size_t i = 0; i < unrolled->n; i++) free_kept(&unrolled->heap[i]);
+    free_kept(&unrolled->given);
     mem_free(unrolled->heap);
     mem_free(unrolled);
 }

@@ -16,6 +16,14 @@ void hash_text(struct hash *hash, const char *text); /* with its length, so that
 void hash_i64(struct hash *hash, int64_t value);     /* little-endian, 8 bytes */
 void hash_hex(const struct hash *hash, char hex[HASH_HEX_CHARS]);
 
+/* A hash of one word, for keys of a run: the finaliser of SplitMix64 (Steele et al. 2014). */
+static inline uint64_t hash_mix(uint64_t key)
+{
+    key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return key ^ (key >> 31);
+}
+
 /* The hash of a multiset: the sum of its members' hashes modulo 2^128. The order of adding does not matter, and a
  * member that comes twice counts twice. Zeroed, it is that of the empty set. */
 struct hash_sum {

@@ -10,6 +10,7 @@
 #include "sim/core/key_map.h"
 #include "sim/core/mem.h"
 #include "sim/core/number.h"
+#include "sim/core/vec.h"
 
 #include <string.h>
 
@@ -88,8 +89,9 @@ static int user_columns(const struct user_table *table, const char *const *names
 /* --- csv --- */
 
 /* Any table of requests. By default: arrival_s,prompt_tokens,output_tokens and, if known, prefix_blocks (ids separated
- * by blanks) and class. Requests with 0 tokens on either side are left out and counted. */
-enum { ARRIVAL, PROMPT, OUTPUT, PREFIX, CLASS, REQUEST_COLUMNS };
+ * by blanks), chunks (id:tokens, separated by blanks) and class. Requests with 0 tokens on either side are left out and
+ * counted. */
+enum { ARRIVAL, PROMPT, OUTPUT, PREFIX, CHUNKS, CLASS, REQUEST_COLUMNS };
 
 struct csv_params {
     struct trace_file file;
@@ -98,10 +100,66 @@ struct csv_params {
     const char *columns[REQUEST_COLUMNS]; /* CLASS: NULL when the user has not named it */
 };
 
+struct csv_state {
+    struct prefix_blocks *blocks;
+    struct prompt_chunk *chunks;
+    size_t n_chunks, capacity;
+};
+
+static void csv_state_destroy(void *state)
+{
+    struct csv_state *csv = state;
+    if (csv == NULL) return;
+    prefix_blocks_destroy(csv->blocks);
+    mem_free(csv->chunks);
+    mem_free(csv);
+}
+
+static void *csv_state_create(void)
+{
+    struct csv_state *csv = mem_zalloc(1, sizeof *csv);
+    if (csv != NULL) csv->blocks = prefix_blocks_create();
+    if (csv != NULL && csv->blocks != NULL) return csv;
+    csv_state_destroy(csv);
+    return NULL;
+}
+
+/* "17:512 4:480": the chunks with which the prompt begins. */
+static bool read_chunks(struct reader *reader, struct request_record *request)
+{
+    struct csv_state *csv = reader->format.state;
+    const struct csv_field field = reader_text(reader, CHUNKS);
+    const char *at = field.chars, *end = at + field.n_chars;
+    int64_t sum = 0;
+    csv->n_chunks = 0;
+    while (at < end) {
+        const char *blank = memchr(at, ' ', (size_t)(end - at));
+        const size_t n_chars = (size_t)((blank != NULL ? blank : end) - at);
+        const char *colon = memchr(at, ':', n_chars);
+        const size_t n_id = colon != NULL ? (size_t)(colon - at) : 0;
+        int64_t id = -1, tokens = 0;
+        const bool is_read = colon != NULL && number_i64(at, n_id, &id) == NUMBER_OK &&
+                             number_i64(colon + 1, n_chars - n_id - 1, &tokens) == NUMBER_OK;
+        sum += tokens > 0 && tokens <= request->prompt_tokens ? tokens : INT32_MAX;
+        if (!is_read || id < 0 || sum > request->prompt_tokens) {
+            reader_bad(reader, CHUNKS, NULL, "'%s' must be chunks such as 17:512 within the prompt, got '%.*s'",
+                       reader->columns[CHUNKS].name, (int)(n_chars < 60 ? n_chars : 60), at);
+            return false;
+        }
+        const struct prompt_chunk chunk = {(uint64_t)id, (int32_t)tokens};
+        if (vec_push(&csv->chunks, &csv->n_chunks, &csv->capacity, chunk) != 0) return reader_no_memory(reader);
+        at += n_chars + (blank != NULL);
+    }
+    request->n_chunks = (int32_t)csv->n_chunks;
+    request->chunks = csv->n_chunks > 0 ? csv->chunks : NULL;
+    return true;
+}
+
 /* "17 4 250": the ids of the prompt's blocks. */
 static bool read_prefix(struct reader *reader, int64_t block_tokens, struct request_record *request)
 {
-    struct prefix_blocks *blocks = reader->format.state;
+    struct csv_state *csv = reader->format.state;
+    struct prefix_blocks *blocks = csv->blocks;
     struct csv_field field = reader_text(reader, PREFIX);
     const char *at = field.chars, *end = at + field.n_chars;
     blocks->n = 0;
@@ -132,7 +190,7 @@ static enum row_result read_request(struct reader *reader, union trace_record *r
     }
     enum row_result result = reader_request(reader, record, arrival_ns, prompt, output);
     if (result != ROW_KEPT) return result;
-    if (!read_prefix(reader, params->block_tokens, &record->request) ||
+    if (!read_prefix(reader, params->block_tokens, &record->request) || !read_chunks(reader, &record->request) ||
         !reader_class(reader, CLASS, &record->request.class_name))
         return ROW_BAD;
     return ROW_KEPT;
@@ -143,7 +201,7 @@ static int open_requests(const void *params, const struct source_options *option
 {
     const struct csv_params *csv = params;
     const bool names_class = csv->columns[CLASS] != NULL;
-    const bool optional[REQUEST_COLUMNS] = {[PREFIX] = true, [CLASS] = !names_class};
+    const bool optional[REQUEST_COLUMNS] = {[PREFIX] = true, [CHUNKS] = true, [CLASS] = !names_class};
     const char *names[REQUEST_COLUMNS];
     struct csv_column columns[REQUEST_COLUMNS];
     int positions[REQUEST_COLUMNS];
@@ -151,13 +209,13 @@ static int open_requests(const void *params, const struct source_options *option
                               .columns = columns,
                               .n_columns = REQUEST_COLUMNS,
                               .row = read_request,
-                              .destroy_state = prefix_blocks_destroy};
+                              .destroy_state = csv_state_destroy};
     memcpy(names, csv->columns, sizeof names);
     if (!names_class) names[CLASS] = "class";
     int code = user_columns(&csv->table, names, optional, REQUEST_COLUMNS, options->where, columns, positions, &rows,
                             diag);
     if (code != 0) return code;
-    rows.state = prefix_blocks_create();
+    rows.state = csv_state_create();
     if (rows.state == NULL) return diag_nomem(diag);
     return file_trace_requests(&rows, &csv->file, options, source, diag);
 }
@@ -168,6 +226,7 @@ static const struct config_field request_columns[] = {
     ROW_TEXT("prompt", columns[PROMPT], DEFAULT("prompt_tokens"), ANY, "prompt length in tokens"),
     ROW_TEXT("output", columns[OUTPUT], DEFAULT("output_tokens"), ANY, "output length in tokens"),
     ROW_TEXT("prefix", columns[PREFIX], DEFAULT("prefix_blocks"), ANY, "ids of the prompt's blocks; may be absent"),
+    ROW_TEXT("chunks", columns[CHUNKS], DEFAULT("chunks"), ANY, "chunks of the prompt: 17:512; may be absent"),
     ROW_TEXT("class", columns[CLASS], OPTIONAL, WITHIN(1, 4096),
              "class of the request; default: the column \"class\", if present"),
     {0}};

@@ -198,6 +198,11 @@ int32_t replica_loadable_blocks(const struct replica *replica, const struct requ
  * negative code. */
 int replica_load_blocks(struct replica *replica, struct request *request, int32_t hits, int32_t n);
 
+/* Starts to move so many bytes, of a copy or (NULL) of chunks, from a tier's device to the GPUs. The next batch waits,
+ * unless the request loads alone. Returns 0 or a negative code. */
+int replica_start_load(struct replica *replica, struct request *request, struct tier *device, int64_t bytes,
+                       struct store_copy *copy);
+
 /* Whether requests wait for their loads alone. */
 static inline bool replica_loads_alone(const struct replica *replica)
 {

@@ -5,6 +5,7 @@
 #include "sim/world/policy/instance.h"
 #include "sim/world/policy/routing.h"
 #include "sim/world/replica/inside.h"
+#include "sim/world/replica/replica_chunks.h"
 #include "sim/world/replica/replica_stream.h"
 #include "sim/world/replica/replica_traffic.h"
 #include "sim/world/rows/priority.h"
@@ -340,6 +341,7 @@ void replica_enqueue(struct replica *replica, struct request *request, sim_ns no
 {
     replica_add_load(replica, 1, 1, request_unprocessed_tokens(request));
     if (replica->store != NULL) replica_open_store(replica, now);
+    if (replica->chunks != NULL) replica_open_chunks(replica, now);
     if (replica->store != NULL && replica_fetch_prefix(replica, request, now)) return;
     request_list_push_back(&replica->waiting, request);
     if (replica->state != REPLICA_DECODE || replica->plan.recheck_on_arrival) replica_wake(replica, now, false);
@@ -585,6 +587,7 @@ void replica_fini(struct replica *replica)
     replica_stages_fini(replica);
     replica_inflight_fini(replica);
     replica_prefixes_fini(replica);
+    replica_chunks_fini(replica);
     replica_stream_close(replica);
     replica_traffic_close(replica);
 }

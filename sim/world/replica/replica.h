@@ -67,7 +67,7 @@ struct kv_move {
     struct kv_move *then;            /* starts when this one has ended, or NULL */
     struct kv_move *before; /* whose `then` this is, or NULL */
     struct kv_move *next;  /* in replica.unattached */
-    struct store_copy *copy;   /* KV_LOAD: what it loads */
+    struct store_copy *copy;   /* KV_LOAD: what it loads; NULL: of a chunk store */
     struct kv_move *next_load; /* KV_LOAD: of the same request */
     bool wait;             /* KV_IN: the batch that the request is in waits; otherwise the request joins on arrival */
 };
@@ -193,6 +193,7 @@ struct replica {
     int64_t n_parked, parked_tokens; /* requests in the queue that load alone or have loaded; what they hold or load */
     struct replica_prefixes prefixes;
     struct prefix_store *store; /* below it; NULL: none */
+    struct replica_chunks *chunks; /* NULL: chunks are not reused */
     int64_t n_remote;       /* of the nonresident requests: those whose KV is at another replica */
     int64_t overlap_blocks; /* of sequences of one request: each use of a block beyond the first */
     struct request_list dropped; /* beams to be freed when the plan has been applied */
@@ -246,8 +247,8 @@ int replica_share_prefixes(struct replica *replica, const struct cache_options *
 /* Evicts everything that an empty replica has cached and starts a new cache. Returns 0 or an error (cache.h). */
 int replica_forget_prefixes(struct replica *replica, const struct cache_options *options);
 
-/* Before the replica gives its GPUs back: abandons writes to its prefix store, and empties tiers of its own. No load is
- * under way. Returns 0 or an error (cache.h). */
+/* Before the replica gives its GPUs back: abandons writes to its stores, and empties tiers of its own. No load is under
+ * way. Returns 0 or an error (cache.h). */
 int replica_leave_store(struct replica *replica, sim_ns now);
 
 /* A fetch for the request has ended (prefix_store.fetched). */

@@ -2,6 +2,7 @@
 
 #include "sim/core/check.h"
 #include "sim/world/policy/routing.h"
+#include "sim/world/replica/replica_chunks.h"
 #include "sim/world/replica/replica_stream.h"
 #include "sim/world/replica/replica_traffic.h"
 
@@ -93,6 +94,7 @@ int replica_kv_moved(struct kv_move *move, sim_ns now)
 void replica_enqueue_remote(struct replica *replica, struct request *request, sim_ns now)
 {
     if (replica->store != NULL) replica_open_store(replica, now);
+    if (replica->chunks != NULL) replica_open_chunks(replica, now);
     request->replica = replica->index;
     request->view.state = REQUEST_NONRESIDENT;
     request->planned = 0; /* not named by a plan of this replica */
@@ -360,6 +362,7 @@ static int resume(struct replica *replica, const struct batch_resumption *resump
 static int acquire_prefix(struct replica *replica, const struct batch_prefill *prefill)
 {
     if (prefill->request->state != REQUEST_WAITING) return 0;
+    if (replica->chunks != NULL) return replica_reuse_chunks(replica, request_of(prefill->request));
     return replica_acquire_prefix(replica, request_of(prefill->request));
 }
 
@@ -486,6 +489,7 @@ int replica_complete_prefills(struct replica *replica, const struct batch_prefil
         replica_add_load(replica, 0, 0, -prefills[i].tokens);
         if ((code = replica_publish_prefix(replica, request)) != 0) return code;
         bool ended = request->view.prefilled_tokens == request->view.prompt_tokens;
+        if (ended && replica->chunks != NULL && (code = replica_keep_chunks(replica, request)) != 0) return code;
         if (!ended && list == &replica->prefilling) continue;
         request_list_remove(list, request);
         request->in_flight = false;

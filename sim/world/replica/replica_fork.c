@@ -169,6 +169,7 @@ static int make_sibling(struct replica *replica, const struct request *request, 
     sibling->held_blocks = 0;
     sibling->running = NULL;
     sibling->prefix = NULL;
+    sibling->chunks = NULL;
     sibling->planned = 0;
     replica_add_load(replica, 1, 0, 0);
     return 0;

@@ -6,6 +6,7 @@
 #include "sim/core/check.h"
 #include "sim/world/policy/routing.h"
 #include "sim/world/replica/inside.h"
+#include "sim/world/replica/replica_chunks.h"
 
 #include <stddef.h>
 
@@ -107,6 +108,7 @@ int32_t replica_matched_blocks(const struct replica *replica, const struct reque
 
 int64_t replica_cached_tokens(const struct replica *replica, const struct request *request)
 {
+    if (replica->chunks != NULL) return replica_reusable_tokens(replica, request);
     if (!shares_prefix(replica, request)) return 0;
     const int32_t n = prefix_cache_match(&replica->prefixes.cache, request->prefix->keys,
                                          usable_blocks(replica, request));
@@ -254,6 +256,8 @@ static bool may_hit(const struct replica *replica, const struct request *request
 int64_t replica_view_cached_tokens(const struct replica_view *view, const struct request_view *request)
 {
     const struct replica *replica = replica_of(view);
+    if (replica->chunks != NULL)
+        return request->state == REQUEST_WAITING ? replica_reusable_tokens(replica, request_of(request)) : 0;
     if (!may_hit(replica, request_of(request))) return 0;
     const int32_t hits = matched_blocks(replica, request_of(request));
     const int32_t n_loads = replica->store == NULL || replica_loads_alone(replica)

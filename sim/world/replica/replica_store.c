@@ -20,6 +20,7 @@
  * vllm/v1/core/sched/scheduler.py @ 00024d3 (schedule with load_kv_async, _update_waiting_for_remote_kv). Leaves out:
  * loading layer by layer beside computing, giving up a prefetch. */
 #include "sim/world/replica/inside.h"
+#include "sim/world/replica/replica_chunks.h"
 
 #include <stddef.h>
 
@@ -127,19 +128,20 @@ static void on_loaded(struct transfer *transfer, sim_ns now)
     struct replica *replica = move->replica;
     struct request *request = move->request;
     unlink_load(request, move);
-    int code = prefix_store_unpin(move->copy, true);
+    int code = move->copy != NULL ? prefix_store_unpin(move->copy, true) : 0;
     if (code == 0) code = replica_kv_moved(move, now);
     if (code == 0 && request->view.state == REQUEST_LOADING && request->loads == NULL)
         code = end_loading(replica, request, now);
     fail(replica, code);
 }
 
-static int start_load(struct replica *replica, struct request *request, struct store_copy *copy)
+int replica_start_load(struct replica *replica, struct request *request, struct tier *device, int64_t bytes,
+                       struct store_copy *copy)
 {
     struct kv_move *move = pool_take(replica->env->kv_moves);
     if (move == NULL) return SIM_E_NOMEM;
     *move = (struct kv_move){.replica = replica, .request = request, .direction = KV_LOAD,
-                             .wait = request->view.state != REQUEST_LOADING, .bytes = store_copy_bytes(copy),
+                             .wait = request->view.state != REQUEST_LOADING, .bytes = bytes,
                              .copy = copy, .next_load = request->loads};
     request->loads = move;
     if (move->wait) {
@@ -149,8 +151,8 @@ static int start_load(struct replica *replica, struct request *request, struct s
     replica->n_moves++;
     const struct topology_placement *gpus = &replica->placement;
     return topology_move(gpus->topology,
-                         (struct topology_end){gpus, replica->store->tiers[copy->from]->device},
-                         (struct topology_end){gpus, NULL}, move->bytes, &move->transfer, on_loaded);
+                         (struct topology_end){gpus, device}, (struct topology_end){gpus, NULL}, bytes,
+                         &move->transfer, on_loaded);
 }
 
 int replica_load_blocks(struct replica *replica, struct request *request, int32_t hits, int32_t n)
@@ -159,7 +161,8 @@ int replica_load_blocks(struct replica *replica, struct request *request, int32_
     int code = prefix_store_pin(replica->store, request->prefix->keys + hits, n, &copy);
     for (; copy != NULL && code == 0; copy = next) {
         next = copy->next;
-        code = start_load(replica, request, copy);
+        code = replica_start_load(replica, request, replica->store->tiers[copy->from]->device, store_copy_bytes(copy),
+                                  copy);
     }
     replica->counts.loaded_tokens += (int64_t)n * replica->prefixes.block_tokens;
     return code;
@@ -172,7 +175,7 @@ int replica_drop_loads(struct replica *replica, struct request *request)
         struct kv_move *move = request->loads;
         request->loads = move->next_load;
         transfer_cancel(&move->transfer);
-        code = prefix_store_unpin(move->copy, false);
+        code = move->copy != NULL ? prefix_store_unpin(move->copy, false) : 0;
         pool_give(replica->env->kv_moves, move);
     }
     return code;
@@ -188,6 +191,7 @@ void replica_open_store(struct replica *replica, sim_ns now)
 
 int replica_leave_store(struct replica *replica, sim_ns now)
 {
+    if (replica->chunks != NULL) replica_close_chunks(replica, now);
     return replica->store != NULL ? prefix_store_close(replica->store, now) : 0;
 }
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct chunk_prompt;
 struct handover;
 struct prefix_chain;
 struct sequence_group;
@@ -31,9 +32,10 @@ struct request {
     int32_t context_tokens; /* processed, the newest included, when it last joined or left a running batch */
     int32_t replica, decode_replica; /* where it is; where it decodes or will decode, -1: not yet known */
     struct prefix_chain *prefix;   /* of its prompt's blocks, or of all its blocks, or NULL */
-    int32_t cached_tokens;         /* of its prompt, found in the prefix cache on its first admission */
-    int32_t loaded_tokens;         /* of its prompt, loaded from a prefix store then */
-    int32_t loading_tokens;        /* of its prompt, from the prefix store on its latest admission */
+    struct chunk_prompt *chunks;   /* of its prompt, or NULL */
+    int32_t cached_tokens;         /* of its prompt, found in GPU memory on its first admission */
+    int32_t loaded_tokens;         /* of its prompt, loaded from a prefix store or a chunk store then */
+    int32_t loading_tokens;        /* of its prompt, from this store on its latest admission */
     struct handover *handover;     /* from the replica of its prompt to the one that decodes, or NULL */
     struct running_batch *running;         /* that it decodes in, or NULL */
     int32_t ranks[REQUEST_RANKS];    /* its places in the orders of its running batch */

@@ -25,6 +25,7 @@ const struct metric_def metric_dictionary[] = {
 #include "sim/world/rows/metrics_rl.inc"
 #include "sim/world/rows/metrics_scaling.inc"
 #include "sim/world/rows/metrics_store.inc"
+#include "sim/world/rows/metrics_chunks.inc"
     {0}};
 
 const struct metric_def *metric_find(const char *name)

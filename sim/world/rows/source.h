@@ -17,6 +17,12 @@
 
 enum { REQUEST_CLASS_CHARS = 64 }; /* of the longest name of a class */
 
+/* A piece of a prompt with a content of its own, such as a retrieved text: equal ids mean equal tokens. */
+struct prompt_chunk {
+    uint64_t id;
+    int32_t tokens; /* >= 1 */
+};
+
 struct request_record {
     int64_t id;          /* 0-based row of the trace, before thinning: the same request under every transform */
     sim_ns arrival_ns;
@@ -28,6 +34,10 @@ struct request_record {
     const uint64_t *prefix_blocks; /* hash ids of the prompt's blocks, valid until the next record; NULL when unknown */
     /* The blocks go on over the output: they are the full ones of all tokens but the last, which is never processed. */
     bool prefix_covers_output;
+    int32_t n_chunks;
+    /* The prompt begins with these, in this order; their tokens are at most the prompt's. Valid until the next record;
+     * NULL: none are known. */
+    const struct prompt_chunk *chunks;
     int64_t session_id; /* from 1 on; 0: of no session */
     sim_ns session_start_ns;
     int32_t repeated_tokens; /* of the prompt, those of the session so far or of its system prompt */

@@ -208,6 +208,14 @@ int32_t fleet_own_block_tokens(const struct fleet *fleet, int32_t trace_block_to
 int fleet_store_init(struct fleet *fleet);
 void fleet_store_fini(struct fleet *fleet);
 
+/* Gives each replica the chunk store of its pool, if there is one. Returns 0 or a negative code with a finding. In
+ * fleet_chunks.c, like the next four. */
+int fleet_chunks_init(struct fleet *fleet);
+bool fleet_reuses_chunks(const struct fleet *fleet);      /* whether any pool has one */
+void fleet_chunks_check(const struct fleet *fleet);       /* a fault ends the process */
+int64_t fleet_blocks_beside_chunks(const struct fleet_pool *pool); /* KV blocks that its part in GPU memory leaves */
+int fleet_refuse_chunks(const struct fleet *fleet, const struct fleet_pool *pool); /* it leaves none */
+
 /* Whether any pool has a prefix store. */
 bool fleet_has_store(const struct fleet *fleet);
 

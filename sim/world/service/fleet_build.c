@@ -276,8 +276,9 @@ static int count_blocks(const struct fleet *fleet, struct fleet_pool *pool)
     if (offloaded) return 0; /* a placement that does not fit serves no request: a valid result */
     pool->kv_blocks = pool_kv_blocks(&pool->config, &pool->gpu, fleet->llm);
     pool->kv_blocks = fleet_blocks_beside_draft(fleet, pool);
-    if (pool->kv_blocks > 0) return 0;
-    return fleet_refuse_memory(fleet, pool);
+    if (pool->kv_blocks <= 0) return fleet_refuse_memory(fleet, pool);
+    pool->kv_blocks = fleet_blocks_beside_chunks(pool);
+    return pool->kv_blocks > 0 ? 0 : fleet_refuse_chunks(fleet, pool);
 }
 
 /* The pool's GPU: the cluster's, or one of its node types'. */
@@ -548,6 +549,7 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
     if (code == 0) code = fleet_check_scaling(fleet);
     if (code == 0) code = build_replicas(fleet);
     if (code == 0) code = fleet_store_init(fleet);
+    if (code == 0) code = fleet_chunks_init(fleet);
     if (code == 0) code = fleet_reports_init(fleet);
     if (code == 0) code = build_routers(fleet);
     if (code != 0) return code;

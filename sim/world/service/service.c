@@ -84,8 +84,11 @@ int service_keep_prefix(struct service *service, struct awaited *awaited)
 {
     struct request_record *record = &awaited->record;
     const uint64_t *keys = record->prefix_blocks;
+    const int code = service_keep_chunks(service, record, &awaited->chunks);
     awaited->prefix = NULL;
     record->prefix_blocks = NULL;
+    record->chunks = NULL;
+    if (code != 0) return code;
     if (record->n_prefix_blocks == 0 || !fleet_caches_prefixes(&service->fleet)) return 0;
     awaited->prefix = prefix_chain_make(&service->prefixes, keys, record->n_prefix_blocks);
     if (awaited->prefix == NULL) return SIM_E_NOMEM;
@@ -162,6 +165,7 @@ static int end_request(struct service *service, struct request *request, sim_ns 
     }
     if (code == 0) code = service_emit_row(service, request, finished ? "finished" : "rejected", now);
     prefix_chain_free(request->prefix);
+    service_free_chunks(service, request->chunks);
     pool_give(&service->requests, request);
     if (code == 0 && feeder != NULL) code = feeder->left(feeder, prompt_tokens, output_tokens, finished, now);
     return code != 0 || service->source->follow == NULL ? code : schedule_follow_ups(service, &end);
@@ -267,6 +271,7 @@ static int take_prefix(struct service *service, const struct awaited *awaited, s
 {
     service->trace_block_tokens = awaited->record.prefix_block_tokens;
     request->prefix = awaited->prefix;
+    request->chunks = awaited->chunks;
     return awaited->prefix != NULL ? fleet_share_prefixes(&service->fleet, service->trace_block_tokens) : 0;
 }
 
@@ -460,6 +465,7 @@ static void destroy(void *self)
     pool_fini(&service->kv_moves);
     pool_fini(&service->handovers);
     prefix_pool_fini(&service->prefixes);
+    while (service->chunk_prompts != NULL) service_free_chunks(service, service->chunk_prompts);
     mem_free(service->feed.prefix_blocks);
     mem_free(service);
 }

@@ -8,6 +8,7 @@
 #include "sim/core/config/config.h"
 #include "sim/core/engine.h"
 #include "sim/world/cluster/cluster.h"
+#include "sim/world/kv/chunk_store.h"
 #include "sim/world/kv/offload.h"
 #include "sim/world/kv/prefix_store.h"
 #include "sim/world/links/topology.h"
@@ -26,6 +27,7 @@ struct kv_config {
     struct offload_config offload;
     struct config_variant prefix_cache; /* family eviction; no entry: prefixes are not cached */
     struct store_config prefix_store;   /* below it; no tiers: none */
+    struct chunk_store_config chunk_store; /* no tiers: none */
 };
 
 /* How a replica starts. */

@@ -25,6 +25,8 @@ static const struct config_field kv_fields[] = {
                       "eviction of cached prompt blocks; default: no prefixes are cached"),
     ROW_SECTION("prefix_store", prefix_store, OPTIONAL, store_config_fields,
                 "tiers below GPU memory that keep prompt blocks"),
+    ROW_SECTION("chunk_store", chunk_store, OPTIONAL, chunk_store_fields,
+                "reuse of prompt chunks at other places, with partial recomputing"),
     ROW_SHORT_VARIANT(
         "offload", offload.policy, DEFAULT("none"), "kv_offload", "policy",
         "placement of weights, KV cache and hidden states, and treatment of the cache of preempted sequences"),

@@ -385,6 +385,7 @@ void service_check(void *self, sim_ns now)
     stays.stay_ns -= service_extra_stays_ns(service, now);
     scaling_check(service->scaling);
     prefix_stores_check(&service->fleet.stores);
+    fleet_chunks_check(&service->fleet);
     SIM_LAW("INV-1 (requests are conserved)", (int64_t)service->requests.n_live,
             in_replicas + scaling_waiting(service->scaling));
     check_little(&service->in_system, stays.stay_ns, now);
@@ -454,6 +455,7 @@ int services_emit_metrics(struct service *const *services, size_t n, const struc
     if (code == 0) code = services_emit_scaling(services, n, sink, now);
     if (code == 0) code = services_emit_failures(services, n, sink, now);
     if (code == 0) code = services_emit_stores(services, n, sink, now);
+    if (code == 0) code = services_emit_chunks(services, n, sink);
     service_stats_fini(&all);
     return code;
 }

@@ -58,6 +58,7 @@ static int admit_one(struct service *service, int64_t number, sim_ns now)
     record->n_prefix_blocks = feed->n_prefix_blocks;
     record->prefix_block_tokens = feed->prefix_block_tokens;
     record->prefix_blocks = feed->prefix_blocks;
+    record->n_chunks = number == 0 ? record->n_chunks : 0; /* of another prompt of the trace */
     record->prefix_covers_output = record->prefix_covers_output && feed->samples == 1;
     if (code == 0) code = service_keep_prefix(service, &awaited);
     if (code == 0) code = service_admit(service, &awaited);

@@ -79,6 +79,7 @@ static void free_sequence(struct service *service, struct request *sequence)
 {
     fleet_leave(&service->fleet, sequence);
     prefix_chain_free(sequence->prefix);
+    service_free_chunks(service, sequence->chunks);
     pool_give(&service->requests, sequence);
 }
 

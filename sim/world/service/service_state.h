@@ -14,8 +14,10 @@ struct service_scaling;
 
 /* A request that has been read from the trace and will arrive later. */
 struct awaited {
-    struct request_record record; /* without prefix_blocks: they are the source's until it gives its next record */
-    struct prefix_chain *prefix;  /* the keys of these blocks; NULL: there are none, or nothing caches them */
+    /* without prefix_blocks and chunks: they are the source's until it gives its next record */
+    struct request_record record;
+    struct prefix_chain *prefix; /* the keys of these blocks; NULL: there are none, or nothing caches them */
+    struct chunk_prompt *chunks; /* NULL: there are none, or nothing reuses them */
 };
 
 /* Requests whose KV moves from the replica of their prompt to the one that decodes (service_handover.c). */
@@ -51,6 +53,7 @@ struct service {
     struct sequence_group *groups; /* of requests that have become several sequences */
     struct prefix_pool prefixes; /* of the requests in the system */
     uint64_t n_own_prefixes;
+    struct chunk_prompt *chunk_prompts; /* of the requests in the system */
     int32_t trace_block_tokens; /* length of the trace's prefix blocks; 0: it has none */
     struct level in_system;      /* requests */
     tally_int128 stay_ns;       /* of requests that have left */
@@ -163,6 +166,13 @@ const char *service_energy_problem(const struct service *service, const struct f
                                    size_t text_bytes);
 const char *service_energy_caveat(const struct service *service, const struct fleet_pool *pool, char *text,
                                   size_t text_bytes);
+
+/* Copies the chunks of a record, if anything reuses chunks; frees them. Returns 0 or SIM_E_NOMEM (fleet_chunks.c). */
+int service_keep_chunks(struct service *service, const struct request_record *record, struct chunk_prompt **chunks);
+void service_free_chunks(struct service *service, struct chunk_prompt *chunks); /* NULL is allowed */
+
+/* Metrics of chunk stores (fleet_chunks.c). Returns 0 or the sink's code. */
+int services_emit_chunks(struct service *const *services, size_t n, const struct sink *sink);
 
 /* Metrics of prefix stores (fleet_store.c). Returns 0 or the sink's code. */
 int services_emit_stores(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);

@@ -433,6 +433,7 @@ static bool is_idle(const struct config_field *field, const cJSON *object)
                  {"expert_groups", "expert_skew", {NULL}, 0.0},
                  {"redundant_experts", "expert_parallel", {NULL}, 1.0},
                  {"prefix_store", "prefix_cache", {NULL}, -1.0},
+                 {"chunk_store", "chunk_store", {NULL}, -1.0}, /* tiers that fit nowhere; a skeleton has some */
                  {"waits", "waits", {NULL}, -1.0}, /* most batchers load no requests; a skeleton has one that does */
                  {"acceptance", "speculation", {NULL}, -1.0},
                  {"draft", "speculation", {NULL}, -1.0},
@@ -466,6 +467,8 @@ static bool is_idle(const struct config_field *field, const cJSON *object)
     if (strcmp(field->name, "lengths") == 0 &&
         (cJSON_HasObjectItem(object, "tiers") || cJSON_HasObjectItem(object, "nics")))
         return true;
+    /* one of both keeps KV of prompts */
+    if (strcmp(field->name, "prefix_cache") == 0 && cJSON_HasObjectItem(object, "chunk_store")) return true;
     /* pools scale one by one */
     if (strcmp(field->name, "scaling") == 0 && cJSON_HasObjectItem(object, "pools")) return true;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {

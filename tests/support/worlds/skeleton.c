@@ -161,6 +161,15 @@ static const struct fragment {
                    " '$2-8', 'arrival': {'process': 'poisson', 'rate': '?'}, 'block_tokens': 16, 'classes': {'a':"
                    " {'shape': '?', 'think': {'mean': '$0-3s'}, 'branches': '?', 'system_tokens': '$0-200',"
                    " 'max_turns': '$3-12', 'max_context': '$500-2000'}}}}}}"},
+    {SERVICES, 10, "{'cluster': {'storage': {'drives': {'device': 'samsung-980-pro'}}}, 'services': {'g': {'llm': '$llm',"
+                   " 'replicas': '$1-2', 'batching': '?', 'routing': '?', 'kv': {'blocks': '$120-500', 'chunk_store':"
+                   " {'alpha': '?', 'variants': '?', 'chunks': '?', 'inter': '?', 'sigma': '?', 'keeps': '?', 'tiers':"
+                   " {'gpu': {'device': 'gpu', 'capacity': '$10-90MB', 'eviction': '?'}, 'host': {'capacity':"
+                   " '$20-300MB'}, 'disk': {'device': 'drives', 'capacity': '$20-900MB'}}}}, 'trace': {'format':"
+                   " 'generate-rag', 'count': '$5-40', 'arrival': {'process': 'poisson', 'rate': '$1-9/s'}, 'corpus':"
+                   " '$8-30', 'retrieved': '$1-6', 'order': '?', 'system_tokens': '$0-40', 'chunk': {'distribution':"
+                   " 'uniform', 'min': 10, 'max': 90}, 'question': {'distribution': 'uniform', 'min': 1, 'max': 90},"
+                   " 'output': {'distribution': 'uniform', 'min': 1, 'max': 90}}}}}"},
     {SERVICES, 15, "{'services': {'a': {'scaling': {'policy': '?', 'min': '$0-1', 'max': '$1-4', 'interval': '?'}}}}"},
     {SERVICES, 10,
      "{'cluster': {'network': '?'}, 'services': {'a': {'kv_transfer': '?', 'pools': {'p': {'role': 'prefill',"
