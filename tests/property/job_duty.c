@@ -218,7 +218,8 @@ TEST(a_lone_plan_of_several_kinds_waits_for_its_own_flows)
             end_s[in_part] = bed_job(bed_ok(NULL, LONE_KINDS, cases[i].gpus, cases[i].per, cases[i].over,
                                             cases[i].paths, in_part ? "in-part" : "always", cases[i].tensor,
                                             16 * cases[i].gpus),
-                                     0)->end_s;
+                                     0)
+                                 ->end_s;
         CHECK_NEAR(end_s[1] / end_s[0], 1.0, 1e-6);
     }
 }
