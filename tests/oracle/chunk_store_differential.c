@@ -230,8 +230,10 @@ static void serve(struct counter *counter, int r)
         const bool is_hit = world->has_gpu && v->tier == 0;
         counter->recomputed += tokens - picks[i].reused;
         if (is_hit) counter->hits[r] += picks[i].reused;
-        if (is_hit) counter->hit += picks[i].reused;
-        else counter->transferred += picks[i].reused;
+        if (is_hit)
+            counter->hit += picks[i].reused;
+        else
+            counter->transferred += picks[i].reused;
         if (picks[i].reused == 0) continue;
         v->used = counter->clock++;
         counter->chunk_used[v->chunk] = counter->clock++;

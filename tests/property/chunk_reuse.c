@@ -215,7 +215,8 @@ TEST(preempted_requests_reuse_again)
 {
     static const char *const world =
         "{" CLUSTER ", 'services': {'rag': {'llm': 'llama-3.1-8b', 'cost': 'roofline', 'batching': {'policy':"
-        " 'vllm-v1', 'max_sequences': 32}, 'kv': {'blocks': 620, 'chunk_store': {'tiers': {" HOST "}}}, 'trace': {'format':"
+        " 'vllm-v1', 'max_sequences': 32}, 'kv': {'blocks': 620, 'chunk_store': {'tiers': {" HOST
+        "}}}, 'trace': {'format':"
         " 'generate-rag', 'count': 60, 'arrival': {'process': 'poisson', 'rate': '40/s'}, 'corpus': 20, 'retrieved': 3,"
         " 'chunk': {'distribution': 'fixed', 'tokens': 200}, 'question': {'distribution': 'fixed', 'tokens': 8},"
         " 'output': {'distribution': 'fixed', 'tokens': 400}}}}}";
@@ -263,11 +264,12 @@ TEST(generated_prompts_share_keys_where_they_share_text)
     struct request_record record;
     uint64_t first_keys[2] = {0, 0};
     int n = 0, with_system = 0;
-    MUST(trace_source_requests(&trace, 3,
-                               "{'format': 'generate-rag', 'count': 200, 'arrival': {'process': 'fixed', 'rate':"
-                               " '1/s'}, 'corpus': 6, 'retrieved': 6, 'popularity': 2, 'system_tokens': 32, 'block_tokens': 16,"
-                               " 'chunk': {'distribution': 'fixed', 'tokens': 24}, 'question': {'distribution':"
-                               " 'fixed', 'tokens': 9}, 'output': {'distribution': 'fixed', 'tokens': 1}}") == 0);
+    MUST(trace_source_requests(
+             &trace, 3,
+             "{'format': 'generate-rag', 'count': 200, 'arrival': {'process': 'fixed', 'rate':"
+             " '1/s'}, 'corpus': 6, 'retrieved': 6, 'popularity': 2, 'system_tokens': 32, 'block_tokens': 16,"
+             " 'chunk': {'distribution': 'fixed', 'tokens': 24}, 'question': {'distribution':"
+             " 'fixed', 'tokens': 9}, 'output': {'distribution': 'fixed', 'tokens': 1}}") == 0);
     for (; trace_source_request(&trace, &record) == 1; n++) {
         uint64_t seen = 0;
         CHECK_EQ_INT(record.prompt_tokens, 32 + 6 * 24 + 9);

@@ -65,8 +65,10 @@ static uint64_t draw_chunk(struct generator *generator)
     const double at = rng_uniform(&generator->choice) * ends[high];
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (ends[middle] < at) low = middle + 1;
-        else high = middle;
+        if (ends[middle] < at)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low + 1;
 }

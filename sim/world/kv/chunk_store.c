@@ -39,18 +39,24 @@ struct chunk_variant *chunk_store_choose(const struct chunk_store *store, const 
 
 static void unlink_chunk(struct chunk_store *store, const struct stored_chunk *chunk)
 {
-    if (chunk->newer != NULL) chunk->newer->older = chunk->older;
-    else store->newest = chunk->older;
-    if (chunk->older != NULL) chunk->older->newer = chunk->newer;
-    else store->oldest = chunk->newer;
+    if (chunk->newer != NULL)
+        chunk->newer->older = chunk->older;
+    else
+        store->newest = chunk->older;
+    if (chunk->older != NULL)
+        chunk->older->newer = chunk->newer;
+    else
+        store->oldest = chunk->newer;
 }
 
 static void link_chunk(struct chunk_store *store, struct stored_chunk *chunk)
 {
     chunk->newer = NULL;
     chunk->older = store->newest;
-    if (store->newest != NULL) store->newest->newer = chunk;
-    else store->oldest = chunk;
+    if (store->newest != NULL)
+        store->newest->newer = chunk;
+    else
+        store->oldest = chunk;
     store->newest = chunk;
 }
 

@@ -85,11 +85,10 @@ static int reach_tier(const struct replica *replica, const struct chunk_tier_con
     if (chunk_tier_is_gpu(config)) return 0;
     const int code = topology_tier_named(&replica->placement, config->device != NULL ? config->device : "host", device);
     if (code != 0 || tier_take(*device, now, bytes)) return code;
-    return diag_error(env->diag, SIM_E_CONFIG, replica->chunks->where,
-                      "lower its capacity, or raise that of the device in 'cluster'",
-                      "tier '%s' takes %lld bytes of '%s', of which %lld of %lld are free", config->name,
-                      (long long)bytes, (*device)->name, (long long)tier_free_bytes(*device),
-                      (long long)(*device)->capacity_bytes);
+    return diag_error(
+        env->diag, SIM_E_CONFIG, replica->chunks->where, "lower its capacity, or raise that of the device in 'cluster'",
+        "tier '%s' takes %lld bytes of '%s', of which %lld of %lld are free", config->name, (long long)bytes,
+        (*device)->name, (long long)tier_free_bytes(*device), (long long)(*device)->capacity_bytes);
 }
 
 static int open_store(struct replica *replica, sim_ns now)

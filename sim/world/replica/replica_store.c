@@ -150,8 +150,7 @@ int replica_start_load(struct replica *replica, struct request *request, struct 
     }
     replica->n_moves++;
     const struct topology_placement *gpus = &replica->placement;
-    return topology_move(gpus->topology,
-                         (struct topology_end){gpus, device}, (struct topology_end){gpus, NULL}, bytes,
+    return topology_move(gpus->topology, (struct topology_end){gpus, device}, (struct topology_end){gpus, NULL}, bytes,
                          &move->transfer, on_loaded);
 }
 

@@ -107,8 +107,10 @@ int service_keep_chunks(struct service *service, const struct request_record *re
 void service_free_chunks(struct service *service, struct chunk_prompt *chunks)
 {
     if (chunks == NULL) return;
-    if (chunks->before != NULL) chunks->before->next = chunks->next;
-    else service->chunk_prompts = chunks->next;
+    if (chunks->before != NULL)
+        chunks->before->next = chunks->next;
+    else
+        service->chunk_prompts = chunks->next;
     if (chunks->next != NULL) chunks->next->before = chunks->before;
     mem_free(chunks);
 }
