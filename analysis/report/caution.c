@@ -118,6 +118,32 @@ static void find_brakes(struct finding *finding)
         words_seconds(braked_s, braked), words_seconds(end_s, run));
 }
 
+/* No clock keeps such a site below its budget: often the budget has the wrong unit, or that of another level. */
+static void find_small_budgets(struct finding *finding)
+{
+    char mean[WORDS_CHARS];
+    const double mean_frac = metric(finding, "power.budget_frac.mean");
+    if (!(mean_frac > 1.0)) return;
+    add(finding, "over-budget",
+        "the mean power is %s of the budget: check the unit of cluster.power.budget, and whether it is that of one "
+        "server, rack, row or the site ('level')",
+        words_percent(mean_frac, mean));
+}
+
+/* Turns of sessions repeat their context. Engines keep it; here that is a section of its own. */
+static void find_forgotten_prefixes(struct finding *finding)
+{
+    char share[WORDS_CHARS];
+    const double again = metric(finding, "session.recomputed_tokens.sum");
+    const double kept = metric(finding, "session.hit_tokens.sum") + metric(finding, "session.loaded_tokens.sum");
+    const double all = again + kept + metric(finding, "session.new_tokens.sum");
+    if (!(again >= large_share * all) || kept > 0.0) return;
+    add(finding, "no-prefix-hits",
+        "%s of the sessions' prompt tokens repeat earlier ones, and none was found in a prefix cache: all were "
+        "computed again; \"kv\": {\"prefix_cache\": \"lru\"} of the service keeps them",
+        words_percent(again / all, share));
+}
+
 static void find_exact_estimates(struct finding *finding)
 {
     const char *oracle = finding->facts->oracle;
@@ -136,6 +162,8 @@ size_t cautions_find(const struct verdict_facts *facts, struct caution cautions[
     find_rejections(&finding);
     find_no_jobs(&finding);
     find_brakes(&finding);
+    find_small_budgets(&finding);
+    find_forgotten_prefixes(&finding);
     find_exact_estimates(&finding);
     return finding.n;
 }

@@ -38,7 +38,7 @@ static int check_study(const struct database *input, char hash[HASH_HEX_CHARS], 
     else if (hash[0] == 0)
         snprintf(hash, HASH_HEX_CHARS, "%s", found);
     else if (strcmp(found, hash) != 0)
-        code = diag_error(diag, SIM_E_USAGE, input->path, "only results of one study can be merged",
+        code = diag_error(diag, SIM_E_USAGE, input->path, "name another file, or move this one away",
                           "these are the results of another study: its hash is %s, expected %s", found, hash);
     sqlite3_finalize(select);
     return code;

@@ -64,6 +64,42 @@ int outcome_replay(const struct merge *merge, const struct study *study, size_t 
     return code;
 }
 
+/* Appends the value of a condition that does not hold at a step: the mean over the seeds, or that of the first seed
+ * which misses it. */
+static const char *add_missed(const struct study *study, const struct step *step, size_t i, const char *text,
+                              struct arena *arena)
+{
+    const struct study_search *search = study->search;
+    const struct search_condition *condition = &search->conditions[i];
+    double value = 0;
+    bool misses = false;
+    for (size_t seed = 0; !misses && seed < study->n_seeds; seed++) {
+        const double of_seed = step->values[seed * search->n_conditions + i];
+        misses = search->is_every_seed && !search_meets(condition, of_seed);
+        value = misses ? of_seed : value + of_seed / (double)study->n_seeds;
+    }
+    if (text == NULL || (!misses && search_meets(condition, value))) return text;
+    const char *join = *text == 0 ? ": " : ", ";
+    if (isnan(value)) return arena_printf(arena, "%s%s%s is absent", text, join, condition->metric);
+    return arena_printf(arena, "%s%s%s is %.5g", text, join, condition->metric, value);
+}
+
+int outcome_note(const struct merge *merge, const struct study *study, size_t point, const struct bisection *state,
+                 struct arena *arena, const char **note, struct diag *diag)
+{
+    const size_t n = study->search->n_conditions;
+    *note = search_note(study->search, state);
+    if (!state->is_done || !isnan(state->good) || state->bad_failed || state->bad_unfit) return 0;
+    struct step step = {.values = mem_zalloc(study->n_seeds * n + 1, sizeof *step.values)};
+    const char *missed = "";
+    int code = step.values != NULL ? read_step(merge, study, point, 0, &step, diag) : diag_nomem(diag);
+    for (size_t i = 0; code == 0 && i < n; i++) missed = add_missed(study, &step, i, missed, arena);
+    if (code == 0 && missed != NULL) *note = arena_printf(arena, "%s%s", *note, missed);
+    if (code == 0 && (missed == NULL || *note == NULL)) code = diag_nomem(diag);
+    mem_free(step.values);
+    return code;
+}
+
 const char *outcome_point(const struct study *study, size_t point, struct arena *arena)
 {
     struct text text;
@@ -116,8 +152,9 @@ static int write_search(const struct merge *merge, const struct study *study, si
     int code = outcome_replay(merge, study, point, &state, diag);
     if (code != 0 || !state.is_done) return code;
     bool is_met = !isnan(state.good);
-    struct outcome_row row = {.point = outcome_point(study, point, arena), .key = study->search->key,
-                              .note = search_note(study->search, &state)};
+    struct outcome_row row = {.point = outcome_point(study, point, arena), .key = study->search->key};
+    code = outcome_note(merge, study, point, &state, arena, &row.note, diag);
+    if (code != 0) return code;
     if (is_met) row.value = range_show(&study->search->range, state.good, arena);
     if (is_met) row.run_id = outcome_run_id(study, point, state.good_step, 0);
     if (row.point == NULL || (is_met && row.value == NULL)) return diag_nomem(diag);

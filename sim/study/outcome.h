@@ -18,6 +18,12 @@ void outcome_later(const struct study *study, int64_t run_id, int64_t *first, in
 int outcome_replay(const struct merge *merge, const struct study *study, size_t point, struct bisection *state,
                    struct diag *diag);
 
+/* The note of search_note. If no value of the bracket meets the conditions, it also has the value of each metric that
+ * misses its limit at the first step: the mean over the seeds, or that of the first seed which misses it. The note is
+ * in the arena or static. Returns 0 or a negative code with findings. */
+int outcome_note(const struct merge *merge, const struct study *study, size_t point, const struct bisection *state,
+                 struct arena *arena, const char **note, struct diag *diag);
+
 /* The mean of a metric over the seeds of a point, whose first run has this id; NAN where a run lacks it. Returns 0 or
  * a negative code with findings. */
 int outcome_mean(const struct merge *merge, const struct study *study, int64_t run_id, const char *metric, double *mean,

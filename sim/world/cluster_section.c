@@ -35,3 +35,11 @@ const struct config_field cluster_section_fields[] = {
             "further nodes with other GPUs, by name"),
     {0}};
 #undef ROW_OF
+
+void cluster_section_warn_price(const struct config *config, struct diag *diag)
+{
+    static const char key[] = "cluster.gpu_price";
+    if (!config_is_given(config, key)) return;
+    diag_warning(diag, config_where(config, key), "\"market\": {} rents the site for the whole run",
+                 "'gpu_price' has no effect: jobs have costs only in a scenario with a section 'market'");
+}

@@ -15,4 +15,7 @@ struct cluster_section {
 
 extern const struct config_field cluster_section_fields[];
 
+/* Warns of a 'gpu_price' that nothing reads: for a site without services and market, where jobs cost nothing. */
+void cluster_section_warn_price(const struct config *config, struct diag *diag);
+
 #endif

@@ -292,8 +292,9 @@ TEST(jobs_draw_what_their_type_says)
 /* A server may draw nothing beside its GPUs, if the scenario says so. */
 TEST(servers_without_a_draw_of_their_own_are_told_from_missing_ones)
 {
-    static const char *const keys[] = {"'server_power': {'idle': '0W', 'per_gpu_watt': 0}, ", ""};
-    for (int i = 0; i < 2; i++) {
+    static const char *const keys[] = {"'server_power': {'idle': '0W', 'per_gpu_watt': 0}, ", "",
+                                       "'server_power': null, "};
+    for (int i = 0; i < 3; i++) {
         struct bed_rows *rows = bed_run(
             &(struct bed_options){.quiet = true, .check = true},
             "{'cluster': {'gpu': 'a100-80-sxm', %s'power': {'budget': '9kW'}}, 'jobs': {'types': {'default': {'power':"

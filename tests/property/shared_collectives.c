@@ -187,7 +187,7 @@ static struct bed_rows *run_beside(const char *collectives, const char *const *s
     for (const char *const *set = leaves; *set != NULL; set++) all[n++] = *set;
     for (const char *const *set = sets; set != NULL && *set != NULL; set++) all[n++] = *set;
     const char *job = seconds > 0 ? test_json("{'submit': '0s', 'duration': '%ds', 'gpus': 16}", seconds) : "";
-    return bed_ok(BED(.check = true, .sets = all), SITE, collectives, 16, 1, PROMPTS, test_json(JOBS, job));
+    return bed_ok(BED(.check = true, .quiet = true, .sets = all), SITE, collectives, 16, 1, PROMPTS, test_json(JOBS, job));
 }
 
 /* While it sends, an edge of the replica has an eighth of the port: 7.5 of the 15 GB/s that it wants. The job has all
@@ -341,6 +341,32 @@ TEST(a_slow_nic_slows_its_group)
         CHECK_NEAR(rows->requests[id].ttft_s / like->requests[id].ttft_s, 1.0, 1e-5);
     }
     CHECK(narrow->requests[39].ttft_s > wide->requests[39].ttft_s);
+}
+
+/* Times of collectives that are not on the links know the adapters alone: a network that has less between its switches
+ * is told, where a replica spans nodes. */
+TEST(lone_collectives_on_a_scarce_network_are_told)
+{
+    static const struct {
+        const char *network;
+        int gpus, warnings;
+    } cases[] = {{"'fabric': '5GB/s'", 8, 1},
+                 {"'topology': 'leaf-spine', 'nodes_per_leaf': 1, 'oversubscription': 4", 8, 1},
+                 {"'topology': 'leaf-spine', 'nodes_per_leaf': 1, 'uplink': '1GB/s'", 8, 1},
+                 {"'topology': 'leaf-spine', 'nodes_per_leaf': 1", 8, 0},
+                 {"'fabric': '5GB/s', 'collectives': 'shared'", 8, 0},
+                 {"'fabric': '5GB/s'", 4, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.quiet = true),
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '5GB/s', %s}}, "
+            "'services': {'chat': {'llm': 'llama-2-7b', 'tensor_parallel': %d, 'trace': " ONE_REQUEST "}}}",
+            cases[i].network, cases[i].gpus);
+        int warnings = 0;
+        for (int k = 0; k < rows->diag.n_items; k++)
+            warnings += strstr(rows->diag.items[k].text, "timed as if alone on the network") != NULL;
+        CHECK_EQ_INT(warnings, cases[i].warnings);
+    }
 }
 
 static void check_refused(const char *service, const char *text)

@@ -20,6 +20,10 @@ void stretch_init(struct stretch *stretch, double from_s, double to_s, struct ar
 void stretch_fini(struct stretch *stretch)
 {
     story_fini(&stretch->story);
+    for (size_t i = 0; i < stretch->n_services; i++) {
+        histogram_fini(&stretch->services[i].in.ttft);
+        histogram_fini(&stretch->services[i].all.ttft);
+    }
     mem_free(stretch->services);
     stretch->services = NULL;
 }
@@ -49,12 +53,15 @@ static void count_ends(const struct stretch *stretch, struct stretch_ends *ends,
     ends->to += since_s < stretch->to_s && !(until_s < stretch->to_s);
 }
 
-static void count_arrival(struct stretch_load *load, const struct request_row *row)
+static int count_arrival(struct stretch_load *load, const struct request_row *row)
 {
     load->arrivals++;
     load->rejected += strcmp(row->status, "rejected") == 0;
     if (!isnan(row->queue_s)) load->queue_s += row->queue_s, load->n_queued++;
-    if (!isnan(row->ttft_s)) load->ttft_s += row->ttft_s, load->n_answered++;
+    if (isnan(row->ttft_s)) return 0;
+    load->ttft_s += row->ttft_s;
+    if (load->n_answered++ == 0 && histogram_init(&load->ttft) != 0) return SIM_E_NOMEM;
+    return histogram_add(&load->ttft, row->ttft_s, 1);
 }
 
 static int on_request(void *context, const struct request_row *row)
@@ -62,8 +69,9 @@ static int on_request(void *context, const struct request_row *row)
     struct stretch *stretch = context;
     struct stretch_service *service = service_of(stretch, row->service);
     if (service == NULL) return SIM_E_NOMEM;
-    count_arrival(&service->all, row);
-    if (is_in(stretch, row->arrival_s)) count_arrival(&service->in, row);
+    int code = count_arrival(&service->all, row);
+    if (code == 0 && is_in(stretch, row->arrival_s)) code = count_arrival(&service->in, row);
+    if (code != 0) return code;
     service->all.finished += !isnan(row->e2e_s);
     service->in.finished += is_in(stretch, row->arrival_s + row->e2e_s);
     service->all.tokens += isnan(row->ttft_s) ? 0 : 1;

@@ -5,6 +5,7 @@
 #define ORRERY_CLI_EXPLAIN_STRETCH_H
 
 #include "sim/cli/explain/story.h"
+#include "sim/core/tally.h"
 
 /* Counts of a service in the stretch or in the whole run. */
 struct stretch_load {
@@ -13,6 +14,7 @@ struct stretch_load {
     double busy_s, slowed_s;     /* time of its replicas' iterations; of it, what lower clocks added */
     double queue_s, ttft_s;      /* summed over the requests that arrive and are scheduled, have a first token */
     int64_t n_queued, n_answered;
+    struct histogram ttft;       /* of these n_answered, in seconds; without buckets before the first one */
 };
 
 /* How many there are at both ends, before what happens at these moments; at the end of the run, behind all. */

@@ -68,10 +68,16 @@ static double ttft_mean_s(const struct stretch_load *load, double stretch_s)
     return load->n_answered > 0 ? load->ttft_s / (double)load->n_answered : (double)NAN;
 }
 
+static double ttft_p99_s(const struct stretch_load *load, double stretch_s)
+{
+    (void)stretch_s;
+    return load->n_answered > 0 ? histogram_quantile(&load->ttft, 0.99) : (double)NAN;
+}
+
 static const struct quantity quantities[] = {
     {"arrivals_per_s", arrivals_per_s}, {"finished_per_s", finished_per_s}, {"output_tokens_per_s", tokens_per_s},
     {"busy_replicas", busy_replicas},   {"slowed_percent", slowed_percent}, {"queue_mean_s", queue_mean_s},
-    {"ttft_mean_s", ttft_mean_s}};
+    {"ttft_mean_s", ttft_mean_s},       {"ttft_p99_s", ttft_p99_s}};
 
 enum { N_QUANTITIES = sizeof quantities / sizeof *quantities };
 

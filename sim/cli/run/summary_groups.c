@@ -47,6 +47,7 @@ static const struct item jobs[] = {{"job.submitted", COUNT, "submitted", NULL},
                                    {"job.preemptions.sum", PREEMPTIONS, "preemptions", NULL},
                                    {"scaling.yielded_jobs.sum", COUNT, "yields to replicas", NULL},
                                    {"job.makespan_s", SECONDS, "makespan", NULL},
+                                   {"job.network_speed", SHARE, "of their speed in an idle network", NULL},
                                    {0}};
 static const struct item rl[] = {{"rl.steps", COUNT, "steps", NULL},
                                  {"rl.step_s.mean", SECONDS, "each", NULL},

@@ -204,8 +204,10 @@ static int read_common(const struct size_question *question, const volatile sig_
     if (code == 0 && name_engine(&setup, arena, result) != 0) code = diag_nomem(diag);
     setup_fini(&setup);
     if (code != 0 || !result->requests.is_closed) return code;
-    return diag_error(diag, SIM_E_USAGE, "--trace", "give a trace or a rate of arrivals",
-                      "the arrivals of a closed loop depend on the fleet, so no objective is a number of requests");
+    return diag_error(diag, SIM_E_USAGE, "--trace",
+                      "a study with a search for the smallest services.NAME.replicas sizes a fleet for them",
+                      "the arrivals of sessions and other closed loops depend on the fleet: 'size' takes only a trace "
+                      "with times of arrival, or a rate");
 }
 
 /* Searches, without the ends of the best. */

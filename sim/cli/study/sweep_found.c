@@ -41,7 +41,9 @@ static int add_found(const struct sweep_view *view, const struct sweep_columns *
         else
             table_undefined(table);
     }
-    table_text(table, search_note(study->search, &state));
+    const char *note = "";
+    if (code == 0) code = outcome_note(&view->merge, study, point, &state, arena, &note, view->diag);
+    table_text(table, note);
     return code;
 }
 

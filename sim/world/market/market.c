@@ -13,7 +13,6 @@
 static int make_renter(struct market *market)
 {
     const struct config_variant *renting = &market->config->renting;
-    market->renter = renting->entry;
     int code = policy_state_create(&market->renter->policy, POLICY_RENTAL, sizeof *market->renter, renting->params,
                                    &market->renter_state, market->env.site->diag);
     if (code == 0 && market->renter->prepare != NULL)
@@ -66,6 +65,7 @@ int market_create(const struct market_config *config, const struct market_env *e
     if (market == NULL) return SIM_E_NOMEM;
     market->env = *env;
     market->config = config;
+    market->renter = config->renting.entry;
     owner_init(&market->timer, site_env_owner_ids(env->site, 1));
     int code = market_make_offers(market);
     if (code == 0) code = market_make_types(market);

@@ -192,12 +192,21 @@ int market_make_offers(struct market *market)
     return code;
 }
 
+/* Whether the renter may read the types' speeds. One without functions leaves the site as it is. */
+static bool compares_offers(const struct market *market)
+{
+    const struct renter *renter = market->renter;
+    return renter->prepare != NULL || renter->rent != NULL || renter->fleet != NULL;
+}
+
 static int make_type(struct market *market, const struct job_type *type, struct market_job_type *view)
 {
     const int32_t n = market->view.n_offers;
-    if (type->training.plan.llm != NULL)
-        return diag_error(market->env.site->diag, SIM_E_CONFIG, "jobs.types", "give its 'speeds' and 'speedup' instead",
-                          "a market compares offers by 'speeds', but type '%s' has 'training'", type->name);
+    if (type->training.plan.llm != NULL && compares_offers(market))
+        return diag_error(market->env.site->diag, SIM_E_CONFIG, "jobs.types",
+                          "rent a \"fixed-fleet\", or give its 'speeds' and 'speedup' instead",
+                          "'%s' compares offers by 'speeds', but type '%s' has 'training'", market->renter->policy.name,
+                          type->name);
     double *speeds = arena_alloc(market->env.site->arena, (size_t)n * sizeof *speeds);
     if (speeds == NULL) return SIM_E_NOMEM;
     for (int32_t i = 0; i < n; i++) speeds[i] = job_type_speed(type, market->offers[i].gpu, 1, 1);

@@ -32,11 +32,8 @@ enum { MOST_WINDOWS = 100000 };
 /* Whether the scenario has the section, whose values may all be 0. */
 static bool knows_server_power(const struct power_env *env)
 {
-    const char *rest = NULL;
     if (env->server_power->idle_w > 0.0 || env->server_power->per_gpu_w != 0.0) return true;
-    if (env->site->config == NULL) return false;
-    config_find(env->site->config, "cluster.server_power", &rest);
-    return rest != NULL && *rest == 0;
+    return config_is_given(env->site->config, "cluster.server_power");
 }
 
 static int check_config(const struct power_env *env)

@@ -129,6 +129,9 @@ int fleet_check_scaling(const struct fleet *fleet);
 /* A stage wider than a node needs whole nodes and a network between them: 0 or SIM_E_UNFIT with a finding. */
 int fleet_check_width(const struct fleet *fleet, const struct fleet_pool *pool);
 
+/* Nodes that a stage of the pool's replicas lies on. */
+int64_t fleet_nodes_of_stage(const struct fleet *fleet, const struct fleet_pool *pool);
+
 /* Whether the collectives of a pool's replicas are on the links between nodes ("collectives" of cluster.network), and
  * whether they can be: 0 or SIM_E_CONFIG with a finding. In fleet_gpus.c. */
 bool fleet_shares_links(const struct fleet *fleet, const struct fleet_pool *pool);

@@ -186,12 +186,16 @@ static bool has_bundles(const struct fleet *fleet)
     return found;
 }
 
+int64_t fleet_nodes_of_stage(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    return fleet_parts_of(fleet, &pool->config).n / pool->config.pipeline_parallel;
+}
+
 /* Whether the collectives of a pool's replicas are on the links between nodes. */
 bool fleet_shares_links(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const struct network_config *network = &topology_config(fleet->env->topology)->network;
-    const int64_t nodes_each = fleet_parts_of(fleet, &pool->config).n / pool->config.pipeline_parallel; /* of a stage */
-    return network->collectives == NETWORK_COLLECTIVES_SHARED && nodes_each > 1;
+    return network->collectives == NETWORK_COLLECTIVES_SHARED && fleet_nodes_of_stage(fleet, pool) > 1;
 }
 
 int fleet_check_sharing(const struct fleet *fleet, const struct fleet_pool *pool)

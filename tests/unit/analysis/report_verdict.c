@@ -410,6 +410,29 @@ TEST(large_shares_of_rejections_and_brakes_are_told)
     CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "interrupted"}), "incomplete");
 }
 
+TEST(a_budget_below_the_mean_power_is_told)
+{
+    struct made_metric metrics[] = {{"power.budget_frac.mean", 1.01}, {"sim.end_s", 100}, {0}};
+    CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "done"}), "over-budget");
+    metrics[0].value = 1;
+    CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "done"}), "");
+}
+
+TEST(prefixes_that_nothing_keeps_are_told)
+{
+    struct made_metric metrics[] = {{"session.new_tokens.sum", 95}, {"session.recomputed_tokens.sum", 5},
+                                    {"session.hit_tokens.sum", 0}, {"session.loaded_tokens.sum", 0}, {0}};
+    const struct verdict_facts facts = {.status = "done"};
+    CHECK_EQ_STR(cautions_of(metrics, facts), "no-prefix-hits");
+    for (int i = 2; i < 4; i++) {
+        metrics[i].value = 1; /* a cache, or a store below it */
+        CHECK_EQ_STR(cautions_of(metrics, facts), "");
+        metrics[i].value = 0;
+    }
+    metrics[0].value = 96;
+    CHECK_EQ_STR(cautions_of(metrics, facts), "");
+}
+
 TEST(a_growing_queue_is_told)
 {
     const struct made_metric metrics[] = {{"request.arrived", 1000}, {0}};

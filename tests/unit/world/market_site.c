@@ -259,6 +259,43 @@ TEST(interruptions_leave_what_is_saved)
 #undef EVERY_25_S
 }
 
+/* A renter that leaves the site as it is compares no offers: jobs that say what they train last as long as without a
+ * market, and the site is paid to their end. Others refuse such jobs. */
+TEST(a_fixed_fleet_trains)
+{
+#define TRAINS                                                                                                         \
+    "'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'jobs': {'types': {'t': {'training': {"        \
+    "'llm': 'llama-3.1-8b', 'tensor_parallel': 4, 'global_batch': 16}}}, " JOBS(                                       \
+        "{'type': 't', 'gpus': 8, 'steps': 5}") "}"
+    const struct bed_rows *alone = run(true, "{" TRAINS "}");
+    CHECK_EQ_INT(alone->code, 0);
+    const double end_s = bed_job(alone, 0)->end_s;
+    CHECK(end_s > 10);
+    struct bed_rows *rented = run(true, "{" TRAINS ", " MARKET("", "'fixed-fleet'") "}");
+    CHECK_EQ_INT(rented->code, 0);
+    CHECK_NEAR(bed_job(rented, 0)->end_s, end_s, 1e-9);
+    CHECK_NEAR(bed_metric(rented, "cost.usd"), 8 * ceil(end_s) * 0.001, 1e-6);
+    check_reported(run(true, "{" TRAINS ", " MARKET("", "'as-asked'") "}"), SIM_E_CONFIG,
+                   "'as-asked' compares offers by 'speeds', but type 't' has 'training'", "fixed-fleet");
+#undef TRAINS
+}
+
+/* Jobs have costs under a market alone, which takes the price that the cluster states. */
+TEST(a_price_that_nothing_reads_is_told)
+{
+    static const char *const markets[] = {"", "'market': {}, "};
+    for (int i = 0; i < 2; i++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.quiet = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', 'gpu_price': '$3.6/h'}, %s'jobs': {" JOBS(
+                "{'duration': '10s'}") "}}",
+            markets[i]);
+        CHECK_EQ_INT(rows->diag.n_items, 1 - i);
+        if (i == 0) CHECK(strstr(rows->diag.items[0].text, "'gpu_price' has no effect") != NULL);
+        if (i == 1) CHECK_EQ_INT(bill(rows), 2 * 10000);
+    }
+}
+
 /* A micro-dollar has no parts: a price with half of one is rounded, and said so. */
 TEST(prices_are_whole_micro_dollars)
 {
