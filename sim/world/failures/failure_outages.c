@@ -7,8 +7,8 @@
  * until the later of its returns. While jobs pause, node failures pass the node by; a breaker that takes its power
  * interrupts them.
  *
- * Not modelled: waits before work (restart, reads) go on, although the job pauses, and saves over the network begin
- * and go on. Failures of a job's own software (scope job) count the pause and strike in it. A part of a GPU beside the
+ * Not modelled: waits before work (restart, reads) and saves over the network that have begun go on, although the job
+ * pauses. Failures of a job's own software (scope job) count the pause and strike in it. A part of a GPU beside the
  * share of a paused job is not withdrawn: a job that starts there pauses as well. */
 #include "sim/world/failures/failure_state.h"
 
