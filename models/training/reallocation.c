@@ -8,7 +8,7 @@ struct dealing {
     const struct reallocation_links *links;
     struct reallocation *sum;
     double once_bytes;                        /* over the network, what several nodes want counted once */
-    double into_gpu_bytes[REALLOCATION_GPUS]; /* from its node */
+    double into_gpu_bytes[REALLOCATION_GPUS]; /* from its node; set for the GPUs of `to` alone, as the next one is */
     double into_node_bytes[REALLOCATION_GPUS];
 };
 
@@ -122,11 +122,26 @@ static double seconds_of(const struct dealing *dealing)
     return fmax(network_s, bytes / links->node_bytes_per_s);
 }
 
+/* Sets to 0 what is read, so that a move costs time by its GPUs and not by the most that there may be. */
+static void clear(struct dealing *dealing)
+{
+    const int64_t first = dealing->to->first, end = first + reallocation_gpus(dealing->to);
+    const int64_t per_node = dealing->links->gpus_per_node;
+    for (int64_t gpu = first; gpu < end; gpu++) dealing->into_gpu_bytes[gpu] = 0.0;
+    for (int64_t node = first / per_node; node * per_node < end; node++) dealing->into_node_bytes[node] = 0.0;
+}
+
 struct reallocation reallocation_of(const struct reallocation_model *model, const struct reallocation_layout *from,
                                     const struct reallocation_layout *to, const struct reallocation_links *links)
 {
     struct reallocation sum = {0.0, 0.0, 0.0, 0.0};
-    struct dealing dealing = {.from = from, .to = to, .links = links, .sum = &sum};
+    struct dealing dealing;
+    dealing.from = from;
+    dealing.to = to;
+    dealing.links = links;
+    dealing.sum = &sum;
+    dealing.once_bytes = 0.0;
+    clear(&dealing);
     deal_part(&dealing, &model->embedding, 1.0, 0, 0);
     deal_layers(&dealing, model);
     deal_part(&dealing, &model->head, 1.0, from->pipeline - 1, to->pipeline - 1);

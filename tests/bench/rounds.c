@@ -24,6 +24,8 @@ static const struct cell cells[] = {
     {"antman", "counted", "\"antman\""},
     {"horus", "counted", "\"horus\""},
     {"synergy", "consolidated", "\"synergy\""},
+    {"synergy-opt", "consolidated", "{\"policy\": \"synergy\", \"division\": \"opt\"}"},
+    {"synergy-las", "consolidated", "{\"policy\": \"synergy\", \"order\": \"las\"}"},
     {"chronus", "consolidated", "{\"policy\": \"chronus\", \"depth\": 100000}"},
 };
 
@@ -32,7 +34,7 @@ static const struct cell cells[] = {
 static void write_scenario(struct text *text, const struct cell *cell, const char *scheduler, int jobs)
 {
     const char *placement = cell->placement;
-    const bool hosts = strcmp(cell->name, "synergy") == 0; /* nodes count CPUs, by which jobs of the type a gain */
+    const bool hosts = strncmp(cell->name, "synergy", 7) == 0; /* jobs contend for CPUs, by which those of type a gain */
     struct rng rng;
     rng_init(&rng, 1, 0, "bench", 0);
     text_printf(

@@ -56,6 +56,19 @@ wait $pid
 equal $? 130 'exit status'
 sql "$T/samples.db" 'select status from run' interrupted
 
+# A search for a plan answers with the best one that it has found.
+last='orrery plan ppo-7b.rlhf.json, then SIGINT'
+"$ORRERY" plan configs/figures/rl/ppo-7b.rlhf.json --set search.proposals=1000000000 >"$T/out" 2>"$T/err" &
+pid=$!
+await_handler
+sleep 1
+kill -s INT $pid
+wait $pid
+equal $? 130 'exit status'
+out 'the search was interrupted, and there may be a faster plan'
+out 'train critic'
+err 'error: interrupted: the answer has the best of '
+
 # The records before a window are skipped, here for hours; the limit of CPU time ends a call that does not hear.
 skips() { # ARGUMENTS...
     last="orrery $*, then SIGINT"

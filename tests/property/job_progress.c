@@ -6,7 +6,7 @@
 struct walker {
     struct job_saves saves;
     int64_t speed;
-    bool is_paused;
+    bool is_paused, hangs;
     sim_ns now, wait_ns, to_save_ns, stall_ns; /* left of each */
     sim_ns work_ns, done_ns, saved_ns;
     sim_ns flushing_ns, flushed_at; /* the save under way */
@@ -24,7 +24,7 @@ static void walk_one(struct walker *walker)
     } else if (walker->stall_ns > 0) {
         walker->stall_ns--;
         walker->stalled_ns++;
-    } else if (walker->done_ns < walker->work_ns) {
+    } else if (walker->done_ns < walker->work_ns && !walker->hangs) {
         walker->done_ns += walker->speed;
         if (walker->done_ns > walker->work_ns) walker->done_ns = walker->work_ns;
         walker->to_save_ns--;
@@ -37,7 +37,8 @@ static void walk_to(struct walker *walker, sim_ns now)
     for (;;) {
         if (walker->flushed_at <= walker->now) walker->saved_ns = walker->flushing_ns;
         if (walker->flushed_at <= walker->now) walker->flushed_at = SIM_NS_MAX;
-        if (walker->saves.interval_ns > 0 && !walker->is_paused && walker->wait_ns == 0 && walker->stall_ns == 0 &&
+        const bool works = !walker->is_paused && !walker->hangs;
+        if (walker->saves.interval_ns > 0 && works && walker->wait_ns == 0 && walker->stall_ns == 0 &&
             walker->to_save_ns == 0 && walker->done_ns < walker->work_ns) {
             walker->to_save_ns = walker->saves.interval_ns;
             walker->stall_ns = walker->saves.stall_ns;
@@ -72,8 +73,8 @@ static void begin(struct walker *walker, struct job_progress *progress, struct r
     walker->flushed_at = SIM_NS_MAX;
 }
 
-/* Brings it up to any time and looks at any time; now and then it migrates, which is like a wait, fails, pauses or goes
- * on, or has another speed. Speeds change where work is whole. */
+/* Brings it up to any time and looks at any time; now and then it migrates, which is like a wait, fails, pauses or hangs
+ * or goes on, or has another speed. Speeds change where work is whole. */
 TEST(closed_form_equals_the_walk)
 {
     struct rng rng = test_rng(1, "job_progress", 0);
@@ -89,14 +90,15 @@ TEST(closed_form_equals_the_walk)
                 progress.done_ns = job_progress_saved_ns(&progress, walker.now);
                 walker.done_ns = walker.saved_ns;
                 begin(&walker, &progress, &rng);
-            } else if (what < 5) {
+            } else if (what < 6) {
                 const sim_ns move_ns = (sim_ns)rng_below(&rng, 12);
                 job_progress_move(&progress, walker.now);
                 if (what == 2) progress.move_ns += move_ns;
                 if (what == 2) walker.wait_ns += move_ns;
                 if (what == 1) walker.speed = 3 - walker.speed;
                 if (what == 4) progress.is_paused = walker.is_paused = !walker.is_paused;
-                progress.speed = walker.is_paused ? 0 : (double)walker.speed;
+                if (what == 5) walker.hangs = !walker.hangs;
+                progress.speed = walker.is_paused || walker.hangs ? 0 : (double)walker.speed;
             }
         }
         job_progress_move(&progress, walker.now);

@@ -127,6 +127,48 @@ TEST(saves_wait_until_the_last_one_has_been_flushed)
     for (int i = 0; i < 2; i++) CHECK_NEAR(jct(rows, i), 60 + 3 * 8, 1e-6);
 }
 
+/* --- Jobs that hang or pause --- */
+
+/* 50 s of work, a save until 60 s, 10 s of work. Then the job hangs for 100 s, until that is found, and has lost 10 s on
+ * 4 GPUs: no save began. It reads its state back for 10 s if it is behind the network, and works for 15 s. */
+TEST(a_job_that_hangs_begins_no_save)
+{
+    for (int has_flows = 0; has_flows <= 1; has_flows++) {
+        const struct bed_rows *rows = one_job(
+            65, has_flows ? "'to': 'files'" : "'write': '10GB/s'",
+            "'failures': {'causes': {'hang': {'scope': 'site', 'slow': 0, 'lifetime': " CONSTANT(
+                "70s") ", 'detection': " CONSTANT("100s") "}}},");
+        CHECK_NEAR(bed_metric(rows, "job.lost_gpu_s.sum"), 10 * 4, 1e-6);
+        CHECK_NEAR(jct(rows, 0), 170 + 10 * has_flows + 15, 1e-6);
+    }
+}
+
+/* Saves come after 50 s of work each. The job stands still from 75 s on, 15 s after its first save, by a hang that ends
+ * or an outage. The second save is as much later, and so is the end. */
+TEST(a_job_that_stands_still_saves_as_much_later)
+{
+    static const char *const designs[] = {"'model': 'synchronous'", "'model': 'fastpersist', 'overlap': '4s'",
+                                          "'model': 'fastpersist', 'overlap': '20s'",
+                                          "'model': 'datastates', 'overlap': '4s', 'gpu_copy': '4GB/s'"};
+    static const int lengths_s[] = {1, 34, 35, 36, 100, 1000};
+    for (int i = 0; i < 4 * 2 * 6; i++) {
+        const int length_s = lengths_s[i / 8];
+        const bool hangs = i / 4 % 2;
+        const char *failures =
+            hangs ? test_json("'failures': {'causes': {'hang': {'scope': 'site', 'slow': 0, 'lifetime': " CONSTANT(
+                                  "75s") ", 'repair': {'law': 'constant', 'mean': '%ds'}}}},",
+                              length_s)
+                  : test_json("'failures': {'outages': {'o': {'node': 0, 'from': '75s', 'until':"
+                              " '%ds'}}},",
+                              75 + length_s);
+        const struct bed_rows *flows = one_job(120, test_json("%s, 'to': 'files'", designs[i % 4]), failures),
+                              *model = one_job(120, test_json("%s, 'write': '10GB/s'", designs[i % 4]), failures);
+        CHECK_NEAR(jct(flows, 0), jct(model, 0), 1e-6);
+        if (i % 4 == 0) CHECK_NEAR(jct(flows, 0), 120 + 2 * 10 + length_s, 1e-6);
+        CHECK_NEAR(bed_metric(flows, "link.network.bytes"), 2 * 100e9 * 4, 1);
+    }
+}
+
 /* --- Jobs whose GPUs change --- */
 
 #define RESIZED                                                                                                        \
@@ -198,7 +240,9 @@ static const char *random_site(uint64_t index)
     return test_json(
         "{'seed': %d, " CLUSTER ", 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '1500s'}, "
         "'repair': {'mean': '20s'}}, 'slow': {'scope': 'nic', 'slow': 0.3, 'lifetime': {'mean': '400s'}, 'repair': "
-        "{'mean': '30s'}}}}, 'jobs': {'scheduler': '%s', " SAVES ", 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+        "{'mean': '30s'}}, 'hang': {'scope': 'node', 'slow': 0, 'lifetime': {'mean': '700s'}, 'detection': {'mean': "
+        "'40s'}}, 'still': {'scope': 'node', 'slow': 0, 'lifetime': {'mean': '300s'}, 'repair': {'mean': '30s'}}}}, "
+        "'jobs': {'scheduler': '%s', " SAVES ", 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
         (int)index, 6,
         rng_below(&rng, 2) ? "" : ", 'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': 4", scheduler,
         saves[rng_below(&rng, 4)], jobs);

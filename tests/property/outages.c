@@ -106,6 +106,43 @@ TEST(outages_of_one_node_that_overlap_or_meet_are_one)
     CHECK_NEAR(bed_metric(rows, "failure.unseen"), 2, 0);
 }
 
+/* Nodes that never return. A job of 4 GPUs saves nothing and starts anew on the other node; one of 8 GPUs never does. */
+TEST(an_outage_without_an_end_is_for_good)
+{
+    static const char forever[] = "'outages': {'o': {'node': 0, 'from': '10s', 'jobs': 'interrupt'},"
+                                  " 'p': {'node': 0, 'from': '20s', 'until': '30s'}}";
+    struct bed_rows *rows = run(two_nodes, forever,
+                                "{'duration': '100s', 'gpus': 4}, {'submit': '200s', 'duration': '5s', 'gpus': 4},"
+                                " {'submit': '200s', 'duration': '5s', 'gpus': 4}");
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 110, 0);
+    CHECK_NEAR(bed_job(rows, 2)->start_s, 205, 0);
+    CHECK_NEAR(bed_metric(rows, "cluster.available_frac"), 1 - (rows->end_s - 10) / rows->end_s / 2, 1e-12);
+    CHECK_NEAR(bed_metric(rows, "failure.unseen[p]"), 1, 0);
+}
+
+/* A run with such an outage is that with one which ends after it, byte for byte. Jobs that wait for it never finish. */
+TEST(an_outage_without_an_end_is_one_that_outlasts_the_run)
+{
+    static const char format[] =
+        "{'cluster': {'nodes': 3, 'gpus_per_node': 4}, 'until': '4d', 'failures': {'spare_nodes': 1, 'outages': {'o':"
+        " {'node': 1, 'from': '1h'%s, 'jobs': '%s'}}, 'causes': {'crash': {'scope': 'node', 'lifetime': {'mean': '9h'},"
+        " 'repair': {'mean': '1h'}}}}, 'jobs': {'scheduler': 'tiresias', 'trace': {'format': 'generate-jobs', 'mix':"
+        " 'seren', 'count': 60, 'max_gpus': 4}}}";
+    for (int i = 0; i < 2; i++) {
+        const char *jobs = i == 0 ? "pause" : "interrupt";
+        struct bed_rows *endless = bed_ok(BED(.check = true), format, "", jobs);
+        CHECK(bed_equal(endless, bed_ok(BED(.check = true), format, ", 'until': '9000d'", jobs)));
+        CHECK_NEAR(bed_metric(endless, "failure.events[o]"), 1, 0);
+    }
+    const struct bed_rows *rows = bed_run(BED(.quiet = true),
+                                          "{'cluster': {'nodes': 1}, 'failures': {'outages': {'o': {'node': 0, 'from':"
+                                          " '10s'}}}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'duration':"
+                                          " '100s'}, {'submit': '20s', 'duration': '1s'}]}}}");
+    CHECK_EQ_INT(rows->code, SIM_E_STALLED);
+    MUST(rows->diag.n_items > 0);
+    CHECK(strstr(rows->diag.items[0].text, "1 running and 1 waiting jobs never finish") != NULL);
+}
+
 TEST(interrupted_jobs_lose_their_work_and_run_elsewhere)
 {
     struct bed_rows *rows = run(two_nodes,
@@ -333,6 +370,8 @@ static void check_refused(const char *outages, const char *text)
 TEST(wrong_outages_are_refused)
 {
     check_refused("'outages': {'o': {'node': 0, 'from': '9s', 'until': '9s'}}", "is not after its 'from'");
+    check_refused("'outages': {'o': {'node': 0, 'from': '9s', 'until': '0s'}}", "until");
+    check_refused("'outages': {'o': {'node': 0, 'until': '9s'}}", "from");
     check_refused("'outages': {'o': {'node': 1, 'nodes': 2, 'from': '1s', 'until': '9s'}}", "the site has 2");
     check_refused("'outages': {'o': {'from': '1s', 'until': '9s'}}", "node");
     check_refused("'outages': {'o': {'node': 0, 'from': '1s', 'until': '9s'}}, 'causes': {'o': {'scope': 'node',"

@@ -11,15 +11,21 @@
  *                   jobs on its node, or its nodes, give back what they have beyond their own share, the last in the
  *                   order first, no more than is missing. Then running jobs get what is left, the first in the order
  *                   first
+ *     opt           as `tune`; then running jobs get what makes the sum of their speeds the most (synergy_opt.h)
  *
- * So no job of `tune` is ever slower than with its own share. A job on several nodes has equal amounts for each of its
- * GPUs. Under `greedy` a job whose best is more than a node has waits until no other runs.
+ * Orders: of submission; shortest remaining time; least attained service, which is time on GPUs times their number;
+ * worst finish-time fairness, (time in the system + remaining time) / run time, as in Themis. The last two change while
+ * jobs wait, so each `round` looks at them anew.
+ *
+ * So no job of `tune` or `opt` is ever slower than with its own share. A job on several nodes has equal amounts for each
+ * of its GPUs. Under `greedy` a job whose best is more than a node has waits until no other runs.
  *
  * Differs from the paper: the placer chooses nodes, unless others must give back; running jobs are not packed anew at
  * each round, so that none migrates; and jobs may have any amount between own share and best, not one of the two.
  * Profiles of jobs are exact and free, where the paper's take some minutes of a job. The cluster's own nodes only. */
 #include "policies/declared.h"
 #include "policies/scheduler/cpu_jobs.h"
+#include "policies/scheduler/host/synergy_opt.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
 #include "sim/world/policy/scheduler.h"
@@ -27,20 +33,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum order { FIFO, SRTF };
-enum division { PROPORTIONAL, GREEDY, TUNE };
+enum order { FIFO, SRTF, LAS, FTF };
+enum division { PROPORTIONAL, GREEDY, TUNE, OPT };
 
-static const char *const order_names[] = {"fifo", "srtf", NULL};
-static const char *const division_names[] = {"proportional", "greedy", "tune", NULL};
+static const char *const order_names[] = {"fifo", "srtf", "las", "ftf", NULL};
+static const char *const division_names[] = {"proportional", "greedy", "tune", "opt", NULL};
 
 struct synergy_params {
     int order, division;
+    sim_ns round_ns;
 };
 
 struct host_job {
     struct ranked waiting; /* for cpu_jobs */
     const struct job_view *view;
-    sim_ns key_ns;         /* in the order */
+    double key;            /* in the order: the least first */
     struct job_host asked, own, best;
     bool is_chosen, is_preempted; /* in this decision */
 };
@@ -69,6 +76,7 @@ struct synergy {
     size_t rooms_capacity;
     bool knows_excess;
     struct placement found; /* room for the job that is looked at */
+    struct synergy_opt opt;
     int code;
 };
 
@@ -101,7 +109,7 @@ static void synergy_notify(void *state, const struct cluster_view *view, const s
 static int before(const void *a, const void *b)
 {
     const struct host_job *one = *(struct host_job *const *)a, *other = *(struct host_job *const *)b;
-    if (one->key_ns != other->key_ns) return one->key_ns < other->key_ns ? -1 : 1;
+    if (one->key != other->key) return one->key < other->key ? -1 : 1;
     return one->view->sequence < other->view->sequence ? -1 : one->view->sequence > other->view->sequence;
 }
 
@@ -110,9 +118,21 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static double key_of(const struct synergy *synergy, const struct cluster_view *view, const struct job_view *job)
+{
+    switch (synergy->params.order) {
+    case SRTF: return (double)job_view_estimated_remaining_ns(view, job);
+    case LAS: return (double)job_view_executed_ns(view, job) * job->gpus;
+    case FTF:
+        return -((double)(view->now_ns - job->submit_ns) + (double)job_view_estimated_remaining_ns(view, job)) /
+               (double)(job->estimate_ns > 0 ? job->estimate_ns : 1);
+    default: return 0.0;
+    }
+}
+
 static void refresh(const struct synergy *synergy, const struct cluster_view *view, struct host_job *job)
 {
-    job->key_ns = synergy->params.order == SRTF ? job_view_estimated_remaining_ns(view, job->view) : 0;
+    job->key = key_of(synergy, view, job->view);
     job->is_preempted = false;
     if (view->nodes == NULL) return;
     const struct resource_request *request = &view->requests[job->view->request];
@@ -372,7 +392,7 @@ static bool start(struct synergy *synergy, const struct cluster_view *view, cons
     if (division == GREEDY && view->n_running > 0) return false;
     if (!is_alike(&job->best, &job->own) && start_with(job, &job->own, plan, "has its own share of CPUs and memory"))
         return true;
-    return division == TUNE && start_in_room(synergy, view, job, plan);
+    return division >= TUNE && start_in_room(synergy, view, job, plan);
 }
 
 static bool is_refused(const struct synergy *synergy, const struct host_job *job)
@@ -448,6 +468,36 @@ static void grow_all(const struct synergy *synergy, const struct cluster_view *v
     }
 }
 
+/* Sets CPUs and memory of a running job; `most`: at most so much. */
+static void set_host(const struct opt_job *job, struct job_host host, const struct job_host *most,
+                     struct job_plan *plan)
+{
+    if (most != NULL)
+        host = (struct job_host){least(host.cpu_milli, most->cpu_milli), least(host.memory_bytes, most->memory_bytes)};
+    const struct job_host held = held_by(&(struct host_job){.view = job->view});
+    if (!is_alike(&host, &held)) job_plan_set_host(plan, job->view, &host, "the sum of speeds is the most");
+}
+
+/* Running jobs get what makes the sum of their speeds the most. All give back first. */
+static int divide_all(struct synergy *synergy, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct synergy_opt *opt = &synergy->opt;
+    opt->n = 0;
+    for (size_t i = 0; i < synergy->n; i++) {
+        const struct host_job *job = synergy->jobs[i];
+        if (job->view->state != JOB_RUNNING) continue;
+        const struct opt_job one = {.view = job->view, .own = job->own, .best = job->best, .held = held_by(job)};
+        if (vec_push(&opt->jobs, &opt->n, &opt->capacity, one) != 0) return SIM_E_NOMEM;
+    }
+    const int code = synergy_opt_solve(opt, view);
+    if (code < 0) return code;
+    if (code > 0)
+        job_plan_warn(plan, "synergy-lp", "synergy: linear programs were given up, and jobs keep what they hold");
+    for (size_t i = 0; i < opt->n; i++) set_host(&opt->jobs[i], opt->jobs[i].target, &opt->jobs[i].held, plan);
+    for (size_t i = 0; i < opt->n; i++) set_host(&opt->jobs[i], opt->jobs[i].target, NULL, plan);
+    return 0;
+}
+
 static int synergy_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct synergy *synergy = state;
@@ -465,8 +515,11 @@ static int synergy_decide(void *state, const struct cluster_view *view, struct j
     }
     start_all(synergy, view, true, plan);
     start_all(synergy, view, false, plan);
-    const int code = cpu_jobs_start(&synergy->cpu_jobs, view, false, plan);
-    if (view->nodes != NULL && synergy->params.division == TUNE) grow_all(synergy, view, plan);
+    int code = cpu_jobs_start(&synergy->cpu_jobs, view, false, plan);
+    if (view->nodes != NULL && synergy->params.division >= TUNE) grow_all(synergy, view, plan);
+    if (view->nodes != NULL && synergy->params.division == OPT && code == 0) code = divide_all(synergy, view, plan);
+    if (synergy->params.order >= LAS && view->n_pending > 0 && view->n_running > 0)
+        job_plan_wake_at(plan, (view->now_ns / synergy->params.round_ns + 1) * synergy->params.round_ns);
     return code != 0 ? code : synergy->code;
 }
 
@@ -480,15 +533,19 @@ static void synergy_fini(void *state)
     mem_free(synergy->rooms);
     mem_free(synergy->found.nodes);
     mem_free(synergy->found.gpus);
+    synergy_opt_fini(&synergy->opt);
 }
 
 #define ROW_OF struct synergy_params
 static const struct config_field synergy_fields[] = {
-    ROW_CHOICE("order", order, DEFAULT("fifo"), order_names,
-               "fifo: order of submission; srtf: shortest remaining time by the estimates"),
+    ROW_CHOICE(
+        "order", order, DEFAULT("fifo"), order_names,
+        "fifo: order of submission; srtf: shortest remaining time by the estimates; las: least attained service; "
+        "ftf: worst finish-time fairness by the estimates"),
     ROW_CHOICE(
         "division", division, DEFAULT("tune"), division_names,
-        "CPUs and memory of a job: its own share; its best or none; its best, cut back to its own share where others need it"),
+        "CPUs and memory of a job: its own share; its best or none; its best, cut back to its own share where others need it; most speed of all, by a linear program"),
+    ROW_TIME("round", round_ns, DEFAULT("5min"), AT_LEAST(1e-3), "for las and ftf: time between two looks while jobs wait"),
     {0}};
 #undef ROW_OF
 

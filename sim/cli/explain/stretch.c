@@ -176,9 +176,9 @@ static int on_node(void *context, const struct node_row *row)
     words_seconds(row->down_s, time);
     switch (row->step) {
     case NODE_DOWN:
-        return story_tell(&stretch->story, row->t_s, "down",
-                          "node %" PRId64 ", %" PRId64 " GPU%s, for a repair of %s: %s", row->node, row->gpus,
-                          story_plural((double)row->gpus), time, row->cause);
+        return story_tell(&stretch->story, row->t_s, "down", "node %" PRId64 ", %" PRId64 " GPU%s, for %s%s: %s",
+                          row->node, row->gpus, story_plural((double)row->gpus),
+                          isinf(row->down_s) ? "good" : "a repair of ", isinf(row->down_s) ? "" : time, row->cause);
     case NODE_BACK:
     case NODE_SPARE:
         return story_tell(&stretch->story, row->t_s, "back", "node %" PRId64 ", after %s down%s", row->node, time,

@@ -164,8 +164,12 @@ int rlhf_plan(struct cli *cli, const char *path, const struct option_texts *set,
         code = rlhf_space_meshes(space, rlhf.gpus, rlhf.gpus_per_node, &arena, &cli->diag);
     }
     if (code == 0) code = rlhf_price(setup, space, &arena, &cli->diag);
-    if (code == 0) code = rlhf_search(space, &rlhf.search, &search, &cli->diag);
+    if (code == 0) code = rlhf_search(space, &rlhf.search, cli->interrupt, &search, &cli->diag);
     if (code == 0) code = rlhf_answer(setup, space, &search, form, cli->out, &cli->diag);
+    if (code == 0 && search.is_interrupted)
+        code = diag_error(&cli->diag, SIM_E_INTERRUPTED, path,
+                          "lower 'search.proposals' or 'search.visits' for a shorter search",
+                          "interrupted: the answer has the best of %" PRId64 " plans", search.n_evaluated);
     config_destroy(config);
     catalog_memory_fini(&memory);
     arena_fini(&arena);

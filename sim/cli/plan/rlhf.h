@@ -22,6 +22,8 @@
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 
+#include <signal.h>
+
 enum rlhf_call {
     RLHF_GENERATE,
     RLHF_REWARD,
@@ -162,6 +164,7 @@ int rlhf_price(struct rlhf_setup *setup, struct rlhf_space *space, struct arena 
 
 struct rlhf_search {
     bool has_megatron, has_symmetric, has_best, is_exact;
+    bool is_interrupted; /* before its end: what is here was found until then */
     struct rlhf_found megatron;  /* one split for all calls over all GPUs: tensor ranks fill a node, few stages */
     struct rlhf_found symmetric; /* the fastest split of that kind */
     struct rlhf_found best;
@@ -171,9 +174,10 @@ struct rlhf_search {
 };
 
 /* Searches all plans: from the symmetric one a Markov chain, descent to a plan that no change of one call betters, then
- * branch and bound within config->visits. Same seed, same plan. */
-int rlhf_search(const struct rlhf_space *space, const struct rlhf_search_config *config, struct rlhf_search *search,
-                struct diag *diag);
+ * branch and bound within config->visits. Same seed, same plan. Once *interrupt is not 0 it ends with the best plan of
+ * those seen; NULL: nothing interrupts it. */
+int rlhf_search(const struct rlhf_space *space, const struct rlhf_search_config *config,
+                const volatile sig_atomic_t *interrupt, struct rlhf_search *search, struct diag *diag);
 
 /* --- rlhf_answer.c, rlhf.c --- */
 

@@ -137,6 +137,7 @@ static void add_head(struct answer *answer, const struct rlhf_setup *setup, cons
     answer_number(answer, "visited", (double)search->n_visited);
     answer_bool(answer, "is_optimum", search->is_exact && search->has_best);
     answer_bool(answer, "is_exhausted", search->is_exact); /* without a plan: none fits */
+    answer_bool(answer, "is_interrupted", search->is_interrupted);
     answer_bool(answer, "calibrated", setup->actor.calibration.calibrated);
 }
 
@@ -150,7 +151,9 @@ static void say_head(struct answer *answer, const struct rlhf_setup *setup, cons
     if (search->has_best)
         answer_say(answer, "step %.4g s: %.4g tokens/s; %s\n\n", search->best.step_s,
                    tokens_of(config) / search->best.step_s,
-                   search->is_exact ? "no plan is faster" : "a faster plan was not ruled out");
+                   search->is_exact         ? "no plan is faster"
+                   : search->is_interrupted ? "the search was interrupted, and there may be a faster plan"
+                                            : "a faster plan was not ruled out");
     else
         answer_say(answer, search->is_exact ? "No plan fits.\n" : "No plan that fits was found.\n");
 }

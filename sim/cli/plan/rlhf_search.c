@@ -10,11 +10,18 @@
 struct searching {
     const struct rlhf_space *space;
     const struct rlhf_search_config *config;
+    const volatile sig_atomic_t *interrupt; /* NULL: nothing does */
     struct rlhf_search *search;
     struct rlhf_choice *choices[RLHF_CALLS]; /* all of a call that can be, in the order of their fastest ways */
     int32_t n_choices[RLHF_CALLS];
     double least_s[RLHF_CALLS], least_area_s[RLHF_CALLS]; /* of all choices; area: GPU-seconds over all GPUs */
 };
+
+/* Whether the search is to end with what it has. */
+static bool is_interrupted(const struct searching *searching)
+{
+    return searching->interrupt != NULL && *searching->interrupt != 0;
+}
 
 /* --- Scores --- */
 
@@ -165,7 +172,7 @@ static void walk(struct searching *searching, struct rlhf_found at, uint64_t cha
     struct rng rng;
     rng_init(&rng, (uint64_t)searching->config->seed, 0, "rlhf-plan", chain);
     evaluate(searching, &at);
-    for (int64_t i = 0; i < proposals; i++) {
+    for (int64_t i = 0; i < proposals && !is_interrupted(searching); i++) {
         const uint64_t call = rng_below(&rng, RLHF_CALLS);
         const double left = 1.0 - (double)i / (double)proposals;
         struct rlhf_found next = at;
@@ -209,7 +216,7 @@ static void descend(struct searching *searching, struct rlhf_found at)
                 struct rlhf_found next = at;
                 next.calls[call] = searching->choices[call][i];
                 if (shortest_s(searching, (enum rlhf_call)call, i) >= score_of(&at)) break;
-                if (searching->search->n_evaluated >= most) return;
+                if (searching->search->n_evaluated >= most || is_interrupted(searching)) return;
                 const double least_s = least_step_s(searching, &next);
                 if (least_s >= score_of(&at) && is_no_best(searching, least_s)) {
                     searching->search->n_evaluated++;
@@ -234,7 +241,7 @@ static bool is_hopeless(const struct searching *searching, const struct branch *
     return searching->search->has_best && bound_of(searching, branch) * (1.0 + 1e-12) >= searching->search->best.step_s;
 }
 
-/* False: the visits are used up. */
+/* False: the visits are used up, or the search is interrupted. */
 static bool decide(struct searching *searching, struct branch *branch, int depth)
 {
     const enum rlhf_call call = order[depth];
@@ -245,7 +252,8 @@ static bool decide(struct searching *searching, struct branch *branch, int depth
         const struct rlhf_choice choice = searching->choices[call][i];
         const struct rlhf_option *option = rlhf_option_of(searching->space, call, choice);
         const double share = (double)searching->space->meshes[choice.mesh].gpus / (double)searching->space->gpus;
-        if (++searching->search->n_visited > searching->config->visits) is_complete = false;
+        if (++searching->search->n_visited > searching->config->visits || is_interrupted(searching))
+            is_complete = false;
         branch->found.calls[call] = choice;
         branch->seconds[call] = option->ways[0].seconds;
         branch->area_s[call] = option->ways[0].seconds * share;
@@ -326,10 +334,10 @@ static int list_choices(struct searching *searching, enum rlhf_call call, struct
     return 0;
 }
 
-int rlhf_search(const struct rlhf_space *space, const struct rlhf_search_config *config, struct rlhf_search *search,
-                struct diag *diag)
+int rlhf_search(const struct rlhf_space *space, const struct rlhf_search_config *config,
+                const volatile sig_atomic_t *interrupt, struct rlhf_search *search, struct diag *diag)
 {
-    struct searching searching = {.space = space, .config = config, .search = search};
+    struct searching searching = {.space = space, .config = config, .interrupt = interrupt, .search = search};
     struct arena arena;
     bool is_possible = true;
     int code = 0;
@@ -347,6 +355,7 @@ int rlhf_search(const struct rlhf_space *space, const struct rlhf_search_config 
         search->walked_s = search->has_best ? search->best.step_s : (double)NAN;
         descend(&searching, search->has_best ? search->best : greedy(&searching));
         search->is_exact = config->visits > 0 && prove(&searching);
+        search->is_interrupted = !search->is_exact && is_interrupted(&searching);
     }
     arena_fini(&arena);
     return code == 0 ? 0 : diag_nomem(diag);

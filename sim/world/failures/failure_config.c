@@ -64,7 +64,7 @@ static const struct config_field outage_fields[] = {
     ROW_INT("node", node, REQUIRED, WITHIN(0, 1e6), "number of the node, in the order of the node types"),
     ROW_INT("nodes", nodes, DEFAULT("1"), WITHIN(1, 1e6), "nodes, with the neighbours that follow"),
     ROW_TIME("from", from_ns, REQUIRED, AT_LEAST(0), "time at which the outage begins"),
-    ROW_TIME("until", until_ns, REQUIRED, AT_LEAST(0), "time at which the outage ends; if it never does, a time after the run, such as 100000d"),
+    ROW_TIME("until", until_ns, OPTIONAL, AT_LEAST(1e-9), "time at which the outage ends; default: it never does"),
     ROW_CHOICE("jobs", jobs, DEFAULT("pause"), outage_jobs_names,
                "running jobs keep their GPUs and go on afterwards, or are interrupted as by a failure"),
     {0}};
@@ -206,8 +206,10 @@ static int check_domain(const struct failure_domain_config *domain, const struct
 static int check_outage(const struct failure_outage_config *outage, const struct config *document, struct diag *diag)
 {
     const struct checking checking = {document, diag, "outages", outage->name};
-    if (outage->until_ns > outage->from_ns) return 0;
-    return report(&checking, "until", "for example \"from\": \"2h\", \"until\": \"3h\"", "is not after its 'from'");
+    if (failure_outage_until_ns(outage) > outage->from_ns) return 0;
+    return report(&checking, "until",
+                  "for example \"from\": \"2h\", \"until\": \"3h\"; an outage without 'until' never ends",
+                  "is not after its 'from'");
 }
 
 /* Metrics identify causes, domains, outages and breakers by name alone. */

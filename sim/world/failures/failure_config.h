@@ -42,13 +42,19 @@ struct failure_domain_config {
 /* What running jobs do while their node has an outage. */
 enum failure_outage_jobs { FAILURE_OUTAGE_PAUSE, FAILURE_OUTAGE_INTERRUPT };
 
-/* A planned outage: nodes that are down in a stated time, such as for maintenance. */
+/* A planned outage: nodes that are down in a stated time, such as for maintenance, or from then on. */
 struct failure_outage_config {
     const char *name;    /* its key */
     int64_t node, nodes; /* the first one, by its number in the site, and how many with their neighbours */
-    sim_ns from_ns, until_ns;
+    sim_ns from_ns, until_ns; /* until_ns 0: it never ends */
     int jobs; /* enum failure_outage_jobs */
 };
+
+/* When the outage ends; SIM_NS_MAX: never. */
+static inline sim_ns failure_outage_until_ns(const struct failure_outage_config *outage)
+{
+    return outage->until_ns > 0 ? outage->until_ns : SIM_NS_MAX;
+}
 
 struct failures_config {
     struct config_list outages; /* struct failure_outage_config */

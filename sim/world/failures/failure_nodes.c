@@ -4,6 +4,8 @@
 #include "sim/core/check.h"
 #include "sim/world/failures/failure_state.h"
 
+#include <math.h>
+
 static int make_nodes(struct failures *failures)
 {
     for (const struct cluster *part = failures->cluster; part != NULL; part = part->next)
@@ -146,7 +148,7 @@ static int emit_step(const struct failures *failures, int32_t index, enum node_s
                                  .node = index,
                                  .gpus = failure_node_gpus(&failures->nodes[index]),
                                  .cause = cause,
-                                 .down_s = sim_s_from_ns(down_ns)};
+                                 .down_s = down_ns < SIM_NS_MAX ? sim_s_from_ns(down_ns) : (double)INFINITY};
     return sink->node(sink->context, &row);
 }
 

@@ -1,4 +1,4 @@
-/* Planned outages: nodes that are down from a stated time until another. Running jobs pause: they keep their GPUs, do
+/* Planned outages: nodes that are down from a stated time until another, or for good. Running jobs pause: they keep their GPUs, do
  * no work meanwhile, and go on as if the time had not passed. A job on several nodes pauses with the first one. Or
  * jobs are interrupted as by a failure. Replicas of services always are. Nothing starts on the nodes meanwhile.
  *
@@ -7,8 +7,8 @@
  * until the later of its returns. While jobs pause, node failures pass the node by; a breaker that takes its power
  * interrupts them.
  *
- * Not modelled: waits before work (restart, reads) go on, although the job pauses, and saves over the network begin
- * and go on. Failures of a job's own software (scope job) count the pause and strike in it. A part of a GPU beside the
+ * Not modelled: waits before work (restart, reads) and saves over the network that have begun go on, although the job
+ * pauses. Failures of a job's own software (scope job) count the pause and strike in it. A part of a GPU beside the
  * share of a paused job is not withdrawn: a job that starts there pauses as well. */
 #include "sim/world/failures/failure_state.h"
 
@@ -61,7 +61,8 @@ static int take_down(struct failures *failures, const struct failure_outage_conf
 {
     struct failure_node *node = &failures->nodes[index];
     const bool is_up = node->state == FAILURE_NODE_UP, pauses = outage->jobs == FAILURE_OUTAGE_PAUSE;
-    if (outage->until_ns > node->out_until_ns) node->out_until_ns = outage->until_ns;
+    const sim_ns until_ns = failure_outage_until_ns(outage);
+    if (until_ns > node->out_until_ns) node->out_until_ns = until_ns;
     int code = pauses ? failure_clear_replicas(failures, effect, index) : failure_clear_node(failures, effect, index);
     if (code == 0 && is_up) {
         node->keeps_jobs = pauses;
@@ -80,7 +81,10 @@ int failure_outage_begin(struct failures *failures, const struct failure_entry *
     const struct failure_outage_config *outage = (const struct failure_outage_config *)failures->config->outages.items +
                                                  index;
     struct failure_source *source = &failures->outages[index];
-    const struct failure_effect effect = {.source = source, .repair_ns = outage->until_ns - outage->from_ns};
+    const sim_ns until_ns = failure_outage_until_ns(outage);
+    const bool is_endless = until_ns == SIM_NS_MAX;
+    const struct failure_effect effect = {.source = source,
+                                          .repair_ns = is_endless ? SIM_NS_MAX : until_ns - outage->from_ns};
     int n_up = 0;
     for (int64_t i = 0; i < outage->nodes; i++) {
         const int was_up = take_down(failures, outage, &effect, (int32_t)(outage->node + i));
@@ -89,7 +93,8 @@ int failure_outage_begin(struct failures *failures, const struct failure_entry *
     }
     source->n_seen += n_up > 0;
     source->n_unseen += n_up == 0;
-    return failure_queue_add(&failures->found, &(struct failure_entry){outage->until_ns, entry->number, 0, 0});
+    if (is_endless) return 0;
+    return failure_queue_add(&failures->found, &(struct failure_entry){until_ns, entry->number, 0, 0});
 }
 
 /* Its nodes have returned; those that are spare ones may serve again. */

@@ -120,11 +120,25 @@ static int stages_of(const struct power_stage *phases, struct power_stage stages
     return n;
 }
 
+/* Whether the beginnings and ends of waits and stalls change what the job draws. */
+static bool draws_by_turns(struct job *job, sim_ns now)
+{
+    const struct job_activity *activity = job->activity;
+    return activity->draw.stages == activity->stages &&
+           !isnan(holders_drawn_j(&job->jobs->cluster->holders, &job->holder, now));
+}
+
+void job_activity_paced(struct job *job, sim_ns now)
+{
+    job_saver_paced(job, now);
+    if (draws_by_turns(job, now)) job_await_work(job); /* at speed 0 no save begins */
+}
+
 /* A job that waits, or stalls for a save, draws as GPUs idle with a process. Its clock is that at which it trains. */
 static double used_frac(struct job *job, sim_ns now, int64_t gpus)
 {
     const bool rests = job_waits(job, now) || job_progress_stalls(&job->progress, now);
-    if (!isnan(holders_drawn_j(&job->jobs->cluster->holders, &job->holder, now))) job_await_work(job);
+    if (draws_by_turns(job, now)) job_await_work(job);
     return rests ? 0.0 : (double)gpus / job->view.held_gpus;
 }
 

@@ -41,6 +41,9 @@ void job_activity_begin_saver(struct job *job, sim_ns now, bool starts);
 /* Its traffic begins, or will when its wait is over. */
 void job_activity_begin_traffic(struct job *job, sim_ns now);
 
+/* The speed of the running job may have changed, and its progress has been moved to now. */
+void job_activity_paced(struct job *job, sim_ns now);
+
 /* The GPUs of the running job have changed, and it does not work for `idle_ns`. */
 void job_activity_resized(struct job *job, sim_ns now, sim_ns idle_ns);
 

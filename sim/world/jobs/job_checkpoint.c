@@ -99,6 +99,77 @@ void job_checkpoints_destroy(struct jobs *jobs)
     mem_free(jobs->checkpoint_states);
 }
 
+/* --- Where it saves, and what it loads from --- */
+
+static bool is_to_peer(const struct checkpoint_config *config)
+{
+    return config->to != NULL && strcmp(config->to, "peer") == 0;
+}
+
+/* The key and the text of a finding. */
+struct saver_place {
+    const char *key, *storage;
+    const char *who, *what; /* "checkpoints", "go to" */
+    bool saves;             /* false: it is read */
+};
+
+static int refuse(const struct jobs *jobs, const struct job_type *type, struct saver_place at, const char *hint,
+                  const char *text)
+{
+    char where[DIAG_WHERE_CHARS];
+    snprintf(where, sizeof where, "jobs.types.%s.%s", type->name, at.key);
+    return diag_error(jobs->site->diag, SIM_E_CONFIG, config_where(jobs->site->config, where), hint,
+                      "%s of type '%s' %s '%s', %s", at.who, type->name, at.what, at.storage, text);
+}
+
+static int64_t site_nodes_of(const struct jobs *jobs)
+{
+    int64_t n = 0;
+    for (const struct cluster *cluster = jobs->cluster; cluster != NULL; cluster = cluster->next) n += cluster->n_nodes;
+    return n;
+}
+
+static int check_place(const struct jobs *jobs, const struct job_type *type, struct saver_place at,
+                       const struct topology *topology)
+{
+    const bool to_peer = at.saves && is_to_peer(&type->checkpoint);
+    if (topology == NULL || !(topology_config(topology)->network.bytes_per_s > 0))
+        return refuse(jobs, type, at, "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
+                      "and there is no network");
+    if (jobs->placer == NULL)
+        return refuse(jobs, type, at, "choose a placement policy that gives nodes, and a cluster that has some",
+                      "and jobs are on no nodes in particular");
+    if (!to_peer && !topology_has_remote(topology, at.storage))
+        return refuse(jobs, type, at,
+                      at.saves ? "name an entry of cluster.storage whose device is of kind 'remote', or \"peer\""
+                               : "name an entry of cluster.storage whose device is of kind 'remote'",
+                      "which is no storage behind the network");
+    if (to_peer && site_nodes_of(jobs) < 2)
+        return refuse(jobs, type, at, "name storage behind the network, or add nodes",
+                      "the next node of the job, and the cluster has one node");
+    return 0;
+}
+
+static int check_type(const struct jobs *jobs, const struct job_type *type, const struct topology *topology)
+{
+    const struct saver_place saves = {"checkpoint.to", type->checkpoint.to, "checkpoints", "go to", true};
+    const struct saver_place reads = {"load.from", type->load.from, "jobs", "load from", false};
+    const int code = saves.storage != NULL ? check_place(jobs, type, saves, topology) : 0;
+    return code == 0 && reads.storage != NULL ? check_place(jobs, type, reads, topology) : code;
+}
+
+int job_savers_check(const struct jobs *jobs, struct topology *topology)
+{
+    int code = 0;
+    for (size_t i = 0; i < jobs->config->all_types.n && code == 0; i++) {
+        const struct job_type *type = (const struct job_type *)jobs->config->all_types.items + i;
+        code = check_type(jobs, type, topology);
+    }
+    return code;
+}
+
+/* --- How it saves --- */
+
 static double nodes_of(const struct job *job)
 {
     double n = 0.0;
@@ -236,7 +307,7 @@ sim_ns job_expected_read_ns(const struct job *job)
 {
     if (job->activity == NULL) return 0;
     const char *to = job->type->checkpoint.to;
-    const bool to_peer = to != NULL && strcmp(to, "peer") == 0;
+    const bool to_peer = is_to_peer(&job->type->checkpoint);
     const int32_t n_nodes = expected_nodes(job);
     const bool restores = job_done_ns(job, 0) > 0 && job_saves_by_flows(job) && (!to_peer || n_nodes > 1);
     if (!restores && !job_loads(job)) return 0;

@@ -12,6 +12,7 @@
 
 struct job;
 struct jobs;
+struct topology;
 
 struct checkpoint_config {
     struct config_variant policy; /* its entry is a struct policy of family POLICY_CHECKPOINTING; NULL: none */
@@ -39,6 +40,9 @@ extern const struct config_field load_config_fields[];
 /* Checks the types and creates the states of their policies. Returns 0 or a negative code. */
 int job_checkpoints_create(struct jobs *jobs);
 void job_checkpoints_destroy(struct jobs *jobs);
+
+/* Checks `checkpoint.to` and `load.from` of all types. Returns 0 or SIM_E_CONFIG with findings. */
+int job_savers_check(const struct jobs *jobs, struct topology *topology);
 
 /* How the job saves its state on its present GPUs. A fault of the policy fails the engine. */
 struct job_saves job_checkpoint_saves(const struct job *job);

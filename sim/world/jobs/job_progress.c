@@ -53,6 +53,7 @@ static struct passed passed_at(const struct job_progress *progress, sim_ns now)
     passed.stalled_ns = least(time_ns, progress->stall_ns);
     passed.stall_left_ns = progress->stall_ns - passed.stalled_ns;
     time_ns -= passed.stalled_ns;
+    if (!(progress->speed > 0.0)) return passed;
     passed.worked_ns = time_ns;
     if (saves->interval_ns == 0 || time_ns < progress->to_save_ns || passed.stall_left_ns > 0) return passed;
     if (progress->is_paused) return passed;
@@ -151,11 +152,13 @@ sim_ns job_progress_turn_ns(const struct job_progress *progress)
     if (progress->is_paused) return SIM_NS_MAX;
     if (progress->stall_ns > 0) return sim_ns_add(start_ns, progress->stall_ns);
     if (progress->saves.interval_ns == 0 || progress->saves.stall_ns == 0) return SIM_NS_MAX;
+    if (!(progress->speed > 0.0)) return SIM_NS_MAX;
     return time_left(progress) <= progress->to_save_ns ? SIM_NS_MAX : sim_ns_add(start_ns, progress->to_save_ns);
 }
 
 void job_progress_save_last(struct job_progress *progress, sim_ns save_ns)
 {
+    if (!(progress->speed > 0.0)) return;
     const double since_ns = ceil((double)save_ns * progress->speed);
     const double counts_ns = (double)progress->done_ns - since_ns;
     if (counts_ns > (double)progress->saved_ns) progress->saved_ns = progress->done_ns - (sim_ns)since_ns;

@@ -7,8 +7,8 @@
  * done when a save began counts once the save has been flushed; a failure falls back to the latest work that counts.
  * A flush that does not end before the next save begins never counts.
  *
- * A job that pauses does no work, begins no save, and stalls and flushes no further: these go on after the pause. Its
- * moves and waits go on. */
+ * A job whose speed is 0 does no work and begins no save; the stall and the flush of a save that has begun go on. A job
+ * that pauses stalls and flushes no further, either: these go on after the pause. Moves and waits go on in both. */
 #ifndef ORRERY_WORLD_JOBS_JOB_PROGRESS_H
 #define ORRERY_WORLD_JOBS_JOB_PROGRESS_H
 
@@ -55,11 +55,11 @@ sim_ns job_progress_end_ns(const struct job_progress *progress);
 bool job_progress_stalls(const struct job_progress *progress, sim_ns now);
 
 /* When a stall next begins or ends, on a progress in which none has begun or ended since from_ns; SIM_NS_MAX: never, or
- * not before the end of a pause. */
+ * not before the end of a pause or a hang. */
 sim_ns job_progress_turn_ns(const struct job_progress *progress);
 
-/* A last save that took `save_ns` up to now counts: the work done when it began. Call job_progress_move to this moment
- * before. */
+/* A last save that took `save_ns` up to now counts: the work done when it began. A job whose speed is 0 takes none. Call
+ * job_progress_move to this moment before. */
 void job_progress_save_last(struct job_progress *progress, sim_ns save_ns);
 
 /* Moves the progress to `now`. The rest of a wait or of a stall remains. */

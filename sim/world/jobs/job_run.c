@@ -89,6 +89,7 @@ void job_continue(struct job *job, sim_ns now)
     job->progress.is_paused = job->holder.is_paused;
     if (job->activity != NULL) job_activity_begin_traffic(job, now);
     keep_speed(job);
+    if (job->activity != NULL) job_activity_paced(job, now);
     arm(job);
 }
 
@@ -156,6 +157,7 @@ static void set_speed(struct job *job, sim_ns now)
     job_progress_move(&job->progress, now);
     job->progress.is_paused = job->holder.is_paused;
     keep_speed(job);
+    if (job->activity != NULL) job_activity_paced(job, now);
     arm(job);
 }
 

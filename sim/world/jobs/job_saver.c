@@ -39,6 +39,7 @@ struct job_saver {
     sim_ns covered_ns;      /* of the interval after a stall: work done beside the flow */
     sim_ns saving_ns;       /* work that counts when the flow has ended */
     sim_ns due_ns;          /* of the timer; before now: it is not armed */
+    sim_ns left_ns;         /* while the speed is 0: work that is left when it rises again; -1: nothing was due */
     bool loads;             /* what it reads is not the job's state */
     int64_t read_bytes;     /* to read before the job works */
     int32_t n_flows, n_moving;
@@ -72,68 +73,6 @@ bool job_loads(const struct job *job)
 bool job_has_saver(const struct job *job)
 {
     return job_saves_by_flows(job) || job_loads(job);
-}
-
-/* The key and the text of a finding. */
-struct saver_place {
-    const char *key, *storage;
-    const char *who, *what; /* "checkpoints", "go to" */
-    bool saves;             /* false: it is read */
-};
-
-static int refuse(const struct jobs *jobs, const struct job_type *type, struct saver_place at, const char *hint,
-                  const char *text)
-{
-    char where[DIAG_WHERE_CHARS];
-    snprintf(where, sizeof where, "jobs.types.%s.%s", type->name, at.key);
-    return diag_error(jobs->site->diag, SIM_E_CONFIG, config_where(jobs->site->config, where), hint,
-                      "%s of type '%s' %s '%s', %s", at.who, type->name, at.what, at.storage, text);
-}
-
-static int64_t nodes_of(const struct jobs *jobs)
-{
-    int64_t n = 0;
-    for (const struct cluster *cluster = jobs->cluster; cluster != NULL; cluster = cluster->next) n += cluster->n_nodes;
-    return n;
-}
-
-static int check_place(const struct jobs *jobs, const struct job_type *type, struct saver_place at,
-                       const struct topology *topology)
-{
-    const bool to_peer = at.saves && is_to_peer(&type->checkpoint);
-    if (topology == NULL || !(topology_config(topology)->network.bytes_per_s > 0))
-        return refuse(jobs, type, at, "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
-                      "and there is no network");
-    if (jobs->placer == NULL)
-        return refuse(jobs, type, at, "choose a placement policy that gives nodes, and a cluster that has some",
-                      "and jobs are on no nodes in particular");
-    if (!to_peer && !topology_has_remote(topology, at.storage))
-        return refuse(jobs, type, at,
-                      at.saves ? "name an entry of cluster.storage whose device is of kind 'remote', or \"peer\""
-                               : "name an entry of cluster.storage whose device is of kind 'remote'",
-                      "which is no storage behind the network");
-    if (to_peer && nodes_of(jobs) < 2)
-        return refuse(jobs, type, at, "name storage behind the network, or add nodes",
-                      "the next node of the job, and the cluster has one node");
-    return 0;
-}
-
-static int check_type(const struct jobs *jobs, const struct job_type *type, const struct topology *topology)
-{
-    const struct saver_place saves = {"checkpoint.to", type->checkpoint.to, "checkpoints", "go to", true};
-    const struct saver_place reads = {"load.from", type->load.from, "jobs", "load from", false};
-    const int code = saves.storage != NULL ? check_place(jobs, type, saves, topology) : 0;
-    return code == 0 && reads.storage != NULL ? check_place(jobs, type, reads, topology) : code;
-}
-
-int job_savers_check(const struct jobs *jobs, struct topology *topology)
-{
-    int code = 0;
-    for (size_t i = 0; i < jobs->config->all_types.n && code == 0; i++) {
-        const struct job_type *type = (const struct job_type *)jobs->config->all_types.items + i;
-        code = check_type(jobs, type, topology);
-    }
-    return code;
 }
 
 int job_savers_warn(const struct jobs *jobs)
@@ -279,10 +218,42 @@ static void release(struct job_saver *saver, sim_ns *rest_ns, sim_ns now)
     job_activity_redraw(saver->job, now, true);
 }
 
-static void await_save(struct job_saver *saver, sim_ns now, sim_ns after_ns)
+/* Time without work that is left of moves, waits and stalls. */
+static sim_ns idle_left_ns(const struct job_saver *saver)
+{
+    const struct job_progress *progress = &saver->job->progress;
+    return sim_ns_add(sim_ns_add(progress->move_ns, progress->wait_ns), progress->stall_ns);
+}
+
+static bool works(const struct job_saver *saver)
+{
+    return saver->job->progress.speed > 0.0;
+}
+
+/* Awaits the next save: the job idles, and then works for `work_ns`. At speed 0 that waits for job_saver_paced. */
+static void await_save(struct job_saver *saver, sim_ns now, sim_ns idle_ns, sim_ns work_ns)
 {
     saver->state = SAVER_WORKS;
-    if (saver->interval_ns > 0 && saver->n_flows > 0) arm(saver, now, after_ns);
+    if (saver->interval_ns == 0 || saver->n_flows == 0) return;
+    if (works(saver))
+        arm(saver, now, sim_ns_add(idle_ns, work_ns));
+    else
+        saver->left_ns = work_ns;
+}
+
+void job_saver_paced(struct job *job, sim_ns now)
+{
+    struct job_saver *saver = job->activity->saver;
+    if (saver == NULL || (saver->state != SAVER_WORKS && saver->state != SAVER_OVERLAPS)) return;
+    if (works(saver) && saver->left_ns >= 0) {
+        arm(saver, now, sim_ns_add(idle_left_ns(saver), saver->left_ns));
+        saver->left_ns = -1;
+    } else if (!works(saver) && saver->due_ns >= now) {
+        const sim_ns left_ns = saver->due_ns - now - idle_left_ns(saver);
+        saver->left_ns = left_ns > 0 ? left_ns : 0;
+        saver->due_ns = -1;
+        engine_disarm(job->jobs->site->engine, &job->activity->save);
+    }
 }
 
 static sim_ns overlap_of(const struct job_saver *saver)
@@ -317,7 +288,7 @@ static int begin_save(struct job_saver *saver, sim_ns now)
         progress->stall_ns = stall_ns;
         job_rearm(saver->job);
         job_activity_redraw(saver->job, now, true);
-        await_save(saver, now, sim_ns_add(stall_ns, saver->interval_ns));
+        await_save(saver, now, stall_ns, saver->interval_ns);
         break;
     }
     default:
@@ -349,7 +320,7 @@ static void on_timer(struct engine *engine, struct owner *owner, sim_ns now)
         break;
     case SAVER_OVERLAPS:
         if (saver->n_moving == 0) {
-            await_save(saver, now, saver->interval_ns - overlap_of(saver));
+            await_save(saver, now, 0, saver->interval_ns - overlap_of(saver));
             break;
         }
         saver->state = SAVER_STALLS;
@@ -378,7 +349,7 @@ static void end_flows(struct job_saver *saver, sim_ns now)
         release(saver, &progress->wait_ns, now);
         job_begins_work(saver->job, now);
         jobs_notify(saver->job->jobs, JOB_EVENT_SPEED, saver->job); /* its end was an estimate before */
-        await_save(saver, now, saver->interval_ns);
+        await_save(saver, now, 0, saver->interval_ns);
         return;
     }
     job_progress_move(progress, now);
@@ -386,10 +357,13 @@ static void end_flows(struct job_saver *saver, sim_ns now)
     progress->saved_ns = saver->saving_ns;
     if (saver->state == SAVER_STALLS) {
         release(saver, &progress->stall_ns, now);
-        await_save(saver, now, saver->interval_ns - saver->covered_ns);
+        await_save(saver, now, 0, saver->interval_ns - saver->covered_ns);
     } else if (saver->state == SAVER_QUEUES) {
         release(saver, &progress->stall_ns, now);
-        fail(saver, begin_save(saver, now));
+        if (works(saver))
+            fail(saver, begin_save(saver, now));
+        else
+            await_save(saver, now, 0, 0);
     }
 }
 
@@ -465,7 +439,7 @@ int job_saver_begin(struct job *job, sim_ns now, bool starts)
     if (saver == NULL) return SIM_E_NOMEM;
     job->activity->saver = saver;
     saver->job = job;
-    saver->due_ns = -1;
+    saver->due_ns = saver->left_ns = -1;
     saver->lost_peer = no_node;
     note_nodes(saver);
     note_peer(job);
@@ -474,14 +448,13 @@ int job_saver_begin(struct job *job, sim_ns now, bool starts)
     saver->flows = mem_zalloc((size_t)saver->n_flows + 1, sizeof *saver->flows);
     if (saver->flows == NULL) return SIM_E_NOMEM;
     saver->interval_ns = interval_of(job);
-    const struct job_progress *progress = &job->progress;
-    const sim_ns wait_ns = sim_ns_add(sim_ns_add(progress->move_ns, progress->wait_ns), progress->stall_ns);
+    const sim_ns wait_ns = idle_left_ns(saver);
     if (saver->read_bytes > 0) {
         job->progress.wait_ns = SIM_NS_MAX;
         saver->state = SAVER_AWAITS;
         arm(saver, now, wait_ns);
     } else {
-        await_save(saver, now, sim_ns_add(wait_ns, saver->interval_ns));
+        await_save(saver, now, wait_ns, saver->interval_ns);
     }
     return 0;
 }
@@ -494,17 +467,18 @@ static void lose_peer(struct job_saver *saver, sim_ns now)
     if (saver->state == SAVER_STALLS || saver->state == SAVER_QUEUES)
         release(saver, &saver->job->progress.stall_ns, now);
     engine_disarm(saver->job->jobs->site->engine, &saver->job->activity->save);
-    saver->due_ns = -1;
+    saver->due_ns = saver->left_ns = -1;
     saver->state = SAVER_WORKS;
 }
 
 /* Keeps the timer, which is as much later as the job idles. A job that could not save begins an interval. */
 static void keep_timer(struct job_saver *saver, sim_ns now, sim_ns idle_ns)
 {
+    if (saver->left_ns >= 0) return;
     if (saver->due_ns >= now)
         arm(saver, now, sim_ns_add(saver->due_ns - now, idle_ns));
     else if (saver->state == SAVER_WORKS)
-        await_save(saver, now, sim_ns_add(saver->interval_ns, idle_ns));
+        await_save(saver, now, idle_ns, saver->interval_ns);
 }
 
 /* A job that is left on one node amid a restore reads the rest from the node that it had beside this one. */

@@ -28,9 +28,6 @@ struct jobs;
 struct job_type;
 struct topology;
 
-/* Checks `checkpoint.to` and `load.from` of all types. Returns 0 or SIM_E_CONFIG with findings. */
-int job_savers_check(const struct jobs *jobs, struct topology *topology);
-
 /* Whether saves of the job are flows. */
 bool job_saves_by_flows(const struct job *job);
 
@@ -72,6 +69,10 @@ int job_saver_begin(struct job *job, sim_ns now, bool starts);
  * read back counts, and the rest moves over the links of its new GPUs. A save to a peer that it has no more does not
  * count. Returns 0 or SIM_E_NOMEM. */
 int job_saver_resized(struct job *job, sim_ns now, sim_ns idle_ns);
+
+/* The speed of a running job may have changed, and its progress has been moved to now. At speed 0 it begins no save, and
+ * no overlap of a save ends; what moves goes on. Of jobs with an activity. */
+void job_saver_paced(struct job *job, sim_ns now);
 
 /* Warns of runs that save nothing. Returns 0 or the sink's code. */
 int job_savers_warn(const struct jobs *jobs);

@@ -55,7 +55,7 @@ struct node_row {
     enum node_step step;
     int64_t node, gpus;
     const char *cause; /* NODE_DOWN: of failures.causes or failures.domains */
-    double down_s;     /* how long it is to be down, or was */
+    double down_s;     /* how long it is to be down (INFINITY: for good), or was */
 };
 
 /* The clock of a job's GPUs changes while the job holds them, another command sets the same one, or it is below the

@@ -114,7 +114,7 @@ static const struct fragment {
     {JOBS, 3, "{'cluster': {'cpus_per_node': '$4-96'}, 'jobs': {'scheduler': {'policy': 'synergy', 'order': '?',"
               " 'division': '?'}, 'placement': 'consolidated', 'types': {'default': {'host': {'cpus': [{'per_gpu': '$1-4',"
               " 'speed': 1}, {'per_gpu': '$5-30', 'speed': 2}]}}}}}"},
-    {ANY, 4, "{'failures': {'outages': {'o': {'node': 0, 'from': '$0-60s', 'until': '$61-300s', 'jobs': '?'},"
+    {ANY, 4, "{'failures': {'outages': {'o': {'node': 0, 'from': '$200-900s', 'jobs': '?'},"
              " 'p': {'node': 0, 'from': '$0-90s', 'until': '$91-3000s', 'jobs': '?'}}}}"},
     {ANY, 3, "{'cluster': {'nodes': '$2-4'}, 'failures': {'spare_nodes': 1, 'outages': {'o': {'node': '$0-1', 'from':"
              " '$0-60s', 'until': '$61-300s', 'jobs': '?'}}, 'causes': {'a': {'scope': 'node', 'lifetime': '?'}}}}"},

@@ -193,7 +193,7 @@ TEST(plans_fit_keep_their_order_and_are_never_slower_than_one_split_for_all)
         struct rlhf_search search;
         bed_init(&bed, &rng, 8, 4);
         bed.config.visits = 2000;
-        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &search, &bed.diag), 0);
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, NULL, &search, &bed.diag), 0);
         CHECK(search.has_best || !search.has_symmetric);
         CHECK_EQ_INT(search.has_megatron, search.has_symmetric);
         if (search.has_symmetric) {
@@ -245,7 +245,7 @@ TEST(the_best_plan_is_that_of_brute_force)
         struct rlhf_search search;
         bed_init(&bed, &rng, 2, world % 2 == 0 ? 2 : 1);
         bed.space.usable_bytes *= 2.0;
-        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &search, &bed.diag), 0);
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, NULL, &search, &bed.diag), 0);
         const double least_s = brute_force(&bed.space);
         CHECK(search.is_exact);
         CHECK_EQ_INT(search.has_best, isfinite(least_s));
@@ -268,11 +268,11 @@ TEST(the_chain_is_never_below_the_proven_optimum)
         struct bed bed;
         struct rlhf_search chain, exact;
         bed_init(&bed, &rng, 4, 2);
-        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &exact, &bed.diag), 0);
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, NULL, &exact, &bed.diag), 0);
         CHECK(exact.is_exact);
         bed.config.visits = 0;
         bed.config.proposals = 4000;
-        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &chain, &bed.diag), 0);
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, NULL, &chain, &bed.diag), 0);
         CHECK(!chain.is_exact);
         if (chain.has_best) {
             n++;
@@ -315,7 +315,7 @@ TEST(the_rule_of_megatron_takes_the_most_tensor_ranks_then_the_fewest_stages)
         struct rlhf_search search;
         bed_init(&bed, &rng, 8, 4);
         bed.config.visits = bed.config.proposals = 0;
-        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &search, &bed.diag), 0);
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, NULL, &search, &bed.diag), 0);
         for (int64_t tensor = 1; search.has_megatron && tensor <= 4; tensor *= 2)
             for (int64_t pipeline = 1; pipeline <= 2; pipeline *= 2) {
                 const struct rlhf_option *rule = rlhf_option_of(&bed.space, RLHF_GENERATE, search.megatron.calls[0]);
@@ -330,6 +330,32 @@ TEST(the_rule_of_megatron_takes_the_most_tensor_ranks_then_the_fewest_stages)
     CHECK(n_others > 5);
 }
 
+/* Interrupted at once, the search still has the fastest split for all calls, which the whole search never falls behind. */
+TEST(an_interrupted_search_keeps_what_it_found)
+{
+    struct rng rng;
+    int n = 0;
+    rng_init(&rng, 28, 0, "rlhf", 0);
+    for (int world = 0; world < 10; world++) {
+        const volatile sig_atomic_t interrupt = SIGINT;
+        struct bed bed;
+        struct rlhf_search cut, whole;
+        bed_init(&bed, &rng, 4, 2);
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &interrupt, &cut, &bed.diag), 0);
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, NULL, &whole, &bed.diag), 0);
+        CHECK(!whole.is_interrupted);
+        CHECK(cut.is_interrupted != cut.is_exact);
+        CHECK(cut.n_evaluated < whole.n_evaluated);
+        CHECK_EQ_INT(cut.has_symmetric, whole.has_symmetric);
+        CHECK(cut.has_best || !cut.has_symmetric);
+        if (cut.has_best) CHECK(whole.best.step_s <= cut.best.step_s);
+        if (cut.has_symmetric) CHECK(cut.best.step_s <= cut.symmetric.step_s);
+        n += cut.has_best;
+        bed_fini(&bed);
+    }
+    CHECK(n > 3);
+}
+
 TEST(the_same_seed_finds_the_same_plan)
 {
     struct rng rng;
@@ -338,7 +364,7 @@ TEST(the_same_seed_finds_the_same_plan)
     rng_init(&rng, 24, 0, "rlhf", 0);
     bed_init(&bed, &rng, 8, 4);
     bed.config.visits = 100;
-    for (int i = 0; i < 2; i++) CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &search[i], &bed.diag), 0);
+    for (int i = 0; i < 2; i++) CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, NULL, &search[i], &bed.diag), 0);
     CHECK(search[0].has_best);
     CHECK_EQ_INT(search[0].n_evaluated, search[1].n_evaluated);
     CHECK_NEAR(search[0].best.step_s, search[1].best.step_s, 0.0);
