@@ -94,7 +94,6 @@ static void schedule(const struct naive_store *naive, const struct store_request
         decision->coming[request->keys[i]] = true;
 }
 
-
 static void preempt_last(struct naive_store *naive, struct server *server, struct decision *decision)
 {
     const int id = server->running[--server->n_running];

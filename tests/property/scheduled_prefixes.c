@@ -19,7 +19,8 @@ static const char *write_prompts(int n, int n_keys)
     FILE *file = fopen(path, "w");
     if (file == NULL) abort();
     for (int i = 0; i < n; i++) {
-        fprintf(file, "{\"timestamp\": 0, \"input_length\": %d, \"output_length\": %d, \"hash_ids\": [", PROMPT, OUTPUT);
+        fprintf(file, "{\"timestamp\": 0, \"input_length\": %d, \"output_length\": %d, \"hash_ids\": [", PROMPT,
+                OUTPUT);
         for (int k = 0; k <= KEYS; k++) fprintf(file, "%s%d", k > 0 ? "," : "", k < n_keys ? k + 1 : 100 * (i + 1) + k);
         fprintf(file, "]}\n");
     }

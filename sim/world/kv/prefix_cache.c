@@ -144,7 +144,8 @@ int32_t prefix_chain_expect(struct prefix_chain *chain, int32_t n)
 {
     SIM_REQUIRE(chain->cache != NULL && n <= chain->n);
     for (int32_t i = 0; i < n; i++) {
-        const int32_t item = chain->items[i] == CACHE_NO_ITEM ? cache_find(chain->cache, chain->keys[i]) : CACHE_NO_ITEM;
+        if (chain->items[i] != CACHE_NO_ITEM) continue;
+        const int32_t item = cache_find(chain->cache, chain->keys[i]);
         if (item == CACHE_NO_ITEM) continue;
         int code = hold(chain, i, item);
         if (code == 0) code = cache_hit(chain->cache, item);
