@@ -29,7 +29,9 @@
  * - Where SGLang would wait forever for tokens that an idle replica has, the request joins.
  * - A last sequence without room takes the blocks of a cut prompt instead of being aborted.
  * - Sequences that have ended leave at once, also with `overlap`.
- * - `lpm` does not hold back requests that share a prefix with each other.
+ * - `lpm` does not hold back requests that share a prefix with each other. Those admitted together compute it each, as
+ *   in SGLang: the radix cache gets a prompt after its forward pass (scheduler_output_processor_mixin.py @ 004ec01,
+ *   process_batch_result_prefill).
  * - A retracted request finds its own blocks in the prefix cache while nobody has overwritten them, its output too.
  * - Lower numbers go first, as in vLLM. SGLang serves higher ones first, unless told otherwise
  *   (schedule_low_priority_values_first).

@@ -24,7 +24,10 @@
  *
  * Differences from the engine:
  * - Reserved blocks are taken at admission, so that they cannot hold cached prefixes meanwhile. The engine counts them.
- * - A request is not held back to reuse the prefix of one that is being processed.
+ * - A request is not held back to reuse the prefix of one that is being processed (capacityScheduler.cpp,
+ *   beneficialToSkip). So prompts that are admitted together compute a common prefix each, as they would there if they
+ *   were not held back: blocks can be hit in the next step (trtGptModelInflightBatching.cpp @ 00825c4,
+ *   storeContextBlocks). There that takes the prompt's last chunk, here each chunk.
  * - With pipeline stages max-utilization looks one step ahead, not two.
  * - Without `chunked`, a prompt longer than the token budget is cut instead of refused.
  * - A request takes no blocks from a shorter one that has overtaken it in the rest of a unit. */

@@ -6,6 +6,10 @@
  * token. A decoding sequence needs one free block even if its last block has room (vLLM's own simple rule); if there is
  * none, the latest arrival is preempted. A prompt that can never be admitted is rejected, as in vLLM.
  *
+ * Equal prompts of one prefill compute their common prefix each: a block counts as computed only after its batch
+ * (vllm/core/block/prefix_caching_block.py @ 3322f8c, block_is_computed). vLLM gives them one block of memory; here
+ * each holds its own.
+ *
  * With swapping, the KV of a preempted sequence is copied to the host before the iteration that needs its blocks. While
  * swapped-out sequences wait, no prompt is admitted. They resume in order of arrival, each once its former blocks plus
  * one fit above the watermark, and their iteration waits for the copy. With pipeline stages a batch holds at most its

@@ -257,16 +257,35 @@ int store_count_stored(struct naive_store *naive, int replica, const struct stor
     return i - first;
 }
 
-void store_find_prefix(struct naive_store *naive, int replica, struct store_request *request, int usable, bool loads)
+static void share(struct naive_store *naive, int replica, struct store_request *request, int i)
 {
     struct server *server = &naive->servers[replica];
-    const int per_item = naive->s->item / naive->s->kv_block;
+    server->free_blocks -= server->gpu.holds[request->keys[i]] == 0 ? naive->s->item / naive->s->kv_block : 0;
+    hold(&server->gpu, request->keys[i]);
+    request->shares[i] = true;
+}
+
+void store_find_coming(struct naive_store *naive, int replica, struct store_request *request)
+{
+    for (int i = 0; i < request->n_published; i++) {
+        if (request->shares[i]) continue;
+        if (!naive->servers[replica].gpu.is_here[request->keys[i]]) abort();
+        share(naive, replica, request, i);
+    }
+}
+
+void store_find_prefix(struct naive_store *naive, int replica, struct store_request *request, int usable, bool loads,
+                       const bool *coming)
+{
+    struct server *server = &naive->servers[replica];
     struct copy *from[STORE_PLACES] = {NULL};
     int i = 0;
-    for (; i < usable && server->gpu.is_here[request->keys[i]]; i++) {
-        server->free_blocks -= server->gpu.holds[request->keys[i]] == 0 ? per_item : 0;
-        hold(&server->gpu, request->keys[i]);
-        request->shares[i] = true;
+    for (; i < usable; i++) {
+        const int key = request->keys[i];
+        if (server->gpu.is_here[key])
+            share(naive, replica, request, i);
+        else if (coming == NULL || !coming[key])
+            break;
     }
     if (!request->was_admitted) request->hits = i;
     request->n_published = i;
@@ -290,10 +309,21 @@ void store_find_prefix(struct naive_store *naive, int replica, struct store_requ
     }
 }
 
-void store_publish(struct naive_store *naive, int replica, struct store_request *request, int processed)
+static void tell_tiers(struct naive_store *naive, int replica, int key)
+{
+    for (int place = 0; place < STORE_PLACES; place++)
+        if (naive->s->through[place] && (place == 0 || !naive->s->through[0])) want(naive, replica, place, key);
+}
+
+void store_publish(struct naive_store *naive, int replica, struct store_request *request, int processed, bool early)
 {
     struct server *server = &naive->servers[replica];
     const int per_item = naive->s->item / naive->s->kv_block;
+    for (int i = 0; i < request->n_published && !early; i++) {
+        if (!request->shares[i] || !server->gpu.is_early[request->keys[i]]) continue;
+        server->gpu.is_early[request->keys[i]] = false;
+        tell_tiers(naive, replica, request->keys[i]);
+    }
     for (; request->n_published < processed / naive->s->item; request->n_published++) {
         const int i = request->n_published;
         const int key = request->keys[i];
@@ -301,8 +331,8 @@ void store_publish(struct naive_store *naive, int replica, struct store_request 
         put(&server->gpu, key);
         request->shares[i] = true;
         request->own_blocks -= per_item;
-        for (int place = 0; place < STORE_PLACES; place++)
-            if (naive->s->through[place] && (place == 0 || !naive->s->through[0])) want(naive, replica, place, key);
+        server->gpu.is_early[key] = early;
+        if (!early) tell_tiers(naive, replica, key);
     }
 }
 
@@ -322,7 +352,7 @@ void store_leave(struct naive_store *naive, int replica, int id)
 {
     struct store_request *request = &naive->s->requests[id];
     request->end_ns = naive->now_ns;
-    if (request->covers_output) store_publish(naive, replica, request, request->prompt + request->made - 1);
+    if (request->covers_output) store_publish(naive, replica, request, request->prompt + request->made - 1, false);
     store_give_blocks(naive, replica, request);
     send_followers(naive, id);
 }
@@ -367,7 +397,7 @@ static void compose(struct naive_store *naive, int replica)
     if (!server->is_prefill) return;
     for (int i = 0; i < server->n_batch; i++) {
         struct store_request *request = &requests[server->batch[i]];
-        store_find_prefix(naive, replica, request, (request->prompt - 1) / naive->s->item, true);
+        store_find_prefix(naive, replica, request, (request->prompt - 1) / naive->s->item, true, NULL);
         request->made = -request->done;
     }
     for (int i = 0; i < server->n_batch; i++) {
@@ -399,7 +429,7 @@ static void end_prefill(struct naive_store *naive, int replica)
     struct server *server = &naive->servers[replica];
     for (int i = 0; i < server->n_batch; i++) {
         struct store_request *request = &naive->s->requests[server->batch[i]];
-        store_publish(naive, replica, request, request->prompt);
+        store_publish(naive, replica, request, request->prompt, false);
         request->first_ns = naive->now_ns;
         request->made = 1;
         if (request->output == 1)

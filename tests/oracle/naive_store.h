@@ -50,6 +50,7 @@ struct cached {
     int capacity, size, n_order;
     int order[STORE_KEYS], holds[STORE_KEYS];
     bool is_here[STORE_KEYS], arrives[STORE_KEYS];
+    bool is_early[STORE_KEYS]; /* in GPU memory: to be computed by the iteration under way (vLLM v1) */
 };
 
 /* Blocks on their way. */
@@ -94,13 +95,18 @@ double naive_store_item_bytes(const struct naive_store *naive);
 int store_blocks_of(const struct naive_store *naive, int tokens);
 void store_take_blocks(struct naive_store *naive, int replica, int n);
 
-/* Hits of the request's first `usable` blocks, then loads: of the batch, or of the request if it waits alone. */
-void store_find_prefix(struct naive_store *naive, int replica, struct store_request *request, int usable, bool loads);
+/* Hits of the request's first `usable` blocks, then loads: of the batch, or of the request if it waits alone.
+ * `coming`: blocks that it will share once others have cached them; NULL: none. */
+void store_find_prefix(struct naive_store *naive, int replica, struct store_request *request, int usable, bool loads,
+                       const bool *coming);
+/* They have. */
+void store_find_coming(struct naive_store *naive, int replica, struct store_request *request);
 int store_count_stored(struct naive_store *naive, int replica, const struct store_request *request, int first,
                        int usable);
 
-/* Caches the request's blocks of its first `processed` tokens. */
-void store_publish(struct naive_store *naive, int replica, struct store_request *request, int processed);
+/* Caches the request's blocks of its first `processed` tokens; `early`: which the iteration is about to compute. Tiers
+ * below get what has been computed. */
+void store_publish(struct naive_store *naive, int replica, struct store_request *request, int processed, bool early);
 void store_give_blocks(struct naive_store *naive, int replica, struct store_request *request);
 void store_flush(struct naive_store *naive, int replica);
 void store_leave(struct naive_store *naive, int replica, int id);

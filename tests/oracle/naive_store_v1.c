@@ -1,6 +1,7 @@
 /* Replicas of the naive store simulator that batch as vLLM v1 does: an iteration is a number of tokens of each request,
  * from one budget. Running requests come first, in order of admission; who finds no block preempts the last of them.
- * Then requests are admitted from the head of the queue. Those with stored blocks may be parked there: with the blocks
+ * Then requests are admitted from the head of the queue. Full blocks of prompts are cached when they are scheduled, so
+ * that requests behind share them in the same iteration; those that load alone share what was cached before. Those with stored blocks may be parked there: with the blocks
  * of their whole prompt, until their loads have come. */
 #include "tests/oracle/naive_store.h"
 #include "tests/support/harness.h"
@@ -60,16 +61,19 @@ static void take(struct naive_store *naive, int replica, struct store_request *r
 
 static void publish(struct naive_store *naive, int replica, struct store_request *request, int processed)
 {
-    store_publish(naive, replica, request, keyed_blocks(naive, request, processed) * naive->s->item);
+    store_publish(naive, replica, request, keyed_blocks(naive, request, processed) * naive->s->item, false);
 }
 
-/* Leading blocks that GPU memory has; *in_use: of these, those that others hold. */
+/* Leading blocks that GPU memory has, or that are coming (NULL: none are); *in_use: of these, those that others hold. */
 static int count_hits(const struct naive_store *naive, const struct server *server, const struct store_request *request,
-                      int *in_use)
+                      const bool *coming, int *in_use)
 {
     int n = 0;
-    for (*in_use = 0; n < usable_blocks(naive, request) && server->gpu.is_here[request->keys[n]]; n++)
-        *in_use += server->gpu.holds[request->keys[n]] > 0;
+    for (*in_use = 0; n < usable_blocks(naive, request); n++) {
+        const int key = request->keys[n];
+        if (!server->gpu.is_here[key] && (coming == NULL || !coming[key])) break;
+        *in_use += !server->gpu.is_here[key] || server->gpu.holds[key] > 0;
+    }
     return n;
 }
 
@@ -79,7 +83,16 @@ struct decision {
     int budget, free_blocks, n_running;
     int n_preempted, preempted[STORE_REQUESTS];
     int n_parked, parked[STORE_REQUESTS];
+    bool coming[STORE_KEYS]; /* blocks that prompts of this iteration complete */
+    bool finds[STORE_REQUESTS]; /* of the batch: that share what is coming */
 };
+
+static void schedule(const struct naive_store *naive, const struct store_request *request, int processed,
+                     struct decision *decision)
+{
+    for (int i = request->n_published; i < keyed_blocks(naive, request, processed); i++)
+        decision->coming[request->keys[i]] = true;
+}
 
 static void preempt_last(struct naive_store *naive, struct server *server, struct decision *decision)
 {
@@ -107,6 +120,7 @@ static void go_on(struct naive_store *naive, struct server *server, struct decis
         }
         decision->free_blocks -= need;
         decision->budget -= tokens;
+        if (is_prompt(request)) schedule(naive, request, request->done + tokens, decision);
         server->tokens[server->n_batch] = is_prompt(request) ? tokens : 0;
         server->batch[server->n_batch++] = server->running[i];
     }
@@ -121,8 +135,12 @@ static enum verdict judge(struct naive_store *naive, int replica, const struct s
     const int per_item = naive->s->item / naive->s->kv_block;
     int in_use = 0, done = request->done, stored = 0;
     if (!request->is_parked) {
-        const int hits = count_hits(naive, server, request, &in_use);
+        int hits = count_hits(naive, server, request, NULL, &in_use);
         stored = store_count_stored(naive, replica, request, hits, usable_blocks(naive, request));
+        if (!naive->s->alone || stored == 0) {
+            hits = count_hits(naive, server, request, decision->coming, &in_use);
+            stored = store_count_stored(naive, replica, request, hits, usable_blocks(naive, request));
+        }
         done = (hits + (naive->s->alone ? 0 : stored)) * naive->s->item;
     }
     const int whole = store_blocks_of(naive, request->todo) - held_blocks(naive, request) - in_use * per_item;
@@ -132,6 +150,7 @@ static enum verdict judge(struct naive_store *naive, int replica, const struct s
     if (need < 0) need = 0;
     if (need > decision->free_blocks || (naive->s->full_prompt && whole > decision->free_blocks)) return NO_ROOM;
     decision->free_blocks -= need;
+    if (!parks) schedule(naive, request, done + *tokens, decision);
     return parks ? PARK : ADMIT;
 }
 
@@ -178,7 +197,7 @@ static void lose_blocks(struct naive_store *naive, int replica, int id)
 }
 
 /* What changes before blocks are taken. */
-static void apply_moves(struct naive_store *naive, int replica, const struct decision *decision, int n_gone_on)
+static void apply_moves(struct naive_store *naive, int replica, struct decision *decision, int n_gone_on)
 {
     struct server *server = &naive->servers[replica];
     struct store_request *requests = naive->s->requests;
@@ -187,12 +206,19 @@ static void apply_moves(struct naive_store *naive, int replica, const struct dec
         struct store_request *request = &requests[decision->parked[i]];
         request->is_parked = true;
         naive->parked++;
-        store_find_prefix(naive, replica, request, usable_blocks(naive, request), true);
+        store_find_prefix(naive, replica, request, usable_blocks(naive, request), true, NULL);
     }
+    memset(decision->coming, 0, sizeof decision->coming);
+    for (int i = 0; i < n_gone_on; i++)
+        if (server->tokens[i] > 0)
+            schedule(naive, &requests[server->batch[i]], requests[server->batch[i]].done + server->tokens[i], decision);
     for (int i = n_gone_on; i < server->n_batch; i++) {
         struct store_request *request = &requests[server->batch[i]];
+        decision->finds[i] = !request->is_parked;
         if (!request->is_parked)
-            store_find_prefix(naive, replica, request, usable_blocks(naive, request), !naive->s->alone);
+            store_find_prefix(naive, replica, request, usable_blocks(naive, request), !naive->s->alone,
+                              decision->coming);
+        schedule(naive, request, request->done + server->tokens[i], decision);
         request->is_parked = false;
         request->was_admitted = true;
         begin_to_run(server, server->batch[i]);
@@ -205,9 +231,10 @@ static void apply_moves(struct naive_store *naive, int replica, const struct dec
 void store_v1_compose(struct naive_store *naive, int replica)
 {
     struct server *server = &naive->servers[replica];
+    struct decision decision = {0};
     bool again = true;
     while (again) {
-        struct decision decision = {.budget = naive->s->budget, .free_blocks = server->free_blocks};
+        decision = (struct decision){.budget = naive->s->budget, .free_blocks = server->free_blocks};
         server->n_batch = 0;
         go_on(naive, server, &decision);
         const int n_gone_on = server->n_batch;
@@ -224,7 +251,11 @@ void store_v1_compose(struct naive_store *naive, int replica)
     int growth = 0;
     for (int i = 0; i < server->n_batch; i++) {
         struct store_request *request = &naive->s->requests[server->batch[i]];
-        if (server->tokens[i] > 0) take(naive, replica, request, request->done + server->tokens[i]);
+        const int processed = request->done + server->tokens[i];
+        if (server->tokens[i] == 0) continue;
+        if (decision.finds[i]) store_find_coming(naive, replica, request);
+        take(naive, replica, request, processed);
+        store_publish(naive, replica, request, keyed_blocks(naive, request, processed) * naive->s->item, true);
     }
     for (int i = 0; i < server->n_batch; i++) {
         struct store_request *request = &naive->s->requests[server->batch[i]];

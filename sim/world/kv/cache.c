@@ -197,10 +197,10 @@ static int index_grow(struct cache_index *index)
     return 0;
 }
 
-/* At most three of four places are taken, so that a search ends. */
+/* At most half of the places are taken, so that a search ends soon. */
 static int index_add(struct cache_index *index, uint32_t hash, int32_t item)
 {
-    if (4 * (index->n + 1) > 3 * index->n_places && index_grow(index) != 0) return SIM_E_NOMEM;
+    if (2 * (index->n + 1) > index->n_places && index_grow(index) != 0) return SIM_E_NOMEM;
     index_put(index, (struct cache_place){hash, item + 1});
     index->n++;
     return 0;

@@ -2,7 +2,7 @@
  * counts the users of an item and asks its evictor which item makes room.
  *
  * Items lie in an array whose places double as the cache grows: 16 bytes each, and behind them the evictor's own. So
- * the item and its slot are one place of memory; evictors also read those of other items. The index takes 11 to 22
+ * the item and its slot are one place of memory; evictors also read those of other items. The index takes 16 to 32
  * bytes per item of the largest number so far. While it grows, its old memory stays beside the new; that of the array
  * may. Every operation is O(1), on average where the cache grows, apart from the evictor's work. Errors are SIM_E_NOMEM
  * or SIM_E_POLICY, with a finding in the diag of the options; after an error the cache may only be destroyed. */

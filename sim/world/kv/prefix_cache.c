@@ -133,11 +133,26 @@ int32_t prefix_chain_acquire(struct prefix_chain *chain, struct cache *cache, in
     chain->cache = cache;
     for (; chain->n_published < n; chain->n_published++) {
         const int32_t item = chain->items[chain->n_published];
-        int code = cache_hit(cache, item);
-        if (code == 0) code = hold(chain, chain->n_published, item);
+        int code = hold(chain, chain->n_published, item);
+        if (code == 0) code = cache_hit(cache, item); /* once it is held an evictor has little to do */
         if (code != 0) return code;
     }
     return chain->n_published;
+}
+
+int32_t prefix_chain_expect(struct prefix_chain *chain, int32_t n)
+{
+    SIM_REQUIRE(chain->cache != NULL && n <= chain->n);
+    for (int32_t i = 0; i < n; i++) {
+        if (chain->items[i] != CACHE_NO_ITEM) continue;
+        const int32_t item = cache_find(chain->cache, chain->keys[i]);
+        if (item == CACHE_NO_ITEM) continue;
+        int code = hold(chain, i, item);
+        if (code == 0) code = cache_hit(chain->cache, item);
+        if (code != 0) return code;
+    }
+    chain->n_published = n;
+    return chain->n_shared;
 }
 
 int32_t prefix_chain_publish(struct prefix_chain *chain, struct cache *cache, int32_t n)

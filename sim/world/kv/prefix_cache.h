@@ -90,7 +90,12 @@ int32_t prefix_chain_match(struct prefix_chain *chain, const struct cache *cache
  * Returns how many, or an error (cache.h). */
 int32_t prefix_chain_acquire(struct prefix_chain *chain, struct cache *cache, int32_t limit);
 
-/* The chain's leading `n` blocks have been computed: caches and holds the new ones. A block that another request has
+/* Holds those of the leading `n` blocks that are cached: an access to each that it did not hold, in order. It expects
+ * the rest, which other chains publish; the same call then holds these. It must have published none itself. Returns how
+ * many blocks it holds, or an error. */
+int32_t prefix_chain_expect(struct prefix_chain *chain, int32_t n);
+
+/* The chain's leading `n` blocks are computed or scheduled: caches and holds the new ones. A block that another one has
  * published meanwhile, or that finds no room, stays the request's own. Returns how many more are held, or an error. */
 int32_t prefix_chain_publish(struct prefix_chain *chain, struct cache *cache, int32_t n);
 

@@ -174,8 +174,8 @@ int64_t store_copy_bytes(const struct store_copy *copy)
 /* Counts an access to a block, which is held until the copy ends. */
 static int hold_source(struct store_copy *copy, struct store_tier *tier, int32_t item)
 {
-    int code = cache_hit(&tier->cache, item);
-    if (code == 0) code = cache_acquire(&tier->cache, item);
+    int code = cache_acquire(&tier->cache, item);
+    if (code == 0) code = cache_hit(&tier->cache, item);
     if (code != 0) return code;
     return vec_push(&copy->from_items, &copy->n_from, &copy->from_capacity, item);
 }

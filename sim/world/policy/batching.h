@@ -74,7 +74,7 @@ int64_t replica_view_freed_blocks(const struct replica_view *view, const struct 
 
 /* Prompt tokens of a waiting request that are in the prefix cache; at most the prompt but one token. An admission by
  * this plan counts them as processed, so a prefill names the tokens behind them only. 0 if the request does not
- * wait. */
+ * wait. With caches_scheduled, these include tokens of blocks that the prefills so far in this plan compute. */
 int64_t replica_view_cached_tokens(const struct replica_view *view, const struct request_view *request);
 
 /* Prompt tokens of a waiting request, behind the cached ones, that its prefix store would load while others run. It has
@@ -251,6 +251,9 @@ struct batcher {
     /* The batcher loads requests that have stored tokens (batch_plan_load), and passes over those that load. Required
      * if a prefix store lets the request alone wait. */
     bool loads;
+    /* The engine caches the full blocks of a prompt when they are scheduled, not when they have been computed: requests
+     * behind it in the same plan share them. Its prefills hold exactly the tokens that have been processed then. */
+    bool caches_scheduled;
 };
 
 #endif

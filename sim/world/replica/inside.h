@@ -140,8 +140,21 @@ static inline void replica_unpark(struct replica *replica, struct request *reque
     request->is_parked = false;
 }
 
-/* Caches the processed part of the request's prompt. Returns 0 or an error (cache.h). */
+/* While a plan is made, checked and applied: requests may share blocks of its first n prefills, if the batcher's engine
+ * caches what is scheduled. */
+static inline void replica_see_prefills(struct replica *replica, int32_t n)
+{
+    replica->plan_seen = replica->env->batcher->caches_scheduled && replica->prefixes.block_tokens > 0 ? n : 0;
+}
+
+/* Before an admitted request takes its blocks: those of its prefix that earlier prefills of the plan compute are cached
+ * now, and it holds them. Returns 0 or an error (cache.h). */
+int replica_take_expected(struct replica *replica, struct request *request);
+
+/* Caches the processed part of the request's prompt; publish_scheduled, where the batcher's engine does so, what will
+ * have been processed after `tokens` more. Return 0 or an error (cache.h). */
 int replica_publish_prefix(struct replica *replica, struct request *request);
+int replica_publish_scheduled(struct replica *replica, struct request *request, int32_t tokens);
 
 /* Before a request loses its blocks: if prefixes are cached, keeps its full blocks of `processed_tokens` tokens for
  * it until their room is needed. The chain is its own unless the trace names its blocks. Returns 0 or an error

@@ -160,6 +160,7 @@ struct replica_prefixes {
     int64_t item_blocks;   /* KV blocks per prefix block */
     int64_t shares;        /* prefix blocks held by requests, counted once per request */
     int64_t handed_shares; /* of these, by requests that decode elsewhere, until their KV has moved */
+    bool is_scheduling;    /* blocks are being cached that will have been computed after the iteration */
 };
 
 enum replica_state { REPLICA_IDLE, REPLICA_PREFILL, REPLICA_DECODE, REPLICA_IN_FLIGHT };
@@ -202,6 +203,7 @@ struct replica {
     int64_t moving_blocks;  /* of KV in transfer, to or from this replica */
 
     struct batch_plan plan;
+    int32_t plan_seen; /* leading prefills of the plan whose blocks those behind them share; 0: no plan is made */
     int64_t plan_number, admissions;
     int64_t plan_end_step;  /* decode step at which the plan itself ends its choice */
     struct replica_view view;

@@ -377,7 +377,10 @@ int replica_apply_moves(struct replica *replica, sim_ns now)
         code = pause_decoding(replica, request_of(plan->pauses[i]), now);
     for (int32_t i = 0; code == 0 && i < plan->n_loads; i++)
         code = replica_begin_load(replica, request_of(plan->loads[i]), now);
-    for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++) code = acquire_prefix(replica, &plan->prefills[i]);
+    for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++) {
+        replica_see_prefills(replica, i);
+        code = acquire_prefix(replica, &plan->prefills[i]);
+    }
     for (int32_t i = 0; code == 0 && i < plan->n_resumptions; i++) code = resume(replica, &plan->resumptions[i], now);
     for (int32_t i = 0; code == 0 && i < plan->n_loads; i++)
         replica_take_load_blocks(replica, request_of(plan->loads[i]));
@@ -407,13 +410,15 @@ int replica_admit_prefills(struct replica *replica, struct iteration_work *work,
         const struct batch_prefill *prefill = &plan->prefills[i];
         struct request *request = request_of(prefill->request);
         int64_t needed = replica_view_needed_blocks(&replica->view, prefill->request, prefill->hold_tokens);
-        int code = replica->env->on_prefill == NULL
-                       ? 0
-                       : replica->env->on_prefill(replica, prefill, replica->kv.free_blocks, now);
+        const bool is_new = request->view.state == REQUEST_WAITING;
+        int code = is_new && !request->is_parked ? replica_take_expected(replica, request) : 0;
+        if (code == 0 && replica->env->on_prefill != NULL)
+            code = replica->env->on_prefill(replica, prefill, replica->kv.free_blocks, now);
         if (code != 0) return code;
-        if (request->view.state == REQUEST_WAITING) admit(replica, request, now);
+        if (is_new) admit(replica, request, now);
         replica_take_blocks(replica, needed);
         request->held_blocks += needed;
+        if ((code = replica_publish_scheduled(replica, request, prefill->tokens)) != 0) return code;
         double n = prefill->tokens, before = request->view.prefilled_tokens;
         work->prefill_tokens += prefill->tokens;
         work->prefill_context_tokens += request->view.prefilled_tokens;

@@ -235,6 +235,9 @@ static int check_prefill(const struct replica *replica, sim_ns now, const struct
         return plan_fault(replica, now, "prefill", request->id, "its prompt has no such number of tokens left");
     if (prefill->hold_tokens < processed + prefill->tokens)
         return plan_fault(replica, now, "prefill", request->id, "it would not hold the KV blocks of these tokens");
+    if (replica->env->batcher->caches_scheduled && prefill->hold_tokens > processed + prefill->tokens)
+        return plan_fault(replica, now, "prefill", request->id,
+                          "it would hold KV blocks of more tokens, while its policy says that it caches_scheduled");
     room->free_blocks -= replica_view_needed_blocks(&replica->view, request, prefill->hold_tokens);
     if (room->free_blocks < 0)
         return plan_fault(replica, now, "prefill", request->id, "there are too few free KV blocks");
@@ -321,17 +324,20 @@ static int check_moves(const struct replica *replica, sim_ns now, struct room *r
 }
 
 /* Prompts that load or are processed. */
-static int check_prompts(const struct replica *replica, sim_ns now, struct room *room)
+static int check_prompts(struct replica *replica, sim_ns now, struct room *room)
 {
     const struct batch_plan *plan = &replica->plan;
     int code = 0;
     for (int32_t i = 0; code == 0 && i < plan->n_loads; i++) code = check_load(replica, now, plan->loads[i], room);
-    for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++)
+    for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++) {
+        replica_see_prefills(replica, i);
         code = check_prefill(replica, now, &plan->prefills[i], room);
+    }
+    replica_see_prefills(replica, 0);
     return code;
 }
 
-static int check_plan(const struct replica *replica, sim_ns now, bool names_requests)
+static int check_plan(struct replica *replica, sim_ns now, bool names_requests)
 {
     struct room room = {replica->kv.free_blocks, replica->view.growing, 0, replica->view.n_decoding};
     int code = check_terms(replica, now, names_requests);
@@ -439,13 +445,16 @@ int replica_plan(struct replica *replica, sim_ns now)
     plan->iterations = INT64_MAX;
     replica->plan_number++;
     if (replica->env->on_compose != NULL && (code = replica->env->on_compose(replica, now)) != 0) return code;
+    replica_see_prefills(replica, INT32_MAX);
     code = batcher->compose(replica->batcher_state, &replica->view, plan);
+    replica_see_prefills(replica, 0);
     if (code != 0) return policy_failed(&batcher->policy, code, now, replica->env->diag);
     const bool names_requests = plan_names_requests(plan);
     code = check_plan(replica, now, names_requests);
     if (code != 0) return code;
     if (plan->n_evictions > 0) ask_offloader(replica);
     if (names_requests) code = replica_apply_moves(replica, now);
+    replica_see_prefills(replica, 0);
     int64_t iterations = plan->iterations;
     if (replica->speculating != NULL && replica->speculating->plan.iterations < iterations)
         iterations = replica->speculating->plan.iterations;

@@ -2,7 +2,14 @@
  *
  * Unused cached blocks count as free in replica.kv, so there are always free blocks for all of them. When other blocks
  * are taken so that this would fail, the evictor chooses victims. The evictor gets no other calls in between, so its
- * choice does not depend on how many steps are taken at once. */
+ * choice does not depend on how many steps are taken at once.
+ *
+ * When a block can be hit depends on the engine (batcher.caches_scheduled). Mostly it is cached once it has been
+ * computed, at the end of its iteration. vLLM V1 caches it when it is scheduled: requests behind it in the same plan
+ * share it, and their attention reads what this very iteration writes. Its requests then take prefixes in two steps.
+ * Before blocks are taken each holds what is cached, and expects what earlier prefills of the plan compute. When its
+ * turn to take blocks comes, these have been cached, and it holds them too. The prefix store gets such blocks once they
+ * have been computed; till then they are marked. */
 #include "sim/core/check.h"
 #include "sim/world/policy/routing.h"
 #include "sim/world/replica/inside.h"
@@ -100,6 +107,40 @@ static int32_t matched_blocks(const struct replica *replica, const struct reques
     return prefix_chain_match(request->prefix, &replica->prefixes.cache, usable);
 }
 
+/* Of the usable blocks from number `from` on, those that one earlier prefill of the plan computes in full and caches.
+ * Equal keys at `from` mean equal blocks before it. */
+static int32_t scheduled_blocks(const struct replica *replica, const struct request *request, int32_t from,
+                                int32_t usable)
+{
+    const struct batch_plan *plan = &replica->plan;
+    const int32_t n_planned = plan->n_prefills < plan->capacity ? plan->n_prefills : plan->capacity;
+    const int32_t n_seen = replica->plan_seen < n_planned ? replica->plan_seen : n_planned;
+    const uint64_t *keys = request->prefix->keys;
+    int32_t n = from;
+    for (int32_t i = 0; i < n_seen && n == from && from < usable; i++) {
+        const struct request *other = request_of(plan->prefills[i].request);
+        if (other == request || other->prefix == NULL || other->prefix->n_published > from) continue;
+        const int32_t full = full_blocks(replica, other, (int32_t)plan->prefills[i].hold_tokens);
+        while (n < usable && n < full && other->prefix->keys[n] == keys[n]) n++;
+    }
+    return n - from;
+}
+
+/* Usable leading blocks, the first `hits` of which are cached, that are cached or will be when the request's turn to
+ * take blocks comes. A request that first loads alone finds only what is cached. */
+static int32_t shared_blocks(const struct replica *replica, const struct request *request, int32_t hits)
+{
+    if (replica->plan_seen == 0) return hits;
+    const int32_t usable = usable_blocks(replica, request);
+    if (replica_loads_alone(replica) && replica_loadable_blocks(replica, request, hits, usable) > 0) return hits;
+    int32_t n = hits, more;
+    while ((more = scheduled_blocks(replica, request, n, usable)) > 0) {
+        n += more;
+        n += prefix_cache_match(&replica->prefixes.cache, request->prefix->keys + n, usable - n);
+    }
+    return n;
+}
+
 int32_t replica_matched_blocks(const struct replica *replica, const struct request *request, int32_t *usable)
 {
     *usable = usable_blocks(replica, request);
@@ -129,11 +170,14 @@ static int acquire(struct replica *replica, struct request *request, bool is_to_
     struct replica_prefixes *prefixes = &replica->prefixes;
     int64_t held = prefixes->cache.view.held;
     const int32_t usable = usable_blocks(replica, request);
-    int32_t n = prefix_chain_acquire(request->prefix, &prefixes->cache, usable);
-    if (n < 0) return n;
+    int32_t n_held = prefix_chain_acquire(request->prefix, &prefixes->cache, usable);
+    if (n_held < 0) return n_held;
+    const int32_t n = shared_blocks(replica, request, n_held);
+    if (n > n_held) n_held = prefix_chain_expect(request->prefix, n);
+    if (n_held < 0) return n_held;
     kvcache_take(&replica->kv, (prefixes->cache.view.held - held) * prefixes->item_blocks);
     int32_t tokens = n * prefixes->block_tokens;
-    prefixes->shares += n;
+    prefixes->shares += n_held;
     request->held_blocks = n * prefixes->item_blocks;
     request->view.prefilled_tokens = tokens;
     if (request->scheduled_ns == TIME_UNSET) request->cached_tokens = tokens;
@@ -152,6 +196,17 @@ int replica_acquire_prefix(struct replica *replica, struct request *request)
 {
     if (!shares_prefix(replica, request) || request->is_parked) return 0;
     return acquire(replica, request, !replica_loads_alone(replica));
+}
+
+int replica_take_expected(struct replica *replica, struct request *request)
+{
+    const struct prefix_chain *chain = request->prefix;
+    if (!holds_prefix(replica, request) || chain->n_shared == chain->n_published) return 0;
+    const int32_t before = chain->n_shared, n = prefix_chain_expect(request->prefix, chain->n_published);
+    if (n < 0) return n;
+    SIM_REQUIRE(n == chain->n_published);
+    replica->prefixes.shares += n - before;
+    return 0;
 }
 
 int replica_begin_load(struct replica *replica, struct request *request, sim_ns now)
@@ -173,15 +228,49 @@ void replica_take_load_blocks(struct replica *replica, struct request *request)
     request->held_blocks += needed;
 }
 
-int replica_publish_prefix(struct replica *replica, struct request *request)
+/* Caches the request's full blocks of its first `tokens` tokens. */
+static int publish(struct replica *replica, struct request *request, int32_t tokens)
 {
     struct replica_prefixes *prefixes = &replica->prefixes;
-    if (!holds_prefix(replica, request)) return 0;
-    int32_t n = full_blocks(replica, request, request->view.prefilled_tokens);
-    n = prefix_chain_publish(request->prefix, &prefixes->cache, n);
+    const int32_t n = prefix_chain_publish(request->prefix, &prefixes->cache, full_blocks(replica, request, tokens));
     if (n < 0) return n;
     prefixes->shares += n;
     return 0;
+}
+
+/* Blocks that were cached when they were scheduled have been computed: the store gets them. */
+static int write_computed(struct replica *replica, const struct prefix_chain *chain)
+{
+    struct cache *cache = &replica->prefixes.cache;
+    int code = 0;
+    for (int32_t i = 0; i < chain->n_published && code == 0; i++) {
+        const int32_t item = chain->items[i];
+        if (item == CACHE_NO_ITEM || !cache_is_marked(cache, item)) continue;
+        cache_set_mark(cache, item, false);
+        code = prefix_store_published(replica->store, chain->keys[i]);
+    }
+    return code;
+}
+
+int replica_publish_prefix(struct replica *replica, struct request *request)
+{
+    if (!holds_prefix(replica, request)) return 0;
+    const int code = publish(replica, request, request->view.prefilled_tokens);
+    if (code != 0 || replica->store == NULL || !replica->env->batcher->caches_scheduled) return code;
+    return write_computed(replica, request->prefix);
+}
+
+int replica_publish_scheduled(struct replica *replica, struct request *request, int32_t tokens)
+{
+    const struct prefix_chain *chain = request->prefix;
+    if (!replica->env->batcher->caches_scheduled || !holds_prefix(replica, request)) return 0;
+    const int32_t before = chain->n_published;
+    replica->prefixes.is_scheduling = true;
+    const int code = publish(replica, request, request->view.prefilled_tokens + tokens);
+    replica->prefixes.is_scheduling = false;
+    for (int32_t i = before; i < chain->n_published && replica->store != NULL; i++)
+        if (chain->items[i] != CACHE_NO_ITEM) cache_set_mark(&replica->prefixes.cache, chain->items[i], true);
+    return code;
 }
 
 /* Caches the request's full blocks of the tokens processed so far, output included. Blocks that other sequences of the
@@ -259,7 +348,7 @@ int64_t replica_view_cached_tokens(const struct replica_view *view, const struct
     if (replica->chunks != NULL)
         return request->state == REQUEST_WAITING ? replica_reusable_tokens(replica, request_of(request)) : 0;
     if (!may_hit(replica, request_of(request))) return 0;
-    const int32_t hits = matched_blocks(replica, request_of(request));
+    const int32_t hits = shared_blocks(replica, request_of(request), matched_blocks(replica, request_of(request)));
     const int32_t n_loads = replica->store == NULL || replica_loads_alone(replica)
                                 ? 0
                                 : replica_loadable_blocks(replica, request_of(request), hits,
@@ -283,6 +372,10 @@ static int64_t blocks_in_use(const struct replica *replica, const struct request
     const struct cache *cache = &replica->prefixes.cache;
     int32_t n = matched_blocks(replica, request);
     int64_t in_use = 0;
+    for (int32_t i = n, n_shared = shared_blocks(replica, request, n); i < n_shared; i++) {
+        const int32_t item = cache_find(cache, request->prefix->keys[i]);
+        in_use += item == CACHE_NO_ITEM || cache_item_at(cache, item)->holders > 0;
+    }
     if (request->prefix->cache != NULL)
         for (int32_t i = 0; i < n; i++)
             in_use += cache_item_at(cache, cache_find(cache, request->prefix->keys[i]))->holders > 0;

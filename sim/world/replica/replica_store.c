@@ -4,7 +4,8 @@
  * the request is admitted, each from the highest tier that has it. The iteration that admits the request starts when
  * they have come; the whole batch waits, as in engines that load synchronously. What is left is computed. So each
  * token of an admitted prompt is a hit, loaded, or computed. Loaded blocks are published with those of the first piece
- * of the prompt. Two requests of one batch that need the same blocks each load them.
+ * of the prompt. Two requests of one batch that need the same blocks each load them, unless the batcher's engine caches
+ * scheduled blocks.
  *
  * With "waits": "request" loading is asynchronous: the batcher names requests to load before it admits them. Such a
  * request keeps its place in the queue and holds the KV blocks of its whole prompt; the others run meanwhile, and those
@@ -29,7 +30,7 @@
 static int on_inserted(void *context, uint64_t key)
 {
     const struct replica *replica = context;
-    return prefix_store_published(replica->store, key);
+    return replica->prefixes.is_scheduling ? 0 : prefix_store_published(replica->store, key);
 }
 
 static int on_evicted(void *context, uint64_t key)

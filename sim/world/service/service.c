@@ -134,15 +134,15 @@ static void leave_system(struct service *service, const struct request *request,
     if (service->scaling != NULL) scaling_on_leave(service->scaling, request, now);
 }
 
-/* Counts a request that has finished or was rejected. */
+/* Counts a request that has finished or was rejected; `by_class` as in request_stats_add_finished. */
 static int count_end(const struct service *service, struct request_stats *stats, const struct request *request,
-                     sim_ns now)
+                     bool by_class, sim_ns now)
 {
     const double *limits_s = service_class_of(request)->limits_s;
     bool finished = request->view.state == REQUEST_FINISHED;
     if (finished && now > service->env.site->warmup_ns) request_stats_add_output(stats, request, now);
     if (!service_counts(service, request)) return 0;
-    if (finished) return request_stats_add_finished(stats, limits_s, request, now);
+    if (finished) return request_stats_add_finished(stats, limits_s, request, by_class, now);
     request_stats_add_rejected(stats, limits_s);
     return 0;
 }
@@ -155,8 +155,8 @@ static int end_request(struct service *service, struct request *request, sim_ns 
     struct request_stats *of_class = service_class_stats(&service->classes, request);
     struct service_feeder *feeder = service->feed.feeder;
     const int64_t prompt_tokens = request->prompt_tokens, output_tokens = request->output_tokens;
-    int code = count_end(service, &service->stats.requests, request, now);
-    if (code == 0 && of_class != NULL) code = count_end(service, of_class, request, now);
+    int code = count_end(service, &service->stats.requests, request, of_class != NULL, now);
+    if (code == 0 && of_class != NULL) code = count_end(service, of_class, request, false, now);
     if (finished) {
         service->stats.run_finished++;
         service->stats.run_output_tokens += request->output_tokens + request->other_tokens;

@@ -444,7 +444,10 @@ int services_emit_metrics(struct service *const *services, size_t n, const struc
         for (size_t k = 0; k < services[i]->fleet.n_pools; k++)
             offload_totals_add(&offloaded, &services[i]->fleet.pools[k].offload.totals);
     int code = service_stats_init(&all);
-    for (size_t i = 0; i < n && code == 0; i++) code = service_stats_merge(&all, &services[i]->stats);
+    for (size_t i = 0; i < n && code == 0; i++) {
+        code = service_classes_add_up(&services[i]->classes, &services[i]->stats.requests);
+        if (code == 0) code = service_stats_merge(&all, &services[i]->stats);
+    }
     if (code == 0) code = service_stats_emit(&all, sink, services[0]->env.site->warmup_ns, now);
     if (code == 0) code = emit_speculation(services, n, &all, sink);
     if (code == 0) code = services_emit_sampling(services, n, &all, sink);

@@ -103,8 +103,16 @@ void request_stats_add_rejected(struct request_stats *stats, const double *limit
     slo_count(&stats->slo, limits_s, NULL, 0);
 }
 
+/* A value of a service is in the histogram of a class too: one random access to memory is enough. */
+static int add_value(struct distribution *distribution, double value, bool by_class)
+{
+    if (!by_class) return distribution_add(distribution, value);
+    tally_add(&distribution->tally, value);
+    return 0;
+}
+
 int request_stats_add_finished(struct request_stats *stats, const double *limits_s, const struct request *request,
-                               sim_ns now)
+                               bool by_class, sim_ns now)
 {
     sim_ns arrival = request->view.arrival_ns, first = request->first_token_ns;
     stats->finished++;
@@ -113,13 +121,13 @@ int request_stats_add_finished(struct request_stats *stats, const double *limits
     stats->cached_tokens += request->cached_tokens;
     stats->preemptions += request->view.preemptions;
     if (slo_limits_any(limits_s)) count_slo(stats, limits_s, request, now);
-    int code = distribution_add(&stats->queue_s, sim_s_from_ns(request->scheduled_ns - arrival));
-    if (code == 0) code = distribution_add(&stats->ttft_s, sim_s_from_ns(first - arrival));
-    if (code == 0) code = distribution_add(&stats->e2e_s, sim_s_from_ns(now - arrival));
-    if (code == 0) code = distribution_add(&stats->norm_s, sim_s_from_ns(now - arrival) / request->output_tokens);
+    int code = add_value(&stats->queue_s, sim_s_from_ns(request->scheduled_ns - arrival), by_class);
+    if (code == 0) code = add_value(&stats->ttft_s, sim_s_from_ns(first - arrival), by_class);
+    if (code == 0) code = add_value(&stats->e2e_s, sim_s_from_ns(now - arrival), by_class);
+    if (code == 0) code = add_value(&stats->norm_s, sim_s_from_ns(now - arrival) / request->output_tokens, by_class);
     if (code != 0 || request->output_tokens < 2) return code;
-    code = distribution_add(&stats->tpot_s, sim_s_from_ns(now - first) / (request->output_tokens - 1));
-    return code != 0 ? code : distribution_add(&stats->max_gap_s, sim_s_from_ns(request->max_gap.ns));
+    code = add_value(&stats->tpot_s, sim_s_from_ns(now - first) / (request->output_tokens - 1), by_class);
+    return code != 0 ? code : add_value(&stats->max_gap_s, sim_s_from_ns(request->max_gap.ns), by_class);
 }
 
 /* Emit the known metrics of one entity (NULL: of all together). `span_s`: the time that rates refer to. */
@@ -246,6 +254,16 @@ int service_classes_find(struct service_classes *classes, const char *name, stru
     classes->latest = *found;
     classes->latest_name = name;
     return 0;
+}
+
+int service_classes_add_up(const struct service_classes *classes, struct request_stats *all)
+{
+    int code = 0;
+    for (uint16_t k = 0; k < classes->n; k++)
+        for (int i = 0; i < N_DISTRIBUTIONS && code == 0; i++)
+            code = histogram_merge(&distribution_of(all, i)->histogram,
+                                   &distribution_in(&classes->items[k]->stats, i)->histogram);
+    return code;
 }
 
 int service_classes_emit(const struct service_classes *classes, double span_s, const struct sink *sink)

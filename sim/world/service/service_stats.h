@@ -26,9 +26,10 @@ struct request_stats {
     struct slo_counts slo;
 };
 
-/* A request that arrived after the warm-up has finished under limits_s[SLO_LIMITS]. Returns 0 or SIM_E_NOMEM. */
+/* A request that arrived after the warm-up has finished under limits_s[SLO_LIMITS]. Returns 0 or SIM_E_NOMEM.
+ * `by_class`: these counts are of a service whose classes count too; its histograms get their values at the end. */
 int request_stats_add_finished(struct request_stats *stats, const double *limits_s, const struct request *request,
-                               sim_ns now);
+                               bool by_class, sim_ns now);
 
 /* A request that arrived after the warm-up was rejected. */
 void request_stats_add_rejected(struct request_stats *stats, const double *limits_s);
@@ -95,6 +96,9 @@ static inline struct request_stats *service_class_stats(const struct service_cla
 {
     return classes->n > 0 ? &service_class_of(request)->stats : NULL;
 }
+
+/* Adds the histograms of all classes to those of their service, once. Returns 0 or SIM_E_NOMEM. */
+int service_classes_add_up(const struct service_classes *classes, struct request_stats *all);
 
 /* Emits request.*, slo.* and service.* metrics of each class. `span_s`: the time that rates are over, the service's, so
  * that those of all classes add up to its own. */
