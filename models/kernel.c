@@ -46,6 +46,7 @@ static const struct kernel_param prefill_table[] = {
     {"flash_attention_3", "whether tiles are FlashAttention-3's, not FlashAttention-2's", SWITCH, 0.0, 0.0, 1.0},
     {"score_cycles", "an SM's cycles for each score, beside the products", OPTIONAL_PLAIN, 0.1, 0.001, 2.0},
     {"narrow_passes", "as write_passes, into a cache of fewer bits", OPTIONAL_PLAIN, 20.0, 1.0, 200.0},
+    {"narrow_time", "a launch that narrows keys and values expanded from latent vectors", OPTIONAL_SECONDS, 4e-6, 1e-9, 1e-4},
 };
 static const char *const prefill_axes[] = {"sequences", "tokens",    "past",      "q_heads", "kv_heads",
                                            "key_dim",   "value_dim", "shared_kv", "decodes", "decode_context"};
@@ -274,13 +275,23 @@ bool kernel_in_range(const struct kernel_set *set, const struct kernel_call *cal
     return true;
 }
 
+static struct kernel_time prefill_time(const union kernel_params *params, const struct gpu_spec *gpu,
+                                       const struct kernel_call *call)
+{
+    if (call->class != KERNEL_LATENT_PREFILL)
+        return prefill_attention_time(&params->prefill, gpu, &call->shape.prefill);
+    struct prefill_shape shape = call->shape.prefill;
+    shape.expanded = true;
+    return prefill_attention_time(&params->prefill, gpu, &shape);
+}
+
 struct kernel_time kernel_call_time(const union kernel_params *params, const struct gpu_spec *gpu,
                                     const struct kernel_call *call)
 {
     switch (kinds[call->class]) {
     case GEMM:
     case GEMM_FP8: return gemm_time(&params->gemm, gpu, &call->shape.gemm);
-    case PREFILL: return prefill_attention_time(&params->prefill, gpu, &call->shape.prefill);
+    case PREFILL: return prefill_time(params, gpu, call);
     case DECODE: return decode_attention_time(&params->decode, gpu, &call->shape.decode);
     case ELEMENTWISE: return elementwise_time(&params->elementwise, gpu, &call->shape.elementwise);
     case MOE: return moe_time(&params->moe, gpu, &call->shape.moe);

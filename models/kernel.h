@@ -26,6 +26,7 @@
     X(KERNEL_PREFILL_ATTENTION, "prefill_attention", PREFILL)                                                          \
     X(KERNEL_DECODE_ATTENTION, "decode_attention", DECODE)                                                             \
     X(KERNEL_LATENT_DECODE, "latent_decode_attention", DECODE) /* over latent vectors */                               \
+    X(KERNEL_LATENT_PREFILL, "latent_prefill_attention", PREFILL) /* over keys and values expanded from these */       \
     X(KERNEL_NORM, "norm", ELEMENTWISE)                                                                                \
     X(KERNEL_ROTARY, "rotary", ELEMENTWISE)                                                                            \
     X(KERNEL_ACTIVATION, "activation", ELEMENTWISE)                                                                    \
@@ -57,7 +58,7 @@ enum kernel_class {
     KERNEL_CLASS_COUNT
 };
 
-enum { KERNEL_MAX_PARAMS = 14, KERNEL_MAX_AXES = 10 };
+enum { KERNEL_MAX_PARAMS = 15, KERNEL_MAX_AXES = 10 };
 
 /* One kernel launch: its class says which shape it has. */
 struct kernel_call {

@@ -310,13 +310,20 @@ static double longest_keys(const struct prefill_shape *shape, const struct tilin
     return larger_of(n + p, shape->pairs / shape->tokens - p);
 }
 
+/* Whether the time of scores was fitted to calls of this shape. */
+static bool counts_scores(const struct prefill_params *params, const struct gpu_spec *gpu,
+                          const struct prefill_shape *shape)
+{
+    return is_bound_by_scores(params, gpu) || (shape->expanded && params->score_cycles > 0.0);
+}
+
 /* Time of `tiles` tiles on one SM, one after the other. */
 static double run_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
                           const struct prefill_shape *shape, const struct tiling *tiling, double tiles)
 {
     const double flop = 2.0 * tiling->rows * tiling->columns * (shape->key_dim + shape->value_dim);
     const double sms = (double)gpu->sm_count;
-    if (!is_bound_by_scores(params, gpu))
+    if (!counts_scores(params, gpu, shape))
         return tiles * flop * sms / (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute));
     const enum number_format compute = shape->kv == FORMAT_FP8 ? FORMAT_FP8 : shape->compute;
     const double products_s = flop * sms / (params->flop_frac * gpu_peak_flop_per_s(gpu, compute));
@@ -396,6 +403,17 @@ static void add_decodes(const struct prefill_params *params, const struct gpu_sp
     time->seconds += larger_of(compute_s, memory_s) + straggle_seconds(params, gpu, shape, &tiling);
 }
 
+/* How often the bytes of new keys and values cross the memory before or beside attention: into the cache, or into the
+ * 8 bits that it multiplies expanded ones in. */
+static double passes_of(const struct prefill_params *params, const struct gpu_spec *gpu,
+                        const struct prefill_shape *shape)
+{
+    const bool is_narrow = params->narrow_passes > 0.0 && shape->kv == FORMAT_FP8;
+    if (is_narrow && shape->expanded) return params->narrow_passes;
+    if (!shape->writes_kv) return 0.0;
+    return is_narrow && is_bound_by_scores(params, gpu) ? params->narrow_passes : params->write_passes;
+}
+
 struct kernel_time prefill_attention_time(const struct prefill_params *params, const struct gpu_spec *gpu,
                                           const struct prefill_shape *shape)
 {
@@ -405,11 +423,9 @@ struct kernel_time prefill_attention_time(const struct prefill_params *params, c
     const double kv_bytes = shape->kv_heads * (shape->key_dim + (shape->shared_kv ? 0.0 : shape->value_dim)) *
                             number_format_bytes(shape->kv);
     const double query_width = shape->q_heads * (shape->key_dim + shape->value_dim);
-    const bool narrows = params->narrow_passes > 0.0 && is_bound_by_scores(params, gpu) && shape->kv == FORMAT_FP8;
-    const double passes = narrows ? params->narrow_passes : params->write_passes;
-    const double write_bytes = shape->writes_kv ? passes * shape->tokens * kv_bytes : 0.0;
+    const double write_bytes = passes_of(params, gpu, shape) * shape->tokens * kv_bytes;
     struct kernel_time time = {
-        .overhead_s = params->start_s,
+        .overhead_s = params->start_s + (shape->expanded && shape->kv == FORMAT_FP8 ? params->narrow_s : 0.0),
         .flop = pairs * query_width,
         .bytes = (shape->tokens + seen) * kv_bytes +
                  shape->tokens * query_width * number_format_bytes(shape->compute) + write_bytes,
@@ -418,7 +434,7 @@ struct kernel_time prefill_attention_time(const struct prefill_params *params, c
     const double read_s = (time.bytes - write_bytes) / (params->bandwidth_frac * gpu->memory_bytes_per_s);
     time.compute_s = tiles_seconds(params, gpu, shape);
     time.memory_s = read_s + write_s;
-    time.seconds = params->start_s + soft_max_2(time.compute_s, read_s) + write_s;
+    time.seconds = time.overhead_s + soft_max_2(time.compute_s, read_s) + write_s;
     if (shape->decodes > 0.0) add_decodes(params, gpu, shape, kv_bytes, &time);
     return time;
 }

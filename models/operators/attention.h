@@ -29,7 +29,8 @@
  *
  *     tile_s = soft_max_3(flop of a tile/(flop_frac P/S), score_cycles R K/f)
  *
- * with P in fp8 where the cache is; writing such a cache takes narrow_passes in place of write_passes.
+ * with P in fp8 where the cache is; writing such a cache takes narrow_passes in place of write_passes. The same tile_s
+ * holds on all GPUs for keys and values that were expanded from latent vectors, which are narrowed beside such a cache.
  *
  * Here `tiles` counts all that the causal mask and the window leave, whole tiles at both ends of a row. `longest` is
  * the critical path, the last row of tiles: ceil(min(n + p, window + R)/K) with a window.
@@ -111,6 +112,7 @@ struct prefill_params {
     double flash3;         /* 1: tiles like FlashAttention-3, 0: like FlashAttention-2. A choice, not a fit */
     double score_cycles;   /* of an SM, for each score of query and key, beside the products; 0: not fitted */
     double narrow_passes;  /* write_passes of a cache of fewer bits; 0: not fitted */
+    double narrow_s;       /* launch that narrows expanded keys and values */
 };
 
 /* The chunks of a batch, taken as equal except for their pairs. */
@@ -129,6 +131,7 @@ struct prefill_shape {
     bool shared_kv;
     bool full;             /* every query sees all keys of its chunk: no causal mask */
     bool writes_kv;        /* the call also writes its keys and values into the cache */
+    bool expanded;         /* from latent vectors, narrowed beside a cache of 8 bits; kernel_call_time sets it */
 };
 
 struct kernel_time decode_attention_time(const struct decode_params *params, const struct gpu_spec *gpu,

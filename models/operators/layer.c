@@ -99,7 +99,7 @@ static double seen_pairs(const struct iteration_work *work, double window_tokens
 static void rebatch_prefill(struct kernel_call *call, const struct iteration_work *work, bool mixes)
 {
     const double tokens = (double)work->prefill_tokens, past = (double)work->prefill_context_tokens;
-    if (call->class != KERNEL_PREFILL_ATTENTION) {
+    if (call->class != KERNEL_PREFILL_ATTENTION && call->class != KERNEL_LATENT_PREFILL) {
         call->shape.gemm.m = tokens + past;
         return;
     }
@@ -292,12 +292,13 @@ static void add_prefill_attention(struct listing *list, double layers, double wi
         .kv_heads = list->shard.kv_heads,
         .key_dim = (double)llm_key_dim(llm),
         .value_dim = (double)llm_value_dim(llm),
-        .kv = llm->kv_latent > 0 ? llm->compute : llm->kv,
+        .kv = llm->kv,
         .compute = llm->compute,
         .window = window_tokens,
         .writes_kv = attention_writes_kv(list),
     };
-    const struct kernel_call call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape};
+    const struct kernel_call call = {
+        .class = llm->kv_latent > 0 ? KERNEL_LATENT_PREFILL : KERNEL_PREFILL_ATTENTION, .shape.prefill = shape};
     const bool may_mix = mixes_attention(list), mixes = may_mix && decodes(list);
     add_batched(list, mixes ? OP_MIXED_ATTENTION : OP_PREFILL_ATTENTION, BY_PREFILL, layers, may_mix, call);
 }

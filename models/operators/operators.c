@@ -364,7 +364,7 @@ static void add_table_knots(struct knots *knots, size_t limit, const struct kern
 static bool is_attention(const struct kernel_use *use)
 {
     const enum kernel_class class = use->call.class;
-    return class == KERNEL_PREFILL_ATTENTION || class == KERNEL_DECODE_ATTENTION || class == KERNEL_LATENT_DECODE;
+    return class >= KERNEL_PREFILL_ATTENTION && class <= KERNEL_LATENT_PREFILL;
 }
 
 /* The kernels of one driver when it stands at x, for each group, attention or all the others. */

@@ -31,7 +31,8 @@ static const char *own_set(const struct calibration_request *request, size_t cla
 {
     if (class == KERNEL_DIRECT_ALL_REDUCE) return request->own_all_reduce;
     const bool is_experts = class >= KERNEL_MOE && class < KERNEL_ALL_REDUCE;
-    return is_experts || class == KERNEL_LATENT_DECODE ? request->own_kernels : NULL;
+    const bool is_latent = class == KERNEL_LATENT_DECODE || class == KERNEL_LATENT_PREFILL;
+    return is_experts || is_latent ? request->own_kernels : NULL;
 }
 
 /* The set of the file that a class comes from by a request; NULL: none has it. */
@@ -241,6 +242,17 @@ static int take_table(const struct reading *reading, const struct source *source
                                   &reading->calibration->kernels.tables[class], reading->diag);
 }
 
+/* FlashAttention-3 takes longer where a window cuts the context. A set without such rows takes that time from another
+ * set of its file. */
+static void take_window_time(const struct calibration_file *file, struct decode_params *params)
+{
+    const struct calibration_set *sets = file->sets.items;
+    for (size_t i = 0; i < file->sets.n && params->flash3 > 0.5 && params->window_s <= 0.0; i++) {
+        const struct calibration_class *other = &sets[i].classes[KERNEL_DECODE_ATTENTION];
+        if (other->rows > 0 && other->params.decode.flash3 > 0.5) params->window_s = other->params.decode.window_s;
+    }
+}
+
 /* Whether a collective was measured among more GPUs than NVLink connects, so over PCIe. */
 static bool is_over_pcie(const struct calibration_class *found, enum kernel_class class, int64_t nvlink_gpus)
 {
@@ -264,6 +276,7 @@ static int take_source(const struct reading *reading, const struct source *sourc
         if (!set || calibration->origin[i] != initial) continue;
         if (is_pcie && !is_over_pcie(&set->classes[i], (enum kernel_class)i, request->nvlink_gpus)) continue;
         calibration->kernels.params[i] = set->classes[i].params;
+        if (i == KERNEL_DECODE_ATTENTION) take_window_time(&source->file, &calibration->kernels.params[i].decode);
         calibration->writes_kv[i] = set->classes[i].writes_kv;
         calibration->origin[i] = source->origin ? source->origin : set->name;
         if (source->origin) continue;
@@ -353,6 +366,7 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
     borrow(calibration, KERNEL_GEMM_FP8_BLOCK, KERNEL_GEMM_FP8);
     borrow(calibration, KERNEL_GEMM_NVFP4, KERNEL_GEMM_FP8_BLOCK); /* at another peak */
     borrow(calibration, KERNEL_LATENT_DECODE, KERNEL_DECODE_ATTENTION);
+    borrow(calibration, KERNEL_LATENT_PREFILL, KERNEL_PREFILL_ATTENTION);
     borrow(calibration, KERNEL_MOE_NVFP4, KERNEL_MOE_FP8);
     borrow(calibration, KERNEL_MOE_MXFP4, KERNEL_MOE_INT4);
     borrow(calibration, KERNEL_KV_WRITE, KERNEL_RESIDUAL);

@@ -200,3 +200,56 @@ TEST(four_bits_on_b200)
 {
     check_isolated(&isolated[3]);
 }
+
+/* Products of few rows and small weights, which stay in the cache, by m, n, k. */
+static bool is_small(const struct profile_row *row, enum kernel_class class)
+{
+    const struct gemm_shape *shape = &row->call.shape.gemm;
+    return row->call.class == class && shape->m <= 64.0 && shape->n * shape->k <= 4e6;
+}
+
+static int compare_seconds(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Differences of equal shapes of a class, sorted. Returns how many. */
+static size_t differences(const struct profile *one, const struct profile *other, enum kernel_class class, double *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < one->n; i++) {
+        if (!is_small(&one->rows[i], class)) continue;
+        const struct gemm_shape *a = &one->rows[i].call.shape.gemm;
+        for (size_t j = 0; j < other->n; j++) {
+            const struct gemm_shape *b = &other->rows[j].call.shape.gemm;
+            if (other->rows[j].call.class != class || a->m != b->m || a->n != b->n || a->k != b->k) continue;
+            out[n++] = one->rows[i].measured_s - other->rows[j].measured_s;
+            break;
+        }
+    }
+    qsort(out, n, sizeof *out, compare_seconds);
+    return n;
+}
+
+/* Of nvfp4 vLLM's collector replays one product per CUDA graph and SGLang's six, by one kernel of FlashInfer; of bf16
+ * both replay six. So the difference is five sixths of a graph's start (configs/calibration/releases/README.md). */
+TEST(the_start_of_a_graph)
+{
+    static const char *const names[] = {"gpu_profiles/aiconfigurator/b200_sxm__vllm0.24.0__gemm_perf.csv.gz",
+                                        "gpu_profiles/aiconfigurator/b200_sxm__sglang0.5.14__gemm_perf.csv.gz"};
+    SCOPED(profile_fixture) fixture = {0};
+    static double start_s[2000], control_s[2000];
+    MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
+    for (int i = 0; i < 2; i++) {
+        const char *path = test_shared(names[i]);
+        if (path == NULL) return;
+        MUST(profile_fixture_read(&fixture, path) == 0);
+    }
+    const size_t n = differences(&fixture.files[0], &fixture.files[1], KERNEL_GEMM_NVFP4, start_s);
+    const size_t n_control = differences(&fixture.files[0], &fixture.files[1], KERNEL_GEMM, control_s);
+    MUST(n > 300 && n_control > 300);
+    CHECK(start_s[n / 10] > 0.4e-6);
+    CHECK_NEAR(1.2 * start_s[n / 2], 2.7e-6, 0.2e-6);
+    CHECK_NEAR(control_s[n_control / 2], 0.0, 0.1e-6);
+}

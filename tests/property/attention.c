@@ -510,3 +510,35 @@ TEST(scores_bound_narrow_heads_where_products_are_fast)
     params.narrow_passes = 30.0;
     CHECK(prefill_attention_time(&params, &fast, &wide).seconds > plain_s);
 }
+
+static double latent_s(const union kernel_params *params, const struct gpu_spec *on, const struct prefill_shape *shape)
+{
+    return kernel_call_time(params, on, &(struct kernel_call){.class = KERNEL_LATENT_PREFILL, .shape.prefill = *shape})
+        .seconds;
+}
+
+/* Without terms of their own, expanded keys and values take as long as any others. A cache of 8 bits adds the launch
+ * that narrows them and its passes over memory, whatever the GPU. */
+TEST(expanded_keys_are_narrowed_beside_a_narrow_cache)
+{
+    struct rng rng;
+    rng_init(&rng, 3, 0, "expanded", 0);
+    for (int i = 0; i < 200; i++) {
+        union kernel_params params = random_params(&rng, KERNEL_LATENT_PREFILL);
+        struct prefill_shape shape = random_prefill(&rng);
+        shape.writes_kv = false;
+        shape.decodes = 0.0;
+        params.prefill.score_cycles = params.prefill.narrow_passes = params.prefill.narrow_s = 0.0;
+        CHECK(latent_s(&params, &gpu, &shape) == prefill_s(&params, shape));
+        shape.kv = FORMAT_FP8;
+        const double alone_s = latent_s(&params, &gpu, &shape);
+        params.prefill.narrow_passes = 8.0;
+        params.prefill.narrow_s = 3e-6;
+        const double bytes = shape.tokens * shape.kv_heads *
+                             (shape.key_dim + (shape.shared_kv ? 0.0 : shape.value_dim));
+        CHECK_NEAR(latent_s(&params, &gpu, &shape) - alone_s, 3e-6 + 8.0 * bytes / gpu.memory_bytes_per_s, 1e-9);
+        shape.kv = FORMAT_FP16;
+        params.prefill.narrow_passes = 0.0;
+        CHECK(latent_s(&params, &gpu, &shape) == prefill_s(&params, shape));
+    }
+}

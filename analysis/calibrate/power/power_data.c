@@ -9,7 +9,9 @@
  * over the GPUs. The table lacks the lengths of prompts, so tasks with long ones are left out. Two rows of chat fill
  * the memory of an H100: 691 sequences of Llama-3.1-8B and 474 of Qwen3-8B leave 643 and 826 tokens for each. Less half
  * an output these are prompts of 444 and 503 tokens, so all prompts are taken to have 450. In a steady state an
- * iteration has as many prompts as answers end in it. A sequence's context is its prompt and half its output.
+ * iteration has as many prompts as answers end in it. A sequence's context is its prompt and half its output. Rows of a
+ * B200 whose iterations take longer than those of an H100 with the same task, LLM, number of GPUs and as many sequences
+ * or more are left out: its GPU waits, which loads by FLOP and bytes do not tell.
  *
  * Loads of our own, each held for some tenths of a second (analysis/calibrate/kit): the power that NVML
  * reports at the time, and what the kernels achieve.
@@ -191,10 +193,23 @@ static const struct sheet_column mlenergy_columns[] = {
     [ML_REPLICAS] = {"data_parallel", 0.0}, [ML_TASK] = {"task", 0.0}, [ML_MODEL] = {"model_id", 0.0},
     [ML_GPU] = {"gpu_model", 0.0}};
 
-enum { MAX_LLMS = 64, MAX_NAME_CHARS = 96 };
+enum { MAX_LLMS = 64, MAX_NAME_CHARS = 96, MAX_PACES = 4096 };
 
-/* LLMs by their name in the table, as the catalog knows them. */
+/* What an iteration of a row takes; rows of one `kind` have the same task, LLM and number of GPUs. */
+struct pace {
+    const char *kind;
+    double batch, seconds;
+    size_t row; /* of the data; unused for the slower GPU */
+};
+
+struct paces {
+    struct pace items[MAX_PACES];
+    size_t n;
+};
+
+/* LLMs by their name in the table, as the catalog knows them, and the paces of two GPUs. */
 struct served {
+    struct paces own, slower;
     struct {
         char theirs[MAX_NAME_CHARS];
         bool found;
@@ -202,6 +217,15 @@ struct served {
     } items[MAX_LLMS];
     size_t n;
 };
+
+/* The state of the table. NULL when out of memory. */
+static struct served *served_of(struct power_reader *reader)
+{
+    if (reader->state != NULL) return reader->state;
+    struct served *served = arena_alloc(reader->sheet.arena, sizeof *served);
+    if (served != NULL) served->n = served->own.n = served->slower.n = 0;
+    return reader->state = served;
+}
 
 /* Looks up an LLM of the catalog by name or alias, not by the path of a file, which a table must not name. Returns 1, 0
  * when the catalog lacks it, or SIM_E_NOMEM. */
@@ -218,8 +242,7 @@ static int look_up(struct power_reader *reader, const char *name, struct llm_spe
 static const struct llm_spec *served_llm(struct power_reader *reader, int *code)
 {
     const struct csv_field field = sheet_text(&reader->sheet, ML_MODEL);
-    if (reader->state == NULL) reader->state = arena_alloc(reader->sheet.arena, sizeof(struct served));
-    struct served *served = reader->state;
+    struct served *served = served_of(reader);
     *code = served != NULL ? 0 : diag_nomem(reader->sheet.diag);
     if (*code != 0 || field.n_chars >= MAX_NAME_CHARS) return NULL;
     size_t i = 0;
@@ -243,6 +266,57 @@ static bool is_of_gpu(const struct sheet *sheet, const char *gpu)
     return strncasecmp(field.chars, gpu, field.n_chars) == 0 && strcmp(gpu + field.n_chars, "-sxm") == 0;
 }
 
+/* GPUs of the table, where one has more of everything than the other. */
+static const char faster_gpu[] = "b200-sxm", slower_gpu[] = "h100-sxm";
+
+static bool compares_paces(const struct power_reader *reader)
+{
+    return strcmp(reader->gpu->name, faster_gpu) == 0;
+}
+
+/* Notes the pace of the current row; rows beyond MAX_PACES are not compared. */
+static int note_pace(struct power_reader *reader, struct paces *paces, const double *numbers)
+{
+    const struct csv_field task = sheet_text(&reader->sheet, ML_TASK), llm = sheet_text(&reader->sheet, ML_MODEL);
+    if (!compares_paces(reader) || paces->n == MAX_PACES) return 0;
+    const char *kind = arena_printf(reader->sheet.arena, "%.*s %.*s %g", (int)task.n_chars, task.chars,
+                                    (int)llm.n_chars, llm.chars, numbers[ML_GPUS]);
+    if (kind == NULL) return diag_nomem(reader->sheet.diag);
+    paces->items[paces->n++] = (struct pace){.kind = kind, .batch = numbers[ML_BATCH],
+                                             .seconds = numbers[ML_BATCH] / numbers[ML_THROUGHPUT],
+                                             .row = reader->data->n_rows};
+    return 0;
+}
+
+/* Whether the slower GPU takes less time for as many sequences, but for a fiftieth of them. */
+static bool waits(const struct pace *pace, const struct paces *slower)
+{
+    for (size_t i = 0; i < slower->n; i++) {
+        const struct pace *other = &slower->items[i];
+        if (strcmp(other->kind, pace->kind) == 0 && other->batch >= 0.98 * pace->batch &&
+            other->seconds < pace->seconds)
+            return true;
+    }
+    return false;
+}
+
+/* Leaves out the rows whose GPU waits. */
+static int finish_mlenergy(struct power_reader *reader)
+{
+    const struct served *served = reader->state;
+    struct power_data *data = reader->data;
+    size_t kept = 0, next = 0;
+    for (size_t i = 0; served != NULL && i < data->n_rows; i++) {
+        const bool is_noted = next < served->own.n && served->own.items[next].row == i;
+        const bool is_late = is_noted && waits(&served->own.items[next], &served->slower);
+        next += is_noted;
+        if (is_late) drop(reader, "slower than an H100: the GPU waits");
+        if (!is_late) data->rows[kept++] = data->rows[i];
+    }
+    if (served != NULL) data->n_rows = kept;
+    return 0;
+}
+
 static const double prompt_tokens = 450.0;
 
 /* A mean iteration. Each answer takes one iteration per token, and one prompt comes with it. */
@@ -262,12 +336,26 @@ static int add_serving(struct power_reader *reader, const struct llm_spec *llm, 
                                                  .phases = {{1.0, load}}});
 }
 
+/* A row of another GPU, which may tell that this one waits. */
+static int drop_foreign(struct power_reader *reader)
+{
+    double numbers[ML_NUMBERS];
+    struct served *served = served_of(reader);
+    if (served == NULL) return diag_nomem(reader->sheet.diag);
+    if (compares_paces(reader) && is_of_gpu(&reader->sheet, slower_gpu)) {
+        int code = sheet_numbers(&reader->sheet, 0, ML_NUMBERS, numbers);
+        if (code == 0 && numbers[ML_REPLICAS] <= 1.0) code = note_pace(reader, &served->slower, numbers);
+        if (code != 0) return code;
+    }
+    return drop(reader, "of another GPU");
+}
+
 static int read_mlenergy(struct power_reader *reader)
 {
     const struct sheet *sheet = &reader->sheet;
     double numbers[ML_NUMBERS];
     int code;
-    if (!is_of_gpu(sheet, reader->gpu->name)) return drop(reader, "of another GPU");
+    if (!is_of_gpu(sheet, reader->gpu->name)) return drop_foreign(reader);
     if (!sheet_text_is(sheet, ML_TASK, "lm-arena-chat") && !sheet_text_is(sheet, ML_TASK, "gpqa"))
         return drop(reader, "long prompts, images or videos, of unknown length");
     const struct llm_spec *llm = served_llm(reader, &code);
@@ -278,10 +366,11 @@ static int read_mlenergy(struct power_reader *reader)
     if (!is_batch(numbers[ML_BATCH], prompt_tokens + numbers[ML_OUTPUT]) ||
         !is_batch(numbers[ML_BATCH] / numbers[ML_OUTPUT], prompt_tokens))
         return drop(reader, too_many_tokens);
-    return add_serving(reader, llm, numbers);
+    code = note_pace(reader, &served_of(reader)->own, numbers);
+    return code == 0 ? add_serving(reader, llm, numbers) : code;
 }
 
-static const struct power_format mlenergy = {"mlenergy", mlenergy_columns, ML_COLUMNS, read_mlenergy, NULL};
+static const struct power_format mlenergy = {"mlenergy", mlenergy_columns, ML_COLUMNS, read_mlenergy, finish_mlenergy};
 
 /* --- Loads of our own --- */
 

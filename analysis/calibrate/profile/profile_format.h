@@ -14,6 +14,7 @@
     X(aiconfigurator_gemm)                                                                                             \
     X(aiconfigurator_attention)                                                                                        \
     X(aiconfigurator_latent)                                                                                           \
+    X(aiconfigurator_latent_prompts)                                                                                   \
     X(llmservingsim_layers)                                                                                            \
     X(llmservingsim_dense)                                                                                             \
     X(llmservingsim_skew)                                                                                              \

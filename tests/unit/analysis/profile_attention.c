@@ -57,6 +57,32 @@ TEST(latent_vectors_are_shared_by_all_heads)
     CHECK_EQ_INT(profile->n_groups, 2);
 }
 
+/* TensorRT-LLM's prompts have expanded keys and values, one pair for each head. */
+TEST(prompts_expand_latent_vectors)
+{
+    static const char text[] = "kv_cache_dtype,num_heads,batch_size,isl,tp_size,latency\n"
+                               "fp8,16,4,512,8,0.06\n"
+                               "bfloat16,128,1,16,1,0.02\n"
+                               "bfloat16,128,1,1,1,0.015\n";
+    SCOPED(profile_fixture) fixture = {0};
+    const struct profile *profile = read_text(&fixture, "b200-sxm", "b200__trtllm1.3__context_mla_perf.csv", text);
+    MUST(profile->n == 2);
+    CHECK_EQ_STR(profile->format, "aiconfigurator-latent-prompts");
+    const struct kernel_call *call = &profile->rows[0].call;
+    const struct prefill_shape *shape = &call->shape.prefill;
+    CHECK_EQ_INT(call->class, KERNEL_LATENT_PREFILL);
+    CHECK(shape->sequences == 4.0 && shape->tokens == 2048.0 && shape->pairs == 4.0 * 512.0 * 512.0);
+    CHECK(shape->q_heads == 16.0 && shape->kv_heads == 16.0 && !shape->shared_kv);
+    CHECK(shape->key_dim == 192.0 && shape->value_dim == 128.0);
+    CHECK_EQ_INT(shape->kv, FORMAT_FP8);
+    CHECK_EQ_INT(profile->rows[1].call.shape.prefill.kv, FORMAT_BF16);
+    CHECK_EQ_INT(dropped(profile, 0, "a prompt of less than 16 tokens"), 1);
+    SCOPED(profile_fixture) other = {0};
+    profile = read_text(&other, "b200-sxm", "b200__sglang0.5.14__context_mla_perf.csv", text);
+    CHECK_EQ_INT((int64_t)profile->n, 0);
+    CHECK_EQ_INT(dropped(profile, 0, "prompts by kernels that SGLang does not serve with"), 3);
+}
+
 TEST(aiconfigurator_decodes_rows_of_one_token)
 {
     SCOPED(profile_fixture) fixture = {0};

@@ -112,6 +112,7 @@ TEST(sets_are_chosen_apart_for_own_kernels)
         {"engine-1.0", KERNEL_ALL_REDUCE, 3e-6, 200.0, NULL},
         {"engine-1.0", KERNEL_DIRECT_ALL_REDUCE, 3e-6, 200.0, NULL},
         {"engine-1.0", KERNEL_LATENT_DECODE, 5e-6, 200.0, NULL},
+        {"engine-1.0", KERNEL_LATENT_PREFILL, 6e-6, 200.0, NULL},
     };
     static const char *const own[] = {NULL, "isolated", "engine-1.0", "engine-2.0"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
@@ -127,6 +128,7 @@ TEST(sets_are_chosen_apart_for_own_kernels)
         check_class(&bench, KERNEL_ALL_REDUCE, 1e-6, "isolated");
         check_class(&bench, KERNEL_MOE_FP8, 1e-6, "isolated");
         check_class(&bench, KERNEL_LATENT_DECODE, 5e-6, "engine-1.0");
+        check_class(&bench, KERNEL_LATENT_PREFILL, 6e-6, "engine-1.0");
         arena_fini(&bench.arena);
     }
 }
@@ -321,6 +323,26 @@ TEST(attention_writes_the_cache_as_measured)
         MUST(CHECK_EQ_INT(code, 0));
         CHECK_EQ_INT(calibration_writes_kv(&bench.calibration), cases[i].writes);
     }
+    arena_fini(&bench.arena);
+}
+
+/* The catalog's: of the H100 one set alone has rows of decoding whose window cuts the context. */
+TEST(sets_of_a_gpu_share_the_time_of_a_window)
+{
+    static const char *const sets[] = {"vllm-0.24", "isolated", "trtllm-1.3"};
+    const struct catalog catalog = {.root = "configs"};
+    struct bench bench;
+    double window_s = 0.0;
+    arena_init(&bench.arena);
+    diag_init(&bench.diag);
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        MUST(calibration_load(&catalog, "h100-sxm", sets[i], &bench.arena, &bench.calibration, &bench.diag) == 0);
+        const struct decode_params *params = &bench.calibration.kernels.params[KERNEL_DECODE_ATTENTION].decode;
+        if (i == 0) window_s = params->window_s;
+        CHECK(params->window_s > 1e-6 && params->window_s == window_s);
+    }
+    MUST(calibration_load(&catalog, "a100-80-sxm", "isolated", &bench.arena, &bench.calibration, &bench.diag) == 0);
+    CHECK(bench.calibration.kernels.params[KERNEL_DECODE_ATTENTION].decode.window_s == 0.0);
     arena_fini(&bench.arena);
 }
 

@@ -136,3 +136,32 @@ TEST(batches_beyond_whole_numbers_are_left_out)
         arena_fini(&arena);
     }
 }
+
+/* A B200 that takes longer than an H100 for no more sequences of the same task, LLM and number of GPUs waits for its
+ * host. Rows without such a partner stay, and the H100 keeps all of its own. */
+TEST(a_gpu_that_waits_tells_nothing_of_its_kernels)
+{
+    const char *path = test_file("waits.csv", "num_gpus,avg_batch_size,avg_output_len,output_throughput_tokens_per_sec,"
+                                              "avg_power_watts,data_parallel,task,model_id,gpu_model\n"
+                                              "1,8,500,266,300,1,gpqa,Qwen/Qwen3-8B,B200\n" /* 30 ms */
+                                              "1,8,500,800,400,1,gpqa,Qwen/Qwen3-8B,H100\n" /* 10 ms */
+                                              "1,16,500,533,310,1,gpqa,Qwen/Qwen3-8B,B200\n"
+                                              "1,8,500,266,320,1,lm-arena-chat,Qwen/Qwen3-8B,B200\n"
+                                              "2,8,500,266,660,1,gpqa,Qwen/Qwen3-8B,B200\n"
+                                              "1,8,500,900,700,1,gpqa,Qwen/Qwen3-8B,B200\n");
+    static const char *const gpus[] = {"b200-sxm", "h100-sxm"};
+    static const size_t kept[] = {4, 1};
+    for (int i = 0; i < 2; i++) {
+        struct arena arena = {0};
+        struct diag diag;
+        struct gpu_spec gpu;
+        struct power_data data;
+        arena_init(&arena);
+        diag_init(&diag);
+        MUST(catalog_gpu(&catalog, gpus[i], "t", &arena, &gpu, &diag) == 0);
+        CHECK_EQ_INT(power_data_read(path, &catalog, &gpu, &arena, &data, &diag), 0);
+        MUST(data.n_rows == kept[i]);
+        if (i == 0) CHECK(data.rows[0].measured_w == 310.0 && data.rows[2].measured_w == 330.0);
+        arena_fini(&arena);
+    }
+}
