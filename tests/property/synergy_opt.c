@@ -110,7 +110,8 @@ TEST(the_optimum_is_that_of_brute_force)
             toys[n] = (struct toy){.gpus = 1 + (int)rng_below(&rng, (uint64_t)most), .knee = knee,
                                    .top = OWN_CPUS + 1 + (int)rng_below(&rng, 6),
                                    .gain = 1.25 + (double)rng_below(&rng, 8) / 4};
-            text_printf(&types, "%s't%d': {'host': {'cpus': [{'per_gpu': %d, 'speed': 1}, {'per_gpu': %d, 'speed': %g}]}}",
+            text_printf(&types,
+                        "%s't%d': {'host': {'cpus': [{'per_gpu': %d, 'speed': 1}, {'per_gpu': %d, 'speed': %g}]}}",
                         n > 0 ? ", " : "", n, knee, toys[n].top, toys[n].gain);
             text_printf(&jobs, "%s{'duration': '100s', 'gpus': %d, 'type': 't%d'}", n > 0 ? ", " : "", toys[n].gpus, n);
         }

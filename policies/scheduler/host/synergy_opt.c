@@ -219,7 +219,8 @@ static void fill(const struct program *program)
         const int row = program->n_jobs + 2 * i;
         const struct job_host room = room_on(program, program->nodes[i]);
         program->row_lower[row] = program->row_lower[row + 1] = -(double)INFINITY;
-        program->row_upper[row] = room.cpu_milli < INT64_MAX ? (double)room.cpu_milli / MILLI_OF_UNIT : (double)INFINITY;
+        program->row_upper[row] = room.cpu_milli < INT64_MAX ? (double)room.cpu_milli / MILLI_OF_UNIT
+                                                             : (double)INFINITY;
         program->row_upper[row + 1] = room.memory_bytes < INT64_MAX ? (double)room.memory_bytes / BYTES_OF_UNIT
                                                                     : (double)INFINITY;
     }
@@ -233,8 +234,8 @@ static int64_t mean(const struct program *program, int j, bool of_memory)
                   best = of_memory ? job->best.memory_bytes : job->best.cpu_milli;
     double sum = 0.0;
     for (int k = program->first[j]; k < program->first[j + 1]; k++)
-        sum += program->x[k] * (double)(of_memory ? program->levels[k].host.memory_bytes
-                                                  : program->levels[k].host.cpu_milli);
+        sum += program->x[k] *
+               (double)(of_memory ? program->levels[k].host.memory_bytes : program->levels[k].host.cpu_milli);
     const int64_t each = (int64_t)floor(sum / job->view->gpus + 1e-6), all = each * job->view->gpus;
     return all < own ? own : all > best ? best : all;
 }
