@@ -75,16 +75,6 @@ static int free_blocks(const struct naive *naive, const struct replica *replica)
     return n;
 }
 
-/* Leading cached blocks of the prompt, but for its last token. */
-static int count_cached(const struct naive *naive, const struct replica *replica, const struct naive_sequence *sequence)
-{
-    int n = 0;
-    while ((n + 1) * naive->s->block_tokens <= sequence->todo - 1 &&
-           find_cached(replica, sequence->tokens, (n + 1) * naive->s->block_tokens) >= 0)
-        n++;
-    return n;
-}
-
 /* A block without contents, else the one that is unused for longest. */
 static int take_block(const struct naive *naive, struct replica *replica)
 {
@@ -189,12 +179,41 @@ static int own_blocks(const struct replica *replica, const struct naive_sequence
     return n;
 }
 
-/* What a plan decides before anything is done. */
+/* What a plan decides before anything is done. A prompt has processed `reach` tokens afterwards. */
 struct plan {
     int free, budget;
     struct list evicted, runs, admitted;
-    int tokens[REQUESTS];
+    int tokens[REQUESTS], reach[REQUESTS], shared[REQUESTS];
 };
+
+/* Whether a prompt before it in the plan completes the block that ends at token n. vLLM v1 caches such blocks when it
+ * schedules them. */
+static bool is_coming(const struct naive *naive, const struct plan *plan, const struct naive_sequence *sequence, int n)
+{
+    const struct list *lists[] = {&plan->runs, &plan->admitted};
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < lists[i]->n; k++) {
+            const int id = lists[i]->id[k];
+            const struct naive_sequence *other = &naive->sequences[id];
+            if (plan->reach[id] >= n && other->published * naive->s->block_tokens < n &&
+                memcmp(other->tokens, sequence->tokens, (size_t)n * sizeof *sequence->tokens) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* Leading blocks that are cached or will be; *in_use: of these, those that need no free block. */
+static int count_shared(const struct naive *naive, const struct replica *replica, const struct plan *plan,
+                        const struct naive_sequence *sequence, int *in_use)
+{
+    int n = 0;
+    for (*in_use = 0; (n + 1) * naive->s->block_tokens <= sequence->todo - 1; n++) {
+        const int end = (n + 1) * naive->s->block_tokens, at = find_cached(replica, sequence->tokens, end);
+        if (at < 0 && !is_coming(naive, plan, sequence, end)) break;
+        *in_use += at < 0 || replica->blocks[at].owners > 0;
+    }
+    return n;
+}
 
 static void plan_running(struct naive *naive, struct replica *replica, struct plan *plan)
 {
@@ -217,6 +236,7 @@ static void plan_running(struct naive *naive, struct replica *replica, struct pl
         plan->free -= needed;
         plan->budget -= tokens;
         plan->tokens[id] = tokens;
+        plan->reach[id] = prompt ? sequence->processed + tokens : 0;
         list_insert(&plan->runs, plan->runs.n, list_take(&left, 0));
     }
 }
@@ -224,33 +244,41 @@ static void plan_running(struct naive *naive, struct replica *replica, struct pl
 static void plan_admissions(struct naive *naive, struct replica *replica, struct plan *plan)
 {
     for (int i = 0; i < replica->waiting.n; i++) {
-        const struct naive_sequence *sequence = &naive->sequences[replica->waiting.id[i]];
-        const int cached = count_cached(naive, replica, sequence);
-        const int done = cached * naive->s->block_tokens, rest = sequence->todo - done;
+        const int id = replica->waiting.id[i];
+        const struct naive_sequence *sequence = &naive->sequences[id];
+        int in_use;
+        const int shared = count_shared(naive, replica, plan, sequence, &in_use);
+        const int done = shared * naive->s->block_tokens, rest = sequence->todo - done;
         const int tokens = rest < plan->budget ? rest : plan->budget;
-        int needed = blocks_for(naive, done + tokens);
+        const int needed = blocks_for(naive, done + tokens) - in_use;
         if (replica->running.n + i >= naive->s->max_sequences || plan->budget == 0) return;
-        for (int k = 0; k < cached; k++)
-            needed -= replica->blocks[find_cached(replica, sequence->tokens, (k + 1) * naive->s->block_tokens)].owners >
-                      0;
         if (needed > plan->free) return;
         plan->free -= needed;
         plan->budget -= tokens;
-        plan->tokens[replica->waiting.id[i]] = tokens;
-        list_insert(&plan->admitted, plan->admitted.n, replica->waiting.id[i]);
+        plan->tokens[id] = tokens;
+        plan->reach[id] = done + tokens;
+        plan->shared[id] = shared;
+        list_insert(&plan->admitted, plan->admitted.n, id);
     }
 }
 
-static void share_cached(struct naive *naive, struct replica *replica, struct naive_sequence *sequence)
+/* Shares leading blocks up to number n, as far as they are cached. */
+static void share_cached(struct naive *naive, struct replica *replica, struct naive_sequence *sequence, int n)
 {
-    const int n = count_cached(naive, replica, sequence);
-    for (int k = 0; k < n; k++) {
-        const int at = find_cached(replica, sequence->tokens, (k + 1) * naive->s->block_tokens);
+    while (sequence->n_blocks < n) {
+        const int end = (sequence->n_blocks + 1) * naive->s->block_tokens;
+        const int at = find_cached(replica, sequence->tokens, end);
+        if (at < 0) return;
         replica->blocks[at].owners++;
         sequence->blocks[sequence->n_blocks++] = at;
     }
-    sequence->processed = n * naive->s->block_tokens;
-    sequence->published = n;
+}
+
+static void admit(struct naive *naive, struct replica *replica, struct naive_sequence *sequence, int shared)
+{
+    share_cached(naive, replica, sequence, shared);
+    sequence->processed = shared * naive->s->block_tokens;
+    sequence->published = shared;
     if (sequence->cached < 0) sequence->cached = sequence->processed;
 }
 
@@ -261,7 +289,8 @@ static void apply(struct naive *naive, struct replica *replica, const struct pla
         while (replica->running.id[at] != plan->evicted.id[i]) at++;
         preempt(naive, replica, list_take(&replica->running, at));
     }
-    for (int i = 0; i < plan->admitted.n; i++) share_cached(naive, replica, &naive->sequences[plan->admitted.id[i]]);
+    for (int i = 0; i < plan->admitted.n; i++)
+        admit(naive, replica, &naive->sequences[plan->admitted.id[i]], plan->shared[plan->admitted.id[i]]);
     replica->batch = plan->runs;
     for (int i = 0; i < plan->admitted.n; i++) {
         const int id = list_take(&replica->waiting, 0);
@@ -273,8 +302,10 @@ static void apply(struct naive *naive, struct replica *replica, const struct pla
         struct naive_sequence *sequence = &naive->sequences[replica->batch.id[i]];
         const int tokens = plan->tokens[replica->batch.id[i]];
         replica->batch_tokens[i] = tokens;
+        share_cached(naive, replica, sequence, sequence->published);
         hold_blocks(naive, replica, sequence,
                     blocks_for(naive, sequence->processed + (is_prompt(sequence) ? tokens : 0)));
+        if (is_prompt(sequence)) publish(naive, replica, sequence, sequence->processed + tokens);
     }
 }
 
