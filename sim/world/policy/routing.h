@@ -81,9 +81,9 @@ struct route_pair {
     int32_t prompt, decode;
 };
 
-/* route: returns the replica of a request, 0 .. n_replicas - 1. In a service with pools it is called on arrival, for
- * the replicas that may process a prompt. When a replica of role prefill has processed the prompt, `decode_routing`
- * is called for the replicas that may decode.
+/* route: returns the replica of a request, 0 .. n_replicas - 1, or SIM_E_NOMEM. In a service with pools it is called on
+ * arrival, for the replicas that may process a prompt. When a replica of role prefill has processed the prompt,
+ * `decode_routing` is called for the replicas that may decode.
  *
  * route_pair: chooses both replicas on arrival, among all replicas whatever their roles; the router is not called
  * again. Returns 0 or a negative code. A router has at least one of the two functions; route_pair takes precedence. */

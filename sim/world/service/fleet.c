@@ -83,6 +83,7 @@ static int ask(struct fleet *fleet, const struct fleet_router *router, const str
     code = check_oracle(fleet, &router->router->policy, request, now);
     if (code != 0) return code;
     if (replica >= 0 && replica < view.n_replicas) return fleet_view_number(&view, replica);
+    if (replica == SIM_E_NOMEM) return policy_failed(&router->router->policy, replica, now, fleet->env->site->diag);
     return bad_choice(fleet, &router->router->policy, request, replica, view.n_replicas, now);
 }
 
