@@ -243,8 +243,8 @@ TEST(preempted_requests_reuse_again)
     bed_free(single);
 }
 
-/* A replica that fails or leaves has lost its variants; transfers under way are abandoned. */
-TEST(failures_and_scaling_lose_variants)
+/* Transfers under way are abandoned; what replicas have lost is computed again (chunk_rules.c counts it). */
+TEST(failures_and_scaling_abandon_transfers)
 {
     static const char *const parts[] = {
         "'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'law': 'exponential', 'mean': '1s'}}}},"
@@ -330,10 +330,10 @@ TEST(clipped_prompts_lose_chunks)
 
 /* --- Errors --- */
 
-static void check_error(const char *kv, const char *text)
+static void check_error_in(const char *cluster, const char *kv, const char *text)
 {
     struct bed_rows *rows = bed_run(BED(.quiet = true),
-                                    "{" CLUSTER ", 'services': {'rag': {'llm': 'llama-3.1-8b', 'kv': {%s}, " RAG "}}}",
+                                    "{%s, 'services': {'rag': {'llm': 'llama-3.1-8b', 'kv': {%s}, " RAG "}}}", cluster,
                                     kv);
     char message[1024];
     CHECK(rows->code < 0);
@@ -343,8 +343,15 @@ static void check_error(const char *kv, const char *text)
     bed_free(rows);
 }
 
+static void check_error(const char *kv, const char *text)
+{
+    check_error_in(CLUSTER, kv, text);
+}
+
 TEST(chunk_stores_that_cannot_be_are_refused)
 {
+    check_error_in("'cluster': {'gpu': 'h100-sxm', 'storage': {'gpu': {'device': 'samsung-980-pro'}}}",
+                   "'chunk_store': {'tiers': {" GPU "}}", "is GPU memory and a device of cluster.storage");
     check_error("'prefix_cache': 'lru', 'chunk_store': {'tiers': {" GPU "}}", "would keep the same KV a second time");
     check_error("'chunk_store': {'tiers': {" HOST ", " GPU "}}", "in GPU memory is below another one");
     check_error("'chunk_store': {'tiers': {'a': {'capacity': '1GB'}, 'b': {'capacity': '1GB'}}}", "are on one device");
