@@ -178,7 +178,7 @@ void record_buffer_clear(struct record_buffer *buffer)
     buffer->n = buffer->n_blocks = buffer->n_chunks = 0;
 }
 
-/* Appends n items of item_bytes each to the n_kept that an array holds, of which `kept` is the address; `n` may be 0. */
+/* Appends n items of item_bytes each to the n_kept that an array holds; `kept` is the address of its pointer. */
 static int keep_items(void *kept, size_t *n_kept, size_t *capacity, const void *items, size_t n, size_t item_bytes)
 {
     char *array;

@@ -199,7 +199,8 @@ TEST(replicas_that_leave_lose_their_variants)
          1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bed_rows *rows = bed_ok(&checked,
-                                       "{" CLUSTER ", %s 'services': {'rag': {'llm': 'llama-3.1-8b', 'cost': 'roofline',"
+                                       "{" CLUSTER
+                                       ", %s 'services': {'rag': {'llm': 'llama-3.1-8b', 'cost': 'roofline',"
                                        " 'batching': 'vllm-v1', 'kv': {'chunk_store': {'tiers': {" GPU "}}}, %s,"
                                        " 'trace': {'format': 'csv', 'path': '%s'}}}}",
                                        cases[i].site, cases[i].service, trace_source_file("loss.csv", table));

@@ -9,8 +9,8 @@
  * Of a chunk with too many variants the one that was used least recently goes; of a store with too many chunks, the
  * chunk that was used least recently, with all its variants.
  *
- * An id names a text of one length. A chunk that comes with another length finds nothing, and what is kept of the old one
- * goes when the new one is kept.
+ * An id names a text of one length. A chunk that comes with another length finds nothing, and what is kept of the old
+ * one goes when the new one is kept.
  *
  * A variant counts from the moment when it enters a tier. The world moves the bytes (replica_chunks.c). A variant that
  * leaves a tier before it has been written there takes the write along, so a tier's bytes under way are at most its

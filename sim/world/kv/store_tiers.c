@@ -26,8 +26,8 @@ int store_place_check(const struct store_place *places, size_t n, const struct t
     if (place->device != NULL && !store_has_device(links, place->device)) {
         char hint[160];
         snprintf(hint, sizeof hint, "add it there, %sor leave 'device' out for the host's memory", other_hint);
-        return diag_error(diag, SIM_E_CONFIG, where, hint,
-                          "tier '%s' is on '%s', which cluster.storage does not have", place->name, place->device);
+        return diag_error(diag, SIM_E_CONFIG, where, hint, "tier '%s' is on '%s', which cluster.storage does not have",
+                          place->name, place->device);
     }
     for (size_t k = 0; k + 1 < n; k++)
         if (is_same(place->device, places[k].device))

@@ -2,13 +2,16 @@
  *
  * A request takes what it reuses when it is admitted. It has the KV blocks of its whole prompt; what it reuses counts
  * as processed from then on. Tokens in lower tiers are transferred before the iteration that admits the request; all of
- * its batch waits. The tokens that are left cost the time of that many tokens at the end of the prompt. That is at
- * least the time of their attention: recomputed ones lie anywhere, and have less before them. The set of variants changes only when prompts have been processed, so a
- * batch plan finds what it counted on.
+ * its batch waits. The tokens that are left cost the time of that many tokens at the end of the prompt. Recomputed ones
+ * lie anywhere and have less before them, so their attention takes at most that time. The set of variants changes only
+ * when prompts have been processed, so a batch plan finds what it counted on.
  *
- * Leaves out: the copies within GPU memory and their new positions, also between groups of data_parallel, of which one
- * holds a variant; that an evicted variant may still be read; that what is read on the way down may be gone; to stop
- * recomputing after the layers in which the question shows no interest in a chunk. */
+ * A write belongs to its variant and ends with the variant's stay in the tier. A variant that falls before it has been
+ * written is read from where that write read it.
+ *
+ * Leaves out: the copies within GPU memory and their new positions, also between groups of data_parallel, one of which
+ * holds a variant; that an evicted variant may still be read, and that its place may be taken before it has been read;
+ * to stop recomputing after the layers in which the question shows no interest in a chunk. */
 #include "sim/world/replica/replica_chunks.h"
 
 #include "sim/core/mem.h"
