@@ -178,12 +178,16 @@ void record_buffer_clear(struct record_buffer *buffer)
     buffer->n = buffer->n_blocks = buffer->n_chunks = 0;
 }
 
-/* Appends items of an array that lives on; `n` may be 0. */
-#define KEEP(buffer, member, n_kept, item_capacity, items, n)                                                          \
-    (vec_reserve(&(buffer)->member, &(buffer)->item_capacity, (buffer)->n_kept + (n)) != 0                             \
-         ? SIM_E_NOMEM                                                                                                 \
-         : ((n) > 0 ? (void)memcpy((buffer)->member + (buffer)->n_kept, items, (n) * sizeof *(items)) : (void)0,       \
-            (buffer)->n_kept += (n), 0))
+/* Appends n items of item_bytes each to the n_kept that an array holds; `kept` is the address of its pointer. */
+static int keep_items(void *kept, size_t *n_kept, size_t *capacity, const void *items, size_t n, size_t item_bytes)
+{
+    char *array;
+    if (*n_kept + n > *capacity && vec_grow(kept, capacity, *n_kept + n, item_bytes) != 0) return SIM_E_NOMEM;
+    memcpy(&array, kept, sizeof array); /* whatever it points to */
+    if (n > 0) memcpy(array + *n_kept * item_bytes, items, n * item_bytes);
+    *n_kept += n;
+    return 0;
+}
 
 int record_buffer_add(struct record_buffer *buffer, const union trace_record *record)
 {
@@ -191,13 +195,15 @@ int record_buffer_add(struct record_buffer *buffer, const union trace_record *re
     const struct request_record *request = &record->request;
     if (buffer->requests) {
         const size_t n_blocks = (size_t)request->n_prefix_blocks, n_chunks = (size_t)request->n_chunks;
-        if (KEEP(buffer, blocks, n_blocks, block_capacity, request->prefix_blocks, n_blocks) != 0) return SIM_E_NOMEM;
-        if (KEEP(buffer, chunks, n_chunks, chunk_capacity, request->chunks, n_chunks) != 0) return SIM_E_NOMEM;
+        int code = keep_items(&buffer->blocks, &buffer->n_blocks, &buffer->block_capacity, request->prefix_blocks,
+                              n_blocks, sizeof *buffer->blocks);
+        if (code == 0)
+            code = keep_items(&buffer->chunks, &buffer->n_chunks, &buffer->chunk_capacity, request->chunks, n_chunks,
+                              sizeof *buffer->chunks);
+        if (code != 0) return code;
     }
     return vec_push(&buffer->records, &buffer->n, &buffer->capacity, kept);
 }
-
-#undef KEEP
 
 union trace_record record_buffer_get(const struct record_buffer *buffer, size_t i)
 {

@@ -172,6 +172,10 @@ static void keep(struct counter *counter, const int *chunks, int n)
         if (!v->is_gone && v->chunk == chunk && v->n == n && memcmp(v->context, chunks, (size_t)n * sizeof(int)) == 0)
             return;
     }
+    bool fits = false;
+    for (int t = 0; t < counter->world->n_tiers; t++)
+        fits |= counter->world->tokens[chunk] <= counter->world->capacity[t];
+    if (!fits) return; /* what others have is left alone */
     keep_to_limits(counter, chunk);
     struct variant *v = &counter->variants[counter->n];
     *v = (struct variant){.chunk = chunk, .n = n, .used = counter->clock++};
@@ -242,7 +246,7 @@ static void serve(struct counter *counter, int r)
     for (int i = 0; i < n; i++) {
         const bool reuses = picks[i].variant >= 0 && picks[i].reused > 0;
         const struct variant *v = reuses ? &counter->variants[picks[i].variant] : NULL;
-        if (reuses && !v->is_gone && v->tier > 0 && world->tokens[v->chunk] <= world->capacity[0])
+        if (reuses && picks[i].cfo == 0 && !v->is_gone && v->tier > 0 && world->tokens[v->chunk] <= world->capacity[0])
             enter(counter, picks[i].variant, 0);
         if (!reuses || (!world->keeps_whole && picks[i].cfo > 0)) keep(counter, chunks, i);
     }

@@ -34,8 +34,24 @@ struct chunk_attention {
 struct chunk_neighbour {
     uint64_t id;
     double weight; /* inter(i,j) / |Ci|, over b */
+    int32_t tokens;
     int32_t place; /* in a new context, -1: not there; set by chunk_attention_cfo */
 };
+
+/* The chunks of a prompt, to be found by their ids. */
+struct chunk_place {
+    uint64_t id;
+    int32_t tokens, place;
+};
+
+struct chunk_order {
+    int32_t n;
+    struct chunk_place *places; /* [n], by id, then by place */
+    int32_t *counts;            /* [n + 1], for chunk_attention_cfo */
+};
+
+/* Sorts chunks[n] into an order whose arrays have room for them. */
+void chunk_order_fill(struct chunk_order *order, const struct prompt_chunk *chunks, int32_t n);
 
 /* The share of attention that chunk i gives chunk j: inter(i,j) / (|Ci| |Cj|), over b. */
 double chunk_attention_pair(const struct chunk_attention *model, uint64_t chunk, uint64_t neighbour);
@@ -44,11 +60,12 @@ double chunk_attention_pair(const struct chunk_attention *model, uint64_t chunk,
 double chunk_attention_observe(const struct chunk_attention *model, uint64_t chunk, const struct prompt_chunk *context,
                                int32_t n, struct chunk_neighbour *neighbours);
 
-/* CFO of a chunk with this CCI, cached in the old context, in the new one. Quadratic in the longer of the two. */
+/* CFO of a chunk with this CCI, cached in the old context, in a new one: the first n chunks of a prompt. Chunks of one
+ * id but other lengths are not common. Takes about n_old log(n) steps. */
 double chunk_attention_cfo(const struct chunk_attention *model, double cci, struct chunk_neighbour *old, int32_t n_old,
-                           const struct prompt_chunk *context, int32_t n);
+                           const struct chunk_order *prompt, int32_t n);
 
-/* A key of a chunk in this very context. */
-uint64_t chunk_context_key(uint64_t chunk, const struct prompt_chunk *context, int32_t n);
+/* A key of the last chunk of chunks[n] behind the others, with the lengths of all. */
+uint64_t chunk_context_key(const struct prompt_chunk *chunks, int32_t n);
 
 #endif

@@ -8,12 +8,16 @@
 struct chunk_prompt *chunk_prompt_make(const struct prompt_chunk *chunks, int32_t n)
 {
     struct chunk_prompt *prompt;
-    const size_t chunk_bytes = (size_t)n * sizeof *chunks;
-    prompt = mem_zalloc(1, sizeof *prompt + chunk_bytes + (size_t)n * sizeof *prompt->uses);
+    const size_t places = (size_t)n, chunk_bytes = places * sizeof *chunks;
+    prompt = mem_zalloc(1, sizeof *prompt + chunk_bytes + places * sizeof *prompt->uses +
+                               places * sizeof *prompt->order.places + (places + 1) * sizeof *prompt->order.counts);
     if (prompt == NULL) return NULL;
     prompt->n = n;
     prompt->uses = (struct chunk_use *)(void *)((char *)prompt->chunks + chunk_bytes);
+    prompt->order.places = (struct chunk_place *)(void *)(prompt->uses + places);
+    prompt->order.counts = (int32_t *)(void *)(prompt->order.places + places);
     memcpy(prompt->chunks, chunks, chunk_bytes);
+    chunk_order_fill(&prompt->order, chunks, n);
     return prompt;
 }
 
@@ -23,10 +27,11 @@ static bool is_in_gpu(const struct chunk_store *store, int32_t tier)
     return chunk_tier_is_gpu(&tiers[tier]);
 }
 
-static struct chunk_use match_chunk(const struct chunk_store *store, const struct prompt_chunk *chunks, int32_t n)
+static struct chunk_use match_chunk(const struct chunk_store *store, const struct chunk_prompt *prompt, int32_t n)
 {
+    const struct prompt_chunk *chunks = prompt->chunks;
     struct chunk_use use = {.cfo = 0.0};
-    use.variant = chunk_store_choose(store, chunks, n, &use.cfo);
+    use.variant = chunk_store_choose(store, &prompt->order, chunks, n, &use.cfo);
     if (use.variant == NULL) return use;
     use.key = use.variant->key;
     use.tier = use.variant->tier;
@@ -60,7 +65,7 @@ void chunk_prompt_match(struct chunk_prompt *prompt, const struct chunk_store *s
     if (prompt->matched == store && prompt->matched_change == store->n_changes &&
         prompt->matched_tokens == prompt_tokens)
         return;
-    for (int32_t i = 0; i < prompt->n; i++) prompt->uses[i] = match_chunk(store, prompt->chunks, i + 1);
+    for (int32_t i = 0; i < prompt->n; i++) prompt->uses[i] = match_chunk(store, prompt, i + 1);
     prompt->matched = store;
     prompt->matched_change = store->n_changes;
     prompt->matched_tokens = prompt_tokens;
@@ -93,11 +98,17 @@ static bool is_kept(const struct chunk_prompt *prompt, const struct chunk_store 
     return store->options.config->keeps == CHUNK_KEEPS_ANY && use->cfo > 0.0;
 }
 
+/* All of the variant is in GPU memory now. Of the last chunk one token may have been computed, to the same KV. */
+static bool is_loaded_whole(const struct chunk_use *use)
+{
+    return use->reused_tokens > 0 && use->cfo == 0.0;
+}
+
 int chunk_prompt_keep(const struct chunk_prompt *prompt, struct chunk_store *store)
 {
     int code = 0;
     for (int32_t i = 0; i < prompt->n && code == 0; i++) {
-        if (prompt->uses[i].reused_tokens > 0) code = chunk_store_raise(store, prompt->uses[i].key);
+        if (is_loaded_whole(&prompt->uses[i])) code = chunk_store_raise(store, prompt->uses[i].key);
         if (code == 0 && is_kept(prompt, store, i)) code = chunk_store_keep(store, prompt->chunks, i + 1);
     }
     return code;

@@ -30,6 +30,7 @@ struct chunk_prompt {
     int64_t matched_tokens;
     struct chunk_tokens tokens;
     int32_t n;
+    struct chunk_order order;
     struct chunk_use *uses;       /* [n] */
     struct prompt_chunk chunks[]; /* [n] */
 };
@@ -47,7 +48,8 @@ int64_t chunk_prompt_taken(const struct chunk_prompt *prompt, int32_t tier);
 /* The prompt takes what it has matched: counts the uses. Returns 0 or an error (cache.h). */
 int chunk_prompt_take(struct chunk_prompt *prompt, struct chunk_store *store);
 
-/* The prompt has been processed: variants that it loaded rise, and its chunks are kept. Returns 0 or an error. */
+/* The prompt has been processed: variants of CFO 0, which it loaded whole, rise, and its chunks are kept. Returns 0 or
+ * an error. */
 int chunk_prompt_keep(const struct chunk_prompt *prompt, struct chunk_store *store);
 
 #endif

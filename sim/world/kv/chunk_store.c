@@ -20,13 +20,14 @@ static int set(struct key_map *map, uint64_t key, const void *pointer)
     return key_map_set(map, key, (int64_t)(uintptr_t)pointer);
 }
 
-struct chunk_variant *chunk_store_choose(const struct chunk_store *store, const struct prompt_chunk *chunks, int32_t n,
-                                         double *cfo)
+struct chunk_variant *chunk_store_choose(const struct chunk_store *store, const struct chunk_order *order,
+                                         const struct prompt_chunk *chunks, int32_t n, double *cfo)
 {
     const struct stored_chunk *chunk = find(&store->chunks, chunks[n - 1].id);
     struct chunk_variant *best = NULL;
+    if (chunk != NULL && chunk->tokens != chunks[n - 1].tokens) return NULL;
     for (struct chunk_variant *v = chunk != NULL ? chunk->variants : NULL; v != NULL; v = v->next) {
-        const double its = chunk_attention_cfo(&store->options.attention, v->cci, v->context, v->n_context, chunks,
+        const double its = chunk_attention_cfo(&store->options.attention, v->cci, v->context, v->n_context, order,
                                                n - 1);
         if (best != NULL && (its > *cfo || (its == *cfo && v->tier >= best->tier))) continue;
         best = v;
@@ -60,11 +61,12 @@ static void link_chunk(struct chunk_store *store, struct stored_chunk *chunk)
     store->newest = chunk;
 }
 
-static struct stored_chunk *make_chunk(struct chunk_store *store, uint64_t id)
+static struct stored_chunk *make_chunk(struct chunk_store *store, uint64_t id, int32_t tokens)
 {
     struct stored_chunk *chunk = mem_zalloc(1, sizeof *chunk);
     if (chunk == NULL) return NULL;
     chunk->id = id;
+    chunk->tokens = tokens;
     if (set(&store->chunks, id, chunk) != 0) {
         mem_free(chunk);
         return NULL;
@@ -94,11 +96,26 @@ static void forget_variant(struct chunk_store *store, struct chunk_variant *vari
     store->n_chunks--;
 }
 
-static int take_out(struct chunk_store *store, const struct chunk_variant *variant)
+/* Bytes of a chunk in a tier. */
+static int64_t bytes_in(const struct chunk_store *store, int32_t tier, int32_t tokens)
 {
+    return llround(tokens * store->tiers[tier].token_bytes);
+}
+
+/* The variant leaves its tier. Returns the place from which its bytes can go on: those that are still being written are
+ * where they came from. */
+static int32_t leave(struct chunk_store *store, struct chunk_variant *variant)
+{
+    const struct chunk_store_options *options = &store->options;
     struct chunk_store_tier *tier = &store->tiers[variant->tier];
     tier->used_bytes -= variant->bytes;
-    return cache_drop(&tier->cache, variant->item);
+    return options->leaves != NULL ? options->leaves(options->context, variant) : tier->index;
+}
+
+static int take_out(struct chunk_store *store, struct chunk_variant *variant)
+{
+    leave(store, variant);
+    return cache_drop(&store->tiers[variant->tier].cache, variant->item);
 }
 
 static int drop_variant(struct chunk_store *store, struct chunk_variant *variant)
@@ -112,17 +129,19 @@ static int drop_variant(struct chunk_store *store, struct chunk_variant *variant
 static int enter(struct chunk_store_tier *tier, struct chunk_variant *variant, int32_t from)
 {
     const struct chunk_store_options *options = &tier->store->options;
-    int code = variant->bytes <= tier->capacity_bytes;
+    const int64_t bytes = bytes_in(tier->store, tier->index, variant->chunk->tokens);
+    int code = bytes <= tier->capacity_bytes;
     if (code == 0) return 0;
-    while (code == 1 && tier->used_bytes + variant->bytes > tier->capacity_bytes) code = cache_evict(&tier->cache);
+    while (code == 1 && tier->used_bytes + bytes > tier->capacity_bytes) code = cache_evict(&tier->cache);
     if (code == 1) code = cache_insert(&tier->cache, variant->key, &variant->item);
     if (code < 0) return code;
     SIM_REQUIRE(code == 1);
     variant->tier = tier->index;
+    variant->bytes = bytes;
     tier->used_bytes += variant->bytes;
     tier->written_bytes += variant->bytes;
     if (tier->used_bytes > tier->most_bytes) tier->most_bytes = tier->used_bytes;
-    if (options->moves != NULL) code = options->moves(options->context, from, tier->index, variant->bytes);
+    if (options->moves != NULL) code = options->moves(options->context, variant, from);
     return code < 0 ? code : 1;
 }
 
@@ -141,9 +160,8 @@ static int falls(void *context, uint64_t key)
     struct chunk_store_tier *tier = context;
     struct chunk_variant *variant = find(&tier->store->variants, key);
     SIM_REQUIRE(variant != NULL);
-    tier->used_bytes -= variant->bytes;
     tier->evictions++;
-    return place(tier->store, variant, tier->index, tier->index + 1);
+    return place(tier->store, variant, leave(tier->store, variant), tier->index + 1);
 }
 
 int chunk_store_use(struct chunk_store *store, struct chunk_variant *variant)
@@ -157,7 +175,8 @@ int chunk_store_use(struct chunk_store *store, struct chunk_variant *variant)
 int chunk_store_raise(struct chunk_store *store, uint64_t key)
 {
     struct chunk_variant *variant = find(&store->variants, key);
-    if (variant == NULL || variant->tier == 0 || variant->bytes > store->tiers[0].capacity_bytes) return 0;
+    if (variant == NULL || variant->tier == 0) return 0;
+    if (bytes_in(store, 0, variant->chunk->tokens) > store->tiers[0].capacity_bytes) return 0;
     const int code = take_out(store, variant);
     return code != 0 ? code : place(store, variant, -1, 0);
 }
@@ -194,10 +213,7 @@ static struct chunk_variant *make_variant(struct chunk_store *store, const struc
     const struct prompt_chunk *own = &chunks[n - 1];
     struct chunk_variant *variant = mem_alloc(sizeof *variant + (size_t)(n - 1) * sizeof *variant->context);
     if (variant == NULL) return NULL;
-    *variant = (struct chunk_variant){.key = key,
-                                      .bytes = llround(own->tokens * store->options.token_bytes),
-                                      .last_use = store->n_uses++,
-                                      .n_context = n - 1};
+    *variant = (struct chunk_variant){.key = key, .last_use = store->n_uses++, .n_context = n - 1};
     variant->cci = chunk_attention_observe(&store->options.attention, own->id, chunks, n - 1, variant->context);
     if (set(&store->variants, key, variant) == 0) return variant;
     mem_free(variant);
@@ -205,10 +221,10 @@ static struct chunk_variant *make_variant(struct chunk_store *store, const struc
 }
 
 /* The chunk becomes the newest one, and gets the variant. Returns 0 or SIM_E_NOMEM. */
-static int add_variant(struct chunk_store *store, uint64_t id, struct chunk_variant *variant)
+static int add_variant(struct chunk_store *store, const struct prompt_chunk *own, struct chunk_variant *variant)
 {
-    struct stored_chunk *chunk = find(&store->chunks, id);
-    if (chunk == NULL) chunk = make_chunk(store, id);
+    struct stored_chunk *chunk = find(&store->chunks, own->id);
+    if (chunk == NULL) chunk = make_chunk(store, own->id, own->tokens);
     if (chunk == NULL) return SIM_E_NOMEM;
     unlink_chunk(store, chunk);
     link_chunk(store, chunk);
@@ -216,19 +232,35 @@ static int add_variant(struct chunk_store *store, uint64_t id, struct chunk_vari
     variant->next = chunk->variants;
     chunk->variants = variant;
     chunk->n_variants++;
-    store->n_kept++;
+    store->n_kept++; /* some tier has room for it */
     return 0;
+}
+
+static bool fits_somewhere(const struct chunk_store *store, int32_t tokens)
+{
+    for (int32_t i = 0; i < store->n_tiers; i++)
+        if (bytes_in(store, i, tokens) <= store->tiers[i].capacity_bytes) return true;
+    return false;
+}
+
+/* Makes room among chunks and variants by their numbers. What the id named before, with another length, goes. */
+static int make_room(struct chunk_store *store, const struct prompt_chunk *own)
+{
+    struct stored_chunk *chunk = find(&store->chunks, own->id);
+    const int code = chunk != NULL && chunk->tokens != own->tokens ? drop_chunk(store, chunk) : 0;
+    return code != 0 ? code : respect_limits(store, find(&store->chunks, own->id));
 }
 
 int chunk_store_keep(struct chunk_store *store, const struct prompt_chunk *chunks, int32_t n)
 {
-    const uint64_t id = chunks[n - 1].id, key = chunk_context_key(id, chunks, n - 1);
-    if (find(&store->variants, key) != NULL) return 0;
-    int code = respect_limits(store, find(&store->chunks, id));
+    const struct prompt_chunk *own = &chunks[n - 1];
+    const uint64_t key = chunk_context_key(chunks, n);
+    if (find(&store->variants, key) != NULL || !fits_somewhere(store, own->tokens)) return 0;
+    int code = make_room(store, own);
     if (code != 0) return code;
     struct chunk_variant *variant = make_variant(store, chunks, n, key);
     if (variant == NULL) return diag_nomem(store->options.diag);
-    code = add_variant(store, id, variant);
+    code = add_variant(store, own, variant);
     if (code == 0) return place(store, variant, -1, 0);
     key_map_remove(&store->variants, key);
     mem_free(variant);
@@ -239,9 +271,9 @@ int chunk_store_keep(struct chunk_store *store, const struct prompt_chunk *chunk
 
 /* Variants that a tier holds at most: each has a token. Bytes are the limit; this one is for evictors that divide the
  * capacity. */
-static int64_t most_variants(const struct chunk_store_options *options, int64_t capacity_bytes)
+static int64_t most_variants(const struct chunk_store_tier *tier)
 {
-    const int64_t n = (int64_t)((double)capacity_bytes / options->token_bytes);
+    const int64_t n = (int64_t)((double)tier->capacity_bytes / tier->token_bytes);
     return n > 0 ? n : 1;
 }
 
@@ -252,9 +284,10 @@ static int open_tier(struct chunk_store *store, const struct chunk_tier_config *
     tier->store = store;
     tier->index = store->n_tiers++;
     tier->capacity_bytes = (int64_t)config->capacity_bytes;
+    tier->token_bytes = chunk_tier_is_gpu(config) ? options->gpu_token_bytes : options->token_bytes;
     return cache_init(&tier->cache, &(struct cache_options){.evictor = config->eviction.entry,
                                                             .params = config->eviction.params,
-                                                            .capacity = most_variants(options, tier->capacity_bytes),
+                                                            .capacity = most_variants(tier),
                                                             .seed = options->attention.seed,
                                                             .run = options->attention.run,
                                                             .index = options->index * CHUNK_TIERS +
@@ -313,6 +346,7 @@ void chunk_store_check(const struct chunk_store *store)
         int64_t n = 0;
         for (const struct chunk_variant *v = chunk->variants; v != NULL; v = v->next, n++) {
             SIM_REQUIRE(v->chunk == chunk && v->tier < store->n_tiers);
+            SIM_REQUIRE(v->bytes == bytes_in(store, v->tier, chunk->tokens));
             bytes[v->tier] += v->bytes;
             items[v->tier]++;
         }
@@ -325,6 +359,6 @@ void chunk_store_check(const struct chunk_store *store)
     for (int32_t i = 0; i < store->n_tiers; i++) {
         const struct chunk_store_tier *tier = &store->tiers[i];
         SIM_REQUIRE(bytes[i] == tier->used_bytes && bytes[i] <= tier->capacity_bytes);
-        SIM_REQUIRE(items[i] == tier->cache.view.size);
+        SIM_REQUIRE(items[i] == tier->cache.view.size && tier->writing_bytes <= tier->used_bytes);
     }
 }

@@ -1,6 +1,8 @@
 /* The section kv.chunk_store of a scenario. */
 #include "sim/world/kv/chunk_store.h"
 
+#include "sim/world/kv/store_tiers.h"
+
 #include <string.h>
 
 static const char *const keeps_names[] = {"any", "whole", NULL};
@@ -8,7 +10,8 @@ static const char *const keeps_names[] = {"any", "whole", NULL};
 #define ROW_OF struct chunk_tier_config
 static const struct config_field chunk_tier_fields[] = {
     ROW_TEXT("device", device, OPTIONAL, WITHIN(1, 256),
-             "gpu, which takes memory from the KV blocks, or a name in cluster.storage; default: host memory"),
+             "gpu, which takes memory from the KV blocks unless kv.blocks gives them, or a name in cluster.storage; "
+             "default: host memory"),
     ROW_QUANTITY("capacity", capacity_bytes, UNIT_BYTES, REQUIRED, WITHIN(1, 1e18), "of each replica"),
     ROW_SHORT_VARIANT("eviction", eviction, DEFAULT("lru"), "eviction", "policy", "variant that makes room"),
     {0}};
@@ -44,46 +47,32 @@ double chunk_store_gpu_bytes(const struct chunk_store_config *config)
     return bytes;
 }
 
-static bool has_device(const struct topology_config *links, const char *name)
+/* A tier in GPU memory is on no device of the cluster. */
+static int check_gpu_tier(const struct chunk_tier_config *tier, size_t i, const struct topology_config *links,
+                          const char *where, struct diag *diag)
 {
-    const struct storage_config *storage = links->storage.items;
-    for (size_t i = 0; i < links->storage.n; i++)
-        if (strcmp(storage[i].name, name) == 0) return true;
-    return false;
-}
-
-static bool is_same(const char *a, const char *b)
-{
-    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
-static int check_tier(const struct chunk_store_config *config, size_t i, const struct topology_config *links,
-                      const char *where, struct diag *diag)
-{
-    const struct chunk_tier_config *tiers = config->tiers.items, *tier = &tiers[i];
-    const struct policy *evictor = tier->eviction.entry;
-    if (tier->device != NULL && !chunk_tier_is_gpu(tier) && !has_device(links, tier->device))
-        return diag_error(diag, SIM_E_CONFIG, where,
-                          "add it there, name \"gpu\", or leave 'device' out for the host's memory",
-                          "tier '%s' is on '%s', which cluster.storage does not have", tier->name, tier->device);
-    if (chunk_tier_is_gpu(tier) && i > 0)
+    if (i > 0)
         return diag_error(diag, SIM_E_CONFIG, where, "list it first", "tier '%s' in GPU memory is below another one",
                           tier->name);
-    for (size_t k = 0; k < i; k++)
-        if (is_same(tier->device, tiers[k].device))
-            return diag_error(diag, SIM_E_CONFIG, where, "give one of them another device",
-                              "tiers '%s' and '%s' are on one device, between which nothing moves", tiers[k].name,
-                              tier->name);
-    if (evictor->oracle & ORACLE_FUTURE)
-        return diag_error(diag, SIM_E_CONFIG, where, "only 'orrery trace stat --prefix-cache' knows it",
-                          "eviction policy '%s' asks for the accesses that are still to come", evictor->name);
+    if (store_has_device(links, "gpu"))
+        return diag_error(diag, SIM_E_CONFIG, where, "rename it there",
+                          "tier '%s' is on 'gpu', which is GPU memory and a device of cluster.storage", tier->name);
     return 0;
 }
 
 int chunk_store_config_check(const struct chunk_store_config *config, const struct topology_config *links,
                              const char *where, struct diag *diag)
 {
+    const struct chunk_tier_config *tiers = config->tiers.items;
+    struct store_place places[CHUNK_TIERS];
+    size_t n = 0; /* below GPU memory */
     int code = 0;
-    for (size_t i = 0; i < config->tiers.n && code == 0; i++) code = check_tier(config, i, links, where, diag);
+    for (size_t i = 0; i < config->tiers.n && code == 0; i++) {
+        const bool is_gpu = chunk_tier_is_gpu(&tiers[i]);
+        places[n] = (struct store_place){tiers[i].name, is_gpu ? NULL : tiers[i].device, tiers[i].eviction.entry};
+        if (is_gpu) code = check_gpu_tier(&tiers[i], i, links, where, diag);
+        if (code == 0) code = store_place_check(places, n + 1, links, "name \"gpu\", ", where, diag);
+        n += !is_gpu;
+    }
     return code;
 }

@@ -2,12 +2,16 @@
  *
  * A request takes what it reuses when it is admitted. It has the KV blocks of its whole prompt; what it reuses counts
  * as processed from then on. Tokens in lower tiers are transferred before the iteration that admits the request; all of
- * its batch waits. The tokens that are left cost the time of that many tokens at the end of the prompt: recomputed ones
- * lie anywhere, so this is at least their time. The set of variants changes only when prompts have been processed, so a
- * batch plan finds what it counted on.
+ * its batch waits. The tokens that are left cost the time of that many tokens at the end of the prompt. Recomputed ones
+ * lie anywhere and have less before them, so their attention takes at most that time. The set of variants changes only
+ * when prompts have been processed, so a batch plan finds what it counted on.
  *
- * Leaves out: the copies within GPU memory and their new positions; that an evicted variant may still be read; to stop
- * recomputing after the layers in which the question shows no interest in a chunk. */
+ * A write belongs to its variant and ends with the variant's stay in the tier. A variant that falls before it has been
+ * written is read from where that write read it.
+ *
+ * Leaves out: the copies within GPU memory and their new positions, also between groups of data_parallel, one of which
+ * holds a variant; that an evicted variant may still be read, and that its place may be taken before it has been read;
+ * to stop recomputing after the layers in which the question shows no interest in a chunk. */
 #include "sim/world/replica/replica_chunks.h"
 
 #include "sim/core/mem.h"
@@ -25,7 +29,9 @@ static void fail(const struct replica *replica, int code)
 struct chunk_write {
     struct transfer transfer;
     struct replica *replica;
-    struct chunk_write *next, *made;
+    struct chunk_variant *variant;
+    int32_t from;
+    struct chunk_write *before, *next, *made; /* next: under way, or to be used again */
 };
 
 static struct chunk_write *take_write(struct replica_chunks *chunks)
@@ -42,11 +48,31 @@ static struct chunk_write *take_write(struct replica_chunks *chunks)
     return write;
 }
 
+static void begin_write(struct replica *replica, struct chunk_write *write, struct chunk_variant *variant, int32_t from)
+{
+    struct replica_chunks *chunks = replica->chunks;
+    struct chunk_store_tier *tier = &chunks->store.tiers[variant->tier];
+    write->replica = replica;
+    write->variant = variant;
+    write->from = from;
+    write->before = NULL;
+    write->next = chunks->writes;
+    if (write->next != NULL) write->next->before = write;
+    chunks->writes = write;
+    variant->write = write;
+    tier->writing_bytes += variant->bytes;
+    if (tier->writing_bytes > tier->most_writing_bytes) tier->most_writing_bytes = tier->writing_bytes;
+}
+
 static void end_write(struct replica_chunks *chunks, struct chunk_write *write)
 {
-    struct chunk_write **at = &chunks->writes;
-    while (*at != write) at = &(*at)->next;
-    *at = write->next;
+    chunks->store.tiers[write->variant->tier].writing_bytes -= write->variant->bytes;
+    write->variant->write = NULL;
+    if (write->before != NULL)
+        write->before->next = write->next;
+    else
+        chunks->writes = write->next;
+    if (write->next != NULL) write->next->before = write->before;
     write->next = chunks->spares;
     chunks->spares = write;
 }
@@ -58,20 +84,30 @@ static void on_written(struct transfer *transfer, sim_ns now)
     end_write(write->replica->chunks, write);
 }
 
+/* chunk_store_options.leaves */
+static int32_t on_leave(void *context, struct chunk_variant *variant)
+{
+    struct replica *replica = context;
+    struct chunk_write *write = variant->write;
+    if (write == NULL) return variant->tier;
+    transfer_cancel(&write->transfer);
+    end_write(replica->chunks, write);
+    return write->from;
+}
+
 /* chunk_store_options.moves */
-static int on_move(void *context, int32_t from, int32_t to, int64_t bytes)
+static int on_move(void *context, struct chunk_variant *variant, int32_t from)
 {
     struct replica *replica = context;
     struct replica_chunks *chunks = replica->chunks;
     const struct topology_placement *gpus = &replica->placement;
-    if (chunks->devices[to] == NULL) return 0; /* it is in GPU memory already */
+    struct tier *to = chunks->devices[variant->tier];
+    if (to == NULL) return 0; /* it is in GPU memory already */
     struct chunk_write *write = take_write(chunks);
     if (write == NULL) return SIM_E_NOMEM;
-    write->replica = replica;
-    write->next = chunks->writes;
-    chunks->writes = write;
+    begin_write(replica, write, variant, from);
     return topology_move(gpus->topology, (struct topology_end){gpus, from < 0 ? NULL : chunks->devices[from]},
-                         (struct topology_end){gpus, chunks->devices[to]}, bytes, &write->transfer, on_written);
+                         (struct topology_end){gpus, to}, variant->bytes, &write->transfer, on_written);
 }
 
 /* --- Opening --- */
@@ -97,6 +133,7 @@ static int open_store(struct replica *replica, sim_ns now)
     const struct chunk_tier_config *tiers = chunks->config->tiers.items;
     int code = 0;
     chunks->options.moves = on_move;
+    chunks->options.leaves = on_leave;
     chunks->options.context = replica;
     for (size_t i = 0; i < chunks->config->tiers.n && code == 0; i++)
         code = reach_tier(replica, &tiers[i], &chunks->devices[i], now);

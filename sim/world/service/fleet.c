@@ -254,7 +254,7 @@ int64_t fleet_view_kv_used_blocks(const struct fleet_view *view, int32_t replica
 int64_t fleet_view_prefix_tokens(const struct fleet_view *view, int32_t replica, const struct request_view *request)
 {
     struct replica *candidate = &view->fleet->replicas[fleet_view_number(view, replica)];
-    if (candidate->prefixes.block_tokens == 0) return 0;
+    if (candidate->prefixes.block_tokens == 0 && candidate->chunks == NULL) return 0;
     replica_catch_up(candidate, view->now_ns);
     return replica_cached_tokens(candidate, request_of(request));
 }

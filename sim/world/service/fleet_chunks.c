@@ -34,6 +34,7 @@ static int check_pool(const struct fleet *fleet, const struct fleet_pool *pool)
 int64_t fleet_blocks_beside_chunks(const struct fleet_pool *pool)
 {
     const double bytes = chunk_store_gpu_bytes(&pool->config.kv.chunk_store);
+    if (pool->config.kv.blocks > 0) return pool->kv_blocks; /* given: what is left beside all else */
     const double blocks = ceil(bytes / (double)pool->env.kv_block_bytes);
     return blocks < (double)pool->kv_blocks ? pool->kv_blocks - (int64_t)blocks : 0;
 }
@@ -58,6 +59,7 @@ static int give_stores(struct fleet *fleet, const struct fleet_pool *pool)
             .options = {.config = config,
                         .attention = {config->alpha, config->inter, config->sigma, site->seed, site->run},
                         .token_bytes = llm_kv_bytes_per_token(fleet->llm),
+                        .gpu_token_bytes = (double)pool->env.kv_block_bytes / (double)pool->config.kv.block_tokens,
                         .index = (uint64_t)i,
                         .diag = site->diag}};
         fleet->replicas[i].chunks = chunks;
@@ -95,6 +97,7 @@ void fleet_chunks_check(const struct fleet *fleet)
 int service_keep_chunks(struct service *service, const struct request_record *record, struct chunk_prompt **chunks)
 {
     *chunks = NULL;
+    service->n_with_chunks += record->n_chunks > 0;
     if (record->n_chunks == 0 || !fleet_reuses_chunks(&service->fleet)) return 0;
     struct chunk_prompt *made = *chunks = chunk_prompt_make(record->chunks, record->n_chunks);
     if (made == NULL) return SIM_E_NOMEM;
@@ -119,7 +122,7 @@ void service_free_chunks(struct service *service, struct chunk_prompt *chunks)
 
 struct tier_total {
     const char *name;
-    int64_t loaded_bytes, written_bytes, evictions, most_bytes;
+    int64_t loaded_bytes, written_bytes, evictions, most_bytes, most_writing_bytes;
 };
 
 struct total {
@@ -141,6 +144,7 @@ static int add_tier(struct total *total, const char *name, const struct chunk_st
     to->written_bytes += tier->written_bytes;
     to->evictions += tier->evictions;
     if (tier->most_bytes > to->most_bytes) to->most_bytes = tier->most_bytes;
+    if (tier->most_writing_bytes > to->most_writing_bytes) to->most_writing_bytes = tier->most_writing_bytes;
     return 0;
 }
 
@@ -167,7 +171,9 @@ static int emit_tier(const struct tier_total *tier, const struct sink *sink)
     int code = metric_emit_of(sink, "chunk.loaded_bytes.sum", tier->name, (double)tier->loaded_bytes);
     if (code == 0) code = metric_emit_of(sink, "chunk.written_bytes.sum", tier->name, (double)tier->written_bytes);
     if (code == 0) code = metric_emit_of(sink, "chunk.evicted_variants.sum", tier->name, (double)tier->evictions);
-    return code != 0 ? code : metric_emit_of(sink, "chunk.used_bytes.max", tier->name, (double)tier->most_bytes);
+    if (code == 0) code = metric_emit_of(sink, "chunk.used_bytes.max", tier->name, (double)tier->most_bytes);
+    if (code != 0) return code;
+    return metric_emit_of(sink, "chunk.writing_bytes.max", tier->name, (double)tier->most_writing_bytes);
 }
 
 static int emit(const struct total *total, const struct sink *sink)

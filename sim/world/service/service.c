@@ -467,6 +467,7 @@ static void destroy(void *self)
     prefix_pool_fini(&service->prefixes);
     while (service->chunk_prompts != NULL) service_free_chunks(service, service->chunk_prompts);
     mem_free(service->feed.prefix_blocks);
+    mem_free(service->feed.chunks);
     mem_free(service);
 }
 

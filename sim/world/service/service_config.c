@@ -247,7 +247,9 @@ struct pool_config service_pool(const struct service_config *config, size_t inde
     if (pool.data_parallel == 0) pool.data_parallel = config->data_parallel;
     if (pool.batching.entry == NULL) pool.batching = config->batching;
     if (pool.cost.entry == NULL) pool.cost = config->cost;
-    if (pool.kv.block_tokens == 0) pool.kv = config->kv;
+    if (pool.kv.block_tokens != 0) return pool;
+    pool.kv = config->kv;
+    if (pool.role == POOL_DECODE) pool.kv.chunk_store = (struct chunk_store_config){0}; /* it processes no prompts */
     return pool;
 }
 

@@ -68,10 +68,16 @@ int service_detail_finish(const struct replica *replica, const struct request *r
                 (long long)replica->kv.total_blocks);
 }
 
-/* How much of the prompt was cached, if there is a prefix cache and the trace names the prompt's blocks. */
+/* How much of the prompt was cached, if there is a prefix cache or a chunk store, and the trace names the prompt's blocks
+ * or chunks. */
 static const char *found_text(const struct replica *replica, const struct request *request, char text[FOUND_CHARS])
 {
     text[0] = 0;
+    if (replica->chunks != NULL && request->chunks != NULL) {
+        snprintf(text, FOUND_CHARS, ", %d reused from chunks, %d of them loaded", request->view.prefilled_tokens,
+                 request->loading_tokens);
+        return text;
+    }
     if (replica->prefixes.block_tokens == 0 || request->prefix == NULL) return text;
     const int n = snprintf(text, FOUND_CHARS, ", %d found in the prefix cache",
                            request->view.prefilled_tokens - request->loading_tokens);

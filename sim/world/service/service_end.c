@@ -281,6 +281,19 @@ static int emit_idle_caches(const struct service *service)
     return emit_warning(service, "no-prefixes", idle, text);
 }
 
+/* Chunks are to be reused, but the trace names none. */
+static int emit_idle_stores(const struct service *service)
+{
+    char text[512];
+    const bool arrived = service->stats.requests.arrived > 0;
+    const bool idle = fleet_reuses_chunks(&service->fleet) && service->n_with_chunks == 0 && arrived;
+    snprintf(text, sizeof text,
+             "service '%s': kv.chunk_store has no effect: no request has chunks (as a trace of format 'generate-rag' "
+             "has)",
+             service->config->name);
+    return emit_warning(service, "no-chunks", idle, text);
+}
+
 static int emit_too_long(const struct service *service)
 {
     char text[512];
@@ -318,6 +331,7 @@ static int emit_warnings(const struct service *service)
              name);
     if (code == 0) code = emit_warning(service, "host-full", service->n_host_full, text);
     if (code == 0) code = emit_idle_caches(service);
+    if (code == 0) code = emit_idle_stores(service);
     if (code == 0) code = emit_not_simulated(service);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_model_warnings(service, &service->fleet.pools[i]);

@@ -38,6 +38,9 @@ static int begin_prompt(struct service *service, struct request_record *record)
     feed->prompt_tokens = record->prompt_tokens;
     feed->n_prefix_blocks = record->n_prefix_blocks;
     feed->prefix_block_tokens = record->prefix_block_tokens;
+    if (vec_reserve(&feed->chunks, &feed->chunk_capacity, record->n_chunks) != 0) return SIM_E_NOMEM;
+    feed->n_chunks = record->n_chunks;
+    for (int32_t i = 0; i < feed->n_chunks; i++) feed->chunks[i] = record->chunks[i];
     if (record->prefix_blocks == NULL) return make_keys(service, record);
     if (vec_reserve(&feed->prefix_blocks, &feed->capacity, (size_t)feed->n_prefix_blocks) != 0) return SIM_E_NOMEM;
     for (int32_t i = 0; i < feed->n_prefix_blocks; i++) feed->prefix_blocks[i] = record->prefix_blocks[i];
@@ -58,7 +61,8 @@ static int admit_one(struct service *service, int64_t number, sim_ns now)
     record->n_prefix_blocks = feed->n_prefix_blocks;
     record->prefix_block_tokens = feed->prefix_block_tokens;
     record->prefix_blocks = feed->prefix_blocks;
-    record->n_chunks = number == 0 ? record->n_chunks : 0; /* of another prompt of the trace */
+    record->n_chunks = feed->n_chunks;
+    record->chunks = feed->chunks;
     record->prefix_covers_output = record->prefix_covers_output && feed->samples == 1;
     if (code == 0) code = service_keep_prefix(service, &awaited);
     if (code == 0) code = service_admit(service, &awaited);

@@ -34,6 +34,8 @@ struct feed {
     int32_t prompt_tokens, n_prefix_blocks, prefix_block_tokens; /* of the latest prompt */
     uint64_t *prefix_blocks;
     size_t capacity;
+    struct prompt_chunk *chunks; /* [n_chunks] */
+    int32_t n_chunks, chunk_capacity;
 };
 
 struct service {
@@ -54,6 +56,7 @@ struct service {
     struct prefix_pool prefixes; /* of the requests in the system */
     uint64_t n_own_prefixes;
     struct chunk_prompt *chunk_prompts; /* of the requests in the system */
+    int64_t n_with_chunks;              /* requests of the trace that name chunks */
     int32_t trace_block_tokens; /* length of the trace's prefix blocks; 0: it has none */
     struct level in_system;      /* requests */
     tally_int128 stay_ns;       /* of requests that have left */

@@ -197,6 +197,14 @@ static bool same_request(const struct request_record *a, const struct request_re
             memcmp(a->prefix_blocks, b->prefix_blocks, (size_t)a->n_prefix_blocks * sizeof *a->prefix_blocks) == 0);
 }
 
+static bool same_chunks(const struct request_record *a, const struct request_record *b)
+{
+    bool same = a->n_chunks == b->n_chunks;
+    for (int32_t i = 0; same && i < a->n_chunks; i++)
+        same = a->chunks[i].id == b->chunks[i].id && a->chunks[i].tokens == b->chunks[i].tokens;
+    return same;
+}
+
 TEST(what_was_written_reads_back_the_same)
 {
     static const char *const files[] = {"requests.csv", "requests.csv.gz"};
@@ -221,6 +229,37 @@ TEST(what_was_written_reads_back_the_same)
             trace_source_fini(&made);
             trace_source_fini(&read);
         }
+    }
+}
+
+/* Chunks come back from csv-chunks, and not from csv. */
+TEST(chunks_read_back_the_same)
+{
+    static const char *const what =
+        "{'format': 'generate-rag', 'count': 300, 'block_tokens': 16, 'arrival': {'process': 'poisson', 'rate': '4/s'},"
+        " 'corpus': 30, 'chunk': {'distribution': 'uniform', 'min': 1, 'max': 99}, 'question': {'distribution':"
+        " 'uniform', 'min': 1, 'max': 9}, 'output': {'distribution': 'uniform', 'min': 1, 'max': 9}}";
+    const char *const writers[] = {"csv-chunks", "csv"};
+    for (int i = 0; i < 2; i++) {
+        struct trace_source made, read;
+        struct request_record a, b;
+        int64_t n = 0, with_chunks = 0;
+        char path[512];
+        bool same = true;
+        snprintf(path, sizeof path, "%s/chunks.csv", test_tmpdir());
+        MUST(trace_source_requests(&made, 7, "%s", what) == 0);
+        CHECK_EQ_INT(convert_requests(&made, writers[i], path, &n), 0);
+        trace_source_fini(&made);
+        MUST(trace_source_requests(&made, 7, "%s", what) == 0);
+        MUST(trace_source_requests(&read, 1, "{'format': 'csv', 'path': '%s'}", path) == 0);
+        while (trace_source_request(&made, &a) == 1) {
+            same &= trace_source_request(&read, &b) == 1 && same_request(&a, &b) && (i == 1 || same_chunks(&a, &b));
+            with_chunks += b.n_chunks == 6;
+        }
+        CHECK(same && trace_source_request(&read, &b) == 0);
+        CHECK_EQ_INT(with_chunks, i == 0 ? 300 : 0);
+        trace_source_fini(&made);
+        trace_source_fini(&read);
     }
 }
 
@@ -352,6 +391,6 @@ TEST(writers_are_listed)
         CHECK(trace_writer_find(writer->name) == writer);
         CHECK((writer->request != NULL) + (writer->session != NULL) + (writer->job != NULL) == 1);
     }
-    CHECK_EQ_INT(n, 7);
+    CHECK_EQ_INT(n, 8);
     CHECK(trace_writer_find("swf") == NULL);
 }
