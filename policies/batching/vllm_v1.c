@@ -409,9 +409,8 @@ static void look_ahead(struct vllm_v1 *batcher, const struct replica_view *view,
     batcher->expected = view->n_decoding;
     for (int32_t i = 0; i < plan->n_evictions && i < plan->capacity; i++)
         batcher->expected -= plan->evictions[i].request->state == REQUEST_DECODING;
-    for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++)
-        batcher->expected += prompt_done(view, plan->prefills[i].request) + plan->prefills[i].tokens ==
-                             plan->prefills[i].request->prompt_tokens;
+    for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++) /* a prefill holds what it has processed */
+        batcher->expected += plan->prefills[i].hold_tokens == plan->prefills[i].request->prompt_tokens;
 }
 
 /* Admits with the slots, tokens and blocks that the engine knows to be free. */

@@ -11,8 +11,8 @@ enum { KV_BLOCK = 16, PREFIX = KEYS * BLOCK_TOKENS, OWN = PROMPT - PREFIX };
 
 static const double prefill_s = 9e-3, decode_s = 11e-3, token_s = 60e-6;
 
-/* `n` prompts at time 0; `n_keys` blocks of theirs are the same, and all behind these differ. */
-static const char *write_prompts(int n, int n_keys)
+/* `n` prompts at time 0; `n_keys` blocks of theirs are the same, and all behind these differ. NULL: OUTPUT each. */
+static const char *write_outputs(int n, int n_keys, const int *outputs)
 {
     static char path[512];
     snprintf(path, sizeof path, "%s/alike.jsonl", test_tmpdir());
@@ -20,12 +20,17 @@ static const char *write_prompts(int n, int n_keys)
     if (file == NULL) abort();
     for (int i = 0; i < n; i++) {
         fprintf(file, "{\"timestamp\": 0, \"input_length\": %d, \"output_length\": %d, \"hash_ids\": [", PROMPT,
-                OUTPUT);
+                outputs == NULL ? OUTPUT : outputs[i]);
         for (int k = 0; k <= KEYS; k++) fprintf(file, "%s%d", k > 0 ? "," : "", k < n_keys ? k + 1 : 100 * (i + 1) + k);
         fprintf(file, "]}\n");
     }
     fclose(file);
     return path;
+}
+
+static const char *write_prompts(int n, int n_keys)
+{
+    return write_outputs(n, n_keys, NULL);
 }
 
 static struct bed_rows *run(const struct bed_options *options, const char *batching, const char *kv, const char *trace)
@@ -117,7 +122,8 @@ TEST(shared_blocks_are_taken_once)
 TEST(other_engines_share_what_has_been_computed)
 {
     static const char *const batchers[] = {"{'policy': 'vllm-v0', 'max_batched_tokens': 100000}",
-                                           "{'policy': 'sglang', 'chunked_prefill_tokens': 100000, 'max_prefill_tokens': 100000}",
+                                           "{'policy': 'sglang', 'chunked_prefill_tokens': 100000,"
+                                           " 'max_prefill_tokens': 100000}",
                                            "{'policy': 'trtllm', 'token_budget': 100000, 'max_tokens': 16}"};
     for (size_t i = 0; i < sizeof batchers / sizeof *batchers; i++) {
         struct bed_rows *rows = run(&checked, batchers[i], "'blocks': 8000", write_prompts(6, KEYS));
@@ -137,4 +143,29 @@ TEST(a_store_gets_scheduled_blocks_once)
     CHECK_EQ_INT(bed_metric(rows, "store.computed_tokens.sum"), computed);
     CHECK_EQ_INT(bed_metric(rows, "store.written_bytes.sum[host]"), PREFIX * 131072);
     check_equal(rows, run(&stepped, V1(100000), kv, write_prompts(4, KEYS)));
+}
+
+/* Two sequences at most. The first one ends with its prompt, which makes room for the third: at once, or with `async`
+ * an iteration later. Whatever the prompts share, those are the times. */
+TEST(a_late_end_is_known_whatever_prompts_share)
+{
+    static const int outputs[] = {1, 20, 5};
+    for (int n_keys = 0; n_keys <= KEYS; n_keys += 2) {
+        for (int async = 0; async <= 1; async++) {
+            char batching[128];
+            snprintf(batching, sizeof batching,
+                     "{'policy': 'vllm-v1', 'token_budget': 100000, 'max_sequences': 2, 'async': %s}",
+                     async ? "true" : "false");
+            const char *path = write_outputs(3, n_keys, outputs);
+            struct bed_rows *rows = run(&checked, batching, "'blocks': 4000", path);
+            const double rest = PROMPT - n_keys * BLOCK_TOKENS, both_s = prefill_s + token_s * (PROMPT + rest);
+            const double third_s = both_s + (async ? decode_s : 0), first_s = third_s + decode_s + token_s * rest;
+            CHECK_NEAR(bed_request(rows, 0)->e2e_s, both_s, 1e-8);
+            CHECK_NEAR(bed_request(rows, 1)->e2e_s, both_s + (outputs[1] - 1) * decode_s + token_s * rest, 1e-8);
+            CHECK_NEAR(bed_request(rows, 2)->queue_s, third_s, 1e-8);
+            CHECK_NEAR(bed_request(rows, 2)->ttft_s, first_s, 1e-8);
+            CHECK_NEAR(bed_request(rows, 2)->e2e_s, first_s + (outputs[2] - 1) * decode_s, 1e-8);
+            check_equal(rows, run(&stepped, batching, "'blocks': 4000", path));
+        }
+    }
 }
