@@ -7,8 +7,8 @@
  * preempted, requests are admitted in order of arrival while budget, slots and the blocks of their first chunk allow.
  * The first that does not fit stops admission.
  *
- * Full blocks of a prompt are in the prefix cache from when they are scheduled (allocate_slots). Requests admitted after
- * it in the same iteration share them.
+ * Full blocks of a prompt are in the prefix cache from when they are scheduled (allocate_slots). Requests that are
+ * admitted after it in the same iteration share them.
  *
  * An unfinished prompt is preempted like any other sequence: by one that was admitted before it, or by itself when its
  * next chunk finds no block. All that it has processed is lost, except for full blocks that stay in a prefix cache. In
