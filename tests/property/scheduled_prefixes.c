@@ -1,5 +1,6 @@
 /* Prompts that begin alike and are admitted at once. An engine that caches blocks when it schedules them (vLLM V1)
  * computes the common prefix once; the others compute it for each. Times and tokens have closed forms. */
+#include "sim/core/rng.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -168,4 +169,65 @@ TEST(a_late_end_is_known_whatever_prompts_share)
             check_equal(rows, run(&stepped, batching, "'blocks': 4000", path));
         }
     }
+}
+
+/* Prompts of two classes that go on from one of three beginnings. Returns their tokens. */
+static int64_t write_mixed(const char *path, int n, uint64_t seed)
+{
+    struct rng rng;
+    int64_t sum = 0;
+    FILE *file = fopen(path, "w");
+    if (file == NULL) abort();
+    rng_init(&rng, seed, 0, "mixed", 0);
+    fprintf(file, "arrival_s,prompt_tokens,output_tokens,prefix_blocks,class\n");
+    double at_s = 0;
+    for (int i = 0; i < n; i++) {
+        const int n_keys = 1 + (int)(rng_uniform(&rng) * KEYS), beginning = (int)(rng_uniform(&rng) * 3);
+        const int prompt = n_keys * BLOCK_TOKENS + (int)(rng_uniform(&rng) * (BLOCK_TOKENS - 1));
+        if (rng_uniform(&rng) < 0.3) at_s += rng_uniform(&rng);
+        fprintf(file, "%.3f,%d,%d,", at_s, prompt, 1 + (int)(rng_uniform(&rng) * rng_uniform(&rng) * 900));
+        for (int k = 0; k < n_keys; k++)
+            fprintf(file, "%s%d", k > 0 ? " " : "", 1 + 10 * beginning + k + (k > 3 ? 100 * (i + 1) : 0));
+        fprintf(file, ",%s\n", rng_uniform(&rng) < 0.5 ? "interactive" : "batch");
+        sum += prompt;
+    }
+    fclose(file);
+    return sum;
+}
+
+/* What the rules of later releases, priorities and samples change is the same in single steps. Every request ends. Each
+ * token of a prompt is cached, loaded or computed, and more than once only if requests were preempted. */
+TEST(all_rules_conserve_requests_and_tokens)
+{
+    static const char *const rules[] = {"'async': true", "'long_prefill_tokens': 700, 'async': true",
+                                        "'order': 'priority', 'priorities': {'batch': 2}",
+                                        "'order': 'priority', 'priorities': {'batch': 2}, 'async': true,"
+                                        " 'reserve_full_prompt': true, 'admission_watermark': 0.05"};
+    static const char *const samples[] = {"", "'sampling': {'search': 'parallel', 'sequences': 2}, "};
+    enum { N = 40 };
+    double preempted = 0, saved = 0;
+    for (int i = 0; i < 16; i++) {
+        char path[512], text[2048];
+        snprintf(path, sizeof path, "%s/mixed.csv", test_tmpdir());
+        const int64_t tokens = write_mixed(path, N, (uint64_t)i);
+        snprintf(text, sizeof text,
+                 "{'cluster': {'gpu': 'h100-sxm', 'nodes': 1, 'gpus_per_node': 1}, 'services': {'chat': {%s'llm':"
+                 " 'llama-3.1-8b', 'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms', 'per_token': '60us'},"
+                 " 'decode': {'fixed': '11ms'}}, 'batching': {'policy': 'vllm-v1', 'max_sequences': 8, %s}, 'kv':"
+                 " {'blocks': %d, 'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '2GB'}}}},"
+                 " 'trace': {'format': 'csv', 'block_tokens': %d, 'path': '%s'}}}}",
+                 samples[i / 4 % 2], rules[i % 4], i < 8 ? 400 : 4000, BLOCK_TOKENS, path);
+        struct bed_rows *rows = bed_run(&checked, "%s", text);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(bed_metric(rows, "request.finished"), N);
+        const double preemptions = bed_metric(rows, "request.preemptions.sum");
+        const double seen = bed_metric(rows, "prefix.saved_tokens.sum") + bed_metric(rows, "store.loaded_tokens.sum") +
+                            bed_metric(rows, "store.computed_tokens.sum");
+        CHECK(preemptions > 0 ? seen >= (double)tokens : seen == (double)tokens);
+        preempted += preemptions;
+        saved += bed_metric(rows, "prefix.saved_tokens.sum");
+        check_equal(rows, bed_run(&stepped, "%s", text));
+    }
+    CHECK(preempted > 20);
+    CHECK(saved > 100000);
 }
