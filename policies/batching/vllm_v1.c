@@ -7,8 +7,8 @@
  * preempted, requests are admitted in order of arrival while budget, slots and the blocks of their first chunk allow.
  * The first that does not fit stops admission.
  *
- * Full blocks of a prompt are in the prefix cache from when they are scheduled (allocate_slots). Requests admitted after
- * it in the same iteration share them.
+ * Full blocks of a prompt are in the prefix cache from when they are scheduled (allocate_slots). Requests that are
+ * admitted after it in the same iteration share them.
  *
  * An unfinished prompt is preempted like any other sequence: by one that was admitted before it, or by itself when its
  * next chunk finds no block. All that it has processed is lost, except for full blocks that stay in a prefix cache. In
@@ -409,9 +409,8 @@ static void look_ahead(struct vllm_v1 *batcher, const struct replica_view *view,
     batcher->expected = view->n_decoding;
     for (int32_t i = 0; i < plan->n_evictions && i < plan->capacity; i++)
         batcher->expected -= plan->evictions[i].request->state == REQUEST_DECODING;
-    for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++)
-        batcher->expected += prompt_done(view, plan->prefills[i].request) + plan->prefills[i].tokens ==
-                             plan->prefills[i].request->prompt_tokens;
+    for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++) /* a prefill holds what it has processed */
+        batcher->expected += plan->prefills[i].hold_tokens == plan->prefills[i].request->prompt_tokens;
 }
 
 /* Admits with the slots, tokens and blocks that the engine knows to be free. */

@@ -286,6 +286,8 @@ void store_find_prefix(struct naive_store *naive, int replica, struct store_requ
             share(naive, replica, request, i);
         else if (coming == NULL || !coming[key])
             break;
+        else
+            naive->found_coming++;
     }
     if (!request->was_admitted) request->hits = i;
     request->n_published = i;

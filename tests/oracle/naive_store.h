@@ -40,6 +40,7 @@ struct store_scenario {
     bool through[STORE_PLACES], shared[STORE_PLACES];
     bool is_v1, alone, full_prompt; /* vLLM v1; requests wait for loads alone; admitted if the whole prompt fits */
     int budget;                     /* of tokens in an iteration (vLLM v1) */
+    int long_prompt;                /* most tokens of one prompt in an iteration (vLLM v1); 0: no limit */
     double pcie; /* bytes per ns */
     struct naive_terms prefill, decode;
     struct store_request requests[STORE_REQUESTS];
@@ -82,7 +83,8 @@ struct naive_store {
     struct server servers[STORE_REPLICAS];
     struct cached tiers[STORE_PLACES][STORE_REPLICAS];
     struct copy copies[STORE_COPIES];
-    int64_t parked, loaded[STORE_PLACES], written[STORE_PLACES], evicted[STORE_PLACES];
+    int64_t parked, found_coming; /* found_coming: hits that an earlier prompt of the same iteration computes (vLLM v1) */
+    int64_t loaded[STORE_PLACES], written[STORE_PLACES], evicted[STORE_PLACES];
 };
 
 /* Serves the scenario; its requests get their times and hits. */

@@ -55,6 +55,7 @@ void store_random_v1(struct store_scenario *s, bool alone, struct rng *rng)
     s->full_prompt = naive_one_in(rng, 2);
     s->budget = s->full_prompt ? s->max_sequences + naive_between(rng, 1, 6 * s->item) : 1000000;
     s->kv_blocks = most + naive_between(rng, 1, most);
+    if (s->full_prompt && naive_one_in(rng, 2)) s->long_prompt = naive_between(rng, 1, 2 * s->item);
 }
 
 /* --- The same for Orrery --- */
@@ -82,8 +83,8 @@ void store_write_scenario(const struct store_scenario *s, const char *format, co
                 " 'replicas': %d, 'routing': 'round-robin', 'batching': {",
                 s->pcie, s->drives, s->replicas);
     if (s->is_v1)
-        text_printf(text, "'policy': 'vllm-v1', 'token_budget': %d, 'reserve_full_prompt': %s", s->budget,
-                    s->full_prompt ? "true" : "false");
+        text_printf(text, "'policy': 'vllm-v1', 'token_budget': %d, 'reserve_full_prompt': %s,"
+                    " 'long_prefill_tokens': %d", s->budget, s->full_prompt ? "true" : "false", s->long_prompt);
     else
         text_printf(text, "'policy': 'vllm-v0', 'watermark': 0, 'max_batched_tokens': 1000000");
     text_printf(

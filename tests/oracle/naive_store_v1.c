@@ -1,8 +1,8 @@
 /* Replicas of the naive store simulator that batch as vLLM v1 does: an iteration is a number of tokens of each request,
  * from one budget. Running requests come first, in order of admission; who finds no block preempts the last of them.
  * Then requests are admitted from the head of the queue. Full blocks of prompts are cached when they are scheduled, so
- * that requests behind share them in the same iteration; those that load alone share what was cached before. Those with stored blocks may be parked there: with the blocks
- * of their whole prompt, until their loads have come. */
+ * that requests behind share them in the same iteration; those that load alone share what was cached before.
+ * Those with stored blocks may be parked there: with the blocks of their whole prompt, until their loads have come. */
 #include "tests/oracle/naive_store.h"
 #include "tests/support/harness.h"
 
@@ -39,6 +39,13 @@ static int keyed_blocks(const struct naive_store *naive, const struct store_requ
     return n < request->n_keys ? n : request->n_keys;
 }
 
+/* Tokens of a prompt in an iteration, of those that are left. */
+static int chunk_of(const struct naive_store *naive, int left, int budget)
+{
+    if (naive->s->long_prompt > 0 && budget > naive->s->long_prompt) budget = naive->s->long_prompt;
+    return left < budget ? left : budget;
+}
+
 static int usable_blocks(const struct naive_store *naive, const struct store_request *request)
 {
     return keyed_blocks(naive, request, request->todo - 1);
@@ -64,9 +71,9 @@ static void publish(struct naive_store *naive, int replica, struct store_request
     store_publish(naive, replica, request, keyed_blocks(naive, request, processed) * naive->s->item, false);
 }
 
-/* Leading blocks that GPU memory has, or that are coming (NULL: none are); *in_use: of these, those that others hold. */
-static int count_hits(const struct naive_store *naive, const struct server *server, const struct store_request *request,
-                      const bool *coming, int *in_use)
+/* Leading blocks that GPU memory has, or that are coming (NULL: none are); *in_use: those of them that others hold. */
+static int count_hits(const struct naive_store *naive, const struct server *server,
+                      const struct store_request *request, const bool *coming, int *in_use)
 {
     int n = 0;
     for (*in_use = 0; n < usable_blocks(naive, request); n++) {
@@ -111,7 +118,7 @@ static void go_on(struct naive_store *naive, struct server *server, struct decis
     for (int i = 0; i < server->n_running && decision->budget > 0; i++) {
         const struct store_request *request = &naive->s->requests[server->running[i]];
         const int left = request->todo - request->done;
-        const int tokens = !is_prompt(request) ? 1 : left < decision->budget ? left : decision->budget;
+        const int tokens = is_prompt(request) ? chunk_of(naive, left, decision->budget) : 1;
         int need = store_blocks_of(naive, request->done + tokens) - held_blocks(naive, request);
         if (need < 0) need = 0;
         while (need > decision->free_blocks) {
@@ -144,7 +151,7 @@ static enum verdict judge(struct naive_store *naive, int replica, const struct s
         done = (hits + (naive->s->alone ? 0 : stored)) * naive->s->item;
     }
     const int whole = store_blocks_of(naive, request->todo) - held_blocks(naive, request) - in_use * per_item;
-    *tokens = request->todo - done < decision->budget ? request->todo - done : decision->budget;
+    *tokens = chunk_of(naive, request->todo - done, decision->budget);
     const bool parks = naive->s->alone && stored > 0;
     int need = parks ? whole : store_blocks_of(naive, done + *tokens) - held_blocks(naive, request) - in_use * per_item;
     if (need < 0) need = 0;
@@ -343,8 +350,8 @@ void store_v1_end(struct naive_store *naive, int replica)
 TEST(a_preemption_by_hand)
 {
     static struct naive_store naive;
-    static struct store_scenario s = {.n = 2, .replicas = 1, .max_sequences = 2, .kv_block = 4, .item = 4, .kv_blocks = 4,
-                                      .drives = 1, .capacity = {1, 1}, .is_v1 = true, .budget = 100, .pcie = 1,
+    static struct store_scenario s = {.n = 2, .replicas = 1, .max_sequences = 2, .kv_block = 4, .item = 4,
+                                      .kv_blocks = 4, .drives = 1, .capacity = {1, 1}, .is_v1 = true, .budget = 100, .pcie = 1,
                                       .prefill = {.fixed = 10}, .decode = {.fixed = 10},
                                       .requests = {{.prompt = 7, .output = 5, .parent = -1, .join = -1},
                                                    {.prompt = 5, .output = 5, .parent = -1, .join = -1}}};

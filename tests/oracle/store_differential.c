@@ -70,7 +70,7 @@ static void write_trace(const struct store_scenario *s, const char *path)
 }
 
 struct sums {
-    int64_t loaded[STORE_PLACES], evicted[STORE_PLACES], preempted, parked;
+    int64_t loaded[STORE_PLACES], evicted[STORE_PLACES], preempted, parked, found_coming;
 };
 
 static void compare_scenario(struct store_scenario *s, uint64_t seed, struct sums *sums)
@@ -93,6 +93,7 @@ static void compare_scenario(struct store_scenario *s, uint64_t seed, struct sum
     }
     for (int id = 0; id < s->n; id++) sums->preempted += s->requests[id].preemptions;
     sums->parked += naive.parked;
+    sums->found_coming += naive.found_coming;
     bed_free(macro);
     bed_free(single);
 }
@@ -122,4 +123,5 @@ TEST(requests_wait_for_loads_as_in_the_naive_simulator)
     }
     for (int place = 0; place < STORE_PLACES; place++) CHECK(sums.loaded[place] > 500 && sums.evicted[place] > 500);
     CHECK(sums.preempted > 200 && sums.parked > 500);
+    CHECK(sums.found_coming > 40);
 }

@@ -145,6 +145,7 @@ static inline void replica_unpark(struct replica *replica, struct request *reque
 static inline void replica_see_prefills(struct replica *replica, int32_t n)
 {
     replica->plan_seen = replica->env->batcher->caches_scheduled && replica->prefixes.block_tokens > 0 ? n : 0;
+    if (n < replica->planned.n_prefills) planned_blocks_empty(&replica->planned);
 }
 
 /* Before an admitted request takes its blocks: those of its prefix that earlier prefills of the plan compute are cached

@@ -583,6 +583,7 @@ void replica_fini(struct replica *replica)
     if (replica->env == NULL) return;
     policy_state_destroy(&replica->env->batcher->policy, replica->batcher_state);
     replica_plan_fini(&replica->plan);
+    planned_blocks_fini(&replica->planned);
     replica_speculation_fini(replica);
     replica_stages_fini(replica);
     replica_inflight_fini(replica);

@@ -28,6 +28,7 @@
 #include "sim/world/links/topology.h"
 #include "sim/world/policy/batching.h"
 #include "sim/world/replica/gpu_clock.h"
+#include "sim/world/replica/planned_blocks.h"
 #include "sim/world/replica/request.h"
 #include "sim/world/replica/run_clock.h"
 #include "sim/world/replica/running_batch.h"
@@ -204,6 +205,7 @@ struct replica {
 
     struct batch_plan plan;
     int32_t plan_seen; /* leading prefills of the plan whose blocks those behind them share; 0: no plan is made */
+    struct planned_blocks planned; /* of these, as far as they have been asked for */
     int64_t plan_number, admissions;
     int64_t plan_end_step;  /* decode step at which the plan itself ends its choice */
     struct replica_view view;

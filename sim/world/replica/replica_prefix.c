@@ -99,39 +99,74 @@ static int32_t usable_blocks(const struct replica *replica, const struct request
     return full_blocks(replica, request, request->view.prompt_tokens - 1);
 }
 
-static int32_t matched_blocks(const struct replica *replica, const struct request *request)
+/* Of the leading `usable` blocks those that are cached. */
+static int32_t match(const struct replica *replica, const struct request *request, int32_t usable)
 {
-    const int32_t usable = usable_blocks(replica, request);
     if (request->prefix->cache != NULL)
         return prefix_cache_match(&replica->prefixes.cache, request->prefix->keys, usable);
     return prefix_chain_match(request->prefix, &replica->prefixes.cache, usable);
 }
 
-/* Of the usable blocks from number `from` on, those that one earlier prefill of the plan computes in full and caches.
- * Equal keys at `from` mean equal blocks before it. */
-static int32_t scheduled_blocks(const struct replica *replica, const struct request *request, int32_t from,
-                                int32_t usable)
+/* The index of what is planned is a memo: asking a replica fills it. */
+static struct planned_blocks *memo_of(const struct replica *replica)
 {
+    return (struct planned_blocks *)(uintptr_t)&replica->planned;
+}
+
+/* First block of a prefill that those behind it might find here only. With a store a request that waits may load what
+ * lies behind its hits; otherwise all that it does not compute is cached, or is an earlier prefill's. */
+static int32_t first_planned(const struct replica *replica, const struct batch_prefill *prefill)
+{
+    const struct request *request = request_of(prefill->request);
+    const int64_t done = (prefill->hold_tokens - prefill->tokens) / replica->prefixes.block_tokens;
+    int32_t first = request->prefix->n_published;
+    if (replica->store != NULL && request->prefix->cache == NULL) first = match(replica, request, usable_blocks(replica, request));
+    if (replica->store == NULL && done > first) first = done < INT32_MAX ? (int32_t)done : INT32_MAX;
+    return first;
+}
+
+/* Follows the plan: enters the blocks of its prefills so far. */
+static const struct planned_blocks *follow_plan(const struct replica *replica)
+{
+    struct planned_blocks *blocks = memo_of(replica);
     const struct batch_plan *plan = &replica->plan;
     const int32_t n_planned = plan->n_prefills < plan->capacity ? plan->n_prefills : plan->capacity;
     const int32_t n_seen = replica->plan_seen < n_planned ? replica->plan_seen : n_planned;
-    const uint64_t *keys = request->prefix->keys;
-    int32_t n = from;
-    for (int32_t i = 0; i < n_seen && n == from && from < usable; i++) {
-        const struct request *other = request_of(plan->prefills[i].request);
-        if (other == request || other->prefix == NULL || other->prefix->n_published > from) continue;
-        const int32_t full = full_blocks(replica, other, (int32_t)plan->prefills[i].hold_tokens);
-        while (n < usable && n < full && other->prefix->keys[n] == keys[n]) n++;
+    for (; blocks->n_prefills < n_seen; blocks->n_prefills++) {
+        const struct batch_prefill *prefill = &plan->prefills[blocks->n_prefills];
+        const struct prefix_chain *chain = prefill->request == NULL ? NULL : request_of(prefill->request)->prefix;
+        if (chain == NULL) continue;
+        const int32_t full = full_blocks(replica, request_of(prefill->request), (int32_t)prefill->hold_tokens);
+        for (int32_t i = first_planned(replica, prefill); i < full; i++)
+            fail(replica, planned_blocks_add(blocks, chain->keys[i]));
     }
+    return blocks;
+}
+
+/* Of the usable blocks from number `from` on, those that one earlier prefill of the plan computes in full and caches.
+ * Equal keys at `from` mean equal blocks before it, as for prefix_cache_match. That is what keys are
+ * (prefix_cache.h). No reader of traces checks it: equal keys of a file count as equal blocks. */
+static int32_t scheduled_blocks(const struct replica *replica, const struct request *request, int32_t from,
+                                int32_t usable)
+{
+    const uint64_t *keys = request->prefix->keys;
+    if (from >= usable) return 0;
+    const int32_t at = planned_blocks_find(follow_plan(replica), keys[from]);
+    if (at < 0) return 0;
+    const struct batch_prefill *prefill = &replica->plan.prefills[at];
+    const struct request *other = request_of(prefill->request);
+    const int32_t full = full_blocks(replica, other, (int32_t)prefill->hold_tokens);
+    int32_t n = from;
+    while (other != request && n < usable && n < full && other->prefix->keys[n] == keys[n]) n++;
     return n - from;
 }
 
 /* Usable leading blocks, the first `hits` of which are cached, that are cached or will be when the request's turn to
  * take blocks comes. A request that first loads alone finds only what is cached. */
-static int32_t shared_blocks(const struct replica *replica, const struct request *request, int32_t hits)
+static int32_t shared_blocks(const struct replica *replica, const struct request *request, int32_t hits,
+                             int32_t usable)
 {
     if (replica->plan_seen == 0) return hits;
-    const int32_t usable = usable_blocks(replica, request);
     if (replica_loads_alone(replica) && replica_loadable_blocks(replica, request, hits, usable) > 0) return hits;
     int32_t n = hits, more;
     while ((more = scheduled_blocks(replica, request, n, usable)) > 0) {
@@ -172,7 +207,7 @@ static int acquire(struct replica *replica, struct request *request, bool is_to_
     const int32_t usable = usable_blocks(replica, request);
     int32_t n_held = prefix_chain_acquire(request->prefix, &prefixes->cache, usable);
     if (n_held < 0) return n_held;
-    const int32_t n = shared_blocks(replica, request, n_held);
+    const int32_t n = shared_blocks(replica, request, n_held, usable);
     if (n > n_held) n_held = prefix_chain_expect(request->prefix, n);
     if (n_held < 0) return n_held;
     kvcache_take(&replica->kv, (prefixes->cache.view.held - held) * prefixes->item_blocks);
@@ -204,6 +239,9 @@ int replica_take_expected(struct replica *replica, struct request *request)
     if (!holds_prefix(replica, request) || chain->n_shared == chain->n_published) return 0;
     const int32_t before = chain->n_shared, n = prefix_chain_expect(request->prefix, chain->n_published);
     if (n < 0) return n;
+    /* All are there. Those that were cached have been held since. An earlier prefill has published and holds the rest:
+     * cache_insert had room. An item stands for item_blocks of KV, and the cache's capacity is all KV in items. If all
+     * items were in use, the publishing request would have no blocks of its own for one more. */
     SIM_REQUIRE(n == chain->n_published);
     replica->prefixes.shares += n - before;
     return 0;
@@ -347,32 +385,31 @@ int64_t replica_view_cached_tokens(const struct replica_view *view, const struct
     const struct replica *replica = replica_of(view);
     if (replica->chunks != NULL)
         return request->state == REQUEST_WAITING ? replica_reusable_tokens(replica, request_of(request)) : 0;
-    if (!may_hit(replica, request_of(request))) return 0;
-    const int32_t hits = shared_blocks(replica, request_of(request), matched_blocks(replica, request_of(request)));
-    const int32_t n_loads = replica->store == NULL || replica_loads_alone(replica)
-                                ? 0
-                                : replica_loadable_blocks(replica, request_of(request), hits,
-                                                          usable_blocks(replica, request_of(request)));
+    const struct request *member = request_of(request);
+    if (!may_hit(replica, member)) return 0;
+    const int32_t usable = usable_blocks(replica, member);
+    const int32_t hits = shared_blocks(replica, member, match(replica, member, usable), usable);
+    const bool loads = replica->store != NULL && !replica_loads_alone(replica);
+    const int32_t n_loads = loads ? replica_loadable_blocks(replica, member, hits, usable) : 0;
     return (int64_t)(hits + n_loads) * replica->prefixes.block_tokens;
 }
 
 int64_t replica_view_stored_tokens(const struct replica_view *view, const struct request_view *request)
 {
     const struct replica *replica = replica_of(view);
-    if (!replica_loads_alone(replica) || !may_hit(replica, request_of(request))) return 0;
-    const int32_t hits = matched_blocks(replica, request_of(request));
-    return (int64_t)replica_loadable_blocks(replica, request_of(request), hits,
-                                            usable_blocks(replica, request_of(request))) *
-           replica->prefixes.block_tokens;
+    const struct request *member = request_of(request);
+    if (!replica_loads_alone(replica) || !may_hit(replica, member)) return 0;
+    const int32_t usable = usable_blocks(replica, member), hits = match(replica, member, usable);
+    return (int64_t)replica_loadable_blocks(replica, member, hits, usable) * replica->prefixes.block_tokens;
 }
 
 /* KV blocks of the prefix that a waiting request would share with running ones. */
 static int64_t blocks_in_use(const struct replica *replica, const struct request *request)
 {
     const struct cache *cache = &replica->prefixes.cache;
-    int32_t n = matched_blocks(replica, request);
+    const int32_t usable = usable_blocks(replica, request), n = match(replica, request, usable);
     int64_t in_use = 0;
-    for (int32_t i = n, n_shared = shared_blocks(replica, request, n); i < n_shared; i++) {
+    for (int32_t i = n, n_shared = shared_blocks(replica, request, n, usable); i < n_shared; i++) {
         const int32_t item = cache_find(cache, request->prefix->keys[i]);
         in_use += item == CACHE_NO_ITEM || cache_item_at(cache, item)->holders > 0;
     }

@@ -79,8 +79,9 @@ static const char *found_text(const struct replica *replica, const struct reques
         return text;
     }
     if (replica->prefixes.block_tokens == 0 || request->prefix == NULL) return text;
-    const int n = snprintf(text, FOUND_CHARS, ", %d found in the prefix cache",
-                           request->view.prefilled_tokens - request->loading_tokens);
+    const int n = snprintf(text, FOUND_CHARS, ", %d found%s in the prefix cache",
+                           request->view.prefilled_tokens - request->loading_tokens,
+                           replica->env->batcher->caches_scheduled ? " or scheduled" : "");
     if (request->loading_tokens > 0)
         snprintf(text + n, (size_t)(FOUND_CHARS - n), ", %d loaded", request->loading_tokens);
     return text;

@@ -256,9 +256,11 @@ int service_classes_find(struct service_classes *classes, const char *name, stru
     return 0;
 }
 
-int service_classes_add_up(const struct service_classes *classes, struct request_stats *all)
+int service_classes_add_up(struct service_classes *classes, struct request_stats *all)
 {
     int code = 0;
+    if (classes->are_added) return 0;
+    classes->are_added = true;
     for (uint16_t k = 0; k < classes->n; k++)
         for (int i = 0; i < N_DISTRIBUTIONS && code == 0; i++)
             code = histogram_merge(&distribution_of(all, i)->histogram,

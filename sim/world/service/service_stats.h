@@ -65,6 +65,7 @@ struct service_classes {
     struct service_class unnamed; /* of a service without classes; its stats stay empty */
     struct service_class *items[SLO_MAX_CLASSES];
     uint16_t n;
+    bool are_added; /* to their service (service_classes_add_up) */
     const char *latest_name; /* of the class of the latest request */
     struct service_class *latest;
 };
@@ -97,8 +98,9 @@ static inline struct request_stats *service_class_stats(const struct service_cla
     return classes->n > 0 ? &service_class_of(request)->stats : NULL;
 }
 
-/* Adds the histograms of all classes to those of their service, once. Returns 0 or SIM_E_NOMEM. */
-int service_classes_add_up(const struct service_classes *classes, struct request_stats *all);
+/* Adds the histograms of all classes to those of their service. A second call adds nothing. Returns 0 or
+ * SIM_E_NOMEM. */
+int service_classes_add_up(struct service_classes *classes, struct request_stats *all);
 
 /* Emits request.*, slo.* and service.* metrics of each class. `span_s`: the time that rates are over, the service's, so
  * that those of all classes add up to its own. */

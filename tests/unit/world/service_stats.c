@@ -46,6 +46,28 @@ TEST(counts_are_added_up)
     service_stats_fini(&all);
 }
 
+/* The histograms of classes are added to their service once, however often that is asked for. */
+TEST(classes_are_added_up_once)
+{
+    const struct slo_config slo = {0};
+    struct arena arena;
+    struct diag diag = {0};
+    struct service_classes classes;
+    struct service_class *chat;
+    struct service_stats all;
+    arena_init(&arena);
+    MUST(service_classes_init(&classes, &slo, "s", "services.s.trace", &arena, &diag) == 0);
+    MUST(service_stats_init(&all) == 0 && service_classes_find(&classes, "chat", &chat) == 0);
+    for (int i = 1; i <= 3; i++) MUST(histogram_add(&chat->stats.ttft_s.histogram, 0.5 * i, 1) == 0);
+    for (int call = 0; call < 2; call++) {
+        CHECK_EQ_INT(service_classes_add_up(&classes, &all.requests), 0);
+        CHECK_EQ_INT(all.requests.ttft_s.histogram.count, 3);
+    }
+    service_stats_fini(&all);
+    service_classes_fini(&classes);
+    arena_fini(&arena);
+}
+
 TEST(the_extrapolated_share_is_that_of_all_busy_time)
 {
     struct service_stats all = merged(100, 40, false);
