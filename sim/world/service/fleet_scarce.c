@@ -44,7 +44,8 @@ static int32_t pod_of(const struct graph *graph, struct graph_nic nic)
 /* Whether what a GPU sends leaves its switch. */
 static bool leaves(const struct sending *sending, level_fn level, int32_t gpu)
 {
-    const int32_t n = sending->placement->n_gpus, from = level(sending->graph, topology_placement_nic(sending->placement, gpu));
+    const int32_t n = sending->placement->n_gpus,
+                  from = level(sending->graph, topology_placement_nic(sending->placement, gpu));
     for (int32_t to = gpu + sending->per_node; to < gpu + n; to += sending->per_node) {
         if (level(sending->graph, topology_placement_nic(sending->placement, to % n)) != from) return true;
         if (!sending->is_spread) return false;
