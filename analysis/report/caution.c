@@ -145,13 +145,13 @@ static void find_forgotten_prefixes(struct finding *finding)
     words_percent(found / repeated, kept);
     if (isnan(metric(finding, "prefix.hit_frac")))
         add(finding, "no-prefix-hits",
-            "%s of the sessions' prompt tokens repeat earlier ones and were computed again, for no service has a prefix "
-            "cache: \"kv\": {\"prefix_cache\": \"lru\"} of the service keeps them",
+            "%s of the sessions' prompt tokens repeat earlier ones and were computed again, for no service has a "
+            "prefix cache: \"kv\": {\"prefix_cache\": \"lru\"} of the service keeps them",
             again);
     else
         add(finding, "no-prefix-hits",
-            "%s of the sessions' prompt tokens repeat earlier ones and were computed again: prefix caches had %s of what "
-            "sessions repeat",
+            "%s of the sessions' prompt tokens repeat earlier ones and were computed again: prefix caches had %s of "
+            "what sessions repeat",
             again, kept);
 }
 

@@ -187,7 +187,8 @@ static struct bed_rows *run_beside(const char *collectives, const char *const *s
     for (const char *const *set = leaves; *set != NULL; set++) all[n++] = *set;
     for (const char *const *set = sets; set != NULL && *set != NULL; set++) all[n++] = *set;
     const char *job = seconds > 0 ? test_json("{'submit': '0s', 'duration': '%ds', 'gpus': 16}", seconds) : "";
-    return bed_ok(BED(.check = true, .quiet = true, .sets = all), SITE, collectives, 16, 1, PROMPTS, test_json(JOBS, job));
+    return bed_ok(BED(.check = true, .quiet = true, .sets = all), SITE, collectives, 16, 1, PROMPTS,
+                  test_json(JOBS, job));
 }
 
 /* While it sends, an edge of the replica has an eighth of the port: 7.5 of the 15 GB/s that it wants. The job has all
@@ -346,10 +347,10 @@ TEST(a_slow_nic_slows_its_group)
 /* --- Networks that collectives do not feel --- */
 
 #define SCARCE_SITE                                                                                                    \
-    "{'cluster': {'nodes': 4, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '5GB/s', %s%s}}, "       \
-    "'services': {'chat': {'llm': 'llama-2-7b', %s, 'trace': {'format': 'generate', 'count': 2, 'arrival': {'process': " \
-    "'fixed', 'rate': '1000/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 1024}, 'output': {'distribution': "      \
-    "'fixed', 'tokens': 9}}}}}"
+    "{'cluster': {'nodes': 4, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '5GB/s', "            \
+    "%s%s}}, 'services': {'chat': {'llm': 'llama-2-7b', %s, 'trace': {'format': 'generate', 'count': 2, "              \
+    "'arrival': {'process': 'fixed', 'rate': '1000/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 1024}, "         \
+    "'output': {'distribution': 'fixed', 'tokens': 9}}}}}"
 #define NARROW_LEAVES "'topology': 'leaf-spine', 'nodes_per_leaf': 1, 'oversubscription': 4"
 #define WIDE "'tensor_parallel': 8"
 

@@ -452,7 +452,8 @@ static const char *caution_text(const struct made_metric *metrics)
 TEST(a_cache_without_hits_is_told_as_such)
 {
     struct made_metric metrics[] = {{"session.new_tokens.sum", 50}, {"session.recomputed_tokens.sum", 50},
-                                    {"session.hit_tokens.sum", 0}, {"session.loaded_tokens.sum", 0}, {"sim.end_s", 9}, {0}};
+                                    {"session.hit_tokens.sum", 0}, {"session.loaded_tokens.sum", 0},
+                                    {"sim.end_s", 9}, {0}};
     CHECK(strstr(caution_text(metrics), "prefix_cache") != NULL);
     metrics[4] = (struct made_metric){"prefix.hit_frac", 0};
     CHECK(strstr(caution_text(metrics), "prefix_cache") == NULL);
