@@ -118,30 +118,41 @@ static void find_brakes(struct finding *finding)
         words_seconds(braked_s, braked), words_seconds(end_s, run));
 }
 
-/* No clock keeps such a site below its budget: often the budget has the wrong unit, or that of another level. */
+/* Sites above their budget by less are ordinary: those that study oversubscription, or the lack of a cap. */
+static const double far_above = 2.0;
+
 static void find_small_budgets(struct finding *finding)
 {
     char mean[WORDS_CHARS];
     const double mean_frac = metric(finding, "power.budget_frac.mean");
-    if (!(mean_frac > 1.0)) return;
+    if (!(mean_frac >= far_above)) return;
     add(finding, "over-budget",
-        "the mean power is %s of the budget: check the unit of cluster.power.budget, and whether it is that of one "
-        "server, rack, row or the site ('level')",
+        "the mean power is %s of the budget: cluster.power.budget is that of each server, rack or row, or of the site, "
+        "as 'level' says",
         words_percent(mean_frac, mean));
 }
 
 /* Turns of sessions repeat their context. Engines keep it; here that is a section of its own. */
 static void find_forgotten_prefixes(struct finding *finding)
 {
-    char share[WORDS_CHARS];
-    const double again = metric(finding, "session.recomputed_tokens.sum");
-    const double kept = metric(finding, "session.hit_tokens.sum") + metric(finding, "session.loaded_tokens.sum");
-    const double all = again + kept + metric(finding, "session.new_tokens.sum");
-    if (!(again >= large_share * all) || kept > 0.0) return;
-    add(finding, "no-prefix-hits",
-        "%s of the sessions' prompt tokens repeat earlier ones, and none was found in a prefix cache: all were "
-        "computed again; \"kv\": {\"prefix_cache\": \"lru\"} of the service keeps them",
-        words_percent(again / all, share));
+    char again[WORDS_CHARS], kept[WORDS_CHARS];
+    const double computed = metric(finding, "session.recomputed_tokens.sum");
+    const double found = metric(finding, "session.hit_tokens.sum") + metric(finding, "session.loaded_tokens.sum");
+    const double repeated = computed + found, all = repeated + metric(finding, "session.new_tokens.sum");
+    if (!(computed >= large_share * all) || !(found < large_share * repeated)) return;
+    if (!isnan(metric(finding, "chunk.hit_tokens.sum"))) return; /* another way to keep them */
+    words_percent(computed / all, again);
+    words_percent(found / repeated, kept);
+    if (isnan(metric(finding, "prefix.hit_frac")))
+        add(finding, "no-prefix-hits",
+            "%s of the sessions' prompt tokens repeat earlier ones and were computed again, for no service has a "
+            "prefix cache: \"kv\": {\"prefix_cache\": \"lru\"} of the service keeps them",
+            again);
+    else
+        add(finding, "no-prefix-hits",
+            "%s of the sessions' prompt tokens repeat earlier ones and were computed again: prefix caches had %s of "
+            "what sessions repeat",
+            again, kept);
 }
 
 static void find_exact_estimates(struct finding *finding)

@@ -6,8 +6,8 @@
  *                (verdict.h)
  *   rejected     at least 5 % of the requests were rejected, or all jobs
  *   braked       the power brake was in force for at least 5 % of the run, summed over power domains
- *   over-budget  the mean power is above the budget
- *   no-prefix-hits  prompts of sessions repeat tokens, and none was found in a prefix cache
+ *   over-budget  the mean power is at least twice the budget
+ *   no-prefix-hits  prompts of sessions repeat tokens, and below 5 % of these were in a prefix cache
  *   exact-estimates  the scheduler reads estimates of run times, and every one was the run time */
 #ifndef ORRERY_ANALYSIS_REPORT_CAUTION_H
 #define ORRERY_ANALYSIS_REPORT_CAUTION_H

@@ -8,4 +8,5 @@ const struct renter rental_fixed_fleet = {
                .summary = "the whole cluster, from the start of the run to its end",
                .source = "a fleet that does not follow demand: the baseline of all other policies",
                .state_bytes = 1},
+    .ignores_speeds = true,
 };

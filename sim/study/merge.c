@@ -14,10 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
+const char merge_hint_input[] = "name what 'orrery sweep' wrote";
+const char merge_hint_output[] = "name what 'orrery sweep' wrote, or a new file to write to";
+
 /* --- Reading --- */
 
 /* A file without runs, whose process died before its first run, belongs to any study. */
-static int check_study(const struct database *input, char hash[HASH_HEX_CHARS], struct diag *diag)
+static int check_study(const struct database *input, char hash[HASH_HEX_CHARS], const char *hint, struct diag *diag)
 {
     static const char what[] = "read the study";
     sqlite3_stmt *select;
@@ -33,8 +36,7 @@ static int check_study(const struct database *input, char hash[HASH_HEX_CHARS], 
     if (step != SQLITE_ROW && step != SQLITE_DONE)
         code = database_error(input, what, diag);
     else if (found == NULL)
-        code = diag_error(diag, SIM_E_USAGE, input->path, "name what 'orrery sweep' wrote, or a new file to write to",
-                          "these are not the results of a study");
+        code = diag_error(diag, SIM_E_USAGE, input->path, hint, "these are not the results of a study");
     else if (hash[0] == 0)
         snprintf(hash, HASH_HEX_CHARS, "%s", found);
     else if (strcmp(found, hash) != 0)
@@ -101,7 +103,7 @@ static int drop_doubles(struct merge *merge, struct diag *diag)
 }
 
 static int open_all(struct merge *merge, const char *const *paths, size_t n_paths, const char *study_hash,
-                    struct diag *diag)
+                    const char *hint, struct diag *diag)
 {
     char hash[HASH_HEX_CHARS] = "";
     *merge = (struct merge){.inputs = mem_zalloc(n_paths + 1, sizeof *merge->inputs)};
@@ -111,16 +113,17 @@ static int open_all(struct merge *merge, const char *const *paths, size_t n_path
         int code = database_open_read(&merge->inputs[i], paths[i], diag);
         if (code != 0) return code;
         merge->n_inputs++;
-        code = check_study(&merge->inputs[i], hash, diag);
+        code = check_study(&merge->inputs[i], hash, hint, diag);
         if (code == 0) code = list_runs(merge, i, diag);
         if (code != 0) return code;
     }
     return 0;
 }
 
-int merge_open(struct merge *merge, const char *const *paths, size_t n_paths, const char *study_hash, struct diag *diag)
+int merge_open(struct merge *merge, const char *const *paths, size_t n_paths, const char *study_hash, const char *hint,
+               struct diag *diag)
 {
-    int code = open_all(merge, paths, n_paths, study_hash, diag);
+    int code = open_all(merge, paths, n_paths, study_hash, hint, diag);
     return code == 0 ? drop_doubles(merge, diag) : code;
 }
 
@@ -141,7 +144,7 @@ static void drop_failed(struct merge *merge, size_t input, const struct study *s
 int merge_open_over(struct merge *merge, const char *const *paths, size_t n_paths, const struct study *study,
                     struct diag *diag)
 {
-    int code = open_all(merge, paths, n_paths, study->hash, diag);
+    int code = open_all(merge, paths, n_paths, study->hash, merge_hint_output, diag);
     if (code != 0) return code;
     drop_failed(merge, n_paths - 1, study);
     return drop_doubles(merge, diag);

@@ -25,14 +25,17 @@ struct merge {
     struct merge_run *runs; /* ended runs, sorted by id, each once */
 };
 
+/* What to do about a file that is not the results of a study: an input, or one to write to. */
+extern const char merge_hint_input[], merge_hint_output[];
+
 /* Opens results files and lists their runs. All must belong to the study with this hash (NULL: all to one study).
- * Returns 0, SIM_E_USAGE (files of several studies, one run with two hashes), SIM_E_STORE or SIM_E_NOMEM;
- * merge_close may follow in either case. */
-int merge_open(struct merge *merge, const char *const *paths, size_t n_paths, const char *study_hash,
+ * `hint` is one of the above. Returns 0, SIM_E_USAGE (files of several studies, one run with two hashes), SIM_E_STORE or
+ * SIM_E_NOMEM; merge_close may follow in either case. */
+int merge_open(struct merge *merge, const char *const *paths, size_t n_paths, const char *study_hash, const char *hint,
                struct diag *diag);
 
-/* Like merge_open, with a last file whose failed runs, and the search steps that followed from them, give way to
- * other runs. */
+/* Like merge_open, with a last file, to write to. Its failed runs, and the search steps that followed from them, give
+ * way to other runs. */
 int merge_open_over(struct merge *merge, const char *const *paths, size_t n_paths, const struct study *study,
                     struct diag *diag);
 

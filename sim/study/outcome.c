@@ -3,7 +3,9 @@
 #include "sim/study/axes.h"
 #include "sim/world/rows/metric.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 int64_t outcome_run_id(const struct study *study, size_t point, size_t step, size_t seed)
 {
@@ -64,24 +66,49 @@ int outcome_replay(const struct merge *merge, const struct study *study, size_t 
     return code;
 }
 
-/* Appends the value of a condition that does not hold at a step: the mean over the seeds, or that of the first seed
- * which misses it. */
+/* Whether a value misses a condition by more than another does. NAN, of a run without the metric, misses it most. */
+static bool is_worse(const struct search_condition *condition, double value, double than)
+{
+    if (isnan(value) || isnan(than)) return isnan(value) && !isnan(than);
+    return condition->is_at_most ? value > than : value < than;
+}
+
+/* What a condition sees of a step: the mean over the seeds, or the worst seed if each must meet it. */
+struct seen {
+    double value;
+    size_t seed; /* SIZE_MAX: a mean */
+};
+
+static struct seen see(const struct study *study, const struct step *step, size_t i)
+{
+    const struct study_search *search = study->search;
+    struct seen mean = {.seed = SIZE_MAX}, worst = {.value = step->values[i]};
+    for (size_t seed = 0; seed < study->n_seeds; seed++) {
+        const double value = step->values[seed * search->n_conditions + i];
+        mean.value += value / (double)study->n_seeds;
+        if (is_worse(&search->conditions[i], value, worst.value)) worst = (struct seen){value, seed};
+    }
+    return search->is_every_seed ? worst : mean;
+}
+
+/* Appends what a condition that does not hold at a step sees there, and its limit. */
 static const char *add_missed(const struct study *study, const struct step *step, size_t i, const char *text,
                               struct arena *arena)
 {
-    const struct study_search *search = study->search;
-    const struct search_condition *condition = &search->conditions[i];
-    double value = 0;
-    bool misses = false;
-    for (size_t seed = 0; !misses && seed < study->n_seeds; seed++) {
-        const double of_seed = step->values[seed * search->n_conditions + i];
-        misses = search->is_every_seed && !search_meets(condition, of_seed);
-        value = misses ? of_seed : value + of_seed / (double)study->n_seeds;
-    }
-    if (text == NULL || (!misses && search_meets(condition, value))) return text;
-    const char *join = *text == 0 ? ": " : ", ";
-    if (isnan(value)) return arena_printf(arena, "%s%s%s is absent", text, join, condition->metric);
-    return arena_printf(arena, "%s%s%s is %.5g", text, join, condition->metric, value);
+    const struct search_condition *condition = &study->search->conditions[i];
+    const struct seen seen = see(study, step, i);
+    const char *unit = metric_find(condition->metric)->unit;
+    if (text == NULL || search_meets(condition, seen.value)) return text;
+    text = arena_printf(arena, "%s%s%s is ", text, *text == 0 ? ": " : "; ", condition->metric);
+    if (text != NULL)
+        text = isnan(seen.value) ? arena_printf(arena, "%sabsent", text)
+                                 : arena_printf(arena, "%s%.5g%s%s", text, seen.value,
+                                                strcmp(unit, "1") == 0 ? "" : " ", strcmp(unit, "1") == 0 ? "" : unit);
+    if (text != NULL)
+        text = arena_printf(arena, "%s, %s %.10g", text, condition->is_at_most ? "at most" : "at least",
+                            condition->limit);
+    if (text == NULL || seen.seed == SIZE_MAX) return text;
+    return arena_printf(arena, "%s (seed %" PRId64 ")", text, study->seeds[seen.seed]);
 }
 
 int outcome_note(const struct merge *merge, const struct study *study, size_t point, const struct bisection *state,

@@ -232,7 +232,7 @@ static size_t keep_filled(const char **paths, size_t n)
 
 static int open_filled(const char **paths, size_t n, const struct study *study, struct merge *merge, struct diag *diag)
 {
-    return merge_open(merge, paths, keep_filled(paths, n), study->hash, diag);
+    return merge_open(merge, paths, keep_filled(paths, n), study->hash, merge_hint_output, diag);
 }
 
 int shards_clean(const struct shards *shards, const struct study *study, struct diag *diag)
@@ -273,7 +273,7 @@ int shards_read(const struct shards *shards, const struct study *study, struct m
         n = keep_filled(all, n);
         if (shards->earlier != NULL) all[n++] = shards->earlier;
         code = shards->earlier != NULL ? merge_open_over(merge, all, n, study, diag)
-                                       : merge_open(merge, all, n, study->hash, diag);
+                                       : merge_open(merge, all, n, study->hash, merge_hint_output, diag);
     }
     arena_fini(&arena);
     return code;

@@ -109,7 +109,7 @@ static int check_output(struct sweeping *sweeping, bool *complete, struct diag *
     struct merge found;
     *complete = false;
     if (sweeping->options->replaces || access(output, F_OK) != 0) return 0;
-    int code = merge_open(&found, &output, 1, sweeping->study->hash, diag);
+    int code = merge_open(&found, &output, 1, sweeping->study->hash, merge_hint_output, diag);
     if (code == 0) code = read_output(sweeping, &found, diag);
     *complete = code == 0 && !sweeping->has_failed;
     sweeping->result->n_runs = sweeping->result->n_found = found.n_runs;
@@ -452,7 +452,7 @@ static int read_definition(const struct merge *merge, struct arena *arena, struc
         if (definition != NULL) break;
     }
     if (code == 0 && definition == NULL)
-        code = diag_error(diag, SIM_E_USAGE, merge->inputs[0].path, "name what 'orrery sweep' wrote",
+        code = diag_error(diag, SIM_E_USAGE, merge->inputs[0].path, merge_hint_input,
                           "these are not the results of a study");
     if (code == 0) code = study_parse(merge->inputs[i].path, ".", definition, arena, study, diag);
     if (code == 0) { /* stored texts, whatever this version would write */
@@ -501,7 +501,7 @@ int sweep_merge(const char *const *inputs, size_t n_inputs, const char *output, 
         return diag_error(diag, SIM_E_USAGE, output, "name another file with -o, or move this one away",
                           "the file exists already");
     arena_init(&arena);
-    int code = merge_open(&merge, inputs, n_inputs, NULL, diag);
+    int code = merge_open(&merge, inputs, n_inputs, NULL, merge_hint_input, diag);
     if (code == 0) code = merge_all(&merge, output, partial, &arena, diag);
     merge_close(&merge);
     arena_fini(&arena);

@@ -36,10 +36,23 @@ const struct config_field cluster_section_fields[] = {
     {0}};
 #undef ROW_OF
 
-void cluster_section_warn_price(const struct config *config, struct diag *diag)
+static void warn_price(const struct config *config, const char *key, struct diag *diag)
 {
-    static const char key[] = "cluster.gpu_price";
     if (!config_is_given(config, key)) return;
     diag_warning(diag, config_where(config, key), "\"market\": {} rents the site for the whole run",
                  "'gpu_price' has no effect: jobs have costs only in a scenario with a section 'market'");
+}
+
+void cluster_section_warn_prices(const struct cluster_section *section, const struct config *config, struct diag *diag)
+{
+    const struct config_list *types = &section->nodes.node_types;
+    struct arena arena;
+    arena_init(&arena);
+    warn_price(config, "cluster.gpu_price", diag);
+    for (size_t i = 0; i < types->n; i++) {
+        const struct node_type_config *type = (const struct node_type_config *)types->items + i;
+        const char *key = arena_printf(&arena, "cluster.node_types.%s.gpu_price", type->name);
+        if (key != NULL) warn_price(config, key, diag);
+    }
+    arena_fini(&arena);
 }

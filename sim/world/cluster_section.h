@@ -15,7 +15,8 @@ struct cluster_section {
 
 extern const struct config_field cluster_section_fields[];
 
-/* Warns of a 'gpu_price' that nothing reads: for a site without services and market, where jobs cost nothing. */
-void cluster_section_warn_price(const struct config *config, struct diag *diag);
+/* Warns of each 'gpu_price', also of node types, that nothing reads: for a site without services and market, where jobs
+ * cost nothing. */
+void cluster_section_warn_prices(const struct cluster_section *section, const struct config *config, struct diag *diag);
 
 #endif

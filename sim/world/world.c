@@ -168,7 +168,7 @@ static int create_services(struct world *world)
     const struct scenario *scenario = world->scenario;
     const struct world_options *options = &world->options;
     if (scenario->services.n == 0 && world->market == NULL)
-        cluster_section_warn_price(options->config, world->site.diag);
+        cluster_section_warn_prices(&scenario->cluster, options->config, world->site.diag);
     if (scenario->services.n == 0) return 0;
     if (scenario->cluster.nodes.gpu == NULL)
         return diag_error(world->site.diag, SIM_E_CONFIG, config_where(options->config, "cluster"),

@@ -137,6 +137,11 @@ err 'these are the results of another study'
 run 0 run "$T/base.json" -o "$T/run.db" -q
 run 2 sweep "$T/study.json" -o "$T/run.db"
 err 'these are not the results of a study'
+err "study; name what 'orrery sweep' wrote, or a new file to write to"
+run 2 merge "$T/all.db" "$T/run.db" -o "$T/none.db"
+err "$T/run.db: error: these are not the results of a study"
+err "study; name what 'orrery sweep' wrote"
+equal "$(grep -c 'a new file to write to' "$T/err")" 0 'hints to write to an input'
 run 2 sweep "$T/study.json" -o "$T/shard1.db" --resume
 err "only part of this study's runs"
 

@@ -272,7 +272,7 @@ static int merge_one(const char *path, struct arena *arena, struct diag *diag)
     struct merge merge;
     double value;
     const char *const paths[] = {path, path};
-    int code = merge_open(&merge, paths, 2, NULL, diag);
+    int code = merge_open(&merge, paths, 2, NULL, merge_hint_input, diag);
     if (code == 0 && merge.n_runs > 0) code = merge_metric(&merge, &merge.runs[0], "request.ttft_s.mean", &value, diag);
     merge_close(&merge);
     return code;

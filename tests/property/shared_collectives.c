@@ -187,7 +187,8 @@ static struct bed_rows *run_beside(const char *collectives, const char *const *s
     for (const char *const *set = leaves; *set != NULL; set++) all[n++] = *set;
     for (const char *const *set = sets; set != NULL && *set != NULL; set++) all[n++] = *set;
     const char *job = seconds > 0 ? test_json("{'submit': '0s', 'duration': '%ds', 'gpus': 16}", seconds) : "";
-    return bed_ok(BED(.check = true, .quiet = true, .sets = all), SITE, collectives, 16, 1, PROMPTS, test_json(JOBS, job));
+    return bed_ok(BED(.check = true, .quiet = true, .sets = all), SITE, collectives, 16, 1, PROMPTS,
+                  test_json(JOBS, job));
 }
 
 /* While it sends, an edge of the replica has an eighth of the port: 7.5 of the 15 GB/s that it wants. The job has all
@@ -343,29 +344,77 @@ TEST(a_slow_nic_slows_its_group)
     CHECK(narrow->requests[39].ttft_s > wide->requests[39].ttft_s);
 }
 
-/* Times of collectives that are not on the links know the adapters alone: a network that has less between its switches
- * is told, where a replica spans nodes. */
+/* --- Networks that collectives do not feel --- */
+
+#define SCARCE_SITE                                                                                                    \
+    "{'cluster': {'nodes': 4, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '5GB/s', "            \
+    "%s%s}}, 'services': {'chat': {'llm': 'llama-2-7b', %s, 'trace': {'format': 'generate', 'count': 2, "              \
+    "'arrival': {'process': 'fixed', 'rate': '1000/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 1024}, "         \
+    "'output': {'distribution': 'fixed', 'tokens': 9}}}}}"
+#define NARROW_LEAVES "'topology': 'leaf-spine', 'nodes_per_leaf': 1, 'oversubscription': 4"
+#define WIDE "'tensor_parallel': 8"
+
+static int count_told(const struct bed_rows *rows)
+{
+    int n = 0;
+    for (int i = 0; i < rows->diag.n_items; i++)
+        n += strstr(rows->diag.items[i].text, "timed as if alone on the network") != NULL;
+    return n;
+}
+
+/* Times of collectives that are not on the links know the adapters alone. That is told where links would make the
+ * replica slower, and nowhere else. */
 TEST(lone_collectives_on_a_scarce_network_are_told)
 {
     static const struct {
-        const char *network;
-        int gpus, warnings;
-    } cases[] = {{"'fabric': '5GB/s'", 8, 1},
-                 {"'topology': 'leaf-spine', 'nodes_per_leaf': 1, 'oversubscription': 4", 8, 1},
-                 {"'topology': 'leaf-spine', 'nodes_per_leaf': 1, 'uplink': '1GB/s'", 8, 1},
-                 {"'topology': 'leaf-spine', 'nodes_per_leaf': 1", 8, 0},
-                 {"'fabric': '5GB/s', 'collectives': 'shared'", 8, 0},
-                 {"'fabric': '5GB/s'", 4, 0}};
+        const char *network, *service;
+        int warnings;
+    } cases[] = {{NARROW_LEAVES, WIDE, 1},
+                 {"'topology': 'leaf-spine', 'nodes_per_leaf': 1, 'uplink': '1GB/s'", WIDE, 1},
+                 {"'topology': 'leaf-spine', 'nodes_per_leaf': 1, 'leaves_per_pod': 1, 'uplink': '100GB/s', "
+                  "'pod_oversubscription': 4",
+                  WIDE, 1},
+                 {"'topology': 'leaf-spine', 'nodes_per_leaf': 1, 'uplink': '100GB/s'", WIDE, 0},
+                 {"'fabric': '100TB/s'", WIDE, 0},
+                 {"'fabric': '20GB/s'", WIDE, 0}, /* one replica is timed on an eighth of it for each GPU */
+                 {"'fabric': '100TB/s'", WIDE ", 'replicas': 2", 0},
+                 {"'fabric': '20GB/s'", WIDE ", 'replicas': 2", 1},
+                 {"'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': 8", WIDE, 0},
+                 /* of the two nodes below a leaf, the ring leaves it from one */
+                 {"'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'uplink': '100GB/s', 'oversubscription': 2",
+                  "'tensor_parallel': 16", 0},
+                 {"'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'uplink': '100GB/s', 'oversubscription': 3",
+                  "'tensor_parallel': 16", 1},
+                 /* a pod of both leaves, whose switches send nothing up */
+                 {"'topology': 'leaf-spine', 'nodes_per_leaf': 1, 'leaves_per_pod': 2, 'uplink': '100GB/s', "
+                  "'pod_oversubscription': 4",
+                  WIDE, 0},
+                 {"'fabric': '5GB/s'", "'tensor_parallel': 4", 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct bed_rows *rows = bed_ok(
-            BED(.quiet = true),
-            "{'cluster': {'nodes': 2, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '5GB/s', %s}}, "
-            "'services': {'chat': {'llm': 'llama-2-7b', 'tensor_parallel': %d, 'trace': " ONE_REQUEST "}}}",
-            cases[i].network, cases[i].gpus);
-        int warnings = 0;
-        for (int k = 0; k < rows->diag.n_items; k++)
-            warnings += strstr(rows->diag.items[k].text, "timed as if alone on the network") != NULL;
-        CHECK_EQ_INT(warnings, cases[i].warnings);
+        const struct bed_rows *alone = bed_ok(BED(.quiet = true), SCARCE_SITE, cases[i].network, "", cases[i].service);
+        const struct bed_rows *shared = bed_ok(BED(.quiet = true), SCARCE_SITE, cases[i].network,
+                                               ", 'collectives': 'shared'", cases[i].service);
+        const double slower = bed_metric(shared, "request.e2e_s.max") / bed_metric(alone, "request.e2e_s.max") - 1.0;
+        CHECK_EQ_INT(count_told(alone), cases[i].warnings);
+        CHECK_EQ_INT(slower > 1e-3, cases[i].warnings);
+        CHECK_EQ_INT(count_told(shared), 0);
+    }
+}
+
+/* No hint leads to an error: what shared collectives refuse is not told. */
+TEST(what_shared_collectives_refuse_is_not_told)
+{
+    static const char *const services[] = {
+        WIDE ", 'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms'}, 'decode': {'fixed': '11ms'}}",
+        WIDE ", 'cost': 'roofline'", WIDE ", 'pipeline_parallel': 2",
+        WIDE ", 'speculation': {'policy': 'fixed', 'drafts': 3}, 'acceptance': {'rates': [0.7]}, 'draft': {'llm': "
+             "'llama-2-7b'}"};
+    for (size_t i = 0; i < sizeof services / sizeof *services; i++) {
+        const struct bed_rows *alone = bed_ok(BED(.quiet = true), SCARCE_SITE, NARROW_LEAVES, "", services[i]);
+        const struct bed_rows *shared = bed_run(BED(.quiet = true), SCARCE_SITE, NARROW_LEAVES,
+                                                ", 'collectives': 'shared'", services[i]);
+        CHECK_EQ_INT(count_told(alone), 0);
+        CHECK_EQ_INT(shared->code, SIM_E_CONFIG);
     }
 }
 

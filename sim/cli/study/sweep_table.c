@@ -380,7 +380,7 @@ int sweep_table_results(const struct study *study, const char *output, enum answ
     arena_init(&view.arena);
     view.n_rows = study->n_points < SWEEP_MAX_ROWS ? study->n_points : SWEEP_MAX_ROWS;
     answer_init(&answer, form, study->search != NULL ? "outcomes" : "points");
-    int code = merge_open(&view.merge, &output, 1, study->hash, diag);
+    int code = merge_open(&view.merge, &output, 1, study->hash, merge_hint_output, diag);
     if (code == 0 && study->search == NULL && study->n_seeds > 1)
         code = replicates_read(&view.merge.inputs[0], &view.arena, &view.replicates, diag);
     if (code == 0 && study->search == NULL) code = mark_copies(&view);

@@ -192,17 +192,10 @@ int market_make_offers(struct market *market)
     return code;
 }
 
-/* Whether the renter may read the types' speeds. One without functions leaves the site as it is. */
-static bool compares_offers(const struct market *market)
-{
-    const struct renter *renter = market->renter;
-    return renter->prepare != NULL || renter->rent != NULL || renter->fleet != NULL;
-}
-
 static int make_type(struct market *market, const struct job_type *type, struct market_job_type *view)
 {
     const int32_t n = market->view.n_offers;
-    if (type->training.plan.llm != NULL && compares_offers(market))
+    if (type->training.plan.llm != NULL && !market->renter->ignores_speeds)
         return diag_error(market->env.site->diag, SIM_E_CONFIG, "jobs.types",
                           "rent a \"fixed-fleet\", or give its 'speeds' and 'speedup' instead",
                           "'%s' compares offers by 'speeds', but type '%s' has 'training'", market->renter->policy.name,

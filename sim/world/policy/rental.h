@@ -76,6 +76,7 @@ int fleet_plan_set(struct fleet_plan *plan, const char *service, const char *poo
 struct renter {
     struct policy policy;
     RENTER_FUNCTIONS(POLICY_MEMBER)
+    bool ignores_speeds; /* compares no offers by the speeds of job types; else a type with `training` is refused */
 };
 
 #endif

@@ -137,6 +137,14 @@ int64_t fleet_nodes_of_stage(const struct fleet *fleet, const struct fleet_pool 
 bool fleet_shares_links(const struct fleet *fleet, const struct fleet_pool *pool);
 int fleet_check_sharing(const struct fleet *fleet, const struct fleet_pool *pool);
 
+/* Whether the collectives of replicas over nodes could be on those links: of one stage, with a cost that says what GPUs
+ * send, without a draft model. For a pool that is built. In fleet_gpus.c. */
+bool fleet_may_share(const struct fleet_pool *pool);
+
+/* Warns of replicas over nodes on switches that cannot carry their collectives, which are timed as if alone. In
+ * fleet_scarce.c. */
+void fleet_warn_scarce(const struct fleet *fleet);
+
 /* The finding for a replica without room when the fleet was built. */
 int fleet_refuse_replica(const struct fleet *fleet, const struct fleet_pool *pool, int32_t index);
 

@@ -198,6 +198,13 @@ bool fleet_shares_links(const struct fleet *fleet, const struct fleet_pool *pool
     return network->collectives == NETWORK_COLLECTIVES_SHARED && fleet_nodes_of_stage(fleet, pool) > 1;
 }
 
+bool fleet_may_share(const struct fleet_pool *pool)
+{
+    const struct speculation_model *speculation = pool->env.speculation;
+    return pool->config.pipeline_parallel == 1 && pool->env.model.traffic != NULL &&
+           (speculation == NULL || speculation->draft.cost == NULL);
+}
+
 int fleet_check_sharing(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const struct service_env *env = fleet->env;

@@ -200,34 +200,9 @@ static void warn_restart(const struct fleet *fleet)
     if (is_idle && fleet_sets_restart(fleet)) warn_if_given(fleet, "restart", "no node fails");
 }
 
-/* --- Networks that collectives do not feel --- */
-
-/* Replicas over nodes whose collectives are timed alone, by the bandwidth of the adapters, on a network that has less
- * to give between its switches. */
-static void warn_lone_collectives(const struct fleet *fleet)
-{
-    const struct network_config *network = &topology_config(fleet->env->topology)->network;
-    const char *key = !isnan(network->fabric_bytes_per_s)                  ? "fabric"
-                      : network->oversubscription > 1.0                    ? "oversubscription"
-                      : network->pod_oversubscription > 1.0                ? "pod_oversubscription"
-                      : network->uplink_bytes_per_s < network->bytes_per_s ? "uplink"
-                                                                           : NULL;
-    if (key == NULL || network->collectives == NETWORK_COLLECTIVES_SHARED) return;
-    const char *path = arena_printf(fleet->env->site->arena, "cluster.network.%s", key);
-    for (size_t i = 0; i < fleet->n_pools; i++) {
-        if (fleet_nodes_of_stage(fleet, &fleet->pools[i]) <= 1) continue;
-        diag_warning(fleet->env->site->diag, config_where(fleet->env->site->config, path),
-                     "set cluster.network.collectives=shared",
-                     "'%s' does not slow what GPUs of a replica of service '%s' send each other between nodes: their "
-                     "collectives are timed as if alone on the network",
-                     key, fleet->config->name);
-        return;
-    }
-}
-
 void fleet_warn_unread(const struct fleet *fleet)
 {
-    warn_lone_collectives(fleet);
+    fleet_warn_scarce(fleet);
     warn_overridden(fleet);
     for (size_t i = 0; i < sizeof offload_keys / sizeof *offload_keys; i++) check_offload_key(fleet, &offload_keys[i]);
     warn_handovers(fleet);

@@ -410,27 +410,56 @@ TEST(large_shares_of_rejections_and_brakes_are_told)
     CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "interrupted"}), "incomplete");
 }
 
-TEST(a_budget_below_the_mean_power_is_told)
+/* A little above is what studies of oversubscription look at. */
+TEST(a_budget_far_below_the_mean_power_is_told)
 {
-    struct made_metric metrics[] = {{"power.budget_frac.mean", 1.01}, {"sim.end_s", 100}, {0}};
-    CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "done"}), "over-budget");
-    metrics[0].value = 1;
-    CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "done"}), "");
+    static const struct {
+        double mean_frac;
+        const char *codes;
+    } cases[] = {{0.9, ""}, {1.03, ""}, {1.07, ""}, {1.99, ""}, {2, "over-budget"}, {400, "over-budget"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct made_metric metrics[] = {
+            {"power.budget_frac.mean", cases[i].mean_frac}, {"sim.end_s", 100}, {0}};
+        CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "done"}), cases[i].codes);
+    }
 }
 
 TEST(prefixes_that_nothing_keeps_are_told)
 {
-    struct made_metric metrics[] = {{"session.new_tokens.sum", 95}, {"session.recomputed_tokens.sum", 5},
+    struct made_metric metrics[] = {{"session.new_tokens.sum", 1800}, {"session.recomputed_tokens.sum", 100},
                                     {"session.hit_tokens.sum", 0}, {"session.loaded_tokens.sum", 0}, {0}};
     const struct verdict_facts facts = {.status = "done"};
     CHECK_EQ_STR(cautions_of(metrics, facts), "no-prefix-hits");
-    for (int i = 2; i < 4; i++) {
-        metrics[i].value = 1; /* a cache, or a store below it */
+    for (int i = 2; i < 4; i++) { /* a cache, or a store below it; a few hits are not enough */
+        metrics[i].value = 5;
+        CHECK_EQ_STR(cautions_of(metrics, facts), "no-prefix-hits");
+        metrics[i].value = 6;
         CHECK_EQ_STR(cautions_of(metrics, facts), "");
         metrics[i].value = 0;
     }
-    metrics[0].value = 96;
+    metrics[0].value = 1901;
     CHECK_EQ_STR(cautions_of(metrics, facts), "");
+}
+
+static const char *caution_text(const struct made_metric *metrics)
+{
+    static struct caution cautions[CAUTIONS_MAX];
+    const struct verdict_facts facts = {.status = "done", .metric = made, .context = metrics};
+    return cautions_find(&facts, cautions) == 1 ? cautions[0].text : "";
+}
+
+/* One who has a cache is not advised to add one. */
+TEST(a_cache_without_hits_is_told_as_such)
+{
+    struct made_metric metrics[] = {{"session.new_tokens.sum", 50}, {"session.recomputed_tokens.sum", 50},
+                                    {"session.hit_tokens.sum", 0}, {"session.loaded_tokens.sum", 0},
+                                    {"sim.end_s", 9}, {0}};
+    CHECK(strstr(caution_text(metrics), "prefix_cache") != NULL);
+    metrics[4] = (struct made_metric){"prefix.hit_frac", 0};
+    CHECK(strstr(caution_text(metrics), "prefix_cache") == NULL);
+    CHECK(strstr(caution_text(metrics), "prefix caches had 0 % of what sessions repeat") != NULL);
+    metrics[4] = (struct made_metric){"chunk.hit_tokens.sum", 0};
+    CHECK_EQ_STR(caution_text(metrics), "");
 }
 
 TEST(a_growing_queue_is_told)

@@ -280,20 +280,32 @@ TEST(a_fixed_fleet_trains)
 #undef TRAINS
 }
 
-/* Jobs have costs under a market alone, which takes the price that the cluster states. */
-TEST(a_price_that_nothing_reads_is_told)
+/* Jobs have costs under a market alone, which takes the prices that the cluster states. */
+TEST(prices_that_nothing_reads_are_told)
 {
-    static const char *const markets[] = {"", "'market': {}, "};
-    for (int i = 0; i < 2; i++) {
+    static const struct {
+        const char *price, *type_price, *market;
+        int told;
+    } cases[] = {{"'gpu_price': '$3.6/h', ", "", "", 1},
+                 {"", ", 'gpu_price': '$5/h'", "", 1},
+                 {"'gpu_price': '$3.6/h', ", ", 'gpu_price': '$5/h'", "", 2},
+                 {"", "", "", 0},
+                 {"'gpu_price': '$3.6/h', ", ", 'gpu_price': '$5/h'", "'market': {}, ", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct bed_rows *rows = bed_ok(
             BED(.quiet = true),
-            "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', 'gpu_price': '$3.6/h'}, %s'jobs': {" JOBS(
-                "{'duration': '10s'}") "}}",
-            markets[i]);
-        CHECK_EQ_INT(rows->diag.n_items, 1 - i);
-        if (i == 0) CHECK(strstr(rows->diag.items[0].text, "'gpu_price' has no effect") != NULL);
-        if (i == 1) CHECK_EQ_INT(bill(rows), 2 * 10000);
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', %s'node_types': {'h': {'nodes': 1, "
+            "'gpus_per_node': 1, 'gpu': 'h100-sxm'%s}}}, %s'jobs': {" JOBS("{'duration': '10s'}") "}}",
+            cases[i].price, cases[i].type_price, cases[i].market);
+        CHECK_EQ_INT(rows->diag.n_items, cases[i].told);
+        for (int k = 0; k < rows->diag.n_items; k++)
+            CHECK(strstr(rows->diag.items[k].text, "'gpu_price' has no effect") != NULL);
     }
+    const struct bed_rows *rented = bed_ok(
+        BED(.quiet = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', 'gpu_price': '$3.6/h'}, 'market': {}, "
+        "'jobs': {" JOBS("{'duration': '10s'}") "}}");
+    CHECK_EQ_INT(bill(rented), 2 * 10000);
 }
 
 /* A micro-dollar has no parts: a price with half of one is rounded, and said so. */
