@@ -337,7 +337,7 @@ TEST(a_job_that_is_preempted_in_a_pause_keeps_its_saved_work)
 TEST(rounds_without_end_are_reported)
 {
     static const char *const schedulers[] = {"{'policy': 'synergy', 'order': 'las'}",
-                                             "{'policy': 'synergy', 'order': 'ftf'}", "'muri'", "'themis'", "'afs'"};
+                                             "{'policy': 'synergy', 'order': 'ftf'}", "'muri'", "'themis'"};
     for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers; i++) {
         struct bed_rows *rows = bed_run(
             BED(.quiet = true, .check = true, .stall_events = 100000),

@@ -268,8 +268,8 @@ sim_ns job_checkpoint_save_ns(const struct job *job)
 
 bool job_checkpoint_falls_back(const struct job *job)
 {
-    const bool can_save = job->progress.speed > 0.0 && job->type->checkpoint.preempt_keeps == CHECKPOINT_KEEPS_ALL;
-    return job_checkpoint_is_taken(job) && !can_save;
+    if (!job_checkpoint_is_taken(job)) return false;
+    return job->type->checkpoint.preempt_keeps == CHECKPOINT_KEEPS_SAVED || !(job->progress.speed > 0.0);
 }
 
 /* --- Flows in an idle network --- */
