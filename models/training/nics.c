@@ -43,8 +43,8 @@ int64_t training_nics_node_gpus(const struct training_plan *plan)
     int64_t least = plan->gpus_per_node;
     if (plan->nics.n < 2 || !plan->nics.is_mixed) return least;
     for (int64_t i = 0; i < plan->nics.n; i++) {
-        const int64_t there = stage_gpus * plan->nics.stages[i] / plan->pipeline;
-        least = there < least ? there : least;
+        const int64_t there = stage_gpus * plan->nics.stages[i] / plan->pipeline, rest = there % plan->gpus_per_node;
+        if (rest > 0 && rest < least) least = rest; /* on its last node */
     }
     return least;
 }

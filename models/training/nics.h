@@ -43,7 +43,8 @@ double training_nics_network(const struct training_plan *plan, int64_t cluster);
 double training_nics_data_network(const struct training_plan *plan, int64_t cluster);
 
 /* GPUs of a stage that each of its nodes holds at least, if it fills nodes. Mixed, each stage has the same part of its
- * GPUs in a cluster: that which the cluster's stages are of the pipeline. */
+ * GPUs in a cluster: that which the cluster's stages are of the pipeline. Of 12 GPUs on nodes of 8, the last node
+ * holds 4. */
 int64_t training_nics_node_gpus(const struct training_plan *plan);
 
 /* Why these clusters cannot be, as a static text, or NULL. */

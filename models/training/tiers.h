@@ -35,7 +35,8 @@
  * room for two layers of what lies on drives.
  *
  * Leaves out: pipelines, latencies of drives, that drives write more slowly beside reads, and the CPUs' adding up of
- * gradients. */
+ * gradients. Also, that the first backward pass of a step reads no gradients from drives: all passes have the mean. A
+ * step is thereby too short by at most (m - 1)/m of the time in which drives read the gradients once. */
 #ifndef ORRERY_MODELS_TRAINING_TIERS_H
 #define ORRERY_MODELS_TRAINING_TIERS_H
 

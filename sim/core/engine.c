@@ -224,8 +224,7 @@ static int end_run(struct engine *engine, int code, struct diag *diag)
     return code;
 }
 
-/* Whether an event is left that keeps the run going. */
-static bool goes_on(const struct engine *engine)
+bool engine_goes_on(const struct engine *engine)
 {
     if (eventq_count(&engine->queue) - engine->n_dead > engine->n_background) return true;
     return engine->n_never > 0 && engine->options.until < SIM_NS_MAX;
@@ -240,7 +239,7 @@ int engine_run(struct engine *engine, struct diag *diag)
         const struct event *next;
         int found = find_next(engine, &next);
         if (found < 0) engine_fail(engine, found);
-        if (found < 0 || !goes_on(engine)) break;
+        if (found < 0 || !engine_goes_on(engine)) break;
         if (found == 0 || next->time > until) {
             engine->now = engine->options.until;
             break;

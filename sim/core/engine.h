@@ -118,6 +118,9 @@ void engine_disarm(struct engine *engine, struct owner *owner);
  * the code. */
 int engine_run(struct engine *engine, struct diag *diag);
 
+/* Whether anything is pending that keeps the run going. */
+bool engine_goes_on(const struct engine *engine);
+
 /* A watcher sees the state between events without being one: before the first event later than `from_ns` fires, `watch`
  * is called with that event's time, and again before the first one later than the time it returns. So it keeps no run
  * alive, counts as no event, and what it sees at any moment is what all events up to and at that moment have left. */

@@ -106,7 +106,8 @@ TEST(outages_of_one_node_that_overlap_or_meet_are_one)
     CHECK_NEAR(bed_metric(rows, "failure.unseen"), 2, 0);
 }
 
-/* Nodes that never return. A job of 4 GPUs saves nothing and starts anew on the other node; one of 8 GPUs never does. */
+/* Nodes that never return. A job of 4 GPUs saves nothing and starts anew on the other node. One of 8 GPUs never
+ * does. */
 TEST(an_outage_without_an_end_is_for_good)
 {
     static const char forever[] = "'outages': {'o': {'node': 0, 'from': '10s', 'jobs': 'interrupt'},"
@@ -308,6 +309,48 @@ TEST(a_preempted_job_leaves_the_paused_node)
     for (int i = 0; i < 3; i++) CHECK_EQ_STR(bed_job(rows, i)->status, "finished");
     CHECK_NEAR(bed_job(rows, 1)->end_s, 30, 0);
     CHECK_NEAR(bed_job(rows, 2)->end_s, 50, 0);
+}
+
+/* A job that saves every 30 s for 10 s pauses at 65 s, 25 s after its save of 30 s of work. It is preempted at 70 s,
+ * and has 70 s of work left, with two saves. Without checkpoints it keeps its 65 s of work. */
+TEST(a_job_that_is_preempted_in_a_pause_keeps_its_saved_work)
+{
+    static const char saves[] = "'checkpoint': {'policy': {'policy': 'periodic', 'interval': '30s'}, 'bytes': '80GB',"
+                                " 'write': '8GB/s'}";
+    for (int is_saving = 0; is_saving < 2; is_saving++) {
+        struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 4}, 'failures': {'outages': {'o': {'node': 0, 'from': '65s',"
+            " 'until': '80s'}}}, 'jobs': {'scheduler': 'srtf', 'types': {'default': {%s}}, 'trace': {'format':"
+            " 'inline-jobs', 'jobs': [{'duration': '100s', 'gpus': 4}, {'submit': '70s', 'duration': '10s', 'gpus':"
+            " 4}]}}}",
+            is_saving ? saves : "");
+        CHECK_NEAR(bed_job(rows, 1)->end_s, 90, 0);
+        CHECK_EQ_INT(bed_job(rows, 0)->preemptions, 1);
+        CHECK_NEAR(bed_job(rows, 0)->end_s, is_saving ? 90 + 70 + 2 * 10 : 90 + 35, 0);
+        bed_free(rows);
+    }
+}
+
+/* Job 1 never fits beside the node that is out for good, and job 0 pauses there. Schedulers that look again each round
+ * start nothing that works. */
+TEST(rounds_without_end_are_reported)
+{
+    static const char *const schedulers[] = {"{'policy': 'synergy', 'order': 'las'}",
+                                             "{'policy': 'synergy', 'order': 'ftf'}", "'muri'", "'themis'"};
+    for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers; i++) {
+        struct bed_rows *rows = bed_run(
+            BED(.quiet = true, .check = true, .stall_events = 100000),
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 4}, 'failures': {'outages': {'o': {'node': 0, 'from': '10s'}}},"
+            " 'jobs': {'scheduler': %s, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s', 'gpus': 4},"
+            " {'submit': '20s', 'duration': '10s', 'gpus': 8}]}}}",
+            schedulers[i]);
+        CHECK_EQ_INT(rows->code, SIM_E_STALLED);
+        const char *text = rows->diag.items[0].text;
+        CHECK(strstr(text, "never finish: the speed is 0, an outage does not end") != NULL ||
+              strstr(text, "1 job waits forever") != NULL);
+        bed_free(rows);
+    }
 }
 
 /* A scheduler that would resize a paused job finds no room elsewhere: the job keeps its GPUs, and goes on. */

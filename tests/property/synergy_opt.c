@@ -111,7 +111,8 @@ TEST(the_optimum_is_that_of_brute_force)
                                    .top = OWN_CPUS + 1 + (int)rng_below(&rng, 6),
                                    .gain = 1.25 + (double)rng_below(&rng, 8) / 4};
             text_printf(&types,
-                        "%s't%d': {'host': {'cpus': [{'per_gpu': %d, 'speed': 1}, {'per_gpu': %d, 'speed': %g}]}}",
+                        "%s't%d': {'host': {'cpus': [{'per_gpu': %d, 'speed': 1},"
+                        " {'per_gpu': %d, 'speed': %g}]}}",
                         n > 0 ? ", " : "", n, knee, toys[n].top, toys[n].gain);
             text_printf(&jobs, "%s{'duration': '100s', 'gpus': %d, 'type': 't%d'}", n > 0 ? ", " : "", toys[n].gpus, n);
         }
@@ -126,15 +127,16 @@ TEST(the_optimum_is_that_of_brute_force)
 }
 
 #define TYPES                                                                                                          \
-    "'image': {'host': {'cpus': [{'per_gpu': 3, 'speed': 1}, {'per_gpu': 6, 'speed': 1.7}, {'per_gpu': 9, 'speed': 2}]}}," \
+    "'image': {'host': {'cpus': [{'per_gpu': 3, 'speed': 1}, {'per_gpu': 6, 'speed': 1.7}, "                           \
+    "{'per_gpu': 9, 'speed': 2}]}},"                                                                                   \
     "'language': {'host': {'cpus': [{'per_gpu': 0.5, 'speed': 1}]}},"                                                  \
-    "'flat': {'host': {'cpus': [{'per_gpu': 3, 'speed': 1}, {'per_gpu': 9, 'speed': 1.1}]}},"                           \
+    "'flat': {'host': {'cpus': [{'per_gpu': 3, 'speed': 1}, {'per_gpu': 9, 'speed': 1.1}]}},"                          \
     "'steep': {'host': {'cpus': [{'per_gpu': 3, 'speed': 1}, {'per_gpu': 5, 'speed': 2}]}},"                           \
     "'cached': {'host': {'cpus': [{'per_gpu': 4, 'speed': 3}], 'memory': [{'per_gpu': '0B', 'speed': 1},"              \
     " {'per_gpu': '100GB', 'speed': 2}, {'per_gpu': '250GB', 'speed': 3}]}}"
 
-/* Jobs on three nodes, some on two, that ask for 2 of 3.5 CPUs for each GPU: the optimum does at least as much as `tune`, which does at least what own shares
- * do, and no job is slower than with its own share. */
+/* Jobs on three nodes, some on two, ask for 2 of 3.5 CPUs for each GPU. The optimum does at least as much as `tune`,
+ * which does at least what own shares do. No job is slower than with its own share. */
 TEST(the_optimum_is_at_least_tuned_and_that_at_least_proportional)
 {
     enum { CASES = 80 };
@@ -174,13 +176,39 @@ TEST(a_program_that_is_too_large_is_given_up)
 {
     const struct bed_rows *rows = bed_ok(
         BED(.check = true),
-        "{'cluster': {'nodes': 130, 'gpus_per_node': 1, 'cpus_per_node': 4}, 'jobs': {'scheduler': {'policy': 'synergy',"
-        " 'division': 'opt'}, 'placement': 'consolidated', 'types': {'steep': {'host': {'cpus': [{'per_gpu': 3, 'speed': 1},"
-        " {'per_gpu': 5, 'speed': 2}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s', 'gpus': 130,"
-        " 'type': 'steep'}]}}}");
+        "{'cluster': {'nodes': 130, 'gpus_per_node': 1, 'cpus_per_node': 4}, 'jobs': {'scheduler':"
+        " {'policy': 'synergy', 'division': 'opt'}, 'placement': 'consolidated', 'types': {'steep': {'host': {'cpus':"
+        " [{'per_gpu': 3, 'speed': 1}, {'per_gpu': 5, 'speed': 2}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': ["
+        "{'duration': '100s', 'gpus': 130, 'type': 'steep'}]}}}");
     MUST(rows->n_jobs == 1);
     CHECK_NEAR(bed_job(rows, 0)->end_s, 100, 1e-6);
     CHECK_EQ_INT(rows->n_warnings, 1);
+}
+
+static bool is_divided(const struct bed_decision *row)
+{
+    return strcmp(row->action, "tune") == 0 && strstr(row->reason, "gives back") == NULL;
+}
+
+/* No amount is handed out that goes to another job at the same moment. What a job gives back lets another start. */
+TEST(a_job_has_one_amount_at_a_moment)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'cpus_per_node': 32, 'memory_per_node': '800GB'}, 'jobs': {"
+        "'scheduler': {'policy': 'synergy', 'division': 'opt'}, 'types': {" TYPES "}, 'trace': {"
+        "'format': 'inline-jobs', 'jobs': [{'duration': '90s', 'gpus': 2, 'cpus': 6, 'type': 'flat'}, {'duration': '80s', 'gpus': 2, 'cpus': 6, 'type':"
+        " 'image'}, {'duration': '70s', 'gpus': 4, 'cpus': 12, 'type': 'steep'}, {'submit': '10s', 'duration': '0.5s',"
+        " 'gpus': 8}]}}, 'keep': 'decisions'}");
+    size_t n = 0;
+    for (size_t i = 0; i < rows->n_decisions; i++)
+        for (size_t k = 0; k < i; k++) {
+            const struct bed_decision *one = &rows->decisions[k], *other = &rows->decisions[i];
+            if (!is_divided(one) || !is_divided(other)) continue;
+            n++;
+            CHECK(one->t_s != other->t_s || one->subject != other->subject);
+        }
+    CHECK(n > 3);
 }
 
 /* --- Orders that change --- */
@@ -190,11 +218,24 @@ TEST(equal_jobs_take_turns_by_attained_service)
 {
     const struct bed_rows *rows = bed_ok(
         BED(.check = true),
-        "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'scheduler': {'policy': 'synergy', 'order': 'las', 'round':"
-        " '100s'}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1000s'}, {'duration': '1000s'}]}}}");
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'scheduler': {'policy': 'synergy', 'order': 'las',"
+        " 'round': '100s'}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1000s'},"
+        " {'duration': '1000s'}]}}}");
     CHECK_NEAR(bed_job(rows, 0)->end_s, 1900, 0);
     CHECK_NEAR(bed_job(rows, 1)->end_s, 2000, 0);
     CHECK_EQ_INT(bed_job(rows, 0)->preemptions, 9);
+}
+
+/* The end of a round that is past the end of time never comes. */
+TEST(a_round_may_end_after_the_end_of_time)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'scheduler': {'policy': 'synergy', 'order': 'las',"
+        " 'round': '60000d'}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '60001d', 'duration': '100s'},"
+        " {'submit': '60001d', 'duration': '100s'}]}}}");
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 60001.0 * 86400 + 100, 1e-3);
+    CHECK_NEAR(bed_job(rows, 1)->end_s, 60001.0 * 86400 + 200, 1e-3);
 }
 
 struct naive {

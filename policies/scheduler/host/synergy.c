@@ -13,9 +13,10 @@
  *                   first
  *     opt           as `tune`; then running jobs get what makes the sum of their speeds the most (synergy_opt.h)
  *
- * Orders: of submission; shortest remaining time; least attained service, which is time on GPUs times their number;
- * worst finish-time fairness, (time in the system + remaining time) / run time, as in Themis. The last two change while
- * jobs wait, so each `round` looks at them anew.
+ * Orders are those of submission, of shortest remaining time, of least attained service, and of worst finish-time
+ * fairness. Attained service is time on GPUs times their number. Fairness is (time in the system + remaining time) / run
+ * time. Contention, which fairness in Themis counts, is left out. The last two change while jobs wait, so each `round`
+ * looks at them anew.
  *
  * So no job of `tune` or `opt` is ever slower than with its own share. A job on several nodes has equal amounts for each
  * of its GPUs. Under `greedy` a job whose best is more than a node has waits until no other runs.
@@ -75,6 +76,8 @@ struct synergy {
     struct node_room *rooms; /* [n_nodes], if knows_excess */
     size_t rooms_capacity;
     bool knows_excess;
+    struct job_host *given; /* [n_nodes]: what jobs get of what is left, in a decision */
+    size_t given_capacity;
     struct placement found; /* room for the job that is looked at */
     struct synergy_opt opt;
     int code;
@@ -433,68 +436,104 @@ static void start_all(struct synergy *synergy, const struct cluster_view *view, 
 
 /* --- What is left --- */
 
-/* The most that a running job may have for all of its GPUs, by the room on each of its nodes. */
-static struct job_host room_for(const struct cluster_view *view, const struct host_job *job)
+/* The most that a running job may have for all of its GPUs, by the room on each of its nodes. `given`: [n_nodes] of
+ * that room, what others get. */
+static struct job_host room_for(const struct cluster_view *view, const struct job_view *job,
+                                const struct job_host *given)
 {
     struct job_host room = {INT64_MAX, INT64_MAX};
     struct job_part part;
-    for (int32_t i = 0; job_view_part(job->view, i, &part); i++) {
+    for (int32_t i = 0; job_view_part(job, i, &part); i++) {
         const struct node_view *node = &view->nodes[part.node];
+        const struct job_host left = {node->cpu_left_milli - given[part.node].cpu_milli,
+                                      node->memory_left_bytes - given[part.node].memory_bytes};
         if (part.gpus == 0) return (struct job_host){0, 0};
         if (node->cpu_milli < INT64_MAX)
-            room.cpu_milli = least(room.cpu_milli, (part.cpu_milli + node->cpu_left_milli) / part.gpus);
+            room.cpu_milli = least(room.cpu_milli, (part.cpu_milli + left.cpu_milli) / part.gpus);
         if (node->memory_bytes < INT64_MAX)
-            room.memory_bytes = least(room.memory_bytes, (part.memory_bytes + node->memory_left_bytes) / part.gpus);
+            room.memory_bytes = least(room.memory_bytes, (part.memory_bytes + left.memory_bytes) / part.gpus);
     }
-    if (room.cpu_milli < INT64_MAX) room.cpu_milli *= job->view->gpus;
-    if (room.memory_bytes < INT64_MAX) room.memory_bytes *= job->view->gpus;
+    if (room.cpu_milli < INT64_MAX) room.cpu_milli *= job->gpus;
+    if (room.memory_bytes < INT64_MAX) room.memory_bytes *= job->gpus;
     return room;
 }
 
-/* Running jobs get what is left, up to their best. */
-static void grow_all(const struct synergy *synergy, const struct cluster_view *view, struct job_plan *plan)
+/* Notes what a job gets beyond what it holds. */
+static void give(const struct opt_job *job, struct job_host *given)
 {
-    for (size_t i = 0; i < synergy->n; i++) {
-        const struct host_job *job = synergy->jobs[i];
-        if (job->view->state != JOB_RUNNING) continue;
-        const struct job_host held = held_by(job), room = room_for(view, job);
-        struct job_host more = {least(job->best.cpu_milli, room.cpu_milli),
-                                least(job->best.memory_bytes, room.memory_bytes)};
-        if (more.cpu_milli < held.cpu_milli) more.cpu_milli = held.cpu_milli;
-        if (more.memory_bytes < held.memory_bytes) more.memory_bytes = held.memory_bytes;
-        if (is_alike(&more, &held)) continue;
-        if (!(job_view_host_speed(view, job->view, &more) > job_view_host_speed(view, job->view, &held))) continue;
-        job_plan_set_host(plan, job->view, &more, "gets what is left");
+    const int32_t gpus = job->view->gpus;
+    struct job_part part;
+    for (int32_t i = 0; job_view_part(job->view, i, &part); i++) {
+        given[part.node].cpu_milli += resource_request_share(job->target.cpu_milli, part.gpus, gpus) - part.cpu_milli;
+        given[part.node].memory_bytes += resource_request_share(job->target.memory_bytes, part.gpus, gpus) -
+                                         part.memory_bytes;
     }
 }
 
-/* Sets CPUs and memory of a running job; `most`: at most so much. */
-static void set_host(const struct opt_job *job, struct job_host host, const struct job_host *most,
-                     struct job_plan *plan)
+/* The target of a running job is what it holds and what is left, up to its best. */
+static void grow(const struct cluster_view *view, struct opt_job *job, struct job_host *given)
 {
-    if (most != NULL)
-        host = (struct job_host){least(host.cpu_milli, most->cpu_milli), least(host.memory_bytes, most->memory_bytes)};
-    const struct job_host held = held_by(&(struct host_job){.view = job->view});
-    if (!is_alike(&host, &held)) job_plan_set_host(plan, job->view, &host, "the sum of speeds is the most");
+    const struct job_host room = room_for(view, job->view, given);
+    struct job_host more = {least(job->best.cpu_milli, room.cpu_milli),
+                            least(job->best.memory_bytes, room.memory_bytes)};
+    if (more.cpu_milli < job->held.cpu_milli) more.cpu_milli = job->held.cpu_milli;
+    if (more.memory_bytes < job->held.memory_bytes) more.memory_bytes = job->held.memory_bytes;
+    if (is_alike(&more, &job->held)) return;
+    if (!(job_view_host_speed(view, job->view, &more) > job_view_host_speed(view, job->view, &job->held))) return;
+    job->target = more;
+    give(job, given);
 }
 
-/* Running jobs get what makes the sum of their speeds the most. All give back first. */
-static int divide_all(struct synergy *synergy, const struct cluster_view *view, struct job_plan *plan)
+/* The targets of all running jobs, the first in the order first. Nothing is decided yet. */
+static int grow_all(struct synergy *synergy, const struct cluster_view *view)
 {
     struct synergy_opt *opt = &synergy->opt;
+    const int code = vec_reserve(&synergy->given, &synergy->given_capacity, (size_t)view->n_nodes);
+    if (code != 0) return code;
+    if (view->n_nodes > 0) memset(synergy->given, 0, (size_t)view->n_nodes * sizeof *synergy->given);
     opt->n = 0;
     for (size_t i = 0; i < synergy->n; i++) {
         const struct host_job *job = synergy->jobs[i];
         if (job->view->state != JOB_RUNNING) continue;
-        const struct opt_job one = {.view = job->view, .own = job->own, .best = job->best, .held = held_by(job)};
+        const struct job_host held = held_by(job);
+        struct opt_job one = {.view = job->view, .own = job->own, .best = job->best, .held = held, .target = held};
+        grow(view, &one, synergy->given);
         if (vec_push(&opt->jobs, &opt->n, &opt->capacity, one) != 0) return SIM_E_NOMEM;
     }
-    const int code = synergy_opt_solve(opt, view);
+    return 0;
+}
+
+/* A job that gives up some of one resource gets of the other at once, unless that is not free yet. */
+static void give_back(const struct opt_job *job, const char *reason, struct job_plan *plan)
+{
+    const struct job_host *target = &job->target, *held = &job->held;
+    const struct job_host less = {least(target->cpu_milli, held->cpu_milli),
+                                  least(target->memory_bytes, held->memory_bytes)};
+    if (is_alike(&less, held)) return;
+    if (!job_plan_set_host(plan, job->view, target, reason)) job_plan_set_host(plan, job->view, &less, reason);
+}
+
+/* Gives running jobs their targets. Jobs that give back come first. */
+static void set_targets(const struct synergy_opt *opt, const char *reason, struct job_plan *plan)
+{
+    for (size_t i = 0; i < opt->n; i++) give_back(&opt->jobs[i], reason, plan);
+    for (size_t i = 0; i < opt->n; i++) {
+        const struct opt_job *job = &opt->jobs[i];
+        const struct job_host held = held_by(&(struct host_job){.view = job->view});
+        if (!is_alike(&job->target, &held)) job_plan_set_host(plan, job->view, &job->target, reason);
+    }
+}
+
+/* Running jobs get what is left, or what makes the sum of their speeds the most. */
+static int divide_all(struct synergy *synergy, const struct cluster_view *view, struct job_plan *plan)
+{
+    const bool is_opt = synergy->params.division == OPT;
+    int code = grow_all(synergy, view);
+    if (code == 0 && is_opt) code = synergy_opt_solve(&synergy->opt, view);
     if (code < 0) return code;
     if (code > 0)
-        job_plan_warn(plan, "synergy-lp", "synergy: linear programs were given up, and jobs keep what they hold");
-    for (size_t i = 0; i < opt->n; i++) set_host(&opt->jobs[i], opt->jobs[i].target, &opt->jobs[i].held, plan);
-    for (size_t i = 0; i < opt->n; i++) set_host(&opt->jobs[i], opt->jobs[i].target, NULL, plan);
+        job_plan_warn(plan, "synergy-lp", "synergy: linear programs were given up, and jobs get what `tune` gives");
+    set_targets(&synergy->opt, is_opt ? "the sum of speeds is the most" : "gets what is left", plan);
     return 0;
 }
 
@@ -516,10 +555,10 @@ static int synergy_decide(void *state, const struct cluster_view *view, struct j
     start_all(synergy, view, true, plan);
     start_all(synergy, view, false, plan);
     int code = cpu_jobs_start(&synergy->cpu_jobs, view, false, plan);
-    if (view->nodes != NULL && synergy->params.division >= TUNE) grow_all(synergy, view, plan);
-    if (view->nodes != NULL && synergy->params.division == OPT && code == 0) code = divide_all(synergy, view, plan);
+    if (view->nodes != NULL && synergy->params.division >= TUNE && code == 0) code = divide_all(synergy, view, plan);
     if (synergy->params.order >= LAS && view->n_pending > 0 && view->n_running > 0)
-        job_plan_wake_at(plan, (view->now_ns / synergy->params.round_ns + 1) * synergy->params.round_ns);
+        job_plan_wake_at(plan, sim_ns_add(view->now_ns - view->now_ns % synergy->params.round_ns,
+                                          synergy->params.round_ns));
     return code != 0 ? code : synergy->code;
 }
 
@@ -531,6 +570,7 @@ static void synergy_fini(void *state)
     mem_free(synergy->refused);
     mem_free(synergy->refusals);
     mem_free(synergy->rooms);
+    mem_free(synergy->given);
     mem_free(synergy->found.nodes);
     mem_free(synergy->found.gpus);
     synergy_opt_fini(&synergy->opt);
@@ -544,15 +584,18 @@ static const struct config_field synergy_fields[] = {
         "ftf: worst finish-time fairness by the estimates"),
     ROW_CHOICE(
         "division", division, DEFAULT("tune"), division_names,
-        "CPUs and memory of a job: its own share; its best or none; its best, cut back to its own share where others need it; most speed of all, by a linear program"),
-    ROW_TIME("round", round_ns, DEFAULT("5min"), AT_LEAST(1e-3), "for las and ftf: time between two looks while jobs wait"),
+        "CPUs and memory of a job: its own share; its best or none; its best, cut back to its own share where others "
+        "need it; most speed of all, by a linear program"),
+    ROW_TIME("round", round_ns, DEFAULT("5min"), AT_LEAST(1e-3),
+             "for las and ftf: time between two looks while jobs wait"),
     {0}};
 #undef ROW_OF
 
 const struct scheduler scheduler_synergy = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "synergy",
-               .summary = "CPUs and memory by how much jobs gain from them; the GPUs decide who runs, in a base order; preemptive",
+               .summary = "CPUs and memory by how much jobs gain from them; the GPUs decide who runs, in a base order; "
+                          "preemptive",
                .source = "Mohan et al., Synergy (OSDI 2022)",
                .params = synergy_fields,
                .params_bytes = sizeof(struct synergy_params),

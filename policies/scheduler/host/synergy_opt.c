@@ -13,6 +13,9 @@ enum { LEVELS = 13, MOST_ROWS = 256 }; /* rows: of lp_solve */
 /* Units of a program, near 1. */
 static const double MILLI_OF_UNIT = 1e3, BYTES_OF_UNIT = 1e9;
 
+/* A division that is better by less is the same one. */
+static const double LEAST_GAIN = 1e-9;
+
 struct level {
     double speed;
     struct job_host host;
@@ -21,6 +24,7 @@ struct level {
 void synergy_opt_fini(struct synergy_opt *opt)
 {
     mem_free(opt->parents);
+    mem_free(opt->row_of);
     mem_free(opt->jobs);
 }
 
@@ -51,10 +55,14 @@ static int compare_groups(const void *a, const void *b)
 
 static int group(struct synergy_opt *opt, const struct cluster_view *view)
 {
-    const int code = vec_reserve(&opt->parents, &opt->parents_capacity, (size_t)view->n_nodes);
+    int code = vec_reserve(&opt->parents, &opt->parents_capacity, (size_t)view->n_nodes);
+    if (code == 0) code = vec_reserve(&opt->row_of, &opt->row_of_capacity, (size_t)view->n_nodes);
     struct job_part part;
     if (code != 0) return code;
-    for (int32_t node = 0; node < view->n_nodes; node++) opt->parents[node] = node;
+    for (int32_t node = 0; node < view->n_nodes; node++) {
+        opt->parents[node] = node;
+        opt->row_of[node] = -1;
+    }
     for (size_t i = 0; i < opt->n; i++) join(opt, &opt->jobs[i]);
     for (size_t i = 0; i < opt->n; i++)
         opt->jobs[i].group = job_view_part(opt->jobs[i].view, 0, &part) ? root_of(opt->parents, part.node) : -1;
@@ -64,7 +72,7 @@ static int group(struct synergy_opt *opt, const struct cluster_view *view)
 
 /* --- Levels --- */
 
-/* The least CPUs, or bytes, between own and best with which the job reaches a speed, if it has the best of the other. */
+/* The least CPUs, or bytes, between own and best with which the job reaches a speed. It has the best of the other. */
 static int64_t least_for(const struct cluster_view *view, const struct opt_job *job, double speed, bool of_memory)
 {
     int64_t low = of_memory ? job->own.memory_bytes : job->own.cpu_milli;
@@ -97,14 +105,21 @@ static int fill_levels(const struct cluster_view *view, const struct opt_job *jo
 
 /* --- One program --- */
 
+/* A node of a group. */
+struct shared_node {
+    struct job_host room; /* what the jobs hold there, and what is left */
+    struct job_host lack; /* beyond the room, if all jobs have their best; negative: there is more */
+};
+
 /* Jobs and nodes of a group. */
 struct program {
     const struct cluster_view *view;
     struct opt_job *jobs;
+    int32_t *row_of; /* [nodes of the cluster]: index into `nodes`; -1: none */
     int n_jobs, n_nodes, n_columns, n_rows;
-    int32_t *nodes;        /* [n_nodes] */
-    struct level *levels;  /* [n_columns] */
-    int *first;            /* [n_jobs + 1]: the columns of each job */
+    struct shared_node *nodes; /* [n_nodes] */
+    struct level *levels;      /* [n_columns] */
+    int *first;                /* [n_jobs + 1]: the columns of each job */
     double *matrix, *cost, *lower, *upper, *row_lower, *row_upper, *x;
 };
 
@@ -117,65 +132,61 @@ static void program_fini(struct program *program)
     mem_free(program->cost);
 }
 
-static int find_node(const struct program *program, int32_t node)
-{
-    int at = 0;
-    while (at < program->n_nodes && program->nodes[at] != node) at++;
-    return at;
-}
-
-static int list_nodes(struct program *program)
-{
-    struct job_part part;
-    size_t n = 0;
-    for (int j = 0; j < program->n_jobs; j++)
-        for (int32_t i = 0; job_view_part(program->jobs[j].view, i, &part); i++) n++;
-    program->nodes = mem_alloc((n + 1) * sizeof *program->nodes);
-    program->first = mem_alloc(((size_t)program->n_jobs + 1) * sizeof *program->first);
-    program->levels = mem_alloc((size_t)program->n_jobs * LEVELS * sizeof *program->levels);
-    if (program->nodes == NULL || program->first == NULL || program->levels == NULL) return SIM_E_NOMEM;
-    for (int j = 0; j < program->n_jobs; j++)
-        for (int32_t i = 0; job_view_part(program->jobs[j].view, i, &part); i++) {
-            const int at = find_node(program, part.node);
-            if (at == program->n_nodes) program->nodes[program->n_nodes++] = part.node;
-        }
-    return 0;
-}
-
-/* What these jobs hold of a node, and what is left there. */
-static struct job_host room_on(const struct program *program, int32_t node)
-{
-    const struct node_view *at = &program->view->nodes[node];
-    struct job_host room = {at->cpu_left_milli, at->memory_left_bytes};
-    struct job_part part;
-    for (int j = 0; j < program->n_jobs; j++)
-        for (int32_t i = 0; job_view_part(program->jobs[j].view, i, &part); i++) {
-            if (part.node != node) continue;
-            if (at->cpu_milli < INT64_MAX) room.cpu_milli += part.cpu_milli;
-            if (at->memory_bytes < INT64_MAX) room.memory_bytes += part.memory_bytes;
-        }
-    return room;
-}
-
 static struct job_host on_part(const struct opt_job *job, const struct job_host *host, const struct job_part *part)
 {
     return (struct job_host){resource_request_share(host->cpu_milli, part->gpus, job->view->gpus),
                              resource_request_share(host->memory_bytes, part->gpus, job->view->gpus)};
 }
 
-/* Whether the best of all jobs fits on this node. */
-static bool fits_best(const struct program *program, int32_t node)
+/* Numbers the nodes of the group. */
+static void number_nodes(struct program *program)
 {
-    struct job_host room = room_on(program, node);
     struct job_part part;
     for (int j = 0; j < program->n_jobs; j++)
-        for (int32_t i = 0; job_view_part(program->jobs[j].view, i, &part); i++) {
-            if (part.node != node) continue;
-            const struct job_host best = on_part(&program->jobs[j], &program->jobs[j].best, &part);
-            room.cpu_milli -= best.cpu_milli;
-            room.memory_bytes -= best.memory_bytes;
-        }
-    return room.cpu_milli >= 0 && room.memory_bytes >= 0;
+        for (int32_t i = 0; job_view_part(program->jobs[j].view, i, &part); i++)
+            if (program->row_of[part.node] < 0) program->row_of[part.node] = program->n_nodes++;
+}
+
+/* Adds a part of a job to the room and the lack of its node. */
+static void add_part(const struct program *program, const struct opt_job *job, const struct job_part *part)
+{
+    const struct node_view *at = &program->view->nodes[part->node];
+    struct shared_node *node = &program->nodes[program->row_of[part->node]];
+    const struct job_host best = on_part(job, &job->best, part);
+    if (node->room.cpu_milli < 0) { /* the first one */
+        node->room = (struct job_host){at->cpu_left_milli, at->memory_left_bytes};
+        node->lack = (struct job_host){-at->cpu_left_milli, -at->memory_left_bytes};
+    }
+    if (at->cpu_milli < INT64_MAX) {
+        node->room.cpu_milli += part->cpu_milli;
+        node->lack.cpu_milli += best.cpu_milli - part->cpu_milli;
+    }
+    if (at->memory_bytes < INT64_MAX) {
+        node->room.memory_bytes += part->memory_bytes;
+        node->lack.memory_bytes += best.memory_bytes - part->memory_bytes;
+    }
+}
+
+/* Lists nodes and their room, in the time of all parts. */
+static int list_nodes(struct program *program)
+{
+    struct job_part part;
+    number_nodes(program);
+    program->nodes = mem_alloc(((size_t)program->n_nodes + 1) * sizeof *program->nodes);
+    if (program->nodes == NULL) return SIM_E_NOMEM;
+    for (int i = 0; i < program->n_nodes; i++) program->nodes[i] = (struct shared_node){{-1, -1}, {0, 0}};
+    for (int j = 0; j < program->n_jobs; j++)
+        for (int32_t i = 0; job_view_part(program->jobs[j].view, i, &part); i++)
+            add_part(program, &program->jobs[j], &part);
+    return 0;
+}
+
+/* Whether the best of all jobs fits. */
+static bool fits_best(const struct program *program)
+{
+    for (int i = 0; i < program->n_nodes; i++)
+        if (program->nodes[i].lack.cpu_milli > 0 || program->nodes[i].lack.memory_bytes > 0) return false;
+    return true;
 }
 
 static int reserve(struct program *program)
@@ -203,7 +214,7 @@ static void fill_column(const struct program *program, int j, int column)
     program->matrix[(size_t)j * columns + (size_t)column] = 1.0;
     for (int32_t i = 0; job_view_part(job->view, i, &part); i++) {
         const struct job_host host = on_part(job, &level->host, &part);
-        const size_t row = (size_t)(program->n_jobs + 2 * find_node(program, part.node));
+        const size_t row = (size_t)(program->n_jobs + 2 * program->row_of[part.node]);
         program->matrix[row * columns + (size_t)column] = (double)host.cpu_milli / MILLI_OF_UNIT;
         program->matrix[(row + 1) * columns + (size_t)column] = (double)host.memory_bytes / BYTES_OF_UNIT;
     }
@@ -217,7 +228,7 @@ static void fill(const struct program *program)
     }
     for (int i = 0; i < program->n_nodes; i++) {
         const int row = program->n_jobs + 2 * i;
-        const struct job_host room = room_on(program, program->nodes[i]);
+        const struct job_host room = program->nodes[i].room;
         program->row_lower[row] = program->row_lower[row + 1] = -(double)INFINITY;
         program->row_upper[row] = room.cpu_milli < INT64_MAX ? (double)room.cpu_milli / MILLI_OF_UNIT
                                                              : (double)INFINITY;
@@ -245,6 +256,9 @@ static int solve(struct program *program)
 {
     program->n_rows = program->n_jobs + 2 * program->n_nodes;
     if (program->n_rows > MOST_ROWS) return 1;
+    program->first = mem_alloc(((size_t)program->n_jobs + 1) * sizeof *program->first);
+    program->levels = mem_alloc((size_t)program->n_jobs * LEVELS * sizeof *program->levels);
+    if (program->first == NULL || program->levels == NULL) return SIM_E_NOMEM;
     for (int j = 0; j < program->n_jobs; j++) {
         program->first[j] = program->n_columns;
         program->n_columns += fill_levels(program->view, &program->jobs[j], &program->levels[program->n_columns]);
@@ -263,26 +277,30 @@ static int solve(struct program *program)
     return 0;
 }
 
-static double sum_of(const struct cluster_view *view, const struct opt_job *jobs, size_t n, bool of_targets)
+static double sum_of(const struct cluster_view *view, const struct opt_job *jobs, size_t n)
 {
     double sum = 0.0;
-    for (size_t i = 0; i < n; i++)
-        sum += job_view_host_speed(view, jobs[i].view, of_targets ? &jobs[i].target : &jobs[i].held);
+    for (size_t i = 0; i < n; i++) sum += job_view_host_speed(view, jobs[i].view, &jobs[i].target);
     return sum;
 }
 
-/* Where levels miss a bend of a table, what the jobs hold may be as good. */
-static int solve_group(const struct cluster_view *view, struct opt_job *jobs, size_t n)
+static int solve_or_fit(struct program *program)
 {
-    struct program program = {.view = view, .jobs = jobs, .n_jobs = (int)n};
-    bool fits = true;
-    int code = list_nodes(&program);
-    for (int i = 0; code == 0 && i < program.n_nodes; i++) fits = fits && fits_best(&program, program.nodes[i]);
-    if (code == 0 && fits)
-        for (size_t i = 0; i < n; i++) jobs[i].target = jobs[i].best;
-    if (code == 0 && !fits) code = solve(&program);
-    if (code != 0 || !(sum_of(view, jobs, n, true) > sum_of(view, jobs, n, false)))
-        for (size_t i = 0; i < n; i++) jobs[i].target = jobs[i].held;
+    int code = list_nodes(program);
+    if (code != 0 || !fits_best(program)) return code != 0 ? code : solve(program);
+    for (int j = 0; j < program->n_jobs; j++) program->jobs[j].target = program->jobs[j].best;
+    return 0;
+}
+
+/* Where levels miss a bend of a table, the targets of before may be as good. */
+static int solve_group(const struct synergy_opt *opt, const struct cluster_view *view, struct opt_job *jobs, size_t n)
+{
+    struct program program = {.view = view, .jobs = jobs, .row_of = opt->row_of, .n_jobs = (int)n};
+    const double before = sum_of(view, jobs, n);
+    for (size_t i = 0; i < n; i++) jobs[i].before = jobs[i].target;
+    const int code = solve_or_fit(&program);
+    if (code != 0 || !(sum_of(view, jobs, n) > before + LEAST_GAIN))
+        for (size_t i = 0; i < n; i++) jobs[i].target = jobs[i].before;
     program_fini(&program);
     return code;
 }
@@ -293,7 +311,7 @@ int synergy_opt_solve(struct synergy_opt *opt, const struct cluster_view *view)
     int code = group(opt, view);
     for (size_t i = 0, end = 0; code == 0 && i < opt->n; i = end) {
         while (end < opt->n && opt->jobs[end].group == opt->jobs[i].group) end++;
-        const int solved = solve_group(view, &opt->jobs[i], end - i);
+        const int solved = solve_group(opt, view, &opt->jobs[i], end - i);
         if (solved < 0) code = solved;
         is_given_up = is_given_up || solved > 0;
     }

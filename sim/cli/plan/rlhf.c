@@ -169,7 +169,9 @@ int rlhf_plan(struct cli *cli, const char *path, const struct option_texts *set,
     if (code == 0 && search.is_interrupted)
         code = diag_error(&cli->diag, SIM_E_INTERRUPTED, path,
                           "lower 'search.proposals' or 'search.visits' for a shorter search",
-                          "interrupted: the answer has the best of %" PRId64 " plans", search.n_evaluated);
+                          search.has_best ? "interrupted: the answer has the best of %" PRId64 " plans"
+                                          : "interrupted: none of %" PRId64 " plans fits",
+                          search.n_evaluated);
     config_destroy(config);
     catalog_memory_fini(&memory);
     arena_fini(&arena);

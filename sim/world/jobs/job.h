@@ -98,6 +98,7 @@ struct jobs {
     struct cluster_view view;        /* of the cluster's own nodes */
     struct cluster_view *next_views; /* of further node types */
     int64_t n_known;                 /* jobs that needed to wait for no other, or do no more */
+    int32_t n_lone_wakes;            /* decisions in a row that ask to be woken while nothing else is to come */
     int32_t n_idle_decisions;        /* that ask to be woken while GPUs are kept and no job runs, since one ran */
     int32_t n_node_types;            /* with the first */
     const struct scheduler *scheduler;

@@ -205,10 +205,12 @@ bool job_plan_exchange(struct job_plan *plan, bool among_others)
 
 bool jobs_are_stuck(struct jobs *jobs, bool wakes)
 {
-    enum { MOST_IDLE = 1000 };
+    enum { MOST_IDLE = 1000, MOST_LONE = 10000 };
     const bool idles = jobs->graph.n_kept > 0 && jobs->view.n_running == 0;
     jobs->n_idle_decisions = idles ? jobs->n_idle_decisions + wakes : 0;
-    return jobs->n_idle_decisions > MOST_IDLE;
+    const bool is_lone = wakes && !engine_goes_on(jobs->site->engine); /* so no job works */
+    jobs->n_lone_wakes = is_lone ? jobs->n_lone_wakes + 1 : 0;
+    return jobs->n_idle_decisions > MOST_IDLE || jobs->n_lone_wakes > MOST_LONE;
 }
 
 const char *jobs_kept_hint(const struct jobs *jobs)

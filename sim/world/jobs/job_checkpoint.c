@@ -268,7 +268,8 @@ sim_ns job_checkpoint_save_ns(const struct job *job)
 
 bool job_checkpoint_falls_back(const struct job *job)
 {
-    return job_checkpoint_is_taken(job) && job->type->checkpoint.preempt_keeps == CHECKPOINT_KEEPS_SAVED;
+    if (!job_checkpoint_is_taken(job)) return false;
+    return job->type->checkpoint.preempt_keeps == CHECKPOINT_KEEPS_SAVED || !(job->progress.speed > 0.0);
 }
 
 /* --- Flows in an idle network --- */

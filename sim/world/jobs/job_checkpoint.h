@@ -56,7 +56,7 @@ sim_ns job_checkpoint_interval_ns(const struct job *job);
 bool job_checkpoint_is_taken(const struct job *job);
 sim_ns job_checkpoint_save_ns(const struct job *job);
 
-/* Whether a preempted job falls back to its saved work. */
+/* Whether a job that is preempted now falls back to its saved work. At speed 0 it cannot save. */
 bool job_checkpoint_falls_back(const struct job *job);
 
 #endif

@@ -108,8 +108,8 @@ void job_count_kept(struct job *job, sim_ns now);
 /* The run of the job ends: it counts, and keeps its GPUs no more. */
 void job_keeps_no_more(struct job *job, sim_ns now);
 
-/* After each decision: whether only kept GPUs could let other jobs start, and the scheduler has looked often enough.
- * `wakes`: it asks to be woken. */
+/* After each decision: whether only kept GPUs could let other jobs start, or nothing but the scheduler's own looks is
+ * to come, and it has looked often enough. `wakes`: it asks to be woken. */
 bool jobs_are_stuck(struct jobs *jobs, bool wakes);
 
 /* `to` of the link has started or left. */

@@ -558,8 +558,8 @@ void job_plan_preempt(struct job_plan *plan, const struct job_view *view, const 
         return;
     }
     const double free_gpus = free_gpus_for(job);
-    job_stop(job, jobs->view.now_ns);
     job->falls_back = job_checkpoint_falls_back(job);
+    job_stop(job, jobs->view.now_ns);
     job->view.preemptions++;
     job->preempted_in = plan->number;
     job->preempt_action = job_plan_add_action(plan, job, "preempt", reason);

@@ -330,7 +330,7 @@ TEST(the_rule_of_megatron_takes_the_most_tensor_ranks_then_the_fewest_stages)
     CHECK(n_others > 5);
 }
 
-/* Interrupted at once, the search still has the fastest split for all calls, which the whole search never falls behind. */
+/* Interrupted at once, the search still has the fastest split for all calls. The whole search never falls behind it. */
 TEST(an_interrupted_search_keeps_what_it_found)
 {
     struct rng rng;
@@ -339,13 +339,17 @@ TEST(an_interrupted_search_keeps_what_it_found)
     for (int world = 0; world < 10; world++) {
         const volatile sig_atomic_t interrupt = SIGINT;
         struct bed bed;
-        struct rlhf_search cut, whole;
+        struct rlhf_search cut, whole, unproven;
         bed_init(&bed, &rng, 4, 2);
         CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &interrupt, &cut, &bed.diag), 0);
         CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, NULL, &whole, &bed.diag), 0);
         CHECK(!whole.is_interrupted);
         CHECK(cut.is_interrupted != cut.is_exact);
         CHECK(cut.n_evaluated < whole.n_evaluated);
+        bed.config.proposals = 0; /* then the walks alone cannot make it shorter */
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, &interrupt, &unproven, &bed.diag), 0);
+        CHECK(!unproven.is_exact || !unproven.has_best);
+        CHECK(unproven.n_visited <= 6);
         CHECK_EQ_INT(cut.has_symmetric, whole.has_symmetric);
         CHECK(cut.has_best || !cut.has_symmetric);
         if (cut.has_best) CHECK(whole.best.step_s <= cut.best.step_s);

@@ -331,6 +331,19 @@ TEST(impossible_clusters_have_reasons)
     CHECK(strstr(problem_with(seven_layers), "layers are not a multiple") != NULL);
 }
 
+/* Two stages of 24 GPUs on nodes of 8, half of each in either cluster: 12 there, 8 on a node and 4 on the next. */
+TEST(a_node_that_is_filled_in_part_holds_the_rest)
+{
+    struct training_plan plan = {.tensor = 4, .context = 1, .data = 6, .chunks = 1, .pipeline = 2, .gpus_per_node = 8,
+                                 .nics = {.n = 2, .stages = {1, 1}, .network_bytes_per_s = {1e9, 1e9},
+                                          .between_bytes_per_s = 1e9, .is_mixed = true}};
+    CHECK_EQ_INT(training_nics_node_gpus(&plan), 4);
+    plan.data = 8;
+    CHECK_EQ_INT(training_nics_node_gpus(&plan), 8);
+    plan.data = 2;
+    CHECK_EQ_INT(training_nics_node_gpus(&plan), 4);
+}
+
 /* 64 stages of a layer each are possible; of one cluster on half nodes, without a bandwidth between clusters. */
 TEST(one_cluster_may_have_as_many_stages_as_layers)
 {
