@@ -83,8 +83,10 @@ void store_write_scenario(const struct store_scenario *s, const char *format, co
                 " 'replicas': %d, 'routing': 'round-robin', 'batching': {",
                 s->pcie, s->drives, s->replicas);
     if (s->is_v1)
-        text_printf(text, "'policy': 'vllm-v1', 'token_budget': %d, 'reserve_full_prompt': %s,"
-                    " 'long_prefill_tokens': %d", s->budget, s->full_prompt ? "true" : "false", s->long_prompt);
+        text_printf(text,
+                    "'policy': 'vllm-v1', 'token_budget': %d, 'reserve_full_prompt': %s,"
+                    " 'long_prefill_tokens': %d",
+                    s->budget, s->full_prompt ? "true" : "false", s->long_prompt);
     else
         text_printf(text, "'policy': 'vllm-v0', 'watermark': 0, 'max_batched_tokens': 1000000");
     text_printf(

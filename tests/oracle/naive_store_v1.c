@@ -72,8 +72,8 @@ static void publish(struct naive_store *naive, int replica, struct store_request
 }
 
 /* Leading blocks that GPU memory has, or that are coming (NULL: none are); *in_use: those of them that others hold. */
-static int count_hits(const struct naive_store *naive, const struct server *server,
-                      const struct store_request *request, const bool *coming, int *in_use)
+static int count_hits(const struct naive_store *naive, const struct server *server, const struct store_request *request,
+                      const bool *coming, int *in_use)
 {
     int n = 0;
     for (*in_use = 0; n < usable_blocks(naive, request); n++) {

@@ -557,8 +557,8 @@ static int synergy_decide(void *state, const struct cluster_view *view, struct j
     int code = cpu_jobs_start(&synergy->cpu_jobs, view, false, plan);
     if (view->nodes != NULL && synergy->params.division >= TUNE && code == 0) code = divide_all(synergy, view, plan);
     if (synergy->params.order >= LAS && view->n_pending > 0 && view->n_running > 0)
-        job_plan_wake_at(plan, sim_ns_add(view->now_ns - view->now_ns % synergy->params.round_ns,
-                                          synergy->params.round_ns));
+        job_plan_wake_at(plan,
+                         sim_ns_add(view->now_ns - view->now_ns % synergy->params.round_ns, synergy->params.round_ns));
     return code != 0 ? code : synergy->code;
 }
 

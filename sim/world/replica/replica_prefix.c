@@ -120,7 +120,8 @@ static int32_t first_planned(const struct replica *replica, const struct batch_p
     const struct request *request = request_of(prefill->request);
     const int64_t done = (prefill->hold_tokens - prefill->tokens) / replica->prefixes.block_tokens;
     int32_t first = request->prefix->n_published;
-    if (replica->store != NULL && request->prefix->cache == NULL) first = match(replica, request, usable_blocks(replica, request));
+    if (replica->store != NULL && request->prefix->cache == NULL)
+        first = match(replica, request, usable_blocks(replica, request));
     if (replica->store == NULL && done > first) first = done < INT32_MAX ? (int32_t)done : INT32_MAX;
     return first;
 }
@@ -163,8 +164,7 @@ static int32_t scheduled_blocks(const struct replica *replica, const struct requ
 
 /* Usable leading blocks, the first `hits` of which are cached, that are cached or will be when the request's turn to
  * take blocks comes. A request that first loads alone finds only what is cached. */
-static int32_t shared_blocks(const struct replica *replica, const struct request *request, int32_t hits,
-                             int32_t usable)
+static int32_t shared_blocks(const struct replica *replica, const struct request *request, int32_t hits, int32_t usable)
 {
     if (replica->plan_seen == 0) return hits;
     if (replica_loads_alone(replica) && replica_loadable_blocks(replica, request, hits, usable) > 0) return hits;
