@@ -197,8 +197,9 @@ TEST(a_job_has_one_amount_at_a_moment)
         BED(.check = true),
         "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'cpus_per_node': 32, 'memory_per_node': '800GB'}, 'jobs': {"
         "'scheduler': {'policy': 'synergy', 'division': 'opt'}, 'types': {" TYPES "}, 'trace': {"
-        "'format': 'inline-jobs', 'jobs': [{'duration': '90s', 'gpus': 2, 'cpus': 6, 'type': 'flat'}, {'duration': '80s', 'gpus': 2, 'cpus': 6, 'type':"
-        " 'image'}, {'duration': '70s', 'gpus': 4, 'cpus': 12, 'type': 'steep'}, {'submit': '10s', 'duration': '0.5s',"
+        "'format': 'inline-jobs', 'jobs': [{'duration': '90s', 'gpus': 2, 'cpus': 6, 'type': 'flat'},"
+        " {'duration': '80s', 'gpus': 2, 'cpus': 6, 'type': 'image'}, {'duration': '70s', "
+        "'gpus': 4, 'cpus': 12, 'type': 'steep'}, {'submit': '10s', 'duration': '0.5s',"
         " 'gpus': 8}]}}, 'keep': 'decisions'}");
     size_t n = 0;
     for (size_t i = 0; i < rows->n_decisions; i++)
