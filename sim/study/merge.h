@@ -29,8 +29,8 @@ struct merge {
 extern const char merge_hint_input[], merge_hint_output[];
 
 /* Opens results files and lists their runs. All must belong to the study with this hash (NULL: all to one study).
- * `hint` is one of the above. Returns 0, SIM_E_USAGE (files of several studies, one run with two hashes), SIM_E_STORE or
- * SIM_E_NOMEM; merge_close may follow in either case. */
+ * `hint` is one of the above. Returns 0, SIM_E_USAGE (files of several studies, one run with two hashes), SIM_E_STORE
+ * or SIM_E_NOMEM; merge_close may follow in either case. */
 int merge_open(struct merge *merge, const char *const *paths, size_t n_paths, const char *study_hash, const char *hint,
                struct diag *diag);
 

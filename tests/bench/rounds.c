@@ -34,7 +34,7 @@ static const struct cell cells[] = {
 static void write_scenario(struct text *text, const struct cell *cell, const char *scheduler, int jobs)
 {
     const char *placement = cell->placement;
-    const bool hosts = strncmp(cell->name, "synergy", 7) == 0; /* jobs contend for CPUs, by which those of type a gain */
+    const bool hosts = strncmp(cell->name, "synergy", 7) == 0; /* jobs contend for CPUs; type a gains by them */
     struct rng rng;
     rng_init(&rng, 1, 0, "bench", 0);
     text_printf(

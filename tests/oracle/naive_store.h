@@ -83,7 +83,7 @@ struct naive_store {
     struct server servers[STORE_REPLICAS];
     struct cached tiers[STORE_PLACES][STORE_REPLICAS];
     struct copy copies[STORE_COPIES];
-    int64_t parked, found_coming; /* found_coming: hits that an earlier prompt of the same iteration computes (vLLM v1) */
+    int64_t parked, found_coming; /* the latter: hits that an earlier prompt of the iteration computes (vLLM v1) */
     int64_t loaded[STORE_PLACES], written[STORE_PLACES], evicted[STORE_PLACES];
 };
 

@@ -73,8 +73,8 @@ static void begin(struct walker *walker, struct job_progress *progress, struct r
     walker->flushed_at = SIM_NS_MAX;
 }
 
-/* Brings it up to any time and looks at any time; now and then it migrates, which is like a wait, fails, pauses or hangs
- * or goes on, or has another speed. Speeds change where work is whole. */
+/* Brings it up to any time and looks at any time; now and then it migrates, which is like a wait, fails, pauses or
+ * hangs or goes on, or has another speed. Speeds change where work is whole. */
 TEST(closed_form_equals_the_walk)
 {
     struct rng rng = test_rng(1, "job_progress", 0);

@@ -129,8 +129,8 @@ TEST(saves_wait_until_the_last_one_has_been_flushed)
 
 /* --- Jobs that hang or pause --- */
 
-/* 50 s of work, a save until 60 s, 10 s of work. Then the job hangs for 100 s, until that is found, and has lost 10 s on
- * 4 GPUs: no save began. It reads its state back for 10 s if it is behind the network, and works for 15 s. */
+/* 50 s of work, a save until 60 s, 10 s of work. Then the job hangs for 100 s, until that is found, and has lost 10 s
+ * on 4 GPUs: no save began. It reads its state back for 10 s if it is behind the network, and works for 15 s. */
 TEST(a_job_that_hangs_begins_no_save)
 {
     for (int has_flows = 0; has_flows <= 1; has_flows++) {

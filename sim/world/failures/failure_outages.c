@@ -1,6 +1,7 @@
-/* Planned outages: nodes that are down from a stated time until another, or for good. Running jobs pause: they keep their GPUs, do
- * no work meanwhile, and go on as if the time had not passed. A job on several nodes pauses with the first one. Or
- * jobs are interrupted as by a failure. Replicas of services always are. Nothing starts on the nodes meanwhile.
+/* Planned outages: nodes that are down from a stated time until another, or for good. Running jobs pause: they keep
+ * their GPUs, do no work meanwhile, and go on as if the time had not passed. A job on several nodes pauses with the
+ * first one. Or jobs are interrupted as by a failure. Replicas of services always are. Nothing starts on the nodes
+ * meanwhile.
  *
  * A paused job begins no save, and its GPUs idle with a process. A node whose jobs pause keeps its place: no spare
  * node takes it, until an interrupting outage or a breaker has taken its jobs. A node that is down already stays so

@@ -58,8 +58,8 @@ bool job_progress_stalls(const struct job_progress *progress, sim_ns now);
  * not before the end of a pause or a hang. */
 sim_ns job_progress_turn_ns(const struct job_progress *progress);
 
-/* A last save that took `save_ns` up to now counts: the work done when it began. A job whose speed is 0 takes none. Call
- * job_progress_move to this moment before. */
+/* A last save that took `save_ns` up to now counts: the work done when it began. A job whose speed is 0 takes none.
+ * Call job_progress_move to this moment before. */
 void job_progress_save_last(struct job_progress *progress, sim_ns save_ns);
 
 /* Moves the progress to `now`. The rest of a wait or of a stall remains. */

@@ -70,8 +70,8 @@ int job_saver_begin(struct job *job, sim_ns now, bool starts);
  * count. Returns 0 or SIM_E_NOMEM. */
 int job_saver_resized(struct job *job, sim_ns now, sim_ns idle_ns);
 
-/* The speed of a running job may have changed, and its progress has been moved to now. At speed 0 it begins no save, and
- * no overlap of a save ends; what moves goes on. Of jobs with an activity. */
+/* The speed of a running job may have changed, and its progress has been moved to now. At speed 0 it begins no save,
+ * and no overlap of a save ends; what moves goes on. Of jobs with an activity. */
 void job_saver_paced(struct job *job, sim_ns now);
 
 /* Warns of runs that save nothing. Returns 0 or the sink's code. */

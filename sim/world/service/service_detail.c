@@ -68,8 +68,8 @@ int service_detail_finish(const struct replica *replica, const struct request *r
                 (long long)replica->kv.total_blocks);
 }
 
-/* How much of the prompt was cached, if there is a prefix cache or a chunk store, and the trace names the prompt's blocks
- * or chunks. */
+/* How much of the prompt was cached, if there is a prefix cache or a chunk store, and the trace names the prompt's
+ * blocks or chunks. */
 static const char *found_text(const struct replica *replica, const struct request *request, char text[FOUND_CHARS])
 {
     text[0] = 0;
