@@ -13,17 +13,10 @@
  *                   first
  *     opt           as `tune`; then running jobs get what makes the sum of their speeds the most (synergy_opt.h)
  *
- * Orders are those of submission, of shortest remaining time, of least attained service, and of worst finish-time
- * fairness. Attained service is time on GPUs times their number. Fairness is (time in the system + remaining time) /
- * run time. Contention, which fairness in Themis counts, is left out. The last two change while jobs wait, so each
- * `round` looks at them anew.
- *
- * So no job of `tune` or `opt` is ever slower than with its own share. A job on several nodes has equal amounts for
- * each of its GPUs. Under `greedy` a job whose best is more than a node has waits until no other runs.
- *
- * Differs from the paper: the placer chooses nodes, unless others must give back; running jobs are not packed anew at
- * each round, so that none migrates; and jobs may have any amount between own share and best, not one of the two.
- * Profiles of jobs are exact and free, where the paper's take some minutes of a job. The cluster's own nodes only. */
+ * Orders are those of submission, of shortest remaining time, of least attained service (time on GPUs times their
+ * number), and of worst finish-time fairness. That is (time in the system + remaining time) / run time, without
+ * contention. The last two change while jobs wait, so each `round` looks at them anew. README.md tells what differs
+ * from the paper. */
 #include "policies/declared.h"
 #include "policies/scheduler/cpu_jobs.h"
 #include "policies/scheduler/host/synergy_opt.h"

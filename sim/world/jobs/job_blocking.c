@@ -205,7 +205,7 @@ bool job_plan_exchange(struct job_plan *plan, bool among_others)
 
 bool jobs_are_stuck(struct jobs *jobs, bool wakes)
 {
-    enum { MOST_IDLE = 1000, MOST_LONE = 10000 };
+    enum { MOST_IDLE = 1000, MOST_LONE = 100000 };
     const bool idles = jobs->graph.n_kept > 0 && jobs->view.n_running == 0;
     jobs->n_idle_decisions = idles ? jobs->n_idle_decisions + wakes : 0;
     const bool is_lone = wakes && !engine_goes_on(jobs->site->engine); /* so no job works */
