@@ -340,7 +340,7 @@ TEST(rounds_without_end_are_reported)
                                              "{'policy': 'synergy', 'order': 'ftf'}", "'muri'", "'themis'"};
     for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers; i++) {
         struct bed_rows *rows = bed_run(
-            BED(.quiet = true, .check = true, .stall_events = 100000),
+            BED(.quiet = true, .check = true, .stall_events = 1000000),
             "{'cluster': {'nodes': 2, 'gpus_per_node': 4}, 'failures': {'outages': {'o': {'node': 0, 'from': '10s'}}},"
             " 'jobs': {'scheduler': %s, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s', 'gpus': 4},"
             " {'submit': '20s', 'duration': '10s', 'gpus': 8}]}}}",
