@@ -46,7 +46,8 @@ static const struct kernel_param prefill_table[] = {
     {"flash_attention_3", "whether tiles are FlashAttention-3's, not FlashAttention-2's", SWITCH, 0.0, 0.0, 1.0},
     {"score_cycles", "an SM's cycles for each score, beside the products", OPTIONAL_PLAIN, 0.1, 0.001, 2.0},
     {"narrow_passes", "as write_passes, into a cache of fewer bits", OPTIONAL_PLAIN, 20.0, 1.0, 200.0},
-    {"narrow_time", "a launch that narrows keys and values expanded from latent vectors", OPTIONAL_SECONDS, 4e-6, 1e-9, 1e-4},
+    {"narrow_time", "a launch that narrows keys and values expanded from latent vectors", OPTIONAL_SECONDS, 4e-6, 1e-9,
+     1e-4},
 };
 static const char *const prefill_axes[] = {"sequences", "tokens",    "past",      "q_heads", "kv_heads",
                                            "key_dim",   "value_dim", "shared_kv", "decodes", "decode_context"};

@@ -538,8 +538,8 @@ static int fail_stuck_jobs(const struct world *world)
                           waiting == 1 ? " waits" : "s wait", waiting == 1 ? "it" : "them");
     return diag_error(
         world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'; \"until\" ends a run earlier",
-        "%lld running and %lld waiting jobs never finish: the speed is 0, an outage does not end, failures undo all work, "
-        "or the work goes on past the 292 years that time covers",
+        "%lld running and %lld waiting jobs never finish: the speed is 0, an outage does not end, failures undo all "
+        "work, or the work goes on past the 292 years that time covers",
         running, waiting);
 }
 

@@ -89,7 +89,8 @@ done
 run 0 run prefix-cache --quiet -o "$T/prefix.db"
 for id in $(sqlite3 "$T/prefix.db" 'select id from request order by cached_tokens desc, id limit 2'); do
     run 0 why "$T/prefix.db" request "$id"
-    out " tokens, $(sqlite3 "$T/prefix.db" "select cached_tokens from request where id = $id") found or scheduled in the prefix cache, takes "
+    cached=$(sqlite3 "$T/prefix.db" "select cached_tokens from request where id = $id")
+    out " tokens, $cached found or scheduled in the prefix cache, takes "
 done
 
 # A request that the power brake slows down: who ordered it, when and why, and what it costs. Of the time of a prompt

@@ -71,12 +71,14 @@ is_known || learn || exit 1
 
 # Keeps the verdicts on mutants that are drawn still: their names tell file, line and change. Objects are of one tree.
 keep() {
-    [ -f "$out/drawn" ] && [ -z "$(cd "$tree" && find sim models policies traces analysis Makefile -newer "$out/drawn")" ] ||
+    [ -f "$out/drawn" ] &&
+        [ -z "$(cd "$tree" && find sim models policies traces analysis Makefile -newer "$out/drawn")" ] ||
         rm -f "$out"/objects/*
     ls "$out/verdict" | LC_ALL=C sort >"$out/judged"
     cut -f1 "$out/now" | LC_ALL=C sort | LC_ALL=C comm -13 - "$out/judged" >"$out/discarded"
     (cd "$out/verdict" && xargs -r rm) <"$out/discarded"
-    echo "KEEP: of $(wc -l <"$out/judged") verdicts, $(wc -l <"$out/discarded") are discarded: their lines have changed" >&2
+    echo "KEEP: of $(wc -l <"$out/judged") verdicts, $(wc -l <"$out/discarded") are discarded:" \
+        "their lines have changed" >&2
 }
 if [ -z "${AGAIN:-}" ]; then
     draw $((count * 11 / 10 + 20)) "$@" >"$out/now" || exit 1

@@ -199,9 +199,9 @@ TEST(a_lone_plan_of_nodes_waits_for_its_own_flows)
 
 #define LONE_KINDS                                                                                                     \
     "{'cluster': {'nodes': 16, 'gpus_per_node': %d, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '2GB/s', 'per': "   \
-    "'%s', 'latency': '0s', 'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': %d, 'paths': '%s', "     \
-    "'sends': '%s'}}, 'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b', 'global_batch': 128, "         \
-    "'recompute': 'full', 'pipeline_parallel': 4, 'tensor_parallel': %d}}}, 'trace': {'format': 'inline-jobs', "        \
+    "'%s', 'latency': '0s', 'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': %d, 'paths': '%s', "    \
+    "'sends': '%s'}}, 'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b', 'global_batch': 128, "        \
+    "'recompute': 'full', 'pipeline_parallel': 4, 'tensor_parallel': %d}}}, 'trace': {'format': 'inline-jobs', "       \
     "'jobs': [{'submit': '0s', 'steps': 20, 'gpus': %d}]}}}"
 
 /* So it is where several links are short on the path of a message, and kinds of unlike weights meet on one: what a link
