@@ -469,8 +469,8 @@ static int set_wanted(void *state, const struct cluster_view *view, struct job_p
     if (known == NULL || known->state != JOB_PENDING) return 0;
     if (starts_first) CHECK(job_plan_start(plan, known, "first"));
     const bool is_set = job_plan_set_host(plan, known, &wanted, "wanted");
-    struct job_part part;
-    if (is_set) CHECK(job_view_part(known, 0, &part) && part.cpu_milli == wanted.cpu_milli);
+    struct job_part part = {0};
+    if (is_set) CHECK(job_view_next_part(known, &part) && part.cpu_milli == wanted.cpu_milli);
     return 0;
 }
 

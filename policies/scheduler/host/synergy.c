@@ -175,8 +175,7 @@ static struct job_host excess_of(const struct host_job *job, const struct job_pa
 /* Counts (+1) or uncounts (-1) what a running job holds beyond its own share, once somebody has asked for that. */
 static void count_excess(struct synergy *synergy, const struct host_job *job, int sign)
 {
-    struct job_part part;
-    for (int32_t i = 0; synergy->knows_excess && job_view_part(job->view, i, &part); i++) {
+    for (struct job_part part = {0}; synergy->knows_excess && job_view_next_part(job->view, &part);) {
         const struct job_host excess = excess_of(job, &part);
         synergy->rooms[part.node].excess.cpu_milli += sign * excess.cpu_milli;
         synergy->rooms[part.node].excess.memory_bytes += sign * excess.memory_bytes;
@@ -198,8 +197,7 @@ static bool learn_excess(struct synergy *synergy, const struct cluster_view *vie
 static struct job_host held_by(const struct host_job *job)
 {
     struct job_host held = {0, 0};
-    struct job_part part;
-    for (int32_t i = 0; job_view_part(job->view, i, &part); i++) {
+    for (struct job_part part = {0}; job_view_next_part(job->view, &part);) {
         held.cpu_milli += part.cpu_milli;
         held.memory_bytes += part.memory_bytes;
     }
@@ -216,10 +214,10 @@ static int64_t over_all(const struct host_job *job, int64_t missing, int32_t gpu
 static void cut(struct synergy *synergy, const struct host_job *job, int32_t node, const struct job_host *missing,
                 struct job_plan *plan)
 {
-    struct job_part part;
-    int32_t i = 0;
-    while (job_view_part(job->view, i, &part) && part.node != node) i++;
-    if (!job_view_part(job->view, i, &part)) return;
+    struct job_part part = {0};
+    do {
+        if (!job_view_next_part(job->view, &part)) return;
+    } while (part.node != node);
     const struct job_host excess = excess_of(job, &part);
     struct job_host now = held_by(job);
     const int64_t cpu_milli = least(missing->cpu_milli, excess.cpu_milli),
@@ -435,8 +433,7 @@ static struct job_host room_for(const struct cluster_view *view, const struct jo
                                 const struct job_host *given)
 {
     struct job_host room = {INT64_MAX, INT64_MAX};
-    struct job_part part;
-    for (int32_t i = 0; job_view_part(job, i, &part); i++) {
+    for (struct job_part part = {0}; job_view_next_part(job, &part);) {
         const struct node_view *node = &view->nodes[part.node];
         const struct job_host left = {node->cpu_left_milli - given[part.node].cpu_milli,
                                       node->memory_left_bytes - given[part.node].memory_bytes};
@@ -455,8 +452,7 @@ static struct job_host room_for(const struct cluster_view *view, const struct jo
 static void give(const struct opt_job *job, struct job_host *given)
 {
     const int32_t gpus = job->view->gpus;
-    struct job_part part;
-    for (int32_t i = 0; job_view_part(job->view, i, &part); i++) {
+    for (struct job_part part = {0}; job_view_next_part(job->view, &part);) {
         given[part.node].cpu_milli += resource_request_share(job->target.cpu_milli, part.gpus, gpus) - part.cpu_milli;
         given[part.node].memory_bytes += resource_request_share(job->target.memory_bytes, part.gpus, gpus) -
                                          part.memory_bytes;
