@@ -152,8 +152,8 @@ static const struct bed_rows *run(const struct hang_case *of)
     const char *copies = of->design == DATASTATES
                              ? test_json(", 'gpu_copy': '%.17gB/s'", bytes / ((double)of->copy_ms * 1e-3 * GPUS))
                              : "";
-    const char *save = test_json("'model': '%s', 'overlap': '%dms'%s, %s", models[of->design], (int)of->overlap_ms, copies,
-                                 of->by_flows ? "'to': 'files'" : "'write': '10GB/s'");
+    const char *save = test_json("'model': '%s', 'overlap': '%dms'%s, %s", models[of->design], (int)of->overlap_ms,
+                                 copies, of->by_flows ? "'to': 'files'" : "'write': '10GB/s'");
     return bed_ok(
         BED(.check = true),
         "{'cluster': {'nodes': 2, 'gpus_per_node': 2, 'network': {'bandwidth': '10GB/s', 'latency': '0s'}, 'storage': {"

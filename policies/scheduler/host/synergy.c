@@ -365,10 +365,11 @@ static bool start(struct synergy *synergy, const struct cluster_view *view, cons
     if (job->is_preempted && job_plan_start(plan, waits, "goes on: others find no room")) return true;
     if (start_with(job, &job->best, plan,
                    job_host_equal(&job->best, &job->asked) ? "has the CPUs and memory that it asked for"
-                                                     : "has the CPUs and memory that it gains by"))
+                                                           : "has the CPUs and memory that it gains by"))
         return true;
     if (division == GREEDY && view->n_running > 0) return false;
-    if (!job_host_equal(&job->best, &job->own) && start_with(job, &job->own, plan, "has its own share of CPUs and memory"))
+    if (!job_host_equal(&job->best, &job->own) &&
+        start_with(job, &job->own, plan, "has its own share of CPUs and memory"))
         return true;
     return division >= TUNE && start_in_room(synergy, view, job, plan);
 }
@@ -439,7 +440,8 @@ static int divide_all(struct synergy *synergy, const struct cluster_view *view, 
     if (code < 0) return code;
     if (code > 0)
         job_plan_warn(plan, "synergy-lp", "synergy: linear programs were given up, and jobs get what `tune` gives");
-    targets_set(synergy->opt.jobs, synergy->opt.n, is_opt ? "the sum of speeds is the most" : "gets what is left", plan);
+    targets_set(synergy->opt.jobs, synergy->opt.n, is_opt ? "the sum of speeds is the most" : "gets what is left",
+                plan);
     return 0;
 }
 
@@ -502,7 +504,8 @@ static int synergy_prepare(void *state, const struct cluster_view *view, struct 
     const struct synergy_params *params = &((const struct synergy *)state)->params;
     (void)view;
     if (params->order < LAS && params->round_ns != ROUND_NS)
-        diag_warning(diag, "jobs.scheduler.round", "leave it out", "has no effect: the order is neither 'las' nor 'ftf'");
+        diag_warning(diag, "jobs.scheduler.round", "leave it out",
+                     "has no effect: the order is neither 'las' nor 'ftf'");
     return 0;
 }
 
