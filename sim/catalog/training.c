@@ -516,5 +516,5 @@ const char *training_setup_price(struct training_setup *setup, int64_t gpus, boo
         best = setup->plan;
     }
     setup->plan = best;
-    return step->step_s < TRAINING_MOST_S ? NULL : "a step takes 9e9 s or longer: a bandwidth or rate is next to none";
+    return step->step_s < TRAINING_MOST_S ? NULL : TRAINING_TOO_LONG;
 }

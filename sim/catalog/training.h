@@ -129,6 +129,10 @@ const char *training_setup_plan(struct training_setup *setup, int64_t gpus, bool
 
 /* No step takes so long: 285 years. */
 #define TRAINING_MOST_S 9e9
+#define TRAINING_TEXT_OF(number) #number
+#define TRAINING_NUMBER_TEXT(number) TRAINING_TEXT_OF(number)
+#define TRAINING_TOO_LONG                                                                                              \
+    "a step takes " TRAINING_NUMBER_TEXT(TRAINING_MOST_S) " s or longer: a bandwidth or rate is next to none"
 
 /* The same, and its price. *step is set if NULL is returned. With micro_batch 0 the fastest that fits; if none fits,
  * one sequence. */
