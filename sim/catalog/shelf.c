@@ -214,6 +214,7 @@ static const char *nearest_by_parts(const struct catalog_names *names, const cha
     const char *found = NULL;
     char part[16];
     int most = 0;
+    if (shared_parts("mig", *name) > 0) return NULL; /* a part of a GPU is no GPU */
     for (size_t i = 0; i < names->n; i++) {
         const char *candidate = names->names[i];
         next_part(candidate, part);
