@@ -142,7 +142,7 @@ static void find_unpaid_time(struct finding *finding)
     if (!isnan(metric(finding, "cost.usd"))) return; /* leases have bills */
     add(finding, "unpaid",
         "failures kept replicas down for %s in all, and cost.* leaves out their GPUs meanwhile: a site of one's own "
-        "pays for these, too",
+        "pays for these, too, as a fleet of 'market' does",
         words_seconds(down_s, down));
 }
 
