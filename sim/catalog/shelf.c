@@ -180,8 +180,8 @@ static const char *nearest_to_words(const struct catalog_names *names, const cha
     return nearest;
 }
 
-/* Lower-case letters and digits up to the next other character, without the unit of a memory and the number of a socket:
- * "80" of "80GB", "sxm" of "SXM4". Returns where the next part begins. */
+/* Letters, in lower case, and digits up to the next other character, without the unit of a memory and the number of a
+ * socket: "80" of "80GB", "sxm" of "SXM4". Returns where the next part begins. */
 static const char *next_part(const char *at, char part[16])
 {
     size_t n = 0;

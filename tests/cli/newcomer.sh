@@ -327,6 +327,8 @@ done <<'END'
 2	run S --set services.chat.trace.arrival.process=exponential	unknown arrival process 'exponential'; did you mean 'poisson'?
 2	run S --set services.chat.trace.prompt=500	'services.chat.trace.prompt.distribution' is one of 'fixed', 'uniform'
 2	run S --set services.chat.trace.prompt.tokens=500	missing 'distribution' in 'prompt'; it is one of 'fixed', 'uniform'
+5	run S --quiet --set 'failures={"outages": {"o": {"node": 0, "from": "1s"}}}'	failures keep all of its replicas down, and no node comes back; give the outage an "until"
+2	run analysis	'analysis' is a directory, not a scenario
 2	run S --set 'cluster.gpu=NVIDIA A100-SXM4-80GB'	did you mean 'a100-80-sxm'? There are also a100-40-sxm, a100-80-pcie
 2	run S --set 'cluster.gpu=Tesla V100-SXM2-32GB'	did you mean 'v100-32-sxm'?
 2	run S --set cluster.gpu=DGX-H100	did you mean 'h100-sxm'? There are also h100-pcie

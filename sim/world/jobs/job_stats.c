@@ -364,7 +364,8 @@ static int warn_of_speedup(const struct job_stats *stats)
     char text[DIAG_TEXT_CHARS];
     if (stats->n_widened == 0 || stats->sink->warning == NULL) return 0;
     snprintf(text, sizeof text,
-             "%" PRId64 " job%s had more GPUs than asked for and sped up in proportion (the speedup 'linear'), which real "
+             "%" PRId64
+             " job%s had more GPUs than asked for and sped up in proportion (the speedup 'linear'), which real "
              "jobs do not; 'speedup' of jobs.types, there of \"default\" too, has other laws",
              stats->n_widened, stats->n_widened == 1 ? "" : "s");
     const struct warning_row row = {.t_s = (double)NAN, .code = "linear-speedup", .text = text,

@@ -111,7 +111,9 @@ TEST(jobs_that_speed_up_in_proportion_are_told)
 TEST(steps_outside_the_fitted_range_are_told)
 {
     const char *gpu = ", 'gpu': 'h100-sxm'";
-    CHECK_EQ_INT(warnings_of("fifo", gpu, "'training': {'llm': 'phi-2', 'global_batch': 4, 'sequence_tokens': 16384, "
-                                          "'recompute': 'full', 'shape': {'layers': 2}}"), 1);
+    CHECK_EQ_INT(warnings_of("fifo", gpu,
+                             "'training': {'llm': 'phi-2', 'global_batch': 4, 'sequence_tokens': 16384, "
+                             "'recompute': 'full', 'shape': {'layers': 2}}"),
+                 1);
     CHECK_EQ_INT(warnings_of("fifo", gpu, ""), 0);
 }
