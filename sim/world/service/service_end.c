@@ -254,14 +254,21 @@ static int emit_absent_classes(const struct service *service)
     return code;
 }
 
+/* Names kernels that were never measured on a GPU which is calibrated: those of the first pool that has such. */
 static int emit_extrapolation(const struct service *service)
 {
-    char text[512];
+    char text[512], never[256] = "";
     const struct replica_counts *work = &service->stats.work;
+    const struct fleet *fleet = &service->fleet;
+    size_t i = 0;
     if (work->extrapolated_ns == 0) return 0;
+    while (i < fleet->n_pools && fleet->pools[i].env.model.unmeasured == NULL) i++;
+    if (i < fleet->n_pools)
+        snprintf(never, sizeof never, "; never measured on %s: %s", fleet->pools[i].gpu.name,
+                 fleet->pools[i].env.model.unmeasured);
     snprintf(text, sizeof text,
-             "service '%s': %.3g %% of the kernels' time is outside the range that its cost was fitted on",
-             service->config->name, 100 * (double)work->extrapolated_ns / (double)work->busy_ns);
+             "service '%s': %.3g %% of the kernels' time is outside the range that its cost was fitted on%s",
+             service->config->name, 100 * (double)work->extrapolated_ns / (double)work->busy_ns, never);
     return emit_warning(service, "extrapolated", 1, text);
 }
 
