@@ -15,8 +15,7 @@
  *
  * Orders are those of submission, of shortest remaining time, of least attained service (time on GPUs times their
  * number), and of worst finish-time fairness. That is (time in the system + remaining time) / run time, without
- * contention. The last two change while jobs wait, so each `round` looks at them anew. README.md tells what differs
- * from the paper. */
+ * contention. The last two change while jobs wait, so each `round` looks at them anew. README.md has the rest. */
 #include "policies/declared.h"
 #include "policies/scheduler/cpu_jobs.h"
 #include "policies/scheduler/host/synergy_opt.h"
@@ -195,13 +194,15 @@ static bool learn_excess(struct synergy *synergy, const struct cluster_view *vie
     return true;
 }
 
+/* The most that nodes divide into what the job holds of each. Parts are rounded up, so their sum may be more. */
 static struct job_host held_by(const struct host_job *job)
 {
-    struct job_host held = {0, 0};
+    const int64_t gpus = job->view->gpus;
+    struct job_host held = {INT64_MAX, INT64_MAX};
     struct job_part part;
     for (int32_t i = 0; job_view_part(job->view, i, &part); i++) {
-        held.cpu_milli += part.cpu_milli;
-        held.memory_bytes += part.memory_bytes;
+        held.cpu_milli = least(held.cpu_milli, part.cpu_milli * gpus / part.gpus);
+        held.memory_bytes = least(held.memory_bytes, part.memory_bytes * gpus / part.gpus);
     }
     return held;
 }
@@ -225,10 +226,10 @@ static void cut(struct synergy *synergy, const struct host_job *job, int32_t nod
     const int64_t cpu_milli = least(missing->cpu_milli, excess.cpu_milli),
                   bytes = least(missing->memory_bytes, excess.memory_bytes);
     if (cpu_milli <= 0 && bytes <= 0) return;
-    if (cpu_milli > 0) now.cpu_milli -= over_all(job, cpu_milli, part.gpus);
-    if (bytes > 0) now.memory_bytes -= over_all(job, bytes, part.gpus);
-    if (now.cpu_milli < job->own.cpu_milli && cpu_milli > 0) now.cpu_milli = job->own.cpu_milli;
-    if (now.memory_bytes < job->own.memory_bytes && bytes > 0) now.memory_bytes = job->own.memory_bytes;
+    now.cpu_milli -= over_all(job, cpu_milli, part.gpus);
+    now.memory_bytes -= over_all(job, bytes, part.gpus);
+    if (now.cpu_milli < job->own.cpu_milli) now.cpu_milli = job->own.cpu_milli;
+    if (now.memory_bytes < job->own.memory_bytes) now.memory_bytes = job->own.memory_bytes;
     count_excess(synergy, job, -1);
     job_plan_set_host(plan, job->view, &now, "gives back what is beyond its own share");
     count_excess(synergy, job, 1);
@@ -410,7 +411,7 @@ static void refuse(struct synergy *synergy, const struct host_job *job)
 }
 
 /* Starts those that are chosen, or those that are not. Jobs with one request and one best have room together or not at
- * all, but for a job that goes on, and under `greedy`. */
+ * all, but for a job that goes on. */
 static void start_all(struct synergy *synergy, const struct cluster_view *view, bool is_chosen, struct job_plan *plan)
 {
     for (size_t i = 0; i < synergy->n_requests; i++) synergy->refused[i] = -1;
@@ -418,7 +419,7 @@ static void start_all(struct synergy *synergy, const struct cluster_view *view, 
     for (size_t i = 0; i < synergy->n && view->free_amount > 0; i++) {
         const struct host_job *job = synergy->jobs[i];
         if (job->is_chosen != is_chosen || job->view->state != JOB_PENDING) continue;
-        const bool has_class = view->nodes != NULL && synergy->params.division != GREEDY;
+        const bool has_class = view->nodes != NULL;
         if (has_class && !job->is_preempted && is_refused(synergy, job)) continue;
         if (start(synergy, view, job, plan))
             count_excess(synergy, job, 1);
@@ -440,7 +441,6 @@ static struct job_host room_for(const struct cluster_view *view, const struct jo
         const struct node_view *node = &view->nodes[part.node];
         const struct job_host left = {node->cpu_left_milli - given[part.node].cpu_milli,
                                       node->memory_left_bytes - given[part.node].memory_bytes};
-        if (part.gpus == 0) return (struct job_host){0, 0};
         if (node->cpu_milli < INT64_MAX)
             room.cpu_milli = least(room.cpu_milli, (part.cpu_milli + left.cpu_milli) / part.gpus);
         if (node->memory_bytes < INT64_MAX)
