@@ -81,6 +81,12 @@ static int64_t at_least_0(int64_t x)
     return x > 0 ? x : 0;
 }
 
+/* INT64_MAX: not counted. */
+static int64_t sum(int64_t a, int64_t b)
+{
+    return a == INT64_MAX ? a : a + b;
+}
+
 /* What a running job holds of a node beyond its own share; its GPUs there in *gpus, 0 if it is not there. */
 static struct job_host excess_on(const struct cluster_view *view, const struct job_view *job, int32_t node,
                                  int32_t *gpus)
@@ -139,8 +145,8 @@ static bool would_fit(const struct cluster_view *view, const struct job_view *jo
     for (int i = 0; i < twin.n; i++) {
         int32_t there;
         const struct job_host excess = excess_on(view, twin.jobs[i], node, &there);
-        if (cpu_milli < INT64_MAX) cpu_milli += excess.cpu_milli;
-        if (bytes < INT64_MAX) bytes += excess.memory_bytes;
+        cpu_milli = sum(cpu_milli, excess.cpu_milli);
+        bytes = sum(bytes, excess.memory_bytes);
     }
     return cpu_milli >= own.cpu_milli && bytes >= own.memory_bytes;
 }
@@ -261,10 +267,10 @@ static void grow(const struct cluster_view *view, const struct job_view *job, st
     struct job_part part;
     for (int32_t i = 0; job_view_part(job, i, &part); i++) {
         const struct node_view *at = &view->nodes[part.node];
-        const int64_t milli = (part.cpu_milli + at->cpu_left_milli) / part.gpus * job->gpus,
-                      bytes = (part.memory_bytes + at->memory_left_bytes) / part.gpus * job->gpus;
-        if (milli < more.cpu_milli) more.cpu_milli = milli;
-        if (bytes < more.memory_bytes) more.memory_bytes = bytes;
+        const int64_t milli = sum(at->cpu_left_milli, part.cpu_milli) / part.gpus,
+                      bytes = sum(at->memory_left_bytes, part.memory_bytes) / part.gpus;
+        if (milli < more.cpu_milli / job->gpus) more.cpu_milli = milli * job->gpus;
+        if (bytes < more.memory_bytes / job->gpus) more.memory_bytes = bytes * job->gpus;
     }
     if (more.cpu_milli < held.cpu_milli) more.cpu_milli = held.cpu_milli;
     if (more.memory_bytes < held.memory_bytes) more.memory_bytes = held.memory_bytes;

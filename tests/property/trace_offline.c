@@ -207,6 +207,38 @@ TEST(every_order_is_as_likely)
     for (int i = 0; i < 6; i++) CHECK(n_of[orders[i]] > 60 && n_of[orders[i]] < 140);
 }
 
+/* The order is that of an inside-out shuffle by the stream NAME.offline of the seed and the run. */
+TEST(each_name_seed_and_run_has_its_own_order)
+{
+    static const struct source_options every[] = {{.seed = 1, .stream = "a"}, {.seed = 1, .run = 2, .stream = "a"},
+                                                  {.seed = 2, .stream = "a"}, {.seed = 1, .stream = "b"}};
+    enum { COUNT = 20 };
+    for (int k = 0; k < 4; k++) {
+        SCOPED(trace_source) trace;
+        trace_source_requests(&trace, 1, "{'format': 'generate', 'count': %d, 'offline': 'shuffled'}", (int)COUNT);
+        MUST(trace.code == 0);
+        trace.requests->close(trace.requests);
+        trace.requests = NULL;
+        const struct trace_format *format = trace.variant.entry;
+        MUST(format->open_requests(trace.variant.params, &every[k], &trace.requests, &trace.diag) == 0);
+        char name[32];
+        snprintf(name, sizeof name, "%s.offline", every[k].stream);
+        struct rng rng;
+        rng_init(&rng, every[k].seed, every[k].run, name, 0);
+        int64_t ids[COUNT] = {0};
+        for (int64_t i = 0; i < COUNT; i++) {
+            const uint64_t at = rng_below(&rng, (uint64_t)i + 1);
+            ids[i] = ids[at];
+            ids[at] = i;
+        }
+        struct request_record request;
+        for (int i = 0; i < COUNT; i++) {
+            MUST(trace_source_request(&trace, &request) == 1);
+            CHECK_EQ_INT(request.id, ids[i]);
+        }
+    }
+}
+
 enum { FEW = 200, MOST_PREFIX = 64 };
 
 /* A request as the trace has it: its lengths, and its blocks. */
@@ -263,6 +295,7 @@ TEST(a_batch_tells_what_its_trace_tells)
                                                        : "arrival,prompt,output\n0,10,5\n1,20,0\n2,30,7\n3,40,8\n");
         static const char *const orders[] = {"no", "as-it-is", "shuffled"};
         char message[1024] = "";
+        int64_t row = 0;
         for (int k = 0; k < 3; k++) {
             SCOPED(trace_source) trace;
             struct request_record request;
@@ -276,6 +309,9 @@ TEST(a_batch_tells_what_its_trace_tells)
             CHECK_EQ_STR(trace.message, message);
             CHECK_EQ_INT(message[0] != 0, is_broken);
             CHECK_EQ_INT(trace_source_note(&trace, "no-output"), 1);
+            if (k == 0) row = trace.requests->place(trace.requests).row;
+            CHECK(row > 0);
+            CHECK_EQ_INT(trace.requests->place(trace.requests).row, row);
             if (!is_broken) CHECK_EQ_INT(n, 3);
             if (is_broken) CHECK_EQ_INT(n, k == 0 ? 1 : 0);
         }
