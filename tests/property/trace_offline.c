@@ -4,7 +4,7 @@
 #include "tests/support/trace_source.h"
 #include "traces/prefix_groups.h"
 
-enum { MOST_REQUESTS = 8, MOST_BLOCKS = 6, BLOCK_TOKENS = 16 };
+enum { MOST_REQUESTS = 8, MOST_BLOCKS = 12, BLOCK_TOKENS = 16 };
 
 struct prompt {
     uint64_t blocks[MOST_BLOCKS];
@@ -17,7 +17,7 @@ static int draw_batch(struct rng *rng, struct prompt prompts[MOST_REQUESTS])
     const int n = 1 + (int)rng_below(rng, MOST_REQUESTS);
     for (int i = 0; i < n; i++) {
         struct prompt *prompt = &prompts[i];
-        *prompt = (struct prompt){.n_blocks = (int32_t)rng_below(rng, MOST_BLOCKS + 1)};
+        *prompt = (struct prompt){.n_blocks = (int32_t)rng_below(rng, 7)};
         uint64_t name = 0;
         for (int32_t k = 0; k < prompt->n_blocks; k++) {
             name = name * 7 + 1 + rng_below(rng, k == 0 ? 2 : 3);
@@ -110,6 +110,85 @@ TEST(groups_save_the_most_that_any_groups_save)
         record_buffer_fini(&buffer);
     }
     CHECK(n_saving > 200);
+}
+
+enum { LARGE = 150 };
+
+/* The most that the requests in prompts[from, until), which share their first `depth` blocks, save where those in no
+ * deeper group share `above` tokens with their group, and where that group has been paid for. */
+static int64_t best_below(const struct prompt *prompts, int from, int until, int32_t depth, int64_t above)
+{
+    int64_t without = 0, with = -(int64_t)depth * BLOCK_TOKENS;
+    for (int i = from, end; i < until; i = end) {
+        end = i + 1;
+        const bool is_leaf = prompts[i].n_blocks == depth;
+        while (!is_leaf && end < until && prompts[end].n_blocks > depth &&
+               prompts[end].blocks[depth] == prompts[i].blocks[depth])
+            end++;
+        without += is_leaf ? above : best_below(prompts, i, end, depth + 1, above);
+        with += is_leaf ? depth * BLOCK_TOKENS : best_below(prompts, i, end, depth + 1, depth * BLOCK_TOKENS);
+    }
+    return with > without ? with : without;
+}
+
+static int compare_blocks(const void *left, const void *right)
+{
+    const struct prompt *a = left, *b = right;
+    for (int32_t i = 0; i < a->n_blocks && i < b->n_blocks; i++)
+        if (a->blocks[i] != b->blocks[i]) return a->blocks[i] < b->blocks[i] ? -1 : 1;
+    return a->n_blocks - b->n_blocks;
+}
+
+/* Whether a prefix is a group is chosen naively, for each group that may lie above it. */
+TEST(groups_of_large_batches_save_the_most)
+{
+    struct rng rng;
+    rng_init(&rng, 12, 0, "batch", 0);
+    for (int draw = 0; draw < 300; draw++) {
+        static struct prompt prompts[LARGE];
+        const int n = 9 + (int)rng_below(&rng, LARGE - 8), width = 1 + (int)rng_below(&rng, 3);
+        for (int i = 0; i < n; i++) {
+            struct prompt *prompt = &prompts[i];
+            *prompt = (struct prompt){.n_blocks = (int32_t)rng_below(&rng, MOST_BLOCKS + 1), .output_tokens = 1};
+            uint64_t name = 0;
+            for (int32_t k = 0; k < prompt->n_blocks; k++)
+                prompt->blocks[k] = name = name * 7 + 1 +
+                                           rng_below(&rng, name % 3 == 0 ? 1 : (uint64_t)width + name % 2);
+            prompt->prompt_tokens = prompt->n_blocks * BLOCK_TOKENS + 1;
+        }
+        struct record_buffer buffer;
+        fill(&buffer, prompts, n);
+        size_t order[LARGE];
+        int64_t saved_tokens, by_neighbours = 0;
+        MUST(prefix_groups_order(&buffer, order, &saved_tokens) == 0);
+        for (int i = 1; i < n; i++) by_neighbours += shared(&prompts[order[i - 1]], &prompts[order[i]]);
+        CHECK(by_neighbours >= saved_tokens);
+        qsort(prompts, (size_t)n, sizeof *prompts, compare_blocks);
+        CHECK_EQ_INT(saved_tokens, best_below(prompts, 0, n, 0, 0));
+        record_buffer_fini(&buffer);
+    }
+}
+
+/* Three groups have as many outputs for each computed token: 60 of 48, 20 of 16, and 20 of 16 alone. They come in the
+ * order of their first requests, and equal requests keep theirs. A prompt shares no more than it has. */
+TEST(equal_groups_come_in_the_order_of_their_first_requests)
+{
+    static const struct prompt prompts[] = {
+        {{1, 19}, 2, 32, 30}, {{2}, 1, 16, 10}, {{2}, 1, 16, 10}, {{1, 15}, 2, 32, 30}, {{0}, 1, 16, 20}};
+    static const struct prompt part[] = {{{3}, 1, 16, 10}, {{3}, 1, 9, 10}};
+    static const size_t expected[] = {3, 0, 1, 2, 4};
+    struct record_buffer buffer;
+    fill(&buffer, prompts, 5);
+    size_t order[5];
+    int64_t saved_tokens;
+    MUST(prefix_groups_order(&buffer, order, &saved_tokens) == 0);
+    CHECK_EQ_INT(saved_tokens, 32);
+    for (int i = 0; i < 5; i++) CHECK_EQ_INT(order[i], expected[i]);
+    record_buffer_fini(&buffer);
+    fill(&buffer, part, 2);
+    MUST(prefix_groups_order(&buffer, order, &saved_tokens) == 0);
+    CHECK_EQ_INT(saved_tokens, 9);
+    record_buffer_fini(&buffer);
 }
 
 /* Four requests share one block, two of them two more; two share another block; one is alone. */
