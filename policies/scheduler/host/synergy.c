@@ -15,8 +15,7 @@
  *
  * Orders are those of submission, of shortest remaining time, of least attained service (time on GPUs times their
  * number), and of worst finish-time fairness. That is (time in the system + remaining time) / run time, without
- * contention. The last two change while jobs wait, so each `round` looks at them anew. README.md tells what differs
- * from the paper. */
+ * contention. The last two change while jobs wait, so each `round` looks at them anew. README.md has the rest. */
 #include "policies/declared.h"
 #include "policies/scheduler/cpu_jobs.h"
 #include "policies/scheduler/host/synergy_opt.h"
@@ -213,10 +212,10 @@ static void cut(struct synergy *synergy, const struct host_job *job, int32_t nod
     const int64_t cpu_milli = lesser(missing->cpu_milli, excess.cpu_milli),
                   bytes = lesser(missing->memory_bytes, excess.memory_bytes);
     if (cpu_milli <= 0 && bytes <= 0) return;
-    if (cpu_milli > 0) now.cpu_milli -= over_all(job, cpu_milli, part.gpus);
-    if (bytes > 0) now.memory_bytes -= over_all(job, bytes, part.gpus);
-    if (now.cpu_milli < job->own.cpu_milli && cpu_milli > 0) now.cpu_milli = job->own.cpu_milli;
-    if (now.memory_bytes < job->own.memory_bytes && bytes > 0) now.memory_bytes = job->own.memory_bytes;
+    now.cpu_milli -= over_all(job, cpu_milli, part.gpus);
+    now.memory_bytes -= over_all(job, bytes, part.gpus);
+    if (now.cpu_milli < job->own.cpu_milli) now.cpu_milli = job->own.cpu_milli;
+    if (now.memory_bytes < job->own.memory_bytes) now.memory_bytes = job->own.memory_bytes;
     count_excess(synergy, job, -1);
     job_plan_set_host(plan, job->view, &now, "gives back what is beyond its own share");
     count_excess(synergy, job, 1);
@@ -393,7 +392,7 @@ static void refuse(struct synergy *synergy, const struct host_job *job)
 }
 
 /* Starts those that are chosen, or those that are not. Jobs with one request and one best have room together or not at
- * all, but for a job that goes on, and under `greedy`. */
+ * all, but for a job that goes on. */
 static void start_all(struct synergy *synergy, const struct cluster_view *view, bool is_chosen, struct job_plan *plan)
 {
     for (size_t i = 0; i < synergy->n_requests; i++) synergy->refused[i] = -1;
@@ -401,7 +400,7 @@ static void start_all(struct synergy *synergy, const struct cluster_view *view, 
     for (size_t i = 0; i < synergy->n && view->free_amount > 0; i++) {
         const struct host_job *job = synergy->jobs[i];
         if (job->is_chosen != is_chosen || job->view->state != JOB_PENDING) continue;
-        const bool has_class = view->nodes != NULL && synergy->params.division != GREEDY;
+        const bool has_class = view->nodes != NULL;
         if (has_class && !job->is_preempted && is_refused(synergy, job)) continue;
         if (start(synergy, view, job, plan))
             count_excess(synergy, job, 1);

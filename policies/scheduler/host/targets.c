@@ -7,10 +7,11 @@ bool job_host_equal(const struct job_host *a, const struct job_host *b)
 
 struct job_host job_host_held(const struct job_view *job)
 {
-    struct job_host held = {0, 0};
+    const int64_t gpus = job->gpus;
+    struct job_host held = {INT64_MAX, INT64_MAX};
     for (struct job_part part = {0}; job_view_next_part(job, &part);) {
-        held.cpu_milli += part.cpu_milli;
-        held.memory_bytes += part.memory_bytes;
+        held.cpu_milli = lesser(held.cpu_milli, part.cpu_milli * gpus / part.gpus);
+        held.memory_bytes = lesser(held.memory_bytes, part.memory_bytes * gpus / part.gpus);
     }
     return held;
 }
@@ -25,7 +26,6 @@ static struct job_host room_for(const struct cluster_view *view, const struct jo
         const struct node_view *node = &view->nodes[part.node];
         const struct job_host left = {node->cpu_left_milli - given[part.node].cpu_milli,
                                       node->memory_left_bytes - given[part.node].memory_bytes};
-        if (part.gpus == 0) return (struct job_host){0, 0};
         if (node->cpu_milli < INT64_MAX)
             room.cpu_milli = lesser(room.cpu_milli, (part.cpu_milli + left.cpu_milli) / part.gpus);
         if (node->memory_bytes < INT64_MAX)

@@ -14,7 +14,8 @@ static inline int64_t lesser(int64_t a, int64_t b)
 
 bool job_host_equal(const struct job_host *a, const struct job_host *b);
 
-/* What a running job holds of all its nodes. */
+/* What a running job holds of all its nodes: the most whose parts, rounded up, are what it holds of each. The sum of
+ * these may be more. */
 struct job_host job_host_held(const struct job_view *job);
 
 /* The target of a running job is what it holds and what is left of its nodes, up to its best, if that makes it faster.
