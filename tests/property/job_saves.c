@@ -227,7 +227,8 @@ static const struct bed_rows *shrunk(const char *save, double at_s, double hold_
 }
 
 /* The job shrinks before its first save at 50 s: it saves nothing. Or amid the save, from 50 s to 60 s: that one ends.
- * Or after it: no other one follows. Work of `at_s`, less a stall, is done by then, and the rest takes twice as long. */
+ * Or after it: no other one follows. Work of `at_s`, less a stall, is done by then, and the rest takes twice as
+ * long. */
 TEST(a_job_that_saves_no_more_begins_no_save)
 {
     static const double at_s[] = {20, 49, 55, 70, 99};

@@ -449,7 +449,7 @@ TEST(a_job_under_another_scheduler_has_its_own_share)
     CHECK_NEAR(bed_job(rows, 2)->start_s, 100, 0); /* 16 CPUs are not free beside 6 and 3 */
 }
 
-/* Two jobs on one GPU, the first with a = (k m + 1) rounds of work, the other with k times as many. The first runs for a
+/* Two jobs on one GPU, the first with a = k m + 1 rounds of work, the other with k times as many. The first runs for a
  * round. From then on the other one runs for one round and the first for k: that keeps their waits in proportion to
  * their run times. So the first ends after 1 + (k + 1) m rounds, and both after (k + 1) a. */
 TEST(fair_finish_times_have_a_closed_form)

@@ -18,9 +18,9 @@
  * order of submission before any share is doubled. ElasticFlow drops the first of these. Its placement by buddies,
  * and the cost of scaling in its plan, are left out. The cluster's own nodes only.
  *
- * Each new job fills the promises after its deadline again, slot by slot, as the paper's admission does. So a round of n
- * new jobs takes time in proportion to n^2 slots: 368 million instructions for 1,000 jobs of tests/bench/rounds.c, and
- * 1,521 million for 2,000. In a round with few new jobs it is their number times n slots. */
+ * Each new job fills the promises after its deadline again, slot by slot, as the paper's admission does. So a round of
+ * n new jobs takes time in proportion to n^2 slots: 368 million instructions for 1,000 jobs of tests/bench/rounds.c,
+ * and 1,521 million for 2,000. In a round with few new jobs it is their number times n slots. */
 #include "policies/declared.h"
 #include "policies/scheduler/goodput/elastic.h"
 #include "policies/scheduler/goodput/gains.h"
