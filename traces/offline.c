@@ -42,7 +42,6 @@ static int load(struct offline *offline, struct diag *diag)
     if (offline->kind == OFFLINE_PREFIX_GROUPS &&
         prefix_groups_order(&offline->batch, offline->order, &saved_tokens) != 0)
         code = diag_nomem(diag);
-    if (code != 0) offline->given = offline->batch.n;
     return code;
 }
 

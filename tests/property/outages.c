@@ -106,6 +106,70 @@ TEST(outages_of_one_node_that_overlap_or_meet_are_one)
     CHECK_NEAR(bed_metric(rows, "failure.unseen"), 2, 0);
 }
 
+/* The outage takes nodes 1 and 2 of four, and finds the first of these down. It counts once, and as seen. */
+TEST(an_outage_takes_all_of_its_nodes)
+{
+    struct bed_rows *rows = run("'nodes': 4, 'gpus_per_node': 4",
+                                "'outages': {'early': {'node': 1, 'from': '5s', 'until': '20s'},"
+                                " 'both': {'node': 1, 'nodes': 2, 'from': '10s', 'until': '40s'}}",
+                                "{'duration': '100s', 'gpus': 4}, {'duration': '100s', 'gpus': 4},"
+                                " {'duration': '100s', 'gpus': 4}, {'duration': '100s', 'gpus': 4}");
+    static const double ends_s[] = {100, 135, 130, 100};
+    for (int i = 0; i < 4; i++) CHECK_NEAR(bed_job(rows, i)->end_s, ends_s[i], 0);
+    CHECK_NEAR(bed_metric(rows, "failure.events[both]"), 1, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.unseen[both]"), 0, 0);
+}
+
+static int check_step(void *context, const struct node_row *row)
+{
+    int *n = context;
+    CHECK_EQ_INT(row->step, *n == 0 ? NODE_DOWN : NODE_BACK);
+    CHECK_NEAR(row->t_s, *n == 0 ? 10 : 70, 0);
+    CHECK_NEAR(row->down_s, 60, 0);
+    CHECK_EQ_INT(row->node, 1);
+    if (*n == 0) CHECK_EQ_STR(row->cause, "o");
+    ++*n;
+    return 0;
+}
+
+TEST(a_node_says_for_how_long_it_goes_down)
+{
+    int n = 0;
+    const struct sink sink = {.context = &n, .node = check_step};
+    bed_ok(BED(.check = true, .also = &sink),
+           "{'cluster': {'nodes': 2, 'gpus_per_node': 4}, 'failures': {'outages': {'o': {'node': 1, 'from': '10s',"
+           " 'until': '70s'}}}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s'}]}}}");
+    CHECK_EQ_INT(n, 2);
+}
+
+/* --- A scheduler that notes the times of its decisions --- */
+
+extern const struct scheduler scheduler_fifo;
+
+static int64_t total_gpus_at[101]; /* at whole seconds; 0: it does not decide */
+
+static int noting_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    const double now_s = sim_s_from_ns(view->now_ns);
+    if (now_s <= 100) total_gpus_at[(int)now_s] = view->total_gpus;
+    return scheduler_fifo.decide(state, view, plan);
+}
+
+/* No job is on the nodes that go down, and none waits. */
+TEST(schedulers_decide_when_nodes_go_and_when_they_return)
+{
+    struct scheduler noting = scheduler_fifo;
+    noting.policy.name = "noting";
+    noting.decide = noting_decide;
+    memset(total_gpus_at, 0, sizeof total_gpus_at);
+    bed_ok(BED(.check = true, .policy = &noting.policy),
+           "{'cluster': {'nodes': 3, 'gpus_per_node': 4}, 'failures': {'outages': {'o': {'node': 1, 'nodes': 2, 'from':"
+           " '10s', 'until': '30s'}}}, 'jobs': {'scheduler': 'noting', 'trace': {'format': 'inline-jobs', 'jobs': ["
+           "{'duration': '100s', 'gpus': 4}]}}}");
+    for (int t_s = 0; t_s < 100; t_s++)
+        CHECK_EQ_INT(total_gpus_at[t_s], t_s == 10 ? 4 : t_s == 0 || t_s == 30 ? 12 : 0);
+}
+
 /* Nodes that never return. A job of 4 GPUs saves nothing and starts anew on the other node. One of 8 GPUs never
  * does. */
 TEST(an_outage_without_an_end_is_for_good)

@@ -27,8 +27,7 @@ static void measured_notify(void *state, const struct cluster_view *view, const 
 static double speed_of(const struct cluster_view *view, const struct job_view *job)
 {
     struct job_host held = {0, 0};
-    struct job_part part;
-    for (int32_t i = 0; job_view_part(job, i, &part); i++) {
+    for (struct job_part part = {0}; job_view_next_part(job, &part);) {
         held.cpu_milli += part.cpu_milli;
         held.memory_bytes += part.memory_bytes;
     }
@@ -73,12 +72,16 @@ enum { NODE_CPUS = 24, NODE_GPUS = 8, OWN_CPUS = 3 };
 struct toy {
     int gpus, knee, top;
     double gain; /* at the top, over the knee */
+    int mid;     /* where two thirds of that gain are reached; 0: the line is straight */
 };
 
 static double toy_at(const struct toy *toy, double cpus)
 {
     if (cpus <= toy->knee) return cpus / toy->knee;
     if (cpus >= toy->top) return toy->gain;
+    if (toy->mid > 0 && cpus <= toy->mid)
+        return 1 + (toy->gain - 1) * 2 / 3 * (cpus - toy->knee) / (toy->mid - toy->knee);
+    if (toy->mid > 0) return toy->gain - (toy->gain - 1) / 3 * (toy->top - cpus) / (toy->top - toy->mid);
     return 1 + (toy->gain - 1) * (cpus - toy->knee) / (toy->top - toy->knee);
 }
 
@@ -107,7 +110,8 @@ TEST(the_optimum_is_that_of_brute_force)
         int n = 0, gpus = 0;
         for (; n < 3 && gpus < NODE_GPUS; gpus += toys[n++].gpus) {
             const int most = NODE_GPUS - gpus < 4 ? NODE_GPUS - gpus : 4, knee = 1 + (int)rng_below(&rng, OWN_CPUS);
-            toys[n] = (struct toy){.gpus = 1 + (int)rng_below(&rng, (uint64_t)most), .knee = knee,
+            toys[n] = (struct toy){.gpus = 1 + (int)rng_below(&rng, (uint64_t)most),
+                                   .knee = knee,
                                    .top = OWN_CPUS + 1 + (int)rng_below(&rng, 6),
                                    .gain = 1.25 + (double)rng_below(&rng, 8) / 4};
             text_printf(&types,
@@ -124,6 +128,140 @@ TEST(the_optimum_is_that_of_brute_force)
         n_better += opt.sum > tune.sum + 0.01;
     }
     CHECK(n_better > CASES / 10); /* the first in the order is not always the one that gains most */
+}
+
+/* Tables have a bend at two thirds of the gain, where a level is. */
+TEST(the_optimum_of_bent_tables_is_that_of_brute_force)
+{
+    enum { CASES = 40 };
+    struct rng rng = test_rng(2022, "synergy_opt", 3);
+    for (int i = 0; i < CASES; i++) {
+        SCOPED(text) types, jobs;
+        text_init(&types);
+        text_init(&jobs);
+        struct toy toys[3];
+        for (int n = 0; n < 3; n++) {
+            const int mid = OWN_CPUS + 1 + (int)rng_below(&rng, 3), top = 2 * mid - OWN_CPUS + (int)rng_below(&rng, 3);
+            const int gpus = n < 2 ? 1 + (int)rng_below(&rng, 3) : NODE_GPUS - toys[0].gpus - toys[1].gpus;
+            toys[n] = (struct toy){gpus, OWN_CPUS, top, 1.75 + (double)rng_below(&rng, 4) / 4, mid};
+            text_printf(&types,
+                        "%s't%d': {'host': {'cpus': [{'per_gpu': 3, 'speed': 1}, {'per_gpu': %d, 'speed': %.17g},"
+                        " {'per_gpu': %d, 'speed': %g}]}}",
+                        n > 0 ? ", " : "", n, mid, toy_at(&toys[n], mid), top, toys[n].gain);
+            text_printf(&jobs, "%s{'duration': '100s', 'gpus': %d, 'cpus': %d, 'type': 't%d'}", n > 0 ? ", " : "", gpus,
+                        OWN_CPUS * gpus, n);
+        }
+        const int cpus = NODE_CPUS + 1 + (int)rng_below(&rng, 16);
+        char cluster[80];
+        snprintf(cluster, sizeof cluster, "'nodes': 1, 'gpus_per_node': 8, 'cpus_per_node': %d", cpus);
+        const struct measured opt = measure("opt", cluster, types.chars, jobs.chars);
+        CHECK_EQ_INT(opt.n_running, 3);
+        CHECK_NEAR(opt.sum, brute_force(toys, 3, cpus), 2e-3);
+    }
+}
+
+/* The first third of what a job gains by brings two thirds of its gain. */
+static double amount_for(double gain)
+{
+    return gain < 2.0 / 3 ? gain / 2 : 1 - 2 * (1 - gain);
+}
+
+static double gain_with(double amount)
+{
+    return amount < 1.0 / 3 ? 2 * amount : 1 - (1 - fmin(amount, 1)) / 2;
+}
+
+/* Two jobs of 2 GPUs gain by CPUs and memory, from own shares of 2 CPUs and 50 GB for each on to the same speed. So each
+ * speed has its least amounts, and for each of the first job the other one has what is left. */
+TEST(the_optimum_of_cpus_and_memory_is_that_of_a_scan)
+{
+    enum { CASES = 60, STEPS = 4000 };
+    struct rng rng = test_rng(2022, "synergy_opt", 4);
+    int n_better = 0;
+    for (int i = 0; i < CASES; i++) {
+        double cpus[2], gb[2], gain[2], best = 0; /* cpus, gb: for each GPU beyond the own share, at the best */
+        SCOPED(text) types, cluster;
+        text_init(&types);
+        text_init(&cluster);
+        for (int n = 0; n < 2; n++) {
+            cpus[n] = 1 + (double)rng_below(&rng, 6);
+            gb[n] = 10 + (double)rng_below(&rng, 200);
+            gain[n] = 0.5 + (double)rng_below(&rng, 20) / 10;
+            text_printf(&types,
+                        "%s't%d': {'host': {'cpus': [{'per_gpu': 2, 'speed': 1}, {'per_gpu': %.17g, 'speed': %.17g},"
+                        " {'per_gpu': %g, 'speed': %g}], 'memory': [{'per_gpu': '50GB', 'speed': 1}, {'per_gpu':"
+                        " '%.17gGB', 'speed': %.17g}, {'per_gpu': '%gGB', 'speed': %g}]}}",
+                        n > 0 ? ", " : "", n, 2 + cpus[n] / 3, 1 + gain[n] * 2 / 3, 2 + cpus[n], 1 + gain[n],
+                        50 + gb[n] / 3, 1 + gain[n] * 2 / 3, 50 + gb[n], 1 + gain[n]);
+        }
+        /* Of what is left, for each GPU of a job: less than both jobs need at their best. */
+        const double left_cpus = 0.25 * (1 + (double)rng_below(&rng, (uint64_t)(4 * (cpus[0] + cpus[1]) - 1))),
+                     left_gb = 1 + (double)rng_below(&rng, (uint64_t)(gb[0] + gb[1]));
+        for (int k = 0; k <= STEPS; k++) {
+            const double first = (double)k / STEPS, amount = amount_for(first);
+            const double rest = fmin((left_cpus - amount * cpus[0]) / cpus[1], (left_gb - amount * gb[0]) / gb[1]);
+            if (rest >= 0) best = fmax(best, 2 + first * gain[0] + gain_with(rest) * gain[1]);
+        }
+        text_printf(&cluster, "'nodes': 1, 'gpus_per_node': 4, 'cpus_per_node': %g, 'memory_per_node': '%gGB'",
+                    8 + 2 * left_cpus, 200 + 2 * left_gb);
+        static const char jobs[] = "{'duration': '100s', 'gpus': 2, 'cpus': 4, 'memory': '100GB', 'type': 't0'},"
+                                   "{'duration': '100s', 'gpus': 2, 'cpus': 4, 'memory': '100GB', 'type': 't1'}";
+        const struct measured opt = measure("opt", cluster.chars, types.chars, jobs),
+                              tune = measure("tune", cluster.chars, types.chars, jobs);
+        CHECK_EQ_INT(opt.n_running, 2);
+        CHECK_NEAR(opt.sum, best, 5e-3); /* amounts are whole milli-CPUs, and the scan has steps */
+        n_better += opt.sum > tune.sum + 0.01;
+    }
+    CHECK(n_better > CASES / 10);
+}
+
+/* The wide job has a GPU of each node, and 4 of 6 CPUs make it twice as fast. Other jobs, which come before or after it,
+ * gain little. So it has its best, and they keep 2 CPUs each. */
+TEST(a_job_on_all_nodes_gets_its_best_from_each)
+{
+    const struct measured opt = measure(
+        "opt", "'nodes': 3, 'gpus_per_node': 2, 'cpus_per_node': 6",
+        "'steep': {'host': {'cpus': [{'per_gpu': 2, 'speed': 1}, {'per_gpu': 4, 'speed': 2}]}},"
+        "'flat': {'host': {'cpus': [{'per_gpu': 2, 'speed': 1}, {'per_gpu': 6, 'speed': 1.1}]}}",
+        "{'duration': '100s', 'cpus': 2, 'type': 'flat'},"
+        " {'duration': '100s', 'gpus': 3, 'nodes': 3, 'cpus': 6, 'type': 'steep'},"
+        " {'duration': '100s', 'cpus': 2, 'type': 'flat'}, {'duration': '100s', 'cpus': 2, 'type': 'flat'}");
+    CHECK_EQ_INT(opt.n_running, 4);
+    CHECK_NEAR(opt.sum, 2 + 3, 2e-3); /* amounts are whole milli-CPUs */
+}
+
+/* Of 14 CPUs the flat job keeps its own 7, which its 3 GPUs do not divide, and the steep one has 7 of the 8 that it
+ * gains by. Nodes count no memory, whatever jobs ask for. */
+TEST(an_own_share_that_gpus_do_not_divide_is_kept)
+{
+    const struct measured opt = measure(
+        "opt", "'nodes': 1, 'gpus_per_node': 4, 'cpus_per_node': 14",
+        "'steep': {'host': {'cpus': [{'per_gpu': 2, 'speed': 1}, {'per_gpu': 8, 'speed': 2.2}]}},"
+        "'flat': {'host': {'cpus': [{'per_gpu': 2, 'speed': 1}, {'per_gpu': 6, 'speed': 1.1}]}}",
+        "{'duration': '100s', 'gpus': 3, 'cpus': 7, 'memory': '10GB', 'type': 'flat'},"
+        " {'duration': '100s', 'cpus': 2, 'memory': '10GB', 'type': 'steep'}");
+    CHECK_NEAR(opt.least, 1, 1e-12);
+    CHECK_NEAR(opt.sum, 1 + 2, 1e-3);
+}
+
+/* Each of 100 nodes has two jobs, and a program of its own: together they would have 400 rows, too many to be solved.
+ * Flat jobs start with 6 of 8 CPUs, and leave these to those that are twice as fast with them. */
+TEST(nodes_without_jobs_in_common_are_divided_apart)
+{
+    SCOPED(text) jobs;
+    text_init(&jobs);
+    for (int i = 0; i < 200; i++)
+        text_printf(&jobs, "%s{'duration': '100s', 'cpus': 2, 'type': '%s'}", i > 0 ? ", " : "",
+                    i < 100 ? "flat" : "steep");
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 100, 'gpus_per_node': 2, 'cpus_per_node': 8}, 'jobs': {'scheduler': {'policy': 'synergy',"
+        " 'division': 'opt'}, 'placement': 'best-fit', 'types': {'steep': {'host': {'cpus': [{'per_gpu': 2, 'speed': 1},"
+        " {'per_gpu': 6, 'speed': 2}]}}, 'flat': {'host': {'cpus': [{'per_gpu': 2, 'speed': 1}, {'per_gpu': 6, 'speed':"
+        " 1.1}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+        jobs.chars);
+    CHECK_EQ_INT(rows->n_warnings, 0);
+    for (int i = 100; i < 200; i++) CHECK_NEAR(bed_job(rows, i)->end_s, 50, 0.1);
 }
 
 #define TYPES                                                                                                          \
@@ -171,16 +309,17 @@ TEST(the_optimum_is_at_least_tuned_and_that_at_least_proportional)
 }
 
 /* One job on 130 nodes has a program of 261 rows, more than the solver takes: it keeps what it holds, and is as fast as
- * with that. */
+ * with that. The program of two jobs on a further node is solved. */
 TEST(a_program_that_is_too_large_is_given_up)
 {
     const struct bed_rows *rows = bed_ok(
         BED(.check = true),
-        "{'cluster': {'nodes': 130, 'gpus_per_node': 1, 'cpus_per_node': 4}, 'jobs': {'scheduler':"
+        "{'cluster': {'nodes': 131, 'gpus_per_node': 2, 'cpus_per_node': 8}, 'jobs': {'scheduler':"
         " {'policy': 'synergy', 'division': 'opt'}, 'placement': 'consolidated', 'types': {'steep': {'host': {'cpus':"
         " [{'per_gpu': 3, 'speed': 1}, {'per_gpu': 5, 'speed': 2}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': ["
-        "{'duration': '100s', 'gpus': 130, 'type': 'steep'}]}}}");
-    MUST(rows->n_jobs == 1);
+        "{'duration': '100s', 'gpus': 260, 'type': 'steep'}, {'duration': '100s', 'type': 'steep'},"
+        " {'duration': '100s', 'type': 'steep'}]}}}");
+    MUST(rows->n_jobs == 3);
     CHECK_NEAR(bed_job(rows, 0)->end_s, 100, 1e-6);
     CHECK_EQ_INT(rows->n_warnings, 1);
 }
@@ -293,8 +432,10 @@ TEST(orders_that_change_are_those_of_naive_rounds)
         struct naive jobs[MOST];
         const bool is_fair = i % 2 == 1;
         for (int k = 0, submit_s = 0; k < MOST; k++, submit_s += (int)rng_below(&rng, 60)) {
-            jobs[k] = (struct naive){.submit_s = submit_s, .duration_s = 1 + (int)rng_below(&rng, 300),
-                                     .gpus = 1 + (int)rng_below(&rng, 4), .end_s = -1};
+            jobs[k] = (struct naive){.submit_s = submit_s,
+                                     .duration_s = 1 + (int)rng_below(&rng, 300),
+                                     .gpus = 1 + (int)rng_below(&rng, 4),
+                                     .end_s = -1};
             text_printf(&list, "%s{'submit': '%ds', 'duration': '%ds', 'gpus': %d}", k > 0 ? ", " : "", submit_s,
                         jobs[k].duration_s, jobs[k].gpus);
         }

@@ -141,3 +141,33 @@ TEST(nobody_gives_back_for_more_than_a_job_gains_by)
         if (i >= 2) CHECK(bed_job(rows, i)->end_s > 210 && bed_job(rows, i)->end_s < 300);
     }
 }
+
+/* The first job holds 12.999 CPUs, as many for each of its 3 GPUs, and 7 are its own share. The second one needs 6: the
+ * first gives back 5.999, although 6 would leave all GPUs as many. So it is then as fast as with what it asked for. */
+TEST(nobody_gives_back_from_its_own_share)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'cpus_per_node': 13}, 'jobs': {'scheduler': 'synergy',"
+        " 'placement': 'best-fit', 'types': {'steep': {'host': {'cpus': [{'per_gpu': 2, 'speed': 1}, {'per_gpu': 5.3,"
+        " 'speed': 2}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s', 'gpus': 3, 'cpus': 7,"
+        " 'type': 'steep'}, {'submit': '10s', 'duration': '1000s', 'cpus': 6}]}}}");
+    const double before = (1 + (12.999 / 3 - 2) / 3.3) / (1 + (7.0 / 3 - 2) / 3.3);
+    CHECK_NEAR(bed_job(rows, 1)->start_s, 10, 0);
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 10 + (100 - 10 * before), 1e-6);
+}
+
+/* Three GPUs on two nodes have 4.667 of the 7 CPUs that the job asked for, all of the first node, and 2.334. Parts are
+ * rounded up, so their sum is 7.001. The job gets memory all the same, 100 GB for each GPU instead of 10,
+ * and is then as fast as its 2.3335 CPUs for each GPU. */
+TEST(parts_that_are_rounded_up_do_not_keep_a_job_from_more)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 2, 'gpus_per_node': 2, 'cpus_per_node': 4.667, 'memory_per_node': '1TB'}, 'jobs':"
+        " {'scheduler': 'synergy', 'placement': 'consolidated', 'types': {'cached': {'host': {'cpus': [{'per_gpu': 3,"
+        " 'speed': 3}], 'memory': [{'per_gpu': '0B', 'speed': 1}, {'per_gpu': '100GB', 'speed': 3}]}}}, 'trace':"
+        " {'format': 'inline-jobs', 'jobs': [{'duration': '100s', 'gpus': 3, 'cpus': 7, 'memory': '30GB', 'type':"
+        " 'cached'}]}}}");
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 100 * 1.2 / 2.3335, 1e-6);
+}

@@ -4,7 +4,7 @@
 #include "tests/support/trace_source.h"
 #include "traces/prefix_groups.h"
 
-enum { MOST_REQUESTS = 8, MOST_BLOCKS = 6, BLOCK_TOKENS = 16 };
+enum { MOST_REQUESTS = 8, MOST_BLOCKS = 12, BLOCK_TOKENS = 16 };
 
 struct prompt {
     uint64_t blocks[MOST_BLOCKS];
@@ -17,7 +17,7 @@ static int draw_batch(struct rng *rng, struct prompt prompts[MOST_REQUESTS])
     const int n = 1 + (int)rng_below(rng, MOST_REQUESTS);
     for (int i = 0; i < n; i++) {
         struct prompt *prompt = &prompts[i];
-        *prompt = (struct prompt){.n_blocks = (int32_t)rng_below(rng, MOST_BLOCKS + 1)};
+        *prompt = (struct prompt){.n_blocks = (int32_t)rng_below(rng, 7)};
         uint64_t name = 0;
         for (int32_t k = 0; k < prompt->n_blocks; k++) {
             name = name * 7 + 1 + rng_below(rng, k == 0 ? 2 : 3);
@@ -110,6 +110,85 @@ TEST(groups_save_the_most_that_any_groups_save)
         record_buffer_fini(&buffer);
     }
     CHECK(n_saving > 200);
+}
+
+enum { LARGE = 150 };
+
+/* The most that the requests in prompts[from, until), which share their first `depth` blocks, save where those in no
+ * deeper group share `above` tokens with their group, and where that group has been paid for. */
+static int64_t best_below(const struct prompt *prompts, int from, int until, int32_t depth, int64_t above)
+{
+    int64_t without = 0, with = -(int64_t)depth * BLOCK_TOKENS;
+    for (int i = from, end; i < until; i = end) {
+        end = i + 1;
+        const bool is_leaf = prompts[i].n_blocks == depth;
+        while (!is_leaf && end < until && prompts[end].n_blocks > depth &&
+               prompts[end].blocks[depth] == prompts[i].blocks[depth])
+            end++;
+        without += is_leaf ? above : best_below(prompts, i, end, depth + 1, above);
+        with += is_leaf ? depth * BLOCK_TOKENS : best_below(prompts, i, end, depth + 1, depth * BLOCK_TOKENS);
+    }
+    return with > without ? with : without;
+}
+
+static int compare_blocks(const void *left, const void *right)
+{
+    const struct prompt *a = left, *b = right;
+    for (int32_t i = 0; i < a->n_blocks && i < b->n_blocks; i++)
+        if (a->blocks[i] != b->blocks[i]) return a->blocks[i] < b->blocks[i] ? -1 : 1;
+    return a->n_blocks - b->n_blocks;
+}
+
+/* Whether a prefix is a group is chosen naively, for each group that may lie above it. */
+TEST(groups_of_large_batches_save_the_most)
+{
+    struct rng rng;
+    rng_init(&rng, 12, 0, "batch", 0);
+    for (int draw = 0; draw < 300; draw++) {
+        static struct prompt prompts[LARGE];
+        const int n = 9 + (int)rng_below(&rng, LARGE - 8), width = 1 + (int)rng_below(&rng, 3);
+        for (int i = 0; i < n; i++) {
+            struct prompt *prompt = &prompts[i];
+            *prompt = (struct prompt){.n_blocks = (int32_t)rng_below(&rng, MOST_BLOCKS + 1), .output_tokens = 1};
+            uint64_t name = 0;
+            for (int32_t k = 0; k < prompt->n_blocks; k++)
+                prompt->blocks[k] = name = name * 7 + 1 +
+                                           rng_below(&rng, name % 3 == 0 ? 1 : (uint64_t)width + name % 2);
+            prompt->prompt_tokens = prompt->n_blocks * BLOCK_TOKENS + 1;
+        }
+        struct record_buffer buffer;
+        fill(&buffer, prompts, n);
+        size_t order[LARGE];
+        int64_t saved_tokens, by_neighbours = 0;
+        MUST(prefix_groups_order(&buffer, order, &saved_tokens) == 0);
+        for (int i = 1; i < n; i++) by_neighbours += shared(&prompts[order[i - 1]], &prompts[order[i]]);
+        CHECK(by_neighbours >= saved_tokens);
+        qsort(prompts, (size_t)n, sizeof *prompts, compare_blocks);
+        CHECK_EQ_INT(saved_tokens, best_below(prompts, 0, n, 0, 0));
+        record_buffer_fini(&buffer);
+    }
+}
+
+/* Three groups have as many outputs for each computed token: 60 of 48, 20 of 16, and 20 of 16 alone. They come in the
+ * order of their first requests, and equal requests keep theirs. A prompt shares no more than it has. */
+TEST(equal_groups_come_in_the_order_of_their_first_requests)
+{
+    static const struct prompt prompts[] = {
+        {{1, 19}, 2, 32, 30}, {{2}, 1, 16, 10}, {{2}, 1, 16, 10}, {{1, 15}, 2, 32, 30}, {{0}, 1, 16, 20}};
+    static const struct prompt part[] = {{{3}, 1, 16, 10}, {{3}, 1, 9, 10}};
+    static const size_t expected[] = {3, 0, 1, 2, 4};
+    struct record_buffer buffer;
+    fill(&buffer, prompts, 5);
+    size_t order[5];
+    int64_t saved_tokens;
+    MUST(prefix_groups_order(&buffer, order, &saved_tokens) == 0);
+    CHECK_EQ_INT(saved_tokens, 32);
+    for (int i = 0; i < 5; i++) CHECK_EQ_INT(order[i], expected[i]);
+    record_buffer_fini(&buffer);
+    fill(&buffer, part, 2);
+    MUST(prefix_groups_order(&buffer, order, &saved_tokens) == 0);
+    CHECK_EQ_INT(saved_tokens, 9);
+    record_buffer_fini(&buffer);
 }
 
 /* Four requests share one block, two of them two more; two share another block; one is alone. */
@@ -207,6 +286,38 @@ TEST(every_order_is_as_likely)
     for (int i = 0; i < 6; i++) CHECK(n_of[orders[i]] > 60 && n_of[orders[i]] < 140);
 }
 
+/* The order is that of an inside-out shuffle by the stream NAME.offline of the seed and the run. */
+TEST(each_name_seed_and_run_has_its_own_order)
+{
+    static const struct source_options every[] = {{.seed = 1, .stream = "a"}, {.seed = 1, .run = 2, .stream = "a"},
+                                                  {.seed = 2, .stream = "a"}, {.seed = 1, .stream = "b"}};
+    enum { COUNT = 20 };
+    for (int k = 0; k < 4; k++) {
+        SCOPED(trace_source) trace;
+        trace_source_requests(&trace, 1, "{'format': 'generate', 'count': %d, 'offline': 'shuffled'}", (int)COUNT);
+        MUST(trace.code == 0);
+        trace.requests->close(trace.requests);
+        trace.requests = NULL;
+        const struct trace_format *format = trace.variant.entry;
+        MUST(format->open_requests(trace.variant.params, &every[k], &trace.requests, &trace.diag) == 0);
+        char name[32];
+        snprintf(name, sizeof name, "%s.offline", every[k].stream);
+        struct rng rng;
+        rng_init(&rng, every[k].seed, every[k].run, name, 0);
+        int64_t ids[COUNT] = {0};
+        for (int64_t i = 0; i < COUNT; i++) {
+            const uint64_t at = rng_below(&rng, (uint64_t)i + 1);
+            ids[i] = ids[at];
+            ids[at] = i;
+        }
+        struct request_record request;
+        for (int i = 0; i < COUNT; i++) {
+            MUST(trace_source_request(&trace, &request) == 1);
+            CHECK_EQ_INT(request.id, ids[i]);
+        }
+    }
+}
+
 enum { FEW = 200, MOST_PREFIX = 64 };
 
 /* A request as the trace has it: its lengths, and its blocks. */
@@ -263,6 +374,7 @@ TEST(a_batch_tells_what_its_trace_tells)
                                                        : "arrival,prompt,output\n0,10,5\n1,20,0\n2,30,7\n3,40,8\n");
         static const char *const orders[] = {"no", "as-it-is", "shuffled"};
         char message[1024] = "";
+        int64_t row = 0;
         for (int k = 0; k < 3; k++) {
             SCOPED(trace_source) trace;
             struct request_record request;
@@ -276,6 +388,9 @@ TEST(a_batch_tells_what_its_trace_tells)
             CHECK_EQ_STR(trace.message, message);
             CHECK_EQ_INT(message[0] != 0, is_broken);
             CHECK_EQ_INT(trace_source_note(&trace, "no-output"), 1);
+            if (k == 0) row = trace.requests->place(trace.requests).row;
+            CHECK(row > 0);
+            CHECK_EQ_INT(trace.requests->place(trace.requests).row, row);
             if (!is_broken) CHECK_EQ_INT(n, 3);
             if (is_broken) CHECK_EQ_INT(n, k == 0 ? 1 : 0);
         }

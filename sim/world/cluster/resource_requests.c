@@ -87,11 +87,12 @@ static int grow(struct resource_requests *requests)
 
 int32_t resource_requests_index(struct resource_requests *requests, const struct resource_request *request)
 {
+    const int32_t known = requests->n > 0 ? *slot_of(requests, request) : -1;
+    if (known >= 0) return known;
     if (requests->n == requests->capacity && grow(requests) < 0) return -1;
-    int32_t *slot = slot_of(requests, request);
-    if (*slot >= 0) return *slot;
     requests->items[requests->n] = *request;
     requests->counts[requests->n] = 0;
+    int32_t *slot = slot_of(requests, request);
     return *slot = requests->n++;
 }
 

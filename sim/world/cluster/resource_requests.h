@@ -26,7 +26,7 @@ void resource_requests_fini(struct resource_requests *requests);
 /* The request of a record at a site with these models. */
 struct resource_request resource_request_of(const struct job_record *record, const struct gpu_models *models);
 
-/* The number of a request, which is added if it is new. -1 when out of memory. */
+/* The number of a request, which is added if it is new. -1 when out of memory. A known request moves no others. */
 int32_t resource_requests_index(struct resource_requests *requests, const struct resource_request *request);
 
 /* Reads a source to its end, counts the requests of its jobs, and finds the kinds that make up `cover_frac` of them. A

@@ -233,6 +233,9 @@ int64_t service_gpus(const struct service *service);
 /* Requests in the system. */
 int64_t service_outstanding(const struct service *service);
 
+/* No event is left: an error, SIM_E_STALLED, if requests are in the system. It tells what they wait for. */
+int service_check_done(const struct service *service, struct diag *diag);
+
 /* How much of its trace the service has read, 0 .. 1. */
 double service_done_frac(const struct service *service);
 

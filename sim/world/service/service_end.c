@@ -12,6 +12,22 @@ int64_t service_outstanding(const struct service *service)
     return fleet_outstanding(&service->fleet) + scaling_waiting(service->scaling);
 }
 
+int service_check_done(const struct service *service, struct diag *diag)
+{
+    const long long left = service_outstanding(service), unserved = scaling_waiting(service->scaling);
+    const char *plural = left == 1 ? "" : "s", *verb = left == 1 ? "waits" : "wait", *name = service->config->name;
+    if (left == 0) return 0;
+    if (unserved == left && service->scaling->gone.value > 0)
+        return diag_error(diag, SIM_E_STALLED, NULL,
+                          "give the outage an \"until\", the cause of failures a \"repair\", or the site spare nodes",
+                          "%lld request%s of service '%s' %s forever: failures keep all of its replicas down, and no "
+                          "node comes back",
+                          left, plural, name, verb);
+    return diag_error(diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
+                      "%lld request%s of service '%s' %s forever: the batching policy never takes %s", left, plural,
+                      name, verb, left == 1 ? "it" : "them");
+}
+
 double service_done_frac(const struct service *service)
 {
     return service->source->place(service->source).done_frac;

@@ -68,6 +68,85 @@ TEST(equal_lengths_take_the_step_of_the_plan)
     mem_free(room);
 }
 
+/* Two batches take the mean of what each takes alone, in all parts. */
+TEST(batches_take_the_mean_of_each_alone)
+{
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    for (int split = SPLIT_STATIC; split <= SPLIT_HYBRID; split++) {
+        struct mixed_bed bed;
+        struct training_step steps[3];
+        double most[3];
+        init_bed(&bed, room, 20);
+        bed.plan.plan.split = (enum training_split)split;
+        for (int k = 0; k < 3; k++) { /* short ones, long ones, both */
+            bed.lengths.step_tokens = 0.0;
+            for (int i = 0; i < 40; i++) bed.tokens[i] = (i < 20) == (k != 1) ? 4096 - 100 * (i % 20) : 16384;
+            for (int i = 0; i < (k < 2 ? 20 : 40); i++) bed.lengths.step_tokens += (double)bed.tokens[i];
+            if (k == 2) bed.lengths.step_tokens /= 2.0;
+            bed.lengths.batches = k < 2 ? 1 : 2;
+            steps[k] = plan_bed_step(&bed.plan);
+            most[k] = training_mixed_most_sequences(&bed.plan.plan);
+        }
+        const struct training_step *both = &steps[2];
+        CHECK_NEAR(passes_s(both) * 2.0 / (passes_s(&steps[0]) + passes_s(&steps[1])), 1.0, 1e-9);
+        CHECK_NEAR(both->bound_s * 2.0 / (steps[0].bound_s + steps[1].bound_s), 1.0, 1e-9);
+        CHECK_NEAR(both->forward_s * 2.0 / (steps[0].forward_s + steps[1].forward_s), 1.0, 1e-9);
+        CHECK_NEAR(both->context_s * 2.0 / (steps[0].context_s + steps[1].context_s), 1.0, 1e-9);
+        CHECK_NEAR(both->flop * 2.0 / (steps[0].flop + steps[1].flop), 1.0, 1e-9);
+        CHECK_NEAR(both->static_frac * 2.0, steps[0].static_frac + steps[1].static_frac, 1e-12);
+        CHECK_NEAR(most[2], fmax(most[0], most[1]), 0.0);
+        CHECK(most[0] > most[1]);
+        if (split == SPLIT_FLEXIBLE) CHECK_NEAR(both->static_frac, 0.5, 1e-12); /* long ones need all groups of 4 */
+        if (split < SPLIT_FLEXIBLE) CHECK_NEAR(both->static_frac, 0.0, 0.0);
+    }
+    mem_free(room);
+}
+
+/* Sequences that only groups of four ranks or more hold. One, or five of them, are computed sooner by groups of eight. */
+TEST(the_best_static_split_is_the_best_of_all_widths)
+{
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    for (int n = 1; n <= 6; n++) {
+        struct mixed_bed bed;
+        init_bed(&bed, room, n);
+        for (int i = 0; i < n; i++) set_length(&bed, i, 16384 - i);
+        bed.plan.plan.split = SPLIT_BEST_STATIC;
+        const struct training_step best = plan_bed_step(&bed.plan);
+        double least_s = (double)INFINITY, least_width = 0.0;
+        bed.plan.plan.split = SPLIT_STATIC;
+        for (int width = 4; width <= 16; width *= 2) { /* of as many tokens on each rank */
+            bed.plan.plan.context = width;
+            bed.plan.plan.micro_batch = width / 4;
+            bed.plan.plan.data = 16 / width;
+            const struct training_step step = plan_bed_step(&bed.plan);
+            const double seconds = passes_s(&step);
+            if (seconds >= least_s) continue;
+            least_s = seconds;
+            least_width = width;
+        }
+        CHECK_NEAR(passes_s(&best) / least_s, 1.0, 1e-9);
+        CHECK_NEAR(best.width, least_width, 1e-9);
+        if (n % 4 == 1) CHECK_NEAR(least_width, 8.0, 0.0);
+    }
+    mem_free(room);
+}
+
+/* A pack of two whole sequences is a micro-batch of two. */
+TEST(pairs_take_the_step_of_micro_batches_of_two)
+{
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    struct mixed_bed bed;
+    init_bed(&bed, room, 24);
+    bed.plan.plan.micro_batch = 2;
+    for (int i = 0; i < 24; i++) set_length(&bed, i, 16384);
+    const struct training_step mixed = plan_bed_step(&bed.plan);
+    CHECK_NEAR(training_mixed_most_sequences(&bed.plan.plan), 2.0, 0.0);
+    bed.plan.plan.lengths = NULL;
+    bed.plan.plan.micro_batches = 3;
+    CHECK_NEAR(mixed.step_s / plan_bed_step(&bed.plan).step_s, 1.0, 1e-9);
+    mem_free(room);
+}
+
 /* 16 sequences of a 16th of the length are one micro-batch of 16. */
 TEST(short_ones_are_packed)
 {
