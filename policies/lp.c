@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { ITERATIONS = 10000, MOST_ROWS = 256 };
+enum { ITERATIONS = 10000 };
 
 /* How far from the least cost the choice among optima may go. */
 static const double TIE_FRAC = 1e-9;
@@ -172,10 +172,10 @@ static void solve_with_ties(struct solving *solving)
 
 enum lp_outcome lp_solve(const struct lp *lp, double *x)
 {
-    int indices[MOST_ROWS + 2];
-    double values[MOST_ROWS + 2];
+    int indices[LP_MOST_ROWS + 2];
+    double values[LP_MOST_ROWS + 2];
     struct solving solving = {.lp = lp, .x = x, .indices = indices, .values = values};
-    return lp->rows > MOST_ROWS ? LP_FAILED : in_glpk(solve_with_ties, &solving);
+    return lp->rows > LP_MOST_ROWS ? LP_FAILED : in_glpk(solve_with_ties, &solving);
 }
 
 /* --- From a basis --- */

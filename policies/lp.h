@@ -26,8 +26,10 @@ struct lp {
  * without a solution. LP_FAILED: GLPK refused the program, or it has too many rows. */
 enum lp_outcome { LP_OPTIMAL, LP_FEASIBLE, LP_INFEASIBLE, LP_UNBOUNDED, LP_GAVE_UP, LP_FAILED, LP_NO_MEMORY };
 
+enum { LP_MOST_ROWS = 256 }; /* of lp_solve */
+
 /* Writes x [columns] if there is an optimum. Of several optima it is the one with the least sum of (j + 1) x_j, so
- * a program lists its preferred columns first. At most 256 rows. */
+ * a program lists its preferred columns first. At most LP_MOST_ROWS rows. */
 enum lp_outcome lp_solve(const struct lp *lp, double *x);
 
 /* The state of a row or a column in a basis. All but LP_NEW are GLPK's. */

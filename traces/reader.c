@@ -164,9 +164,9 @@ bool reader_time(struct reader *reader, int column, enum time_unit unit, sim_ns 
     struct csv_field field = reader_text(reader, column);
     enum number_status status = number_ns(field.chars, field.n_chars, units[unit].ns, value);
     if (status == NUMBER_OK && *value >= -READER_MAX_NS && *value <= READER_MAX_NS) return true;
-    char expected[64];
+    char expected[96];
     snprintf(expected, sizeof expected, "a number of %s%s", units[unit].plural,
-             status == NUMBER_BAD ? "" : " within 73 years");
+             status == NUMBER_BAD ? "" : " within 73 years ('time_unit' tells of another unit, such as \"ms\")");
     return unexpected(reader, column, expected);
 }
 

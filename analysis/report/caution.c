@@ -71,6 +71,7 @@ static void add_load(struct finding *finding)
 static void find_saturation(struct finding *finding)
 {
     const struct verdict_facts *facts = finding->facts;
+    if (strcmp(facts->status, "stalled") == 0) return; /* what is left waits for something that never comes */
     if (verdict_requests_saturate(facts))
         add(finding, "saturated",
             verdict_requests_grow(facts)
@@ -123,13 +124,26 @@ static const double far_above = 2.0;
 
 static void find_small_budgets(struct finding *finding)
 {
-    char mean[WORDS_CHARS];
-    const double mean_frac = metric(finding, "power.budget_frac.mean");
-    if (!(mean_frac >= far_above)) return;
+    char most[WORDS_CHARS];
+    const double most_frac = metric(finding, "power.budget_frac.max");
+    if (!(most_frac >= far_above)) return;
     add(finding, "over-budget",
-        "the mean power is %s of the budget: cluster.power.budget is that of each server, rack or row, or of the site, "
+        "the power reaches %s of a budget: cluster.power.budget is that of each server, rack or row, or of the site, "
         "as 'level' says",
-        words_percent(mean_frac, mean));
+        words_percent(most_frac, most));
+}
+
+/* GPUs cost while they are held, and a replica that is down holds none. */
+static void find_unpaid_time(struct finding *finding)
+{
+    char down[WORDS_CHARS];
+    const double down_s = metric(finding, "failure.replica_down_s"), end_s = metric(finding, "sim.end_s");
+    if (!(down_s >= large_share * end_s) || isnan(metric(finding, "cost.usd_per_h"))) return;
+    if (!isnan(metric(finding, "cost.usd"))) return; /* leases have bills */
+    add(finding, "unpaid",
+        "failures kept replicas down for %s in all, and cost.* leaves out their GPUs meanwhile: a site of one's own "
+        "pays for these, too, as a fleet of 'market' does",
+        words_seconds(down_s, down));
 }
 
 /* Turns of sessions repeat their context. Engines keep it; here that is a section of its own. */
@@ -174,6 +188,7 @@ size_t cautions_find(const struct verdict_facts *facts, struct caution cautions[
     find_no_jobs(&finding);
     find_brakes(&finding);
     find_small_budgets(&finding);
+    find_unpaid_time(&finding);
     find_forgotten_prefixes(&finding);
     find_exact_estimates(&finding);
     return finding.n;

@@ -254,13 +254,6 @@ double decode_row_seconds(struct decode_row *row, double mean_context, double lo
 
 /* --- prefill --- */
 
-/* How a kernel cuts queries and keys. */
-struct tiling {
-    double rows, columns; /* of a tile: queries of all heads in it, keys */
-    double tokens;        /* whose queries they are */
-    double heads;         /* rows of tiles for the same tokens */
-};
-
 /* Whether exponentials, not products alone, bound attention: tensor cores with units of 4 bits outrun them (Zadouri et
  * al., FlashAttention-4, 2026). */
 static bool is_bound_by_scores(const struct prefill_params *params, const struct gpu_spec *gpu)
@@ -268,18 +261,18 @@ static bool is_bound_by_scores(const struct prefill_params *params, const struct
     return params->score_cycles > 0.0 && gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0;
 }
 
-static struct tiling tiling_of(const struct prefill_params *params, const struct gpu_spec *gpu,
-                               const struct prefill_shape *shape)
+static struct prefill_tiling tiling_of(const struct prefill_params *params, const struct gpu_spec *gpu,
+                                       const struct prefill_shape *shape)
 {
-    if (is_bound_by_scores(params, gpu)) return (struct tiling){256.0, 128.0, 256.0, shape->q_heads};
-    if (params->flash3 <= 0.5) return (struct tiling){64.0, 64.0, 64.0, shape->q_heads};
+    if (is_bound_by_scores(params, gpu)) return (struct prefill_tiling){256.0, 128.0, 256.0, shape->q_heads};
+    if (params->flash3 <= 0.5) return (struct prefill_tiling){64.0, 64.0, 64.0, shape->q_heads};
     const double group = smaller_of(shape->q_heads / shape->kv_heads, 128.0);
-    return (struct tiling){128.0, 128.0, 128.0 / group, shape->q_heads / group};
+    return (struct prefill_tiling){128.0, 128.0, 128.0 / group, shape->q_heads / group};
 }
 
 /* Keys before the windows of all rows of tiles: none of the first ones, then `tokens` more with each row. *cut: rows
  * whose window begins behind the first key. */
-static double keys_behind(const struct tiling *tiling, double rows, double p, double window, double *cut)
+static double keys_behind(const struct prefill_tiling *tiling, double rows, double p, double window, double *cut)
 {
     const double uncut = smaller_of(larger_of(ceil((window - p) / tiling->tokens), 0.0), rows);
     *cut = rows - uncut;
@@ -289,7 +282,7 @@ static double keys_behind(const struct tiling *tiling, double rows, double p, do
 /* Tiles that a chunk of n queries on top of p tokens meets, in all its rows. A row of tiles ends where its last query
  * does, or up to a tile later. With a window it begins where that of its first query does, or up to a tile before.
  * Chunks of unequal length have more pairs than as many equal ones: these `extra_pairs` fill tiles of their own. */
-static double chunk_tiles(const struct tiling *tiling, double n, double p, double window, double extra_pairs)
+static double chunk_tiles(const struct prefill_tiling *tiling, double n, double p, double window, double extra_pairs)
 {
     const double k = tiling->columns, rows = ceil(n / tiling->tokens), filled = rows * tiling->tokens;
     const double part = larger_of(k - tiling->tokens, 0.0); /* what tiles are wider than high reaches beyond the mask */
@@ -303,7 +296,7 @@ static double chunk_tiles(const struct tiling *tiling, double n, double p, doubl
 
 /* Keys of the last row of tiles of the longest chunk. Pairs per token are n + 2 p where chunks are alike, and near
  * those of the longest where they are not. */
-static double longest_keys(const struct prefill_shape *shape, const struct tiling *tiling, double n, double p)
+static double longest_keys(const struct prefill_shape *shape, const struct prefill_tiling *tiling, double n, double p)
 {
     if (shape->full) return n + p;
     if (shape->window > 0.0) return smaller_of(n + p, shape->window + tiling->tokens);
@@ -317,90 +310,87 @@ static bool counts_scores(const struct prefill_params *params, const struct gpu_
     return is_bound_by_scores(params, gpu) || (shape->expanded && params->score_cycles > 0.0);
 }
 
-/* Time of `tiles` tiles on one SM, one after the other. */
-static double run_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
-                          const struct prefill_shape *shape, const struct tiling *tiling, double tiles)
+/* Time of a tile whose scores count, on one SM. */
+static double tile_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
+                           const struct prefill_shape *shape, const struct prefill_tiling *tiling, double tile_flop)
 {
-    const double flop = 2.0 * tiling->rows * tiling->columns * (shape->key_dim + shape->value_dim);
-    const double sms = (double)gpu->sm_count;
-    if (!counts_scores(params, gpu, shape))
-        return tiles * flop * sms / (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute));
     const enum number_format compute = shape->kv == FORMAT_FP8 ? FORMAT_FP8 : shape->compute;
-    const double products_s = flop * sms / (params->flop_frac * gpu_peak_flop_per_s(gpu, compute));
-    return tiles * soft_max(products_s, params->score_cycles * tiling->rows * tiling->columns / gpu->boost_hz, 3.0);
+    const double products_s = tile_flop * (double)gpu->sm_count /
+                              (params->flop_frac * gpu_peak_flop_per_s(gpu, compute));
+    return soft_max(products_s, params->score_cycles * tiling->rows * tiling->columns / gpu->boost_hz, 3.0);
+}
+
+/* Time of `tiles` tiles on one SM, one after the other. */
+static double run_seconds(const struct prefill_row *row, double tiles)
+{
+    return row->scored ? tiles * row->tile_s : tiles * row->tile_flop * row->sms / row->flop_per_s;
 }
 
 /* Time of all tiles on the SMs, whose work differs. */
-static double tiles_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
-                            const struct prefill_shape *shape)
+static double tiles_seconds(const struct prefill_row *row, const struct prefill_shape *shape)
 {
-    const struct tiling tiling = tiling_of(params, gpu, shape);
-    const double sms = (double)gpu->sm_count, chunks = shape->sequences;
-    const double n = shape->tokens / chunks, p = shape->past / chunks, rows = ceil(n / tiling.tokens);
+    const struct prefill_params *params = row->params;
+    const struct prefill_tiling *tiling = &row->tiling;
+    const double sms = row->sms, chunks = shape->sequences;
+    const double n = shape->tokens / chunks, p = shape->past / chunks, rows = ceil(n / tiling->tokens);
     const double tiles = shape->full
-                             ? rows * ceil((n + p) / tiling.columns)
-                             : chunk_tiles(&tiling, n, p, shape->window, shape->pairs / chunks - n * (n + 2.0 * p));
-    const double waves = chunks * tiling.heads * rows / sms, even = shape->full ? 1.0 : p / (p + n);
+                             ? rows * ceil((n + p) / tiling->columns)
+                             : chunk_tiles(tiling, n, p, shape->window, shape->pairs / chunks - n * (n + 2.0 * p));
+    const double waves = chunks * tiling->heads * rows / sms, even = shape->full ? 1.0 : p / (p + n);
     const double rounding = 1.0 + even * (ceil(waves) / waves - 1.0);
-    const double average = chunks * tiling.heads * (tiles + params->edge_tiles * rows) / sms * rounding;
-    const double keys = longest_keys(shape, &tiling, n, p);
-    const double longest = (ceil(keys / tiling.columns) + params->edge_tiles) / params->lone_speed;
-    return run_seconds(params, gpu, shape, &tiling, soft_max(average, longest, params->path_softness));
+    const double average = chunks * tiling->heads * (tiles + params->edge_tiles * rows) / sms * rounding;
+    const double keys = longest_keys(shape, tiling, n, p);
+    const double longest = (ceil(keys / tiling->columns) + params->edge_tiles) / params->lone_speed;
+    return run_seconds(row, soft_max(average, longest, params->path_softness));
 }
 
 /* Time of thread blocks of sequences that decode, with those that have no work. */
-static double decode_tiles_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
-                                   const struct prefill_shape *shape, const struct tiling *tiling, double context)
+static double decode_tiles_seconds(const struct prefill_row *row, const struct prefill_shape *shape, double context)
 {
+    const struct prefill_params *params = row->params;
+    const struct prefill_tiling *tiling = &row->tiling;
     const bool fitted = params->decode_tile_frac > 0.0;
     const double frac = fitted ? params->decode_tile_frac : 1.0;
     const double edge_tiles = fitted ? params->decode_edge_tiles : params->edge_tiles;
     const double units = shape->decodes * tiling->heads * ceil((1.0 + shape->decode_drafts) / tiling->tokens);
     const double rows = ceil(shape->tokens / shape->sequences / tiling->tokens);
-    const double tile_flop = 2.0 * tiling->rows * tiling->columns * (shape->key_dim + shape->value_dim);
     const double tiles = units * (ceil(context / tiling->columns) + edge_tiles);
-    return frac * tiles * tile_flop / (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute)) +
-           params->empty_s * units * (rows - 1.0) / (double)gpu->sm_count;
+    return frac * tiles * row->tile_flop / row->flop_per_s + params->empty_s * units * (rows - 1.0) / row->sms;
 }
 
 /* Delay by the longest sequence; windows cut all alike. */
-static double straggle_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
-                               const struct prefill_shape *shape, const struct tiling *tiling)
+static double straggle_seconds(const struct prefill_row *row, const struct prefill_shape *shape)
 {
     const double beyond = shape->decode_longest - shape->decode_context;
     if (beyond <= 0.0 || shape->window > 0.0) return 0.0;
-    const double tile_flop = 2.0 * tiling->rows * tiling->columns * (shape->key_dim + shape->value_dim);
-    const double sm_flop_per_s = params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute) / (double)gpu->sm_count;
-    return params->decode_straggle_frac * beyond / tiling->columns * tile_flop / sm_flop_per_s;
+    const double sm_flop_per_s = row->flop_per_s / row->sms;
+    return row->params->decode_straggle_frac * beyond / row->tiling.columns * row->tile_flop / sm_flop_per_s;
 }
 
 /* How often keys and values of sequences that decode cross the memory. */
-static double decode_reads(const struct gpu_spec *gpu, const struct prefill_shape *shape, const struct tiling *tiling,
-                           double context, double key_bytes)
+static double decode_reads(const struct prefill_row *row, const struct prefill_shape *shape, double context)
 {
-    const double kept_bytes = shape->decodes * context * key_bytes / shape->kv_heads;
-    const double group = fmax(tiling->heads / shape->kv_heads, 1.0);
-    if (gpu->l2_bytes <= 0.0 || kept_bytes <= gpu->l2_bytes) return 1.0;
-    return fmin(fmax(group * shape->decodes / (double)gpu->sm_count, 1.0), group);
+    const double kept_bytes = shape->decodes * context * row->kv_bytes / shape->kv_heads;
+    const double group = fmax(row->tiling.heads / shape->kv_heads, 1.0);
+    if (row->gpu->l2_bytes <= 0.0 || kept_bytes <= row->gpu->l2_bytes) return 1.0;
+    return fmin(fmax(group * shape->decodes / row->sms, 1.0), group);
 }
 
-/* Adds sequences that decode to a launch. `key_bytes`: bytes of a token in the cache. */
-static void add_decodes(const struct prefill_params *params, const struct gpu_spec *gpu,
-                        const struct prefill_shape *shape, double key_bytes, struct kernel_time *time)
+/* Adds sequences that decode to a launch. */
+static void add_decodes(const struct prefill_row *row, const struct prefill_shape *shape, struct kernel_time *time)
 {
-    const struct tiling tiling = tiling_of(params, gpu, shape);
     const double context = at_most(shape->decode_context, shape->window), width = shape->key_dim + shape->value_dim;
-    const double compute_s = decode_tiles_seconds(params, gpu, shape, &tiling, context);
+    const double compute_s = decode_tiles_seconds(row, shape, context);
     const double queries = 1.0 + shape->decode_drafts;
-    const double query_bytes = queries * shape->q_heads * width * number_format_bytes(shape->compute);
-    const double reads = decode_reads(gpu, shape, &tiling, context, key_bytes);
-    const double bytes = shape->decodes * (reads * context * key_bytes + query_bytes);
-    const double memory_s = bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
+    const double query_bytes = queries * shape->q_heads * width * row->number_bytes;
+    const double reads = decode_reads(row, shape, context);
+    const double bytes = shape->decodes * (reads * context * row->kv_bytes + query_bytes);
+    const double memory_s = bytes / row->bytes_per_s;
     time->flop += 2.0 * queries * shape->decodes * shape->q_heads * width * context;
     time->bytes += bytes;
     time->compute_s += compute_s;
     time->memory_s += memory_s;
-    time->seconds += larger_of(compute_s, memory_s) + straggle_seconds(params, gpu, shape, &tiling);
+    time->seconds += larger_of(compute_s, memory_s) + straggle_seconds(row, shape);
 }
 
 /* How often the bytes of new keys and values cross the memory before or beside attention: into the cache, or into the
@@ -414,27 +404,55 @@ static double passes_of(const struct prefill_params *params, const struct gpu_sp
     return is_narrow && is_bound_by_scores(params, gpu) ? params->narrow_passes : params->write_passes;
 }
 
-struct kernel_time prefill_attention_time(const struct prefill_params *params, const struct gpu_spec *gpu,
-                                          const struct prefill_shape *shape)
+void prefill_row_init(struct prefill_row *row, const struct prefill_params *params, const struct gpu_spec *gpu,
+                      const struct prefill_shape *shape)
+{
+    const struct prefill_tiling tiling = tiling_of(params, gpu, shape);
+    const double tile_flop = 2.0 * tiling.rows * tiling.columns * (shape->key_dim + shape->value_dim);
+    const bool scored = counts_scores(params, gpu, shape);
+    *row = (struct prefill_row){
+        .params = params, .gpu = gpu,
+        .tiling = tiling,
+        .sms = (double)gpu->sm_count,
+        .tile_flop = tile_flop,
+        .flop_per_s = params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute),
+        .scored = scored,
+        .tile_s = scored ? tile_seconds(params, gpu, shape, &tiling, tile_flop) : 0.0,
+        .start_s = params->start_s + (shape->expanded && shape->kv == FORMAT_FP8 ? params->narrow_s : 0.0),
+        .kv_bytes = shape->kv_heads * (shape->key_dim + (shape->shared_kv ? 0.0 : shape->value_dim)) *
+                    number_format_bytes(shape->kv),
+        .query_width = shape->q_heads * (shape->key_dim + shape->value_dim),
+        .number_bytes = number_format_bytes(shape->compute),
+        .passes = passes_of(params, gpu, shape),
+        .bytes_per_s = params->bandwidth_frac * gpu->memory_bytes_per_s,
+    };
+}
+
+struct kernel_time prefill_row_time(const struct prefill_row *row, const struct prefill_shape *shape)
 {
     const double seen = at_most(shape->past, shape->sequences * shape->window);
     const double pairs = shape->full ? 2.0 * shape->tokens * (shape->tokens + shape->past) / shape->sequences
                                      : shape->pairs;
-    const double kv_bytes = shape->kv_heads * (shape->key_dim + (shape->shared_kv ? 0.0 : shape->value_dim)) *
-                            number_format_bytes(shape->kv);
-    const double query_width = shape->q_heads * (shape->key_dim + shape->value_dim);
-    const double write_bytes = passes_of(params, gpu, shape) * shape->tokens * kv_bytes;
+    const double write_bytes = row->passes * shape->tokens * row->kv_bytes;
     struct kernel_time time = {
-        .overhead_s = params->start_s + (shape->expanded && shape->kv == FORMAT_FP8 ? params->narrow_s : 0.0),
-        .flop = pairs * query_width,
-        .bytes = (shape->tokens + seen) * kv_bytes +
-                 shape->tokens * query_width * number_format_bytes(shape->compute) + write_bytes,
+        .overhead_s = row->start_s,
+        .flop = pairs * row->query_width,
+        .bytes = (shape->tokens + seen) * row->kv_bytes + shape->tokens * row->query_width * row->number_bytes +
+                 write_bytes,
     };
-    const double write_s = write_bytes / gpu->memory_bytes_per_s;
-    const double read_s = (time.bytes - write_bytes) / (params->bandwidth_frac * gpu->memory_bytes_per_s);
-    time.compute_s = tiles_seconds(params, gpu, shape);
+    const double write_s = write_bytes / row->gpu->memory_bytes_per_s;
+    const double read_s = (time.bytes - write_bytes) / row->bytes_per_s;
+    time.compute_s = tiles_seconds(row, shape);
     time.memory_s = read_s + write_s;
     time.seconds = time.overhead_s + soft_max_2(time.compute_s, read_s) + write_s;
-    if (shape->decodes > 0.0) add_decodes(params, gpu, shape, kv_bytes, &time);
+    if (shape->decodes > 0.0) add_decodes(row, shape, &time);
     return time;
+}
+
+struct kernel_time prefill_attention_time(const struct prefill_params *params, const struct gpu_spec *gpu,
+                                          const struct prefill_shape *shape)
+{
+    struct prefill_row row;
+    prefill_row_init(&row, params, gpu, shape);
+    return prefill_row_time(&row, shape);
 }

@@ -166,6 +166,35 @@ double decode_row_seconds(struct decode_row *row, double mean_context, double lo
 /* Delay by the longest sequence, part of decode_attention_time's result: constant while all sequences grow alike. */
 double decode_straggle_seconds(const struct decode_params *params, const struct gpu_spec *gpu,
                                const struct decode_shape *shape);
+
+/* How a kernel cuts queries and keys of prompts. */
+struct prefill_tiling {
+    double rows, columns; /* of a tile: queries of all heads in it, keys */
+    double tokens;        /* whose queries they are */
+    double heads;         /* rows of tiles for the same tokens */
+};
+
+/* Calls that differ in their batch alone, and what follows from all else. */
+struct prefill_row {
+    const struct prefill_params *params;
+    const struct gpu_spec *gpu;
+    struct prefill_tiling tiling;
+    double sms, tile_flop, flop_per_s, bytes_per_s;
+    bool scored;          /* whether exponentials of scores count */
+    double tile_s;        /* of one tile on an SM where they do, else 0 */
+    double start_s;
+    double kv_bytes;      /* of a token, keys and values of all heads */
+    double query_width;   /* numbers of a token's queries and results */
+    double number_bytes;  /* of each */
+    double passes;        /* of new keys and values across the memory, beside attention */
+};
+
+void prefill_row_init(struct prefill_row *row, const struct prefill_params *params, const struct gpu_spec *gpu,
+                      const struct prefill_shape *shape);
+
+/* A call of the row; its heads, formats, window and flags are those that the row was made with. */
+struct kernel_time prefill_row_time(const struct prefill_row *row, const struct prefill_shape *shape);
+
 struct kernel_time prefill_attention_time(const struct prefill_params *params, const struct gpu_spec *gpu,
                                           const struct prefill_shape *shape);
 

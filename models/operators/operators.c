@@ -113,12 +113,19 @@ static inline __attribute__((always_inline)) struct operators_time straggle_time
 
 static struct operators_time prefill_attention(const struct operators *operators, const struct iteration_work *work)
 {
+    const struct operators_parts *parts = &operators->parts;
     struct operators_time time = {0.0, 0.0};
     if (work->prefill_tokens == 0) return time;
     for (size_t i = 0; i < operators->prefill.n; i++) {
         struct kernel_use use = operators->prefill.uses[i];
         kernel_use_rebatch(&use, work);
-        time = add(time, use_time(&operators->parts, &use));
+        if (parts->kernels->tables[use.call.class]) {
+            time = add(time, use_time(parts, &use));
+            continue;
+        }
+        const double seconds = use.count *
+                               prefill_row_time(&operators->prefill_rows[i], &use.call.shape.prefill).seconds;
+        time = add(time, (struct operators_time){seconds, kernel_in_range(parts->kernels, &use.call) ? 0.0 : seconds});
     }
     return time;
 }
@@ -469,6 +476,19 @@ static void init_grid(struct operators_grid *grid, const struct operators_parts 
     }
 }
 
+/* What follows from all but the batch. A layer's attention has a window or none, so that there are two kernels at
+ * most. */
+static void init_prefill_rows(struct operators *operators)
+{
+    for (size_t i = 0; i < operators->prefill.n; i++) {
+        const struct kernel_call *call = &operators->prefill.uses[i].call;
+        struct prefill_shape shape = call->shape.prefill;
+        shape.expanded = call->class == KERNEL_LATENT_PREFILL;
+        prefill_row_init(&operators->prefill_rows[i], &operators->parts.kernels->params[call->class].prefill,
+                         operators->parts.gpu, &shape);
+    }
+}
+
 void operators_init(struct operators *operators, const struct operators_parts *parts)
 {
     operators->parts = *parts;
@@ -481,6 +501,7 @@ void operators_init(struct operators *operators, const struct operators_parts *p
     init_curve(&operators->by_decoding, parts, BY_DECODE);
     init_grid(&operators->decode, parts);
     list_kernels(parts, BY_PREFILL, 1, true, &operators->prefill);
+    init_prefill_rows(operators);
     list_kernels(parts, BY_DECODE, 1, true, &operators->decode_attention);
     for (int64_t n = 0; n < OPERATORS_STEADY; n++)
         operators->steady[n] = steady_time(operators, &(struct iteration_work){.decode_sequences = n});
@@ -519,5 +540,6 @@ void operators_copy(struct operators *operators, const struct operators *from, c
     copy_grid(&operators->decode, &from->decode);
     operators->decode_attention = from->decode_attention;
     operators->prefill = from->prefill;
+    init_prefill_rows(operators);
     memcpy(operators->steady, from->steady, sizeof from->steady);
 }

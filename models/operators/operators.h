@@ -67,7 +67,7 @@ static inline size_t knots_find_whole(const struct knots *knots, int64_t x)
     return place > 0 ? place - 1 : 0;
 }
 
-enum { OPERATORS_GRID_SEQUENCES = 352, OPERATORS_GRID_CONTEXTS = 72, OPERATORS_STEADY = 512 };
+enum { OPERATORS_GRID_SEQUENCES = 352, OPERATORS_GRID_CONTEXTS = 72, OPERATORS_STEADY = 512, OPERATORS_PREFILL_USES = 2 };
 
 /* Seconds of some kernels, and the part of it outside a fitted range. */
 struct operators_time {
@@ -111,6 +111,7 @@ struct operators {
     struct operators_grid decode;                /* of sequences that are alike */
     struct operators_uses decode_attention;      /* its kernels, for the delay by the longest sequence */
     struct operators_uses prefill;               /* attention of some prompt */
+    struct prefill_row prefill_rows[OPERATORS_PREFILL_USES]; /* of each, where no table was measured */
     struct operators_time steady[OPERATORS_STEADY]; /* of n decoding sequences without prompts: the constant part */
 };
 

@@ -9,6 +9,19 @@ const struct config_field class_priority_fields[] = {
      .help = "lower ones go first"},
     {0}};
 
+void priority_warn(const char *policy, bool by_priority, const struct config_list *priorities, struct diag *diag)
+{
+    const struct class_priority *of = priorities->items;
+    size_t n = 0;
+    for (size_t i = 0; i < priorities->n; i++) n += of[i].priority != 0;
+    if (by_priority && n == 0)
+        diag_warning(diag, NULL, "add \"priorities\": {\"CLASS\": 1}, or leave out the order",
+                     "%s: order 'priority' is that of arrival: no class has a priority", policy);
+    if (!by_priority && priorities->n > 0)
+        diag_warning(diag, NULL, "add \"order\": \"priority\", or leave them out",
+                     "%s: 'priorities' have no effect: the order is not 'priority'", policy);
+}
+
 int64_t priority_of(const struct config_list *priorities, const struct request_view *request)
 {
     const struct class_priority *of = priorities->items;

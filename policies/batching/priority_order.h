@@ -15,6 +15,9 @@ struct class_priority {
 };
 extern const struct config_field class_priority_fields[];
 
+/* Warns of the order "priority" if no class has one, and of priorities under another order. */
+void priority_warn(const char *policy, bool by_priority, const struct config_list *priorities, struct diag *diag);
+
 /* 0 for classes without an entry. `priorities`: of struct class_priority. */
 int64_t priority_of(const struct config_list *priorities, const struct request_view *request);
 

@@ -109,8 +109,8 @@ struct sglang {
 static int sglang_init(void *state, const void *params, struct diag *diag)
 {
     struct sglang *batcher = state;
-    (void)diag;
     *batcher = (struct sglang){.params = *(const struct sglang_params *)params};
+    priority_warn("sglang", batcher->params.order == ORDER_PRIORITY, &batcher->params.priorities, diag);
     batcher->ratio = new_token_ratio_of(batcher->params.conservativeness);
     return 0;
 }

@@ -101,6 +101,7 @@ static int vllm_v1_init(void *state, const void *params, struct diag *diag)
     struct vllm_v1 *batcher = state;
     const struct vllm_v1_params *own = params;
     *batcher = (struct vllm_v1){.params = *own};
+    priority_warn("vllm-v1", own->order == ORDER_PRIORITY, &own->priorities, diag);
     if (own->token_budget >= own->max_sequences) return 0;
     return diag_error(diag, SIM_E_CONFIG, NULL, "raise token_budget or lower max_sequences",
                       "vllm-v1: token_budget (%lld) is less than max_sequences (%lld)", (long long)own->token_budget,

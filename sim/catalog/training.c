@@ -1,6 +1,8 @@
 #include "sim/catalog/training_lengths.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero-bubble", NULL};
@@ -496,6 +498,22 @@ const char *training_setup_plan(struct training_setup *setup, int64_t gpus, bool
     return make_plan(setup, gpus, setup->config->micro_batch > 0 ? setup->config->micro_batch : 1, rounds);
 }
 
+void training_setup_hint(const struct training_setup *setup, const char *problem, char hint[TRAINING_HINT_CHARS])
+{
+    const int64_t layers = setup->llm.layers, stages = setup->plan.pipeline * setup->plan.chunks;
+    int n = 0;
+    hint[0] = 0;
+    if (strncmp(problem, "the layers ", strlen("the layers ")) != 0) return;
+    n += snprintf(hint, TRAINING_HINT_CHARS, "%" PRId64 " layers: the product can be", layers);
+    for (int64_t i = 1, last = 0; i <= layers && n < TRAINING_HINT_CHARS - 80; i++)
+        if (layers % i == 0) {
+            n += snprintf(hint + n, (size_t)(TRAINING_HINT_CHARS - n), "%s %" PRId64, last > 0 ? "," : "", i);
+            last = i;
+        }
+    const int64_t padded = (layers + stages - 1) / stages * stages;
+    snprintf(hint + n, (size_t)(TRAINING_HINT_CHARS - n), "; or approximate it by shape.layers=%" PRId64, padded);
+}
+
 const char *training_setup_price(struct training_setup *setup, int64_t gpus, bool rounds, struct training_step *step)
 {
     const char *problem = training_setup_plan(setup, gpus, rounds);
@@ -516,5 +534,5 @@ const char *training_setup_price(struct training_setup *setup, int64_t gpus, boo
         best = setup->plan;
     }
     setup->plan = best;
-    return step->step_s < TRAINING_MOST_S ? NULL : "a step takes 9e9 s or longer: a bandwidth or rate is next to none";
+    return step->step_s < TRAINING_MOST_S ? NULL : TRAINING_TOO_LONG;
 }

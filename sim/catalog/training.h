@@ -127,8 +127,17 @@ int training_setup_make(const struct catalog *catalog, const struct training_req
  * else that is a problem. Returns NULL, or why this cannot be, as a static text. */
 const char *training_setup_plan(struct training_setup *setup, int64_t gpus, bool rounds);
 
+/* What to do about a problem that training_setup_plan returned: the numbers of stages that the layers allow, as "126
+ * layers: pipeline_parallel times pipeline_chunks can be 1, 2, 3, ...". Empty if there is nothing to say. */
+enum { TRAINING_HINT_CHARS = 240 };
+void training_setup_hint(const struct training_setup *setup, const char *problem, char hint[TRAINING_HINT_CHARS]);
+
 /* No step takes so long: 285 years. */
 #define TRAINING_MOST_S 9e9
+#define TRAINING_TEXT_OF(number) #number
+#define TRAINING_NUMBER_TEXT(number) TRAINING_TEXT_OF(number)
+#define TRAINING_TOO_LONG                                                                                              \
+    "a step takes " TRAINING_NUMBER_TEXT(TRAINING_MOST_S) " s or longer: a bandwidth or rate is next to none"
 
 /* The same, and its price. *step is set if NULL is returned. With micro_batch 0 the fastest that fits; if none fits,
  * one sequence. */

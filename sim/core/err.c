@@ -74,13 +74,26 @@ int diag_system_error(struct diag *diag, const char *path, const char *what, int
     return diag_error(diag, SIM_E_IO, path, hint, "%s: %s", what, reason);
 }
 
+/* Whether a warning was given before: replicas of a service find the same. */
+static bool is_repeated(const struct diag_item *before, const struct diag_item *item)
+{
+    return before->level == item->level && strcmp(before->where, item->where) == 0 &&
+           strcmp(before->text, item->text) == 0;
+}
+
 void diag_warning(struct diag *diag, const char *where, const char *hint, const char *format, ...)
 {
     if (diag == NULL) return;
     va_list args;
+    const int n = diag->n_items;
     va_start(args, format);
     diag_add(diag, DIAG_WARNING, SIM_OK, where, hint, format, args);
     va_end(args);
+    for (int i = 0; i < n && n < diag->n_items; i++) {
+        if (!is_repeated(&diag->items[i], &diag->items[n])) continue;
+        diag->n_items = n;
+        diag->n_warnings--;
+    }
 }
 
 void diag_add_hint(struct diag *diag, int first, const char *format, ...)

@@ -551,11 +551,8 @@ static int find_stuck(const struct world *world)
     if (until > 0 && engine_now(world->site.engine) >= until) return 0;
     if (world->jobs != NULL && jobs_running(world->jobs) > 0) return fail_stuck_jobs(world);
     for (size_t i = 0; i < world->n_services; i++) {
-        int64_t left = service_outstanding(world->services[i]);
-        if (left > 0)
-            return diag_error(world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
-                              "%lld requests of service '%s' wait forever: the batching policy never takes them",
-                              (long long)left, scenario_service(world->scenario, i)->name);
+        const int code = service_check_done(world->services[i], world->site.diag);
+        if (code != 0) return code;
     }
     return world->jobs == NULL || jobs_done(world->jobs) ? 0 : fail_stuck_jobs(world);
 }

@@ -327,7 +327,13 @@ done <<'END'
 2	run S --set services.chat.trace.arrival.process=exponential	unknown arrival process 'exponential'; did you mean 'poisson'?
 2	run S --set services.chat.trace.prompt=500	'services.chat.trace.prompt.distribution' is one of 'fixed', 'uniform'
 2	run S --set services.chat.trace.prompt.tokens=500	missing 'distribution' in 'prompt'; it is one of 'fixed', 'uniform'
-2	run S --set 'cluster.gpu=NVIDIA A100 80GB'	did you mean 'a100-40-sxm'? There are also a100-80-pcie, a100-80-sxm
+5	run S --quiet --set 'failures={"outages": {"o": {"node": 0, "from": "1s"}}}'	failures keep all of its replicas down, and no node comes back; give the outage an "until"
+2	run analysis	'analysis' is a directory, not a scenario
+2	run S --set 'cluster.gpu=NVIDIA A100-SXM4-80GB'	did you mean 'a100-80-sxm'? There are also a100-40-sxm, a100-80-pcie
+2	run S --set 'cluster.gpu=Tesla V100-SXM2-32GB'	did you mean 'v100-32-sxm'?
+2	run S --set cluster.gpu=DGX-H100	did you mean 'h100-sxm'? There are also h100-pcie
+2	plan llama-3.1-405b -g h100-sxm -n 2048 --batch 2048 -s network=50GB/s -s tensor_parallel=8 -s pipeline_parallel=16	126 layers: the product can be 1, 2, 3, 6, 7, 9, 14, 18, 21, 42, 63, 126; or approximate it by shape.layers=128
+2	run S --set 'cluster.gpu=NVIDIA A100 80GB'	did you mean 'a100-80-sxm'? There are also a100-40-sxm, a100-80-pcie
 2	run S --set services.chat.slo.itl=1s	unknown key 'itl' in 'services.chat.slo'; here it is 'tpot'
 2	run S --set services.chat.slo=1s	'slo' must be an object, got "1s"; set a key of 'services.chat.slo': 'ttft', 'tpot'
 2	run S --set cluster.network=50GB/s	set a key of 'cluster.network': 'bandwidth'

@@ -182,11 +182,12 @@ err '24 of them found'
 same_content "$T/begun.db"
 
 # A run that fails is kept as that, and the others are done.
-sed 's/"round-robin", /"round-robin", "no-such-router", /' "$T/study.json" >"$T/wrong.json"
-run 2 sweep "$T/wrong.json" -o "$T/wrong.db" -j 2 --seeds 1
-err "run 4 (services.chat.routing=no-such-router, services.chat.trace.arrival.rate=2/s, seed 1) failed"
-err '9 runs, 3 failed'
-sql "$T/wrong.db" "select group_concat(id) from run where status = 'failed'" 4,5,6
+sed 's/^  "axes": \[/& {"key": "services.chat.routing.count", "values": ["queued"]},/; s/robin", /&"random", /' \
+    "$T/study.json" >"$T/failing.json"
+run 2 sweep "$T/failing.json" -o "$T/wrong.db" -j 2 --seeds 1
+err "run 4 (services.chat.routing=random, services.chat.routing.count=queued, services.chat.trace.arrival.rate=2/s, seed 1) failed"
+err '9 runs, 6 failed'
+sql "$T/wrong.db" "select group_concat(id) from run where status = 'failed'" 1,2,3,4,5,6
 sql "$T/wrong.db" "select count(*) from warning where code = 'SIM_E_CONFIG' and run_id in (4, 5, 6)" 3
 
 # What the runs would be.
@@ -204,6 +205,7 @@ run 0 sweep "$T/study.json" --dry-run --json
 json '$[6].params."services.chat.trace.arrival.rate"' 5/s
 json '$[6].seed' 3
 
+sed 's/"round-robin", /"round-robin", "no-such-router", /' "$T/study.json" >"$T/wrong.json"
 run 2 sweep "$T/wrong.json" --dry-run
 err "unknown routing policy 'no-such-router'"
 

@@ -13,14 +13,14 @@ END
 # The first point fails: the others keep their columns, and the count of seeds is that of the runs that ended in order.
 cat >"$T/first.json" <<'END'
 { "scenario": "base.json", "seeds": 2,
-  "axes": [ {"key": "services.chat.routing",
-             "values": ["no-such-router", "round-robin"]} ] }
+  "axes": [ {"key": "services.chat.routing", "values": ["round-robin", "least-outstanding"]},
+            {"key": "services.chat.routing.count", "values": ["queued"]} ] }
 END
 run 2 sweep "$T/first.json" -o "$T/first.db" -q -j 2
-err "run 1 (services.chat.routing=no-such-router, seed 1) failed: $T/first.json:3:25: unknown routing policy"
+err "run 1 (services.chat.routing=round-robin, services.chat.routing.count=queued, seed 1) failed: $T/first.json:3:63: unknown key 'count' in 'services.chat.routing'"
 out 'request.ttft_s.p99'
-grep -q '^no-such-router      0 *-' "$T/out" || complain 'no seed of the first point ended in order'
-grep -q '^round-robin         2 *[0-9]' "$T/out" || complain 'the second point has no values'
+grep -q '^round-robin  *queued  *0 *-' "$T/out" || complain 'no seed of the first point ended in order'
+grep -q '^least-outstanding  *queued  *2 *[0-9]' "$T/out" || complain 'the second point has no values'
 run 2 sweep "$T/first.json" -o "$T/json.db" -q --json
 json '$.points[0].seeds' 0
 json '$.points[1].seeds' 2
@@ -31,18 +31,35 @@ json '$.points[0].metrics."request.finished"' ''
 # A run that failed has nothing to tell but why.
 for call in 'run --from @:1' 'why @:1 request 1'; do
     run 2 $(echo "$call" | sed "s|@|$T/first.db|")
-    err "$T/first.db: error: run 1 failed: $T/first.json:3:25: unknown routing policy 'no-such-router'"
-    err 'it was to have services.chat.routing=no-such-router, seed 1'
+    err "$T/first.db: error: run 1 failed: $T/first.json:3:63: unknown key 'count' in 'services.chat.routing'"
+    err 'it was to have services.chat.routing=round-robin, services.chat.routing.count=queued, seed 1'
 done
 run 0 report "$T/first.db" -o "$T/study.html"
 run 0 report "$T/first.db:1" -o -
 out "The run has status &#39;failed&#39; and no result"
-out "unknown routing policy &#39;no-such-router&#39;"
+out "unknown key &#39;count&#39; in &#39;services.chat.routing&#39;"
 grep -q SIM_E_ "$T/out" "$T/study.html" && complain 'the name of an error code on a page'
 
 # Findings of a dry run are at the line of the study.
 run 2 sweep "$T/first.json" --dry-run
-err "$T/first.json:3:25: error: unknown routing policy 'no-such-router'"
+err "$T/first.json:3:63: error: unknown key 'count' in 'services.chat.routing'"
+
+# A value with which no run can be loaded, or its world built, is refused before the first run. One that only some of
+# its runs refuse is left to them.
+cat >"$T/wrong.json" <<'END'
+{ "scenario": "base.json",
+  "axes": [ {"key": "services.chat.routing", "values": ["round-robin", "least-outstandng"]},
+            {"key": "cluster.gpu", "values": ["a100-80-sxm", "h1000-sxm"]},
+            {"key": "services.chat.replicas", "values": [1, 9]} ] }
+END
+run 2 sweep "$T/wrong.json" -o "$T/wrong.db" -q
+err "$T/wrong.json:2:72: error: unknown routing policy 'least-outstandng' (your own need --plugin); did you mean 'least-outstanding'?"
+err "$T/wrong.json:3:62: error: unknown GPU 'h1000-sxm'; did you mean 'h100-sxm'?"
+[ "$(grep -c error: "$T/err")" = 2 ] || complain 'an error for each wrong value, once'
+[ ! -e "$T/wrong.db" ] && [ ! -e "$T/wrong.db.shards" ] || complain 'runs of a study that is refused'
+sed 's/\["round-robin", "least.*/["round-robin"]},/; s/round-robin/round-robbin/' "$T/wrong.json" >"$T/all.json"
+run 2 sweep "$T/all.json" -q -o "$T/wrong.db"
+[ "$(grep -c round-robbin "$T/err")" = 1 ] || complain 'what every run refuses is told once'
 
 # A key within another has its effect whichever is written first.
 for order in 'rate outer' 'outer rate'; do

@@ -107,6 +107,6 @@ equal "$(grep -c 'the file already has the runs of this study' "$T/err")" 1 'fin
 mpi 2 3 sweep "$T/no-such.json" -o "$T/none.db"
 sed 's/"round-robin", /"no-such-router", /' "$T/study.json" >"$T/wrong.json"
 mpi 3 2 sweep "$T/wrong.json" -o "$T/wrong.db" -q --seeds 1
-err 'run 1 (services.chat.replicas=1, services.chat.routing=no-such-router, seed 1) failed'
-sql "$T/wrong.db" "select group_concat(id) from run where status = 'failed'" 1,2,3
+equal "$(grep -c "unknown routing policy 'no-such-router'" "$T/err")" 1 'a value that is refused before the first run'
+[ ! -e "$T/wrong.db" ] || complain 'runs of a study that is refused'
 finish

@@ -136,10 +136,11 @@ run 2 run --from "$T/fit.db:1"
 err "run 1 does not fit: 'llama-3.1-70b' does not fit into 1 x a100-80-sxm"
 
 # A failure beside what does not fit is a failure still.
-sed 's/"vllm-v0",/"vllm-v0", "vllm-v9",/; s/, 8, 16\]/]/' "$T/fit.json" >"$T/mixed.json"
+sed 's/"axes": \[/&{"key": "services.chat.batching.token_budget", "values": [2048]}, /; s/{"policy".*1024}/"sarathi"/
+     s/, 8, 16\]/]/' "$T/fit.json" >"$T/mixed.json"
 run 2 sweep "$T/mixed.json" -o "$T/mixed.db" -j 2
-err '6 runs, 2 do not fit, 2 failed, in'
-err "failed: $T/mixed.json:3:"
+err '4 runs, 1 does not fit, 2 failed, in'
+err "failed: $T/mixed.json:2:"
 
 cat >"$T/stages.json" <<'END'
 { "scenario": "base.json", "set": {"services.chat.llm": "llama-3.1-70b", "services.chat.replicas": 1},

@@ -38,6 +38,10 @@ cat >"$T/pieces.json" <<END
            "prompt": {"distribution": "fixed", "tokens": 20000}, "output": {"distribution": "fixed", "tokens": 5}}}}}
 END
 run 0 run "$T/pieces.json" --quiet -o "$T/pieces.db"
+run 0 why "$T/pieces.db:1" request 0
+more=$(sed -n 's/.* chunk    \([0-9]*\) more pieces of its prompt, up to .* s; --all shows each$/\1/p' "$T/out")
+run 0 why "$T/pieces.db:1" request 0 --all
+equal "$(grep -c ' chunk ' "$T/out")" $((more + 2)) 'pieces: the first, the last and those between'
 for id in 0 1 2; do
     run 0 why "$T/pieces.db" request $id
     gap=$(sed -n 's/^longest wait for a token: \([0-9.e-]*\) s.*/\1/p' "$T/out")

@@ -116,6 +116,33 @@ TEST(a_row_of_batches_takes_what_each_alone_does)
     }
 }
 
+/* A row of batches of prompts: what is computed once is that of the first batch, and no other may need it anew. */
+TEST(prompts_in_a_row_take_what_each_alone_does)
+{
+    struct rng rng = test_rng(1, "prompts in a row", 0);
+    for (int i = 0; i < CASES / 10; i++) {
+        const union kernel_params params = random_params(&rng, KERNEL_LATENT_PREFILL);
+        struct prefill_shape shape = random_prefill(&rng);
+        struct prefill_row row;
+        shape.kv = chance(&rng) ? FORMAT_FP8 : FORMAT_FP16;
+        shape.expanded = chance(&rng);
+        shape.window = chance(&rng) ? up_to(&rng, 4096.0) : 0.0;
+        prefill_row_init(&row, &params.prefill, &gpu, &shape);
+        for (int k = 0; k < 20; k++) {
+            const struct prefill_shape next = random_prefill(&rng);
+            shape.sequences = next.sequences, shape.tokens = next.tokens;
+            shape.past = next.past, shape.pairs = next.pairs;
+            shape.decodes = chance(&rng) ? up_to(&rng, 256.0) : 0.0;
+            shape.decode_context = shape.decodes > 0.0 ? up_to(&rng, 5000.0) : 0.0;
+            shape.decode_longest = chance(&rng) ? 2.0 * shape.decode_context : 0.0;
+            const struct kernel_time part = prefill_row_time(&row, &shape);
+            const struct kernel_time whole = prefill_attention_time(&params.prefill, &gpu, &shape);
+            CHECK(part.seconds == whole.seconds && part.compute_s == whole.compute_s && part.flop == whole.flop);
+            CHECK(part.memory_s == whole.memory_s && part.bytes == whole.bytes && part.overhead_s == whole.overhead_s);
+        }
+    }
+}
+
 TEST(time_lies_between_its_parts_and_above_the_peaks)
 {
     struct rng rng = test_rng(1, "attention", 0);

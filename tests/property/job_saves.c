@@ -203,6 +203,59 @@ TEST(a_restore_goes_on_when_its_job_is_resized)
     }
 }
 
+/* --- Jobs that save no more --- */
+
+/* A policy that saves after 50 s of work if the job has four GPUs, and never on fewer. */
+static double wide_interval_s(void *state, const struct checkpoint_view *view)
+{
+    (void)state;
+    return view->job->held_gpus >= 4 ? 50.0 : (double)INFINITY;
+}
+
+static const struct checkpointer wide = {
+    .policy = {POLICY_HEAD(checkpointer, POLICY_CHECKPOINTING), .name = "wide", .summary = "", .source = ""},
+    .interval_s = wide_interval_s};
+
+/* 100 s of work on four GPUs. From at_s on the job has two of them, for `hold_s`. */
+static const struct bed_rows *shrunk(const char *save, double at_s, double hold_s)
+{
+    return bed_ok(BED(.check = true, .policy = &wide.policy),
+                  "{" CLUSTER ", 'until': '500s', 'jobs': {'scheduler': 'equi', 'types': {'plain': {}, 'default': "
+                  "{'checkpoint': {'policy': 'wide', 'bytes': '100GB', %s}}}, 'trace': {'format': 'inline-jobs', "
+                  "'jobs': [" JOB ", {'submit': '%gs', 'type': 'plain', 'duration': '%gs', 'gpus': 2}]}}}",
+                  2, "", save, 0.0, 100.0, 4, at_s, hold_s);
+}
+
+/* The job shrinks before its first save at 50 s: it saves nothing. Or amid the save, from 50 s to 60 s: that one ends.
+ * Or after it: no other one follows. Work of `at_s`, less a stall, is done by then, and the rest takes twice as long. */
+TEST(a_job_that_saves_no_more_begins_no_save)
+{
+    static const double at_s[] = {20, 49, 55, 70, 99};
+    static const char *const designs[] = {"'model': 'synchronous'", "'model': 'fastpersist', 'overlap': '20s'",
+                                          "'model': 'datastates', 'overlap': '20s', 'gpu_copy': '25GB/s'"};
+    for (int i = 0; i < 3 * 5; i++) {
+        const double at = at_s[i / 3], stall_s = i % 3 == 0 && at > 50 ? 10 : 0,
+                     worked_s = fmin(at, 50) + fmax(at - 50 - stall_s, 0);
+        const struct bed_rows *flows = shrunk(test_json("%s, 'to': 'files'", designs[i % 3]), at, 1000),
+                              *model = shrunk(test_json("%s, 'write': '10GB/s'", designs[i % 3]), at, 1000);
+        const double end_s = fmax(at, at > 50 ? 50 + stall_s : 0) + 2 * (100 - worked_s);
+        CHECK_NEAR(jct(flows, 0), end_s, 1e-6);
+        CHECK_NEAR(jct(model, 0), end_s, 1e-6);
+        if (at > 50)
+            CHECK_NEAR(bed_metric(flows, "link.network.bytes"), 100e9 * 4, 8);
+        else
+            CHECK(isnan(bed_metric(flows, "link.network.bytes"))); /* nothing moved */
+    }
+}
+
+/* Two GPUs from 20 s to 60 s, for 20 s of work: an interval of 50 s begins at 60 s, with 60 s of work left. */
+TEST(a_job_that_saves_again_begins_an_interval)
+{
+    const struct bed_rows *rows = shrunk("'to': 'files'", 20, 40);
+    CHECK_NEAR(jct(rows, 1), 40, 1e-6);
+    CHECK_NEAR(jct(rows, 0), 60 + 50 + 10 + 10, 1e-6);
+}
+
 /* A job on one node has no peer: it saves nothing, and the run says so. */
 TEST(a_job_without_a_peer_is_warned_of)
 {

@@ -449,6 +449,25 @@ TEST(a_job_under_another_scheduler_has_its_own_share)
     CHECK_NEAR(bed_job(rows, 2)->start_s, 100, 0); /* 16 CPUs are not free beside 6 and 3 */
 }
 
+/* Two jobs on one GPU, the first with a = (k m + 1) rounds of work, the other with k times as many. The first runs for a
+ * round. From then on the other one runs for one round and the first for k: that keeps their waits in proportion to
+ * their run times. So the first ends after 1 + (k + 1) m rounds, and both after (k + 1) a. */
+TEST(fair_finish_times_have_a_closed_form)
+{
+    for (int k = 1; k <= 4; k++)
+        for (int m = 1; m <= 4; m++) {
+            const int a = k * m + 1;
+            const struct bed_rows *rows = bed_ok(
+                BED(.check = true),
+                "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'scheduler': {'policy': 'synergy', 'order':"
+                " 'ftf', 'round': '60s'}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '%ds'}, {'duration':"
+                " '%ds'}]}}}",
+                60 * a, 60 * k * a);
+            CHECK_NEAR(bed_job(rows, 0)->end_s, 60 * (1 + (k + 1) * m), 0);
+            CHECK_NEAR(bed_job(rows, 1)->end_s, 60 * (k + 1) * a, 0);
+        }
+}
+
 /* --- Policies that ask for the impossible --- */
 
 static const struct job_view *known; /* the only job of a run */
@@ -469,8 +488,8 @@ static int set_wanted(void *state, const struct cluster_view *view, struct job_p
     if (known == NULL || known->state != JOB_PENDING) return 0;
     if (starts_first) CHECK(job_plan_start(plan, known, "first"));
     const bool is_set = job_plan_set_host(plan, known, &wanted, "wanted");
-    struct job_part part;
-    if (is_set) CHECK(job_view_part(known, 0, &part) && part.cpu_milli == wanted.cpu_milli);
+    struct job_part part = {0};
+    if (is_set) CHECK(job_view_next_part(known, &part) && part.cpu_milli == wanted.cpu_milli);
     return 0;
 }
 

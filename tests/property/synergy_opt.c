@@ -27,8 +27,7 @@ static void measured_notify(void *state, const struct cluster_view *view, const 
 static double speed_of(const struct cluster_view *view, const struct job_view *job)
 {
     struct job_host held = {0, 0};
-    struct job_part part;
-    for (int32_t i = 0; job_view_part(job, i, &part); i++) {
+    for (struct job_part part = {0}; job_view_next_part(job, &part);) {
         held.cpu_milli += part.cpu_milli;
         held.memory_bytes += part.memory_bytes;
     }

@@ -19,6 +19,7 @@
 #include "policies/declared.h"
 #include "policies/scheduler/cpu_jobs.h"
 #include "policies/scheduler/host/synergy_opt.h"
+#include "policies/scheduler/host/targets.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
 #include "sim/world/policy/scheduler.h"
@@ -31,6 +32,10 @@ enum division { PROPORTIONAL, GREEDY, TUNE, OPT };
 
 static const char *const order_names[] = {"fifo", "srtf", "las", "ftf", NULL};
 static const char *const division_names[] = {"proportional", "greedy", "tune", "opt", NULL};
+
+/* The default of "round". */
+#define ROUND "5min"
+static const sim_ns ROUND_NS = 300 * SIM_NS_PER_S;
 
 struct synergy_params {
     int order, division;
@@ -108,11 +113,6 @@ static int before(const void *a, const void *b)
     return one->view->sequence < other->view->sequence ? -1 : one->view->sequence > other->view->sequence;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static double key_of(const struct synergy *synergy, const struct cluster_view *view, const struct job_view *job)
 {
     switch (synergy->params.order) {
@@ -133,8 +133,8 @@ static void refresh(const struct synergy *synergy, const struct cluster_view *vi
     const struct resource_request *request = &view->requests[job->view->request];
     job->asked = (struct job_host){request->cpu_milli, request->memory_bytes};
     job->best = synergy->params.division == PROPORTIONAL ? job->asked : job_view_host_best(view, job->view);
-    job->own.cpu_milli = least(job->asked.cpu_milli, job->best.cpu_milli);
-    job->own.memory_bytes = least(job->asked.memory_bytes, job->best.memory_bytes);
+    job->own.cpu_milli = lesser(job->asked.cpu_milli, job->best.cpu_milli);
+    job->own.memory_bytes = lesser(job->asked.memory_bytes, job->best.memory_bytes);
 }
 
 static void sort(struct synergy *synergy)
@@ -174,8 +174,7 @@ static struct job_host excess_of(const struct host_job *job, const struct job_pa
 /* Counts (+1) or uncounts (-1) what a running job holds beyond its own share, once somebody has asked for that. */
 static void count_excess(struct synergy *synergy, const struct host_job *job, int sign)
 {
-    struct job_part part;
-    for (int32_t i = 0; synergy->knows_excess && job_view_part(job->view, i, &part); i++) {
+    for (struct job_part part = {0}; synergy->knows_excess && job_view_next_part(job->view, &part);) {
         const struct job_host excess = excess_of(job, &part);
         synergy->rooms[part.node].excess.cpu_milli += sign * excess.cpu_milli;
         synergy->rooms[part.node].excess.memory_bytes += sign * excess.memory_bytes;
@@ -194,19 +193,6 @@ static bool learn_excess(struct synergy *synergy, const struct cluster_view *vie
     return true;
 }
 
-/* The most that nodes divide into what the job holds of each. Parts are rounded up, so their sum may be more. */
-static struct job_host held_by(const struct host_job *job)
-{
-    const int64_t gpus = job->view->gpus;
-    struct job_host held = {INT64_MAX, INT64_MAX};
-    struct job_part part;
-    for (int32_t i = 0; job_view_part(job->view, i, &part); i++) {
-        held.cpu_milli = least(held.cpu_milli, part.cpu_milli * gpus / part.gpus);
-        held.memory_bytes = least(held.memory_bytes, part.memory_bytes * gpus / part.gpus);
-    }
-    return held;
-}
-
 /* The part of `missing` for one of the job's GPUs, rounded up, for all of them. */
 static int64_t over_all(const struct host_job *job, int64_t missing, int32_t gpus)
 {
@@ -217,14 +203,14 @@ static int64_t over_all(const struct host_job *job, int64_t missing, int32_t gpu
 static void cut(struct synergy *synergy, const struct host_job *job, int32_t node, const struct job_host *missing,
                 struct job_plan *plan)
 {
-    struct job_part part;
-    int32_t i = 0;
-    while (job_view_part(job->view, i, &part) && part.node != node) i++;
-    if (!job_view_part(job->view, i, &part)) return;
+    struct job_part part = {0};
+    do {
+        if (!job_view_next_part(job->view, &part)) return;
+    } while (part.node != node);
     const struct job_host excess = excess_of(job, &part);
-    struct job_host now = held_by(job);
-    const int64_t cpu_milli = least(missing->cpu_milli, excess.cpu_milli),
-                  bytes = least(missing->memory_bytes, excess.memory_bytes);
+    struct job_host now = job_host_held(job->view);
+    const int64_t cpu_milli = lesser(missing->cpu_milli, excess.cpu_milli),
+                  bytes = lesser(missing->memory_bytes, excess.memory_bytes);
     if (cpu_milli <= 0 && bytes <= 0) return;
     now.cpu_milli -= over_all(job, cpu_milli, part.gpus);
     now.memory_bytes -= over_all(job, bytes, part.gpus);
@@ -345,16 +331,10 @@ static bool reserve_found(struct synergy *synergy, int32_t n_nodes)
 
 /* --- Starts --- */
 
-static bool is_alike(const struct job_host *a, const struct job_host *b)
-{
-    return a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes;
-}
-
-/* Starts where the placer says. */
 static bool start_with(const struct host_job *job, const struct job_host *host, struct job_plan *plan,
                        const char *reason)
 {
-    return job_plan_start_with(plan, job->view, is_alike(host, &job->asked) ? NULL : host, NULL, reason);
+    return job_plan_start_with(plan, job->view, job_host_equal(host, &job->asked) ? NULL : host, NULL, reason);
 }
 
 /* Starts with its own share where others give back what is beyond theirs. */
@@ -383,11 +363,12 @@ static bool start(struct synergy *synergy, const struct cluster_view *view, cons
     if (view->nodes == NULL) return job_plan_start(plan, waits, "fits in its turn");
     if (job->is_preempted && job_plan_start(plan, waits, "goes on: others find no room")) return true;
     if (start_with(job, &job->best, plan,
-                   is_alike(&job->best, &job->asked) ? "has the CPUs and memory that it asked for"
-                                                     : "has the CPUs and memory that it gains by"))
+                   job_host_equal(&job->best, &job->asked) ? "has the CPUs and memory that it asked for"
+                                                           : "has the CPUs and memory that it gains by"))
         return true;
     if (division == GREEDY && view->n_running > 0) return false;
-    if (!is_alike(&job->best, &job->own) && start_with(job, &job->own, plan, "has its own share of CPUs and memory"))
+    if (!job_host_equal(&job->best, &job->own) &&
+        start_with(job, &job->own, plan, "has its own share of CPUs and memory"))
         return true;
     return division >= TUNE && start_in_room(synergy, view, job, plan);
 }
@@ -395,7 +376,7 @@ static bool start(struct synergy *synergy, const struct cluster_view *view, cons
 static bool is_refused(const struct synergy *synergy, const struct host_job *job)
 {
     int32_t at = synergy->refused[job->view->request];
-    while (at >= 0 && !is_alike(&synergy->refusals[at].best, &job->best)) at = synergy->refusals[at].next;
+    while (at >= 0 && !job_host_equal(&synergy->refusals[at].best, &job->best)) at = synergy->refusals[at].next;
     return at >= 0;
 }
 
@@ -430,53 +411,6 @@ static void start_all(struct synergy *synergy, const struct cluster_view *view, 
 
 /* --- What is left --- */
 
-/* The most that a running job may have for all of its GPUs, by the room on each of its nodes. `given`: [n_nodes] of
- * that room, what others get. */
-static struct job_host room_for(const struct cluster_view *view, const struct job_view *job,
-                                const struct job_host *given)
-{
-    struct job_host room = {INT64_MAX, INT64_MAX};
-    struct job_part part;
-    for (int32_t i = 0; job_view_part(job, i, &part); i++) {
-        const struct node_view *node = &view->nodes[part.node];
-        const struct job_host left = {node->cpu_left_milli - given[part.node].cpu_milli,
-                                      node->memory_left_bytes - given[part.node].memory_bytes};
-        if (node->cpu_milli < INT64_MAX)
-            room.cpu_milli = least(room.cpu_milli, (part.cpu_milli + left.cpu_milli) / part.gpus);
-        if (node->memory_bytes < INT64_MAX)
-            room.memory_bytes = least(room.memory_bytes, (part.memory_bytes + left.memory_bytes) / part.gpus);
-    }
-    if (room.cpu_milli < INT64_MAX) room.cpu_milli *= job->gpus;
-    if (room.memory_bytes < INT64_MAX) room.memory_bytes *= job->gpus;
-    return room;
-}
-
-/* Notes what a job gets beyond what it holds. */
-static void give(const struct opt_job *job, struct job_host *given)
-{
-    const int32_t gpus = job->view->gpus;
-    struct job_part part;
-    for (int32_t i = 0; job_view_part(job->view, i, &part); i++) {
-        given[part.node].cpu_milli += resource_request_share(job->target.cpu_milli, part.gpus, gpus) - part.cpu_milli;
-        given[part.node].memory_bytes += resource_request_share(job->target.memory_bytes, part.gpus, gpus) -
-                                         part.memory_bytes;
-    }
-}
-
-/* The target of a running job is what it holds and what is left, up to its best. */
-static void grow(const struct cluster_view *view, struct opt_job *job, struct job_host *given)
-{
-    const struct job_host room = room_for(view, job->view, given);
-    struct job_host more = {least(job->best.cpu_milli, room.cpu_milli),
-                            least(job->best.memory_bytes, room.memory_bytes)};
-    if (more.cpu_milli < job->held.cpu_milli) more.cpu_milli = job->held.cpu_milli;
-    if (more.memory_bytes < job->held.memory_bytes) more.memory_bytes = job->held.memory_bytes;
-    if (is_alike(&more, &job->held)) return;
-    if (!(job_view_host_speed(view, job->view, &more) > job_view_host_speed(view, job->view, &job->held))) return;
-    job->target = more;
-    give(job, given);
-}
-
 /* The targets of all running jobs, the first in the order first. Nothing is decided yet. */
 static int grow_all(struct synergy *synergy, const struct cluster_view *view)
 {
@@ -488,33 +422,12 @@ static int grow_all(struct synergy *synergy, const struct cluster_view *view)
     for (size_t i = 0; i < synergy->n; i++) {
         const struct host_job *job = synergy->jobs[i];
         if (job->view->state != JOB_RUNNING) continue;
-        const struct job_host held = held_by(job);
+        const struct job_host held = job_host_held(job->view);
         struct opt_job one = {.view = job->view, .own = job->own, .best = job->best, .held = held, .target = held};
-        grow(view, &one, synergy->given);
+        target_grow(&one, view, synergy->given);
         if (vec_push(&opt->jobs, &opt->n, &opt->capacity, one) != 0) return SIM_E_NOMEM;
     }
     return 0;
-}
-
-/* A job that gives up some of one resource gets of the other at once, unless that is not free yet. */
-static void give_back(const struct opt_job *job, const char *reason, struct job_plan *plan)
-{
-    const struct job_host *target = &job->target, *held = &job->held;
-    const struct job_host less = {least(target->cpu_milli, held->cpu_milli),
-                                  least(target->memory_bytes, held->memory_bytes)};
-    if (is_alike(&less, held)) return;
-    if (!job_plan_set_host(plan, job->view, target, reason)) job_plan_set_host(plan, job->view, &less, reason);
-}
-
-/* Gives running jobs their targets. Jobs that give back come first. */
-static void set_targets(const struct synergy_opt *opt, const char *reason, struct job_plan *plan)
-{
-    for (size_t i = 0; i < opt->n; i++) give_back(&opt->jobs[i], reason, plan);
-    for (size_t i = 0; i < opt->n; i++) {
-        const struct opt_job *job = &opt->jobs[i];
-        const struct job_host held = held_by(&(struct host_job){.view = job->view});
-        if (!is_alike(&job->target, &held)) job_plan_set_host(plan, job->view, &job->target, reason);
-    }
 }
 
 /* Running jobs get what is left, or what makes the sum of their speeds the most. */
@@ -526,7 +439,8 @@ static int divide_all(struct synergy *synergy, const struct cluster_view *view, 
     if (code < 0) return code;
     if (code > 0)
         job_plan_warn(plan, "synergy-lp", "synergy: linear programs were given up, and jobs get what `tune` gives");
-    set_targets(&synergy->opt, is_opt ? "the sum of speeds is the most" : "gets what is left", plan);
+    targets_set(synergy->opt.jobs, synergy->opt.n, is_opt ? "the sum of speeds is the most" : "gets what is left",
+                plan);
     return 0;
 }
 
@@ -579,10 +493,20 @@ static const struct config_field synergy_fields[] = {
         "division", division, DEFAULT("tune"), division_names,
         "CPUs and memory of a job: its own share; its best or none; its best, cut back to its own share where others "
         "need it; most speed of all, by a linear program"),
-    ROW_TIME("round", round_ns, DEFAULT("5min"), AT_LEAST(1e-3),
+    ROW_TIME("round", round_ns, DEFAULT(ROUND), AT_LEAST(1e-3),
              "for las and ftf: time between two looks while jobs wait"),
     {0}};
 #undef ROW_OF
+
+static int synergy_prepare(void *state, const struct cluster_view *view, struct diag *diag)
+{
+    const struct synergy_params *params = &((const struct synergy *)state)->params;
+    (void)view;
+    if (params->order < LAS && params->round_ns != ROUND_NS)
+        diag_warning(diag, "jobs.scheduler.round", "leave it out",
+                     "has no effect: the order is neither 'las' nor 'ftf'");
+    return 0;
+}
 
 const struct scheduler scheduler_synergy = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
@@ -595,6 +519,7 @@ const struct scheduler scheduler_synergy = {
                .state_bytes = sizeof(struct synergy),
                .fini = synergy_fini},
     .job_bytes = sizeof(struct host_job),
+    .prepare = synergy_prepare,
     .notify = synergy_notify,
     .decide = synergy_decide,
 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEVELS = 13, MOST_ROWS = 256 }; /* rows: of lp_solve */
+enum { LEVELS = 13 };
 
 /* Units of a program, near 1. */
 static const double MILLI_OF_UNIT = 1e3, BYTES_OF_UNIT = 1e9;
@@ -38,9 +38,9 @@ static int32_t root_of(int32_t *parents, int32_t node)
 
 static void join(const struct synergy_opt *opt, const struct opt_job *job)
 {
-    struct job_part first, part;
-    if (!job_view_part(job->view, 0, &first)) return;
-    for (int32_t i = 1; job_view_part(job->view, i, &part); i++) {
+    struct job_part first = {0};
+    if (!job_view_next_part(job->view, &first)) return;
+    for (struct job_part part = first; job_view_next_part(job->view, &part);) {
         const int32_t a = root_of(opt->parents, first.node), b = root_of(opt->parents, part.node);
         opt->parents[a > b ? a : b] = a > b ? b : a;
     }
@@ -57,15 +57,16 @@ static int group(struct synergy_opt *opt, const struct cluster_view *view)
 {
     int code = vec_reserve(&opt->parents, &opt->parents_capacity, (size_t)view->n_nodes);
     if (code == 0) code = vec_reserve(&opt->row_of, &opt->row_of_capacity, (size_t)view->n_nodes);
-    struct job_part part;
     if (code != 0) return code;
     for (int32_t node = 0; node < view->n_nodes; node++) {
         opt->parents[node] = node;
         opt->row_of[node] = -1;
     }
     for (size_t i = 0; i < opt->n; i++) join(opt, &opt->jobs[i]);
-    for (size_t i = 0; i < opt->n; i++)
-        opt->jobs[i].group = job_view_part(opt->jobs[i].view, 0, &part) ? root_of(opt->parents, part.node) : -1;
+    for (size_t i = 0; i < opt->n; i++) {
+        struct job_part part = {0};
+        opt->jobs[i].group = job_view_next_part(opt->jobs[i].view, &part) ? root_of(opt->parents, part.node) : -1;
+    }
     qsort(opt->jobs, opt->n, sizeof *opt->jobs, compare_groups);
     return 0;
 }
@@ -141,9 +142,8 @@ static struct job_host on_part(const struct opt_job *job, const struct job_host 
 /* Numbers the nodes of the group. */
 static void number_nodes(struct program *program)
 {
-    struct job_part part;
     for (int j = 0; j < program->n_jobs; j++)
-        for (int32_t i = 0; job_view_part(program->jobs[j].view, i, &part); i++)
+        for (struct job_part part = {0}; job_view_next_part(program->jobs[j].view, &part);)
             if (program->row_of[part.node] < 0) program->row_of[part.node] = program->n_nodes++;
 }
 
@@ -170,13 +170,12 @@ static void add_part(const struct program *program, const struct opt_job *job, c
 /* Lists nodes and their room, in the time of all parts. */
 static int list_nodes(struct program *program)
 {
-    struct job_part part;
     number_nodes(program);
     program->nodes = mem_alloc(((size_t)program->n_nodes + 1) * sizeof *program->nodes);
     if (program->nodes == NULL) return SIM_E_NOMEM;
     for (int i = 0; i < program->n_nodes; i++) program->nodes[i] = (struct shared_node){{-1, -1}, {0, 0}};
     for (int j = 0; j < program->n_jobs; j++)
-        for (int32_t i = 0; job_view_part(program->jobs[j].view, i, &part); i++)
+        for (struct job_part part = {0}; job_view_next_part(program->jobs[j].view, &part);)
             add_part(program, &program->jobs[j], &part);
     return 0;
 }
@@ -208,11 +207,10 @@ static void fill_column(const struct program *program, int j, int column)
     const struct opt_job *job = &program->jobs[j];
     const struct level *level = &program->levels[column];
     const size_t columns = (size_t)program->n_columns;
-    struct job_part part;
     program->cost[column] = -level->speed;
     program->upper[column] = 1.0;
     program->matrix[(size_t)j * columns + (size_t)column] = 1.0;
-    for (int32_t i = 0; job_view_part(job->view, i, &part); i++) {
+    for (struct job_part part = {0}; job_view_next_part(job->view, &part);) {
         const struct job_host host = on_part(job, &level->host, &part);
         const size_t row = (size_t)(program->n_jobs + 2 * program->row_of[part.node]);
         program->matrix[row * columns + (size_t)column] = (double)host.cpu_milli / MILLI_OF_UNIT;
@@ -255,7 +253,7 @@ static int64_t mean(const struct program *program, int j, bool of_memory)
 static int solve(struct program *program)
 {
     program->n_rows = program->n_jobs + 2 * program->n_nodes;
-    if (program->n_rows > MOST_ROWS) return 1;
+    if (program->n_rows > LP_MOST_ROWS) return 1;
     program->first = mem_alloc(((size_t)program->n_jobs + 1) * sizeof *program->first);
     program->levels = mem_alloc((size_t)program->n_jobs * LEVELS * sizeof *program->levels);
     if (program->first == NULL || program->levels == NULL) return SIM_E_NOMEM;

@@ -22,7 +22,7 @@
 #define AT(name) offsetof(struct why_options, name)
 static const struct option why_options[] = {
     {NULL, "service", 0, OPTION_TEXT, AT(service), "NAME", NULL, "the request's service, if several have the id"},
-    {NULL, "all", 0, OPTION_FLAG, AT(all), NULL, NULL, "show each clock of a job"},
+    {NULL, "all", 0, OPTION_FLAG, AT(all), NULL, NULL, "show each clock of a job, and each piece of a prompt"},
     {NULL, "with-warmup", 0, OPTION_FLAG, AT(with_warmup), NULL, NULL,
      "slowest, longest-ttft and longest-wait also take what came during the warm-up"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},

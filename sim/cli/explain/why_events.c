@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int compare_events(const void *a, const void *b)
 {
@@ -60,15 +61,38 @@ static void say_clocks(const struct story_event *first, const struct clocks *clo
     answer_say(answer, "; --all shows each\n");
 }
 
+/* Pieces of a long prompt: from the event of a chunk on, chunks and the iterations with them. 0: they are few. */
+static size_t find_pieces(const struct story *story, size_t from)
+{
+    enum { FEW = 12 };
+    size_t n = 0;
+    for (; from + n < story->n_events; n++)
+        if (strcmp(story->events[from + n].what, n % 2 == 0 ? "chunk" : "prefill") != 0) break;
+    n -= n % 2;
+    return n > FEW ? n : 0;
+}
+
+/* The first piece and the last one, and how many are between. */
+static void say_pieces(const struct story_event *first, size_t n, struct answer *answer)
+{
+    for (size_t i = 0; i < 2; i++) say_event(&first[i], answer);
+    answer_say(answer, "%14.6f s  %-8s %zu more pieces of its prompt, up to %.6f s; --all shows each\n", first[2].t_s,
+               first[2].what, n / 2 - 2, first[n - 3].t_s);
+    for (size_t i = n - 2; i < n; i++) say_event(&first[i], answer);
+}
+
 void why_say_events(const struct story *story, bool all, struct answer *answer)
 {
     for (size_t i = 0; i < story->n_events;) {
         const struct clocks clocks = all ? (struct clocks){0} : find_clocks(story, i);
+        const size_t n_pieces = all ? 0 : find_pieces(story, i);
         if (clocks.n > 0)
             say_clocks(&story->events[i], &clocks, answer);
+        else if (n_pieces > 0)
+            say_pieces(&story->events[i], n_pieces, answer);
         else
             say_event(&story->events[i], answer);
-        i += clocks.n > 0 ? clocks.n : 1;
+        i += clocks.n > 0 ? clocks.n : n_pieces > 0 ? n_pieces : 1;
     }
 }
 

@@ -9,7 +9,7 @@
 void why_sort_events(struct story *story);
 
 /* One line each, for people. Unless `all`, several clocks of a job one after the other are one line, up to the highest
- * one. */
+ * one, and so are the pieces of a long prompt between the first and the last. */
 void why_say_events(const struct story *story, bool all, struct answer *answer);
 
 /* "runs at 66.7 to 94.3 % of its full speed", of least and most shares. */

@@ -95,11 +95,14 @@ static bool is_exclusion(const char *problem)
     return strstr(problem, "exclude each other") != NULL;
 }
 
-static int fail_plan(struct cli *cli, const char *problem)
+static int fail_plan(struct cli *cli, const struct training_setup *setup, const char *problem)
 {
+    char hint[TRAINING_HINT_CHARS];
     const bool batch = strstr(problem, "needs 'global_batch'") != NULL, network = strstr(problem, "network") != NULL;
+    training_setup_hint(setup, problem, hint);
     return diag_error(&cli->diag, SIM_E_CONFIG, "plan",
-                      batch                   ? BATCH_HINT
+                      hint[0] != 0            ? hint
+                      : batch                 ? BATCH_HINT
                       : is_exclusion(problem) ? "leave one of the two out"
                       : network               ? "such as --set network=50GB/s, per GPU and direction"
                                               : "'orrery plan --help' explains how to search",
@@ -157,7 +160,7 @@ static int answer_plan(struct cli *cli, const struct plan_options *options, cons
     const char *problem = training_setup_plan(setup, setup->gpus, true);
     const bool hopeless = problem != NULL && (strstr(problem, "global") != NULL || strstr(problem, "network") != NULL ||
                                               strstr(problem, "fp8") != NULL || is_exclusion(problem));
-    if (hopeless) return fail_plan(cli, problem);
+    if (hopeless) return fail_plan(cli, setup, problem);
     if (searches) {
         struct plan_search search;
         const struct plan_free free = find_free(config, setup);
@@ -165,7 +168,7 @@ static int answer_plan(struct cli *cli, const struct plan_options *options, cons
         return plan_answer_search(setup, &search, (enum answer_form)options->form, cli->out, &cli->diag);
     }
     problem = training_setup_price(setup, setup->gpus, false, &found.step);
-    if (problem != NULL) return fail_plan(cli, problem);
+    if (problem != NULL) return fail_plan(cli, setup, problem);
     found.plan = setup->plan;
     find_splits(setup, &found);
     const int code = find_levels(cli, setup, &found.levels);

@@ -47,6 +47,9 @@ static int fail_unknown(struct setup *setup, const char *name, struct diag *diag
         snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
     else
         snprintf(hint, sizeof hint, "name a file, or one of 'orrery list scenarios'");
+    if (paths_is_directory(name))
+        return diag_error(diag, SIM_E_USAGE, NULL, "name a file in it, or one of 'orrery list scenarios'",
+                          "'%s' is a directory, not a scenario", name);
     return diag_error(diag, SIM_E_USAGE, NULL, hint, "no scenario '%s'", name);
 }
 

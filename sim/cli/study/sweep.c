@@ -6,9 +6,9 @@
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/run/results_limit.h"
-#include "sim/cli/run/setup.h"
 #include "sim/cli/study/recorded.h"
 #include "sim/cli/study/study_subject.h"
+#include "sim/cli/study/sweep_refused.h"
 #include "sim/cli/study/sweep_table.h"
 #include "sim/cli/study/sweeping.h"
 #include "sim/core/path.h"
@@ -272,40 +272,6 @@ static int check_output(struct cli *cli, const struct sweep_verb_options *option
     return code == 0 ? outputs_check_plugins(&outputs, cli->plugins) : code;
 }
 
-/* Loads the first run of a point. Returns whether a --set is refused there, and adds that to `diag`, if not NULL. */
-static bool is_refused(const struct cli *cli, const struct study *study, size_t point, struct arena *arena,
-                       struct diag *diag)
-{
-    struct study_run run;
-    struct setup setup;
-    struct diag found;
-    if (study_run_with(study, point, 0, NULL, NULL, arena, &run) != 0) return false;
-    const struct setup_options over = {.run = &run, .plugins = cli->plugins, .data = cli->data};
-    diag_init(&found);
-    const int code = setup_load(&setup, study->scenario, &over, &found);
-    setup_fini(&setup);
-    bool refused = false;
-    for (int i = 0; code != 0 && i < found.n_items; i++) {
-        const struct diag_item *item = &found.items[i];
-        if (strncmp(item->where, "--set ", strlen("--set ")) != 0) continue;
-        refused = true;
-        if (diag != NULL) diag_error(diag, item->code, item->where, item->hint, "%s", item->text);
-    }
-    return refused;
-}
-
-/* A --set that every point refuses is an error before the first run. Studies of more points fail run by run. */
-static int check_settings(struct cli *cli, const struct sweep_verb_options *options, const struct study *study,
-                          struct arena *arena)
-{
-    enum { MOST_POINTS = 100 };
-    if (options->settings.n == 0 || study->n_points == 0 || study->n_points > MOST_POINTS) return 0;
-    for (size_t i = 0; i < study->n_points; i++)
-        if (!is_refused(cli, study, i, arena, NULL)) return 0;
-    is_refused(cli, study, 0, arena, &cli->diag);
-    return SIM_E_CONFIG;
-}
-
 static int load(struct cli *cli, const struct sweep_verb_options *options, const char *path, struct arena *arena,
                 struct study *study, struct sweep_options *how)
 {
@@ -320,7 +286,7 @@ static int load(struct cli *cli, const struct sweep_verb_options *options, const
     struct study_overlay overlay = {.n_settings = options->settings.n, .settings = options->settings.items,
                                     .n_seeds = n_seeds, .name = options->name};
     code = study_lay(study, &overlay, arena, &cli->diag);
-    if (code == 0) code = check_settings(cli, options, study, arena);
+    if (code == 0 && !options->dry_run) code = sweep_refused(cli, study, &cli->diag);
     if (code != 0) return code;
     how->output = name_output(options, study, how, arena);
     if (how->output == NULL) return diag_nomem(&cli->diag);

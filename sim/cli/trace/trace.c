@@ -298,7 +298,8 @@ static int convert(struct cli *cli, const struct trace_options *options, const c
     const struct trace_writer *writer = find_writer(cli, to, requests);
     if (writer == NULL) return SIM_E_USAGE;
     if (writer->session != NULL && !sessions)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "convert to csv or mooncake",
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL,
+                          "convert to csv or mooncake; formats 'sessions' and 'generate-sessions' have sessions",
                           "requests of '%s' are of no sessions", trace->format->name);
     int64_t n;
     int code = writer->session == NULL ? unroll(cli, trace) : 0;

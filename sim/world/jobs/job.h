@@ -37,6 +37,7 @@ struct job {
     uint64_t preempted_in;         /* number of the plan that preempted it last; 0: none */
     int32_t preempt_action;        /* index of that preemption among the plan's actions; -1: not recorded */
     bool falls_back;               /* after a preemption: its next start falls back to the saved work */
+    bool is_widened;               /* it has had more GPUs than it asked for */
     bool is_stopped;               /* its scheduler ends it before its work is done */
     double place_speed;            /* speed factor of the distance between its GPUs */
     struct job_progress progress;  /* while it runs: up to the last change of its speed */

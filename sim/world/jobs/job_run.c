@@ -76,6 +76,7 @@ static void keep_speed(struct job *job)
     if (!(job->progress.speed > 0.0)) return;
     job->last_speed = job->progress.speed;
     job->last_gpus = job->view.held_gpus;
+    if (!job->is_widened && job->view.held_gpus > (double)job->view.gpus) job_stats_widen(&job->jobs->stats, job);
 }
 
 void job_continue(struct job *job, sim_ns now)

@@ -459,11 +459,9 @@ int job_saver_begin(struct job *job, sim_ns now, bool starts)
     return 0;
 }
 
-/* The job has no peer: no save is under way or due, and what is left of a restore is on its node. */
-static void lose_peer(struct job_saver *saver, sim_ns now)
+/* No save is due, and the job works. */
+static void forget_save(struct job_saver *saver, sim_ns now)
 {
-    if (saver->state == SAVER_RESTORES) end_flows(saver, now);
-    if (saver->state == SAVER_AWAITS) return;
     if (saver->state == SAVER_STALLS || saver->state == SAVER_QUEUES)
         release(saver, &saver->job->progress.stall_ns, now);
     engine_disarm(saver->job->jobs->site->engine, &saver->job->activity->save);
@@ -471,9 +469,19 @@ static void lose_peer(struct job_saver *saver, sim_ns now)
     saver->state = SAVER_WORKS;
 }
 
-/* Keeps the timer, which is as much later as the job idles. A job that could not save begins an interval. */
+/* The job has no peer: no save is under way or due, and what is left of a restore is on its node. */
+static void lose_peer(struct job_saver *saver, sim_ns now)
+{
+    if (saver->state == SAVER_RESTORES) end_flows(saver, now);
+    if (saver->state != SAVER_AWAITS) forget_save(saver, now);
+}
+
+/* Keeps the timer, which is as much later as the job idles. A job that could not save begins an interval. One that
+ * saves no more begins no save; a save under way ends as it began. */
 static void keep_timer(struct job_saver *saver, sim_ns now, sim_ns idle_ns)
 {
+    const bool saves_later = saver->state == SAVER_WORKS || saver->state == SAVER_QUEUES;
+    if (saver->interval_ns == 0 && saves_later) forget_save(saver, now);
     if (saver->left_ns >= 0) return;
     if (saver->due_ns >= now)
         arm(saver, now, sim_ns_add(saver->due_ns - now, idle_ns));

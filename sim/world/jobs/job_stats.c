@@ -174,6 +174,12 @@ bool jobs_has_exact_estimates(const struct jobs *jobs)
     return jobs->stats.n_submitted > 0 && jobs->stats.n_estimated == 0 && !jobs->scheduler->ignores_estimates;
 }
 
+void job_stats_widen(struct job_stats *stats, struct job *job)
+{
+    job->is_widened = true;
+    stats->n_widened += job_type_is_linear(job->type);
+}
+
 void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus)
 {
     level_set(&stats->ugpus_in_use, now, stats->ugpus_in_use.value + ugpus);
@@ -353,6 +359,20 @@ static int warn_of_rejections(const struct job_stats *stats)
     return stats->sink->warning(stats->sink->context, &row);
 }
 
+static int warn_of_speedup(const struct job_stats *stats)
+{
+    char text[DIAG_TEXT_CHARS];
+    if (stats->n_widened == 0 || stats->sink->warning == NULL) return 0;
+    snprintf(text, sizeof text,
+             "%" PRId64
+             " job%s had more GPUs than asked for and sped up in proportion (the speedup 'linear'), which real "
+             "jobs do not; 'speedup' of jobs.types, there of \"default\" too, has other laws",
+             stats->n_widened, stats->n_widened == 1 ? "" : "s");
+    const struct warning_row row = {.t_s = (double)NAN, .code = "linear-speedup", .text = text,
+                                    .count = 1};
+    return stats->sink->warning(stats->sink->context, &row);
+}
+
 /* Up to the last finish, or to the end of the run when jobs still run then. */
 static double mean_gpus_in_use(const struct job_stats *stats, sim_ns now)
 {
@@ -460,6 +480,7 @@ int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_n
         {"job.makespan_s", sim_s_from_ns(makespan_ns)},
     };
     int code = warn_of_rejections(stats);
+    if (code == 0) code = warn_of_speedup(stats);
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
         code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
     for (int i = 0; code == 0 && i < JOB_QUANTITIES; i++)

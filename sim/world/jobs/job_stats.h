@@ -47,6 +47,7 @@ struct job_stats {
     int64_t n_estimated; /* submitted jobs whose estimate is not their run time */
     int64_t n_submitted, n_ended, n_rejected, n_preemptions;
     int64_t n_cancelled, n_failed; /* of n_ended */
+    int64_t n_widened;             /* jobs that have had more GPUs than they asked for, and sped up in proportion */
     int64_t n_stopped;             /* of n_ended: by the scheduler */
     double stopped_gpu_s;          /* GPU time of these */
     double least_loss;             /* of trials that reached their end; NAN: there are none */
@@ -72,6 +73,7 @@ void job_stats_fini(struct job_stats *stats);
 void job_stats_submit(struct job_stats *stats, const struct job *job);
 void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus); /* below 0: it releases them */
 void job_stats_idle(struct job_stats *stats, struct job *job); /* after job_progress_move, before its GPUs change */
+void job_stats_widen(struct job_stats *stats, struct job *job); /* has more GPUs than it asked for, the first time */
 int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now);
 int job_stats_reject(struct job_stats *stats, const struct job *job, const char *obstacle, sim_ns now);
 

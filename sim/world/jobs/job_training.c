@@ -17,6 +17,8 @@ struct priced {
     const char *problem; /* the first that was met */
     int64_t problem_gpus;
     double lacking_gib;  /* memory that it would need; 0: it is not about memory */
+    double outside_frac; /* largest share of a step's time by kernels outside their fitted range */
+    int64_t outside_gpus;
 };
 
 struct job_trainings {
@@ -103,8 +105,11 @@ static int check_plan(struct jobs *jobs, const struct job_type *type)
                           : gpus > alone.gpus_per_node ? gpus
                                                        : alone.gpus_per_node;
     const char *problem = training_setup_plan(&alone, gpus, true);
+    char hint[TRAINING_HINT_CHARS];
     if (problem == NULL) return 0;
-    return diag_error(jobs->site->diag, SIM_E_CONFIG, where, "'orrery plan' prices such a plan", "%s", problem);
+    training_setup_hint(&alone, problem, hint);
+    return diag_error(jobs->site->diag, SIM_E_CONFIG, where,
+                      hint[0] != 0 ? hint : "'orrery plan' lists plans that can be", "%s", problem);
 }
 
 int job_trainings_create(struct jobs *jobs, const struct jobs_options *options, struct job_trainings **out)
@@ -154,6 +159,10 @@ static double price(struct priced *priced, int64_t gpus, struct arena *arena, st
         lacking_gib = step.lacks == HOME_GPU ? step.memory.total_bytes / gib : 0.0;
     }
     if (problem == NULL) {
+        if (step.outside_frac > priced->outside_frac) {
+            priced->outside_frac = step.outside_frac;
+            priced->outside_gpus = gpus;
+        }
         *phases = arena_alloc(arena, TRAINING_PHASES * sizeof **phases);
         if (*phases != NULL) training_phases_of(&priced->setup->parts, &step, *phases);
         return step.step_s;
@@ -267,7 +276,13 @@ int job_training_messages(struct jobs *jobs, const struct job_type *type, int32_
 
 /* --- Warnings --- */
 
-static int warn(const struct jobs *jobs, const struct job_type *type, const struct priced *priced)
+static int emit_warning(const struct jobs *jobs, const char *code, const char *text)
+{
+    const struct warning_row row = {.t_s = (double)NAN, .code = code, .text = text, .count = 1};
+    return jobs->site->sink->warning(jobs->site->sink->context, &row);
+}
+
+static int warn_of_problem(const struct jobs *jobs, const struct job_type *type, const struct priced *priced)
 {
     char text[512], memory[96] = "";
     const double usable_frac = 1.0 - type->training.plan.reserve_frac, gib = 1024.0 * 1024.0 * 1024.0;
@@ -276,8 +291,20 @@ static int warn(const struct jobs *jobs, const struct job_type *type, const stru
                  usable_frac * priced->setup->gpu.memory_bytes / gib);
     snprintf(text, sizeof text, "jobs: type '%s' cannot train on %" PRId64 " %s: %s%s", type->name,
              priced->problem_gpus, priced->setup->gpu.name, priced->problem, memory);
-    const struct warning_row row = {.t_s = (double)NAN, .code = "training-plan", .text = text, .count = 1};
-    return jobs->site->sink->warning(jobs->site->sink->context, &row);
+    return emit_warning(jobs, "training-plan", text);
+}
+
+static int warn_of_extrapolation(const struct jobs *jobs, const struct job_type *type, const struct priced *priced)
+{
+    char text[512], unfitted[200] = "";
+    if (!priced->setup->trainer_measured)
+        snprintf(unfitted, sizeof unfitted, "; the constants of %s were not fitted on this GPU",
+                 priced->setup->preset.name);
+    snprintf(text, sizeof text,
+             "jobs: type '%s': %.3g %% of a step's time on %" PRId64 " %s is outside the range that its cost was "
+             "fitted on%s",
+             type->name, 100.0 * priced->outside_frac, priced->outside_gpus, priced->setup->gpu.name, unfitted);
+    return emit_warning(jobs, "extrapolated", text);
 }
 
 int job_trainings_warn(const struct jobs *jobs)
@@ -288,7 +315,9 @@ int job_trainings_warn(const struct jobs *jobs)
     for (size_t i = 0; i < trainings->n_types && code == 0; i++)
         for (int32_t k = 0; k < trainings->n_node_types && code == 0; k++) {
             const struct priced *priced = &trainings->priced[i * (size_t)trainings->n_node_types + (size_t)k];
-            if (priced->problem != NULL) code = warn(jobs, type_at(jobs, i), priced);
+            const struct job_type *type = type_at(jobs, i);
+            if (priced->problem != NULL) code = warn_of_problem(jobs, type, priced);
+            if (code == 0 && priced->outside_frac > 0.0) code = warn_of_extrapolation(jobs, type, priced);
         }
     return code;
 }

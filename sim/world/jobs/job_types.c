@@ -276,6 +276,13 @@ static double speed_on(const struct job_type *type, const char *gpu)
     return 1.0;
 }
 
+bool job_type_is_linear(const struct job_type *type)
+{
+    if (type == NULL) return true;
+    const bool is_described = goodput_is_given(&type->goodput) || type->training.plan.llm != NULL;
+    return !is_described && type->speedup.law == SPEEDUP_LINEAR;
+}
+
 sim_ns job_type_run_ns(const struct job_type *type, sim_ns first_ns)
 {
     return type != NULL ? job_regimes_run_ns(&type->regimes, first_ns) : first_ns;

@@ -85,6 +85,9 @@ int job_types_check(const struct config_list *types, const char *where, struct d
 
 struct speedup speedup_config_get(const struct speedup_config *config);
 
+/* Whether its jobs are k times as fast on k times the GPUs; `type` NULL: a job without a type. */
+bool job_type_is_linear(const struct job_type *type);
+
 /* Run time of a job on the GPUs it requested, if it is `first_ns` at the batch size that it begins with. */
 sim_ns job_type_run_ns(const struct job_type *type, sim_ns first_ns);
 

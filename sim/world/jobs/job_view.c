@@ -428,12 +428,12 @@ struct job_host job_view_host_best(const struct cluster_view *view, const struct
     return best;
 }
 
-bool job_view_part(const struct job_view *job, int32_t index, struct job_part *part)
+bool job_view_next_part(const struct job_view *job, struct job_part *part)
 {
-    const struct allocation *at = job->state == JOB_RUNNING ? job_of(job)->holder.held : NULL;
-    while (at != NULL && index-- > 0) at = at->next;
+    const struct allocation *before = part->place, *first = job->state == JOB_RUNNING ? job_of(job)->holder.held : NULL,
+                            *at = before != NULL ? before->next : first;
     if (at == NULL) return false;
-    *part = (struct job_part){at->node, at->gpus, at->details.cpu_milli, at->details.memory_bytes};
+    *part = (struct job_part){at->node, at->gpus, at->details.cpu_milli, at->details.memory_bytes, at};
     return true;
 }
 

@@ -124,6 +124,22 @@ static void close_ranks(struct link_net *net, int32_t from)
     net->n_changed = n;
 }
 
+/* Whether a noted claim has a grant that its holder does not know. */
+static bool has_news(const struct link_net *net)
+{
+    int32_t i = 0;
+    while (i < net->n_changed && (net->changed[i] == NULL || net->changed[i]->rate == net->changed[i]->reported)) i++;
+    return i < net->n_changed;
+}
+
+/* Forgets the noted claims, whose holders know their grants. */
+static void forget_changes(struct link_net *net)
+{
+    for (int32_t i = 0; i < net->n_changed; i++)
+        if (net->changed[i] != NULL) net->changed[i]->changed_at = -1;
+    net->n_changed = 0;
+}
+
 /* Notifies claims, in order, whose grant differs from the last reported one. Their reactions take effect in another
  * event of this moment. */
 static void notify_claims(struct link_net *net, sim_ns now)
@@ -149,7 +165,10 @@ static void link_settle(struct engine *engine, struct owner *owner, sim_ns now)
     struct link_net *net = OWNER_ENTITY(owner, struct link_net, settle);
     (void)engine;
     share(net, now);
-    notify_claims(net, now);
+    if (has_news(net))
+        notify_claims(net, now);
+    else
+        forget_changes(net);
     arm(net);
 }
 

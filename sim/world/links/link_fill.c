@@ -4,9 +4,12 @@
  *
  * The next stop is the root of a heap. A link's level, its capacity left over the open weights, can only
  * go up while others stop below it. It is therefore recomputed when the link reaches the root, and put back if it has
- * gone up. */
+ * gone up. Classes often have their bounds at one level, such as those of the GPUs of a node: one stop holds them all,
+ * where they follow each other among the classes. */
 #include "sim/core/check.h"
 #include "sim/world/links/link_state.h"
+
+enum { RECENT_STOPS = 4 };
 
 static bool stops_before(const struct link_stop *a, const struct link_stop *b)
 {
@@ -68,6 +71,7 @@ static int64_t link_level(const struct link *link)
 /* The least level at which the class has its bound. */
 static int64_t bound_level(const struct link_class *class)
 {
+    if (class->weight == LINK_WEIGHT_ONE) return class->bound;
     const tally_int128 level = ((tally_int128) class->bound * LINK_WEIGHT_ONE + class->weight - 1) / class->weight;
     return level < INT64_MAX ? (int64_t)level : INT64_MAX;
 }
@@ -78,12 +82,25 @@ static int64_t rate_at(const struct link_class *class, int64_t level)
     return rate < class->bound ? (int64_t)rate : class->bound;
 }
 
-static int32_t list_stops(struct link_net *net)
+/* A stop for each class, or one for classes at one level of which hardly any others come between. */
+static int32_t list_class_stops(struct link_net *net)
 {
     int32_t n = 0;
-    for (int32_t i = 0; i < net->n_filling; i++)
-        net->stops[n++] = (struct link_stop){bound_level(net->filling[i]), (uint64_t)net->filling[i]->index, NULL,
-                                             net->filling[i]};
+    for (int32_t i = 0; i < net->n_filling; i++) {
+        struct link_class *class = net->filling[i];
+        const int64_t level = bound_level(class);
+        int32_t at = n;
+        while (at > 0 && at > n - RECENT_STOPS && net->stops[at - 1].level != level) at--;
+        const bool is_found = at > 0 && at > n - RECENT_STOPS;
+        class->next_stop = is_found ? net->stops[at - 1].class : NULL;
+        net->stops[is_found ? at - 1 : n++] = (struct link_stop){level, (uint64_t)class->index, NULL, class};
+    }
+    return n;
+}
+
+static int32_t list_stops(struct link_net *net)
+{
+    int32_t n = list_class_stops(net);
     for (int32_t i = 0; i < net->n_filling_links; i++) {
         struct link *link = net->filling_links[i];
         net->stops[n++] = (struct link_stop){link_level(link), UINT64_MAX / 2 + (uint64_t)link->index, link, NULL};
@@ -138,9 +155,9 @@ void link_fill(struct link_net *net)
                 continue;
             }
             stop_link(net, stop.link, level);
-        } else if (stop.class != NULL && stop.class->filled < 0) {
-            stop_class(net, stop.class, stop.level);
         }
+        for (struct link_class *class = stop.class; class != NULL; class = class->next_stop)
+            if (class->filled < 0) stop_class(net, class, stop.level);
         n--;
         if (n > 0) sift_down(net->stops, n, 0, net->stops[n]);
     }

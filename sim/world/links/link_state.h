@@ -52,7 +52,7 @@ struct link_class {
     struct link_timers settled; /* by the value of `served` at which the flow ends */
     struct link_flow *loose;
     uint64_t mark;
-    struct link_class *next_idle;
+    struct link_class *next_idle, *next_stop; /* next_stop: with its bound at the same level, in a filling */
     int32_t n_hops;
     struct link_hop hops[LINK_PATH_MAX];
 };
@@ -83,9 +83,9 @@ struct link {
  * weight. */
 struct link_stop {
     int64_t level;
-    uint64_t order; /* among equal levels: classes by number, then links by index */
+    uint64_t order; /* among equal levels: classes by number of one of them, then links by index */
     struct link *link;
-    struct link_class *class; /* or NULL */
+    struct link_class *class; /* the first of those that stop; or NULL */
 };
 
 struct link_net {

@@ -170,7 +170,8 @@ static int lease_for_run(struct market *market, const struct cluster *part, int6
     const int32_t offer = market_offer_for_run(market, part);
     if (offer < 0 || (double)gpus > market_most_for_run(market, offer))
         return diag_error(market->env.site->diag, SIM_E_CONFIG, config_where(market->env.site->config, "market"),
-                          "raise the 'limit' or 'supply' of one that is not spot, add one, or make the site smaller",
+                          "raise the 'limit' of one on demand, add one, or make the site smaller; GPUs on spot are "
+                          "for jobs that rent as they come, not for services or a whole site",
                           "no offer has the %lld GPUs%s%s that the site needs for the whole run", (long long)gpus,
                           part->gpu != NULL ? " of type " : "", part->gpu != NULL ? part->gpu : "");
     const sim_ns now = engine_now(market->env.site->engine);

@@ -118,11 +118,13 @@ struct job_host {
 struct job_part {
     int32_t node, gpus; /* node: of the job's node type */
     int64_t cpu_milli, memory_bytes;
+    const void *place; /* for job_view_next_part; NULL: before the first */
 };
 
-/* The index-th node of a running job, in no particular order. Returns whether there is one; where GPUs are only counted
- * there is none. */
-bool job_view_part(const struct job_view *job, int32_t index, struct job_part *part);
+/* The next node of a running job, in no particular order: for (struct job_part part = {0}; job_view_next_part(job,
+ * &part);). Returns whether there is one; where GPUs are only counted there is none. The job keeps its nodes
+ * meanwhile. */
+bool job_view_next_part(const struct job_view *job, struct job_part *part);
 
 /* Speed of the job with these CPUs and this memory on the GPUs it asked for, relative to that with what it asked for. 1
  * for jobs whose type does not say ("jobs.types.NAME.host"). */

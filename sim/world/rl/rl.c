@@ -36,7 +36,7 @@ static int begin_rollouts(struct rl *rl, sim_ns at)
     *rl_batch(rl, step) = (struct rl_batch){
         .version = rl->loaded, .begin_ns = at, .n_left = config->prompts * config->samples};
     rl->is_generating = true;
-    service_release(rl->env.service, config->prompts, config->samples, at);
+    service_release(rl->env.service, config->prompts, config->samples, rl->loaded, at);
     return report(rl, "generate", step, at, "weights of %" PRId64 " steps", rl->loaded);
 }
 

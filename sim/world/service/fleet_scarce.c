@@ -127,7 +127,7 @@ void fleet_warn_scarce(const struct fleet *fleet)
             key = scarce_for(fleet, &fleet->pools[i], &sent_bytes_per_s);
     if (key == NULL) return;
     diag_warning(site->diag, config_where(site->config, arena_printf(site->arena, "cluster.network.%s", key)),
-                 "set cluster.network.collectives=shared",
+                 "set cluster.network.collectives=shared, unless it is refused for another service",
                  "'%s' does not slow what GPUs of %s of service '%s' send each other between nodes: their "
                  "collectives are timed as if alone on the network",
                  key, strcmp(key, "fabric") == 0 ? "several replicas" : "a replica", fleet->config->name);

@@ -208,8 +208,8 @@ int service_feed(struct service *service, struct service_feeder *feeder, bool ha
 
 /* The next `prompts` times `samples` requests of the trace arrive at `at`, after now or at the start of the run; no
  * others are released and have not arrived. The requests of a prompt have the prompt of the first and outputs of their
- * own. */
-void service_release(struct service *service, int64_t prompts, int64_t samples, sim_ns at);
+ * own. They reuse no KV cache of requests that were released with another version of the weights. */
+void service_release(struct service *service, int64_t prompts, int64_t samples, int64_t weights, sim_ns at);
 
 /* The LLM, the replicas, the GPUs of one, and the bytes of the weights that one has. */
 const struct llm_spec *service_llm_spec(const struct service *service);
@@ -232,6 +232,9 @@ int64_t service_gpus(const struct service *service);
 
 /* Requests in the system. */
 int64_t service_outstanding(const struct service *service);
+
+/* No event is left: an error, SIM_E_STALLED, if requests are in the system. It tells what they wait for. */
+int service_check_done(const struct service *service, struct diag *diag);
 
 /* How much of its trace the service has read, 0 .. 1. */
 double service_done_frac(const struct service *service);

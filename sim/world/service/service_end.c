@@ -12,6 +12,22 @@ int64_t service_outstanding(const struct service *service)
     return fleet_outstanding(&service->fleet) + scaling_waiting(service->scaling);
 }
 
+int service_check_done(const struct service *service, struct diag *diag)
+{
+    const long long left = service_outstanding(service), unserved = scaling_waiting(service->scaling);
+    const char *plural = left == 1 ? "" : "s", *verb = left == 1 ? "waits" : "wait", *name = service->config->name;
+    if (left == 0) return 0;
+    if (unserved == left && service->scaling->gone.value > 0)
+        return diag_error(diag, SIM_E_STALLED, NULL,
+                          "give the outage an \"until\", the cause of failures a \"repair\", or the site spare nodes",
+                          "%lld request%s of service '%s' %s forever: failures keep all of its replicas down, and no "
+                          "node comes back",
+                          left, plural, name, verb);
+    return diag_error(diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
+                      "%lld request%s of service '%s' %s forever: the batching policy never takes %s", left, plural,
+                      name, verb, left == 1 ? "it" : "them");
+}
+
 double service_done_frac(const struct service *service)
 {
     return service->source->place(service->source).done_frac;
@@ -238,14 +254,21 @@ static int emit_absent_classes(const struct service *service)
     return code;
 }
 
+/* Names kernels that were never measured on a GPU which is calibrated: those of the first pool that has such. */
 static int emit_extrapolation(const struct service *service)
 {
-    char text[512];
+    char text[512], never[256] = "";
     const struct replica_counts *work = &service->stats.work;
+    const struct fleet *fleet = &service->fleet;
+    size_t i = 0;
     if (work->extrapolated_ns == 0) return 0;
+    while (i < fleet->n_pools && fleet->pools[i].env.model.unmeasured == NULL) i++;
+    if (i < fleet->n_pools)
+        snprintf(never, sizeof never, "; never measured on %s: %s", fleet->pools[i].gpu.name,
+                 fleet->pools[i].env.model.unmeasured);
     snprintf(text, sizeof text,
-             "service '%s': %.3g %% of the kernels' time is outside the range that its cost was fitted on",
-             service->config->name, 100 * (double)work->extrapolated_ns / (double)work->busy_ns);
+             "service '%s': %.3g %% of the kernels' time is outside the range that its cost was fitted on%s",
+             service->config->name, 100 * (double)work->extrapolated_ns / (double)work->busy_ns, never);
     return emit_warning(service, "extrapolated", 1, text);
 }
 

@@ -3,9 +3,11 @@
  * A service whose requests are fed reads its trace for their lengths alone: the requests arrive when the feeder
  * releases them, many at one moment. Several samples of a prompt are requests of their own. They have the prompt of the
  * first of them, and the output lengths that follow in the trace. Where prefixes are cached and the trace names no
- * prefix blocks, the samples of a prompt share blocks of their own.
+ * prefix blocks, the samples of a prompt share blocks of their own. A prompt finds what prompts with the same weights
+ * have computed: their version is part of the keys of its blocks and chunks.
  *
  * Leaves out: closed loops, autoscaling, offloaded weights, several sequences of a request. */
+#include "sim/core/hash.h"
 #include "sim/core/vec.h"
 #include "sim/world/rows/priority.h"
 #include "sim/world/service/scaling_state.h"
@@ -30,6 +32,12 @@ static int make_keys(struct service *service, struct request_record *record)
     return 0;
 }
 
+/* Of a block or a chunk, under the weights of the latest release. */
+static uint64_t key_of(const struct feed *feed, uint64_t key)
+{
+    return feed->weights == 0 ? key : hash_mix(key ^ hash_mix((uint64_t)feed->weights));
+}
+
 /* Remembers the prompt of a record for the samples behind it. */
 static int begin_prompt(struct service *service, struct request_record *record)
 {
@@ -40,10 +48,11 @@ static int begin_prompt(struct service *service, struct request_record *record)
     feed->prefix_block_tokens = record->prefix_block_tokens;
     if (vec_reserve(&feed->chunks, &feed->chunk_capacity, record->n_chunks) != 0) return SIM_E_NOMEM;
     feed->n_chunks = record->n_chunks;
-    for (int32_t i = 0; i < feed->n_chunks; i++) feed->chunks[i] = record->chunks[i];
+    for (int32_t i = 0; i < feed->n_chunks; i++)
+        feed->chunks[i] = (struct prompt_chunk){key_of(feed, record->chunks[i].id), record->chunks[i].tokens};
     if (record->prefix_blocks == NULL) return make_keys(service, record);
     if (vec_reserve(&feed->prefix_blocks, &feed->capacity, (size_t)feed->n_prefix_blocks) != 0) return SIM_E_NOMEM;
-    for (int32_t i = 0; i < feed->n_prefix_blocks; i++) feed->prefix_blocks[i] = record->prefix_blocks[i];
+    for (int32_t i = 0; i < feed->n_prefix_blocks; i++) feed->prefix_blocks[i] = key_of(feed, record->prefix_blocks[i]);
     return 0;
 }
 
@@ -83,10 +92,11 @@ static void arrive(struct engine *engine, struct owner *owner, sim_ns now)
     if (got < 0) engine_fail(engine, got);
 }
 
-void service_release(struct service *service, int64_t prompts, int64_t samples, sim_ns at)
+void service_release(struct service *service, int64_t prompts, int64_t samples, int64_t weights, sim_ns at)
 {
     struct feed *feed = &service->feed;
     SIM_REQUIRE(feed->feeder != NULL && feed->n_due == 0);
+    feed->weights = weights;
     feed->n_due = prompts * samples;
     feed->samples = samples;
     engine_schedule(service->env.site->engine, at, PRIORITY_ARRIVAL, arrive, &service->owner);

@@ -30,6 +30,7 @@ struct handing_over {
 struct feed {
     struct service_feeder *feeder; /* NULL: requests arrive at the times of the trace */
     int64_t n_due, samples;        /* released, to arrive at the next event of the owner; of each prompt */
+    int64_t weights;               /* their version, of the latest release; 0: those of the start */
     int64_t n_prompts;             /* so far */
     int32_t prompt_tokens, n_prefix_blocks, prefix_block_tokens; /* of the latest prompt */
     uint64_t *prefix_blocks;

@@ -14,7 +14,7 @@
     " 'trace': {'format': 'generate', 'count': '$4-40', 'arrival': '?', 'prompt': '?', 'output': '?',"                 \
     "           'max_prompt_tokens': '$40-2000', 'max_output_tokens': '$4-100'}}"
 
-static const char serving[] = "{'cluster': {'gpu': '$gpu', 'nodes': '$1-3', 'gpus_per_node': '$4-8'},"
+static const char serving[] = "{'cluster': {'gpu': '$gpu', 'nodes': '$2-4', 'gpus_per_node': '$4-8'},"
                               " 'services': {'a': " SERVICE "}, 'until': '$5-90s'}";
 
 /* Jobs of each source, and with rented GPUs instead of a cluster of their own. */
@@ -30,11 +30,13 @@ static const char *const batches[] = {
     "    {'submit': '$90-99s', 'duration': '$0-60s'}, {'submit': '$99-300s', 'duration': '$0-6s'}]}}}",
     "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$1-4'}, 'until': '$20-2000s',"
     " 'jobs': {'scheduler': '?', 'placement': '?', 'trace': {'format': 'inline-jobs', 'jobs': ["
-    "    {'duration': '$0-60s', 'gpus': '$0-4'}, {'duration': '$0-60s', 'gpus': '$1-9', 'after': [{'job': 0}]},"
-    "    {'duration': '$1-60s', 'after': [{'job': 0, 'delay': '$0-20s'}, {'job': 1, 'delay': '$0-9s'}]},"
-    "    {'submit': '0s', 'duration': '$0-60s', 'gpus': '$0-3', 'after': [{'job': 1}, {'job': 2}], 'enough': '$0-2'},"
+    "    {'submit': '0s', 'duration': '$0-60s', 'gpus': '$0-4'},"
+    "    {'submit': '0s', 'duration': '$0-60s', 'gpus': '$1-9', 'after': [{'job': 0}], 'enough': '$0-1'},"
+    "    {'submit': '0s', 'duration': '$1-60s', 'after': [{'job': 0, 'delay': '$0-20s'}, {'job': 1, 'delay': '$0-9s'}],"
+    "     'enough': '$0-2'}, {'submit': '0s', 'duration': '$0-60s', 'gpus': '$0-3', 'after': [{'job': 1}, {'job': 2}], 'enough': '$0-2'},"
     "    {'submit': '$0-40s', 'duration': '$0-90s', 'gpus': '$1-2'}, {'submit': '40s', 'duration': '$0-60s'},"
-    "    {'submit': '40s', 'duration': '$0-60s', 'gpus': '$1-2', 'after': [{'job': 3, 'delay': '$0-9s'}, {'job': 0}]}]}}}",
+    "    {'submit': '40s', 'duration': '$0-60s', 'gpus': '$1-2', 'enough': '$0-2',"
+    "     'after': [{'job': 3, 'delay': '$0-9s'}, {'job': 0}]}]}}}",
     "{'cluster': {'gpu': '$gpu', 'nodes': '$1-4', 'gpus_per_node': '$1-4'}, 'until': '$20-2000s',"
     " 'jobs': {'scheduler': '?', 'placement': '?', 'trace': {'format': 'generate-rounds', 'rounds': '$1-4', 'clients':"
     " '$1-6', 'run_time': {'law': '?', 'mean': '$1-60s'}, 'gpus': '$0-2', 'enough': '$0-1', 'fold': '$0-3s',"
@@ -49,10 +51,11 @@ static const char *const batches[] = {
     " 'gpu': '$gpu'}, 'c': {'nodes': 1, 'gpus_per_node': 1, 'gpu': '$gpu'}}}, 'until': '$20-2000s',"
     " 'jobs': {'scheduler': {'policy': 'heft', 'order': '?', 'choice': '?', 'insertion': '?'}, 'trace': {'format':"
     " 'inline-jobs', 'jobs': ["
-    "    {'duration': '$0-60s'}, {'duration': '$0-60s', 'gpus': '$0-1', 'after': [{'job': 0, 'delay': '$0-9s'}]},"
-    "    {'duration': '$1-60s', 'after': [{'job': 0, 'delay': '$0-20s'}, {'job': 1, 'delay': '$0-9s'}]},"
-    "    {'submit': '$0-40s', 'duration': '$0-60s', 'after': [{'job': 1}, {'job': 2}]},"
-    "    {'submit': '40s', 'duration': '$0-60s', 'after': [{'job': 3, 'delay': '$0-9s'}, {'job': 0}]}]}}}",
+    "    {'submit': '0s', 'duration': '$0-60s'},"
+    "    {'submit': '0s', 'duration': '$0-60s', 'gpus': '$0-1', 'after': [{'job': 0, 'delay': '$0-9s'}], 'enough': '$0-1'},"
+    "    {'submit': '0s', 'duration': '$1-60s', 'after': [{'job': 0, 'delay': '$0-20s'}, {'job': 1, 'delay': '$0-9s'}],"
+    "     'enough': '$0-2'}, {'submit': '$0-40s', 'duration': '$0-60s', 'after': [{'job': 1}, {'job': 2}], 'enough': '$0-2'},"
+    "    {'submit': '40s', 'duration': '$0-60s', 'after': [{'job': 3, 'delay': '$0-9s'}, {'job': 0}], 'enough': '$0-2'}]}}}",
     "{'cluster': {'gpu': '$gpu', 'nodes': '$1-3', 'gpus_per_node': '$1-4'}, 'until': '$20-2000s',"
     " 'jobs': {'scheduler': {'policy': 'halving', 'algorithm': '?', 'eta': '$2-4', 'trials': '$0-5', 'rungs': '$1-2'},"
     "          'loss_noise': '?', 'trace': {'format': 'inline-jobs', 'jobs': ["
@@ -116,6 +119,8 @@ static const struct fragment {
               " 'speed': 1}, {'per_gpu': '$5-30', 'speed': 2}]}}}}}"},
     {ANY, 4, "{'failures': {'outages': {'o': {'node': 0, 'from': '$200-900s', 'jobs': '?'},"
              " 'p': {'node': 0, 'from': '$0-90s', 'until': '$91-3000s', 'jobs': '?'}}}}"},
+    {ANY, 4, "{'failures': {'outages': {'q': {'node': 0, 'from': '$0-60s', 'until': '$61-300s', 'jobs': '?'},"
+             " 'r': {'node': 0, 'from': '$30-90s', 'until': '$91-3000s', 'jobs': '?'}}}}"},
     {ANY, 3, "{'cluster': {'nodes': '$2-4'}, 'failures': {'spare_nodes': 1, 'outages': {'o': {'node': '$0-1', 'from':"
              " '$0-60s', 'until': '$61-300s', 'jobs': '?'}}, 'causes': {'a': {'scope': 'node', 'lifetime': '?'}}}}"},
     {ANY, 4, "{'cluster': {'host': {'memory': '?'}}}"},
@@ -178,7 +183,8 @@ static const struct fragment {
      " 'interval': '?', 'start_delay': '$0-3s'}}}}}}"},
     {SERVICES, 10, "{'services': {'a': {'restart': '?'}}}"},
     {SERVICES, 10, "{'services': {'a': {'slo': '?', 'information_delay': '?'}}}"},
-    {SERVICES, 8, "{'services': {'a': {'trace': {'classes': '?2'}}}}"},
+    {SERVICES, 5, "{'services': {'a': {'trace': {'classes': {'a': {'share': '?'}, 'b': {'share': '?'}}}}}}"},
+    {SERVICES, 3, "{'services': {'a': {'trace': {'classes': {'a': {'arrival': '?'}, 'b': {'arrival': '?'}}}}}}"},
     {SERVICES, 6, "{'services': {'a': {'tensor_parallel': 2}}}"},
     {SERVICES, 2, "{'services': {'a': {'tensor_parallel': 4}}}"},
     {SERVICES, 8, "{'services': {'a': {'pipeline_parallel': '$2-3'}}}"},
@@ -227,7 +233,7 @@ static const char power[] =
 
 static cJSON *parse(const char *json)
 {
-    char text[1024];
+    char text[1280];
     SIM_REQUIRE(strlen(json) < sizeof text);
     snprintf(text, sizeof text, "%s", json);
     for (char *quote = text; (quote = strchr(quote, '\'')) != NULL;) *quote = '"';
@@ -307,6 +313,14 @@ static bool has_plan(const struct fragment *fragment)
     return strstr(fragment->json, "'training'") != NULL;
 }
 
+/* A service scales as a whole or pool by pool. */
+static bool scales_twice(const struct fragment *fragment, const cJSON *world)
+{
+    static const char whole[] = "{'services': {'a': {'scaling'";
+    const cJSON *service = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(world, "services"), "a");
+    return strncmp(fragment->json, whole, strlen(whole)) == 0 && cJSON_HasObjectItem(service, "pools");
+}
+
 cJSON *skeleton_draw(struct drawing *drawing)
 {
     static const unsigned scales[] = {0, 50, 100, 100, 200};
@@ -326,7 +340,7 @@ cJSON *skeleton_draw(struct drawing *drawing)
     if (has_power) lay(world, parse(power));
     for (const struct fragment *fragment = fragments; fragment < fragments + N_FRAGMENTS; fragment++)
         if ((has & fragment->needs) == fragment->needs && drawing_chance(drawing, fragment->percent * scale / 100) &&
-            !(has_plan(fragment) && drawing_trains(world)))
+            !(has_plan(fragment) && drawing_trains(world)) && !scales_twice(fragment, world))
             lay(world, parse(fragment->json));
     if (drawing_trains(world)) drop_speeds(world);
     fill(drawing, world, has_power);

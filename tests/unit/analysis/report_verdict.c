@@ -411,17 +411,39 @@ TEST(large_shares_of_rejections_and_brakes_are_told)
 }
 
 /* A little above is what studies of oversubscription look at. */
-TEST(a_budget_far_below_the_mean_power_is_told)
+TEST(a_budget_far_below_the_power_is_told)
 {
     static const struct {
-        double mean_frac;
+        double most_frac;
         const char *codes;
     } cases[] = {{0.9, ""}, {1.03, ""}, {1.07, ""}, {1.99, ""}, {2, "over-budget"}, {400, "over-budget"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct made_metric metrics[] = {
-            {"power.budget_frac.mean", cases[i].mean_frac}, {"sim.end_s", 100}, {0}};
+            {"power.budget_frac.mean", 0.5}, {"power.budget_frac.max", cases[i].most_frac}, {"sim.end_s", 100}, {0}};
         CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "done"}), cases[i].codes);
     }
+}
+
+/* A lease has a bill, whether or not its GPUs are up. */
+TEST(costs_without_the_gpus_that_are_down_are_told)
+{
+    struct made_metric metrics[] = {{"sim.end_s", 100}, {"failure.replica_down_s", 5}, {"cost.usd_per_h", 8},
+                                    {"cost.usd", (double)NAN}, {0}};
+    const struct verdict_facts facts = {.status = "done"};
+    CHECK_EQ_STR(cautions_of(metrics, facts), "unpaid");
+    metrics[3].value = 1;
+    CHECK_EQ_STR(cautions_of(metrics, facts), "");
+    metrics[3].value = (double)NAN;
+    metrics[1].value = 4.9;
+    CHECK_EQ_STR(cautions_of(metrics, facts), "");
+}
+
+/* What is left in a run that stalled waits for what never comes: no queue tells anything of its rate. */
+TEST(a_run_that_stalled_is_not_saturated)
+{
+    const struct made_metric metrics[] = {{"request.arrived", 100}, {"request.unfinished", 90}, {"sim.end_s", 100}, {0}};
+    CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "done"}), "saturated");
+    CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "stalled"}), "incomplete");
 }
 
 TEST(prefixes_that_nothing_keeps_are_told)

@@ -240,3 +240,28 @@ TEST(tables_of_experts_from_a_memory_are_those_made_anew)
     }
     catalog_memory_fini(&memory);
 }
+
+/* Kernels that take most of an iteration, of a GPU that is calibrated, from nowhere near: a GPU without any measurement
+ * is uncalibrated instead. */
+TEST(kernels_that_no_near_gpu_measured_are_named)
+{
+    static const struct {
+        const char *gpu, *llm, *unmeasured;
+    } cases[] = {
+        {"rtx-pro-6000", "qwen3-30b-a3b", "moe"},
+        {"rtx-pro-6000", "llama-3.1-8b", NULL},
+        {"a40", "llama-3.1-8b", "prefill_attention, decode_attention"},
+        {"h800-sxm", "qwen3-30b-a3b", NULL}, /* as the H100, the same chip */
+        {"h100-sxm", "qwen3-30b-a3b", NULL},
+        {"v100-32-sxm", "llama-3.1-8b", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct cost_fixture fixture;
+        if (!CHECK_EQ_INT(
+                cost_fixture_init(&fixture, "{'cost': {'kind': 'operators'}}", cases[i].gpu, cases[i].llm, 1, 1), 0))
+            puts(fixture.message);
+        CHECK_EQ_STR(fixture.model.unmeasured ? fixture.model.unmeasured : "-",
+                     cases[i].unmeasured ? cases[i].unmeasured : "-");
+        cost_fixture_fini(&fixture);
+    }
+}

@@ -16,6 +16,18 @@ TEST(errors_are_kept_in_order_and_counted)
     CHECK_EQ_STR(text, "error: more");
 }
 
+TEST(a_warning_is_given_once)
+{
+    struct diag diag = {0};
+    for (int i = 0; i < 2; i++) {
+        diag_warning(&diag, "a.json:1:1", NULL, "odd");
+        diag_warning(&diag, "a.json:1:2", NULL, "odd");
+        diag_warning(&diag, NULL, NULL, "even");
+    }
+    CHECK_EQ_INT(diag.n_items, 3);
+    CHECK_EQ_INT(diag.n_warnings, 3);
+}
+
 TEST(control_characters_are_shown_as_codes)
 {
     struct diag diag = {0};

@@ -1,5 +1,7 @@
 /* What policies demand of several parameters together: what they accept and refuse, at the very edge. */
 #include "policies/registry.h"
+#include "sim/world/policy/all.h"
+#include "sim/world/policy/instance.h"
 #include "tests/support/harness.h"
 #include "tests/support/policy_params.h"
 
@@ -53,5 +55,40 @@ TEST(parameters_are_accepted_and_refused_at_the_edge)
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
         check_init(&edges[i], edges[i].accepted, 0);
         check_init(&edges[i], edges[i].refused, SIM_E_CONFIG);
+    }
+}
+
+/* Parameters that do nothing beside others. */
+static const struct edge silent[] = {
+    {POLICY_BATCHING, "vllm-v1", "{'order': 'priority', 'priorities': {'a': 1}}", "{'order': 'priority'}"},
+    {POLICY_BATCHING, "vllm-v1", "{}", "{'priorities': {'a': 1}}"},
+    {POLICY_BATCHING, "sglang", "{'order': 'priority', 'priorities': {'a': 0, 'b': -1}}",
+     "{'order': 'priority', 'priorities': {'a': 0}}"},
+    {POLICY_BATCHING, "sglang", "{'order': 'lpm'}", "{'order': 'lpm', 'priorities': {'a': 1}}"},
+    {POLICY_SCHEDULER, "synergy", "{'order': 'ftf', 'round': '1min'}", "{'order': 'fifo', 'round': '1min'}"},
+    {POLICY_SCHEDULER, "synergy", "{'order': 'srtf', 'round': '300s'}", "{'order': 'srtf', 'round': '301s'}"},
+    {POLICY_SCHEDULER, "gavel", "{'objective': 'cost', 'slo': 2}", "{'slo': 2}"},
+};
+
+static int warnings_of(const struct edge *edge, const char *json)
+{
+    SCOPED(arena) arena = {0};
+    struct diag diag = {0};
+    const struct policy *policy = policy_find(edge->family, edge->name);
+    if (!CHECK(policy != NULL)) return -1;
+    void *state = mem_zalloc(1, policy->state_bytes);
+    CHECK_EQ_INT(policy_state_init(policy, state, policy_params(policy, json, &arena), &diag), 0);
+    if (edge->family == POLICY_SCHEDULER)
+        CHECK_EQ_INT(((const struct scheduler *)policy)->prepare(state, &(const struct cluster_view){0}, &diag), 0);
+    if (policy->fini != NULL) policy->fini(state);
+    mem_free(state);
+    return diag.n_warnings;
+}
+
+TEST(parameters_without_an_effect_are_warned_of)
+{
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) {
+        CHECK_EQ_INT(warnings_of(&silent[i], silent[i].accepted), 0);
+        if (!CHECK_EQ_INT(warnings_of(&silent[i], silent[i].refused), 1)) printf("\n  %s", silent[i].refused);
     }
 }

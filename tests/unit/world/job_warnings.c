@@ -1,4 +1,5 @@
 /* What schedulers warn of, and what they are asked before the run. */
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
@@ -84,4 +85,35 @@ TEST(a_scheduler_may_refuse_a_cluster)
     struct scheduler scheduler = warner_with(warns_of_two);
     scheduler.prepare = does_not_like_the_cluster;
     check_warnings(&scheduler, SIM_E_CONFIG, 0);
+}
+
+static size_t warnings_of(const char *scheduler, const char *gpu, const char *type)
+{
+    const struct bed_rows *rows = bed_run(
+        NULL,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 4%s}, 'jobs': {'scheduler': '%s', 'types': {'default': {%s}}, "
+        "'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'duration': '10s', 'gpus': 1}]}}}",
+        gpu, scheduler, type);
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT((int64_t)bed_metric(rows, "job.finished"), 1);
+    return rows->n_warnings;
+}
+
+/* A job alone has all four GPUs under `equi`, one under `fifo`. Nobody has said that it is four times as fast. */
+TEST(jobs_that_speed_up_in_proportion_are_told)
+{
+    CHECK_EQ_INT(warnings_of("equi", "", ""), 1);
+    CHECK_EQ_INT(warnings_of("equi", "", "'speedup': {'law': 'amdahl', 'parallel_frac': 0.9}"), 0);
+    CHECK_EQ_INT(warnings_of("fifo", "", ""), 0);
+}
+
+/* Attention was not measured over prompts as long as these sequences. */
+TEST(steps_outside_the_fitted_range_are_told)
+{
+    const char *gpu = ", 'gpu': 'h100-sxm'";
+    CHECK_EQ_INT(warnings_of("fifo", gpu,
+                             "'training': {'llm': 'phi-2', 'global_batch': 4, 'sequence_tokens': 16384, "
+                             "'recompute': 'full', 'shape': {'layers': 2}}"),
+                 1);
+    CHECK_EQ_INT(warnings_of("fifo", gpu, ""), 0);
 }

@@ -1,6 +1,8 @@
-/* The section "rl" of a scenario: what it refuses, incomplete steps, what samples of a prompt share, bytes on links. */
+/* The section "rl" of a scenario: what it refuses, incomplete steps, what samples and steps share, bytes on links. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
+
+#include <inttypes.h>
 
 #define TWO "'replicas': 2,"
 
@@ -151,6 +153,35 @@ TEST(samples_share_the_prompt)
         const struct request_row *row = &rows->requests[i];
         const int64_t whole = (row->prompt_tokens - 1) / 16 * 16; /* the last token is always processed */
         CHECK_EQ_INT(row->cached_tokens, row->id % 2 == 1 ? whole : 0);
+    }
+}
+
+/* All prompts begin with the same block. The first request of a step finds it if the step before has generated with the
+ * same weights; what older weights have computed is not reused. */
+TEST(new_weights_reuse_no_older_cache)
+{
+    for (int staleness = 0; staleness < 2; staleness++) {
+        int64_t weights[3] = {-1, -1, -1};
+        const struct bed_rows *rows = bed_ok(
+            BED(.quiet = true, .check = true),
+            "{'cluster': {'gpu': 'h100-sxm', 'nodes': 2, 'gpus_per_node': 2, 'network': {'bandwidth': '16GB/s'}}, 'keep':"
+            " 'decisions', 'services': {'a': {'llm': 'phi-2', 'kv': {'prefix_cache': 'lru'}, 'batching': {'policy':"
+            " 'vllm-v1', 'max_sequences': 1}, 'trace': {'format': 'generate', 'count': 12, 'arrival': {'process':"
+            " 'poisson', 'rate': '5/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 40}, 'output': {'distribution':"
+            " 'fixed', 'tokens': 9}, 'sessions': {'continue': 1e-9, 'block_tokens': 32}}}}, 'rl': {'service': 'a',"
+            " 'prompts': 4, 'steps': 3, 'gpus': 2, 'staleness': %d, 'training': {'llm': 'phi-2', 'recompute': 'full'}}}",
+            staleness);
+        for (size_t i = 0; i < rows->n_decisions; i++)
+            if (strcmp(rows->decisions[i].action, "generate") == 0)
+                sscanf(rows->decisions[i].reason, "weights of %" SCNd64, &weights[rows->decisions[i].subject]);
+        CHECK_EQ_INT((int64_t)rows->n_requests, 12);
+        CHECK_EQ_INT(weights[2], 2 - staleness);
+        for (size_t i = 0; i < rows->n_requests; i++) {
+            const int64_t step = rows->requests[i].id / 4;
+            const bool is_first = rows->requests[i].id % 4 == 0;
+            const bool is_new = is_first && (step == 0 || weights[step] != weights[step - 1]);
+            CHECK_EQ_INT(rows->requests[i].cached_tokens, is_new ? 0 : 32);
+        }
     }
 }
 
