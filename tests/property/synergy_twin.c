@@ -64,12 +64,11 @@ static struct job_host for_gpus(const struct job_host *host, int32_t gpus, int32
 static struct job_host held_by(const struct job_view *job)
 {
     struct job_host held = {0, 0};
-    struct job_part part;
-    for (int32_t i = 0; job_view_part(job, i, &part); i++) {
+    for (struct job_part part = {0}; job_view_next_part(job, &part);) {
         held.cpu_milli += part.cpu_milli;
         held.memory_bytes += part.memory_bytes;
     }
-    for (int32_t i = 0; job_view_part(job, i, &part); i++) {
+    for (struct job_part part = {0}; job_view_next_part(job, &part);) {
         while (for_gpus(&held, part.gpus, job->gpus).cpu_milli > part.cpu_milli) held.cpu_milli--;
         while (for_gpus(&held, part.gpus, job->gpus).memory_bytes > part.memory_bytes) held.memory_bytes--;
     }
@@ -91,9 +90,9 @@ static int64_t sum(int64_t a, int64_t b)
 static struct job_host excess_on(const struct cluster_view *view, const struct job_view *job, int32_t node,
                                  int32_t *gpus)
 {
-    struct job_part part;
+    struct job_part part = {0};
     *gpus = 0;
-    for (int32_t i = 0; job->gpus > 0 && job->state == JOB_RUNNING && job_view_part(job, i, &part); i++) {
+    while (job->gpus > 0 && job->state == JOB_RUNNING && job_view_next_part(job, &part)) {
         if (part.node != node) continue;
         const struct job_host all = own_of(view, job), own = for_gpus(&all, part.gpus, job->gpus);
         *gpus = part.gpus;
@@ -264,8 +263,7 @@ static void grow(const struct cluster_view *view, const struct job_view *job, st
 {
     const struct job_host best = best_of(view, job), held = held_by(job);
     struct job_host more = best;
-    struct job_part part;
-    for (int32_t i = 0; job_view_part(job, i, &part); i++) {
+    for (struct job_part part = {0}; job_view_next_part(job, &part);) {
         const struct node_view *at = &view->nodes[part.node];
         const int64_t milli = sum(at->cpu_left_milli, part.cpu_milli) / part.gpus,
                       bytes = sum(at->memory_left_bytes, part.memory_bytes) / part.gpus;
