@@ -215,6 +215,22 @@ TEST(a_job_takes_no_kept_gpus_on_fewer_nodes_than_it_asks_for)
     }
 }
 
+/* Job 0 keeps 4 CPUs with its GPUs. Job 2 takes them if it asks for 4 CPUs as well, and waits for 8 forever. */
+TEST(a_job_takes_no_kept_gpus_with_other_cpus_than_it_asks_for)
+{
+    for (int cpus = 4; cpus <= 8; cpus += 4) {
+        const struct bed_rows *rows = bed_run(
+            BED(.check = true, .quiet = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'cpus_per_node': 8, 'gpu': 'p100'}, 'jobs': {'scheduler':"
+            " 'dispatch', 'placement': 'best-fit', " TRACE(
+                "{'duration': '5s', 'gpus': 4, 'cpus': 4},"
+                " {'duration': '1s', 'gpus': 4, 'cpus': %d, 'after': [{'job': 0, 'keeps_gpus': true}]}") "}}",
+            cpus);
+        CHECK_EQ_INT(rows->code, cpus == 4 ? 0 : SIM_E_STALLED);
+        CHECK_EQ_STR(row_of(rows, 1)->status, cpus == 4 ? "finished" : "unfinished");
+    }
+}
+
 /* Two jobs wait for the only GPUs, which job 0 keeps for both: neither may take them from the other. */
 TEST(gpus_kept_for_two_jobs_are_taken_by_neither)
 {

@@ -14,7 +14,8 @@ struct watcher {
     sim_ns changed_ns;
 };
 
-static int n_ended; /* in all runs of a test */
+static int n_ended;               /* in all runs of a test */
+static int64_t total_gpus_at[64]; /* at whole seconds, at the latest decision of that moment */
 
 static void remove_from(struct watcher *watcher, const struct job_view *job)
 {
@@ -51,6 +52,8 @@ static int start_what_fits(void *state, const struct cluster_view *view, struct 
 {
     struct watcher *watcher = state;
     CHECK(!watcher->has_changed || watcher->changed_ns == view->now_ns);
+    const double now_s = sim_s_from_ns(view->now_ns);
+    if (now_s < 64) total_gpus_at[(int)now_s] = view->total_gpus;
     for (int i = 0; i < watcher->n_pending;)
         if (!job_plan_start(plan, watcher->pending[i], "there is room")) i++;
     while (watcher->n_pending > 0 && job_plan_exchange(plan, true)) continue;
@@ -201,4 +204,21 @@ TEST(a_job_that_runs_begins_the_count_of_idle_decisions_anew)
     CHECK_NEAR(bed_metric(rows, "job.kept_gpu_s.sum"), 2 * 600, 1e-9);
     const struct bed_rows *stuck = run_sleeper(1100);
     CHECK_EQ_INT(stuck->code, SIM_E_STALLED);
+}
+
+/* Job 0 keeps a GPU from 5 s until job 2 has one of the two, which job 1 leaves at 9 s. A scheduler sees one GPU
+ * meanwhile, and then both again. */
+TEST(kept_gpus_are_gone_to_a_scheduler_until_they_are_let_go)
+{
+    static const int64_t expected[][2] = {{0, 2}, {5, 1}, {7, 1}, {9, 2}, {20, 2}};
+    memset(total_gpus_at, 0, sizeof total_gpus_at);
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true, .policy = &watcher.policy),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 2}, 'jobs': {'scheduler': 'watcher', " TRACE(
+            "{'duration': '5s', 'gpus': 1}, {'duration': '9s', 'gpus': 1}, {'duration': '1s', 'gpus': 1, 'after':"
+            " [{'job': 0, 'keeps_gpus': true}, {'job': 1}]}, {'submit': '7s', 'duration': '1s', 'gpus': 2},"
+            " {'submit': '20s', 'duration': '1s', 'gpus': 2}") "}}");
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        CHECK_EQ_INT(total_gpus_at[expected[i][0]], expected[i][1]);
+    CHECK_NEAR(bed_job(rows, 4)->start_s, 20, 0);
 }
