@@ -82,7 +82,7 @@ BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 DECIDING := $(addsuffix /%,sim/core sim/catalog sim/world sim/store models policies traces)
 # Of this, what its scenario does not reach: all of IDLE but REACHED.
 IDLE := $(addsuffix /%,policies traces/formats models/training sim/world/market sim/world/rl)
-REACHED := $(addprefix policies/,registry.c $(addprefix batching/,making_room.c vllm_v0.c vllm_v1.c) \
+REACHED := $(addprefix policies/,registry.c $(addprefix batching/,making_room.c priority_order.c vllm_v0.c vllm_v1.c) \
     $(addprefix placement/,first_fit.c scored.c) $(addprefix routing/,least.c least_outstanding.c round_robin.c) \
     $(addprefix scheduler/,pending.c preemptive.c ranking.c srtf.c)) \
     $(addprefix traces/formats/,file_trace.c user_tables.c)

@@ -171,8 +171,8 @@ static double gain_with(double amount)
     return amount < 1.0 / 3 ? 2 * amount : 1 - (1 - fmin(amount, 1)) / 2;
 }
 
-/* Two jobs of 2 GPUs gain by CPUs and memory, from own shares of 2 CPUs and 50 GB for each on to the same speed. So each
- * speed has its least amounts, and for each of the first job the other one has what is left. */
+/* Two jobs of 2 GPUs gain by CPUs and memory, from own shares of 2 CPUs and 50 GB for each on to the same speed. So
+ * each speed has its least amounts, and for each of the first job the other one has what is left. */
 TEST(the_optimum_of_cpus_and_memory_is_that_of_a_scan)
 {
     enum { CASES = 60, STEPS = 4000 };
@@ -215,8 +215,8 @@ TEST(the_optimum_of_cpus_and_memory_is_that_of_a_scan)
     CHECK(n_better > CASES / 10);
 }
 
-/* The wide job has a GPU of each node, and 4 of 6 CPUs make it twice as fast. Other jobs, which come before or after it,
- * gain little. So it has its best, and they keep 2 CPUs each. */
+/* The wide job has a GPU of each node, and 4 of 6 CPUs make it twice as fast. Other jobs, which come before or after
+ * it, gain little. So it has its best, and they keep 2 CPUs each. */
 TEST(a_job_on_all_nodes_gets_its_best_from_each)
 {
     const struct measured opt = measure(

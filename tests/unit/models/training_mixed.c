@@ -102,7 +102,8 @@ TEST(batches_take_the_mean_of_each_alone)
     mem_free(room);
 }
 
-/* Sequences that only groups of four ranks or more hold. One, or five of them, are computed sooner by groups of eight. */
+/* Sequences that only groups of four ranks or more hold. One, or five of them, are computed sooner by groups of
+ * eight. */
 TEST(the_best_static_split_is_the_best_of_all_widths)
 {
     struct training_room *room = mem_zalloc(1, sizeof *room);
