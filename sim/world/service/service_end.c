@@ -254,7 +254,7 @@ static int emit_absent_classes(const struct service *service)
     return code;
 }
 
-/* Lists kernels that were never measured on a GPU which is calibrated, of each pool that has others than those before. */
+/* Lists kernels that were never measured on a calibrated GPU, of each pool that has others than those before. */
 static void list_unmeasured(const struct fleet *fleet, char *text, size_t bytes)
 {
     size_t length = 0;

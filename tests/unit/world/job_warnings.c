@@ -133,8 +133,9 @@ TEST(steps_have_one_line_per_gpu_and_trainer)
     const struct bed_rows *rows = bed_ok(
         BED(.quiet = true),
         "{'cluster': {'gpu': 'h100-sxm', 'nodes': 1, 'node_types': {'b': {'nodes': 2, 'gpu': 'v100-32-sxm'}, 'c':"
-        " {'nodes': 1, 'gpu': 'h100-sxm'}}}, 'jobs': {'scheduler': 'gavel', 'types': {'s': {'training': {" PLAN "}}, 'u': {'training': {"
-        PLAN "}}, 't': {'training': {'trainer': 'deepspeed-zero3', " PLAN "}}}, 'trace': {'format': 'inline-jobs',"
+        " {'nodes': 1, 'gpu': 'h100-sxm'}}}, 'jobs': {'scheduler': 'gavel', 'types': {'s': {'training': {" PLAN
+        "}}, 'u': {'training': {" PLAN "}}, 't': {'training': {'trainer': 'deepspeed-zero3', " PLAN
+        "}}}, 'trace': {'format': 'inline-jobs',"
         " 'jobs': [" JOB("s") "," JOB("t") "," JOB("u") "," JOB("s") "]}}}");
     CHECK_EQ_INT(rows->n_warnings, 2 + 4);
 }
