@@ -15,7 +15,7 @@ void priority_warn(const char *policy, bool by_priority, const struct config_lis
     size_t n = 0;
     for (size_t i = 0; i < priorities->n; i++) n += of[i].priority != 0;
     if (by_priority && n == 0)
-        diag_warning(diag, NULL, "add \"priorities\": {\"CLASS\": 1}, or leave out the order",
+        diag_warning(diag, NULL, "add \"priorities\": {\"CLASS\": -1} (lower ones go first), or leave out the order",
                      "%s: order 'priority' is that of arrival: no class has a priority", policy);
     if (!by_priority && priorities->n > 0)
         diag_warning(diag, NULL, "add \"order\": \"priority\", or leave them out",

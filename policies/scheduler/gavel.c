@@ -17,9 +17,9 @@
  * With "aware": false all speeds count as 1, as for a scheduler that knows no GPU types; node types then choose in
  * turn.
  *
- * Under `las` equal jobs are one row of the program. Under the other objectives each job has work, time or a place of
- * its own, and so its own row. The first program of 1,000 new jobs then takes 2 to 3.6 billion instructions, 0.3 to
- * 0.8 s, and 3.5 to 6 times those of 500 jobs: both the pivots of the simplex method and the time of each grow with the
+ * Under `las` equal jobs are one row of the program. Under the other objectives each job is a row of its own. The
+ * first program of 1,000 new jobs then takes 2 to 3.6 billion instructions, 0.3 to 0.8 s, and 3.5 to 6.3 times those of
+ * 500 jobs: both the pivots of the simplex method and the time of each grow with the
  * rows. Later programs start from the last basis. `depth` bounds the rows.
  *
  * Remaining work follows from the users' estimates. Packing, hierarchies of entities, and estimated speeds are left

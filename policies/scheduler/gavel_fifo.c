@@ -30,6 +30,7 @@ struct place {
     int64_t sequence;
     struct gavel_job *job; /* NULL: finished */
     int type;
+    bool is_new; /* given since the last allocation */
 };
 
 struct fifo {
@@ -70,11 +71,15 @@ static bool has_place(const struct fifo *fifo, const struct gavel_job *job)
     return at < fifo->n_places && fifo->places[at].job == job;
 }
 
-/* The queue never overtakes: the job is younger than all with a place. */
+/* The job is younger than all with a place, unless it was passed over before: as released, a job waits that the type
+ * taken cannot run. */
 static int give_place(struct fifo *fifo, struct gavel_job *job, int type)
 {
-    const struct place place = {.sequence = job->view->sequence, .job = job, .type = type};
+    const struct place place = {.sequence = job->view->sequence, .job = job, .type = type, .is_new = true};
+    const size_t at = place_of(fifo, place.sequence);
     if (vec_push(&fifo->places, &fifo->n_places, &fifo->places_capacity, place) != 0) return SIM_E_NOMEM;
+    memmove(&fifo->places[at + 1], &fifo->places[at], (fifo->n_places - 1 - at) * sizeof *fifo->places);
+    fifo->places[at] = place;
     fifo->free[type] -= job->view->gpus;
     return 0;
 }
@@ -100,13 +105,14 @@ static int fill_vacated(struct fifo *fifo)
     for (size_t i = 0; i < fifo->n_places && fifo->places[i].sequence <= last && code == 0;) {
         const struct place place = fifo->places[i];
         if (place.job != NULL) {
-            fifo->free[place.type] -= place.job->view->gpus;
+            if (!place.is_new) fifo->free[place.type] -= place.job->view->gpus;
             i++;
             continue;
         }
         memmove(&fifo->places[i], &fifo->places[i + 1], (--fifo->n_places - i) * sizeof *fifo->places);
         head = next_queued(fifo, head);
         if (head == fifo->rounds.n || !has_room(fifo, fifo->rounds.jobs[head], place.type)) continue;
+        i += fifo->rounds.jobs[head]->view->sequence < place.sequence;
         code = give_place(fifo, fifo->rounds.jobs[head], place.type);
     }
     return code;
@@ -174,9 +180,12 @@ static int serve_as_released(struct fifo *fifo, struct rng *random)
     return code;
 }
 
-static void share_places(const struct fifo *fifo)
+static void share_places(struct fifo *fifo)
 {
-    for (size_t i = 0; i < fifo->n_places; i++) fifo->places[i].job->alone.share[fifo->places[i].type] = 1;
+    for (size_t i = 0; i < fifo->n_places; i++) {
+        fifo->places[i].job->alone.share[fifo->places[i].type] = 1;
+        fifo->places[i].is_new = false;
+    }
 }
 
 static int allocate_keeping(struct gavel_rounds *rounds, const struct cluster_view *view)

@@ -208,7 +208,8 @@ static int shared_parts(const char *name, const char *other)
 }
 
 /* As vendors write it: "NVIDIA A100-SXM4-80GB" for a100-80-sxm, "DGX-H100" for h100-sxm. The name of which most parts
- * are there, the first among them; of several the shortest. *name becomes its first part. NULL: none. */
+ * are there, the first among them; of several the shortest. Of a name that begins with a family, "rtx-4090", all parts
+ * must be there. *name becomes its first part. NULL: none. */
 static const char *nearest_by_parts(const struct catalog_names *names, const char **name, struct arena *arena)
 {
     const char *found = NULL;
@@ -219,6 +220,7 @@ static const char *nearest_by_parts(const struct catalog_names *names, const cha
         const char *candidate = names->names[i];
         next_part(candidate, part);
         const int n = shared_parts(part, *name) > 0 ? shared_parts(candidate, *name) : 0;
+        if (strpbrk(part, "0123456789") == NULL && n < shared_parts(candidate, candidate)) continue;
         if (n < most || n == 0 || (n == most && strlen(candidate) >= strlen(found))) continue;
         found = candidate;
         most = n;
@@ -236,7 +238,8 @@ static int report_unknown(const struct catalog *catalog, const struct shelf *she
     if (code != 0) return code;
     const char *older, *newer;
     find_versions(&names, name, &older, &newer);
-    const char *word = name, *nearest = shelf->scope != NULL ? nearest_by_parts(&names, &word, arena) : NULL;
+    const char *word = name, *nearest = text_nearest_name(name, names.names, names.n);
+    if (nearest == NULL && shelf->scope != NULL) nearest = nearest_by_parts(&names, &word, arena);
     if (nearest == NULL) nearest = nearest_to_words(&names, &word, arena);
     const char *known = join_names(arena, &names, "", 0, NULL);
     const char *scope = shelf->scope ? shelf->scope : "", *then = shelf->scope ? "; " : "";

@@ -87,7 +87,7 @@ void diag_warning(struct diag *diag, const char *where, const char *hint, const 
     va_list args;
     const int n = diag->n_items;
     va_start(args, format);
-    diag_add(diag, DIAG_WARNING, SIM_OK, where, hint, format, args);
+    diag_add(diag, DIAG_WARNING, SIM_OK, where != NULL ? where : diag->place, hint, format, args);
     va_end(args);
     for (int i = 0; i < n && n < diag->n_items; i++) {
         if (!is_repeated(&diag->items[i], &diag->items[n])) continue;

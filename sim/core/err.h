@@ -55,6 +55,7 @@ struct diag {
     int n_items;
     int n_errors, n_warnings; /* counted past DIAG_MAX_ITEMS too */
     int code;                 /* code of the first error, SIM_OK when there is none */
+    const char *place;        /* of warnings that are given none, such as those of policies; NULL: empty */
     struct diag_item items[DIAG_MAX_ITEMS];
 };
 
@@ -73,6 +74,7 @@ int diag_nomem_at(struct diag *diag, const char *where);
  * directory". Returns SIM_E_IO. */
 int diag_system_error(struct diag *diag, const char *path, const char *what, int error);
 
+/* Adds a warning, unless one of the same place and text is kept. Beyond DIAG_MAX_ITEMS all are counted. */
 void diag_warning(struct diag *diag, const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -174,6 +174,10 @@ int main(int argc, char **argv)
     const char *only = NULL;
     for (size_t i = 0; argc > 1 && cell_at(i, &cell); i++)
         if (strcmp(cell.name, argv[1]) == 0) only = argv[1];
+    if (argc > 1 && only == NULL) {
+        fprintf(stderr, "rounds: there is no cell '%s'\n", argv[1]);
+        return 2;
+    }
     for (size_t i = 0; cell_at(i, &cell); i++) {
         if (only != NULL && strcmp(cell.name, only) != 0) continue;
         if (only != NULL && argc > 2)

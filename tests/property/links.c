@@ -65,6 +65,15 @@ static void follow(const struct plan *earlier, struct plan *plan)
     plan->cap = earlier->cap;
 }
 
+/* Ceilings and weights of few kinds: flows over unlike paths reach theirs at one level, or at one of a few in turn. */
+static void level(struct rng *rng, struct plan *plan)
+{
+    static const double levels[] = {257182818.0, 531415926.0, 1041421356.0, 1557721566.0, 2069314718.0, 4271828182.0};
+    if (plan->endless) plan->weight = ldexp(1, -(int)rng_below(rng, 3));
+    plan->cap = plan->weight * levels[rng_below(rng, 6)];
+    plan->later_cap = plan->weight * levels[rng_below(rng, 6)];
+}
+
 static void draw_net(uint64_t index, struct net_plan *net)
 {
     struct rng rng = test_rng(1, "links", index);
@@ -78,8 +87,10 @@ static void draw_net(uint64_t index, struct net_plan *net)
     }
     sim_ns span_ns = one_in(&rng, 2) ? 1000000 : 20000;
     const uint64_t alike = one_in(&rng, 2) ? 2 : UINT64_MAX;
+    const bool is_levelled = one_in(&rng, 2);
     for (int i = 0; i < net->n_flows; i++) {
         draw_flow(&rng, net, span_ns, &net->flows[i]);
+        if (is_levelled) level(&rng, &net->flows[i]);
         if (i > 0 && one_in(&rng, alike)) follow(&net->flows[rng_below(&rng, (uint64_t)i)], &net->flows[i]);
     }
 }

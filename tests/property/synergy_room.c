@@ -109,6 +109,33 @@ TEST(a_preempted_job_goes_on_where_others_find_no_room)
     CHECK_NEAR(bed_job(rows, 3)->start_s, 2000, 0);
 }
 
+/* The second job makes more of memory than the first one of memory and CPUs, which gives back 8 of its 12 CPUs. */
+TEST(a_job_of_cpus_starts_with_those_that_the_optimum_leaves)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'cpus_per_node': 16, 'memory_per_node': '400GB'}, 'jobs':"
+        " {'scheduler': {'policy': 'synergy', 'division': 'opt'}, 'placement': 'best-fit', 'types': {'m': {'host':"
+        " {'cpus': [{'per_gpu': 2, 'speed': 1}, {'per_gpu': 6, 'speed': 3}], 'memory': [{'per_gpu': '50GB', 'speed': 1},"
+        " {'per_gpu': '150GB', 'speed': 3}]}}, 'steep': {'host': {'memory': [{'per_gpu': '50GB', 'speed': 1}, {'per_gpu':"
+        " '150GB', 'speed': 10}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1000s', 'gpus': 2, 'cpus':"
+        " 4, 'memory': '100GB', 'type': 'm'}, {'submit': '1s', 'duration': '50s', 'gpus': 0, 'cpus': 6}, {'submit':"
+        " '10s', 'duration': '5000s', 'gpus': 2, 'cpus': 1, 'memory': '100GB', 'type': 'steep'}]}}}");
+    CHECK_NEAR(bed_job(rows, 1)->start_s, 10, 0);
+}
+
+/* The most memory that a job may ask for, times its GPUs, is more than 63 bits hold. */
+TEST(very_much_memory_is_divided)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 16, 'cpus_per_node': 16}, 'jobs': {'scheduler': 'synergy',"
+        " 'placement': 'best-fit', 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1000s', 'gpus': 12, 'cpus':"
+        " 4, 'memory': '1000PB'}, {'submit': '1s', 'duration': '10s'}]}}}");
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 1000, 0);
+    CHECK_NEAR(bed_job(rows, 1)->start_s, 1, 0);
+}
+
 /* A job is preempted once, and later starts like any other, with its best. Images are half as fast with 3 CPUs. */
 TEST(a_job_that_was_preempted_starts_with_its_best_again)
 {

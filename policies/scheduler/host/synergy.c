@@ -5,7 +5,7 @@
  * A job's *best* is the least with which no more makes it faster. Its *own share* is what it asked for, but of each
  * resource at most its best.
  *
- *     proportional  all jobs have their own share: the baseline
+ *     proportional  all jobs have what they asked for: the baseline
  *     greedy        a job has its best, or waits until that fits, although GPUs are free
  *     tune          a job that starts has its best; if it does not fit, its own share; if that does not fit either,
  *                   jobs on its node, or its nodes, give back what they have beyond their own share, the last in the
@@ -463,6 +463,8 @@ static int synergy_decide(void *state, const struct cluster_view *view, struct j
     start_all(synergy, view, false, plan);
     int code = cpu_jobs_start(&synergy->cpu_jobs, view, false, plan);
     if (view->nodes != NULL && synergy->params.division >= TUNE && code == 0) code = divide_all(synergy, view, plan);
+    if (view->nodes != NULL && synergy->params.division == OPT && code == 0) /* which may leave CPUs free */
+        code = cpu_jobs_start(&synergy->cpu_jobs, view, false, plan);
     if (synergy->params.order >= LAS && view->n_pending > 0 && view->n_running > 0)
         job_plan_wake_at(plan,
                          sim_ns_add(view->now_ns - view->now_ns % synergy->params.round_ns, synergy->params.round_ns));

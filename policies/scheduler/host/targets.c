@@ -5,13 +5,18 @@ bool job_host_equal(const struct job_host *a, const struct job_host *b)
     return a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes;
 }
 
+/* Whole amount * of / gpus, without the product. */
+static int64_t for_all(int64_t amount, int32_t of, int32_t gpus)
+{
+    return amount / gpus * of + amount % gpus * of / gpus;
+}
+
 struct job_host job_host_held(const struct job_view *job)
 {
-    const int64_t gpus = job->gpus;
     struct job_host held = {INT64_MAX, INT64_MAX};
     for (struct job_part part = {0}; job_view_next_part(job, &part);) {
-        held.cpu_milli = lesser(held.cpu_milli, part.cpu_milli * gpus / part.gpus);
-        held.memory_bytes = lesser(held.memory_bytes, part.memory_bytes * gpus / part.gpus);
+        held.cpu_milli = lesser(held.cpu_milli, for_all(part.cpu_milli, job->gpus, part.gpus));
+        held.memory_bytes = lesser(held.memory_bytes, for_all(part.memory_bytes, job->gpus, part.gpus));
     }
     return held;
 }

@@ -370,8 +370,11 @@ static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int
 {
     const struct pool_config *config = &pool->config;
     struct replica *replica = &fleet->replicas[index];
+    struct diag *diag = fleet->env->site->diag;
+    diag->place = fleet_place_of(fleet, pool, "batching");
     int code = replica_init(replica, &pool->env, index, site_env_owner_ids(fleet->env->site, 1),
                             config->kv.block_tokens, pool->kv_blocks, config->batching.params, &fleet->loads[index]);
+    diag->place = NULL;
     if (code == 0 && index - pool->first < config->start_replicas) {
         const int got = fleet_take_gpus(fleet, pool, replica, 0);
         code = got == 0 ? fleet_refuse_replica(fleet, pool, index) : got < 0 ? got : 0;

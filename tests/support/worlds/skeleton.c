@@ -175,12 +175,12 @@ static const struct fragment {
                    " '$8-30', 'retrieved': '$1-6', 'order': '?', 'system_tokens': '$0-40', 'chunk': {'distribution':"
                    " 'uniform', 'min': 10, 'max': 90}, 'question': {'distribution': 'uniform', 'min': 1, 'max': 90},"
                    " 'output': {'distribution': 'uniform', 'min': 1, 'max': 90}}}}}"},
-    {SERVICES, 15, "{'services': {'a': {'scaling': {'policy': '?', 'min': '$0-1', 'max': '$1-4', 'interval': '?'}}}}"},
     {SERVICES, 10,
      "{'cluster': {'network': '?'}, 'services': {'a': {'kv_transfer': '?', 'pools': {'p': {'role': 'prefill',"
      " 'scaling': {'policy': '?', 'min': '$0-1', 'max': '$1-3', 'interval': '?', 'start_delay': '$0-3s'}},"
      " 'd': {'role': 'decode', 'batching': 'vllm-v1', 'scaling': {'policy': '?', 'min': 1, 'max': '$1-3',"
      " 'interval': '?', 'start_delay': '$0-3s'}}}}}}"},
+    {SERVICES, 15, "{'services': {'a': {'scaling': {'policy': '?', 'min': '$0-1', 'max': '$1-4', 'interval': '?'}}}}"},
     {SERVICES, 10, "{'services': {'a': {'restart': '?'}}}"},
     {SERVICES, 10, "{'services': {'a': {'slo': '?', 'information_delay': '?'}}}"},
     {SERVICES, 5, "{'services': {'a': {'trace': {'classes': {'a': {'share': '?'}, 'b': {'share': '?'}}}}}}"},

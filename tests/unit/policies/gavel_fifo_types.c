@@ -45,3 +45,36 @@ TEST(as_released_the_drawn_type_is_struck_off)
     }
     CHECK(n_beside > 0 && n_beside < SEEDS);
 }
+
+/* Jobs of two types, each of which runs on one GPU type only. As released, a job waits while the type taken cannot run
+ * it, and later ones overtake it. Each has its GPUs once, for its run time, in rounds of 6 minutes. */
+TEST(as_released_jobs_are_overtaken_and_end)
+{
+    int n_overtaken = 0;
+    for (int seed = 1; seed <= SEEDS; seed++) {
+        enum { JOBS = 24 };
+        struct rng rng;
+        SCOPED(text) json = {0};
+        rng_init(&rng, (uint64_t)seed, 0, "overtaken", 0);
+        text_printf(
+            &json,
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'v100-16-sxm', 'node_types': {'other': {'nodes':"
+            " 1, 'gpus_per_node': 2, 'gpu': 'k80'}}}, 'seed': %d, 'jobs': {'placement': 'counted', 'scheduler':"
+            " {'policy': 'gavel-fifo', 'types': 'released'}, 'types': {'old': {'speeds': {'k80': 1,"
+            " 'v100-16-sxm': 0}}, 'new': {'speeds': {'k80': 0, 'v100-16-sxm': 1}}}, 'trace': {'format':"
+            " 'inline-jobs', 'jobs': [",
+            seed);
+        for (int i = 0; i < JOBS; i++)
+            text_printf(&json, "%s{'duration': '%ds', 'submit': '%ds', 'type': '%s'}", i > 0 ? ", " : "",
+                        60 + (int)rng_below(&rng, 1200), 300 * i / 4, rng_below(&rng, 3) == 0 ? "old" : "new");
+        text_printf(&json, "]}}}");
+        const struct bed_rows *rows = bed_ok(BED(.check = true), "%s", json.chars);
+        CHECK_EQ_INT((int64_t)rows->n_jobs, JOBS);
+        for (int i = 0; i < JOBS; i++) {
+            const struct job_row *job = bed_job(rows, i);
+            CHECK(job->end_s >= job->start_s);
+            n_overtaken += i > 0 && job->start_s < bed_job(rows, i - 1)->start_s;
+        }
+    }
+    CHECK(n_overtaken > 0);
+}
