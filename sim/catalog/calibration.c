@@ -299,6 +299,7 @@ static void borrow(struct calibration *calibration, enum kernel_class class, enu
     if (calibration->origin[class] != initial) return;
     calibration->kernels.params[class] = calibration->kernels.params[like];
     calibration->origin[class] = calibration->origin[like];
+    calibration->borrowed[class] = true;
 }
 
 static int open_sources(struct reading *reading)

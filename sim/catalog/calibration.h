@@ -39,6 +39,7 @@
 struct calibration {
     struct kernel_set kernels;
     const char *origin[KERNEL_CLASS_COUNT]; /* source of each class: a set, a like GPU, "default", "initial" */
+    bool borrowed[KERNEL_CLASS_COUNT];      /* measured nowhere: parameters and origin are those of a similar class */
     bool writes_kv[KERNEL_CLASS_COUNT];     /* attention that was measured together with writing the cache */
     bool calibrated;                        /* the GPU was measured: there is a file, with a set in it */
 };

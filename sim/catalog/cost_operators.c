@@ -190,13 +190,14 @@ static int find_calibration(const struct operators_params *params, const struct 
     return 0;
 }
 
-static bool is_default(const char *origin)
+static bool is_unmeasured(const struct calibration *calibration, int class)
 {
-    return strcmp(origin, "default") == 0 || strcmp(origin, "initial") == 0;
+    const char *origin = calibration->origin[class];
+    return calibration->borrowed[class] || strcmp(origin, "default") == 0 || strcmp(origin, "initial") == 0;
 }
 
-/* Sets *names to the kernels whose parameters are those of no GPU in particular, though the GPU has others: products,
- * attention and experts, which take most of an iteration. NULL where there are none. */
+/* Sets *names to the kernels whose parameters are those of no GPU in particular, or of a similar kernel, though the GPU
+ * has others: products, attention and experts, which take most of an iteration. NULL where there are none. */
 static int name_unmeasured(const struct calibration *calibration, const struct operators_parts *parts,
                            struct arena *arena, const char **names)
 {
@@ -209,7 +210,7 @@ static int name_unmeasured(const struct calibration *calibration, const struct o
     text_init(&text);
     for (int class = 0; class < KERNEL_ALL_REDUCE; class ++) {
         const bool is_small = class >= KERNEL_NORM && class <= KERNEL_SAMPLING;
-        if (!needed[class] || is_small || !is_default(calibration->origin[class])) continue;
+        if (!needed[class] || is_small || !is_unmeasured(calibration, class)) continue;
         text_printf(&text, "%s%s", n++ > 0 ? ", " : "", kernel_class_info((enum kernel_class) class)->name);
     }
     if (n > 0 && !text.failed) *names = arena_strdup(arena, text.chars);

@@ -169,7 +169,8 @@ compile unresolved
 refused unresolved 'it cannot be loaded: '
 err no_such_function
 plugin abi abi 0
-refused abi 'a policy was built for ABI 0, expected 3; build it anew'
+abi=$(sed -n 's/.*POLICY_ABI = \([0-9]*\).*/\1/p' sim/world/policy/policy.h)
+refused abi "a policy was built for ABI 0, expected $abi; build it anew"
 plugin size size POLICY_ABI 'sizeof(struct router) - 8'
 refused size 'a routing policy was built for a struct of '
 plugin builtin round-robin
