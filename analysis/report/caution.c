@@ -136,14 +136,15 @@ static void find_small_budgets(struct finding *finding)
 /* GPUs cost while they are held, and a replica that is down holds none. */
 static void find_unpaid_time(struct finding *finding)
 {
-    char down[WORDS_CHARS];
-    const double down_s = metric(finding, "failure.replica_down_s"), end_s = metric(finding, "sim.end_s");
-    if (!(down_s >= large_share * end_s) || isnan(metric(finding, "cost.usd_per_h"))) return;
+    char share[WORDS_CHARS];
+    const double missing_frac = 1.0 - metric(finding, "cluster.available_frac");
+    if (strcmp(finding->facts->status, "stalled") == 0) return;
+    if (!(missing_frac >= large_share) || isnan(metric(finding, "cost.usd_per_h"))) return;
     if (!isnan(metric(finding, "cost.usd"))) return; /* leases have bills */
     add(finding, "unpaid",
-        "failures kept replicas down for %s in all, and cost.* leaves out their GPUs meanwhile: a site of one's own "
-        "pays for these, too, as a fleet of 'market' does",
-        words_seconds(down_s, down));
+        "failures took %s of the GPU time, and cost.* leaves it out: a site of one's own pays for it, too, as a fleet "
+        "of 'market' does",
+        words_percent(missing_frac, share));
 }
 
 /* Turns of sessions repeat their context. Engines keep it; here that is a section of its own. */

@@ -7,7 +7,7 @@
  *   rejected     at least 5 % of the requests were rejected, or all jobs
  *   braked       the power brake was in force for at least 5 % of the run, summed over power domains
  *   over-budget  a reading of a domain is at least twice its budget
- *   unpaid       replicas were down for at least 5 % of the run, in sum, and no lease pays for their GPUs
+ *   unpaid       failures took at least 5 % of the cluster's GPU time, and no lease pays for it
  *   no-prefix-hits  prompts of sessions repeat tokens, and below 5 % of these were in a prefix cache
  *   exact-estimates  the scheduler reads estimates of run times, and every one was the run time */
 #ifndef ORRERY_ANALYSIS_REPORT_CAUTION_H

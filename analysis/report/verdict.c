@@ -321,6 +321,7 @@ static void say_saturation(const struct verdict_facts *facts, struct text *text)
     static const struct queue_words words = {"arrivals", "served", "requests"};
     char left[WORDS_CHARS];
     size_t n = 0;
+    if (strcmp(facts->status, "stalled") == 0) return; /* what is left waits for something that never comes */
     for (size_t i = 0; i < facts->n_services; i++) {
         const struct verdict_trend *service = &facts->services[i];
         if (!service->growth.is_saturated || ++n > MOST) continue;
@@ -358,6 +359,7 @@ static void say_job_saturation(const struct verdict_facts *facts, struct text *t
 {
     static const struct queue_words words = {"submissions", "done", "jobs"};
     char times[WORDS_CHARS];
+    if (strcmp(facts->status, "stalled") == 0) return;
     if (facts->jobs != NULL && facts->jobs->is_saturated) {
         text_add(text, "The cluster is ");
         say_queue(facts->jobs, &words, text);

@@ -49,6 +49,11 @@ echo '{"scenario": 3, "note": "x"}' >"$T/number.json"
 run 0 run "$T/s.json" -q --keep metrics --set warmup=1ms -o "$T/m.db"
 run 0 run "$T/s.json" -q --set warmup=1h -o "$T/w.db"
 run 0 run "$T/jobs1.json" -q -o "$T/j.db"
+cat >"$T/pools.json" <<'END'
+{ "cluster": {"gpu": "a40", "nodes": 1, "node_types": {"b": {"gpu": "rtx-4090", "nodes": 1}}, "network": {"bandwidth": "25GB/s"}},
+  "services": {"chat": {"llm": "mixtral-8x7b", "trace": {"format": "generate", "count": 3, "arrival": {"process": "poisson", "rate": "2/s"}},
+    "pools": {"p": {"role": "prefill", "tensor_parallel": 8}, "d": {"role": "decode", "gpu": "rtx-4090", "tensor_parallel": 8}}}} }
+END
 n=0
 while IFS='	' read -r wanted call message; do
     n=$((n + 1))
@@ -58,6 +63,8 @@ while IFS='	' read -r wanted call message; do
     err "$message"
     case $message in *': error: this '*) equal "$(wc -l <"$T/err")" 1 'lines of the message' ;; esac
 done <<'END'
+0	run T/pools.json --csv	; never measured on rtx-4090: 
+0	run token-ring --csv	jobs: no kernel of v100-32-sxm was measured: times of steps follow the fit over all GPUs
 2	rnu quickstart	unknown verb 'rnu'; did you mean 'run'?
 2	run	there is no scenario to run; usage: orrery run SCENARIO
 2	run quickstrt	no scenario 'quickstrt'; did you mean 'quickstart'?

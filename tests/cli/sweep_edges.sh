@@ -61,6 +61,21 @@ sed 's/\["round-robin", "least.*/["round-robin"]},/; s/round-robin/round-robbin/
 run 2 sweep "$T/all.json" -q -o "$T/wrong.db"
 [ "$(grep -c round-robbin "$T/err")" = 1 ] || complain 'what every run refuses is told once'
 
+# So is a name that many points have: a few of them that blame it are enough.
+echo '{ "scenario": "base.json", "axes": [ {"key": "services.chat.routing", "values": ["round-robin", "least-outstandng"]},
+    {"key": "services.chat.trace.count", "linear": {"from": 2, "to": 102, "n": 101}} ] }' >"$T/spread.json"
+run 2 sweep "$T/spread.json" -o "$T/wrong.db" -q
+err "$T/spread.json:1:97: error: unknown routing policy 'least-outstandng'"
+[ "$(grep -c error: "$T/err")" = 1 ] || complain 'an error for the wrong value, once'
+# A trace from a pipe is left for the run.
+sed 's/"replicas": 2/"routing": "round-robin"/; s/"format": "generate".*/"format": "csv", "path": "\/dev\/stdin"}}} }/; /"arrival"/d' \
+    "$T/base.json" >"$T/piped.json"
+echo '{ "scenario": "piped.json", "axes": [ {"key": "services.chat.routing", "values": ["round-robin"]} ] }' >"$T/pipe.json"
+last='orrery sweep of a trace from a pipe'
+printf 'arrival_s,prompt_tokens,output_tokens\n0,10,10\n1,10,10\n' |
+    "$ORRERY" sweep "$T/pipe.json" -o "$T/pipe.db" -q -j 1 >"$T/out" 2>"$T/err" || complain 'it fails'
+sql "$T/pipe.db" "select value from metric where name = 'request.finished'" '2.0'
+
 # A key within another has its effect whichever is written first.
 for order in 'rate outer' 'outer rate'; do
     rate='{"key": "services.chat.trace.count", "values": [5, 9]}'

@@ -31,8 +31,14 @@ static int route(void *state, const struct fleet_view *view, const struct reques
     if (file != NULL) fclose(file);
     return (int)(n_calls % 7 % view->n_replicas);
 }
+static int init(void *state, const void *params, struct diag *diag)
+{
+    (void)state, (void)params, (void)diag;
+    if (access("$T/init", F_OK) == 0) exit(0);
+    return 0;
+}
 static const struct router bad = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct router), .family = POLICY_ROUTING,
-    .name = "bad", .summary = "one that misbehaves", .source = "a test"}, .route = route};
+    .name = "bad", .summary = "one that misbehaves", .source = "a test", .init = init}, .route = route};
 ORRERY_PLUGIN(&bad.policy)
 END
 last='cc bad.c'
@@ -86,6 +92,13 @@ for what in exit kill fault; do
     err 'is complete: nothing is left to do'
 done
 optimised
+
+# Policies that end the process as soon as a world is made take no other run with them.
+echo '{"scenario": "base.json", "axes": [{"key": "services.chat.routing", "values": ["round-robin", "bad"]}]}' >"$T/begin.json"
+: >"$T/init"
+sweep 4 begin begin
+err '2 runs, 1 failed'
+rm "$T/init"
 
 # A redoing that is killed leaves the file as it was, and is gone on with.
 echo exit >"$T/on"

@@ -51,6 +51,16 @@ err 'runs of the study are missing: 1, 2'
 run 0 merge "$T/b.db" "$T/a.db" -o "$T/merged.db"
 [ "$(content "$T/merged.db")" = "$(content "$T/fleet.db")" ] || complain 'shards find something else'
 
+# What is searched need not be in the scenario.
+sed 's/, "rate": "60\/s"//' "$T/base.json" >"$T/bare.json"
+cat >"$T/bare_study.json" <<'END'
+{ "scenario": "bare.json",
+  "search": {"largest": "services.chat.trace.arrival.rate", "from": "1/s", "to": "2/s",
+             "where": [{"metric": "request.finished", "at_least": 1}]} }
+END
+run 0 sweep "$T/bare_study.json" -o "$T/bare.db" -q
+sql "$T/bare.db" 'select value from outcome' '2/s'
+
 # Brackets that do not bracket.
 sed 's/"from": 1, "to": 8/"from": 7, "to": 8/' "$T/fleet.json" >"$T/high.json"
 run 0 sweep "$T/high.json" -o "$T/high.db" -q

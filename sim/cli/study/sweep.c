@@ -286,7 +286,8 @@ static int load(struct cli *cli, const struct sweep_verb_options *options, const
     struct study_overlay overlay = {.n_settings = options->settings.n, .settings = options->settings.items,
                                     .n_seeds = n_seeds, .name = options->name};
     code = study_lay(study, &overlay, arena, &cli->diag);
-    if (code == 0 && !options->dry_run) code = sweep_refused(cli, study, &cli->diag);
+    const bool is_first = how->ranks == NULL || how->ranks->rank == 0; /* other ranks would find the same */
+    if (code == 0 && !options->dry_run && is_first) code = sweep_refused(cli, study, &cli->diag);
     if (code != 0) return code;
     how->output = name_output(options, study, how, arena);
     if (how->output == NULL) return diag_nomem(&cli->diag);

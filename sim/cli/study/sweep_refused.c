@@ -7,9 +7,10 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MOST_POINTS = 100 };
+enum { MOST_POINTS = 100, SPREAD_POINTS = 8 };
 
-/* Loads the first run of a point; with `builds` builds its world, too. */
+/* Loads the first run of a point; with `builds` builds its world, too: not with plug-ins, which could end this process,
+ * and not from a pipe, which the run would find empty. */
 static int try_point(const struct cli *cli, const struct study *study, size_t point, bool builds, struct diag *diag)
 {
     struct study_run run;
@@ -23,7 +24,7 @@ static int try_point(const struct cli *cli, const struct study *study, size_t po
     }
     const struct setup_options over = {.run = &run, .plugins = cli->plugins, .data = cli->data};
     int code = setup_load(&setup, study->scenario, &over, diag);
-    if (code == 0 && builds) {
+    if (code == 0 && builds && cli->plugins == NULL && !setup_reads_once(&setup)) {
         const struct world_options how = {.config = setup.config, .catalog = &setup.catalog};
         code = world_create(&setup.scenario, &how, &world, diag);
         if (code == 0) world_destroy(world);
@@ -58,7 +59,7 @@ static bool has_error_at(const struct diag *found, const char *where)
 static int check_scenario(const struct cli *cli, const struct study *study, struct diag *diag)
 {
     struct diag first, found;
-    if (study->n_points == 0 || study->n_points > MOST_POINTS) return 0;
+    if (study->n_points > MOST_POINTS) return 0;
     for (size_t point = 0; point < study->n_points; point++) {
         struct diag *findings = point == 0 ? &first : &found;
         diag_init(findings);
@@ -73,20 +74,33 @@ static bool is_name(const char *value)
     return isalpha((unsigned char)value[value[0] == '"']) != 0;
 }
 
-/* The value of a key at a point: an error if each point that has it fails, and one of them blames it. */
+/* Points from `point` on whose value of the key is the same. */
+static size_t count_points(const struct study *study, size_t point, size_t key)
+{
+    const char *where = axes_place(study->axes, point, key);
+    size_t n = 0;
+    for (size_t i = point; i < study->n_points; i++) n += strcmp(axes_place(study->axes, i, key), where) == 0;
+    return n;
+}
+
+/* The value of a key at a point: an error if each point that has it fails, and one of them blames it. A name that too
+ * many points have: if a few of them, spread over all, fail and blame it. */
 static int check_value(const struct cli *cli, const struct study *study, size_t point, size_t key, struct diag *diag)
 {
     const char *where = axes_place(study->axes, point, key);
     const bool builds = is_name(axes_param(study->axes, point, key).value);
+    const size_t n = count_points(study, point, key), stride = n > MOST_POINTS ? n / SPREAD_POINTS : 1;
     struct diag blaming, found;
-    int n_tried = 0;
+    size_t n_seen = 0;
     if (has_error_at(diag, where)) return SIM_E_CONFIG; /* told already */
+    if (stride > 1 && !builds) return 0;
     diag_init(&blaming);
     for (size_t i = point; i < study->n_points; i++) {
         if (strcmp(axes_place(study->axes, i, key), where) != 0) continue;
-        if (n_tried++ == MOST_POINTS) return 0;
+        if (n_seen++ % stride != 0) continue;
         diag_init(&found);
         if (try_point(cli, study, i, builds, &found) == 0) return 0;
+        if (stride > 1 && !has_error_at(&found, where)) return 0;
         if (has_error_at(&found, where) && !has_error_at(&blaming, where)) blaming = found;
     }
     if (!has_error_at(&blaming, where)) return 0;
@@ -94,7 +108,7 @@ static int check_value(const struct cli *cli, const struct study *study, size_t 
     return SIM_E_CONFIG;
 }
 
-/* The values of a point, one of which no point before had. */
+/* The values of the first point with some row of an axis. */
 static int check_point(const struct cli *cli, const struct study *study, size_t point, struct diag *diag)
 {
     const size_t n_keys = axes_keys(study->axes);
@@ -111,16 +125,17 @@ static int check_point(const struct cli *cli, const struct study *study, size_t 
 
 int sweep_refused(const struct cli *cli, const struct study *study, struct diag *diag)
 {
-    int code = check_scenario(cli, study, diag), n_tried = 0;
+    size_t stride = study->n_points;
+    if (study->search != NULL || stride == 0) return 0; /* the key of a search has no value yet */
+    int code = check_scenario(cli, study, diag);
     if (code != 0) return code;
-    bool *seen = mem_zalloc(axes_rows(study->axes), sizeof *seen);
-    if (seen == NULL) return diag_nomem(diag);
-    for (size_t point = 0; point < study->n_points && n_tried < MOST_POINTS; point++) {
-        if (!axes_mark(study->axes, point, seen)) continue;
-        const int point_code = check_point(cli, study, point, diag);
-        if (code == 0) code = point_code;
-        n_tried++;
+    for (size_t i = 0; i < study->axes->n; i++) {
+        const size_t n_rows = study->axes->axes[i].n_rows;
+        stride /= n_rows;
+        for (size_t row = i > 0; row < n_rows && row < MOST_POINTS; row++) { /* the first row of all is one point */
+            const int point_code = check_point(cli, study, row * stride, diag);
+            if (code == 0) code = point_code;
+        }
     }
-    mem_free(seen);
     return code;
 }

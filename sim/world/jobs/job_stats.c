@@ -174,10 +174,19 @@ bool jobs_has_exact_estimates(const struct jobs *jobs)
     return jobs->stats.n_submitted > 0 && jobs->stats.n_estimated == 0 && !jobs->scheduler->ignores_estimates;
 }
 
+/* Whether the scenario itself says that jobs of its type are faster in proportion. */
+static bool states_linear(const struct job *job)
+{
+    char path[DIAG_WHERE_CHARS];
+    if (job->type == NULL || job->type->speedup.law != SPEEDUP_LINEAR) return false;
+    snprintf(path, sizeof path, "jobs.types.%s.speedup.law", job->type->name);
+    return config_is_given(job->jobs->site->config, path);
+}
+
 void job_stats_widen(struct job_stats *stats, struct job *job)
 {
     job->is_widened = true;
-    stats->n_widened += job_type_is_linear(job->type);
+    stats->n_widened += job_type_is_linear(job->type) && !states_linear(job);
 }
 
 void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus)
@@ -365,8 +374,9 @@ static int warn_of_speedup(const struct job_stats *stats)
     if (stats->n_widened == 0 || stats->sink->warning == NULL) return 0;
     snprintf(text, sizeof text,
              "%" PRId64
-             " job%s had more GPUs than asked for and sped up in proportion (the speedup 'linear'), which real "
-             "jobs do not; 'speedup' of jobs.types, there of \"default\" too, has other laws",
+             " job%s had more GPUs than asked for and sped up in proportion, which real jobs do not; 'speedup' of "
+             "jobs.types, there of \"default\" too, has other laws, such as amdahl with 'parallel_frac' 0.9; a \"law\": "
+             "\"linear\" that is written there silences this",
              stats->n_widened, stats->n_widened == 1 ? "" : "s");
     const struct warning_row row = {.t_s = (double)NAN, .code = "linear-speedup", .text = text,
                                     .count = 1};

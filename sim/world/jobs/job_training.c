@@ -6,9 +6,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Steps of a type on a node type, by the number of data ranks. */
 struct priced {
+    bool is_priced; /* some step has a price */
     struct training_setup *setup;
     double *step_s; /* [n]; NAN: not priced yet; 0: cannot be */
     struct power_stage **phases;    /* [n][TRAINING_PHASES]; NULL: not priced, or out of memory */
@@ -17,7 +19,7 @@ struct priced {
     const char *problem; /* the first that was met */
     int64_t problem_gpus;
     double lacking_gib;  /* memory that it would need; 0: it is not about memory */
-    double outside_frac; /* largest share of a step's time by kernels outside their fitted range */
+    double outside_frac; /* largest share of the kernels' time in a step outside their fitted range */
     int64_t outside_gpus;
 };
 
@@ -159,6 +161,7 @@ static double price(struct priced *priced, int64_t gpus, struct arena *arena, st
         lacking_gib = step.lacks == HOME_GPU ? step.memory.total_bytes / gib : 0.0;
     }
     if (problem == NULL) {
+        priced->is_priced = true;
         if (step.outside_frac > priced->outside_frac) {
             priced->outside_frac = step.outside_frac;
             priced->outside_gpus = gpus;
@@ -294,17 +297,72 @@ static int warn_of_problem(const struct jobs *jobs, const struct job_type *type,
     return emit_warning(jobs, "training-plan", text);
 }
 
-static int warn_of_extrapolation(const struct jobs *jobs, const struct job_type *type, const struct priced *priced)
+/* Whether steps of these GPUs have prices. */
+static bool is_priced_on(const struct priced *priced, const char *gpu)
 {
-    char text[512], unfitted[200] = "";
-    if (!priced->setup->trainer_measured)
-        snprintf(unfitted, sizeof unfitted, "; the constants of %s were not fitted on this GPU",
-                 priced->setup->preset.name);
+    return priced->is_priced && strcmp(priced->setup->gpu.name, gpu) == 0;
+}
+
+/* Warns of the step on these GPUs with the largest share outside. */
+static int warn_of_extrapolation(const struct jobs *jobs, const char *gpu)
+{
+    const struct job_trainings *trainings = jobs->trainings;
+    const struct priced *worst = NULL;
+    const char *type = "";
+    char text[512], others[64] = "";
+    size_t n_types = 0;
+    for (size_t i = 0; i < trainings->n_types; i++) {
+        bool is_outside = false;
+        for (size_t k = 0; k < (size_t)trainings->n_node_types; k++) {
+            const struct priced *priced = &trainings->priced[i * (size_t)trainings->n_node_types + k];
+            if (!is_priced_on(priced, gpu) || !(priced->outside_frac > 0.0)) continue;
+            is_outside = true;
+            if (worst != NULL && priced->outside_frac <= worst->outside_frac) continue;
+            worst = priced;
+            type = type_at(jobs, i)->name;
+        }
+        n_types += is_outside;
+    }
+    if (worst == NULL) return 0;
+    if (n_types > 1) snprintf(others, sizeof others, "; %zu types in all", n_types);
     snprintf(text, sizeof text,
-             "jobs: type '%s': %.3g %% of a step's time on %" PRId64 " %s is outside the range that its cost was "
-             "fitted on%s",
-             type->name, 100.0 * priced->outside_frac, priced->outside_gpus, priced->setup->gpu.name, unfitted);
+             "jobs: %s%.3g %% of the kernels' time in a step on %" PRId64 " %s (type '%s'%s) is outside the range that "
+             "its cost was fitted on",
+             n_types > 1 ? "up to " : "", 100.0 * worst->outside_frac, worst->outside_gpus, gpu, type, others);
     return emit_warning(jobs, "extrapolated", text);
+}
+
+/* Warns once of GPUs, by their kernels. */
+static int warn_of_kernels(const struct jobs *jobs, const struct priced *first)
+{
+    char text[512];
+    const char *gpu = first->setup->gpu.name;
+    if (first->setup->calibration.calibrated) return warn_of_extrapolation(jobs, gpu);
+    snprintf(text, sizeof text, "jobs: no kernel of %s was measured: times of steps follow the fit over all GPUs", gpu);
+    return emit_warning(jobs, "uncalibrated", text);
+}
+
+static int warn_of_trainer(const struct jobs *jobs, const struct priced *first)
+{
+    char text[512];
+    if (first->setup->trainer_measured) return 0;
+    snprintf(text, sizeof text, "jobs: the constants of %s were not fitted on %s", first->setup->preset.name,
+             first->setup->gpu.name);
+    return emit_warning(jobs, "extrapolated", text);
+}
+
+/* Each GPU has one line, and each trainer on it: those of the first type and node type that have it. */
+static int warn_if_first(const struct jobs *jobs, const struct priced *priced)
+{
+    bool has_kernels = false, has_trainer = false;
+    if (!priced->is_priced) return 0;
+    for (const struct priced *p = jobs->trainings->priced; p < priced; p++) {
+        if (!is_priced_on(p, priced->setup->gpu.name)) continue;
+        has_kernels = true;
+        has_trainer = has_trainer || strcmp(p->setup->preset.name, priced->setup->preset.name) == 0;
+    }
+    const int code = has_kernels ? 0 : warn_of_kernels(jobs, priced);
+    return code != 0 || has_trainer ? code : warn_of_trainer(jobs, priced);
 }
 
 int job_trainings_warn(const struct jobs *jobs)
@@ -315,9 +373,8 @@ int job_trainings_warn(const struct jobs *jobs)
     for (size_t i = 0; i < trainings->n_types && code == 0; i++)
         for (int32_t k = 0; k < trainings->n_node_types && code == 0; k++) {
             const struct priced *priced = &trainings->priced[i * (size_t)trainings->n_node_types + (size_t)k];
-            const struct job_type *type = type_at(jobs, i);
-            if (priced->problem != NULL) code = warn_of_problem(jobs, type, priced);
-            if (code == 0 && priced->outside_frac > 0.0) code = warn_of_extrapolation(jobs, type, priced);
+            if (priced->problem != NULL) code = warn_of_problem(jobs, type_at(jobs, i), priced);
+            if (code == 0) code = warn_if_first(jobs, priced);
         }
     return code;
 }

@@ -280,7 +280,10 @@ bool job_type_is_linear(const struct job_type *type)
 {
     if (type == NULL) return true;
     const bool is_described = goodput_is_given(&type->goodput) || type->training.plan.llm != NULL;
-    return !is_described && type->speedup.law == SPEEDUP_LINEAR;
+    const struct speedup_config *speedup = &type->speedup;
+    return !is_described &&
+           (speedup->law == SPEEDUP_LINEAR || (speedup->law == SPEEDUP_AMDAHL && speedup->parallel_frac >= 1.0) ||
+            (speedup->law == SPEEDUP_POWER && speedup->exponent >= 1.0));
 }
 
 sim_ns job_type_run_ns(const struct job_type *type, sim_ns first_ns)

@@ -17,7 +17,7 @@ int service_check_done(const struct service *service, struct diag *diag)
     const long long left = service_outstanding(service), unserved = scaling_waiting(service->scaling);
     const char *plural = left == 1 ? "" : "s", *verb = left == 1 ? "waits" : "wait", *name = service->config->name;
     if (left == 0) return 0;
-    if (unserved == left && service->scaling->gone.value > 0)
+    if (unserved > 0 && service->scaling->gone.value > 0)
         return diag_error(diag, SIM_E_STALLED, NULL,
                           "give the outage an \"until\", the cause of failures a \"repair\", or the site spare nodes",
                           "%lld request%s of service '%s' %s forever: failures keep all of its replicas down, and no "
@@ -254,18 +254,29 @@ static int emit_absent_classes(const struct service *service)
     return code;
 }
 
-/* Names kernels that were never measured on a GPU which is calibrated: those of the first pool that has such. */
+/* Lists kernels that were never measured on a calibrated GPU, of each pool that has others than those before. */
+static void list_unmeasured(const struct fleet *fleet, char *text, size_t bytes)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < fleet->n_pools && length < bytes; i++) {
+        const struct fleet_pool *pool = &fleet->pools[i];
+        bool is_told = pool->env.model.unmeasured == NULL;
+        for (const struct fleet_pool *told = fleet->pools; told < pool && !is_told; told++)
+            is_told = told->env.model.unmeasured != NULL && strcmp(told->gpu.name, pool->gpu.name) == 0 &&
+                      strcmp(told->env.model.unmeasured, pool->env.model.unmeasured) == 0;
+        if (is_told) continue;
+        length += (size_t)snprintf(text + length, bytes - length, "; never measured on %s: %s", pool->gpu.name,
+                                   pool->env.model.unmeasured);
+    }
+}
+
 static int emit_extrapolation(const struct service *service)
 {
-    char text[512], never[256] = "";
+    char text[512], never[352];
     const struct replica_counts *work = &service->stats.work;
-    const struct fleet *fleet = &service->fleet;
-    size_t i = 0;
     if (work->extrapolated_ns == 0) return 0;
-    while (i < fleet->n_pools && fleet->pools[i].env.model.unmeasured == NULL) i++;
-    if (i < fleet->n_pools)
-        snprintf(never, sizeof never, "; never measured on %s: %s", fleet->pools[i].gpu.name,
-                 fleet->pools[i].env.model.unmeasured);
+    list_unmeasured(&service->fleet, never, sizeof never);
     snprintf(text, sizeof text,
              "service '%s': %.3g %% of the kernels' time is outside the range that its cost was fitted on%s",
              service->config->name, 100 * (double)work->extrapolated_ns / (double)work->busy_ns, never);

@@ -427,14 +427,17 @@ TEST(a_budget_far_below_the_power_is_told)
 /* A lease has a bill, whether or not its GPUs are up. */
 TEST(costs_without_the_gpus_that_are_down_are_told)
 {
-    struct made_metric metrics[] = {{"sim.end_s", 100}, {"failure.replica_down_s", 5}, {"cost.usd_per_h", 8},
-                                    {"cost.usd", (double)NAN}, {0}};
+    struct made_metric metrics[] = {{"failure.replica_down_s", 500}, {"cluster.available_frac", 0.95}, {"cost.usd_per_h", 8},
+                                    {"cost.usd", (double)NAN}, {"sim.end_s", 100}, {0}};
     const struct verdict_facts facts = {.status = "done"};
     CHECK_EQ_STR(cautions_of(metrics, facts), "unpaid");
     metrics[3].value = 1;
     CHECK_EQ_STR(cautions_of(metrics, facts), "");
     metrics[3].value = (double)NAN;
-    metrics[1].value = 4.9;
+    CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "stalled"}), "incomplete");
+    metrics[1].value = 0.951;
+    CHECK_EQ_STR(cautions_of(metrics, facts), "");
+    metrics[1].value = (double)NAN;
     CHECK_EQ_STR(cautions_of(metrics, facts), "");
 }
 
@@ -444,6 +447,18 @@ TEST(a_run_that_stalled_is_not_saturated)
     const struct made_metric metrics[] = {{"request.arrived", 100}, {"request.unfinished", 90}, {"sim.end_s", 100}, {0}};
     CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "done"}), "saturated");
     CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "stalled"}), "incomplete");
+    const struct trend_growth jobs = {.left_frac = 0.2, .is_saturated = true};
+    const struct verdict_trend service = {"a", {.left_frac = 0.9, .is_saturated = true}};
+    struct verdict_facts facts = {.status = "done", .n_services = 1, .services = &service, .jobs = &jobs};
+    for (int stalls = 0; stalls <= 1; stalls++) {
+        SCOPED(text) text = {0};
+        if (stalls) facts.status = "stalled";
+        facts.metric = made;
+        facts.context = metrics;
+        verdict_run(&facts, &text);
+        CHECK_EQ_INT(strstr(text.chars, "The service is saturated") != NULL, !stalls);
+        CHECK_EQ_INT(strstr(text.chars, "cluster is saturated") != NULL, !stalls);
+    }
 }
 
 TEST(prefixes_that_nothing_keeps_are_told)

@@ -105,15 +105,37 @@ TEST(jobs_that_speed_up_in_proportion_are_told)
     CHECK_EQ_INT(warnings_of("equi", "", ""), 1);
     CHECK_EQ_INT(warnings_of("equi", "", "'speedup': {'law': 'amdahl', 'parallel_frac': 0.9}"), 0);
     CHECK_EQ_INT(warnings_of("fifo", "", ""), 0);
+    CHECK_EQ_INT(warnings_of("equi", "", "'speedup': {'law': 'amdahl', 'parallel_frac': 1}"), 1);
+    CHECK_EQ_INT(warnings_of("equi", "", "'speedup': {'law': 'power', 'exponent': 1}"), 1);
+    CHECK_EQ_INT(warnings_of("equi", "", "'speedup': {'law': 'power', 'exponent': 0.9}"), 0);
+    CHECK_EQ_INT(warnings_of("equi", "", "'speedup': {'parallel_frac': 0.9}"), 1);
+    CHECK_EQ_INT(warnings_of("equi", "", "'speedup': {'law': 'linear'}"), 0); /* on purpose */
 }
 
-/* Attention was not measured over prompts as long as these sequences. */
+/* Attention was not measured over prompts as long as these sequences, and no trainer's constants on this GPU. */
 TEST(steps_outside_the_fitted_range_are_told)
 {
     const char *gpu = ", 'gpu': 'h100-sxm'";
     CHECK_EQ_INT(warnings_of("fifo", gpu,
                              "'training': {'llm': 'phi-2', 'global_batch': 4, 'sequence_tokens': 16384, "
                              "'recompute': 'full', 'shape': {'layers': 2}}"),
-                 1);
+                 2);
     CHECK_EQ_INT(warnings_of("fifo", gpu, ""), 0);
+}
+
+#define PLAN "'llm': 'phi-2', 'global_batch': 8, 'sequence_tokens': 16384, 'recompute': 'full', 'shape': {'layers': 2}"
+#define JOB(type) "{'type': '" type "', 'gpus': 8, 'steps': 1}"
+
+/* Whatever the number of types and node types: a line of the kernels of each GPU, and one of each trainer on it:
+ * here of two GPUs and two trainers. */
+TEST(steps_have_one_line_per_gpu_and_trainer)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.quiet = true),
+        "{'cluster': {'gpu': 'h100-sxm', 'nodes': 1, 'node_types': {'b': {'nodes': 2, 'gpu': 'v100-32-sxm'}, 'c':"
+        " {'nodes': 1, 'gpu': 'h100-sxm'}}}, 'jobs': {'scheduler': 'gavel', 'types': {'s': {'training': {" PLAN
+        "}}, 'u': {'training': {" PLAN "}}, 't': {'training': {'trainer': 'deepspeed-zero3', " PLAN
+        "}}}, 'trace': {'format': 'inline-jobs',"
+        " 'jobs': [" JOB("s") "," JOB("t") "," JOB("u") "," JOB("s") "]}}}");
+    CHECK_EQ_INT(rows->n_warnings, 2 + 4);
 }
