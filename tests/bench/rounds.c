@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const double long_s = 0.2; /* a round of a cell after which no longer one is measured */
+
 /* Texts have ' for ". Jobs are of the types a, b and c. */
 struct cell {
     const char *name, *policy, *params; /* params: members after the policy */
@@ -130,6 +132,7 @@ static double run_s(const struct cell *cell, const char *policy, const char *par
     return n_repeats < BENCH_REPEATS ? repeats[0] : bench_median(repeats);
 }
 
+/* Prints rounds of twice as many jobs each time, up to the first long one. */
 static void measure(const struct cell *cell)
 {
     const bool is_tiny = getenv("BENCH_TINY") != NULL;
@@ -144,6 +147,7 @@ static void measure(const struct cell *cell)
                cell->name, cell->policy, n, spent_s * 1e3, isnan(before_s) ? 0.0 : spent_s / before_s);
         fflush(stdout);
         before_s = spent_s;
+        if (spent_s > long_s) break;
     }
 }
 
