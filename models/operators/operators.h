@@ -67,7 +67,8 @@ static inline size_t knots_find_whole(const struct knots *knots, int64_t x)
     return place > 0 ? place - 1 : 0;
 }
 
-enum { OPERATORS_GRID_SEQUENCES = 352, OPERATORS_GRID_CONTEXTS = 72, OPERATORS_STEADY = 512, OPERATORS_PREFILL_USES = 2 };
+enum { OPERATORS_GRID_SEQUENCES = 352, OPERATORS_GRID_CONTEXTS = 72, OPERATORS_STEADY = 512 };
+enum { OPERATORS_PREFILL_USES = 2 }; /* kernels of attention over prompts: with and without a window */
 
 /* Seconds of some kernels, and the part of it outside a fitted range. */
 struct operators_time {

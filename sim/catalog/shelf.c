@@ -1,9 +1,9 @@
 #include "sim/catalog/shelf.h"
 
+#include "sim/catalog/gpu_name.h"
 #include "sim/core/path.h"
 #include "sim/core/text.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -180,47 +180,23 @@ static const char *nearest_to_words(const struct catalog_names *names, const cha
     return nearest;
 }
 
-/* Letters, in lower case, and digits up to the next other character, without the unit of a memory and the number of a
- * socket: "80" of "80GB", "sxm" of "SXM4". Returns where the next part begins. */
-static const char *next_part(const char *at, char part[16])
+static bool begins_with_family(const char *name)
 {
-    size_t n = 0;
-    while (*at != 0 && !isalnum((unsigned char)*at)) at++;
-    for (; isalnum((unsigned char)*at); at++)
-        if (n < 15) part[n++] = (char)tolower((unsigned char)*at);
-    while (n > 1 && isdigit((unsigned char)part[0]) && strchr("gb", part[n - 1]) != NULL) n--;
-    if (n == 4 && strncmp(part, "sxm", 3) == 0) n = 3;
-    part[n] = 0;
-    return at;
-}
-
-/* How many parts of the name "a100-80-sxm" the other one has, in any order. */
-static int shared_parts(const char *name, const char *other)
-{
-    char part[16], of_other[16];
-    int n = 0;
-    for (name = next_part(name, part); part[0] != 0; name = next_part(name, part)) {
-        const char *at = next_part(other, of_other);
-        while (of_other[0] != 0 && strcmp(of_other, part) != 0) at = next_part(at, of_other);
-        n += of_other[0] != 0;
-    }
-    return n;
+    return strcspn(name, "0123456789") > strcspn(name, "-");
 }
 
 /* As vendors write it: "NVIDIA A100-SXM4-80GB" for a100-80-sxm, "DGX-H100" for h100-sxm. The name of which most parts
- * are there, the first among them; of several the shortest. Of a name that begins with a family, "rtx-4090", all parts
- * must be there. *name becomes its first part. NULL: none. */
+ * are there; of several the shortest. Of a name that begins with a family, "rtx-4090", all parts must be there. *name
+ * becomes its first part. NULL: none. */
 static const char *nearest_by_parts(const struct catalog_names *names, const char **name, struct arena *arena)
 {
     const char *found = NULL;
-    char part[16];
     int most = 0;
-    if (shared_parts("mig", *name) > 0) return NULL; /* a part of a GPU is no GPU */
+    if (gpu_name_parts(*name, "mig") > 0) return NULL; /* a part of a GPU is no GPU */
     for (size_t i = 0; i < names->n; i++) {
         const char *candidate = names->names[i];
-        next_part(candidate, part);
-        const int n = shared_parts(part, *name) > 0 ? shared_parts(candidate, *name) : 0;
-        if (strpbrk(part, "0123456789") == NULL && n < shared_parts(candidate, candidate)) continue;
+        const int n = gpu_name_parts(*name, candidate);
+        if (begins_with_family(candidate) && n < gpu_name_parts(candidate, candidate)) continue;
         if (n < most || n == 0 || (n == most && strlen(candidate) >= strlen(found))) continue;
         found = candidate;
         most = n;

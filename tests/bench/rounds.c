@@ -29,14 +29,15 @@ struct cell {
 #define H100 "'gpu': 'h100-sxm', " NODES
 #define TYPES(a, b, c) "'a': {" a "}, 'b': {" b "}, 'c': {" c "}"
 #define NODE_TYPES                                                                                                     \
-    "'gpu': 'h100-sxm', 'nodes': 64, 'gpus_per_node': 8, 'node_types': {'x': {'nodes': 32, 'gpus_per_node': 8, 'gpu':"   \
-    " 'a100-80-sxm'}, 'y': {'nodes': 32, 'gpus_per_node': 8, 'gpu': 'v100-16-sxm'}}"
+    "'gpu': 'h100-sxm', 'nodes': 64, 'gpus_per_node': 8, 'node_types': {"                                              \
+    "'x': {'nodes': 32, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'},"                                                    \
+    " 'y': {'nodes': 32, 'gpus_per_node': 8, 'gpu': 'v100-16-sxm'}}"
 #define SPEEDS(second, third) "'speeds': {'h100-sxm': 1, 'a100-80-sxm': " #second ", 'v100-16-sxm': " #third "}"
 #define SPEEDUP(p) "'speedup': {'law': 'power', 'exponent': " #p "}"
 #define GOODPUT(first, beta, noise)                                                                                    \
-    "'goodput': {'first_batch': " #first ", 'most_batch': 4096, 'most_local': 256, 'noise': " #noise ", 'profiles': {"   \
-    "'h100-sxm': {'alpha_c': 0.02, 'beta_c': " #beta ", 'alpha_r': 0.005, 'beta_r': 0.0005, 'alpha_n': 0.03, 'beta_n':"  \
-    " 0.002, 'gamma': 2}}}"
+    "'goodput': {'first_batch': " #first ", 'most_batch': 4096, 'most_local': 256, 'noise': " #noise ","               \
+    " 'profiles': {'h100-sxm': {'alpha_c': 0.02, 'beta_c': " #beta ", 'alpha_r': 0.005, 'beta_r': 0.0005,"             \
+    " 'alpha_n': 0.03, 'beta_n': 0.002, 'gamma': 2}}}"
 #define SHARING(sharing) "'sharing': {" sharing "}"
 #define PAIR(of, speed) "'" of "': {'speeds': {'h100-sxm': " #speed "}}"
 #define PAIRS(a, b, c) SHARING("'pairs': {" PAIR("a", a) ", " PAIR("b", b) ", " PAIR("c", c) "}")
@@ -78,7 +79,8 @@ static const struct cell cells[] = {
     MIXED("-makespan", ", 'objective': 'makespan'"),
     MIXED("-ftf", ", 'objective': 'ftf'"),
     MIXED("-in-order", ", 'objective': 'fifo'"),
-    MIXED("-cost", ", 'objective': 'cost', 'prices': {'h100-sxm': '$3/h', 'a100-80-sxm': '$2/h', 'v100-16-sxm': '$1/h'}"),
+    MIXED("-cost", ", 'objective': 'cost', 'prices': {'h100-sxm': '$3/h', 'a100-80-sxm': '$2/h',"
+                   " 'v100-16-sxm': '$1/h'}"),
     MIXED("-throughput", ", 'objective': 'throughput'"),
     MIXED_FIFO("gavel-fifo"),
     MIXED_FIFO("gavel-fifo-perf"),

@@ -50,9 +50,13 @@ run 0 run "$T/s.json" -q --keep metrics --set warmup=1ms -o "$T/m.db"
 run 0 run "$T/s.json" -q --set warmup=1h -o "$T/w.db"
 run 0 run "$T/jobs1.json" -q -o "$T/j.db"
 cat >"$T/pools.json" <<'END'
-{ "cluster": {"gpu": "a40", "nodes": 1, "node_types": {"b": {"gpu": "rtx-4090", "nodes": 1}}, "network": {"bandwidth": "25GB/s"}},
-  "services": {"chat": {"llm": "mixtral-8x7b", "trace": {"format": "generate", "count": 3, "arrival": {"process": "poisson", "rate": "2/s"}},
-    "pools": {"p": {"role": "prefill", "tensor_parallel": 8}, "d": {"role": "decode", "gpu": "rtx-4090", "tensor_parallel": 8}}}} }
+{ "cluster": {"gpu": "a40", "nodes": 1, "node_types": {"b": {"gpu": "rtx-4090", "nodes": 1}},
+              "network": {"bandwidth": "25GB/s"}},
+  "services": {"chat": {
+    "llm": "mixtral-8x7b",
+    "trace": {"format": "generate", "count": 3, "arrival": {"process": "poisson", "rate": "2/s"}},
+    "pools": {"p": {"role": "prefill", "tensor_parallel": 8},
+              "d": {"role": "decode", "gpu": "rtx-4090", "tensor_parallel": 8}}}} }
 END
 n=0
 while IFS='	' read -r wanted call message; do

@@ -185,7 +185,8 @@ same_content "$T/begun.db"
 sed 's/^  "axes": \[/& {"key": "services.chat.routing.count", "values": ["queued"]},/; s/robin", /&"random", /' \
     "$T/study.json" >"$T/failing.json"
 run 2 sweep "$T/failing.json" -o "$T/wrong.db" -j 2 --seeds 1
-err "run 4 (services.chat.routing=random, services.chat.routing.count=queued, services.chat.trace.arrival.rate=2/s, seed 1) failed"
+values='services.chat.routing=random, services.chat.routing.count=queued, services.chat.trace.arrival.rate=2/s'
+err "run 4 ($values, seed 1) failed"
 err '9 runs, 6 failed'
 sql "$T/wrong.db" "select group_concat(id) from run where status = 'failed'" 1,2,3,4,5,6
 sql "$T/wrong.db" "select count(*) from warning where code = 'SIM_E_CONFIG' and run_id in (4, 5, 6)" 3

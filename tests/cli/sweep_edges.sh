@@ -17,7 +17,8 @@ cat >"$T/first.json" <<'END'
             {"key": "services.chat.routing.count", "values": ["queued"]} ] }
 END
 run 2 sweep "$T/first.json" -o "$T/first.db" -q -j 2
-err "run 1 (services.chat.routing=round-robin, services.chat.routing.count=queued, seed 1) failed: $T/first.json:3:63: unknown key 'count' in 'services.chat.routing'"
+err 'run 1 (services.chat.routing=round-robin, services.chat.routing.count=queued, seed 1) failed: '
+err "$T/first.json:3:63: unknown key 'count' in 'services.chat.routing'"
 out 'request.ttft_s.p99'
 grep -q '^round-robin  *queued  *0 *-' "$T/out" || complain 'no seed of the first point ended in order'
 grep -q '^least-outstanding  *queued  *2 *[0-9]' "$T/out" || complain 'the second point has no values'
@@ -62,15 +63,19 @@ run 2 sweep "$T/all.json" -q -o "$T/wrong.db"
 [ "$(grep -c round-robbin "$T/err")" = 1 ] || complain 'what every run refuses is told once'
 
 # So is a name that many points have: a few of them that blame it are enough.
-echo '{ "scenario": "base.json", "axes": [ {"key": "services.chat.routing", "values": ["round-robin", "least-outstandng"]},
-    {"key": "services.chat.trace.count", "linear": {"from": 2, "to": 102, "n": 101}} ] }' >"$T/spread.json"
+cat >"$T/spread.json" <<'END'
+{ "scenario": "base.json",
+  "axes": [ {"key": "services.chat.routing", "values": ["round-robin", "least-outstandng"]},
+            {"key": "services.chat.trace.count", "linear": {"from": 2, "to": 102, "n": 101}} ] }
+END
 run 2 sweep "$T/spread.json" -o "$T/wrong.db" -q
-err "$T/spread.json:1:97: error: unknown routing policy 'least-outstandng'"
+err "$T/spread.json:2:72: error: unknown routing policy 'least-outstandng'"
 [ "$(grep -c error: "$T/err")" = 1 ] || complain 'an error for the wrong value, once'
 # A trace from a pipe is left for the run.
-sed 's/"replicas": 2/"routing": "round-robin"/; s/"format": "generate".*/"format": "csv", "path": "\/dev\/stdin"}}} }/; /"arrival"/d' \
-    "$T/base.json" >"$T/piped.json"
-echo '{ "scenario": "piped.json", "axes": [ {"key": "services.chat.routing", "values": ["round-robin"]} ] }' >"$T/pipe.json"
+sed -e 's/"replicas": 2/"routing": "round-robin"/' -e '/"arrival"/d' \
+    -e 's/"format": "generate".*/"format": "csv", "path": "\/dev\/stdin"}}} }/' "$T/base.json" >"$T/piped.json"
+echo '{ "scenario": "piped.json", "axes": [ {"key": "services.chat.routing", "values": ["round-robin"]} ] }' \
+    >"$T/pipe.json"
 last='orrery sweep of a trace from a pipe'
 printf 'arrival_s,prompt_tokens,output_tokens\n0,10,10\n1,10,10\n' |
     "$ORRERY" sweep "$T/pipe.json" -o "$T/pipe.db" -q -j 1 >"$T/out" 2>"$T/err" || complain 'it fails'

@@ -94,7 +94,8 @@ done
 optimised
 
 # Policies that end the process as soon as a world is made take no other run with them.
-echo '{"scenario": "base.json", "axes": [{"key": "services.chat.routing", "values": ["round-robin", "bad"]}]}' >"$T/begin.json"
+echo '{"scenario": "base.json", "axes": [{"key": "services.chat.routing", "values": ["round-robin", "bad"]}]}' \
+    >"$T/begin.json"
 : >"$T/init"
 sweep 4 begin begin
 err '2 runs, 1 failed'

@@ -352,7 +352,7 @@ TEST(a_preemption_by_hand)
     static struct naive_store naive;
     static struct store_scenario s = {.n = 2, .replicas = 1, .max_sequences = 2, .kv_block = 4, .item = 4,
                                       .kv_blocks = 4, .drives = 1, .capacity = {1, 1}, .is_v1 = true, .budget = 100,
-                                      .pcie = 1,                                      .prefill = {.fixed = 10}, .decode = {.fixed = 10},
+                                      .pcie = 1, .prefill = {.fixed = 10}, .decode = {.fixed = 10},
                                       .requests = {{.prompt = 7, .output = 5, .parent = -1, .join = -1},
                                                    {.prompt = 5, .output = 5, .parent = -1, .join = -1}}};
     naive_store_simulate(&naive, &s);

@@ -157,10 +157,10 @@ static const struct bed_rows *run(const struct hang_case *of)
     return bed_ok(
         BED(.check = true),
         "{'cluster': {'nodes': 2, 'gpus_per_node': 2, 'network': {'bandwidth': '10GB/s', 'latency': '0s'}, 'storage': {"
-        "'files': {'device': 'rdma-h800', 'ceiling': '10GB/s'}}}, 'failures': {'causes': {'hang': {'scope': 'site', 'slow': 0,"
-        " 'lifetime': {'law': 'constant', 'mean': '%dms'}, '%s': {'law': 'constant', 'mean': '%dms'}}}}, 'jobs': {'types':"
-        " {'default': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '%dms'}, 'bytes': '%.0fB', %s}}}, 'trace':"
-        " {'format': 'inline-jobs', 'jobs': [{'duration': '%dms', 'gpus': %d}]}}}",
+        "'files': {'device': 'rdma-h800', 'ceiling': '10GB/s'}}}, 'failures': {'causes': {'hang': {'scope': 'site',"
+        " 'slow': 0, 'lifetime': {'law': 'constant', 'mean': '%dms'}, '%s': {'law': 'constant', 'mean': '%dms'}}}},"
+        " 'jobs': {'types': {'default': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '%dms'}, 'bytes':"
+        " '%.0fB', %s}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '%dms', 'gpus': %d}]}}}",
         (int)of->alive_ms, of->is_found ? "detection" : "repair", (int)of->hang_ms, (int)of->interval_ms, bytes, save,
         (int)of->work_ms, GPUS);
 }

@@ -255,10 +255,10 @@ TEST(nodes_without_jobs_in_common_are_divided_apart)
                     i < 100 ? "flat" : "steep");
     const struct bed_rows *rows = bed_ok(
         BED(.check = true),
-        "{'cluster': {'nodes': 100, 'gpus_per_node': 2, 'cpus_per_node': 8}, 'jobs': {'scheduler': {'policy': 'synergy',"
-        " 'division': 'opt'}, 'placement': 'best-fit', 'types': {'steep': {'host': {'cpus': [{'per_gpu': 2, 'speed': 1},"
-        " {'per_gpu': 6, 'speed': 2}]}}, 'flat': {'host': {'cpus': [{'per_gpu': 2, 'speed': 1}, {'per_gpu': 6, 'speed':"
-        " 1.1}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+        "{'cluster': {'nodes': 100, 'gpus_per_node': 2, 'cpus_per_node': 8}, 'jobs': {'scheduler': {'policy':"
+        " 'synergy', 'division': 'opt'}, 'placement': 'best-fit', 'types': {'steep': {'host': {'cpus': [{'per_gpu': 2,"
+        " 'speed': 1}, {'per_gpu': 6, 'speed': 2}]}}, 'flat': {'host': {'cpus': [{'per_gpu': 2, 'speed': 1},"
+        " {'per_gpu': 6, 'speed': 1.1}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
         jobs.chars);
     CHECK_EQ_INT(rows->n_warnings, 0);
     for (int i = 100; i < 200; i++) CHECK_NEAR(bed_job(rows, i)->end_s, 50, 0.1);

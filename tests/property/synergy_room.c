@@ -116,11 +116,12 @@ TEST(a_job_of_cpus_starts_with_those_that_the_optimum_leaves)
         BED(.check = true),
         "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'cpus_per_node': 16, 'memory_per_node': '400GB'}, 'jobs':"
         " {'scheduler': {'policy': 'synergy', 'division': 'opt'}, 'placement': 'best-fit', 'types': {'m': {'host':"
-        " {'cpus': [{'per_gpu': 2, 'speed': 1}, {'per_gpu': 6, 'speed': 3}], 'memory': [{'per_gpu': '50GB', 'speed': 1},"
-        " {'per_gpu': '150GB', 'speed': 3}]}}, 'steep': {'host': {'memory': [{'per_gpu': '50GB', 'speed': 1}, {'per_gpu':"
-        " '150GB', 'speed': 10}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1000s', 'gpus': 2, 'cpus':"
-        " 4, 'memory': '100GB', 'type': 'm'}, {'submit': '1s', 'duration': '50s', 'gpus': 0, 'cpus': 6}, {'submit':"
-        " '10s', 'duration': '5000s', 'gpus': 2, 'cpus': 1, 'memory': '100GB', 'type': 'steep'}]}}}");
+        " {'cpus': [{'per_gpu': 2, 'speed': 1}, {'per_gpu': 6, 'speed': 3}], 'memory': [{'per_gpu': '50GB', 'speed':"
+        " 1}, {'per_gpu': '150GB', 'speed': 3}]}}, 'steep': {'host': {'memory': [{'per_gpu': '50GB', 'speed': 1},"
+        " {'per_gpu': '150GB', 'speed': 10}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1000s',"
+        " 'gpus': 2, 'cpus': 4, 'memory': '100GB', 'type': 'm'}, {'submit': '1s', 'duration': '50s', 'gpus': 0,"
+        " 'cpus': 6}, {'submit': '10s', 'duration': '5000s', 'gpus': 2, 'cpus': 1, 'memory': '100GB', 'type':"
+        " 'steep'}]}}}");
     CHECK_NEAR(bed_job(rows, 1)->start_s, 10, 0);
 }
 
@@ -130,8 +131,8 @@ TEST(very_much_memory_is_divided)
     const struct bed_rows *rows = bed_ok(
         BED(.check = true),
         "{'cluster': {'nodes': 1, 'gpus_per_node': 16, 'cpus_per_node': 16}, 'jobs': {'scheduler': 'synergy',"
-        " 'placement': 'best-fit', 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1000s', 'gpus': 12, 'cpus':"
-        " 4, 'memory': '1000PB'}, {'submit': '1s', 'duration': '10s'}]}}}");
+        " 'placement': 'best-fit', 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1000s', 'gpus': 12,"
+        " 'cpus': 4, 'memory': '1000PB'}, {'submit': '1s', 'duration': '10s'}]}}}");
     CHECK_NEAR(bed_job(rows, 0)->end_s, 1000, 0);
     CHECK_NEAR(bed_job(rows, 1)->start_s, 1, 0);
 }

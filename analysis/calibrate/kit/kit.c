@@ -1,12 +1,11 @@
 #include "analysis/calibrate/kit/kit.h"
 
+#include "sim/catalog/gpu_name.h"
 #include "sim/core/path.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 static const char manifest_name[] = "manifest.json";
 
@@ -151,41 +150,6 @@ static bool has_memory(const struct kit *kit, const struct gpu_spec *gpu)
     return fabs(kit->memory_bytes / gpu->memory_bytes - 1.0) <= memory_slack;
 }
 
-static bool is_end(char c)
-{
-    return isalnum((unsigned char)c) == 0;
-}
-
-/* Whether a word of `text` begins with the n characters of `part`, in any case; a part of digits, or one with them, is
- * a whole word. "NVIDIA A100-SXM4-80GB" has "a100" and "sxm". */
-static bool has_part(const char *text, const char *part, size_t n)
-{
-    bool is_whole = false;
-    for (size_t i = 0; i < n; i++) is_whole |= isdigit((unsigned char)part[i]) != 0;
-    for (const char *at = text; *at != '\0'; at++) {
-        if ((at > text && !is_end(at[-1])) || strncasecmp(at, part, n) != 0) continue;
-        if (!is_whole || is_end(at[n])) return true;
-    }
-    return false;
-}
-
-/* The parts of a catalog's name that the reported name has. 0 unless it has the first with a digit, which names the
- * chip: "h100" of "h100-sxm", "4090" of "rtx-4090". */
-static int count_parts(const char *reported, const char *name)
-{
-    int n = 0;
-    bool is_chip = true;
-    for (const char *at = name; *at != '\0';) {
-        const size_t length = strcspn(at, "-");
-        const bool has_digit = strcspn(at, "0123456789") < length, found = has_part(reported, at, length);
-        if (is_chip && has_digit && !found) return 0;
-        is_chip &= !has_digit;
-        n += found;
-        at += length + (at[length] == '-');
-    }
-    return is_chip && n == 0 ? 0 : n;
-}
-
 struct candidate {
     const char *name;
     int parts;
@@ -196,7 +160,7 @@ static int try_gpu(const struct kit *kit, const struct catalog *catalog, const c
                    struct candidate *best, struct diag *diag)
 {
     struct gpu_spec gpu;
-    const int parts = count_parts(kit->gpu, name);
+    const int parts = gpu_name_parts(kit->gpu, name);
     if (parts == 0 || parts < best->parts) return 0;
     const int code = catalog_gpu(catalog, name, "manifest", arena, &gpu, diag);
     if (code != 0 || gpu.sm_count != kit->sms || !has_memory(kit, &gpu)) return code;

@@ -375,8 +375,8 @@ static int warn_of_speedup(const struct job_stats *stats)
     snprintf(text, sizeof text,
              "%" PRId64
              " job%s had more GPUs than asked for and sped up in proportion, which real jobs do not; 'speedup' of "
-             "jobs.types, there of \"default\" too, has other laws, such as amdahl with 'parallel_frac' 0.9; a \"law\": "
-             "\"linear\" that is written there silences this",
+             "jobs.types, there of \"default\" too, has other laws, such as amdahl with 'parallel_frac' 0.9; a "
+             "\"law\": \"linear\" that is written there silences this",
              stats->n_widened, stats->n_widened == 1 ? "" : "s");
     const struct warning_row row = {.t_s = (double)NAN, .code = "linear-speedup", .text = text,
                                     .count = 1};

@@ -33,7 +33,8 @@ static const char *const batches[] = {
     "    {'submit': '0s', 'duration': '$0-60s', 'gpus': '$0-4'},"
     "    {'submit': '0s', 'duration': '$0-60s', 'gpus': '$1-9', 'after': [{'job': 0}], 'enough': '$0-1'},"
     "    {'submit': '0s', 'duration': '$1-60s', 'after': [{'job': 0, 'delay': '$0-20s'}, {'job': 1, 'delay': '$0-9s'}],"
-    "     'enough': '$0-2'}, {'submit': '0s', 'duration': '$0-60s', 'gpus': '$0-3', 'after': [{'job': 1}, {'job': 2}], 'enough': '$0-2'},"
+    "     'enough': '$0-2'},"
+    "    {'submit': '0s', 'duration': '$0-60s', 'gpus': '$0-3', 'after': [{'job': 1}, {'job': 2}], 'enough': '$0-2'},"
     "    {'submit': '$0-40s', 'duration': '$0-90s', 'gpus': '$1-2'}, {'submit': '40s', 'duration': '$0-60s'},"
     "    {'submit': '40s', 'duration': '$0-60s', 'gpus': '$1-2', 'enough': '$0-2',"
     "     'after': [{'job': 3, 'delay': '$0-9s'}, {'job': 0}]}]}}}",
@@ -52,10 +53,13 @@ static const char *const batches[] = {
     " 'jobs': {'scheduler': {'policy': 'heft', 'order': '?', 'choice': '?', 'insertion': '?'}, 'trace': {'format':"
     " 'inline-jobs', 'jobs': ["
     "    {'submit': '0s', 'duration': '$0-60s'},"
-    "    {'submit': '0s', 'duration': '$0-60s', 'gpus': '$0-1', 'after': [{'job': 0, 'delay': '$0-9s'}], 'enough': '$0-1'},"
+    "    {'submit': '0s', 'duration': '$0-60s', 'gpus': '$0-1', 'enough': '$0-1',"
+    "     'after': [{'job': 0, 'delay': '$0-9s'}]},"
     "    {'submit': '0s', 'duration': '$1-60s', 'after': [{'job': 0, 'delay': '$0-20s'}, {'job': 1, 'delay': '$0-9s'}],"
-    "     'enough': '$0-2'}, {'submit': '$0-40s', 'duration': '$0-60s', 'after': [{'job': 1}, {'job': 2}], 'enough': '$0-2'},"
-    "    {'submit': '40s', 'duration': '$0-60s', 'after': [{'job': 3, 'delay': '$0-9s'}, {'job': 0}], 'enough': '$0-2'}]}}}",
+    "     'enough': '$0-2'},"
+    "    {'submit': '$0-40s', 'duration': '$0-60s', 'after': [{'job': 1}, {'job': 2}], 'enough': '$0-2'},"
+    "    {'submit': '40s', 'duration': '$0-60s', 'enough': '$0-2',"
+    "     'after': [{'job': 3, 'delay': '$0-9s'}, {'job': 0}]}]}}}",
     "{'cluster': {'gpu': '$gpu', 'nodes': '$1-3', 'gpus_per_node': '$1-4'}, 'until': '$20-2000s',"
     " 'jobs': {'scheduler': {'policy': 'halving', 'algorithm': '?', 'eta': '$2-4', 'trials': '$0-5', 'rungs': '$1-2'},"
     "          'loss_noise': '?', 'trace': {'format': 'inline-jobs', 'jobs': ["

@@ -427,8 +427,9 @@ TEST(a_budget_far_below_the_power_is_told)
 /* A lease has a bill, whether or not its GPUs are up. */
 TEST(costs_without_the_gpus_that_are_down_are_told)
 {
-    struct made_metric metrics[] = {{"failure.replica_down_s", 500}, {"cluster.available_frac", 0.95}, {"cost.usd_per_h", 8},
-                                    {"cost.usd", (double)NAN}, {"sim.end_s", 100}, {0}};
+    struct made_metric metrics[] = {
+        {"failure.replica_down_s", 500}, {"cluster.available_frac", 0.95}, {"cost.usd_per_h", 8},
+        {"cost.usd", (double)NAN},       {"sim.end_s", 100},               {0}};
     const struct verdict_facts facts = {.status = "done"};
     CHECK_EQ_STR(cautions_of(metrics, facts), "unpaid");
     metrics[3].value = 1;
@@ -444,7 +445,8 @@ TEST(costs_without_the_gpus_that_are_down_are_told)
 /* What is left in a run that stalled waits for what never comes: no queue tells anything of its rate. */
 TEST(a_run_that_stalled_is_not_saturated)
 {
-    const struct made_metric metrics[] = {{"request.arrived", 100}, {"request.unfinished", 90}, {"sim.end_s", 100}, {0}};
+    const struct made_metric metrics[] = {
+        {"request.arrived", 100}, {"request.unfinished", 90}, {"sim.end_s", 100}, {0}};
     CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "done"}), "saturated");
     CHECK_EQ_STR(cautions_of(metrics, (struct verdict_facts){.status = "stalled"}), "incomplete");
     const struct trend_growth jobs = {.left_frac = 0.2, .is_saturated = true};

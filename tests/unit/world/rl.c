@@ -164,12 +164,13 @@ TEST(new_weights_reuse_no_older_cache)
         int64_t weights[3] = {-1, -1, -1};
         const struct bed_rows *rows = bed_ok(
             BED(.quiet = true, .check = true),
-            "{'cluster': {'gpu': 'h100-sxm', 'nodes': 2, 'gpus_per_node': 2, 'network': {'bandwidth': '16GB/s'}}, 'keep':"
-            " 'decisions', 'services': {'a': {'llm': 'phi-2', 'kv': {'prefix_cache': 'lru'}, 'batching': {'policy':"
-            " 'vllm-v1', 'max_sequences': 1}, 'trace': {'format': 'generate', 'count': 12, 'arrival': {'process':"
-            " 'poisson', 'rate': '5/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 40}, 'output': {'distribution':"
-            " 'fixed', 'tokens': 9}, 'sessions': {'continue': 1e-9, 'block_tokens': 32}}}}, 'rl': {'service': 'a',"
-            " 'prompts': 4, 'steps': 3, 'gpus': 2, 'staleness': %d, 'training': {'llm': 'phi-2', 'recompute': 'full'}}}",
+            "{'cluster': {'gpu': 'h100-sxm', 'nodes': 2, 'gpus_per_node': 2, 'network': {'bandwidth': '16GB/s'}},"
+            " 'keep': 'decisions', 'services': {'a': {'llm': 'phi-2', 'kv': {'prefix_cache': 'lru'}, 'batching':"
+            " {'policy': 'vllm-v1', 'max_sequences': 1}, 'trace': {'format': 'generate', 'count': 12, 'arrival':"
+            " {'process': 'poisson', 'rate': '5/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 40}, 'output':"
+            " {'distribution': 'fixed', 'tokens': 9}, 'sessions': {'continue': 1e-9, 'block_tokens': 32}}}}, 'rl':"
+            " {'service': 'a', 'prompts': 4, 'steps': 3, 'gpus': 2, 'staleness': %d, 'training': {'llm': 'phi-2',"
+            " 'recompute': 'full'}}}",
             staleness);
         for (size_t i = 0; i < rows->n_decisions; i++)
             if (strcmp(rows->decisions[i].action, "generate") == 0)
