@@ -118,6 +118,24 @@ for until in 2s 20s 1000s; do
     esac
 done
 
+# The ends of every metric are those of its three values; what counts joules or watts has the error of the power model on
+# top, and tokens for a joule have it the other way round. A maximum of power has no interval. Fewer requests are unfinished with
+# fast times, and more with slow ones.
+cut 20s
+run_id="run_id = (select max(id) from run)"
+wide="with e as (select 1 - max(value, fast, slow) / high as e from metric_interval join metric using (run_id, name)
+        where $run_id and name = 'energy.j'),
+    ends as (select *, min(value, fast, slow) as least, max(value, fast, slow) as most,
+        case when unit in ('J', 'W', 'J/token') then 1 when unit = 'token/J' then -1 else 0 end as kind
+        from metric_interval join metric using (run_id, name) join e where $run_id)"
+sql "$T/cut.db" "$wide select count(*) from ends where not (
+    abs(low / (least * case kind when 1 then 1 / (1 + e) when -1 then 1 - e else 1 end) - 1) < 1e-9 and
+    abs(high / (most * case kind when 1 then 1 / (1 - e) when -1 then 1 + e else 1 end) - 1) < 1e-9)" 0
+sql "$T/cut.db" "$wide select count(*), sum(kind = -1), min(e) > 0.05, max(e) < 1 from ends where kind <> 0" '5|1|1|1'
+sql "$T/cut.db" "$wide select count(*) from ends where unit = 'W' and name like '%.max'" 0
+sql "$T/cut.db" "select fast < value and value < slow from metric_interval join metric using (run_id, name)
+    where $run_id and name = 'request.unfinished'" 1
+
 cut 1s # none finishes
 err 'up to 100 % of what it measures is unfinished'
 
