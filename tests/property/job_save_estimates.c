@@ -9,11 +9,12 @@
 /* Keys of the checkpoint; further sections; GPUs and duration of the job. */
 #define SITE                                                                                                           \
     "{'cluster': {'nodes': 2, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', 'network': {'bandwidth': '10GB/s', 'latency':" \
-    " '0s'}, 'storage': {'files': {'device': 'rdma-h800', 'ceiling': '10GB/s'}}}, %s 'jobs': {'scheduler': '%s', "      \
+    " '0s'}, 'storage': {'files': {'device': 'rdma-h800', 'ceiling': '10GB/s'}}}, %s 'jobs': {'scheduler': '%s', " \
     "'types': {'plain': {}, 'default': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '50s'}, 'bytes': " \
     "'100GB', %s}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '%gs', 'gpus': 4}%s]}}}"
 #define CONSTANT(mean) "{'law': 'constant', 'mean': '" mean "'}"
-#define FAILS_AT_100 "'failures': {'causes': {'a': {'scope': 'site', 'lifetime': " CONSTANT("100s") ", 'restart': " CONSTANT("5s") "}}},"
+#define FAILS_AT_100                                                                                                   \
+    "'failures': {'causes': {'a': {'scope': 'site', 'lifetime': " CONSTANT("100s") ", 'restart': " CONSTANT("5s") "}}},"
 
 /* --- Estimates --- */
 
@@ -126,8 +127,8 @@ TEST(random_paces_leave_flows_as_the_model)
 TEST(a_smaller_job_copies_its_state_more_slowly)
 {
     const struct bed_rows *rows = bed_ok(BED(.check = true), SITE, "'until': '500s',", "equi",
-                                         "'to': 'files', 'model': 'datastates', 'overlap': '4s', 'gpu_copy': '4GB/s'", 100.0,
-                                         ", {'submit': '20s', 'type': 'plain', 'duration': '1000s', 'gpus': 2}");
+                                         "'to': 'files', 'model': 'datastates', 'overlap': '4s', 'gpu_copy': '4GB/s'",
+                                         100.0, ", {'submit': '20s', 'type': 'plain', 'duration': '1000s', 'gpus': 2}");
     /* 20 s of work, 15 s by 50 s, 25 s by 108.5 s and by 167 s, each with a stall of 8.5 s; then the other 15 s */
     CHECK_NEAR(bed_job(rows, 0)->end_s, 167 + 8.5 + 2 * 15, 1e-6);
 }

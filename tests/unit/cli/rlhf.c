@@ -409,8 +409,8 @@ TEST(no_change_of_one_call_betters_a_plan_after_the_descent)
 }
 
 /* On one GPU there is one plan: the symmetric one, the begin of two walks of half the proposals each, and of the
- * descent, which tries both choices of each call, but at most five plans for each proposal. Two visits prove it, one for
- * each of two equal options, of which the first is taken. */
+ * descent. That tries both choices of each call, but at most five plans for each proposal. Two visits prove the plan,
+ * one for each of two equal options, of which the first is taken. */
 TEST(one_plan_is_evaluated_as_often_as_the_search_looks)
 {
     static const struct {

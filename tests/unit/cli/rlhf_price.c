@@ -306,7 +306,8 @@ TEST(each_model_has_prices_of_its_own)
     }
     const struct rlhf_option *reward = find(&priced[0].space, RLHF_REWARD, 1, 1, 1);
     CHECK_NEAR(reward->ways[0].seconds / passes_s(8, 92, 8, 1), 1.0, 1e-12); /* all eight at once */
-    CHECK_NEAR(priced[0].space.usable_bytes, priced[0].setup.actor.gpu.memory_bytes * (1.0 - priced[0].rlhf.reserve_frac), 0.0);
+    const double memory_bytes = priced[0].setup.actor.gpu.memory_bytes;
+    CHECK_NEAR(priced[0].space.usable_bytes, memory_bytes * (1.0 - priced[0].rlhf.reserve_frac), 0.0);
     CHECK(priced[0].rlhf.reserve_frac > 0.0);
     for (int i = 0; i < 3; i++) priced_fini(&priced[i]);
 }
@@ -320,8 +321,8 @@ TEST(ranks_divide_sequences_and_nodes)
     if (price(&priced, other(models, "'gpus': 2, 'gpus_per_node': 2, 'prompts': 2, 'prompt_tokens': 64, 'updates': 1")))
         CHECK(find(&priced.space, RLHF_REWARD, 2, 1, 1) != NULL);
     priced_fini(&priced);
-    if (price(&priced, other(models, "'gpus': 6, 'gpus_per_node': 3, 'network': '10GB/s', 'prompts': 10, 'prompt_tokens': "
-                                     "64, 'updates': 1"))) {
+    if (price(&priced, other(models, "'gpus': 6, 'gpus_per_node': 3, 'network': '10GB/s', 'prompts': 10, "
+                                     "'prompt_tokens': 64, 'updates': 1"))) {
         const struct rlhf_option *reward = find(&priced.space, RLHF_REWARD, 3, 1, 1);
         CHECK(find(&priced.space, RLHF_REWARD, 6, 2, 1) == NULL);
         if (CHECK(reward != NULL)) CHECK_NEAR(reward->ways[0].seconds / passes_s(4, 92, 4, 1), 1.0, 1e-12);

@@ -78,7 +78,8 @@ static double static_s(const struct twin *twin, int64_t width, struct mix_use *u
 }
 
 /* The sequences [from, from + n) in groups that end within most_s. Returns for how many the ranks suffice. */
-static int64_t fill(const struct twin *twin, int64_t from, int64_t n, double most_s, struct group *groups, int *n_groups)
+static int64_t fill(const struct twin *twin, int64_t from, int64_t n, double most_s, struct group *groups,
+                    int *n_groups)
 {
     int64_t left = twin->ranks;
     *n_groups = 0;
@@ -207,8 +208,8 @@ static struct rank *idlest_rank(const struct twin *twin, struct rank *ranks)
     return &ranks[least];
 }
 
-/* Sequences of several ranks come first. Ranks are numbered by their work then, and the lower of two equal ones gets the
- * next pack. */
+/* Sequences of several ranks come first. Ranks are numbered by their work then, and the lower of two equal ones gets
+ * the next pack. */
 static double hybrid_s(const struct twin *twin, struct mix_use *uses)
 {
     struct rank ranks[RANKS] = {0};
@@ -308,8 +309,8 @@ TEST(the_bound_is_its_formula_for_coefficients_of_any_sign)
         struct rng rng = test_rng(trial, "mix bound", 0);
         struct twin twin = draw(&rng);
         struct mix_group room[RANKS + SEQUENCES];
-        const struct mix_problem problem = {twin.ranks,  twin.width, twin.rank_tokens, twin.cost,
-                                            twin.tokens, twin.n,     room,             NULL};
+        const struct mix_problem problem = {twin.ranks, twin.width, twin.rank_tokens, twin.cost, twin.tokens, twin.n,
+                                            room,       NULL};
         for (int64_t w = 1; w <= twin.ranks; w++) {
             twin.cost[w].pack_s *= rng_below(&rng, 2) > 0 ? 1.0 : -1.0;
             twin.cost[w].token_s *= rng_below(&rng, 3) > 0 ? 1.0 : -1.0;
@@ -338,8 +339,8 @@ TEST(every_split_equals_the_naive_twin)
         const struct twin twin = draw(&rng);
         struct mix_group room[RANKS + SEQUENCES];
         struct mix_slack slack[4 * SEQUENCES];
-        const struct mix_problem problem = {twin.ranks,  twin.width, twin.rank_tokens, twin.cost,
-                                            twin.tokens, twin.n,     room,             slack};
+        const struct mix_problem problem = {twin.ranks, twin.width, twin.rank_tokens, twin.cost, twin.tokens, twin.n,
+                                            room,       slack};
         struct mix_use once[RANKS + 1] = {0}, wanted_once[RANKS + 1] = {0};
         const struct mix_choice wanted_micro = {micro_batch_s(&twin, 0, twin.n, wanted_once), false};
         const struct mix_choice micro = {mix_micro_batch(&problem, once), false};
