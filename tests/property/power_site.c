@@ -104,7 +104,9 @@ static int catch_limit(void *context, const struct warning_row *row)
 {
     const char **text = context;
     if (strcmp(row->code, "power-limit") == 0)
-        *text = strstr(row->text, "no effect on") != NULL ? "no effect" : strstr(row->text, "below") != NULL ? "below" : "?";
+        *text = strstr(row->text, "no effect on") != NULL ? "no effect"
+                : strstr(row->text, "below") != NULL      ? "below"
+                                                          : "?";
     return 0;
 }
 

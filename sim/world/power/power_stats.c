@@ -162,14 +162,15 @@ static int warn_of_limits(const struct power *power, const struct power_node_typ
 {
     char text[256];
     const char *gpu = type->gpu.name;
-    snprintf(text, sizeof text, "a power limit of %.6g W has no effect on %s: its TDP is %.6g W", type->cap_above_w, gpu,
-             type->gpu.tdp_w);
+    snprintf(text, sizeof text, "a power limit of %.6g W has no effect on %s: its TDP is %.6g W", type->cap_above_w,
+             gpu, type->gpu.tdp_w);
     int code = warn(power, "power-limit", text, type->cap_above_w > 0.0);
     if (code != 0) return code;
-    snprintf(text, sizeof text,
-             "a power limit of %.6g W is below what %s draws idle with a process (%.6g W): its GPUs run at their lowest "
-             "clock and draw more",
-             type->cap_below_w, gpu, type->model.context_w);
+    snprintf(
+        text, sizeof text,
+        "a power limit of %.6g W is below what %s draws idle with a process (%.6g W): its GPUs run at their lowest "
+        "clock and draw more",
+        type->cap_below_w, gpu, type->model.context_w);
     code = warn(power, "power-limit", text, type->cap_below_w > 0.0);
     if (code != 0) return code;
     snprintf(text, sizeof text, "a clock of %.6g MHz has no effect on %s: its highest is %.6g MHz",

@@ -302,7 +302,8 @@ TEST(offers_that_no_lease_can_use_are_warned_of)
 {
 #define OFFERED(renting, work)                                                                                         \
     "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm'}, 'market': {'renting': '" renting              \
-    "', 'offers': {'s': {'price': '$1/h', 'kind': 'spot'}, 'd': {'price': '$2/h'}, 'e': {'price': '$2/h'}}}, " work "}"
+    "', 'offers': {'s': {'price': '$1/h', 'kind': 'spot'}, 'd': {'price': '$2/h'}, 'e': {'price': '$2/h'}}}, " work    \
+    "}"
 #define OFFERED_SERVICE                                                                                                \
     "'services': {'c': {'llm': 'mistral-7b', 'trace': {'format': 'generate', 'count': 1, 'arrival': {'process':"       \
     " 'fixed', 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 9}, 'output': {'distribution': 'fixed',"  \
