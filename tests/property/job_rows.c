@@ -61,8 +61,7 @@ static void take(struct replay *replay, int64_t job, const char *reason)
 {
     replay->type[job] = type_in(reason);
     replay->gpus[job] = number_behind(reason, "takes ");
-    if (CHECK(replay->type[job] >= 0 && replay->gpus[job] > 0))
-        replay->used[replay->type[job]] += replay->gpus[job];
+    if (CHECK(replay->type[job] >= 0 && replay->gpus[job] > 0)) replay->used[replay->type[job]] += replay->gpus[job];
 }
 
 static void give_back(struct replay *replay, int64_t job, double gpus, const char *reason)
@@ -117,11 +116,11 @@ TEST(an_interrupted_job_names_the_gpus_that_it_loses)
 {
     int n_interrupts = 0;
     for (int k = 0; k < 4; k++) {
-        const struct bed_rows *rows =
-            run(schedulers[k],
-                ", 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '3h'}, 'repair': {'law':"
-                " 'constant', 'mean': '10min'}}}}",
-                1);
+        const struct bed_rows *rows = run(
+            schedulers[k],
+            ", 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '3h'}, 'repair': {'law':"
+            " 'constant', 'mean': '10min'}}}}",
+            1);
         int type[JOBS] = {0};
         double gpus[JOBS] = {0};
         for (size_t i = 0; i < rows->n_decisions; i++) {
