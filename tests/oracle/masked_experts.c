@@ -17,6 +17,8 @@ enum { TABLES = sizeof tables / sizeof *tables, MOST_ROWS = 512 };
 /* On 128 GPUs or more, of a fit to fewer; on each number of GPUs, of a fit to the others. */
 static const double wide_median_bar = 0.15, wide_p90_bar = 0.35, median_bar = 0.10, p90_bar = 0.30;
 
+static const enum kernel_class masked = KERNEL_MOE_FP8_MASKED;
+
 static bool is_wide(const struct profile_row *row)
 {
     return row->call.shape.moe.held <= 2.0;
@@ -52,12 +54,42 @@ TEST(the_fused_kernel_is_not_that_of_many_gpus)
         SCOPED(profile_fixture) fixture;
         if (!read_table(&fixture, tables[i])) continue;
         struct calibration calibration;
-        CHECK_EQ_INT(calibration_load(&fixture.catalog, tables[i][0], "sglang-0.5", &fixture.arena, &calibration,
-                                      &fixture.diag),
-                     0);
+        CHECK_EQ_INT(
+            calibration_load(&fixture.catalog, tables[i][0], "sglang-0.5", &fixture.arena, &calibration, &fixture.diag),
+            0);
         const struct fit_error error = wide_error(&fixture.files[0], &calibration.kernels.params[KERNEL_MOE_FP8],
                                                   &fixture.gpu, KERNEL_MOE_FP8);
         CHECK(error.bias > wide_median_bar && error.p90 > wide_p90_bar);
         CHECK(error.bias > median_bar && error.p90 > p90_bar);
+    }
+}
+
+/* What few GPUs take says what many take, who hold an expert or two each. */
+TEST_OPTIMISED(many_gpus_are_predicted_from_few)
+{
+    for (size_t i = 0; i < TABLES; i++) {
+        SCOPED(profile_fixture) fixture;
+        if (!read_table(&fixture, tables[i])) continue;
+        const struct profile *profile = &fixture.files[0];
+        const struct fit_model model = fit_model_of(masked);
+        union kernel_params params = fit_model_initial(&model);
+        bool held_out[MOST_ROWS] = {false};
+        for (size_t k = 0; k < profile->n; k++) held_out[profile->rows[k].group] |= is_wide(&profile->rows[k]);
+        CHECK_EQ_INT(fit_model_to(&model, profile->rows, profile->n, held_out, &params, &fixture.diag), 0);
+        const struct fit_error error = wide_error(profile, &params, &fixture.gpu, masked);
+        CHECK(error.rows == 96 && error.median < wide_median_bar && error.p90 < wide_p90_bar);
+    }
+}
+
+TEST_OPTIMISED(each_number_of_gpus_is_predicted_from_the_others)
+{
+    SCOPED(profile_fixture) fixture;
+    struct fold_report report = {0};
+    if (!read_table(&fixture, tables[0])) return;
+    CHECK_EQ_INT(folds_run(masked, &fixture.files[0], FOLD_BY_GROUP, &fixture.arena, &report, &fixture.diag), 0);
+    CHECK(report.n_folds == 7);
+    for (size_t i = 0; i < report.n_folds; i++) {
+        const struct fit_error *error = &report.folds[i].errors.cuts[CUT_ALL];
+        CHECK(error->median < median_bar && error->p90 < p90_bar);
     }
 }

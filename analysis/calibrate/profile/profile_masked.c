@@ -49,7 +49,7 @@ static bool find_choice(const struct sheet *sheet, struct moe_shape *shape)
 
 static int read_row(struct profile_reader *reader)
 {
-    struct profile_row row = {.op = OP_EXPERTS, .call.class = KERNEL_MOE_FP8};
+    struct profile_row row = {.op = OP_EXPERTS, .call.class = KERNEL_MOE_FP8_MASKED};
     struct moe_shape *shape = &row.call.shape.moe;
     if (!find_choice(&reader->sheet, shape)) return profile_drop(reader, "choice of experts not known");
     double values[COLUMNS];

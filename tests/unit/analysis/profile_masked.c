@@ -32,7 +32,8 @@ TEST(a_table_of_prompts_is_not_taken_for_masked_experts)
 {
     SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
-    CHECK(profile_fixture_text(&fixture, "h100_sxm__wideep_context_moe_perf.csv", HEADER "uniform,1024,32,0.389\n") != 0);
+    CHECK(profile_fixture_text(&fixture, "h100_sxm__wideep_context_moe_perf.csv", HEADER "uniform,1024,32,0.389\n") !=
+          0);
 }
 
 /* Of 256 experts, 512 GPUs cannot hold whole ones. */
