@@ -67,6 +67,21 @@ TEST(a_job_is_delayed_by_the_time_that_it_shares_with_the_outage)
     }
 }
 
+/* Of jobs without GPUs, those that a placement gives a node. */
+TEST(a_job_of_cpus_alone_pauses_with_its_node)
+{
+    static const char *const placements[] = {"fgd", "best-fit", "packing", "random"};
+    for (size_t i = 0; i < sizeof placements / sizeof *placements; i++) {
+        struct bed_rows *rows = bed_ok(BED(.check = true),
+                                       "{'cluster': {'nodes': 1, 'gpus_per_node': 4}, 'failures': {'outages': {'o':"
+                                       " {'node': 0, 'from': '17s', 'until': '30s'}}}, 'jobs': {'placement': '%s',"
+                                       " 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '21s', 'gpus': 0,"
+                                       " 'cpus': 1}]}}}",
+                                       placements[i]);
+        CHECK_NEAR(bed_job(rows, 0)->end_s, 21 + 13, 0);
+    }
+}
+
 /* The second job has the other node, and the third one waits for the outage's end although it asks for one GPU. */
 TEST(only_jobs_on_the_node_pause_and_none_starts_there)
 {

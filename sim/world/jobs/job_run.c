@@ -36,7 +36,7 @@ sim_ns job_owed_wait_ns(const struct job *job)
 
 double job_speed(const struct job *job)
 {
-    if (job->view.gpus == 0) return 1.0;
+    if (job->view.gpus == 0) return job->holder.is_paused ? 0.0 : 1.0; /* slow GPUs do not slow it */
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
     double slowed = job->holder.speed_frac * job->holder.slow_frac;
     if (job->activity != NULL) slowed *= job_traffic_speed(job);
