@@ -15,8 +15,11 @@ static int make_renter(struct market *market)
     const struct config_variant *renting = &market->config->renting;
     int code = policy_state_create(&market->renter->policy, POLICY_RENTAL, sizeof *market->renter, renting->params,
                                    &market->renter_state, market->env.site->diag);
-    if (code == 0 && market->renter->prepare != NULL)
+    if (code == 0 && market->renter->prepare != NULL) {
+        const int n_errors = market->env.site->diag->n_errors;
         code = market->renter->prepare(market->renter_state, &market->view, market->env.site->diag);
+        code = policy_answered(&market->renter->policy, "prepare", code, n_errors, market->env.site->diag);
+    }
     if (code == 0 && market->renter->fleet != NULL) code = market_make_fleet(market);
     return code;
 }

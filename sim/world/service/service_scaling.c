@@ -419,7 +419,7 @@ static int decide(struct service_scaling *scaling, struct pool_scaling *pool, si
     struct autoscaling_plan plan = {.replicas = scaling_serving(pool)};
     struct diag *diag = scaling->service->env.site->diag;
     int code = pool->autoscaler->decide(pool->state, &view, &plan);
-    if (code < 0) return policy_failed(policy, code, now, diag);
+    if (code < 0) return policy_failed(policy, "decide", code, now, diag);
     if (plan.replicas < 0)
         return diag_error(diag, SIM_E_POLICY, NULL, NULL,
                           "autoscaling policy '%s' wants %lld replicas of service '%s' at %.9f s", policy->name,
