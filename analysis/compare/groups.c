@@ -435,9 +435,9 @@ static int remark_pairs(const struct grouping *grouping)
                            grouping->n_seeds == 1 ? "seed" : "seeds", grouping->n_points,
                            grouping->n_points == 1 ? "configuration" : "configurations", over);
     if (code == 0 && n_other_trace > 0) {
-        code = work_remark(work, "the input files differ in %zu pairs", n_other_trace);
-        diag_warning(work->diag, NULL, "compare runs of one trace", "%zu pairs of runs have read different input files",
-                     n_other_trace);
+        code = work_remark(work, "the input files differ in %zu pairs: " COMPARE_INPUT_FILES, n_other_trace);
+        diag_warning(work->diag, NULL, "compare runs of one trace",
+                     "%zu pairs of runs have read different input files: " COMPARE_INPUT_FILES, n_other_trace);
     }
     if (code == 0 && grouping->is_bootstrap)
         code = work_remark(work, "seeds replicate one trace by a block bootstrap: an interval is the spread of the "

@@ -54,6 +54,9 @@ struct rejections {
 void work_add_rejections(const struct compare_work *work, size_t base, size_t changed, struct rejections *sum);
 void work_set_rejected(const struct rejections *sum, double rejected_frac[2]);
 
+/* What trace_hash covers. */
+#define COMPARE_INPUT_FILES "traces, or files of GPUs, LLMs, engines or calibrations"
+
 /* Adds a sentence. Returns 0 or SIM_E_NOMEM. */
 int work_remark(struct compare_work *work, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -256,20 +256,18 @@ static double sum_tokens(const struct mix_problem *problem)
 /* The batch in `count` micro-batches of as many tokens, or more where ranks do not hold the sequences of one. */
 static double micro_batches_s(const struct mix_problem *problem, int64_t count, struct mix_use *uses)
 {
-    const double all = sum_tokens(problem);
-    double before = 0.0, seconds = 0.0;
+    const double share = sum_tokens(problem) / (double)count;
+    double seconds = 0.0;
     int64_t from = 0;
     while (from < problem->n) {
-        const double until = before + all / (double)count;
         struct mix_problem part = *problem;
         part.tokens += from;
         part.n = 0;
-        for (double tokens = before; from + part.n < problem->n && tokens < until; part.n++)
+        for (double tokens = 0.0; from + part.n < problem->n && tokens < share; part.n++)
             tokens += (double)part.tokens[part.n];
         part.n = mix_within(&part, (double)INFINITY, NULL);
         if (part.n == 0) return (double)INFINITY;
         seconds += mix_micro_batch(&part, uses);
-        before += sum_tokens(&part);
         from += part.n;
     }
     return seconds;

@@ -30,8 +30,11 @@
  * waits. Requests from a prefill pool resume in order of arrival, whatever their priority.
  *
  * Rules of later releases are parameters, off by default. They limit the chunks of long prompts, check the whole prompt
- * at admission, and keep a watermark. With `async` the slots, tokens and blocks of sequences that have just ended
- * admit no request before the next iteration. Read in vllm-project/vllm:
+ * at admission, and keep a watermark. With `async` an iteration is scheduled while the one before it runs
+ * (step_with_batch_queue). So the slots, tokens and blocks of sequences that have just ended admit no request before the
+ * next iteration. A request that has arrived since that iteration began waits for it too, unless nothing else runs.
+ * vLLM admits that request when it schedules, here its queue time lasts until its iteration begins. Read in
+ * vllm-project/vllm: vllm/v1/engine/core.py @ 00080ee,
  * vllm/v1/core/sched/scheduler.py @ 00024d3, for priorities @ b4622cf (schedule) with request_queue.py @ 0097c7e
  * (PriorityRequestQueue); vllm/v1/core/kv_cache_manager.py @ 003df29 (allocate_slots); pull requests
  * 37307 (the check, later on by default) and 27614 (asynchronous scheduling by default). max_num_partial_prefills has
@@ -71,7 +74,7 @@ static const struct config_field vllm_v1_fields[] = {
     ROW_REAL("admission_watermark", watermark, DEFAULT("0"), WITHIN(0, 1),
              "share of the KV blocks that an admission beside running requests leaves free (vLLM: watermark)"),
     ROW_BOOL("async", async, DEFAULT("false"),
-             "requests that wait learn one iteration later that a sequence has ended (vLLM: async_scheduling)"),
+             "what arrives or ends in an iteration is known one iteration later (vLLM: async_scheduling)"),
     ROW_CHOICE("order", order, DEFAULT("fcfs"), orders,
                "queue and preemption (vLLM: scheduling_policy); priority: slow with long queues"),
     ROW_CLASSES("priorities", priorities, OPTIONAL, ANY, struct class_priority, class_priority_fields,
@@ -358,6 +361,13 @@ static const struct request_view *next_of(const struct vllm_v1_params *params, c
     return last != NULL ? last->next : view->waiting;
 }
 
+/* Whether the engine schedules this iteration before it learns of the request. */
+static bool comes_late(const struct vllm_v1_params *params, const struct replica_view *view,
+                       const struct request_view *request, int64_t running)
+{
+    return params->async && view->stages == 1 && running > 0 && request->arrival_ns > replica_view_last_began_ns(view);
+}
+
 /* Returns whether requests are left that only a change at this replica can admit. */
 static bool admit_from_head(const struct vllm_v1_params *params, const struct replica_view *view,
                             struct batch_plan *plan, int64_t running, struct budget *budget)
@@ -369,6 +379,10 @@ static bool admit_from_head(const struct vllm_v1_params *params, const struct re
         const bool is_parked = r->prefilled_tokens > 0;
         n_parked -= is_parked;
         if (r->state == REQUEST_LOADING || (is_blocked && !is_parked)) continue;
+        if (comes_late(params, view, r, running)) {
+            plan->iterations = 1;
+            continue;
+        }
         const int64_t watermark = running > 0 ? (int64_t)(params->watermark * (double)view->total_blocks) : 0;
         const int64_t with_it = running + request_view_sequences(r);
         if ((with_it > params->max_sequences && running > 0) || budget->tokens == 0 || batch_plan_full(plan))

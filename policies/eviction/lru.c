@@ -35,4 +35,5 @@ const struct evictor eviction_lru = {
     .item_bytes = sizeof(struct item_link),
     .notify = lru_notify,
     .victim = lru_victim,
+    .skips_held = true,
 };

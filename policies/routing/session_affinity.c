@@ -5,6 +5,10 @@
  * requests, rounded up, this request included. It goes back as soon as a replica before has room. When replicas come or
  * go, only sessions of those move. Requests of no session go to the replica with the fewest unfinished requests.
  *
+ * The replica that comes first in a session's order, busy or not, is remembered for the sessions seen last: most
+ * requests go there, without a hash of each replica. A session's number and its mixed one determine each other, so the
+ * bits beside those of its place identify it.
+ *
  * Left out: other keys than the session, such as the user. */
 #include "policies/declared.h"
 #include "sim/core/config/config_field.h"
@@ -14,6 +18,14 @@
 
 struct session_affinity {
     double bound;
+};
+
+enum { PLACE_BITS = 13, PLACES = 1 << PLACE_BITS };
+
+struct affinity_state {
+    struct session_affinity params;
+    int32_t first, n_replicas; /* of the fleet that `firsts` is about; n_replicas 0: none yet */
+    uint64_t firsts[PLACES];   /* the session's mixed number, its lowest bits replaced by its first replica plus 1 */
 };
 
 #define ROW_OF struct session_affinity
@@ -50,6 +62,22 @@ static int32_t first_with_room(const struct fleet_view *view, uint64_t session, 
     return best;
 }
 
+/* The first replica in the session's order. Fleets that scale, and huge ones, are not remembered. */
+static int32_t first_of(struct affinity_state *state, const struct fleet_view *view, uint64_t session)
+{
+    uint64_t *known = &state->firsts[session % PLACES];
+    if (view->numbers != NULL || view->n_replicas >= PLACES) return first_with_room(view, session, INT64_MAX);
+    if (state->n_replicas == 0) {
+        state->first = view->first;
+        state->n_replicas = view->n_replicas;
+    }
+    if (state->first != view->first || state->n_replicas != view->n_replicas)
+        return first_with_room(view, session, INT64_MAX);
+    if (*known == 0 || (*known ^ session) >> PLACE_BITS != 0)
+        *known = (session & ~(uint64_t)(PLACES - 1)) | (uint64_t)(first_with_room(view, session, INT64_MAX) + 1);
+    return (int32_t)(*known % PLACES) - 1;
+}
+
 /* Most unfinished requests that a replica may have with this one. */
 static double most_requests(const struct session_affinity *router, const struct fleet_view *view)
 {
@@ -68,9 +96,12 @@ static int32_t fewest_requests(const struct fleet_view *view)
 
 static int session_affinity_route(void *state, const struct fleet_view *view, const struct request_view *request)
 {
+    struct affinity_state *router = state;
     if (request->session_id == 0) return fewest_requests(view);
-    const int64_t most = (int64_t)fmin(most_requests(state, view), 0x1p62);
+    const int64_t most = (int64_t)fmin(most_requests(&router->params, view), 0x1p62);
     const uint64_t session = mix((uint64_t)request->session_id + UINT64_C(0x9e3779b97f4a7c15));
+    const int32_t first = first_of(router, view, session);
+    if (view->loads[first].outstanding < most) return first;
     const int32_t best = first_with_room(view, session, most);
     return best >= 0 ? best : fewest_requests(view);
 }
@@ -82,6 +113,6 @@ const struct router routing_session_affinity = {
                .source = "consistent hashing with bounded loads (Mirrokni et al., SODA 2018)",
                .params = session_affinity_fields,
                .params_bytes = sizeof(struct session_affinity),
-               .state_bytes = sizeof(struct session_affinity)},
+               .state_bytes = sizeof(struct affinity_state)},
     .route = session_affinity_route,
 };

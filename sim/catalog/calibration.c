@@ -32,7 +32,8 @@ static const char *own_set(const struct calibration_request *request, size_t cla
     if (class == KERNEL_DIRECT_ALL_REDUCE) return request->own_all_reduce;
     const bool is_experts = class >= KERNEL_MOE && class < KERNEL_ALL_REDUCE;
     const bool is_latent = class == KERNEL_LATENT_DECODE || class == KERNEL_LATENT_PREFILL;
-    return is_experts || is_latent ? request->own_kernels : NULL;
+    const bool is_narrow = class == KERNEL_GEMM_FP8 || class == KERNEL_GEMM_FP8_BLOCK || class == KERNEL_GEMM_NVFP4;
+    return is_experts || is_latent || is_narrow ? request->own_kernels : NULL;
 }
 
 /* The set of the file that a class comes from by a request; NULL: none has it. */

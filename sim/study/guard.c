@@ -311,6 +311,7 @@ static void count_items(struct guard *guard, struct evictor *watched)
 {
     (void)guard;
     watched->notify = counted_item;
+    watched->skips_held = false; /* it counts them */
 }
 
 static void count_nothing(struct guard *guard, void *watched)

@@ -118,6 +118,37 @@ for until in 2s 20s 1000s; do
     esac
 done
 
+# The ends of every metric are those of its three values. What counts joules or watts has the error of the power model on
+# top, and tokens for a joule have it the other way round. A maximum of power has no interval. Fewer requests are
+# unfinished with fast times, and more with slow ones.
+cut 20s
+run_id="run_id = (select max(id) from run)"
+wide="with e as (select 1 - max(value, fast, slow) / high as e from metric_interval join metric using (run_id, name)
+        where $run_id and name = 'energy.j'),
+    ends as (select *, min(value, fast, slow) as least, max(value, fast, slow) as most,
+        case when unit in ('J', 'W', 'J/token') then 1 when unit = 'token/J' then -1 else 0 end as kind
+        from metric_interval join metric using (run_id, name) join e where $run_id)"
+sql "$T/cut.db" "$wide select count(*) from ends where not (
+    abs(low / (least * case kind when 1 then 1 / (1 + e) when -1 then 1 - e else 1 end) - 1) < 1e-9 and
+    abs(high / (most * case kind when 1 then 1 / (1 - e) when -1 then 1 + e else 1 end) - 1) < 1e-9)" 0
+sql "$T/cut.db" "$wide select count(*), sum(kind = -1), min(e) > 0.05, max(e) < 1 from ends where kind <> 0" '5|1|1|1'
+sql "$T/cut.db" "$wide select count(*) from ends where unit = 'W' and name like '%.max'" 0
+sql "$T/cut.db" "select fast < value and value < slow from metric_interval join metric using (run_id, name)
+    where $run_id and name = 'request.unfinished'" 1
+
+# A latency has an interval if at most half as many requests are unfinished as lie beyond the statistic.
+for until in 50s 300s; do
+    cut $until
+    sql "$T/cut.db" "with share as (select (value + max(fast, slow)) / (select value from metric
+            where $run_id and name = 'request.arrived') as share
+            from metric_interval join metric using (run_id, name) where $run_id and name = 'request.unfinished'),
+        latency as (select name, name in (select name from metric_interval where $run_id) as is_kept,
+            case when name like '%.p50' then 0.5 when name like '%.p90' then 0.1 when name like '%.p95' then 0.05
+                when name like '%.max' then 0 else 0.01 end as beyond
+            from metric where $run_id and (name like 'request.ttft_s.%' or name like 'request.e2e_s.%'))
+        select count(*), sum(is_kept <> (share <= beyond / 2)), sum(is_kept) between 3 and 9 from latency, share" '12|0|1'
+done
+
 cut 1s # none finishes
 err 'up to 100 % of what it measures is unfinished'
 

@@ -61,7 +61,7 @@ TEST(iterations_that_no_fit_has_seen)
     struct bench bench;
     if (bench_open(&bench)) {
         predict(&bench, "h200-sxm");
-        check_errors(&bench, false, 4, -0.046, -0.019);
+        check_errors(&bench, false, 4, -0.036, -0.019);
         check_errors(&bench, true, 3, -0.141, -0.124);
     }
     arena_fini(&bench.arena);
@@ -74,7 +74,7 @@ TEST(the_constants_of_the_h100_on_iterations)
     struct bench bench;
     if (bench_open(&bench)) {
         predict(&bench, "h100-sxm");
-        check_errors(&bench, false, 4, 0.072, 0.110);
+        check_errors(&bench, false, 4, 0.070, 0.113);
         check_errors(&bench, true, 3, -0.121, -0.086);
     }
     arena_fini(&bench.arena);
@@ -89,7 +89,7 @@ TEST(the_constants_of_the_h100_on_kernels)
         double median, p90, bias;
     } said[] = {{KERNEL_GEMM, 0.0518, 0.1442, -0.0323},
                 {KERNEL_PREFILL_ATTENTION, 0.4349, 0.868, 0.4349},
-                {KERNEL_DECODE_ATTENTION, 0.3485, 1.39, 0.3485}};
+                {KERNEL_DECODE_ATTENTION, 0.4239, 1.41, 0.4239}};
     struct bench bench;
     struct profile profile;
     struct calibration h100;

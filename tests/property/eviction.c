@@ -193,6 +193,67 @@ TEST(items_are_conserved_and_those_in_use_stay)
             storm(table.policies[i], seed);
 }
 
+/* --- What an evictor skips --- */
+
+/* One access or change of use, the same for both caches. Whether a key is cached must not differ. */
+static void change_both(struct cache *const caches[2], struct rng *rng)
+{
+    const uint64_t key = rng_below(rng, N_KEYS), what = rng_below(rng, 6);
+    int32_t items[2];
+    for (int i = 0; i < 2; i++) {
+        items[i] = cache_find(caches[i], key);
+        const int64_t holders = items[i] != CACHE_NO_ITEM ? cache_item_at(caches[i], items[i])->holders : -1;
+        int code = 0;
+        if (holders < 0)
+            code = what < 3 ? cache_insert_held(caches[i], key, &items[i]) : cache_insert(caches[i], key, &items[i]);
+        else if (what < 2)
+            code = cache_hit(caches[i], items[i]);
+        else if (what < 3)
+            code = cache_acquire(caches[i], items[i]);
+        else if (holders > 0)
+            code = cache_release(caches[i], items[i]);
+        else if (what < 4)
+            code = cache_drop(caches[i], items[i]);
+        CHECK(code >= 0);
+    }
+    CHECK_EQ_INT(items[0], items[1]);
+    CHECK_EQ_INT(caches[0]->view.held, caches[1]->view.held);
+}
+
+static void check_skips(const struct evictor *evictor, uint64_t seed)
+{
+    struct evictor told = *evictor;
+    struct cache skips, hears, *const caches[] = {&skips, &hears};
+    struct diag diag = {0};
+    SCOPED(arena) arena = {0};
+    struct rng rng = test_rng(seed, "skips", 0);
+    struct cache_options options = {.evictor = &evictor->policy, .capacity = 1 + (int64_t)seed, .seed = seed,
+                                    .params = policy_params(&evictor->policy, NULL, &arena), .diag = &diag};
+    told.skips_held = false;
+    MUST(cache_init(&skips, &options) == 0);
+    options.evictor = &told.policy;
+    MUST(cache_init(&hears, &options) == 0);
+    for (int i = 0; i < 1500; i++) change_both(caches, &rng);
+    for (uint64_t key = 0; key < N_KEYS; key++) CHECK_EQ_INT(cache_find(&skips, key), cache_find(&hears, key));
+    CHECK(skips.n_evictions > 100 && skips.n_evictions == hears.n_evictions);
+    cache_fini(&skips);
+    cache_fini(&hears);
+}
+
+/* An evictor that is not told of held items evicts the same ones as when it is. */
+TEST(what_an_evictor_skips_changes_no_victim)
+{
+    struct policy_table table = policy_registry();
+    int n = 0;
+    for (size_t i = 0; i < table.n; i++) {
+        const struct evictor *evictor = (const void *)table.policies[i];
+        if (table.policies[i]->family != POLICY_EVICTION || !evictor->skips_held) continue;
+        for (uint64_t seed = 3; seed < 12; seed++) check_skips(evictor, seed);
+        n++;
+    }
+    CHECK(n > 0);
+}
+
 /* --- Keys --- */
 
 /* The i-th of keys with this hash in the index of cache.c: it multiplies by `factor` what it makes of a key, and takes

@@ -1,5 +1,5 @@
 /* Planned outages: jobs on the nodes pause for exactly the time that the outage shares with their work, or lose their
- * work; nothing starts meanwhile; services lose their replicas; spare nodes serve only where jobs do not pause. */
+ * work; nothing starts meanwhile; services lose their replicas; spare nodes serve where no job pauses. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -373,6 +373,30 @@ TEST(spare_nodes_stand_in_only_where_jobs_do_not_pause)
         CHECK_NEAR(bed_job(rows, 0)->end_s, pauses ? 290 : 110, 0);
         CHECK_NEAR(bed_job(rows, 1)->end_s, 100, 0);
         CHECK_NEAR(bed_job(rows, 2)->end_s, 160, 0);
+    }
+}
+
+/* Where no job is on the node, an outage that pauses jobs is one that interrupts them: the spare node serves. So it is
+ * for a service without jobs beside it, and for jobs on other nodes only. The service's one replica is down for as long
+ * as the spare node takes, not until the outage ends. */
+TEST(spare_nodes_stand_in_where_no_job_is_to_pause)
+{
+    static const char *const sites[] = {
+        "'cluster': {'nodes': 2, 'gpus_per_node': 1, 'gpu': 'h100-sxm'}, 'services': {'chat': {'llm': 'qwen3-8b',"
+        " 'trace': {'format': 'generate', 'duration': '60s', 'arrival': {'process': 'poisson',"
+        " 'rate': '2/s'}}}}",
+        "'cluster': {'nodes': 3, 'gpus_per_node': 1}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': ["
+        "{'submit': '20s', 'duration': '100s'}, {'submit': '20s', 'duration': '100s'}]}}"};
+    for (size_t i = 0; i < sizeof sites / sizeof *sites; i++) {
+        struct bed_rows *both[2];
+        for (int pauses = 0; pauses <= 1; pauses++)
+            both[pauses] = bed_ok(BED(.check = true),
+                                  "{%s, 'failures': {'spare_nodes': 1, 'spare_delay': '5s', 'outages': {'o': {'node':"
+                                  " 0, 'from': '10s', 'until': '1000s', 'jobs': '%s'}}}}",
+                                  sites[i], pauses ? "pause" : "interrupt");
+        CHECK(bed_equal(both[0], both[1]));
+        CHECK(both[1]->end_s < 130);
+        for (int k = 0; k <= 1; k++) bed_free(both[k]);
     }
 }
 

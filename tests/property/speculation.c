@@ -229,6 +229,37 @@ TEST(no_drafts_are_no_speculation)
     CHECK_SAME(bed_metric(none, "energy.j"), bed_metric(zero, "energy.j"));
 }
 
+static int catch_assumption(void *context, const struct warning_row *row)
+{
+    unsigned *found = context;
+    *found |= strcmp(row->code, "acceptance") == 0 ? 1u : strcmp(row->code, "free-drafts") == 0 ? 2u : 0u;
+    return 0;
+}
+
+/* A run that drafts stores what it takes for granted: 1 the acceptance, 2 that drafts cost nothing. A scenario that
+ * gives them, policies that draft without a draft LLM, and runs without drafts store nothing of the kind. */
+TEST(assumptions_about_drafts_are_stored)
+{
+#define FIXED "'speculation': {'policy': 'fixed', 'drafts': 2},"
+#define GIVEN "'acceptance': {'rates': [0.5]},"
+    static const struct {
+        const char *world;
+        unsigned found;
+    } cases[] = {{SERVICE("vllm-v1", AFFINE, FIXED), 3},
+                 {SERVICE("vllm-v1", AFFINE, FIXED GIVEN), 2},
+                 {SERVICE("vllm-v1", AFFINE, FIXED GIVEN "'draft': {'pass_overhead': '0s'},"), 0},
+                 {SERVICE("vllm-v1", OPERATORS, FIXED "'draft': {'llm': 'phi-2'},"), 1},
+                 {SERVICE("vllm-v1", AFFINE, "'speculation': 'ngram',"), 1},
+                 {SERVICE("vllm-v1", AFFINE, "'speculation': 'eagle'," GIVEN), 0},
+                 {SERVICE("vllm-v1", AFFINE, "'speculation': {'policy': 'fixed', 'drafts': 0},"), 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unsigned found = 0;
+        const struct sink sink = {.context = &found, .warning = catch_assumption};
+        bed_free(bed_ok(BED(.also = &sink), "%s", cases[i].world));
+        CHECK_EQ_INT(found, cases[i].found);
+    }
+}
+
 /* One user alone: n tokens behind the first take n iterations if no draft is right, ceil(n / (k + 1)) if all are. */
 static double iterations_alone(const char *rate, int output)
 {

@@ -70,6 +70,22 @@ TEST(ends_may_be_known_late)
     CHECK_EQ_INT(first_iteration(run(1000, "'max_sequences': 2, 'async': true", requests), 2), 7);
 }
 
+/* An iteration is scheduled when the one before it begins: the third one at 10 ms. A request of 10 ms is in time for it,
+ * one of 15 ms is not. One that finds nothing else at work does not wait. */
+TEST(arrivals_may_be_known_late)
+{
+    static const struct {
+        const char *requests;
+        int first, first_async; /* iteration of the second request */
+    } cases[] = {{"0,10,50\n0.015,10,5\n", 3, 4},  {"0,10,50\n0.010,10,5\n", 2, 3},
+                 {"0,10,50\n0.0100001,10,5\n", 3, 4}, {"0,10,50\n0.195,10,5\n", 21, 22},
+                 {"0,10,2\n0.015,10,5\n", 3, 3},  {"0,10,3\n0.015,10,5\n", 3, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK_EQ_INT(first_iteration(run(1000, "'max_sequences': 8", cases[i].requests), 1), cases[i].first);
+        CHECK_EQ_INT(first_iteration(run(1000, "'async': true", cases[i].requests), 1), cases[i].first_async);
+    }
+}
+
 enum { PLACES = 16, MANY = 600 };
 
 /* All requests wait from the start for 16 places, in which a sequence ends in nearly every iteration. A sequence leaves

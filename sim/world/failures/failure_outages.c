@@ -3,8 +3,8 @@
  * first one. Or jobs are interrupted as by a failure. Replicas of services always are. Nothing starts on the nodes
  * meanwhile.
  *
- * A paused job begins no save, and its GPUs idle with a process. A node whose jobs pause keeps its place: no spare
- * node takes it, until an interrupting outage or a breaker has taken its jobs. A node that is down already stays so
+ * A paused job begins no save, and its GPUs idle with a process. A node on which jobs pause keeps its place: no spare
+ * node takes it, until an interrupting outage or a breaker has taken its jobs. A node without jobs has nothing to keep. A node that is down already stays so
  * until the later of its returns. While jobs pause, node failures pass the node by; a breaker that takes its power
  * interrupts them.
  *
@@ -87,7 +87,7 @@ static int take_down(struct failures *failures, const struct failure_outage_conf
     if (until_ns > node->out_until_ns) node->out_until_ns = until_ns;
     int code = pauses ? failure_clear_replicas(failures, effect, index) : failure_clear_node(failures, effect, index);
     if (code == 0 && is_up) {
-        node->keeps_jobs = pauses;
+        node->keeps_jobs = pauses && node->occupants != NULL;
         code = failure_node_goes_down(failures, effect, index);
         failure_refresh_node(failures, index, engine_now(failures->site->engine));
     } else if (code == 0 && !pauses) {

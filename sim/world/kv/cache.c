@@ -6,6 +6,7 @@
 #include "sim/world/policy/instance.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { FIRST_PLACES = 64 };
 
@@ -241,6 +242,7 @@ int cache_hit(struct cache *cache, int32_t item)
 {
     count_access(cache);
     note_access(cache, item);
+    if (cache->evictor->skips_held && cache_item_at(cache, item)->holders > 0) return 0;
     return notify(cache, item, CACHE_HIT);
 }
 
@@ -277,15 +279,17 @@ int cache_evict(struct cache *cache)
     return code == 0 ? 1 : code;
 }
 
-/* A slot is of whole words, mostly of one or two. */
+/* A slot is of whole words, mostly of one. */
 static void clear_slot(const struct cache_view *view, int32_t item)
 {
     uint64_t *words = cache_view_slot(view, item);
     const size_t n = (view->slot_bytes - sizeof(struct cache_item)) / sizeof *words;
-    for (size_t i = 0; i < n; i++) words[i] = 0;
+    if (n > 0) words[0] = 0;
+    if (n > 1) memset(words + 1, 0, (n - 1) * sizeof *words);
 }
 
-int cache_insert(struct cache *cache, uint64_t key, int32_t *item)
+/* Caches the key; the evictor has still to be told. Returns as cache_insert. */
+static inline int place_key(struct cache *cache, uint64_t key, int32_t *item)
 {
     SIM_ASSERT(cache_find(cache, key) == CACHE_NO_ITEM);
     *item = CACHE_NO_ITEM;
@@ -304,9 +308,34 @@ int cache_insert(struct cache *cache, uint64_t key, int32_t *item)
     cache->view.size++;
     cache->n_changes++;
     *item = place;
-    code = notify(cache, place, CACHE_INSERT);
+    return 1;
+}
+
+/* The result of an insertion whose notification had this result. */
+static inline int end_insertion(const struct cache *cache, uint64_t key, int code)
+{
     if (code == 0 && cache->options.inserted != NULL) code = cache->options.inserted(cache->options.context, key);
     return code == 0 ? 1 : code;
+}
+
+int cache_insert(struct cache *cache, uint64_t key, int32_t *item)
+{
+    const int code = place_key(cache, key, item);
+    return code == 1 ? end_insertion(cache, key, notify(cache, *item, CACHE_INSERT)) : code;
+}
+
+int cache_insert_held(struct cache *cache, uint64_t key, int32_t *item)
+{
+    if (!cache->evictor->skips_held) {
+        int code = cache_insert(cache, key, item);
+        if (code == 1 && (code = cache_acquire(cache, *item)) == 0) code = 1;
+        return code;
+    }
+    const int code = place_key(cache, key, item);
+    if (code != 1) return code;
+    cache_item_at(cache, *item)->holders = 1;
+    cache->view.held++;
+    return end_insertion(cache, key, 0);
 }
 
 int cache_acquire(struct cache *cache, int32_t item)

@@ -82,6 +82,9 @@ int cache_hit(struct cache *cache, int32_t item);
  * the item; 0 with CACHE_NO_ITEM if all items are in use; or an error. */
 int cache_insert(struct cache *cache, uint64_t key, int32_t *item);
 
+/* cache_insert, then cache_acquire of the item. */
+int cache_insert_held(struct cache *cache, uint64_t key, int32_t *item);
+
 /* Adds or removes a user of the item. Return 0 or an error. */
 int cache_acquire(struct cache *cache, int32_t item);
 int cache_release(struct cache *cache, int32_t item);

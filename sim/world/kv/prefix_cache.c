@@ -163,11 +163,11 @@ int32_t prefix_chain_publish(struct prefix_chain *chain, struct cache *cache, in
         uint64_t key = chain->keys[chain->n_published];
         int32_t item;
         if (cache_find(cache, key) != CACHE_NO_ITEM) continue;
-        int code = cache_insert(cache, key, &item);
+        const int code = cache_insert_held(cache, key, &item);
         if (code < 0) return code;
         if (code == 0) continue;
-        code = hold(chain, chain->n_published, item);
-        if (code != 0) return code;
+        chain->items[chain->n_published] = item;
+        chain->n_shared++;
     }
     return chain->n_shared - before;
 }

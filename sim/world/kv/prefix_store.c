@@ -200,14 +200,13 @@ static int hold_target(struct store_copy *copy, struct store_tier *tier, uint64_
 {
     int32_t item;
     tier->mover = copy->store;
-    int code = cache_insert(&tier->cache, key, &item);
+    const int code = cache_insert_held(&tier->cache, key, &item);
     if (code <= 0) {
         tier->counts.refusals += code == 0;
         return code;
     }
-    code = cache_acquire(&tier->cache, item);
     cache_set_mark(&tier->cache, item, true);
-    return code != 0 ? code : vec_push(&copy->to_items, &copy->n, &copy->to_capacity, item);
+    return vec_push(&copy->to_items, &copy->n, &copy->to_capacity, item);
 }
 
 /* The blocks of the copy have come, or (`is_done` false) will not come. */

@@ -304,7 +304,7 @@ static bool is_of(const struct link_class *class, const struct link_flow *flow, 
     return is_same;
 }
 
-/* An idle class, or a new one, with nothing but its room for flows. NULL: out of memory. */
+/* An idle class, of which only its index and its room for flows count, or a new one. NULL: out of memory. */
 static struct link_class *take_class(struct link_net *net)
 {
     struct link_class *class = net->idle;
@@ -315,8 +315,6 @@ static struct link_class *take_class(struct link_net *net)
         return class;
     }
     net->idle = class->next_idle;
-    const struct link_timers room = {class->settled.entries, 0, class->settled.capacity};
-    *class = (struct link_class){.index = class->index, .settled = room};
     return class;
 }
 
@@ -330,10 +328,17 @@ static struct link_class *make_class(struct link_net *net, const struct link_flo
 {
     struct link_class *class = take_class(net);
     if (class == NULL) return NULL;
-    class->timed.timer_at = -1;
+    class->timed = (struct link_timed){.timer_at = -1};
+    class->key = class->mark = 0;
     class->is_claim = flow->endless;
+    class->is_found = class->senses = class->leaves_idle = false;
+    class->n_users = class->settled.n = 0;
+    class->n_moving = class->rate = class->filled = 0;
     class->weight = LINK_WEIGHT_ONE;
     class->bound = bound;
+    class->anchor_ns = 0;
+    class->served = 0;
+    class->loose = NULL;
     class->n_hops = flow->n_hops;
     for (int32_t k = 0; k < flow->n_hops; k++)
         class->hops[k] = (struct link_hop){.link = flow->links[k], .class = class};

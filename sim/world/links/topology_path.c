@@ -318,7 +318,8 @@ int topology_path(struct topology *topology, struct topology_end from, struct to
     int32_t n = topology_shards(from, to);
     struct topology_gpu *from_gpu = gpu_of_shard(from.placement, shard, n),
                         *to_gpu = gpu_of_shard(to.placement, shard, n);
-    *path = (struct link_path){0};
+    path->n = 0;
+    path->latency_ns = 0;
     struct way way = {.topology = topology, .path = path, .cap_bytes_per_s = HUGE_VAL, .route = {.label = (uint64_t)shard}};
     from.tier = tier_beside(&way, from.tier, from_gpu);
     to.tier = tier_beside(&way, to.tier, to_gpu);

@@ -81,6 +81,27 @@ static void shard_changed(struct link_net *net, struct link_flow *flow, sim_ns n
     transfer->notify(transfer, now);
 }
 
+/* The start of its flow sets the rest. */
+static void init_shard(struct transfer_shard *shard, struct transfer *transfer)
+{
+    shard->flow.state = LINK_FLOW_IDLE;
+    shard->transfer = transfer;
+    shard->next = NULL;
+}
+
+static void init_transfer(struct transfer *transfer, struct topology *topology)
+{
+    transfer->topology = topology;
+    transfer->bytes = 0;
+    transfer->demand_bytes_per_s = transfer->granted_bytes_per_s = 0;
+    transfer->n_left = transfer->n_out_hops = 0;
+    transfer->gpus[0] = transfer->gpus[1] = 0;
+    transfer->holder = NULL;
+    transfer->before = transfer->after = NULL;
+    init_shard(&transfer->first, transfer);
+    transfer->more = NULL;
+}
+
 static int start_shard(struct transfer *transfer, struct transfer_shard *shard, struct topology_end from,
                        struct topology_end to, int32_t number)
 {
@@ -90,7 +111,7 @@ static int start_shard(struct transfer *transfer, struct transfer_shard *shard, 
     double cap_bytes_per_s, granted;
     int code = topology_path(topology, from, to, number, &path, &cap_bytes_per_s);
     if (code != 0) return code;
-    *shard = (struct transfer_shard){.transfer = transfer};
+    init_shard(shard, transfer);
     bytes = whole_granules(whole_granules(bytes, from.tier), to.tier);
     if (transfer->demand_bytes_per_s > 0)
         code = link_claim_start(topology->net, &shard->flow, &path,
@@ -112,7 +133,7 @@ static int start_bundle(struct transfer *transfer, struct topology_end from, str
     int code = topology_bundle_path(topology, from, to, &path, &cap_bytes_per_s);
     SIM_REQUIRE(transfer->bytes % n == 0);
     if (code != 0) return code;
-    transfer->first = (struct transfer_shard){.transfer = transfer};
+    init_shard(&transfer->first, transfer);
     transfer->n_out_hops = topology_bundle_out_links(from, to);
     transfer->gpus[0] = from.placement->n_gpus;
     transfer->gpus[1] = to.placement->n_gpus;
@@ -152,7 +173,9 @@ int topology_move(struct topology *topology, struct topology_end from, struct to
                   struct transfer *transfer, transfer_fn done)
 {
     SIM_REQUIRE(transfer->n_left == 0 && bytes >= 0);
-    *transfer = (struct transfer){.topology = topology, .bytes = bytes, .notify = done};
+    init_transfer(transfer, topology);
+    transfer->bytes = bytes;
+    transfer->notify = done;
     if (topology_is_bundle(from, to)) return start_bundle(transfer, from, to);
     SIM_REQUIRE(!from.placement->bundled && !to.placement->bundled);
     return start_shards(transfer, from, to);
@@ -162,7 +185,9 @@ int topology_claim(struct topology *topology, struct topology_end from, struct t
                    double demand_bytes_per_s, struct transfer *transfer, transfer_fn changed)
 {
     SIM_REQUIRE(transfer->n_left == 0 && demand_bytes_per_s > 0);
-    *transfer = (struct transfer){.topology = topology, .demand_bytes_per_s = demand_bytes_per_s, .notify = changed};
+    init_transfer(transfer, topology);
+    transfer->demand_bytes_per_s = demand_bytes_per_s;
+    transfer->notify = changed;
     int code = start_shards(transfer, from, to);
     if (code == 0) transfer->granted_bytes_per_s = find_grant(transfer);
     return code;

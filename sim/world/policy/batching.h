@@ -58,6 +58,9 @@ int64_t replica_view_context_tokens(const struct replica_view *view, const struc
 /* Output tokens of the request so far, including those that a preemption has made part of its prompt. */
 int64_t replica_view_generated_tokens(const struct replica_view *view, const struct request_view *request);
 
+/* When the iteration that ends now began; of an idle replica, when its last one did. Without pipeline stages. */
+sim_ns replica_view_last_began_ns(const struct replica_view *view);
+
 static inline int64_t blocks_for_tokens(const struct replica_view *view, int64_t tokens)
 {
     return (tokens + view->block_tokens - 1) / view->block_tokens;

@@ -75,6 +75,9 @@ struct evictor {
     struct policy policy;
     size_t item_bytes; /* of the evictor's own state per item (cache_view_slot), aligned to 8 bytes */
     EVICTOR_FUNCTIONS(POLICY_MEMBER)
+    /* An item that is held does not matter to it: `notify` is told of no CACHE_HIT meanwhile, and neither of the
+     * CACHE_INSERT of an item that is held at once nor of its CACHE_ACQUIRE. Its slot is zeroed then. */
+    bool skips_held;
 };
 
 #endif

@@ -195,14 +195,19 @@ int32_t replica_matched_blocks(const struct replica *replica, const struct reque
 /* Sets callbacks of the prefix cache, if there is a store. */
 void replica_watch_prefixes(struct replica *replica, struct cache_options *options);
 
-/* The boundary of the current run at which the prefix cache evicts a block that the store takes; INT64_MAX: none. */
-int64_t replica_first_eviction(const struct replica *replica);
+/* The boundary of the current run at which the prefix cache evicts a block that the store takes; `end` if that is not
+ * before `end`, a later boundary than the present one. */
+int64_t replica_first_eviction(const struct replica *replica, int64_t end);
 
 /* Opens the store of a replica that has GPUs and caches prefixes, unless there is none or it is open. */
 void replica_open_store(struct replica *replica, sim_ns now);
 
 /* Starts to write what this event has published and evicted. */
-void replica_write_prefixes(struct replica *replica);
+void replica_begin_writes(struct replica *replica);
+static inline void replica_write_prefixes(struct replica *replica)
+{
+    if (replica->store->n_wants > 0) replica_begin_writes(replica);
+}
 
 /* Of `usable` leading blocks, `hits` of which are cached: those behind them that would be loaded. */
 int32_t replica_loadable_blocks(const struct replica *replica, const struct request *request, int32_t hits,

@@ -47,7 +47,7 @@ void replica_arm(struct replica *replica, sim_ns at_ns)
 static void decode_run_arm(struct replica *replica)
 {
     replica->run_visit = replica->env->single_step ? replica->run_steps + 1 : replica->run_end;
-    if (replica->store != NULL) replica->run_visit = min_i64(replica->run_visit, replica_first_eviction(replica));
+    if (replica->store != NULL) replica->run_visit = replica_first_eviction(replica, replica->run_visit);
     replica_arm(replica, run_clock_boundary_ns(&replica->clock, replica->run_visit));
 }
 

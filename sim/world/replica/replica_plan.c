@@ -25,6 +25,13 @@ int64_t replica_view_context_tokens(const struct replica_view *view, const struc
     }
 }
 
+sim_ns replica_view_last_began_ns(const struct replica_view *view)
+{
+    const struct replica *replica = (const struct replica *)((uintptr_t)view - offsetof(struct replica, view));
+    const int64_t before = replica->run_steps > 0 ? replica->run_steps - 1 : 0;
+    return run_clock_boundary_ns(&replica->clock, before);
+}
+
 int64_t replica_view_generated_tokens(const struct replica_view *view, const struct request_view *request)
 {
     (void)view;

@@ -52,23 +52,23 @@ static void fail(const struct replica *replica, int code)
     if (code < 0) engine_fail(replica->env->engine, code);
 }
 
-void replica_write_prefixes(struct replica *replica)
+void replica_begin_writes(struct replica *replica)
 {
     fail(replica, prefix_store_flush(replica->store));
 }
 
-/* The boundary of the current run at which GPU memory first evicts a block. Free blocks become no fewer before, except
- * by decoding. */
-int64_t replica_first_eviction(const struct replica *replica)
+/* The boundary at which GPU memory first evicts a block. Free blocks become no fewer before, except by decoding. */
+int64_t replica_first_eviction(const struct replica *replica, int64_t end)
 {
     const struct replica_prefixes *prefixes = &replica->prefixes;
     if (replica->store == NULL || prefixes->block_tokens == 0 || !prefix_store_takes_evicted(replica->store))
-        return INT64_MAX;
+        return end;
     const int64_t slack = replica->kv.free_blocks - cache_evictable(&prefixes->cache) * prefixes->item_blocks;
     const struct running_batch *ready = replica->ready;
+    if (kv_growth_lasts(&ready->growth, end - replica->run_steps, slack)) return end;
     if (kv_growth_at(&ready->growth, ready->step) > slack) return replica->run_steps + 1;
     const int64_t steps = kv_growth_steps_until_short(&ready->growth, ready->step, slack);
-    return steps < INT64_MAX - replica->run_steps - 1 ? replica->run_steps + steps + 1 : INT64_MAX;
+    return steps < end - replica->run_steps - 1 ? replica->run_steps + steps + 1 : end;
 }
 
 /* --- Loading --- */

@@ -95,6 +95,8 @@ struct speculation_model {
     const struct speculator *policy;
     const void *params;
     struct acceptance acceptance;
+    double assumed_rate; /* of right drafts; 0: the scenario gives the acceptance */
+    bool drafts_for_free; /* a draft LLM would make the drafts, but the scenario has none */
     struct iteration_model draft; /* of the draft LLM or layer; cost NULL: none */
     double draft_frac;            /* its times count times this */
     double pass_s, sequence_s;    /* CPU time of each pass, and of each sequence in an iteration with drafts */

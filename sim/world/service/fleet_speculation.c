@@ -45,9 +45,7 @@ static int build_acceptance(const struct fleet *fleet, struct speculation_model 
     if (path == NULL) return SIM_E_NOMEM;
     if (!config_is_given(site->config, path)) {
         config = (struct acceptance_config){.rates = {1, &assumed}};
-        diag_warning(site->diag, config_where(site->config, path), "give 'acceptance'",
-                     "service '%s' speculates, and each of its drafts is assumed to be right with probability %g",
-                     fleet->config->name, assumed);
+        model->assumed_rate = assumed;
     }
     const int code = acceptance_build(&config, config_where(site->config, path), site->arena, &model->acceptance,
                                       site->diag);
@@ -150,6 +148,14 @@ static int build_draft(const struct fleet *fleet, const struct fleet_pool *pool,
                       "speculation policy '%s' drafts without an LLM", model->policy->policy.name);
 }
 
+/* A draft LLM would make the drafts, and no key of `draft` says which, or what its passes cost. */
+static bool drafts_for_free(const struct fleet *fleet, const struct speculation_model *model)
+{
+    const char *path = arena_printf(fleet->env->site->arena, "services.%s.draft", fleet->config->name);
+    return model->policy->draft == SPECULATION_DRAFT_LLM && path != NULL &&
+           !config_is_given(fleet->env->site->config, path);
+}
+
 int fleet_build_speculation(const struct fleet *fleet, struct fleet_pool *pool)
 {
     const struct config_variant *variant = &fleet->config->speculation;
@@ -168,6 +174,7 @@ int fleet_build_speculation(const struct fleet *fleet, struct fleet_pool *pool)
     if (code == 0) code = build_draft(fleet, pool, model);
     if (code == 0) code = check_sharing(fleet, pool, model);
     if (code != 0) return code;
+    model->drafts_for_free = drafts_for_free(fleet, model);
     if (model->draft.cost != NULL) {
         model->draft_reads = llm_reads(&model->draft_llm);
         model->draft_reads.groups = (double)pool->config.data_parallel;

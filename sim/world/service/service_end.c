@@ -19,7 +19,7 @@ int service_check_done(const struct service *service, struct diag *diag)
     if (left == 0) return 0;
     if (unserved > 0 && service->scaling->gone.value > 0)
         return diag_error(diag, SIM_E_STALLED, NULL,
-                          "give the outage an \"until\", the cause of failures a \"repair\", or the site spare nodes",
+                          "give the outage an \"until\", the cause of failures a \"repair\", or the site more spare nodes",
                           "%lld request%s of service '%s' %s forever: failures keep all of its replicas down, and no "
                           "node comes back",
                           left, plural, name, verb);
@@ -350,6 +350,27 @@ static int emit_not_simulated(const struct service *service)
     return emit_warning(service, "failures-ignored", service->env.nodes_fail && service->scaling == NULL, text);
 }
 
+/* What a service that has drafted takes for granted: how often drafts are right, and that they cost nothing. */
+static int emit_assumed_drafts(const struct service *service)
+{
+    char text[512];
+    const char *name = service->config->name;
+    const struct speculation_model *model = NULL;
+    for (size_t i = 0; i < service->fleet.n_pools && model == NULL; i++)
+        model = service->fleet.pools[i].env.speculation;
+    if (model == NULL || service->stats.work.drafted_tokens == 0) return 0;
+    snprintf(text, sizeof text,
+             "service '%s': no 'acceptance' is given, so each draft is assumed to be right with probability %g", name,
+             model->assumed_rate);
+    int code = emit_warning(service, "acceptance", model->assumed_rate > 0.0, text);
+    if (code != 0) return code;
+    snprintf(text, sizeof text,
+             "service '%s': speculation policy '%s' drafts with an LLM, and no 'draft.llm' is given: drafts cost no "
+             "GPU time and no memory; a 'draft.pass_overhead' that is written, if only \"0s\", silences this",
+             name, model->policy->policy.name);
+    return emit_warning(service, "free-drafts", model->drafts_for_free, text);
+}
+
 static int emit_warnings(const struct service *service)
 {
     char text[512];
@@ -374,6 +395,7 @@ static int emit_warnings(const struct service *service)
         code = emit_out_of_memory(service, &service->fleet.pools[i]);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_beyond_memory(service, &service->fleet.pools[i]);
+    if (code == 0) code = emit_assumed_drafts(service);
     if (code == 0) code = emit_extrapolation(service);
     if (code == 0) code = emit_kv_windows(service);
     if (code == 0) code = emit_absent_classes(service);

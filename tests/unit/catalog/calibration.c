@@ -107,10 +107,14 @@ TEST(sets_are_chosen_apart_for_own_kernels)
     static const struct calibration_part mine[] = {
         {"isolated", KERNEL_GEMM, 1e-6, 100.0, NULL}, {"isolated", KERNEL_MOE, 1e-6, 100.0, NULL},
         {"isolated", KERNEL_MOE_FP8, 1e-6, 100.0, NULL}, {"isolated", KERNEL_ALL_REDUCE, 1e-6, 100.0, NULL},
+        {"isolated", KERNEL_GEMM_FP8, 1e-6, 100.0, NULL}, {"isolated", KERNEL_GEMM_FP8_BLOCK, 1e-6, 100.0, NULL},
+        {"isolated", KERNEL_GEMM_INT4, 1e-6, 100.0, NULL},
         {"isolated", KERNEL_DIRECT_ALL_REDUCE, 1e-6, 100.0, NULL}, {"engine-1.0", KERNEL_GEMM, 3e-6, 200.0, NULL},
         {"engine-1.0", KERNEL_MOE, 3e-6, 200.0, NULL},
         {"engine-1.0", KERNEL_ALL_REDUCE, 3e-6, 200.0, NULL},
         {"engine-1.0", KERNEL_DIRECT_ALL_REDUCE, 3e-6, 200.0, NULL},
+        {"engine-1.0", KERNEL_GEMM_FP8, 3e-6, 200.0, NULL}, {"engine-1.0", KERNEL_GEMM_NVFP4, 3e-6, 200.0, NULL},
+        {"engine-1.0", KERNEL_GEMM_INT4, 3e-6, 200.0, NULL},
         {"engine-1.0", KERNEL_LATENT_DECODE, 5e-6, 200.0, NULL},
         {"engine-1.0", KERNEL_LATENT_PREFILL, 6e-6, 200.0, NULL},
     };
@@ -123,6 +127,10 @@ TEST(sets_are_chosen_apart_for_own_kernels)
             .gpu = "mine", .kernels = "isolated", .collectives = "isolated", .own_kernels = own[i], .own_all_reduce = own[i]};
         MUST(calibration_read(&bench.catalog, &request, &bench.arena, &bench.calibration, &bench.diag) == 0);
         check_class(&bench, KERNEL_GEMM, 1e-6, "isolated");
+        check_class(&bench, KERNEL_GEMM_FP8, i == 2 ? 3e-6 : 1e-6, i == 2 ? "engine-1.0" : "isolated");
+        check_class(&bench, KERNEL_GEMM_FP8_BLOCK, 1e-6, "isolated");
+        check_class(&bench, KERNEL_GEMM_NVFP4, 3e-6, "engine-1.0");
+        check_class(&bench, KERNEL_GEMM_INT4, 1e-6, "isolated"); /* its activations have 16 bits */
         check_class(&bench, KERNEL_MOE, i == 2 ? 3e-6 : 1e-6, i == 2 ? "engine-1.0" : "isolated");
         check_class(&bench, KERNEL_DIRECT_ALL_REDUCE, i == 2 ? 3e-6 : 1e-6, i == 2 ? "engine-1.0" : "isolated");
         check_class(&bench, KERNEL_ALL_REDUCE, 1e-6, "isolated");

@@ -107,6 +107,7 @@ static void check_gpu_orders(const struct gpu_spec *gpu)
     CHECK(gpu->memory_bytes > 8e9 && gpu->memory_bytes < 300e9 && gpu->l2_bytes < 0.01 * gpu->memory_bytes);
     CHECK(gpu->memory_bytes_per_s > 5.0 * gpu->pcie_bytes_per_s);
     CHECK(!(gpu->idle_w >= 0.3 * gpu->tdp_w) && gpu->tdp_w >= 70.0 && gpu->tdp_w <= 1400.0);
+    CHECK(isnan(gpu->context_w) || (gpu->idle_w > 0.0 && gpu->idle_w <= gpu->context_w && gpu->context_w < gpu->tdp_w));
     CHECK(!(gpu->base_hz >= gpu->boost_hz));
     CHECK((gpu->fabric == FABRIC_NONE) == (gpu->nvlink_gpus == 0));
     CHECK((gpu->fabric == FABRIC_NONE) == (gpu->nvlink_bytes_per_s == 0.0));

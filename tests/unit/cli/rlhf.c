@@ -183,6 +183,44 @@ TEST(a_call_whose_gpus_lack_no_weights_waits_for_nothing_and_holds_no_copy)
     bed_fini(&bed);
 }
 
+/* Any plan, also one that does not fit: a call's bytes are those of its fullest GPU, and its way is the first that fits
+ * there, or the last. */
+TEST(memory_and_ways_of_any_plan_are_those_of_its_fullest_gpus)
+{
+    struct rng rng;
+    struct bed bed;
+    int n_slower = 0;
+    rng_init(&rng, 29, 0, "rlhf", 0);
+    for (int trial = 0; trial < 400; trial++) {
+        struct rlhf_found found = {.step_s = 0.0};
+        double over_frac = 0.0;
+        if (trial % 20 == 0) bed_init(&bed, &rng, 8, trial % 40 == 0 ? 4 : 1);
+        if (trial % 20 == 0) bed.space.usable_bytes *= 2.0;
+        for (int call = 0; call < RLHF_CALLS; call++) {
+            const int32_t mesh = (int32_t)rng_below(&rng, (uint64_t)bed.space.n_meshes);
+            const struct rlhf_options *options = &bed.space.options[call][bed.space.meshes[mesh].size];
+            found.calls[call] = (struct rlhf_choice){mesh, (int32_t)rng_below(&rng, (uint64_t)options->n)};
+        }
+        rlhf_evaluate(&bed.space, &found);
+        for (int call = 0; call < RLHF_CALLS; call++) {
+            const struct rlhf_option *option = rlhf_option_of(&bed.space, (enum rlhf_call)call, found.calls[call]);
+            const struct rlhf_way *way = found.ways[call];
+            double fullest = 0.0;
+            for (int64_t gpu = 0; gpu < bed.space.gpus; gpu++)
+                if (is_on(&bed.space, &found, call, gpu))
+                    fullest = fmax(fullest, bytes_on(&bed.space, &found, call, gpu));
+            CHECK_NEAR(found.bytes[call], fullest, 1e-9);
+            for (const struct rlhf_way *faster = option->ways; faster < way; faster++, n_slower++)
+                CHECK(fullest - way->active_bytes + faster->active_bytes > bed.space.usable_bytes - 1e-9);
+            CHECK(fullest <= bed.space.usable_bytes + 1e-9 || way == &option->ways[option->n_ways - 1]);
+            over_frac = fmax(over_frac, fullest / bed.space.usable_bytes - 1.0);
+        }
+        CHECK_NEAR(found.over_frac, over_frac, 1e-12);
+        if (trial % 20 == 19) bed_fini(&bed);
+    }
+    CHECK(n_slower > 50);
+}
+
 TEST(plans_fit_keep_their_order_and_are_never_slower_than_one_split_for_all)
 {
     struct rng rng;
@@ -328,6 +366,102 @@ TEST(the_rule_of_megatron_takes_the_most_tensor_ranks_then_the_fewest_stages)
     }
     CHECK(n > 10);
     CHECK(n_others > 5);
+}
+
+/* The fastest plan that fits of those that differ from one plan in one call. */
+static double least_neighbour_s(const struct rlhf_space *space, const struct rlhf_found *plan)
+{
+    double least_s = INFINITY;
+    for (int call = 0; call < RLHF_CALLS; call++)
+        for (int32_t mesh = 0; mesh < space->n_meshes; mesh++)
+            for (int32_t i = 0; i < space->options[call][space->meshes[mesh].size].n; i++) {
+                struct rlhf_found other = *plan;
+                other.calls[call] = (struct rlhf_choice){mesh, i};
+                rlhf_evaluate(space, &other);
+                if (!(other.over_frac > 0.0)) least_s = fmin(least_s, other.step_s);
+            }
+    return least_s;
+}
+
+/* Without a proof, and with walks too short to find much. */
+TEST(no_change_of_one_call_betters_a_plan_after_the_descent)
+{
+    struct rng rng;
+    int n = 0, n_descended = 0;
+    rng_init(&rng, 30, 0, "rlhf", 0);
+    for (int world = 0; world < 30; world++) {
+        struct bed bed;
+        struct rlhf_search search;
+        bed_init(&bed, &rng, 8, 4);
+        bed.space.usable_bytes *= 3.0;
+        bed.config.visits = 0;
+        bed.config.proposals = 200;
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, NULL, &search, &bed.diag), 0);
+        if (search.has_best) {
+            n++;
+            n_descended += search.best.step_s < search.walked_s;
+            CHECK(least_neighbour_s(&bed.space, &search.best) >= search.best.step_s * (1.0 - 1e-12));
+        }
+        bed_fini(&bed);
+    }
+    CHECK(n > 20);
+    CHECK(n_descended > 10);
+}
+
+/* On one GPU there is one plan: the symmetric one, the begin of two walks of half the proposals each, and of the
+ * descent. That tries both choices of each call, but at most five plans for each proposal. Two visits prove the plan,
+ * one for each of two equal options, of which the first is taken. */
+TEST(one_plan_is_evaluated_as_often_as_the_search_looks)
+{
+    static const struct {
+        int64_t proposals, visits, evaluated, visited;
+        bool is_exact;
+    } cases[] = {{10, 0, 1 + 2 * (1 + 5) + 1 + 6 * 2, 0, false},
+                 {10, 1, 1 + 2 * (1 + 5) + 1 + 6 * 2, 2, false},
+                 {10, 2, 1 + 2 * (1 + 5) + 1 + 6 * 2, 2, true},
+                 {0, 0, 4, 0, false},
+                 {1, 0, 8, 0, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rng rng;
+        struct bed bed;
+        struct rlhf_search search;
+        rng_init(&rng, 31, 0, "rlhf", 0);
+        bed_init(&bed, &rng, 1, 1);
+        bed.space.usable_bytes = 1e9;
+        bed.config.proposals = cases[i].proposals;
+        bed.config.visits = cases[i].visits;
+        for (int call = 0; call < RLHF_CALLS; call++) {
+            struct rlhf_option *twice = arena_alloc(&bed.arena, 2 * sizeof *twice);
+            MUST(twice != NULL && bed.space.options[call][0].n == 1);
+            twice[0] = twice[1] = bed.space.options[call][0].items[0];
+            bed.space.options[call][0] = (struct rlhf_options){twice, 2};
+        }
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, NULL, &search, &bed.diag), 0);
+        CHECK_EQ_INT(search.n_evaluated, cases[i].evaluated);
+        CHECK_EQ_INT(search.n_visited, cases[i].visited);
+        CHECK_EQ_INT(search.is_exact, cases[i].is_exact);
+        CHECK(search.has_best && search.has_symmetric && search.has_megatron);
+        for (int call = 0; call < RLHF_CALLS; call++) CHECK_EQ_INT(search.best.calls[call].option, 0);
+        bed.space.usable_bytes = 101.0; /* of each model alone, not of all */
+        CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, NULL, &search, &bed.diag), 0);
+        CHECK(!search.has_best && isnan(search.walked_s));
+        bed_fini(&bed);
+    }
+}
+
+/* Six GPUs of a node of eight: the largest meshes have four. */
+TEST(without_a_mesh_of_all_gpus_no_split_is_on_all)
+{
+    struct rng rng;
+    struct bed bed;
+    struct rlhf_search search;
+    rng_init(&rng, 32, 0, "rlhf", 0);
+    bed_init(&bed, &rng, 6, 8);
+    bed.space.usable_bytes = 1e9;
+    bed.config.visits = 0;
+    CHECK_EQ_INT(rlhf_search(&bed.space, &bed.config, NULL, &search, &bed.diag), 0);
+    CHECK(search.has_best && !search.has_symmetric && !search.has_megatron);
+    bed_fini(&bed);
 }
 
 /* Interrupted at once, the search still has the fastest split for all calls. The whole search never falls behind it. */

@@ -27,7 +27,7 @@ struct priced {
 
 static const struct catalog catalog = {.root = "configs"};
 
-static bool price(struct priced *priced, const char *json)
+static int try_price(struct priced *priced, const char *json)
 {
     const struct config_families families = cli_families(NULL);
     arena_init(&priced->arena);
@@ -43,7 +43,12 @@ static bool price(struct priced *priced, const char *json)
         code = rlhf_space_meshes(&priced->space, priced->rlhf.gpus, priced->rlhf.gpus_per_node, &priced->arena,
                                  &priced->diag);
     if (code == 0) code = rlhf_price(&priced->setup, &priced->space, &priced->arena, &priced->diag);
-    return CHECK_EQ_INT(code, 0);
+    return code;
+}
+
+static bool price(struct priced *priced, const char *json)
+{
+    return CHECK_EQ_INT(try_price(priced, json), 0);
 }
 
 static void priced_fini(struct priced *priced)
@@ -175,9 +180,9 @@ static double weights_of(const struct rlhf_option *option)
 
 TEST(calls_that_do_not_train_take_what_closed_forms_say)
 {
-    static const int64_t prompts[] = {100, 3000};
+    static const int64_t prompts[] = {100, 3000, 1, 4068}; /* 4096 tokens fill the context */
     static const int64_t splits[][3] = {{1, 1, 1}, {2, 1, 1}, {2, 2, 1}, {2, 1, 2}}; /* GPUs, tensor, pipeline */
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++) {
         struct priced priced;
         char json[1024];
         document_of(json, sizeof json, prompts[i], "\"gpus_per_node\": 2", AFFINE);
@@ -248,6 +253,99 @@ TEST(stages_on_several_nodes_send_over_the_network)
     }
     CHECK_NEAR(seconds[0][0], seconds[1][0], 0.0);
     CHECK(seconds[0][1] > 1.5 * seconds[1][1]);
+}
+
+/* --- Other documents --- */
+
+/* Prices the models with these further keys of the document. */
+static const char *other(const char *models, const char *keys)
+{
+    return test_json("{'gpu': 'a100-80-sxm', %s, 'output_tokens': 28, 'cost': {'kind': 'affine', 'prefill': {'fixed': "
+                     "'40ms', 'per_token': '0.5ms', 'per_pair': '1us'}, 'decode': {'fixed': '20ms', 'per_sequence': "
+                     "'1ms', 'per_context_token': '10us'}}, %s}",
+                     models, keys);
+}
+
+#define SMALL(llm) "{'llm': '" llm "', 'shape': {'layers': 8}}"
+
+static void check_equal_options(const struct rlhf_options *a, const struct rlhf_options *b)
+{
+    CHECK_EQ_INT(a->n, b->n);
+    for (int32_t i = 0; i < a->n && i < b->n; i++) {
+        CHECK_EQ_INT(a->items[i].n_ways, b->items[i].n_ways);
+        CHECK_NEAR(a->items[i].home_bytes, b->items[i].home_bytes, 0.0);
+        for (int way = 0; way < a->items[i].n_ways; way++) {
+            CHECK_NEAR(a->items[i].ways[way].seconds, b->items[i].ways[way].seconds, 0.0);
+            CHECK_NEAR(a->items[i].ways[way].active_bytes, b->items[i].ways[way].active_bytes, 0.0);
+        }
+    }
+}
+
+/* The prices of a model do not depend on other models. The reference is the actor's LLM, and the reward the critic's,
+ * unless they are named. Each slower way needs less memory. */
+TEST(each_model_has_prices_of_its_own)
+{
+    static const char keys[] = "'gpus': 4, 'gpus_per_node': 4, 'prompts': 8, 'prompt_tokens': 64, 'updates': 1";
+    static const char *const models[] = {
+        "'actor': " SMALL("llama-2-7b") ", 'critic': " SMALL("llama-2-7b"),
+        "'actor': " SMALL("llama-3.1-8b") ", 'critic': " SMALL("llama-3.1-8b"),
+        "'actor': " SMALL("llama-2-7b") ", 'critic': " SMALL("llama-3.1-8b")};
+    struct priced priced[3];
+    for (int i = 0; i < 3; i++) MUST(price(&priced[i], other(models[i], keys)));
+    for (int call = 0; call < RLHF_CALLS; call++) {
+        const bool is_actor = call == RLHF_GENERATE || call == RLHF_REFERENCE || call == RLHF_TRAIN_ACTOR;
+        for (int32_t size = 0; size < priced[2].space.n_sizes; size++) {
+            const struct rlhf_options *mixed = &priced[2].space.options[call][size];
+            check_equal_options(mixed, &priced[is_actor ? 0 : 1].space.options[call][size]);
+            for (int32_t i = 0; i < mixed->n; i++)
+                for (int way = 1; way < mixed->items[i].n_ways; way++) {
+                    CHECK(mixed->items[i].ways[way].seconds > mixed->items[i].ways[way - 1].seconds);
+                    CHECK(mixed->items[i].ways[way].active_bytes < mixed->items[i].ways[way - 1].active_bytes);
+                }
+        }
+    }
+    const struct rlhf_option *reward = find(&priced[0].space, RLHF_REWARD, 1, 1, 1);
+    CHECK_NEAR(reward->ways[0].seconds / passes_s(8, 92, 8, 1), 1.0, 1e-12); /* all eight at once */
+    const double memory_bytes = priced[0].setup.actor.gpu.memory_bytes;
+    CHECK_NEAR(priced[0].space.usable_bytes, memory_bytes * (1.0 - priced[0].rlhf.reserve_frac), 0.0);
+    CHECK(priced[0].rlhf.reserve_frac > 0.0);
+    for (int i = 0; i < 3; i++) priced_fini(&priced[i]);
+}
+
+/* As many data ranks as sequences have one each; three have four of ten. Tensor ranks divide a node of three GPUs. A
+ * step of 64 short sequences on one GPU is fastest in one micro-batch. */
+TEST(ranks_divide_sequences_and_nodes)
+{
+    static const char models[] = "'actor': " SMALL("llama-2-7b") ", 'critic': " SMALL("llama-2-7b");
+    struct priced priced;
+    if (price(&priced, other(models, "'gpus': 2, 'gpus_per_node': 2, 'prompts': 2, 'prompt_tokens': 64, 'updates': 1")))
+        CHECK(find(&priced.space, RLHF_REWARD, 2, 1, 1) != NULL);
+    priced_fini(&priced);
+    if (price(&priced, other(models, "'gpus': 6, 'gpus_per_node': 3, 'network': '10GB/s', 'prompts': 10, "
+                                     "'prompt_tokens': 64, 'updates': 1"))) {
+        const struct rlhf_option *reward = find(&priced.space, RLHF_REWARD, 3, 1, 1);
+        CHECK(find(&priced.space, RLHF_REWARD, 6, 2, 1) == NULL);
+        if (CHECK(reward != NULL)) CHECK_NEAR(reward->ways[0].seconds / passes_s(4, 92, 4, 1), 1.0, 1e-12);
+    }
+    priced_fini(&priced);
+    if (price(&priced, other(models, "'gpus': 1, 'gpus_per_node': 1, 'prompts': 64, 'prompt_tokens': 4, 'updates': 1")))
+        CHECK_EQ_INT(find(&priced.space, RLHF_TRAIN_ACTOR, 1, 1, 1)->ways[0].micro_batch, 64);
+    priced_fini(&priced);
+}
+
+/* Without coefficients of decoding only a single token, which the prompt's pass gives, has a price. */
+TEST(decoding_needs_a_price_if_there_is_any)
+{
+    for (int output = 1; output <= 2; output++) {
+        struct priced priced;
+        const int code = try_price(
+            &priced, test_json("{'gpu': 'a100-80-sxm', 'gpus': 1, 'actor': " SMALL("llama-2-7b") ", 'critic': " SMALL(
+                                   "llama-2-7b") ", 'prompts': 2, 'prompt_tokens': 8, 'output_tokens': %d, 'cost': "
+                                                 "{'kind': 'affine', 'prefill': {'fixed': '40ms'}}}",
+                               output));
+        CHECK_EQ_INT(code, output == 1 ? 0 : SIM_E_CONFIG);
+        priced_fini(&priced);
+    }
 }
 
 /* Three heads over three tensor ranks: each has a third of all but the norms. */
