@@ -23,7 +23,7 @@ struct figure_options {
     const char *data;      /* folder of public data, as in struct cli */
     bool gnuplot;
     bool skips; /* figures whose measurements are absent are left out */
-    size_t n_settings; /* above 0: of all runs, "key=value"; the figure is another one then, with "-changed" in its id */
+    size_t n_settings; /* of all runs, "key=value"; above 0 the figure is another one, with "-changed" in its id */
     const char *const *settings;
     struct figure_study_options study;
 };
