@@ -4,7 +4,7 @@
  * meanwhile.
  *
  * A paused job begins no save, and its GPUs idle with a process. A node on which jobs pause keeps its place: no spare
- * node takes it, until an interrupting outage or a breaker has taken its jobs. A node without jobs has nothing to keep. A node that is down already stays so
+ * node takes it, until an interrupting outage or a breaker has taken its jobs. A node without jobs keeps nothing. A node that is down already stays so
  * until the later of its returns. While jobs pause, node failures pass the node by; a breaker that takes its power
  * interrupts them.
  *
