@@ -138,7 +138,7 @@ done <<'END'
 3	report R:7	no run 7
 2	compare R	name two runs, as results.db:1 results.db:2
 2	why R request 99	has no request 99; it has 0 to 4
-2	why R 3	'orrery why' needs what to explain; such as: orrery why R request 3; there are request|job ID|slowest
+2	why R 3	'orrery why' needs what to explain; such as: orrery why R request 3; there are (request|job) (ID|slowest
 2	export R	name a table or view to export; '--list' shows them
 2	export R requests	unknown table or view 'requests'; did you mean 'request'?
 2	list gpu	unknown listing 'gpu'; did you mean 'gpus'?
@@ -400,7 +400,7 @@ done <<'END'
 2	run S --set services.chat.batching=sglang --set services.chat.batching.chunk_size=512	here it is 'chunked_prefill_tokens'
 2	run S --set 'services.chat.batching={"policy":"vllm-v1","chunk_size":512}'	here it is 'token_budget'
 2	run S --set services.chat.trace=null	missing 'trace' in 'services.chat'; expected an object, such as {"path": "trace.csv"}
-2	why R slowest	such as: orrery why R request slowest; there are request|job ID|slowest|longest-wait, request longest-ttft, and time FROM:TO
+2	why R slowest	such as: orrery why R request slowest; there are (request|job) (ID|slowest|longest-wait), request longest-ttft, and time FROM:TO
 2	why R longest-ttft	such as: orrery why R request longest-ttft
 3	trace check T/t.csv -f csv	no column 'prompt_tokens' in the header; did you mean 'prompt'? 'columns' names it, as --set columns.KEY=NAME
 3	trace check T/t.csv -f csv --set columns.arrival=1	numbers of columns need "header": false

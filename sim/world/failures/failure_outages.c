@@ -56,6 +56,27 @@ int failure_outages_start(struct failures *failures)
     return code;
 }
 
+int failure_outages_finish(const struct failures *failures, sim_ns now)
+{
+    const struct sink *sink = failures->site->sink;
+    const struct failure_outage_config *outage = failures->config->outages.items, *first = NULL;
+    char text[DIAG_TEXT_CHARS];
+    int64_t n = 0;
+    for (size_t i = 0; i < failures->config->outages.n; i++, outage++) {
+        if (outage->from_ns <= now) continue;
+        if (first == NULL || outage->from_ns < first->from_ns) first = outage;
+        n++;
+    }
+    if (n == 0 || sink->warning == NULL) return 0;
+    snprintf(text, sizeof text,
+             "%s begin%s after the run's end at %.6g s and had no effect, first '%s' at %.6g s; a trace with "
+             "'rate_scale' is over sooner",
+             n == 1 ? "an outage" : "outages", n == 1 ? "s" : "", sim_s_from_ns(now), first->name,
+             sim_s_from_ns(first->from_ns));
+    const struct warning_row row = {.t_s = (double)NAN, .code = "late-outage", .text = text, .count = n};
+    return sink->warning(sink->context, &row);
+}
+
 /* Returns 1 if the node was up, 0 if not, or a negative code. */
 static int take_down(struct failures *failures, const struct failure_outage_config *outage,
                      const struct failure_effect *effect, int32_t index)

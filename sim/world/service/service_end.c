@@ -389,6 +389,7 @@ static int emit_warnings(const struct service *service)
     if (code == 0) code = emit_idle_caches(service);
     if (code == 0) code = emit_idle_stores(service);
     if (code == 0) code = emit_not_simulated(service);
+    if (code == 0) code = service_emit_hints(service);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_model_warnings(service, &service->fleet.pools[i]);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)

@@ -93,6 +93,7 @@ int scaling_create(struct service *service, struct service_scaling **out)
     if (scaling == NULL) return SIM_E_NOMEM;
     scaling->service = service;
     scaling->scales = scales;
+    scaling->only_node = service_only_node(service);
     owner_init(&scaling->clock, site_env_owner_ids(service->env.site, 1));
     owner_init(&scaling->release, site_env_owner_ids(service->env.site, 1));
     const int code = init_replicas(scaling);
