@@ -4,9 +4,9 @@
  * meanwhile.
  *
  * A paused job begins no save, and its GPUs idle with a process. A node on which jobs pause keeps its place: no spare
- * node takes it, until an interrupting outage or a breaker has taken its jobs. A node without jobs keeps nothing. A node that is down already stays so
- * until the later of its returns. While jobs pause, node failures pass the node by; a breaker that takes its power
- * interrupts them.
+ * node takes it, until an interrupting outage or a breaker has taken its jobs. A node without jobs keeps nothing. A
+ * node that is down already stays so until the later of its returns. While jobs pause, node failures pass the node by;
+ * a breaker that takes its power interrupts them.
  *
  * Not modelled: waits before work (restart, reads) and saves over the network that have begun go on, although the job
  * pauses. Failures of a job's own software (scope job) count the pause and strike in it. A part of a GPU beside the
