@@ -174,7 +174,8 @@ TEST(outages_after_the_end_are_told)
         bed_ok(BED(.also = &sink),
                "{'cluster': {'nodes': 2, 'gpus_per_node': 4}, 'failures': {'outages': {'o': {'node': 1, 'from': '%ds'},"
                " 'p': {'node': 1, 'from': '1h'}}}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': ["
-               "{'duration': '100s'}]}}}", from_s[i]);
+               "{'duration': '100s'}]}}}",
+               from_s[i]);
         CHECK_EQ_INT(n, i < 2 ? 1 : 2);
     }
 }

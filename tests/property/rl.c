@@ -232,7 +232,8 @@ static void check_laws(const struct naive_rl *twin, const struct bed_rows *rows,
     }
     CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.trained_output_tokens.sum"), generated);
     CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.trained_tokens.sum"), generated + prompts);
-    CHECK_NEAR(bed_metric(rows, "rl.tokens_per_s") * bed_metric(rows, "rl.span_s"), (double)(generated + prompts), 1e-3);
+    CHECK_NEAR(bed_metric(rows, "rl.tokens_per_s") * bed_metric(rows, "rl.span_s"), (double)(generated + prompts),
+               1e-3);
     CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.generated_tokens.sum"), generated);
     CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.steps"), twin->steps);
     CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.weight_bytes.sum"), twin->n_sends * twin->replicas * bytes);

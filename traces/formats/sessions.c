@@ -156,8 +156,9 @@ static enum row_result link_turns(struct reader *reader, struct sessions_reader 
 /* A system prompt has one length. */
 static enum row_result check_system(struct reader *reader, struct sessions_reader *sessions, bool has_tokens)
 {
-    static const char how[] = "write {\"arrival_s\": 0, \"system\": \"chat\", \"system_tokens\": 200, \"input\": [100], "
-                              "\"output\": [50]}";
+    static const char how[] =
+        "write {\"arrival_s\": 0, \"system\": \"chat\", \"system_tokens\": 200, \"input\": [100], "
+        "\"output\": [50]}";
     const struct session_plan *plan = &sessions->plan;
     const uint64_t key = (uint64_t)(uintptr_t)plan->system;
     if (plan->system == NULL && plan->system_tokens > 0)

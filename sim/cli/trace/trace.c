@@ -240,7 +240,8 @@ static void warn_of_outputs(struct cli *cli, const char *path, const struct trac
 {
     if (found->output_tokens <= LONG_OUTPUTS * found->prompt_tokens) return;
     diag_warning(&cli->diag, path, "see that the columns of prompts and outputs are not swapped",
-                 "outputs are %.3g times as long as prompts", (double)found->output_tokens / (double)found->prompt_tokens);
+                 "outputs are %.3g times as long as prompts",
+                 (double)found->output_tokens / (double)found->prompt_tokens);
 }
 
 static int check(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)

@@ -52,7 +52,8 @@ static int emit_tokens(const struct rl *rl, double seconds)
 {
     const struct rl_stats *stats = &rl->stats;
     const struct sink *sink = rl->env.site->sink;
-    const double tokens = (double)(stats->trained_tokens + stats->trained_prompt_tokens), usd_per_h = site_usd_per_h(rl);
+    const double tokens = (double)(stats->trained_tokens + stats->trained_prompt_tokens),
+                 usd_per_h = site_usd_per_h(rl);
     int code = metric_emit(sink, "rl.samples", (double)stats->trained_samples);
     if (code == 0) code = metric_emit(sink, "rl.generated_tokens.sum", (double)stats->generated_tokens);
     if (code == 0) code = metric_emit(sink, "rl.trained_tokens.sum", tokens);

@@ -44,8 +44,8 @@ static int emit_restart_time(const struct service *service)
     snprintf(text, sizeof text,
              "service '%s': a replica that failed is up %.3g s after it gets GPUs, the time to load %.4g GB of weights "
              "at %.3g GB/s; starting an engine takes longer: set %s",
-             service->config->name, most_bytes / START_LOAD_BYTES_PER_S, most_bytes / 1e9,
-             START_LOAD_BYTES_PER_S / 1e9, key);
+             service->config->name, most_bytes / START_LOAD_BYTES_PER_S, most_bytes / 1e9, START_LOAD_BYTES_PER_S / 1e9,
+             key);
     return emit(service, "restart-time", text);
 }
 
@@ -100,10 +100,11 @@ static int emit_reservation(const struct service *service, const struct fleet_po
         n += (double)counts->reserving;
     }
     if (!(reserved > LARGE_RESERVATION * tokens)) return 0;
-    snprintf(text, sizeof text,
-             "service '%s': batching policy '%s' reserves KV of %.0f tokens for a request, which comes to %.0f (means): "
-             "few fit at a time; set batching.max_tokens, or take blocks one by one (trtllm: capacity=max-utilization)",
-             service->config->name, pool->env.batcher->policy.name, reserved / n, tokens / n);
+    snprintf(
+        text, sizeof text,
+        "service '%s': batching policy '%s' reserves KV of %.0f tokens for a request, which comes to %.0f (means): "
+        "few fit at a time; set batching.max_tokens, or take blocks one by one (trtllm: capacity=max-utilization)",
+        service->config->name, pool->env.batcher->policy.name, reserved / n, tokens / n);
     return emit(service, "reservation", text);
 }
 

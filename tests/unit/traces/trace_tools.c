@@ -52,8 +52,7 @@ static void check_rows(const char *rows, int n_errors, const char *first)
 TEST(rows_that_are_wrong_in_one_way_are_one_finding)
 {
     static const char first[] = "'output_tokens' must be a whole number, got 'x'";
-    check_rows("0,1,x\n1,1,y\n2,1,z\n", 1,
-               "'output_tokens' must be a whole number, got 'x'; 3 rows are like this");
+    check_rows("0,1,x\n1,1,y\n2,1,z\n", 1, "'output_tokens' must be a whole number, got 'x'; 3 rows are like this");
     check_rows("0,1,x\n1,y,1\n2,1,z\n", 2, "'output_tokens' must be a whole number, got 'x'; 2 rows are like this");
     check_rows("0,1,x\n1,1,1\n2,1,z\n", 2, first);
 }

@@ -297,7 +297,7 @@ static int catch_unused(void *context, const struct warning_row *row)
     return 0;
 }
 
-/* Leases for the whole run take the first offer that is never interrupted. Jobs that rent for themselves can use all. */
+/* Leases for the whole run take the first offer that is never interrupted. Jobs that rent can use all. */
 TEST(offers_that_no_lease_can_use_are_warned_of)
 {
 #define OFFERED(renting, work)                                                                                         \

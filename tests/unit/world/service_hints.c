@@ -85,9 +85,11 @@ TEST(a_node_with_all_replicas_is_told_where_nodes_fail)
 /* 12 tokens at most, and the context of mistral-7b is 32768. */
 static struct seen reservation(const char *batching)
 {
-    return warnings_of("reservation",
-                       "'cluster': {'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm': 'mistral-7b', 'batching': %s, "
-                       COST ", " TRACE "}}", batching);
+    return warnings_of(
+        "reservation",
+        "'cluster': {'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm': 'mistral-7b', 'batching': %s, " COST ", " TRACE
+        "}}",
+        batching);
 }
 
 TEST(a_reservation_of_the_whole_context_is_told)
