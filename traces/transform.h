@@ -68,7 +68,7 @@ extern const struct config_field trace_window_item[];
      .max = 2,                                                                                                         \
      .help = "only arrivals in [from, to), also written \"2h:3h\"; from becomes time 0"},                              \
         TRACE_TRANSFORM_PARAM(rate_scale, "rate_scale", CONFIG_REAL, "1", 1e-6, 1e6,                                   \
-                              "factor on the arrival rate"),                                                \
+                              "factor on the arrival rate; divides arrival times"),                                                \
         TRACE_TRANSFORM_PARAM(thin_frac, "thin", CONFIG_REAL, "1", 1e-9, 1,                                            \
                               "share of the records kept, chosen by a hash of their ids"),                             \
         TRACE_TRANSFORM_PARAM(jitter_ns, "jitter", CONFIG_TIME, "0s", 0, 1e9,                                          \

@@ -17,8 +17,9 @@ struct found {
     double *numbers, *curves; /* [n_numbers], [n_curves]: sizes of deviations, rising */
 };
 
-/* Beside the bases: the limits and expectations of Orrery's authors, whatever their points. */
-enum { OWN_LIMITS = CLAIM_IS_FITTED + 1 };
+/* Beside the bases: claims that follow from the set-up, and the limits and expectations of Orrery's authors, whatever
+ * their points. */
+enum { IDENTITIES = CLAIM_IS_FITTED + 1, OWN_LIMITS };
 
 static int compare_fracs(const void *a, const void *b)
 {
@@ -44,13 +45,13 @@ static void count(const struct claim_result *result, struct found *found)
         found->numbers[found->n_numbers++] = size;
 }
 
-/* Collects the claims of a basis that are about a paper, or, for OWN_LIMITS, what Orrery's authors expect. */
+/* Collects the claims of a basis that are about a paper, or those of IDENTITIES or OWN_LIMITS. */
 static void collect(const struct figure *figure, const struct claim_results *claims, int basis, struct found *found)
 {
     *found = (struct found){.numbers = found->numbers, .curves = found->curves};
     for (size_t i = 0; i < claims->n; i++) {
         const struct claim_result *result = &claims->items[i];
-        const int of = result->is_own ? OWN_LIMITS : (int)result->basis;
+        const int of = result->is_own ? OWN_LIMITS : result->claim->is_arithmetic ? IDENTITIES : (int)result->basis;
         if (of == basis && figure_claim_unjudged(figure, result->claim) == NULL) count(result, found);
     }
     qsort(found->numbers, found->n_numbers, sizeof *found->numbers, compare_fracs);
@@ -81,7 +82,8 @@ static void add_reported(const struct found *found, const char *before, struct t
 
 /* "8 claims predicted: 5 hold, 2 fail (known), 1 reported (1 outside); of 5 numbers ...": an order of numbers, or a
  * bound, has no deviation. */
-static void add_found(const struct found *found, const char *noun, const char *what, bool has_errors, struct text *text)
+static void add_found(const struct found *found, const char *what, const char *of_many, bool has_errors,
+                      struct text *text)
 {
     const struct {
         size_t n;
@@ -89,7 +91,7 @@ static void add_found(const struct found *found, const char *noun, const char *w
     } parts[] = {{found->n_hold, "holds", "hold"}, {found->n_known, "fails (known)", "fail (known)"},
                  {found->n_fail, "fails", "fail"}};
     const char *before = ": ";
-    text_printf(text, "%zu %s%s%s", found->n, noun, found->n == 1 ? "" : "s", what);
+    text_printf(text, "%zu %s", found->n, found->n == 1 ? what : of_many);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (parts[i].n == 0) continue;
         text_printf(text, "%s%zu %s", before, parts[i].n, parts[i].n == 1 ? parts[i].one : parts[i].many);
@@ -141,9 +143,11 @@ int claim_basis_text(const struct figure *figure, const struct claim_results *cl
 {
     const size_t n = figure->fitted.n, n_unjudged = count_unjudged(figure, claims);
     const bool has_errors = figure->errors.n > 0;
-    static const char *const words[] = {
-        [CLAIM_IS_PREDICTED] = " predicted", [CLAIM_IS_CHOSEN_BY] = " chosen by",
-        [CLAIM_IS_FITTED] = " on fitted points", [OWN_LIMITS] = ""};
+    static const char *const words[][2] = {
+        [CLAIM_IS_PREDICTED] = {"claim predicted", "claims predicted"},
+        [CLAIM_IS_CHOSEN_BY] = {"claim chosen by", "claims chosen by"},
+        [CLAIM_IS_FITTED] = {"claim on fitted points", "claims on fitted points"},
+        [IDENTITIES] = {"identity", "identities"}, [OWN_LIMITS] = {"own limit", "own limits"}};
     struct found found = {.numbers = mem_zalloc(claims->n + 1, sizeof(double)),
                           .curves = mem_zalloc(claims->n + 1, sizeof(double))};
     const bool has_memory = found.numbers != NULL && found.curves != NULL;
@@ -153,7 +157,7 @@ int claim_basis_text(const struct figure *figure, const struct claim_results *cl
         collect(figure, claims, basis, &found);
         if (found.n == 0 && (basis != CLAIM_IS_PREDICTED || n_unjudged < claims->n)) continue;
         text_add(text, before);
-        add_found(&found, basis == OWN_LIMITS ? "own limit" : "claim", words[basis], has_errors, text);
+        add_found(&found, words[basis][0], words[basis][1], has_errors, text);
         before = "; ";
     }
     mem_free(found.numbers);

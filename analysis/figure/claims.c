@@ -271,6 +271,7 @@ const char *claim_verdict_name(enum claim_verdict verdict)
 const char *claim_basis_name(const struct claim_result *result)
 {
     if (result->claim->test.entry == NULL) return "";
+    if (result->claim->is_arithmetic) return "identity";
     static const char *const names[] = {
         [CLAIM_IS_PREDICTED] = "predicted", [CLAIM_IS_CHOSEN_BY] = "chosen by", [CLAIM_IS_FITTED] = "fitted"};
     return names[result->basis];

@@ -68,7 +68,7 @@ struct figure_claim {
     double low, high;             /* the paper's range, whose midpoint is the value; NAN: it gives one number */
     const char *unit, *tag;
     bool up_to;
-    bool is_arithmetic;           /* its value follows from the set-up: agreement says nothing of the model */
+    bool is_arithmetic;           /* an identity: its value follows from the set-up */
     double tolerance_frac;        /* share of the paper's value; of a curve claim: nine in ten points keep it */
     struct config_variant test;   /* claim_kind.h; no entry: not covered by the simulator */
     struct config_list rests_on;  /* struct figure_span: the paper's points behind a query */
@@ -95,8 +95,8 @@ struct figure_fit {
     const char *elsewhere;
 };
 
-/* When the tolerances were committed. */
-enum figure_tolerances { TOLERANCES_WITH_RESULTS, TOLERANCES_FIRST, TOLERANCES_FIRST_IN_PART };
+/* When the tolerances were committed; OF_ANOTHER: settings have changed the figure. */
+enum figure_tolerances { TOLERANCES_WITH_RESULTS, TOLERANCES_FIRST, TOLERANCES_FIRST_IN_PART, TOLERANCES_OF_ANOTHER };
 
 struct figure {
     const char *id; /* "splitwise/profile" */

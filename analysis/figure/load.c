@@ -92,7 +92,7 @@ static const struct config_field claim_fields[] = {
     TAG(tag),
     ROW_BOOL("up_to", up_to, DEFAULT("false"), "the paper states it as a maximum ('up to'): it is only reported"),
     ROW_BOOL("arithmetic", is_arithmetic, DEFAULT("false"),
-             "the value follows from the set-up: the first line leaves its deviation out"),
+             "the value follows from the set-up: the first line counts it as an identity"),
     ROW_REAL("tolerance", tolerance_frac, OPTIONAL, WITHIN(0, 1),
              "share of the paper's value that ours may differ by; of a curve, what nine in ten points keep"),
     ROW_VARIANT("test", test, OPTIONAL, "claim", "kind",

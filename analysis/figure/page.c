@@ -81,7 +81,8 @@ const char *figure_tolerances_text(const struct figure *figure)
         [TOLERANCES_WITH_RESULTS] = "Tolerances were committed together with the results.",
         [TOLERANCES_FIRST] = "Tolerances were committed before the first run.",
         [TOLERANCES_FIRST_IN_PART] =
-            "Tolerances were committed before the first run, but those that the notes name: these came later."};
+            "Tolerances were committed before the first run, but those that the notes name: these came later.",
+        [TOLERANCES_OF_ANOTHER] = "Settings have changed this figure. The tolerances are those of the unchanged one."};
     return texts[figure->tolerances];
 }
 

@@ -472,6 +472,13 @@ static void add_dispatch(struct listing *list, enum number_format compute)
     }
 }
 
+/* Low-latency dispatch lays out the rows of each expert, narrowed to 8 bits, for grouped products alone. */
+static enum kernel_class experts_class(const struct listing *list, enum kernel_class fused)
+{
+    const bool is_low = dispatches(list) && list->split->dispatch == DISPATCH_LOW_LATENCY;
+    return is_low && fused == KERNEL_MOE_FP8 ? KERNEL_MOE_FP8_MASKED : fused;
+}
+
 static void add_experts(struct listing *list)
 {
     const struct llm_spec *llm = list->llm;
@@ -495,7 +502,7 @@ static void add_experts(struct listing *list)
         .compute = kernels.compute,
     };
     add(list, OP_EXPERTS, list->groups > 1.0 ? BY_ALL_TOKENS : BY_TOKENS, list->sparse,
-        (struct kernel_call){.class = kernels.experts, .shape.moe = shape});
+        (struct kernel_call){.class = experts_class(list, kernels.experts), .shape.moe = shape});
 }
 
 /* The engine's own kernel takes messages of up to 8 MiB among GPUs that NVLink connects, or between two that reach each

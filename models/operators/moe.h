@@ -14,7 +14,9 @@
  * Expert parallelism, for builders of calls: `tokens` are those of all GPUs that share the experts, `held` is
  * experts / GPUs, `inner` is whole. Where tokens are gathered (or lie on all GPUs anyhow), choices of experts held
  * elsewhere may still pass through memory, as zeros: in Triton's kernel most do, CUTLASS spares them (spared_frac).
- * Where an all-to-all dispatches tokens, these choices are not there: `dispatched`.
+ * Where an all-to-all dispatches tokens, these choices are not there: `dispatched`. Low-latency dispatch also narrows
+ * them and lays out the rows of each expert: its experts are two grouped products (DeepGEMM, masked), a class of their
+ * own.
  * The all-to-all's message is what one GPU sends and keeps: own tokens times the experts they choose, times their
  * width, at most once per GPU; it happens twice. With tensor parallelism, `held` is all and `inner` is divided. */
 #ifndef ORRERY_MODELS_OPERATORS_MOE_H

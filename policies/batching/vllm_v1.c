@@ -31,8 +31,8 @@
  *
  * Rules of later releases are parameters, off by default. They limit the chunks of long prompts, check the whole prompt
  * at admission, and keep a watermark. With `async` an iteration is scheduled while the one before it runs
- * (step_with_batch_queue). So the slots, tokens and blocks of sequences that have just ended admit no request before the
- * next iteration. A request that has arrived since that iteration began waits for it too, unless nothing else runs.
+ * (step_with_batch_queue). So the slots, tokens and blocks of sequences that have just ended admit no request before
+ * the next iteration. A request that has arrived since that iteration began waits for it too, unless nothing else runs.
  * vLLM admits that request when it schedules, here its queue time lasts until its iteration begins. Read in
  * vllm-project/vllm: vllm/v1/engine/core.py @ 00080ee,
  * vllm/v1/core/sched/scheduler.py @ 00024d3, for priorities @ b4622cf (schedule) with request_queue.py @ 0097c7e

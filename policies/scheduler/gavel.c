@@ -385,6 +385,14 @@ static void gavel_finish(void *state, struct job_plan *plan)
                        plan);
 }
 
+/* The other objectives look at rates alone. */
+static bool gavel_reads_estimates(const void *state)
+{
+    const struct lp_params *params = &((const struct gavel *)state)->params;
+    return params->objective == OBJECTIVE_MAKESPAN || params->objective == OBJECTIVE_FTF ||
+           (params->objective == OBJECTIVE_COST && params->slo > 0);
+}
+
 static void gavel_fini(void *state)
 {
     mem_free(((struct gavel *)state)->has_arrived);
@@ -439,4 +447,5 @@ const struct scheduler scheduler_gavel = {
     .uses_node_types = true,
     .prepare = gavel_prepare,
     .finish = gavel_finish,
+    .reads_estimates = gavel_reads_estimates,
 };

@@ -371,6 +371,7 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
     borrow(calibration, KERNEL_LATENT_PREFILL, KERNEL_PREFILL_ATTENTION);
     borrow(calibration, KERNEL_MOE_NVFP4, KERNEL_MOE_FP8);
     borrow(calibration, KERNEL_MOE_MXFP4, KERNEL_MOE_INT4);
+    borrow(calibration, KERNEL_MOE_FP8_MASKED, KERNEL_MOE_FP8);
     borrow(calibration, KERNEL_KV_WRITE, KERNEL_RESIDUAL);
     return code;
 }

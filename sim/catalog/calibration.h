@@ -47,7 +47,7 @@ struct calibration {
 struct calibration_request {
     const char *gpu;                   /* its file is read, if it exists; NULL: the GPU of `file` */
     const char *kernels, *collectives; /* preferred sets */
-    const char *own_kernels;           /* of experts, latent attention, narrow products; NULL, or not in the file: `kernels` */
+    const char *own_kernels;           /* of experts, latent attention, narrow products; NULL or absent: `kernels` */
     const char *own_all_reduce;        /* that of the engine's own all-reduce; likewise `collectives` */
     bool over_pcie;                    /* the collectives of a layer run over PCIe: they come from GPUs measured so */
     int64_t nvlink_gpus;               /* of the GPU: its own collectives of more GPUs were measured over PCIe */

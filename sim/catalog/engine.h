@@ -45,7 +45,7 @@ struct engine_preset {
     const char *name, *path; /* of the file; NULL: read from none */
     const char *summary, *source;
     const char *kernels, *collectives; /* names of calibration sets */
-    const char *own_kernels;           /* of experts, latent attention, narrow products, on GPUs that have it; NULL: `kernels` */
+    const char *own_kernels;           /* of experts, latent attention, narrow products; NULL: `kernels` */
     const char *own_all_reduce;        /* that of the engine's own all-reduce; likewise `collectives` */
     bool direct_all_reduce, fused_residual, mixed_attention, samples; /* see llm_split */
     bool fused_narrowing; /* operators hand activations of fp8 products on in fp8 */

@@ -450,6 +450,7 @@ const char *value_alias(const char *family_or_key, const char *word)
         {"weights", "w4a16", "int4"},
         {"weights", "w8a8", "int8' or 'fp8"}, /* both are called so */
         {"weights", "smoothquant", "int8"},
+        {"weights", "fp4", "nvfp4' or 'mxfp4"}, /* one scale for 16 numbers, or for 32 */
         {"weights", "fp8_e4m3", "fp8"},
         {"weights", "auto", "llm"},
         {"weights", "bfloat16", "bf16"},

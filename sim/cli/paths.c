@@ -225,8 +225,8 @@ static bool has_word(const char *words, const char *word, size_t n)
 int outputs_check_form(const struct outputs *outputs, const char *option, const char *path, const char *form,
                        const char *endings)
 {
-    static const char forms[] = "arrow csv docx feather htm html jpeg jpg json jsonl md ods parquet pdf png prom "
-                                "svg tex txt xls xlsx";
+    static const char forms[] = "arrow csv db docx feather htm html jpeg jpg json jsonl md ods parquet pdf png prom "
+                                "sqlite sqlite3 svg tex txt xls xlsx";
     if (path == NULL) return 0;
     const size_t n_all = strlen(path), n = n_all > 3 && strcmp(path + n_all - 3, ".gz") == 0 ? n_all - 3 : n_all;
     size_t dot = n;
@@ -257,7 +257,7 @@ int outputs_check_results(const struct outputs *outputs, const char *option, con
         !paths_is_file(path))
         return diag_error(outputs->diag, SIM_E_USAGE, option, "name the database alone; the new run gets a number",
                           "'%s' names a run of '%s'", path, database);
-    return outputs_check_form(outputs, option, path, "a SQLite database", "db sqlite");
+    return outputs_check_form(outputs, option, path, "a SQLite database", "db sqlite sqlite3");
 }
 
 int outputs_check(const struct outputs *outputs, const char *path)

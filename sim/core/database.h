@@ -19,7 +19,7 @@
 
 /* PRAGMA application_id ("Orry") and user_version of the files we write. The version changes with the tables, and
  * when a metric gets another meaning. */
-enum { DATABASE_APPLICATION_ID = 0x4f727279, DATABASE_VERSION = 6 };
+enum { DATABASE_APPLICATION_ID = 0x4f727279, DATABASE_VERSION = 7 };
 
 struct database {
     sqlite3 *handle;

@@ -51,14 +51,13 @@ static int text_pack(struct record *record, size_t room, const char *text, union
     return 1;
 }
 
-/* Whether the row lacks the last column: the column is optional, and the row has no number or text in it. */
-static bool lacks_last(const struct table *layout, const void *row)
+/* Whether the row lacks a column: the column is optional, and the row has no number or text in it. */
+static bool lacks(const struct table *layout, const void *row, int column)
 {
-    const struct column *last = &layout->columns[layout->n_columns - 1];
-    const char *value = (const char *)row + (layout->n_columns - 1) * COLUMN_BYTES, *text;
+    const char *value = (const char *)row + column * COLUMN_BYTES, *text;
     double real;
-    if (!last->optional) return false;
-    if (last->kind == COLUMN_REAL) {
+    if (!layout->columns[column].optional) return false;
+    if (layout->columns[column].kind == COLUMN_REAL) {
         memcpy(&real, value, sizeof real);
         return isnan(real);
     }
@@ -70,7 +69,8 @@ static bool lacks_last(const struct table *layout, const void *row)
 static int record_pack(struct record *record, size_t room, enum table_id table, const void *row)
 {
     const struct table *layout = &schema_tables[table];
-    const int n_cells = layout->n_columns - lacks_last(layout, row);
+    int n_cells = layout->n_columns;
+    while (n_cells > 0 && lacks(layout, row, n_cells - 1)) n_cells--;
     size_t fixed_bytes = sizeof *record + (size_t)n_cells * sizeof *record->cells;
     if (room < fixed_bytes) return 0;
     record->table = (uint16_t)table;

@@ -27,7 +27,7 @@ union cell {
 struct record {
     uint32_t bytes; /* of the whole record: the next one starts there */
     uint16_t table;   /* enum table_id */
-    uint16_t n_cells; /* the table's columns; one less if the row lacks its optional one */
+    uint16_t n_cells; /* the table's columns, less the optional ones that the row lacks behind the last it has */
     union cell cells[];
 };
 

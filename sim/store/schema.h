@@ -20,7 +20,7 @@ enum { COLUMN_BYTES = 8 };
 struct column {
     const char *name;
     enum column_kind kind;
-    bool optional; /* the last one: a row may lack it */
+    bool optional; /* one of the last: a row may lack it */
 };
 
 struct table {

@@ -185,10 +185,12 @@ static int feed_column(sqlite3_vtab_cursor *base, sqlite3_context *result, int c
     }
     if (column > cursor->record->n_cells) return SQLITE_OK; /* NULL */
     const union cell *cell = &cursor->record->cells[column - 1];
-    switch (schema_tables[cursor->feed->table].columns[column - 1].kind) {
+    const struct column *of = &schema_tables[cursor->feed->table].columns[column - 1];
+    switch (of->kind) {
     case COLUMN_INTEGER: sqlite3_result_int64(result, cell->integer); break;
     case COLUMN_REAL: sqlite3_result_double(result, cell->real); break; /* NaN becomes NULL */
     case COLUMN_TEXT:
+        if (of->optional && cell->text.bytes == 0) break; /* NULL */
         sqlite3_result_text(result, (const char *)cursor->record + cell->text.offset, (int)cell->text.bytes,
                             SQLITE_STATIC);
         break;

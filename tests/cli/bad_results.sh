@@ -32,7 +32,7 @@ sqlite3 "$T/other.db" 'create table run(a)'
 untouched "$T/other.db" "@: error: not a results database: this file belongs to another program; $move"
 run 0 run "$T/serve.json" -o "$T/newer.db"
 sqlite3 "$T/newer.db" 'pragma user_version = 999'
-untouched "$T/newer.db" "@: error: results have schema version 999, expected 6; $move"
+untouched "$T/newer.db" "@: error: results have schema version 999, expected 7; $move"
 
 # A damaged results database.
 run 0 run "$T/serve.json" -o "$T/bad.db"

@@ -34,7 +34,7 @@ while read -r scheduler; do
         ;;
     esac
 done <"$T/schedulers"
-equal "$unmoved" ' gavel gavel-packed lucid qssf elasticflow dispatch synergy' \
+equal "$unmoved" ' gavel-packed lucid qssf elasticflow dispatch synergy' \
     'schedulers whose defaults read estimates, without effect on these jobs'
 [ $n_ignoring -gt 15 ] || complain "only $n_ignoring schedulers ignore estimates"
 

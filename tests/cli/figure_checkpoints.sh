@@ -8,6 +8,20 @@ equal "$(verdict 'FastPersist: a checkpoint')" pass FastPersist
 equal "$(verdict 'synchronous saves')" pass synchronous
 equal "$(verdict 'DataStates-LLM: training')" reported DataStates
 
+# The saves that are not hidden are another figure.
+run 0 figure run checkpoints/designs -o "$T" --set jobs.types.default.checkpoint.overlap=0.1s
+out 'checkpoints/designs-changed: '
+out 'Changed by jobs.types.default.checkpoint.overlap=0.1s: FastPersist and DataStates-LLM'
+out 'of a figure that --set has changed'
+grep -q "tolerances committed" "$T/out" && complain "a changed figure says when tolerances were committed"
+run 2 figure run checkpoints/designs rl/crossing --set seed=2
+err "it goes with 'run' and one figure"
+run 2 figure run checkpoints/designs -o "$T" --set jobs.nosuch=1
+mkdir "$T/mine"
+cp configs/figures/rl/* "$T/mine"
+run 3 figure run "$T/mine/crossing.json" -o "$T"
+err 'its scenario is not there: '
+
 mkdir "$T/data"
 cp -r configs "$T/data/"
 sed -i 's/"overlap": "3s"/"overlap": "0.1s"/' "$T/data/configs/figures/checkpoints/designs.scenario.json"

@@ -138,7 +138,7 @@ done <<'END'
 3	report R:7	no run 7
 2	compare R	name two runs, as results.db:1 results.db:2
 2	why R request 99	has no request 99; it has 0 to 4
-2	why R 3	'orrery why' needs what to explain; such as: orrery why R request 3; there are request|job ID|slowest
+2	why R 3	'orrery why' needs what to explain; such as: orrery why R request 3; there are (request|job) (ID|slowest
 2	export R	name a table or view to export; '--list' shows them
 2	export R requests	unknown table or view 'requests'; did you mean 'request'?
 2	list gpu	unknown listing 'gpu'; did you mean 'gpus'?
@@ -178,6 +178,7 @@ done <<'END'
 2	run S --set services.chat.kv.usable_frac=120%	'usable_frac' must be between 0.01 and 1, got "120%"
 2	run S --set services.chat.kv.usable_frac=20%	'usable_frac' must be a number, got "20%"; write 0.2
 2	run S --set services.chat.formats.weights=w8a8	unknown weights 'w8a8'; did you mean 'int8' or 'fp8'?
+2	run S --set services.chat.formats.weights=fp4	unknown weights 'fp4'; did you mean 'nvfp4' or 'mxfp4'?
 2	run S --set cluster.network.bandwidth=1e400Gbps	'bandwidth' is out of range, got "1e400Gbps"; write it like "2.04TB/s"
 0	run S -q --set services.chat.cost.engine=sglang-0.5	engine 'sglang-0.5' and the default batching policy 'vllm-v1'; --set services.chat.batching=sglang
 0	run S -q --set services.chat.cost.engine=vllm-0.2	the default batching policy 'vllm-v1'; --set services.chat.batching=vllm-v0
@@ -209,6 +210,7 @@ done <<'END'
 3	compare R:one R:1	a run is a number, as in T/r.db:1
 2	report R -o T/out.pdf	--output: error: what is written is HTML, not .pdf; name a file that ends in .html
 2	export R request -o T/r.xlsx	what is written is CSV, not .xlsx; name a file that ends in .csv
+2	export R request -o T/r.sqlite	what is written is CSV, not .sqlite; name a file that ends in .csv
 2	export R request --latex -o T/r.csv	what is written is LaTeX, not .csv; name a file that ends in .tex
 2	trace convert traces/samples/chat.csv -o T/x.parquet	what is written is text, not .parquet; name a file that ends in .csv
 2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1s --page T/p.png	--page: error: what is written is HTML, not .png
@@ -398,7 +400,7 @@ done <<'END'
 2	run S --set services.chat.batching=sglang --set services.chat.batching.chunk_size=512	here it is 'chunked_prefill_tokens'
 2	run S --set 'services.chat.batching={"policy":"vllm-v1","chunk_size":512}'	here it is 'token_budget'
 2	run S --set services.chat.trace=null	missing 'trace' in 'services.chat'; expected an object, such as {"path": "trace.csv"}
-2	why R slowest	such as: orrery why R request slowest; there are request|job ID|slowest|longest-wait, request longest-ttft, and time FROM:TO
+2	why R slowest	such as: orrery why R request slowest; there are (request|job) (ID|slowest|longest-wait), request longest-ttft, and time FROM:TO
 2	why R longest-ttft	such as: orrery why R request longest-ttft
 3	trace check T/t.csv -f csv	no column 'prompt_tokens' in the header; did you mean 'prompt'? 'columns' names it, as --set columns.KEY=NAME
 3	trace check T/t.csv -f csv --set columns.arrival=1	numbers of columns need "header": false

@@ -12,7 +12,7 @@ cmp -s "$T/g.csv" "$T/same.csv" || complain 'another trace from the same seed'
 run 0 trace generate -o "$T/other.csv" --set count=500
 cmp -s "$T/g.csv" "$T/other.csv" && complain 'the same trace from another seed'
 run 0 trace check "$T/g.csv" -f csv
-grep -qE ": ok, 500 requests in 500 rows, over [0-9.]+ s$" "$T/out" || complain 'what it found'
+grep -qE ": ok, 500 requests in 500 rows, over [0-9.]+ s; [0-9.]+/s, [0-9.]+ prompt and [0-9.]+ output tokens on average$" "$T/out" || complain 'what it found'
 
 # There and back, plain and compressed; what it says about both is the same.
 run 0 trace stat "$T/g.csv" -f csv --json
@@ -124,8 +124,14 @@ END
 printf '# from a gateway\nwhen;in;out\n2024-01-01T00:00:00+01:00;10;5\n2023-12-31T23:00:01.5Z;20;7\n' >"$T/iso.csv"
 run 0 trace check "$T/iso.csv" -f csv --set columns.arrival=when --set columns.prompt=in --set columns.output=out
 out_is <<END
-$T/iso.csv: ok, 2 requests in 2 rows, over 1.5 s
+$T/iso.csv: ok, 2 requests in 2 rows, over 1.5 s; 0.667/s, 15 prompt and 6 output tokens on average
 END
+
+run 0 trace check "$T/iso.csv" -f csv --set columns.arrival=when --set columns.prompt=out --set columns.output=in
+err_is </dev/null
+printf 'arrival_s,prompt_tokens,output_tokens\n0,10,31\n' >"$T/swapped.csv"
+run 0 trace check "$T/swapped.csv"
+err 'outputs are 3.1 times as long as prompts; see that the columns of prompts and outputs are not swapped'
 
 # A document is one whole: it has no rows to count when it is wrong.
 printf '{"input_lens": [1]' >"$T/cut.json"

@@ -110,9 +110,9 @@ static void write_trace(const struct naive_sessions *s, const char *path)
     MUST(file != NULL);
     for (int i = 0; i < s->n_sessions; i++) {
         const struct naive_session *session = &s->sessions[i];
-        fprintf(file, "{\"arrival_s\": %lld.%09lld, \"system\": \"all\", \"system_tokens\": %d",
+        fprintf(file, "{\"arrival_s\": %lld.%09lld, \"system\": \"of-%d\", \"system_tokens\": %d",
                 (long long)(session->arrival_ns / 1000000000), (long long)(session->arrival_ns % 1000000000),
-                session->system_tokens);
+                session->system_tokens, session->system_tokens);
         for (int which = 0; which < 5; which++) write_list(file, session, names[which], which);
         fprintf(file, "}\n");
     }

@@ -157,6 +157,29 @@ TEST(a_node_says_for_how_long_it_goes_down)
     CHECK_EQ_INT(n, 2);
 }
 
+static int see_late(void *context, const struct warning_row *row)
+{
+    int64_t *n = context;
+    if (strcmp(row->code, "late-outage") == 0) *n += row->count;
+    return 0;
+}
+
+/* The job ends after 100 s, and would take as long if the outages were not there. */
+TEST(outages_after_the_end_are_told)
+{
+    static const int from_s[] = {99, 100, 101};
+    for (int i = 0; i < 3; i++) {
+        int64_t n = 0;
+        const struct sink sink = {.context = &n, .warning = see_late};
+        bed_ok(BED(.also = &sink),
+               "{'cluster': {'nodes': 2, 'gpus_per_node': 4}, 'failures': {'outages': {'o': {'node': 1, 'from': '%ds'},"
+               " 'p': {'node': 1, 'from': '1h'}}}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': ["
+               "{'duration': '100s'}]}}}",
+               from_s[i]);
+        CHECK_EQ_INT(n, i < 2 ? 1 : 2);
+    }
+}
+
 /* --- A scheduler that notes the times of its decisions --- */
 
 extern const struct scheduler scheduler_fifo;

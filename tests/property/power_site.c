@@ -85,6 +85,49 @@ TEST(batches_know_what_slows_them)
 }
 
 /* The integral is checked after every event of a run that visits every boundary (INV-11). */
+#define CAPPED(gpu, capping)                                                                                           \
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': '" gpu "', 'server_power': {'idle': '670W',"                  \
+    " 'per_gpu_watt': 0.67}, 'power': {'budget': '9kW', 'capping': " capping "}}, 'services': {'s': {'llm':"            \
+    " 'llama-2-7b', 'trace': {'format': 'generate', 'count': 40, 'arrival': {'process': 'fixed', 'rate': '9/s'},"       \
+    " 'prompt': {'distribution': 'fixed', 'tokens': 500}, 'output': {'distribution': 'fixed', 'tokens': 50}}}}}"
+
+/* Without `cap` it is a share of the TDP: the 325 W of an A100, and as much of any other GPU. */
+TEST(a_static_cap_follows_the_gpu)
+{
+    CHECK(bed_equal(bed_ok(NULL, CAPPED("a100-80-sxm", "'static-cap'")),
+                    bed_ok(NULL, CAPPED("a100-80-sxm", "{'policy': 'static-cap', 'cap': '325W'}"))));
+    CHECK(bed_equal(bed_ok(NULL, CAPPED("h100-sxm", "{'policy': 'static-cap', 'share': 0.5}")),
+                    bed_ok(NULL, CAPPED("h100-sxm", "{'policy': 'static-cap', 'cap': '350W'}"))));
+}
+
+static int catch_limit(void *context, const struct warning_row *row)
+{
+    const char **text = context;
+    if (strcmp(row->code, "power-limit") == 0)
+        *text = strstr(row->text, "no effect on") != NULL ? "no effect"
+                : strstr(row->text, "below") != NULL      ? "below"
+                                                          : "?";
+    return 0;
+}
+
+TEST(limits_that_gpus_cannot_follow_are_warned_of)
+{
+    static const struct {
+        const char *world, *text;
+    } cases[] = {{CAPPED("h100-sxm", "{'policy': 'static-cap', 'cap': '701W'}"), "no effect"},
+                 {CAPPED("h100-sxm", "{'policy': 'static-cap', 'cap': '700W'}"), "none"},
+                 {CAPPED("h100-sxm", "{'policy': 'static-cap', 'cap': '122W'}"), "none"},
+                 {CAPPED("h100-sxm", "{'policy': 'static-cap', 'cap': '121W'}"), "below"},
+                 {CAPPED("h100-sxm", "{'policy': 'static-lock', 'clock': '1980MHz'}"), "none"},
+                 {CAPPED("h100-sxm", "{'policy': 'static-lock', 'clock': '1981MHz'}"), "no effect"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = "none";
+        const struct sink sink = {.context = &text, .warning = catch_limit};
+        bed_free(bed_ok(BED(.also = &sink), "%s", cases[i].world));
+        CHECK_EQ_STR(text, cases[i].text);
+    }
+}
+
 TEST(stepping_does_not_show)
 {
     for (int i = 0; i < N_SETTINGS; i++) {

@@ -225,9 +225,15 @@ static void check_laws(const struct naive_rl *twin, const struct bed_rows *rows,
     const sim_ns sum_ns = twin->generating_ns + twin->training_time_ns + twin->sending_ns + twin->swapping_ns;
     const sim_ns longer_ns = twin->generating_ns > twin->training_time_ns ? twin->generating_ns
                                                                           : twin->training_time_ns;
-    int64_t generated = 0;
-    for (size_t i = 0; i < rows->n_requests; i++) generated += rows->requests[i].output_tokens;
-    CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.trained_tokens.sum"), generated);
+    int64_t generated = 0, prompts = 0;
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        generated += rows->requests[i].output_tokens;
+        prompts += rows->requests[i].prompt_tokens;
+    }
+    CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.trained_output_tokens.sum"), generated);
+    CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.trained_tokens.sum"), generated + prompts);
+    CHECK_NEAR(bed_metric(rows, "rl.tokens_per_s") * bed_metric(rows, "rl.span_s"), (double)(generated + prompts),
+               1e-3);
     CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.generated_tokens.sum"), generated);
     CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.steps"), twin->steps);
     CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.weight_bytes.sum"), twin->n_sends * twin->replicas * bytes);

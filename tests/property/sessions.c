@@ -282,6 +282,7 @@ TEST(wrong_sessions_are_refused)
         {"{\"arrival_s\": 0, \"input\": [1], \"input\": [1], \"output\": [1]}", "'input' is given twice"},
         {"{\"arrival_s\": 0, \"input\": [1], \"output\": [1], \"waits\": [1]}", "a session has no 'waits'"},
         {"{\"arrival_s\": 0, \"input\": [1], \"output\": [1], \"system_tokens\": 5}", "'system' is missing"},
+        {"{\"arrival_s\": 0, \"input\": [1], \"output\": [1], \"system\": \"a\"}", "'system_tokens' is missing"},
         {"{\"input\": [1], \"output\": [1]}", "'arrival_s' is missing"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         SCOPED(trace_source) trace = {0};
@@ -292,6 +293,26 @@ TEST(wrong_sessions_are_refused)
         CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'sessions', 'path': '%s'}", path), 0);
         CHECK_EQ_INT(trace_source_request(&trace, &record), SIM_E_DATA);
         test_check(strstr(trace.message, cases[i].message) != NULL, trace.message, __FILE__, __LINE__);
+    }
+}
+
+TEST(a_system_prompt_has_one_length)
+{
+#define OF(system, tokens)                                                                                             \
+    "{\"arrival_s\": 0, \"input\": [1], \"output\": [1], \"system\": \"" system "\", \"system_tokens\": " tokens "}\n"
+    static const struct {
+        const char *rows;
+        int n_right, code;
+    } cases[] = {{OF("a", "9") OF("b", "8") OF("a", "9"), 3, 0}, {OF("a", "0") OF("b", "8") OF("a", "9"), 2, SIM_E_DATA}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED(trace_source) trace = {0};
+        struct request_record record;
+        int n = 0, code;
+        const char *path = trace_source_file("systems.jsonl", cases[i].rows);
+        CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'sessions', 'path': '%s'}", path), 0);
+        while ((code = trace_source_request(&trace, &record)) == 1) n++;
+        CHECK_EQ_INT(n, cases[i].n_right);
+        CHECK_EQ_INT(code, cases[i].code);
     }
 }
 

@@ -70,8 +70,8 @@ TEST(ends_may_be_known_late)
     CHECK_EQ_INT(first_iteration(run(1000, "'max_sequences': 2, 'async': true", requests), 2), 7);
 }
 
-/* An iteration is scheduled when the one before it begins: the third one at 10 ms. A request of 10 ms is in time for it,
- * one of 15 ms is not. One that finds nothing else at work does not wait. */
+/* An iteration is scheduled when the one before it begins: the third one at 10 ms. A request of 10 ms is in time for
+ * it, one of 15 ms is not. One that finds nothing else at work does not wait. */
 TEST(arrivals_may_be_known_late)
 {
     static const struct {

@@ -45,6 +45,29 @@ static const char *known_text(const char *text)
     abort();
 }
 
+/* The one copy of a text that lives as long as the process, so that rows can be compared as bytes. */
+static const char *only_copy(const char *text)
+{
+    static struct copy {
+        struct copy *next;
+        char text[];
+    } * first;
+    struct copy **at = &first;
+    while (*at != NULL && strcmp((*at)->text, text) != 0) at = &(*at)->next;
+    struct copy *found = *at;
+    if (found == NULL) {
+        const size_t bytes = strlen(text) + 1;
+        found = malloc(sizeof *found + bytes);
+        if (found == NULL) abort();
+        memcpy(found->text, text, bytes);
+    } else {
+        *at = found->next;
+    }
+    found->next = first; /* the last one asked for is mostly asked for again */
+    first = found;
+    return found->text;
+}
+
 static int on_request(void *context, const struct request_row *row)
 {
     struct bed_rows *rows = context;
@@ -61,8 +84,12 @@ static int on_job(void *context, const struct job_row *row)
 {
     struct bed_rows *rows = context;
     rows->jobs = grow(rows->jobs, rows->n_jobs, sizeof *rows->jobs);
-    rows->jobs[rows->n_jobs] = *row;
-    rows->jobs[rows->n_jobs++].status = known_text(row->status);
+    struct job_row *copy = &rows->jobs[rows->n_jobs++];
+    *copy = *row;
+    copy->status = known_text(row->status);
+    copy->type = only_copy(row->type);
+    copy->group_name = only_copy(row->group_name);
+    copy->user_name = only_copy(row->user_name);
     return 0;
 }
 
@@ -70,7 +97,10 @@ static int on_placement(void *context, const struct placement_row *row)
 {
     struct bed_rows *rows = context;
     rows->placements = grow(rows->placements, rows->n_placements, sizeof *rows->placements);
-    rows->placements[rows->n_placements++] = *row;
+    struct placement_row *copy = &rows->placements[rows->n_placements++];
+    *copy = *row;
+    copy->gpu = row->gpu != NULL ? only_copy(row->gpu) : NULL;
+    copy->node_type = row->node_type != NULL ? only_copy(row->node_type) : NULL;
     return 0;
 }
 
@@ -95,29 +125,6 @@ static int on_batch(void *context, const struct batch_row *row)
     *copy = *row;
     copy->service = copy->power_domain = copy->power_target = NULL;
     return 0;
-}
-
-/* The one copy of a text that lives as long as the process, so that rows can be compared as bytes. */
-static const char *only_copy(const char *text)
-{
-    static struct copy {
-        struct copy *next;
-        char text[];
-    } * first;
-    struct copy **at = &first;
-    while (*at != NULL && strcmp((*at)->text, text) != 0) at = &(*at)->next;
-    struct copy *found = *at;
-    if (found == NULL) {
-        const size_t bytes = strlen(text) + 1;
-        found = malloc(sizeof *found + bytes);
-        if (found == NULL) abort();
-        memcpy(found->text, text, bytes);
-    } else {
-        *at = found->next;
-    }
-    found->next = first; /* the last one asked for is mostly asked for again */
-    first = found;
-    return found->text;
 }
 
 static int on_sample(void *context, const struct sample_row *row)
@@ -171,7 +178,8 @@ static int on_decision(void *context, const struct decision_row *row)
 static int on_warning(void *context, const struct warning_row *row)
 {
     struct bed_rows *rows = context;
-    rows->n_warnings++;
+    rows->warnings = grow(rows->warnings, rows->n_warnings, sizeof *rows->warnings);
+    rows->warnings[rows->n_warnings++] = (struct bed_warning){only_copy(row->code), only_copy(row->text)};
     hash_text(rows->hash, row->code);
     hash_text(rows->hash, row->text);
     hash_i64(rows->hash, row->count);
@@ -263,6 +271,7 @@ static void free_rows(void *memory)
     free(rows->leases);
     free(rows->batches);
     free(rows->samples);
+    free(rows->warnings);
     free(rows);
 }
 
@@ -329,6 +338,13 @@ const struct request_row *bed_request(const struct bed_rows *rows, int64_t id)
 {
     for (size_t i = 0; i < rows->n_requests; i++)
         if (rows->requests[i].id == id) return &rows->requests[i];
+    return NULL;
+}
+
+const char *bed_warning(const struct bed_rows *rows, const char *code)
+{
+    for (size_t i = 0; i < rows->n_warnings; i++)
+        if (strcmp(rows->warnings[i].code, code) == 0) return rows->warnings[i].text;
     return NULL;
 }
 

@@ -40,6 +40,10 @@ struct bed_decision {
     int64_t subject;
 };
 
+struct bed_warning {
+    const char *code, *text; /* equal texts are one text */
+};
+
 struct bed_sample {
     const char *series, *entity; /* equal texts are one text, in all rows */
     double t_s, value;
@@ -61,6 +65,7 @@ struct bed_rows {
     size_t n_leases;
     struct batch_row *batches; /* without the service's name */
     size_t n_batches;
+    struct bed_warning *warnings;
     struct bed_sample *samples;
     size_t n_samples;
     size_t n_decisions, n_warnings;
@@ -91,6 +96,9 @@ double bed_metric(const struct bed_rows *rows, const char *name);
 /* The row of this id, or NULL. */
 const struct request_row *bed_request(const struct bed_rows *rows, int64_t id);
 const struct job_row *bed_job(const struct bed_rows *rows, int64_t id);
+
+/* The text of the warning with this code, or NULL. */
+const char *bed_warning(const struct bed_rows *rows, const char *code);
 
 /* How many decisions are of this action, about this subject or (-1) about any. */
 size_t bed_decisions(const struct bed_rows *rows, const char *action, int64_t subject);

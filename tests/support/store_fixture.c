@@ -85,7 +85,10 @@ static int put_job(const struct sink *sink, struct rng *rng, int64_t id)
                           .restarts = random_integer(rng),
                           .lost_gpu_s = random_real(rng),
                           .status = random_text(rng),
-                          .energy_j = rng_below(rng, 2) > 0 ? random_real(rng) : (double)NAN};
+                          .energy_j = rng_below(rng, 2) > 0 ? random_real(rng) : (double)NAN,
+                          .type = rng_below(rng, 2) > 0 ? random_text(rng) : NULL,
+                          .group_name = rng_below(rng, 2) > 0 ? random_text(rng) : "",
+                          .user_name = rng_below(rng, 2) > 0 ? random_text(rng) : NULL};
     return sink->job != NULL ? sink->job(sink->context, &row) : 0;
 }
 
@@ -114,7 +117,9 @@ static int put_small(const struct sink *sink, struct rng *rng, int64_t id)
                                       .node = random_integer(rng),
                                       .gpus = random_integer(rng),
                                       .start_s = random_real(rng),
-                                      .end_s = random_real(rng)};
+                                      .end_s = random_real(rng),
+                                      .gpu = rng_below(rng, 2) > 0 ? random_text(rng) : NULL,
+                                      .node_type = rng_below(rng, 2) > 0 ? random_text(rng) : NULL};
     struct decision_row detail = {random_real(rng), random_text(rng), random_text(rng), random_text(rng), id,
                                   random_text(rng)};
     int code = sink->placement != NULL ? sink->placement(sink->context, &placement) : 0;

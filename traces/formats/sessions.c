@@ -7,8 +7,9 @@
  * The lists have one number per turn: new input tokens; output tokens; seconds from the last answer that the turn needs
  * until it is sent; whether these are a tool call; the turn whose context it continues; the turn that waits for it.
  * Without "parent" each turn continues the one before, without "join" none is joined, without "wait_s" and "tool" there
- * are no pauses. Sessions with one "system" share its first "system_tokens" tokens; "class" may be absent too. A member
- * that has another name, or that a line has twice, is an error. */
+ * are no pauses. Sessions with one "system" share its "system_tokens" tokens; both may be absent, and so may "class". A
+ * member that has another name, or that a line has twice, is an error. */
+#include "sim/core/key_map.h"
 #include "sim/core/number.h"
 #include "traces/formats/file_trace.h"
 #include "traces/formats/json_line.h"
@@ -46,6 +47,7 @@ struct sessions_reader {
     struct stream *rows;
     struct session_plan plan; /* of the latest row */
     struct list lists[N_LISTS];
+    struct key_map system_tokens; /* by the address of a system's name, of which there is one */
 };
 
 static bool bad_value(struct reader *reader, const struct json_line *line, const char *chars, const char *name,
@@ -151,6 +153,30 @@ static enum row_result link_turns(struct reader *reader, struct sessions_reader 
     return session_plan_link(plan, problem) ? ROW_KEPT : reader_bad(reader, LINE, hint, "%s", problem);
 }
 
+/* A system prompt has one length. */
+static enum row_result check_system(struct reader *reader, struct sessions_reader *sessions, bool has_tokens)
+{
+    static const char how[] =
+        "write {\"arrival_s\": 0, \"system\": \"chat\", \"system_tokens\": 200, \"input\": [100], "
+        "\"output\": [50]}";
+    const struct session_plan *plan = &sessions->plan;
+    const uint64_t key = (uint64_t)(uintptr_t)plan->system;
+    if (plan->system == NULL && plan->system_tokens > 0)
+        return reader_bad(reader, LINE, how, "'system' is missing: the name of what 'system_tokens' are of");
+    if (plan->system == NULL) return ROW_KEPT;
+    if (!has_tokens)
+        return reader_bad(reader, LINE, how, "'system_tokens' is missing: the length of the system prompt '%s'",
+                          plan->system);
+    const int64_t known = key_map_find(&sessions->system_tokens, key);
+    if (known >= 0 && known != plan->system_tokens)
+        return reader_bad(reader, LINE, "give other system prompts other names",
+                          "system prompt '%s' has %d tokens, and %lld in a row above", plan->system,
+                          (int)plan->system_tokens, (long long)known);
+    if (known >= 0 || key_map_set(&sessions->system_tokens, key, plan->system_tokens) == 0) return ROW_KEPT;
+    reader_no_memory(reader);
+    return ROW_BAD;
+}
+
 static enum row_result read_row(struct reader *reader, union trace_record *record)
 {
     struct sessions_reader *sessions = reader->format.state;
@@ -178,8 +204,8 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
     }
     const struct session_plan *plan = &sessions->plan;
     if (plan->arrival_ns < 0) return reader_bad(reader, LINE, hint, "'arrival_s' is missing");
-    if (plan->system_tokens > 0 && plan->system == NULL)
-        return reader_bad(reader, LINE, hint, "'system' is missing: the name of what 'system_tokens' are of");
+    const enum row_result system = check_system(reader, sessions, (seen >> SYSTEM_TOKENS & 1) != 0);
+    if (system != ROW_KEPT) return system;
     record->request = (struct request_record){.id = reader->row, .arrival_ns = plan->arrival_ns};
     return link_turns(reader, sessions);
 }
@@ -216,6 +242,7 @@ static void sessions_close(struct session_maker *maker)
     struct sessions_reader *sessions = (struct sessions_reader *)maker;
     stream_close(sessions->rows);
     session_plan_fini(&sessions->plan);
+    key_map_fini(&sessions->system_tokens);
     for (int k = 0; k < N_LISTS; k++) mem_free(sessions->lists[k].items);
     mem_free(sessions);
 }

@@ -21,6 +21,7 @@
     X(llmservingsim_attention)                                                                                         \
     X(llmservingsim_attention_v0)                                                                                      \
     X(aiconfigurator_moe)                                                                                              \
+    X(aiconfigurator_masked)                                                                                           \
     X(nccl)                                                                                                            \
     X(exchange)                                                                                                        \
     X(vidur_network)

@@ -81,6 +81,7 @@ static enum number_format weights_of(enum kernel_class class)
     switch (class) {
     case KERNEL_GEMM_FP8:
     case KERNEL_MOE_FP8:
+    case KERNEL_MOE_FP8_MASKED:
     case KERNEL_MOE_FP8_TENSOR: return FORMAT_FP8;
     case KERNEL_GEMM_FP8_BLOCK: return FORMAT_FP8_BLOCK;
     case KERNEL_GEMM_NVFP4:
@@ -117,7 +118,8 @@ static bool takes_weights(enum kernel_class class, enum number_format format)
     const enum number_format weights = weights_of(class);
     if (weights == FORMAT_FP16) return !has_four_bits(format);
     if (weights == FORMAT_INT4) return has_four_bits(format);
-    return format == weights || (class == KERNEL_MOE_FP8 && format == FORMAT_FP8_BLOCK);
+    const bool by_block = class == KERNEL_MOE_FP8 || class == KERNEL_MOE_FP8_MASKED;
+    return format == weights || (by_block && format == FORMAT_FP8_BLOCK);
 }
 
 /* Whether kernels of a class may compute products in a format. */
@@ -299,7 +301,7 @@ static int read_operator(struct profile_reader *reader, int column, enum kernel_
     static const enum llm_operator of_class[KERNEL_CLASS_COUNT] = {
         [KERNEL_GEMM] = OP_QKV, [KERNEL_GEMM_FP8] = OP_QKV, [KERNEL_GEMM_FP8_BLOCK] = OP_QKV,
         [KERNEL_GEMM_NVFP4] = OP_QKV, [KERNEL_GEMM_INT4] = OP_QKV, [KERNEL_MOE_NVFP4] = OP_EXPERTS,
-        [KERNEL_MOE_MXFP4] = OP_EXPERTS,
+        [KERNEL_MOE_MXFP4] = OP_EXPERTS, [KERNEL_MOE_FP8_MASKED] = OP_EXPERTS,
         [KERNEL_PREFILL_ATTENTION] = OP_PREFILL_ATTENTION, [KERNEL_DECODE_ATTENTION] = OP_DECODE_ATTENTION,
         [KERNEL_LATENT_DECODE] = OP_DECODE_ATTENTION, [KERNEL_LATENT_PREFILL] = OP_PREFILL_ATTENTION,
         [KERNEL_NORM] = OP_NORM, [KERNEL_ROTARY] = OP_ROTARY, [KERNEL_ACTIVATION] = OP_ACTIVATION,

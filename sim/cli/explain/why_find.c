@@ -305,7 +305,7 @@ int why_fail_incomplete(struct asking *asking, const char *kind, const char *sub
     const bool is_job = kind != NULL ? strcmp(kind, "job") == 0 : !is_ttft && jobs.columns[0].numbers[0] > 0;
     const bool is_time = kind != NULL && strcmp(kind, "time") == 0;
     const char *hint = arena_printf(asking->arena,
-                                    "such as: orrery why %s %s%s; there are request|job ID|slowest|longest-wait, "
+                                    "such as: orrery why %s %s%s; there are (request|job) (ID|slowest|longest-wait), "
                                     "request longest-ttft, and time FROM:TO",
                                     asking->results,
                                     is_time  ? "time "

@@ -54,6 +54,8 @@ static const struct item rl[] = {{"rl.steps", COUNT, "steps", NULL},
                                  {"rl.rollout_idle_frac", SHARE, "of the time without rollouts", NULL},
                                  {"rl.training_idle_frac", SHARE, "without training", NULL},
                                  {"rl.tokens_per_s", COUNT, "trained tokens/s", NULL},
+                                 {"rl.usd_per_h", DOLLARS, "per hour, list price of replicas and training", NULL},
+                                 {"rl.tokens_per_usd", COUNT, "trained tokens per dollar", NULL},
                                  {0}};
 static const struct item failures[] = {{"failure.events", COUNT, "failures", NULL},
                                        {"failure.interrupts", COUNT, "stops of jobs", NULL},

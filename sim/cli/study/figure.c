@@ -11,6 +11,7 @@
 
 struct figure_call {
     const char *directory, *results_limit, *workers, *data;
+    struct option_texts settings;
     int form; /* enum answer_form */
     bool resume, gnuplot, quiet;
 };
@@ -20,6 +21,8 @@ static const struct option figure_options[] = {
     {"Options of run and all", "output", 'o', OPTION_TEXT, AT(directory), "DIR", NULL,
      "folder of results and documents; default: figures"},
     {NULL, "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL, "runs in parallel; default: one per core"},
+    {NULL, "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL,
+     "change a key in all runs: the results are those of another figure, FIGURE-changed, and no claim gates"},
     {NULL, "data", 0, OPTION_TEXT, AT(data), "DIR", NULL, DATA_OPTION_HELP},
     {NULL, "results-limit", 0, OPTION_TEXT, AT(results_limit), "SIZE", NULL,
      "stop when a study has written this much; default " RESULTS_LIMIT_DEFAULT},
@@ -164,7 +167,8 @@ static int print_claims(struct cli *cli, const struct figure_work *work, struct 
     static const char *const tolerances[] = {
         [TOLERANCES_WITH_RESULTS] = "; tolerances committed with the results",
         [TOLERANCES_FIRST] = "; tolerances committed before the first run",
-        [TOLERANCES_FIRST_IN_PART] = "; tolerances committed before the first run, but those that the notes name"};
+        [TOLERANCES_FIRST_IN_PART] = "; tolerances committed before the first run, but those that the notes name",
+        [TOLERANCES_OF_ANOTHER] = "; of a figure that --set has changed, with the tolerances of the other"};
     const char *gap = form == ANSWER_MARKDOWN ? "\n" : ""; /* a table of Markdown stands between blank lines */
     struct text heading;
     struct answer answer;
@@ -250,7 +254,8 @@ static int run_figures(struct cli *cli, const struct figure_files *files, const 
     if (!answer_is_data(form) && files->n > 1) say_counts("all figures: ", &counts, "", &answer);
     code = answer_end(&answer, code, cli->out, &cli->diag);
     fflush(cli->out);
-    if (code == 0) code = figure_work_gallery(files->items, files->n, options, &cli->diag);
+    if (code != 0 || options->n_settings > 0) return code; /* what is changed neither gates nor is in the gallery */
+    code = figure_work_gallery(files->items, files->n, options, &cli->diag);
     if (code != 0) return code;
     if (!options->study.quiet) answer_print(cli->err, "%s/index.html shows what has been run\n", options->directory);
     return judge_counts(cli, &counts);
@@ -275,6 +280,7 @@ static int run_named(struct cli *cli, const struct cli_call *call, bool all)
     const struct figure_call *given = call->options;
     struct figure_options options = {.directory = given->directory != NULL ? given->directory : "figures",
                                      .gnuplot = given->gnuplot, .skips = all,
+                                     .n_settings = given->settings.n, .settings = given->settings.items,
                                      .study = {.resume = given->resume, .quiet = given->quiet}};
     struct arena arena;
     struct figure_files files = {0};
@@ -298,6 +304,9 @@ static int run(struct cli *cli, const struct cli_call *call)
     if (word == RUN && call->n_arguments == 1)
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, "see 'orrery figure list', or say 'all'",
                           "there is no figure to run");
+    const struct figure_call *given = call->options;
+    if (given->settings.n > 0 && call->n_arguments != 2)
+        return diag_error(&cli->diag, SIM_E_USAGE, "--set", NULL, "it goes with 'run' and one figure");
     if (word != RUN && call->n_arguments > 1)
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name figures behind 'run'", "unexpected argument '%s'",
                           call->arguments[1]);
@@ -307,7 +316,7 @@ static int run(struct cli *cli, const struct cli_call *call)
 const struct verb verb_figure = {
     .name = "figure",
     .summary = "figures of papers: simulate them, draw them beside the paper's points, judge the claims",
-    .usage = "list [--json|--csv|--markdown]\nrun FIGURE... [-o DIR] [-j N] [--resume]\nall [-o DIR] [-j N] [--resume]",
+    .usage = "list [--json|--csv|--markdown]\nrun FIGURE... [-o DIR] [-j N] [--resume]\nrun FIGURE --set KEY=VALUE [-o DIR]\nall [-o DIR] [-j N] [--resume]",
     .notes = "FIGURE is a name of 'orrery figure list' or a file. The exit status is 1 if a claim fails that is not known\n"
              "to fail, or one passes that is. 'all' leaves out figures whose measurements are not there.\n",
     .options = figure_options,

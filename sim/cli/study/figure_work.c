@@ -65,13 +65,64 @@ static const char *chart_suffix(const struct figure_work *work, size_t index, ch
     return suffix;
 }
 
+/* Marks a figure that settings change, in its id and title, so that its results stand beside those of the other. */
+static int mark_changed(struct figure_work *work, struct diag *diag)
+{
+    struct arena *arena = &work->arena;
+    struct figure *figure = &work->figure;
+    const char *what = "";
+    for (size_t i = 0; what != NULL && i < work->n_settings; i++)
+        what = arena_printf(arena, "%s%s%s", what, i > 0 ? ", " : "", work->settings[i]);
+    if (what != NULL) figure->title = arena_printf(arena, "Changed by %s: %s", what, figure->title);
+    figure->id = arena_printf(arena, "%s-changed", figure->id);
+    figure->tolerances = TOLERANCES_OF_ANOTHER;
+    for (size_t i = 0; i < figure->studies.n; i++) {
+        const struct figure_study *study = FIGURE_ITEM(struct figure_study, figure->studies, i);
+        if (!figure_study_is_board(study) && !figure_study_is_plans(study)) continue;
+        return diag_error(diag, SIM_E_USAGE, "--set", "copy its files, and change these",
+                          "'%s' of the figure has no scenario that settings could change", study->path);
+    }
+    return what != NULL && figure->title != NULL && figure->id != NULL ? 0 : diag_nomem(diag);
+}
+
 int figure_work_load(struct figure_work *work, const struct figure_file *file, const struct figure_options *options,
                      struct diag *diag)
 {
-    *work = (struct figure_work){.data_folder = options->data};
+    *work = (struct figure_work){
+        .data_folder = options->data, .n_settings = options->n_settings, .settings = options->settings};
     arena_init(&work->arena);
     int code = figure_load(file->id, file->path, options->data, &work->arena, &work->figure, diag);
+    if (code == 0 && work->n_settings > 0) code = mark_changed(work, diag);
     return code == 0 ? name_databases(work, options, diag) : code;
+}
+
+static const struct figure_study *study_at(const struct figure_work *work, size_t index)
+{
+    return FIGURE_ITEM(struct figure_study, work->figure.studies, index);
+}
+
+static int load_study(struct figure_work *work, size_t index, struct study *study, struct diag *diag)
+{
+    const struct study_overlay overlay = {.n_settings = work->n_settings, .settings = work->settings};
+    const int code = study_load(study_at(work, index)->path, &work->arena, study, diag);
+    return code == 0 && overlay.n_settings > 0 ? study_lay(study, &overlay, &work->arena, diag) : code;
+}
+
+/* A folder of a figure that has been copied may name a scenario that is not there. */
+static int check_scenarios(struct figure_work *work, struct diag *diag)
+{
+    for (size_t i = 0; i < work->figure.studies.n; i++) {
+        struct study study;
+        if (figure_study_is_board(study_at(work, i)) || figure_study_is_plans(study_at(work, i))) continue;
+        const int code = load_study(work, i, &study, diag);
+        if (code != 0) return code;
+        if (!path_is_json(study.scenario) || paths_is_file(study.scenario)) continue;
+        return diag_error(diag, SIM_E_IO, study_at(work, i)->path,
+                          "relative paths begin at the folder of their file: copy the scenario too, or name one of "
+                          "'orrery list scenarios'",
+                          "its scenario is not there: %s", study.scenario);
+    }
+    return 0;
 }
 
 /* A result must not replace the figure's own files. */
@@ -92,7 +143,8 @@ int figure_work_check(struct figure_work *work, const struct figure_file *file, 
 {
     static const char *const kinds[] = {"svg", "gp", "dat"};
     char suffix[24];
-    int code = check_output(work, file, result_path(work, options, ".md"), diag);
+    int code = check_scenarios(work, diag);
+    if (code == 0) code = check_output(work, file, result_path(work, options, ".md"), diag);
     for (size_t i = 0; code == 0 && i < work->figure.studies.n; i++)
         code = check_output(work, file, work->databases[i], diag);
     for (size_t i = 0; code == 0 && i < work->figure.charts.n; i++)
@@ -110,16 +162,6 @@ void figure_work_fini(struct figure_work *work)
 }
 
 /* --- Studies --- */
-
-static const struct figure_study *study_at(const struct figure_work *work, size_t index)
-{
-    return FIGURE_ITEM(struct figure_study, work->figure.studies, index);
-}
-
-static int load_study(struct figure_work *work, size_t index, struct study *study, struct diag *diag)
-{
-    return study_load(study_at(work, index)->path, &work->arena, study, diag);
-}
 
 /* Whether the file has results of the study in its present form. Returns 0 or SIM_E_NOMEM. */
 static int check_current(const char *path, const struct study *study, struct arena *arena, bool *is_current)

@@ -23,6 +23,8 @@ struct figure_options {
     const char *data;      /* folder of public data, as in struct cli */
     bool gnuplot;
     bool skips; /* figures whose measurements are absent are left out */
+    size_t n_settings; /* of all runs, "key=value"; above 0 the figure is another one, with "-changed" in its id */
+    const char *const *settings;
     struct figure_study_options study;
 };
 
@@ -30,6 +32,8 @@ struct figure_options {
 struct figure_work {
     struct arena arena;
     const char *data_folder; /* of public data; NULL: the default */
+    size_t n_settings;
+    const char *const *settings;
     struct figure figure;
     const char **databases; /* one per study */
     struct figure_data data;
@@ -44,7 +48,8 @@ int figure_work_load(struct figure_work *work, const struct figure_file *file, c
                      struct diag *diag);
 void figure_work_fini(struct figure_work *work);
 
-/* Checks that no result replaces the figure or one of its studies. Returns 0, SIM_E_USAGE or SIM_E_NOMEM. */
+/* Checks that no result replaces the figure or one of its studies, whose scenarios are there. Returns 0 or a negative
+ * code with findings. */
 int figure_work_check(struct figure_work *work, const struct figure_file *file, const struct figure_options *options,
                       struct diag *diag);
 

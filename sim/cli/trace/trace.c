@@ -234,6 +234,16 @@ static int unroll(struct cli *cli, struct opened *trace)
     return unroll_open(sessions, &trace->requests, &cli->diag);
 }
 
+enum { LONG_OUTPUTS = 3 }; /* times the prompts: more than traces of people, and less than those with columns swapped */
+
+static void warn_of_outputs(struct cli *cli, const char *path, const struct trace_check *found)
+{
+    if (found->output_tokens <= LONG_OUTPUTS * found->prompt_tokens) return;
+    diag_warning(&cli->diag, path, "see that the columns of prompts and outputs are not swapped",
+                 "outputs are %.3g times as long as prompts",
+                 (double)found->output_tokens / (double)found->prompt_tokens);
+}
+
 static int check(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)
 {
     struct trace_check found;
@@ -242,6 +252,7 @@ static int check(struct cli *cli, const struct trace_options *options, const cha
     code = trace->requests != NULL ? trace_check_requests(trace->requests, &found, &cli->diag)
                                    : trace_check_jobs(trace->jobs, &found, &cli->diag);
     if (code != 0 && code != SIM_E_DATA) return code;
+    if (code == 0) warn_of_outputs(cli, path, &found);
     if (options->format == NULL)
         answer_print(cli->out, "%s: format %s, guessed from its beginning\n", path, trace->format->name);
     trace_report_check(&found, path, trace->requests != NULL, cli->out);

@@ -8,6 +8,25 @@
 #include <stdio.h>
 #include <string.h>
 
+/* "; 6.7/s, 1140 prompt and 211 output tokens on average": for the eye to find columns that are swapped. */
+static void print_means(const struct trace_check *check, FILE *out)
+{
+    const double span_s = sim_s_from_ns(check->last_ns - check->first_ns), n = (double)check->n_records;
+    if (check->n_records == 0) return;
+    fprintf(out, ";");
+    if (span_s > 0.0) fprintf(out, " %.3g/s,", (n - 1.0) / span_s);
+    fprintf(out, " %.4g prompt and %.4g output tokens on average", (double)check->prompt_tokens / n,
+            (double)check->output_tokens / n);
+}
+
+static void print_right(const struct trace_check *check, bool requests, FILE *out)
+{
+    fprintf(out, "ok, %" PRId64 " %s in %" PRId64 " rows, over %.9g s", check->n_records,
+            requests ? "requests" : "jobs", check->n_rows, sim_s_from_ns(check->last_ns - check->first_ns));
+    if (requests) print_means(check, out);
+    fprintf(out, "\n");
+}
+
 void trace_report_check(const struct trace_check *check, const char *path, bool requests, FILE *out)
 {
     answer_print(out, "%s: ", path);
@@ -16,8 +35,7 @@ void trace_report_check(const struct trace_check *check, const char *path, bool 
     else if (check->n_bad_rows > 0)
         fprintf(out, "%" PRId64 " of %" PRId64 " rows are wrong\n", check->n_bad_rows, check->n_rows);
     else
-        fprintf(out, "ok, %" PRId64 " %s in %" PRId64 " rows, over %.9g s\n", check->n_records,
-                requests ? "requests" : "jobs", check->n_rows, sim_s_from_ns(check->last_ns - check->first_ns));
+        print_right(check, requests, out);
 }
 
 /* --- Statistics --- */

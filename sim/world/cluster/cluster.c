@@ -91,6 +91,7 @@ static int create_part(const struct node_type_config *type, bool unlimited, cons
     cluster->first = cluster;
     pool_init(&cluster->allocations, sizeof(struct allocation));
     cluster->gpu = type->gpu;
+    cluster->type_name = type->name;
     cluster->gpu_usd_per_h = type->gpu_usd_per_h > 0 ? type->gpu_usd_per_h : (double)NAN;
     cluster->total_gpus = cluster->free_gpus = INT64_MAX;
     if (unlimited) return 0;
@@ -212,6 +213,13 @@ static void move_group(struct cluster *cluster, int32_t node, int32_t gpus)
 int32_t cluster_node_gpus(const struct cluster *cluster, int32_t node)
 {
     return cluster->resources != NULL ? cluster->resources->nodes[node].gpus : cluster->gpus_per_node;
+}
+
+const char *cluster_gpu_of(const struct cluster *cluster, int64_t node)
+{
+    const struct node_resources *resources = node >= 0 ? cluster->resources : NULL;
+    const char *model = resources != NULL ? resources->models->names[resources->nodes[node].gpu_model] : "";
+    return model[0] != '\0' ? model : cluster->gpu;
 }
 
 /* Counts GPUs as taken (gpus > 0) or released (gpus < 0) by services. */

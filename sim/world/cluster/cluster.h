@@ -84,6 +84,7 @@ struct cluster {
     int32_t nodes_per_pod;         /* of the network; 0: all in one */
     uint64_t capacity_epoch; /* counts changes of the GPUs that jobs can use */
     const char *gpu;      /* as the scenario names it; NULL: it does not */
+    const char *type_name; /* key in cluster.node_types; NULL: the cluster's own nodes */
     double gpu_usd_per_h; /* NAN: the price of the hardware catalog */
     int32_t node_type;    /* 0: the first */
     int32_t first_node;   /* number of its first node in the site */
@@ -183,6 +184,10 @@ void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const s
  * Returns false and takes none if they are not all free. */
 bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct allocation *allocation);
 void cluster_forget(struct cluster *cluster, struct allocation *allocation);
+
+/* The type of a node's GPUs: what a list of nodes calls them, else that of its node type; NULL: neither says. A node
+ * below 0: none in particular. */
+const char *cluster_gpu_of(const struct cluster *cluster, int64_t node);
 
 /* All GPUs of a node, free or not. */
 int32_t cluster_node_gpus(const struct cluster *cluster, int32_t node);

@@ -4,9 +4,9 @@
  * meanwhile.
  *
  * A paused job begins no save, and its GPUs idle with a process. A node on which jobs pause keeps its place: no spare
- * node takes it, until an interrupting outage or a breaker has taken its jobs. A node without jobs has nothing to keep. A node that is down already stays so
- * until the later of its returns. While jobs pause, node failures pass the node by; a breaker that takes its power
- * interrupts them.
+ * node takes it, until an interrupting outage or a breaker has taken its jobs. A node without jobs keeps nothing. A
+ * node that is down already stays so until the later of its returns. While jobs pause, node failures pass the node by;
+ * a breaker that takes its power interrupts them.
  *
  * Not modelled: waits before work (restart, reads) and saves over the network that have begun go on, although the job
  * pauses. Failures of a job's own software (scope job) count the pause and strike in it. A part of a GPU beside the
@@ -54,6 +54,27 @@ int failure_outages_start(struct failures *failures)
         code = failure_queue_add(&failures->strikes, &entry);
     }
     return code;
+}
+
+int failure_outages_finish(const struct failures *failures, sim_ns now)
+{
+    const struct sink *sink = failures->site->sink;
+    const struct failure_outage_config *outage = failures->config->outages.items, *first = NULL;
+    char text[DIAG_TEXT_CHARS];
+    int64_t n = 0;
+    for (size_t i = 0; i < failures->config->outages.n; i++, outage++) {
+        if (outage->from_ns <= now) continue;
+        if (first == NULL || outage->from_ns < first->from_ns) first = outage;
+        n++;
+    }
+    if (n == 0 || sink->warning == NULL) return 0;
+    snprintf(text, sizeof text,
+             "%s begin%s after the run's end at %.6g s and had no effect, first '%s' at %.6g s; a trace with "
+             "'rate_scale' is over sooner",
+             n == 1 ? "an outage" : "outages", n == 1 ? "s" : "", sim_s_from_ns(now), first->name,
+             sim_s_from_ns(first->from_ns));
+    const struct warning_row row = {.t_s = (double)NAN, .code = "late-outage", .text = text, .count = n};
+    return sink->warning(sink->context, &row);
 }
 
 /* Returns 1 if the node was up, 0 if not, or a negative code. */

@@ -190,6 +190,9 @@ int failure_outages_check(const struct failures *failures, struct diag *diag);
 /* Queues their begins. Returns 0 or SIM_E_NOMEM. */
 int failure_outages_start(struct failures *failures);
 
+/* Warns of those that the run ended before. Returns 0 or the sink's code. */
+int failure_outages_finish(const struct failures *failures, sim_ns now);
+
 /* The entry of an outage begins (of `strikes`) or ends (of `found`). */
 int failure_outage_begin(struct failures *failures, const struct failure_entry *entry);
 int failure_outage_end(struct failures *failures);

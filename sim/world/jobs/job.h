@@ -52,6 +52,7 @@ struct job {
     double last_speed, last_gpus;  /* the last speed above 0, and the GPUs that gave it */
     double lost_gpu_s;             /* GPU time of repeated work */
     int64_t group_ugpus;           /* that jobs on the same GPUs hold together */
+    const char *user;              /* who submitted it; "" when unknown */
     struct job *prev, *next;       /* in the system, in the order of submission */
 };
 
@@ -59,6 +60,7 @@ struct job_action {
     struct job *job; /* NULL: void */
     const char *name, *reason;
     double gpus, free_gpus; /* GPUs it moves; GPUs of their node type that are free after it */
+    const struct cluster *cluster; /* that node type: the job may be on another one when the row is written */
     double freed_gpus;      /* of a "preempt": by how much it raised free_gpus; GPUs of a node that is down stay away */
     struct job_host host;   /* of a "tune": what the job has then */
 };
@@ -334,8 +336,14 @@ void job_plan_take_over(struct job_plan *plan, struct job *job, const struct job
 /* Time until the job ends: at its present speed, or if it does not run, on the GPUs it requested. */
 sim_ns job_remaining_ns(const struct job *job, sim_ns now);
 
-/* Emits a detail row of a change that no policy decided. Returns 0 or the sink's code. */
-int job_emit_detail(const struct job *job, const char *action, const char *what, sim_ns now);
+/* Writes " of node type 'NAME'" for a cluster of the site, or "" where all jobs are on the first one. */
+void job_say_node_type(const struct jobs *jobs, const struct cluster *cluster, char *text, size_t bytes);
+
+/* Emit detail rows of a change that no policy decided: `what`, and the GPUs of the job. Return 0 or the sink's code. An
+ * interruption says nothing of free GPUs: what takes those of the job comes after it. */
+int job_emit_finish(const struct job *job, sim_ns now);
+int job_emit_interrupt(const struct job *job, const char *what, sim_ns now);
+int job_emit_reject(const struct job *job, const char *what, sim_ns now);
 
 /* Live rows of sink.h. jobs_emit_queue: what `submitted` meets; NULL: what the next decision meets. jobs_emit_seen:
  * what the scheduler sees. Both only where the sink takes these rows. job_emit_clock: the clock of the job's GPUs.
@@ -433,6 +441,6 @@ int job_plan_emit_actions(const struct job_plan *plan);
 int jobs_emit_notes(const struct jobs *jobs);
 
 /* Emits the scheduler's warnings. Returns 0 or the sink's code. */
-int job_plan_emit_warnings(const struct jobs *jobs);
+int job_plan_emit_warnings(struct jobs *jobs);
 
 #endif

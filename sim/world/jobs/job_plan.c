@@ -1,5 +1,6 @@
 /* The actions of schedulers, applied as they ask for them. */
 #include "sim/world/jobs/job.h"
+#include "sim/world/policy/instance.h"
 #include "sim/world/rows/priority.h"
 
 #include "sim/core/check.h"
@@ -41,14 +42,14 @@ void job_plan_begin(struct jobs *jobs)
 /* Free GPUs of the node type the job runs on. */
 static double free_gpus_for(const struct job *job)
 {
-    return cluster_free_amount(jobs_cluster_of(job->jobs, job->view.node_type));
+    return cluster_free_amount(job->holder.cluster);
 }
 
 int32_t job_plan_add_action(struct job_plan *plan, struct job *job, const char *name, const char *reason)
 {
     if (plan->jobs->site->sink->decision == NULL) return -1;
     const struct job_action action = {.job = job, .name = name, .reason = reason, .gpus = gpus_of(job->holder.ugpus),
-                                      .free_gpus = free_gpus_for(job)};
+                                      .free_gpus = free_gpus_for(job), .cluster = job->holder.cluster};
     const int code = vec_push(&plan->actions, &plan->n_actions, &plan->actions_capacity, action);
     if (code != 0) plan->code = code;
     return code == 0 ? plan->n_actions - 1 : -1;
@@ -64,8 +65,7 @@ static void undo_preemption(struct job_plan *plan, struct job *job)
     /* The actions since then saw its GPUs as free. */
     for (int32_t i = job->preempt_action + 1; i < plan->n_actions; i++) {
         struct job_action *action = &plan->actions[i];
-        if (action->job != NULL && action->job->view.node_type == job->view.node_type)
-            action->free_gpus -= preemption->freed_gpus;
+        if (action->cluster == preemption->cluster) action->free_gpus -= preemption->freed_gpus;
     }
 }
 
@@ -152,6 +152,8 @@ static int place(struct job *job, int32_t gpus, const struct job_host *host, con
         const struct job_view asked = show_as(job, gpus, index);
         const int found = jobs->placer->place(jobs->placer_states[job->view.node_type], view, &job->view, placement);
         job->view = asked;
+        if (found < 0 && jobs->plan.code == 0)
+            return policy_failed(&jobs->placer->policy, "place", found, view->now_ns, jobs->site->diag);
         if (found <= 0) return found;
     }
     code = cluster_take_request(jobs_cluster_of(jobs, job->view.node_type), view->now_ns, &request,

@@ -6,9 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
-int job_plan_emit_warnings(const struct jobs *jobs)
+static void ask_for_warnings(struct jobs *jobs)
+{
+    if (jobs->scheduler->finish == NULL) return;
+    jobs_refresh_view(jobs);
+    job_plan_begin(jobs);
+    jobs->scheduler->finish(jobs->scheduler_state, &jobs->plan);
+}
+
+int job_plan_emit_warnings(struct jobs *jobs)
 {
     int code = 0;
+    ask_for_warnings(jobs);
     for (int32_t i = 0; code == 0 && i < jobs->plan.n_warnings && jobs->site->sink->warning != NULL; i++) {
         const struct job_warning *warning = &jobs->plan.warnings[i];
         const struct warning_row row = {.t_s = sim_s_from_ns(warning->first_ns), .code = warning->code,
@@ -16,6 +25,16 @@ int job_plan_emit_warnings(const struct jobs *jobs)
         code = jobs->site->sink->warning(jobs->site->sink->context, &row);
     }
     return code;
+}
+
+void job_say_node_type(const struct jobs *jobs, const struct cluster *cluster, char *text, size_t bytes)
+{
+    text[0] = '\0';
+    if (jobs->cluster->next == NULL || !jobs->scheduler->uses_node_types) return;
+    if (cluster->type_name != NULL)
+        snprintf(text, bytes, " of node type '%s'", cluster->type_name);
+    else
+        snprintf(text, bytes, " of the cluster's own nodes");
 }
 
 /* The policy's reason, and the GPUs that the action moved. A stopped job may have had none. */
@@ -39,9 +58,11 @@ static void describe(const struct job_action *action, char *reason, size_t reaso
                  action->gpus == 1 ? "" : "s");
         return;
     }
-    int n = snprintf(reason, reason_bytes, "%s: %s %.10g GPU%s", action->reason, what, action->gpus,
-                     action->gpus == 1 ? "" : "s");
-    const struct cluster *cluster = jobs_cluster_of(action->job->jobs, action->job->view.node_type);
+    const struct cluster *cluster = action->cluster;
+    char where[96];
+    job_say_node_type(action->job->jobs, cluster, where, sizeof where);
+    int n = snprintf(reason, reason_bytes, "%s: %s %.10g GPU%s%s", action->reason, what, action->gpus,
+                     action->gpus == 1 ? "" : "s", where);
     if (n > 0 && (size_t)n < reason_bytes && cluster->total_gpus < INT64_MAX)
         snprintf(reason + n, reason_bytes - (size_t)n, ", then %.10g of %lld are free", action->free_gpus,
                  (long long)cluster->total_gpus);

@@ -5,18 +5,61 @@
 #include <math.h>
 #include <stdio.h>
 
-int job_emit_detail(const struct job *job, const char *action, const char *what, sim_ns now)
+static int emit_detail(const struct job *job, const char *action, const char *reason, sim_ns now)
+{
+    const struct sink *sink = job->jobs->site->sink;
+    const struct decision_row row = {.t_s = sim_s_from_ns(now), .service = "", .policy = "jobs", .action = action,
+                                     .subject = job->view.id, .reason = reason};
+    return sink->detail(sink->context, &row);
+}
+
+/* Writes `what`, and the GPUs that the job holds or has just held. */
+static int say_held(const struct job *job, const char *what, char *text, size_t bytes)
+{
+    const double gpus = gpus_of(job->holder.ugpus);
+    char where[96];
+    job_say_node_type(job->jobs, job->holder.cluster, where, sizeof where);
+    return snprintf(text, bytes, "%s %.10g GPU%s%s", what, gpus, gpus == 1 ? "" : "s", where);
+}
+
+int job_emit_finish(const struct job *job, sim_ns now)
+{
+    const struct cluster *cluster = job->holder.cluster;
+    char reason[256];
+    if (job->jobs->site->sink->detail == NULL) return 0;
+    const int n = say_held(job, "has held", reason, sizeof reason);
+    if (cluster->total_gpus < INT64_MAX)
+        snprintf(reason + n, sizeof reason - (size_t)n, "; %.10g of %lld are free", cluster_free_amount(cluster),
+                 (long long)cluster->total_gpus);
+    return emit_detail(job, "finish", reason, now);
+}
+
+int job_emit_interrupt(const struct job *job, const char *what, sim_ns now)
+{
+    char reason[512];
+    if (job->jobs->site->sink->detail == NULL) return 0;
+    say_held(job, what, reason, sizeof reason);
+    return emit_detail(job, "interrupt", reason, now);
+}
+
+/* It compares what the job asks for with all node types on which it could be. */
+int job_emit_reject(const struct job *job, const char *what, sim_ns now)
 {
     const struct jobs *jobs = job->jobs;
+    const struct cluster *cluster = jobs->cluster;
+    const bool is_limited = cluster->total_gpus < INT64_MAX;
+    double free_gpus = 0;
+    int64_t gpus = 0;
+    char reason[256];
     if (jobs->site->sink->detail == NULL) return 0;
-    char reason[128];
-    int n = snprintf(reason, sizeof reason, "%s %d GPU%s", what, job->view.gpus, job->view.gpus == 1 ? "" : "s");
-    if (jobs->cluster->total_gpus < INT64_MAX)
-        snprintf(reason + n, sizeof reason - (size_t)n, "; %lld of %lld are free", (long long)jobs->cluster->free_gpus,
-                 (long long)jobs->cluster->total_gpus);
-    struct decision_row row = {.t_s = sim_s_from_ns(now), .service = "", .policy = "jobs", .action = action,
-                               .subject = job->view.id, .reason = reason};
-    return jobs->site->sink->detail(jobs->site->sink->context, &row);
+    for (; is_limited && cluster != NULL; cluster = jobs->scheduler->uses_node_types ? cluster->next : NULL) {
+        free_gpus += cluster_free_amount(cluster);
+        gpus += cluster->total_gpus;
+    }
+    const int n = snprintf(reason, sizeof reason, "%s %d GPU%s", what, job->view.gpus, job->view.gpus == 1 ? "" : "s");
+    if (is_limited && n < (int)sizeof reason)
+        snprintf(reason + n, sizeof reason - (size_t)n, "; %.10g of %lld are free", free_gpus, (long long)gpus);
+    return emit_detail(job, "reject", reason, now);
 }
 
 sim_ns job_resume_wait_ns(const struct job *job)
@@ -76,6 +119,8 @@ static void keep_speed(struct job *job)
     if (!(job->progress.speed > 0.0)) return;
     job->last_speed = job->progress.speed;
     job->last_gpus = job->view.held_gpus;
+    if (job->jobs->n_node_types > 1 && job->view.gpus > 0)
+        job_types_see_gpu(&job->jobs->types_seen, &job->jobs->config->all_types, job->type, job->holder.cluster);
     if (!job->is_widened && job->view.held_gpus > (double)job->view.gpus) job_stats_widen(&job->jobs->stats, job);
 }
 
@@ -212,7 +257,7 @@ int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason)
     jobs->stats.n_preemptions++;
     jobs->view.n_running -= !was_kept;
     jobs->view.n_pending++;
-    int code = job_emit_detail(job, "interrupt", reason, now);
+    int code = job_emit_interrupt(job, reason, now);
     if (was_kept)
         jobs_make_known(job);
     else
@@ -231,11 +276,14 @@ int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason)
 static int emit(const struct job *job, sim_ns to_ns, int64_t node, int64_t gpus)
 {
     const struct sink *sink = job->jobs->site->sink;
+    const struct cluster *cluster = job->holder.cluster;
     struct placement_row row = {.job = job->view.id,
                                 .node = node,
                                 .gpus = gpus,
                                 .start_s = sim_s_from_ns(job->held_from_ns),
-                                .end_s = sim_s_from_ns(to_ns)};
+                                .end_s = sim_s_from_ns(to_ns),
+                                .gpu = cluster_gpu_of(cluster, node - cluster->first_node),
+                                .node_type = cluster->type_name};
     return sink->placement(sink->context, &row);
 }
 

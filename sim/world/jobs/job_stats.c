@@ -171,7 +171,9 @@ void job_stats_submit(struct job_stats *stats, const struct job *job)
 
 bool jobs_has_exact_estimates(const struct jobs *jobs)
 {
-    return jobs->stats.n_submitted > 0 && jobs->stats.n_estimated == 0 && !jobs->scheduler->ignores_estimates;
+    const struct scheduler *scheduler = jobs->scheduler;
+    if (jobs->stats.n_submitted == 0 || jobs->stats.n_estimated > 0 || scheduler->ignores_estimates) return false;
+    return scheduler->reads_estimates == NULL || scheduler->reads_estimates(jobs->scheduler_state);
 }
 
 /* Whether the scenario itself says that jobs of its type are faster in proportion. */
@@ -229,6 +231,9 @@ static int emit_row(const struct job_stats *stats, const struct job *job, sim_ns
         .lost_gpu_s = job->lost_gpu_s,
         .status = status,
         .energy_j = holders_drawn_j(&job->jobs->cluster->holders, &job->holder, now),
+        .type = view->type,
+        .group_name = view->group,
+        .user_name = job->user,
     };
     return stats->sink->job(stats->sink->context, &row);
 }
@@ -491,6 +496,7 @@ int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_n
     };
     int code = warn_of_rejections(stats);
     if (code == 0) code = warn_of_speedup(stats);
+    if (code == 0) code = job_types_warn(&jobs->types_seen, &jobs->config->all_types, jobs->site, jobs->cluster);
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
         code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
     for (int i = 0; code == 0 && i < JOB_QUANTITIES; i++)

@@ -1,9 +1,13 @@
 #include "sim/world/jobs/job_types.h"
 
 #include "models/failure.h"
+#include "sim/catalog/catalog.h"
 #include "sim/core/mem.h"
+#include "sim/core/text.h"
+#include "sim/world/cluster/cluster.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -144,16 +148,18 @@ bool job_type_may_occur(const struct trace_format *format, const char *name)
     return (types != NULL && *types != NULL) || strcmp(name, "default") == 0;
 }
 
-int job_types_seen_init(struct job_types_seen *seen, const struct config_list *types)
+int job_types_seen_init(struct job_types_seen *seen, const struct config_list *types, const struct config_list *all)
 {
     *seen = (struct job_types_seen){0};
     seen->has_occurred = mem_zalloc(types->n + 1, sizeof *seen->has_occurred);
-    return seen->has_occurred != NULL ? 0 : SIM_E_NOMEM;
+    seen->unstated = mem_zalloc(all->n + 1, sizeof *seen->unstated);
+    return seen->has_occurred != NULL && seen->unstated != NULL ? 0 : SIM_E_NOMEM;
 }
 
 void job_types_seen_fini(struct job_types_seen *seen)
 {
     mem_free(seen->has_occurred);
+    mem_free(seen->unstated);
 }
 
 void job_types_see(struct job_types_seen *seen, const struct config_list *types, const char *name)
@@ -268,12 +274,127 @@ struct speedup speedup_config_get(const struct speedup_config *config)
                             .points = config->points.items};
 }
 
-static double speed_on(const struct job_type *type, const char *gpu)
+static const struct gpu_speed *stated_speed(const struct job_type *type, const char *gpu)
 {
     const struct gpu_speed *speed = type->speeds.items;
     for (size_t i = 0; gpu != NULL && i < type->speeds.n; i++, speed++)
-        if (strcmp(speed->gpu, gpu) == 0) return speed->speed;
-    return 1.0;
+        if (strcmp(speed->gpu, gpu) == 0) return speed;
+    return NULL;
+}
+
+static double speed_on(const struct job_type *type, const char *gpu)
+{
+    const struct gpu_speed *speed = stated_speed(type, gpu);
+    return speed != NULL ? speed->speed : 1.0;
+}
+
+/* --- Types of GPUs --- */
+
+/* Whether the catalog has this GPU; if not, says so, with the GPU of the node type that the key names. */
+static int check_gpu(const char *path, const char *gpu, const struct site_env *site, const struct cluster *cluster)
+{
+    const struct cluster *named = cluster;
+    char hint[DIAG_TEXT_CHARS];
+    struct gpu_spec spec;
+    while (named != NULL && (named->type_name == NULL || strcmp(named->type_name, gpu) != 0)) named = named->next;
+    const bool may_name_type = named != NULL && named->gpu != NULL;
+    const char *where = config_where(site->config, path);
+    const int code = catalog_gpu(site->catalog, gpu, where, site->arena, &spec, may_name_type ? NULL : site->diag);
+    if (code == 0 || !may_name_type) return code;
+    snprintf(hint, sizeof hint, "did you mean '%s', the GPU of that node type?", named->gpu);
+    return diag_error(site->diag, SIM_E_CONFIG, where, hint, "speeds go by type of GPU, and '%s' is a node type", gpu);
+}
+
+static int check_speeds(const char *path, const struct config_list *speeds, const struct site_env *site,
+                        const struct cluster *cluster)
+{
+    const struct gpu_speed *speed = speeds->items;
+    int code = 0;
+    for (size_t i = 0; i < speeds->n; i++, speed++) {
+        const struct cluster *of = cluster;
+        char key[DIAG_WHERE_CHARS];
+        snprintf(key, sizeof key, "%s.%s", path, speed->gpu);
+        while (of != NULL && (of->gpu == NULL || strcmp(of->gpu, speed->gpu) != 0)) of = of->next;
+        const int checked = of == NULL ? check_gpu(key, speed->gpu, site, cluster) : 0;
+        if (code == 0) code = checked;
+    }
+    return code;
+}
+
+int job_types_check_gpus(const struct config_list *types, const struct site_env *site, const struct cluster *cluster)
+{
+    const struct job_type *type = types->items;
+    int code = 0;
+    if (site->catalog == NULL || site->config == NULL) return 0;
+    for (size_t i = 0; i < types->n; i++, type++) {
+        const struct pair_config *pair = type->sharing.pairs.items;
+        char path[DIAG_WHERE_CHARS];
+        snprintf(path, sizeof path, "jobs.types.%s.speeds", type->name);
+        int checked = check_speeds(path, &type->speeds, site, cluster);
+        if (code == 0) code = checked;
+        for (size_t k = 0; k < type->sharing.pairs.n; k++, pair++) {
+            snprintf(path, sizeof path, "jobs.types.%s.sharing.pairs.%s.speeds", type->name, pair->type);
+            checked = check_speeds(path, &pair->speeds, site, cluster);
+            if (code == 0) code = checked;
+        }
+    }
+    return code;
+}
+
+void job_types_see_gpu(struct job_types_seen *seen, const struct config_list *all, const struct job_type *type,
+                       const struct cluster *cluster)
+{
+    const size_t index = type != NULL ? (size_t)(type - (const struct job_type *)all->items) : all->n;
+    const bool follows = type != NULL && (goodput_is_given(&type->goodput) || type->training.plan.llm != NULL);
+    if (follows || cluster->gpu == NULL || cluster->node_type >= JOB_TYPES_GPUS) return;
+    if (type == NULL || stated_speed(type, cluster->gpu) == NULL)
+        seen->unstated[index] |= (uint64_t)1 << cluster->node_type;
+}
+
+/* Writes the types of GPUs of a set of node types, each once: "t4, a100-80-sxm". Returns their number. */
+static int list_gpus(uint64_t set, const struct cluster *cluster, struct text *text)
+{
+    const char *listed[JOB_TYPES_GPUS];
+    int n = 0;
+    for (; cluster != NULL; cluster = cluster->next) {
+        if (cluster->node_type >= JOB_TYPES_GPUS || (set >> cluster->node_type & 1) == 0) continue;
+        int same = 0;
+        while (same < n && strcmp(listed[same], cluster->gpu) != 0) same++;
+        if (same < n) continue;
+        text_printf(text, "%s%s", n > 0 ? ", " : "", cluster->gpu);
+        listed[n++] = cluster->gpu;
+    }
+    return n;
+}
+
+int job_types_warn(const struct job_types_seen *seen, const struct config_list *all, const struct site_env *site,
+                   const struct cluster *cluster)
+{
+    const struct job_type *types = all->items;
+    struct text text;
+    int64_t n = 0;
+    int code = 0;
+    text_init(&text);
+    for (size_t i = 0; i <= all->n; i++) {
+        struct text gpus;
+        text_init(&gpus);
+        if (list_gpus(seen->unstated[i], cluster, &gpus) > 1 && n++ == 0)
+            text_printf(&text, "jobs %s%s%s ran equally fast on different GPUs: %s; ", i < all->n ? "of type '" : "",
+                        i < all->n ? types[i].name : "that jobs.types does not describe", i < all->n ? "'" : "",
+                        gpus.failed ? "" : gpus.chars);
+        text_fini(&gpus);
+    }
+    if (n > 1) text_printf(&text, "so did those of other types (%" PRId64 " in all); ", n);
+    text_add(&text,
+             "'speeds' of jobs.types, there of \"default\" too, gives the speed on each, and 1 where it names none; "
+             "naming all but one silences this");
+    const struct warning_row row = {.t_s = (double)NAN, .code = "equal-speeds", .text = text.chars, .count = n};
+    if (text.failed)
+        code = SIM_E_NOMEM;
+    else if (n > 0 && site->sink->warning != NULL)
+        code = site->sink->warning(site->sink->context, &row);
+    text_fini(&text);
+    return code;
 }
 
 bool job_type_is_linear(const struct job_type *type)

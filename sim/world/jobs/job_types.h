@@ -14,6 +14,7 @@
 #include "sim/world/jobs/job_regimes.h"
 #include "sim/world/jobs/job_sharing.h"
 #include "sim/world/jobs/job_traffic.h"
+#include "sim/world/rows/site_env.h"
 #include "sim/world/rows/source.h"
 
 /* A speedup model as the scenario writes it; speedup_config_get makes the model. */
@@ -66,19 +67,36 @@ const struct job_type *job_type_find(const struct config_list *types, const char
 enum { JOB_TYPES_UNNAMED = 9 };
 
 struct trace_format;
+struct cluster;
+
+enum { JOB_TYPES_GPUS = 64 }; /* node types whose GPUs are told apart */
 
 struct job_types_seen {
     bool *has_occurred; /* [types] */
+    uint64_t *unstated; /* [all types + 1], the last of jobs without one: node types where speed 1 was a default */
     size_t n_unnamed;
     const char *unnamed[JOB_TYPES_UNNAMED]; /* interned by the source */
 };
 
 /* Returns 0 or SIM_E_NOMEM. job_types_seen_fini may follow either. */
-int job_types_seen_init(struct job_types_seen *seen, const struct config_list *types);
+int job_types_seen_init(struct job_types_seen *seen, const struct config_list *types, const struct config_list *all);
 void job_types_seen_fini(struct job_types_seen *seen);
 
 /* Takes note of a job of this type (NULL or "": it has none). */
 void job_types_see(struct job_types_seen *seen, const struct config_list *types, const char *name);
+
+/* Takes note that a job of this type (NULL: without one) runs on GPUs of a node type. */
+void job_types_see_gpu(struct job_types_seen *seen, const struct config_list *all, const struct job_type *type,
+                       const struct cluster *cluster);
+
+/* Emits a warning if jobs of a type ran on GPUs of several types without a stated speed: one of them may be that of the
+ * trace's run times, the others are not. Returns 0 or the sink's code. */
+int job_types_warn(const struct job_types_seen *seen, const struct config_list *all, const struct site_env *site,
+                   const struct cluster *cluster);
+
+/* Checks that "speeds" name GPUs: of the site or else of the catalog, as scenarios share types of jobs. Returns 0, or a
+ * negative code with findings. */
+int job_types_check_gpus(const struct config_list *types, const struct site_env *site, const struct cluster *cluster);
 
 /* Checks across fields: a table has points, in order. Returns 0 or SIM_E_CONFIG with findings. */
 int job_types_check(const struct config_list *types, const char *where, struct diag *diag);

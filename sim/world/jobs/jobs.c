@@ -93,8 +93,12 @@ static void on_decide(struct engine *engine, struct owner *owner, sim_ns now)
     int code = sink->queue != NULL ? jobs_emit_queue(jobs, NULL, now) : 0;
     if (code == 0 && sink->seen != NULL) code = jobs_emit_seen(jobs, now);
     job_plan_begin(jobs);
-    if (code == 0) code = jobs->scheduler->decide(jobs->scheduler_state, &jobs->view, &jobs->plan);
+    const int decided = code == 0 ? jobs->scheduler->decide(jobs->scheduler_state, &jobs->view, &jobs->plan) : 0;
     int fault = job_plan_end(jobs);
+    if (decided < 0 && jobs->scheduler != jobs->config->scheduler.entry) /* the market's: codes of the world */
+        code = decided;
+    else if (decided < 0 && fault == 0)
+        code = policy_failed(&jobs->scheduler->policy, "decide", decided, now, jobs->site->diag);
     if (code < 0 || fault < 0) engine_fail(engine, fault < 0 ? fault : code);
 }
 
@@ -156,7 +160,7 @@ void job_end(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
     struct engine *engine = jobs->site->engine;
-    int code = jobs->site->sink->detail != NULL ? job_emit_detail(job, "finish", "has held", now) : 0;
+    int code = job_emit_finish(job, now);
     if (code == 0) code = job_stats_finish(&jobs->stats, job, now);
     if (code < 0) engine_fail(engine, code);
     engine_progress(engine);
@@ -203,6 +207,7 @@ static struct job *enter(struct jobs *jobs)
     job->view.request = request;
     job->view.deadline_ns = deadline_ns;
     job->view.group = record->group != NULL ? record->group : "";
+    job->user = record->user != NULL ? record->user : "";
     job->jobs = jobs;
     job->type = type;
     job->first_start_ns = -1;
@@ -227,7 +232,7 @@ static int reject_alone(struct job *job, const char *obstacle, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
     job->view.state = JOB_REJECTED;
-    int code = job_emit_detail(job, "reject", obstacle, now);
+    int code = job_emit_reject(job, obstacle, now);
     if (code == 0) code = job_stats_reject(&jobs->stats, job, obstacle, now);
     leave(jobs, job);
     return code;
@@ -382,7 +387,10 @@ static int prepare(struct jobs *jobs)
 {
     if (jobs->scheduler->prepare == NULL) return 0;
     jobs_refresh_view(jobs);
-    return jobs->scheduler->prepare(jobs->scheduler_state, &jobs->view, jobs->site->diag);
+    const int n_errors = jobs->site->diag != NULL ? jobs->site->diag->n_errors : 0;
+    return policy_answered(&jobs->scheduler->policy, "prepare",
+                           jobs->scheduler->prepare(jobs->scheduler_state, &jobs->view, jobs->site->diag), n_errors,
+                           jobs->site->diag);
 }
 
 int jobs_create(struct site_env *site, struct cluster *cluster, const struct jobs_config *config,
@@ -405,8 +413,9 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     owner_init(&jobs->decide, site_env_owner_ids(site, 1));
     owner_init(&jobs->wake, site_env_owner_ids(site, 1));
     int code = job_stats_init(&jobs->stats, site->sink, site->warmup_ns);
-    if (code == 0) code = job_types_seen_init(&jobs->types_seen, &config->types);
+    if (code == 0) code = job_types_seen_init(&jobs->types_seen, &config->types, &config->all_types);
     if (code == 0) code = job_types_check(&config->all_types, "jobs", site->diag);
+    if (code == 0) code = job_types_check_gpus(&config->types, site, cluster);
     if (code == 0) code = deadlines_check(&config->deadlines, site->diag);
     if (code == 0) code = job_draws_create(jobs);
     if (code == 0) code = job_checkpoints_create(jobs);
@@ -476,20 +485,11 @@ int jobs_start(struct jobs *jobs)
     return code;
 }
 
-static void ask_for_warnings(struct jobs *jobs)
-{
-    if (jobs->scheduler->finish == NULL) return;
-    jobs_refresh_view(jobs);
-    job_plan_begin(jobs);
-    jobs->scheduler->finish(jobs->scheduler_state, &jobs->plan);
-}
-
 int jobs_finish(struct jobs *jobs)
 {
     int code = jobs_emit_notes(jobs);
     if (code == 0) code = job_trainings_warn(jobs);
     if (code == 0) code = job_savers_warn(jobs);
-    ask_for_warnings(jobs);
     if (code == 0) code = job_plan_emit_warnings(jobs);
     sim_ns now = engine_now(jobs->site->engine);
     for (struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {

@@ -90,19 +90,19 @@ __attribute__((format(printf, 2, 3))) static int fault(const struct cache *cache
                       cache->evictor->policy.name, text);
 }
 
-/* The result of a call of the evictor. */
-static int check_call(const struct cache *cache, int code)
+/* The result of `call`, a function of the evictor. */
+static int check_call(const struct cache *cache, const char *call, int code)
 {
     if (cache->asked_future) return fault(cache, "asked for the future, which it does not declare");
     if (code == SIM_E_NOMEM) return diag_nomem(cache->options.diag);
     if (code >= 0) return 0;
-    return fault(cache, "failed with %d (%s) at access %" PRId64, code, sim_err_text(code), cache->view.access);
+    return fault(cache, "failed: %s returned %d at access %" PRId64, call, code, cache->view.access);
 }
 
 static inline int notify(struct cache *cache, int32_t item, enum cache_event event)
 {
     const int code = cache->evictor->notify(cache->state, &cache->view, item, event);
-    return code >= 0 && !cache->asked_future ? 0 : check_call(cache, code);
+    return code >= 0 && !cache->asked_future ? 0 : check_call(cache, "notify", code);
 }
 
 /* --- Places --- */
@@ -266,7 +266,7 @@ int cache_evict(struct cache *cache)
 {
     if (cache_evictable(cache) == 0) return 0;
     int32_t item = cache->evictor->victim(cache->state, &cache->view);
-    int code = check_call(cache, item < 0 && item != CACHE_NO_ITEM ? item : 0);
+    int code = check_call(cache, "victim", item < 0 && item != CACHE_NO_ITEM ? item : 0);
     if (code != 0) return code;
     if (item < 0 || item >= cache->n_items || cache_item_at(cache, item)->holders < 0)
         return fault(cache, "names item %" PRId32 " as the victim, which is not cached", item);

@@ -240,7 +240,7 @@ static int make_plan(struct offload_service *offload, const struct offload_reque
     offload_plan_default(&offload->view, &offload->plan);
     if (offload->policy->place == NULL) return 0;
     int code = offload->policy->place(offload->state, &offload->view, &offload->plan);
-    if (code != 0) return policy_failed(&offload->policy->policy, code, 0, request->diag);
+    if (code != 0) return policy_failed(&offload->policy->policy, "place", code, 0, request->diag);
     if (offload->plan.missing != OFFLOAD_GPU_MEMORY) return missing_tier(offload, request, offload->plan.missing);
     if (!offload->plan.in_use) return 0;
     const enum offload_tier absent = absent_tier(&offload->view, &offload->plan.placement.shares);

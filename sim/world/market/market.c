@@ -15,8 +15,11 @@ static int make_renter(struct market *market)
     const struct config_variant *renting = &market->config->renting;
     int code = policy_state_create(&market->renter->policy, POLICY_RENTAL, sizeof *market->renter, renting->params,
                                    &market->renter_state, market->env.site->diag);
-    if (code == 0 && market->renter->prepare != NULL)
+    if (code == 0 && market->renter->prepare != NULL) {
+        const int n_errors = market->env.site->diag->n_errors;
         code = market->renter->prepare(market->renter_state, &market->view, market->env.site->diag);
+        code = policy_answered(&market->renter->policy, "prepare", code, n_errors, market->env.site->diag);
+    }
     if (code == 0 && market->renter->fleet != NULL) code = market_make_fleet(market);
     return code;
 }
@@ -300,6 +303,43 @@ static int emit_offer(const struct market *market, int32_t i, sim_ns now)
     return code;
 }
 
+/* --- Warnings --- */
+
+static int warn(const struct market *market, const char *code, const char *text)
+{
+    const struct sink *sink = market->env.site->sink;
+    const struct warning_row row = {.t_s = (double)NAN, .code = code, .text = text, .count = 1};
+    return sink->warning != NULL ? sink->warning(sink->context, &row) : 0;
+}
+
+/* Warns of offers that no lease can use: jobs that rent for themselves can use any, leases for the whole run only
+ * market_offer_for_run. Also of a renter that rents for jobs where there are none. */
+static int warn_of_idle_offers(const struct market *market)
+{
+    char text[256];
+    const char *renter = market->renter->policy.name;
+    int code = 0;
+    if (market->scheduler != NULL) return 0;
+    snprintf(
+        text, sizeof text,
+        "'%s' rents for jobs, and there are none: services lease the GPUs of their first replicas for the whole run",
+        renter);
+    if (market->renter->rent != NULL) code = warn(market, "offer-unused", text);
+    for (int32_t i = 0; i < market->view.n_offers && code == 0; i++) {
+        const struct market_offer *offer = &market->offers[i];
+        const int32_t used = market_offer_for_run(market, market->states[i].part);
+        if (used == i) continue;
+        if (offer->kind == OFFER_SPOT)
+            snprintf(text, sizeof text, "no lease can use offer '%s': GPUs on spot are for jobs that rent as they come",
+                     offer->name);
+        else
+            snprintf(text, sizeof text, "no lease can use offer '%s': the whole run is leased from '%s', listed before",
+                     offer->name, market->offers[used].name);
+        code = warn(market, "offer-unused", text);
+    }
+    return code;
+}
+
 static int finish(void *self, sim_ns now)
 {
     const struct market *market = self;
@@ -333,7 +373,7 @@ static int finish(void *self, sim_ns now)
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics && code == 0; i++)
         code = metric_emit(market->env.site->sink, metrics[i].name, metrics[i].value);
     for (int32_t i = 0; i < market->view.n_offers && code == 0; i++) code = emit_offer(market, i, now);
-    return code;
+    return code == 0 ? warn_of_idle_offers(market) : code;
 }
 
 /* --- Time series --- */

@@ -1,5 +1,6 @@
 /* Services on a fleet that the renter plans before the run: the replicas of each pool. */
 #include "sim/world/market/market_state.h"
+#include "sim/world/policy/instance.h"
 
 #include <string.h>
 
@@ -79,6 +80,9 @@ int market_make_fleet(struct market *market)
     market->fleet.services = arena_alloc(market->env.site->arena, (services->n + 1) * sizeof *market->fleet.services);
     if (market->fleet.services == NULL) return SIM_E_NOMEM;
     if (services->n > 0) memcpy(market->fleet.services, services->items, services->n * sizeof *market->fleet.services);
-    const int code = market->renter->fleet(market->renter_state, &market->view, &market->fleet, market->env.site->diag);
+    struct diag *diag = market->env.site->diag;
+    const int n_errors = diag->n_errors;
+    int code = market->renter->fleet(market->renter_state, &market->view, &market->fleet, diag);
+    code = policy_answered(&market->renter->policy, "fleet", code, n_errors, diag);
     return code < 0 ? code : check_fleet(market);
 }

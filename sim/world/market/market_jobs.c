@@ -5,6 +5,7 @@
  * node has room for the job when they are ready, the job waits while it pays for its lease. */
 #include "sim/world/jobs/job.h"
 #include "sim/world/market/market_state.h"
+#include "sim/world/policy/instance.h"
 
 #include <math.h>
 
@@ -95,7 +96,8 @@ static int ask(struct market *market, const struct cluster_view *view, struct re
     }
     code = market->renter->rent(market->renter_state, &market->view, job->view, &job->rental);
     market->view.random = NULL;
-    return code < 0 ? code : check_rental(market, view, job);
+    if (code < 0) return policy_failed(&market->renter->policy, "rent", code, view->now_ns, market->env.site->diag);
+    return check_rental(market, view, job);
 }
 
 /* --- Lines --- */

@@ -128,7 +128,8 @@ int policy_state_create(const struct policy *policy, enum policy_family family, 
                           policy->name, families[family].name, policy->abi, policy->size, POLICY_ABI, size);
     void *made = mem_zalloc(1, policy->state_bytes);
     if (made == NULL) return diag_nomem(diag);
-    int code = policy_state_init(policy, made, params, diag);
+    const int n_errors = diag != NULL ? diag->n_errors : 0;
+    const int code = policy_answered(policy, "init", policy_state_init(policy, made, params, diag), n_errors, diag);
     if (code == 0)
         *state = made;
     else
@@ -142,10 +143,19 @@ void policy_state_destroy(const struct policy *policy, void *state)
     mem_free(state);
 }
 
-int policy_failed(const struct policy *policy, int code, sim_ns now, struct diag *diag)
+int policy_failed(const struct policy *policy, const char *call, int code, sim_ns now, struct diag *diag)
 {
     if (code == SIM_E_NOMEM) return diag_error(diag, code, NULL, NULL, "out of memory at %.9f s", sim_s_from_ns(now));
-    if (diag->n_errors > 0) return SIM_E_POLICY;
-    return diag_error(diag, SIM_E_POLICY, NULL, NULL, "%s policy '%s' failed with %d (%s) at %.9f s",
-                      families[policy->family].name, policy->name, code, sim_err_text(code), sim_s_from_ns(now));
+    if (diag != NULL && diag->n_errors > 0) return SIM_E_POLICY;
+    return diag_error(diag, SIM_E_POLICY, NULL, NULL, "%s policy '%s' failed: %s returned %d at %.9f s",
+                      families[policy->family].name, policy->name, call, code, sim_s_from_ns(now));
+}
+
+int policy_answered(const struct policy *policy, const char *call, int code, int n_errors, struct diag *diag)
+{
+    if (code >= 0) return 0;
+    if (diag != NULL && diag->n_errors > n_errors) return code;
+    if (code == SIM_E_NOMEM) return diag_nomem(diag);
+    return diag_error(diag, SIM_E_POLICY, NULL, NULL, "%s policy '%s' failed: %s returned %d",
+                      families[policy->family].name, policy->name, call, code);
 }

@@ -13,8 +13,13 @@ int policy_state_create(const struct policy *policy, enum policy_family family, 
 int policy_state_init(const struct policy *policy, void *state, const void *params, struct diag *diag);
 void policy_state_destroy(const struct policy *policy, void *state); /* a NULL state is allowed */
 
-/* Records that a policy's own function returned `code` at `now`, unless it has left a finding itself. Returns
- * SIM_E_POLICY, or the code when it is one of memory. */
-int policy_failed(const struct policy *policy, int code, sim_ns now, struct diag *diag);
+/* Records that a function of the policy, `call`, returned a negative code at `now`, unless it has left a finding
+ * itself. Only SIM_E_NOMEM means something: other codes do not say what failed. Returns SIM_E_POLICY, or that code.
+ * `diag` may be NULL. */
+int policy_failed(const struct policy *policy, const char *call, int code, sim_ns now, struct diag *diag);
+
+/* The same of a function that has the diag, before the run, which had `n_errors` errors before. What it found there
+ * stands, with its code. Returns 0 if the code is not negative. */
+int policy_answered(const struct policy *policy, const char *call, int code, int n_errors, struct diag *diag);
 
 #endif

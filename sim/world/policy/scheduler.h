@@ -116,7 +116,10 @@ struct job_note {
  * prepare: checks its parameters against the cluster. Called once, before the run. Returns 0, or what diag_error
  * returns.
  *
- * finish: called once, after the run. May warn (job_plan_warn) with texts that last as long as the state. */
+ * finish: called once, after the run. May warn (job_plan_warn) with texts that last as long as the state.
+ *
+ * reads_estimates: whether it reads estimates of run times, where that follows from its parameters. NULL: unless it
+ * ignores_estimates. */
 #define SCHEDULER_FUNCTIONS(X)                                                                                         \
     X(scheduler, REQUIRED, void, notify,                                                                               \
       (void *state, const struct cluster_view *view, const struct job_note *note), (state, view, note),                \
@@ -126,7 +129,9 @@ struct job_note {
     X(scheduler, OPTIONAL, bool, wants_sizes, (const void *state), (state), POLICY_NONE, POLICY_NONE)                  \
     X(scheduler, OPTIONAL, int, prepare, (void *state, const struct cluster_view *view, struct diag *diag),            \
       (state, view, diag), view, POLICY_NONE)                                                                          \
-    X(scheduler, OPTIONAL, void, finish, (void *state, struct job_plan *plan), (state, plan), POLICY_NONE, POLICY_NONE)
+    X(scheduler, OPTIONAL, void, finish, (void *state, struct job_plan *plan), (state, plan), POLICY_NONE,             \
+      POLICY_NONE)                                                                                                     \
+    X(scheduler, OPTIONAL, bool, reads_estimates, (const void *state), (state), POLICY_NONE, POLICY_NONE)
 
 struct scheduler {
     struct policy policy;

@@ -112,6 +112,7 @@ static int add_type(struct power *power, struct power_node_type *type, const cha
         struct power_domain *domain = power_domain_of(power, node);
         domain->bare_w += (double)nodes->gpus_per_node * type->gpu.idle_w;
         domain->rest.w = domain->bare_w;
+        domain->view.gpu_limit_w = fmax(domain->view.gpu_limit_w, type->gpu.tdp_w);
     }
     power->idle.w += (double)(nodes->nodes * nodes->gpus_per_node) * type->gpu.idle_w;
     if (isnan(type->model.voltage_floor))

@@ -21,14 +21,28 @@ static double clock_frac(const struct power_setting *setting, double highest_hz)
     return fmax(setting->clock_hz / highest_hz, POWER_LEAST_CLOCK_FRAC);
 }
 
-struct clock_order power_order_of(const struct power_domain *domain, int group, double highest_hz)
+struct power_node_type *power_type_of(const struct power *power, const struct holder *holder)
 {
+    return &power->types[holder->cluster->node_type];
+}
+
+static void note_limits(const struct power_setting *setting, struct power_node_type *type)
+{
+    if (setting->cap_w > type->gpu.tdp_w) type->cap_above_w = setting->cap_w;
+    if (setting->cap_w > 0.0 && setting->cap_w < type->model.context_w) type->cap_below_w = setting->cap_w;
+    if (setting->clock_hz > type->gpu.boost_hz) type->clock_above_hz = setting->clock_hz;
+}
+
+struct clock_order power_order_of(const struct power_domain *domain, int group, struct power_node_type *type)
+{
+    const double highest_hz = type->gpu.boost_hz;
     const struct power_setting *lock = &domain->holds[group].in_force;
     const struct power_setting *brake = &domain->holds[POWER_TARGET_BRAKE].in_force;
     const double locked_frac = clock_frac(lock, highest_hz), braked_frac = clock_frac(brake, highest_hz);
     struct clock_order order = clock_order_none();
     order.clock_frac = fmin(locked_frac, braked_frac);
     if (lock->cap_w > 0.0) order.cap_w = lock->cap_w;
+    note_limits(lock, type);
     if (!is_held(lock) && !is_held(brake)) return order;
     const int target = braked_frac < locked_frac ? POWER_TARGET_BRAKE : group;
     order.domain = domain->name;
@@ -42,7 +56,7 @@ void power_apply(struct power_member *member, sim_ns now)
 {
     const struct power_domain *domain = &member->power->domains[member->parts[0].domain];
     const struct holder_draw *draw = member->holder->draw;
-    const struct clock_order order = power_order_of(domain, draw->group, draw->highest_hz);
+    const struct clock_order order = power_order_of(domain, draw->group, power_type_of(member->power, member->holder));
     member->holder->ops->set_clock(member->holder, &order, now);
 }
 

@@ -7,11 +7,6 @@
 
 #include <math.h>
 
-static const struct power_node_type *type_of(const struct power *power, const struct holder *holder)
-{
-    return &power->types[holder->cluster->node_type];
-}
-
 static struct power_domain *domain_of(const struct power *power, const struct holder *holder,
                                       const struct allocation *part)
 {
@@ -24,7 +19,7 @@ static struct clock_order order_of(const struct power *power, const struct holde
     struct clock_order least = clock_order_none();
     for (const struct allocation *part = holder->held; part != NULL; part = part->next) {
         const struct clock_order order = power_order_of(domain_of(power, holder, part), holder->draw->group,
-                                                        type_of(power, holder)->gpu.boost_hz);
+                                                        power_type_of(power, holder));
         const bool is_slower = order.clock_frac < least.clock_frac || order.cap_w < least.cap_w;
         const struct clock_order before = least;
         if (is_slower) least = order;
@@ -64,7 +59,7 @@ static struct power_state staged(const struct power_node_type *type, const struc
 /* Sets power and speed by what is in force. */
 static void set_clock(const struct power *power, struct power_job *of, struct holder *holder)
 {
-    const struct power_node_type *type = type_of(power, holder);
+    const struct power_node_type *type = power_type_of(power, holder);
     const struct clock_order order = order_of(power, holder);
     const bool has_stages = holder->draw->n_stages > 0;
     const struct power_state state = has_stages ? staged(type, holder->draw, &order)
@@ -93,7 +88,7 @@ static double share_of(const struct holder *holder)
  * both. */
 static void count(struct power *power, const struct power_job *of, int sign, sim_ns now)
 {
-    const double idle_w = type_of(power, of->holder)->gpu.idle_w;
+    const double idle_w = power_type_of(power, of->holder)->gpu.idle_w;
     for (const struct allocation *part = of->holder->held; part != NULL; part = part->next) {
         const double gpus = sign * of->share * part->gpus;
         struct power_domain *domain = domain_of(power, of->holder, part);
@@ -101,7 +96,7 @@ static void count(struct power *power, const struct power_job *of, int sign, sim
         power_meter_add(&power->on_jobs, gpus * of->gpu_w, now);
         power_meter_add(&power->idle, -gpus * idle_w, now);
         domain->view.groups[of->holder->draw->group].gpus += sign * part->gpus;
-        domain->view.highest_hz = fmax(domain->view.highest_hz, type_of(power, of->holder)->gpu.boost_hz);
+        domain->view.highest_hz = fmax(domain->view.highest_hz, power_type_of(power, of->holder)->gpu.boost_hz);
     }
 }
 
@@ -150,7 +145,7 @@ int power_job_starts(struct power *power, struct holder *holder, sim_ns now)
     of->share = share_of(holder);
     begins_to_draw(power, of, now);
     power->n_unknown += !of->is_known;
-    power->n_outside += of->is_known && is_outside(type_of(power, holder), holder->draw);
+    power->n_outside += of->is_known && is_outside(power_type_of(power, holder), holder->draw);
     return 0;
 }
 

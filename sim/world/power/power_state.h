@@ -94,6 +94,8 @@ struct power_node_type {
     struct power_model load;  /* of loads; active_w NAN: not known */
     double compute_range[2], memory_range[2]; /* of the loads that it was fitted on */
     bool is_measured;                         /* on this GPU */
+    /* Settings in force for holders of its GPUs that cannot do what they say, in W, W and Hz; 0: none. */
+    double cap_above_w, cap_below_w, clock_above_hz;
 };
 
 /* A steady holder with GPUs: a job that runs. */
@@ -184,8 +186,11 @@ struct holder_command power_job_command(const struct watcher *watcher, const str
 /* Applies to jobs on GPUs of a domain what is in force there. */
 void power_jobs_apply(struct power *power, int32_t domain, sim_ns now);
 
-/* The clock and cap of a group in a domain. */
-struct clock_order power_order_of(const struct power_domain *domain, int group, double highest_hz);
+/* The clock and cap of a group in a domain, for GPUs of a type. Notes in the type what it cannot follow. */
+struct clock_order power_order_of(const struct power_domain *domain, int group, struct power_node_type *type);
+
+/* The type of the GPUs that a holder has, or will have. */
+struct power_node_type *power_type_of(const struct power *power, const struct holder *holder);
 
 /* The domain of a node. */
 struct power_domain *power_domain_of(const struct power *power, int64_t node);

@@ -157,6 +157,27 @@ static int warn(const struct power *power, const char *code, const char *text, i
     return sink->warning(sink->context, &row);
 }
 
+/* Limits that GPUs of a type could not follow. */
+static int warn_of_limits(const struct power *power, const struct power_node_type *type)
+{
+    char text[256];
+    const char *gpu = type->gpu.name;
+    snprintf(text, sizeof text, "a power limit of %.6g W has no effect on %s: its TDP is %.6g W", type->cap_above_w,
+             gpu, type->gpu.tdp_w);
+    int code = warn(power, "power-limit", text, type->cap_above_w > 0.0);
+    if (code != 0) return code;
+    snprintf(
+        text, sizeof text,
+        "a power limit of %.6g W is below what %s draws idle with a process (%.6g W): its GPUs run at their lowest "
+        "clock and draw more",
+        type->cap_below_w, gpu, type->model.context_w);
+    code = warn(power, "power-limit", text, type->cap_below_w > 0.0);
+    if (code != 0) return code;
+    snprintf(text, sizeof text, "a clock of %.6g MHz has no effect on %s: its highest is %.6g MHz",
+             type->clock_above_hz * 1e-6, gpu, type->gpu.boost_hz * 1e-6);
+    return warn(power, "power-limit", text, type->clock_above_hz > 0.0);
+}
+
 /* Energy of the site without its GPUs. */
 static double servers_j(struct power *power, sim_ns now)
 {
@@ -210,6 +231,8 @@ int power_finish(void *self, sim_ns now)
                     "jobs that train compute or move more than loads that the power of their GPUs was "
                     "fitted on, or those GPUs were not measured",
                     power->n_outside);
+    for (size_t i = 0; code == 0 && i < 1 + power->env.cluster->node_types.n; i++)
+        code = warn_of_limits(power, &power->types[i]);
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics && code == 0; i++)
         code = metric_emit_of(sink, metrics[i].name, metrics[i].entity, metrics[i].value);
     return code;

@@ -54,7 +54,7 @@ static int show_domain(struct power *power, int32_t index, const struct power_ro
     domain->view.reading = (struct power_reading){row->values[index], row->from_ns, row->to_ns};
     power_refresh_view(power, index, now);
     int code = power->capper->decide(domain->capper_state, &domain->view, &plan);
-    if (code != 0) return policy_failed(&power->capper->policy, code, now, power->env.site->diag);
+    if (code != 0) return policy_failed(&power->capper->policy, "decide", code, now, power->env.site->diag);
     return power_command(power, index, &plan, false, now);
 }
 
@@ -152,7 +152,7 @@ int power_start(void *self)
         struct power_plan plan = {0};
         power_refresh_view(power, i, 0);
         code = power->capper->setup(domain->capper_state, &domain->view, &plan);
-        code = code != 0 ? policy_failed(&power->capper->policy, code, 0, power->env.site->diag)
+        code = code != 0 ? policy_failed(&power->capper->policy, "setup", code, 0, power->env.site->diag)
                          : power_command(power, i, &plan, true, 0);
     }
     if (code == 0) code = start_windows(power);

@@ -149,6 +149,8 @@ struct replica_counts {
     int64_t swaps, swapped_bytes; /* sequences swapped to the host; bytes in both directions */
     int64_t recomputed_tokens;  /* KV lost by preemption */
     int64_t lost_tokens;        /* KV lost with the replica's GPUs */
+    int64_t reserved_tokens, reserving_tokens; /* reserved beyond prompts, at admission; what these requests come to */
+    int64_t reserving;                         /* such admissions */
     int64_t loaded_tokens, computed_tokens; /* of prompts: from the prefix store; processed */
     int64_t cached_tokens; /* of prompts, found in the prefix cache, including those found again after a preemption */
     sim_ns busy_ns, extrapolated_ns; /* mean over the stages */

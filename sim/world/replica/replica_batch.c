@@ -402,6 +402,17 @@ static void admit(struct replica *replica, struct request *request, sim_ns now)
     if (request->scheduled_ns == TIME_UNSET) request->scheduled_ns = now;
 }
 
+/* Counts a reservation for the output, and the tokens that the request comes to. */
+static void count_reservation(struct replica *replica, const struct batch_prefill *prefill)
+{
+    const struct request *request = request_of(prefill->request);
+    const int64_t prompt = request->view.prompt_tokens;
+    if (prefill->hold_tokens <= prompt) return;
+    replica->counts.reserved_tokens += prefill->hold_tokens;
+    replica->counts.reserving_tokens += prompt + request->output_tokens - request->generated_tokens;
+    replica->counts.reserving++;
+}
+
 int replica_admit_prefills(struct replica *replica, struct iteration_work *work, sim_ns now)
 {
     const struct batch_plan *plan = &replica->plan;
@@ -415,6 +426,7 @@ int replica_admit_prefills(struct replica *replica, struct iteration_work *work,
         if (code == 0 && replica->env->on_prefill != NULL)
             code = replica->env->on_prefill(replica, prefill, replica->kv.free_blocks, now);
         if (code != 0) return code;
+        if (is_new) count_reservation(replica, prefill);
         if (is_new) admit(replica, request, now);
         replica_take_blocks(replica, needed);
         request->held_blocks += needed;

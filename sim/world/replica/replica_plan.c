@@ -455,7 +455,7 @@ int replica_plan(struct replica *replica, sim_ns now)
     replica_see_prefills(replica, INT32_MAX);
     code = batcher->compose(replica->batcher_state, &replica->view, plan);
     replica_see_prefills(replica, 0);
-    if (code != 0) return policy_failed(&batcher->policy, code, now, replica->env->diag);
+    if (code != 0) return policy_failed(&batcher->policy, "compose", code, now, replica->env->diag);
     const bool names_requests = plan_names_requests(plan);
     code = check_plan(replica, now, names_requests);
     if (code != 0) return code;

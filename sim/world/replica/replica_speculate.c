@@ -97,7 +97,7 @@ int replica_speculate(struct replica *replica, sim_ns now)
     speculating->plan = (struct speculation_plan){.iterations = shown.view.sequences > 0 ? INT64_MAX : 1};
     if (shown.view.sequences > 0) {
         const int code = policy->plan(speculating->state, &shown.view, &speculating->plan);
-        if (code != 0) return policy_failed(&policy->policy, code, now, replica->env->diag);
+        if (code != 0) return policy_failed(&policy->policy, "plan", code, now, replica->env->diag);
     }
     complete(&speculating->plan);
     return check_plan(replica, &speculating->plan, now);

@@ -36,6 +36,7 @@ struct rl {
     struct training_config training; /* with the batch of the latest price */
     struct training_setup *setup;
     int64_t gpus;                        /* of the training */
+    double gpu_usd_per_h;                /* list price of one of these; NAN: not known */
     struct topology_placement placement; /* of the training, apart */
     double state_bytes;                  /* of a GPU: weights and optimizer states of the training */
     enum rl_phase phase;

@@ -27,6 +27,14 @@ static int64_t site_gpus(const struct rl *rl)
     return gpus;
 }
 
+/* List price of the GPUs of both sides; NAN: not known. */
+static double site_usd_per_h(const struct rl *rl)
+{
+    double usd_per_h = rl->config->layout == RL_APART ? (double)rl->gpus * rl->gpu_usd_per_h : 0.0;
+    for (int32_t i = 0; i < rl->n_replicas; i++) usd_per_h += service_replica_usd_per_h(rl->env.service, i);
+    return usd_per_h;
+}
+
 /* From the start to the latest change, or to `now` if something is in progress. */
 static double span_s(const struct rl *rl, sim_ns now)
 {
@@ -44,14 +52,19 @@ static int emit_tokens(const struct rl *rl, double seconds)
 {
     const struct rl_stats *stats = &rl->stats;
     const struct sink *sink = rl->env.site->sink;
-    const double tokens = (double)(stats->trained_tokens + stats->trained_prompt_tokens);
+    const double tokens = (double)(stats->trained_tokens + stats->trained_prompt_tokens),
+                 usd_per_h = site_usd_per_h(rl);
     int code = metric_emit(sink, "rl.samples", (double)stats->trained_samples);
     if (code == 0) code = metric_emit(sink, "rl.generated_tokens.sum", (double)stats->generated_tokens);
-    if (code == 0) code = metric_emit(sink, "rl.trained_tokens.sum", (double)stats->trained_tokens);
+    if (code == 0) code = metric_emit(sink, "rl.trained_tokens.sum", tokens);
+    if (code == 0) code = metric_emit(sink, "rl.trained_output_tokens.sum", (double)stats->trained_tokens);
     if (code == 0) code = metric_emit(sink, "rl.dropped_tokens.sum", (double)stats->dropped_tokens);
+    if (code == 0 && !isnan(usd_per_h)) code = metric_emit(sink, "rl.usd_per_h", usd_per_h);
     if (code != 0 || !(seconds > 0.0)) return code;
     code = metric_emit(sink, "rl.tokens_per_s", tokens / seconds);
-    return code != 0 ? code : metric_emit(sink, "rl.tokens_per_gpu_s", tokens / seconds / (double)site_gpus(rl));
+    if (code == 0) code = metric_emit(sink, "rl.tokens_per_gpu_s", tokens / seconds / (double)site_gpus(rl));
+    if (code != 0 || isnan(usd_per_h)) return code;
+    return metric_emit(sink, "rl.tokens_per_usd", tokens / seconds * 3600.0 / usd_per_h);
 }
 
 static int emit_idle(const struct rl *rl, double seconds, sim_ns now)

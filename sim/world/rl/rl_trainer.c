@@ -111,8 +111,11 @@ static int make_setup(struct rl *rl, const struct cluster *cluster, const char *
         .training = rl->training};
     const int code = training_setup_make(site->catalog, request, where_of(rl, "rl.training"), site->arena, rl->setup,
                                          site->diag);
-    if (code == 0) rl->setup->config = &rl->training;
-    return code;
+    if (code != 0) return code;
+    rl->setup->config = &rl->training;
+    const double given = cluster_gpu_usd_per_h(rl->env.cluster, gpu);
+    rl->gpu_usd_per_h = isnan(given) ? rl->setup->gpu.usd_per_h : given;
+    return 0;
 }
 
 /* --- GPUs --- */

@@ -66,7 +66,7 @@ struct job_record {
     int32_t nodes;        /* asked for; 0: free choice */
     int32_t gpu_milli;    /* share of one GPU in 1/1000 when gpus == 1; else 1000 */
     const char *group;    /* virtual cluster, partition or type; interned for the life of the source; "" when unknown */
-    const char *user;
+    const char *user;     /* who submitted it; interned for the life of the source; "" or NULL when unknown */
     const char *type; /* name of its kind, interned for the life of the source; "" or NULL when unknown */
     int64_t cpu_milli, memory_bytes; /* of all its nodes together; 0: unknown */
     const char *gpu_models; /* acceptable GPU models, "A|B"; interned for the life of the source; NULL or "": any */

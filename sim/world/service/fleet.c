@@ -83,7 +83,8 @@ static int ask(struct fleet *fleet, const struct fleet_router *router, const str
     code = check_oracle(fleet, &router->router->policy, request, now);
     if (code != 0) return code;
     if (replica >= 0 && replica < view.n_replicas) return fleet_view_number(&view, replica);
-    if (replica == SIM_E_NOMEM) return policy_failed(&router->router->policy, replica, now, fleet->env->site->diag);
+    if (replica == SIM_E_NOMEM)
+        return policy_failed(&router->router->policy, "route", replica, now, fleet->env->site->diag);
     return bad_choice(fleet, &router->router->policy, request, replica, view.n_replicas, now);
 }
 
@@ -95,7 +96,7 @@ static int ask_pair(struct fleet *fleet, const struct request *request, struct r
     int code = is_watched(fleet) ? fleet_emit_seen(fleet, &router->policy, &view, request, now) : 0;
     if (code != 0) return code;
     code = router->route_pair(fleet->routing.state, &view, &request->view, pair);
-    if (code != 0) return policy_failed(&router->policy, code, now, fleet->env->site->diag);
+    if (code != 0) return policy_failed(&router->policy, "route_pair", code, now, fleet->env->site->diag);
     if ((code = check_oracle(fleet, &router->policy, request, now)) != 0) return code;
     if (pair->prompt < 0 || pair->prompt >= view.n_replicas)
         return bad_choice(fleet, &router->policy, request, pair->prompt, view.n_replicas, now);

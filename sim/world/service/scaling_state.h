@@ -127,6 +127,7 @@ struct service_scaling {
     int64_t n_arrived; /* requests */
     struct level failed, gone;     /* replicas that failures keep from being up; 1 while they keep all */
     int64_t n_failed, n_lost_requests;
+    int32_t only_node; /* as service_only_node, at the start */
 };
 
 /* The view of a pool's autoscaler; starts the counts since the previous decision anew. */

@@ -211,10 +211,12 @@ int service_feed(struct service *service, struct service_feeder *feeder, bool ha
  * own. They reuse no KV cache of requests that were released with another version of the weights. */
 void service_release(struct service *service, int64_t prompts, int64_t samples, int64_t weights, sim_ns at);
 
-/* The LLM, the replicas, the GPUs of one, and the bytes of the weights that one has. */
+/* The LLM, the replicas, the GPUs of one, their list price (NAN: not known), and the bytes of the weights that one
+ * has. */
 const struct llm_spec *service_llm_spec(const struct service *service);
 int32_t service_n_replicas(const struct service *service);
 const struct topology_placement *service_replica_gpus(const struct service *service, int32_t replica);
+double service_replica_usd_per_h(const struct service *service, int32_t replica);
 int64_t service_weight_bytes(const struct service *service, int32_t replica);
 
 /* Halts a replica at its next boundary (replica_hold); it goes on. */

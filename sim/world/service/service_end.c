@@ -18,11 +18,12 @@ int service_check_done(const struct service *service, struct diag *diag)
     const char *plural = left == 1 ? "" : "s", *verb = left == 1 ? "waits" : "wait", *name = service->config->name;
     if (left == 0) return 0;
     if (unserved > 0 && service->scaling->gone.value > 0)
-        return diag_error(diag, SIM_E_STALLED, NULL,
-                          "give the outage an \"until\", the cause of failures a \"repair\", or the site more spare nodes",
-                          "%lld request%s of service '%s' %s forever: failures keep all of its replicas down, and no "
-                          "node comes back",
-                          left, plural, name, verb);
+        return diag_error(
+            diag, SIM_E_STALLED, NULL,
+            "give the outage an \"until\", the cause of failures a \"repair\", or the site more spare nodes",
+            "%lld request%s of service '%s' %s forever: failures keep all of its replicas down, and no "
+            "node comes back",
+            left, plural, name, verb);
     return diag_error(diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
                       "%lld request%s of service '%s' %s forever: the batching policy never takes %s", left, plural,
                       name, verb, left == 1 ? "it" : "them");
@@ -388,6 +389,7 @@ static int emit_warnings(const struct service *service)
     if (code == 0) code = emit_idle_caches(service);
     if (code == 0) code = emit_idle_stores(service);
     if (code == 0) code = emit_not_simulated(service);
+    if (code == 0) code = service_emit_hints(service);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_model_warnings(service, &service->fleet.pools[i]);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)

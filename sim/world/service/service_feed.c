@@ -119,6 +119,12 @@ const struct topology_placement *service_replica_gpus(const struct service *serv
     return &service->fleet.replicas[replica].placement;
 }
 
+double service_replica_usd_per_h(const struct service *service, int32_t replica)
+{
+    const struct fleet_pool *pool = fleet_pool_of(&service->fleet, replica);
+    return (double)service_replica_gpus(service, replica)->n_gpus * pool->gpu.usd_per_h;
+}
+
 int64_t service_weight_bytes(const struct service *service, int32_t replica)
 {
     return llround(pool_weight_bytes(&fleet_pool_of(&service->fleet, replica)->config, &service->llm));

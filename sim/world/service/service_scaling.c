@@ -93,6 +93,7 @@ int scaling_create(struct service *service, struct service_scaling **out)
     if (scaling == NULL) return SIM_E_NOMEM;
     scaling->service = service;
     scaling->scales = scales;
+    scaling->only_node = service_only_node(service);
     owner_init(&scaling->clock, site_env_owner_ids(service->env.site, 1));
     owner_init(&scaling->release, site_env_owner_ids(service->env.site, 1));
     const int code = init_replicas(scaling);
@@ -419,7 +420,7 @@ static int decide(struct service_scaling *scaling, struct pool_scaling *pool, si
     struct autoscaling_plan plan = {.replicas = scaling_serving(pool)};
     struct diag *diag = scaling->service->env.site->diag;
     int code = pool->autoscaler->decide(pool->state, &view, &plan);
-    if (code < 0) return policy_failed(policy, code, now, diag);
+    if (code < 0) return policy_failed(policy, "decide", code, now, diag);
     if (plan.replicas < 0)
         return diag_error(diag, SIM_E_POLICY, NULL, NULL,
                           "autoscaling policy '%s' wants %lld replicas of service '%s' at %.9f s", policy->name,

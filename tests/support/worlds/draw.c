@@ -146,9 +146,11 @@ static const char *draw_text(struct drawing *drawing, const char *key)
 static const char *draw_name(struct drawing *drawing, const char *map_key)
 {
     const char *name = NULL;
-    const uint64_t kind = rng_below(&drawing->rng, 3);
+    const bool is_gpu = strcmp(map_key, "speeds") == 0; /* names nothing else */
+    const uint64_t kind = rng_below(&drawing->rng, is_gpu ? 2 : 3);
     if (kind == 0) name = words_draw_name(drawing->words, map_key, &drawing->rng);
     if (kind == 1) name = drawing_used(drawing, "gpu");
+    if (name == NULL && is_gpu) name = "h100-sxm";
     return name != NULL ? name : common_names[rng_below(&drawing->rng, N_COMMON_NAMES)];
 }
 

@@ -169,7 +169,10 @@ TEST(the_first_line_counts_every_claim)
          "largest by 25.0 %; nothing fitted"},
         {UNBOUND ORDER, "}", "2 claims predicted: 1 holds, 1 reported; nothing fitted"},
         {ARITHMETIC OFF_BY("8") ORDER, "}",
-         "3 claims predicted: 3 hold; the one number is off by 12.5 %; nothing fitted"},
+         "2 claims predicted: 2 hold; the one number is off by 12.5 %; 1 identity: 1 holds; nothing fitted"},
+        {ARITHMETIC ARITHMETIC CHOSEN ORDER, "}",
+         "1 claim predicted: 1 holds; 1 claim chosen by: 1 holds; the one number is off by 12.5 %; 2 identities: 2 "
+         "hold; nothing fitted, but chosen in view of results: c"},
         {OWN("9") OFF_BY("8") OWN("12") OFF_BY("12") ORDER, "}",
          "3 claims predicted: 3 hold; of 2 numbers the median is off by 18.8 %, the largest by 25.0 %; 2 own limits: "
          "1 holds, 1 fails; nothing fitted"},

@@ -35,6 +35,28 @@ TEST(a_check_reports_every_bad_row)
     CHECK(check.first_ns == 0 && check.last_ns == 12 * SIM_NS_PER_S);
 }
 
+static void check_rows(const char *rows, int n_errors, const char *first)
+{
+    char text[512];
+    struct trace_check check;
+    SCOPED(trace_source) trace = {0};
+    snprintf(text, sizeof text, "arrival_s,prompt_tokens,output_tokens\n%s", rows);
+    const char *path = trace_source_file("rows.csv", text);
+    MUST(trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(trace_check_requests(trace.requests, &check, &trace.diag), SIM_E_DATA);
+    CHECK_EQ_INT(trace.diag.n_errors, n_errors);
+    CHECK_EQ_STR(trace.diag.items[0].text, first);
+}
+
+/* No row is right: each kind of error once. A row is right: each error. */
+TEST(rows_that_are_wrong_in_one_way_are_one_finding)
+{
+    static const char first[] = "'output_tokens' must be a whole number, got 'x'";
+    check_rows("0,1,x\n1,1,y\n2,1,z\n", 1, "'output_tokens' must be a whole number, got 'x'; 3 rows are like this");
+    check_rows("0,1,x\n1,y,1\n2,1,z\n", 2, "'output_tokens' must be a whole number, got 'x'; 2 rows are like this");
+    check_rows("0,1,x\n1,1,1\n2,1,z\n", 2, first);
+}
+
 TEST(a_check_of_a_sound_trace_is_quiet)
 {
     SCOPED(trace_source) trace = {0};

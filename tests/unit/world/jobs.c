@@ -79,7 +79,7 @@ static int start_on_the_clock(void *state, const struct cluster_view *view, stru
     }
     job_plan_wake_at(plan, (view->now_ns / period_ns + 3) * period_ns);
     job_plan_wake_at(plan, (view->now_ns / period_ns + 1) * period_ns);
-    return view->n_pending == 0 && view->n_running == 0 ? SIM_E_INTERRUPTED : 0;
+    return view->n_pending == 0 && view->n_running == 0 ? SIM_E_POLICY : 0;
 }
 
 /* Takes the first job off its GPUs and puts it back at every decision. */
@@ -168,7 +168,7 @@ TEST(wrong_placements_are_policy_faults)
 TEST(schedulers_are_woken_when_they_wish)
 {
     SCOPED(jobrun) run;
-    run_script(&run, start_on_the_clock, 3, SIM_E_INTERRUPTED);
+    run_script(&run, start_on_the_clock, 3, SIM_E_POLICY);
     CHECK_EQ_INT(run.n_decisions, 3);
     CHECK(run.decisions[0].t_s == 10 && run.decisions[0].job == 0);
     CHECK(run.decisions[1].t_s == 20 && run.decisions[1].job == 1);

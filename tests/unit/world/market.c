@@ -289,3 +289,40 @@ TEST(impossible_offers_are_refused)
                   " \"max\": 3}",
                   SIM_E_CONFIG, "pool 'small' of service 'chat' scales");
 }
+
+static int catch_unused(void *context, const struct warning_row *row)
+{
+    struct text *found = context;
+    if (strcmp(row->code, "offer-unused") == 0) text_printf(found, "%.20s;", row->text);
+    return 0;
+}
+
+/* Leases for the whole run take the first offer that is never interrupted. Jobs that rent can use all. */
+TEST(offers_that_no_lease_can_use_are_warned_of)
+{
+#define OFFERED(renting, work)                                                                                         \
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm'}, 'market': {'renting': '" renting              \
+    "', 'offers': {'s': {'price': '$1/h', 'kind': 'spot'}, 'd': {'price': '$2/h'}, 'e': {'price': '$2/h'}}}, " work    \
+    "}"
+#define OFFERED_SERVICE                                                                                                \
+    "'services': {'c': {'llm': 'mistral-7b', 'trace': {'format': 'generate', 'count': 1, 'arrival': {'process':"       \
+    " 'fixed', 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 9}, 'output': {'distribution': 'fixed',"  \
+    " 'tokens': 9}}}}"
+#define OFFERED_JOB "'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '9s'}]}}"
+    static const struct {
+        const char *world, *found;
+    } cases[] = {{OFFERED("as-asked", OFFERED_JOB), ""},
+                 {OFFERED("fixed-fleet", OFFERED_JOB), "no lease can use off;no lease can use off;"},
+                 {OFFERED("fixed-fleet", OFFERED_SERVICE), "no lease can use off;no lease can use off;"},
+                 {OFFERED("as-asked", OFFERED_SERVICE),
+                  "'as-asked' rents for;no lease can use off;no lease can use off;"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct text found;
+        text_init(&found);
+        text_add(&found, "");
+        const struct sink sink = {.context = &found, .warning = catch_unused};
+        bed_free(bed_ok(BED(.also = &sink), "%s", cases[i].world));
+        CHECK_EQ_STR(found.chars, cases[i].found);
+        text_fini(&found);
+    }
+}

@@ -283,7 +283,7 @@ TEST(a_batcher_that_fails_ends_the_run)
     batcher.compose = fails_itself;
     struct bed_rows *rows = bed_run(BED(.policy = &batcher.policy, .quiet = true), scenario, "faulty", "round-robin");
     CHECK_EQ_INT(rows->code, SIM_E_POLICY);
-    CHECK_EQ_STR(rows->diag.items[0].text, "batching policy 'faulty' failed with -7 (policy fault) at 0.000000000 s");
+    CHECK_EQ_STR(rows->diag.items[0].text, "batching policy 'faulty' failed: compose returned -7 at 0.000000000 s");
 }
 
 /* --- Routers --- */
@@ -322,4 +322,77 @@ TEST(a_policy_of_another_abi_is_refused)
     router.policy.abi = POLICY_ABI;
     router.policy.size = 1;
     check_fault(&router.policy, SIM_E_POLICY, "policy 'foreign' does not fit as a routing policy");
+}
+
+/* --- Functions that return a negative code --- */
+
+/* A code of a policy means nothing of its own: that of a gate or a configuration would give a wrong exit status. */
+static const int some_codes[] = {SIM_E_GATE, SIM_E_CONFIG, SIM_E_STORE, SIM_E_INTERRUPTED, -99};
+
+static int wanted_code; /* what the functions below return */
+
+static void hears_nothing(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    (void)state, (void)view, (void)note;
+}
+
+static int decides_or_fails(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    (void)state, (void)view, (void)plan;
+    return wanted_code;
+}
+
+static int prepares_or_fails(void *state, const struct cluster_view *view, struct diag *diag)
+{
+    (void)state, (void)view, (void)diag;
+    return wanted_code;
+}
+
+static int begins_or_fails(void *state, const void *params, struct diag *diag)
+{
+    (void)state, (void)params, (void)diag;
+    return wanted_code;
+}
+
+static int places_or_fails(void *state, const struct cluster_view *view, const struct job_view *job,
+                           struct placement *placement)
+{
+    (void)state, (void)view, (void)job, (void)placement;
+    return wanted_code;
+}
+
+static void check_code(const struct policy *policy, const char *call)
+{
+    char text[128];
+    const bool schedules = policy->family == POLICY_SCHEDULER;
+    const struct bed_rows *rows = bed_run(
+        BED(.policy = policy, .quiet = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 8}, 'jobs': {'scheduler': '%s', 'placement': '%s', 'trace':"
+        " {'format': 'inline-jobs', 'jobs': [{'duration': '1h', 'gpus': 1}]}}}",
+        schedules ? policy->name : "fifo", schedules ? "consolidated" : policy->name);
+    snprintf(text, sizeof text, "%s policy '%s' failed: %s returned %d", schedules ? "scheduler" : "placement",
+             policy->name, call, wanted_code);
+    CHECK_EQ_INT(rows->code, SIM_E_POLICY);
+    CHECK_EQ_INT(rows->diag.n_errors, 1);
+    CHECK(strstr(rows->diag.items[0].text, text) == rows->diag.items[0].text);
+}
+
+TEST(a_negative_code_is_a_fault_of_the_policy)
+{
+    const struct scheduler idle = {.policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER), .name = "failing",
+                                              .summary = "", .source = ""},
+                                   .notify = hears_nothing, .decide = decides_or_fails};
+    struct scheduler unprepared = idle, unmade = idle;
+    const struct placer placer = {.policy = {POLICY_HEAD(placer, POLICY_PLACEMENT), .name = "failing",
+                                             .summary = "", .source = ""},
+                                  .place = places_or_fails};
+    unprepared.prepare = prepares_or_fails;
+    unmade.policy.init = begins_or_fails;
+    for (size_t i = 0; i < sizeof some_codes / sizeof *some_codes; i++) {
+        wanted_code = some_codes[i];
+        check_code(&idle.policy, "decide");
+        check_code(&unprepared.policy, "prepare");
+        check_code(&unmade.policy, "init");
+        check_code(&placer.policy, "place");
+    }
 }

@@ -256,14 +256,14 @@ TEST(faults_of_evictors_are_named)
     check_fault(evictor_with(notify_nothing, victim_asks),
                 "eviction policy 'bent' asked for the future, which it does not declare");
     check_fault(evictor_with(notify_nothing, victim_fails),
-                "eviction policy 'bent' failed with -8 (no progress) at access 2");
+                "eviction policy 'bent' failed: victim returned -8 at access 2");
     struct bench bench;
     struct evictor evictor = evictor_with(notify_fails, victim_zero);
     int32_t item;
     CHECK_EQ_INT(open_with(&bench, &evictor.policy, 1), 0);
     CHECK_EQ_INT(cache_insert(&bench.cache, 2, &item), 1);
     CHECK_EQ_INT(cache_drop(&bench.cache, item), SIM_E_POLICY);
-    CHECK_EQ_STR(bench.diag.items[0].text, "eviction policy 'bent' failed with -2 (wrong usage) at access 0");
+    CHECK_EQ_STR(bench.diag.items[0].text, "eviction policy 'bent' failed: notify returned -2 at access 0");
     close_bench(&bench);
 }
 

@@ -65,7 +65,7 @@ TEST(an_incomplete_step_is_dropped)
     for (size_t i = 0; i < rows->n_requests; i++)
         *(rows->requests[i].id < 16 ? &trained : &dropped) += rows->requests[i].output_tokens;
     CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.steps"), 2);
-    CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.trained_tokens.sum"), trained);
+    CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.trained_output_tokens.sum"), trained);
     CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.dropped_tokens.sum"), dropped);
     CHECK(rows->n_warnings > 0);
 }
@@ -107,7 +107,7 @@ TEST(a_run_may_end_within_a_step)
                                           ms % 200 == 0 ? "'gpus': 2, 'staleness': 1" : "'layout': 'together'");
         CHECK_EQ_INT(rows->code, 0);
         CHECK(bed_metric(rows, "rl.span_s") <= 0.001 * ms + 1e-9);
-        CHECK(bed_metric(rows, "rl.trained_tokens.sum") <= bed_metric(rows, "rl.generated_tokens.sum"));
+        CHECK(bed_metric(rows, "rl.trained_output_tokens.sum") <= bed_metric(rows, "rl.generated_tokens.sum"));
         CHECK(bed_metric(rows, "rl.rollout_idle_frac") >= 0 && bed_metric(rows, "rl.training_idle_frac") >= 0);
     }
 }

@@ -1,0 +1,106 @@
+/* Warnings of defaults that decide a service's result. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#include <stdio.h>
+
+struct seen {
+    const char *code;
+    int n;
+    char text[512]; /* of the latest */
+};
+
+static int see(void *context, const struct warning_row *row)
+{
+    struct seen *seen = context;
+    if (strcmp(row->code, seen->code) != 0) return 0;
+    seen->n++;
+    snprintf(seen->text, sizeof seen->text, "%s", row->text);
+    return 0;
+}
+
+/* Warnings with this code of a scenario in single quotes, without its braces. */
+__attribute__((format(printf, 2, 3))) static struct seen warnings_of(const char *code, const char *format, ...)
+{
+    char scenario[4096];
+    struct seen seen = {.code = code};
+    const struct sink sink = {.context = &seen, .warning = see};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(scenario, sizeof scenario, format, arguments);
+    va_end(arguments);
+    const struct bed_rows *rows = bed_run(BED(.check = true, .also = &sink), "{%s}", scenario);
+    CHECK_EQ_INT(rows->code, 0);
+    return seen;
+}
+
+#define COST                                                                                                           \
+    "'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms', 'per_token': '60us'},"                                     \
+    " 'decode': {'fixed': '11ms', 'per_sequence': '20us', 'per_context_token': '30ns'}}"
+#define TRACE                                                                                                          \
+    "'trace': {'format': 'generate', 'duration': '40s', 'arrival': {'process': 'fixed', 'rate': '1/s'},"               \
+    " 'prompt': {'distribution': 'fixed', 'tokens': 10}, 'output': {'distribution': 'fixed', 'tokens': 2}}"
+#define OUTAGE "'failures': {'outages': {'o': {'node': %d, 'from': '10s', 'until': '20s'}}}"
+
+/* mistral-7b has 14.5 GB of weights in 16 bits: 4.26 s at 3.4 GB/s. */
+static struct seen restart(int node, const char *more)
+{
+    return warnings_of("restart-time",
+                       "'cluster': {'nodes': 2, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm'}, " OUTAGE
+                       ", 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 2, %s " COST ", " TRACE "}}",
+                       node, more);
+}
+
+TEST(the_time_of_a_restart_is_told_where_one_is_assumed)
+{
+    const struct seen seen = restart(0, "");
+    CHECK_EQ_INT(seen.n, 1);
+    CHECK(strstr(seen.text, "up 4.26 s after") != NULL);
+    CHECK(strstr(seen.text, "set restart.delay") != NULL);
+    CHECK_EQ_INT(restart(1, "").n, 0); /* no replica is there */
+    CHECK_EQ_INT(restart(0, "'restart': {'delay': '20s'},").n, 0);
+    CHECK_EQ_INT(restart(0, "'restart': {'load_bandwidth': '10GB/s'},").n, 0);
+}
+
+static int only_node(const char *cluster, int replicas, const char *failures)
+{
+    return warnings_of("one-node",
+                       "'cluster': {'gpu': 'a100-80-sxm', %s}, %s 'services': {'chat': {'llm': 'mistral-7b',"
+                       " 'replicas': %d, " COST ", " TRACE "}}",
+                       cluster, failures, replicas)
+        .n;
+}
+
+TEST(a_node_with_all_replicas_is_told_where_nodes_fail)
+{
+    const char *two = "'nodes': 2, 'gpus_per_node': 2";
+    const char *fails = "'failures': {'outages': {'o': {'node': 0, 'from': '10s', 'until': '20s'}}},";
+    CHECK_EQ_INT(only_node(two, 2, fails), 1);
+    CHECK_EQ_INT(only_node(two, 2, ""), 0);
+    CHECK_EQ_INT(only_node(two, 3, fails), 0);
+    CHECK_EQ_INT(only_node(two, 1, fails), 0); /* no other place would help */
+    CHECK_EQ_INT(only_node("'nodes': 1, 'gpus_per_node': 2", 2, fails), 0);
+}
+
+/* 12 tokens at most, and the context of mistral-7b is 32768. */
+static struct seen reservation(const char *batching)
+{
+    return warnings_of(
+        "reservation",
+        "'cluster': {'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm': 'mistral-7b', 'batching': %s, " COST ", " TRACE
+        "}}",
+        batching);
+}
+
+TEST(a_reservation_of_the_whole_context_is_told)
+{
+    const struct seen seen = reservation("'trtllm'");
+    CHECK_EQ_INT(seen.n, 1);
+    CHECK(strstr(seen.text, "KV of 32768 tokens for a request, which comes to 12 ") != NULL);
+    CHECK_EQ_INT(reservation("{'policy': 'trtllm', 'max_tokens': 90}").n, 0);
+    CHECK_EQ_INT(reservation("{'policy': 'trtllm', 'max_tokens': 120}").n, 1);
+    CHECK_EQ_INT(reservation("{'policy': 'trtllm', 'limits': 'exact'}").n, 0);
+    CHECK_EQ_INT(reservation("{'policy': 'trtllm', 'capacity': 'max-utilization'}").n, 0);
+    CHECK_EQ_INT(reservation("'orca'").n, 1);
+    CHECK_EQ_INT(reservation("'vllm-v1'").n, 0);
+}
