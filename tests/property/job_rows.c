@@ -163,10 +163,11 @@ TEST(interrupts_by_market_and_service_name_the_gpus)
     rows = bed_ok(
         NULL,
         "{'keep': 'decisions', 'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm'}, 'services': {'chat':"
-        " {'llm': 'mistral-7b', 'scaling': {'policy': 'target-outstanding', 'min': 0, 'max': 1, 'interval': '5s'},"
+        " {'llm': 'mistral-7b', 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s', 'replicas': 0},"
+        " {'at': '10s', 'replicas': 1}, {'at': '90s', 'replicas': 0}]}, 'min': 0, 'max': 1, 'interval': '10s'},"
         " 'trace': {'format': 'generate', 'count': 5, 'arrival': {'process': 'fixed', 'rate': '0.1/s'}, 'prompt':"
         " {'distribution': 'fixed', 'tokens': 9}, 'output': {'distribution': 'fixed', 'tokens': 9}}}}, 'jobs':"
-        " {'preemptible': true, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1h', 'gpus': 2}]}}}");
+        " {'preemptible': true, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '200s', 'gpus': 2}]}}}");
     CHECK_EQ_STR(interrupt_reason(rows), "yields to a service its 2 GPUs");
 }
 
@@ -174,8 +175,7 @@ TEST(interrupts_by_market_and_service_name_the_gpus)
 TEST(users_and_groups_of_a_table_reach_the_row)
 {
     const struct bed_rows *rows = bed_ok(
-        NULL,
-        "{'cluster': {'nodes': 1, 'gpus_per_node': 2}, 'jobs': {'trace': {'format': 'csv-jobs', 'path': '%s'}}}",
+        NULL, "{'cluster': {'nodes': 1, 'gpus_per_node': 2}, 'jobs': {'trace': {'format': 'csv-jobs', 'path': '%s'}}}",
         test_file("users.csv", "submit_s,duration_s,gpus,group,user\n0,5,1,red,ann\n1,5,1,blue,\n"));
     if (!CHECK_EQ_INT((int)rows->n_jobs, 2)) return;
     CHECK_EQ_STR(bed_job(rows, 0)->group_name, "red");

@@ -162,10 +162,11 @@ static int see_late(void *context, const struct warning_row *row)
     int64_t *n = context;
     if (strcmp(row->code, "late-outage") != 0) return 0;
     *n += row->count;
-    CHECK_EQ_STR(row->text,
-                 row->count == 1
-                     ? "outage 'p' would begin at 3600 s, after the run's end at 100 s: it had no effect"
-                     : "2 outages would begin after the run's end at 100 s, the first ('o') at 101 s: they had no effect");
+    CHECK_EQ_STR(
+        row->text,
+        row->count == 1
+            ? "outage 'p' would begin at 3600 s, after the run's end at 100 s: it had no effect"
+            : "2 outages would begin after the run's end at 100 s, the first ('o') at 101 s: they had no effect");
     return 0;
 }
 

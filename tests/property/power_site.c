@@ -103,7 +103,8 @@ TEST(a_static_cap_follows_the_gpu)
 static int catch_hint(void *context, const struct warning_row *row)
 {
     int *n = context;
-    if (strcmp(row->code, "power-limit") == 0 && strstr(row->text, "700 W has no effect on a100-80-sxm") == NULL) *n += 9;
+    if (strcmp(row->code, "power-limit") == 0 && strstr(row->text, "700 W has no effect on a100-80-sxm") == NULL)
+        *n += 9;
     if (strcmp(row->code, "power-limit") == 0) *n += strstr(row->text, "give static-cap a 'cap' below it") != NULL;
     return 0;
 }

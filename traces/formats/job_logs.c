@@ -345,8 +345,7 @@ static enum row_result swf_row(struct reader *reader, union trace_record *record
         !reader_time(reader, SWF_REQUESTED_TIME, TIME_S, &job->estimate_ns) ||
         !reader_i32(reader, SWF_ALLOCATED, -1, INT32_MAX, &allocated) ||
         !reader_i32(reader, SWF_REQUESTED, -1, INT32_MAX, &requested) ||
-        !reader_i32(reader, SWF_STATUS, -1, INT32_MAX, &status) ||
-        (job->group = swf_name(reader, SWF_QUEUE)) == NULL ||
+        !reader_i32(reader, SWF_STATUS, -1, INT32_MAX, &status) || (job->group = swf_name(reader, SWF_QUEUE)) == NULL ||
         (job->user = swf_name(reader, SWF_USER)) == NULL)
         return ROW_BAD;
     if (job->duration_ns < 0) return reader_leave_out(reader, "no-run-time", "jobs without run time left out");

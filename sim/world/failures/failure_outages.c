@@ -70,12 +70,14 @@ int failure_outages_finish(const struct failures *failures, sim_ns now)
     if (n == 0 || sink->warning == NULL) return 0;
     const double end_s = sim_s_from_ns(now), from_s = sim_s_from_ns(first->from_ns);
     if (n == 1)
-        snprintf(text, sizeof text, "outage '%s' would begin at %.6g s, after the run's end at %.6g s: it had no effect",
-                 first->name, from_s, end_s);
-    else
         snprintf(text, sizeof text,
-                 "%lld outages would begin after the run's end at %.6g s, the first ('%s') at %.6g s: they had no effect",
-                 (long long)n, end_s, first->name, from_s);
+                 "outage '%s' would begin at %.6g s, after the run's end at %.6g s: it had no effect", first->name,
+                 from_s, end_s);
+    else
+        snprintf(
+            text, sizeof text,
+            "%lld outages would begin after the run's end at %.6g s, the first ('%s') at %.6g s: they had no effect",
+            (long long)n, end_s, first->name, from_s);
     const struct warning_row row = {.t_s = (double)NAN, .code = "late-outage", .text = text, .count = n};
     return sink->warning(sink->context, &row);
 }

@@ -333,6 +333,7 @@ TEST(a_renter_for_jobs_without_jobs_leases_the_cluster)
     const struct bed_rows *rows = bed_ok(NULL, "%s", OFFERED("as-asked", OFFERED_SERVICE));
     const char *text = bed_warning(rows, "offer-unused");
     if (CHECK(text != NULL))
-        CHECK_EQ_STR(text, "'as-asked' rents for jobs, and there are none: the whole cluster is leased for the whole run");
+        CHECK_EQ_STR(text,
+                     "'as-asked' rents for jobs, and there are none: the whole cluster is leased for the whole run");
     CHECK_NEAR(bed_metric(rows, "rental.gpus.mean"), 2, 1e-12);
 }
