@@ -311,39 +311,16 @@ static int remark_values(struct compare_work *work)
         most->metric, most->base_run, most->changed_run, most->base, most->changed);
 }
 
-/* Whether rows show that both runs had the same requests or jobs: all have a counterpart of equal size and time. */
-static bool is_one_trace(const struct pair_work *pair)
+static int remark_inputs(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed)
 {
-    size_t n_alike = 0, n_apart = 0;
-    for (size_t i = 0; i < sizeof pair->paired / sizeof *pair->paired; i++) {
-        const struct paired *paired = &pair->paired[i];
-        n_alike += paired->n + paired->n_ended_base + paired->n_ended_changed;
-        n_apart += paired->n_only_base + paired->n_only_changed + paired->n_others + paired->n_moved;
-    }
-    return n_alike > 0 && n_apart == 0;
-}
-
-/* trace_hash covers traces and the files of the catalog alike. */
-static int remark_files(const struct pair_work *pair, const struct compare_run *base, const struct compare_run *changed)
-{
-    struct compare_work *work = pair->work;
-    const bool is_one = is_one_trace(pair);
-    if (strcmp(base->trace_hash, changed->trace_hash) == 0) return 0;
-    if (!is_one)
+    int code = 0;
+    if (strcmp(base->trace_hash, changed->trace_hash) != 0) {
+        code = work_remark(work, "the input files differ (trace_hash %.8s and %.8s): " COMPARE_INPUT_FILES,
+                           base->trace_hash[0] != 0 ? base->trace_hash : "none",
+                           changed->trace_hash[0] != 0 ? changed->trace_hash : "none");
         diag_warning(work->diag, NULL, "compare runs of one trace",
                      "the two runs have read different input files: " COMPARE_INPUT_FILES);
-    return work_remark(work, "the input files differ (trace_hash %.8s and %.8s): %s",
-                       base->trace_hash[0] != 0 ? base->trace_hash : "none",
-                       changed->trace_hash[0] != 0 ? changed->trace_hash : "none",
-                       is_one ? "those of a GPU, LLM, engine or calibration, as all rows agree in arrival and size"
-                              : COMPARE_INPUT_FILES);
-}
-
-static int remark_inputs(const struct pair_work *pair, const struct compare_run *base,
-                         const struct compare_run *changed)
-{
-    struct compare_work *work = pair->work;
-    int code = remark_files(pair, base, changed);
+    }
     if (code == 0 && base->seed != changed->seed) {
         code = work_remark(work, "the seeds differ, and so do generated requests");
         diag_warning(work->diag, NULL, "compare runs of one seed, or several seeds of each",
@@ -374,7 +351,7 @@ int compare_pair(struct compare_work *work, const struct compare_run *base, cons
     for (size_t i = 0; code == 0 && i < work->metrics.n; i++) code = add_metric_row(&pair, i);
     if (code == 0) set_rejected(work);
     if (code == 0) code = add_worst(&pair);
-    if (code == 0) code = remark_inputs(&pair, base, changed);
+    if (code == 0) code = remark_inputs(work, base, changed);
     if (code == 0) code = work_remark_policies(work, base, changed);
     if (code == 0) code = remark_rows(work, &pair.paired[0]);
     if (code == 0) code = remark_rows(work, &pair.paired[1]);

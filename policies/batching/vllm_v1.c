@@ -33,7 +33,8 @@
  * at admission, and keep a watermark. With `async` an iteration is scheduled while the one before it runs
  * (step_with_batch_queue). So the slots, tokens and blocks of sequences that have just ended admit no request before
  * the next iteration. A request that has arrived since that iteration began waits for it too, unless nothing else runs.
- * vLLM admits that request when it schedules, here its queue time lasts until its iteration begins. Read in
+ * vLLM ends the request's queue time when it schedules. Here it ends when the iteration begins, so `request.queue_s` is
+ * longer by up to an iteration. With pipeline stages `async` changes nothing. Read in
  * vllm-project/vllm: vllm/v1/engine/core.py @ 00080ee,
  * vllm/v1/core/sched/scheduler.py @ 00024d3, for priorities @ b4622cf (schedule) with request_queue.py @ 0097c7e
  * (PriorityRequestQueue); vllm/v1/core/kv_cache_manager.py @ 003df29 (allocate_slots); pull requests
@@ -74,7 +75,7 @@ static const struct config_field vllm_v1_fields[] = {
     ROW_REAL("admission_watermark", watermark, DEFAULT("0"), WITHIN(0, 1),
              "share of the KV blocks that an admission beside running requests leaves free (vLLM: watermark)"),
     ROW_BOOL("async", async, DEFAULT("false"),
-             "what arrives or ends in an iteration is known one iteration later (vLLM: async_scheduling)"),
+             "what arrives or ends in an iteration is known one later; not with stages (vLLM: async_scheduling)"),
     ROW_CHOICE("order", order, DEFAULT("fcfs"), orders,
                "queue and preemption (vLLM: scheduling_policy); priority: slow with long queues"),
     ROW_CLASSES("priorities", priorities, OPTIONAL, ANY, struct class_priority, class_priority_fields,
@@ -361,25 +362,27 @@ static const struct request_view *next_of(const struct vllm_v1_params *params, c
     return last != NULL ? last->next : view->waiting;
 }
 
-/* Whether the engine schedules this iteration before it learns of the request. */
-static bool comes_late(const struct vllm_v1_params *params, const struct replica_view *view,
-                       const struct request_view *request, int64_t running)
+/* When this iteration was scheduled: it has no request that arrived later. SIM_NS_MAX: it is scheduled now. */
+static sim_ns scheduled_ns(const struct vllm_v1_params *params, const struct replica_view *view, int64_t running)
 {
-    return params->async && view->stages == 1 && running > 0 && request->arrival_ns > replica_view_last_began_ns(view);
+    const bool is_ahead = params->async && view->stages == 1 && running > 0;
+    return is_ahead ? replica_view_last_began_ns(view) : SIM_NS_MAX;
 }
 
 /* Returns whether requests are left that only a change at this replica can admit. */
 static bool admit_from_head(const struct vllm_v1_params *params, const struct replica_view *view,
                             struct batch_plan *plan, int64_t running, struct budget *budget)
 {
+    const sim_ns known_ns = scheduled_ns(params, view, running);
     int64_t n_parked = view->n_parked;
-    bool is_blocked = false;
+    bool is_blocked = false, is_late = false;
     for (const struct request_view *r = next_of(params, view, NULL); r != NULL && (!is_blocked || n_parked > 0);
          r = next_of(params, view, r)) {
         const bool is_parked = r->prefilled_tokens > 0;
         n_parked -= is_parked;
         if (r->state == REQUEST_LOADING || (is_blocked && !is_parked)) continue;
-        if (comes_late(params, view, r, running)) {
+        if (r->arrival_ns > known_ns) {
+            is_late = true;
             plan->iterations = 1;
             continue;
         }
@@ -396,7 +399,7 @@ static bool admit_from_head(const struct vllm_v1_params *params, const struct re
         is_blocked = is_blocked || !is_taken;
         if (is_taken && loads == 0) running = with_it;
     }
-    return is_blocked;
+    return is_blocked || is_late;
 }
 
 /* --- Ends that are known late --- */

@@ -1,5 +1,6 @@
 #include "policies/scheduler/gavel_lp.h"
 
+#include "policies/scheduler/gavel_program.h"
 #include "sim/core/mem.h"
 
 #include <math.h>
@@ -10,63 +11,15 @@
  * is bounded by the speed ratio of the fastest and the slowest type, times the widest job. */
 static const double LEVEL_PER_RATE = 1e4;
 
-/* How much more the first kind counts than the last when nothing else tells them apart. */
+/* How much more the first kind counts than the last when nothing else tells them apart. The first type counts as much
+ * more of that. */
 static const double FIRST_FRAC = 1e-2;
 
-/* Weight of the size of X, in GPUs, against the ratio itself, when cost is to be low. */
+/* Part of the GPUs that counts as no gain, when cost is to be low. */
 static const double SCALE_FRAC = 1e-6;
 
-/* One objective: maximise gain x + level_gain t with rate >= need t + at_least. With prices, x stands for X u and u
- * for 1 / cost (Charnes and Cooper). */
-struct objective {
-    const double *gain; /* [kinds][types] */
-    double level_gain, level_most;
-    const double *need, *at_least; /* [kinds]; NULL: 0 */
-    const double *price;           /* [types], scaled so that the whole fleet costs 1; NULL: u is 1 */
-};
-
-/* A program being built. Rows: per kind its time and its rate, then the GPUs of each type, then the cost. Columns: per
- * kind its types, then the level t and the scale u. */
-struct build {
-    const struct gavel_jobs *jobs;
-    const struct objective *objective;
-    struct lp lp;
-    double *cost, *lower, *upper, *values, *row_lower, *row_upper, *x;
-    int *starts, *row_of;
-    unsigned char *column_states, *row_states;
-    int entries;
-};
-
-static void build_fini(struct build *build)
-{
-    mem_free(build->cost);
-    mem_free(build->starts);
-    mem_free(build->column_states);
-}
-
-/* One block of each type of number. */
-static bool build_init(struct build *build, const struct gavel_jobs *jobs, const struct objective *objective)
-{
-    const int rows = 2 * jobs->kinds + jobs->types + 1, columns = jobs->kinds * jobs->types + 2;
-    const int entries = columns * 4 + 3 * jobs->kinds + jobs->types;
-    *build = (struct build){.jobs = jobs, .objective = objective};
-    build->cost = mem_zalloc((size_t)(4 * columns + entries + 2 * rows), sizeof *build->cost);
-    build->starts = mem_zalloc((size_t)(columns + 1 + entries), sizeof *build->starts);
-    build->column_states = mem_zalloc((size_t)(columns + rows), 1);
-    if (build->cost == NULL || build->starts == NULL || build->column_states == NULL) return false;
-    build->lower = build->cost + columns;
-    build->upper = build->lower + columns;
-    build->x = build->upper + columns;
-    build->row_lower = build->x + columns;
-    build->row_upper = build->row_lower + rows;
-    build->values = build->row_upper + rows;
-    build->row_of = build->starts + columns + 1;
-    build->row_states = build->column_states + columns;
-    build->lp = (struct lp){.columns = columns, .rows = rows, .cost = build->cost, .lower = build->lower,
-                                   .upper = build->upper, .starts = build->starts, .row_of = build->row_of,
-                                   .values = build->values, .row_lower = build->row_lower, .row_upper = build->row_upper};
-    return true;
-}
+/* Excess of a rate over the fastest type's that is a rounding error. */
+static const double BEYOND = 1e-9;
 
 static double speed_of(const struct gavel_jobs *jobs, int kind, int type)
 {
@@ -101,125 +54,78 @@ double gavel_rate(const struct gavel_jobs *jobs, const double *x, int kind)
     return rate;
 }
 
-static void add_entry(struct build *build, int row, double value)
+/* What all programs share. Kinds that can run nowhere need nothing. */
+struct frame {
+    struct gavel_program program;
+    double *speed, *load, *need; /* in one block */
+};
+
+static void frame_fini(struct frame *frame)
 {
-    if (value == 0) return;
-    build->row_of[build->entries] = row;
-    build->values[build->entries++] = value;
+    mem_free(frame->speed);
+    mem_free(frame->program.gain);
 }
 
-static void end_column(struct build *build, int column, double gain, double lower, double upper)
+/* `gain` [kinds][types] becomes the frame's; NULL, or false: out of memory. */
+static bool frame_init(struct frame *frame, const struct gavel_jobs *jobs, double *gain)
 {
-    build->cost[column] = -gain;
-    build->lower[column] = lower;
-    build->upper[column] = upper;
-    build->starts[column + 1] = build->entries;
-}
-
-/* Columns of the time shares of a kind. */
-static void add_shares(struct build *build, int kind)
-{
-    const struct gavel_jobs *jobs = build->jobs;
-    const double width = jobs->count[kind] * jobs->width[kind], *price = build->objective->price;
-    for (int j = 0; j < jobs->types; j++) {
-        const int column = kind * jobs->types + j;
-        const double speed = jobs->speed[column];
-        add_entry(build, 2 * kind, 1);
-        add_entry(build, 2 * kind + 1, speed);
-        add_entry(build, 2 * jobs->kinds + j, width / jobs->gpus[j]);
-        if (price != NULL) add_entry(build, 2 * jobs->kinds + jobs->types, width * price[j]);
-        end_column(build, column, build->objective->gain[column], 0,
-                   speed <= 0      ? 0
-                   : price != NULL ? (double)INFINITY
-                                   : 1);
-    }
-}
-
-static void add_level(struct build *build)
-{
-    const struct objective *objective = build->objective;
-    for (int k = 0; k < build->jobs->kinds && objective->need != NULL; k++)
-        add_entry(build, 2 * k + 1, fastest(build->jobs, k) > 0 ? -objective->need[k] : 0);
-    end_column(build, build->lp.columns - 2, objective->level_gain, 0, objective->level_most);
-}
-
-static void add_scale(struct build *build)
-{
-    const struct gavel_jobs *jobs = build->jobs;
-    const struct objective *objective = build->objective;
+    const size_t n = (size_t)jobs->kinds * (size_t)jobs->types;
+    *frame = (struct frame){.speed = mem_zalloc(2 * n + (size_t)jobs->kinds + 1, sizeof *frame->speed)};
+    frame->load = frame->speed + n;
+    frame->need = frame->load + n;
+    frame->program = (struct gavel_program){.kinds = jobs->kinds, .types = jobs->types, .speed = frame->speed,
+                                            .load = frame->load, .gain = gain};
+    if (frame->speed == NULL || gain == NULL) return false;
     for (int k = 0; k < jobs->kinds; k++) {
-        add_entry(build, 2 * k, -1);
-        if (objective->at_least != NULL) add_entry(build, 2 * k + 1, -objective->at_least[k]);
+        const double most = fastest(jobs, k);
+        for (int j = 0; j < jobs->types; j++) {
+            const int column = k * jobs->types + j;
+            frame->speed[column] = most > 0 ? fmax(jobs->speed[column], 0) / most : 0;
+            frame->load[column] = jobs->count[k] * jobs->width[k] / jobs->gpus[j];
+        }
     }
-    for (int j = 0; j < jobs->types; j++) add_entry(build, 2 * jobs->kinds + j, -1);
-    const int column = build->lp.columns - 1;
-    if (objective->price != NULL)
-        end_column(build, column, -SCALE_FRAC * gpus_in_all(jobs), 0, (double)INFINITY);
-    else
-        end_column(build, column, 0, 1, 1);
+    return true;
 }
 
-static void add_rows(struct build *build)
+/* Sets the needs to rates times `scale`. False: a kind cannot reach its own at t = 1. */
+static bool set_needs(struct frame *frame, const struct gavel_jobs *jobs, const double *rate, double scale)
 {
-    const int n = build->lp.rows, kinds = build->jobs->kinds;
-    for (int i = 0; i < n; i++) {
-        const bool is_rate = i < 2 * kinds && i % 2 == 1;
-        build->row_lower[i] = is_rate ? 0 : -(double)INFINITY;
-        build->row_upper[i] = is_rate ? (double)INFINITY : 0;
+    bool is_possible = true;
+    frame->program.need = frame->need;
+    for (int k = 0; k < jobs->kinds; k++) {
+        const double most = fastest(jobs, k), need = most > 0 ? rate[k] * scale / most : 0;
+        is_possible = is_possible && need <= 1 + BEYOND && (most > 0 || rate[k] <= 0);
+        frame->need[k] = fmin(need, 1);
     }
-    build->row_upper[n - 1] = build->objective->price != NULL ? 1 : (double)INFINITY;
-    if (build->objective->price != NULL) build->row_lower[n - 1] = 1;
+    return is_possible;
 }
 
-/* Copies the basis states between the caller's memory, by kind, and the program. */
-static void move_states(struct build *build, bool in)
+static enum lp_outcome solve_once(const struct gavel_program *program, double *x, double *level)
 {
-    const struct gavel_jobs *jobs = build->jobs;
-    const size_t types = (size_t)jobs->types, each = gavel_kind_states(jobs->types);
-    for (int k = 0; k <= jobs->kinds; k++) {
-        const bool common = k == jobs->kinds;
-        unsigned char *kept = common ? jobs->common_states : jobs->kind_states + (size_t)k * each;
-        unsigned char *columns = build->column_states + (size_t)k * types, *rows = build->row_states + 2 * k;
-        const size_t n = common ? 2 : types, m = common ? types + 1 : 2;
-        memcpy(in ? columns : kept, in ? kept : columns, n);
-        memcpy(in ? rows : kept + n, in ? kept + n : rows, m);
-    }
-}
-
-/* Solves one objective. x has room for the columns of all kinds; `level` and `scale` get t and u. */
-static enum lp_outcome optimise(const struct gavel_jobs *jobs, const struct objective *objective, double *x,
-                                double *level, double *scale)
-{
-    struct build build;
-    enum lp_outcome outcome = LP_NO_MEMORY;
-    if (build_init(&build, jobs, objective)) {
-        for (int k = 0; k < jobs->kinds; k++) add_shares(&build, k);
-        add_level(&build);
-        add_scale(&build);
-        add_rows(&build);
-        move_states(&build, true);
-        outcome = lp_solve_from(&build.lp, build.column_states, build.row_states, build.x);
-    }
-    if (outcome == LP_OPTIMAL) {
-        move_states(&build, false);
-        memcpy(x, build.x, (size_t)(jobs->kinds * jobs->types) * sizeof *x);
-        *level = build.x[build.lp.columns - 2];
-        *scale = build.x[build.lp.columns - 1];
-    }
-    build_fini(&build);
+    struct gavel_solver *solver = gavel_solver_create(program);
+    const enum lp_outcome outcome = solver == NULL ? LP_NO_MEMORY : gavel_solve(solver, x, level);
+    gavel_solver_destroy(solver);
     return outcome;
 }
 
-/* Gains of the columns: the relative rate of each kind times `value` (NULL: 1, the first kinds a little more). NULL:
- * out of memory. */
+/* How much more a rate counts for the first kinds, and among these on the first types. */
+static double first_factor(const struct gavel_jobs *jobs, int kind, int type)
+{
+    const double by_kind = FIRST_FRAC * (jobs->kinds - kind) / jobs->kinds;
+    return 1 + by_kind * (1 + FIRST_FRAC * (jobs->types - type) / jobs->types);
+}
+
+/* Gains of the columns: the relative rate of each kind times `value` (NULL: 1, the first ones a little more). NULL: out
+ * of memory. */
 static double *gains(const struct gavel_jobs *jobs, const double *value)
 {
     double *gain = mem_zalloc((size_t)(jobs->kinds * jobs->types + 1), sizeof *gain);
     for (int k = 0; gain != NULL && k < jobs->kinds; k++) {
-        const double first = 1 + FIRST_FRAC * (jobs->kinds - k) / jobs->kinds, most = fastest(jobs, k);
-        const double each = jobs->count[k] * (value != NULL ? value[k] * jobs->width[k] : first);
-        for (int j = 0; j < jobs->types && most > 0; j++)
-            gain[k * jobs->types + j] = each * speed_of(jobs, k, j) / most;
+        const double most = fastest(jobs, k);
+        for (int j = 0; j < jobs->types && most > 0; j++) {
+            const double factor = value != NULL ? value[k] * jobs->width[k] : first_factor(jobs, k, j);
+            gain[k * jobs->types + j] = jobs->count[k] * factor * speed_of(jobs, k, j) / most;
+        }
     }
     return gain;
 }
@@ -235,21 +141,44 @@ static double most_level(const struct gavel_jobs *jobs, const double *need)
     return most;
 }
 
+/* A program of gavel_max_min, to be solved for one set of needs after another. */
+struct max_min {
+    struct frame frame;
+    struct gavel_solver *solver;
+};
+
+static void max_min_fini(struct max_min *max_min)
+{
+    gavel_solver_destroy(max_min->solver);
+    frame_fini(&max_min->frame);
+}
+
+static bool max_min_init(struct max_min *max_min, const struct gavel_jobs *jobs)
+{
+    max_min->solver = NULL;
+    if (!frame_init(&max_min->frame, jobs, gains(jobs, NULL))) return false;
+    max_min->frame.program.level_gain = LEVEL_PER_RATE * jobs_in_all(jobs);
+    max_min->solver = gavel_solver_create(&max_min->frame.program);
+    return max_min->solver != NULL;
+}
+
 /* Needs are scaled so that the largest one is the kind's fastest type all the time. So the numbers are about 1. */
-enum lp_outcome gavel_max_min(const struct gavel_jobs *jobs, const double *need, double *x, double *level)
+static enum lp_outcome max_min_solve(struct max_min *max_min, const struct gavel_jobs *jobs, const double *need,
+                                     double *x, double *level)
 {
     const double most = most_level(jobs, need);
-    double *gain = gains(jobs, NULL), *scaled = mem_zalloc((size_t)jobs->kinds + 1, sizeof *scaled), one;
-    enum lp_outcome outcome = gain == NULL || scaled == NULL ? LP_NO_MEMORY : LP_FAILED;
-    if (gain != NULL && scaled != NULL && isfinite(most)) {
-        for (int k = 0; k < jobs->kinds; k++) scaled[k] = need[k] * most;
-        const struct objective objective = {.gain = gain, .level_gain = LEVEL_PER_RATE * jobs_in_all(jobs), .level_most = 1,
-                                            .need = scaled};
-        outcome = optimise(jobs, &objective, x, level, &one);
-        if (outcome == LP_OPTIMAL) *level *= most;
-    }
-    mem_free(gain);
-    mem_free(scaled);
+    if (!isfinite(most) || !set_needs(&max_min->frame, jobs, need, most)) return LP_FAILED;
+    const enum lp_outcome outcome = gavel_solve(max_min->solver, x, level);
+    if (outcome == LP_OPTIMAL) *level *= most;
+    return outcome;
+}
+
+enum lp_outcome gavel_max_min(const struct gavel_jobs *jobs, const double *need, double *x, double *level)
+{
+    struct max_min max_min;
+    const bool has_room = max_min_init(&max_min, jobs);
+    const enum lp_outcome outcome = has_room ? max_min_solve(&max_min, jobs, need, x, level) : LP_NO_MEMORY;
+    max_min_fini(&max_min);
     return outcome;
 }
 
@@ -263,56 +192,83 @@ void gavel_equal_share(const struct gavel_jobs *jobs, const double *weight, doub
     }
 }
 
-enum lp_outcome gavel_max_sum(const struct gavel_jobs *jobs, const double *value, const double *at_least, double *x)
+/* Maximises gains, which become its own, with rates of at least `at_least`. */
+static enum lp_outcome maximise(const struct gavel_jobs *jobs, double *gain, const double *at_least, double *x)
 {
-    double *gain = gains(jobs, value), level, one;
-    const struct objective objective = {.gain = gain, .at_least = at_least};
-    const enum lp_outcome outcome = gain == NULL ? LP_NO_MEMORY : optimise(jobs, &objective, x, &level, &one);
-    mem_free(gain);
+    struct frame frame;
+    double level;
+    enum lp_outcome outcome = LP_NO_MEMORY;
+    if (frame_init(&frame, jobs, gain)) {
+        const bool is_possible = at_least == NULL || set_needs(&frame, jobs, at_least, 1);
+        outcome = is_possible ? solve_once(&frame.program, x, &level) : LP_INFEASIBLE;
+    }
+    frame_fini(&frame);
     return outcome;
 }
 
-/* Prices scaled so that all GPUs cost 1. NULL: out of memory. */
-static double *relative_prices(const struct gavel_jobs *jobs, const double *price, double *all)
+enum lp_outcome gavel_max_sum(const struct gavel_jobs *jobs, const double *value, const double *at_least, double *x)
 {
-    double *relative = mem_zalloc((size_t)jobs->types, sizeof *relative);
-    *all = 0;
-    for (int j = 0; j < jobs->types; j++) *all += price[j] * jobs->gpus[j];
-    for (int j = 0; relative != NULL && j < jobs->types; j++) relative[j] = price[j] / *all;
-    return relative;
+    return maximise(jobs, gains(jobs, value), at_least, x);
 }
 
-/* The largest X among those of equal ratio, from x = X u. */
-static void unscale(const struct gavel_jobs *jobs, double scale, double *x)
+/* Gain and cost of X. */
+struct deal {
+    const double *gain, *cost; /* [kinds][types] */
+    double least_gain;         /* taken from the gain */
+};
+
+static double deal_ratio(const struct deal *deal, const double *x, int n)
 {
-    for (int i = 0; i < jobs->kinds * jobs->types; i++) x[i] = fmin(x[i] / scale, 1);
+    double gain = -deal->least_gain, cost = 0;
+    for (int i = 0; i < n; i++) {
+        gain += deal->gain[i] * x[i];
+        cost += deal->cost[i] * x[i];
+    }
+    return gain / cost;
 }
 
-static double value_of(const struct gavel_jobs *jobs, const double *gain, const double *x)
+enum { RATIO_STEPS = 50 };
+static const double RATIO_FRAC = 1e-13;
+
+/* Maximises gain - ratio cost, where `ratio` is that of the last X, until it no longer rises (Dinkelbach 1967). */
+static enum lp_outcome climb_ratio(struct frame *frame, const struct deal *deal, double *x)
 {
-    double value = 0;
-    for (int i = 0; i < jobs->kinds * jobs->types; i++) value += gain[i] * x[i];
-    return value;
+    struct gavel_program *program = &frame->program;
+    const int n = program->kinds * program->types;
+    struct gavel_solver *solver = gavel_solver_create(program);
+    enum lp_outcome outcome = solver == NULL ? LP_NO_MEMORY : LP_OPTIMAL;
+    double ratio = 0, level;
+    for (int step = 0; outcome == LP_OPTIMAL && step < RATIO_STEPS; step++) {
+        for (int i = 0; i < n; i++) program->gain[i] = deal->gain[i] - ratio * deal->cost[i];
+        outcome = gavel_solve(solver, x, &level);
+        const double reached = outcome == LP_OPTIMAL ? deal_ratio(deal, x, n) : (double)NAN;
+        if (!(reached > ratio * (1 + RATIO_FRAC))) break;
+        ratio = reached;
+    }
+    gavel_solver_destroy(solver);
+    return outcome;
 }
 
+/* Costs are scaled so that all GPUs cost 1. Taking a little from the gain favours large X. */
 enum lp_outcome gavel_max_per_cost(const struct gavel_jobs *jobs, const double *price, const double *at_least,
                                    double *x, double *ratio)
 {
-    double all, level, scale, *relative = relative_prices(jobs, price, &all);
-    double *ones = mem_zalloc((size_t)jobs->kinds + 1, sizeof *ones);
-    for (int k = 0; ones != NULL && k < jobs->kinds; k++) ones[k] = 1;
-    double *gain = ones == NULL ? NULL : gains(jobs, ones);
+    const int n = jobs->kinds * jobs->types;
+    double all = 0, *ones = mem_zalloc((size_t)(jobs->kinds + 2 * n) + 1, sizeof *ones), *cost = ones + jobs->kinds;
+    struct frame frame = {0};
     enum lp_outcome outcome = LP_NO_MEMORY;
-    if (relative != NULL && gain != NULL) {
-        const struct objective objective = {.gain = gain, .at_least = at_least, .price = relative};
-        outcome = optimise(jobs, &objective, x, &level, &scale);
+    for (int j = 0; j < jobs->types; j++) all += price[j] * jobs->gpus[j];
+    for (int k = 0; ones != NULL && k < jobs->kinds; k++) ones[k] = 1;
+    for (int i = 0; ones != NULL && i < n; i++)
+        cost[i] = jobs->count[i / jobs->types] * jobs->width[i / jobs->types] * price[i % jobs->types] / all;
+    if (ones != NULL && frame_init(&frame, jobs, gains(jobs, ones))) {
+        const struct deal deal = {.gain = memcpy(cost + n, frame.program.gain, (size_t)n * sizeof *cost), .cost = cost,
+                                  .least_gain = SCALE_FRAC * gpus_in_all(jobs)};
+        const bool is_possible = at_least == NULL || set_needs(&frame, jobs, at_least, 1);
+        outcome = is_possible ? climb_ratio(&frame, &deal, x) : LP_INFEASIBLE;
+        if (outcome == LP_OPTIMAL) *ratio = deal_ratio(&(struct deal){deal.gain, cost, 0}, x, n) / all;
     }
-    if (outcome == LP_OPTIMAL) {
-        *ratio = value_of(jobs, gain, x) / all;
-        unscale(jobs, scale, x);
-    }
-    mem_free(relative);
-    mem_free(gain);
+    frame_fini(&frame);
     mem_free(ones);
     return outcome;
 }
@@ -334,11 +290,7 @@ static double *raw_gains(const struct gavel_jobs *jobs, const double *rate, cons
 enum lp_outcome gavel_max_raw(const struct gavel_jobs *jobs, const double *rate, const double *price,
                               const double *at_least, double *x)
 {
-    double *gain = raw_gains(jobs, rate, price), level, one;
-    const struct objective objective = {.gain = gain, .at_least = at_least};
-    const enum lp_outcome outcome = gain == NULL ? LP_NO_MEMORY : optimise(jobs, &objective, x, &level, &one);
-    mem_free(gain);
-    return outcome;
+    return maximise(jobs, raw_gains(jobs, rate, price), at_least, x);
 }
 
 void gavel_isolated(const struct gavel_jobs *jobs, double *x)
@@ -384,13 +336,14 @@ static const double FINISH_FRAC = 1e-9;
 /* Descends from the ratio of the nth parts to the ratio of the X with the most room under it, until there
  * is no room. It ends at the optimum, since some X has room while the ratio can still fall. */
 static enum lp_outcome descend(const struct gavel_jobs *jobs, const struct gavel_finish *finish,
-                               const double *alone_rate, double *need, double *x, double *worst)
+                               const double *alone_rate, struct max_min *max_min, double *need, double *x,
+                               double *worst)
 {
     *worst = worst_finish(jobs, finish, alone_rate, x);
     for (int step = 0; step < FINISH_STEPS; step++) {
         double level;
         needs_within(jobs, finish, alone_rate, *worst, need);
-        const enum lp_outcome outcome = gavel_max_min(jobs, need, x, &level);
+        const enum lp_outcome outcome = max_min_solve(max_min, jobs, need, x, &level);
         if (outcome != LP_OPTIMAL) return outcome;
         const double reached = worst_finish(jobs, finish, alone_rate, x);
         const bool ends = reached > *worst * (1 - FINISH_FRAC);
@@ -404,10 +357,14 @@ enum lp_outcome gavel_min_finish(const struct gavel_jobs *jobs, const struct gav
                                  double *worst)
 {
     double *alone_rate = mem_zalloc((size_t)(2 * jobs->kinds) + 1, sizeof *alone_rate);
-    if (alone_rate == NULL) return LP_NO_MEMORY;
-    gavel_isolated(jobs, x);
-    for (int k = 0; k < jobs->kinds; k++) alone_rate[k] = gavel_rate(jobs, x, k);
-    const enum lp_outcome outcome = descend(jobs, finish, alone_rate, alone_rate + jobs->kinds, x, worst);
+    struct max_min max_min;
+    enum lp_outcome outcome = LP_NO_MEMORY;
+    if (max_min_init(&max_min, jobs) && alone_rate != NULL) {
+        gavel_isolated(jobs, x);
+        for (int k = 0; k < jobs->kinds; k++) alone_rate[k] = gavel_rate(jobs, x, k);
+        outcome = descend(jobs, finish, alone_rate, &max_min, alone_rate + jobs->kinds, x, worst);
+    }
+    max_min_fini(&max_min);
     mem_free(alone_rate);
     return outcome;
 }

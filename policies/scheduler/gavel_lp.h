@@ -17,20 +17,12 @@ struct gavel_jobs {
     const double *count; /* [kinds] jobs of each kind */
     const double *width; /* [kinds] GPUs of each such job */
     const double *speed; /* [kinds][types] work per time; 0: cannot run there */
-    /* The basis where the simplex method starts and, after the call, ended: gavel_kind_states(types) bytes per kind,
-     * and types + 3 for the program. Zeros: no basis. The caller zeroes those of a new kind and drops those of kinds
-     * that are gone. */
-    unsigned char *kind_states, *common_states;
 };
 
-static inline size_t gavel_kind_states(int types)
-{
-    return (size_t)types + 2;
-}
-
 /* Every function below writes X [kinds][types] if it returns LP_OPTIMAL. Kinds that can run nowhere get nothing and do
- * not enter the objective. Among equal optima the sum of all rates, each relative to the kind's fastest type, is
- * largest, then that of the kinds that come first. */
+ * not enter the objective. Of equal optima of gavel_max_min the one with the largest sum of all rates is found, each
+ * relative to the kind's fastest type; then that of the kinds that come first, on the types that come first. Of equal
+ * optima of the others any may be found, always the same. */
 
 /* Maximises the least rate in units of `need` [kinds] > 0; `level` gets that rate. */
 enum lp_outcome gavel_max_min(const struct gavel_jobs *jobs, const double *need, double *x, double *level);

@@ -62,7 +62,6 @@ struct gavel_job {
     bool is_admitted;                 /* it was in the system at the latest allocation */
     bool is_known, possible[GAVEL_TYPES]; /* whether possible[] is set: node types with nodes that it fits on */
     double left_s, left_rate, alone_s; /* for finish time fairness: at the last allocation, and so far */
-    unsigned char states[GAVEL_TYPES + 2]; /* basis of its part of a linear program */
 };
 
 struct gavel_rounds;

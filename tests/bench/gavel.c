@@ -1,9 +1,8 @@
 /* Measures the CPU time per round of Gavel's max-min program with 1,000 active jobs on three types of GPUs.
  * In each round one job leaves and another arrives. One JSON line per cell:
  *
- *     warm, cold       the solver starts from the previous round's basis, or from none
- *     alike, unlike    jobs of 26 types and four widths, as in the paper, in as many kinds; or each job with its own
- *                      speeds, so that none share a kind */
+ *     alike     jobs of 26 types and four widths, as in the paper, in as many kinds
+ *     unlike    each job with its own speeds, so that none share a kind */
 #include "policies/scheduler/gavel_lp.h"
 #include "sim/core/rng.h"
 #include "tests/bench/bench.h"
@@ -12,19 +11,17 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TYPES = 3, JOBS = 1000, STATES = TYPES + 2 };
+enum { TYPES = 3, JOBS = 1000 };
 
 struct cell {
     const char *name;
     int kinds;
     double count;
-    bool warm;
     int rounds;
 };
 
 struct state {
     double width[JOBS], count[JOBS], weight[JOBS], need[JOBS], speed[JOBS * TYPES], x[JOBS * TYPES];
-    unsigned char kind_states[JOBS * STATES], common_states[TYPES + 3];
 };
 
 /* The first type is the fastest; the slowest runs at 3 to 50 % of its speed, as K80 beside V100. */
@@ -38,7 +35,6 @@ static void draw(struct state *state, struct rng *rng, int kind, double count)
     speed[0] = 1;
     speed[1] = 0.2 + 0.7 * rng_uniform(rng);
     speed[2] = 0.03 + 0.47 * rng_uniform(rng);
-    memset(&state->kind_states[kind * STATES], 0, STATES);
 }
 
 /* One leaves, and those behind it move up; one comes. */
@@ -47,11 +43,7 @@ static void replace(struct state *state, struct rng *rng, const struct cell *cel
     const size_t gone = rng_below(rng, (uint64_t)cell->kinds), n = (size_t)cell->kinds - gone - 1;
     memmove(&state->width[gone], &state->width[gone + 1], n * sizeof(double));
     memmove(&state->speed[gone * TYPES], &state->speed[(gone + 1) * TYPES], n * TYPES * sizeof(double));
-    memmove(&state->kind_states[gone * STATES], &state->kind_states[(gone + 1) * STATES], n * STATES);
     draw(state, rng, cell->kinds - 1, cell->count);
-    if (cell->warm) return;
-    memset(state->kind_states, 0, sizeof state->kind_states);
-    memset(state->common_states, 0, sizeof state->common_states);
 }
 
 static int measure(const struct cell *cell)
@@ -65,8 +57,7 @@ static int measure(const struct cell *cell)
     rng_init(&rng, 1, 0, "bench", 0);
     for (int k = 0; k < cell->kinds; k++) draw(state, &rng, k, cell->count);
     const struct gavel_jobs jobs = {.types = TYPES, .kinds = cell->kinds, .gpus = gpus, .count = state->count,
-                                    .width = state->width, .speed = state->speed, .kind_states = state->kind_states,
-                                    .common_states = state->common_states};
+                                    .width = state->width, .speed = state->speed};
     for (int i = -1; i < cell->rounds && ok; i++) {
         const double start_s = bench_cpu_s();
         gavel_equal_share(&jobs, state->weight, state->need);
@@ -86,17 +77,14 @@ static int measure(const struct cell *cell)
 
 int main(int argc, char **argv)
 {
-    static const struct cell cells[] = {{"alike, warm", 104, (double)JOBS / 104, true, 200},
-                                        {"alike, cold", 104, (double)JOBS / 104, false, 50},
-                                        {"unlike, warm", JOBS, 1, true, 100},
-                                        {"unlike, cold", JOBS, 1, false, 3}};
-    (void)argv;
+    static const struct cell cells[] = {{"alike", 104, (double)JOBS / 104, 200}, {"unlike", JOBS, 1, 100}};
+    (void)argc, (void)argv;
     int failed = 0;
     for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
         struct cell cell = cells[i];
         if (bench_load(cell.rounds) < cell.rounds) cell.kinds /= 10;
         cell.rounds = bench_load(cell.rounds);
-        if (argc > 1 || cell.warm) failed |= measure(&cell);
+        failed |= measure(&cell);
     }
     return failed;
 }

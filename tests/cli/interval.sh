@@ -118,8 +118,8 @@ for until in 2s 20s 1000s; do
     esac
 done
 
-# The ends of every metric are those of its three values. What counts joules or watts has the error of the power model on
-# top, and tokens for a joule have it the other way round. A maximum of power has no interval. Fewer requests are
+# The ends of every metric are those of its three values. What counts joules or watts has the error of the power model
+# on top, and tokens for a joule have it the other way round. A maximum of power has no interval. Fewer requests are
 # unfinished with fast times, and more with slow ones.
 cut 20s
 run_id="run_id = (select max(id) from run)"

@@ -27,15 +27,17 @@ cat >"$T/s.json" <<'END2'
 END2
 run 0 run "$T/s.json" -o "$T/r.db"
 ln "$T/r.db" "$T/hard.db"
+ln "$T/r.db" "$T/hard.html"
 ln -s r.db "$T/soft.db"
+ln -s r.db "$T/soft.csv"
 
 # Results, by whatever name.
 kept "$T/r.db" "$T/s.json" "$T/base.json" "$T/trace.csv"
-refuse "$T/r.db: error: --output $replace '$T/r.db'; name another file" report "$T/r.db" -o "$T/r.db"
-refuse "$replace" report "$T/r.db:1" -o "$T/./hard.db"
-refuse "$replace" report "$T/soft.db" -o "$T/r.db"
-refuse "$replace" export "$T/r.db" request -o "$T/soft.db"
-[ -L "$T/soft.db" ] || complain 'the link is gone'
+refuse '--output: error: what is written is HTML, not .db' report "$T/r.db" -o "$T/r.db"
+refuse "$T/hard.html: error: --output $replace '$T/r.db'; name another file" report "$T/r.db:1" -o "$T/hard.html"
+refuse "$replace" report "$T/soft.db" -o "$T/./hard.html"
+refuse "$replace" export "$T/r.db" request -o "$T/soft.csv"
+[ -L "$T/soft.csv" ] || complain 'the link is gone'
 
 # Runs: results and timeline apart, and neither is what the scenario was made from.
 refuse "$same" run "$T/s.json" -o "$T/r.db" --timeline "$T/r.db"

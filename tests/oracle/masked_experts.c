@@ -60,7 +60,6 @@ TEST(the_fused_kernel_is_not_that_of_many_gpus)
         const struct fit_error error = wide_error(&fixture.files[0], &calibration.kernels.params[KERNEL_MOE_FP8],
                                                   &fixture.gpu, KERNEL_MOE_FP8);
         CHECK(error.bias > wide_median_bar && error.p90 > wide_p90_bar);
-        CHECK(error.bias > median_bar && error.p90 > p90_bar);
     }
 }
 
@@ -81,6 +80,7 @@ TEST_OPTIMISED(many_gpus_are_predicted_from_few)
     }
 }
 
+/* On H100s. On B200s two GPUs, which hold 128 experts each, miss the bar: the page has both. */
 TEST_OPTIMISED(each_number_of_gpus_is_predicted_from_the_others)
 {
     SCOPED(profile_fixture) fixture;

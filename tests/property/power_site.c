@@ -90,8 +90,7 @@ TEST(batches_know_what_slows_them)
     " 'llama-2-7b', 'trace': {'format': 'generate', 'count': 40, 'arrival': {'process': 'fixed', 'rate': '9/s'},"       \
     " 'prompt': {'distribution': 'fixed', 'tokens': 500}, 'output': {'distribution': 'fixed', 'tokens': 50}}}}}"
 
-/* Without `cap` it is a share of the domain's highest TDP: of one type of GPU, the 325 W of an A100 or the same share of
- * another TDP. */
+/* Without `cap` it is a share of the highest TDP in the domain, by default the 325 W of an A100. */
 TEST(a_static_cap_follows_the_gpu)
 {
     CHECK(bed_equal(bed_ok(NULL, CAPPED("a100-80-sxm", "'static-cap'")),

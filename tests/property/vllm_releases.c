@@ -68,6 +68,9 @@ TEST(ends_may_be_known_late)
     static const char requests[] = "0,10,5\n0,10,50\n0.015,10,5\n";
     CHECK_EQ_INT(first_iteration(run(1000, "'max_sequences': 2", requests), 2), 6);
     CHECK_EQ_INT(first_iteration(run(1000, "'max_sequences': 2, 'async': true", requests), 2), 7);
+    /* A request that has just come does not get the slot of a sequence whose end is not known yet. */
+    static const char just[] = "0,10,3\n0,10,50\n0.015,10,5\n";
+    CHECK_EQ_INT(first_iteration(run(1000, "'max_sequences': 2, 'async': true", just), 2), 5);
 }
 
 /* An iteration is scheduled when the one before it begins: the third one at 10 ms. A request of 10 ms is in time for
@@ -79,7 +82,8 @@ TEST(arrivals_may_be_known_late)
         int first, first_async; /* iteration of the second request */
     } cases[] = {{"0,10,50\n0.015,10,5\n", 3, 4},  {"0,10,50\n0.010,10,5\n", 2, 3},
                  {"0,10,50\n0.0100001,10,5\n", 3, 4}, {"0,10,50\n0.195,10,5\n", 21, 22},
-                 {"0,10,2\n0.015,10,5\n", 3, 3},  {"0,10,3\n0.015,10,5\n", 3, 4}};
+                 {"0,10,2\n0.015,10,5\n", 3, 3},  {"0,10,3\n0.015,10,5\n", 3, 4},
+                 {"0.5,10,5\n0.5,10,5\n", 51, 51}, {"0,10,3\n0.025,10,5\n0.026,10,5\n", 4, 4}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_EQ_INT(first_iteration(run(1000, "'max_sequences': 8", cases[i].requests), 1), cases[i].first);
         CHECK_EQ_INT(first_iteration(run(1000, "'async': true", cases[i].requests), 1), cases[i].first_async);

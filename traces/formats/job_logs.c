@@ -304,8 +304,8 @@ JOB_LOG(pai, "Alibaba PAI 2020, the table of tasks", "Weng et al., MLaaS in the 
  *
  * The GPUs are the processors requested (field 8), else those allocated (5). The run time is field 4. The estimate is
  * the time requested (9), else the run time. Jobs without run time or processors are left out and counted. The group is
- * the queue (15), the user is the user id (12), both as numbers, and empty if not known. Of the states (11) 0 is failed and
- * 5 cancelled; the others, some of which describe parts of a job, count as completed. */
+ * the queue (15), the user is the user id (12), both as numbers, and empty if not known. Of the states (11) 0 is
+ * failed and 5 cancelled; the others, some of which describe parts of a job, count as completed. */
 enum {
     SWF_SUBMIT,
     SWF_ID,

@@ -22,7 +22,7 @@ static const struct option figure_options[] = {
      "folder of results and documents; default: figures"},
     {NULL, "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL, "runs in parallel; default: one per core"},
     {NULL, "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL,
-     "change a key in all runs: the results are those of another figure, FIGURE-changed, and no claim gates"},
+     "change a key in all runs, of FIGURE-changed, whose claims gate nothing"},
     {NULL, "data", 0, OPTION_TEXT, AT(data), "DIR", NULL, DATA_OPTION_HELP},
     {NULL, "results-limit", 0, OPTION_TEXT, AT(results_limit), "SIZE", NULL,
      "stop when a study has written this much; default " RESULTS_LIMIT_DEFAULT},

@@ -142,20 +142,6 @@ TEST(unpaired_requests_are_counted)
     CHECK_EQ_INT(diag.n_warnings, 1);
 }
 
-/* Where every request has its counterpart, the traces did not differ, and there is nothing to warn of. */
-TEST(files_of_the_catalog_are_no_other_trace)
-{
-    const char *path = compare_path();
-    const struct made_run runs[] = {{.n_requests = 90, .ttft_s = steady_ttft_s},
-                                    {.n_requests = 90, .ttft_s = two_thirds_ttft_s, .trace_hash = "other"}};
-    SCOPED(comparison) comparison = {0};
-    struct diag diag;
-    MUST(compare_make(path, runs, 2));
-    CHECK_EQ_INT(compare_1_with_2(path, &compare_defaults, &comparison, &diag), 0);
-    CHECK(compare_says(&comparison, "those of a GPU, LLM, engine or calibration"));
-    CHECK_EQ_INT(diag.n_warnings, 0);
-}
-
 TEST(worst_regressions_come_first)
 {
     const char *path = compare_path();

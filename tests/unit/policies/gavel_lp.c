@@ -8,7 +8,6 @@ enum { MOST_KINDS = 24, MOST_TYPES = 3, MOST_X = MOST_KINDS * MOST_TYPES };
 struct fixture {
     struct gavel_jobs jobs;
     double gpus[MOST_TYPES], count[MOST_KINDS], width[MOST_KINDS], speed[MOST_X], weight[MOST_KINDS], need[MOST_KINDS];
-    unsigned char kind_states[MOST_KINDS * (MOST_TYPES + 2)], common_states[MOST_TYPES + 3];
     double x[MOST_X];
 };
 
@@ -16,8 +15,7 @@ struct fixture {
 static void fixture_init(struct fixture *fixture, int kinds, int types)
 {
     *fixture = (struct fixture){.jobs = {.types = types, .kinds = kinds, .gpus = fixture->gpus, .count = fixture->count,
-                                         .width = fixture->width, .speed = fixture->speed,
-                                         .kind_states = fixture->kind_states, .common_states = fixture->common_states}};
+                                         .width = fixture->width, .speed = fixture->speed}};
     for (int j = 0; j < types; j++) fixture->gpus[j] = 1;
     for (int k = 0; k < kinds; k++) fixture->count[k] = fixture->width[k] = fixture->weight[k] = 1;
 }
@@ -131,24 +129,19 @@ static double level_by_bisection(const struct fixture *f)
     return low;
 }
 
-/* One program after another from the basis of the one before, though jobs, speeds and weights are others each time. */
 TEST(max_min_is_that_of_bisection)
 {
-    struct fixture kept = {0};
     struct rng rng = test_rng(7, "gavel", 0);
     for (int i = 0; i < 200; i++) {
         struct fixture f;
         double level;
         draw(&f, &rng, 2 + i % (MOST_KINDS - 2));
-        memcpy(f.kind_states, kept.kind_states, sizeof f.kind_states);
-        memcpy(f.common_states, kept.common_states, sizeof f.common_states);
         gavel_equal_share(&f.jobs, f.weight, f.need);
         MUST(gavel_max_min(&f.jobs, f.need, f.x, &level) == LP_OPTIMAL);
         const double expected = level_by_bisection(&f);
         CHECK_NEAR(level, expected, 1e-6 * expected);
         for (int k = 0; k < f.jobs.kinds; k++) CHECK(gavel_rate(&f.jobs, f.x, k) >= f.need[k] * level * (1 - 1e-6));
         check_fits(&f);
-        kept = f;
     }
 }
 

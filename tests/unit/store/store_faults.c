@@ -91,7 +91,7 @@ TEST(files_of_others_are_left_alone)
     make_path(path);
     MUST(store_write_run(path, &writers[0], 10, 1, NULL, NULL) == 0);
     store_query(path, "PRAGMA user_version = 77");
-    check_refused(path, "results have schema version 77, expected 6");
+    check_refused(path, "results have schema version 77, expected 7");
 }
 
 TEST(an_empty_file_is_taken)

@@ -1,0 +1,222 @@
+/* The simplex method for Gavel's programs against GLPK on random programs, many of them degenerate. */
+#include "policies/scheduler/gavel_lp.h"
+#include "policies/scheduler/gavel_simplex.h"
+#include "tests/support/harness.h"
+
+enum { MOST_KINDS = 30, MOST_X = MOST_KINDS * GAVEL_PROGRAM_TYPES };
+
+/* What the level is for. */
+enum level { FREE, WITHOUT_NEEDS, WITH_RATES, LEVELS };
+
+struct fixture {
+    struct gavel_program program;
+    double speed[MOST_X], load[MOST_X], need[MOST_KINDS], gain[MOST_X];
+};
+
+/* Relative speeds with one type of speed 1. Where `alike`, most numbers are equal. */
+static void draw_speeds(double *speed, int types, bool alike, struct rng *rng)
+{
+    for (int j = 0; j < types; j++) {
+        speed[j] = rng_below(rng, 5) == 0 ? 0 : 0.05 + 0.95 * rng_uniform(rng);
+        if (alike) speed[j] = floor(4 * speed[j]) / 4;
+    }
+    speed[rng_below(rng, (uint64_t)types)] = 1;
+}
+
+static void draw(struct fixture *f, enum level level, struct rng *rng)
+{
+    const int kinds = 1 + (int)rng_below(rng, MOST_KINDS), types = 1 + (int)rng_below(rng, GAVEL_PROGRAM_TYPES);
+    const bool alike = rng_below(rng, 2) == 0;
+    double gpus[GAVEL_PROGRAM_TYPES];
+    f->program = (struct gavel_program){.kinds = kinds, .types = types, .speed = f->speed, .load = f->load, .gain = f->gain,
+                                        .need = level == WITHOUT_NEEDS ? NULL : f->need,
+                                        .level_gain = level == FREE ? 1e4 * kinds : 0};
+    for (int j = 0; j < types; j++) gpus[j] = (double)(1 + rng_below(rng, 1ULL << (1 + rng_below(rng, 6))));
+    for (int k = 0; k < kinds; k++) {
+        const double width = (double)(1ULL << rng_below(rng, 3)), value = alike ? 1 : rng_uniform(rng);
+        draw_speeds(&f->speed[k * types], types, alike, rng);
+        f->need[k] = alike ? (double)(1 + rng_below(rng, 3)) / 3 : pow(1e-3, rng_uniform(rng));
+        if (level == WITH_RATES) f->need[k] *= rng_below(rng, 2) == 0 ? 1 : 0;
+        for (int j = 0; j < types; j++) {
+            f->load[k * types + j] = width / gpus[j];
+            f->gain[k * types + j] = value * width * f->speed[k * types + j];
+        }
+    }
+    if (level == FREE) f->need[0] = 1;
+}
+
+static double value_of(const struct fixture *f, const double *x, double level)
+{
+    double value = f->program.level_gain * level;
+    for (int i = 0; i < f->program.kinds * f->program.types; i++) value += f->gain[i] * x[i];
+    return value;
+}
+
+static void check_rows(const struct fixture *f, const double *x, double level)
+{
+    double used[GAVEL_PROGRAM_TYPES] = {0};
+    for (int k = 0; k < f->program.kinds; k++) {
+        double time = 0, rate = 0;
+        for (int i = k * f->program.types; i < (k + 1) * f->program.types; i++) {
+            CHECK(x[i] >= 0 && (f->speed[i] > 0 || x[i] == 0));
+            time += x[i];
+            rate += f->speed[i] * x[i];
+            used[i % f->program.types] += f->load[i] * x[i];
+        }
+        CHECK(time <= 1 + 1e-9);
+        CHECK(f->program.need == NULL || rate >= f->need[k] * level - 1e-9);
+    }
+    for (int j = 0; j < f->program.types; j++) CHECK(used[j] <= 1 + 1e-9);
+}
+
+/* The simplex method alone. */
+static enum lp_outcome solve_alone(const struct gavel_program *program, double *x, double *level)
+{
+    struct gavel_simplex simplex;
+    enum lp_outcome outcome = LP_NO_MEMORY;
+    if (gavel_simplex_init(&simplex, program)) outcome = gavel_simplex_start(&simplex);
+    if (outcome == LP_OPTIMAL) outcome = gavel_simplex_maximise(&simplex);
+    gavel_simplex_shares(&simplex, x);
+    *level = basis_level(&simplex.basis);
+    gavel_simplex_fini(&simplex);
+    return outcome;
+}
+
+/* GLPK may stop a few parts in 1e9 below the optimum, at its tolerance of reduced costs. */
+TEST(optimum_is_that_of_glpk)
+{
+    struct rng rng = test_rng(11, "gavel", 0);
+    int infeasible = 0;
+    for (int i = 0; i < 900; i++) {
+        struct fixture f;
+        double x[MOST_X], by_glpk[MOST_X], level, glpk_level;
+        draw(&f, (enum level)(i % LEVELS), &rng);
+        const enum lp_outcome outcome = solve_alone(&f.program, x, &level);
+        CHECK_EQ_INT(outcome, gavel_solve_by_glpk(&f.program, by_glpk, &glpk_level));
+        infeasible += outcome == LP_INFEASIBLE;
+        if (outcome != LP_OPTIMAL) continue;
+        const double expected = value_of(&f, by_glpk, glpk_level);
+        CHECK(value_of(&f, x, level) >= expected * (1 - 1e-9));
+        CHECK(value_of(&f, x, level) <= expected * (1 + 2e-8));
+        CHECK_NEAR(level, glpk_level, 1e-9);
+        check_rows(&f, x, level);
+    }
+    CHECK(infeasible > 50 && infeasible < 200);
+}
+
+/* From the basis where another program of the same kinds ended. */
+TEST(numbers_may_change_between_calls)
+{
+    struct rng rng = test_rng(12, "gavel", 0);
+    for (int i = 0; i < 60; i++) {
+        struct fixture f;
+        double x[MOST_X], again[MOST_X], level, level_again;
+        draw(&f, (enum level)(i % 2), &rng);
+        struct gavel_solver *solver = gavel_solver_create(&f.program);
+        for (int step = 0; solver != NULL && step < 4; step++) {
+            CHECK_EQ_INT(gavel_solve(solver, x, &level), LP_OPTIMAL);
+            CHECK_EQ_INT(solve_alone(&f.program, again, &level_again), LP_OPTIMAL);
+            const double expected = value_of(&f, again, level_again);
+            CHECK_NEAR(value_of(&f, x, level), expected, 1e-10 * expected);
+            for (int k = 1; k < f.program.kinds; k++) f.need[k] *= 0.8 + 0.2 * rng_uniform(&rng);
+            for (int k = 0; k < f.program.kinds * f.program.types; k++) f.gain[k] *= 0.9 + 0.2 * rng_uniform(&rng);
+        }
+        gavel_solver_destroy(solver);
+    }
+}
+
+/* Work per cost as one linear program, whose columns are X u and u with u = 1 / cost (Charnes and Cooper 1962). Rows:
+ * times, rates, GPUs, cost. Returns the ratio; NaN: infeasible. */
+static double ratio_by_charnes_cooper(const struct fixture *f, const double *price, const double *at_least)
+{
+    enum { ROWS = 2 * MOST_KINDS + GAVEL_PROGRAM_TYPES + 1, COLUMNS = MOST_X + 1 };
+    static double matrix[ROWS * COLUMNS], zeros[COLUMNS], cost[COLUMNS], upper[COLUMNS], low[ROWS], high[ROWS],
+        x[COLUMNS];
+    static unsigned char states[ROWS + COLUMNS];
+    const int kinds = f->program.kinds, types = f->program.types, n = kinds * types + 1, m = 2 * kinds + types + 1;
+    memset(matrix, 0, sizeof matrix);
+    memset(states, LP_NEW, sizeof states);
+    for (int i = 0; i < m; i++) {
+        const bool is_rate = i >= kinds && i < 2 * kinds;
+        low[i] = is_rate ? 0 : i == m - 1 ? 1 : -(double)INFINITY;
+        high[i] = is_rate ? (double)INFINITY : i == m - 1 ? 1 : 0;
+        if (i < m - 1) matrix[i * n + n - 1] = is_rate ? -at_least[i - kinds] : -1;
+    }
+    for (int c = 0; c < n - 1; c++) {
+        matrix[c / types * n + c] = 1;
+        matrix[(kinds + c / types) * n + c] = f->speed[c];
+        matrix[(2 * kinds + c % types) * n + c] = f->load[c];
+        matrix[(m - 1) * n + c] = f->load[c] * price[c % types];
+        cost[c] = -f->gain[c];
+        upper[c] = f->speed[c] > 0 ? (double)INFINITY : 0;
+    }
+    cost[n - 1] = 0;
+    upper[n - 1] = (double)INFINITY;
+    const struct lp lp = {.columns = n, .rows = m, .cost = cost, .lower = zeros, .upper = upper, .matrix = matrix,
+                          .row_lower = low, .row_upper = high};
+    if (lp_solve_from(&lp, states, states + n, x) != LP_OPTIMAL) return (double)NAN;
+    double gain = 0;
+    for (int c = 0; c < n - 1; c++) gain += f->gain[c] * x[c];
+    return gain;
+}
+
+TEST(work_per_cost_is_that_of_one_linear_program)
+{
+    struct rng rng = test_rng(13, "gavel", 0);
+    int solved = 0;
+    for (int i = 0; i < 150; i++) {
+        struct fixture f;
+        double gpus[GAVEL_PROGRAM_TYPES], price[GAVEL_PROGRAM_TYPES], count[MOST_KINDS], width[MOST_KINDS], x[MOST_X];
+        double at_least[MOST_KINDS], ratio = 0;
+        draw(&f, WITH_RATES, &rng);
+        for (int j = 0; j < f.program.types; j++) {
+            gpus[j] = (double)(1 + rng_below(&rng, 40));
+            price[j] = 0.2 + rng_uniform(&rng);
+        }
+        const struct gavel_jobs jobs = {.types = f.program.types, .kinds = f.program.kinds, .gpus = gpus, .count = count,
+                                        .width = width, .speed = f.speed};
+        for (int k = 0; k < jobs.kinds; k++) {
+            count[k] = (double)(1 + rng_below(&rng, 3));
+            width[k] = (double)(1ULL << rng_below(&rng, 3));
+            at_least[k] = i % 3 == 0 ? 0 : f.need[k];
+            for (int j = 0; j < jobs.types; j++) {
+                f.load[k * jobs.types + j] = count[k] * width[k] / gpus[j];
+                f.gain[k * jobs.types + j] = count[k] * width[k] * f.speed[k * jobs.types + j];
+            }
+        }
+        double by_type[GAVEL_PROGRAM_TYPES];
+        for (int j = 0; j < jobs.types; j++) by_type[j] = price[j] * gpus[j];
+        const double expected = ratio_by_charnes_cooper(&f, by_type, at_least);
+        const enum lp_outcome outcome = gavel_max_per_cost(&jobs, price, at_least, x, &ratio);
+        CHECK_EQ_INT(outcome, isnan(expected) ? LP_INFEASIBLE : LP_OPTIMAL);
+        if (outcome != LP_OPTIMAL) continue;
+        solved++;
+        CHECK_NEAR(ratio, expected, 2e-4 * expected); /* a little of the ratio goes for a large X */
+        CHECK(ratio <= expected * (1 + 1e-8));
+    }
+    CHECK(solved > 100 && solved < 150);
+}
+
+/* Far more rows than a dense basis could have. All jobs compete for few GPUs. */
+TEST(a_thousand_kinds)
+{
+    enum { KINDS = 1000, TYPES = 3 };
+    static double speed[KINDS * TYPES], width[KINDS], count[KINDS], need[KINDS], x[KINDS * TYPES];
+    static const double gpus[TYPES] = {256, 256, 256};
+    struct rng rng = test_rng(14, "gavel", 0);
+    for (int k = 0; k < KINDS; k++) {
+        count[k] = 1;
+        width[k] = (double)(1ULL << rng_below(&rng, 3));
+        need[k] = pow(200, rng_uniform(&rng));
+        for (int j = 0; j < TYPES; j++) speed[k * TYPES + j] = 1.0 / (1 + j) - 0.2 * rng_uniform(&rng);
+    }
+    const struct gavel_jobs jobs = {TYPES, KINDS, gpus, count, width, speed};
+    double level, used[TYPES] = {0}, least = (double)INFINITY;
+    MUST(gavel_max_min(&jobs, need, x, &level) == LP_OPTIMAL);
+    for (int k = 0; k < KINDS; k++) {
+        least = fmin(least, gavel_rate(&jobs, x, k) / need[k]);
+        for (int j = 0; j < TYPES; j++) used[j] += width[k] * x[k * TYPES + j];
+    }
+    CHECK_NEAR(least, level, 1e-9 * level);
+    for (int j = 0; j < TYPES; j++) CHECK_NEAR(used[j], gpus[j], 1e-6);
+}
