@@ -16,7 +16,8 @@ static const char *const static_cap_groups[] = {"all", "low", NULL};
 static const struct config_field static_cap_fields[] = {
     ROW_QUANTITY("cap", cap_w, UNIT_POWER, OPTIONAL, AT_LEAST(1), "power limit of each GPU; default: by `share`"),
     ROW_REAL("share", share_frac, DEFAULT("0.8125"), WITHIN(0.01, 1),
-             "power limit of each GPU without `cap`, as a share of the domain's highest TDP: 325 W of an A100"),
+             "power limit of each GPU without `cap`, as a share of the domain's highest TDP: 325 W of an A100; a "
+             "domain of several types of GPUs needs a `cap`"),
     ROW_CHOICE("on", on, DEFAULT("all"), static_cap_groups, "GPUs of all work, or of low priority only"),
     {0}};
 #undef ROW_OF

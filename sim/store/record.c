@@ -51,12 +51,13 @@ static int text_pack(struct record *record, size_t room, const char *text, union
     return 1;
 }
 
-/* Whether the row lacks a column: the column is optional, and the row has no number or text in it. */
+/* Whether the row lacks a column: the column is optional, REAL or TEXT, and the row has no number or text in it. */
 static bool lacks(const struct table *layout, const void *row, int column)
 {
     const char *value = (const char *)row + column * COLUMN_BYTES, *text;
     double real;
     if (!layout->columns[column].optional) return false;
+    if (layout->columns[column].kind == COLUMN_INTEGER) return false;
     if (layout->columns[column].kind == COLUMN_REAL) {
         memcpy(&real, value, sizeof real);
         return isnan(real);

@@ -38,6 +38,12 @@ equal "$unmoved" ' gavel-packed lucid qssf elasticflow dispatch synergy' \
     'schedulers whose defaults read estimates, without effect on these jobs'
 [ $n_ignoring -gt 15 ] || complain "only $n_ignoring schedulers ignore estimates"
 
+# An objective of gavel reads estimates if it weighs the work that is left.
+small '{"policy": "gavel", "objective": "makespan"}' makespan
+out 'exact-estimates: all estimates of run times are exact'
+small '{"policy": "gavel", "objective": "fifo"}' order
+equal "$(grep -c exact-estimates "$T/out")" 0 'warnings of gavel in order of arrival'
+
 # One estimate that is not the run time is enough. What is stored is shown later, and a sweep says it once.
 jobs() { # ESTIMATE: of the first of two jobs
     echo '{"cluster": {"gpus_per_node": 8, "gpu": "h100-sxm"}, "jobs": {"scheduler": "sjf", "trace": {"format": "inline-jobs",

@@ -67,6 +67,7 @@ static void take(struct replay *replay, int64_t job, const char *reason)
 static void give_back(struct replay *replay, int64_t job, double gpus, const char *reason)
 {
     const int type = replay->type[job];
+    CHECK(type >= 0);
     CHECK_EQ_INT(type_in(reason), type);
     CHECK_NEAR(gpus, replay->gpus[job], 1e-6);
     if (type >= 0) replay->used[type] -= replay->gpus[job];
@@ -77,8 +78,9 @@ static void give_back(struct replay *replay, int64_t job, double gpus, const cha
 static void check_free(const struct replay *replay, const char *reason, const char *word)
 {
     const int type = type_in(reason);
-    const double free_gpus = number_behind(reason, word), total = number_behind(strstr(reason, word), " of ");
-    if (type < 0) return;
+    const char *at = strstr(reason, word);
+    if (!CHECK(type >= 0 && at != NULL)) return;
+    const double free_gpus = number_behind(at, word), total = number_behind(at, " of ");
     CHECK_NEAR(total, types[type].total_gpus, 0);
     CHECK(free_gpus >= 0 && free_gpus <= total);
     CHECK_NEAR(free_gpus, total - replay->used[type], 1e-6);
@@ -92,10 +94,11 @@ TEST(rows_of_jobs_count_the_gpus_of_their_node_type)
         struct replay replay = {.used = {0}};
         for (size_t i = 0; i < rows->n_decisions; i++) {
             const struct bed_decision *row = &rows->decisions[i];
+            if (!CHECK(row->subject >= -1 && row->subject < JOBS)) continue;
             const bool takes = strcmp(row->action, "start") == 0 || strcmp(row->action, "resume") == 0;
             if (takes) {
                 take(&replay, row->subject, row->reason);
-                n_types[type_in(row->reason)]++;
+                if (type_in(row->reason) >= 0) n_types[type_in(row->reason)]++;
             } else if (strcmp(row->action, "preempt") == 0) {
                 give_back(&replay, row->subject, number_behind(row->reason, "gives back "), row->reason);
                 n_preempted++;
@@ -108,6 +111,13 @@ TEST(rows_of_jobs_count_the_gpus_of_their_node_type)
         }
     }
     CHECK(n_preempted > 0 && n_types[0] > 0 && n_types[1] > 0 && n_types[2] > 0);
+}
+
+static const char *interrupt_reason(const struct bed_rows *rows)
+{
+    for (size_t i = 0; i < rows->n_decisions; i++)
+        if (strcmp(rows->decisions[i].action, "interrupt") == 0) return rows->decisions[i].reason;
+    return "";
 }
 
 /* A strike takes the GPUs that the job holds, of their node type. It says nothing of free ones: the node is about to
@@ -138,6 +148,40 @@ TEST(an_interrupted_job_names_the_gpus_that_it_loses)
         }
     }
     CHECK(n_interrupts > 0);
+}
+
+/* So does one that loses spot GPUs, or yields to a service. */
+TEST(interrupts_by_market_and_service_name_the_gpus)
+{
+    const struct bed_rows *rows = bed_ok(
+        NULL,
+        "{'keep': 'decisions', 'cluster': {'unlimited': true}, 'market': {'offers': {'gpu': {'price': '$3.6/h', 'kind':"
+        " 'spot', 'spot': {'availability': '%s', 'format': 'instance-counts'}}}, 'renting': 'as-asked'}, 'jobs':"
+        " {'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s', 'gpus': 4}]}}}",
+        test_file("spot.csv", "0,4\n60000,0\n70000,4\n"));
+    CHECK_EQ_STR(interrupt_reason(rows), "loses its spot GPUs: 4 GPUs");
+    rows = bed_ok(
+        NULL,
+        "{'keep': 'decisions', 'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm'}, 'services': {'chat':"
+        " {'llm': 'mistral-7b', 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s', 'replicas': 0},"
+        " {'at': '10s', 'replicas': 1}, {'at': '90s', 'replicas': 0}]}, 'min': 0, 'max': 1, 'interval': '10s'},"
+        " 'trace': {'format': 'generate', 'count': 5, 'arrival': {'process': 'fixed', 'rate': '0.1/s'}, 'prompt':"
+        " {'distribution': 'fixed', 'tokens': 9}, 'output': {'distribution': 'fixed', 'tokens': 9}}}}, 'jobs':"
+        " {'preemptible': true, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '200s', 'gpus': 2}]}}}");
+    CHECK_EQ_STR(interrupt_reason(rows), "yields to a service its 2 GPUs");
+}
+
+/* The user and the group of a table are those of the job's row. */
+TEST(users_and_groups_of_a_table_reach_the_row)
+{
+    const struct bed_rows *rows = bed_ok(
+        NULL, "{'cluster': {'nodes': 1, 'gpus_per_node': 2}, 'jobs': {'trace': {'format': 'csv-jobs', 'path': '%s'}}}",
+        test_file("users.csv", "submit_s,duration_s,gpus,group,user\n0,5,1,red,ann\n1,5,1,blue,\n"));
+    if (!CHECK_EQ_INT((int)rows->n_jobs, 2)) return;
+    CHECK_EQ_STR(bed_job(rows, 0)->group_name, "red");
+    CHECK_EQ_STR(bed_job(rows, 0)->user_name, "ann");
+    CHECK_EQ_STR(bed_job(rows, 1)->group_name, "blue");
+    CHECK_EQ_STR(bed_job(rows, 1)->user_name, "");
 }
 
 /* A placement's GPU and node type are those of its node, and of the decision that began it. */

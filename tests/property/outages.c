@@ -160,7 +160,13 @@ TEST(a_node_says_for_how_long_it_goes_down)
 static int see_late(void *context, const struct warning_row *row)
 {
     int64_t *n = context;
-    if (strcmp(row->code, "late-outage") == 0) *n += row->count;
+    if (strcmp(row->code, "late-outage") != 0) return 0;
+    *n += row->count;
+    CHECK_EQ_STR(
+        row->text,
+        row->count == 1
+            ? "outage 'p' would begin at 3600 s, after the run's end at 100 s: it had no effect"
+            : "2 outages would begin after the run's end at 100 s, the first ('o') at 101 s: they had no effect");
     return 0;
 }
 

@@ -84,20 +84,46 @@ TEST(batches_know_what_slows_them)
     CHECK(slowed[0] > 10 && slowed[1] > 10 && others > 10);
 }
 
-/* The integral is checked after every event of a run that visits every boundary (INV-11). */
 #define CAPPED(gpu, capping)                                                                                           \
     "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': '" gpu "', 'server_power': {'idle': '670W',"                  \
     " 'per_gpu_watt': 0.67}, 'power': {'budget': '9kW', 'capping': " capping "}}, 'services': {'s': {'llm':"            \
     " 'llama-2-7b', 'trace': {'format': 'generate', 'count': 40, 'arrival': {'process': 'fixed', 'rate': '9/s'},"       \
     " 'prompt': {'distribution': 'fixed', 'tokens': 500}, 'output': {'distribution': 'fixed', 'tokens': 50}}}}}"
 
-/* Without `cap` it is a share of the TDP: the 325 W of an A100, and as much of any other GPU. */
+/* Without `cap` it is a share of the highest TDP in the domain, by default the 325 W of an A100. */
 TEST(a_static_cap_follows_the_gpu)
 {
     CHECK(bed_equal(bed_ok(NULL, CAPPED("a100-80-sxm", "'static-cap'")),
                     bed_ok(NULL, CAPPED("a100-80-sxm", "{'policy': 'static-cap', 'cap': '325W'}"))));
     CHECK(bed_equal(bed_ok(NULL, CAPPED("h100-sxm", "{'policy': 'static-cap', 'share': 0.5}")),
                     bed_ok(NULL, CAPPED("h100-sxm", "{'policy': 'static-cap', 'cap': '350W'}"))));
+}
+
+static int catch_hint(void *context, const struct warning_row *row)
+{
+    int *n = context;
+    if (strcmp(row->code, "power-limit") == 0 && strstr(row->text, "700 W has no effect on a100-80-sxm") == NULL)
+        *n += 9;
+    if (strcmp(row->code, "power-limit") == 0) *n += strstr(row->text, "give static-cap a 'cap' below it") != NULL;
+    return 0;
+}
+
+/* In a domain of several types a share is that of the highest TDP, which is above that of the other type. */
+TEST(a_share_for_several_types_hints_at_a_cap)
+{
+    static const char *const shares[] = {"'share': 1", "'cap': '390W'"};
+    for (int i = 0; i < 2; i++) {
+        int n = 0;
+        const struct sink sink = {.context = &n, .warning = catch_hint};
+        bed_ok(BED(.also = &sink),
+               "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', 'node_types': {'new': {'nodes': 1,"
+               " 'gpus_per_node': 2, 'gpu': 'h100-sxm'}}, 'server_power': {'idle': '670W', 'per_gpu_watt': 0.67},"
+               " 'power': {'budget': '9kW', 'capping': {'policy': 'static-cap', %s}}}, 'jobs': {'types': {'default':"
+               " {'power': {'mean': '200W', 'clock_share': 0.5}}}, 'trace': {'format': 'inline-jobs', 'jobs':"
+               " [{'duration': '30s', 'gpus': 2}]}}}",
+               shares[i]);
+        CHECK_EQ_INT(n, i == 0 ? 1 : 0);
+    }
 }
 
 static int catch_limit(void *context, const struct warning_row *row)
@@ -110,7 +136,7 @@ static int catch_limit(void *context, const struct warning_row *row)
     return 0;
 }
 
-TEST(limits_that_gpus_cannot_follow_are_warned_of)
+TEST(limits_beyond_tdp_idle_power_and_clock_are_warned_of)
 {
     static const struct {
         const char *world, *text;
@@ -128,6 +154,7 @@ TEST(limits_that_gpus_cannot_follow_are_warned_of)
     }
 }
 
+/* The integral is checked after every event of a run that visits every boundary (INV-11). */
 TEST(stepping_does_not_show)
 {
     for (int i = 0; i < N_SETTINGS; i++) {

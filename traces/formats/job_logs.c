@@ -4,6 +4,7 @@
 #include "traces/registry.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Defines the format `id` from its row_format id_rows. The last argument is how its files are recognised. */
 #define JOB_LOG(id, summary_, source_, params_, ...)                                                                   \
@@ -303,8 +304,8 @@ JOB_LOG(pai, "Alibaba PAI 2020, the table of tasks", "Weng et al., MLaaS in the 
  *
  * The GPUs are the processors requested (field 8), else those allocated (5). The run time is field 4. The estimate is
  * the time requested (9), else the run time. Jobs without run time or processors are left out and counted. The group is
- * the queue (15), the user is the user id (12), both as numbers. Of the states (11) 0 is failed and 5 cancelled; the
- * others, some of which describe parts of a job, count as completed. */
+ * the queue (15), the user is the user id (12), both as numbers, and empty if not known. Of the states (11) 0 is
+ * failed and 5 cancelled; the others, some of which describe parts of a job, count as completed. */
 enum {
     SWF_SUBMIT,
     SWF_ID,
@@ -326,6 +327,13 @@ static const int swf_positions[SWF_COLUMNS] = {1, 0, 3, 4, 7, 8, 11, 14, 10};
 
 enum { SWF_FAILED = 0, SWF_CANCELLED = 5 };
 
+/* A number that stands for a name: "" if it is not known. */
+static const char *swf_name(struct reader *reader, int column)
+{
+    const char *name = reader_intern(reader, column);
+    return name != NULL && strcmp(name, "-1") == 0 ? "" : name;
+}
+
 static enum row_result swf_row(struct reader *reader, union trace_record *record)
 {
     struct job_record *job = &record->job;
@@ -337,9 +345,8 @@ static enum row_result swf_row(struct reader *reader, union trace_record *record
         !reader_time(reader, SWF_REQUESTED_TIME, TIME_S, &job->estimate_ns) ||
         !reader_i32(reader, SWF_ALLOCATED, -1, INT32_MAX, &allocated) ||
         !reader_i32(reader, SWF_REQUESTED, -1, INT32_MAX, &requested) ||
-        !reader_i32(reader, SWF_STATUS, -1, INT32_MAX, &status) ||
-        (job->group = reader_intern(reader, SWF_QUEUE)) == NULL ||
-        (job->user = reader_intern(reader, SWF_USER)) == NULL)
+        !reader_i32(reader, SWF_STATUS, -1, INT32_MAX, &status) || (job->group = swf_name(reader, SWF_QUEUE)) == NULL ||
+        (job->user = swf_name(reader, SWF_USER)) == NULL)
         return ROW_BAD;
     if (job->duration_ns < 0) return reader_leave_out(reader, "no-run-time", "jobs without run time left out");
     job->gpus = requested > 0 ? requested : allocated;

@@ -1,6 +1,7 @@
 /* Nodes that go down, return, and are replaced by spare nodes. A spare node replaces one of the cluster's own nodes,
- * not one of further node types, and no node on which jobs pause. A node that is repaired when none of these is missing
- * becomes a spare node. Spare nodes that wait or start do not fail; those without power are not started. */
+ * not one of further node types. Spare nodes stand in for those on which no job was when the outage began, or whose
+ * jobs were interrupted. A node that is repaired when none of these is missing becomes a spare node. Spare nodes that
+ * wait or start do not fail; those without power are not started. */
 #include "sim/core/check.h"
 #include "sim/world/failures/failure_state.h"
 

@@ -68,11 +68,16 @@ int failure_outages_finish(const struct failures *failures, sim_ns now)
         n++;
     }
     if (n == 0 || sink->warning == NULL) return 0;
-    snprintf(text, sizeof text,
-             "%s begin%s after the run's end at %.6g s and had no effect, first '%s' at %.6g s; a trace with "
-             "'rate_scale' is over sooner",
-             n == 1 ? "an outage" : "outages", n == 1 ? "s" : "", sim_s_from_ns(now), first->name,
-             sim_s_from_ns(first->from_ns));
+    const double end_s = sim_s_from_ns(now), from_s = sim_s_from_ns(first->from_ns);
+    if (n == 1)
+        snprintf(text, sizeof text,
+                 "outage '%s' would begin at %.6g s, after the run's end at %.6g s: it had no effect", first->name,
+                 from_s, end_s);
+    else
+        snprintf(
+            text, sizeof text,
+            "%lld outages would begin after the run's end at %.6g s, the first ('%s') at %.6g s: they had no effect",
+            (long long)n, end_s, first->name, from_s);
     const struct warning_row row = {.t_s = (double)NAN, .code = "late-outage", .text = text, .count = n};
     return sink->warning(sink->context, &row);
 }

@@ -440,7 +440,7 @@ int job_plan_emit_actions(const struct job_plan *plan);
 /* Emits what the trace skipped or repaired, as far as it was read. Returns 0 or the sink's code. */
 int jobs_emit_notes(const struct jobs *jobs);
 
-/* Emits the scheduler's warnings. Returns 0 or the sink's code. */
+/* At the end: asks the scheduler for its warnings (finish), and emits them. Returns 0 or the sink's code. */
 int job_plan_emit_warnings(struct jobs *jobs);
 
 #endif

@@ -32,7 +32,7 @@ void job_say_node_type(const struct jobs *jobs, const struct cluster *cluster, c
     text[0] = '\0';
     if (jobs->cluster->next == NULL || !jobs->scheduler->uses_node_types) return;
     if (cluster->type_name != NULL)
-        snprintf(text, bytes, " of node type '%s'", cluster->type_name);
+        snprintf(text, bytes, " of node type '%.64s'", cluster->type_name);
     else
         snprintf(text, bytes, " of the cluster's own nodes");
 }

@@ -385,9 +385,8 @@ int job_types_warn(const struct job_types_seen *seen, const struct config_list *
         text_fini(&gpus);
     }
     if (n > 1) text_printf(&text, "so did those of other types (%" PRId64 " in all); ", n);
-    text_add(&text,
-             "'speeds' of jobs.types, there of \"default\" too, gives the speed on each, and 1 where it names none; "
-             "naming all but one silences this");
+    text_add(&text, "a type of GPU that 'speeds' does not name has speed 1; name all but one of these GPUs in "
+                    "jobs.types.NAME.speeds, or in those of \"default\"");
     const struct warning_row row = {.t_s = (double)NAN, .code = "equal-speeds", .text = text.chars, .count = n};
     if (text.failed)
         code = SIM_E_NOMEM;

@@ -191,7 +191,7 @@ static int interrupt_all(const struct yielders *yielders, sim_ns now)
     for (size_t i = 0; i < yielders->n; i++)
         for (struct job *job = yielders->jobs[i], *mate; job != NULL; job = mate) {
             mate = job->mate;
-            const int code = job_interrupt(job, now, false, "yields to a service");
+            const int code = job_interrupt(job, now, false, "yields to a service its");
             if (code != 0) return code;
             n++;
         }

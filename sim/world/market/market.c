@@ -320,10 +320,8 @@ static int warn_of_idle_offers(const struct market *market)
     const char *renter = market->renter->policy.name;
     int code = 0;
     if (market->scheduler != NULL) return 0;
-    snprintf(
-        text, sizeof text,
-        "'%s' rents for jobs, and there are none: services lease the GPUs of their first replicas for the whole run",
-        renter);
+    snprintf(text, sizeof text,
+             "'%s' rents for jobs, and there are none: the whole cluster is leased for the whole run", renter);
     if (market->renter->rent != NULL) code = warn(market, "offer-unused", text);
     for (int32_t i = 0; i < market->view.n_offers && code == 0; i++) {
         const struct market_offer *offer = &market->offers[i];

@@ -162,8 +162,10 @@ static int warn_of_limits(const struct power *power, const struct power_node_typ
 {
     char text[256];
     const char *gpu = type->gpu.name;
-    snprintf(text, sizeof text, "a power limit of %.6g W has no effect on %s: its TDP is %.6g W", type->cap_above_w,
-             gpu, type->gpu.tdp_w);
+    const bool is_alone = power->env.cluster->node_types.n == 0;
+    snprintf(text, sizeof text, "a power limit of %.6g W has no effect on %s: its TDP is %.6g W%s", type->cap_above_w,
+             gpu, type->gpu.tdp_w,
+             is_alone ? "" : "; for several types of GPUs in a domain, give static-cap a 'cap' below it");
     int code = warn(power, "power-limit", text, type->cap_above_w > 0.0);
     if (code != 0) return code;
     snprintf(

@@ -117,9 +117,9 @@ TEST(a_failure_beside_a_starting_replica_is_no_yield)
                            " (1, 'failure.interrupts', 1, '1')"));
     CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
     CHECK(fixture_has(&html, "{\"name\":\"yield (1)\",\"colour\":5,\"x\":[405]}"));
-    MUST(fixture_sql(path,
-                     "INSERT INTO decision VALUES (1, 405, '', 'jobs', 'interrupt', 4, 'yields to a service: 8 GPUs'),"
-                     " (1, 405, '', 'jobs', 'interrupt', 5, 'yields to a service: 8 GPUs')"));
+    MUST(fixture_sql(
+        path, "INSERT INTO decision VALUES (1, 405, '', 'jobs', 'interrupt', 4, 'yields to a service its 8 GPUs'),"
+              " (1, 405, '', 'jobs', 'interrupt', 5, 'yields to a service its 8 GPUs')"));
     text_fini(&html);
     text_init(&html);
     CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);

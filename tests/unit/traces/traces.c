@@ -357,7 +357,7 @@ TEST(swf_lines_become_jobs)
     const char *swf = trace_source_file("log.swf", "; UnixStartTime: 837504000\n;\n"
                                                    "  1    0  13  1451 128  -1 -1  64 3600 -1 1  9 1 -1 3 -1 -1 -1\n"
                                                    "  2   20  -1    -1  16  -1 -1  16   60 -1 5 10 1 -1 3 -1 -1 -1\n"
-                                                   "  3   30   5    10   4  -1 -1  -1   -1 -1 0 10 1 -1 4 -1 -1 -1\n"
+                                                   "  3   30   5    10   4  -1 -1  -1   -1 -1 0 -1 1 -1 -1 -1 -1 -1\n"
                                                    "  4   30   5    10  -1  -1 -1  -1   -1 -1 0 10 1 -1 4 -1 -1 -1\n");
     SCOPED(trace_source) trace = {0};
     struct job_record job;
@@ -370,6 +370,7 @@ TEST(swf_lines_become_jobs)
     CHECK_EQ_INT(job.status, JOB_COMPLETES);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK(job.id == 3 && job.submit_ns == 30 * SIM_NS_PER_S && job.gpus == 4 && job.estimate_ns == job.duration_ns);
+    CHECK(job.group[0] == '\0' && job.user[0] == '\0'); /* not known */
     CHECK_EQ_INT(job.status, JOB_FAILS);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "no-run-time"), 1);

@@ -326,3 +326,14 @@ TEST(offers_that_no_lease_can_use_are_warned_of)
         text_fini(&found);
     }
 }
+
+/* A renter for jobs without jobs is as none: the cluster is leased from start to end, also what no replica is on. */
+TEST(a_renter_for_jobs_without_jobs_leases_the_cluster)
+{
+    const struct bed_rows *rows = bed_ok(NULL, "%s", OFFERED("as-asked", OFFERED_SERVICE));
+    const char *text = bed_warning(rows, "offer-unused");
+    if (CHECK(text != NULL))
+        CHECK_EQ_STR(text,
+                     "'as-asked' rents for jobs, and there are none: the whole cluster is leased for the whole run");
+    CHECK_NEAR(bed_metric(rows, "rental.gpus.mean"), 2, 1e-12);
+}

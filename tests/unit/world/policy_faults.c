@@ -361,6 +361,12 @@ static int places_or_fails(void *state, const struct cluster_view *view, const s
     return wanted_code;
 }
 
+static int rents_or_fails(void *state, const struct market_view *view, struct diag *diag)
+{
+    (void)state, (void)view, (void)diag;
+    return wanted_code;
+}
+
 static void check_code(const struct policy *policy, const char *call)
 {
     char text[128];
@@ -395,4 +401,19 @@ TEST(a_negative_code_is_a_fault_of_the_policy)
         check_code(&unmade.policy, "init");
         check_code(&placer.policy, "place");
     }
+}
+
+TEST(a_negative_code_of_a_renter_is_its_fault)
+{
+    const struct renter renter = {.policy = {POLICY_HEAD(renter, POLICY_RENTAL), .name = "failing", .summary = "",
+                                             .source = ""},
+                                  .prepare = rents_or_fails};
+    wanted_code = SIM_E_GATE;
+    const struct bed_rows *rows = bed_run(
+        BED(.policy = &renter.policy, .quiet = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'market': {'renting': 'failing', 'offers':"
+        " {'d': {'price': '$2/h'}}}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1h'}]}}}");
+    CHECK_EQ_INT(rows->code, SIM_E_POLICY);
+    if (CHECK(rows->diag.n_errors == 1))
+        CHECK(strstr(rows->diag.items[0].text, "rental policy 'failing' failed: prepare returned ") != NULL);
 }
