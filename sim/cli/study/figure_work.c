@@ -66,7 +66,7 @@ static const char *chart_suffix(const struct figure_work *work, size_t index, ch
     return suffix;
 }
 
-/* Settings of every study may not replace its seeds, for which a figure has no option. */
+/* Settings may not replace the seeds of the studies: a figure has no option for them. */
 static int check_seeds(const struct figure_work *work, struct diag *diag)
 {
     for (size_t i = 0; i < work->n_settings; i++)
