@@ -286,8 +286,8 @@ const char claim_tags_note[] =
 
 const char claim_basis_note[] =
     "A claim is 'fitted': it is about points on which a parameter was fitted; 'chosen by': equations or inputs were "
-    "chosen in view of its number; else 'predicted'. A deviation is ours / paper - 1. The first line counts own limits "
-    "apart, and medians are over the papers' numbers only.";
+    "chosen in view of its number; 'identity': its number follows from the set-up; else 'predicted'. A deviation is ours "
+    "/ paper - 1. The first line counts own limits apart, and medians are over the papers' numbers only.";
 
 /* --- Counts --- */
 

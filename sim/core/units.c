@@ -464,3 +464,18 @@ int unit_format_time(double seconds, char *buffer, size_t buffer_bytes)
     }
     return unit_format(seconds, UNIT_TIME, buffer, buffer_bytes);
 }
+
+int unit_format_like(double value_si, enum unit_dim dim, const char *like, char *buffer, size_t buffer_bytes)
+{
+    enum { MOST_DIGITS = 12 };
+    char digits[32], number[48];
+    struct quantity quantity;
+    int exp10;
+    const struct unit *unit = take_apart(like, &quantity) == NULL ? find_unit(&quantity, dim) : NULL;
+    const int n = unit != NULL && isfinite(value_si) ? shortest_digits(fabs(value_si), unit, digits, &exp10) : 0;
+    if (n == 0 || n > MOST_DIGITS) return unit_format(value_si, dim, buffer, buffer_bytes);
+    write_number(digits, n, exp10, number, sizeof number);
+    if (strchr(number, 'e') != NULL) return unit_format(value_si, dim, buffer, buffer_bytes);
+    const char *sign = signbit(value_si) ? "-" : "";
+    return snprintf(buffer, buffer_bytes, "%s%s%s%s", sign, unit->before, number, unit->after);
+}

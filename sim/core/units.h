@@ -81,4 +81,8 @@ int unit_format_time(double seconds, char *buffer, size_t buffer_bytes);
  * some unit allows. Returns its length, like snprintf. Infinities and NaN are written too; unit_parse takes neither. */
 int unit_format(double value_si, enum unit_dim dim, char *buffer, size_t buffer_bytes);
 
+/* As unit_format, but in the unit of `like`, a text that unit_parse takes, where twelve digits or fewer give back the
+ * same double without an exponent. */
+int unit_format_like(double value_si, enum unit_dim dim, const char *like, char *buffer, size_t buffer_bytes);
+
 #endif

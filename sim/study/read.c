@@ -286,7 +286,10 @@ const char *range_show(const struct range *range, double value, struct arena *ar
     char quantity[64];
     struct text text;
     if (range->dim != UNIT_NONE) {
-        unit_format(value, range->dim, quantity, sizeof quantity);
+        if (range->like != NULL)
+            unit_format_like(value, range->dim, range->like, quantity, sizeof quantity);
+        else
+            unit_format(value, range->dim, quantity, sizeof quantity);
         return arena_strdup(arena, quantity);
     }
     text_init(&text);

@@ -66,6 +66,7 @@ bool nest_has(const char *value, const char *path, struct arena *arena);
 struct range {
     double from, to; /* SI */
     enum unit_dim dim;
+    const char *like; /* values are shown in the unit of this text; NULL: in the one that is shortest */
     bool is_whole, is_log;
 };
 

@@ -95,6 +95,7 @@ static void read_bracket(struct config_reading *reading, const struct json_node 
     const struct json_node *to = read_member(reading, node, "to", "a search");
     bool is_log = read_choice(reading, node, "scale", scales, "linear") == 1;
     if (from == NULL || to == NULL || !range_read(reading, from, to, is_log, &search->range)) return;
+    search->range.like = from->kind == JSON_STRING ? arena_strdup(reading->arena, from->text) : NULL;
     if (!(search->range.from < search->range.to))
         config_report(reading, to, NULL, "the bracket must end above where it starts");
 }

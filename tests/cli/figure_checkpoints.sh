@@ -16,7 +16,12 @@ out 'of a figure that --set has changed'
 grep -q "tolerances committed" "$T/out" && complain "a changed figure says when tolerances were committed"
 run 2 figure run checkpoints/designs rl/crossing --set seed=2
 err "it goes with 'run' and one figure"
-run 2 figure run checkpoints/designs -o "$T" --set jobs.nosuch=1
+run 2 figure run checkpoints/designs -o "$T/typo" --set jobs.nosuch=1
+err "unknown key 'nosuch' in 'jobs'"
+equal "$(grep -c 'error: ' "$T/err")" 1 'one error of a typo'
+[ ! -e "$T/typo" ] || complain 'a typo is refused before the first run'
+run 2 figure run checkpoints/designs -o "$T" --set seed=3
+err 'change "seeds" of its study'
 mkdir "$T/mine"
 cp configs/figures/rl/* "$T/mine"
 run 3 figure run "$T/mine/crossing.json" -o "$T"

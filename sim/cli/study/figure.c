@@ -213,6 +213,7 @@ static int run_figure(struct cli *cli, const struct figure_file *file, const str
     bool is_skipped = false;
     if (code == 0) code = figure_work_check(&work, file, options, &cli->diag);
     if (code == 0) code = check_measurements(cli, &work, options, &is_skipped);
+    if (code == 0 && !is_skipped) code = figure_work_refused(&work, cli);
     if (code != 0 || is_skipped) {
         figure_work_fini(&work);
         return code;

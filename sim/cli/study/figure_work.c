@@ -7,6 +7,7 @@
 #include "sim/cli/run/clock.h"
 #include "sim/cli/study/figure_board.h"
 #include "sim/cli/study/figure_plans.h"
+#include "sim/cli/study/sweep_refused.h"
 #include "sim/cli/study/sweeping.h"
 #include "sim/core/output.h"
 #include "sim/core/path.h"
@@ -65,6 +66,16 @@ static const char *chart_suffix(const struct figure_work *work, size_t index, ch
     return suffix;
 }
 
+/* Settings may not replace the seeds of the studies: a figure has no option for them. */
+static int check_seeds(const struct figure_work *work, struct diag *diag)
+{
+    for (size_t i = 0; i < work->n_settings; i++)
+        if (strncmp(work->settings[i], "seed=", 5) == 0)
+            return diag_error(diag, SIM_E_USAGE, "--set", "copy the figure's files, and change \"seeds\" of its study",
+                              "the studies of a figure have their own seeds");
+    return 0;
+}
+
 /* Marks a figure that settings change, in its id and title, so that its results stand beside those of the other. */
 static int mark_changed(struct figure_work *work, struct diag *diag)
 {
@@ -92,6 +103,7 @@ int figure_work_load(struct figure_work *work, const struct figure_file *file, c
         .data_folder = options->data, .n_settings = options->n_settings, .settings = options->settings};
     arena_init(&work->arena);
     int code = figure_load(file->id, file->path, options->data, &work->arena, &work->figure, diag);
+    if (code == 0) code = check_seeds(work, diag);
     if (code == 0 && work->n_settings > 0) code = mark_changed(work, diag);
     return code == 0 ? name_databases(work, options, diag) : code;
 }
@@ -123,6 +135,18 @@ static int check_scenarios(struct figure_work *work, struct diag *diag)
                           "its scenario is not there: %s", study.scenario);
     }
     return 0;
+}
+
+int figure_work_refused(struct figure_work *work, struct cli *cli)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && work->n_settings > 0 && i < work->figure.studies.n; i++) {
+        struct study study;
+        if (figure_study_is_board(study_at(work, i)) || figure_study_is_plans(study_at(work, i))) continue;
+        code = load_study(work, i, &study, &cli->diag);
+        if (code == 0) code = sweep_refused(cli, &study, &cli->diag);
+    }
+    return code;
 }
 
 /* A result must not replace the figure's own files. */

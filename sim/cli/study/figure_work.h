@@ -53,6 +53,9 @@ void figure_work_fini(struct figure_work *work);
 int figure_work_check(struct figure_work *work, const struct figure_file *file, const struct figure_options *options,
                       struct diag *diag);
 
+/* As sweep_refused, of each study of a figure that settings change. */
+int figure_work_refused(struct figure_work *work, struct cli *cli);
+
 /* Sets *file to a file that the figure, its board or plans need and that is absent, *obtain to where to get it;
  * NULL: all are there. Returns 0 or a negative code. */
 int figure_work_missing(struct figure_work *work, const char **file, const char **obtain, struct diag *diag);

@@ -8,6 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Four digits; large numbers without an exponent. */
+static void print_mean(double mean, FILE *out)
+{
+    fprintf(out, mean >= 1000 ? " %.0f" : " %.4g", mean);
+}
+
 /* "; 6.7/s, 1140 prompt and 211 output tokens on average": for the eye to find columns that are swapped. */
 static void print_means(const struct trace_check *check, FILE *out)
 {
@@ -15,8 +21,10 @@ static void print_means(const struct trace_check *check, FILE *out)
     if (check->n_records == 0) return;
     fprintf(out, ";");
     if (span_s > 0.0) fprintf(out, " %.3g/s,", (n - 1.0) / span_s);
-    fprintf(out, " %.4g prompt and %.4g output tokens on average", (double)check->prompt_tokens / n,
-            (double)check->output_tokens / n);
+    print_mean((double)check->prompt_tokens / n, out);
+    fprintf(out, " prompt and");
+    print_mean((double)check->output_tokens / n, out);
+    fprintf(out, " output tokens on average");
 }
 
 static void print_right(const struct trace_check *check, bool requests, FILE *out)

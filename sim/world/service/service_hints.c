@@ -103,7 +103,8 @@ static int emit_reservation(const struct service *service, const struct fleet_po
     snprintf(
         text, sizeof text,
         "service '%s': batching policy '%s' reserves KV of %.0f tokens for a request, which comes to %.0f (means): "
-        "few fit at a time; set batching.max_tokens, or take blocks one by one (trtllm: capacity=max-utilization)",
+        "few fit at a time; set batching.max_tokens (longer requests are rejected), or take blocks as they are needed: "
+        "vllm-v1, or trtllm with capacity=max-utilization",
         service->config->name, pool->env.batcher->policy.name, reserved / n, tokens / n);
     return emit(service, "reservation", text);
 }

@@ -364,3 +364,16 @@ TEST(a_stretch_ends_where_its_text_ends)
     CHECK(unit_parse_stretch(text, &from_s, &to_s) == NULL);
     CHECK(from_s == 7200 && to_s == 10800);
 }
+
+TEST(a_quantity_is_written_in_the_unit_of_another)
+{
+    char text[64];
+    unit_format_like(22.360679775, UNIT_RATE, "1/s", text, sizeof text);
+    CHECK_EQ_STR(text, "22.360679775/s");
+    unit_format_like(22.360679775, UNIT_RATE, "1/h", text, sizeof text);
+    CHECK_EQ_STR(text, "80498.44719/h");
+    unit_format_like(0.015, UNIT_TIME, "2s", text, sizeof text);
+    CHECK_EQ_STR(text, "0.015s");
+    unit_format_like(1.0, UNIT_TIME, "1h", text, sizeof text); /* no twelve digits of hours are one second */
+    CHECK_EQ_STR(text, "1s");
+}
