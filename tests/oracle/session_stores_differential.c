@@ -157,8 +157,9 @@ static void write_trace(const struct random_sessions *of, const char *path)
     MUST(file != NULL);
     for (int i = 0; i < of->n_sessions; i++) {
         const int64_t arrival_ns = of->s.requests[of->first[i]].arrival_ns;
-        fprintf(file, "{\"arrival_s\": %lld.%09lld, \"system\": \"all\", \"system_tokens\": %d",
-                (long long)(arrival_ns / 1000000000), (long long)(arrival_ns % 1000000000), of->system_tokens[i]);
+        fprintf(file, "{\"arrival_s\": %lld.%09lld, \"system\": \"of-%d\", \"system_tokens\": %d",
+                (long long)(arrival_ns / 1000000000), (long long)(arrival_ns % 1000000000), of->system_tokens[i],
+                of->system_tokens[i]);
         for (enum column column = INPUT; column <= WAIT; column++) write_list(file, of, i, column);
         fprintf(file, "}\n");
     }
