@@ -29,17 +29,16 @@
  * may be one that already has tokens in this iteration, which gives them back. Nobody is preempted for a request that
  * waits. Requests from a prefill pool resume in order of arrival, whatever their priority.
  *
- * Rules of later releases are parameters, off by default. They limit the chunks of long prompts, check the whole prompt
- * at admission, and keep a watermark. With `async` an iteration is scheduled while the one before it runs
+ * Rules of later releases are parameters, off by default. They limit the chunks of long prompts, check the whole
+ * prompt at admission, and keep a watermark. With `async` an iteration is scheduled while the one before it runs
  * (step_with_batch_queue). So the slots, tokens and blocks of sequences that have just ended admit no request before
- * the next iteration. A request that has arrived since that iteration began waits for it too, unless nothing else runs.
- * vLLM ends the request's queue time when it schedules. Here it ends when the iteration begins, so `request.queue_s` is
- * longer by up to an iteration. With pipeline stages `async` changes nothing. Read in
- * vllm-project/vllm: vllm/v1/engine/core.py @ 00080ee,
- * vllm/v1/core/sched/scheduler.py @ 00024d3, for priorities @ b4622cf (schedule) with request_queue.py @ 0097c7e
- * (PriorityRequestQueue); vllm/v1/core/kv_cache_manager.py @ 003df29 (allocate_slots); pull requests
- * 37307 (the check, later on by default) and 27614 (asynchronous scheduling by default). max_num_partial_prefills has
- * no effect in the V1 scheduler (pull request 49244).
+ * the next iteration. A request that has arrived since that iteration began waits for it too, unless nothing else
+ * runs. vLLM ends the request's queue time when it schedules. Here it ends when the iteration begins, so
+ * `request.queue_s` is longer by up to an iteration. With pipeline stages `async` changes nothing. Read in
+ * vllm-project/vllm: vllm/v1/engine/core.py @ 00080ee, vllm/v1/core/sched/scheduler.py @ 00024d3, for priorities @
+ * b4622cf (schedule) with request_queue.py @ 0097c7e (PriorityRequestQueue); vllm/v1/core/kv_cache_manager.py @
+ * 003df29 (allocate_slots); pull requests 37307 (the check, later on by default) and 27614 (asynchronous scheduling
+ * by default). max_num_partial_prefills has no effect in the V1 scheduler (pull request 49244).
  *
  * Cost. With order "priority" each admission visits the whole queue: the cost of an iteration is quadratic in a queue
  * that is admitted at once. */

@@ -115,8 +115,8 @@ static double first_factor(const struct gavel_jobs *jobs, int kind, int type)
     return 1 + by_kind * (1 + FIRST_FRAC * (jobs->types - type) / jobs->types);
 }
 
-/* Gains of the columns: the relative rate of each kind times `value` (NULL: 1, the first ones a little more). NULL: out
- * of memory. */
+/* Gains of the columns: the relative rate of each kind times `value` (NULL: 1, the first ones a little more). NULL:
+ * out of memory. */
 static double *gains(const struct gavel_jobs *jobs, const double *value)
 {
     double *gain = mem_zalloc((size_t)(jobs->kinds * jobs->types + 1), sizeof *gain);

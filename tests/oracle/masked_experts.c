@@ -46,8 +46,8 @@ static struct fit_error wide_error(const struct profile *profile, const union ke
     return fit_error_of(errors, n);
 }
 
-/* SGLang's fused kernel sorts, narrows and sums up choices itself, and leaves SMs idle with few experts: its law is far
- * off. */
+/* SGLang's fused kernel sorts, narrows and sums up choices itself, and leaves SMs idle with few experts: its law is
+ * far off. */
 TEST(the_fused_kernel_is_not_that_of_many_gpus)
 {
     for (size_t i = 0; i < TABLES; i++) {

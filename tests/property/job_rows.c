@@ -1,6 +1,6 @@
-/* What rows about jobs say where a site has several node types: how many GPUs of which type a job takes, gives back and
- * loses, and how many are free then. The replay counts GPUs by the rows alone. And what a run says of speeds that the
- * scenario states for some types of GPUs, or for none. */
+/* What rows about jobs say where a site has several node types: how many GPUs of which type a job takes, gives back
+ * and loses, and how many are free then. The replay counts GPUs by the rows alone. And what a run says of speeds that
+ * the scenario states for some types of GPUs, or for none. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 

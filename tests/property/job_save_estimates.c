@@ -55,10 +55,10 @@ static const struct scheduler watcher = {
     .decide = watcher_decide,
     .wants_speed_events = true};
 
-/* At any moment the scheduler expects what is left, but for the stalls of saves that have not begun. FastPersist stalls
- * when its overlap of 4 s is over. After the failure at 100 s with 90 s of work done, 50 s of them saved, the job reads
- * from 105 s on: 10 s from storage, 2.5 s from a peer, also if its type loads its start from storage. DataStates stalls
- * for 2.25 s of the copy. */
+/* At any moment the scheduler expects what is left, but for the stalls of saves that have not begun. FastPersist
+ * stalls when its overlap of 4 s is over. After the failure at 100 s with 90 s of work done, 50 s of them saved, the
+ * job reads from 105 s on: 10 s from storage, 2.5 s from a peer, also if its type loads its start from storage.
+ * DataStates stalls for 2.25 s of the copy. */
 TEST(estimates_lack_only_the_saves_to_come)
 {
     static const struct {

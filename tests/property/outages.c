@@ -383,9 +383,9 @@ TEST(spare_nodes_stand_in_only_where_jobs_do_not_pause)
     }
 }
 
-/* Where no job is on the node, an outage that pauses jobs is one that interrupts them: the spare node serves. So it is
- * for a service without jobs beside it, and for jobs on other nodes only. The service's one replica is down for as long
- * as the spare node takes, not until the outage ends. */
+/* Where no job is on the node, an outage that pauses jobs is one that interrupts them: the spare node serves. So it
+ * is for a service without jobs beside it, and for jobs on other nodes only. The service's one replica is down for as
+ * long as the spare node takes, not until the outage ends. */
 TEST(spare_nodes_stand_in_where_no_job_is_to_pause)
 {
     static const char *const sites[] = {

@@ -4,11 +4,11 @@
  *      "input": [100, 60, 50], "output": [30, 20, 40], "wait_s": [0, 2.5, 1], "tool": [0, 1, 1],
  *      "parent": [-1, 0, 0], "join": [-1, 2, -1]}
  *
- * The lists have one number per turn: new input tokens; output tokens; seconds from the last answer that the turn needs
- * until it is sent; whether these are a tool call; the turn whose context it continues; the turn that waits for it.
- * Without "parent" each turn continues the one before, without "join" none is joined, without "wait_s" and "tool" there
- * are no pauses. Sessions with one "system" share its "system_tokens" tokens; both may be absent, and so may "class". A
- * member that has another name, or that a line has twice, is an error. */
+ * The lists have one number per turn: new input tokens; output tokens; seconds from the last answer that the turn
+ * needs until it is sent; whether these are a tool call; the turn whose context it continues; the turn that waits for
+ * it. Without "parent" each turn continues the one before, without "join" none is joined, without "wait_s" and "tool"
+ * there are no pauses. Sessions with one "system" share its "system_tokens" tokens; both may be absent, and so may
+ * "class". A member that has another name, or that a line has twice, is an error. */
 #include "sim/core/key_map.h"
 #include "sim/core/number.h"
 #include "traces/formats/file_trace.h"

@@ -339,8 +339,8 @@ sim_ns job_remaining_ns(const struct job *job, sim_ns now);
 /* Writes " of node type 'NAME'" for a cluster of the site, or "" where all jobs are on the first one. */
 void job_say_node_type(const struct jobs *jobs, const struct cluster *cluster, char *text, size_t bytes);
 
-/* Emit detail rows of a change that no policy decided: `what`, and the GPUs of the job. Return 0 or the sink's code. An
- * interruption says nothing of free GPUs: what takes those of the job comes after it. */
+/* Emit detail rows of a change that no policy decided: `what`, and the GPUs of the job. Return 0 or the sink's code.
+ * An interruption says nothing of free GPUs: what takes those of the job comes after it. */
 int job_emit_finish(const struct job *job, sim_ns now);
 int job_emit_interrupt(const struct job *job, const char *what, sim_ns now);
 int job_emit_reject(const struct job *job, const char *what, sim_ns now);

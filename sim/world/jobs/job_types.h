@@ -89,13 +89,13 @@ void job_types_see(struct job_types_seen *seen, const struct config_list *types,
 void job_types_see_gpu(struct job_types_seen *seen, const struct config_list *all, const struct job_type *type,
                        const struct cluster *cluster);
 
-/* Emits a warning if jobs of a type ran on GPUs of several types without a stated speed: one of them may be that of the
- * trace's run times, the others are not. Returns 0 or the sink's code. */
+/* Emits a warning if jobs of a type ran on GPUs of several types without a stated speed: one of them may be that of
+ * the trace's run times, the others are not. Returns 0 or the sink's code. */
 int job_types_warn(const struct job_types_seen *seen, const struct config_list *all, const struct site_env *site,
                    const struct cluster *cluster);
 
-/* Checks that "speeds" name GPUs: of the site or else of the catalog, as scenarios share types of jobs. Returns 0, or a
- * negative code with findings. */
+/* Checks that "speeds" name GPUs: of the site or else of the catalog, as scenarios share types of jobs. Returns 0, or
+ * a negative code with findings. */
 int job_types_check_gpus(const struct config_list *types, const struct site_env *site, const struct cluster *cluster);
 
 /* Checks across fields: a table has points, in order. Returns 0 or SIM_E_CONFIG with findings. */

@@ -163,8 +163,8 @@ int service_strike(struct holder *holder, struct holder_strike *strike, sim_ns n
 /* Whether failures affect the service and requests are still in it or to come. */
 bool service_may_fail(const struct service *service);
 
-/* The node that holds all of at least two replicas, where the site has others; -1: none does. Warnings of defaults that
- * decide the result; 0 or the sink's code. Both in service_hints.c. */
+/* The node that holds all of at least two replicas, where the site has others; -1: none does. Warnings of defaults
+ * that decide the result; 0 or the sink's code. Both in service_hints.c. */
 int32_t service_only_node(const struct service *service);
 int service_emit_hints(const struct service *service);
 

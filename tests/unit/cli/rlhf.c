@@ -183,8 +183,8 @@ TEST(a_call_whose_gpus_lack_no_weights_waits_for_nothing_and_holds_no_copy)
     bed_fini(&bed);
 }
 
-/* Any plan, also one that does not fit: a call's bytes are those of its fullest GPU, and its way is the first that fits
- * there, or the last. */
+/* Any plan, also one that does not fit: a call's bytes are those of its fullest GPU, and its way is the first that
+ * fits there, or the last. */
 TEST(memory_and_ways_of_any_plan_are_those_of_its_fullest_gpus)
 {
     struct rng rng;

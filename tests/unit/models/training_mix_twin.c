@@ -1,5 +1,6 @@
-/* Splits of sequences over ranks against a naive twin: plain loops over groups and ranks, without trees and heaps, that
- * follow the rules of models/training/mix.h. Small whole lengths and round prices make ties and exact fits common. */
+/* Splits of sequences over ranks against a naive twin: plain loops over groups and ranks, without trees and heaps,
+ * that follow the rules of models/training/mix.h. Small whole lengths and round prices make ties and exact fits
+ * common. */
 #include "models/training/mix.h"
 #include "sim/core/rng.h"
 #include "tests/support/harness.h"
