@@ -1,5 +1,5 @@
 /* Reads a trace to its end, and reports all that is wrong with it. */
-#include "traces/stat.h"
+#include "traces/check.h"
 
 #include <inttypes.h>
 #include <stdio.h>

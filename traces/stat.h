@@ -1,6 +1,6 @@
-/* Statistics of a trace, for generators to match and studies to state; and a check that reports every error of a trace.
- * Memory does not grow with the trace: counts, means and CVs are exact. Quantiles and the rank correlation come from a
- * random sample of TRACE_STAT_SAMPLE records, which covers most public traces whole. */
+/* Statistics of a trace, for generators to match and studies to state. Memory does not grow with the trace: counts,
+ * means and CVs are exact. Quantiles and the rank correlation come from a random sample of TRACE_STAT_SAMPLE records,
+ * which covers most public traces whole. */
 #ifndef ORRERY_TRACES_STAT_H
 #define ORRERY_TRACES_STAT_H
 
@@ -60,17 +60,5 @@ struct trace_stat {
 /* Read the source to its end. Return 0, what the source returned, or SIM_E_NOMEM. */
 int trace_stat_requests(struct request_source *source, struct trace_stat *stat, struct diag *diag);
 int trace_stat_jobs(struct job_source *source, struct trace_stat *stat, struct diag *diag);
-
-/* Reads a trace to its end and reports everything that is wrong with it. */
-struct trace_check {
-    int64_t n_rows, n_records, n_bad_rows; /* rows of the file; records read; rows reported as errors */
-    sim_ns first_ns, last_ns;              /* arrivals of the first and the last record */
-    int64_t prompt_tokens, output_tokens;  /* of all records that are requests */
-};
-
-/* All bad rows go to the diag, which keeps the first ones and counts the rest. If no row is right, rows that
- * are wrong in one way are one finding. Returns 0 when there was none, else the code of the first one. */
-int trace_check_requests(struct request_source *source, struct trace_check *check, struct diag *diag);
-int trace_check_jobs(struct job_source *source, struct trace_check *check, struct diag *diag);
 
 #endif

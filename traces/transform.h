@@ -5,7 +5,7 @@
  *                  (Mooncake's clock ticks every 3 s: "jitter": "3s")
  *     window       [from, to): only these arrivals; from becomes 0
  *     replicate    makes another trace of this one for each seed (replicate.h)
- *     rate_scale   divides arrival times; job durations stay
+                              "factor on the arrival rate; divides arrival times"),                                    \
  *     thin         keeps this share of the records, chosen by their ids: the same seed keeps the same ones, and a
  *                  larger share keeps all those of a smaller one
  *     extra_output_tokens

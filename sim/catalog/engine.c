@@ -39,7 +39,8 @@ static const struct config_field engine_preset_fields[] = {
     ROW_TEXT("collectives", collectives, DEFAULT("in-model"), WITHIN(1, 64),
              "calibration set of the collective operations"),
     ROW_TEXT("own_kernels", own_kernels, OPTIONAL, WITHIN(1, 64),
-             "calibration set of experts, latent attention, products in FP8 and NVFP4, where the GPU has it; absent: as kernels"),
+             "calibration set of experts, latent attention, products in FP8 and NVFP4, where the GPU has it; "
+             "absent: as kernels"),
     ROW_TEXT("own_all_reduce", own_all_reduce, OPTIONAL, WITHIN(1, 64),
              "calibration set of the engine's own all-reduce, where the GPU has it; absent: as collectives"),
     ROW_BOOL("direct_all_reduce", direct_all_reduce, DEFAULT("false"),

@@ -21,7 +21,8 @@ static const struct config_field preset_fields[] = {
     ROW_TEXT("kernels", kernels, DEFAULT("isolated"), WITHIN(1, 64), "calibration set of the kernels"),
     ROW_TEXT("collectives", collectives, DEFAULT("isolated"), WITHIN(1, 64), "calibration set of the collectives"),
     ROW_TEXT("own_kernels", own_kernels, OPTIONAL, WITHIN(1, 64),
-             "calibration set of experts, latent attention, products in FP8 and NVFP4, where the GPU has it; absent: as kernels"),
+             "calibration set of experts, latent attention, products in FP8 and NVFP4, where the GPU has it; "
+             "absent: as kernels"),
     ROW_REAL("sustained_compute", constants.sustained_compute, SOURCED_DEFAULT("1"), WITHIN(0.05, 2),
              "share of the calibrated rate of products and attention that a step sustains, on GPUs not listed"),
     ROW_LIST("measured", measured, OPTIONAL, ANY, struct trainer_gpu, gpu_fields, "GPUs on which that was fitted"),

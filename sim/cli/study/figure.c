@@ -317,7 +317,8 @@ static int run(struct cli *cli, const struct cli_call *call)
 const struct verb verb_figure = {
     .name = "figure",
     .summary = "figures of papers: simulate them, draw them beside the paper's points, judge the claims",
-    .usage = "list [--json|--csv|--markdown]\nrun FIGURE... [-o DIR] [-j N] [--resume]\nrun FIGURE --set KEY=VALUE [-o DIR]\nall [-o DIR] [-j N] [--resume]",
+    .usage = "list [--json|--csv|--markdown]\nrun FIGURE... [-o DIR] [-j N] [--resume]\n"
+             "run FIGURE --set KEY=VALUE [-o DIR]\nall [-o DIR] [-j N] [--resume]",
     .notes = "FIGURE is a name of 'orrery figure list' or a file. The exit status is 1 if a claim fails that is not known\n"
              "to fail, or one passes that is. 'all' leaves out figures whose measurements are not there.\n",
     .options = figure_options,

@@ -14,6 +14,7 @@
 #include "sim/cli/trace/trace_report.h"
 #include "sim/core/json_write.h"
 #include "sim/core/number.h"
+#include "traces/check.h"
 #include "traces/convert.h"
 #include "traces/guess.h"
 #include "traces/registry.h"

@@ -6,6 +6,7 @@
 #include "sim/cli/options.h"
 #include "sim/core/config/config.h"
 #include "sim/study/cache_stat.h"
+#include "traces/check.h"
 #include "traces/stat.h"
 
 #include <stdbool.h>

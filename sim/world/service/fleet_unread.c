@@ -189,9 +189,7 @@ static void warn_speculation(const struct fleet *fleet)
 bool fleet_sets_restart(const struct fleet *fleet)
 {
     const struct start_config *restart = &fleet->config->restart;
-    const bool is_set = !isnan(restart->delay_s) || restart->load_bytes_per_s < START_LOAD_BYTES_PER_S ||
-                        restart->load_bytes_per_s > START_LOAD_BYTES_PER_S;
-    return is_set && is_given(fleet, service_path(fleet, "restart"));
+    return start_config_is_stated(restart) && is_given(fleet, service_path(fleet, "restart"));
 }
 
 static void warn_restart(const struct fleet *fleet)

@@ -87,6 +87,7 @@ enum replica_phase { REPLICA_DOWN, REPLICA_STARTING, REPLICA_UP, REPLICA_DRAININ
 struct tenure {
     enum replica_phase phase;
     bool has_failed;          /* taken down by a failure, and not up again */
+    int64_t n_failed;         /* how often */
     sim_ns since_ns, held_ns, late_ns;
     sim_ns up_ns;           /* while it starts: when it will be up */
     /* while it is up: the latest decision, or its coming up, and what it had computed by then */

@@ -18,6 +18,8 @@
 #include "sim/world/rows/source.h"
 #include "sim/world/service/slo.h"
 
+#include <math.h>
+
 struct kv_config {
     int64_t block_tokens;
     int64_t blocks;               /* per replica; 0: as many as fit into the GPU's memory */
@@ -36,6 +38,13 @@ struct start_config {
     double delay_s;          /* from taking its GPUs to its first request; NAN: the time to load the weights */
     double load_bytes_per_s; /* over all GPUs of a replica */
 };
+
+/* Whether the scenario says how long a start takes: the default is none of its values. */
+static inline bool start_config_is_stated(const struct start_config *start)
+{
+    return !isnan(start->delay_s) || start->load_bytes_per_s < START_LOAD_BYTES_PER_S ||
+           start->load_bytes_per_s > START_LOAD_BYTES_PER_S;
+}
 
 /* How the number of replicas follows the load. No policy: `replicas`, all the time. */
 struct scaling_config {

@@ -88,7 +88,7 @@ static int emit_unfinished(struct service *service, sim_ns now)
     return code;
 }
 
-static int emit_warning(const struct service *service, const char *code, int64_t count, const char *text)
+int service_emit_warning(const struct service *service, const char *code, int64_t count, const char *text)
 {
     const struct sink *sink = service->env.site->sink;
     if (count == 0 || sink->warning == NULL) return 0;
@@ -105,7 +105,7 @@ static int emit_notes(const struct service *service)
         char text[512];
         snprintf(text, sizeof text, "service '%s': %s%s%s", service->config->name, note.text,
                  note.where != NULL ? ", first at " : "", source_note_place(&note));
-        code = emit_warning(service, note.code, note.count, text);
+        code = service_emit_warning(service, note.code, note.count, text);
     }
     return code;
 }
@@ -118,16 +118,16 @@ static int emit_model_warnings(const struct service *service, const struct fleet
     const struct iteration_model *model = &pool->env.model;
     if (pool->config.name != NULL) snprintf(of_pool, sizeof of_pool, ", pool '%s'", pool->config.name);
     snprintf(text, sizeof text, "service '%s'%s: %s", name, of_pool, model->caveat ? model->caveat : "");
-    int code = emit_warning(service, "engine", model->caveat != NULL, text);
+    int code = service_emit_warning(service, "engine", model->caveat != NULL, text);
     if (code != 0) return code;
     snprintf(text, sizeof text, "service '%s'%s: the %s cost of %s on %s is not calibrated", name, of_pool, model->kind,
              service->llm.name, pool->gpu.name);
-    code = emit_warning(service, "uncalibrated", !model->calibrated, text);
+    code = service_emit_warning(service, "uncalibrated", !model->calibrated, text);
     if (code != 0) return code;
     snprintf(text, sizeof text,
              "service '%s'%s: the price of %s is unknown, so cost.* is absent; set cluster.gpu_price", name, of_pool,
              pool->gpu.name);
-    return emit_warning(service, "unpriced", isnan(pool->gpu.usd_per_h), text);
+    return service_emit_warning(service, "unpriced", isnan(pool->gpu.usd_per_h), text);
 }
 
 /* Stated KV blocks that even all memory of the GPUs could not hold beside the weights. */
@@ -144,7 +144,7 @@ static int emit_beyond_memory(const struct service *service, const struct fleet_
     snprintf(text, sizeof text,
              "service '%s': kv.blocks is %lld, but beside the weights %lld fit in the memory of a replica (%s)",
              service->config->name, (long long)stated, (long long)fit, pool->gpu.name);
-    return emit_warning(service, "kv-beyond-memory", is_beyond, text);
+    return service_emit_warning(service, "kv-beyond-memory", is_beyond, text);
 }
 
 /* The cache of an LLM with windows in some of its layers is larger here than in engines that free what lies behind. */
@@ -156,7 +156,7 @@ static int emit_kv_windows(const struct service *service)
              "service '%s': %lld of %lld layers of %s look back %lld tokens, but its KV cache keeps all tokens",
              service->config->name, (long long)(llm->layers - llm->full_layers), (long long)llm->layers, llm->name,
              (long long)llm->sliding_window);
-    return emit_warning(service, "kv-windows", llm->full_layers > 0, text);
+    return service_emit_warning(service, "kv-windows", llm->full_layers > 0, text);
 }
 
 /* Adds an entry to a list that "; " separates, if it is not there. */
@@ -195,7 +195,7 @@ static int emit_out_of_memory(const struct service *service, const struct fleet_
     const struct offload_service *offload = &pool->offload;
     snprintf(text, sizeof text, "service '%s': kv_offload policy '%s' serves no request: %s", service->config->name,
              offload->policy->policy.name, offload->problem);
-    return emit_warning(service, "out-of-memory", offload->problem[0] != '\0', text);
+    return service_emit_warning(service, "out-of-memory", offload->problem[0] != '\0', text);
 }
 
 /* Lists the classes that have requests. */
@@ -220,7 +220,7 @@ static int emit_if_absent(const struct service *service, const char *class, cons
     list_occurring(classes, occurring, sizeof occurring);
     snprintf(text, sizeof text, "service '%s': no request was of class '%s', which %s names%s%s", service->config->name,
              class, key, occurring[0] != '\0' ? "; there were " : "", occurring);
-    return emit_warning(service, "class-absent", 1, text);
+    return service_emit_warning(service, "class-absent", 1, text);
 }
 
 /* Warns of classes in the batcher's parameters that are CONFIG_CLASSES. */
@@ -281,16 +281,16 @@ static int emit_extrapolation(const struct service *service)
     snprintf(text, sizeof text,
              "service '%s': %.3g %% of the kernels' time is outside the range that its cost was fitted on%s",
              service->config->name, 100 * (double)work->extrapolated_ns / (double)work->busy_ns, never);
-    return emit_warning(service, "extrapolated", 1, text);
+    return service_emit_warning(service, "extrapolated", 1, text);
 }
 
 static int emit_energy_warnings(const struct service *service, const struct fleet_pool *pool)
 {
     char text[512];
     const char *problem = service_energy_problem(service, pool, text, sizeof text);
-    if (problem != NULL) return emit_warning(service, "no-energy", 1, problem);
+    if (problem != NULL) return service_emit_warning(service, "no-energy", 1, problem);
     const char *caveat = service_energy_caveat(service, pool, text, sizeof text);
-    return caveat != NULL ? emit_warning(service, "power", 1, caveat) : 0;
+    return caveat != NULL ? service_emit_warning(service, "power", 1, caveat) : 0;
 }
 
 /* No replica can serve any request, so their lengths are not the cause. */
@@ -313,7 +313,7 @@ static int emit_idle_caches(const struct service *service)
              "service '%s': kv.prefix_cache has no effect: no request has prefix blocks (as a trace of format "
              "'mooncake' has), and none was preempted",
              service->config->name);
-    return emit_warning(service, "no-prefixes", idle, text);
+    return service_emit_warning(service, "no-prefixes", idle, text);
 }
 
 /* Chunks are to be reused, but the trace names none. */
@@ -326,7 +326,7 @@ static int emit_idle_stores(const struct service *service)
              "service '%s': kv.chunk_store has no effect: no request has chunks (as a trace of format 'generate-rag' "
              "has)",
              service->config->name);
-    return emit_warning(service, "no-chunks", idle, text);
+    return service_emit_warning(service, "no-chunks", idle, text);
 }
 
 static int emit_too_long(const struct service *service)
@@ -338,7 +338,7 @@ static int emit_too_long(const struct service *service)
              service->config->name, service->llm.name, (long long)service->llm.max_context,
              pool->config.data_parallel > 1 ? "an attention group" : "a replica",
              (long long)(fleet_sequence_blocks(pool) * pool->config.kv.block_tokens));
-    return emit_warning(service, "request-too-long", is_out_of_memory(service) ? 0 : service->n_too_long, text);
+    return service_emit_warning(service, "request-too-long", is_out_of_memory(service) ? 0 : service->n_too_long, text);
 }
 
 static int emit_not_simulated(const struct service *service)
@@ -348,7 +348,7 @@ static int emit_not_simulated(const struct service *service)
              "service '%s' has offloaded weights or a routing that chooses pairs: failures of nodes do not stop its "
              "replicas",
              service->config->name);
-    return emit_warning(service, "failures-ignored", service->env.nodes_fail && service->scaling == NULL, text);
+    return service_emit_warning(service, "failures-ignored", service->env.nodes_fail && service->scaling == NULL, text);
 }
 
 /* What a service that has drafted takes for granted: how often drafts are right, and that they cost nothing. */
@@ -363,13 +363,13 @@ static int emit_assumed_drafts(const struct service *service)
     snprintf(text, sizeof text,
              "service '%s': no 'acceptance' is given, so each draft is assumed to be right with probability %g", name,
              model->assumed_rate);
-    int code = emit_warning(service, "acceptance", model->assumed_rate > 0.0, text);
+    int code = service_emit_warning(service, "acceptance", model->assumed_rate > 0.0, text);
     if (code != 0) return code;
     snprintf(text, sizeof text,
              "service '%s': speculation policy '%s' drafts with an LLM, and no 'draft.llm' is given: drafts cost no "
              "GPU time and no memory; a 'draft.pass_overhead' that is written, if only \"0s\", silences this",
              name, model->policy->policy.name);
-    return emit_warning(service, "free-drafts", model->drafts_for_free, text);
+    return service_emit_warning(service, "free-drafts", model->drafts_for_free, text);
 }
 
 static int emit_warnings(const struct service *service)
@@ -380,12 +380,12 @@ static int emit_warnings(const struct service *service)
     if (code != 0) return code;
     snprintf(text, sizeof text, "service '%s': requests rejected by batching policy '%s', the first one because: %s",
              name, service->first_refuser, service->first_refusal);
-    code = emit_warning(service, "request-rejected", service->n_refused, text);
+    code = service_emit_warning(service, "request-rejected", service->n_refused, text);
     snprintf(text, sizeof text,
              "service '%s': preempted sequences were recomputed instead of swapped: the host's memory "
              "(cluster.host.memory) had no room for their KV",
              name);
-    if (code == 0) code = emit_warning(service, "host-full", service->n_host_full, text);
+    if (code == 0) code = service_emit_warning(service, "host-full", service->n_host_full, text);
     if (code == 0) code = emit_idle_caches(service);
     if (code == 0) code = emit_idle_stores(service);
     if (code == 0) code = emit_not_simulated(service);

@@ -67,6 +67,7 @@ static void count_one(struct service_scaling *scaling, int32_t index, sim_ns now
 {
     struct tenure *tenure = &scaling->tenures[index];
     scaling->n_failed++;
+    tenure->n_failed++;
     level_set(&scaling->failed, now, scaling->failed.value + !tenure->has_failed);
     tenure->has_failed = true;
     scaling_count_failed(scaling, now);

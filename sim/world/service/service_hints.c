@@ -6,47 +6,40 @@
 #include <math.h>
 #include <stdio.h>
 
-static int emit(const struct service *service, const char *code, const char *text)
-{
-    const struct sink *sink = service->env.site->sink;
-    const struct warning_row row = {.t_s = (double)NAN, .code = code, .text = text, .count = 1};
-    return sink->warning != NULL ? sink->warning(sink->context, &row) : 0;
-}
-
 /* --- Restarts --- */
 
-/* The key that sets the time until a started replica is up; NULL: the scenario has set it, or the bandwidth. */
-static const char *unset_delay(const struct service *service, const struct pool_config *pool)
+/* How a replica of the pool starts after a failure, and the key that says so. */
+static const struct start_config *start_of(const struct service *service, const struct pool_config *pool, char *key,
+                                           size_t bytes)
 {
     const bool scales = pool->scaling.policy.entry != NULL;
-    const struct start_config *start = scales ? &pool->scaling.start : &service->config->restart;
-    const bool is_default = isnan(start->delay_s) && !(start->load_bytes_per_s < START_LOAD_BYTES_PER_S) &&
-                            !(start->load_bytes_per_s > START_LOAD_BYTES_PER_S);
-    if (!is_default) return NULL;
-    return scales ? "scaling.start_delay" : "restart.delay";
+    if (scales && pool->name != NULL)
+        snprintf(key, bytes, "pools.%s.scaling.start_delay", pool->name);
+    else
+        snprintf(key, bytes, "%s", scales ? "scaling.start_delay" : "restart.delay");
+    return scales ? &pool->scaling.start : &service->config->restart;
 }
 
-/* Replicas have failed, and their time to restart is an assumption: that of the pool with the most weights. */
-static int emit_restart_time(const struct service *service)
+static int64_t failures_in(const struct service *service, const struct fleet_pool *pool)
 {
-    char text[512];
-    const char *key = NULL;
-    double most_bytes = 0.0;
-    for (size_t i = 0; i < service->fleet.n_pools; i++) {
-        const struct pool_config *pool = &service->fleet.pools[i].config;
-        const double bytes = pool_weight_bytes(pool, &service->llm);
-        const char *unset = unset_delay(service, pool);
-        if (unset == NULL || bytes <= most_bytes) continue;
-        most_bytes = bytes;
-        key = unset;
-    }
-    if (service->scaling == NULL || service->scaling->n_failed == 0 || key == NULL) return 0;
+    int64_t n = 0;
+    if (service->scaling == NULL) return 0;
+    for (int32_t i = pool->first; i < pool->first + pool->n; i++) n += service->scaling->tenures[i].n_failed;
+    return n;
+}
+
+/* Replicas of the pool have failed, and their time to restart is an assumption. */
+static int emit_restart_time(const struct service *service, const struct fleet_pool *pool)
+{
+    char text[512], key[128];
+    const double bytes = pool_weight_bytes(&pool->config, &service->llm);
+    const struct start_config *start = start_of(service, &pool->config, key, sizeof key);
+    if (failures_in(service, pool) == 0 || start_config_is_stated(start)) return 0;
     snprintf(text, sizeof text,
              "service '%s': a replica that failed is up %.3g s after it gets GPUs, the time to load %.4g GB of weights "
              "at %.3g GB/s; starting an engine takes longer: set %s",
-             service->config->name, most_bytes / START_LOAD_BYTES_PER_S, most_bytes / 1e9, START_LOAD_BYTES_PER_S / 1e9,
-             key);
-    return emit(service, "restart-time", text);
+             service->config->name, bytes / START_LOAD_BYTES_PER_S, bytes / 1e9, START_LOAD_BYTES_PER_S / 1e9, key);
+    return service_emit_warning(service, "restart-time", 1, text);
 }
 
 /* --- Nodes --- */
@@ -77,12 +70,13 @@ int32_t service_only_node(const struct service *service)
 static int emit_only_node(const struct service *service)
 {
     char text[512];
-    if (service->scaling == NULL || service->scaling->only_node < 0) return 0;
-    snprintf(text, sizeof text,
-             "service '%s': node %d holds all its replicas at the start, so one failure stops all of them; replicas "
-             "fill a node before they take the next one",
-             service->config->name, service->scaling->only_node);
-    return emit(service, "one-node", text);
+    if (service->scaling == NULL || service->scaling->only_node < 0 || service->scaling->n_failed == 0) return 0;
+    snprintf(
+        text, sizeof text,
+        "service '%s': node %d held all its replicas at the start, so that one failure stops all of them; replicas "
+        "fill a node before they take the next one",
+        service->config->name, service->scaling->only_node);
+    return service_emit_warning(service, "one-node", 1, text);
 }
 
 /* --- Reservations --- */
@@ -102,18 +96,19 @@ static int emit_reservation(const struct service *service, const struct fleet_po
     if (!(reserved > LARGE_RESERVATION * tokens)) return 0;
     snprintf(
         text, sizeof text,
-        "service '%s': batching policy '%s' reserves KV of %.0f tokens for a request, which comes to %.0f (means): "
-        "few fit at a time; set batching.max_tokens (longer requests are rejected), or take blocks as they are needed: "
+        "service '%s': batching policy '%s' reserves KV of %.0f tokens for a request, which comes to %.0f (means); "
+        "set batching.max_tokens (longer requests are rejected), or take blocks as they are needed: "
         "vllm-v1, or trtllm with capacity=max-utilization",
         service->config->name, pool->env.batcher->policy.name, reserved / n, tokens / n);
-    return emit(service, "reservation", text);
+    return service_emit_warning(service, "reservation", 1, text);
 }
 
 int service_emit_hints(const struct service *service)
 {
-    int code = service->env.nodes_fail ? emit_only_node(service) : 0;
-    if (code == 0) code = emit_restart_time(service);
-    for (size_t i = 0; i < service->fleet.n_pools && code == 0; i++)
-        code = emit_reservation(service, &service->fleet.pools[i]);
+    int code = emit_only_node(service);
+    for (size_t i = 0; i < service->fleet.n_pools && code == 0; i++) {
+        code = emit_restart_time(service, &service->fleet.pools[i]);
+        if (code == 0) code = emit_reservation(service, &service->fleet.pools[i]);
+    }
     return code;
 }

@@ -163,10 +163,14 @@ int service_strike(struct holder *holder, struct holder_strike *strike, sim_ns n
 /* Whether failures affect the service and requests are still in it or to come. */
 bool service_may_fail(const struct service *service);
 
-/* The node that holds all of at least two replicas, where the site has others; -1: none does. Warnings of defaults
- * that decide the result; 0 or the sink's code. Both in service_hints.c. */
-int32_t service_only_node(const struct service *service);
+/* Emits a warning about the whole run, unless the count is 0 (service_end.c). Returns 0 or the sink's code. */
+int service_emit_warning(const struct service *service, const char *code, int64_t count, const char *text);
+
+/* Emits warnings of defaults that decide the result (service_hints.c). Returns 0 or the sink's code. */
 int service_emit_hints(const struct service *service);
+
+/* The node that holds all of at least two replicas, where the site has others; -1: none does (service_hints.c). */
+int32_t service_only_node(const struct service *service);
 
 /* Energy (service_energy.c). The latter two write to `text` why a pool has no energy, or what its power model is based
  * on, and return it; NULL: no such text. */

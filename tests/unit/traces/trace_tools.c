@@ -3,6 +3,7 @@
 #include "tests/support/harness.h"
 #include "tests/support/trace_source.h"
 #include "traces/convert.h"
+#include "traces/check.h"
 #include "traces/stat.h"
 
 #include <fcntl.h>

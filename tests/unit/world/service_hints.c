@@ -71,11 +71,13 @@ static int only_node(const char *cluster, int replicas, const char *failures)
         .n;
 }
 
-TEST(a_node_with_all_replicas_is_told_where_nodes_fail)
+TEST(a_node_with_all_replicas_is_told_where_it_failed)
 {
     const char *two = "'nodes': 2, 'gpus_per_node': 2";
     const char *fails = "'failures': {'outages': {'o': {'node': 0, 'from': '10s', 'until': '20s'}}},";
+    const char *elsewhere = "'failures': {'outages': {'o': {'node': 1, 'from': '10s', 'until': '20s'}}},";
     CHECK_EQ_INT(only_node(two, 2, fails), 1);
+    CHECK_EQ_INT(only_node(two, 2, elsewhere), 0);
     CHECK_EQ_INT(only_node(two, 2, ""), 0);
     CHECK_EQ_INT(only_node(two, 3, fails), 0);
     CHECK_EQ_INT(only_node(two, 1, fails), 0); /* no other place would help */
