@@ -32,11 +32,6 @@ void basis_fini(struct gavel_basis *basis)
 
 /* --- One block --- */
 
-static double need_of(const struct gavel_program *program, int block)
-{
-    return program->need == NULL ? 0 : program->need[block];
-}
-
 /* Coefficients of a column in the rows of its block. */
 static void coefficients(const struct gavel_program *program, int block, int id, double in[2])
 {
@@ -119,7 +114,7 @@ static void invert(struct gavel_basis *basis, int block)
     inverse[1] = -second[0] / determinant;
     inverse[2] = -first[1] / determinant;
     inverse[3] = first[0] / determinant;
-    multiply(inverse, 0, -need_of(basis->program, block), &basis->per_level[2 * block]);
+    multiply(inverse, 0, -gavel_need(basis->program, block), &basis->per_level[2 * block]);
 }
 
 static void sum_level(struct gavel_basis *basis)
@@ -269,7 +264,7 @@ static void compute_values(struct gavel_basis *basis)
     double *x = basis->working_value;
     for (int i = 0; i < basis->rows; i++) x[i] = i < program->types ? 1 : 0;
     for (int k = 0; k < program->kinds; k++) {
-        multiply(&basis->inverse[4 * k], 1, fixed * need_of(program, k), &basis->value[2 * k]);
+        multiply(&basis->inverse[4 * k], 1, fixed * gavel_need(program, k), &basis->value[2 * k]);
         take_keys(basis, k, &basis->value[2 * k], x);
     }
     solve(basis, x);

@@ -15,7 +15,7 @@ static const double LEVEL_PER_RATE = 1e4;
  * more of that. */
 static const double FIRST_FRAC = 1e-2;
 
-/* Part of the GPUs that counts as no gain, when cost is to be low. */
+/* Part of the GPUs, or of those wanted if fewer, that counts as no gain when cost is to be low. */
 static const double SCALE_FRAC = 1e-6;
 
 /* Excess of a rate over the fastest type's that is a rounding error. */
@@ -81,7 +81,7 @@ static bool frame_init(struct frame *frame, const struct gavel_jobs *jobs, doubl
         for (int j = 0; j < jobs->types; j++) {
             const int column = k * jobs->types + j;
             frame->speed[column] = most > 0 ? fmax(jobs->speed[column], 0) / most : 0;
-            frame->load[column] = jobs->count[k] * jobs->width[k] / jobs->gpus[j];
+            frame->load[column] = jobs->count[k] * jobs->width[k] / fmax(jobs->gpus[j], 1);
         }
     }
     return true;
@@ -94,7 +94,7 @@ static bool set_needs(struct frame *frame, const struct gavel_jobs *jobs, const 
     frame->program.need = frame->need;
     for (int k = 0; k < jobs->kinds; k++) {
         const double most = fastest(jobs, k), need = most > 0 ? rate[k] * scale / most : 0;
-        is_possible = is_possible && need <= 1 + BEYOND && (most > 0 || rate[k] <= 0);
+        is_possible = is_possible && need <= 1 + BEYOND;
         frame->need[k] = fmin(need, 1);
     }
     return is_possible;
@@ -254,16 +254,18 @@ enum lp_outcome gavel_max_per_cost(const struct gavel_jobs *jobs, const double *
                                    double *x, double *ratio)
 {
     const int n = jobs->kinds * jobs->types;
-    double all = 0, *ones = mem_zalloc((size_t)(jobs->kinds + 2 * n) + 1, sizeof *ones), *cost = ones + jobs->kinds;
+    double all = 0, wanted = 0, *ones = mem_zalloc((size_t)(jobs->kinds + 2 * n) + 1, sizeof *ones),
+           *cost = ones + jobs->kinds;
     struct frame frame = {0};
     enum lp_outcome outcome = LP_NO_MEMORY;
     for (int j = 0; j < jobs->types; j++) all += price[j] * jobs->gpus[j];
+    for (int k = 0; k < jobs->kinds; k++) wanted += jobs->count[k] * jobs->width[k];
     for (int k = 0; ones != NULL && k < jobs->kinds; k++) ones[k] = 1;
     for (int i = 0; ones != NULL && i < n; i++)
         cost[i] = jobs->count[i / jobs->types] * jobs->width[i / jobs->types] * price[i % jobs->types] / all;
     if (ones != NULL && frame_init(&frame, jobs, gains(jobs, ones))) {
         const struct deal deal = {.gain = memcpy(cost + n, frame.program.gain, (size_t)n * sizeof *cost), .cost = cost,
-                                  .least_gain = SCALE_FRAC * gpus_in_all(jobs)};
+                                  .least_gain = SCALE_FRAC * fmin(gpus_in_all(jobs), wanted)};
         const bool is_possible = at_least == NULL || set_needs(&frame, jobs, at_least, 1);
         outcome = is_possible ? climb_ratio(&frame, &deal, x) : LP_INFEASIBLE;
         if (outcome == LP_OPTIMAL) *ratio = deal_ratio(&(struct deal){deal.gain, cost, 0}, x, n) / all;
@@ -334,7 +336,8 @@ enum { FINISH_STEPS = 40 };
 static const double FINISH_FRAC = 1e-9;
 
 /* Descends from the ratio of the nth parts to the ratio of the X with the most room under it, until there
- * is no room. It ends at the optimum, since some X has room while the ratio can still fall. */
+ * is no room. Some X has room while the ratio can still fall. After FINISH_STEPS the ratio may lie parts in a million
+ * above the optimum (10,000 kinds). */
 static enum lp_outcome descend(const struct gavel_jobs *jobs, const struct gavel_finish *finish,
                                const double *alone_rate, struct max_min *max_min, double *need, double *x,
                                double *worst)

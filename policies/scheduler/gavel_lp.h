@@ -13,16 +13,16 @@
 
 struct gavel_jobs {
     int types, kinds;
-    const double *gpus;  /* [types] > 0 */
+    const double *gpus;  /* [types] whole numbers; 0: none can run there, all speeds are 0 */
     const double *count; /* [kinds] jobs of each kind */
     const double *width; /* [kinds] GPUs of each such job */
     const double *speed; /* [kinds][types] work per time; 0: cannot run there */
 };
 
 /* Every function below writes X [kinds][types] if it returns LP_OPTIMAL. Kinds that can run nowhere get nothing and do
- * not enter the objective. Of equal optima of gavel_max_min the one with the largest sum of all rates is found, each
- * relative to the kind's fastest type; then that of the kinds that come first, on the types that come first. Of equal
- * optima of the others any may be found, always the same. */
+ * not enter the objective; what they need is ignored. Of equal optima gavel_max_min finds one whose sum of relative
+ * rates is within about 1 % of the largest. There the first kinds come first, on the first types. The others find any
+ * optimum, always the same. */
 
 /* Maximises the least rate in units of `need` [kinds] > 0; `level` gets that rate. */
 enum lp_outcome gavel_max_min(const struct gavel_jobs *jobs, const double *need, double *x, double *level);
@@ -36,9 +36,9 @@ void gavel_equal_share(const struct gavel_jobs *jobs, const double *weight, doub
  * last. */
 enum lp_outcome gavel_max_sum(const struct gavel_jobs *jobs, const double *value, const double *at_least, double *x);
 
-/* Maximises that sum, with value 1, per cost of the GPUs used, `price` [types] > 0 per GPU and time. This
- * linear-fractional program is solved as a linear one (Charnes and Cooper 1962). Among X that differ by a factor it
- * finds the largest. `ratio` gets the ratio. */
+/* Maximises that sum, with value 1, per cost of the GPUs used, `price` [types] > 0 per GPU and time. One linear
+ * program after another leads to the best ratio (Dinkelbach 1967). Among X that differ by a factor it finds the
+ * largest. `ratio` gets the ratio. */
 enum lp_outcome gavel_max_per_cost(const struct gavel_jobs *jobs, const double *price, const double *at_least,
                                    double *x, double *ratio);
 

@@ -29,11 +29,6 @@ void gavel_solver_destroy(struct gavel_solver *solver)
 
 /* --- The proof --- */
 
-static double need_of(const struct gavel_program *program, int kind)
-{
-    return program->need == NULL ? 0 : program->need[kind];
-}
-
 /* Whether x and t keep to all rows. */
 static bool keeps_rows(const struct gavel_program *program, const double *x, double level)
 {
@@ -46,7 +41,7 @@ static bool keeps_rows(const struct gavel_program *program, const double *x, dou
             rate += x[column] * program->speed[column];
             used[j] += x[column] * program->load[column];
         }
-        if (!(time <= 1 + BEYOND && rate >= need_of(program, k) * level - BEYOND)) return false;
+        if (!(time <= 1 + BEYOND && rate >= gavel_need(program, k) * level - BEYOND)) return false;
     }
     for (int j = 0; j < program->types; j++)
         if (!(used[j] <= 1 + BEYOND)) return false;
@@ -78,7 +73,7 @@ static bool is_optimal(const struct gavel_program *program, const struct gavel_b
         basis_duals(basis, k, dual);
         const double worth = fmax(-dual[1], 0);
         bound += most_gain(program, k, price, worth);
-        per_level -= need_of(program, k) * worth;
+        per_level -= gavel_need(program, k) * worth;
         for (int j = k * program->types; j < (k + 1) * program->types; j++) {
             value += program->gain[j] * x[j];
             gains += fabs(program->gain[j] * x[j]);
@@ -152,7 +147,7 @@ static void add_columns(struct build *build)
         add_entry(build, 2 * kinds + column % types, program->load[column]);
         end_column(build, column, program->gain[column], 0, speed > 0 ? 1 : 0);
     }
-    for (int k = 0; k < kinds; k++) add_entry(build, kinds + k, -need_of(program, k));
+    for (int k = 0; k < kinds; k++) add_entry(build, kinds + k, -gavel_need(program, k));
     end_column(build, kinds * types, program->level_gain, program->level_gain > 0 ? 0 : 1, 1);
 }
 

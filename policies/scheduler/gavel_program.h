@@ -11,6 +11,7 @@
 #include "policies/lp.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { GAVEL_PROGRAM_TYPES = 8 };
 
@@ -24,6 +25,11 @@ struct gavel_program {
     double level_gain;   /* of t; 0: t is 1 */
 };
 
+static inline double gavel_need(const struct gavel_program *program, int kind)
+{
+    return program->need == NULL ? 0 : program->need[kind];
+}
+
 /* The program and the basis where the last call ended. */
 struct gavel_solver;
 
@@ -32,8 +38,8 @@ struct gavel_solver *gavel_solver_create(const struct gavel_program *program);
 void gavel_solver_destroy(struct gavel_solver *solver);
 
 /* Writes x [kinds][types] and t if there is an optimum. Numbers of `need` and `gain` may have changed since the last
- * call. The optimum is proven by the prices of its basis (weak duality), to a part in 1e10; failing that,
- * GLPK solves the program. */
+ * call. The optimum is proven by the prices of its basis (weak duality), to a part in 1e10; failing that, GLPK solves
+ * the program. That there is no solution is not proven: the best t found lies more than 1e-6 below 1. */
 enum lp_outcome gavel_solve(struct gavel_solver *solver, double *x, double *level);
 
 /* The optimum of GLPK. */

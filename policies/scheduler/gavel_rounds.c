@@ -279,15 +279,19 @@ static struct gavel_candidate candidate(const struct gavel_rounds *rounds, struc
                                     .priority = claim->share[type] / received_s, .share = claim->share[type], .order = order};
 }
 
-static bool may_run_on(const struct gavel_rounds *rounds, const struct gavel_job *job, int type)
+/* Whether it has received more than its share so far, under a rule that does not allow this. */
+static bool is_ahead(const struct gavel_rounds *rounds, const struct gavel_job *job, int type)
 {
-    const struct gavel_rule *rule = rounds->rule;
     const double share = job->alone.share[type], received_s = job->alone.received_s[type];
     const double since_s = sim_s_from_ns(rounds->views[type]->now_ns - rounds->allocated_ns);
     const double round_s = sim_s_from_ns(rounds->params.round_ns);
-    if (job->next_on >= 0 || (!(share > 0) && rule->is_strict)) return false;
-    if (rule->is_exact && received_s > share * since_s + AHEAD_FRAC * round_s) return false;
-    return gavel_speed_on(rounds, job, type, job->view->gpus) > 0;
+    return rounds->rule->is_exact && share > 0 && received_s > share * since_s + AHEAD_FRAC * round_s;
+}
+
+static bool may_run_on(const struct gavel_rounds *rounds, const struct gavel_job *job, int type)
+{
+    if (job->next_on >= 0 || (rounds->rule->is_strict && !(job->alone.share[type] > 0))) return false;
+    return !is_ahead(rounds, job, type) && gavel_speed_on(rounds, job, type, job->view->gpus) > 0;
 }
 
 /* Lists jobs, then pairs. Returns their number. */
@@ -399,6 +403,16 @@ static void start_chosen(struct gavel_rounds *rounds, struct job_plan *plan)
     for (size_t i = 0; i < n; i++) start(rounds, rounds->candidates[i].job, plan);
 }
 
+static bool some_are_ahead(const struct gavel_rounds *rounds)
+{
+    for (size_t i = 0; i < rounds->n; i++)
+        for (int j = 0; j < rounds->types; j++)
+            if (is_ahead(rounds, rounds->jobs[i], j)) return true;
+    return false;
+}
+
+/* A round in which nothing runs passes too, if jobs are ahead of their shares: a later round or allocation starts
+ * them. */
 static void open_round(struct gavel_rounds *rounds, const struct cluster_view *view, struct job_plan *plan)
 {
     choose(rounds);
@@ -411,8 +425,9 @@ static void open_round(struct gavel_rounds *rounds, const struct cluster_view *v
         job->ran_on = job->view->state == JOB_RUNNING ? job->next_on : -1;
     }
     rounds->start_ns = view->now_ns;
-    rounds->is_open = rounds->n_running > 0;
+    rounds->is_open = rounds->n_running > 0 || some_are_ahead(rounds);
     rounds->is_idle = !rounds->is_open;
+    rounds->is_stale |= rounds->is_open && rounds->n_running == 0;
     rounds->number++;
 }
 

@@ -17,7 +17,7 @@ bool gavel_simplex_init(struct gavel_simplex *simplex, const struct gavel_progra
 void gavel_simplex_fini(struct gavel_simplex *simplex);
 
 /* Goes to a feasible basis: the present one, if there is one and it is feasible with the needs of now. LP_OPTIMAL,
- * LP_INFEASIBLE, LP_NO_MEMORY, or LP_GAVE_UP: rounding errors are too large. */
+ * LP_INFEASIBLE, or LP_GAVE_UP: rounding errors are too large. */
 enum lp_outcome gavel_simplex_start(struct gavel_simplex *simplex);
 
 /* Maximises from a feasible basis. LP_OPTIMAL or LP_GAVE_UP. */

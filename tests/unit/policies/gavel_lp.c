@@ -61,6 +61,36 @@ TEST(least_attained_service)
 }
 
 /* A job of two GPUs, one of twice the weight and one of neither on one GPU type: GPU-time as 1 : 2 : 1. */
+/* All nodes of the second type are down, and the second kind runs there alone: as if neither were there. */
+TEST(types_without_gpus_and_kinds_that_run_nowhere_change_nothing)
+{
+    static const double gpus[] = {2, 0}, count[] = {3, 1}, width[] = {1, 1}, speed[] = {1, 0, 0, 0}, need[] = {1, 1};
+    static const double price[] = {1, 2};
+    const struct gavel_jobs jobs = {2, 2, gpus, count, width, speed};
+    double x[4], level, ratio;
+    CHECK_EQ_INT(gavel_max_min(&jobs, need, x, &level), LP_OPTIMAL);
+    CHECK_NEAR(level, 2.0 / 3, 1e-9);
+    CHECK_NEAR(x[0], 2.0 / 3, 1e-9);
+    CHECK(x[1] == 0 && x[2] == 0 && x[3] == 0);
+    CHECK_EQ_INT(gavel_max_per_cost(&jobs, price, NULL, x, &ratio), LP_OPTIMAL);
+    CHECK_NEAR(x[0], 2.0 / 3, 1e-9);
+    CHECK_NEAR(ratio, 1, 1e-9);
+}
+
+/* The second type gives most for its price, however many GPUs there are for one job. */
+TEST(cost_does_not_depend_on_idle_gpus)
+{
+    static const double count[] = {1}, width[] = {1}, speed[] = {1, 0.35}, price[] = {3, 1};
+    for (double n = 1; n <= 1e6; n *= 10) {
+        const double gpus[] = {n, n};
+        const struct gavel_jobs jobs = {2, 1, gpus, count, width, speed};
+        double x[2], ratio;
+        CHECK_EQ_INT(gavel_max_per_cost(&jobs, price, NULL, x, &ratio), LP_OPTIMAL);
+        CHECK_NEAR(ratio, 0.35, 1e-6);
+        CHECK_NEAR(x[1], 1, 1e-9);
+    }
+}
+
 TEST(weights_and_widths)
 {
     struct fixture f;

@@ -229,6 +229,15 @@ TEST(jobs_past_their_slo_are_warned_of)
     CHECK_EQ_INT(field.n_warnings, 0);
 }
 
+/* Idle time before the first job counts as received, so that after one round it is ahead of its share and nothing runs.
+ * Rounds pass until it may run again. The second job waits for the next allocation. */
+TEST(who_is_ahead_of_its_share_runs_again)
+{
+    struct field field = {.params = "{'objective': 'cost', 'idle_waits': true}", .n = 2, .gpus = 2, .work = {1, 1},
+                          .submit_s = {480, 500}};
+    check_ends(&field, (const double[]){1, 1 + 32 * 60 / UNIT_S});
+}
+
 /* Among several types of GPU a price that is not known is an error; alone it does not count. */
 TEST(cost_needs_prices)
 {
