@@ -113,7 +113,7 @@ static bool recognise_contiguous(const struct profile_reader *reader)
 
 static int read_contiguous(struct profile_reader *reader)
 {
-    return read_experts(reader, KERNEL_MOE_FP8, true);
+    return read_experts(reader, KERNEL_MOE_FP8_CONTIGUOUS, true);
 }
 
 static void drop_launched_by_host(struct profile *profile)
