@@ -237,3 +237,34 @@ TEST(every_request_ends_with_stages_chunks_and_scarce_blocks)
             printf("\n  seed %d, %d stages, %d blocks%s\n", (int)seed, stages, blocks, batching);
     }
 }
+
+/* --- Slots --- */
+
+/* Requests of one prompt token that have their first token after the first iteration, of 4300 that come at once. The
+ * cache holds `tokens` tokens of an LLM with a context of 2048. */
+static int first_ones(int tokens, int stages)
+{
+    SCOPED(text) requests = {0};
+    for (int i = 0; i < 4300; i++) text_add(&requests, "0,1,1\n");
+    const char *path = test_file("requests.csv", "arrival,prompt,output\n%s", requests.chars);
+    struct bed_rows *rows = bed_ok(
+        BED(.no_detail = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'phi-2',"
+        " 'pipeline_parallel': %d, 'kv': {'blocks': %d, 'block_tokens': 1}, 'batching': {'policy': 'sglang', 'max_tokens':"
+        " 1}, 'cost': {'kind': 'affine', 'prefill': {'fixed': '10ms'}, 'decode': {'fixed': '10ms'}}, 'trace': {'format':"
+        " 'csv', 'path': '%s', 'columns': {'arrival': 'arrival', 'prompt': 'prompt', 'output': 'output'}}}}}",
+        stages, tokens, path);
+    int n = 0;
+    for (size_t i = 0; i < rows->n_requests; i++) n += rows->requests[i].ttft_s < 0.0101;
+    bed_free(rows);
+    return n;
+}
+
+/* 512 slots for each context that the cache holds, 2048 to 4096; stages share them. */
+TEST(slots_follow_the_contexts_that_fit)
+{
+    CHECK_EQ_INT(first_ones(10240, 1), 2560);
+    CHECK_EQ_INT(first_ones(9000, 1), 2250);
+    CHECK_EQ_INT(first_ones(20480, 1), 4096);
+    CHECK_EQ_INT(first_ones(10240, 2), 1280);
+}
