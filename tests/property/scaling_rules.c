@@ -209,6 +209,31 @@ TEST(a_replica_that_is_wanted_no_more_is_not_down)
     CHECK_NEAR(bed_metric(rows, "failure.service_down_s"), 15, 1e-6);
 }
 
+/* Both pools fail at 100 s, and have a spare node each at 105 s. Prompts are processed from 106 s on, and wait for the
+ * pool that decodes, which is up at 115 s: their KV leaves a nanosecond later, and one step ends them. */
+TEST(processed_prompts_leave_when_a_replica_that_decodes_is_up)
+{
+    struct bed_rows *rows = run(
+        BED(.check = true),
+        "'nodes': 4, 'gpus_per_node': 1, 'network': {'bandwidth': '25GB/s'}}, 'failures': {'spare_nodes': 2, 'spare_delay':"
+        " '5s', 'causes': {'feed': {'scope': 'site', 'lifetime': {'law': 'constant', 'mean': '100s'}, 'repair': {'law':"
+        " 'constant', 'mean': '2000s'}}}}",
+        "'pools': {'p': {'role': 'prefill', 'scaling': {'policy': 'schedule', 'max': 1, 'interval': '10s', 'start_delay':"
+        " '1s'}}, 'd': {'role': 'decode', 'scaling': {'policy': 'schedule', 'max': 1, 'interval': '10s', 'start_delay':"
+        " '10s'}}}, 'cost': {'kind': 'affine', 'prefill': {'fixed': '100ms'}, 'decode': {'fixed': '10ms'}}, " ARRIVALS(
+            "'count': 60, 'arrival': {'process': 'fixed', 'rate': '0.499/s'}", 2));
+    int n = 0;
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        const struct request_row *row = &rows->requests[i];
+        CHECK_EQ_STR(row->status, "finished");
+        if (row->arrival_s < 100 || row->arrival_s > 114.8) continue;
+        CHECK_NEAR(row->arrival_s + row->e2e_s, 115.01, 0.009);
+        CHECK(row->arrival_s + row->ttft_s < 115);
+        n++;
+    }
+    CHECK(n >= 7);
+}
+
 /* --- Requests --- */
 
 /* Two requests, and 20,000 decisions between them: a service without requests does not stall. */
@@ -233,5 +258,6 @@ TEST(a_request_does_not_overtake_those_held)
         const struct request_row *row = bed_request(rows, (int64_t)i), *next = bed_request(rows, (int64_t)i + 1);
         if (next != NULL) CHECK(row->arrival_s + row->e2e_s < next->arrival_s + next->e2e_s);
     }
+    CHECK_NEAR(bed_request(rows, 1)->arrival_s + bed_request(rows, 1)->e2e_s, 4 + 1e-9, 1e-10);
     CHECK(bed_metric(rows, "scaling.held_requests.sum") == 2);
 }
