@@ -210,6 +210,22 @@ static void check_limits(const struct twin *twin, struct trying *trying, const s
     }
 }
 
+/* At the ends of the interval of times everything takes less, or more; and an interrupted run says nothing. */
+static void check_others(const struct trying *trying, const struct size_outcome *predicted)
+{
+    const volatile sig_atomic_t interrupt = 1;
+    struct size_outcome slow, fast, none;
+    size_try(&trying->question, &trying->requests, &trying->option, trying->replicas,
+             (struct size_case){TIMES_SLOW, true}, NULL, &slow);
+    size_try(&trying->question, &trying->requests, &trying->option, trying->replicas,
+             (struct size_case){TIMES_FAST, true}, NULL, &fast);
+    size_try(&trying->question, &trying->requests, &trying->option, trying->replicas,
+             (struct size_case){TIMES_PREDICTED, true}, &interrupt, &none);
+    if (isfinite(predicted->values[1]))
+        CHECK(fast.values[1] < predicted->values[1] && predicted->values[1] < slow.values[1]);
+    CHECK(!none.has_run && !none.meets && none.why[0] != 0);
+}
+
 /* Forgets all but the first requests. */
 static void keep_first(struct size_requests *requests, size_t n)
 {
@@ -254,6 +270,7 @@ static void check_try(const struct try_case *from)
     CHECK(whole.meets == (from->missed < 0) && whole.extrapolated_frac == result.extrapolated_frac);
     check_cut(&twin, question, &trying.requests, &cut, from->missed);
     if (from->missed < 0) CHECK(cut.values[0] == whole.values[0] && cut.values[1] == whole.values[1]);
+    check_others(&trying, &whole);
     check_limits(&twin, &trying, &whole);
     size_requests_fini(&trying.requests);
     setup_fini(&setup);
@@ -277,6 +294,26 @@ TEST(a_try_is_what_its_rows_are)
          {{NULL, SIZE_TPOT, 0.5, 1, "tpot p50"}, {NULL, SIZE_E2E, 0.9, 0.1, "e2e p90"}}, 1, false, 0},
         {"mistral-7b", TRACE(150, "12/s", ""), 0, 2,
          {{NULL, SIZE_TTFT, 0.9, 5, "ttft p90"}, {NULL, SIZE_E2E, 0.5, 60, "e2e p50"}}, -1, false, 90},
+        {"mistral-7b", TRACE(20, "12/s", ""), 0, 2,
+         {{NULL, SIZE_TTFT, 0.9, 5, "ttft p90"}, {NULL, SIZE_E2E, 0.5, 60, "e2e p50"}}, -1, false, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_try(&cases[i]);
+}
+
+/* The weights are larger than the GPU: that finding is said, and not its code alone. */
+TEST(a_try_that_cannot_run_says_why)
+{
+    static const struct option_texts no_settings;
+    struct catalog_memory memory;
+    catalog_memory_init(&memory);
+    struct trying trying = {.question = {.llm = "llama-3.1-70b", .trace_json = TRACE(3, "12/s", ""),
+                                         .settings = &no_settings, .n_objectives = 1, .n_gpus = 1,
+                                         .gpus = {{"a100-80-sxm", 3.67, NULL}}, .most_gpus = 64, .memory = &memory},
+                            .replicas = 1};
+    trying.option = (struct size_option){.gpu = &trying.question.gpus[0], .tensor_parallel = 1, .pipeline_parallel = 1,
+                                         .groups = 1, .batching = &batching};
+    const struct size_outcome outcome = try(&trying, true);
+    CHECK(!outcome.has_run && !outcome.meets);
+    if (!CHECK(strstr(outcome.why, "llama-3.1-70b") != NULL)) printf("\n  %s", outcome.why);
+    catalog_memory_fini(&memory);
 }
