@@ -129,6 +129,29 @@ TEST(at_time_0_replicas_are_up_at_once)
     CHECK_NEAR(bed_metric(rows, "scaling.replicas.mean"), 3, 1e-12);
 }
 
+/* After a warm-up of 20 s, at $3.6 per GPU and hour: one replica from then on, the other until 30 s and from 50 to
+ * 70 s. Prompts of 1 s, of one token each, are what the money buys. */
+TEST(tenures_after_the_warm_up_add_up)
+{
+    static const char *const sets[] = {"warmup=20s", NULL};
+    struct bed_rows *rows = run(BED(.check = true, .sets = sets),
+                                "'nodes': 1, 'gpus_per_node': 4, 'gpu_price': '$3.6/h'}",
+                                "'replicas': 2, 'routing': 'round-robin', 'scaling': {'policy': {'policy': 'schedule', 'steps':"
+                                " [{'at': '0s', 'replicas': 2}, {'at': '30s', 'replicas': 1}, {'at': '50s', 'replicas': 2},"
+                                " {'at': '70s', 'replicas': 1}]}, 'min': 1, 'max': 2, 'interval': '10s', 'start_delay': '0s'}, " PROMPTS_OF_1_S
+                                ", " ARRIVALS("'count': 91, 'arrival': {'process': 'fixed', 'rate': '0.999/s'}", 1));
+    double late_s = rows->end_s - 20, since_s = 0;
+    for (size_t i = 0; i < rows->n_decisions; i++) {
+        const struct bed_decision *decision = &rows->decisions[i];
+        if (strcmp(decision->action, "start") == 0) since_s = decision->t_s;
+        if (strcmp(decision->action, "stop") == 0) late_s += decision->t_s - fmax(20, since_s);
+    }
+    CHECK_NEAR(late_s, rows->end_s - 20 + 10 + 20, 2);
+    int n_tokens = 0;
+    for (size_t i = 0; i < rows->n_requests; i++) n_tokens += rows->requests[i].arrival_s + rows->requests[i].e2e_s > 20;
+    CHECK_NEAR(bed_metric(rows, "cost.output_tokens_per_usd"), n_tokens / (late_s * 0.001), 1e-6);
+}
+
 /* --- GPUs that there are not --- */
 
 /* Two of four find no GPUs from 5 to 15 s, and again from 25 s on. Each time it is said once, though the autoscaler
@@ -184,6 +207,22 @@ TEST(a_service_lacks_what_its_pools_lack)
     CHECK_NEAR(bed_metric(rows, "scaling.missing_replica_s.sum[chat/p]"), 50, 1e-6);
     CHECK_NEAR(bed_metric(rows, "scaling.missing_replica_s.sum[chat/d]"), 80, 1e-6);
     CHECK_NEAR(bed_metric(rows, "scaling.missing_replica_s.sum"), 130, 1e-6);
+}
+
+/* A replica of two attention groups that starts at 5 s sends KV over the links of its own GPUs, as the first one does:
+ * requests, one at a time to either of them, all take the same time. */
+TEST(groups_of_a_started_replica_send_like_the_first)
+{
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'nodes': 3, 'gpus_per_node': 4, 'gpu': 'h100-sxm', 'network': {'bandwidth': '1GB/s'}}, 'services':"
+        " {'chat': {'llm': 'mixtral-8x7b', 'routing': 'round-robin', 'pools': {'p': {'role': 'prefill', 'tensor_parallel': 4,"
+        " 'data_parallel': 2, 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s', 'replicas': 1}, {'at':"
+        " '5s', 'replicas': 2}]}, 'min': 1, 'max': 2, 'interval': '5s', 'start_delay': '0s'}}, 'd': {'role': 'decode',"
+        " 'tensor_parallel': 4}}, " ARRIVALS("'count': 20, 'arrival': {'process': 'fixed', 'rate': '1/s'}", 2) "}}}");
+    for (size_t i = 1; i < rows->n_requests; i++)
+        CHECK_NEAR(rows->requests[i].e2e_s, rows->requests[0].e2e_s, 1e-8);
+    CHECK(rows->requests[0].e2e_s < 1 && bed_metric(rows, "scaling.starts.sum") == 1);
 }
 
 /* --- Failures --- */
