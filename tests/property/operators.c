@@ -407,6 +407,26 @@ TEST(what_a_memo_keeps_is_not_seen)
     }
 }
 
+/* Sequences that verify drafts: all kernels have that many rows more, attention that many queries. */
+TEST(drafts_take_what_their_kernels_take)
+{
+    for (int s = 0; s < SUBJECTS; s++) {
+        SCOPED(cost_fixture) fixture;
+        MUST(make(&fixture, &subjects[s], 1e9, "none") == 0);
+        for (uint64_t n = 0; n < 100; n++) {
+            struct rng rng = test_rng(16 + (uint64_t)s, "drafts", n);
+            struct iteration_work work = {.prefill_sequences = 0};
+            double expected_s = 0;
+            add_decode(&rng, &work);
+            work.decode_longest_tokens = 0;
+            work.decode_drafts = 1 + (int64_t)rng_below(&rng, 4);
+            for (int driver = BY_TOKENS; driver <= BY_DECODE; driver++)
+                expected_s += driven_by(&fixture, (enum kernel_driver)driver, &work).seconds;
+            CHECK_NEAR(cost_after(&fixture, &work, 0).first_s / expected_s, 1, 0.02);
+        }
+    }
+}
+
 /* --- Knots --- */
 
 static void check_knot(const struct knots *knots, const char *of, int64_t at)

@@ -209,6 +209,21 @@ TEST(a_service_lacks_what_its_pools_lack)
     CHECK_NEAR(bed_metric(rows, "scaling.missing_replica_s.sum"), 130, 1e-6);
 }
 
+/* Both pools want three replicas at 10 s, have their min, and find two GPUs: the pool that comes first takes them. */
+TEST(beyond_their_min_pools_go_in_order)
+{
+    static const char pool[] = "'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s', 'replicas': 1}, {'at':"
+                               " '10s', 'replicas': 3}]}, 'min': 1, 'max': 3, 'interval': '10s', 'start_delay': '2s'}}";
+    SCOPED(text) text = {0};
+    struct bed_rows *rows = run(
+        BED(.check = true), "'nodes': 1, 'gpus_per_node': 4, 'network': {'bandwidth': '25GB/s'}}",
+        "'pools': {'p': {'role': 'prefill', %s, 'd': {'role': 'decode', %s}, " PROMPTS_OF_1_S
+        ", " ARRIVALS("'count': 16, 'arrival': {'process': 'fixed', 'rate': '1/s'}", 1), pool, pool);
+    const char *steps = steps_of(rows, 0, &text);
+    static const char expected[] = "start 1 at 10, start 2 at 10, wait -1 at 10, up 1 at 12, up 2 at 12, ";
+    if (!CHECK(strncmp(steps, expected, strlen(expected)) == 0)) printf("\n  %s", steps);
+}
+
 /* A replica of two attention groups that starts at 5 s sends KV over the links of its own GPUs, as the first one does:
  * requests, one at a time to either of them, all take the same time. */
 TEST(groups_of_a_started_replica_send_like_the_first)

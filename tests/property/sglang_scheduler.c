@@ -268,3 +268,34 @@ TEST(slots_follow_the_contexts_that_fit)
     CHECK_EQ_INT(first_ones(20480, 1), 4096);
     CHECK_EQ_INT(first_ones(10240, 2), 1280);
 }
+
+/* --- Mixed iterations --- */
+
+/* Beside a sequence that decodes, 40 prompt tokens are 39, of which a prompt takes 20. Another one needs fewer than the
+ * 19 that are left. */
+TEST(decoding_takes_from_the_tokens_of_whole_prompts)
+{
+    for (int last = 18; last <= 19; last++) {
+        struct bed_rows *rows = bed_ok(
+            NULL, scenario, 1000, 1,
+            "'mixed': true, 'chunked_prefill_tokens': 0, 'max_prefill_tokens': 40, 'max_tokens': 50",
+            test_file("requests.csv", "arrival,prompt,output\n0,10,50\n0.055,20,1\n0.055,%d,1\n", last));
+        CHECK_NEAR(bed_request(rows, 1)->ttft_s, 0.015, 1e-9);
+        CHECK_NEAR(bed_request(rows, 2)->ttft_s, last == 18 ? 0.015 : 0.025, 1e-9);
+    }
+}
+
+/* Ten sequences each take another page at 20 ms, of 12 that are free. A prompt of seven pages, whose tokens would do,
+ * has to wait until they end at 180 ms. */
+TEST(pages_of_decoding_sequences_are_not_for_prompts)
+{
+    SCOPED(text) requests = {0};
+    text_add(&requests, "arrival,prompt,output\n");
+    for (int i = 0; i < 10; i++) text_add(&requests, "0,15,18\n");
+    text_add(&requests, "0.015,100,1\n");
+    struct bed_rows *rows = bed_ok(BED(.check = true), scenario, 22, 16,
+                                   "'mixed': true, 'max_tokens': 1, 'conservativeness': 0",
+                                   test_file("requests.csv", "%s", requests.chars));
+    for (int i = 0; i < 10; i++) CHECK_NEAR(bed_request(rows, i)->e2e_s, 0.18, 1e-9);
+    CHECK_NEAR(bed_request(rows, 10)->arrival_s + bed_request(rows, 10)->ttft_s, 0.19, 1e-9);
+}
