@@ -263,6 +263,24 @@ TEST(a_replica_that_is_wanted_no_more_is_not_down)
     CHECK_NEAR(bed_metric(rows, "failure.service_down_s"), 15, 1e-6);
 }
 
+/* Of two nodes that failed at 100 s, the spare one keeps a replica up. A second one is wanted at 150 s, and starts when a
+ * node returns at 170 s, between two decisions: no failure took it. */
+TEST(a_wanted_replica_takes_the_node_that_returns)
+{
+    SCOPED(text) text = {0};
+    struct bed_rows *rows = run(
+        BED(.check = true),
+        "'nodes': 3, 'gpus_per_node': 1}, 'failures': {'spare_nodes': 1, 'spare_delay': '5s', 'causes': {'feed': {'scope':"
+        " 'site', 'lifetime': {'law': 'constant', 'mean': '100s'}, 'repair': {'law': 'constant', 'mean': '70s'}}}}",
+        "'replicas': 1, 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s', 'replicas': 1}, {'at':"
+        " '150s', 'replicas': 2}]}, 'min': 1, 'max': 2, 'interval': '50s', 'start_delay': '0s'}, " PROMPTS_OF_1_S
+        ", " ARRIVALS("'count': 91, 'arrival': {'process': 'fixed', 'rate': '0.5/s'}", 1));
+    CHECK_EQ_STR(steps_of(rows, 149, &text), "wait -1 at 150, start 1 at 170, up 1 at 170, drain 1 at 181, stop 1 at 181");
+    for (size_t i = 0; i < rows->n_decisions; i++)
+        if (strcmp(rows->decisions[i].action, "start") == 0 && rows->decisions[i].t_s > 149)
+            CHECK_EQ_STR(rows->decisions[i].reason, "replica 1: GPUs have come");
+}
+
 /* Both pools fail at 100 s, and have a spare node each at 105 s. Prompts are processed from 106 s on, and wait for the
  * pool that decodes, which is up at 115 s: their KV leaves a nanosecond later, and one step ends them. */
 TEST(processed_prompts_leave_when_a_replica_that_decodes_is_up)

@@ -269,6 +269,50 @@ TEST(slots_follow_the_contexts_that_fit)
     CHECK_EQ_INT(first_ones(10240, 2), 1280);
 }
 
+/* --- Cached prefixes --- */
+
+/* The first request leaves 64 pages of its prefix in the cache, without a user. The second one holds 7 pages. Of the
+ * third one 76 tokens are not cached; behind it comes a prompt of 20. Returns how many of these two have their first
+ * token while the second one runs. */
+static int joins_beside(int blocks)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 1}, 'services': {'s': {'llm': 'llama-3.1-8b', 'kv': {"
+        "'prefix_cache': 'lru', 'blocks': %d, 'block_tokens': 16}, 'batching': {'policy': 'sglang', 'max_tokens': 50,"
+        " 'conservativeness': 0}, 'cost': {'kind': 'affine', 'prefill': {'fixed': '10ms'}, 'decode': {'fixed': '10ms'}},"
+        " 'trace': {'format': 'mooncake', 'path': '%s'}}}}",
+        blocks,
+        test_file("requests.jsonl",
+                  "{'timestamp': 0, 'input_length': 1100, 'output_length': 2, 'hash_ids': [0, 1, 2]}\n"
+                  "{'timestamp': 100, 'input_length': 100, 'output_length': 12, 'hash_ids': [3]}\n"
+                  "{'timestamp': 115, 'input_length': 1100, 'output_length': 2, 'hash_ids': [0, 1, 4]}\n"
+                  "{'timestamp': 115, 'input_length': 20, 'output_length': 2, 'hash_ids': [5]}\n"));
+    int n = 0;
+    for (int i = 2; i < 4; i++) n += bed_request(rows, i)->ttft_s < 0.02;
+    CHECK(bed_request(rows, 2)->cached_tokens == 1024);
+    return n;
+}
+
+/* Cached pages without a user are free until a request takes them: beside its 76 tokens, its limit of 50 and a page it
+ * needs these 1024 tokens. 73 pages are more, and 72 are not. What it takes is 80 tokens in pages, 50 and 16: the next
+ * one needs 20, 50 and 16 of what is left, for which 79 pages are more and 78 are not. */
+TEST(cached_pages_are_no_longer_free)
+{
+    CHECK_EQ_INT(joins_beside(7 + 72), 0);
+    CHECK_EQ_INT(joins_beside(7 + 73), 1);
+    CHECK_EQ_INT(joins_beside(7 + 78), 1);
+    CHECK_EQ_INT(joins_beside(7 + 79), 2);
+}
+
+/* Chunks of 8 tokens, of pages of 16: where nothing else runs, a prompt of 20 is processed in three. */
+TEST(chunks_below_a_page_get_on_alone)
+{
+    struct bed_rows *rows = bed_ok(BED(.check = true), scenario, 100, 16, "'chunked_prefill_tokens': 8, 'max_tokens': 5",
+                                   test_file("requests.csv", "arrival,prompt,output\n0,20,2\n"));
+    CHECK_NEAR(bed_request(rows, 0)->ttft_s, 0.03, 1e-9);
+}
+
 /* --- Mixed iterations --- */
 
 /* Beside a sequence that decodes, 40 prompt tokens are 39, of which a prompt takes 20. Another one needs fewer than the
