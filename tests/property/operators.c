@@ -427,6 +427,31 @@ TEST(drafts_take_what_their_kernels_take)
     }
 }
 
+/* With all of the GPU a batch costs what it costs without sharing. The two are evaluated apart. */
+TEST(the_whole_gpu_is_no_share)
+{
+    int n_mixing = 0; /* prompts and decoding sequences in one kernel */
+    for (int s = 0; s < SUBJECTS; s++) {
+        SCOPED(cost_fixture) fixture;
+        MUST(make(&fixture, &subjects[s], 5000, s % 2 == 0 ? "vllm-0.12" : "none") == 0);
+        n_mixing += ((const struct operators *)fixture.model.model)->prefill.uses[0].mixes;
+        for (uint64_t n = 0; n < 300; n++) {
+            struct rng rng = test_rng(30 + (uint64_t)s, "shares", n);
+            struct iteration_work work = random_work(&rng);
+            struct iteration_cost shared;
+            if (n % 3 == 0 && work.decode_sequences > 0) work.decode_drafts = 1 + (int64_t)rng_below(&rng, 4);
+            if (work.decode_drafts > 0) work.decode_longest_tokens = 0;
+            fixture.model.cost_at_share(fixture.model.model, &work, 1.0, &shared);
+            const struct iteration_cost whole = cost_after(&fixture, &work, 0);
+            CHECK_NEAR(shared.first_s / whole.first_s, 1, 1e-12);
+            CHECK_NEAR(shared.slope_s, whole.slope_s, 1e-12 * whole.first_s);
+            CHECK_NEAR(shared.extrapolated_frac, whole.extrapolated_frac, 1e-9);
+            CHECK_EQ_INT(shared.until, whole.until);
+        }
+    }
+    CHECK(n_mixing > 0 && n_mixing < SUBJECTS);
+}
+
 /* --- Knots --- */
 
 static void check_knot(const struct knots *knots, const char *of, int64_t at)
