@@ -11,8 +11,8 @@
     " {'distribution': 'fixed', 'tokens': " #output "}}"
 
 /* %: the rest of the service; on a cluster of one node with 4 GPUs, or as `cluster` says. */
-__attribute__((format(printf, 3, 4))) static struct bed_rows *run(const struct bed_options *options, const char *cluster,
-                                                                  const char *format, ...)
+__attribute__((format(printf, 3, 4))) static struct bed_rows *run(const struct bed_options *options,
+                                                                  const char *cluster, const char *format, ...)
 {
     char service[2048];
     va_list arguments;
@@ -106,8 +106,8 @@ TEST(the_highest_stop_first_and_the_lowest_come_back_first)
         "'replicas': 3, 'routing': 'round-robin', 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s',"
         " 'replicas': 3}, {'at': '10s', 'replicas': 5}, {'at': '20s', 'replicas': 4}, {'at': '30s', 'replicas': 1},"
         " {'at': '40s', 'replicas': 2}, {'at': '50s', 'replicas': 3}]}, 'min': 1, 'max': 5, 'interval': '10s',"
-        " 'start_delay': '100s'}, " PROMPTS_OF_1_S ", " ARRIVALS(
-            "'count': 3, 'arrival': {'process': 'fixed', 'rate': '10/s'}", 58));
+        " 'start_delay': '100s'}, " PROMPTS_OF_1_S
+        ", " ARRIVALS("'count': 3, 'arrival': {'process': 'fixed', 'rate': '10/s'}", 58));
     CHECK_EQ_STR(steps_of(rows, 0, &text),
                  "start 3 at 10, start 4 at 10, stop 4 at 20, stop 3 at 30, drain 2 at 30, drain 1 at 30,"
                  " keep 1 at 40, keep 2 at 50, drain 2 at 58, stop 2 at 58, drain 1 at 58, stop 1 at 58");
@@ -148,7 +148,8 @@ TEST(tenures_after_the_warm_up_add_up)
     }
     CHECK_NEAR(late_s, rows->end_s - 20 + 10 + 20, 2);
     int n_tokens = 0;
-    for (size_t i = 0; i < rows->n_requests; i++) n_tokens += rows->requests[i].arrival_s + rows->requests[i].e2e_s > 20;
+    for (size_t i = 0; i < rows->n_requests; i++)
+        n_tokens += rows->requests[i].arrival_s + rows->requests[i].e2e_s > 20;
     CHECK_NEAR(bed_metric(rows, "cost.output_tokens_per_usd"), n_tokens / (late_s * 0.001), 1e-6);
 }
 
@@ -176,11 +177,12 @@ TEST(every_job_that_yields_is_counted)
         "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm': 'mistral-7b',"
         " 'tensor_parallel': 4, 'kv': {'blocks': 400}, 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at':"
         " '0s', 'replicas': 0}, {'at': '10s', 'replicas': 1}, {'at': '20s', 'replicas': 0}]}, 'min': 0, 'max': 1,"
-        " 'interval': '10s'}, " PROMPTS_OF_1_S
-        ", " ARRIVALS("'count': 2, 'arrival': {'process': 'fixed', 'rate': '0.05/s'}", 1) "}}, 'jobs': {'preemptible':"
-        " true, 'scheduler': 'fifo', 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '1s', 'duration': '30s'},"
-        " {'submit': '1s', 'duration': '30s'}, {'submit': '1s', 'duration': '30s'}, {'submit': '1s', 'duration':"
-        " '30s'}]}}}");
+        " 'interval': '10s'}, " PROMPTS_OF_1_S ", " ARRIVALS(
+            "'count': 2, 'arrival': {'process': 'fixed', 'rate': '0.05/s'}",
+            1) "}}, 'jobs': {'preemptible':"
+               " true, 'scheduler': 'fifo', 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '1s', 'duration': '30s'},"
+               " {'submit': '1s', 'duration': '30s'}, {'submit': '1s', 'duration': '30s'}, {'submit': '1s', 'duration':"
+               " '30s'}]}}}");
     double preemptions = 0;
     for (size_t i = 0; i < rows->n_jobs; i++) preemptions += (double)rows->jobs[i].preemptions;
     CHECK_EQ_INT(rows->n_jobs, 4);
@@ -202,8 +204,9 @@ TEST(a_service_lacks_what_its_pools_lack)
         " '1s'}}, 'd': {'role': 'decode', 'replicas': 1, 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at':"
         " '0s', 'replicas': 2}]}, 'min': 1, 'max': 2, 'interval': '80s', 'start_delay': '1s'}}}, " PROMPTS_OF_1_S
         ", " ARRIVALS("'count': 101, 'arrival': {'process': 'fixed', 'rate': '1/s'}", 1));
-    CHECK_EQ_STR(steps_of(rows, 0, &text), "wait -1 at 0, drain 2 at 50, stop 2 at 51, start 5 at 80, up 5 at 81, drain 5"
-                                           " at 101, stop 5 at 101");
+    CHECK_EQ_STR(steps_of(rows, 0, &text),
+                 "wait -1 at 0, drain 2 at 50, stop 2 at 51, start 5 at 80, up 5 at 81, drain 5"
+                 " at 101, stop 5 at 101");
     CHECK_NEAR(bed_metric(rows, "scaling.missing_replica_s.sum[chat/p]"), 50, 1e-6);
     CHECK_NEAR(bed_metric(rows, "scaling.missing_replica_s.sum[chat/d]"), 80, 1e-6);
     CHECK_NEAR(bed_metric(rows, "scaling.missing_replica_s.sum"), 130, 1e-6);
@@ -212,8 +215,9 @@ TEST(a_service_lacks_what_its_pools_lack)
 /* Both pools want three replicas at 10 s, have their min, and find two GPUs: the pool that comes first takes them. */
 TEST(beyond_their_min_pools_go_in_order)
 {
-    static const char pool[] = "'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s', 'replicas': 1}, {'at':"
-                               " '10s', 'replicas': 3}]}, 'min': 1, 'max': 3, 'interval': '10s', 'start_delay': '2s'}}";
+    static const char pool[] =
+        "'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s', 'replicas': 1}, {'at':"
+        " '10s', 'replicas': 3}]}, 'min': 1, 'max': 3, 'interval': '10s', 'start_delay': '2s'}}";
     SCOPED(text) text = {0};
     struct bed_rows *rows = run(
         BED(.check = true), "'nodes': 1, 'gpus_per_node': 4, 'network': {'bandwidth': '25GB/s'}}",
@@ -235,8 +239,7 @@ TEST(groups_of_a_started_replica_send_like_the_first)
         " 'data_parallel': 2, 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s', 'replicas': 1}, {'at':"
         " '5s', 'replicas': 2}]}, 'min': 1, 'max': 2, 'interval': '5s', 'start_delay': '0s'}}, 'd': {'role': 'decode',"
         " 'tensor_parallel': 4}}, " ARRIVALS("'count': 20, 'arrival': {'process': 'fixed', 'rate': '1/s'}", 2) "}}}");
-    for (size_t i = 1; i < rows->n_requests; i++)
-        CHECK_NEAR(rows->requests[i].e2e_s, rows->requests[0].e2e_s, 1e-8);
+    for (size_t i = 1; i < rows->n_requests; i++) CHECK_NEAR(rows->requests[i].e2e_s, rows->requests[0].e2e_s, 1e-8);
     CHECK(rows->requests[0].e2e_s < 1 && bed_metric(rows, "scaling.starts.sum") == 1);
 }
 
@@ -275,7 +278,8 @@ TEST(a_wanted_replica_takes_the_node_that_returns)
         "'replicas': 1, 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s', 'replicas': 1}, {'at':"
         " '150s', 'replicas': 2}]}, 'min': 1, 'max': 2, 'interval': '50s', 'start_delay': '0s'}, " PROMPTS_OF_1_S
         ", " ARRIVALS("'count': 91, 'arrival': {'process': 'fixed', 'rate': '0.5/s'}", 1));
-    CHECK_EQ_STR(steps_of(rows, 149, &text), "wait -1 at 150, start 1 at 170, up 1 at 170, drain 1 at 181, stop 1 at 181");
+    CHECK_EQ_STR(steps_of(rows, 149, &text),
+                 "wait -1 at 150, start 1 at 170, up 1 at 170, drain 1 at 181, stop 1 at 181");
     for (size_t i = 0; i < rows->n_decisions; i++)
         if (strcmp(rows->decisions[i].action, "start") == 0 && rows->decisions[i].t_s > 149)
             CHECK_EQ_STR(rows->decisions[i].reason, "replica 1: GPUs have come");

@@ -20,7 +20,8 @@ static void bed_init(struct bed *bed)
 }
 
 /* A primary metric in seconds, lower is better, with an interval over three seeds. */
-static struct compare_row *add(struct bed *bed, const char *metric, double base, double changed, double low, double high)
+static struct compare_row *add(struct bed *bed, const char *metric, double base, double changed, double low,
+                               double high)
 {
     struct compare_row *row = &bed->rows[bed->comparison.n_rows++];
     *row = (struct compare_row){.metric = metric, .unit = "s", .direction = COMPARE_LOWER, .is_primary = true,
@@ -189,13 +190,15 @@ TEST(hidden_metrics_are_counted_and_five_named)
     add(&bed, "x", 1, 2, 0.5, 1.5);
     add_seven(&bed, 7);
     add_hidden(&bed, "h7", COMPARE_WORSE)->point = "k=1";
-    check_holds(&bed, "\n\n7 more metrics: --all shows them, -m NAME some\n7 of them are worse, corrected for all 9 tests:"
-                      " h1, h2, h3, h4, h5 and 2 more\n");
+    check_holds(&bed,
+                "\n\n7 more metrics: --all shows them, -m NAME some\n7 of them are worse, corrected for all 9 tests:"
+                " h1, h2, h3, h4, h5 and 2 more\n");
     check_lacks(&bed, "better, corr");
     bed_init(&bed);
     add_seven(&bed, 5);
-    check_holds(&bed, "5 of them are worse, corrected for all 9 tests: h1, h2, h3, h4, h5\n2 of them are better, corrected"
-                      " for all 9 tests: h6, h7\n");
+    check_holds(&bed,
+                "5 of them are worse, corrected for all 9 tests: h1, h2, h3, h4, h5\n2 of them are better, corrected"
+                " for all 9 tests: h6, h7\n");
     bed_init(&bed);
     add_seven(&bed, 1);
     check_holds(&bed, "\n1 of them is worse, corrected for all 9 tests: h1\n6 of them are better, corrected for all 9"
@@ -243,7 +246,8 @@ TEST(parts_stand_behind_their_whole)
     add_single(&bed, "job.queue_s.mean[1 GPU]", 1, 1.1);
     check_holds(&bed, "\n\n1 change of parts without an interval, such as job.queue_s.mean[1 GPU]: --all shows them\n");
     add_single(&bed, "job.queue_s.mean[2 GPUs]", 1, 1.2);
-    check_holds(&bed, "\n\n2 changes of parts without an interval, such as job.queue_s.mean[1 GPU]: --all shows them\n");
+    check_holds(&bed,
+                "\n\n2 changes of parts without an interval, such as job.queue_s.mean[1 GPU]: --all shows them\n");
     check_lacks(&bed, "moved, without");
     add(&bed, "job.queue_s.mean[3 GPUs]", 1, 1.3, 0.1, 0.5);      /* has an interval */
     add_single(&bed, "job.queue_s[1 GPU]", 1, 1.4);               /* of no metric that is here */
@@ -291,12 +295,14 @@ TEST(the_worst_are_of_whole_times_if_these_are_compared)
     bed_init(&bed);
     bed.comparison.worst = worst;
     bed.comparison.n_worst = 5;
-    check_holds(&bed, "\nworst regressions in request.e2e_s\nservice  id  base  new  delta\n"
-                      "chat      8     2    6      4\n-         9     2    5      3\n"
-                      "\nworst regressions in job.queue_s\nservice  id  base  new  delta\n-         4    10   30     20\n");
+    check_holds(&bed,
+                "\nworst regressions in request.e2e_s\nservice  id  base  new  delta\n"
+                "chat      8     2    6      4\n-         9     2    5      3\n"
+                "\nworst regressions in job.queue_s\nservice  id  base  new  delta\n-         4    10   30     20\n");
     check_lacks(&bed, "job.slowdown");
     worst[4].metric = "job.jct_s";
-    check_holds(&bed, "\nworst regressions in job.jct_s\nservice  id  base  new  delta\n-         5     1    2      1\n");
+    check_holds(&bed,
+                "\nworst regressions in job.jct_s\nservice  id  base  new  delta\n-         5     1    2      1\n");
     bed.comparison.n_worst = 1;
     check_holds(&bed, "\nworst regressions in request.ttft_s\n");
     check_lacks(&bed, "job.");

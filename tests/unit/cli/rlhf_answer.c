@@ -115,21 +115,23 @@ TEST(programs_get_every_number_by_its_name)
                     100 + i, i, 3 + i, i + 1 < RLHF_CALLS ? "," : "");
         check_holds(&bed, ANSWER_JSON, text.chars);
     }
-    check_holds(&bed, ANSWER_JSON,
-                "{\n  \"actor\": \"llm-a\",\n  \"critic\": \"llm-c\",\n  \"reference\": \"llm-ref\",\n  \"reward\":"
-                " \"llm-rew\",\n  \"gpu\": \"gpu-x\",\n  \"gpus\": 48,\n  \"sequences\": 64,\n  \"prompt_tokens\": 100,\n"
-                "  \"output_tokens\": 300,\n  \"updates\": 5,\n  \"step_s\": 12.5,\n  \"tokens_per_s\": 2048,\n"
-                "  \"evaluated\": 321,\n  \"visited\": 123,\n  \"is_optimum\": true,\n  \"is_exhausted\": true,\n"
-                "  \"is_interrupted\": false,\n  \"calibrated\": true,\n  \"calls\": [\n");
+    check_holds(
+        &bed, ANSWER_JSON,
+        "{\n  \"actor\": \"llm-a\",\n  \"critic\": \"llm-c\",\n  \"reference\": \"llm-ref\",\n  \"reward\":"
+        " \"llm-rew\",\n  \"gpu\": \"gpu-x\",\n  \"gpus\": 48,\n  \"sequences\": 64,\n  \"prompt_tokens\": 100,\n"
+        "  \"output_tokens\": 300,\n  \"updates\": 5,\n  \"step_s\": 12.5,\n  \"tokens_per_s\": 2048,\n"
+        "  \"evaluated\": 321,\n  \"visited\": 123,\n  \"is_optimum\": true,\n  \"is_exhausted\": true,\n"
+        "  \"is_interrupted\": false,\n  \"calibrated\": true,\n  \"calls\": [\n");
     check_holds(&bed, ANSWER_JSON,
                 "  \"moves\": [\n    {\"model\": \"actor\", \"call\": \"generate\", \"kept_bytes\": 0, \"node_bytes\":"
                 " 2000000000, \"network_bytes\": 0, \"start_s\": 301, \"seconds\": 0.25},\n    {\"model\": \"critic\","
                 " \"call\": \"values\", \"kept_bytes\": 3000000000, \"node_bytes\": 4000000000, \"network_bytes\":"
                 " 5000000000, \"start_s\": 302, \"seconds\": 0.75}\n  ],\n");
-    check_holds(&bed, ANSWER_JSON,
-                "  \"symmetric\": [\n    {\"plan\": \"megatron\", \"tensor_parallel\": 52, \"pipeline_parallel\": 53,"
-                " \"data_parallel\": 54, \"step_s\": 25, \"over_best\": 2},\n    {\"plan\": \"fastest\", \"tensor_parallel\":"
-                " 2, \"pipeline_parallel\": 12, \"data_parallel\": 22, \"step_s\": 18.75, \"over_best\": 1.5}\n  ]\n}\n");
+    check_holds(
+        &bed, ANSWER_JSON,
+        "  \"symmetric\": [\n    {\"plan\": \"megatron\", \"tensor_parallel\": 52, \"pipeline_parallel\": 53,"
+        " \"data_parallel\": 54, \"step_s\": 25, \"over_best\": 2},\n    {\"plan\": \"fastest\", \"tensor_parallel\":"
+        " 2, \"pipeline_parallel\": 12, \"data_parallel\": 22, \"step_s\": 18.75, \"over_best\": 1.5}\n  ]\n}\n");
 }
 
 TEST(without_moves_or_other_plans_there_are_no_tables)
@@ -173,7 +175,8 @@ TEST(the_answer_says_what_was_not_measured)
                       constants[] = "The constants of preset-y were not fitted on gpu-x.\n";
     struct bed bed;
     bed_init(&bed);
-    CHECK(strstr(printed(&bed, ANSWER_TEXT), "measured") == NULL && strstr(printed(&bed, ANSWER_TEXT), "fitted") == NULL);
+    CHECK(strstr(printed(&bed, ANSWER_TEXT), "measured") == NULL &&
+          strstr(printed(&bed, ANSWER_TEXT), "fitted") == NULL);
     bed.setup.actor.trainer_measured = false;
     check_holds(&bed, ANSWER_TEXT, constants);
     CHECK(strstr(printed(&bed, ANSWER_TEXT), kernels) == NULL);
