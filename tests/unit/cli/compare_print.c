@@ -24,11 +24,24 @@ static struct compare_row *add(struct bed *bed, const char *metric, double base,
                                double high)
 {
     struct compare_row *row = &bed->rows[bed->comparison.n_rows++];
-    *row = (struct compare_row){.metric = metric, .unit = "s", .direction = COMPARE_LOWER, .is_primary = true,
-                                .method = isnan(low) ? COMPARE_SINGLE : COMPARE_T_SEEDS, .n = 3, .base = base,
-                                .changed = changed, .base_run = (double)NAN, .changed_run = (double)NAN,
-                                .delta = {changed - base, low, high}, .ratio_low = (double)NAN, .ratio_high = (double)NAN, .p = (double)NAN,
-                                .n_tests = 2, .recorded_base = (double)NAN, .recorded_changed = (double)NAN, .worse_frac = (double)NAN};
+    *row = (struct compare_row){.metric = metric,
+                                .unit = "s",
+                                .direction = COMPARE_LOWER,
+                                .is_primary = true,
+                                .method = isnan(low) ? COMPARE_SINGLE : COMPARE_T_SEEDS,
+                                .n = 3,
+                                .base = base,
+                                .changed = changed,
+                                .base_run = (double)NAN,
+                                .changed_run = (double)NAN,
+                                .delta = {changed - base, low, high},
+                                .ratio_low = (double)NAN,
+                                .ratio_high = (double)NAN,
+                                .p = (double)NAN,
+                                .n_tests = 2,
+                                .recorded_base = (double)NAN,
+                                .recorded_changed = (double)NAN,
+                                .worse_frac = (double)NAN};
     return row;
 }
 

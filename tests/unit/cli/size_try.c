@@ -80,7 +80,7 @@ static bool counts(const struct twin *twin, const struct size_requests *requests
     return request != NULL && (request->objectives >> at & 1) != 0;
 }
 
-/* The least value that `quantile` of the counted requests do not exceed. (double)NAN: none is counted. */
+/* The least value that `quantile` of the counted requests do not exceed. NAN: none is counted. */
 static double quantile_of(const struct twin *twin, const struct size_requests *requests, size_t at,
                           const struct size_objective *objective)
 {
@@ -246,7 +246,8 @@ static void check_try(const struct try_case *from)
     struct diag diag;
     diag_init(&diag);
     catalog_memory_init(&memory);
-    twin = (struct twin){.prefill_replicas = from->prefill_replicas, .kv_peak_frac = (double)NAN, .busy_frac = (double)NAN};
+    twin = (struct twin){.prefill_replicas = from->prefill_replicas, .kv_peak_frac = (double)NAN,
+                         .busy_frac = (double)NAN};
     struct trying trying = {.question = {.llm = from->llm, .trace_json = from->trace, .settings = &no_settings,
                                          .n_objectives = 2, .n_gpus = 1, .gpus = {{"a100-80-sxm", 3.67, NULL}},
                                          .most_gpus = 64, .memory = &memory},
