@@ -303,12 +303,13 @@ static void borrow(struct calibration *calibration, enum kernel_class class, enu
     calibration->borrowed[class] = true;
 }
 
-/* A fused kernel behind dispatch does not walk along choices of experts elsewhere. */
+/* A measured fused kernel behind dispatch does not walk along choices of experts elsewhere. */
 static void borrow_for_contiguous(struct calibration *calibration)
 {
-    borrow(calibration, KERNEL_MOE_FP8_CONTIGUOUS, KERNEL_MOE_FP8);
-    if (calibration->borrowed[KERNEL_MOE_FP8_CONTIGUOUS])
-        calibration->kernels.params[KERNEL_MOE_FP8_CONTIGUOUS].moe.spared_frac = 1.0;
+    const enum kernel_class class = KERNEL_MOE_FP8_CONTIGUOUS;
+    borrow(calibration, class, KERNEL_MOE_FP8);
+    if (calibration->borrowed[class] && calibration->origin[class] != initial)
+        calibration->kernels.params[class].moe.spared_frac = 1.0;
 }
 
 static int open_sources(struct reading *reading)
