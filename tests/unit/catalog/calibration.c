@@ -141,7 +141,7 @@ TEST(sets_are_chosen_apart_for_own_kernels)
     }
 }
 
-/* Unmeasured contiguous experts cost what the fused kernel does behind an all-to-all: nothing of experts elsewhere. */
+/* Unmeasured contiguous experts cost what the fused kernel does, and nothing for experts elsewhere. */
 TEST(unmeasured_contiguous_experts_are_the_fused_kernel)
 {
     static const struct calibration_part mine[] = {{"isolated", KERNEL_MOE_FP8, 1e-6, 100.0, NULL}};
