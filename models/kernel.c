@@ -96,6 +96,11 @@ static const struct kernel_param moe_table[] = {
 };
 static const char *const moe_axes[] = {"tokens", "hidden", "inner", "chosen", "experts"};
 
+/* Behind dispatch a kernel sees the experts of its GPU alone. */
+static const char *const sent_moe_axes[] = {"tokens", "hidden", "inner", "chosen", "held"};
+#define sent_moe_table moe_table
+#define sent_moe_shape moe_shape
+
 static const struct kernel_param collective_table[] = {
     {"start", "launch and first handshake", SECONDS, 8e-6, 1e-7, 1e-3},
     {"hop_time", "each step inside a node", SECONDS, 8e-7, 1e-9, 1e-4},
@@ -128,7 +133,7 @@ static const struct kernel_param low_exchange_table[] = {EXCHANGE_PARAMS(1e-5, 0
 static const char *const exchange_axes[] = {"tokens", "hidden", "chosen", "experts", "gpus", "nodes"};
 #define low_exchange_axes exchange_axes
 
-enum kernel_kind { GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, COLLECTIVE, EXCHANGE, LOW_EXCHANGE };
+enum kernel_kind { GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, SENT_MOE, COLLECTIVE, EXCHANGE, LOW_EXCHANGE };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define INFO(text, kind, stored) {text, COUNT(kind##_table), COUNT(kind##_axes), kind##_table, kind##_axes, stored}
@@ -139,6 +144,7 @@ enum kernel_kind { GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, COLLECTIVE
 #define DECODE_INFO(text) INFO(text, decode, "kv")
 #define ELEMENTWISE_INFO(text) INFO(text, elementwise, NULL)
 #define MOE_INFO(text) INFO(text, moe, "weights")
+#define SENT_MOE_INFO(text) INFO(text, sent_moe, "weights")
 #define COLLECTIVE_INFO(text) INFO(text, collective, NULL)
 #define EXCHANGE_INFO(text) INFO(text, exchange, NULL)
 #define LOW_EXCHANGE_INFO(text) INFO(text, low_exchange, NULL)
@@ -188,6 +194,7 @@ PLACE(decode, shape->sequences, shape->context, shape->q_heads, shape->kv_heads,
       shape->shared_kv)
 PLACE(elementwise, shape->tokens, shape->width)
 PLACE(moe, shape->tokens, shape->hidden, shape->inner, shape->chosen, shape->experts)
+PLACE(sent_moe, shape->tokens, shape->hidden, shape->inner, shape->chosen, shape->held)
 PLACE(collective, shape->bytes, shape->gpus, shape->nodes)
 PLACE(exchange, shape->tokens, shape->hidden, shape->chosen, shape->experts, shape->gpus, shape->nodes)
 
@@ -198,7 +205,8 @@ enum number_format kernel_call_compute(const struct kernel_call *call)
     case GEMM_FP8: return call->shape.gemm.compute;
     case PREFILL: return call->shape.prefill.compute;
     case DECODE: return call->shape.decode.compute;
-    case MOE: return call->shape.moe.compute;
+    case MOE:
+    case SENT_MOE: return call->shape.moe.compute;
     case ELEMENTWISE:
     case COLLECTIVE:
     case EXCHANGE:
@@ -216,6 +224,7 @@ void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXE
     case DECODE: decode_place(&call->shape.decode, axes); return;
     case ELEMENTWISE: elementwise_place(&call->shape.elementwise, axes); return;
     case MOE: moe_place(&call->shape.moe, axes); return;
+    case SENT_MOE: sent_moe_place(&call->shape.moe, axes); return;
     case COLLECTIVE: collective_place(&call->shape.collective, axes); return;
     case EXCHANGE:
     case LOW_EXCHANGE: exchange_place(&call->shape.exchange, axes); return;
@@ -237,7 +246,8 @@ struct kernel_formats kernel_call_formats(const struct kernel_call *call)
     case GEMM_FP8: formats = (struct kernel_formats){call->shape.gemm.weights, call->shape.gemm.compute}; break;
     case PREFILL: formats = (struct kernel_formats){call->shape.prefill.kv, call->shape.prefill.compute}; break;
     case DECODE: formats = (struct kernel_formats){call->shape.decode.kv, call->shape.decode.compute}; break;
-    case MOE: formats = (struct kernel_formats){call->shape.moe.weights, call->shape.moe.compute}; break;
+    case MOE:
+    case SENT_MOE: formats = (struct kernel_formats){call->shape.moe.weights, call->shape.moe.compute}; break;
     case ELEMENTWISE:
     case COLLECTIVE:
     case EXCHANGE:
@@ -286,6 +296,14 @@ static struct kernel_time prefill_time(const union kernel_params *params, const 
     return prefill_attention_time(&params->prefill, gpu, &shape);
 }
 
+static struct kernel_time experts_time(const union kernel_params *params, const struct gpu_spec *gpu,
+                                       const struct kernel_call *call)
+{
+    struct moe_shape shape = call->shape.moe;
+    shape.whole_tokens = call->class == KERNEL_MOE_FP8_CONTIGUOUS;
+    return moe_time(&params->moe, gpu, &shape);
+}
+
 struct kernel_time kernel_call_time(const union kernel_params *params, const struct gpu_spec *gpu,
                                     const struct kernel_call *call)
 {
@@ -295,7 +313,8 @@ struct kernel_time kernel_call_time(const union kernel_params *params, const str
     case PREFILL: return prefill_time(params, gpu, call);
     case DECODE: return decode_attention_time(&params->decode, gpu, &call->shape.decode);
     case ELEMENTWISE: return elementwise_time(&params->elementwise, gpu, &call->shape.elementwise);
-    case MOE: return moe_time(&params->moe, gpu, &call->shape.moe);
+    case MOE:
+    case SENT_MOE: return experts_time(params, gpu, call);
     case EXCHANGE:
     case LOW_EXCHANGE: return exchange_time(&params->exchange, gpu, &call->shape.exchange);
     case COLLECTIVE: break;
@@ -417,6 +436,7 @@ static const struct kernel_member exchange_members[] = {
 #define DECODE_MEMBERS decode_members
 #define ELEMENTWISE_MEMBERS elementwise_members
 #define MOE_MEMBERS moe_members
+#define SENT_MOE_MEMBERS moe_members
 #define COLLECTIVE_MEMBERS collective_members
 #define EXCHANGE_MEMBERS exchange_members
 #define LOW_EXCHANGE_MEMBERS exchange_members

@@ -40,7 +40,8 @@
     X(KERNEL_MOE_NVFP4, "moe_nvfp4", MOE)           /* activations in 4 bits, too */                                   \
     X(KERNEL_MOE_MXFP4, "moe_mxfp4", MOE)           /* activations of 16 bits */                                       \
     X(KERNEL_MOE_INT4, "moe_int4", MOE)                                                                                \
-    X(KERNEL_MOE_FP8_MASKED, "moe_fp8_masked", MOE) /* by block, of rows that low-latency dispatch laid out */         \
+    X(KERNEL_MOE_FP8_MASKED, "moe_fp8_masked", SENT_MOE) /* by block, of rows that low-latency dispatch laid out */    \
+    X(KERNEL_MOE_FP8_CONTIGUOUS, "moe_fp8_contiguous", SENT_MOE) /* of tokens that normal dispatch delivered */        \
     X(KERNEL_ALL_REDUCE, "all_reduce", COLLECTIVE)                                                                     \
     X(KERNEL_ALL_GATHER, "all_gather", COLLECTIVE)                                                                     \
     X(KERNEL_REDUCE_SCATTER, "reduce_scatter", COLLECTIVE)                                                             \

@@ -7,7 +7,7 @@ create table kernel (place integer primary key, name text);
 insert into kernel (name) values
     ('gemm'), ('gemm_fp8'), ('gemm_fp8_block'), ('gemm_nvfp4'), ('gemm_int4'), ('prefill_attention'), ('decode_attention'), ('norm'), ('rotary'),
     ('activation'), ('residual'), ('embedding'), ('kv_write'), ('sampling'), ('moe'), ('moe_fp8'), ('moe_fp8_tensor'),
-    ('moe_nvfp4'), ('moe_mxfp4'), ('moe_int4'), ('moe_fp8_masked'), ('all_reduce'), ('all_gather'), ('reduce_scatter'), ('all_to_all'), ('direct_all_reduce'), ('send');
+    ('moe_nvfp4'), ('moe_mxfp4'), ('moe_int4'), ('moe_fp8_masked'), ('moe_fp8_contiguous'), ('all_reduce'), ('all_gather'), ('reduce_scatter'), ('all_to_all'), ('direct_all_reduce'), ('send');
 
 create table class as
     select json_extract(file.json, '$.gpu') as gpu, sets.key as set_name, class.key as name, class.value as json,

@@ -472,11 +472,11 @@ static void add_dispatch(struct listing *list, enum number_format compute)
     }
 }
 
-/* Low-latency dispatch lays out the rows of each expert, narrowed to 8 bits, for grouped products alone. */
+/* DeepEP delivers tokens in 8 bits for grouped products. */
 static enum kernel_class experts_class(const struct listing *list, enum kernel_class fused)
 {
-    const bool is_low = dispatches(list) && list->split->dispatch == DISPATCH_LOW_LATENCY;
-    return is_low && fused == KERNEL_MOE_FP8 ? KERNEL_MOE_FP8_MASKED : fused;
+    if (fused != KERNEL_MOE_FP8 || !dispatches(list) || list->split->dispatch == DISPATCH_ALL_TO_ALL) return fused;
+    return list->split->dispatch == DISPATCH_LOW_LATENCY ? KERNEL_MOE_FP8_MASKED : KERNEL_MOE_FP8_CONTIGUOUS;
 }
 
 static void add_experts(struct listing *list)

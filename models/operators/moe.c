@@ -193,12 +193,19 @@ static double compute_s(const struct moe_params *params, const struct gpu_spec *
     return flop * (1.0 + loss) / (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute));
 }
 
+/* Choices of experts on other GPUs that this GPU walks along. */
+static double choices_elsewhere(const struct moe_shape *shape, const struct expert_load *load)
+{
+    if (shape->dispatched && !shape->whole_tokens) return 0.0;
+    const double missed_share = shape->dispatched ? pow(1.0 - shape->held / shape->experts, shape->chosen) : 0.0;
+    return fmax(shape->tokens * (1.0 - missed_share) * shape->chosen - load->rows, 0.0);
+}
+
 /* The up projection is written and read, its activation written and read, the down projection written and read; 16 bits
  * wide whatever the weights are. */
 static double pass_bytes(const struct moe_params *params, const struct moe_shape *shape, const struct expert_load *load)
 {
-    const double elsewhere = shape->dispatched ? 0.0 : fmax(shape->tokens * shape->chosen - load->rows, 0.0);
-    const double choices = load->rows + (1.0 - params->spared_frac) * elsewhere;
+    const double choices = load->rows + (1.0 - params->spared_frac) * choices_elsewhere(shape, load);
     return 2.0 * number_format_bytes(FORMAT_FP16) * choices * (shape->matrices * shape->inner + shape->hidden);
 }
 

@@ -16,7 +16,9 @@
  * elsewhere may still pass through memory, as zeros: in Triton's kernel most do, CUTLASS spares them (spared_frac).
  * Where an all-to-all dispatches tokens, these choices are not there: `dispatched`. Low-latency dispatch also narrows
  * them and lays out the rows of each expert: its experts are two grouped products (DeepGEMM, masked), a class of their
- * own.
+ * own. Normal dispatch delivers a token once to each GPU that holds one of its experts, `whole_tokens`. The GPU
+ * scatters it to its experts and adds up their results, walking along all its choices. Its products have contiguous
+ * rows (DeepGEMM), a further class.
  * The all-to-all's message is what one GPU sends and keeps: own tokens times the experts they choose, times their
  * width, at most once per GPU; it happens twice. With tensor parallelism, `held` is all and `inner` is divided. */
 #ifndef ORRERY_MODELS_OPERATORS_MOE_H
@@ -49,6 +51,7 @@ struct moe_shape {
     bool in_turn;                 /* experts are chosen one after another: see below */
     bool dealt;                   /* with skew, GPUs get the rest in turn: see below */
     bool dispatched;              /* only choices of held experts are on this GPU */
+    bool whole_tokens;            /* all choices of its tokens, if dispatched; set by the class, not by callers */
     enum number_format weights, compute;
 };
 

@@ -303,6 +303,15 @@ static void borrow(struct calibration *calibration, enum kernel_class class, enu
     calibration->borrowed[class] = true;
 }
 
+/* A measured fused kernel behind dispatch does not walk along choices of experts elsewhere. */
+static void borrow_for_contiguous(struct calibration *calibration)
+{
+    const enum kernel_class class = KERNEL_MOE_FP8_CONTIGUOUS;
+    borrow(calibration, class, KERNEL_MOE_FP8);
+    if (calibration->borrowed[class] && calibration->origin[class] != initial)
+        calibration->kernels.params[class].moe.spared_frac = 1.0;
+}
+
 static int open_sources(struct reading *reading)
 {
     int code = open_asked_for(reading);
@@ -372,6 +381,7 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
     borrow(calibration, KERNEL_MOE_NVFP4, KERNEL_MOE_FP8);
     borrow(calibration, KERNEL_MOE_MXFP4, KERNEL_MOE_INT4);
     borrow(calibration, KERNEL_MOE_FP8_MASKED, KERNEL_MOE_FP8);
+    borrow_for_contiguous(calibration);
     borrow(calibration, KERNEL_KV_WRITE, KERNEL_RESIDUAL);
     return code;
 }

@@ -246,6 +246,6 @@ run 2 calibrate --gpu a100-80-sxm --set 'in model' "$T/norm.csv"
 err "error: a set's name may hold only letters, digits, '_', '.' and '-', got 'in model'"
 run 0 calibrate --help
 out 'kernel,m,n,k,weights,compute,time_us,group'
-out '  moe, moe_fp8, moe_fp8_tensor, moe_nvfp4, moe_mxfp4, moe_int4, moe_fp8_masked'
+out '  moe, moe_fp8, moe_fp8_tensor, moe_nvfp4, moe_mxfp4, moe_int4, moe_fp8_masked, moe_fp8_contiguous'
 out '      tokens hidden inner chosen experts [held] [matrices] [skew] [in_turn] [dealt] [dispatched]'
 finish

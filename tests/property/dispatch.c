@@ -1,6 +1,7 @@
 /* Tokens that travel by DeepEP's kernels: an iteration's calls and cost, copies of experts, and two halves of a batch
  * that take turns. */
 #include "models/operators/operators.h"
+#include "sim/catalog/calibration.h"
 #include "sim/catalog/catalog.h"
 #include "tests/support/bed.h"
 #include "tests/support/catalog_session.h"
@@ -58,6 +59,37 @@ TEST(tokens_go_and_come_back_once_a_layer)
             sent++;
         }
         CHECK_EQ_INT(sent, 2);
+    }
+}
+
+/* DeepEP has grouped products; NCCL's all-to-all the fused kernel. Behind DeepEP 288 experts, copies included, lie
+ * within what was measured of 256: a GPU sees those that it holds. */
+TEST(experts_take_the_kernel_of_their_dispatch)
+{
+    static const enum kernel_class classes[] = {
+        [DISPATCH_ALL_TO_ALL] = KERNEL_MOE_FP8, [DISPATCH_NORMAL] = KERNEL_MOE_FP8_CONTIGUOUS,
+        [DISPATCH_LOW_LATENCY] = KERNEL_MOE_FP8_MASKED};
+    SCOPED(session) session = {0};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    struct calibration calibration;
+    MUST(find(&session, "deepseek-v3", &gpu, &llm));
+    MUST(calibration_load(&catalog, "h100-sxm", "sglang-0.5", &session.arena, &calibration, &session.diag) == 0);
+    const struct iteration_work work = {.decode_sequences = 160, .decode_context_tokens = 160 * 1000};
+    for (enum llm_dispatch dispatch = DISPATCH_ALL_TO_ALL; dispatch <= DISPATCH_LOW_LATENCY; dispatch++) {
+        struct llm_split split = split_of(dispatch);
+        split.redundant_experts = 32;
+        struct kernel_use uses[LLM_MAX_USES];
+        const size_t n = llm_iteration_kernels(&llm, &split, &gpu, &work, uses);
+        int found = 0;
+        for (size_t i = 0; i < n; i++) {
+            if (uses[i].op != OP_EXPERTS) continue;
+            found++;
+            CHECK_EQ_INT(uses[i].call.class, classes[dispatch]);
+            CHECK_NEAR(uses[i].call.shape.moe.experts, 288, 0);
+            CHECK(dispatch == DISPATCH_ALL_TO_ALL || kernel_in_range(&calibration.kernels, &uses[i].call));
+        }
+        CHECK_EQ_INT(found, 1);
     }
 }
 

@@ -22,6 +22,7 @@
     X(llmservingsim_attention_v0)                                                                                      \
     X(aiconfigurator_moe)                                                                                              \
     X(aiconfigurator_masked)                                                                                           \
+    X(aiconfigurator_contiguous)                                                                                       \
     X(nccl)                                                                                                            \
     X(exchange)                                                                                                        \
     X(vidur_network)

@@ -82,6 +82,7 @@ static enum number_format weights_of(enum kernel_class class)
     case KERNEL_GEMM_FP8:
     case KERNEL_MOE_FP8:
     case KERNEL_MOE_FP8_MASKED:
+    case KERNEL_MOE_FP8_CONTIGUOUS:
     case KERNEL_MOE_FP8_TENSOR: return FORMAT_FP8;
     case KERNEL_GEMM_FP8_BLOCK: return FORMAT_FP8_BLOCK;
     case KERNEL_GEMM_NVFP4:
@@ -111,6 +112,12 @@ static enum number_format default_format(enum kernel_class class, const char *me
     return strcmp(member, "weights") == 0 || narrows(class) ? weights_of(class) : FORMAT_FP16;
 }
 
+/* Whether experts of a class have a scale per block of weights. */
+static bool is_by_block(enum kernel_class class)
+{
+    return class == KERNEL_MOE_FP8 || class == KERNEL_MOE_FP8_MASKED || class == KERNEL_MOE_FP8_CONTIGUOUS;
+}
+
 /* Whether kernels of a class may have weights of a format: the format in the class's name; any of 4 bits for int4; any
  * wider one where the name has none. */
 static bool takes_weights(enum kernel_class class, enum number_format format)
@@ -118,8 +125,7 @@ static bool takes_weights(enum kernel_class class, enum number_format format)
     const enum number_format weights = weights_of(class);
     if (weights == FORMAT_FP16) return !has_four_bits(format);
     if (weights == FORMAT_INT4) return has_four_bits(format);
-    const bool by_block = class == KERNEL_MOE_FP8 || class == KERNEL_MOE_FP8_MASKED;
-    return format == weights || (by_block && format == FORMAT_FP8_BLOCK);
+    return format == weights || (is_by_block(class) && format == FORMAT_FP8_BLOCK);
 }
 
 /* Whether kernels of a class may compute products in a format. */
@@ -269,6 +275,7 @@ static void complete_call(struct kernel_call *call, const struct gpu_spec *gpu)
 #define DECODE_COMPLETE complete_decode
 #define ELEMENTWISE_COMPLETE complete_elementwise
 #define MOE_COMPLETE complete_moe
+#define SENT_MOE_COMPLETE complete_moe
 #define COLLECTIVE_COMPLETE complete_collective
 #define EXCHANGE_COMPLETE complete_exchange
 #define LOW_EXCHANGE_COMPLETE complete_exchange
@@ -302,6 +309,7 @@ static int read_operator(struct profile_reader *reader, int column, enum kernel_
         [KERNEL_GEMM] = OP_QKV, [KERNEL_GEMM_FP8] = OP_QKV, [KERNEL_GEMM_FP8_BLOCK] = OP_QKV,
         [KERNEL_GEMM_NVFP4] = OP_QKV, [KERNEL_GEMM_INT4] = OP_QKV, [KERNEL_MOE_NVFP4] = OP_EXPERTS,
         [KERNEL_MOE_MXFP4] = OP_EXPERTS, [KERNEL_MOE_FP8_MASKED] = OP_EXPERTS,
+        [KERNEL_MOE_FP8_CONTIGUOUS] = OP_EXPERTS,
         [KERNEL_PREFILL_ATTENTION] = OP_PREFILL_ATTENTION, [KERNEL_DECODE_ATTENTION] = OP_DECODE_ATTENTION,
         [KERNEL_LATENT_DECODE] = OP_DECODE_ATTENTION, [KERNEL_LATENT_PREFILL] = OP_PREFILL_ATTENTION,
         [KERNEL_NORM] = OP_NORM, [KERNEL_ROTARY] = OP_ROTARY, [KERNEL_ACTIVATION] = OP_ACTIVATION,

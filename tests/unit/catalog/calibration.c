@@ -141,6 +141,22 @@ TEST(sets_are_chosen_apart_for_own_kernels)
     }
 }
 
+/* Unmeasured contiguous experts cost what the fused kernel does, and nothing for experts elsewhere. */
+TEST(unmeasured_contiguous_experts_are_the_fused_kernel)
+{
+    static const struct calibration_part mine[] = {{"isolated", KERNEL_MOE_FP8, 1e-6, 100.0, NULL}};
+    struct bench bench;
+    set_up(&bench);
+    calibration_fixture_write(bench.gpu_path, mine, 1);
+    MUST(load(&bench, "mine", "isolated") == 0);
+    const union kernel_params *params = bench.calibration.kernels.params;
+    struct moe_params fused = params[KERNEL_MOE_FP8].moe;
+    CHECK(bench.calibration.borrowed[KERNEL_MOE_FP8_CONTIGUOUS]);
+    fused.spared_frac = 1.0;
+    CHECK(memcmp(&params[KERNEL_MOE_FP8_CONTIGUOUS].moe, &fused, sizeof fused) == 0);
+    arena_fini(&bench.arena);
+}
+
 /* A chip that was not measured is like another one, but outside of what was fitted there. */
 TEST(what_is_missing_comes_from_a_gpu_alike)
 {

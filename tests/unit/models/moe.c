@@ -2,6 +2,8 @@
 #include "models/operators/moe.h"
 #include "tests/support/harness.h"
 
+#include <math.h>
+
 static const struct gpu_spec gpu = {.name = "any",
                                     .peak_flop_per_s = {[FORMAT_FP32] = 2e13, [FORMAT_BF16] = 3e14},
                                     .memory_bytes_per_s = 2e12,
@@ -117,6 +119,22 @@ TEST(spared_passes_are_those_of_other_gpus)
     sparing.spared_frac = 0.5;
     const double half_s = moe_time(&sparing, &gpu, &shape).seconds;
     CHECK_NEAR(half_s, 0.5 * (timed(&shape).seconds + timed(&dispatched).seconds), 1e-12);
+}
+
+/* Whole tokens bring the choices of experts elsewhere, but a GPU gets no token without an expert of its own. With one
+ * GPU these are all tokens. */
+TEST(whole_tokens_are_those_with_an_expert_here)
+{
+    for (double gpus = 1.0; gpus <= 128.0; gpus *= 2.0) {
+        struct moe_shape gathered = layer_of(2048.0);
+        gathered.held /= gpus;
+        struct moe_shape whole = gathered, rows = gathered;
+        whole.dispatched = rows.dispatched = whole.whole_tokens = true;
+        const double all_s = timed(&gathered).seconds - timed(&rows).seconds;
+        const double got_s = timed(&whole).seconds - timed(&rows).seconds;
+        const double got_share = 1.0 - pow(1.0 - 1.0 / gpus, 8.0);
+        CHECK_NEAR(got_s, gpus == 1.0 ? 0.0 : all_s * (got_share * gpus - 1.0) / (gpus - 1.0), 1e-9);
+    }
 }
 
 /* Experts without rows cost the kernels that walk along them, in proportion to their number. */
