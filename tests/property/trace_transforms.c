@@ -234,7 +234,7 @@ TEST(impossible_transforms_are_refused)
                  SIM_E_CONFIG);
     CHECK_EQ_STR(trace.message,
                  "services.chat.trace: error: a closed loop does not support window, rate_scale, thin, "
-                 "jitter, replicate, limit or offline; set the number of users, their think time or \"count\"");
+                 "jitter, replicate, upscale, limit or offline; set the number of users, their think time or \"count\"");
 }
 
 /* Vidur's rule on the trace that peers were measured with: the outputs stay, prompts give way. */
