@@ -11,7 +11,7 @@ enum { MAX_RECORDS = 10000000 /* in memory: 1 to 2 GB */ };
 
 #define ROW_OF struct upscale_config
 const struct config_field upscale_config_fields[] = {
-    ROW_REAL("factor", factor, REQUIRED, WITHIN(1, 1000), "mean number of requests for each of the trace"),
+    ROW_REAL("factor", factor, REQUIRED, WITHIN(1, 100), "mean number of requests for each of the trace"),
     ROW_TIME("shift", shift_ns, DEFAULT("1min"), WITHIN(0, 1e9), "a copy of the trace is later by a random time up to this"),
     {0}};
 #undef ROW_OF
