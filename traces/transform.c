@@ -347,8 +347,9 @@ static int check_closed(const struct transform *transform, struct diag *diag)
                  params->limit == 0 && params->replicate.length_ns == 0 && params->offline == OFFLINE_NOT &&
                  params->upscale.factor == 0;
     if (transform->inner->ops->follow == NULL || plain) return 0;
-    return diag_error(diag, SIM_E_CONFIG, transform->where, "set the number of users, their think time or \"count\"",
-                      "a closed loop does not support window, rate_scale, thin, jitter, replicate, upscale, limit or offline");
+    return diag_error(
+        diag, SIM_E_CONFIG, transform->where, "set the number of users, their think time or \"count\"",
+        "a closed loop does not support window, rate_scale, thin, jitter, replicate, upscale, limit or offline");
 }
 
 /* Puts the replication before the other transforms, with the window that comes before it. */

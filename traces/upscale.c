@@ -102,8 +102,7 @@ static int set_blocks(struct upscale *upscale, struct request_record *request, i
     const size_t n = (size_t)request->n_prefix_blocks;
     if (n == 0) return 0;
     if (vec_reserve(&upscale->blocks, &upscale->blocks_capacity, n) != 0) return SIM_E_NOMEM;
-    for (size_t i = 0; i < n; i++)
-        upscale->blocks[i] = hash_mix(request->prefix_blocks[i] ^ hash_mix((uint64_t)copy));
+    for (size_t i = 0; i < n; i++) upscale->blocks[i] = hash_mix(request->prefix_blocks[i] ^ hash_mix((uint64_t)copy));
     request->prefix_blocks = upscale->blocks;
     return 0;
 }

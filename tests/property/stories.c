@@ -1,6 +1,7 @@
 /* Laws of the story of a request, in random scenarios with restarts, preemptions and drafts. */
 #include "sim/cli/explain/story.h"
 #include "sim/core/rng.h"
+#include "sim/world/policy/batching.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 

@@ -125,8 +125,7 @@ TEST(each_hour_grows_by_the_factor)
         CHECK_NEAR((double)n, 2.5 * N, 5 * sqrt(0.25 * N));
         for (int64_t i = 0; i < n; i++) hours[all[i].arrival_ns / (3600 * SIM_NS_PER_S)]++;
         for (int i = 0; i < N; i++) own[day->at_ns[i] / (3600 * SIM_NS_PER_S)]++;
-        for (int hour = 0; hour < 24; hour++)
-            CHECK_NEAR(hours[hour], 2.5 * own[hour], 5 * sqrt(0.25 * own[hour]) + 4);
+        for (int hour = 0; hour < 24; hour++) CHECK_NEAR(hours[hour], 2.5 * own[hour], 5 * sqrt(0.25 * own[hour]) + 4);
     }
     free(all);
     free(day);
@@ -141,8 +140,8 @@ TEST(a_larger_factor_keeps_what_a_smaller_one_has)
     const int64_t n_many = upscaled(2.2, 600 * SIM_NS_PER_S, 5, many, NULL);
     int64_t at = 0;
     for (int64_t i = 0; i < n_few; i++) {
-        while (at < n_many && (many[at].arrival_ns != few[i].arrival_ns ||
-                               many[at].prompt_tokens != few[i].prompt_tokens))
+        while (at < n_many &&
+               (many[at].arrival_ns != few[i].arrival_ns || many[at].prompt_tokens != few[i].prompt_tokens))
             at++;
         if (!CHECK(at < n_many)) break;
         at++;
@@ -165,8 +164,7 @@ TEST(a_copy_has_prompts_of_its_own)
     const int64_t n = upscaled(4, 600 * SIM_NS_PER_S, 3, all, blocks);
     CHECK_EQ_INT(n, 4 * N);
     qsort(blocks, (size_t)n, sizeof *blocks, compare_times);
-    for (int64_t i = 0; i < n; i += 2)
-        CHECK(blocks[i] == blocks[i + 1] && (i == 0 || blocks[i] != blocks[i - 1]));
+    for (int64_t i = 0; i < n; i += 2) CHECK(blocks[i] == blocks[i + 1] && (i == 0 || blocks[i] != blocks[i - 1]));
     free(all);
     free(blocks);
 }

@@ -1,6 +1,10 @@
 #include "sim/cli/explain/story_blocked.h"
 
+#include "sim/world/policy/batching.h"
+
 #include <math.h>
+
+_Static_assert(N_BATCH_LIMITS == (int)BLOCKED_LIMITS, "a part for each limit of a batcher");
 
 /* Rows give seconds that were whole nanoseconds. */
 static sim_ns ns_of(double s)

@@ -3,15 +3,15 @@
 #define ORRERY_CLI_EXPLAIN_STORY_BLOCKED_H
 
 #include "sim/core/units.h"
-#include "sim/world/policy/batching.h"
 #include "sim/world/rows/sink.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The first are those of enum batch_limit: what ended the admissions of the replica's batcher. */
+/* The first are those of enum batch_limit (policy/batching.h): what ended the admissions of the replica's batcher. */
 enum {
-    BLOCKED_NO_REPLICA = N_BATCH_LIMITS, /* no replica is up to take it */
+    BLOCKED_LIMITS = 7,
+    BLOCKED_NO_REPLICA = BLOCKED_LIMITS, /* no replica is up to take it */
     BLOCKED_ITERATION,                   /* the batcher is asked at the end of the iteration in progress */
     BLOCKED_LOADS,                       /* KV of its prompt comes from a prefix store */
     BLOCKED_HELD,                        /* its replica starts no iteration before it has new weights */

@@ -1,5 +1,5 @@
-/* What a router or a batcher sees when it decides, as text: for whoever asks why it decided so (sink.h, seen). Also what
- * the queue of a replica waits for (admission). Without such a sink nothing is formatted and no callback is set. */
+/* What a router or a batcher sees when it decides, as text: for whoever asks why it decided so (sink.h, seen). Also
+ * what the queue of a replica waits for (admission). Without such a sink nothing is formatted, no callback is set. */
 #include "sim/core/text.h"
 #include "sim/world/service/service_state.h"
 
