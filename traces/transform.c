@@ -331,9 +331,11 @@ static int read_window(struct transform *transform, struct diag *diag)
 static int check_sessions(const struct transform *transform, struct diag *diag)
 {
     const struct trace_transform *params = &transform->params;
-    if (params->jitter_ns == 0 && params->replicate.length_ns == 0 && params->offline == OFFLINE_NOT) return 0;
+    if (params->jitter_ns == 0 && params->replicate.length_ns == 0 && params->offline == OFFLINE_NOT &&
+        params->upscale.factor == 0)
+        return 0;
     return diag_error(diag, SIM_E_CONFIG, transform->where, "leave them out",
-                      "sessions do not support jitter, replicate and offline");
+                      "sessions do not support jitter, replicate, upscale and offline");
 }
 
 /* A closed loop makes its own times: transforms can change only lengths. */
@@ -342,10 +344,12 @@ static int check_closed(const struct transform *transform, struct diag *diag)
     const struct trace_transform *params = &transform->params;
     if (transform->inner->ops->session != NULL) return check_sessions(transform, diag);
     bool plain = params->window.n == 0 && params->rate_scale == 1 && params->thin_frac >= 1 && params->jitter_ns == 0 &&
-                 params->limit == 0 && params->replicate.length_ns == 0 && params->offline == OFFLINE_NOT;
+                 params->limit == 0 && params->replicate.length_ns == 0 && params->offline == OFFLINE_NOT &&
+                 params->upscale.factor == 0;
     if (transform->inner->ops->follow == NULL || plain) return 0;
-    return diag_error(diag, SIM_E_CONFIG, transform->where, "set the number of users, their think time or \"count\"",
-                      "a closed loop does not support window, rate_scale, thin, jitter, replicate, limit or offline");
+    return diag_error(
+        diag, SIM_E_CONFIG, transform->where, "set the number of users, their think time or \"count\"",
+        "a closed loop does not support window, rate_scale, thin, jitter, replicate, upscale, limit or offline");
 }
 
 /* Puts the replication before the other transforms, with the window that comes before it. */
@@ -353,6 +357,16 @@ static int replicate(struct transform *transform, const struct source_options *o
 {
     const int code = replicate_open(&transform->params.replicate, transform->from_ns, transform->to_ns, options,
                                     transform->requests, transform->inner, &transform->inner, diag);
+    transform->from_ns = 0;
+    transform->to_ns = SIM_NS_MAX;
+    return code;
+}
+
+/* The same of the copies, which then have the window behind them. */
+static int upscale(struct transform *transform, const struct source_options *options, struct diag *diag)
+{
+    const int code = upscale_open(&transform->params.upscale, transform->from_ns, transform->to_ns, options,
+                                  transform->inner, &transform->inner, diag);
     transform->from_ns = 0;
     transform->to_ns = SIM_NS_MAX;
     return code;
@@ -383,6 +397,7 @@ int transform_open(const struct trace_transform *params, const struct source_opt
     int code = read_window(transform, diag);
     if (code == 0) code = check_closed(transform, diag);
     if (code == 0 && params->replicate.length_ns > 0) code = replicate(transform, options, diag);
+    if (code == 0 && params->upscale.factor > 0) code = upscale(transform, options, diag);
     if (code != 0) {
         transform_close(&transform->stream);
         return code;

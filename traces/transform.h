@@ -5,7 +5,8 @@
  *                  (Mooncake's clock ticks every 3 s: "jitter": "3s")
  *     window       [from, to): only these arrivals; from becomes 0
  *     replicate    makes another trace of this one for each seed (replicate.h)
-                              "factor on the arrival rate; divides arrival times"),                                    \
+ *     upscale      requests only: more of them at the same clock (upscale.h)
+ *     rate_scale   factor on the arrival rate: divides arrival times
  *     thin         keeps this share of the records, chosen by their ids: the same seed keeps the same ones, and a
  *                  larger share keeps all those of a smaller one
  *     extra_output_tokens
@@ -22,6 +23,7 @@
 #include "traces/offline.h"
 #include "traces/replicate.h"
 #include "traces/stream.h"
+#include "traces/upscale.h"
 
 #include <stdint.h>
 
@@ -35,6 +37,7 @@ struct trace_transform {
     int64_t extra_output_tokens;                                    /* requests only, like what follows */
     int64_t max_prompt_tokens, max_output_tokens, max_total_tokens; /* 0: no limit */
     int offline;                                                    /* enum offline_order */
+    struct upscale_config upscale;
 };
 
 /* The first member of the parameters of every format that reads a file. */
@@ -90,6 +93,12 @@ extern const struct config_field trace_window_item[];
                               "longer outputs are clipped; 0: no limit"),                                              \
         TRACE_TRANSFORM_PARAM(max_total_tokens, "max_total_tokens", CONFIG_INT, "0", 0, INT32_MAX,                     \
                               "prompt plus output; the prompt is clipped to fit; 0: no limit"),                        \
+    {.name = "upscale",                                                                                                \
+     .kind = CONFIG_SECTION,                                                                                           \
+     .flags = CONFIG_OPTIONAL,                                                                                         \
+     .offset = offsetof(struct trace_transform, upscale),                                                              \
+     .fields = upscale_config_fields,                                                                                  \
+     .help = "more requests at the same clock: shifted copies of the trace are laid over it"},                         \
     {.name = "offline",                                                                                                \
      .kind = CONFIG_CHOICE,                                                                                            \
      .offset = offsetof(struct trace_transform, offline),                                                              \

@@ -34,7 +34,10 @@ static void admit_prompts(const struct distserve *params, const struct replica_v
         }
         int64_t needed = replica_view_needed_blocks(view, r, r->prompt_tokens);
         int32_t tokens = prompt_chunk(view, r, r->prompt_tokens);
-        if (needed > free_blocks || (plan->n_prefills > 0 && tokens > left_tokens)) return;
+        if (needed > free_blocks || (plan->n_prefills > 0 && tokens > left_tokens)) {
+            batch_plan_limit(plan, r, needed > free_blocks ? BATCH_LIMIT_KV_BLOCKS : BATCH_LIMIT_TOKENS);
+            return;
+        }
         free_blocks -= needed;
         left_tokens -= tokens;
         batch_plan_prefill(plan, r, tokens);

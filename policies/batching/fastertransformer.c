@@ -23,7 +23,10 @@ static int fastertransformer_compose(void *state, const struct replica_view *vie
 {
     const struct fastertransformer *params = state;
     plan->decode = view->n_decoding > 0;
-    if (replica_view_running(view) == 0) reservation_admit(&params->reservation, view, plan, 0, params->max_sequences);
+    if (replica_view_running(view) == 0)
+        reservation_admit(&params->reservation, view, plan, 0, params->max_sequences);
+    else
+        batch_plan_limit(plan, NULL, BATCH_LIMIT_CLOSED);
     return 0;
 }
 

@@ -56,6 +56,11 @@ static inline bool came_later(const struct request_view *a, const struct request
     return a->arrival_ns != b->arrival_ns ? a->arrival_ns > b->arrival_ns : a->admission > b->admission;
 }
 
+static inline int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Sequences that each in-flight batch may hold (Vidur), at least one. */
 static inline int64_t sequences_per_batch(const struct replica_view *view, int64_t max_sequences)
 {

@@ -57,7 +57,10 @@ bool reservation_admit(const struct reservation_params *params, const struct rep
             continue;
         }
         int64_t tokens = reserved_tokens(params, view, r), blocks = replica_view_needed_blocks(view, r, tokens);
-        if (present++ >= max_sequences || blocks > free_blocks) return true;
+        if (present++ >= max_sequences || blocks > free_blocks) {
+            batch_plan_limit(plan, r, blocks > free_blocks ? BATCH_LIMIT_KV_BLOCKS : BATCH_LIMIT_SEQUENCES);
+            return true;
+        }
         free_blocks -= blocks;
         batch_plan_prefill_holding(plan, r, r->prompt_tokens - (int32_t)replica_view_cached_tokens(view, r), tokens);
     }

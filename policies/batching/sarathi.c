@@ -84,9 +84,15 @@ static bool admit_from_head(const struct sarathi *params, const struct replica_v
         }
         int64_t needed = replica_view_needed_blocks(view, r, r->prompt_tokens);
         rest->running += request_view_sequences(r);
-        if ((rest->running > params->max_sequences && rest->running > request_view_sequences(r)) ||
-            rest->sequences <= 0 || rest->free_blocks - needed < watermark || rest->tokens <= 0)
+        const bool has_slot = rest->running <= params->max_sequences || rest->running <= request_view_sequences(r);
+        const bool has_blocks = rest->free_blocks - needed >= watermark;
+        if (!has_slot || rest->sequences <= 0 || !has_blocks || rest->tokens <= 0) {
+            batch_plan_limit(plan, r,
+                             !has_slot || rest->sequences <= 0 ? BATCH_LIMIT_SEQUENCES
+                             : !has_blocks                     ? BATCH_LIMIT_KV_BLOCKS
+                                                               : BATCH_LIMIT_TOKENS);
             return true;
+        }
         rest->free_blocks -= needed;
         take_piece(params, view, plan, r, rest);
     }
@@ -134,6 +140,7 @@ static void compose_in_turns(struct sarathi *params, const struct replica_view *
         if (params->prompts_were_last || view->n_decoding + view->n_nonresident == 0) return;
     } else if (view->n_prefilling + view->n_waiting > 0) {
         plan->iterations = 1;
+        batch_plan_limit(plan, NULL, BATCH_LIMIT_CLOSED);
     } else {
         plan->recheck_on_arrival = true;
     }
@@ -152,6 +159,7 @@ static int sarathi_compose(void *state, const struct replica_view *view, struct 
     }
     struct room room = make_room(view, plan, &rules);
     if (plan->n_evictions > 0) {
+        batch_plan_limit(plan, NULL, BATCH_LIMIT_KV_BLOCKS);
         plan->decode = false; /* called again at once, with the evicted requests at the head of the queue */
         plan->decode_sequences = INT64_MAX;
         return 0;

@@ -49,6 +49,7 @@
 #include "policies/batching/new_token_ratio.h"
 #include "policies/batching/prefix_order.h"
 #include "policies/batching/priority_order.h"
+#include "policies/batching/retraction_order.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"
 
@@ -99,6 +100,7 @@ struct sglang {
     struct sglang_params params;
     struct new_token_ratio ratio;
     bool is_full;     /* no request is tried */
+    enum batch_limit limit; /* that made it so, or ended the latest admissions */
     bool knows_late;  /* a sequence has ended; it counts from the next iteration on */
     bool decays;      /* the last plan decoded, without a prompt and without a retraction */
     bool is_one_step; /* the last plan was a batch in flight: one iteration, whatever decode_step says */
@@ -113,11 +115,6 @@ static int sglang_init(void *state, const void *params, struct diag *diag)
     priority_warn("sglang", batcher->params.order == ORDER_PRIORITY, &batcher->params.priorities, diag);
     batcher->ratio = new_token_ratio_of(batcher->params.conservativeness);
     return 0;
-}
-
-static int64_t min_i64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 static int64_t kv_tokens(const struct replica_view *view)
@@ -142,14 +139,6 @@ static int64_t most_sequences(const struct sglang_params *params, const struct r
 }
 
 /* --- Limits of new tokens --- */
-
-/* Prompt tokens of the request as it arrived. */
-static int64_t first_prompt(const struct replica_view *view, const struct request_view *request)
-{
-    const bool runs = request->state == REQUEST_DECODING;
-    const int64_t tokens = runs ? replica_view_context_tokens(view, request) : request->prompt_tokens;
-    return tokens - replica_view_generated_tokens(view, request);
-}
 
 /* The request's limit of output tokens, cut so that it fits into the context and the KV cache. In a prefill pool it is
  * the first token. */
@@ -292,6 +281,17 @@ static enum verdict add_prompt(struct adder *adder, const struct request_view *r
     return verdict_of(adder);
 }
 
+/* Also says what ends the admissions: at this request, or at the one behind it if this one has joined. */
+static enum verdict try_prompt(struct adder *adder, const struct request_view *request, bool is_idle,
+                               const struct request_view *next)
+{
+    const int32_t n = adder->plan->n_prefills;
+    const enum verdict verdict = add_prompt(adder, request, is_idle && n == 0);
+    const enum batch_limit limit = verdict == NO_TOKENS ? BATCH_LIMIT_KV_BLOCKS : BATCH_LIMIT_TOKENS;
+    if (verdict != GO_ON) batch_plan_limit(adder->plan, adder->plan->n_prefills > n ? next : request, limit);
+    return verdict;
+}
+
 /* --- Preemption by priority --- */
 
 static bool is_evicted(const struct batch_plan *plan, const struct request_view *request)
@@ -362,8 +362,11 @@ static void add_by_priority(struct sglang *batcher, struct adder *adder)
     const struct request_view *request = priority_next(priorities, view->waiting, NULL);
     for (; request != NULL && verdict == GO_ON; request = priority_next(priorities, view->waiting, request)) {
         is_full = is_full || adder->plan->n_prefills >= slots + adder->n_preempted;
-        if (batch_plan_full(adder->plan) || (is_full && !preempt_for(adder, request))) return;
-        verdict = add_prompt(adder, request, is_idle && adder->plan->n_prefills == 0);
+        if (batch_plan_full(adder->plan) || (is_full && !preempt_for(adder, request))) {
+            batch_plan_limit(adder->plan, request, BATCH_LIMIT_SEQUENCES);
+            return;
+        }
+        verdict = try_prompt(adder, request, is_idle, priority_next(priorities, view->waiting, request));
     }
 }
 
@@ -383,8 +386,9 @@ static void add_waiting(struct sglang *batcher, struct adder *adder)
         const struct request_view *request = by_prefix ? sorted[i] : next;
         if (!by_prefix) next = next->next;
         batcher->is_full = adder->plan->n_prefills >= slots;
+        if (batcher->is_full) batch_plan_limit(adder->plan, request, BATCH_LIMIT_SEQUENCES);
         if (batcher->is_full || batch_plan_full(adder->plan)) return;
-        verdict = add_prompt(adder, request, is_idle && adder->plan->n_prefills == 0);
+        verdict = try_prompt(adder, request, is_idle, by_prefix && i + 1 < n_sorted ? sorted[i + 1] : next);
     }
     batcher->is_full = verdict == NO_TOKENS;
 }
@@ -401,9 +405,11 @@ static int64_t add_prompts(struct sglang *batcher, const struct replica_view *vi
 {
     struct adder adder = adder_of(batcher, view, plan);
     bool all_end = true;
+    if (adder.free_blocks < 0) batch_plan_limit(plan, NULL, BATCH_LIMIT_KV_BLOCKS);
     if (adder.free_blocks < 0) return 0; /* decoding beside the prompts needs a retraction first */
     for (const struct request_view *r = view->prefilling; r != NULL && adder.chunk_tokens > 0; r = r->next)
         all_end = add_cut_prompt(&adder, r) && all_end;
+    if (!all_end || cut_is_in_flight(batcher, view)) batch_plan_limit(plan, NULL, BATCH_LIMIT_TOKENS);
     if (!all_end || cut_is_in_flight(batcher, view) || batcher->is_full || view->waiting == NULL) return 0;
     if (batcher->params.order == ORDER_PRIORITY)
         add_by_priority(batcher, &adder);
@@ -413,34 +419,6 @@ static int64_t add_prompts(struct sglang *batcher, const struct replica_view *vi
 }
 
 /* --- Retraction --- */
-
-/* Its place in the order of retraction. `index`: of the sequence in the batch. */
-struct place {
-    int64_t output_tokens, prompt_tokens, index;
-};
-
-static bool goes_before(const struct place *a, const struct place *b)
-{
-    if (a->output_tokens != b->output_tokens) return a->output_tokens < b->output_tokens;
-    if (a->prompt_tokens != b->prompt_tokens) return a->prompt_tokens > b->prompt_tokens;
-    return a->index > b->index;
-}
-
-/* The first sequence behind *last in the order of retraction, whose place becomes *last. */
-static const struct request_view *next_retracted(const struct replica_view *view, struct place *last)
-{
-    const struct request_view *found = NULL;
-    struct place place = {.index = 0}, best = {.index = -1};
-    for (const struct request_view *r = view->oldest_decoding; r != NULL; r = r->next, place.index++) {
-        place.output_tokens = replica_view_generated_tokens(view, r);
-        place.prompt_tokens = first_prompt(view, r);
-        if (!goes_before(last, &place) || (found != NULL && !goes_before(&place, &best))) continue;
-        best = place;
-        found = r;
-    }
-    *last = best;
-    return found;
-}
 
 /* What the running sequences have made and may make. */
 struct progress {
@@ -576,6 +554,9 @@ static int sglang_compose(void *state, const struct replica_view *view, struct b
     else
         plan->decode = mixes(&batcher->params, view) && view->n_decoding > n_preempted;
     if (by_priority && view->waiting != NULL) plan->iterations = 1;
+    if (batcher->knows_late) batch_plan_limit(plan, NULL, BATCH_LIMIT_LATE);
+    if (batcher->is_full) batch_plan_limit(plan, view->waiting, batcher->limit);
+    batcher->limit = plan->limit;
     look_ahead(batcher, view, plan);
     return 0;
 }

@@ -46,8 +46,13 @@ static int64_t admit_prompts(const struct splitwise_params *params, const struct
         }
         int64_t needed = replica_view_needed_blocks(view, r, r->prompt_tokens);
         int32_t prompt = prompt_chunk(view, r, r->prompt_tokens);
-        if (room->running >= params->max_sequences || needed > room->free_blocks) return tokens;
-        if (tokens > 0 && tokens + prompt > params->max_batched_tokens) return tokens;
+        const enum batch_limit limit = room->running >= params->max_sequences ? BATCH_LIMIT_SEQUENCES
+                                       : needed > room->free_blocks           ? BATCH_LIMIT_KV_BLOCKS
+                                       : tokens > 0 && tokens + prompt > params->max_batched_tokens
+                                           ? BATCH_LIMIT_TOKENS
+                                           : BATCH_LIMIT_UNSTATED;
+        batch_plan_limit(plan, r, limit);
+        if (limit != BATCH_LIMIT_UNSTATED) return tokens;
         room->free_blocks -= needed;
         room->running++;
         tokens += prompt;
@@ -70,6 +75,7 @@ static void decode_first(struct splitwise *batcher, const struct replica_view *v
     bool left_over;
     if (plan->n_evictions > 0) {
         plan->decode = false; /* called again at once, with the evicted requests at the head of the queue */
+        batch_plan_limit(plan, NULL, BATCH_LIMIT_KV_BLOCKS);
         return;
     }
     resume_requests(view, plan, &rules, batcher->params.max_sequences, 0, &room);

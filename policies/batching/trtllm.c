@@ -70,11 +70,6 @@ static const struct config_field trtllm_fields[] = {
     {0}};
 #undef ROW_OF
 
-static int64_t min_i64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int trtllm_init(void *state, const void *params, struct diag *diag)
 {
     struct trtllm *batcher = state;
@@ -155,8 +150,11 @@ static bool add_prompt(struct micro_batch *batch, const struct request_view *req
     const struct trtllm *params = batch->params;
     const int64_t left = request->prompt_tokens - prompt_done(batch->view, request);
     int64_t tokens = min_i64(left, batch->tokens);
-    if (batch->sequences <= 0) return false;
-    if (tokens < left && !params->chunked && request->prompt_tokens <= params->token_budget) return false;
+    const bool is_whole = tokens == left || params->chunked || request->prompt_tokens > params->token_budget;
+    if (batch->sequences <= 0 || !is_whole) {
+        batch_plan_limit(batch->plan, request, is_whole ? BATCH_LIMIT_SEQUENCES : BATCH_LIMIT_TOKENS);
+        return false;
+    }
     if (tokens < left) tokens = tokens / unit_tokens(params, batch->view) * unit_tokens(params, batch->view);
     batch->sequences--;
     if (shares_equally(params)) return add_empty(batch, request, hold_tokens, left);
@@ -181,10 +179,15 @@ static bool add_waiting(struct micro_batch *batch)
         }
         const int64_t hold_tokens = held_tokens(batch->params, batch->view, r);
         const int64_t needed = replica_view_needed_blocks(batch->view, r, hold_tokens);
-        if (batch->running <= 0 || needed > batch->free_blocks) return true;
+        if (batch->running <= 0 || needed > batch->free_blocks) {
+            batch_plan_limit(batch->plan, r, batch->running <= 0 ? BATCH_LIMIT_SEQUENCES : BATCH_LIMIT_KV_BLOCKS);
+            return true;
+        }
         batch->running--;
         batch->free_blocks -= needed;
-        if (!add_prompt(batch, r, hold_tokens)) return true;
+        if (add_prompt(batch, r, hold_tokens)) continue;
+        batch_plan_limit(batch->plan, r->next, BATCH_LIMIT_TOKENS);
+        return true;
     }
     return false;
 }
@@ -251,7 +254,10 @@ static bool add_prompts(struct micro_batch *batch, const struct request_view *la
     bool goes_on = batch->tokens > 0, left_over = true;
     for (const struct request_view *r = batch->view->prefilling; r != end && goes_on; r = r->next)
         goes_on = add_prompt(batch, r, r->prompt_tokens);
-    if (goes_on && admits) left_over = add_waiting(batch);
+    if (goes_on && admits)
+        left_over = add_waiting(batch);
+    else
+        batch_plan_limit(batch->plan, NULL, admits ? BATCH_LIMIT_TOKENS : BATCH_LIMIT_KV_BLOCKS);
     if (shares_equally(batch->params)) {
         share_budget(batch);
         drop_empty_prefills(batch->plan);
@@ -280,7 +286,10 @@ static int trtllm_compose(void *state, const struct replica_view *view, struct b
     const struct room_rules rules = {.max_batch = min_i64(params->max_sequences, most > 0 ? most : 1)};
     const struct room room = make_room(view, plan, &rules); /* evicts with max-utilization only: others hold all */
     struct micro_batch batch = beside(params, view, plan, &room);
-    if (params->capacity == STATIC_BATCH && view->n_decoding + view->n_in_flight > 0) return 0;
+    if (params->capacity == STATIC_BATCH && view->n_decoding + view->n_in_flight > 0) {
+        batch_plan_limit(plan, NULL, BATCH_LIMIT_CLOSED);
+        return 0;
+    }
     if (plan->decode_sequences < INT64_MAX) batch.tokens = 0;
     plan->recheck_on_arrival = !add_prompts(&batch, room.last_prompt, plan->n_evictions == 0);
     return 0;

@@ -71,10 +71,16 @@ static bool admit_from_head(const struct vllm_v0 *params, const struct replica_v
         total += tokens;
         added += request_view_sequences(head);
         int64_t n = plan->n_prefills + 1, needed = replica_view_needed_blocks(view, head, prompt);
-        if (free_blocks - needed < watermark || (params->padded ? n * longest : total) > budget ||
+        const bool has_tokens = (params->padded ? n * longest : total) <= budget;
+        if (free_blocks - needed < watermark || !has_tokens ||
             (running + added > params->max_sequences && running + added > request_view_sequences(head)) ||
-            n > max_batch)
+            n > max_batch) {
+            batch_plan_limit(plan, head,
+                             free_blocks - needed < watermark ? BATCH_LIMIT_KV_BLOCKS
+                             : !has_tokens                    ? BATCH_LIMIT_TOKENS
+                                                              : BATCH_LIMIT_SEQUENCES);
             return true;
+        }
         free_blocks -= needed;
         batch_plan_prefill(plan, head, tokens);
     }
@@ -86,7 +92,9 @@ static int vllm_v0_compose(void *state, const struct replica_view *view, struct 
     const struct vllm_v0 *params = state;
     const struct room_rules rules = {.spare_blocks = 1, .max_batch = sequences_per_batch(view, params->max_sequences),
                                      .swap = params->preemption == 1};
-    bool left_over = view->n_nonresident > view->n_remote || admit_from_head(params, view, plan);
+    const bool has_swapped = view->n_nonresident > view->n_remote;
+    if (has_swapped) batch_plan_limit(plan, NULL, BATCH_LIMIT_HOST);
+    bool left_over = has_swapped || admit_from_head(params, view, plan);
     if (plan->n_prefills > 0) return 0;
     struct room room = make_room(view, plan, &rules);
     plan->recheck_on_arrival = !left_over;

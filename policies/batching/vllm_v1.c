@@ -381,21 +381,27 @@ static bool admit_from_head(const struct vllm_v1_params *params, const struct re
         n_parked -= is_parked;
         if (r->state == REQUEST_LOADING || (is_blocked && !is_parked)) continue;
         if (r->arrival_ns > known_ns) {
+            batch_plan_limit(plan, NULL, BATCH_LIMIT_LATE);
             is_late = true;
             plan->iterations = 1;
             continue;
         }
         const int64_t watermark = running > 0 ? (int64_t)(params->watermark * (double)view->total_blocks) : 0;
         const int64_t with_it = running + request_view_sequences(r);
-        if ((with_it > params->max_sequences && running > 0) || budget->tokens == 0 || batch_plan_full(plan))
+        const bool has_slot = with_it <= params->max_sequences || running == 0;
+        if (!has_slot || budget->tokens == 0 || batch_plan_full(plan)) {
+            batch_plan_limit(plan, r, has_slot ? BATCH_LIMIT_TOKENS : BATCH_LIMIT_SEQUENCES);
             return true;
+        }
         is_blocked = is_blocked || !leaves_room(params, view, r, watermark, budget);
+        if (is_blocked) batch_plan_limit(plan, r, BATCH_LIMIT_KV_BLOCKS);
         if (is_blocked && !is_parked) continue;
         budget->free_blocks -= watermark;
         const int loads = take_load(view, plan, r, budget);
         const bool is_taken = loads == 1 || (loads == 0 && take_chunk(view, plan, r, budget));
         budget->free_blocks += watermark;
         is_blocked = is_blocked || !is_taken;
+        if (!is_taken) batch_plan_limit(plan, r, BATCH_LIMIT_KV_BLOCKS);
         if (is_taken && loads == 0) running = with_it;
     }
     return is_blocked || is_late;
@@ -435,7 +441,10 @@ static bool admit_known(const struct vllm_v1_params *params, const struct replic
                         const struct late *late, struct walk *walk)
 {
     struct budget *budget = &walk->budget;
-    if (late->blocks > budget->free_blocks || late->sequences > budget->tokens) return true;
+    if (late->blocks > budget->free_blocks || late->sequences > budget->tokens) {
+        batch_plan_limit(plan, NULL, BATCH_LIMIT_LATE);
+        return true;
+    }
     budget->free_blocks -= late->blocks;
     budget->tokens -= late->sequences;
     const bool left_over = admit_from_head(params, view, plan, walk->room.running + late->sequences, budget);
@@ -467,6 +476,7 @@ static int vllm_v1_compose(void *state, const struct replica_view *view, struct 
     struct walk walk;
     const int code = go_on(batcher, view, plan, &walk);
     if (code != 0) return code;
+    if (walk.waits || plan->n_evictions > 0) batch_plan_limit(plan, NULL, BATCH_LIMIT_KV_BLOCKS);
     if (walk.waits) return 0;
     if (view->n_nonresident > 0) resume(params, view, plan, &walk);
     batcher->left_over = plan->n_evictions > 0 || admit_known(params, view, plan, &late, &walk);

@@ -54,3 +54,28 @@ run 0 merge "$T/one.db" "$T/two.db" -o "$T/all.db"
 sql "$T/all.db" "select count(*) from (select 1 from lease group by run_id having sum(cost_uusd) =
     (select round(value * 1e6) from metric m where m.run_id = lease.run_id and name = 'cost.usd'))" 2
 finish
+
+# The bill beside what was held: a fleet that replicas fill is held as long as it is leased; one that they fill in part
+# is leased for longer. The summary has both.
+fleet() {
+    cat <<EOF
+{"cluster": {"gpu": "a100-80-sxm", "nodes": 1, "gpus_per_node": 4}, "seed": 1,
+ "market": {"prices": "verda", "offers": {"site": {"gpu": "a100-80-sxm"}}, "renting": "fixed-fleet"},
+ "services": {"chat": {"llm": "llama-3.1-8b", $1, "trace": {"format": "generate", "count": 300,
+  "arrival": {"process": "poisson", "rate": "2/s"}, "prompt": {"distribution": "fixed", "tokens": 500},
+  "output": {"distribution": "fixed", "tokens": 50}}}}}
+EOF
+}
+held() { # KIND SETTING SIGN: GPU hours leased against those held
+    fleet "$2" >"$T/fleet.json"
+    run 0 run "$T/fleet.json" --quiet --interval never -o "$T/$1.db"
+    hours="printf('%.4g', value * (select value from metric where name = 'sim.end_s') / 3600)"
+    sql "$T/$1.db" "select sum(value) filter (where name = 'rental.gpus.mean') $3
+        sum(value) filter (where name = 'cluster.gpus_in_use.mean') from metric" 1
+    leased=$(sqlite3 "$T/$1.db" "select $hours from metric where name = 'rental.gpus.mean'")
+    used=$(sqlite3 "$T/$1.db" "select $hours from metric where name = 'cluster.gpus_in_use.mean'")
+    out ", $leased GPU h leased, $used of them held by services and jobs"
+}
+held filled '"replicas": 4' =
+held part '"replicas": 3' '>'
+held scaled '"replicas": 1, "scaling": {"policy": "target-outstanding", "min": 1, "max": 4}' '>'

@@ -1,6 +1,7 @@
 /* Laws of the story of a request, in random scenarios with restarts, preemptions and drafts. */
 #include "sim/cli/explain/story.h"
 #include "sim/core/rng.h"
+#include "sim/world/policy/batching.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -34,6 +35,7 @@ TO_ALL(batch)
 TO_ALL(handover)
 TO_ALL(sequence)
 TO_ALL(token_wait)
+TO_ALL(admission)
 TO_ALL(decision)
 TO_ALL(metric)
 
@@ -44,7 +46,7 @@ static struct sink stories_init(struct stories *stories, bool drafts)
         story_init(&stories->of[i], &(struct story_subject){.id = i, .service = "chat", .drafts = drafts},
                    &stories->arena);
     return (struct sink){.context = stories, .request = all_request, .batch = all_batch, .handover = all_handover,
-                         .sequence = all_sequence, .token_wait = all_token_wait, .decision = all_decision,
+                         .sequence = all_sequence, .token_wait = all_token_wait, .admission = all_admission, .decision = all_decision,
                          .detail = all_decision, .metric = all_metric};
 }
 
@@ -173,6 +175,17 @@ static size_t check_parts(const struct story *story)
     return n_parts;
 }
 
+/* The parts of the wait in the queue are its whole, to the nanosecond; none is negative. */
+static void check_queue(const struct story *story, const struct request_row *row)
+{
+    sim_ns all_ns = 0;
+    for (int kind = 0; kind < N_BLOCKED; kind++) {
+        CHECK(story->blocked.part_ns[kind][0] >= 0 && story->blocked.part_ns[kind][1] >= 0);
+        all_ns += blocked_ns(&story->blocked, kind);
+    }
+    CHECK_EQ_INT(all_ns, llround(1e9 * row->queue_s));
+}
+
 static size_t count_events(const struct story *story, const char *what)
 {
     size_t n = 0;
@@ -182,7 +195,7 @@ static size_t count_events(const struct story *story, const char *what)
 
 TEST(a_story_agrees_with_the_row_and_the_failures)
 {
-    size_t n_restarted = 0, n_preempted = 0, n_told = 0, n_outages = 0;
+    size_t n_restarted = 0, n_preempted = 0, n_told = 0, n_outages = 0, n_blocked[N_BLOCKED] = {0};
     for (uint64_t number = 0; number < 60; number++) {
         struct stories *stories = calloc(1, sizeof *stories);
         MUST(stories != NULL);
@@ -197,10 +210,14 @@ TEST(a_story_agrees_with_the_row_and_the_failures)
             n_told += isnan(story->gap_s) ? 0 : 1;
             n_preempted += rows->requests[i].preemptions > 0;
             n_restarted += count_events(story, "requeue") > 0;
+            if (!isnan(rows->requests[i].queue_s)) check_queue(story, &rows->requests[i]);
+            for (int kind = 0; kind < N_BLOCKED; kind++) n_blocked[kind] += blocked_ns(&story->blocked, kind) > 0;
         }
         stories_fini(stories);
         free(stories);
     }
+    CHECK(n_blocked[BATCH_LIMIT_KV_BLOCKS] > 300 && n_blocked[BLOCKED_ITERATION] > 300);
+    CHECK(n_blocked[BLOCKED_NO_REPLICA] > 100 && n_blocked[BATCH_LIMIT_UNSTATED] == 0);
     CHECK(n_told > 3000 && n_restarted > 300 && n_preempted > 300 && n_outages > 100);
 }
 
@@ -238,4 +255,97 @@ TEST(prompts_of_others_take_a_part_of_the_time)
         free(stories);
     }
     CHECK(n_parts > 1000 && n_restarted > 300);
+}
+
+/* --- What ends the admissions --- */
+
+/* Every batcher with this parameter, on one replica; arrivals come faster than they are served. */
+static struct bed_rows *run_limited(const char *batching, int blocks, struct stories *stories)
+{
+    const struct sink sink = stories_init(stories, false);
+    return bed_run(&(const struct bed_options){.check = true, .also = &sink},
+                   "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'chat': {"
+                   " 'llm': 'mistral-7b', 'batching': %s, 'kv': {'blocks': %d}, 'trace': {'format': 'generate',"
+                   " 'count': %d, 'arrival': {'process': 'poisson', 'rate': '20/s'},"
+                   " 'prompt': {'distribution': 'uniform', 'min': 1, 'max': 400},"
+                   " 'output': {'distribution': 'uniform', 'min': 2, 'max': 60}}}}}",
+                   batching, blocks, N_REQUESTS);
+}
+
+/* Time in which all stories wait for each kind. */
+static void sum_parts(struct stories *stories, sim_ns all_ns[static N_BLOCKED])
+{
+    for (int i = 0; i < N_REQUESTS; i++) {
+        CHECK(story_end(&stories->of[i]) == 0);
+        check_queue(&stories->of[i], &stories->of[i].request);
+        for (int kind = 0; kind < N_BLOCKED; kind++) all_ns[kind] += blocked_ns(&stories->of[i].blocked, kind);
+    }
+}
+
+/* With one limit that binds and wide others, requests wait for it and for iterations in progress only. */
+TEST(a_queue_waits_for_the_limit_that_binds)
+{
+    static const struct {
+        const char *batching;
+        int blocks;
+        enum batch_limit limit;
+    } cases[] = {
+        {"{'policy': 'vllm-v1', 'max_sequences': 2}", 4000, BATCH_LIMIT_SEQUENCES},
+        {"{'policy': 'vllm-v0', 'max_sequences': 2}", 4000, BATCH_LIMIT_SEQUENCES},
+        {"{'policy': 'sarathi', 'max_sequences': 2}", 4000, BATCH_LIMIT_SEQUENCES},
+        {"{'policy': 'orca', 'max_sequences': 2, 'reservation': 'oracle'}", 4000, BATCH_LIMIT_SEQUENCES},
+        {"{'policy': 'splitwise', 'max_sequences': 2}", 4000, BATCH_LIMIT_SEQUENCES},
+        {"{'policy': 'trtllm', 'max_sequences': 2, 'limits': 'exact'}", 4000, BATCH_LIMIT_SEQUENCES},
+        {"{'policy': 'sglang', 'max_sequences': 2, 'max_tokens': 60, 'overlap': false}", 4000, BATCH_LIMIT_SEQUENCES},
+        {"'vllm-v1'", 40, BATCH_LIMIT_KV_BLOCKS},
+        {"'vllm-v0'", 40, BATCH_LIMIT_KV_BLOCKS},
+        {"{'policy': 'sarathi', 'token_budget': 100000}", 40, BATCH_LIMIT_KV_BLOCKS},
+        {"{'policy': 'orca', 'reservation': 'oracle'}", 40, BATCH_LIMIT_KV_BLOCKS},
+        {"'distserve'", 40, BATCH_LIMIT_KV_BLOCKS},
+        {"'splitwise'", 40, BATCH_LIMIT_KV_BLOCKS},
+        {"{'policy': 'trtllm', 'limits': 'exact'}", 40, BATCH_LIMIT_KV_BLOCKS},
+        {"{'policy': 'sglang', 'max_tokens': 60, 'overlap': false}", 40, BATCH_LIMIT_KV_BLOCKS},
+        {"{'policy': 'vllm-v1', 'max_sequences': 16, 'token_budget': 16}", 4000, BATCH_LIMIT_TOKENS},
+        {"{'policy': 'sarathi', 'token_budget': 16}", 4000, BATCH_LIMIT_TOKENS},
+        {"{'policy': 'fastertransformer', 'reservation': 'oracle'}", 4000, BATCH_LIMIT_CLOSED},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct stories *stories = calloc(1, sizeof *stories);
+        MUST(stories != NULL);
+        sim_ns all_ns[N_BLOCKED] = {0}, others_ns = 0;
+        const struct bed_rows *rows = run_limited(cases[i].batching, cases[i].blocks, stories);
+        CHECK_EQ_INT(rows->code, 0);
+        sum_parts(stories, all_ns);
+        for (int kind = 0; kind < N_BLOCKED; kind++)
+            others_ns += kind != (int)cases[i].limit && kind != BLOCKED_ITERATION ? all_ns[kind] : 0;
+        if (!CHECK_EQ_INT(others_ns, 0) || !CHECK(all_ns[cases[i].limit] > SIM_NS_PER_S))
+            printf("%s\n", cases[i].batching);
+        stories_fini(stories);
+        free(stories);
+    }
+}
+
+/* With one slot and first come, first served: a request that comes while another one waits is the first to wait once
+ * that one has been admitted, and until it is admitted itself. */
+TEST(a_request_is_behind_others_until_the_one_before_it_is_admitted)
+{
+    struct stories *stories = calloc(1, sizeof *stories);
+    MUST(stories != NULL);
+    const struct bed_rows *rows = run_limited("{'policy': 'vllm-v1', 'max_sequences': 1}", 4000, stories);
+    sim_ns all_ns[N_BLOCKED] = {0}, before_ns = -1;
+    int n_behind = 0;
+    CHECK_EQ_INT(rows->code, 0);
+    sum_parts(stories, all_ns);
+    for (int i = 0; i < N_REQUESTS; i++) {
+        const struct request_row *row = &stories->of[i].request;
+        const sim_ns arrival_ns = llround(1e9 * row->arrival_s), admitted_ns = arrival_ns + llround(1e9 * row->queue_s);
+        if (before_ns > arrival_ns) {
+            CHECK_EQ_INT(stories->of[i].blocked.part_ns[BATCH_LIMIT_SEQUENCES][0], admitted_ns - before_ns);
+            n_behind++;
+        }
+        before_ns = admitted_ns;
+    }
+    CHECK(n_behind > N_REQUESTS / 2);
+    stories_fini(stories);
+    free(stories);
 }

@@ -232,9 +232,10 @@ TEST(impossible_transforms_are_refused)
                                        "{'format': 'generate', 'count': 5, 'thin': 0.5,"
                                        " 'arrival': {'process': 'closed', 'users': 3}}"),
                  SIM_E_CONFIG);
-    CHECK_EQ_STR(trace.message,
-                 "services.chat.trace: error: a closed loop does not support window, rate_scale, thin, "
-                 "jitter, replicate, limit or offline; set the number of users, their think time or \"count\"");
+    CHECK_EQ_STR(
+        trace.message,
+        "services.chat.trace: error: a closed loop does not support window, rate_scale, thin, "
+        "jitter, replicate, upscale, limit or offline; set the number of users, their think time or \"count\"");
 }
 
 /* Vidur's rule on the trace that peers were measured with: the outputs stay, prompts give way. */

@@ -245,6 +245,7 @@ struct sink story_sink(struct story *story)
                          .handover = story_on_handover,
                          .sequence = story_on_sequence,
                          .token_wait = story_on_token_wait,
+                         .admission = story_on_admission,
                          .decision = on_decision,
                          .detail = on_decision,
                          .metric = on_metric};

@@ -3,6 +3,7 @@
 #ifndef ORRERY_CLI_EXPLAIN_STORY_H
 #define ORRERY_CLI_EXPLAIN_STORY_H
 
+#include "sim/cli/explain/story_blocked.h"
 #include "sim/core/mem.h"
 #include "sim/world/rows/sink.h"
 
@@ -65,6 +66,7 @@ struct story_replica {
     double up_s;                      /* since when it takes requests; NAN: since the start */
     const char *failed_by;            /* "gpu on node 3"; NULL: it has not failed */
     int64_t n_routed, n_service;      /* requests since then, to it and to all replicas */
+    struct queue_state queue;         /* by the latest row of its queue */
 };
 
 /* A command of a power policy to a group of GPUs, or its brake, in a domain. */
@@ -125,6 +127,7 @@ struct story {
     double unrouted_s;           /* since when a failure has left it without a replica; NAN: it has one */
     double first_routed_s;       /* NAN: never */
     bool is_over;                /* the request has finished or was rejected */
+    struct story_blocked blocked; /* until it is first admitted */
     struct story_work meanwhile; /* work of the replica while the request waits */
     struct story_replica *replicas; /* by number */
     size_t n_replicas, replicas_capacity;

@@ -39,6 +39,7 @@ int story_see_service(struct story *story, const struct decision_row *row);
 const char *story_failure_of_replica(const struct story *story); /* the latest of the request's; NULL: none */
 int story_follow_request(struct story *story, const struct decision_row *row);
 int story_on_batch(void *context, const struct batch_row *row);
+int story_on_admission(void *context, const struct admission_row *row);
 int story_on_token_wait(void *context, const struct token_wait_row *row);
 
 /* Ends the wait of a request that enters a batch or is taken at another replica: what its replica did meanwhile. Then,

@@ -74,7 +74,7 @@ int story_see_service(struct story *story, const struct decision_row *row)
     if (replica == NULL) return SIM_E_NOMEM;
     if (fails) return note_failure(story, replica, row->reason);
     if (is_up)
-        *replica = (struct story_replica){.up_s = row->t_s, .n_service = story->n_routed};
+        *replica = (struct story_replica){.up_s = row->t_s, .n_service = story->n_routed, .queue = replica->queue};
     else
         replica->n_routed++, story->n_routed++;
     return 0;
@@ -108,6 +108,7 @@ static int see_routed(struct story *story, double t_s)
     const double unrouted_s = story->unrouted_s;
     story->unrouted_s = (double)NAN;
     if (isnan(story->first_routed_s)) story->first_routed_s = t_s;
+    blocked_routed(&story->blocked, t_s, &story->replicas[story->replica].queue);
     const int code = isnan(unrouted_s) ? 0 : tell_outage(story, unrouted_s, t_s);
     return code != 0 ? code : tell_newcomer(story, t_s);
 }
@@ -117,6 +118,9 @@ int story_end_request(struct story *story)
     const struct request_row *request = &story->request;
     const bool is_left = request->service != NULL && strcmp(request->status, "unfinished") == 0;
     int code = 0;
+    if (is_left) blocked_over(&story->blocked, story->end_s);
+    if (is_left || !isnan(story->first_routed_s))
+        blocked_arrived(&story->blocked, request->arrival_s, story->first_routed_s, story->end_s);
     if (!isnan(story->first_routed_s) && request->service != NULL)
         code = tell_outage(story, request->arrival_s, story->first_routed_s);
     else if (is_left)
@@ -203,7 +207,12 @@ int story_follow_request(struct story *story, const struct decision_row *row)
         story->replica = routed;
         code = see_routed(story, row->t_s);
     }
-    if (strcmp(row->action, "requeue") == 0) story->unrouted_s = row->t_s;
+    if (strcmp(row->action, "requeue") == 0) {
+        story->unrouted_s = row->t_s;
+        blocked_requeued(&story->blocked, row->t_s);
+    }
+    if (story_is_any(row->action, (const char *const[]){"admit", "resume", "finish", "reject", NULL}))
+        blocked_over(&story->blocked, row->t_s);
     if (story_is_any(row->action, (const char *const[]){"finish", "reject", NULL})) story->is_over = true;
     if (leaves && code == 0) code = tell_decoding(story, row->t_s);
     follow_sequences(&story->sequences, row->action);
@@ -260,6 +269,19 @@ static int on_prefill(struct story *story, const struct batch_row *row)
                       loads, story_time(time, lasted_s), row->prefill_tokens, row->prefill_sequences,
                       row->prefill_sequences == 1 ? "" : "s", row->decoding,
                       slowed_text(slowed, lasted_s - row->full_clock_s));
+}
+
+int story_on_admission(void *context, const struct admission_row *row)
+{
+    struct story *story = context;
+    const struct story_subject *subject = &story->subject;
+    if (subject->is_job || strcmp(row->service, subject->service) != 0) return 0;
+    struct story_replica *replica = replica_of(story, row->replica);
+    if (replica == NULL) return SIM_E_NOMEM;
+    if (row->step == ADMISSION_PLANNED || row->step == ADMISSION_HELD) replica->queue = queue_state_of(row);
+    if (row->replica == story->replica && isnan(story->unrouted_s))
+        blocked_see(&story->blocked, subject->id, row, &replica->queue);
+    return 0;
 }
 
 int story_on_token_wait(void *context, const struct token_wait_row *row)

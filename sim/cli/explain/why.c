@@ -135,6 +135,7 @@ static void say_story(const struct asking *asking, const struct story *story, st
     say_waits(story, answer);
     say_slowed(story, answer);
     why_say_events(story, asking->options->all, answer);
+    if (!story->subject.is_job) why_say_blocked(story, answer);
     say_ranks(asking, answer);
     if (!story->subject.is_job) say_gap(story, answer);
     if (left_out(story) != NULL) answer_say(answer, "left out: %s\n", left_out(story));
@@ -150,6 +151,7 @@ static void write_story(const struct asking *asking, const struct story *story, 
     if (!is_job && story->request.class[0] != '\0') answer_text(answer, "class", story->request.class);
     answer_text(answer, "status", is_job ? story->job.status : story->request.status);
     why_write_events(story, answer);
+    if (!is_job) why_write_blocked(story, answer);
     if (is_job) answer_number(answer, "waited_s", story->waits.total_s);
     if (!is_job && !isnan(story->gap_s)) {
         answer_number(answer, "max_gap_s", story->gap_s);

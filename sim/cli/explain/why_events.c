@@ -108,3 +108,51 @@ void why_write_events(const struct story *story, struct answer *answer)
     }
     answer_add(answer, "events", NULL, &events);
 }
+
+/* Parts of a request's queue time, the longest first. Returns their number. */
+static int list_parts(const struct story_blocked *blocked, int kinds[static N_BLOCKED])
+{
+    int n = 0;
+    for (int kind = 0; kind < N_BLOCKED; kind++) {
+        const sim_ns part_ns = blocked_ns(blocked, kind);
+        int place = n;
+        if (part_ns == 0) continue;
+        for (; place > 0 && blocked_ns(blocked, kinds[place - 1]) < part_ns; place--) kinds[place] = kinds[place - 1];
+        kinds[place] = kind;
+        n++;
+    }
+    return n;
+}
+
+void why_say_blocked(const struct story *story, struct answer *answer)
+{
+    int kinds[N_BLOCKED];
+    const int n = list_parts(&story->blocked, kinds);
+    sim_ns all_ns = 0;
+    for (int i = 0; i < n; i++) all_ns += blocked_ns(&story->blocked, kinds[i]);
+    if (n == 0) return;
+    answer_say(answer, "queued for %.9f s%s, of which\n", sim_s_from_ns(all_ns),
+               isnan(story->request.queue_s) ? ", not admitted" : "");
+    for (int i = 0; i < n; i++) {
+        const sim_ns behind_ns = story->blocked.part_ns[kinds[i]][1];
+        answer_say(answer, "%16.9f s  %s", sim_s_from_ns(blocked_ns(&story->blocked, kinds[i])),
+                   blocked_text(kinds[i]));
+        if (behind_ns > 0) answer_say(answer, "; %.9f s of it behind others", sim_s_from_ns(behind_ns));
+        answer_say(answer, "\n");
+    }
+}
+
+void why_write_blocked(const struct story *story, struct answer *answer)
+{
+    static const struct table_column columns[] = {LEFT("what"), RIGHT("time_s"), RIGHT("behind_s")};
+    struct answer_table parts;
+    int kinds[N_BLOCKED];
+    const int n = list_parts(&story->blocked, kinds);
+    TABLE_INIT(&parts, columns);
+    for (int i = 0; i < n; i++) {
+        table_text(&parts, blocked_text(kinds[i]));
+        table_number(&parts, sim_s_from_ns(blocked_ns(&story->blocked, kinds[i])));
+        table_number(&parts, sim_s_from_ns(story->blocked.part_ns[kinds[i]][1]));
+    }
+    answer_add(answer, "queue_parts", NULL, &parts);
+}

@@ -15,6 +15,10 @@ void why_say_events(const struct story *story, bool all, struct answer *answer);
 /* "runs at 66.7 to 94.3 % of its full speed", of least and most shares. */
 void why_say_speeds(double least_frac, double most_frac, struct answer *answer);
 
+/* The queue time of a request by what it waited for: lines for people, the table "queue_parts" for programs. */
+void why_say_blocked(const struct story *story, struct answer *answer);
+void why_write_blocked(const struct story *story, struct answer *answer);
+
 /* The table "events", for programs. */
 void why_write_events(const struct story *story, struct answer *answer);
 

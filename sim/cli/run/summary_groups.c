@@ -8,8 +8,11 @@
 #include <string.h>
 
 /* How a value is written. PREEMPTIONS: a count less the yields and the stops by failures in it, which stand apart.
- * HELD_DOLLARS: less the bill of idle GPUs in it, which stands apart. */
-enum manner { COUNT, PREEMPTIONS, SHARE, SECONDS, DOLLARS, HELD_DOLLARS, IN_UNIT };
+ * HELD_DOLLARS: less the bill of idle GPUs in it, which stands apart. GPU_HOURS: a mean number of GPUs, over the whole
+ * run; HELD_HOURS: the same, beside leases. */
+enum manner { COUNT, PREEMPTIONS, SHARE, SECONDS, DOLLARS, HELD_DOLLARS, GPU_HOURS, HELD_HOURS, IN_UNIT };
+
+static const double SECONDS_PER_H = 3600;
 
 struct item {
     const char *metric;
@@ -77,6 +80,9 @@ static const struct item cost[] = {{"cost.usd", DOLLARS, "bill of all leases", N
                                    {"cost.services_usd", DOLLARS, "of it for services", NULL},
                                    {"cost.jobs_usd", HELD_DOLLARS, "for jobs while they hold GPUs", NULL},
                                    {"cost.idle_usd", DOLLARS, "for idle GPUs", NULL},
+                                   {"rental.gpus.mean", GPU_HOURS, "GPU h leased", NULL},
+                                   {"cluster.gpus_in_use.mean", HELD_HOURS, "of them held by services and jobs",
+                                    NULL},
                                    {"cost.usd_per_job", DOLLARS, "per ended job, with idle GPUs", NULL},
                                    {"cost.usd_per_h", DOLLARS, "per hour, list price of the services' GPUs",
                                     "cost.usd"},
@@ -116,6 +122,11 @@ static double value_of(const struct metric_row *metric, enum manner manner, cons
     if (manner == HELD_DOLLARS) {
         const struct metric_row *idle = find(metrics, n, "cost.idle_usd");
         return metric->value - (idle != NULL ? idle->value : 0);
+    }
+    if (manner == HELD_HOURS && find(metrics, n, "rental.gpus.mean") == NULL) return 0;
+    if (manner == GPU_HOURS || manner == HELD_HOURS) {
+        const struct metric_row *end = find(metrics, n, "sim.end_s");
+        return end != NULL ? metric->value * end->value / SECONDS_PER_H : 0;
     }
     if (manner != PREEMPTIONS) return metric->value;
     const struct metric_row *yields = find(metrics, n, "scaling.yielded_jobs.sum");

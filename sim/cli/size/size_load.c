@@ -103,6 +103,7 @@ static double find_poisson_per_s(const struct json_node *trace)
     const char *why;
     if (format == NULL || format->kind != JSON_STRING || strcmp(format->text, "generate") != 0) return 0;
     if (arrival == NULL || !is_poisson(trace) || json_member(trace, "replicate") != NULL) return 0;
+    if (json_member(trace, "upscale") != NULL) return 0;
     for (const struct json_node *of = classes != NULL ? classes->first : NULL; of != NULL; of = of->next)
         if (!is_poisson(of)) return 0;
     if (rate == NULL || rate->text == NULL || unit_parse(rate->text, UNIT_RATE, &per_s, &why) != 0) return 0;

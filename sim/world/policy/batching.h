@@ -130,6 +130,18 @@ struct batch_rejection {
     const char *reason;
 };
 
+/* What ends the admissions of a plan. */
+enum batch_limit {
+    BATCH_LIMIT_UNSTATED, /* the batcher does not say */
+    BATCH_LIMIT_SEQUENCES, /* no free slot for another sequence */
+    BATCH_LIMIT_KV_BLOCKS, /* too few free KV blocks, beside those that the batcher reserves or keeps free */
+    BATCH_LIMIT_TOKENS,    /* the token budget of the iteration is spent, or too small for the rest of it */
+    BATCH_LIMIT_CLOSED,    /* the running batch takes nobody in: its sequences decode first, or until they end */
+    BATCH_LIMIT_HOST,      /* sequences that were swapped out resume first */
+    BATCH_LIMIT_LATE,      /* the engine learns of an arrival, or of what has ended, one iteration later */
+    N_BATCH_LIMITS
+};
+
 /* Empty when handed over. Each array has room for `capacity` entries, at least one more than ready and paused
  * sequences. Entries beyond the capacity are counted and refused. Applied in order: rejections, evictions, pauses,
  * resumptions, loads, prefills. */
@@ -148,6 +160,9 @@ struct batch_plan {
     int64_t iterations;        /* at most; INT64_MAX, as handed over: no limit */
     const struct request_view **loads; /* waiting, with stored tokens: batch_plan_load */
     int32_t n_loads;
+    /* For explanations alone: what ended the admissions of this plan, and at which request (batch_plan_limit). */
+    enum batch_limit limit;
+    const struct request_view *limited;
 };
 
 /* Whether any array is full, so that nothing may be added to this plan. A batcher that stops for this sets iterations
@@ -209,6 +224,15 @@ static inline void batch_plan_resume(struct batch_plan *plan, const struct reque
 {
     int32_t i = plan->n_resumptions++;
     if (i < plan->capacity) plan->resumptions[i] = (struct batch_resumption){request, wait};
+}
+
+/* Says why requests are left in the queue: admissions ended at `request`, which behind others or at the head waits for
+ * this. NULL: nothing distinguishes one of them. The first call of a plan counts. The plan does the same without it. */
+static inline void batch_plan_limit(struct batch_plan *plan, const struct request_view *request, enum batch_limit limit)
+{
+    if (plan->limit != BATCH_LIMIT_UNSTATED) return;
+    plan->limit = limit;
+    plan->limited = request;
 }
 
 /* The request takes the KV blocks of its whole prompt, and its stored tokens are loaded while others run. It keeps its

@@ -35,7 +35,7 @@ static bool may_look_ahead(const struct replica *replica)
     const int64_t others = replica->waiting.n + replica->prefilling.n + replica->paused.n + replica->nonresident.n +
                            replica->moving.n + replica->arrived.n;
     return others == 0 && named == 0 && !env->single_step && env->on_batch == NULL && env->on_compose == NULL &&
-           replica->store == NULL && replica->stream == NULL && replica->traffic == NULL &&
+           env->on_queue == NULL && replica->store == NULL && replica->stream == NULL && replica->traffic == NULL &&
            replica->unattached == NULL && env->sampling == NULL && !replica->speculating->is_cut &&
            !replica_is_ordered(replica) && replica->plan_end_step > replica->ready->step + 1;
 }

@@ -22,6 +22,13 @@ void replica_plan_fini(struct batch_plan *plan);
  * from the first on. */
 int64_t replica_plan_stage(struct replica *replica, struct running_batch *waiting, sim_ns now);
 
+/* Reports what the queue waits for from now on, if anybody asks. Returns 0 or a negative code. */
+static inline int replica_report_queue(const struct replica *replica, const struct request_view *request, sim_ns now,
+                                       enum admission_step step)
+{
+    return replica->env->on_queue != NULL ? replica->env->on_queue(replica, request, now, step) : 0;
+}
+
 /* Whether the batcher has any request to act on. */
 static inline bool replica_has_work(const struct replica *replica)
 {

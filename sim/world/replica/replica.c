@@ -221,7 +221,8 @@ static int halted(struct replica *replica, sim_ns now)
 {
     if (!replica->is_halting) return 0;
     replica->is_halting = false;
-    return replica->env->on_halted(replica, now);
+    const int code = replica_report_queue(replica, NULL, now, ADMISSION_HELD);
+    return code == 0 ? replica->env->on_halted(replica, now) : code;
 }
 
 /* Asks the batcher, repeatedly after plans that only remove requests or load them, and starts what it plans. same_run:
@@ -351,7 +352,11 @@ bool replica_hold(struct replica *replica, sim_ns now)
 {
     SIM_REQUIRE(replica->view.stages == 1 && !replica->is_held);
     replica->is_held = true;
-    if (replica->state == REPLICA_IDLE) return true;
+    if (replica->state == REPLICA_IDLE) {
+        const int code = replica_report_queue(replica, NULL, now, ADMISSION_HELD);
+        if (code != 0) engine_fail(replica->env->engine, code);
+        return true;
+    }
     replica->is_halting = true;
     if (replica->state == REPLICA_DECODE) decode_run_recheck(replica, now);
     if (replica_is_ahead(replica)) replica_cut_drafts(replica, now);

@@ -119,6 +119,9 @@ struct replica_env {
     int (*on_batch)(const struct replica *replica, const struct replica_batch *batch); /* NULL: not reported */
     /* Before the batcher decides. NULL: not reported. */
     int (*on_compose)(const struct replica *replica, sim_ns now);
+    /* What its queue waits for changes; the request as in admission_row. NULL: not reported. */
+    int (*on_queue)(const struct replica *replica, const struct request_view *request, sim_ns now,
+                    enum admission_step step);
     /* The prompt is processed and tokens are still to come. Returns 0 if the request stays, 1 if it decodes elsewhere;
      * then its KV blocks stay taken until replica_release_kv. NULL: all requests stay. */
     int (*on_prefilled)(struct replica *replica, struct request *request, sim_ns now);

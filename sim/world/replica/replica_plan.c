@@ -450,6 +450,8 @@ int replica_plan(struct replica *replica, sim_ns now)
     plan->decode_sequences = INT64_MAX;
     plan->keep_free_blocks = 0;
     plan->iterations = INT64_MAX;
+    plan->limit = BATCH_LIMIT_UNSTATED;
+    plan->limited = NULL;
     replica->plan_number++;
     if (replica->env->on_compose != NULL && (code = replica->env->on_compose(replica, now)) != 0) return code;
     replica_see_prefills(replica, INT32_MAX);
@@ -458,6 +460,8 @@ int replica_plan(struct replica *replica, sim_ns now)
     if (code != 0) return policy_failed(&batcher->policy, "compose", code, now, replica->env->diag);
     const bool names_requests = plan_names_requests(plan);
     code = check_plan(replica, now, names_requests);
+    if (code == 0 && replica->env->on_queue != NULL)
+        code = replica->env->on_queue(replica, plan->limited, now, ADMISSION_PLANNED);
     if (code != 0) return code;
     if (plan->n_evictions > 0) ask_offloader(replica);
     if (names_requests) code = replica_apply_moves(replica, now);

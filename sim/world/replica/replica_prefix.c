@@ -251,11 +251,12 @@ int replica_begin_load(struct replica *replica, struct request *request, sim_ns 
 {
     const struct replica_env *env = replica->env;
     request->view.state = REQUEST_LOADING;
-    const int code = acquire(replica, request, true);
+    int code = acquire(replica, request, true);
     SIM_REQUIRE(code != 0 || request->loads != NULL);
     request->is_parked = true;
     replica->n_parked++;
     replica->parked_tokens += request->view.prefilled_tokens;
+    if (code == 0) code = replica_report_queue(replica, &request->view, now, ADMISSION_LOADS);
     return code == 0 && env->on_move != NULL ? env->on_move(replica, request, now, "load") : code;
 }
 

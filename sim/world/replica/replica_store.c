@@ -117,7 +117,8 @@ static int end_loading(struct replica *replica, struct request *request, sim_ns 
 {
     request->view.state = REQUEST_WAITING;
     replica_catch_up(replica, now);
-    const int code = replica_publish_prefix(replica, request);
+    int code = replica_publish_prefix(replica, request);
+    if (code == 0) code = replica_report_queue(replica, &request->view, now, ADMISSION_LOADED);
     replica_write_prefixes(replica);
     replica_wake(replica, now, false);
     return code;
@@ -207,6 +208,7 @@ bool replica_fetch_prefix(struct replica *replica, struct request *request, sim_
     if (n_fetches <= 0) return false;
     request->n_fetches = n_fetches;
     request_list_push_back(&replica->fetching, request);
+    fail(replica, replica_report_queue(replica, &request->view, now, ADMISSION_LOADS));
     return true;
 }
 
@@ -216,5 +218,6 @@ void replica_prefix_fetched(struct replica *replica, struct request *request, si
     if (--request->n_fetches > 0) return;
     request_list_remove(&replica->fetching, request);
     request_list_insert(&replica->waiting, request, BATCH_BY_ARRIVAL);
+    fail(replica, replica_report_queue(replica, &request->view, now, ADMISSION_LOADED));
     if (replica->state != REPLICA_DECODE || replica->plan.recheck_on_arrival) replica_wake(replica, now, false);
 }

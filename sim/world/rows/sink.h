@@ -118,6 +118,24 @@ struct token_wait_row {
     double wait_s, from_s; /* from the first of the two tokens on */
 };
 
+/* What the queue of a replica waits for from this moment on. Live only. */
+enum admission_step {
+    ADMISSION_PLANNED, /* the batcher has made a plan; the others say what ended its admissions */
+    ADMISSION_HELD,    /* no iteration starts until the replica has new weights */
+    ADMISSION_LOADS,   /* KV of the request's prompt comes from a prefix store */
+    ADMISSION_LOADED   /* it has come */
+};
+
+struct admission_row {
+    double t_s;
+    const char *service;
+    int64_t replica;
+    enum admission_step step;
+    int64_t request; /* that loads; ADMISSION_PLANNED: at which admissions ended, -1 at none of those that wait */
+    int limit;       /* ADMISSION_PLANNED: enum batch_limit (policy/batching.h) */
+    bool stands;     /* ADMISSION_PLANNED: the batcher is not asked again for an arrival */
+};
+
 /* Every function returns 0 or a negative code, which ends the run. A NULL member: such rows are not wanted. `decision`
  * gets what a policy decided on jobs and on requests that are preempted or rejected. `detail` gets, in the same table,
  * what happens to every request: routed, admitted. `seen`, live only, gets what a router, batcher or scheduler sees,
@@ -135,6 +153,7 @@ struct token_wait_row {
     X(handover, handover_row)                                                                                          \
     X(sequence, sequence_row)                                                                                          \
     X(token_wait, token_wait_row)                                                                                      \
+    X(admission, admission_row)                                                                                            \
     X(sample, sample_row)                                                                                              \
     X(histogram, histogram_row)                                                                                        \
     X(decision, decision_row)                                                                                          \

@@ -161,6 +161,7 @@ void service_detail_start(struct service *service)
         if (sink->detail != NULL || by_layer) env->on_prefill = service_on_prefill;
         if (sink->detail != NULL) env->on_move = emit_move;
         if (sink->seen != NULL) env->on_compose = service_on_compose;
+        if (sink->admission != NULL) env->on_queue = service_on_queue;
         const bool counts = offload_in_use(env->offload) ||
                             fleet_shares_links(&service->fleet, &service->fleet.pools[i]);
         if (sink->batch != NULL || counts) env->on_batch = service_on_batch;

@@ -1,5 +1,5 @@
-/* What a router or a batcher sees when it decides, as text: for whoever asks why it decided so (sink.h, seen). Without
- * such a sink nothing is formatted and no callback is set. */
+/* What a router or a batcher sees when it decides, as text: for whoever asks why it decided so (sink.h, seen). Also
+ * what the queue of a replica waits for (admission). Without such a sink nothing is formatted, no callback is set. */
 #include "sim/core/text.h"
 #include "sim/world/service/service_state.h"
 
@@ -55,4 +55,21 @@ int service_on_compose(const struct replica *replica, sim_ns now)
                     request->id, request->prompt_tokens, sim_s_from_ns(request->arrival_ns));
     const int64_t subject = view->waiting != NULL ? view->waiting->id : -1;
     return emit(service->env.site, service->config->name, &replica->env->batcher->policy, subject, now, &text);
+}
+
+int service_on_queue(const struct replica *replica, const struct request_view *request, sim_ns now,
+                     enum admission_step step)
+{
+    const struct service *service = replica->env->owner;
+    const struct batch_plan *plan = &replica->plan;
+    const struct admission_row row = {.t_s = sim_s_from_ns(now),
+                                      .service = service->config->name,
+                                      .replica = replica->index,
+                                      .step = step,
+                                      .request = request != NULL ? request->id : -1,
+                                      .limit = (int)plan->limit,
+                                      .stands = !plan->recheck_on_arrival && plan->n_prefills == 0 && plan->decode &&
+                                                plan->iterations > 1 && replica->view.stages == 1};
+    const struct sink *sink = service->env.site->sink;
+    return sink->admission(sink->context, &row);
 }

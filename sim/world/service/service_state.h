@@ -98,6 +98,8 @@ int service_on_halted(struct replica *replica, sim_ns now);
 /* Callbacks of replica_env. */
 int service_on_batch(const struct replica *replica, const struct replica_batch *batch);
 int service_on_compose(const struct replica *replica, sim_ns now); /* service_seen.c */
+int service_on_queue(const struct replica *replica, const struct request_view *request, sim_ns now,
+                     enum admission_step step);
 
 /* Hand-over (service_handover.c): callbacks of replica_env. */
 int service_on_prefilled(struct replica *replica, struct request *request, sim_ns now);
