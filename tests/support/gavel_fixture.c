@@ -35,11 +35,13 @@ void gavel_draw(struct gavel_fixture *f, enum gavel_level level, struct rng *rng
     if (level == GAVEL_FREE) f->need[0] = 1;
 }
 
-void gavel_draw_badly_scaled(struct gavel_fixture *f, struct rng *rng)
+void gavel_draw_badly_scaled(struct gavel_fixture *f, bool has_needs, struct rng *rng)
 {
     const int kinds = 2 + (int)rng_below(rng, 5), types = 2 + (int)rng_below(rng, 3);
     f->program = (struct gavel_program){.kinds = kinds, .types = types, .speed = f->speed, .load = f->load,
-                                        .gain = f->gain};
+                                        .gain = f->gain, .need = has_needs ? f->need : NULL,
+                                        .level_gain = has_needs ? 1e4 * kinds : 0};
+    for (int k = 0; k < kinds; k++) f->need[k] = k == 0 ? 1 : pow(1e-10, rng_uniform(rng));
     for (int i = 0; i < kinds * types; i++) {
         f->speed[i] = rng_below(rng, 2) == 0 ? 1 : pow(1e-10, rng_uniform(rng));
         f->load[i] = pow(10, 10 * rng_uniform(rng) - 5);

@@ -17,8 +17,8 @@ struct gavel_fixture {
 
 void gavel_draw(struct gavel_fixture *f, enum gavel_level level, struct rng *rng);
 
-/* Without needs; speeds and loads over ten orders of magnitude. */
-void gavel_draw_badly_scaled(struct gavel_fixture *f, struct rng *rng);
+/* Speeds, loads and needs over ten orders of magnitude. */
+void gavel_draw_badly_scaled(struct gavel_fixture *f, bool has_needs, struct rng *rng);
 
 double gavel_value_of(const struct gavel_fixture *f, const double *x, double level);
 

@@ -138,28 +138,33 @@ TEST(an_optimal_basis_proves_itself)
     CHECK((double)steps <= 0.85 * (double)kinds);
 }
 
-/* At the optimum of the same numbers no step remains. With needs up to a tenth lower few remain. */
+/* At the optimum of the same numbers no step remains, and few do with other needs. Where these are out of reach of the
+ * basis by little, it is not taken for feasible. */
 TEST(an_optimum_is_where_the_next_call_starts)
 {
+    static const double change[] = {0, 0, 0.1, 1e-5, 1e-7};
+    enum { CALLS = sizeof change / sizeof *change };
     struct rng rng = test_rng(25, "gavel", 0);
-    int64_t anew = 0, again = 0;
+    int64_t steps[CALLS] = {0};
     for (int i = 0; i < 150; i++) {
         struct gavel_fixture f;
         struct gavel_simplex simplex;
         gavel_draw(&f, (enum gavel_level)(i % 2), &rng);
         MUST(gavel_simplex_init(&simplex, &f.program));
-        for (int call = 0; call < 3; call++) {
+        for (int call = 0; call < CALLS; call++) {
             const int64_t before = simplex.steps;
-            for (int k = 1; call == 2 && k < f.program.kinds; k++) f.need[k] *= 1 - 0.1 * rng_uniform(&rng);
+            for (int k = 1; k < f.program.kinds; k++)
+                f.need[k] = fmin(1, f.need[k] * (1 + change[call] * (rng_uniform(&rng) - 0.5)));
             CHECK_EQ_INT(gavel_simplex_start(&simplex), LP_OPTIMAL);
             CHECK_EQ_INT(gavel_simplex_maximise(&simplex), LP_OPTIMAL);
-            if (call == 1) CHECK_EQ_INT(simplex.steps, before);
-            if (call == 0) anew += simplex.steps;
-            if (call == 2) again += simplex.steps - before;
+            check_values(&simplex.basis);
+            check_prices(&simplex.basis);
+            steps[call] += simplex.steps - before;
         }
         gavel_simplex_fini(&simplex);
     }
-    CHECK(again > 0 && again < anew / 4);
+    CHECK_EQ_INT(steps[1], 0);
+    CHECK(steps[2] > 0 && steps[2] < steps[0] / 4);
 }
 
 /* Rates of the mean program are within a quarter of the best, from where few steps remain. */
@@ -209,26 +214,25 @@ TEST(a_thousand_kinds_take_less_than_a_step_each)
     gavel_simplex_fini(&simplex);
 }
 
-/* Widths and speeds over ten orders of magnitude, where the simplex method may overlook a column. Then the proof fails,
- * and GLPK finds more. */
+/* Widths, speeds and needs over ten orders of magnitude, where the simplex method may overlook a column. Then the proof
+ * fails, and GLPK finds more. */
 TEST(what_is_not_proven_is_solved_by_glpk)
 {
     struct rng rng = test_rng(24, "gavel", 0);
-    int n_below = 0, n_others = 0;
-    for (int i = 0; i < 2000; i++) {
+    int n_below[2] = {0}, n_others = 0;
+    for (int i = 0; i < 4000; i++) {
         struct gavel_fixture f;
         double x[GAVEL_MOST_X], by_solver[GAVEL_MOST_X], level = 1, solver_level;
-        gavel_draw_badly_scaled(&f, &rng);
+        gavel_draw_badly_scaled(&f, i % 2 == 0, &rng);
         if (gavel_solve_alone(&f.program, x, &level) != LP_OPTIMAL) continue;
         struct gavel_solver *solver = gavel_solver_create(&f.program);
         MUST(solver != NULL);
         CHECK_EQ_INT(gavel_solve(solver, by_solver, &solver_level), LP_OPTIMAL);
         const double most = gavel_value_of(&f, by_solver, solver_level);
-        gavel_check_rows(&f, by_solver, solver_level);
-        n_below += gavel_value_of(&f, x, level) < most * (1 - 1e-9);
+        n_below[i % 2] += gavel_value_of(&f, x, level) < most * (1 - 1e-9);
         n_others += memcmp(x, by_solver, (size_t)(f.program.kinds * f.program.types) * sizeof *x) != 0;
         gavel_solver_destroy(solver);
     }
-    CHECK(n_below > 0);
-    CHECK(n_others < 40);
+    CHECK(n_below[0] > 3 && n_below[1] > 3);
+    CHECK(n_others < 100);
 }
