@@ -38,3 +38,24 @@ TEST(no_gpu_idles_while_jobs_have_their_shares)
             CHECK_NEAR(last_s, 3 * n * 360, 1e-6);
         }
 }
+
+/* Eight types of node take jobs, in turn; nine are too many. */
+TEST(eight_node_types_are_the_most)
+{
+    for (int n = 8; n <= 9; n++) {
+        SCOPED(text) json = {0};
+        text_printf(&json, "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm', 'node_types': {");
+        for (int j = 1; j < n; j++)
+            text_printf(&json, "%s'n%d': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}", j > 1 ? ", " : "", j);
+        text_printf(&json, "}}, 'jobs': {'placement': 'counted', 'scheduler': 'gavel', 'trace': {'format':"
+                           " 'inline-jobs', 'jobs': [");
+        for (int i = 0; i < n; i++) text_printf(&json, "%s{'duration': '1h'}", i > 0 ? ", " : "");
+        text_printf(&json, "]}}}");
+        if (n > 8) {
+            CHECK_EQ_INT(bed_run(BED(.check = true), "%s", json.chars)->code, SIM_E_POLICY);
+            continue;
+        }
+        const struct bed_rows *rows = bed_ok(BED(.check = true), "%s", json.chars);
+        for (int i = 0; i < n; i++) CHECK_NEAR(bed_job(rows, i)->end_s, 3600, 1e-6);
+    }
+}

@@ -63,9 +63,10 @@ TEST(numbers_may_change_between_calls)
     }
 }
 
-/* Work per cost as one linear program, whose columns are X u and u with u = 1 / cost (Charnes and Cooper 1962). Rows:
- * times, rates, GPUs, cost. Returns the ratio; NaN: infeasible. */
-static double ratio_by_charnes_cooper(const struct gavel_fixture *f, const double *price, const double *at_least)
+/* Work, less `least`, per cost as one linear program, whose columns are X u and u with u = 1 / cost (Charnes and Cooper
+ * 1962). Rows: times, rates, GPUs, cost. Returns the ratio; NaN: infeasible. */
+static double ratio_by_charnes_cooper(const struct gavel_fixture *f, const double *price, const double *at_least,
+                                      double least)
 {
     enum { ROWS = 2 * GAVEL_MOST_KINDS + GAVEL_PROGRAM_TYPES + 1, COLUMNS = GAVEL_MOST_X + 1 };
     static double matrix[ROWS * COLUMNS], zeros[COLUMNS], cost[COLUMNS], upper[COLUMNS], low[ROWS], high[ROWS],
@@ -88,13 +89,13 @@ static double ratio_by_charnes_cooper(const struct gavel_fixture *f, const doubl
         cost[c] = -f->gain[c];
         upper[c] = f->speed[c] > 0 ? (double)INFINITY : 0;
     }
-    cost[n - 1] = 0;
+    cost[n - 1] = least;
     upper[n - 1] = (double)INFINITY;
     const struct lp lp = {.columns = n, .rows = m, .cost = cost, .lower = zeros, .upper = upper, .matrix = matrix,
                           .row_lower = low, .row_upper = high};
     if (lp_solve_from(&lp, states, states + n, x) != LP_OPTIMAL) return (double)NAN;
     double gain = 0;
-    for (int c = 0; c < n - 1; c++) gain += f->gain[c] * x[c];
+    for (int c = 0; c < n; c++) gain -= cost[c] * x[c];
     return gain;
 }
 
@@ -123,15 +124,26 @@ TEST(work_per_cost_is_that_of_one_linear_program)
                 f.gain[k * jobs.types + j] = count[k] * width[k] * f.speed[k * jobs.types + j];
             }
         }
-        double by_type[GAVEL_PROGRAM_TYPES];
-        for (int j = 0; j < jobs.types; j++) by_type[j] = price[j] * gpus[j];
-        const double expected = ratio_by_charnes_cooper(&f, by_type, at_least);
+        double by_type[GAVEL_PROGRAM_TYPES], all = 0, wanted = 0, work = 0, cost = 0;
+        for (int j = 0; j < jobs.types; j++) {
+            by_type[j] = price[j] * gpus[j];
+            all += gpus[j];
+        }
+        for (int k = 0; k < jobs.kinds; k++) wanted += count[k] * width[k];
+        const double expected = ratio_by_charnes_cooper(&f, by_type, at_least, 0);
         const enum lp_outcome outcome = gavel_max_per_cost(&jobs, price, at_least, x, &ratio);
         CHECK_EQ_INT(outcome, isnan(expected) ? LP_INFEASIBLE : LP_OPTIMAL);
         if (outcome != LP_OPTIMAL) continue;
         solved++;
-        CHECK_NEAR(ratio, expected, 2e-4 * expected); /* a little of the ratio goes for a large X */
+        CHECK_NEAR(ratio, expected, 2e-4 * expected); /* a millionth of the GPUs counts as no work */
         CHECK(ratio <= expected * (1 + 1e-8));
+        for (int c = 0; c < jobs.kinds * jobs.types; c++) {
+            work += f.gain[c] * x[c];
+            cost += f.load[c] * by_type[c % jobs.types] * x[c];
+        }
+        CHECK_NEAR(ratio, work / cost, 1e-12 * ratio);
+        const double least = 1e-6 * fmin(all, wanted), most = ratio_by_charnes_cooper(&f, by_type, at_least, least);
+        CHECK_NEAR((work - least) / cost, most, 2e-8 * most);
     }
     CHECK(solved > 100 && solved < 150);
 }
