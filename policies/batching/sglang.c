@@ -180,7 +180,6 @@ struct adder {
     const struct replica_view *view;
     struct batch_plan *plan;
     int64_t total_offset;    /* tokens that the prompts take, with their limits, and the decoding sequences now */
-    int64_t current_offset;  /* without limits */
     int64_t to_come;         /* of the running sequences, by their limits; an upper bound until is_exact */
     bool is_exact;
     int64_t available_tokens, free_blocks;
@@ -206,7 +205,6 @@ static struct adder adder_of(const struct sglang *batcher, const struct replica_
     const int64_t most = params->max_tokens > 0 ? min_i64(params->max_tokens, LIMIT_TOKENS) : LIMIT_TOKENS;
     return (struct adder){.batcher = batcher, .view = view, .plan = plan,
                           .total_offset = decoding,
-                          .current_offset = decoding,
                           .to_come = most * view->n_decoding,
                           .available_tokens = view->free_blocks * view->block_tokens,
                           .free_blocks = view->free_blocks - growth,
@@ -239,7 +237,6 @@ static void take(struct adder *adder, const struct request_view *request, int64_
     const int64_t in_pages = paged(view, tokens), held_tokens = prompt_done(view, request) + tokens;
     adder->free_blocks -= replica_view_needed_blocks(view, request, held_tokens);
     adder->total_offset += in_pages + to_come + view->block_tokens;
-    adder->current_offset += in_pages + view->block_tokens;
     adder->input_tokens -= in_pages;
     if (adder->chunk_tokens < INT64_MAX) adder->chunk_tokens -= in_pages;
     batch_plan_prefill_holding(adder->plan, request, (int32_t)tokens, held_tokens);
@@ -247,7 +244,7 @@ static void take(struct adder *adder, const struct request_view *request, int64_
 
 static enum verdict verdict_of(struct adder *adder)
 {
-    if (remaining_beyond(adder, 0) <= 0 || adder->available_tokens - adder->current_offset <= 0) return NO_TOKENS;
+    if (remaining_beyond(adder, 0) <= 0) return NO_TOKENS;
     return adder->input_tokens <= 0 || adder->chunk_tokens <= 0 ? NO_BUDGET : GO_ON;
 }
 

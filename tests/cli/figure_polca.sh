@@ -27,6 +27,12 @@ tokens() { # RUN SERVICES: output tokens of requests that have ended at the hour
         and arrival_s + e2e_s < 14 * 3600"
 }
 
+page() { # LINE...: the page of power caps has them, joined by blanks
+    grep -qF -e "$*" policies/power_cap/README.md || complain "policies/power_cap/README.md lacks: $*"
+}
+share() { awk "BEGIN { printf \"%.1f %%\", 100 * $1 }"; }
+change() { awk "BEGIN { printf \"%+.$2f %%\", 100 * ($1 - 1) }"; } # RATIO DIGITS
+
 row() { # POLICY [MORE]: one more run
     policy=$1
     shift
@@ -47,11 +53,15 @@ peak=$(metric 1 power.budget_frac.max)
 rise=$(metric 1 power.rise_frac.max)
 echo "PO-1 peak of the row over its power: $peak (0.79, second hand; sets the load)"
 echo "PO-2 largest rise within 40 s: $rise (0.118, second hand; sets the load)"
+page "| PO-1 peak power of the row / budget | 79 % | account | $(share "$peak") |"
+page "| PO-2 largest rise in 40 s / budget | 11.8 % | account | $(share "$rise") |"
 within "$peak" 0.77 0.81 'peak of the row'
 within "$rise" 0.10 0.135 'largest rise'
 
 echo "PO-3 brakes with 52 servers under POLCA: $(metric 3 power.brakes) (0, second hand); peak $(metric 3 power.budget_frac.max)," \
     "without a policy $(metric 2 power.budget_frac.max)"
+page "peak is $(share "$(metric 3 power.budget_frac.max)") of the budget under POLCA and" \
+    "$(share "$(metric 2 power.budget_frac.max)") without a policy"
 equal "$(metric 3 power.brakes)" 0.0 'brakes under POLCA'
 within "$(metric 3 power.budget_frac.max)" 0.8 1.0 'peak of 52 servers under POLCA'
 within "$(metric 2 power.budget_frac.max)" 1.0 1.1 'peak of 52 servers without a policy'
@@ -62,6 +72,10 @@ hp99=$(loss 3 "$high" 0.99)
 lp99=$(loss 3 "$low" 0.99)
 echo "PO-4 latency under POLCA over that without a policy: median $hp, high priority (< 1.01, second hand), $lp, low (< 1.05," \
     "memory: missed); P99 $hp99 (< 1.05, memory), $lp99 (< 1.5, memory)"
+page "| PO-4 median latency, high priority | at most +1 % | account | $(change "$hp" 1) |"
+page "| PO-4 median latency, low priority | at most +5 % | memory | $(change "$lp" 1): missed |"
+page "| PO-4 P99 latency, high priority | at most +5 % | memory | $(change "$hp99" 1) |"
+page "| PO-4 P99 latency, low priority | at most +50 % | memory | $(change "$lp99" 1) |"
 within "$hp" 1.0 1.01 'median latency of high priority'
 within "$hp99" 0.99 1.05 'P99 latency of high priority'
 within "$lp99" 1.0 1.5 'P99 latency of low priority'
@@ -70,6 +84,7 @@ hp=$(ratio "$(tokens 3 "$high")" "$(tokens 2 "$high")")
 lp=$(ratio "$(tokens 3 "$low")" "$(tokens 2 "$low")")
 echo "PO-4 tokens by the hour of the most requests, over those without a policy: $hp, high priority (> 0.99, second hand), $lp, low" \
     "(> 0.98, second hand)"
+page "| PO-4 tokens, low priority | at least -2 % | account | $(change "$lp" 2) |"
 within "$hp" 0.99 1.001 'throughput of high priority'
 within "$lp" 0.98 1.001 'throughput of low priority'
 
@@ -77,6 +92,7 @@ all=$(loss 6 "$high" 0.5)
 echo "PO-5 brakes: $(metric 4 power.brakes) with the brake alone, $(metric 5 power.brakes) with one threshold on low priority," \
     "$(metric 6 power.brakes) on all (10 to 10^4 in six weeks, second hand); one threshold on all costs high priority a median" \
     "latency of $all (more than POLCA's, memory)"
+page "| PO-5 brakes under \`brake\` | 10 to 10^4 in six weeks | account | $(printf %.0f "$(metric 4 power.brakes)") in 15 hours |"
 within "$(metric 4 power.brakes)" 1 500 'brakes of the brake alone, in 15 hours'
 within "$(awk "BEGIN { print ($all > 1.01) }")" 1 1 'one threshold on all slows high priority beyond its bound'
 

@@ -19,6 +19,8 @@ done
 # The page has these numbers.
 mean() { sqlite3 :memory: "select printf('%.0f s under $1', value ->> 'ours_value') from json_each(readfile('$T/out')) where value ->> 'claim' = 'mean completion time under $1'"; }
 for policy in Tiresias Optimus Pollux; do grep -qF "$(mean $policy)" configs/figures/README.md || complain "the page does not have $(mean $policy)"; done
+optimus=$(mean Optimus)
+grep -qF "| ${optimus% under*} |" policies/scheduler/goodput/README.md || complain "the page of goodput does not have $optimus"
 sql "$T/pollux/jobload.pollux.db" "select sum(value) from metric where name = 'job.finished'" 1280.0
 
 mkdir "$T/data"

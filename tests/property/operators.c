@@ -274,12 +274,13 @@ TEST(the_share_is_that_of_the_kernels_outside)
 /* One more token, one more sequence, one more token of context: the share jumps where the range ends. */
 TEST(ranges_end_exactly)
 {
-    enum { END = 777 };
+    enum { START = 303, END = 777 };
     SCOPED(cost_fixture) fixture;
     MUST(make(&fixture, &subjects[0], 1e9, "none") == 0);
     const struct operators *operators = fixture.model.model;
     struct kernel_set set = *operators->parts.kernels;
     set.ranges[KERNEL_GEMM].high[0] = set.ranges[KERNEL_DECODE_ATTENTION].high[1] = END;
+    set.ranges[KERNEL_DECODE_ATTENTION].low[1] = START;
     struct operators_parts parts = operators->parts;
     parts.kernels = &set;
     struct operators *narrow = arena_alloc(&fixture.arena, sizeof *narrow);
@@ -287,12 +288,17 @@ TEST(ranges_end_exactly)
     operators_init(narrow, &parts);
     fixture.model.model = narrow;
     for (int64_t past = -3; past <= 3; past++) {
-        const struct iteration_work wide = {.decode_sequences = END + past, .decode_context_tokens = END + past};
+        const struct iteration_work wide = {.decode_sequences = END + past,
+                                            .decode_context_tokens = 500 * (END + past)};
         const struct iteration_work prompt = {.prefill_sequences = 1, .prefill_tokens = END + past};
         const struct iteration_work deep = {.decode_sequences = 2, .decode_context_tokens = 2 * (END + past)};
         CHECK((cost_after(&fixture, &wide, 0).extrapolated_frac > 0.0) == (past > 0));
         CHECK((cost_after(&fixture, &prompt, 0).extrapolated_frac > 0.0) == (past > 0));
         CHECK((cost_after(&fixture, &deep, 0).extrapolated_frac > 0.0) == (past > 0));
+    }
+    for (int64_t past = -3; past <= 3; past++) {
+        const struct iteration_work deep = {.decode_sequences = 303, .decode_context_tokens = 303 * (START + past)};
+        CHECK((cost_after(&fixture, &deep, 0).extrapolated_frac > 0.0) == (past < 0));
     }
 }
 
@@ -399,4 +405,134 @@ TEST(what_a_memo_keeps_is_not_seen)
         }
         mem_free(memo);
     }
+}
+
+/* Sequences that verify drafts: all kernels have that many rows more, attention that many queries. */
+TEST(drafts_take_what_their_kernels_take)
+{
+    for (int s = 0; s < SUBJECTS; s++) {
+        SCOPED(cost_fixture) fixture;
+        MUST(make(&fixture, &subjects[s], 1e9, "none") == 0);
+        for (uint64_t n = 0; n < 100; n++) {
+            struct rng rng = test_rng(16 + (uint64_t)s, "drafts", n);
+            struct iteration_work work = {.prefill_sequences = 0};
+            double expected_s = 0;
+            add_decode(&rng, &work);
+            work.decode_longest_tokens = 0;
+            work.decode_drafts = 1 + (int64_t)rng_below(&rng, 4);
+            for (int driver = BY_TOKENS; driver <= BY_DECODE; driver++)
+                expected_s += driven_by(&fixture, (enum kernel_driver)driver, &work).seconds;
+            CHECK_NEAR(cost_after(&fixture, &work, 0).first_s / expected_s, 1, 0.02);
+        }
+    }
+}
+
+/* With all of the GPU a batch costs what it costs without sharing. The two are evaluated apart. */
+TEST(the_whole_gpu_is_no_share)
+{
+    int n_mixing = 0; /* prompts and decoding sequences in one kernel */
+    for (int s = 0; s < SUBJECTS; s++) {
+        SCOPED(cost_fixture) fixture;
+        MUST(make(&fixture, &subjects[s], 5000, s % 2 == 0 ? "vllm-0.12" : "none") == 0);
+        n_mixing += ((const struct operators *)fixture.model.model)->prefill.uses[0].mixes;
+        for (uint64_t n = 0; n < 300; n++) {
+            struct rng rng = test_rng(30 + (uint64_t)s, "shares", n);
+            struct iteration_work work = random_work(&rng);
+            struct iteration_cost shared;
+            if (n % 3 == 0 && work.decode_sequences > 0) work.decode_drafts = 1 + (int64_t)rng_below(&rng, 4);
+            if (work.decode_drafts > 0) work.decode_longest_tokens = 0;
+            fixture.model.cost_at_share(fixture.model.model, &work, 1.0, &shared);
+            const struct iteration_cost whole = cost_after(&fixture, &work, 0);
+            CHECK_NEAR(shared.first_s / whole.first_s, 1, 1e-12);
+            CHECK_NEAR(shared.slope_s, whole.slope_s, 1e-12 * whole.first_s);
+            CHECK_NEAR(shared.extrapolated_frac, whole.extrapolated_frac, 1e-9);
+            CHECK_EQ_INT(shared.until, whole.until);
+        }
+    }
+    CHECK(n_mixing > 0 && n_mixing < SUBJECTS);
+}
+
+/* --- Knots --- */
+
+static void check_knot(const struct knots *knots, const char *of, int64_t at)
+{
+    bool found = false;
+    for (size_t i = 0; i < knots->n; i++) found |= knots->at[i] == at;
+    if (!CHECK(found)) printf("\n  no knot of %s at %lld", of, (long long)at);
+}
+
+/* Rows of tiles have a knot at both ends, the fewer the longer the batch. */
+static void check_token_knots(const struct operators *operators)
+{
+    static const int64_t few[] = {1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 14, 16, 17, 20, 24, 28, 32, 33, 40, 48, 56, 64};
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++) check_knot(&operators->by_tokens.knots, "tokens", few[i]);
+    for (int64_t n = 65; n <= 16384; n++) {
+        const int64_t rows = n <= 256 ? 16 : n <= 2048 ? 64 : n <= 4096 ? 128 : 256;
+        if (n % rows == 0 || n % rows == 1) check_knot(&operators->by_tokens.knots, "tokens", n);
+    }
+    for (int64_t n = 16384; n <= 1 << 20; n *= 2) check_knot(&operators->by_tokens.knots, "tokens", n);
+}
+
+/* Small batches one by one; where KV heads fill the SMs 0.5, 1, 1.5 ... 16 times. */
+static void check_sequence_knots(const struct operators *operators)
+{
+    const double heads = operators->decode_attention.uses[0].call.shape.decode.kv_heads;
+    for (int64_t n = 1; n <= 1024; n++)
+        if (n % (n <= 128 ? 1 : n <= 256 ? 2 : n <= 512 ? 4 : 32) == 0)
+            check_knot(&operators->decode.sequences, "sequences", n);
+    for (int64_t n = 1024; n <= 1 << 16; n *= 2) check_knot(&operators->decode.sequences, "sequences", n);
+    for (int half = 1; half <= 32; half++) {
+        const int64_t full = (int64_t)floor(half * (double)operators->parts.gpu->sm_count / (2.0 * heads));
+        if (full > 0) check_knot(&operators->decode.sequences, "sequences", full);
+        check_knot(&operators->decode.sequences, "sequences", full + 1);
+    }
+}
+
+/* Middles of blocks of 128 tokens, two per octave, to twice the context; and full windows. */
+static void check_context_knots(const struct operators *operators)
+{
+    const struct knots *knots = &operators->decode.contexts;
+    check_knot(knots, "contexts", 1);
+    for (int64_t block = 0; block < 4; block++) check_knot(knots, "contexts", 128 * block + 64);
+    for (int64_t block = 4; 128 * block <= 2 * operators->parts.llm->max_context; block *= 2) {
+        check_knot(knots, "contexts", 128 * block + 64);
+        check_knot(knots, "contexts", 192 * block + 64);
+    }
+    for (size_t i = 0; i < operators->decode_attention.n; i++) {
+        const double window = operators->decode_attention.uses[i].call.shape.decode.window;
+        if (window >= 1) check_knot(knots, "contexts", (int64_t)window);
+    }
+}
+
+/* Both sides of where a fitted range of 0 to 5000 ends. */
+TEST(knots_enclose_what_steps)
+{
+    for (int s = 0; s < SUBJECTS; s++) {
+        SCOPED(cost_fixture) fixture;
+        MUST(make(&fixture, &subjects[s], 5000, "none") == 0);
+        const struct operators *operators = fixture.model.model;
+        check_token_knots(operators);
+        check_sequence_knots(operators);
+        check_context_knots(operators);
+        for (int64_t n = 5000; n <= 5001; n++) {
+            check_knot(&operators->by_tokens.knots, "range", n);
+            check_knot(&operators->decode.contexts, "range", n);
+        }
+    }
+}
+
+/* One of three kernels delayed by the longest sequence is enough to make it matter. */
+TEST(any_straggling_kernel_reads_the_longest)
+{
+    struct kernel_set set = {.ranges = {{0}}};
+    const struct operators_parts parts = {.kernels = &set};
+    CHECK(!operators_read_longest(&parts));
+    set.params[KERNEL_DECODE_ATTENTION].decode.straggle_frac = 0.1;
+    CHECK(operators_read_longest(&parts));
+    set.params[KERNEL_DECODE_ATTENTION].decode.straggle_frac = 0.0;
+    set.params[KERNEL_LATENT_DECODE].decode.straggle_frac = 0.1;
+    CHECK(operators_read_longest(&parts));
+    set.params[KERNEL_LATENT_DECODE].decode.straggle_frac = 0.0;
+    set.params[KERNEL_PREFILL_ATTENTION].prefill.decode_straggle_frac = 0.1;
+    CHECK(operators_read_longest(&parts));
 }

@@ -45,6 +45,7 @@ TEST(a_replica_of_prompts_stops_when_its_kv_has_left)
     CHECK_NEAR(arrival_s + last->e2e_s, left_s + 0.1, 1e-8);
     CHECK_EQ_INT(last->replica, 2);
     CHECK_NEAR(bed_metric(rows, "scaling.gpu_s.sum"), 2 * rows->end_s + left_s, 1e-6);
+    CHECK_EQ_INT(bed_decisions(rows, "stop", -1), 1); /* the pool that does not scale stays as it is to the end */
 }
 
 /* Layer by layer the KV sets out, to the idle one of two replicas that decode, while the prompt is still processed. At
@@ -190,26 +191,74 @@ static struct shape random_site(struct rng *rng, struct text *text)
     return shape;
 }
 
-/* GPUs held by replicas that are up, start or drain, as the decisions tell of them. */
-static double held_gpu_s(const struct bed_rows *rows, const struct shape *shape)
+/* What the decisions tell of a pool's replicas: GPUs held while they are up, start or drain; time up; steps. */
+struct told {
+    double gpu_s, up_s;
+    int starts, drains;
+};
+
+static void follow(struct told *told, const struct bed_decision *decision, int gpus, double *held_s, double *up_s)
 {
-    double gpu_s = 0;
-    int index = 0;
-    for (int pool = 0; pool < N_POOLS; pool++)
-        for (int k = 0; k < shape->most[pool]; k++, index++) {
-            double since_s = k < shape->start[pool] ? 0 : -1;
-            for (size_t i = 0; i < rows->n_decisions; i++) {
-                const struct bed_decision *decision = &rows->decisions[i];
-                int of;
-                if (decision->subject >= 0 || sscanf(decision->reason, "replica %d:", &of) != 1 || of != index)
-                    continue;
-                const bool ends = strcmp(decision->action, "stop") == 0 || strcmp(decision->action, "fail") == 0;
-                if (ends) gpu_s += shape->gpus[pool] * (decision->t_s - since_s);
-                if (strcmp(decision->action, "start") == 0) since_s = decision->t_s;
-                if (ends) since_s = -1;
-            }
-            if (since_s >= 0) gpu_s += shape->gpus[pool] * (rows->end_s - since_s);
+    const char *action = decision->action;
+    const bool starts = strcmp(action, "start") == 0, drains = strcmp(action, "drain") == 0;
+    const bool ends = strcmp(action, "stop") == 0 || strcmp(action, "fail") == 0;
+    if (ends) told->gpu_s += gpus * (decision->t_s - *held_s);
+    if ((ends || drains) && *up_s >= 0) told->up_s += decision->t_s - *up_s;
+    if (ends || drains) *up_s = -1;
+    if (starts || ends) *held_s = starts ? decision->t_s : -1;
+    if (strcmp(action, "up") == 0 || strcmp(action, "keep") == 0) *up_s = decision->t_s;
+    told->starts += starts;
+    told->drains += drains;
+}
+
+static struct told told_of(const struct bed_rows *rows, const struct shape *shape, int pool)
+{
+    struct told told = {0, 0, 0, 0};
+    int first = 0;
+    for (int i = 0; i < pool; i++) first += shape->most[i];
+    for (int k = 0; k < shape->most[pool]; k++) {
+        double held_s = k < shape->start[pool] ? 0 : -1, up_s = held_s;
+        for (size_t i = 0; i < rows->n_decisions; i++) {
+            int of;
+            if (rows->decisions[i].subject >= 0 || sscanf(rows->decisions[i].reason, "replica %d:", &of) != 1) continue;
+            if (of == first + k) follow(&told, &rows->decisions[i], shape->gpus[pool], &held_s, &up_s);
         }
+        if (held_s >= 0) told.gpu_s += shape->gpus[pool] * (rows->end_s - held_s);
+        if (up_s >= 0) told.up_s += rows->end_s - up_s;
+    }
+    return told;
+}
+
+static double metric_of_pool(const struct bed_rows *rows, const char *name, int pool)
+{
+    char text[64];
+    snprintf(text, sizeof text, "scaling.%s[chat/%c]", name, "pmd"[pool]);
+    return bed_metric(rows, text);
+}
+
+/* Metrics of each pool that scales, and of the service, are what the decisions tell. Returns the GPU seconds. */
+static double check_told(const struct bed_rows *rows, const struct shape *shape)
+{
+    double gpu_s = 0, missing_s = 0;
+    int starts = 0, drains = 0;
+    for (int pool = 0; pool < N_POOLS; pool++) {
+        const struct told told = told_of(rows, shape, pool);
+        const double mean = metric_of_pool(rows, "replicas.mean", pool);
+        gpu_s += told.gpu_s;
+        starts += told.starts;
+        drains += told.drains;
+        if (shape->most[pool] > 0) missing_s += metric_of_pool(rows, "missing_replica_s.sum", pool);
+        if (isnan(mean)) continue;
+        CHECK_NEAR(mean * rows->end_s, told.up_s, 1e-9 * (1 + told.up_s));
+        CHECK_NEAR(metric_of_pool(rows, "gpu_s.sum", pool), told.gpu_s, 1e-9 * (1 + told.gpu_s));
+        CHECK_EQ_INT(metric_of_pool(rows, "starts.sum", pool), told.starts);
+        CHECK_EQ_INT(metric_of_pool(rows, "drains.sum", pool), told.drains);
+    }
+    if (isnan(bed_metric(rows, "scaling.gpu_s.sum"))) return gpu_s;
+    CHECK_EQ_INT(bed_metric(rows, "scaling.starts.sum"), starts);
+    CHECK_EQ_INT(bed_metric(rows, "scaling.drains.sum"), drains);
+    if (!isnan(missing_s))
+        CHECK_NEAR(bed_metric(rows, "scaling.missing_replica_s.sum"), missing_s, 1e-9 * (1 + missing_s));
     return gpu_s;
 }
 
@@ -226,7 +275,7 @@ TEST(random_pools_lose_nothing)
         if (!CHECK_EQ_INT(macro->code, 0) || !CHECK(bed_equal(macro, single))) test_quotes(text.chars);
         CHECK_EQ_INT(macro->n_requests, 120);
         for (size_t i = 0; i < macro->n_requests; i++) CHECK_EQ_STR(macro->requests[i].status, "finished");
-        const double gpu_s = bed_metric(macro, "scaling.gpu_s.sum"), held_s = held_gpu_s(macro, &shape);
+        const double gpu_s = bed_metric(macro, "scaling.gpu_s.sum"), held_s = check_told(macro, &shape);
         if (!isnan(gpu_s)) CHECK_NEAR(gpu_s, held_s, 1e-9 * (1 + held_s));
         if (!isnan(gpu_s)) /* what the GPUs cost in this time, per hour of it */
             CHECK_NEAR(bed_metric(macro, "cost.usd_per_h"), 3 * held_s / macro->end_s, 1e-9 * (1 + held_s));

@@ -237,3 +237,109 @@ TEST(every_request_ends_with_stages_chunks_and_scarce_blocks)
             printf("\n  seed %d, %d stages, %d blocks%s\n", (int)seed, stages, blocks, batching);
     }
 }
+
+/* --- Slots --- */
+
+/* Requests of one prompt token that have their first token after the first iteration, of 4300 that come at once. The
+ * cache holds `tokens` tokens of an LLM with a context of 2048. */
+static int first_ones(int tokens, int stages)
+{
+    SCOPED(text) requests = {0};
+    for (int i = 0; i < 4300; i++) text_add(&requests, "0,1,1\n");
+    const char *path = test_file("requests.csv", "arrival,prompt,output\n%s", requests.chars);
+    struct bed_rows *rows = bed_ok(
+        BED(.no_detail = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': 'phi-2',"
+        " 'pipeline_parallel': %d, 'kv': {'blocks': %d, 'block_tokens': 1}, 'batching': {'policy': 'sglang', 'max_tokens':"
+        " 1}, 'cost': {'kind': 'affine', 'prefill': {'fixed': '10ms'}, 'decode': {'fixed': '10ms'}}, 'trace': {'format':"
+        " 'csv', 'path': '%s', 'columns': {'arrival': 'arrival', 'prompt': 'prompt', 'output': 'output'}}}}}",
+        stages, tokens, path);
+    int n = 0;
+    for (size_t i = 0; i < rows->n_requests; i++) n += rows->requests[i].ttft_s < 0.0101;
+    bed_free(rows);
+    return n;
+}
+
+/* 512 slots for each context that the cache holds, 2048 to 4096; stages share them. */
+TEST(slots_follow_the_contexts_that_fit)
+{
+    CHECK_EQ_INT(first_ones(10240, 1), 2560);
+    CHECK_EQ_INT(first_ones(9000, 1), 2250);
+    CHECK_EQ_INT(first_ones(20480, 1), 4096);
+    CHECK_EQ_INT(first_ones(10240, 2), 1280);
+}
+
+/* --- Cached prefixes --- */
+
+/* The first request leaves 64 pages of its prefix in the cache, without a user. The second one holds 7 pages. Of the
+ * third one 76 tokens are not cached; behind it comes a prompt of 20. Returns how many of these two have their first
+ * token while the second one runs. */
+static int joins_beside(int blocks)
+{
+    const struct bed_rows *rows = bed_ok(
+        BED(.check = true),
+        "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 1}, 'services': {'s': {'llm': 'llama-3.1-8b', 'kv': {"
+        "'prefix_cache': 'lru', 'blocks': %d, 'block_tokens': 16}, 'batching': {'policy': 'sglang', 'max_tokens': 50,"
+        " 'conservativeness': 0}, 'cost': {'kind': 'affine', 'prefill': {'fixed': '10ms'}, 'decode': {'fixed': '10ms'}},"
+        " 'trace': {'format': 'mooncake', 'path': '%s'}}}}",
+        blocks,
+        test_file("requests.jsonl",
+                  "{'timestamp': 0, 'input_length': 1100, 'output_length': 2, 'hash_ids': [0, 1, 2]}\n"
+                  "{'timestamp': 100, 'input_length': 100, 'output_length': 12, 'hash_ids': [3]}\n"
+                  "{'timestamp': 115, 'input_length': 1100, 'output_length': 2, 'hash_ids': [0, 1, 4]}\n"
+                  "{'timestamp': 115, 'input_length': 20, 'output_length': 2, 'hash_ids': [5]}\n"));
+    int n = 0;
+    for (int i = 2; i < 4; i++) n += bed_request(rows, i)->ttft_s < 0.02;
+    CHECK(bed_request(rows, 2)->cached_tokens == 1024);
+    return n;
+}
+
+/* Cached pages without a user are free until a request takes them: beside its 76 tokens, its limit of 50 and a page it
+ * needs these 1024 tokens. 73 pages are more, and 72 are not. What it takes is 80 tokens in pages, 50 and 16: the next
+ * one needs 20, 50 and 16 of what is left, for which 79 pages are more and 78 are not. */
+TEST(cached_pages_are_no_longer_free)
+{
+    CHECK_EQ_INT(joins_beside(7 + 72), 0);
+    CHECK_EQ_INT(joins_beside(7 + 73), 1);
+    CHECK_EQ_INT(joins_beside(7 + 78), 1);
+    CHECK_EQ_INT(joins_beside(7 + 79), 2);
+}
+
+/* Chunks of 8 tokens, of pages of 16: where nothing else runs, a prompt of 20 is processed in three. */
+TEST(chunks_below_a_page_get_on_alone)
+{
+    struct bed_rows *rows = bed_ok(BED(.check = true), scenario, 100, 16, "'chunked_prefill_tokens': 8, 'max_tokens': 5",
+                                   test_file("requests.csv", "arrival,prompt,output\n0,20,2\n"));
+    CHECK_NEAR(bed_request(rows, 0)->ttft_s, 0.03, 1e-9);
+}
+
+/* --- Mixed iterations --- */
+
+/* Beside a sequence that decodes, 40 prompt tokens are 39, of which a prompt takes 20. Another one needs fewer than the
+ * 19 that are left. */
+TEST(decoding_takes_from_the_tokens_of_whole_prompts)
+{
+    for (int last = 18; last <= 19; last++) {
+        struct bed_rows *rows = bed_ok(
+            NULL, scenario, 1000, 1,
+            "'mixed': true, 'chunked_prefill_tokens': 0, 'max_prefill_tokens': 40, 'max_tokens': 50",
+            test_file("requests.csv", "arrival,prompt,output\n0,10,50\n0.055,20,1\n0.055,%d,1\n", last));
+        CHECK_NEAR(bed_request(rows, 1)->ttft_s, 0.015, 1e-9);
+        CHECK_NEAR(bed_request(rows, 2)->ttft_s, last == 18 ? 0.015 : 0.025, 1e-9);
+    }
+}
+
+/* Ten sequences each take another page at 20 ms, of 12 that are free. A prompt of seven pages, whose tokens would do,
+ * has to wait until they end at 180 ms. */
+TEST(pages_of_decoding_sequences_are_not_for_prompts)
+{
+    SCOPED(text) requests = {0};
+    text_add(&requests, "arrival,prompt,output\n");
+    for (int i = 0; i < 10; i++) text_add(&requests, "0,15,18\n");
+    text_add(&requests, "0.015,100,1\n");
+    struct bed_rows *rows = bed_ok(BED(.check = true), scenario, 22, 16,
+                                   "'mixed': true, 'max_tokens': 1, 'conservativeness': 0",
+                                   test_file("requests.csv", "%s", requests.chars));
+    for (int i = 0; i < 10; i++) CHECK_NEAR(bed_request(rows, i)->e2e_s, 0.18, 1e-9);
+    CHECK_NEAR(bed_request(rows, 10)->arrival_s + bed_request(rows, 10)->ttft_s, 0.19, 1e-9);
+}

@@ -8,13 +8,16 @@
 /* Every iteration takes 10 ms. */
 static const char scenario[] =
     "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'s': {"
-    "'llm': 'llama-3.1-8b', 'kv': {'blocks': %d, 'block_tokens': %d}, 'batching': {'policy': 'sglang', %s},"
+    "'llm': '%s', 'kv': {'blocks': %d, 'block_tokens': %d}, 'batching': {'policy': 'sglang', %s},"
     " 'cost': {'kind': 'affine', 'prefill': {'fixed': '10ms'}, 'decode': {'fixed': '10ms'}}, 'trace': {'format': 'csv',"
     " 'path': '%s', 'columns': {'arrival': 'arrival', 'prompt': 'prompt', 'output': 'output'}}}}}";
 
 /* --- The twin --- */
 
-enum { MOST = 200, STEP_NS = 10 * 1000 * 1000, CONTEXT = 131072, NOBODY = -1 };
+enum { MOST = 200, STEP_NS = 10 * 1000 * 1000, NOBODY = -1 };
+
+/* What is drawn: `long_prompts` reach the end of the LLM's context, in a large cache. */
+enum mode { PLAIN, PRIORITIES, LONG_PROMPTS };
 
 struct twin_request {
     int64_t arrival_ns, first_ns, end_ns;
@@ -23,7 +26,8 @@ struct twin_request {
 
 struct twin {
     struct twin_request requests[MOST];
-    int n, blocks, page, max_sequences, chunk, max_prefill, max_tokens;
+    enum mode mode;
+    int n, blocks, page, context, max_sequences, chunk, max_prefill, max_tokens;
     bool mixed, overlap, by_priority;
     int threshold;
     double conservativeness;
@@ -61,7 +65,7 @@ static int free_pages(const struct twin *twin)
 static int limit(const struct twin *twin, const struct twin_request *r)
 {
     int tokens = twin->max_tokens > 0 ? twin->max_tokens : 1 << 30;
-    tokens = least(tokens, CONTEXT - r->prompt - 1);
+    tokens = least(tokens, twin->context - r->prompt - 1);
     tokens = least(tokens, (twin->blocks - pages(twin, r->prompt) - 1) * twin->page - 1);
     return tokens > 0 ? tokens : 0;
 }
@@ -370,6 +374,10 @@ static const char *write_requests(struct twin *twin, struct rng *rng)
         *r = (struct twin_request){.arrival_ns = now_ns, .first_ns = -1, .end_ns = -1};
         r->prompt = 1 + (int)rng_below(rng, (uint64_t)(whole / (twin->by_priority ? 8 : 2)));
         r->output = 1 + (int)rng_below(rng, (uint64_t)(whole / (twin->by_priority ? 8 : 3)));
+        if (twin->mode == LONG_PROMPTS) {
+            r->prompt = twin->context - 1 - (int)rng_below(rng, rng_below(rng, 2) ? 60 : 2000);
+            r->output = 1 + (int)rng_below(rng, (uint64_t)least(twin->context - r->prompt, 80));
+        }
         r->priority = twin->by_priority ? 10 * (int)rng_below(rng, 3) : 0;
         text_printf(&trace, "%.9f,%d,%d,%s\n", (double)now_ns * 1e-9, r->prompt, r->output, classes[r->priority / 10]);
     }
@@ -377,9 +385,10 @@ static const char *write_requests(struct twin *twin, struct rng *rng)
 }
 
 /* With priorities there are few slots and many blocks, so that slots are short. */
-static const char *random_twin(struct twin *twin, bool by_priority, struct rng *rng)
+static const char *random_twin(struct twin *twin, enum mode mode, struct rng *rng)
 {
-    *twin = (struct twin){.page = 1 + (int)rng_below(rng, 16), .max_sequences = 1 + (int)rng_below(rng, 20),
+    const bool by_priority = mode == PRIORITIES;
+    *twin = (struct twin){.mode = mode, .context = 131072, .page = 1 + (int)rng_below(rng, 16), .max_sequences = 1 + (int)rng_below(rng, 20),
                           .max_prefill = 20 + (int)rng_below(rng, 300), .mixed = rng_below(rng, 3) == 0,
                           .overlap = rng_below(rng, 2) > 0, .conservativeness = (double)rng_below(rng, 5) * 0.375};
     twin->blocks = 12 + (int)rng_below(rng, (uint64_t)(600 / twin->page));
@@ -391,6 +400,13 @@ static const char *random_twin(struct twin *twin, bool by_priority, struct rng *
         twin->max_tokens = 5 + (int)rng_below(rng, 60);
         twin->max_sequences = 1 + (int)rng_below(rng, 5);
         twin->blocks *= 1 + (int)rng_below(rng, 4);
+    }
+    if (mode == LONG_PROMPTS) {
+        twin->context = 2048;
+        twin->blocks = (2100 + (int)rng_below(rng, 12000)) / twin->page;
+        twin->max_prefill = 500 + (int)rng_below(rng, 6000);
+        twin->mixed = rng_below(rng, 2) > 0;
+        twin->chunk = rng_below(rng, 2) > 0 ? 100 + (int)rng_below(rng, 1000) : 0;
     }
     const char *order = test_json(
         ", 'order': 'priority', 'preemption_threshold': %d, 'priorities': {'default': 10, 'batch': 20}",
@@ -419,16 +435,18 @@ static int compare(const struct twin *twin, const struct bed_rows *rows)
 }
 
 /* Returns the retractions, or with priorities those for the sake of another request; -1 when a request differs. */
-static int check_twins(uint64_t n_seeds, bool by_priority)
+static int check_twins(uint64_t n_seeds, enum mode mode)
 {
+    static const char *const streams[] = {"sglang", "sglang priorities", "sglang long prompts"};
     static struct twin twin;
     int retractions = 0, preempted = 0;
     for (uint64_t seed = 0; seed < n_seeds; seed++) {
-        struct rng rng = test_rng(seed, by_priority ? "sglang priorities" : "sglang", 0);
-        const char *batching = random_twin(&twin, by_priority, &rng);
+        struct rng rng = test_rng(seed, streams[mode], 0);
+        const char *batching = random_twin(&twin, mode, &rng);
         const char *path = write_requests(&twin, &rng);
+        const char *llm = mode == LONG_PROMPTS ? "phi-2" : "llama-3.1-8b";
         twin_run(&twin);
-        struct bed_rows *rows = bed_ok(BED(.check = true), scenario, twin.blocks, twin.page, batching, path);
+        struct bed_rows *rows = bed_ok(BED(.check = true), scenario, llm, twin.blocks, twin.page, batching, path);
         const int n = compare(&twin, rows);
         for (size_t i = 0; i < rows->n_decisions; i++)
             preempted += strcmp(rows->decisions[i].reason, "a request of higher priority has no slot") == 0;
@@ -438,22 +456,27 @@ static int check_twins(uint64_t n_seeds, bool by_priority)
             retractions += n;
         if (seed % 5 == 0) {
             struct bed_rows *single = bed_ok(BED(.check = true, .single_step = true, .queue = QUEUE_HEAP), scenario,
-                                             twin.blocks, twin.page, batching, path);
+                                             llm, twin.blocks, twin.page, batching, path);
             CHECK(bed_equal(rows, single));
             bed_free(single);
         }
         bed_free(rows);
         if (n < 0) return -1;
     }
-    return by_priority ? preempted : retractions;
+    return mode == PRIORITIES ? preempted : retractions;
 }
 
 TEST(equals_the_naive_twin_in_every_mode)
 {
-    CHECK(check_twins(150, false) > 150); /* the loads do run out of blocks */
+    CHECK(check_twins(150, PLAIN) > 150); /* the loads do run out of blocks */
 }
 
 TEST(priorities_equal_the_naive_twin)
 {
-    CHECK(check_twins(150, true) > 500); /* slots are short */
+    CHECK(check_twins(150, PRIORITIES) > 500); /* slots are short */
+}
+
+TEST(long_prompts_equal_the_naive_twin)
+{
+    CHECK(check_twins(60, LONG_PROMPTS) >= 0); /* limits end with the context, and caches hold several prompts */
 }

@@ -482,6 +482,22 @@ TEST(decisions_to_stop_say_why_and_no_more)
             CHECK_EQ_STR(rows->decisions[i].reason, "others are better");
 }
 
+/* Four of nine trials wait at the first rung for the other five. All nine end or are stopped. */
+TEST(a_sweep_that_is_not_complete_is_warned_of)
+{
+    static const char sweep[] = "{'policy': 'halving', 'algorithm': 'synchronous', 'eta': 3, 'rungs': 3, 'trials': 9}";
+    struct rng rng = test_rng(12, "trials", 0);
+    struct trials trials = draw_trials(&rng, 9, 3, 1);
+    const struct bed_rows *whole = run(&trials, sweep, "");
+    CHECK(bed_warning(whole, "halving-sweep") == NULL);
+    trials.n = 4;
+    const struct bed_rows *part = run(&trials, sweep, "");
+    CHECK_EQ_INT(part->code, SIM_E_STALLED);
+    CHECK_EQ_STR(bed_warning(part, "halving-sweep"),
+                 "trials pause for the rest of their sweep, of which 4 of 9 have come");
+    CHECK_EQ_INT(count(part, "unfinished"), 4);
+}
+
 TEST(a_rung_of_next_to_no_work_is_refused)
 {
     const struct bed_rows *rows = bed_run(

@@ -58,6 +58,7 @@ struct halving {
     struct trial *trials;         /* [n], in the order of submission */
     size_t n, capacity, first;    /* first: of the oldest sweep that is not over */
     int code;
+    char incomplete[128];         /* text of the warning */
 };
 
 /* --- The sweep --- */
@@ -321,6 +322,17 @@ static int decide(void *state, const struct cluster_view *view, struct job_plan 
     return 0;
 }
 
+/* Warns of trials that pause in a sweep of which not all have come. */
+static void finish(void *state, struct job_plan *plan)
+{
+    struct halving *halving = state;
+    const size_t trials = (size_t)halving->params.trials, last = halving->n / trials * trials;
+    if (first_in(halving, last, TRIAL_PAUSES) == NULL) return;
+    snprintf(halving->incomplete, sizeof halving->incomplete,
+             "trials pause for the rest of their sweep, of which %zu of %zu have come", halving->n - last, trials);
+    job_plan_warn(plan, "halving-sweep", halving->incomplete);
+}
+
 #define ROW_OF struct halving_params
 static const struct config_field fields[] = {
     ROW_CHOICE("algorithm", algorithm, DEFAULT("asynchronous"), algorithm_names,
@@ -344,5 +356,6 @@ const struct scheduler scheduler_halving = {
     .job_bytes = sizeof(struct trial_slot),
     .notify = notify,
     .decide = decide,
+    .finish = finish,
     .ignores_estimates = true,
 };

@@ -410,7 +410,7 @@ static int take_parts(struct cluster *cluster, const struct resource_request *re
         struct allocation *part = pool_take(&cluster->allocations);
         if (part == NULL) return SIM_E_NOMEM;
         *part = portion_of(request, placement, i);
-        if (!take_part(cluster, part)) {
+        if ((part->gpus == 0 && request->gpus > 0) || !take_part(cluster, part)) {
             pool_give(&cluster->allocations, part);
             return SIM_E_POLICY;
         }

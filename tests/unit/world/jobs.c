@@ -149,20 +149,41 @@ static int place_too_many(void *state, const struct cluster_view *view, const st
     return 1;
 }
 
-TEST(wrong_placements_are_policy_faults)
+static int place_on_a_node_without_gpus(void *state, const struct cluster_view *view, const struct job_view *job,
+                                        struct placement *placement)
+{
+    (void)state, (void)view;
+    placement_add(placement, 0, 0);
+    placement_add(placement, 1, job->gpus);
+    return 1;
+}
+
+static void expect_wrong_placement(int (*place)(void *, const struct cluster_view *, const struct job_view *,
+                                                struct placement *),
+                                   double cpus_per_node)
 {
     const struct placer placer = {
         .policy = {.abi = POLICY_ABI, .size = sizeof(struct placer), .family = POLICY_PLACEMENT, .name = "greedy"},
-        .place = place_too_many};
+        .place = place};
     const struct job_record record = jobrun_record(0, 1.5, 40, 1);
+    struct cluster_config cluster = two_nodes;
+    cluster.cpus_per_node = cpus_per_node;
     SCOPED(jobrun) run;
     jobrun_init(&run,
                 &(struct jobrun_spec){
-                    .records = &record, .n = 1, .cluster = two_nodes, .scheduler = "fifo", .own_placer = &placer},
+                    .records = &record, .n = 1, .cluster = cluster, .scheduler = "fifo", .own_placer = &placer},
                 SIM_E_POLICY);
     CHECK_EQ_STR(run.diag.items[0].where, "jobs.placement");
     CHECK_EQ_STR(run.diag.items[0].text,
                  "policy 'greedy' puts job 0 on GPUs that are not free, or on another number than requested, at 1.5 s");
+}
+
+TEST(wrong_placements_are_policy_faults)
+{
+    for (int cpus = 0; cpus <= 8; cpus += 8) {
+        expect_wrong_placement(place_too_many, cpus);
+        expect_wrong_placement(place_on_a_node_without_gpus, cpus);
+    }
 }
 
 TEST(schedulers_are_woken_when_they_wish)
