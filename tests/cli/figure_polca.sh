@@ -92,7 +92,8 @@ all=$(loss 6 "$high" 0.5)
 echo "PO-5 brakes: $(metric 4 power.brakes) with the brake alone, $(metric 5 power.brakes) with one threshold on low priority," \
     "$(metric 6 power.brakes) on all (10 to 10^4 in six weeks, second hand); one threshold on all costs high priority a median" \
     "latency of $all (more than POLCA's, memory)"
-page "| PO-5 brakes under \`brake\` | 10 to 10^4 in six weeks | account | $(printf %.0f "$(metric 4 power.brakes)") in 15 hours |"
+brakes=$(printf %.0f "$(metric 4 power.brakes)")
+page "| PO-5 brakes under \`brake\` | 10 to 10^4 in six weeks | account | $brakes in 15 hours |"
 within "$(metric 4 power.brakes)" 1 500 'brakes of the brake alone, in 15 hours'
 within "$(awk "BEGIN { print ($all > 1.01) }")" 1 1 'one threshold on all slows high priority beyond its bound'
 

@@ -24,17 +24,30 @@ static struct compare_row *add(struct bed *bed, const char *metric, double base,
                                double high)
 {
     struct compare_row *row = &bed->rows[bed->comparison.n_rows++];
-    *row = (struct compare_row){.metric = metric, .unit = "s", .direction = COMPARE_LOWER, .is_primary = true,
-                                .method = isnan(low) ? COMPARE_SINGLE : COMPARE_T_SEEDS, .n = 3, .base = base,
-                                .changed = changed, .base_run = NAN, .changed_run = NAN,
-                                .delta = {changed - base, low, high}, .ratio_low = NAN, .ratio_high = NAN, .p = NAN,
-                                .n_tests = 2, .recorded_base = NAN, .recorded_changed = NAN, .worse_frac = NAN};
+    *row = (struct compare_row){.metric = metric,
+                                .unit = "s",
+                                .direction = COMPARE_LOWER,
+                                .is_primary = true,
+                                .method = isnan(low) ? COMPARE_SINGLE : COMPARE_T_SEEDS,
+                                .n = 3,
+                                .base = base,
+                                .changed = changed,
+                                .base_run = (double)NAN,
+                                .changed_run = (double)NAN,
+                                .delta = {changed - base, low, high},
+                                .ratio_low = (double)NAN,
+                                .ratio_high = (double)NAN,
+                                .p = (double)NAN,
+                                .n_tests = 2,
+                                .recorded_base = (double)NAN,
+                                .recorded_changed = (double)NAN,
+                                .worse_frac = (double)NAN};
     return row;
 }
 
 static struct compare_row *add_single(struct bed *bed, const char *metric, double base, double changed)
 {
-    return add(bed, metric, base, changed, NAN, NAN);
+    return add(bed, metric, base, changed, (double)NAN, (double)NAN);
 }
 
 static void add_unmoved(struct bed *bed, const char *metric)

@@ -246,7 +246,8 @@ static void check_try(const struct try_case *from)
     struct diag diag;
     diag_init(&diag);
     catalog_memory_init(&memory);
-    twin = (struct twin){.prefill_replicas = from->prefill_replicas, .kv_peak_frac = NAN, .busy_frac = NAN};
+    twin = (struct twin){.prefill_replicas = from->prefill_replicas, .kv_peak_frac = (double)NAN,
+                         .busy_frac = (double)NAN};
     struct trying trying = {.question = {.llm = from->llm, .trace_json = from->trace, .settings = &no_settings,
                                          .n_objectives = 2, .n_gpus = 1, .gpus = {{"a100-80-sxm", 3.67, NULL}},
                                          .most_gpus = 64, .memory = &memory},
