@@ -16,14 +16,14 @@ struct market {
     double level, rise;
 };
 
-/* The GPUs on which a kind reaches its need at the least price, of those fast enough for the level. */
+/* The GPUs on which a kind reaches its need, above 0, at the least price, of those fast enough for the level. */
 static int cheapest(const struct gavel_program *program, const struct market *market, int kind)
 {
     const double *speed = &program->speed[kind * program->types], *load = &program->load[kind * program->types];
     double least = (double)INFINITY;
     int best = -1;
     for (int j = 0; j < program->types; j++) {
-        if (speed[j] <= 0 || speed[j] < program->need[kind] * market->level) continue;
+        if (speed[j] < program->need[kind] * market->level) continue;
         const double cost = market->price[j] * load[j] / speed[j];
         if (cost < least) best = j;
         least = fmin(least, cost);

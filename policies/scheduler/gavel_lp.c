@@ -320,16 +320,13 @@ static double worst_finish(const struct gavel_jobs *jobs, const struct gavel_fin
     return worst;
 }
 
-/* The rates at which all jobs finish within `worst` times their finish time alone. */
+/* The rates at which all jobs finish within `worst` times their finish time alone. Those of kinds that can run nowhere
+ * are ignored. */
 static void needs_within(const struct gavel_jobs *jobs, const struct gavel_finish *finish, const double *alone_rate,
                          double worst, double *need)
 {
-    for (int k = 0; k < jobs->kinds; k++) {
-        if (alone_rate[k] <= 0)
-            need[k] = 1;
-        else
-            need[k] = finish->left[k] / (worst * (finish->alone[k] + finish->left[k] / alone_rate[k]) - finish->age[k]);
-    }
+    for (int k = 0; k < jobs->kinds; k++)
+        need[k] = finish->left[k] / (worst * (finish->alone[k] + finish->left[k] / alone_rate[k]) - finish->age[k]);
 }
 
 enum { FINISH_STEPS = 40 };

@@ -191,7 +191,6 @@ enum lp_outcome gavel_solve(struct gavel_solver *solver, double *x, double *leve
     enum lp_outcome outcome = gavel_simplex_start(simplex);
     if (outcome == LP_INFEASIBLE) return outcome;
     if (outcome == LP_OPTIMAL) outcome = gavel_simplex_maximise(simplex);
-    simplex->is_started = outcome == LP_OPTIMAL;
     if (outcome == LP_OPTIMAL) {
         gavel_simplex_shares(simplex, x);
         *level = basis_level(&simplex->basis);

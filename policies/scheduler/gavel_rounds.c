@@ -203,7 +203,6 @@ static void close_round(struct gavel_rounds *rounds, sim_ns now)
         else if (job->view->sequence < with->view->sequence)
             job->paired.received_s[job->ran_on] += elapsed_s;
     }
-    rounds->is_open = false;
     rounds->end_ns = now;
 }
 

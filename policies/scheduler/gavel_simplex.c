@@ -395,6 +395,7 @@ static enum lp_outcome climb(struct gavel_simplex *simplex)
         }
         const int code = go_on(simplex);
         if (code < 0) return LP_GAVE_UP;
+        simplex->steps += code;
         if (code > 0) continue;
         if (since == 0) return basis_is_feasible(&simplex->basis) ? LP_OPTIMAL : LP_GAVE_UP;
         since = REFRESH_STEPS - 1; /* once more with exact values */
@@ -447,7 +448,9 @@ enum lp_outcome gavel_simplex_maximise(struct gavel_simplex *simplex)
 {
     simplex->basis.gain = simplex->basis.program->gain;
     simplex->basis.level_gain = simplex->basis.program->level_gain;
-    return climb(simplex);
+    const enum lp_outcome outcome = climb(simplex);
+    simplex->is_started = outcome == LP_OPTIMAL;
+    return outcome;
 }
 
 void gavel_simplex_shares(const struct gavel_simplex *simplex, double *x)

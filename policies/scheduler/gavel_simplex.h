@@ -9,7 +9,8 @@ struct gavel_simplex {
     struct gavel_basis basis;
     double *fall; /* [kinds][2] how the key columns fall per unit of the entering column */
     int cursor;   /* block where the search for the next column starts */
-    bool is_started;
+    bool is_started; /* the basis is that of an earlier optimum */
+    long steps;      /* of all calls so far */
 };
 
 /* False: out of memory. gavel_simplex_fini follows in any case. */

@@ -26,7 +26,17 @@ out 'No plan fits. The least memory has'
 run 0 plan deepseek-v3 -g a100-80-sxm -n 8 --batch 64 --json
 json '$.plans' '[]'
 
+# A search keeps to a key that is set: ranks that share states are not chosen.
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set zero=1 --csv
+equal "$(grep -c 'shards' "$T/out")" 0 'plans that share other states than zero=1'
+
 # What cannot be has a reason and a hint.
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --global-batch 64
+err "it is --batch N"
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --dp 4 --batch 64
+err "data parallelism is what '--gpus' leaves"
+run 2 plan quickstart -g a100-80-sxm -n 8 --batch 64
+err "this is a scenario, not an LLM; 'orrery run' simulates it"
 run 2 plan llama-3.1-8b -g a100-80-sxm -n 8
 err "a plan needs 'global_batch'"
 err '--batch 512'

@@ -114,6 +114,16 @@ sweep 0 study killed --resume
 err '8 of them found'
 content "$T/killed.db" | cmp -s - "$T/good" || complain 'other rows after a redoing that was stopped'
 
+# Failed runs of a sweep that wrote no file are done again, too.
+echo exit >"$T/on"
+for i in $(seq 0 99); do mkdir "$T/.begun.db.$i.orrery-part"; done
+sweep 3 study begun -q
+[ ! -e "$T/begun.db" ] || complain 'a file without a place for it'
+rmdir "$T"/.begun.db.*.orrery-part
+rm "$T/on"
+sweep 0 study begun --resume
+content "$T/begun.db" | cmp -s - "$T/good" || complain 'other rows after failures that no file holds'
+
 # Of a run that failed in one file and ended in another, the end is kept, whichever comes first.
 for order in 'before killed' 'killed before'; do
     run 0 merge "$T/${order% *}.db" "$T/${order#* }.db" -o "$T/${order% *}-first.db"

@@ -26,8 +26,8 @@ struct plan_found {
 struct plan_search {
     struct plan_found best[PLAN_BEST]; /* the fastest first */
     size_t n_best;
-    size_t n_priced, n_unfit, n_impossible; /* n_unfit: of the priced ones */
-    struct plan_found smallest;             /* the least memory of all, where none fits */
+    size_t n_priced, n_unfit; /* n_unfit: of the priced ones */
+    struct plan_found smallest; /* the least memory of all, where none fits */
 };
 
 /* --- plan_search.c --- */

@@ -24,10 +24,7 @@ static void try_plan(struct training_setup *setup, const struct training_config 
     const char *problem = training_setup_price(setup, setup->gpus, false, &found.step);
     found.plan = setup->plan;
     setup->config = config;
-    if (problem != NULL) {
-        search->n_impossible++;
-        return;
-    }
+    if (problem != NULL) return;
     if (search->n_priced == 0 || found.step.memory.total_bytes < search->smallest.step.memory.total_bytes)
         search->smallest = found;
     search->n_priced++;
@@ -49,8 +46,7 @@ static int64_t next(bool is_free, int64_t value, int64_t most)
 static void try_shards(struct training_setup *setup, const struct plan_free *free, struct training_config config,
                        struct plan_search *search)
 {
-    const int64_t others = config.tensor_parallel * config.pipeline_parallel * config.context_parallel;
-    const int64_t replicas = setup->gpus / others * config.context_parallel;
+    const int64_t replicas = setup->gpus / (config.tensor_parallel * config.pipeline_parallel);
     try_plan(setup, &config, search);
     if (!free->zero || config.pipeline_parallel > 1) return;
     for (int64_t weights = 1; weights <= replicas; weights *= 2)

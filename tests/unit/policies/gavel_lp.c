@@ -328,27 +328,55 @@ TEST(per_cost_has_no_better_neighbour)
     CHECK(solved > 25);
 }
 
-/* On one type the rates that a ratio asks for take all GPUs at the least one that can be kept. */
-TEST(finish_time_fairness)
+/* On one type the rates that a ratio asks for take all GPUs at the least one that can be kept. Jobs alone have `share`
+ * of a GPU. */
+static double least_ratio(const struct gavel_finish *finish, int kinds, double gpus, double share)
 {
-    struct fixture f;
-    enum { KINDS = 5 };
-    static const double left[KINDS] = {10, 40, 5, 100, 30}, age[KINDS] = {0, 20, 50, 10, 5}, alone[KINDS] = {0, 25, 20, 10, 9};
-    const struct gavel_finish finish = {left, age, alone};
-    double worst, low = 0, high = 100;
-    fixture_init(&f, KINDS, 1);
-    f.gpus[0] = 2;
-    for (int k = 0; k < KINDS; k++) f.speed[k] = 1;
-    MUST(gavel_min_finish(&f.jobs, &finish, f.x, &worst) == LP_OPTIMAL);
-    check_fits(&f);
+    double low = 0, high = 1e3;
     for (int i = 0; i < 100; i++) {
         const double middle = (low + high) / 2;
-        double gpus = 0;
-        for (int k = 0; k < KINDS; k++) {
-            const double time = middle * (alone[k] + left[k] / 0.4) - age[k], share = left[k] / time;
-            gpus += time > 0 && share <= 1 ? share : (double)INFINITY;
+        double used = 0;
+        for (int k = 0; k < kinds; k++) {
+            const double time = middle * (finish->alone[k] + finish->left[k] / share) - finish->age[k];
+            used += time > 0 && finish->left[k] <= time ? finish->left[k] / time : (double)INFINITY;
         }
-        *(gpus <= 2 ? &high : &low) = middle;
+        *(used <= gpus ? &high : &low) = middle;
     }
-    CHECK_NEAR(worst, high, 1e-6 * high);
+    return high;
+}
+
+TEST(finish_time_fairness)
+{
+    enum { KINDS = 5 };
+    struct rng rng = test_rng(10, "gavel", 0);
+    for (int i = 0; i < 100; i++) {
+        struct fixture f;
+        double left[KINDS], age[KINDS], alone[KINDS], worst;
+        const struct gavel_finish finish = {left, age, alone};
+        fixture_init(&f, KINDS, 1);
+        f.gpus[0] = (double)(1 + i % 4);
+        for (int k = 0; k < KINDS; k++) {
+            f.speed[k] = 1;
+            left[k] = pow(100, rng_uniform(&rng));
+            age[k] = 60 * rng_uniform(&rng);
+            alone[k] = age[k] * rng_uniform(&rng);
+        }
+        MUST(gavel_min_finish(&f.jobs, &finish, f.x, &worst) == LP_OPTIMAL);
+        check_fits(&f);
+        const double expected = least_ratio(&finish, KINDS, f.gpus[0], f.gpus[0] / KINDS);
+        CHECK_NEAR(worst, expected, 1e-6 * expected);
+    }
+}
+
+/* At the rate of its fastest type a job is there all the time; a thousandth more is out of reach. */
+TEST(the_fastest_rate_is_within_reach_and_no_more)
+{
+    struct fixture f;
+    fixture_init(&f, 1, 2);
+    f.speed[0] = 3;
+    f.speed[1] = 2;
+    const double value[] = {1}, most[] = {3}, more[] = {3.003};
+    MUST(gavel_max_sum(&f.jobs, value, most, f.x) == LP_OPTIMAL);
+    CHECK_NEAR(f.x[0], 1, 1e-9);
+    CHECK_EQ_INT(gavel_max_sum(&f.jobs, value, more, f.x), LP_INFEASIBLE);
 }

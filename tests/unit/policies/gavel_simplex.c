@@ -1,87 +1,7 @@
 /* The simplex method for Gavel's programs against GLPK on random programs, many of them degenerate. */
 #include "policies/scheduler/gavel_lp.h"
-#include "policies/scheduler/gavel_simplex.h"
+#include "tests/support/gavel_fixture.h"
 #include "tests/support/harness.h"
-
-enum { MOST_KINDS = 200, MOST_X = MOST_KINDS * GAVEL_PROGRAM_TYPES };
-
-/* What the level is for. */
-enum level { FREE, WITHOUT_NEEDS, WITH_RATES, LEVELS };
-
-struct fixture {
-    struct gavel_program program;
-    double speed[MOST_X], load[MOST_X], need[MOST_KINDS], gain[MOST_X];
-};
-
-/* Relative speeds with one type of speed 1. Where `alike`, most numbers are equal. */
-static void draw_speeds(double *speed, int types, bool alike, struct rng *rng)
-{
-    for (int j = 0; j < types; j++) {
-        speed[j] = rng_below(rng, 5) == 0 ? 0 : 0.05 + 0.95 * rng_uniform(rng);
-        if (alike) speed[j] = floor(4 * speed[j]) / 4;
-    }
-    speed[rng_below(rng, (uint64_t)types)] = 1;
-}
-
-static void draw(struct fixture *f, enum level level, struct rng *rng)
-{
-    const int kinds = 1 + (int)rng_below(rng, rng_below(rng, 20) == 0 ? MOST_KINDS : 30);
-    const int types = 1 + (int)rng_below(rng, GAVEL_PROGRAM_TYPES);
-    const bool alike = rng_below(rng, 2) == 0;
-    double gpus[GAVEL_PROGRAM_TYPES];
-    f->program = (struct gavel_program){.kinds = kinds, .types = types, .speed = f->speed, .load = f->load,
-                                        .gain = f->gain, .need = level == WITHOUT_NEEDS ? NULL : f->need,
-                                        .level_gain = level == FREE ? 1e4 * kinds : 0};
-    for (int j = 0; j < types; j++) gpus[j] = (double)(1 + rng_below(rng, 1ULL << (1 + rng_below(rng, 6))));
-    for (int k = 0; k < kinds; k++) {
-        const double width = (double)(1ULL << rng_below(rng, 3)), value = alike ? 1 : rng_uniform(rng);
-        draw_speeds(&f->speed[k * types], types, alike, rng);
-        f->need[k] = alike ? (double)(1 + rng_below(rng, 3)) / 3 : pow(1e-3, rng_uniform(rng));
-        if (level == WITH_RATES) f->need[k] *= rng_below(rng, 2) == 0 ? 1 : 0;
-        for (int j = 0; j < types; j++) {
-            f->load[k * types + j] = width / gpus[j];
-            f->gain[k * types + j] = value * width * f->speed[k * types + j];
-        }
-    }
-    if (level == FREE) f->need[0] = 1;
-}
-
-static double value_of(const struct fixture *f, const double *x, double level)
-{
-    double value = f->program.level_gain * level;
-    for (int i = 0; i < f->program.kinds * f->program.types; i++) value += f->gain[i] * x[i];
-    return value;
-}
-
-static void check_rows(const struct fixture *f, const double *x, double level)
-{
-    double used[GAVEL_PROGRAM_TYPES] = {0};
-    for (int k = 0; k < f->program.kinds; k++) {
-        double time = 0, rate = 0;
-        for (int i = k * f->program.types; i < (k + 1) * f->program.types; i++) {
-            CHECK(x[i] >= 0 && (f->speed[i] > 0 || x[i] == 0));
-            time += x[i];
-            rate += f->speed[i] * x[i];
-            used[i % f->program.types] += f->load[i] * x[i];
-        }
-        CHECK(time <= 1 + 1e-9);
-        CHECK(f->program.need == NULL || rate >= f->need[k] * level - 1e-9);
-    }
-    for (int j = 0; j < f->program.types; j++) CHECK(used[j] <= 1 + 1e-9);
-}
-
-/* The simplex method alone. */
-static enum lp_outcome solve_alone(const struct gavel_program *program, double *x, double *level)
-{
-    struct gavel_simplex simplex;
-    enum lp_outcome outcome = LP_NO_MEMORY;
-    if (gavel_simplex_init(&simplex, program)) outcome = gavel_simplex_start(&simplex);
-    if (outcome == LP_OPTIMAL) outcome = gavel_simplex_maximise(&simplex);
-    gavel_simplex_shares(&simplex, x);
-    *level = basis_level(&simplex.basis);
-    gavel_simplex_fini(&simplex);
-    return outcome;
-}
 
 /* GLPK may stop up to 2 parts in 1e8 below the optimum, at its tolerance of reduced costs. */
 TEST(optimum_is_that_of_glpk)
@@ -89,18 +9,18 @@ TEST(optimum_is_that_of_glpk)
     struct rng rng = test_rng(11, "gavel", 0);
     int infeasible = 0;
     for (int i = 0; i < 900; i++) {
-        struct fixture f;
-        double x[MOST_X], by_glpk[MOST_X], level, glpk_level;
-        draw(&f, (enum level)(i % LEVELS), &rng);
-        const enum lp_outcome outcome = solve_alone(&f.program, x, &level);
+        struct gavel_fixture f;
+        double x[GAVEL_MOST_X], by_glpk[GAVEL_MOST_X], level, glpk_level;
+        gavel_draw(&f, (enum gavel_level)(i % GAVEL_LEVELS), &rng);
+        const enum lp_outcome outcome = gavel_solve_alone(&f.program, x, &level);
         CHECK_EQ_INT(outcome, gavel_solve_by_glpk(&f.program, by_glpk, &glpk_level));
         infeasible += outcome == LP_INFEASIBLE;
         if (outcome != LP_OPTIMAL) continue;
-        const double expected = value_of(&f, by_glpk, glpk_level);
-        CHECK(value_of(&f, x, level) >= expected * (1 - 1e-9));
-        CHECK(value_of(&f, x, level) <= expected * (1 + 2e-8));
+        const double expected = gavel_value_of(&f, by_glpk, glpk_level);
+        CHECK(gavel_value_of(&f, x, level) >= expected * (1 - 1e-9));
+        CHECK(gavel_value_of(&f, x, level) <= expected * (1 + 2e-8));
         CHECK_NEAR(level, glpk_level, 1e-9);
-        check_rows(&f, x, level);
+        gavel_check_rows(&f, x, level);
     }
     CHECK(infeasible > 50 && infeasible < 200);
 }
@@ -108,11 +28,11 @@ TEST(optimum_is_that_of_glpk)
 /* The rate is out of reach by 3e-9, which the simplex method does not judge. */
 TEST(glpk_solves_what_the_simplex_method_gives_up)
 {
-    struct fixture f = {.speed = {1 - 6e-9, 1}, .load = {1, 2}, .need = {1}, .gain = {0.4, 0.5}};
+    struct gavel_fixture f = {.speed = {1 - 6e-9, 1}, .load = {1, 2}, .need = {1}, .gain = {0.4, 0.5}};
     double x[2], level;
     f.program = (struct gavel_program){.kinds = 1, .types = 2, .speed = f.speed, .load = f.load, .need = f.need,
                                        .gain = f.gain};
-    CHECK_EQ_INT(solve_alone(&f.program, x, &level), LP_GAVE_UP);
+    CHECK_EQ_INT(gavel_solve_alone(&f.program, x, &level), LP_GAVE_UP);
     struct gavel_solver *solver = gavel_solver_create(&f.program);
     MUST(solver != NULL);
     CHECK_EQ_INT(gavel_solve(solver, x, &level), LP_OPTIMAL);
@@ -127,15 +47,15 @@ TEST(numbers_may_change_between_calls)
 {
     struct rng rng = test_rng(12, "gavel", 0);
     for (int i = 0; i < 60; i++) {
-        struct fixture f;
-        double x[MOST_X], again[MOST_X], level, level_again;
-        draw(&f, (enum level)(i % 2), &rng);
+        struct gavel_fixture f;
+        double x[GAVEL_MOST_X], again[GAVEL_MOST_X], level, level_again;
+        gavel_draw(&f, (enum gavel_level)(i % 2), &rng);
         struct gavel_solver *solver = gavel_solver_create(&f.program);
         for (int step = 0; solver != NULL && step < 4; step++) {
             CHECK_EQ_INT(gavel_solve(solver, x, &level), LP_OPTIMAL);
-            CHECK_EQ_INT(solve_alone(&f.program, again, &level_again), LP_OPTIMAL);
-            const double expected = value_of(&f, again, level_again);
-            CHECK_NEAR(value_of(&f, x, level), expected, 1e-10 * expected);
+            CHECK_EQ_INT(gavel_solve_alone(&f.program, again, &level_again), LP_OPTIMAL);
+            const double expected = gavel_value_of(&f, again, level_again);
+            CHECK_NEAR(gavel_value_of(&f, x, level), expected, 1e-10 * expected);
             for (int k = 1; k < f.program.kinds; k++) f.need[k] *= 0.8 + 0.2 * rng_uniform(&rng);
             for (int k = 0; k < f.program.kinds * f.program.types; k++) f.gain[k] *= 0.9 + 0.2 * rng_uniform(&rng);
         }
@@ -143,11 +63,12 @@ TEST(numbers_may_change_between_calls)
     }
 }
 
-/* Work per cost as one linear program, whose columns are X u and u with u = 1 / cost (Charnes and Cooper 1962). Rows:
- * times, rates, GPUs, cost. Returns the ratio; NaN: infeasible. */
-static double ratio_by_charnes_cooper(const struct fixture *f, const double *price, const double *at_least)
+/* Work, less `least`, per cost as one linear program, whose columns are X u and u with u = 1 / cost (Charnes and Cooper
+ * 1962). Rows: times, rates, GPUs, cost. Returns the ratio; NaN: infeasible. */
+static double ratio_by_charnes_cooper(const struct gavel_fixture *f, const double *price, const double *at_least,
+                                      double least)
 {
-    enum { ROWS = 2 * MOST_KINDS + GAVEL_PROGRAM_TYPES + 1, COLUMNS = MOST_X + 1 };
+    enum { ROWS = 2 * GAVEL_MOST_KINDS + GAVEL_PROGRAM_TYPES + 1, COLUMNS = GAVEL_MOST_X + 1 };
     static double matrix[ROWS * COLUMNS], zeros[COLUMNS], cost[COLUMNS], upper[COLUMNS], low[ROWS], high[ROWS],
         x[COLUMNS];
     static unsigned char states[ROWS + COLUMNS];
@@ -168,13 +89,13 @@ static double ratio_by_charnes_cooper(const struct fixture *f, const double *pri
         cost[c] = -f->gain[c];
         upper[c] = f->speed[c] > 0 ? (double)INFINITY : 0;
     }
-    cost[n - 1] = 0;
+    cost[n - 1] = least;
     upper[n - 1] = (double)INFINITY;
     const struct lp lp = {.columns = n, .rows = m, .cost = cost, .lower = zeros, .upper = upper, .matrix = matrix,
                           .row_lower = low, .row_upper = high};
     if (lp_solve_from(&lp, states, states + n, x) != LP_OPTIMAL) return (double)NAN;
     double gain = 0;
-    for (int c = 0; c < n - 1; c++) gain += f->gain[c] * x[c];
+    for (int c = 0; c < n; c++) gain -= cost[c] * x[c];
     return gain;
 }
 
@@ -183,10 +104,11 @@ TEST(work_per_cost_is_that_of_one_linear_program)
     struct rng rng = test_rng(13, "gavel", 0);
     int solved = 0;
     for (int i = 0; i < 150; i++) {
-        struct fixture f;
-        double gpus[GAVEL_PROGRAM_TYPES], price[GAVEL_PROGRAM_TYPES], count[MOST_KINDS], width[MOST_KINDS], x[MOST_X];
-        double at_least[MOST_KINDS], ratio = 0;
-        draw(&f, WITH_RATES, &rng);
+        struct gavel_fixture f;
+        double gpus[GAVEL_PROGRAM_TYPES], price[GAVEL_PROGRAM_TYPES], count[GAVEL_MOST_KINDS], width[GAVEL_MOST_KINDS],
+            x[GAVEL_MOST_X];
+        double at_least[GAVEL_MOST_KINDS], ratio = 0;
+        gavel_draw(&f, GAVEL_WITH_RATES, &rng);
         for (int j = 0; j < f.program.types; j++) {
             gpus[j] = (double)(1 + rng_below(&rng, 40));
             price[j] = 0.2 + rng_uniform(&rng);
@@ -202,15 +124,26 @@ TEST(work_per_cost_is_that_of_one_linear_program)
                 f.gain[k * jobs.types + j] = count[k] * width[k] * f.speed[k * jobs.types + j];
             }
         }
-        double by_type[GAVEL_PROGRAM_TYPES];
-        for (int j = 0; j < jobs.types; j++) by_type[j] = price[j] * gpus[j];
-        const double expected = ratio_by_charnes_cooper(&f, by_type, at_least);
+        double by_type[GAVEL_PROGRAM_TYPES], all = 0, wanted = 0, work = 0, cost = 0;
+        for (int j = 0; j < jobs.types; j++) {
+            by_type[j] = price[j] * gpus[j];
+            all += gpus[j];
+        }
+        for (int k = 0; k < jobs.kinds; k++) wanted += count[k] * width[k];
+        const double expected = ratio_by_charnes_cooper(&f, by_type, at_least, 0);
         const enum lp_outcome outcome = gavel_max_per_cost(&jobs, price, at_least, x, &ratio);
         CHECK_EQ_INT(outcome, isnan(expected) ? LP_INFEASIBLE : LP_OPTIMAL);
         if (outcome != LP_OPTIMAL) continue;
         solved++;
-        CHECK_NEAR(ratio, expected, 2e-4 * expected); /* a little of the ratio goes for a large X */
+        CHECK_NEAR(ratio, expected, 2e-4 * expected); /* a millionth of the GPUs counts as no work */
         CHECK(ratio <= expected * (1 + 1e-8));
+        for (int c = 0; c < jobs.kinds * jobs.types; c++) {
+            work += f.gain[c] * x[c];
+            cost += f.load[c] * by_type[c % jobs.types] * x[c];
+        }
+        CHECK_NEAR(ratio, work / cost, 1e-12 * ratio);
+        const double least = 1e-6 * fmin(all, wanted), most = ratio_by_charnes_cooper(&f, by_type, at_least, least);
+        CHECK_NEAR((work - least) / cost, most, 2e-8 * most);
     }
     CHECK(solved > 100 && solved < 150);
 }
