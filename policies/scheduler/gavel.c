@@ -19,7 +19,7 @@
  *
  * Under `las` equal jobs are one kind in the program. Under the other objectives each job is a kind of its own. The
  * program of 1,000 new jobs then takes 20 to 71 million instructions, up to 2 times those of 500 jobs. `ftf` solves
- * one program after another, at most 40, until the worst ratio no longer falls. Their number varies, so a round may
+ * one program after another, at most 400, until the worst ratio no longer falls. Their number varies, so a round may
  * grow by more than 2.4 when the jobs double. `depth` bounds the kinds.
  *
  * Remaining work follows from the users' estimates. Packing, hierarchies of entities, and estimated speeds are left

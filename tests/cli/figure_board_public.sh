@@ -44,11 +44,11 @@ equal "$({ cat configs/figures/board/board.sql; echo "
             o.rho_users, 100 * q.median, 100 * q.p90)
     from apart_quantile as q join apart_order as o using (name) where q.n >= 6 order by q.name;"; } | sqlite3 "$db")" \
     "$(sed -n '/^| GPU, engine, lengths/,/^$/p' $page | sed '1,2d;/^$/d')" 'prompts on other GPUs of the page'
-equal "$(sqlite3 "$db" "select printf('| %d | %.1f | %.1f |', count(*), 100 * avg(abs(tpot_error)),
+equal "$(sqlite3 "$db" "select printf('| %s, mean | %d | %.1f | %.1f |', group_name, count(*), 100 * avg(abs(tpot_error)),
             100 * avg(abs(left_out_error)))
     from board where mode = 'agg' and first_copy and suspect is null and data > 1 and tpot_error is not null
     group by group_name order by count(*)")" \
-    "$(sed -n '/^| rows, first copies/,/^$/p' $page | sed -n 's/^.*, mean //p' | sort -k2n)" 'data parallelism of the page'
+    "$(sed -n '/^| rows, first copies/,/^$/p' $page | grep ', mean |' | sort -t'|' -k3n)" 'data parallelism of the page'
 # Intervals: the shipped file is what the board gives, and the page has its numbers.
 run 0 calibrate board configs/figures/board/silicon.board.json -o "$T/in_no_fit.json" --csv
 cmp -s "$T/in_no_fit.json" configs/calibration/releases/in_no_fit.json || complain 'in_no_fit.json is not of this board'

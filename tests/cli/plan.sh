@@ -29,6 +29,11 @@ json '$.plans' '[]'
 # A search keeps to a key that is set: ranks that share states are not chosen.
 run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set zero=1 --csv
 equal "$(grep -c 'shards' "$T/out")" 0 'plans that share other states than zero=1'
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --search --set shard_weights=2 --set shard_gradients=2 \
+    --set shard_optimizer=8 --csv
+equal "$(grep -c 'shards 2/2/8' "$T/out")" "$(($(wc -l <"$T/out") - 1))" 'plans that share states as set'
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --search --set shard_weights=2 --json
+json '$.plans' '[]'
 
 # What cannot be has a reason and a hint.
 run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --global-batch 64

@@ -75,8 +75,9 @@ TEST(experts_take_the_kernel_of_their_dispatch)
     struct calibration calibration;
     MUST(find(&session, "deepseek-v3", &gpu, &llm));
     MUST(calibration_load(&catalog, "h100-sxm", "sglang-0.5", &session.arena, &calibration, &session.diag) == 0);
-    const struct iteration_work work = {.decode_sequences = 160, .decode_context_tokens = 160 * 1000};
     for (enum llm_dispatch dispatch = DISPATCH_ALL_TO_ALL; dispatch <= DISPATCH_LOW_LATENCY; dispatch++) {
+        const int64_t sequences = dispatch == DISPATCH_NORMAL ? 16384 : 160;
+        const struct iteration_work work = {.decode_sequences = sequences, .decode_context_tokens = sequences * 1000};
         struct llm_split split = split_of(dispatch);
         split.redundant_experts = 32;
         struct kernel_use uses[LLM_MAX_USES];

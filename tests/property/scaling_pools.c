@@ -236,8 +236,9 @@ static double metric_of_pool(const struct bed_rows *rows, const char *name, int 
     return bed_metric(rows, text);
 }
 
-/* Metrics of each pool that scales, and of the service, are what the decisions tell. Returns the GPU seconds. */
-static double check_told(const struct bed_rows *rows, const struct shape *shape)
+/* Metrics of each pool that scales, and of the service, are what the decisions tell. Returns the GPU seconds, and adds
+ * to the number of pools and of services that were compared. */
+static double check_told(const struct bed_rows *rows, const struct shape *shape, int *n_pools, int *n_services)
 {
     double gpu_s = 0, missing_s = 0;
     int starts = 0, drains = 0;
@@ -253,18 +254,21 @@ static double check_told(const struct bed_rows *rows, const struct shape *shape)
         CHECK_NEAR(metric_of_pool(rows, "gpu_s.sum", pool), told.gpu_s, 1e-9 * (1 + told.gpu_s));
         CHECK_EQ_INT(metric_of_pool(rows, "starts.sum", pool), told.starts);
         CHECK_EQ_INT(metric_of_pool(rows, "drains.sum", pool), told.drains);
+        ++*n_pools;
     }
     if (isnan(bed_metric(rows, "scaling.gpu_s.sum"))) return gpu_s;
     CHECK_EQ_INT(bed_metric(rows, "scaling.starts.sum"), starts);
     CHECK_EQ_INT(bed_metric(rows, "scaling.drains.sum"), drains);
-    if (!isnan(missing_s))
-        CHECK_NEAR(bed_metric(rows, "scaling.missing_replica_s.sum"), missing_s, 1e-9 * (1 + missing_s));
+    if (isnan(missing_s)) return gpu_s;
+    CHECK_NEAR(bed_metric(rows, "scaling.missing_replica_s.sum"), missing_s, 1e-9 * (1 + missing_s));
+    ++*n_services;
     return gpu_s;
 }
 
 TEST(random_pools_lose_nothing)
 {
     double drains = 0, yielded = 0, lost = 0;
+    int n_pools = 0, n_services = 0;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         SCOPED(text) text = {0};
         struct rng rng = test_rng(seed, "random pools", 0);
@@ -275,7 +279,8 @@ TEST(random_pools_lose_nothing)
         if (!CHECK_EQ_INT(macro->code, 0) || !CHECK(bed_equal(macro, single))) test_quotes(text.chars);
         CHECK_EQ_INT(macro->n_requests, 120);
         for (size_t i = 0; i < macro->n_requests; i++) CHECK_EQ_STR(macro->requests[i].status, "finished");
-        const double gpu_s = bed_metric(macro, "scaling.gpu_s.sum"), held_s = check_told(macro, &shape);
+        const double gpu_s = bed_metric(macro, "scaling.gpu_s.sum"),
+                     held_s = check_told(macro, &shape, &n_pools, &n_services);
         if (!isnan(gpu_s)) CHECK_NEAR(gpu_s, held_s, 1e-9 * (1 + held_s));
         if (!isnan(gpu_s)) /* what the GPUs cost in this time, per hour of it */
             CHECK_NEAR(bed_metric(macro, "cost.usd_per_h"), 3 * held_s / macro->end_s, 1e-9 * (1 + held_s));
@@ -286,7 +291,7 @@ TEST(random_pools_lose_nothing)
         bed_free(macro);
         bed_free(single);
     }
-    CHECK(drains > 300 && yielded > 3 && lost > 100);
+    CHECK(drains > 300 && yielded > 3 && lost > 100 && n_pools > 0 && n_services > 0);
 }
 
 /* --- Refusals --- */

@@ -487,7 +487,8 @@ TEST(a_sweep_that_is_not_complete_is_warned_of)
 {
     static const char sweep[] = "{'policy': 'halving', 'algorithm': 'synchronous', 'eta': 3, 'rungs': 3, 'trials': 9}";
     struct rng rng = test_rng(12, "trials", 0);
-    struct trials trials = draw_trials(&rng, 9, 3, 1);
+    struct trials trials = draw_trials(&rng, 13, 3, 1);
+    trials.n = 9;
     const struct bed_rows *whole = run(&trials, sweep, "");
     CHECK(bed_warning(whole, "halving-sweep") == NULL);
     trials.n = 4;
@@ -496,6 +497,10 @@ TEST(a_sweep_that_is_not_complete_is_warned_of)
     CHECK_EQ_STR(bed_warning(part, "halving-sweep"),
                  "trials pause for the rest of their sweep, of which 4 of 9 have come");
     CHECK_EQ_INT(count(part, "unfinished"), 4);
+    trials.n = 13;
+    part = run(&trials, sweep, "");
+    CHECK_EQ_STR(bed_warning(part, "halving-sweep"),
+                 "trials pause for the rest of their sweep, of which 4 of 9 have come");
 }
 
 TEST(a_rung_of_next_to_no_work_is_refused)

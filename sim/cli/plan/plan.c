@@ -86,7 +86,9 @@ static struct plan_free find_free(const struct config *config, const struct trai
         .context = lacks(config, "context_parallel") && setup->config->sequence_tokens >= long_tokens,
         .expert = lacks(config, "expert_parallel") && setup->llm.experts > 0,
         .micro_batch = lacks(config, "micro_batch") && lacks(config, "micro_batches"),
-        .recompute = lacks(config, "recompute"), .zero = lacks(config, "zero") && lacks(config, "shard_optimizer")};
+        .recompute = lacks(config, "recompute"),
+        .zero = lacks(config, "zero") && lacks(config, "shard_optimizer") && lacks(config, "shard_gradients") &&
+                lacks(config, "shard_weights")};
 }
 
 /* Whether two keys of the plan cannot go together, in any layout. */

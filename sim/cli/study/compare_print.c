@@ -251,7 +251,8 @@ static void say_hidden(const struct compare_print *print, const char *bullet, st
     for (size_t i = 0; i < comparison->n_rows; i++)
         n += comparison->rows[i].point == NULL && !comparison->rows[i].is_primary;
     if (n == 0) return;
-    answer_say(answer, "%s%zu more metrics: --all shows them, -m NAME some\n", *bullet != 0 ? bullet : "\n", n);
+    answer_say(answer, "%s%zu more metric%s: --all shows them, -m NAME some\n", *bullet != 0 ? bullet : "\n", n,
+               n == 1 ? "" : "s");
     say_hidden_names(comparison, COMPARE_WORSE, bullet, answer);
     say_hidden_names(comparison, COMPARE_BETTER, bullet, answer);
 }

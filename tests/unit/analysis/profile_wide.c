@@ -38,13 +38,15 @@ TEST(contiguous_experts_fill_tiles_and_outlast_the_host)
                                              "uniform,4096,32,0.403\n"
                                              "uniform,2048,4,0.8626\n"
                                              "uniform,4096,4,1.56\n"
+                                             "power_law_0.6,8192,32,0.805\n"
+                                             "power_law_0.6,16384,32,0.807\n"
                                              "power_law_0.6,64,4,1.344\n"),
                  0);
     const struct profile *profile = &fixture.files[0];
     CHECK_EQ_STR(profile->format, "aiconfigurator-contiguous-experts");
-    MUST(profile->n == 2 && profile->n_dropped == 2);
+    MUST(profile->n == 3 && profile->n_dropped == 2);
     CHECK_EQ_STR(profile->dropped[0].reason, "rows of an expert fill no whole tiles");
-    CHECK(profile->dropped[0].rows == 2 && profile->dropped[1].rows == 1);
+    CHECK(profile->dropped[0].rows == 2 && profile->dropped[1].rows == 2);
     const struct moe_shape *even = &profile->rows[0].call.shape.moe;
     CHECK(even->tokens == 4096.0 && even->held == 64.0 && even->in_turn && !even->dispatched);
 }

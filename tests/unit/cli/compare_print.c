@@ -341,7 +341,7 @@ TEST(markdown_has_what_moved)
                  "|---|---|---|---:|---:|---:|---:|---:|---|---|\n"
                  "| x | s | lower | 1 | 2 | +100 % | +50.0 .. +150 % | - | t over seeds, n=3 | worse |\n"
                  "| x[1] | s | lower | 1 | 2 | +100 % | - | - | - | unclear |\n"
-                 "\n- metrics that did not move at all are left out\n- 1 more metrics: --all shows them, -m NAME some\n"
+                 "\n- metrics that did not move at all are left out\n- 1 more metric: --all shows them, -m NAME some\n"
                  "- 1 of them is better, corrected for all 9 tests: h\n- first\n- second\n");
     check_holds(&bed, "\n\nnote: first\nnote: second\n");
 }

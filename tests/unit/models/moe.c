@@ -1,4 +1,5 @@
 /* Laws of a mixture-of-experts layer: its work is that of the closed form, however it is split. */
+#include "models/kernel.h"
 #include "models/operators/moe.h"
 #include "tests/support/harness.h"
 
@@ -172,4 +173,22 @@ TEST(the_busiest_gpu_takes_longest)
     const double skewed_s = timed(&shape).seconds;
     shape.skew = 1.2;
     CHECK(fair_s < skewed_s && skewed_s < timed(&shape).seconds);
+}
+
+/* Of delivered tokens, contiguous rows pass choices of experts elsewhere, too. With all experts there are none. */
+TEST(contiguous_experts_pass_whole_tokens)
+{
+    const union kernel_params any = {.moe = params};
+    struct kernel_call call = {.shape.moe = layer_of(4096.0)};
+    double seconds[2][2]; /* [contiguous][part of the experts] */
+    call.shape.moe.dispatched = true;
+    for (int part = 0; part < 2; part++) {
+        call.shape.moe.held = part ? 32.0 : 128.0;
+        call.class = KERNEL_MOE_FP8_MASKED;
+        seconds[0][part] = kernel_call_time(&any, &gpu, &call).seconds;
+        call.class = KERNEL_MOE_FP8_CONTIGUOUS;
+        seconds[1][part] = kernel_call_time(&any, &gpu, &call).seconds;
+    }
+    CHECK_NEAR(seconds[1][0], seconds[0][0], 1e-15);
+    CHECK(seconds[1][1] > seconds[0][1]);
 }
