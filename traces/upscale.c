@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_RECORDS = 10000000 /* in memory, 16 bytes each beside those of the trace: up to 4.5 GB */ };
+enum { MAX_RECORDS = 10000000 /* in memory: up to 2 GB, without blocks */ };
 
 #define ROW_OF struct upscale_config
 const struct config_field upscale_config_fields[] = {
