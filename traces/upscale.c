@@ -6,15 +6,23 @@
 #include "sim/core/vec.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
-enum { MAX_RECORDS = 10000000 /* in memory: 1 to 2 GB */ };
+enum { MAX_RECORDS = 10000000 /* in memory: up to 2 GB, without blocks */ };
 
 #define ROW_OF struct upscale_config
 const struct config_field upscale_config_fields[] = {
     ROW_REAL("factor", factor, REQUIRED, WITHIN(1, 100), "mean number of requests for each of the trace"),
-    ROW_TIME("shift", shift_ns, DEFAULT("1min"), WITHIN(0, 1e9), "a copy of the trace is later by a random time up to this"),
+    ROW_TIME("shift", shift_ns, DEFAULT("1min"), WITHIN(0, 1e9),
+             "a copy of the trace is later by a random time up to this"),
     {0}};
 #undef ROW_OF
+
+/* A request of the trace or of a copy. */
+struct place {
+    int64_t packed; /* number of the copy, 0 for the trace itself, and index in the trace */
+    sim_ns time_ns;
+};
 
 struct upscale {
     struct stream stream;
@@ -24,39 +32,48 @@ struct upscale {
     struct source_options options;
     char name[STREAM_NAME_CHARS];
     bool is_loaded;
-    struct record_buffer trace, all; /* all: with the copies, each record as a packed id and a time */
-    size_t n_given;
+    struct record_buffer trace;
+    struct place *all; /* with the copies */
+    size_t n_all, all_capacity, n_given;
     uint64_t *blocks; /* of the latest record */
     size_t blocks_capacity;
 };
 
-/* A record of `all`: number of the copy, 0 for the trace itself, and index in the trace. */
-static int64_t packed(int64_t copy, size_t index)
-{
-    return copy * MAX_RECORDS + (int64_t)index;
-}
-
 static int add(struct upscale *upscale, int64_t copy, size_t index, sim_ns time_ns, struct diag *diag)
 {
-    const union trace_record record = {.any = {.id = packed(copy, index), .time_ns = time_ns}};
-    if (upscale->all.n == MAX_RECORDS)
+    if (upscale->n_all == MAX_RECORDS)
         return diag_error(diag, SIM_E_CONFIG, upscale->options.where, "take a part of the trace by \"window\"",
                           "\"upscale\" holds the requests in memory, which would be more than %d", MAX_RECORDS);
-    return record_buffer_add(&upscale->all, &record) == 0 ? 0 : diag_nomem(diag);
+    const struct place place = {copy * MAX_RECORDS + (int64_t)index, time_ns};
+    return vec_push(&upscale->all, &upscale->n_all, &upscale->all_capacity, place) == 0 ? 0 : diag_nomem(diag);
+}
+
+/* By time; those of one time in the order of copies, and within a copy as in the trace. */
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->time_ns != y->time_ns) return x->time_ns < y->time_ns ? -1 : 1;
+    return (x->packed > y->packed) - (x->packed < y->packed);
 }
 
 static int read_trace(struct upscale *upscale, struct diag *diag)
 {
     union trace_record record;
+    bool is_empty = true;
     int code;
-    while ((code = stream_next(upscale->inner, &record, diag)) == 1 && record.any.time_ns < upscale->to_ns) {
+    while ((code = stream_next(upscale->inner, &record, diag)) == 1) {
+        is_empty = false;
+        if (record.any.time_ns >= upscale->to_ns) break;
         if (source_is_interrupted(upscale->options.interrupt)) return SIM_E_INTERRUPTED;
         if (record.any.time_ns < upscale->from_ns) continue;
         record.any.time_ns -= upscale->from_ns;
         if (record_buffer_add(&upscale->trace, &record) != 0) return diag_nomem(diag);
         if ((code = add(upscale, 0, upscale->trace.n - 1, record.any.time_ns, diag)) != 0) return code;
     }
-    return code < 0 ? code : 0;
+    if (code < 0) return code;
+    if (upscale->trace.n > 0 || is_empty) return 0;
+    return diag_error(diag, SIM_E_CONFIG, upscale->options.where, "widen \"window\"",
+                      "nothing is left of the trace after \"window\"");
 }
 
 /* Length of the circle. */
@@ -92,17 +109,18 @@ static int load(struct upscale *upscale, struct diag *diag)
     double left = upscale->config.factor - 1;
     for (int64_t copy = 1; code == 0 && left > 0 && upscale->trace.n > 0; copy++, left--)
         code = add_copy(upscale, copy, left, diag);
-    if (code == 0 && record_buffer_sort(&upscale->all) != 0) code = diag_nomem(diag);
+    if (code == 0 && upscale->n_all > 1) qsort(upscale->all, upscale->n_all, sizeof *upscale->all, compare_places);
     return code;
 }
 
-/* A copy has blocks of its own; the buffer has those of the trace. */
+/* A copy has blocks of its own; the buffer has those of the trace. Files of traces hold ids below 2^63. */
 static int set_blocks(struct upscale *upscale, struct request_record *request, int64_t copy)
 {
     const size_t n = (size_t)request->n_prefix_blocks;
     if (n == 0) return 0;
     if (vec_reserve(&upscale->blocks, &upscale->blocks_capacity, n) != 0) return SIM_E_NOMEM;
-    for (size_t i = 0; i < n; i++) upscale->blocks[i] = hash_mix(request->prefix_blocks[i] ^ hash_mix((uint64_t)copy));
+    for (size_t i = 0; i < n; i++)
+        upscale->blocks[i] = hash_mix(request->prefix_blocks[i] ^ hash_mix((uint64_t)copy)) & INT64_MAX;
     request->prefix_blocks = upscale->blocks;
     return 0;
 }
@@ -112,12 +130,12 @@ static int upscale_next(struct stream *stream, union trace_record *record, struc
     struct upscale *upscale = (struct upscale *)stream;
     const int code = upscale->is_loaded ? 0 : load(upscale, diag);
     if (code < 0) return code;
-    if (upscale->n_given == upscale->all.n) return 0;
-    const union trace_record place = upscale->all.records[upscale->n_given].record;
-    const int64_t copy = place.any.id / MAX_RECORDS;
-    *record = record_buffer_get(&upscale->trace, (size_t)(place.any.id % MAX_RECORDS));
+    if (upscale->n_given == upscale->n_all) return 0;
+    const struct place place = upscale->all[upscale->n_given];
+    const int64_t copy = place.packed / MAX_RECORDS;
+    *record = record_buffer_get(&upscale->trace, (size_t)(place.packed % MAX_RECORDS));
     if (copy > 0 && set_blocks(upscale, &record->request, copy) != 0) return diag_nomem(diag);
-    record->any.time_ns = place.any.time_ns;
+    record->any.time_ns = place.time_ns;
     record->any.id = (int64_t)upscale->n_given++;
     return 1;
 }
@@ -125,7 +143,7 @@ static int upscale_next(struct stream *stream, union trace_record *record, struc
 static struct source_place upscale_place(const struct stream *stream)
 {
     const struct upscale *upscale = (const struct upscale *)stream;
-    const size_t n = upscale->all.n;
+    const size_t n = upscale->n_all;
     return (struct source_place){.row = (int64_t)upscale->n_given,
                                  .done_frac = n > 0 ? (double)upscale->n_given / (double)n : 0};
 }
@@ -141,7 +159,7 @@ static void upscale_close(struct stream *stream)
     struct upscale *upscale = (struct upscale *)stream;
     stream_close(upscale->inner);
     record_buffer_fini(&upscale->trace);
-    record_buffer_fini(&upscale->all);
+    mem_free(upscale->all);
     mem_free(upscale->blocks);
     mem_free(upscale);
 }
@@ -162,7 +180,6 @@ int upscale_open(const struct upscale_config *config, sim_ns from_ns, sim_ns to_
                                 .to_ns = to_ns, .options = *options};
     snprintf(upscale->name, sizeof upscale->name, "%s.upscale", options->stream);
     record_buffer_init(&upscale->trace, true);
-    record_buffer_init(&upscale->all, false);
     *stream = &upscale->stream;
     return 0;
 }

@@ -100,12 +100,12 @@ struct sglang {
     struct sglang_params params;
     struct new_token_ratio ratio;
     bool is_full;     /* no request is tried */
-    enum batch_limit limit; /* that made it so, or ended the latest admissions */
     bool knows_late;  /* a sequence has ended; it counts from the next iteration on */
     bool decays;      /* the last plan decoded, without a prompt and without a retraction */
     bool is_one_step; /* the last plan was a batch in flight: one iteration, whatever decode_step says */
     int64_t decode_step, expected; /* at the last plan; sequences that decode after it if none ends */
     bool has_cut; /* a prompt was cut, and its rest is not planned yet */
+    enum batch_limit limit; /* that made is_full true, or ended the latest admissions */
 };
 
 static int sglang_init(void *state, const void *params, struct diag *diag)
@@ -359,14 +359,15 @@ static void add_by_priority(struct sglang *batcher, struct adder *adder)
     const bool is_idle = replica_view_running(view) == 0;
     enum verdict verdict = GO_ON;
     bool is_full = false;
-    const struct request_view *request = priority_next(priorities, view->waiting, NULL);
-    for (; request != NULL && verdict == GO_ON; request = priority_next(priorities, view->waiting, request)) {
+    const struct request_view *request = priority_next(priorities, view->waiting, NULL), *next;
+    for (; request != NULL && verdict == GO_ON; request = next) {
         is_full = is_full || adder->plan->n_prefills >= slots + adder->n_preempted;
         if (batch_plan_full(adder->plan) || (is_full && !preempt_for(adder, request))) {
-            batch_plan_limit(adder->plan, request, BATCH_LIMIT_SEQUENCES);
+            if (is_full) batch_plan_limit(adder->plan, request, BATCH_LIMIT_SEQUENCES);
             return;
         }
-        verdict = try_prompt(adder, request, is_idle, priority_next(priorities, view->waiting, request));
+        next = priority_next(priorities, view->waiting, request);
+        verdict = try_prompt(adder, request, is_idle, next);
     }
 }
 
@@ -556,6 +557,9 @@ static int sglang_compose(void *state, const struct replica_view *view, struct b
     if (by_priority && view->waiting != NULL) plan->iterations = 1;
     if (batcher->knows_late) batch_plan_limit(plan, NULL, BATCH_LIMIT_LATE);
     if (batcher->is_full) batch_plan_limit(plan, view->waiting, batcher->limit);
+    /* The next trial sorts the queue by prefix anew: while this plan stands, nobody is first. */
+    const bool by_prefix = batcher->params.order == ORDER_LPM && view->n_waiting <= PREFIX_QUEUE;
+    if (by_prefix && plan->n_prefills == 0) plan->limited = NULL;
     batcher->limit = plan->limit;
     look_ahead(batcher, view, plan);
     return 0;

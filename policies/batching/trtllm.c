@@ -127,6 +127,7 @@ struct micro_batch {
     int64_t first_units;       /* equal progress: tokens that the first unit of each prompt leaves */
     int64_t running;           /* left at the replica */
     int64_t free_blocks;
+    const struct request_view *behind; /* equal progress: the first waiting request that gets no tokens for sure */
 };
 
 static bool shares_equally(const struct trtllm *params)
@@ -144,6 +145,12 @@ static bool add_empty(struct micro_batch *batch, const struct request_view *requ
     return batch->first_units > 0;
 }
 
+/* Admissions end at this prompt, if it is not one of those that go on. */
+static void end_at(struct batch_plan *plan, const struct request_view *request, enum batch_limit limit)
+{
+    batch_plan_limit(plan, request->state == REQUEST_WAITING ? request : NULL, limit);
+}
+
 /* Plans a chunk of the prompt. Returns whether further prompts may follow. */
 static bool add_prompt(struct micro_batch *batch, const struct request_view *request, int64_t hold_tokens)
 {
@@ -152,13 +159,16 @@ static bool add_prompt(struct micro_batch *batch, const struct request_view *req
     int64_t tokens = min_i64(left, batch->tokens);
     const bool is_whole = tokens == left || params->chunked || request->prompt_tokens > params->token_budget;
     if (batch->sequences <= 0 || !is_whole) {
-        batch_plan_limit(batch->plan, request, is_whole ? BATCH_LIMIT_SEQUENCES : BATCH_LIMIT_TOKENS);
+        end_at(batch->plan, request, is_whole ? BATCH_LIMIT_SEQUENCES : BATCH_LIMIT_TOKENS);
         return false;
     }
     if (tokens < left) tokens = tokens / unit_tokens(params, batch->view) * unit_tokens(params, batch->view);
     batch->sequences--;
     if (shares_equally(params)) return add_empty(batch, request, hold_tokens, left);
-    if (tokens > 0) batch_plan_prefill_holding(batch->plan, request, (int32_t)tokens, hold_tokens);
+    if (tokens == 0)
+        end_at(batch->plan, request, BATCH_LIMIT_TOKENS);
+    else
+        batch_plan_prefill_holding(batch->plan, request, (int32_t)tokens, hold_tokens);
     batch->tokens -= tokens;
     return batch->tokens > 0;
 }
@@ -186,7 +196,8 @@ static bool add_waiting(struct micro_batch *batch)
         batch->running--;
         batch->free_blocks -= needed;
         if (add_prompt(batch, r, hold_tokens)) continue;
-        batch_plan_limit(batch->plan, r->next, BATCH_LIMIT_TOKENS);
+        batch->behind = r->next;
+        if (!shares_equally(batch->params)) batch_plan_limit(batch->plan, r->next, BATCH_LIMIT_TOKENS);
         return true;
     }
     return false;
@@ -239,11 +250,17 @@ static void share_budget(const struct micro_batch *batch)
     while (left_tokens > 0 && share_round(batch, unit, &left_tokens));
 }
 
+/* Admissions end at the first waiting request among them. */
 static void drop_empty_prefills(struct batch_plan *plan)
 {
     int32_t n = 0;
-    for (int32_t i = 0; i < plan->n_prefills; i++)
-        if (plan->prefills[i].tokens > 0) plan->prefills[n++] = plan->prefills[i];
+    for (int32_t i = 0; i < plan->n_prefills; i++) {
+        const struct batch_prefill *prefill = &plan->prefills[i];
+        if (prefill->tokens > 0)
+            plan->prefills[n++] = *prefill;
+        else if (prefill->request->state == REQUEST_WAITING)
+            batch_plan_limit(plan, prefill->request, BATCH_LIMIT_TOKENS);
+    }
     plan->n_prefills = n;
 }
 
@@ -261,6 +278,7 @@ static bool add_prompts(struct micro_batch *batch, const struct request_view *la
     if (shares_equally(batch->params)) {
         share_budget(batch);
         drop_empty_prefills(batch->plan);
+        if (batch->behind != NULL) batch_plan_limit(batch->plan, batch->behind, BATCH_LIMIT_TOKENS);
     }
     return left_over;
 }

@@ -390,7 +390,9 @@ static bool admit_from_head(const struct vllm_v1_params *params, const struct re
         const int64_t with_it = running + request_view_sequences(r);
         const bool has_slot = with_it <= params->max_sequences || running == 0;
         if (!has_slot || budget->tokens == 0 || batch_plan_full(plan)) {
-            batch_plan_limit(plan, r, has_slot ? BATCH_LIMIT_TOKENS : BATCH_LIMIT_SEQUENCES);
+            const bool has_tokens = budget->tokens > 0;
+            if (!has_slot || !has_tokens)
+                batch_plan_limit(plan, r, has_slot ? BATCH_LIMIT_TOKENS : BATCH_LIMIT_SEQUENCES);
             return true;
         }
         is_blocked = is_blocked || !leaves_room(params, view, r, watermark, budget);

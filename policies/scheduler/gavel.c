@@ -344,6 +344,8 @@ static void warn_of_unused(const struct lp_params *params, struct diag *diag)
 static int gavel_prepare(void *state, const struct cluster_view *view, struct diag *diag)
 {
     struct gavel *gavel = state;
+    const int code = gavel_check_types(state, view, diag);
+    if (code != 0) return code;
     warn_of_unused(&gavel->params, diag);
     return gavel->params.objective == OBJECTIVE_COST ? set_prices(gavel, view, diag) : 0;
 }

@@ -316,6 +316,7 @@ const struct scheduler scheduler_gavel_fifo = {
     .job_bytes = sizeof(struct gavel_job),
     .notify = fifo_notify,
     .decide = gavel_decide,
+    .prepare = gavel_check_types,
     .uses_node_types = true,
     .ignores_estimates = true,
 };
@@ -354,6 +355,7 @@ const struct scheduler scheduler_gavel_fifo_packed = {
     .job_bytes = sizeof(struct gavel_job),
     .notify = fifo_notify,
     .decide = gavel_decide,
+    .prepare = gavel_check_types,
     .uses_node_types = true,
     .ignores_estimates = true,
 };

@@ -164,6 +164,16 @@ void gavel_notify(void *state, const struct cluster_view *view, const struct job
 
 /* --- Time received, and allocations --- */
 
+int gavel_check_types(void *state, const struct cluster_view *view, struct diag *diag)
+{
+    int types = 0;
+    (void)state;
+    for (; view != NULL; view = view->next_type) types++;
+    if (types <= GAVEL_TYPES) return 0;
+    return diag_error(diag, SIM_E_CONFIG, "jobs.scheduler", "merge node types, or take another scheduler",
+                      "the policies of Gavel divide at most %d node types, and the cluster has %d", GAVEL_TYPES, types);
+}
+
 static void read_node_types(struct gavel_rounds *rounds, const struct cluster_view *view)
 {
     double wanted = 0;

@@ -107,6 +107,8 @@ void gavel_rounds_fini(void *state);
  * or that of a job of CPUs alone a struct ranked. */
 void gavel_notify(void *state, const struct cluster_view *view, const struct job_note *note);
 int gavel_decide(void *state, const struct cluster_view *view, struct job_plan *plan);
+/* Returns 0, or SIM_E_CONFIG for more than GAVEL_TYPES node types. */
+int gavel_check_types(void *state, const struct cluster_view *view, struct diag *diag);
 
 /* Speed of a job on this many GPUs of a node type; 0: it cannot run there. */
 double gavel_speed_on(const struct gavel_rounds *rounds, const struct gavel_job *job, int type, double gpus);
@@ -138,6 +140,6 @@ void gavel_nth_part(const struct gavel_rounds *rounds, double n, double width, d
                    .params_bytes = sizeof(struct gavel_params), .state_bytes = sizeof(state), .init = symbol##_init,   \
                    .fini = fini_, __VA_ARGS__},                                                                        \
         .job_bytes = sizeof(struct gavel_job), .notify = notify_, .decide = gavel_decide, .uses_node_types = true,     \
-        .ignores_estimates = true}
+        .prepare = gavel_check_types, .ignores_estimates = true}
 
 #endif

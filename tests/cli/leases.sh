@@ -74,7 +74,7 @@ held() { # KIND SETTING SIGN: GPU hours leased against those held
         sum(value) filter (where name = 'cluster.gpus_in_use.mean') from metric" 1
     leased=$(sqlite3 "$T/$1.db" "select $hours from metric where name = 'rental.gpus.mean'")
     used=$(sqlite3 "$T/$1.db" "select $hours from metric where name = 'cluster.gpus_in_use.mean'")
-    out ", $leased GPU h leased, $used of them held by services and jobs"
+    out ", $leased GPU h leased, before rounding up, $used of them held"
 }
 held filled '"replicas": 4' =
 held part '"replicas": 3' '>'

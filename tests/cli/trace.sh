@@ -221,6 +221,14 @@ json '$.prefix_cache[2].evictions' 0
 json '$.prefix_cache[3].policy' s3-fifo:small=0.5
 json '$.prefix_cache[4].blocks_found' 5
 json '$.prefix_cache[5]' ''
+# Ids of blocks of a copy are read back. Each copy hits as often as the trace.
+run 0 trace convert "$T/blocks.jsonl" -f mooncake --set upscale.factor=2 -o "$T/copies.jsonl" -t mooncake
+run 0 trace stat "$T/copies.jsonl" -f mooncake --json --prefix-cache lru=inf
+json '$.requests' 10
+json '$.prefix_cache[0].blocks' 24
+json '$.prefix_cache[0].block_hits' 8
+run 2 trace stat traces/samples/chat.csv --set 'window=["10h","11h"]' --set upscale.factor=2
+err 'nothing is left of the trace after "window"'
 run 0 trace stat "$T/blocks.jsonl" -f mooncake --prefix-cache lru=5,inf
 grep -qE '^lru +5 +12 +3 +0.25 +4 +' "$T/out" || complain 'the table of caches'
 grep -qE '^lru +inf +12 +4 ' "$T/out" || complain 'the cache without a limit'

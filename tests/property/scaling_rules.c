@@ -266,8 +266,8 @@ TEST(a_replica_that_is_wanted_no_more_is_not_down)
     CHECK_NEAR(bed_metric(rows, "failure.service_down_s"), 15, 1e-6);
 }
 
-/* Of two nodes that failed at 100 s, the spare one keeps a replica up. A second one is wanted at 150 s, and starts when a
- * node returns at 170 s, between two decisions: no failure took it. */
+/* Of two nodes that failed at 100 s, the spare one keeps a replica up. A second one is wanted at 150 s, and starts when
+ * a node returns at 170 s, between two decisions: no failure took it. */
 TEST(a_wanted_replica_takes_the_node_that_returns)
 {
     SCOPED(text) text = {0};
@@ -321,8 +321,8 @@ TEST(a_lull_is_no_stall)
     CHECK_EQ_INT(rows->n_requests, 2);
 }
 
-/* The first request finds the replica of the start. One is up again at 3 s, and held requests are routed a nanosecond later. One that comes at that very nanosecond
- * queues behind them, and was held by no lack of a replica. */
+/* The first request finds the replica of the start. One is up again at 3 s, and held requests are routed a nanosecond
+ * later. One that comes at that very nanosecond queues behind them, and was held by no lack of a replica. */
 TEST(a_request_does_not_overtake_those_held)
 {
     struct bed_rows *rows = run(BED(.check = true), NULL,

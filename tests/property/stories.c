@@ -4,6 +4,7 @@
 #include "sim/world/policy/batching.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
+#include "tests/support/prefix_store_bed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -46,8 +47,8 @@ static struct sink stories_init(struct stories *stories, bool drafts)
         story_init(&stories->of[i], &(struct story_subject){.id = i, .service = "chat", .drafts = drafts},
                    &stories->arena);
     return (struct sink){.context = stories, .request = all_request, .batch = all_batch, .handover = all_handover,
-                         .sequence = all_sequence, .token_wait = all_token_wait, .admission = all_admission, .decision = all_decision,
-                         .detail = all_decision, .metric = all_metric};
+                         .sequence = all_sequence, .token_wait = all_token_wait, .admission = all_admission,
+                         .decision = all_decision, .detail = all_decision, .metric = all_metric};
 }
 
 static void stories_fini(struct stories *stories)
@@ -259,17 +260,19 @@ TEST(prompts_of_others_take_a_part_of_the_time)
 
 /* --- What ends the admissions --- */
 
+#define ONE_REPLICA(more)                                                                                              \
+    "{" more "'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'chat': {"               \
+    " 'llm': 'mistral-7b', 'batching': %s, 'kv': {'blocks': %d}, 'trace': {'format': 'generate',"                      \
+    " 'count': %d, 'arrival': {'process': 'poisson', 'rate': '%d/s'},"                                                 \
+    " 'prompt': {'distribution': 'uniform', 'min': 1, 'max': 400},"                                                    \
+    " 'output': {'distribution': 'uniform', 'min': 2, 'max': 60}}}}}"
+
 /* Every batcher with this parameter, on one replica; arrivals come faster than they are served. */
-static struct bed_rows *run_limited(const char *batching, int blocks, struct stories *stories)
+static struct bed_rows *run_limited(const char *batching, int blocks, int per_s, struct stories *stories)
 {
     const struct sink sink = stories_init(stories, false);
-    return bed_run(&(const struct bed_options){.check = true, .also = &sink},
-                   "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'services': {'chat': {"
-                   " 'llm': 'mistral-7b', 'batching': %s, 'kv': {'blocks': %d}, 'trace': {'format': 'generate',"
-                   " 'count': %d, 'arrival': {'process': 'poisson', 'rate': '20/s'},"
-                   " 'prompt': {'distribution': 'uniform', 'min': 1, 'max': 400},"
-                   " 'output': {'distribution': 'uniform', 'min': 2, 'max': 60}}}}}",
-                   batching, blocks, N_REQUESTS);
+    return bed_run(&(const struct bed_options){.check = true, .also = &sink}, ONE_REPLICA(""), batching, blocks,
+                   N_REQUESTS, per_s);
 }
 
 /* Time in which all stories wait for each kind. */
@@ -307,13 +310,26 @@ TEST(a_queue_waits_for_the_limit_that_binds)
         {"{'policy': 'sglang', 'max_tokens': 60, 'overlap': false}", 40, BATCH_LIMIT_KV_BLOCKS},
         {"{'policy': 'vllm-v1', 'max_sequences': 16, 'token_budget': 16}", 4000, BATCH_LIMIT_TOKENS},
         {"{'policy': 'sarathi', 'token_budget': 16}", 4000, BATCH_LIMIT_TOKENS},
+        {"{'policy': 'distserve', 'max_batched_tokens': 500}", 4000, BATCH_LIMIT_TOKENS},
+        {"{'policy': 'splitwise', 'max_batched_tokens': 500}", 4000, BATCH_LIMIT_TOKENS},
+        {"{'policy': 'vllm-v0', 'max_batched_tokens': 500}", 4000, BATCH_LIMIT_TOKENS},
+        {"{'policy': 'vllm-v0', 'max_batched_tokens': 500, 'padded': true}", 4000, BATCH_LIMIT_TOKENS},
+        {"{'policy': 'trtllm', 'token_budget': 400, 'limits': 'exact'}", 4000, BATCH_LIMIT_TOKENS},
+        {"{'policy': 'trtllm', 'token_budget': 100, 'limits': 'exact', 'chunked': true}", 4000, BATCH_LIMIT_TOKENS},
+        {"{'policy': 'trtllm', 'token_budget': 100, 'limits': 'exact', 'chunked': true, 'chunking': 'equal-progress',"
+         " 'chunk_unit_tokens': 30}",
+         4000, BATCH_LIMIT_TOKENS},
+        {"{'policy': 'sglang', 'chunked_prefill_tokens': 64, 'max_tokens': 60, 'overlap': false}", 4000,
+         BATCH_LIMIT_TOKENS},
         {"{'policy': 'fastertransformer', 'reservation': 'oracle'}", 4000, BATCH_LIMIT_CLOSED},
+        {"{'policy': 'trtllm', 'capacity': 'static-batch', 'limits': 'exact'}", 4000, BATCH_LIMIT_CLOSED},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct stories *stories = calloc(1, sizeof *stories);
         MUST(stories != NULL);
         sim_ns all_ns[N_BLOCKED] = {0}, others_ns = 0;
-        const struct bed_rows *rows = run_limited(cases[i].batching, cases[i].blocks, stories);
+        const int per_s = cases[i].limit == BATCH_LIMIT_TOKENS ? 100 : 20;
+        const struct bed_rows *rows = run_limited(cases[i].batching, cases[i].blocks, per_s, stories);
         CHECK_EQ_INT(rows->code, 0);
         sum_parts(stories, all_ns);
         for (int kind = 0; kind < N_BLOCKED; kind++)
@@ -325,13 +341,122 @@ TEST(a_queue_waits_for_the_limit_that_binds)
     }
 }
 
+/* Only an engine that schedules ahead learns of arrivals and ends one iteration later. */
+TEST(an_engine_that_schedules_ahead_learns_late)
+{
+    static const char *const ahead[] = {"{'policy': 'vllm-v1', 'max_sequences': 2, 'async': %s}",
+                                        "{'policy': 'sglang', 'max_sequences': 2, 'max_tokens': 60, 'overlap': %s}"};
+    for (int i = 0; i < 4; i++) {
+        struct stories *stories = calloc(1, sizeof *stories);
+        MUST(stories != NULL);
+        sim_ns all_ns[N_BLOCKED] = {0};
+        char batching[128];
+        snprintf(batching, sizeof batching, ahead[i / 2], i % 2 == 0 ? "true" : "false");
+        CHECK_EQ_INT(run_limited(batching, 4000, 20, stories)->code, 0);
+        sum_parts(stories, all_ns);
+        CHECK_EQ_INT(all_ns[BATCH_LIMIT_LATE] > 0, i % 2 == 0);
+        stories_fini(stories);
+        free(stories);
+    }
+}
+
+/* The parts of a request that is never admitted last to the end of the run. */
+TEST(who_still_waits_has_parts_up_to_the_end)
+{
+    struct stories *stories = calloc(1, sizeof *stories);
+    MUST(stories != NULL);
+    const struct sink sink = stories_init(stories, false);
+    const struct bed_rows *rows =
+        bed_run(&(const struct bed_options){.check = true, .also = &sink}, ONE_REPLICA("'until': '2.5s', "),
+                "{'policy': 'vllm-v1', 'max_sequences': 1}", 4000, N_REQUESTS, 20);
+    int n_left = 0;
+    CHECK_EQ_INT(rows->code, 0);
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        const struct request_row *row = &rows->requests[i];
+        struct story *story = &stories->of[row->id];
+        sim_ns all_ns = 0;
+        CHECK(story_end(story) == 0);
+        if (!isnan(row->queue_s)) continue;
+        for (int kind = 0; kind < N_BLOCKED; kind++) all_ns += blocked_ns(&story->blocked, kind);
+        CHECK_EQ_INT(all_ns, llround(1e9 * rows->end_s) - llround(1e9 * row->arrival_s));
+        n_left++;
+    }
+    CHECK(n_left > 30);
+    stories_fini(stories);
+    free(stories);
+}
+
+/* Of four requests in turn on two replicas the first one stores 7 blocks, which the fourth finds on the other replica,
+ * beside the second, which decodes. It alone waits for the load, as long as its bytes take at this rate. */
+TEST(a_load_is_a_part_of_its_own)
+{
+    struct stories *stories = calloc(1, sizeof *stories);
+    MUST(stories != NULL);
+    const struct sink sink = stories_init(stories, false);
+    char path[512];
+    snprintf(path, sizeof path, "%s/loads.jsonl", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL);
+    fputs("{\"timestamp\": 0, \"input_length\": 3584, \"output_length\": 1, \"hash_ids\": [1,2,3,4,5,6,7]}\n"
+          "{\"timestamp\": 99000, \"input_length\": 512, \"output_length\": 300, \"hash_ids\": [11]}\n"
+          "{\"timestamp\": 99100, \"input_length\": 512, \"output_length\": 1, \"hash_ids\": [12]}\n"
+          "{\"timestamp\": 99200, \"input_length\": 4096, \"output_length\": 2, \"hash_ids\": [1,2,3,4,5,6,7,8]}\n",
+          file);
+    fclose(file);
+    const struct bed_rows *rows =
+        bed_run(&(const struct bed_options){.check = true, .also = &sink},
+                "{'cluster': {'gpu': 'h100-sxm', 'pcie': '1GB/s', 'nodes': 1, 'gpus_per_node': 2},"
+                " 'services': {'chat': {'llm': 'llama-3.1-8b', 'replicas': 2, 'routing': 'round-robin', 'kv': {'prefix_cache': 'lru',"
+                " 'prefix_store': {'waits': 'request', 'tiers': {'host': {'capacity': '10GB', 'write': 'through',"
+                " 'scope': 'shared'}}}}, 'trace': {'format': 'mooncake', 'path': '%s'}}}}",
+                path);
+    CHECK_EQ_INT(rows->code, 0);
+    for (int i = 0; i < 4; i++) {
+        struct story *story = &stories->of[i];
+        CHECK(story_end(story) == 0);
+        check_queue(story, &story->request);
+        CHECK_NEAR((double)blocked_ns(&story->blocked, BLOCKED_LOADS), i == 3 ? 7.0 * (double)BLOCK_BYTES : 0, 1);
+    }
+    stories_fini(stories);
+    free(stories);
+}
+
+/* Weights come while requests of the next step wait for slots: with `halt`, no iteration starts then. */
+TEST(a_queue_is_held_while_weights_are_sent)
+{
+    static const char *const updates[] = {"halt", "beside"};
+    for (int i = 0; i < 2; i++) {
+        struct stories *stories = calloc(1, sizeof *stories);
+        MUST(stories != NULL);
+        sim_ns all_ns[N_BLOCKED] = {0};
+        const struct sink sink = stories_init(stories, false);
+        const struct bed_rows *rows = bed_run(
+            &(const struct bed_options){.check = true, .also = &sink},
+            "{'cluster': {'gpu': 'h100-sxm', 'nodes': 2, 'gpus_per_node': 2, 'network': {'bandwidth': '16GB/s'}},"
+            " 'rl': {'service': 'chat', 'gpus': 2, 'prompts': 20, 'steps': 3, 'staleness': 1, 'update': '%s',"
+            " 'training': {'llm': 'phi-2', 'recompute': 'full', 'sequence_tokens': 512}}, 'services': {'chat': {"
+            " 'llm': 'phi-2', 'replicas': 2, 'batching': {'policy': 'vllm-v1', 'max_sequences': 2}, 'cost': {"
+            " 'kind': 'affine', 'prefill': {'fixed': '5ms'}, 'decode': {'fixed': '10ms'}}, 'trace': {"
+            " 'format': 'generate', 'count': %d, 'arrival': {'process': 'poisson', 'rate': '5/s'},"
+            " 'prompt': {'distribution': 'fixed', 'tokens': 100},"
+            " 'output': {'distribution': 'uniform', 'min': 10, 'max': 90}}}}}",
+            updates[i], N_REQUESTS);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(rows->n_requests, N_REQUESTS);
+        sum_parts(stories, all_ns);
+        CHECK_EQ_INT(all_ns[BLOCKED_HELD] > 0, i == 0);
+        stories_fini(stories);
+        free(stories);
+    }
+}
+
 /* With one slot and first come, first served: a request that comes while another one waits is the first to wait once
  * that one has been admitted, and until it is admitted itself. */
 TEST(a_request_is_behind_others_until_the_one_before_it_is_admitted)
 {
     struct stories *stories = calloc(1, sizeof *stories);
     MUST(stories != NULL);
-    const struct bed_rows *rows = run_limited("{'policy': 'vllm-v1', 'max_sequences': 1}", 4000, stories);
+    const struct bed_rows *rows = run_limited("{'policy': 'vllm-v1', 'max_sequences': 1}", 4000, 20, stories);
     sim_ns all_ns[N_BLOCKED] = {0}, before_ns = -1;
     int n_behind = 0;
     CHECK_EQ_INT(rows->code, 0);

@@ -1,5 +1,6 @@
 /* Laws of "upscale": a trace with copies of it, at its own clock. */
 #include "tests/support/harness.h"
+#include "tests/support/trace_source.h"
 
 #include "sim/core/rng.h"
 #include "traces/upscale.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 1000, BLOCKS = 3, MOST = 8 * N };
+enum { N = 1000, BLOCKS = 3, CHUNKS = 2, MOST = 8 * N };
 
 #define DAY_NS (INT64_C(86400) * SIM_NS_PER_S)
 
@@ -17,6 +18,7 @@ struct day {
     struct stream stream;
     sim_ns at_ns[N];
     uint64_t blocks[BLOCKS];
+    struct prompt_chunk chunks[CHUNKS];
     int64_t given;
 };
 
@@ -27,9 +29,12 @@ static int day_next(struct stream *stream, union trace_record *record, struct di
     if (day->given == N) return 0;
     const int64_t i = day->given++;
     for (int block = 0; block < BLOCKS; block++) day->blocks[block] = (uint64_t)(i / 2 * BLOCKS + block);
+    for (int chunk = 0; chunk < CHUNKS; chunk++)
+        day->chunks[chunk] = (struct prompt_chunk){.id = (uint64_t)(i * CHUNKS + chunk), .tokens = 1};
     *record = (union trace_record){.request = {.id = i, .arrival_ns = day->at_ns[i], .prompt_tokens = 1 + (int32_t)i,
                                                .output_tokens = 1, .prefix_blocks = day->blocks,
-                                               .n_prefix_blocks = BLOCKS, .prefix_block_tokens = 16}};
+                                               .n_prefix_blocks = BLOCKS, .prefix_block_tokens = 16,
+                                               .chunks = day->chunks, .n_chunks = CHUNKS}};
     return 1;
 }
 
@@ -66,8 +71,11 @@ static void make_day(struct day *day)
     qsort(day->at_ns, N, sizeof *day->at_ns, compare_times);
 }
 
-/* The upscaled day. `blocks` gets the first block of each request. Returns their number. */
-static int64_t upscaled(double factor, sim_ns shift_ns, uint64_t seed, struct request_record *result, uint64_t *blocks)
+static const sim_ns whole_day[] = {0, DAY_NS};
+
+/* The upscaled day, or a part of it. `blocks` gets the first block of each request. Returns their number. */
+static int64_t upscaled_part(const sim_ns window_ns[static 2], double factor, sim_ns shift_ns, uint64_t seed,
+                             struct request_record *result, uint64_t *blocks)
 {
     static struct day day;
     struct diag *diag = &(struct diag){0};
@@ -77,13 +85,21 @@ static int64_t upscaled(double factor, sim_ns shift_ns, uint64_t seed, struct re
     union trace_record record;
     int64_t n = 0;
     make_day(&day);
-    if (!CHECK(upscale_open(&config, 0, DAY_NS, &options, &day.stream, &stream, diag) == 0)) return 0;
+    if (!CHECK(upscale_open(&config, window_ns[0], window_ns[1], &options, &day.stream, &stream, diag) == 0)) return 0;
     while (stream_next(stream, &record, diag) == 1 && n < MOST) {
         if (blocks != NULL) blocks[n] = record.request.prefix_blocks[0];
+        const struct prompt_chunk *chunks = record.request.chunks;
+        for (int chunk = 0; chunk < CHUNKS && CHECK_EQ_INT(record.request.n_chunks, CHUNKS); chunk++)
+            CHECK_EQ_INT(chunks[chunk].id, (record.request.prompt_tokens - 1) * CHUNKS + chunk); /* users share them */
         result[n++] = record.request;
     }
     stream_close(stream);
     return n;
+}
+
+static int64_t upscaled(double factor, sim_ns shift_ns, uint64_t seed, struct request_record *result, uint64_t *blocks)
+{
+    return upscaled_part(whole_day, factor, shift_ns, seed, result, blocks);
 }
 
 /* A whole factor has as many copies of every request; the trace itself stays; times are sorted and inside the day; ids
@@ -109,6 +125,69 @@ TEST(every_request_comes_as_often_as_the_factor_says)
     for (int i = 0; i < N; i++) CHECK(times[i] == 3 && n_own[i] == 1);
     free(all);
     free(day);
+}
+
+/* Each request of [from, to) comes three times: itself, at its time in the part, and twice on a circle of this length,
+ * by less than the shift later. */
+static void check_part(sim_ns from_ns, sim_ns to_ns, sim_ns circle_ns)
+{
+    struct request_record *all = calloc(MOST, sizeof *all);
+    struct day *day = calloc(1, sizeof *day);
+    int times[N] = {0}, n_own[N] = {0}, n = 0;
+    MUST(all != NULL && day != NULL);
+    make_day(day);
+    for (int i = 0; i < N; i++) n += day->at_ns[i] >= from_ns && day->at_ns[i] < to_ns;
+    CHECK_EQ_INT(upscaled_part((const sim_ns[]){from_ns, to_ns}, 3, 600 * SIM_NS_PER_S, 7, all, NULL), 3 * n);
+    for (int i = 0; i < 3 * n; i++) {
+        const int place = all[i].prompt_tokens - 1;
+        const sim_ns own_ns = day->at_ns[place] - from_ns;
+        CHECK(all[i].arrival_ns >= 0 && all[i].arrival_ns < circle_ns);
+        CHECK((all[i].arrival_ns - own_ns + circle_ns) % circle_ns < 600 * SIM_NS_PER_S);
+        times[place]++;
+        n_own[place] += all[i].arrival_ns == own_ns;
+    }
+    for (int i = 0; i < N; i++) {
+        const bool is_in = day->at_ns[i] >= from_ns && day->at_ns[i] < to_ns;
+        CHECK(times[i] == (is_in ? 3 : 0) && n_own[i] == is_in);
+    }
+    free(all);
+    free(day);
+}
+
+/* A window is a circle of its own length. A trace without end closes one mean gap behind its last request. */
+TEST(a_window_and_a_trace_without_end_are_circles)
+{
+    struct day *day = calloc(1, sizeof *day);
+    MUST(day != NULL);
+    make_day(day);
+    check_part(DAY_NS / 4, DAY_NS / 4 * 3, DAY_NS / 2);
+    check_part(0, SIM_NS_MAX, day->at_ns[N - 1] + day->at_ns[N - 1] / (N - 1));
+    free(day);
+}
+
+/* An empty window is an error, as without copies. Sessions and closed loops make times of their own. */
+TEST(what_cannot_be_upscaled_is_refused)
+{
+    SCOPED(trace_source) trace = {0};
+    struct request_record record;
+    MUST(trace_source_requests(&trace, 1,
+                               "{'format': 'generate', 'count': 5, 'window': ['9d', '10d'],"
+                               " 'upscale': {'factor': 2}}") == 0);
+    CHECK_EQ_INT(trace_source_request(&trace, &record), SIM_E_CONFIG);
+    CHECK_EQ_STR(trace.message,
+                 "services.chat.trace: error: nothing is left of the trace after \"window\"; widen \"window\"");
+    trace_source_fini(&trace);
+    CHECK_EQ_INT(trace_source_requests(&trace, 1,
+                                       "{'format': 'sessions', 'path': 'traces/samples/agents.jsonl',"
+                                       " 'upscale': {'factor': 2}}"),
+                 SIM_E_CONFIG);
+    CHECK(strstr(trace.message, "unknown key 'upscale'") != NULL);
+    trace_source_fini(&trace);
+    CHECK_EQ_INT(trace_source_requests(&trace, 1,
+                                       "{'format': 'generate', 'count': 5, 'upscale': {'factor': 2},"
+                                       " 'arrival': {'process': 'closed', 'users': 3}}"),
+                 SIM_E_CONFIG);
+    CHECK(strstr(trace.message, "a closed loop does not support window, rate_scale, thin, jitter, replicate, upscale"));
 }
 
 /* The shape of the day stays: each hour has the factor times its requests, up to those that a shift carries over its

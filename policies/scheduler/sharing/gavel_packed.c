@@ -13,6 +13,7 @@
  * combination is owed go to jobs in order of submission. Pairs need the placement "counted" and speeds from
  * "sharing". */
 #include "policies/declared.h"
+#include "policies/scheduler/gavel_rounds.h"
 #include "policies/scheduler/sharing/packed_kinds.h"
 
 #include "sim/core/mem.h"
@@ -20,6 +21,8 @@
 
 #include <math.h>
 #include <string.h>
+
+_Static_assert((int)GAVEL_TYPES <= (int)PACKED_TYPES, "the program holds all node types");
 
 enum packed_objective { PACKED_LAS, PACKED_MAKESPAN };
 
@@ -390,5 +393,6 @@ const struct scheduler scheduler_gavel_packed = {
     .job_bytes = sizeof(struct packed_job),
     .notify = packed_notify,
     .decide = packed_decide,
+    .prepare = gavel_check_types,
     .uses_node_types = true,
 };

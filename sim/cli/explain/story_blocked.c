@@ -88,7 +88,7 @@ const char *blocked_text(int kind)
         [BATCH_LIMIT_TOKENS] = "the token budget of the iteration",
         [BATCH_LIMIT_CLOSED] = "the running batch takes nobody in",
         [BATCH_LIMIT_HOST] = "swapped-out sequences resume first",
-        [BATCH_LIMIT_LATE] = "the engine learns of it one iteration later",
+        [BATCH_LIMIT_LATE] = "the engine learns one iteration later what has come or ended",
         [BLOCKED_NO_REPLICA] = "no replica is up to take it",
         [BLOCKED_ITERATION] = "the iteration in progress",
         [BLOCKED_LOADS] = "KV of its prompt comes from a prefix store",

@@ -132,7 +132,7 @@ struct batch_rejection {
 
 /* What ends the admissions of a plan. */
 enum batch_limit {
-    BATCH_LIMIT_UNSTATED, /* the batcher does not say */
+    BATCH_LIMIT_UNSTATED,  /* the batcher does not say */
     BATCH_LIMIT_SEQUENCES, /* no free slot for another sequence */
     BATCH_LIMIT_KV_BLOCKS, /* too few free KV blocks, beside those that the batcher reserves or keeps free */
     BATCH_LIMIT_TOKENS,    /* the token budget of the iteration is spent, or too small for the rest of it */

@@ -273,7 +273,20 @@ static bool too_many(const struct batch_plan *plan)
            plan->n_resumptions > plan->capacity || plan->n_loads > plan->capacity;
 }
 
-/* Checks that need no request: sizes, and how long the choice holds. */
+/* What is said to end the admissions, and where. */
+static int check_limit(const struct replica *replica, sim_ns now)
+{
+    const struct batch_plan *plan = &replica->plan;
+    if ((unsigned)plan->limit >= N_BATCH_LIMITS)
+        return diag_error(replica->env->diag, SIM_E_POLICY, NULL, "use a value of enum batch_limit",
+                          "batching policy '%s' names limit %u at %.9f s; the last one is %d",
+                          replica->env->batcher->policy.name, (unsigned)plan->limit, sim_s_from_ns(now),
+                          N_BATCH_LIMITS - 1);
+    if (plan->limited == NULL || request_of(plan->limited)->replica == replica->index) return 0;
+    return plan_fault(replica, now, "end admissions at", plan->limited->id, "it is not a request of this replica");
+}
+
+/* Checks of how long the choice holds, of sizes, and of what ends the admissions. */
 static int check_terms(const struct replica *replica, sim_ns now, bool names_requests)
 {
     const struct batch_plan *plan = &replica->plan;
@@ -291,7 +304,7 @@ static int check_terms(const struct replica *replica, sim_ns now, bool names_req
                           "sequences, while %lld blocks stay free; these must be at least 1, 1 and 0",
                           policy, sim_s_from_ns(now), (long long)plan->iterations, (long long)plan->decode_sequences,
                           (long long)plan->keep_free_blocks);
-    return 0;
+    return check_limit(replica, now);
 }
 
 /* Blocks that the first n remaining sequences take, without the resumed ones. */

@@ -153,7 +153,7 @@ struct admission_row {
     X(handover, handover_row)                                                                                          \
     X(sequence, sequence_row)                                                                                          \
     X(token_wait, token_wait_row)                                                                                      \
-    X(admission, admission_row)                                                                                            \
+    X(admission, admission_row)                                                                                        \
     X(sample, sample_row)                                                                                              \
     X(histogram, histogram_row)                                                                                        \
     X(decision, decision_row)                                                                                          \

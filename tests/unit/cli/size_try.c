@@ -99,8 +99,8 @@ static double quantile_of(const struct twin *twin, const struct size_requests *r
     return best;
 }
 
-/* Rows up to that at which more of the objective's requests than may have exceeded its limit: the number of its requests
- * by then, and the least of their values over the limit. 0: it is met. */
+/* Rows up to that at which more of the objective's requests than may have exceeded its limit: the number of its
+ * requests by then, and the least of their values over the limit. 0: it is met. */
 static size_t ended_of(const struct twin *twin, const struct size_requests *requests, size_t at,
                        const struct size_objective *objective, size_t *row, double *least_s)
 {

@@ -92,3 +92,32 @@ TEST(parameters_without_an_effect_are_warned_of)
         if (!CHECK_EQ_INT(warnings_of(&silent[i], silent[i].refused), 1)) printf("\n  %s", silent[i].refused);
     }
 }
+
+/* A cluster of this many node types. Returns the code of `prepare`. */
+static int prepare_types(const char *name, int types, struct diag *diag)
+{
+    SCOPED(arena) arena = {0};
+    struct cluster_view views[16] = {0};
+    const struct policy *policy = policy_find(POLICY_SCHEDULER, name);
+    if (!CHECK(policy != NULL && types <= 16)) return -1;
+    for (int j = 0; j + 1 < types; j++) views[j].next_type = &views[j + 1];
+    void *state = mem_zalloc(1, policy->state_bytes);
+    CHECK_EQ_INT(policy_state_init(policy, state, policy_params(policy, "{}", &arena), diag), 0);
+    const int code = ((const struct scheduler *)policy)->prepare(state, views, diag);
+    if (policy->fini != NULL) policy->fini(state);
+    mem_free(state);
+    return code;
+}
+
+TEST(policies_of_gavel_refuse_more_than_eight_node_types)
+{
+    static const char *const names[] = {"gavel",          "gavel-fifo",  "gavel-fifo-perf", "gavel-fifo-packed",
+                                        "gavel-isolated", "gavel-packed"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct diag diag = {0};
+        CHECK_EQ_INT(prepare_types(names[i], 8, &diag), 0);
+        CHECK_EQ_INT(diag.n_errors, 0);
+        CHECK_EQ_INT(prepare_types(names[i], 9, &diag), SIM_E_CONFIG);
+        CHECK_EQ_STR(diag.items[0].text, "the policies of Gavel divide at most 8 node types, and the cluster has 9");
+    }
+}

@@ -238,6 +238,39 @@ TEST(loads_that_cannot_be)
     check_batcher(loads_without_end, SIM_E_POLICY, "made a plan of more than");
 }
 
+static int names_no_limit(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    batch_plan_limit(plan, view->waiting, (enum batch_limit)N_BATCH_LIMITS);
+    return 0;
+}
+
+static int names_a_limit_below_all(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    batch_plan_limit(plan, view->waiting, (enum batch_limit) - 1);
+    return 0;
+}
+
+static const struct request_view *first_seen; /* it waits at replica 0 */
+
+static int is_limited_elsewhere(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    if (first_seen == NULL) first_seen = view->waiting;
+    batch_plan_limit(plan, first_seen, BATCH_LIMIT_TOKENS);
+    return 0;
+}
+
+TEST(limits_that_there_are_not)
+{
+    check_batcher(names_no_limit, SIM_E_POLICY, "names limit 7 at 0.000000000 s; the last one is 6");
+    check_batcher(names_a_limit_below_all, SIM_E_POLICY, "names limit 4294967295 at");
+    first_seen = NULL;
+    check_batcher(is_limited_elsewhere, SIM_E_POLICY,
+                  "asked to end admissions at request 0 on replica 1 at 0.000000001 s, but it is not a request of");
+}
+
 TEST(batchers_that_ask_for_the_impossible)
 {
     check_batcher(holds_too_little, SIM_E_POLICY, "but it would not hold the KV blocks of these tokens");
