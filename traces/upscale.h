@@ -9,9 +9,9 @@
  * A copy stands for other users: its prompt blocks are its own, and are shared among its requests as in the trace.
  * Chunks keep their ids, since users share documents. All records are kept in memory.
  *
- * Left out: closed loops and sessions, which are refused. Copies are as bursty as the trace, and their sum is less so.
- * "rate_scale" compresses time instead, which makes bursts sharper and the day shorter. "thin" is for fewer requests at
- * the same clock. */
+ * Left out: closed loops and sessions, which are refused. Copies are as bursty as the trace, and their sum is less
+ * so. "rate_scale" compresses time instead, which makes bursts sharper and the day shorter. "thin" is for fewer
+ * requests at the same clock. */
 #ifndef ORRERY_TRACES_UPSCALE_H
 #define ORRERY_TRACES_UPSCALE_H
 

@@ -332,9 +332,9 @@ static void needs_within(const struct gavel_jobs *jobs, const struct gavel_finis
 enum { FINISH_STEPS = 400 };
 static const double FINISH_FRAC = 1e-9;
 
-/* Descends from the ratio of the nth parts to the ratio of the X with the most room under it, until there
- * is no room. Some X has room while the ratio can still fall. After FINISH_STEPS the ratio may lie above the optimum, by
- * 1.4e-8 at most in 8,000 random programs of five kinds. */
+/* Descends from the ratio of the nth parts to the ratio of the X with the most room under it, until there is no room.
+ * Some X has room while the ratio can still fall. After FINISH_STEPS the ratio may lie above the optimum, by 1.4e-8
+ * at most in 8,000 random programs of five kinds. */
 static enum lp_outcome descend(const struct gavel_jobs *jobs, const struct gavel_finish *finish,
                                const double *alone_rate, struct max_min *max_min, double *need, double *x,
                                double *worst)

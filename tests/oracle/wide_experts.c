@@ -1,5 +1,5 @@
-/* Experts of DeepSeek-V3 on one of up to 256 GPUs: SGLang 0.5.10's grouped products behind low-latency dispatch (masked
- * rows) and behind normal dispatch (contiguous rows), as aiconfigurator measured them
+/* Experts of DeepSeek-V3 on one of up to 256 GPUs: SGLang 0.5.10's grouped products behind low-latency dispatch
+ * (masked rows) and behind normal dispatch (contiguous rows), as aiconfigurator measured them
  * (analysis/calibrate/profile/profile_wide.c).
  *
  * Bars, set with the rows known and before the first fit of a law to them: fitted to up to 64 GPUs, a law is judged on

@@ -192,8 +192,8 @@ TEST(every_job_that_yields_is_counted)
 
 /* --- Pools --- */
 
-/* Each pool lacks one replica from the start: the one that processes prompts until it wants fewer, the one that decodes
- * until its own next decision, when that GPU has long been free. The service lacks what its pools lack. */
+/* Each pool lacks one replica from the start: the one that processes prompts until it wants fewer, the one that
+ * decodes until its own next decision, when that GPU has long been free. The service lacks what its pools lack. */
 TEST(a_service_lacks_what_its_pools_lack)
 {
     SCOPED(text) text = {0};
@@ -245,8 +245,8 @@ TEST(groups_of_a_started_replica_send_like_the_first)
 
 /* --- Failures --- */
 
-/* Both nodes fail at 100 s, and a spare one is there at 105 s. A single replica is wanted from 110 s on, which is up at
- * 115 s: until 110 s failures keep two from being up, then one. */
+/* Both nodes fail at 100 s, and a spare one is there at 105 s. A single replica is wanted from 110 s on, which is up
+ * at 115 s: until 110 s failures keep two from being up, then one. */
 TEST(a_replica_that_is_wanted_no_more_is_not_down)
 {
     struct bed_rows *rows = run(
@@ -266,8 +266,8 @@ TEST(a_replica_that_is_wanted_no_more_is_not_down)
     CHECK_NEAR(bed_metric(rows, "failure.service_down_s"), 15, 1e-6);
 }
 
-/* Of two nodes that failed at 100 s, the spare one keeps a replica up. A second one is wanted at 150 s, and starts when
- * a node returns at 170 s, between two decisions: no failure took it. */
+/* Of two nodes that failed at 100 s, the spare one keeps a replica up. A second one is wanted at 150 s, and starts
+ * when a node returns at 170 s, between two decisions: no failure took it. */
 TEST(a_wanted_replica_takes_the_node_that_returns)
 {
     SCOPED(text) text = {0};

@@ -315,8 +315,8 @@ TEST(chunks_below_a_page_get_on_alone)
 
 /* --- Mixed iterations --- */
 
-/* Beside a sequence that decodes, 40 prompt tokens are 39, of which a prompt takes 20. Another one needs fewer than the
- * 19 that are left. */
+/* Beside a sequence that decodes, 40 prompt tokens are 39, of which a prompt takes 20. Another one needs fewer than
+ * the 19 that are left. */
 TEST(decoding_takes_from_the_tokens_of_whole_prompts)
 {
     for (int last = 18; last <= 19; last++) {

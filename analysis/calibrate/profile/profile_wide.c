@@ -12,13 +12,13 @@
  * slot of their own, and a mask counts them. "uniform" gives all experts of the GPU equally many rows; with fewer rows
  * than experts, one row each to as many experts.
  *
- * context: behind normal dispatch. Rows lie one expert behind the other (contiguous layout), those of an expert padded
- * to whole tiles of 128. Scattering rows to their places, and adding up the results, are timed, too. Both walk along
- * the tokens of all GPUs, though dispatch delivers only those with an expert here: shapes are not `dispatched`. The
- * host starts the kernels one by one. Rows that take less than twice as long as the fastest of those kept so far may
- * measure the host, and are left out. "uniform" does not pad: a tile multiplies all its rows by the weights of its first
- * row's expert, so that with a row per expert one of 128 experts works. These rows are left out, too, unless the rows
- * of an expert fill whole tiles. */
+ * context: behind normal dispatch. Rows lie one expert behind the other (contiguous layout), those of an expert
+ * padded to whole tiles of 128. Scattering rows to their places, and adding up the results, are timed, too. Both walk
+ * along the tokens of all GPUs, though dispatch delivers only those with an expert here: shapes are not `dispatched`.
+ * The host starts the kernels one by one. Rows that take less than twice as long as the fastest of those kept so far
+ * may measure the host, and are left out. "uniform" does not pad: a tile multiplies all its rows by the weights of
+ * its first row's expert, so that with a row per expert one of 128 experts works. These rows are left out, too,
+ * unless the rows of an expert fill whole tiles. */
 #include "analysis/calibrate/profile/profile_format.h"
 
 #include "sim/core/number.h"

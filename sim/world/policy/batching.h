@@ -226,8 +226,9 @@ static inline void batch_plan_resume(struct batch_plan *plan, const struct reque
     if (i < plan->capacity) plan->resumptions[i] = (struct batch_resumption){request, wait};
 }
 
-/* Says why requests are left in the queue: admissions ended at `request`, which behind others or at the head waits for
- * this. NULL: nothing distinguishes one of them. The first call of a plan counts. The plan does the same without it. */
+/* Says why requests are left in the queue: admissions ended at `request`, which behind others or at the head waits
+ * for this. NULL: nothing distinguishes one of them. The first call of a plan counts. The plan does the same without
+ * it. */
 static inline void batch_plan_limit(struct batch_plan *plan, const struct request_view *request, enum batch_limit limit)
 {
     if (plan->limit != BATCH_LIMIT_UNSTATED) return;

@@ -27,8 +27,8 @@ TEST(masked_experts_are_those_of_one_of_many_gpus)
     CHECK_NEAR(profile->rows[1].measured_s, 199e-6, 1e-12);
 }
 
-/* The table of prompts has the same columns. Rows within twice the fastest measure the host; 2048 uniform tokens are 64
- * rows of an expert, half a tile. */
+/* The table of prompts has the same columns. Rows within twice the fastest measure the host; 2048 uniform tokens are
+ * 64 rows of an expert, half a tile. */
 TEST(contiguous_experts_fill_tiles_and_outlast_the_host)
 {
     SCOPED(profile_fixture) fixture;

@@ -214,8 +214,8 @@ TEST(two_thousand_kinds_take_less_than_a_step_each)
     gavel_simplex_fini(&simplex);
 }
 
-/* Widths, speeds and needs over ten orders of magnitude, where the simplex method may overlook a column. Then the proof
- * fails, and GLPK finds more, or as much to its own tolerance. */
+/* Widths, speeds and needs over ten orders of magnitude, where the simplex method may overlook a column. Then the
+ * proof fails, and GLPK finds more, or as much to its own tolerance. */
 TEST(what_is_not_proven_is_solved_by_glpk)
 {
     struct rng rng = test_rng(24, "gavel", 0);

@@ -229,8 +229,8 @@ TEST(jobs_past_their_slo_are_warned_of)
     CHECK_EQ_INT(field.n_warnings, 0);
 }
 
-/* Idle time before the first job counts as received, so that after one round it is ahead of its share and nothing runs.
- * Rounds pass until it may run again. The second job waits for the next allocation. */
+/* Idle time before the first job counts as received, so that after one round it is ahead of its share and nothing
+ * runs. Rounds pass until it may run again. The second job waits for the next allocation. */
 TEST(who_is_ahead_of_its_share_runs_again)
 {
     struct field field = {.params = "{'objective': 'cost', 'idle_waits': true}", .n = 2, .gpus = 2, .work = {1, 1},

@@ -63,8 +63,8 @@ TEST(numbers_may_change_between_calls)
     }
 }
 
-/* Work, less `least`, per cost as one linear program, whose columns are X u and u with u = 1 / cost (Charnes and Cooper
- * 1962). Rows: times, rates, GPUs, cost. Returns the ratio; NaN: infeasible. */
+/* Work, less `least`, per cost as one linear program, whose columns are X u and u with u = 1 / cost (Charnes and
+ * Cooper 1962). Rows: times, rates, GPUs, cost. Returns the ratio; NaN: infeasible. */
 static double ratio_by_charnes_cooper(const struct gavel_fixture *f, const double *price, const double *at_least,
                                       double least)
 {
