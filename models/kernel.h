@@ -16,7 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* X(class, name in files, kind of model) */
+/* X(class, name in files, kind of model). SENT_MOE: experts in fp8 by block behind a dispatch; masked: of rows that
+ * low latency laid out; contiguous: of tokens that normal dispatch delivered. */
 #define KERNEL_CLASSES(X)                                                                                              \
     X(KERNEL_GEMM, "gemm", GEMM)                                                                                       \
     X(KERNEL_GEMM_FP8, "gemm_fp8", GEMM_FP8)             /* a scale per tensor, row or column */                       \
@@ -40,8 +41,8 @@
     X(KERNEL_MOE_NVFP4, "moe_nvfp4", MOE)           /* activations in 4 bits, too */                                   \
     X(KERNEL_MOE_MXFP4, "moe_mxfp4", MOE)           /* activations of 16 bits */                                       \
     X(KERNEL_MOE_INT4, "moe_int4", MOE)                                                                                \
-    X(KERNEL_MOE_FP8_MASKED, "moe_fp8_masked", SENT_MOE) /* by block, of rows that low-latency dispatch laid out */    \
-    X(KERNEL_MOE_FP8_CONTIGUOUS, "moe_fp8_contiguous", SENT_MOE) /* of tokens that normal dispatch delivered */        \
+    X(KERNEL_MOE_FP8_MASKED, "moe_fp8_masked", SENT_MOE)                                                               \
+    X(KERNEL_MOE_FP8_CONTIGUOUS, "moe_fp8_contiguous", SENT_MOE)                                                       \
     X(KERNEL_ALL_REDUCE, "all_reduce", COLLECTIVE)                                                                     \
     X(KERNEL_ALL_GATHER, "all_gather", COLLECTIVE)                                                                     \
     X(KERNEL_REDUCE_SCATTER, "reduce_scatter", COLLECTIVE)                                                             \

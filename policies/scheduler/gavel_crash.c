@@ -80,7 +80,7 @@ bool gavel_crash(struct gavel_basis *basis)
 {
     const struct gavel_program *program = basis->program;
     struct market market = {.level = 1};
-    for (int j = 0; j < program->types; j++) market.price[j] = program->load[0] / program->load[j]; /* per GPU: equal */
+    for (int j = 0; j < program->types; j++) market.price[j] = program->load[0] / program->load[j]; /* equal per GPU */
     basis_clear(basis);
     for (int i = 0; i < WALKS; i++) {
         walk(basis, &market, i == WALKS - 1);

@@ -1,5 +1,6 @@
 #include "policies/scheduler/gavel_program.h"
 
+#include "policies/lp_columns.h"
 #include "policies/scheduler/gavel_simplex.h"
 #include "sim/core/mem.h"
 
@@ -86,99 +87,49 @@ static bool is_optimal(const struct gavel_program *program, const struct gavel_b
 
 /* --- GLPK --- */
 
-/* Rows: time and rate of each kind, then the GPUs. Columns: x, then t. */
-struct build {
-    const struct gavel_program *program;
-    struct lp lp;
-    double *cost, *lower, *upper, *values, *row_lower, *row_upper, *x;
-    int *starts, *row_of, entries;
-};
-
-static bool build_init(struct build *build, const struct gavel_program *program)
+/* Columns: x, then t. */
+static void add_columns(struct lp_columns *lp, const struct gavel_program *program)
 {
-    const int rows = 2 * program->kinds + program->types, columns = program->kinds * program->types + 1;
-    const int entries = 3 * columns + program->kinds;
-    *build = (struct build){.program = program};
-    build->cost = mem_zalloc((size_t)(4 * columns + entries + 2 * rows), sizeof *build->cost);
-    build->starts = mem_zalloc((size_t)(columns + 1 + entries), sizeof *build->starts);
-    if (build->cost == NULL || build->starts == NULL) return false;
-    build->lower = build->cost + columns;
-    build->upper = build->lower + columns;
-    build->x = build->upper + columns;
-    build->row_lower = build->x + columns;
-    build->row_upper = build->row_lower + rows;
-    build->values = build->row_upper + rows;
-    build->row_of = build->starts + columns + 1;
-    build->lp = (struct lp){.columns = columns, .rows = rows, .cost = build->cost, .lower = build->lower,
-                            .upper = build->upper, .starts = build->starts, .row_of = build->row_of,
-                            .values = build->values, .row_lower = build->row_lower, .row_upper = build->row_upper};
-    return true;
-}
-
-static void build_fini(struct build *build)
-{
-    mem_free(build->cost);
-    mem_free(build->starts);
-}
-
-static void add_entry(struct build *build, int row, double value)
-{
-    if (value == 0) return;
-    build->row_of[build->entries] = row;
-    build->values[build->entries++] = value;
-}
-
-static void end_column(struct build *build, int column, double gain, double lower, double upper)
-{
-    build->cost[column] = -gain;
-    build->lower[column] = lower;
-    build->upper[column] = upper;
-    build->starts[column + 1] = build->entries;
-}
-
-static void add_columns(struct build *build)
-{
-    const struct gavel_program *program = build->program;
     const int kinds = program->kinds, types = program->types;
     for (int column = 0; column < kinds * types; column++) {
         const double speed = program->speed[column];
-        add_entry(build, column / types, 1);
-        add_entry(build, kinds + column / types, speed);
-        add_entry(build, 2 * kinds + column % types, program->load[column]);
-        end_column(build, column, program->gain[column], 0, speed > 0 ? 1 : 0);
+        lp_columns_add(lp, column / types, 1);
+        lp_columns_add(lp, kinds + column / types, speed);
+        lp_columns_add(lp, 2 * kinds + column % types, program->load[column]);
+        lp_columns_end(lp, -program->gain[column], 0, speed > 0 ? 1 : 0);
     }
-    for (int k = 0; k < kinds; k++) add_entry(build, kinds + k, -gavel_need(program, k));
-    end_column(build, kinds * types, program->level_gain, program->level_gain > 0 ? 0 : 1, 1);
+    for (int k = 0; k < kinds; k++) lp_columns_add(lp, kinds + k, -gavel_need(program, k));
+    lp_columns_end(lp, -program->level_gain, program->level_gain > 0 ? 0 : 1, 1);
 }
 
-static void add_rows(struct build *build)
+/* Rows: time and rate of each kind, then the GPUs. */
+static void add_rows(struct lp_columns *lp, int kinds)
 {
-    const int kinds = build->program->kinds;
-    for (int i = 0; i < build->lp.rows; i++) {
+    for (int i = 0; i < lp->lp.rows; i++) {
         const bool is_rate = i >= kinds && i < 2 * kinds;
-        build->row_lower[i] = is_rate ? 0 : -(double)INFINITY;
-        build->row_upper[i] = is_rate ? (double)INFINITY : 1;
+        lp->row_lower[i] = is_rate ? 0 : -(double)INFINITY;
+        lp->row_upper[i] = is_rate ? (double)INFINITY : 1;
     }
 }
 
 enum lp_outcome gavel_solve_by_glpk(const struct gavel_program *program, double *x, double *level)
 {
-    struct build build;
-    const bool has_room = build_init(&build, program);
-    unsigned char *states = has_room ? mem_zalloc((size_t)(build.lp.columns + build.lp.rows), 1) : NULL;
+    const int n = program->kinds * program->types, rows = 2 * program->kinds + program->types;
+    struct lp_columns lp;
+    const bool has_room = lp_columns_init(&lp, n + 1, rows, 3 * n + program->kinds);
+    unsigned char *states = has_room ? mem_zalloc((size_t)(n + 1 + rows), 1) : NULL;
     enum lp_outcome outcome = LP_NO_MEMORY;
     if (states != NULL) {
-        add_columns(&build);
-        add_rows(&build);
-        outcome = lp_solve_from(&build.lp, states, states + build.lp.columns, build.x);
+        add_columns(&lp, program);
+        add_rows(&lp, program->kinds);
+        outcome = lp_solve_from(&lp.lp, states, states + n + 1, lp.x);
     }
     if (outcome == LP_OPTIMAL) {
-        const int n = build.lp.columns - 1;
-        memcpy(x, build.x, (size_t)n * sizeof *x);
-        *level = build.x[n];
+        memcpy(x, lp.x, (size_t)n * sizeof *x);
+        *level = lp.x[n];
     }
     mem_free(states);
-    build_fini(&build);
+    lp_columns_fini(&lp);
     return outcome;
 }
 

@@ -27,7 +27,7 @@ check policies 'sim/world/policy/' models/ sim/core/
 for family in policies/*/; do
     family=${family#policies/} family=${family%/}
     [ "$family" = examples ] && continue
-    check "policies/$family" "sim/world/policy/(policy|$family)\.h" 'policies/[a-z]*\.h' models/ sim/core/
+    check "policies/$family" "sim/world/policy/(policy|$family)\.h" 'policies/[a-z_]*\.h' models/ sim/core/
 done
 check analysis sim/core/ 'sim/catalog/' models/
 

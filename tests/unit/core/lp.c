@@ -1,6 +1,6 @@
 /* Small linear programs with known optima, without, and with several. */
 #include "policies/lp.h"
-
+#include "policies/lp_columns.h"
 #include "tests/support/harness.h"
 
 #include <malloc.h>
@@ -11,6 +11,36 @@
 static const double none = (double)INFINITY;
 
 /* Minimise -3x - 5y with x <= 4, 2y <= 12, 3x + 2y <= 18: x 2, y 6 (Hillier and Lieberman's Wyndor example). */
+/* A matrix with zeros, empty columns and the last one among them, written by column and read back. */
+TEST(programs_written_by_column_are_their_matrix)
+{
+    enum { ROWS = 4, COLUMNS = 6 };
+    struct rng rng = test_rng(1, "columns", 0);
+    for (int run = 0; run < 50; run++) {
+        double matrix[COLUMNS][ROWS], read[COLUMNS][ROWS] = {{0}};
+        struct lp_columns program;
+        MUST(lp_columns_init(&program, COLUMNS, ROWS, ROWS * COLUMNS));
+        for (int j = 0; j < COLUMNS; j++) {
+            for (int i = 0; i < ROWS; i++) {
+                matrix[j][i] = rng_below(&rng, 3) == 0 ? 0.5 + rng_uniform(&rng) : 0;
+                lp_columns_add(&program, i, matrix[j][i]);
+            }
+            lp_columns_end(&program, j, -j, 2 * j);
+        }
+        const struct lp *lp = &program.lp;
+        CHECK(lp->starts[0] == 0 && program.n == COLUMNS);
+        for (int j = 0; j < COLUMNS; j++) {
+            CHECK(lp->cost[j] == j && lp->lower[j] == -j && lp->upper[j] == 2 * j && !lp->integer[j]);
+            for (int at = lp->starts[j]; at < lp->starts[j + 1]; at++) {
+                CHECK(lp->values[at] != 0 && (at == lp->starts[j] || lp->row_of[at] > lp->row_of[at - 1]));
+                read[j][lp->row_of[at]] = lp->values[at];
+            }
+        }
+        CHECK(memcmp(read, matrix, sizeof matrix) == 0);
+        lp_columns_fini(&program);
+    }
+}
+
 TEST(known_optimum)
 {
     static const double cost[] = {-3, -5}, matrix[] = {1, 0, 0, 2, 3, 2}, bound[] = {4, 12, 18};

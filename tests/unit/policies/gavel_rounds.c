@@ -27,7 +27,7 @@ TEST(of_equal_priorities_the_larger_share_goes_first)
     CHECK_NEAR(bed_job(rows, 0)->start_s, 720, 0);
 }
 
-/* Shares of 1/n each: n equal jobs take turns, and after every n rounds none is ahead, whatever the rounding errors. */
+/* Shares of 1/n each: n equal jobs take turns. After every n rounds none is ahead, whatever the rounding. */
 TEST(no_gpu_idles_while_jobs_have_their_shares)
 {
     for (int gpus = 1; gpus <= 2; gpus++)
