@@ -96,6 +96,7 @@ POLICY(checkpointer, checkpointing_none)
 POLICY(checkpointer, checkpointing_periodic)
 POLICY(checkpointer, checkpointing_young)
 POLICY(checkpointer, checkpointing_daly)
+POLICY(checkpointer, checkpointing_checkfreq)
 
 /* eviction */
 POLICY(evictor, eviction_lru)
