@@ -11,6 +11,7 @@ POLICY(batcher, batching_splitwise)
 POLICY(batcher, batching_distserve)
 POLICY(batcher, batching_sglang)
 POLICY(batcher, batching_trtllm)
+POLICY(batcher, batching_nexus)
 
 /* routing */
 POLICY(router, routing_round_robin)
