@@ -35,8 +35,7 @@ static struct bed_rows *simulate(const struct load *load, const struct bed_optio
     FILE *file = fopen(path, "w");
     if (file == NULL) abort();
     fprintf(file, "t,prompt,output\n");
-    for (int i = 0; i < load->n; i++)
-        fprintf(file, "%.6f,%d,%d\n", load->arrival_s[i], load->prompt[i], load->output);
+    for (int i = 0; i < load->n; i++) fprintf(file, "%.6f,%d,%d\n", load->arrival_s[i], load->prompt[i], load->output);
     fclose(file);
     struct bed_rows *rows = bed_run(
         options,
