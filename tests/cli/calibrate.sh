@@ -238,6 +238,8 @@ run 2 calibrate --gpu a100-80-sxn "$T/norm.csv"
 err "--gpu: error: unknown GPU 'a100-80-sxn'; did you mean 'a100-80-sxm'?"
 run 2 calibrate --predict a100-80-sxm -o x.json "$T/norm.csv"
 err 'error: a prediction fits nothing, and writes no files'
+run 2 calibrate --predict default "$T/norm.csv"
+err "error: 'default' is no GPU; name the GPU that was measured"
 run 2 calibrate --gpu default "$T/norm.csv"
 err "error: no GPU before '$T/norm.csv'; write GPU=PROFILE"
 run 2 calibrate --gpu a100-80-sxm --tp many "$T/norm.csv"

@@ -109,6 +109,8 @@ err "did you mean 'slowest_requests'?"
 run 2 export "$db:1" study
 err "'study' is not stored by run"
 run 2 export "$db" job --run last
+run 2 export "$db" job --run 0
+err "--run: error: '0' is not the number of a run"
 run 3 export "$db:9" job
 err 'no run 9'
 run 3 export "$T/nowhere.db" job

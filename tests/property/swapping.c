@@ -83,6 +83,26 @@ TEST(a_full_host_makes_the_others_compute_again)
     CHECK_EQ_INT(rows[0]->n_warnings, roomy->n_warnings + 1);
 }
 
+/* Of 25 blocks of 16 tokens, two sequences of 160 tokens fill 24 when each has 192. One takes the last block, and the
+ * other leaves with its 12 full ones, 8 MiB each: the host needs room for just these. */
+TEST(the_host_needs_room_for_the_blocks_that_leave)
+{
+    for (int mib = 95; mib <= 96; mib++) {
+        struct bed_rows *rows = bed_ok(
+            &checked,
+            "{'cluster': {'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'host': {'device': 'host-dram-pcie4', 'memory': '%dMiB'}},"
+            " 'services': {'chat': {'llm': 'llama-2-7b', 'replicas': 1, 'kv': {'blocks': 25}, 'cost': 'roofline',"
+            " 'batching': {'policy': 'vllm-v0', 'preemption': 'swap'}, 'trace': {'format': 'generate', 'count': 2,"
+            " 'arrival': {'process': 'closed', 'users': 2}, 'prompt': {'distribution': 'fixed', 'tokens': 160},"
+            " 'output': {'distribution': 'fixed', 'tokens': 40}}}}}",
+            mib);
+        CHECK(bed_metric(rows, "replica.preemptions.sum") >= 1);
+        CHECK_EQ_INT(bed_metric(rows, "replica.swaps.sum"), mib == 96);
+        if (mib == 96) CHECK(bed_metric(rows, "tier.dram.used_bytes.max") == 96.0 * 1048576);
+        bed_free(rows);
+    }
+}
+
 /* Rows tell of every sequence that leaves and comes back. */
 TEST(rows_record_every_swap)
 {

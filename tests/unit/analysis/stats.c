@@ -415,3 +415,30 @@ TEST(memory_may_run_out)
         CHECK_EQ_INT(holm, n < 3 ? SIM_E_NOMEM : 0);
     }
 }
+
+/* The interval of ratios is that of their values with many replicates, of their logarithms with few. Ends are unknown
+ * where a pair has no such ratio: a changed value of zero has one, but no logarithm. */
+TEST(ratios_of_replicates)
+{
+    enum { FEW = 10, MANY = 60 };
+    double base[MANY], changed[MANY], ratios[MANY], scratch[MANY];
+    for (size_t n = FEW; n <= MANY; n += MANY - FEW) {
+        for (size_t i = 0; i < n; i++) {
+            base[i] = 1 + 0.1 * (double)(i * 7 % n) / (double)n;
+            ratios[i] = 2 + (double)i / (double)n;
+            changed[i] = base[i] * ratios[i];
+            if (n == FEW) ratios[i] = log(ratios[i]);
+        }
+        const struct interval found = stats_replicate_ratio(base, changed, n, 0.95, scratch);
+        const struct interval of_ratios = stats_replicate_interval(ratios, n, 0.95, NULL);
+        CHECK_NEAR(found.mean, stats_mean(changed, n) / stats_mean(base, n), 1e-12);
+        CHECK_NEAR(found.low, n == FEW ? exp(of_ratios.low) : of_ratios.low, 1e-12);
+        CHECK_NEAR(found.high, n == FEW ? exp(of_ratios.high) : of_ratios.high, 1e-12);
+        changed[0] = 0;
+        CHECK(isnan(stats_replicate_ratio(base, changed, n, 0.95, scratch).low) == (n == FEW));
+        changed[0] = -1;
+        CHECK(isnan(stats_replicate_ratio(base, changed, n, 0.95, scratch).low));
+        changed[0] = 1, base[0] = 0;
+        CHECK(isnan(stats_replicate_ratio(base, changed, n, 0.95, scratch).high));
+    }
+}

@@ -5,6 +5,7 @@
 #include "sim/study/workers.h"
 #include "tests/support/harness.h"
 
+#include <math.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -224,6 +225,23 @@ TEST(samples_fill_their_ranges)
 {
     check_sample("random");
     check_sample("sobol");
+}
+
+/* On a logarithmic scale the integer k comes as often as its share of the scale up to the last integer's end. */
+TEST(samples_of_integers_reach_both_ends_of_a_logarithmic_range)
+{
+    struct session session;
+    int counts[4] = {0};
+    parse(&session, "{'scenario': 'x.json', 'axes': [{'sample': 'sobol', 'n': 256, 'ranges': {'i': {'from': 1, 'to': 4,"
+                    " 'scale': 'log'}}}]}");
+    MUST(session.code == 0 && CHECK_EQ_INT(session.study.n_points, 256));
+    for (size_t i = 0; i < 256; i++) {
+        const long whole = strtol(axes_param(session.study.axes, i, 0).value, NULL, 10);
+        if (!CHECK(whole >= 1 && whole <= 4)) break;
+        counts[whole - 1]++;
+    }
+    for (int k = 1; k <= 4; k++) CHECK_NEAR(counts[k - 1], 256 * log((k + 1.0) / k) / log(5), 2);
+    arena_fini(&session.arena);
 }
 
 TEST(definitions_parse_to_the_same_study)

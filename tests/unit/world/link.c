@@ -370,6 +370,23 @@ TEST(a_claim_is_notified_once_per_moment)
     bed_destroy(bed);
 }
 
+/* A flow that begins and ends beside a claim tells it two grants, which take one event each. */
+TEST(a_moment_of_news_takes_one_event)
+{
+    uint64_t events[2];
+    for (int n_claims = 0; n_claims < 2; n_claims++) {
+        struct link_bed *bed = bed_create(1, (double[]){12e9});
+        if (n_claims > 0) CHECK(claim(bed, 0, PATH(bed, 0), 12e9) == 12e9);
+        bed->path = PATH(bed, 0);
+        at(bed, 1000, act_start, 1, 12e9);
+        run(bed);
+        CHECK_EQ_INT(bed->moves[0].n_notified, 2 * n_claims);
+        events[n_claims] = engine_stats(bed->engine).fired;
+        bed_destroy(bed);
+    }
+    CHECK_EQ_INT(events[1], events[0] + 2);
+}
+
 TEST(a_new_claim_sees_those_of_the_same_moment)
 {
     struct link_bed *bed = bed_create(1, (double[]){12e9});
