@@ -415,6 +415,6 @@ TEST(writers_are_listed)
         CHECK(trace_writer_find(writer->name) == writer);
         CHECK((writer->request != NULL) + (writer->session != NULL) + (writer->job != NULL) == 1);
     }
-    CHECK_EQ_INT(n, 8);
+    CHECK_EQ_INT(n, 9);
     CHECK(trace_writer_find("swf") == NULL);
 }
