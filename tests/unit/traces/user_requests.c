@@ -204,7 +204,7 @@ TEST(affinity_keeps_sessions_of_a_log_at_one_replica)
 TEST(copies_and_batches_of_sessions_of_a_log_are_refused)
 {
     static const char *const refused[] = {"'upscale': {'factor': 2}", "'offline': 'shuffled'",
-                                          "'replicate': {'method': 'blocks', 'length': '1h'}"};
+                                          "'replicate': {'method': 'block-bootstrap', 'length': '1h'}"};
     const char *path = trace_source_file("s.jsonl", LINE("5, \"who\": 7") LINE("5, \"who\": 7"));
     SCOPED(trace_source) trace = {0};
     int64_t n;
