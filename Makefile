@@ -85,7 +85,7 @@ IDLE := $(addsuffix /%,policies traces/formats models/training sim/world/market 
 REACHED := $(addprefix policies/,registry.c $(addprefix batching/,making_room.c priority_order.c vllm_v0.c vllm_v1.c) \
     $(addprefix placement/,first_fit.c scored.c) $(addprefix routing/,least.c least_outstanding.c round_robin.c) \
     $(addprefix scheduler/,pending.c preemptive.c ranking.c srtf.c)) \
-    $(addprefix traces/formats/,file_trace.c user_tables.c)
+    $(addprefix traces/formats/,file_trace.c json_row.c json_line.c user_requests.c user_tables.c)
 ifneq ($(wildcard $(REACHED)),$(REACHED))
 $(error REACHED names files that do not exist: $(filter-out $(wildcard $(REACHED)),$(REACHED)))
 endif

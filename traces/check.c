@@ -124,7 +124,7 @@ int trace_check_requests(struct request_source *source, struct trace_check *chec
     do {
         code = source->next(source, &record, &checking.row);
         if (code == 1) {
-            n_later += record.session_id > 0 && !record.starts_session;
+            n_later += record.session_id > 0 && !record.starts_session && !record.session_is_logged;
             check->prompt_tokens += record.prompt_tokens;
             check->output_tokens += record.output_tokens;
         }

@@ -105,6 +105,27 @@ static void add_mooncake(struct text *text, const struct request_record *r)
     text_add(text, "]}\n");
 }
 
+/* --- jsonl --- */
+
+static void add_object(struct text *text, const struct request_record *r)
+{
+    text_add(text, "{\"arrival_s\": ");
+    add_seconds(text, r->arrival_ns);
+    text_printf(text, ", \"prompt_tokens\": %" PRId32 ", \"output_tokens\": %" PRId32, r->prompt_tokens,
+                r->output_tokens);
+    if (r->n_prefix_blocks > 0) {
+        text_add(text, ", \"prefix_blocks\": [");
+        add_blocks(text, r, ", ");
+        text_add(text, "]");
+    }
+    for (int32_t i = 0; i < r->n_chunks; i++)
+        text_printf(text, "%s[%" PRIu64 ", %" PRId32 "]%s", i > 0 ? ", " : ", \"chunks\": [", r->chunks[i].id,
+                    r->chunks[i].tokens, i + 1 == r->n_chunks ? "]" : "");
+    if (r->class_name != NULL) text_printf(text, ", \"class\": \"%s\"", r->class_name);
+    if (r->session_id > 0) text_printf(text, ", \"session\": %" PRId64, r->session_id);
+    text_add(text, "}\n");
+}
+
 /* --- sessions --- */
 
 enum session_list { LIST_INPUT, LIST_OUTPUT, LIST_WAIT, LIST_TOOL, LIST_PARENT, LIST_JOIN, SESSION_LISTS };
@@ -227,6 +248,13 @@ static const struct trace_writer writers[] = {
      .writes_blocks = true,
      .writes_chunks = true,
      .request = add_csv_with_chunks},
+    {.name = "jsonl",
+     .summary = "JSON Lines of requests, exact",
+     .header = "",
+     .writes_blocks = true,
+     .writes_chunks = true,
+     .writes_sessions = true,
+     .request = add_object},
     {.name = "azure-llm",
      .summary = "columns of the Azure traces",
      .header = "TIMESTAMP,ContextTokens,GeneratedTokens\n",
@@ -297,6 +325,8 @@ int trace_convert_requests(struct request_source *source, const struct trace_wri
                      record.prefix_block_tokens, record.prefix_block_tokens);
     if (code == 1 && !writer->writes_chunks && record.n_chunks > 0)
         diag_warning(diag, path, "write it as csv-chunks", "the chunks of its prompts are left out");
+    if (code == 1 && !writer->writes_sessions && record.session_is_logged)
+        diag_warning(diag, path, "write it as jsonl", "the sessions of its requests are left out");
     const bool classed = code == 1 && record.class_name != NULL && writer->class_header != NULL;
     text_add(output_text(output), classed ? writer->class_header : writer->header);
     while (code == 1) {

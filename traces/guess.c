@@ -100,18 +100,30 @@ static int read_header(struct head *head, struct input *input)
     return code;
 }
 
-static char first_character(const struct head *head)
+static bool begins_as_json(const char *bytes, size_t n_bytes)
 {
-    size_t i = head->n_bytes >= 3 && memcmp(head->bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-    while (i < head->n_bytes && strchr(" \t\r\n", head->bytes[i]) != NULL && head->bytes[i] != 0) i++;
-    return i < head->n_bytes ? head->bytes[i] : 0;
+    size_t i = n_bytes >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    while (i < n_bytes && strchr(" \t\r\n", bytes[i]) != NULL && bytes[i] != 0) i++;
+    return i < n_bytes && (bytes[i] == '{' || bytes[i] == '[');
+}
+
+bool trace_is_json(const char *path)
+{
+    char bytes[256];
+    size_t n_bytes = 0;
+    struct input *input;
+    struct stat status;
+    struct diag ignored = {0};
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || input_open(path, &input, &ignored) != 0) return false;
+    const int code = input_read(input, bytes, sizeof bytes, &n_bytes, &ignored);
+    input_close(input);
+    return code == 0 && begins_as_json(bytes, n_bytes);
 }
 
 static int parse_head(const char *path, struct head *head, struct diag *diag)
 {
     struct input *input;
-    const char c = first_character(head);
-    head->is_json = c == '{' || c == '[';
+    head->is_json = begins_as_json(head->bytes, head->n_bytes);
     int code = input_open_memory(path, head->bytes, head->n_bytes, &input, diag);
     if (code == 0) code = head->is_json ? read_members(head, input) : read_header(head, input);
     return code == 0 ? 0 : diag_nomem(diag);
@@ -301,9 +313,14 @@ const char *trace_guess_alternative(const void *context, const char *family, con
     (void)context;
     problem[0] = 0;
     if (!jobs && strcmp(family, "request-trace") != 0) return NULL;
+    const bool is_jsonl = !jobs && trace_is_json(path);
     snprintf(advice, sizeof advice,
-             "name it: --set %.160s%sformat=NAME; \"%s\" reads any table whose \"columns\" are named", key,
-             key[0] != 0 ? "." : "", jobs ? "csv-jobs" : "csv");
+             "name it: --set %.160s%sformat=NAME; \"%s\" reads any %s whose \"columns\" are named", key,
+             key[0] != 0 ? "." : "",
+             is_jsonl ? "jsonl"
+             : jobs   ? "csv-jobs"
+                      : "csv",
+             is_jsonl ? "JSON Lines" : "table");
     if (trace_guess(path, jobs ? TRACE_JOBS : TRACE_REQUESTS, advice, &format, &diag) == 0) return format->name;
     snprintf(problem, DIAG_TEXT_CHARS, "%.*s: %.*s", MAX_SHOWN_CHARS / 2, path, MAX_SHOWN_CHARS, diag.items[0].text);
     snprintf(hint, DIAG_TEXT_CHARS, "%s", diag.items[0].hint);

@@ -15,6 +15,9 @@ enum trace_kinds { TRACE_REQUESTS = 1, TRACE_JOBS = 2, TRACE_BOTH = 3 };
 int trace_guess(const char *path, enum trace_kinds kinds, const char *hint, const struct trace_format **format,
                 struct diag *diag);
 
+/* Whether a regular file begins as JSON does: with an object or a list. */
+bool trace_is_json(const char *path);
+
 /* A callback for struct config_families, for the families request-trace and job-trace. */
 const char *trace_guess_alternative(const void *context, const char *family, const char *key, const char *path,
                                     char problem[DIAG_TEXT_CHARS], char hint[DIAG_TEXT_CHARS]);

@@ -42,12 +42,21 @@ static const char *column_name(const struct reader *reader, int column)
     return reader->columns[column].name;
 }
 
+static bool is_absent(const struct reader *reader, size_t field)
+{
+    return reader->offsets != NULL && reader->offsets[field] == READER_ABSENT;
+}
+
 /* Notes the problem of the current row, at an offset into its field. */
 __attribute__((format(printf, 5, 0))) static enum row_result
 note_problem(struct reader *reader, int position, size_t offset, const char *hint, const char *format, va_list args)
 {
     char where[DIAG_WHERE_CHARS], text[DIAG_TEXT_CHARS];
-    csv_where(reader->csv, position >= 0 ? (size_t)position : 0, offset, where);
+    const size_t field = position >= 0 ? (size_t)position : 0;
+    if (reader->offsets == NULL)
+        csv_where(reader->csv, field, offset, where);
+    else
+        csv_where(reader->csv, 0, is_absent(reader, field) ? 0 : reader->offsets[field] + offset, where);
     vsnprintf(text, sizeof text, format, args);
     diag_error(&reader->problem, SIM_E_DATA, where, hint != NULL ? hint : FIX_HINT, "%s", text);
     return ROW_BAD;
@@ -104,6 +113,9 @@ static bool unexpected(struct reader *reader, int column, const char *expected)
     if (reader->positions[column] >= 0 && (size_t)reader->positions[column] >= reader->n_fields) {
         reader_bad(reader, column, NULL, "row has %zu field%s, but '%s' is column %d", reader->n_fields,
                    reader->n_fields == 1 ? "" : "s", name, reader->positions[column] + 1);
+    } else if (is_absent(reader, (size_t)reader->positions[column])) {
+        reader_bad(reader, column, "\"columns\" names its key, as --set columns.KEY=NAME",
+                   "'%s' is missing; expected %s", name, expected);
     } else if (field.n_chars == 0) {
         reader_bad(reader, column, NULL, "'%s' is empty; expected %s", name, expected);
     } else {
@@ -378,6 +390,7 @@ static int reader_next(struct stream *stream, union trace_record *record, struct
         if (code == 0) break;
         reader->row = reader->n_rows++;
         reader->fields = csv_fields(reader->csv);
+        reader->offsets = NULL;
         reader->n_fields = csv_n_fields(reader->csv);
         enum row_result result = code == 1 ? reader->format.row(reader, record) : ROW_BAD;
         if (result == ROW_KEPT) result = check_sign(reader, record);

@@ -22,6 +22,8 @@ enum { READER_MAX_COLUMNS = 24 };
 #define READER_MAX_CALENDAR_NS (INT64_MAX / 2)
 #define READER_MAX_NS (INT64_MAX / 4)
 
+#define READER_ABSENT SIZE_MAX
+
 struct reader;
 
 enum row_result { ROW_BAD = -1, ROW_LEFT_OUT, ROW_KEPT };
@@ -41,6 +43,7 @@ struct row_format {
     bool guess_unit;                  /* the first row decides: calendar times, else time_unit */
     bool guess_origin;                /* ... and calendar and Unix times start at the first record */
     bool requests;                    /* otherwise jobs */
+    bool names_sessions;              /* rows name their sessions */
     bool no_sort;                     /* its parameters have no "sort" */
     const struct csv_column *columns; /* the first one is the time by which the trace is sorted */
     size_t n_columns;
@@ -59,6 +62,8 @@ struct reader {
     int positions[READER_MAX_COLUMNS]; /* of each column in a row; -1: absent */
     const struct csv_field *fields;    /* of the current row */
     size_t n_fields;
+    /* In the line, of fields that a format took out of the row's only one, or READER_ABSENT; NULL: there are none. */
+    const size_t *offsets;
     const char *latest[READER_MAX_COLUMNS]; /* last interned text of each column, which often repeats */
     int64_t row;                            /* 0-based, of the current row */
     int64_t n_rows, n_kept, n_bad;

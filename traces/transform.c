@@ -159,10 +159,12 @@ static sim_ns scaled(const struct transform *transform, sim_ns ns)
     return scaled_ns < (double)MAX_NS ? (sim_ns)scaled_ns : SIM_NS_MAX;
 }
 
-/* Whether thinning keeps the record: decided by its id alone. */
-static bool is_kept(const struct transform *transform, int64_t id)
+/* Whether thinning keeps the record: decided by its id alone, or by that of the session that a log names. */
+static bool is_kept(const struct transform *transform, const union trace_record *record)
 {
     if (transform->params.thin_frac >= 1) return true;
+    const bool by_session = transform->requests && record->request.session_is_logged;
+    const int64_t id = by_session ? record->request.session_id : record->any.id;
     struct rng rng;
     rng_init(&rng, transform->seed, transform->run, transform->name, (uint64_t)id);
     return rng_uniform(&rng) < transform->params.thin_frac;
@@ -243,7 +245,7 @@ static int transform_next(struct stream *stream, union trace_record *record, str
         transform->n_read++;
         sim_ns time_ns = record->any.time_ns;
         if (time_ns >= transform->to_ns) break;
-        if (time_ns < transform->from_ns || !is_kept(transform, record->any.id)) {
+        if (time_ns < transform->from_ns || !is_kept(transform, record)) {
             code = leave_out(transform, record, diag);
             if (code < 0) return code;
             continue;

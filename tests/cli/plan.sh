@@ -35,6 +35,18 @@ equal "$(grep -c 'shards 2/2/8' "$T/out")" "$(($(wc -l <"$T/out") - 1))" 'plans 
 run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --search --set shard_weights=2 --json
 json '$.plans' '[]'
 
+# Where no layout is a plan, the search says why: with the reason of one such layout alone.
+reason=$(json_of "$T/out" '$.refused[0].reason')
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set shard_weights=2
+out "No plan has the keys that are set"
+out "$reason"
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --set shard_weights=2 --set tensor_parallel=1
+err "$reason"
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --search --set pipeline_parallel=3
+out "the layers are not a multiple of 'pipeline_parallel'"
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --search --set tensor_parallel=3
+out 'the GPUs are not a multiple of tensor and pipeline parallelism together'
+
 # What cannot be has a reason and a hint.
 run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --global-batch 64
 err "it is --batch N"

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 /* NULL: guessed. */
-static const char *const formats[] = {"azure-llm", "burstgpt",   "mooncake", "lengths", "csv",   "philly",
-                                      "acme",      "helios",     "openb",    "pai",     "swf",   "csv-jobs",
-                                      NULL,        "vllm-bench", "sharegpt", "muri",    "pollux"};
+static const char *const formats[] = {"azure-llm", "burstgpt",   "mooncake", "lengths", "csv",    "philly",
+                                      "acme",      "helios",     "openb",    "pai",     "swf",    "csv-jobs",
+                                      NULL,        "vllm-bench", "sharegpt", "muri",    "pollux", "jsonl"};
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 static bool write_file(const char *path, const uint8_t *data, size_t bytes)

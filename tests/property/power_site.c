@@ -6,6 +6,8 @@
 #include "tests/support/catalog_session.h"
 #include "tests/support/harness.h"
 
+#include <stdlib.h>
+
 static const char scenario[] =
     "{'cluster': {'nodes': 4, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'server_power': {'idle': '670W',"
     " 'per_gpu_watt': 0.67}, 'power': {'budget': '%s', 'level': '%s', 'servers_per_rack': 2, 'telemetry': {%s},"
@@ -124,6 +126,61 @@ TEST(a_share_for_several_types_hints_at_a_cap)
                shares[i]);
         CHECK_EQ_INT(n, i == 0 ? 1 : 0);
     }
+}
+
+struct floors {
+    double budget_w, floor_w, stuck_w;
+    int64_t n_domains, n_stuck;
+};
+
+static int catch_floor(void *context, const struct warning_row *row)
+{
+    struct floors *floors = context;
+    if (strcmp(row->code, "power-floor") != 0) return 0;
+    const bool is_stuck = strncmp(row->text, "readings", strlen("readings")) == 0;
+    const char *watts = strstr(row->text, is_stuck ? "drew " : "draws ");
+    *(is_stuck ? &floors->n_stuck : &floors->n_domains) = row->count;
+    *(is_stuck ? &floors->stuck_w : &floors->floor_w) = watts != NULL ? atof(watts + (is_stuck ? 5 : 6)) : 0.0;
+    return 0;
+}
+
+static struct floors floors_of(double budget_w, const char *capping, const struct bed_rows **rows)
+{
+    struct floors floors = {.budget_w = budget_w};
+    const struct sink sink = {.context = &floors, .warning = catch_floor};
+    *rows = bed_ok(BED(.also = &sink),
+                   "{'cluster': {'nodes': 3, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'server_power': {'idle': '670W',"
+                   " 'per_gpu_watt': 0.5}, 'power': {'budget': '%.17gW', 'level': 'rack', 'servers_per_rack': 2,"
+                   " 'telemetry': {'period': '1s'}, 'capping': %s}}, 'jobs': {'types': {'default': {'power': {'mean':"
+                   " '390W', 'clock_share': 0.5}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '30s',"
+                   " 'gpus': 12}]}}}",
+                   budget_w, capping);
+    return floors;
+}
+
+/* Two racks, of two servers and of one. The floor is that of idle GPUs with a process, to the watt that a budget has
+ * more or less; under a lock to the lowest clock from the beginning, all time above the budget is of such readings. */
+TEST(budgets_that_no_clock_keeps_are_warned_of)
+{
+    struct gpu_spec gpu;
+    const struct bed_rows *rows;
+    SCOPED(session) session = {0};
+    const struct catalog catalog = {.root = "configs"};
+    MUST(catalog_gpu(&catalog, "a100-80-sxm", "", &session.arena, &gpu, &session.diag) == 0);
+    const double rack_w = 2.0 * (670.0 + 4.0 * 1.5 * gpu.context_w);
+    struct floors floors = floors_of(rack_w + 0.01, "{'policy': 'static-lock', 'clock': '288MHz', 'on': 'all'}", &rows);
+    CHECK_EQ_INT(floors.n_domains, 0);
+    CHECK(floors.n_stuck > 10 && floors.stuck_w > rack_w);
+    CHECK_NEAR((double)floors.n_stuck, bed_metric(rows, "power.over_budget_s"), 1e-9);
+    CHECK_NEAR(floors.stuck_w / floors.budget_w, bed_metric(rows, "power.budget_frac.max"), 1e-5);
+    floors = floors_of(rack_w - 0.01, "'none'", &rows);
+    CHECK_EQ_INT(floors.n_domains, 1);
+    CHECK_NEAR(floors.floor_w, rack_w, 1e-5 * rack_w);
+    CHECK_EQ_INT(floors.n_stuck, 0);
+    CHECK(bed_metric(rows, "power.over_budget_s") > 0.0);
+    floors = floors_of(rack_w / 2.0 - 0.01, "{'policy': 'static-lock', 'clock': '600MHz', 'on': 'all'}", &rows);
+    CHECK_EQ_INT(floors.n_domains, 2);
+    CHECK_EQ_INT(floors.n_stuck, 0);
 }
 
 static int catch_limit(void *context, const struct warning_row *row)

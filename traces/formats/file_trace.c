@@ -1,5 +1,6 @@
 #include "traces/formats/file_trace.h"
 
+#include "sim/core/key_map.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
 #include "traces/stream.h"
@@ -115,6 +116,76 @@ static int order_open(bool sort, const bool *from_first, const struct source_opt
     return 0;
 }
 
+/* --- Sessions that a log names --- */
+
+/* Finds the first request of each session: behind the order and the transforms, which may leave out those before. */
+struct begin {
+    struct stream stream;
+    struct stream *inner;
+    struct key_map starts_ns; /* of the sessions so far, by number */
+};
+
+static int begin_next(struct stream *stream, union trace_record *record, struct diag *diag)
+{
+    struct begin *begin = (struct begin *)stream;
+    const int code = stream_next(begin->inner, record, diag);
+    struct request_record *request = &record->request;
+    if (code != 1 || request->session_id == 0) return code;
+    const int64_t start_ns = key_map_find(&begin->starts_ns, (uint64_t)request->session_id);
+    request->starts_session = start_ns < 0;
+    request->session_start_ns = start_ns < 0 ? request->arrival_ns : start_ns;
+    if (start_ns >= 0) return 1;
+    return key_map_set(&begin->starts_ns, (uint64_t)request->session_id, request->arrival_ns) == 0 ? 1
+                                                                                                   : diag_nomem(diag);
+}
+
+static struct source_place begin_place(const struct stream *stream)
+{
+    const struct begin *begin = (const struct begin *)stream;
+    return begin->inner->ops->place(begin->inner);
+}
+
+static bool begin_note(const struct stream *stream, size_t index, struct source_note *note)
+{
+    const struct begin *begin = (const struct begin *)stream;
+    return begin->inner->ops->note(begin->inner, index, note);
+}
+
+static void begin_close(struct stream *stream)
+{
+    struct begin *begin = (struct begin *)stream;
+    stream_close(begin->inner);
+    key_map_fini(&begin->starts_ns);
+    mem_free(begin);
+}
+
+static const struct stream_ops begin_ops = {
+    .next = begin_next, .place = begin_place, .note = begin_note, .close = begin_close};
+
+/* Takes `inner` over, also on failure. Returns 0 or SIM_E_NOMEM. */
+static int begin_open(struct stream *inner, struct stream **stream, struct diag *diag)
+{
+    struct begin *begin = mem_zalloc(1, sizeof *begin);
+    if (begin == NULL) {
+        stream_close(inner);
+        return diag_nomem(diag);
+    }
+    *begin = (struct begin){.stream = {&begin_ops}, .inner = inner};
+    *stream = &begin->stream;
+    return 0;
+}
+
+/* Copies of a trace are other conversations, and those of a batch would all be at once. */
+static int check_sessions(const struct row_format *format, const struct trace_transform *transform,
+                          const struct source_options *options, struct diag *diag)
+{
+    if (transform->replicate.length_ns == 0 && transform->upscale.factor == 0 && transform->offline == OFFLINE_NOT)
+        return 0;
+    if (format->destroy_state != NULL) format->destroy_state(format->state);
+    return diag_error(diag, SIM_E_CONFIG, options->where, "leave them out, or do not name \"columns.session\"",
+                      "sessions of a log do not support replicate, upscale and offline");
+}
+
 /* --- Opening --- */
 
 static int open_stream(const struct row_format *format, const struct trace_file *file,
@@ -164,7 +235,9 @@ int file_trace_requests(const struct row_format *format, const struct trace_file
                         const struct source_options *options, struct request_source **source, struct diag *diag)
 {
     struct stream *stream;
-    int code = open_stream(format, file, options, &stream, diag);
+    int code = format->names_sessions ? check_sessions(format, &file->transform, options, diag) : 0;
+    if (code == 0) code = open_stream(format, file, options, &stream, diag);
+    if (code == 0 && format->names_sessions) code = begin_open(stream, &stream, diag);
     return code != 0 ? code : stream_to_requests(stream, source, diag);
 }
 

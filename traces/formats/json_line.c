@@ -47,15 +47,22 @@ static bool end_of_line(struct json_line *line)
     return false;
 }
 
-bool json_line_member(struct json_line *line, const char **key, size_t *n_chars)
+bool json_line_inner_member(struct json_line *line, bool *first, const char **key, size_t *n_chars)
 {
     if (line->error != NULL) return false;
-    bool first = line->at == line->start;
-    if (first && !accept(line, '{')) return fail(line, "'{'");
-    if (accept(line, '}')) return end_of_line(line);
-    if (!first && !accept(line, ',')) return fail(line, "',' or '}'");
+    if (*first && !accept(line, '{')) return fail(line, "'{'");
+    if (accept(line, '}')) return false;
+    if (!*first && !accept(line, ',')) return fail(line, "',' or '}'");
+    *first = false;
     if (!read_string(line, key, n_chars)) return false;
     return accept(line, ':') || fail(line, "':'");
+}
+
+bool json_line_member(struct json_line *line, const char **key, size_t *n_chars)
+{
+    bool first = line->at == line->start;
+    if (json_line_inner_member(line, &first, key, n_chars)) return true;
+    return line->error == NULL && end_of_line(line);
 }
 
 bool json_line_number(struct json_line *line, const char **chars, size_t *n_chars)
@@ -69,10 +76,15 @@ bool json_line_number(struct json_line *line, const char **chars, size_t *n_char
     return true;
 }
 
-bool json_line_is_string(struct json_line *line)
+char json_line_peek(struct json_line *line)
 {
     skip_blanks(line);
-    return line->at < line->end && *line->at == '"';
+    return line->at < line->end ? *line->at : 0;
+}
+
+bool json_line_is_string(struct json_line *line)
+{
+    return json_line_peek(line) == '"';
 }
 
 bool json_line_string(struct json_line *line, const char **chars, size_t *n_chars)

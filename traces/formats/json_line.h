@@ -20,8 +20,14 @@ void json_line_init(struct json_line *line, const char *chars, size_t n_chars);
  * the end of the line, and on an error. The value of each member has to be read or skipped before the next call. */
 bool json_line_member(struct json_line *line, const char **key, size_t *n_chars);
 
+/* Steps into an object inside the line and over its members, as json_line_element does over elements. */
+bool json_line_inner_member(struct json_line *line, bool *first, const char **key, size_t *n_chars);
+
 /* The text of a number, or false with an error. */
 bool json_line_number(struct json_line *line, const char **chars, size_t *n_chars);
+
+/* The first character of the next value, or 0 at the end of the line. */
+char json_line_peek(struct json_line *line);
 
 /* Whether a string comes next. */
 bool json_line_is_string(struct json_line *line);

@@ -4,13 +4,13 @@
  * Times are seconds, or calendar times if the first row has one; "time_unit" names another unit. Numeric times count
  * from the file's own zero, calendar times and Unix times (seconds from 10^9 on) from the first record; "origin"
  * changes that. The first row shows what separates columns. Lines that begin with '#' are comments. */
-#include "traces/formats/file_trace.h"
+#include "traces/formats/user_table.h"
+
 #include "traces/registry.h"
 
 #include "sim/core/key_map.h"
 #include "sim/core/mem.h"
 #include "sim/core/number.h"
-#include "sim/core/vec.h"
 
 #include <string.h>
 
@@ -18,24 +18,8 @@ enum { ORIGIN_AUTO, ORIGIN_ZERO, ORIGIN_FIRST };
 enum { DELIMITER_AUTO, DELIMITER_COMMA, DELIMITER_SEMICOLON, DELIMITER_TAB, DELIMITER_PIPE, DELIMITER_BLANKS };
 enum { UNIT_AUTO }; /* of time_unit_names, followed by enum time_unit */
 
-static const char *const delimiter_names[] = {"auto", "comma", "semicolon", "tab", "pipe", "blanks", NULL};
-static const char *const origin_names[] = {"auto", "zero", "first", NULL};
-
-struct user_table {
-    int time_unit; /* UNIT_AUTO, or enum time_unit + 1 */
-    int delimiter; /* of delimiter_names */
-    int origin;
-    bool header;
-};
-
-#define USER_TABLE_PARAMS                                                                                              \
-    ROW_CHOICE("time_unit", table.time_unit, DEFAULT("auto"), time_unit_names,                                         \
-               "unit of the time column; timestamp: calendar times; auto: these if the first row has one, else s"),    \
-        ROW_CHOICE("delimiter", table.delimiter, DEFAULT("auto"), delimiter_names,                                     \
-                   "separator of columns; auto: as in the first row"),                                                 \
-        ROW_CHOICE("origin", table.origin, DEFAULT("auto"), origin_names,                                              \
-                   "time 0 of the run: that of the file (zero) or the first record (first); auto: first for calendar and Unix times, else zero"),                \
-        ROW_BOOL("header", table.header, DEFAULT("true"), "the first row names the columns")
+const char *const user_delimiter_names[] = {"auto", "comma", "semicolon", "tab", "pipe", "blanks", NULL};
+const char *const user_origin_names[] = {"auto", "zero", "first", NULL};
 
 /* 0-based; -1 when the text is not the number of a column. */
 static int column_number(const char *text)
@@ -45,7 +29,16 @@ static int column_number(const char *text)
     return (int)(number - 1);
 }
 
-/* Sets how rows and times are written. */
+void user_times(const struct user_time *time, struct row_format *format)
+{
+    format->guess_unit = time->unit == UNIT_AUTO;
+    format->time_unit = format->guess_unit ? TIME_S : (enum time_unit)(time->unit - 1);
+    format->guess_origin = time->origin == ORIGIN_AUTO;
+    format->from_first = time->origin == ORIGIN_FIRST ||
+                         (time->origin == ORIGIN_AUTO && format->time_unit == TIME_CALENDAR);
+}
+
+/* Sets how rows are written. */
 static void table_rows(const struct user_table *table, struct row_format *format)
 {
     static const char delimiters[] = {[DELIMITER_COMMA] = ',',
@@ -60,18 +53,11 @@ static void table_rows(const struct user_table *table, struct row_format *format
                                        .guess_delimiter = table->delimiter == DELIMITER_AUTO,
                                        .by_user = true};
     format->no_header = !table->header;
-    format->guess_unit = table->time_unit == UNIT_AUTO;
-    format->time_unit = format->guess_unit ? TIME_S : (enum time_unit)(table->time_unit - 1);
-    format->guess_origin = table->origin == ORIGIN_AUTO;
-    format->from_first = table->origin == ORIGIN_FIRST ||
-                         (table->origin == ORIGIN_AUTO && format->time_unit == TIME_CALENDAR);
 }
 
-/* Sets `format` as the user chose, with its columns in the two arrays of `n`. In a file without header, an optional
- * column that is not given as a number is absent. Returns 0 or SIM_E_CONFIG. */
-static int user_columns(const struct user_table *table, const char *const *names, const bool *optional, size_t n,
-                        const char *where, struct csv_column *columns, int *positions, struct row_format *format,
-                        struct diag *diag)
+int user_columns(const struct user_table *table, const char *const *names, const bool *optional, size_t n,
+                 const char *where, struct csv_column *columns, int *positions, struct row_format *format,
+                 struct diag *diag)
 {
     table_rows(table, format);
     format->positions = positions;
@@ -85,169 +71,6 @@ static int user_columns(const struct user_table *table, const char *const *names
     }
     return 0;
 }
-
-/* --- csv --- */
-
-/* Any table of requests. By default: arrival_s,prompt_tokens,output_tokens and, if known, prefix_blocks (ids separated
- * by blanks), chunks (id:tokens, separated by blanks) and class. Requests with 0 tokens on either side are left out and
- * counted. */
-enum { ARRIVAL, PROMPT, OUTPUT, PREFIX, CHUNKS, CLASS, REQUEST_COLUMNS };
-
-struct csv_params {
-    struct trace_file file;
-    struct user_table table;
-    int64_t block_tokens;
-    const char *columns[REQUEST_COLUMNS]; /* CLASS: NULL when the user has not named it */
-};
-
-struct csv_state {
-    struct prefix_blocks *blocks;
-    struct prompt_chunk *chunks;
-    size_t n_chunks, capacity;
-};
-
-static void csv_state_destroy(void *state)
-{
-    struct csv_state *csv = state;
-    if (csv == NULL) return;
-    prefix_blocks_destroy(csv->blocks);
-    mem_free(csv->chunks);
-    mem_free(csv);
-}
-
-static void *csv_state_create(void)
-{
-    struct csv_state *csv = mem_zalloc(1, sizeof *csv);
-    if (csv != NULL) csv->blocks = prefix_blocks_create();
-    if (csv != NULL && csv->blocks != NULL) return csv;
-    csv_state_destroy(csv);
-    return NULL;
-}
-
-/* "17:512 4:480": the chunks with which the prompt begins. */
-static bool read_chunks(struct reader *reader, struct request_record *request)
-{
-    struct csv_state *csv = reader->format.state;
-    const struct csv_field field = reader_text(reader, CHUNKS);
-    const char *at = field.chars, *end = at + field.n_chars;
-    int64_t sum = 0;
-    csv->n_chunks = 0;
-    while (at < end) {
-        const char *blank = memchr(at, ' ', (size_t)(end - at));
-        const size_t n_chars = (size_t)((blank != NULL ? blank : end) - at);
-        const char *colon = memchr(at, ':', n_chars);
-        const size_t n_id = colon != NULL ? (size_t)(colon - at) : 0;
-        int64_t id = -1, tokens = 0;
-        const bool is_read = colon != NULL && number_i64(at, n_id, &id) == NUMBER_OK &&
-                             number_i64(colon + 1, n_chars - n_id - 1, &tokens) == NUMBER_OK;
-        sum += tokens > 0 && tokens <= request->prompt_tokens ? tokens : INT32_MAX;
-        if (!is_read || id < 0 || sum > request->prompt_tokens) {
-            reader_bad(reader, CHUNKS, NULL, "'%s' must be chunks such as 17:512 within the prompt, got '%.*s'",
-                       reader->columns[CHUNKS].name, (int)(n_chars < 60 ? n_chars : 60), at);
-            return false;
-        }
-        const struct prompt_chunk chunk = {(uint64_t)id, (int32_t)tokens};
-        if (vec_push(&csv->chunks, &csv->n_chunks, &csv->capacity, chunk) != 0) return reader_no_memory(reader);
-        at += n_chars + (blank != NULL);
-    }
-    request->n_chunks = (int32_t)csv->n_chunks;
-    request->chunks = csv->n_chunks > 0 ? csv->chunks : NULL;
-    return true;
-}
-
-/* "17 4 250": the ids of the prompt's blocks. */
-static bool read_prefix(struct reader *reader, int64_t block_tokens, struct request_record *request)
-{
-    struct csv_state *csv = reader->format.state;
-    struct prefix_blocks *blocks = csv->blocks;
-    struct csv_field field = reader_text(reader, PREFIX);
-    const char *at = field.chars, *end = at + field.n_chars;
-    blocks->n = 0;
-    while (at < end) {
-        const char *blank = memchr(at, ' ', (size_t)(end - at));
-        size_t n_chars = (size_t)((blank != NULL ? blank : end) - at);
-        int64_t id;
-        if (number_i64(at, n_chars, &id) != NUMBER_OK || id < 0) {
-            reader_bad(reader, PREFIX, NULL, "'%s' must be block ids separated by blanks, got '%.*s'",
-                       reader->columns[PREFIX].name, (int)(n_chars < 60 ? n_chars : 60), at);
-            return false;
-        }
-        if (!prefix_blocks_add(blocks, (uint64_t)id)) return reader_no_memory(reader);
-        at += n_chars + (blank != NULL);
-    }
-    prefix_blocks_give(blocks, block_tokens, request);
-    return true;
-}
-
-static enum row_result read_request(struct reader *reader, union trace_record *record)
-{
-    const struct csv_params *params = (const struct csv_params *)reader->file;
-    sim_ns arrival_ns;
-    int64_t prompt, output;
-    if (!reader_table_time(reader, ARRIVAL, &arrival_ns) || !reader_tokens(reader, PROMPT, &prompt) ||
-        !reader_tokens(reader, OUTPUT, &output)) {
-        return ROW_BAD;
-    }
-    enum row_result result = reader_request(reader, record, arrival_ns, prompt, output);
-    if (result != ROW_KEPT) return result;
-    if (!read_prefix(reader, params->block_tokens, &record->request) || !read_chunks(reader, &record->request) ||
-        !reader_class(reader, CLASS, &record->request.class_name))
-        return ROW_BAD;
-    return ROW_KEPT;
-}
-
-static int open_requests(const void *params, const struct source_options *options, struct request_source **source,
-                         struct diag *diag)
-{
-    const struct csv_params *csv = params;
-    const bool names_class = csv->columns[CLASS] != NULL;
-    const bool optional[REQUEST_COLUMNS] = {[PREFIX] = true, [CHUNKS] = true, [CLASS] = !names_class};
-    const char *names[REQUEST_COLUMNS];
-    struct csv_column columns[REQUEST_COLUMNS];
-    int positions[REQUEST_COLUMNS];
-    struct row_format rows = {.requests = true,
-                              .columns = columns,
-                              .n_columns = REQUEST_COLUMNS,
-                              .row = read_request,
-                              .destroy_state = csv_state_destroy};
-    memcpy(names, csv->columns, sizeof names);
-    if (!names_class) names[CLASS] = "class";
-    int code = user_columns(&csv->table, names, optional, REQUEST_COLUMNS, options->where, columns, positions, &rows,
-                            diag);
-    if (code != 0) return code;
-    rows.state = csv_state_create();
-    if (rows.state == NULL) return diag_nomem(diag);
-    return file_trace_requests(&rows, &csv->file, options, source, diag);
-}
-
-#define ROW_OF struct csv_params
-static const struct config_field request_columns[] = {
-    ROW_TEXT("arrival", columns[ARRIVAL], DEFAULT("arrival_s"), ANY, "time of arrival"),
-    ROW_TEXT("prompt", columns[PROMPT], DEFAULT("prompt_tokens"), ANY, "prompt length in tokens"),
-    ROW_TEXT("output", columns[OUTPUT], DEFAULT("output_tokens"), ANY, "output length in tokens"),
-    ROW_TEXT("prefix", columns[PREFIX], DEFAULT("prefix_blocks"), ANY, "ids of the prompt's blocks; may be absent"),
-    ROW_TEXT("chunks", columns[CHUNKS], DEFAULT("chunks"), ANY, "chunks of the prompt: 17:512; may be absent"),
-    ROW_TEXT("class", columns[CLASS], OPTIONAL, WITHIN(1, 4096),
-             "class of the request; default: the column \"class\", if present"),
-    {0}};
-
-static const struct config_field request_params[] = {
-    TRACE_TIME_PARAMS,
-    TRACE_LENGTH_PARAMS,
-    TRACE_FILE_PARAMS("false"),
-    USER_TABLE_PARAMS,
-    PREFIX_BLOCK_PARAM,
-    {.name = "columns", .kind = CONFIG_SECTION, .fields = request_columns, .help = "names or numbers of the columns"},
-    {0}};
-#undef ROW_OF
-
-const struct trace_format trace_csv = {.name = "csv",
-                                       .summary = "any table of requests, with your own column names",
-                                       .source = "",
-                                       .params = request_params,
-                                       .params_bytes = sizeof(struct csv_params),
-                                       .header = "arrival_s,prompt_tokens,output_tokens",
-                                       .open_requests = open_requests};
 
 /* --- csv-jobs --- */
 
@@ -264,6 +87,7 @@ static const struct status_word statuses[] = {
 
 struct csv_jobs_params {
     struct job_file job_file;
+    struct user_time time;
     struct user_table table;
     int duration_unit; /* enum time_unit - 1: a duration is no calendar time */
     const char *columns[JOB_COLUMNS];
@@ -400,6 +224,7 @@ static int open_jobs(const void *params, const struct source_options *options, s
     int positions[JOB_COLUMNS];
     struct row_format rows = {.columns = columns, .n_columns = JOB_COLUMNS, .row = read_job,
                               .destroy_state = destroy_submissions};
+    user_times(&jobs->time, &rows);
     int code = user_columns(&jobs->table, jobs->columns, optional, JOB_COLUMNS, options->where, columns, positions,
                             &rows, diag);
     if (code != 0) return code;

@@ -23,7 +23,20 @@ struct plan_found {
     struct training_step splits[TRAINING_SPLITS]; /* of it with each split, if its sequences have unlike lengths */
 };
 
+/* Why layouts of a search are no plans: the texts of training_plan_problem and others, the most frequent first. */
+enum { PLAN_REASONS = 16 };
+struct plan_reason {
+    const char *text;
+    size_t n; /* layouts */
+};
+struct plan_reasons {
+    struct plan_reason items[PLAN_REASONS]; /* later ones of further texts are not kept */
+    size_t n;
+};
+
 struct plan_search {
+    struct plan_reasons undivided; /* of layouts that do not divide layers or GPUs */
+    struct plan_reasons refused;   /* of the other layouts */
     struct plan_found best[PLAN_BEST]; /* the fastest first */
     size_t n_best;
     size_t n_priced, n_unfit; /* n_unfit: of the priced ones */

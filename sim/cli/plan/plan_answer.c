@@ -436,7 +436,7 @@ static void say_search(struct answer *answer, const struct training_setup *setup
         answer_say(answer, "sequences have %.0f tokens on the mean; %s split\n",
                    setup->lengths->step_tokens / (double)setup->lengths->sequences,
                    split_names[setup->config->lengths.split]);
-    if (search->n_best == 0 && search->n_priced == 0) answer_say(answer, "No plan divides the work so.\n");
+    if (search->n_priced == 0) answer_say(answer, "No plan has the keys that are set. Layouts, and why they are none:\n");
     if (search->n_best > 0 || search->n_priced == 0) return;
     struct text layout;
     text_init(&layout);
@@ -444,6 +444,20 @@ static void say_search(struct answer *answer, const struct training_setup *setup
     answer_say(answer, "No plan fits. The least memory has %s: %.4g of %.4g GiB.\n", layout.failed ? "" : layout.chars,
                search->smallest.step.memory.total_bytes / gib, setup->gpu.memory_bytes / gib);
     text_fini(&layout);
+}
+
+/* Where no layout is a plan: the reasons of those that divide layers and GPUs, or why none does. */
+static void add_reasons(struct answer *answer, const struct plan_search *search)
+{
+    static const struct table_column columns[] = {RIGHT("layouts"), LEFT("reason")};
+    const struct plan_reasons *reasons = search->refused.n > 0 ? &search->refused : &search->undivided;
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
+    for (size_t i = 0; i < reasons->n; i++) {
+        table_number(&table, (double)reasons->items[i].n);
+        table_text(&table, reasons->items[i].text);
+    }
+    answer_add(answer, "refused", NULL, &table);
 }
 
 int plan_answer_search(const struct training_setup *setup, const struct plan_search *search, enum answer_form form,
@@ -465,6 +479,7 @@ int plan_answer_search(const struct training_setup *setup, const struct plan_sea
         say_search(&answer, setup, search);
     }
     add_table(&answer, setup, search);
+    if (search->n_priced == 0) add_reasons(&answer, search);
     if (!answer_is_data(form) && search->n_best > 0) say_trust(&answer, setup, search->best[0].step.outside_frac);
     return answer_end(&answer, 0, out, diag);
 }

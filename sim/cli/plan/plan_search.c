@@ -1,6 +1,8 @@
 /* The plans for a number of GPUs: every split of the layers, sequences and experts, with and without recomputation. */
 #include "sim/cli/plan/plan.h"
 
+#include <string.h>
+
 static double rate_of(const struct plan_found *found)
 {
     return (double)training_plan_sequences(&found->plan) / found->step.step_s;
@@ -17,6 +19,21 @@ static void keep(struct plan_search *search, const struct plan_found *found)
     search->best[at] = *found;
 }
 
+/* Counts a layout that is no plan. */
+static void note(struct plan_reasons *reasons, const char *text)
+{
+    size_t at = 0;
+    while (at < reasons->n && strcmp(reasons->items[at].text, text) != 0) at++;
+    if (at == PLAN_REASONS) return;
+    if (at == reasons->n) reasons->items[reasons->n++] = (struct plan_reason){text, 0};
+    reasons->items[at].n++;
+    for (; at > 0 && reasons->items[at - 1].n < reasons->items[at].n; at--) {
+        const struct plan_reason more = reasons->items[at];
+        reasons->items[at] = reasons->items[at - 1];
+        reasons->items[at - 1] = more;
+    }
+}
+
 static void try_plan(struct training_setup *setup, const struct training_config *config, struct plan_search *search)
 {
     struct plan_found found = {.config = *config};
@@ -24,7 +41,10 @@ static void try_plan(struct training_setup *setup, const struct training_config 
     const char *problem = training_setup_price(setup, setup->gpus, false, &found.step);
     found.plan = setup->plan;
     setup->config = config;
-    if (problem != NULL) return;
+    if (problem != NULL) {
+        note(&search->refused, problem);
+        return;
+    }
     if (search->n_priced == 0 || found.step.memory.total_bytes < search->smallest.step.memory.total_bytes)
         search->smallest = found;
     search->n_priced++;
@@ -95,7 +115,14 @@ void plan_search(struct training_setup *setup, const struct plan_free *free, str
         for (int64_t stages = first(free->pipeline, given.pipeline_parallel); stages <= layers && stages <= gpus;
              stages++) {
             if (!free->pipeline && stages != given.pipeline_parallel) break;
-            if (layers % stages != 0 || gpus % (stages * config.tensor_parallel) != 0) continue;
+            if (layers % stages != 0) {
+                note(&search->undivided, "the layers are not a multiple of 'pipeline_parallel'");
+                continue;
+            }
+            if (gpus % (stages * config.tensor_parallel) != 0) {
+                note(&search->undivided, "the GPUs are not a multiple of tensor and pipeline parallelism together");
+                continue;
+            }
             config.pipeline_parallel = stages;
             for (config.context_parallel = first(free->context, given.context_parallel); config.context_parallel > 0;
                  config.context_parallel = next(free->context, config.context_parallel, setup->gpus_per_node))

@@ -42,7 +42,7 @@ static const struct option trace_options[] = {
     {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of generators and random transforms; default: 1"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL, "the new trace; gzip when it ends in .gz"},
     {NULL, "to", 't', OPTION_TEXT, AT(to), "FORMAT", NULL,
-     "new format: csv, csv-chunks, azure-llm, mooncake, sessions; csv-jobs, csv-graphs, philly"},
+     "new format: csv, csv-chunks, jsonl, azure-llm, mooncake, sessions; csv-jobs, csv-graphs, philly"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "stat, replay: print one JSON object"},
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms,
      "stat: print the values as CSV; replay: the distributions"},
@@ -152,13 +152,17 @@ static int check_setting(struct cli *cli, const char *setting, const char **name
 }
 
 /* The format that -f names, else that of the settings, else that of the file. */
-static int choose_format(struct cli *cli, const char *name, const char *path, const struct option_texts *settings,
-                         const struct trace_format **format)
+static int choose_format(struct cli *cli, const char *options_format, const char *path,
+                         const struct option_texts *settings, const struct trace_format **format)
 {
+    const char *name = options_format;
     int code = 0;
     for (size_t i = 0; i < settings->n && code == 0; i++) code = check_setting(cli, settings->items[i], &name);
     if (code != 0) return code;
-    static const char hint[] = "name it with -f; csv and csv-jobs read any table, with --set columns.KEY=NAME";
+    const bool is_json = path != NULL && trace_is_json(path);
+    if (is_json && name != NULL && options_format == NULL && strcmp(name, "csv") == 0) name = "jsonl";
+    const char *hint = is_json ? "name it with -f; jsonl reads any JSON Lines of requests, with --set columns.KEY=NAME"
+                               : "name it with -f; csv and csv-jobs read any table, with --set columns.KEY=NAME";
     if (name == NULL && path != NULL && trace_guess(path, TRACE_BOTH, NULL, format, NULL) == 0) return 0;
     if (name == NULL && path != NULL && file_kind_check_path(path, FILE_TRACE, &cli->diag) != 0) return SIM_E_USAGE;
     if (name == NULL && path != NULL) return trace_guess(path, TRACE_BOTH, hint, format, &cli->diag);

@@ -45,12 +45,21 @@ int64_t ledger_lease_uusd(const struct ledger *ledger, const struct lease *lease
                                  held_ns(lease, now));
 }
 
+/* As in price_lease_from_uusd. Nothing is billed before the start. */
+static tally_int128 billed_gpu_ns(const struct ledger *ledger, const struct lease *lease, sim_ns now)
+{
+    if (now < lease->start_ns) return 0;
+    const struct billing *billing = &ledger->accounts[lease->offer].billing;
+    return (tally_int128)lease->micro_gpus * price_billed_ns(billing, held_ns(lease, now));
+}
+
 int64_t ledger_close(struct ledger *ledger, struct lease *lease, sim_ns now)
 {
     struct ledger_account *account = &ledger->accounts[lease->offer];
     const int64_t uusd = ledger_lease_uusd(ledger, lease, now);
     account->closed_uusd += uusd;
     account->closed_gpu_ns += (tally_int128)lease->micro_gpus * held_ns(lease, now);
+    account->closed_billed_gpu_ns += billed_gpu_ns(ledger, lease, now);
     account->micro_gpus -= lease->micro_gpus;
     ledger->closed_uusd[lease->use] += uusd;
     level_set(&ledger->micro_gpus, now, ledger->micro_gpus.value - lease->micro_gpus);
@@ -90,6 +99,14 @@ double ledger_account_gpu_s(const struct ledger *ledger, int32_t offer, sim_ns n
     tally_int128 sum = ledger->accounts[offer].closed_gpu_ns;
     for (const struct lease *lease = ledger->oldest; lease != NULL; lease = lease->next)
         if (lease->offer == offer) sum += (tally_int128)lease->micro_gpus * held_ns(lease, now);
+    return (double)sum / 1e9 / PRICE_MICRO;
+}
+
+double ledger_account_billed_gpu_s(const struct ledger *ledger, int32_t offer, sim_ns now)
+{
+    tally_int128 sum = ledger->accounts[offer].closed_billed_gpu_ns;
+    for (const struct lease *lease = ledger->oldest; lease != NULL; lease = lease->next)
+        if (lease->offer == offer) sum += billed_gpu_ns(ledger, lease, now);
     return (double)sum / 1e9 / PRICE_MICRO;
 }
 

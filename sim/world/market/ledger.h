@@ -34,6 +34,7 @@ struct ledger_account {
     struct billing billing;
     int64_t n_leases, closed_uusd;
     tally_int128 closed_gpu_ns; /* micro-GPU nanoseconds that were held */
+    tally_int128 closed_billed_gpu_ns; /* the same as billed: in whole quanta, and at least for the minimum */
     int64_t micro_gpus;         /* of open leases */
 };
 
@@ -63,9 +64,11 @@ int64_t ledger_close(struct ledger *ledger, struct lease *lease, sim_ns now);
 int64_t ledger_uusd(const struct ledger *ledger, sim_ns now);
 int64_t ledger_use_uusd(const struct ledger *ledger, enum lease_use use, sim_ns now);
 
-/* The bill of one offer, and its leased GPU-seconds before rounding to quanta. */
+/* The bill of one offer, its leased GPU-seconds before rounding to quanta, and those that are billed. Where prices do
+ * not change, the bill is the latter times the price, but for the rounding of each lease to a micro-dollar. */
 int64_t ledger_account_uusd(const struct ledger *ledger, int32_t offer, sim_ns now);
 double ledger_account_gpu_s(const struct ledger *ledger, int32_t offer, sim_ns now);
+double ledger_account_billed_gpu_s(const struct ledger *ledger, int32_t offer, sim_ns now);
 
 /* The sums over accounts and open leases, for INV-12: GPUs and micro-dollars. */
 struct ledger_sums {

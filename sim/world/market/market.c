@@ -300,7 +300,8 @@ static int emit_offer(const struct market *market, int32_t i, sim_ns now)
     const double usd = (double)ledger_account_uusd(&market->ledger, i, now) / PRICE_MICRO;
     int code = metric_emit_of(sink, "cost.usd", name, usd);
     if (code == 0) code = metric_emit_of(sink, "rental.gpu_s", name, ledger_account_gpu_s(&market->ledger, i, now));
-    return code;
+    if (code != 0) return code;
+    return metric_emit_of(sink, "rental.billed_gpu_s", name, ledger_account_billed_gpu_s(&market->ledger, i, now));
 }
 
 /* --- Warnings --- */

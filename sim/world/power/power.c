@@ -111,6 +111,7 @@ static int add_type(struct power *power, struct power_node_type *type, const cha
     for (int64_t node = first_node; node < first_node + nodes->nodes; node++) {
         struct power_domain *domain = power_domain_of(power, node);
         domain->bare_w += (double)nodes->gpus_per_node * type->gpu.idle_w;
+        domain->process_w += (double)nodes->gpus_per_node * type->model.context_w;
         domain->rest.w = domain->bare_w;
         domain->view.gpu_limit_w = fmax(domain->view.gpu_limit_w, type->gpu.tdp_w);
     }

@@ -62,6 +62,7 @@ struct power_domain {
     const char *name;
     int64_t first_node, servers;
     double bare_w; /* of all its GPUs without holders */
+    double process_w; /* of all its GPUs, idle with a process: no clock takes them below */
     struct power_outage outage;
     struct power_meter rest, beside; /* of GPUs that no replica holds; of servers without their GPUs */
     struct power_hold holds[POWER_TARGETS];
@@ -73,6 +74,8 @@ struct power_domain {
     double rise_w;          /* the largest rise within the latency of a command */
     int64_t brakes;
     sim_ns over_ns;         /* time of the readings above the budget */
+    int64_t n_stuck;        /* of these, with all its GPUs at the lowest clock that is ordered */
+    double stuck_w;         /* the highest of them */
 };
 
 /* A holder that lasts, and how much of it is on which domain. */

@@ -86,14 +86,43 @@ static bool heat_up(const struct power_breaker_config *config, struct power_brea
     return true;
 }
 
-static void count(struct power *power, int32_t index, double mean_w, double joules, sim_ns at)
+/* The clock of the brake, or the lowest one if that is higher: no policy orders less. */
+static double ordered_least_hz(const struct power *power, const struct power_domain *domain)
 {
+    return fmax(power->config->commands.brake_hz, POWER_LEAST_CLOCK_FRAC * domain->view.highest_hz);
+}
+
+/* Whether all held GPUs of the domain have been at that clock since `from_ns`. */
+static bool is_at_least_clock(const struct power *power, const struct power_domain *domain, sim_ns from_ns)
+{
+    const double least_hz = ordered_least_hz(power, domain);
+    bool is_held[POWER_TARGETS];
+    for (int target = 0; target < POWER_TARGETS; target++) {
+        const struct power_hold *hold = &domain->holds[target];
+        const double hz = hold->in_force.clock_hz;
+        is_held[target] = hz > 0.0 && hz <= least_hz && hold->since_ns <= from_ns;
+    }
+    bool all = true;
+    for (int group = 0; group < POWER_GROUPS; group++)
+        all = all && (is_held[group] || domain->view.groups[group].gpus == 0);
+    return is_held[POWER_TARGET_BRAKE] || (all && (is_held[POWER_LOW] || is_held[POWER_HIGH]));
+}
+
+static void count(struct power *power, int32_t index, const struct power_row *row, double joules)
+{
+    const double mean_w = row->values[index];
+    const sim_ns at = row->to_ns;
     const struct power_config *config = power->config;
     struct power_domain *domain = &power->domains[index];
     const double period_s = sim_s_from_ns(config->telemetry.period_ns);
     const double period_w = (joules - domain->breaker.since_j) / period_s;
     tally_add(&domain->used, mean_w / config->budget_w);
-    if (mean_w > config->budget_w) domain->over_ns += config->telemetry.period_ns;
+    const bool is_over = mean_w > config->budget_w;
+    if (is_over) domain->over_ns += config->telemetry.period_ns;
+    if (is_over && is_at_least_clock(power, domain, row->from_ns)) {
+        domain->n_stuck++;
+        domain->stuck_w = fmax(domain->stuck_w, mean_w);
+    }
     domain->rise_w = fmax(domain->rise_w, rise_w(&domain->least, mean_w, at, at - power_latency_ns(config)));
     domain->breaker.since_j = joules;
     if (config->breaker.after_ns == 0) return;
@@ -108,7 +137,7 @@ void power_count_readings(struct power *power, const struct power_row *row, cons
     for (int32_t i = 0; i < power->n_domains && !counts; i++) power->domains[i].breaker.since_j = joules[i];
     if (!counts) return;
     for (int32_t i = 0; i < power->n_domains; i++) {
-        count(power, i, row->values[i], joules[i], row->to_ns);
+        count(power, i, row, joules[i]);
         site_w += row->values[i];
     }
     tally_add(&power->site, site_w);
@@ -180,6 +209,39 @@ static int warn_of_limits(const struct power *power, const struct power_node_typ
     return warn(power, "power-limit", text, type->clock_above_hz > 0.0);
 }
 
+/* Budgets that no clock keeps: those below what servers and GPUs idle with a process draw, and those that readings with
+ * all GPUs at the lowest clock were above. Each warning has the domain that is furthest above, and how many there are. */
+static int warn_of_floors(const struct power *power)
+{
+    const struct power_domain *highest = NULL, *stuck = NULL;
+    const double budget_w = power->config->budget_w, each = 1.0 + power->env.server_power->per_gpu_w;
+    double highest_w = budget_w;
+    int64_t n_domains = 0, n_stuck = 0;
+    char text[256];
+    for (int32_t i = 0; i < power->n_domains; i++) {
+        const struct power_domain *domain = &power->domains[i];
+        const double floor_w = each * domain->process_w + (double)domain->servers * power->env.server_power->idle_w;
+        n_domains += floor_w > budget_w;
+        n_stuck += domain->n_stuck;
+        if (floor_w > highest_w) highest = domain;
+        highest_w = fmax(highest_w, floor_w);
+        if (domain->n_stuck > 0 && (stuck == NULL || domain->stuck_w > stuck->stuck_w)) stuck = domain;
+    }
+    if (highest != NULL) {
+        snprintf(text, sizeof text,
+                 "no clock keeps the budget of %.6g W: with a process on each GPU and without work, %.32s draws %.6g W",
+                 budget_w, highest->name, highest_w);
+        const int code = warn(power, "power-floor", text, n_domains);
+        if (code != 0) return code;
+    }
+    if (stuck == NULL) return 0;
+    snprintf(text, sizeof text,
+             "readings above the budget of %.6g W with all GPUs of the domain at their lowest clock, %.6g MHz: %.32s "
+             "drew %.6g W",
+             budget_w, ordered_least_hz(power, stuck) * 1e-6, stuck->name, stuck->stuck_w);
+    return warn(power, "power-floor", text, n_stuck);
+}
+
 /* Energy of the site without its GPUs. */
 static double servers_j(struct power *power, sim_ns now)
 {
@@ -235,6 +297,7 @@ int power_finish(void *self, sim_ns now)
                     power->n_outside);
     for (size_t i = 0; code == 0 && i < 1 + power->env.cluster->node_types.n; i++)
         code = warn_of_limits(power, &power->types[i]);
+    if (code == 0) code = warn_of_floors(power);
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics && code == 0; i++)
         code = metric_emit_of(sink, metrics[i].name, metrics[i].entity, metrics[i].value);
     return code;

@@ -22,6 +22,7 @@ struct request_session {
     sim_ns start_ns;         /* of the session */
     int32_t repeated_tokens; /* of its prompt, those that earlier requests or the system prompt had */
     bool starts, ends;       /* it is the session's first request; its last */
+    bool is_logged;          /* named by a log, which tells neither its end nor what is repeated */
 };
 
 struct request {

@@ -302,7 +302,8 @@ static struct request *make_request(struct service *service, const struct reques
         .session = {.start_ns = record->session_start_ns,
                     .repeated_tokens = record->repeated_tokens,
                     .starts = record->starts_session,
-                    .ends = record->ends_session},
+                    .ends = record->ends_session,
+                    .is_logged = record->session_is_logged},
     };
     return request;
 }

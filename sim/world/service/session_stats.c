@@ -15,6 +15,7 @@ void session_stats_fini(struct session_stats *stats)
 
 int session_stats_merge(struct session_stats *into, const struct session_stats *from)
 {
+    into->is_logged |= from->is_logged;
     into->begun += from->begun;
     into->finished += from->finished;
     into->turns += from->turns;
@@ -28,6 +29,7 @@ int session_stats_merge(struct session_stats *into, const struct session_stats *
 void session_stats_add_arrival(struct session_stats *stats, const struct request *request)
 {
     stats->begun += request->session.starts;
+    stats->is_logged |= request->session.is_logged;
 }
 
 int session_stats_add_finished(struct session_stats *stats, const struct request *request, sim_ns warmup_ns, sim_ns now)
@@ -61,6 +63,10 @@ int session_stats_emit(const struct session_stats *stats, const struct sink *sin
     };
     int code = 0;
     if (stats->begun == 0 && stats->turns == 0) return 0;
+    if (stats->is_logged) {
+        code = metric_emit(sink, "session.begun", (double)stats->begun);
+        return code != 0 ? code : metric_emit(sink, "session.turns.sum", (double)stats->turns);
+    }
     for (size_t i = 0; code == 0 && i < sizeof counts / sizeof *counts; i++)
         code = metric_emit(sink, counts[i].name, (double)counts[i].value);
     if (code == 0) code = metric_emit_distribution(sink, "session.duration_s", NULL, &stats->duration_s);

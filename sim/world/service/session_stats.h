@@ -11,6 +11,7 @@
 #include "sim/world/rows/sink.h"
 
 struct session_stats {
+    bool is_logged; /* a log names the sessions: only `begun` and `turns` are known */
     int64_t begun, finished;
     int64_t turns; /* finished requests of sessions */
     int64_t prompt_tokens, repeated_tokens;  /* of these requests */
@@ -27,7 +28,7 @@ void session_stats_add_arrival(struct session_stats *stats, const struct request
 int session_stats_add_finished(struct session_stats *stats, const struct request *request, sim_ns warmup_ns,
                                sim_ns now);
 
-/* Emits session.* if there were sessions. */
+/* Emits session.* if there were sessions; of sessions that a log names, session.begun and session.turns.sum. */
 int session_stats_emit(const struct session_stats *stats, const struct sink *sink);
 
 #endif

@@ -230,9 +230,10 @@ static bool same_chunks(const struct request_record *a, const struct request_rec
 
 TEST(what_was_written_reads_back_the_same)
 {
-    static const char *const files[] = {"requests.csv", "requests.csv.gz"};
+    static const char *const files[] = {"requests.csv", "requests.csv.gz", "requests.jsonl"};
     for (uint64_t seed = 1; seed <= 3; seed++) {
-        for (size_t i = 0; i < 2; i++) {
+        for (size_t i = 0; i < 3; i++) {
+            const char *const format = i < 2 ? "csv" : "jsonl"; /* also the writer's name */
             struct trace_source made, read;
             struct request_record a, b;
             int64_t n = 0;
@@ -241,10 +242,10 @@ TEST(what_was_written_reads_back_the_same)
             const char *what = "{'format': 'generate', 'mix': 'mooncake-conversation', 'count': 3000,"
                                " 'sessions': {'continue': 0.4}}";
             MUST(trace_source_requests(&made, seed, "%s", what) == 0);
-            CHECK_EQ_INT(convert_requests(&made, "csv", path, &n), 0);
+            CHECK_EQ_INT(convert_requests(&made, format, path, &n), 0);
             trace_source_fini(&made);
             MUST(trace_source_requests(&made, seed, "%s", what) == 0);
-            MUST(trace_source_requests(&read, 1, "{'format': 'csv', 'path': '%s'}", path) == 0);
+            MUST(trace_source_requests(&read, 1, "{'format': '%s', 'path': '%s'}", format, path) == 0);
             bool same = n == 3000;
             while (trace_source_request(&made, &a) == 1)
                 same &= trace_source_request(&read, &b) == 1 && same_request(&a, &b);
@@ -255,15 +256,15 @@ TEST(what_was_written_reads_back_the_same)
     }
 }
 
-/* Chunks come back from csv-chunks, and not from csv. */
+/* Chunks come back from csv-chunks and jsonl, and not from csv. */
 TEST(chunks_read_back_the_same)
 {
     static const char *const what =
         "{'format': 'generate-rag', 'count': 300, 'block_tokens': 16, 'arrival': {'process': 'poisson', 'rate': '4/s'},"
         " 'corpus': 30, 'chunk': {'distribution': 'uniform', 'min': 1, 'max': 99}, 'question': {'distribution':"
         " 'uniform', 'min': 1, 'max': 9}, 'output': {'distribution': 'uniform', 'min': 1, 'max': 9}}";
-    const char *const writers[] = {"csv-chunks", "csv"};
-    for (int i = 0; i < 2; i++) {
+    const char *const writers[] = {"csv-chunks", "csv", "jsonl"}, *const formats[] = {"csv", "csv", "jsonl"};
+    for (int i = 0; i < 3; i++) {
         struct trace_source made, read;
         struct request_record a, b;
         int64_t n = 0, with_chunks = 0;
@@ -274,13 +275,13 @@ TEST(chunks_read_back_the_same)
         CHECK_EQ_INT(convert_requests(&made, writers[i], path, &n), 0);
         trace_source_fini(&made);
         MUST(trace_source_requests(&made, 7, "%s", what) == 0);
-        MUST(trace_source_requests(&read, 1, "{'format': 'csv', 'path': '%s'}", path) == 0);
+        MUST(trace_source_requests(&read, 1, "{'format': '%s', 'path': '%s'}", formats[i], path) == 0);
         while (trace_source_request(&made, &a) == 1) {
             same &= trace_source_request(&read, &b) == 1 && same_request(&a, &b) && (i == 1 || same_chunks(&a, &b));
             with_chunks += b.n_chunks == 6;
         }
         CHECK(same && trace_source_request(&read, &b) == 0);
-        CHECK_EQ_INT(with_chunks, i == 0 ? 300 : 0);
+        CHECK_EQ_INT(with_chunks, i != 1 ? 300 : 0);
         trace_source_fini(&made);
         trace_source_fini(&read);
     }
@@ -414,6 +415,6 @@ TEST(writers_are_listed)
         CHECK(trace_writer_find(writer->name) == writer);
         CHECK((writer->request != NULL) + (writer->session != NULL) + (writer->job != NULL) == 1);
     }
-    CHECK_EQ_INT(n, 8);
+    CHECK_EQ_INT(n, 9);
     CHECK(trace_writer_find("swf") == NULL);
 }

@@ -123,6 +123,14 @@ static void check_books(const struct ledger *ledger, const struct mirror *open, 
     CHECK_EQ_INT(sums.lease_micro_gpus, micro_gpus);
     CHECK_EQ_INT(sums.account_micro_gpus, micro_gpus);
     CHECK_EQ_INT(ledger->micro_gpus.value, micro_gpus);
+    for (int offer = 0; offer < OFFERS; offer++) {
+        /* Each lease is rounded by at most half a micro-dollar. */
+        const double billed_gpu_s = ledger_account_billed_gpu_s(ledger, offer, now);
+        const double by_price_uusd = billed_gpu_s / 3600.0 * (double)billings[offer].uusd_per_gpu_h;
+        const double off_uusd = 0.5 * (double)ledger->accounts[offer].n_leases + 1e-12 * by_price_uusd;
+        CHECK_NEAR((double)ledger_account_uusd(ledger, offer, now), by_price_uusd, off_uusd);
+        CHECK(billed_gpu_s >= ledger_account_gpu_s(ledger, offer, now));
+    }
 }
 
 TEST(the_bill_is_the_sum_of_its_leases)

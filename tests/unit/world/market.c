@@ -147,6 +147,10 @@ TEST(spot_lives_at_random)
         CHECK_EQ_INT(bed_metric(rows, "rental.leases"), 2000 + interruptions);
         CHECK_NEAR(bed_metric(rows, "rental.gpu_s[gpu]"), 2000 * 2 * 1800.0, 1e-3);
         CHECK_EQ_INT(sum_of_leases(rows), bill(rows));
+        const double billed_gpu_s = bed_metric(rows, "rental.billed_gpu_s[gpu]");
+        const double n_leases = bed_metric(rows, "rental.leases"), rounded_s = billed_gpu_s - 2000 * 2 * 1800.0;
+        CHECK(rounded_s > 0.0 && rounded_s < 2.0 * n_leases);
+        CHECK_NEAR(bed_metric(rows, "cost.usd[gpu]"), billed_gpu_s * 3.6 / 3600.0, 0.5e-6 * n_leases);
     }
 }
 
