@@ -24,6 +24,26 @@ double gpu_peak_flop_per_s(const struct gpu_spec *gpu, enum number_format format
     return gpu->peak_flop_per_s[format];
 }
 
+void gpu_cut(struct gpu_spec *gpu, const struct gpu_slice *slice)
+{
+    const double sms_frac = (double)slice->sm_count / (double)gpu->sm_count, n = (double)slice->slices;
+    for (int i = 0; i < FORMAT_COUNT; i++) gpu->peak_flop_per_s[i] *= sms_frac;
+    gpu->sm_count = slice->sm_count;
+    gpu->memory_bytes = slice->memory_bytes;
+    gpu->memory_bytes_per_s *= slice->bandwidth_frac;
+    gpu->l2_bytes *= slice->l2_frac;
+    gpu->usd_per_h /= n;
+    gpu->tdp_w /= n;
+    gpu->idle_w /= n;
+    gpu->context_w /= n;
+    gpu->pcie_bytes_per_s /= n;
+    gpu->fabric = FABRIC_NONE;
+    gpu->nvlink_gpus = 0;
+    gpu->nvlink_bytes_per_s = 0.0;
+    gpu->peer_to_peer = false;
+    gpu->slices = slice->slices;
+}
+
 bool gpu_multiplies_blocks(const struct gpu_spec *gpu)
 {
     return gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0 || gpu->peak_flop_per_s[FORMAT_MXFP4] > 0.0;

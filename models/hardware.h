@@ -7,6 +7,7 @@
 #define ORRERY_MODELS_HARDWARE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* X(enum, name in configs, bytes per number, the scales that belong to numbers included): fp8 has a scale per tensor or
@@ -58,10 +59,29 @@ struct gpu_spec {
     int64_t gpus_per_switch;    /* behind one PCIe switch; 0: unknown, no bridge is modelled */
     int64_t switches_per_socket;
     double bridge_share;        /* of the bandwidth, left beyond a bridge between switches or sockets */
+    /* A MIG slice: the GPU that it is cut from, and how many equal slices that has. NULL, 0: a whole GPU. */
+    const struct gpu_spec *whole;
+    int64_t slices;
 };
 
 /* What a calibration fitted to GPUs of NVIDIA leaves open: ": no kernel of AMD's GPUs was measured", or "". */
 const char *gpu_vendor_caveat(const struct gpu_spec *gpu);
+
+/* The part of a GPU that is one of its equal MIG slices. */
+struct gpu_slice {
+    int64_t slices, sm_count; /* of the GPU; of each */
+    double memory_bytes, bandwidth_frac, l2_frac; /* of each; shares of the GPU's memory bandwidth and L2 */
+};
+
+/* Makes a GPU one of its slices: fewer SMs with the same peak each, and the stated memory, bandwidth and L2. Slices
+ * share power, price and the PCIe link evenly, and reach no other GPU or slice but through the host. The name stays. */
+void gpu_cut(struct gpu_spec *gpu, const struct gpu_slice *slice);
+
+/* The name of the GPU that a slice is cut from, else of the GPU: measurements of its chip and server carry it. */
+static inline const char *gpu_whole_name(const struct gpu_spec *gpu)
+{
+    return gpu->whole != NULL ? gpu->whole->name : gpu->name;
+}
 
 /* Bytes one number takes in memory. */
 double number_format_bytes(enum number_format format);

@@ -152,7 +152,8 @@ static int open_own(struct reading *reading)
     if (asked->origin) return 0; /* the defaults were asked for */
     const char *gpu = reading->request->gpu ? reading->request->gpu : asked->file.gpu;
     const char *name = name_of(gpu, reading->arena);
-    return name ? open_if_there(reading, name, NULL, &reading->sources[OWN]) : diag_nomem(reading->diag);
+    const char *origin = reading->request->is_slice ? name : NULL;
+    return name ? open_if_there(reading, name, origin, &reading->sources[OWN]) : diag_nomem(reading->diag);
 }
 
 static int open_alike(struct reading *reading)
@@ -372,7 +373,8 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
     for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++) calibration->origin[i] = initial;
     int code = open_sources(&reading);
     if (code == 0) code = take_sources(&reading);
-    calibration->calibrated = is_measured(&reading.sources[ASKED_FOR]) || is_measured(&reading.sources[OWN]);
+    calibration->calibrated = !request->is_slice && (is_measured(&reading.sources[ASKED_FOR]) ||
+                                                     is_measured(&reading.sources[OWN]));
     borrow(calibration, KERNEL_GEMM_INT4, KERNEL_GEMM); /* a quarter of its bytes */
     borrow(calibration, KERNEL_GEMM_FP8_BLOCK, KERNEL_GEMM_FP8);
     borrow(calibration, KERNEL_GEMM_NVFP4, KERNEL_GEMM_FP8_BLOCK); /* at another peak */

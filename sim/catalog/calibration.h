@@ -46,6 +46,7 @@ struct calibration {
 
 struct calibration_request {
     const char *gpu;                   /* its file is read, if it exists; NULL: the GPU of `file` */
+    bool is_slice;                     /* for a MIG slice of `gpu`: nothing counts as measured on it */
     const char *kernels, *collectives; /* preferred sets */
     const char *own_kernels;           /* of experts, latent attention, narrow products; NULL or absent: `kernels` */
     const char *own_all_reduce;        /* that of the engine's own all-reduce; likewise `collectives` */

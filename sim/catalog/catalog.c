@@ -2,6 +2,7 @@
 
 #include "sim/catalog/huggingface.h"
 #include "sim/catalog/llm_names.h"
+#include "sim/catalog/mig.h"
 #include "sim/catalog/shelf.h"
 #include "sim/core/json_doc.h"
 
@@ -46,6 +47,12 @@ static const struct config_field peak_fields[] = {
     {0},
 };
 
+/* A file of ours: the whole GPU first, as the offsets of its fields say. */
+struct gpu_file {
+    struct gpu_spec gpu;
+    struct config_list mig; /* struct mig_profile */
+};
+
 #define ROW_OF struct gpu_spec
 static const struct config_field catalog_gpu_fields[] = {
     ROW_TEXT("architecture", architecture, REQUIRED, ANY, "generation of the chip"),
@@ -85,6 +92,9 @@ static const struct config_field catalog_gpu_fields[] = {
             "PCIe switches with GPUs of one socket"),
     ROW_REAL("bridge_share", bridge_share, SOURCED_DEFAULT("1"), WITHIN(DBL_MIN, 1),
              "share of the bandwidth that is left beyond a bridge between switches or sockets"),
+#undef ROW_OF
+#define ROW_OF struct gpu_file
+    ROW_MAP("mig", mig, OPTIONAL, ANY, struct mig_profile, mig_profile_fields, "equal MIG slices by profile"),
     {0},
 };
 #undef ROW_OF
@@ -149,7 +159,7 @@ const struct config_field catalog_llm_fields[] = {
 /* --- Entries --- */
 
 static const struct shelf gpus = {"hardware", "GPU", "orrery list gpus", NULL,
-                                  "only GPUs of NVIDIA and AMD are modelled, without MIG"};
+                                  "only GPUs of NVIDIA and AMD are modelled, whole or in MIG slices"};
 static const struct shelf llms = {"llms", "LLM", "orrery list llms", NULL, NULL};
 
 int catalog_list_gpus(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
@@ -164,15 +174,52 @@ int catalog_list_llms(const struct catalog *catalog, struct arena *arena, struct
     return shelf_list(catalog, &llms, arena, names, diag);
 }
 
+/* Reads the file of an entry. */
+static int read_gpu(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
+                    struct gpu_file *file, struct diag *diag)
+{
+    const char *path;
+    *file = (struct gpu_file){.gpu = {.name = NULL}};
+    int code = shelf_find(catalog, &gpus, name, where, arena, &path, diag);
+    if (code == 0) code = shelf_bind(catalog, path, catalog_gpu_fields, arena, file, sizeof *file, diag);
+    if (code != 0) return code;
+    file->gpu.name = shelf_entry_name(arena, path);
+    return file->gpu.name ? 0 : diag_nomem(diag);
+}
+
 int catalog_gpu(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
                 struct gpu_spec *gpu, struct diag *diag)
 {
-    const char *path;
-    int code = shelf_find(catalog, &gpus, name, where, arena, &path, diag);
-    if (code == 0) code = shelf_bind(catalog, path, catalog_gpu_fields, arena, gpu, sizeof *gpu, diag);
-    if (code != 0) return code;
-    gpu->name = shelf_entry_name(arena, path);
-    return gpu->name ? 0 : diag_nomem(diag);
+    struct gpu_file file;
+    struct mig_name parts;
+    int code = mig_name_split(name, arena, &parts, diag);
+    if (code == 0) code = read_gpu(catalog, parts.board, where, arena, &file, diag);
+    if (code == 0 && parts.profile != NULL)
+        code = mig_cut(&file.gpu, &file.mig, parts.profile, where, arena, diag);
+    if (code == 0) *gpu = file.gpu;
+    return code;
+}
+
+int catalog_gpu_slices(const struct catalog *catalog, const char *name, struct arena *arena,
+                       struct catalog_names *names, struct diag *diag)
+{
+    struct gpu_file file;
+    const int code = read_gpu(catalog, name, name, arena, &file, diag);
+    return code != 0 ? code : mig_names(&file.gpu, &file.mig, arena, names, diag);
+}
+
+int catalog_gpu_profiles(const struct catalog *catalog, const char *name, struct arena *arena, const char **text,
+                         struct diag *diag)
+{
+    struct gpu_file file;
+    int code = read_gpu(catalog, name, name, arena, &file, diag);
+    const struct mig_profile *profile = file.mig.items;
+    *text = "";
+    for (size_t i = 0; i < file.mig.n && code == 0; i++) {
+        *text = arena_printf(arena, "%s%s%s", *text, i > 0 ? " " : "", profile[i].name);
+        if (*text == NULL) code = diag_nomem(diag);
+    }
+    return code;
 }
 
 int catalog_gpu_price_origin(const struct catalog *catalog, const char *name, struct arena *arena, const char **text,
@@ -180,9 +227,11 @@ int catalog_gpu_price_origin(const struct catalog *catalog, const char *name, st
 {
     struct config_origin origin;
     struct config *config;
+    struct mig_name parts;
     const char *path;
     *text = NULL;
-    int code = shelf_find(catalog, &gpus, name, "GPU", arena, &path, diag);
+    int code = mig_name_split(name, arena, &parts, diag);
+    if (code == 0) code = shelf_find(catalog, &gpus, parts.board, "GPU", arena, &path, diag);
     if (code == 0) code = config_load(path, &config, diag);
     if (code != 0) return code;
     if (config_origin(config, "price", &origin) && origin.source != NULL) {
@@ -313,4 +362,17 @@ const struct price_entry *price_list_find(const struct price_list *prices, const
     for (size_t i = 0; gpu != NULL && i < prices->gpus.n; i++, entry++)
         if (strcmp(entry->gpu, gpu) == 0) return entry;
     return NULL;
+}
+
+bool price_list_price(const struct price_list *prices, const struct gpu_spec *gpu, const char *name,
+                      struct price_entry *price)
+{
+    const struct price_entry *entry = price_list_find(prices, name);
+    const bool is_whole = entry == NULL && gpu->whole != NULL;
+    if (is_whole) entry = price_list_find(prices, gpu->whole->name);
+    if (entry == NULL) return false;
+    const double parts = is_whole ? (double)gpu->slices : 1.0;
+    *price = (struct price_entry){entry->gpu, entry->on_demand_usd_per_h / parts, entry->reserved_usd_per_h / parts,
+                                  entry->spot_usd_per_h / parts};
+    return true;
 }

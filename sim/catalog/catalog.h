@@ -1,9 +1,9 @@
 /* The catalog of GPUs and LLMs: files found by name and read into the models' plain structs.
  *
- * A name like "a100-80-sxm" is the file hardware/a100-80-sxm.json or llms/NAME.json below the root; a name that ends in
- * ".json" is a path. An LLM's file may also be a Hugging Face config.json: it is recognised by its "model_type" or
- * "architectures". The name of an LLM may also be one of the "aliases" in its file: "meta-llama/Llama-3.1-8B". Every
- * value of our own files says where it comes from. */
+ * A name like "a100-80-sxm" is the file hardware/a100-80-sxm.json or llms/NAME.json below the root; a name that ends
+ * in ".json" is a path. "NAME:PROFILE" is a MIG slice of that GPU. An LLM's file may also be a Hugging Face
+ * config.json: it is recognised by its "model_type" or "architectures". The name of an LLM may also be one of the
+ * "aliases" in its file: "meta-llama/Llama-3.1-8B". Every value of our own files says where it comes from. */
 #ifndef ORRERY_CATALOG_CATALOG_H
 #define ORRERY_CATALOG_CATALOG_H
 
@@ -13,6 +13,7 @@
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct catalog {
@@ -34,6 +35,11 @@ struct catalog_memory {
 void catalog_memory_init(struct catalog_memory *memory);
 void catalog_memory_fini(struct catalog_memory *memory);
 
+struct catalog_names {
+    size_t n;
+    const char *const *names; /* sorted, in the arena */
+};
+
 /* Table of the files of LLMs, bound to struct llm_spec. */
 extern const struct config_field catalog_llm_fields[];
 
@@ -43,6 +49,15 @@ int catalog_gpu(const struct catalog *catalog, const char *name, const char *whe
                 struct gpu_spec *gpu, struct diag *diag);
 int catalog_llm(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
                 struct llm_spec *llm, struct diag *diag);
+
+/* The names of the MIG slices of a GPU, in the order of its file: "h100-sxm:1g.10gb", ... catalog_gpu reads each.
+ * Returns what catalog_gpu returns. */
+int catalog_gpu_slices(const struct catalog *catalog, const char *name, struct arena *arena,
+                       struct catalog_names *names, struct diag *diag);
+
+/* The MIG profiles of a GPU, separated by blanks. Returns what catalog_gpu returns. */
+int catalog_gpu_profiles(const struct catalog *catalog, const char *name, struct arena *arena, const char **text,
+                         struct diag *diag);
 
 /* Where the price in the file of a GPU comes from: "derived: the $4.69/h of h100-sxm.json times ..."; NULL if the file
  * does not say. Returns what catalog_gpu returns. */
@@ -55,11 +70,6 @@ int catalog_llm_aliases(const struct catalog *catalog, const char *name, struct 
 
 /* The hint of messages about an absent catalog. */
 #define CATALOG_ROOT_HINT "set ORRERY_DATA to the directory that holds 'configs'"
-
-struct catalog_names {
-    size_t n;
-    const char *const *names; /* sorted, in the arena */
-};
 
 /* The names of all entries. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
 int catalog_list_gpus(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
@@ -95,5 +105,10 @@ int catalog_list_prices(const struct catalog *catalog, struct arena *arena, stru
 
 /* The entry of a GPU, or NULL. */
 const struct price_entry *price_list_find(const struct price_list *prices, const char *gpu);
+
+/* The prices of a GPU with this name. A MIG slice that the list does not name has its share of the whole GPU's. False:
+ * the list has neither. */
+bool price_list_price(const struct price_list *prices, const struct gpu_spec *gpu, const char *name,
+                      struct price_entry *price);
 
 #endif

@@ -170,7 +170,8 @@ static int find_calibration(const struct operators_params *params, const struct 
     bool needed[KERNEL_CLASS_COUNT] = {false};
     const bool by_engine = is_auto(params->kernels);
     const struct calibration_request wanted = {
-        .gpu = request->gpu->name,
+        .gpu = gpu_whole_name(request->gpu),
+        .is_slice = request->gpu->slices > 0,
         .kernels = by_engine ? cost->engine.kernels : params->kernels,
         .collectives = by_engine ? cost->engine.collectives : params->kernels,
         .own_kernels = by_engine ? cost->engine.own_kernels : NULL,
@@ -257,6 +258,7 @@ static bool make_key(const struct operators_parts *parts, struct operators_key *
     key->split = parts->split;
     key->kernels = *parts->kernels;
     key->two_batches = parts->two_batches;
+    key->gpu.whole = NULL;
     key->gpu.name = key->gpu.architecture = key->llm.name = key->llm.source = NULL;
     return true;
 }
@@ -301,8 +303,8 @@ static int build(const void *given, const struct cost_request *request, struct i
     if (code != 0) return code;
     const int64_t groups = llm_groups(request->data_parallel);
     const int64_t group_gpus = request->tensor_parallel / groups; /* each group has a process of the engine */
-    engine_preset_params(&cost->engine, request->gpu->name, group_gpus, &parts.engine);
-    code = engine_preset_caveat(&cost->engine, request->gpu->name, group_gpus, request->arena, &model->caveat);
+    engine_preset_params(&cost->engine, gpu_whole_name(request->gpu), group_gpus, &parts.engine);
+    code = engine_preset_caveat(&cost->engine, gpu_whole_name(request->gpu), group_gpus, request->arena, &model->caveat);
     if (code == 0) code = name_unmeasured(&cost->calibration, &parts, request->arena, &model->unmeasured);
     if (code != 0) return code;
     if (set_overhead(&params->overhead, &parts.engine)) model->caveat = NULL;

@@ -137,6 +137,26 @@ static int take_alike(const struct catalog *catalog, const char *like, const str
     return 0;
 }
 
+/* A slice draws its share of what its GPU draws: evenly what running kernels take at least, and by its SMs and its
+ * bandwidth what they use. */
+static int find_slice_law(const struct catalog *catalog, const struct gpu_spec *gpu, struct arena *arena,
+                          struct gpu_power *power, struct diag *diag)
+{
+    const struct gpu_spec *whole = gpu->whole;
+    const double memory_frac = gpu->memory_bytes_per_s / whole->memory_bytes_per_s;
+    const int code = catalog_gpu_power(catalog, whole, arena, power, diag);
+    if (code != 0) return code;
+    power->is_measured = false;
+    power->model.context_w = gpu->context_w;
+    power->model.limit_w = gpu->tdp_w;
+    power->model.active_w /= (double)gpu->slices;
+    power->model.compute_w *= (double)gpu->sm_count / (double)whole->sm_count;
+    power->model.memory_w *= memory_frac;
+    power->model.attention_w *= memory_frac;
+    power->model.widening_w *= memory_frac;
+    return 0;
+}
+
 /* `file` is NULL where the GPU has none. */
 static int find_law(const struct catalog *catalog, const struct gpu_spec *gpu, const struct power_file *file,
                     struct arena *arena, struct gpu_power *power, struct diag *diag)
@@ -208,6 +228,7 @@ int catalog_gpu_power(const struct catalog *catalog, const struct gpu_spec *gpu,
     bool found = false;
     *power = (struct gpu_power){.model = {nan, nan, nan, nan, nan, nan, nan, nan, nan}, .p90_error = nan,
                                 .problem = "it was not measured"};
+    if (gpu->whole != NULL) return find_slice_law(catalog, gpu, arena, power, diag);
     int code = read_own(catalog, gpu->name, arena, &file, &found, diag);
     if (code == 0) code = find_law(catalog, gpu, found ? &file : NULL, arena, power, diag);
     return code != 0 || power->from != NULL ? code : find_nearest(catalog, gpu, arena, power, diag);

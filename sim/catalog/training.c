@@ -270,12 +270,12 @@ int training_setup_make(const struct catalog *catalog, const struct training_req
     const bool over_pcie = config->tensor_parallel > setup->gpu.nvlink_gpus ||
                            (request->gpus > setup->gpu.nvlink_gpus && setup->gpu.nvlink_gpus < request->gpus_per_node);
     const struct calibration_request wanted = {
-        .gpu = setup->gpu.name, .kernels = setup->preset.kernels, .collectives = setup->preset.collectives,
+        .gpu = gpu_whole_name(&setup->gpu), .is_slice = setup->gpu.slices > 0, .kernels = setup->preset.kernels, .collectives = setup->preset.collectives,
         .own_kernels = setup->preset.own_kernels, .over_pcie = over_pcie, .nvlink_gpus = setup->gpu.nvlink_gpus,
         .where = where, .sets_where = setup->preset.path};
     code = calibration_read(catalog, &wanted, arena, &setup->calibration, diag);
     if (code != 0) return code;
-    setup->trainer_measured = trainer_preset_constants(&setup->preset, setup->gpu.name, &setup->trainer);
+    setup->trainer_measured = trainer_preset_constants(&setup->preset, gpu_whole_name(&setup->gpu), &setup->trainer);
     setup->parts = (struct training_parts){&setup->gpu, &setup->llm, &setup->calibration.kernels, &setup->plan,
                                            &setup->trainer};
     return 0;
@@ -495,6 +495,7 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
 
 const char *training_setup_plan(struct training_setup *setup, int64_t gpus, bool rounds)
 {
+    if (setup->gpu.slices > 0 && gpus > 1) return "MIG slices reach each other only over the host: a plan has one slice";
     return make_plan(setup, gpus, setup->config->micro_batch > 0 ? setup->config->micro_batch : 1, rounds);
 }
 

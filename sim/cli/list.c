@@ -83,9 +83,10 @@ static int add_gpu(struct listing *list, const char *name)
 {
     struct answer_table *table = &list->table;
     struct gpu_spec gpu;
-    const char *origin;
+    const char *origin, *profiles;
     int code = catalog_gpu(&list->catalog, name, name, &list->arena, &gpu, &list->cli->diag);
     if (code == 0) code = catalog_gpu_price_origin(&list->catalog, name, &list->arena, &origin, &list->cli->diag);
+    if (code == 0) code = catalog_gpu_profiles(&list->catalog, name, &list->arena, &profiles, &list->cli->diag);
     if (code != 0) return code;
     table_text(table, gpu.name);
     table_text(table, gpu.architecture);
@@ -97,6 +98,7 @@ static int add_gpu(struct listing *list, const char *name)
     table_number(table, gpu.tdp_w);
     table_number(table, gpu.usd_per_h);
     table_text(table, origin);
+    table_text(table, profiles);
     return 0;
 }
 
@@ -111,7 +113,8 @@ static int list_gpus(struct listing *list)
                                                   RIGHT("nvlink_gb_per_s"),
                                                   RIGHT("tdp_w"),
                                                   RIGHT("usd_per_h"),
-                                                  JSON_ONLY("usd_origin")};
+                                                  JSON_ONLY("usd_origin"),
+                                                  JSON_ONLY("mig")};
     COLUMNS(list, columns);
     return add_each(list, catalog_list_gpus, add_gpu);
 }

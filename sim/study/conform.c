@@ -108,7 +108,8 @@ static int bind(struct bound *bound, int partner, struct diag *diag)
     if (code == 0)
         code = of_caches ? config_bind(bound->config, conform_cache_fields, families, &bound->arena, &bound->caches,
                                        sizeof bound->caches, diag)
-                         : scenario_bind(bound->config, families, &bound->arena, &bound->scenario, diag);
+                         : scenario_bind(bound->config, families, bound->suite->catalog, &bound->arena,
+                                         &bound->scenario, diag);
     if (code != 0) return code;
     bound->variant = find_variant(of_caches ? conform_cache_fields : scenario_fields,
                                   of_caches ? (void *)&bound->caches : &bound->scenario,

@@ -6,6 +6,8 @@ const struct config_field cluster_section_fields[] = {
     ROW_INT("gpus_per_node", nodes.gpus_per_node, DEFAULT("8"), WITHIN(1, 1024), "GPUs of each node"),
     ROW_NAME_OR_PATH("gpu", nodes.gpu, OPTIONAL, ANY,
                      "GPU type: a name of the hardware catalog, or the path of such a file; services need it"),
+    ROW_TEXT("mig", nodes.mig, OPTIONAL, WITHIN(1, 64),
+             "MIG profile that cuts each GPU into as many equal slices as it allows; jobs and services count slices as GPUs; default: GPUs are whole"),
     ROW_QUANTITY("gpu_price", nodes.gpu_usd_per_h, UNIT_MONEY_PER_H, OPTIONAL, WITHIN(1e-6, 1e6),
                  "price of renting one GPU, as \"$2.49/h\", for cost.*; a price of 'market' goes before; default: the list price"),
     ROW_REAL("cpus_per_node", nodes.cpus_per_node, OPTIONAL, WITHIN(DBL_MIN, 1e6),

@@ -32,10 +32,10 @@ struct policy;
 
 extern const struct config_field scenario_fields[];
 
-/* Binds the document and checks what no single field can: something arrives, the warm-up ends before the run.
- * Returns 0 or a negative code with findings. */
-int scenario_bind(const struct config *config, const struct config_families *families, struct arena *arena,
-                  struct scenario *scenario, struct diag *diag);
+/* Binds the document and checks what no single field can: something arrives, the warm-up ends before the run. MIG
+ * profiles come from the catalog. Returns 0 or a negative code with findings. */
+int scenario_bind(const struct config *config, const struct config_families *families, const struct catalog *catalog,
+                  struct arena *arena, struct scenario *scenario, struct diag *diag);
 
 static inline const struct service_config *scenario_service(const struct scenario *scenario, size_t i)
 {

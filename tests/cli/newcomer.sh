@@ -114,7 +114,7 @@ done <<'END'
 2	run S --set services.chat.routing=p2c	unknown routing policy 'p2c'; did you mean 'power-of-two'?
 2	run S --set cluster.gpu=H100	unknown GPU 'H100'; did you mean 'h100-sxm'?
 2	run S --set cluster.gpu=A100_80_SXM	did you mean 'a100-80-sxm'?
-2	run S --set cluster.gpu=gaudi3	unknown GPU 'gaudi3'; only GPUs of NVIDIA and AMD are modelled, without MIG; 'orrery list gpus' shows
+2	run S --set cluster.gpu=gaudi3	unknown GPU 'gaudi3'; only GPUs of NVIDIA and AMD are modelled, whole or in MIG slices; 'orrery list gpus' shows
 2	run S --set services.chat.llm=llama3-8b	unknown LLM 'llama3-8b'; did you mean 'llama-3-8b'?
 2	run S --set services.chat.llm=llama-3.1-70b	take more GPUs per replica (tensor_parallel) or a GPU with more memory
 2	run S --set services.chat.batching=vllm	unknown batching policy 'vllm'; did you mean 'vllm-v1'?
@@ -301,8 +301,9 @@ done <<'END'
 2	trace replay R	this is a database of results, not a log; 'orrery compare RESULTS LOG' compares it with a log
 2	trace replay S --scenario S	this is a scenario, not a trace
 2	trace replay T/t.csv	name the deployment with --scenario, such as quickstart
-2	run S --set cluster.gpu=h100-mig-1g.10gb	only GPUs of NVIDIA and AMD are modelled, without MIG
-2	run S --set cluster.mig=1g.10gb	MIG is not simulated, a GPU is whole
+2	run S --set cluster.gpu=h100-mig-1g.10gb	only GPUs of NVIDIA and AMD are modelled, whole or in MIG slices
+2	run S --set cluster.mig=1g.11gb	has no MIG profile '1g.11gb'
+2	run S --set cluster.mig_profile=1g.10gb	here it is 'mig'
 2	run S --set services.chat.enable_lora=true	unknown key 'enable_lora' in 'services.chat'; LoRA is not simulated
 2	run S --set services.chat.max_model_len=4096	the LLM's file limits the context; 'max_total_tokens' of a 'trace' limits its requests
 2	run S --set services.chat.speculative_config=x	set 'speculation', such as "ngram"; 'orrery list parameters speculation' has its keys

@@ -139,7 +139,7 @@ static int load_nodes(struct reading *reading)
     struct cluster_config cluster = {.gpus_per_node = 8, .nodes_file = {reading->path, 0, reading->variant % 2 == 1}};
     struct config *document;
     int code = config_parse("fuzz", ".", "{}", 2, &document, &reading->diag);
-    if (code == 0) code = cluster_config_load(&cluster, document, &reading->arena, &reading->diag);
+    if (code == 0) code = cluster_config_load(&cluster, document, &catalog, &reading->arena, &reading->diag);
     config_destroy(document);
     return code;
 }

@@ -236,7 +236,7 @@ static int run_world(const struct config *config, const struct bed_options *opti
     struct scenario scenario;
     struct world *world;
     struct config_families families = {.alternative = alternative, .context = options->policy};
-    int code = scenario_bind(config, &families, arena, &scenario, &rows->diag);
+    int code = scenario_bind(config, &families, &catalog, arena, &scenario, &rows->diag);
     if (code != 0) return code;
     struct world_options world_options = {.config = config, .catalog = &catalog, .queue = options->queue,
                                           .stall_events = options->stall_events,

@@ -131,13 +131,12 @@ static int read_slos(struct cli *cli, const struct option_texts *slos, struct ar
 
 /* The price of a GPU's hardware file and its origin; NAN: it has none. */
 static int find_file_price(struct cli *cli, const struct catalog *catalog, const char *name, const char *where,
-                           struct arena *arena, struct size_gpu *found)
+                           struct arena *arena, struct gpu_spec *gpu, struct size_gpu *found)
 {
-    struct gpu_spec gpu;
     *found = (struct size_gpu){.name = name, .usd_per_h = (double)NAN};
-    const int code = catalog_gpu(catalog, name, where, arena, &gpu, &cli->diag);
+    const int code = catalog_gpu(catalog, name, where, arena, gpu, &cli->diag);
     if (code != 0) return code;
-    found->usd_per_h = gpu.usd_per_h;
+    found->usd_per_h = gpu->usd_per_h;
     return catalog_gpu_price_origin(catalog, name, arena, &found->origin, &cli->diag);
 }
 
@@ -145,12 +144,13 @@ static int find_file_price(struct cli *cli, const struct catalog *catalog, const
 static int find_price(struct cli *cli, const struct catalog *catalog, const struct price_list *prices, const char *name,
                       const char *where, struct arena *arena, struct size_gpu *found)
 {
-    const int code = find_file_price(cli, catalog, name, where, arena, found);
+    struct gpu_spec gpu;
+    struct price_entry price;
+    const int code = find_file_price(cli, catalog, name, where, arena, &gpu, found);
     if (code != 0 || prices == NULL) return code;
-    const struct price_entry *entry = price_list_find(prices, name);
     *found = (struct size_gpu){.name = name, .usd_per_h = (double)NAN};
-    if (entry == NULL) return 0;
-    found->usd_per_h = entry->on_demand_usd_per_h;
+    if (!price_list_price(prices, &gpu, name, &price)) return 0;
+    found->usd_per_h = price.on_demand_usd_per_h;
     found->origin = arena_printf(arena, "list %s (%s): %s", prices->name, prices->date, prices->source);
     return found->origin != NULL ? 0 : diag_nomem(&cli->diag);
 }
@@ -187,8 +187,9 @@ static int read_gpu(struct cli *cli, const char *text, const struct catalog *cat
 static int add_unpriced(struct cli *cli, const struct catalog *catalog, const char *name, struct arena *arena,
                         struct size_question *question)
 {
+    struct gpu_spec spec;
     struct size_gpu gpu;
-    const int code = find_file_price(cli, catalog, name, "--gpu", arena, &gpu);
+    const int code = find_file_price(cli, catalog, name, "--gpu", arena, &spec, &gpu);
     if (code == 0 && gpu.usd_per_h > 0 && question->n_unpriced < SIZE_MAX_GPUS)
         question->unpriced[question->n_unpriced++] = gpu;
     return code;

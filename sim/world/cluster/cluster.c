@@ -91,6 +91,7 @@ static int create_part(const struct node_type_config *type, bool unlimited, cons
     cluster->first = cluster;
     pool_init(&cluster->allocations, sizeof(struct allocation));
     cluster->gpu = type->gpu;
+    cluster->slices = type->slices > 0 ? (int32_t)type->slices : 1;
     cluster->type_name = type->name;
     cluster->gpu_usd_per_h = type->gpu_usd_per_h > 0 ? type->gpu_usd_per_h : (double)NAN;
     cluster->total_gpus = cluster->free_gpus = INT64_MAX;
@@ -104,7 +105,7 @@ static int create_part(const struct node_type_config *type, bool unlimited, cons
 int cluster_create(const struct cluster_config *config, struct cluster **out)
 {
     const struct node_type_config own = {.nodes = config->nodes, .gpus_per_node = config->gpus_per_node,
-                                         .gpu = config->gpu, .gpu_usd_per_h = config->gpu_usd_per_h,
+                                         .gpu = config->gpu, .slices = config->slices, .gpu_usd_per_h = config->gpu_usd_per_h,
                                          .cpus_per_node = config->cpus_per_node,
                                          .memory_per_node_bytes = config->memory_per_node_bytes};
     int code = create_part(&own, config->unlimited, config->node_list.items, NULL, out);

@@ -67,6 +67,7 @@ struct cluster {
     int64_t spare_gpus;            /* of spare nodes */
     int32_t n_spare_nodes;         /* so many of the nodes do not serve while all are up */
     int32_t n_nodes, gpus_per_node;
+    int32_t slices; /* MIG slices of each GPU, which count as GPUs; 1: GPUs are whole */
     int32_t *node_free_gpus;       /* [n_nodes]; GPUs held on no node are not taken off; NULL: unlimited */
     int32_t *node_down_gpus;       /* [n_nodes] GPUs withdrawn while the node is down, also those released
                                     * meanwhile; -1: the node is up */

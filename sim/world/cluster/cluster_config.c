@@ -1,5 +1,6 @@
 #include "sim/world/cluster/cluster_config.h"
 
+#include "sim/catalog/mig.h"
 #include "sim/core/csv.h"
 #include "sim/core/err.h"
 #include "sim/core/number.h"
@@ -13,6 +14,8 @@ const struct config_field node_type_config_fields[] = {
     ROW_INT("nodes", nodes, DEFAULT("1"), WITHIN(1, 1e7), "number of nodes of this type"),
     ROW_INT("gpus_per_node", gpus_per_node, DEFAULT("8"), WITHIN(1, 1024), "GPUs of each node"),
     ROW_NAME_OR_PATH("gpu", gpu, REQUIRED, ANY, "GPU type: a name of the hardware catalog, or the path of such a file"),
+    ROW_TEXT("mig", mig, OPTIONAL, WITHIN(1, 64),
+             "MIG profile that cuts each GPU into as many equal slices as it allows; jobs and services count slices as GPUs; default: GPUs are whole"),
     ROW_QUANTITY("gpu_price", gpu_usd_per_h, UNIT_MONEY_PER_H, OPTIONAL, WITHIN(1e-6, 1e6),
                  "price of renting one GPU, as \"$2.49/h\", for cost.*; a price of 'market' goes before; default: the list price"),
     ROW_REAL("cpus_per_node", cpus_per_node, OPTIONAL, WITHIN(DBL_MIN, 1e6), "CPU cores of each node that jobs share; default: CPU is not counted"),
@@ -192,9 +195,85 @@ static int load_nodes(struct cluster_config *config, struct arena *arena, struct
     return 0;
 }
 
-int cluster_config_load(struct cluster_config *config, const struct config *document, struct arena *arena,
-                        struct diag *diag)
+/* --- MIG slices --- */
+
+/* Takes "GPU:PROFILE" apart, which stands for `gpu` and `mig`. */
+static int split_gpu(struct node_type_config *type, const char *where, struct arena *arena, struct diag *diag)
 {
-    const int code = load_nodes(config, arena, diag);
+    struct mig_name name = {.profile = NULL};
+    if (type->gpu == NULL && type->mig == NULL) return 0;
+    if (type->gpu == NULL)
+        return diag_error(diag, SIM_E_CONFIG, where, "add \"gpu\": see 'orrery list gpus'",
+                          "'mig' cuts the GPU that 'gpu' names, and there is none");
+    const int code = mig_name_split(type->gpu, arena, &name, diag);
+    if (code != 0 || name.profile == NULL) return code;
+    if (type->mig != NULL && strcmp(type->mig, name.profile) != 0)
+        return diag_error(diag, SIM_E_CONFIG, where, "leave out one of the two",
+                          "'gpu' names a slice '%s', and 'mig' is '%s'", name.profile, type->mig);
+    type->gpu = name.board;
+    type->mig = name.profile;
+    return 0;
+}
+
+/* Cuts the GPUs of a node type. `key` is the path of its profile. */
+static int cut_type(struct node_type_config *type, const char *key, const struct config *document,
+                    const struct catalog *catalog, struct arena *arena, struct diag *diag)
+{
+    const char *where = config_where(document, key);
+    struct gpu_spec gpu;
+    int code = split_gpu(type, where, arena, diag);
+    if (code != 0 || type->mig == NULL) return code;
+    type->gpu = mig_name(type->gpu, type->mig, arena);
+    code = type->gpu != NULL ? catalog_gpu(catalog, type->gpu, where, arena, &gpu, diag) : diag_nomem(diag);
+    if (code != 0) return code;
+    type->slices = gpu.slices;
+    type->gpus_per_node *= gpu.slices;
+    type->gpu_usd_per_h /= (double)gpu.slices;
+    return 0;
+}
+
+static int cut_own(struct cluster_config *config, const struct config *document, const struct catalog *catalog,
+                   struct arena *arena, struct diag *diag)
+{
+    struct node_type_config own = {.gpus_per_node = config->gpus_per_node, .gpu = config->gpu, .mig = config->mig,
+                                   .gpu_usd_per_h = config->gpu_usd_per_h};
+    if (config->mig != NULL && config->nodes_file.path != NULL)
+        return diag_error(diag, SIM_E_CONFIG, config_where(document, "cluster.nodes_file"), "leave out one of the two",
+                          "'mig' cuts the GPUs of equal nodes, not of a 'nodes_file'");
+    const int code = cut_type(&own, config->mig != NULL ? "cluster.mig" : "cluster.gpu", document, catalog, arena, diag);
+    if (code != 0) return code;
+    config->gpu = own.gpu;
+    config->slices = own.slices;
+    config->gpus_per_node = own.gpus_per_node;
+    config->gpu_usd_per_h = own.gpu_usd_per_h;
+    return 0;
+}
+
+static int cut_gpus(struct cluster_config *config, const struct config *document, const struct catalog *catalog,
+                    struct arena *arena, struct diag *diag)
+{
+    struct node_type_config *types = config->node_types.items;
+    int code = cut_own(config, document, catalog, arena, diag);
+    for (size_t i = 0; i < config->node_types.n && code == 0; i++) {
+        const char *key = arena_printf(arena, "cluster.node_types.%s.%s", types[i].name,
+                                       types[i].mig != NULL ? "mig" : "gpu");
+        code = key != NULL ? cut_type(&types[i], key, document, catalog, arena, diag) : diag_nomem(diag);
+    }
+    return code;
+}
+
+int64_t cluster_config_slices(const struct cluster_config *config)
+{
+    const struct node_type_config *types = config->node_types.items;
+    for (size_t i = 0; i < config->node_types.n; i++)
+        if (types[i].slices != config->slices) return -1;
+    return config->slices;
+}
+
+int cluster_config_load(struct cluster_config *config, const struct config *document, const struct catalog *catalog,
+                        struct arena *arena, struct diag *diag)
+{
+    int code = load_nodes(config, arena, diag);
+    if (code == 0) code = cut_gpus(config, document, catalog, arena, diag);
     return code < 0 ? code : check_nodes(config, document, diag);
 }

@@ -383,13 +383,13 @@ static void schedule_next(struct failures *failures)
 
 static int list_gpus(struct failures *failures)
 {
-    for (int32_t i = 0; i < failures->n_nodes; i++) failures->n_gpus += failure_node_gpus(&failures->nodes[i]);
+    for (int32_t i = 0; i < failures->n_nodes; i++) failures->n_gpus += failure_node_boards(&failures->nodes[i]);
     failures->node_of_gpu = mem_alloc(((size_t)failures->n_gpus + 1) * sizeof *failures->node_of_gpu);
     failures->first_gpu = mem_zalloc((size_t)failures->n_nodes + 1, sizeof *failures->first_gpu);
     if (failures->node_of_gpu == NULL || failures->first_gpu == NULL) return SIM_E_NOMEM;
     int32_t *gpu = failures->node_of_gpu;
     for (int32_t i = 0; i < failures->n_nodes; i++) {
-        for (int32_t k = failure_node_gpus(&failures->nodes[i]); k > 0; k--) *gpu++ = i;
+        for (int32_t k = failure_node_boards(&failures->nodes[i]); k > 0; k--) *gpu++ = i;
         failures->first_gpu[i + 1] = gpu - failures->node_of_gpu;
     }
     return 0;
@@ -442,6 +442,10 @@ static int check_nics(struct failures *failures, struct diag *diag)
     const struct network_config *network = topology != NULL ? &topology_config(topology)->network : NULL;
     failures->nic_per_gpu = network == NULL || network->per == NETWORK_PER_GPU;
     for (size_t i = 0; i < failures->config->causes.n; i++) {
+        if (causes[i].scope == FAILURE_NIC && failures->nic_per_gpu && failures->cluster->slices > 1)
+            return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures"),
+                              "give the network \"per\": \"node\"",
+                              "cause '%s' slows the NIC of a GPU, which its MIG slices share", causes[i].name);
         if (causes[i].scope != FAILURE_NIC || (network != NULL && network->bytes_per_s > 0)) continue;
         return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures"),
                           "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",

@@ -208,7 +208,7 @@ static double rate_of(const struct failures *failures, const struct failure_sour
     for (const struct allocation *part = holder->held; part != NULL; part = part->next) {
         const int32_t node = first + part->node;
         if (source->scope == FAILURE_NIC && !is_part) rate += each;
-        if (is_part) rate += each * failure_node_gpus(&failures->nodes[node]);
+        if (is_part) rate += each * failure_node_boards(&failures->nodes[node]);
         if (hits_groups(source))
             rate += each * source->hit_frac * pow(1.0 - source->hit_frac, count_held(source, node) - 1);
     }

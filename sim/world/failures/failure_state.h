@@ -86,6 +86,12 @@ static inline int32_t failure_node_gpus(const struct failure_node *node)
     return cluster_node_gpus(node->part, node->index);
 }
 
+/* GPUs of the node that fail one by one: a GPU fails with all of its MIG slices. */
+static inline int32_t failure_node_boards(const struct failure_node *node)
+{
+    return failure_node_gpus(node) / node->part->slices;
+}
+
 /* The groups of a domain with `needed`. */
 struct failure_quorum {
     const struct failure_domain_config *domain;

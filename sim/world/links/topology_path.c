@@ -53,8 +53,10 @@ double topology_port_bytes_per_s(const struct topology *topology, const struct g
 {
     const struct storage_spec *host = topology->devices[0].spec;
     double rate = topology_config(topology)->pcie_bytes_per_s;
-    if (!(rate > 0)) rate = host != NULL ? host->device.link.sustained_bytes_per_s : gpu->pcie_bytes_per_s;
-    return rate > 0 ? rate : 0;
+    const double slices = gpu->slices > 0 ? (double)gpu->slices : 1.0; /* share the link of their GPU evenly */
+    if (!(rate > 0) && host == NULL) return gpu->pcie_bytes_per_s > 0 ? gpu->pcie_bytes_per_s : 0;
+    if (!(rate > 0)) rate = host->device.link.sustained_bytes_per_s;
+    return rate > 0 ? rate / slices : 0;
 }
 
 static void pcie(struct way *way, struct topology_gpu *gpu, bool inwards)

@@ -45,12 +45,22 @@ static const struct offer_config *offers_of_site(const struct market *market, in
     return offers;
 }
 
-static double listed_price(const struct price_list *prices, const struct offer_config *offer, const char *gpu)
+/* The price in the list; NAN: it has none. */
+static int listed_price(const struct market *market, const struct price_list *prices, const struct offer_config *offer,
+                        const char *gpu, const char *where, double *usd_per_h)
 {
-    const struct price_entry *entry = price_list_find(prices, gpu);
-    if (entry == NULL) return (double)NAN;
-    if (offer->kind == OFFER_SPOT) return entry->spot_usd_per_h;
-    return offer->kind == OFFER_RESERVED ? entry->reserved_usd_per_h : entry->on_demand_usd_per_h;
+    struct price_entry price;
+    struct gpu_spec spec = {.whole = NULL};
+    const bool is_slice = gpu != NULL && strchr(gpu, ':') != NULL;
+    *usd_per_h = (double)NAN;
+    const int code = is_slice ? catalog_gpu(market->env.site->catalog, gpu, where, market->env.site->arena, &spec,
+                                            market->env.site->diag)
+                              : 0;
+    if (code != 0 || !price_list_price(prices, &spec, gpu, &price)) return code;
+    *usd_per_h = offer->kind == OFFER_SPOT       ? price.spot_usd_per_h
+                 : offer->kind == OFFER_RESERVED ? price.reserved_usd_per_h
+                                                 : price.on_demand_usd_per_h;
+    return 0;
 }
 
 /* The price on demand, of the cluster or the hardware catalog. NAN: not known. */
@@ -81,8 +91,8 @@ static int find_price(const struct market *market, const struct price_list *pric
     const char *where = where_of(market, offer->name);
     double usd_per_h = offer->usd_per_h;
     int code = 0;
-    if (isnan(usd_per_h)) usd_per_h = listed_price(prices, offer, view->gpu);
-    if (isnan(usd_per_h) && offer->kind == OFFER_ON_DEMAND) code = known_price(market, view->gpu, where, &usd_per_h);
+    if (isnan(usd_per_h)) code = listed_price(market, prices, offer, view->gpu, where, &usd_per_h);
+    if (code == 0 && isnan(usd_per_h) && offer->kind == OFFER_ON_DEMAND) code = known_price(market, view->gpu, where, &usd_per_h);
     if (code != 0) return code;
     if (isnan(usd_per_h))
         return diag_error(market->env.site->diag, SIM_E_CONFIG, where, "add \"price\": \"$2.49/h\", of one GPU",

@@ -84,7 +84,7 @@ struct bench_outcome bench_scenario(const char *text, const char *metric, bool r
     arena_init(&arena);
     snprintf(path, sizeof path, P_tmpdir "/orrery-bench-%ld.db", (long)getpid());
     if (config_parse("bench", ".", text, strlen(text), &config, &diag) != 0 ||
-        scenario_bind(config, &families, &arena, &scenario, &diag) != 0)
+        scenario_bind(config, &families, &catalog, &arena, &scenario, &diag) != 0)
         stop(&diag);
     const struct world_options options = {.config = config, .catalog = &catalog};
     const struct run_info info = {.keep = rows ? KEEP_ROWS : KEEP_METRICS, .name = "bench", .version = "", .git_commit = "",

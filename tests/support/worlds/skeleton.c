@@ -103,6 +103,8 @@ static const struct fragment {
 } fragments[] = {
     {ANY, 20, "{'cluster': {'node_types': {'b': {'nodes': '$1-2', 'gpus_per_node': '$1-8', 'gpu': '$gpu'}}}}"},
     {ANY, 15, "{'cluster': {'network': '?'}}"},
+    {ANY, 3, "{'cluster': {'gpu': 'h100-sxm', 'mig': '2g.20gb'}}"},
+    {ANY, 2, "{'cluster': {'node_types': {'b': {'nodes': 1, 'gpus_per_node': '$1-2', 'gpu': 'h200-sxm', 'mig': '3g.71gb'}}}}"},
     {ANY, 6, "{'cluster': {'nodes_per_rack': '$1-2'}}"},
     {ANY, 6, "{'cluster': {'cpus_per_node': '$4-96', 'memory_per_node': '?'}}"},
     {ANY, 4, "{'failures': {'causes': {'a': {'scope': 'node', 'lifetime': '?', 'repair': '?'}}}}"},
