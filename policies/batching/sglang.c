@@ -103,7 +103,7 @@ struct sglang {
     bool knows_late;  /* a sequence has ended; it counts from the next iteration on */
     bool decays;      /* the last plan decoded, without a prompt and without a retraction */
     bool is_one_step; /* the last plan was a batch in flight: one iteration, whatever decode_step says */
-    int64_t decode_step, expected; /* at the last plan; sequences that decode after it if none ends */
+    int64_t decode_step, expected; /* at the last plan; sequences that decode after it if it evicts none, and none ends */
     bool has_cut; /* a prompt was cut, and its rest is not planned yet */
     enum batch_limit limit; /* that made is_full true, or ended the latest admissions */
 };
@@ -525,8 +525,6 @@ static void look_ahead(struct sglang *batcher, const struct replica_view *view, 
     batcher->decode_step = view->decode_step;
     batcher->is_one_step = view->stages > 1 || plan->n_resumptions > 0;
     batcher->expected = view->n_decoding;
-    for (int32_t i = 0; i < plan->n_evictions && i < plan->capacity; i++)
-        batcher->expected -= plan->evictions[i].request->state == REQUEST_DECODING;
     batcher->has_cut = cut_is_in_flight(batcher, view);
     for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++) {
         const struct batch_prefill *prefill = &plan->prefills[i];

@@ -537,8 +537,8 @@ static void check_mode(enum mode mode, int n_runs)
         struct rng rng = test_rng((uint64_t)seed, "sglang plans", mode);
         const char *batching = random_batching(&rng), *how = random_mode(mode, &rng);
         const int page = 1 + (int)rng_below(&rng, 16), prefix_page = page * (1 + (int)rng_below(&rng, 3)), longest = 40 + (int)rng_below(&rng, settings.by_priority ? 60 : 200);
-        const int output = 1 + (int)rng_below(&rng, 100), spare = (int)rng_below(&rng, 300);
-        const int blocks = (longest + output + spare) / page + 3;
+        const int output = 1 + (int)rng_below(&rng, 100), spare = (int)rng_below(&rng, 1 + rng_below(&rng, 300));
+        const int blocks = (longest + output + spare) / page + 1 + (int)rng_below(&rng, 3);
         const unsigned failures = CU_get_number_of_failures();
         struct bed_rows *rows = bed_ok(
             BED(.check = true, .policy = &checked.policy, .no_batches = true),
@@ -564,13 +564,13 @@ static void check_mode(enum mode mode, int n_runs)
 TEST(plans_of_one_stage_are_those_of_the_naive_composer)
 {
     check_mode(ONE_STAGE, 80);
-    CHECK(seen.cut > 1000 && seen.cached > 500 && seen.late > 100 && seen.preempted > 50 && seen.retracted > 50);
+    CHECK(seen.cut > 1000 && seen.cached > 500 && seen.late > 100 && seen.preempted > 30 && seen.retracted > 50);
 }
 
 TEST(plans_of_stages_are_those_of_the_naive_composer)
 {
     check_mode(STAGES, 45);
-    CHECK(seen.in_flight > 10000 && seen.cut > 1000 && seen.preempted > 50 && seen.retracted > 30);
+    CHECK(seen.in_flight > 10000 && seen.cut > 1000 && seen.preempted > 30 && seen.retracted > 30);
 }
 
 TEST(plans_of_pools_are_those_of_the_naive_composer)
