@@ -273,7 +273,8 @@ TEST(shares_meet_their_limits_exactly)
     static const double limits[] = {0.25, 0.05, 0.025, 0.005};
     static struct session s;
     begin(&s, "20s", "'operators'");
-    const double most = fmax(value_in(&s.fast, "request.unfinished[a/x]"), value_in(&s.slow, "request.unfinished[a/x]"));
+    const double most = fmax(value_in(&s.fast, "request.unfinished[a/x]"),
+                             value_in(&s.slow, "request.unfinished[a/x]"));
     CHECK(most > 0);
     for (size_t i = 0; i < 4; i++)
         for (int more = 0; more < 2; more++) {

@@ -107,7 +107,8 @@ static const char *listed(const struct merge *merge)
     size_t n = 0;
     text[0] = 0;
     for (size_t i = 0; i < merge->n_runs; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, merge->runs[i].failed ? "(%d) " : "%d ", (int)merge->runs[i].id);
+        n += (size_t)snprintf(text + n, sizeof text - n, merge->runs[i].failed ? "(%d) " : "%d ",
+                              (int)merge->runs[i].id);
     return text;
 }
 
@@ -122,9 +123,9 @@ static void check_read(struct session *s, const char *expected)
 /* Rows of runs that the table of runs does not have. */
 static void check_no_orphans(const char *path)
 {
-    static const char *const tables[] = {"metric", "request", "job", "warning", "decision", "sample", "placement",
-                                         "lease", "histogram", "param", "run_interval", "metric_interval",
-                                         "metric_recorded", "run_cost"};
+    static const char *const tables[] = {
+        "metric", "request",   "job",   "warning",      "decision",        "sample",          "placement",
+        "lease",  "histogram", "param", "run_interval", "metric_interval", "metric_recorded", "run_cost"};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         char sql[160];
         snprintf(sql, sizeof sql, "SELECT count(*) FROM %s WHERE run_id NOT IN (SELECT id FROM run)", tables[i]);
@@ -282,7 +283,8 @@ TEST(search_steps_behind_a_failed_run_are_done_again)
     write_runs(&s, 0, 5, 5, NULL);
     write_runs(&s, 2, each + 1, each + 4, NULL);
     CHECK_EQ_INT(shards_clean(&s.shards, &s.study, &s.diag), 0);
-    snprintf(expected, sizeof expected, "1 2 4 %d %d %d %d ", (int)each + 1, (int)each + 2, (int)each + 3, (int)each + 4);
+    snprintf(expected, sizeof expected, "1 2 4 %d %d %d %d ", (int)each + 1, (int)each + 2, (int)each + 3,
+             (int)each + 4);
     check_read(&s, expected);
     check_no_orphans(file_in(&s, "0000.db"));
     check_no_orphans(file_in(&s, "0001.db"));
