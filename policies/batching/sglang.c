@@ -487,7 +487,6 @@ static void decode_others(const struct replica_view *view, struct batch_plan *pl
         growing -= replica_view_grows(view, plan->evictions[i].request);
     }
     plan->decode = view->n_decoding > plan->n_evictions && growing <= free_blocks;
-    plan->iterations = 1;
 }
 
 /* --- Between two plans --- */

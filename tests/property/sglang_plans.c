@@ -82,7 +82,7 @@ static const char *random_batching(struct rng *rng)
     settings = (struct naive_sglang_settings){.max_sequences = rng_below(rng, 4) > 0 ? 2 + (int64_t)rng_below(rng, 10) : 0,
                                  .chunk = rng_below(rng, 3) > 0 ? 8 + (int64_t)rng_below(rng, 150) : 0,
                                  .max_prefill = 20 + (int64_t)rng_below(rng, 300),
-                                 .max_tokens = rng_below(rng, 4) > 0 ? 5 + (int64_t)rng_below(rng, 80) : 0,
+                                 .max_tokens = rng_below(rng, 4) > 0 ? 1 + (int64_t)rng_below(rng, rng_below(rng, 4) > 0 ? 80 : 3) : 0,
                                  .threshold = 5 * (int64_t)rng_below(rng, 3),
                                  .mixed = rng_below(rng, 2) > 0,
                                  .overlap = rng_below(rng, 2) > 0,
@@ -149,13 +149,13 @@ static void check_mode(enum mode mode, int n_runs)
 TEST(plans_of_one_stage_are_those_of_the_naive_composer)
 {
     check_mode(ONE_STAGE, 80);
-    CHECK(seen.cut > 1000 && seen.cached > 500 && late > 100 && seen.preempted > 30 && seen.retracted > 50);
+    CHECK(seen.cut > 500 && seen.cached > 500 && late > 100 && seen.preempted > 20 && seen.retracted > 30);
 }
 
 TEST(plans_of_stages_are_those_of_the_naive_composer)
 {
     check_mode(STAGES, 45);
-    CHECK(in_flight > 10000 && seen.cut > 1000 && seen.preempted > 30 && seen.retracted > 30);
+    CHECK(in_flight > 10000 && seen.cut > 500 && seen.preempted > 20 && seen.retracted > 30);
 }
 
 TEST(plans_of_pools_are_those_of_the_naive_composer)

@@ -191,9 +191,8 @@ static bool preempt_for(struct naive_sglang *c, const struct request_view *r)
     do {
         const struct request_view *last = NULL;
         for (const struct request_view *d = c->view->oldest_decoding; d != NULL; d = d->next)
-            if (!is_evicted(c, d) &&
-                (last == NULL || priority(c, d) > priority(c, last) ||
-                 (priority(c, d) == priority(c, last) && d->arrival_ns > last->arrival_ns)))
+            if (!is_evicted(c, d) && (last == NULL || priority(c, d) > priority(c, last) ||
+                                      (priority(c, d) == priority(c, last) && d->arrival_ns > last->arrival_ns)))
                 last = d;
         if (last == NULL || priority(c, last) - priority(c, r) <= c->settings->threshold) {
             c->plan.n_evicted = before;
@@ -359,7 +358,8 @@ void naive_sglang_remember(struct naive_sglang *c)
     c->saw_elsewhere = view->n_nonresident + view->n_moving > 0;
     c->has_cut = cut_is_away(c);
     c->n_expected = 0;
-    for (const struct request_view *r = view->oldest_decoding; r != NULL && c->n_expected < NAIVE_SGLANG_IDS; r = r->next)
+    for (const struct request_view *r = view->oldest_decoding; r != NULL && c->n_expected < NAIVE_SGLANG_IDS;
+         r = r->next)
         if (!is_evicted(c, r)) c->expected[c->n_expected++] = r->id;
     for (int i = 0; i < c->plan.n_prefills; i++) {
         const struct batch_prefill *p = &c->plan.prefills[i];

@@ -4,7 +4,8 @@
 #include "tests/support/harness.h"
 #include "tests/support/store_fixture.h"
 
-#include <sys/stat.h>
+#include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct session {
@@ -171,6 +172,30 @@ TEST(another_study_or_program_is_refused)
     s.runner.program = program;
     CHECK_EQ_INT(reopen(&s, false), 0);
     CHECK_EQ_INT(reopen(&s, true), 0);
+    end(&s);
+}
+
+/* The lock of another process is awaited for a while: here for a tenth of a second. */
+TEST(a_sweep_waits_until_another_one_lets_go)
+{
+    struct session s;
+    int ends[2];
+    char byte = 0;
+    MUST(begin(&s, "") && pipe(ends) == 0);
+    shards_close(&s.shards);
+    const pid_t child = fork();
+    if (child == 0) {
+        s.options.resume = true;
+        byte = shards_open(&s.shards, &s.study, &s.options, &s.runner, &s.diag) == 0;
+        if (write(ends[1], &byte, 1) == 1) poll(NULL, 0, 100);
+        _exit(0);
+    }
+    MUST(child > 0 && read(ends[0], &byte, 1) == 1);
+    CHECK(byte);
+    CHECK_EQ_INT(reopen(&s, true), 0);
+    CHECK_EQ_INT(waitpid(child, NULL, 0), child);
+    close(ends[0]);
+    close(ends[1]);
     end(&s);
 }
 
