@@ -72,14 +72,12 @@ enum { ORDER_FCFS, ORDER_LPM, ORDER_PRIORITY };
 
 #define ROW_OF struct sglang_params
 static const struct config_field sglang_fields[] = {
-    ROW_INT(
-        "max_sequences", max_sequences, DEFAULT("0"), WITHIN(0, 65536),
-        "most running sequences (SGLang: max_running_requests); 0: 512 per context that the KV cache holds, 2048 to "
-        "4096; with pipeline stages each batch holds its share"),
-    ROW_INT(
-        "chunked_prefill_tokens", chunked_prefill_tokens, DEFAULT("8192"), WITHIN(0, 1e9),
-        "most prompt tokens in an iteration; the last prompt is cut to fit (SGLang: chunked_prefill_size); 0: whole "
-        "prompts"),
+    ROW_INT("max_sequences", max_sequences, DEFAULT("0"), WITHIN(0, 65536),
+            "most running sequences (SGLang: max_running_requests); 0: 512 per context that the KV cache holds, 2048 to "
+            "4096; with pipeline stages each batch holds its share"),
+    ROW_INT("chunked_prefill_tokens", chunked_prefill_tokens, DEFAULT("8192"), WITHIN(0, 1e9),
+            "most prompt tokens in an iteration; the last prompt is cut to fit (SGLang: chunked_prefill_size); 0: whole "
+            "prompts"),
     ROW_INT("max_prefill_tokens", max_prefill_tokens, DEFAULT("16384"), WITHIN(1, 1e9),
             "prompt tokens after which an iteration takes no further prompt; a first one may be longer"),
     ROW_INT("max_tokens", max_tokens, DEFAULT("0"), WITHIN(0, 1e9),
@@ -101,13 +99,13 @@ static const struct config_field sglang_fields[] = {
 struct sglang {
     struct sglang_params params;
     struct new_token_ratio ratio;
-    bool is_full;                  /* no request is tried */
-    bool knows_late;               /* a sequence has ended; it counts from the next iteration on */
-    bool decays;                   /* the last plan decoded, without a prompt and without a retraction */
-    bool is_one_step;              /* the last plan was a batch in flight: one iteration, whatever decode_step says */
+    bool is_full;     /* no request is tried */
+    bool knows_late;  /* a sequence has ended; it counts from the next iteration on */
+    bool decays;      /* the last plan decoded, without a prompt and without a retraction */
+    bool is_one_step; /* the last plan was a batch in flight: one iteration, whatever decode_step says */
     int64_t decode_step, expected; /* at the last plan; sequences that decode after it if none is evicted or ends */
-    bool has_cut;                  /* a prompt was cut, and its rest is not planned yet */
-    enum batch_limit limit;        /* that made is_full true, or ended the latest admissions */
+    bool has_cut; /* a prompt was cut, and its rest is not planned yet */
+    enum batch_limit limit; /* that made is_full true, or ended the latest admissions */
 };
 
 static int sglang_init(void *state, const void *params, struct diag *diag)
@@ -170,12 +168,12 @@ struct adder {
     const struct sglang *batcher;
     const struct replica_view *view;
     struct batch_plan *plan;
-    int64_t total_offset; /* tokens that the prompts take, with their limits, and the decoding sequences now */
-    int64_t to_come;      /* of the running sequences, by their limits; an upper bound until is_exact */
+    int64_t total_offset;    /* tokens that the prompts take, with their limits, and the decoding sequences now */
+    int64_t to_come;         /* of the running sequences, by their limits; an upper bound until is_exact */
     bool is_exact;
     int64_t available_tokens, free_blocks;
     int64_t input_tokens, chunk_tokens; /* chunk_tokens INT64_MAX: prompts are not cut */
-    int64_t n_preempted, growth;        /* sequences that are retracted; blocks that the others take, if they decode */
+    int64_t n_preempted, growth; /* sequences that are retracted; blocks that the others take, if they decode */
 };
 
 enum verdict { GO_ON, NO_TOKENS, NO_BUDGET };
@@ -194,9 +192,7 @@ static struct adder adder_of(const struct sglang *batcher, const struct replica_
     const int64_t decoding = mixed ? view->n_decoding : 0, growth = mixed ? view->growing : 0;
     const int64_t chunk = params->chunked_prefill_tokens > 0 ? params->chunked_prefill_tokens - decoding : INT64_MAX;
     const int64_t most = params->max_tokens > 0 ? min_i64(params->max_tokens, LIMIT_TOKENS) : LIMIT_TOKENS;
-    return (struct adder){.batcher = batcher,
-                          .view = view,
-                          .plan = plan,
+    return (struct adder){.batcher = batcher, .view = view, .plan = plan,
                           .total_offset = decoding,
                           .to_come = most * view->n_decoding,
                           .available_tokens = view->free_blocks * view->block_tokens,
@@ -469,8 +465,7 @@ static void decode(struct sglang *batcher, const struct replica_view *view, stru
 {
     const int64_t most = most_sequences(&batcher->params, view);
     const struct room_rules rules = {.max_batch = most};
-    struct room room = {.free_blocks = view->free_blocks - view->growing,
-                        .decoding = view->n_decoding,
+    struct room room = {.free_blocks = view->free_blocks - view->growing, .decoding = view->n_decoding,
                         .running = replica_view_running(view)};
     if (room.free_blocks < 0) {
         retract(batcher, view, plan);
@@ -568,10 +563,14 @@ static int sglang_compose(void *state, const struct replica_view *view, struct b
 }
 
 const struct batcher batching_sglang = {
-    .policy = {POLICY_HEAD(batcher, POLICY_BATCHING), .name = "sglang",
+    .policy = {POLICY_HEAD(batcher, POLICY_BATCHING),
+               .name = "sglang",
                .summary = "prompts first, admission by an estimate of the output that adapts, retraction to the tail",
-               .source = "SGLang 0.5", .params = sglang_fields, .params_bytes = sizeof(struct sglang_params),
-               .state_bytes = sizeof(struct sglang), .init = sglang_init},
+               .source = "SGLang 0.5",
+               .params = sglang_fields,
+               .params_bytes = sizeof(struct sglang_params),
+               .state_bytes = sizeof(struct sglang),
+               .init = sglang_init},
     .compose = sglang_compose,
     .accepts_remote = true,
 };

@@ -21,9 +21,8 @@ static double jct(const struct bed_rows *rows, int64_t id)
 
 static const struct bed_rows *one_job(double duration_s, const char *save, const char *failures)
 {
-    return bed_ok(BED(.check = true),
-                  "{" CLUSTER ", %s 'jobs': {" SAVES ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOB "]}}}", 2, "",
-                  failures, save, 0.0, duration_s, 4);
+    return bed_ok(BED(.check = true), "{" CLUSTER ", %s 'jobs': {" SAVES ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOB "]}}}",
+                  2, "", failures, save, 0.0, duration_s, 4);
 }
 
 /* 100 GB at 10 GB/s: 10 s for each save. */
@@ -58,8 +57,7 @@ TEST(a_job_that_loads_saves_as_one_that_does_not)
         const char *to;
         int gpus;
         double save_s;
-    } cases[] = {{"files", 1, 10}, {"files", 2, 10}, {"files", 4, 10},
-                 {"peer", 1, 0},   {"peer", 2, 0},   {"peer", 4, 2.5}};
+    } cases[] = {{"files", 1, 10}, {"files", 2, 10}, {"files", 4, 10}, {"peer", 1, 0}, {"peer", 2, 0}, {"peer", 4, 2.5}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *save = test_json("'to': '%s'}, 'load': {'from': 'files', 'bytes': '40GB'", cases[i].to);
         const struct bed_rows *rows = bed_ok(
@@ -176,7 +174,7 @@ TEST(a_job_that_stands_still_saves_as_much_later)
 /* --- Jobs whose GPUs change --- */
 
 #define RESIZED                                                                                                        \
-    "{" CLUSTER ", %s 'jobs': {'scheduler': 'equi', 'types': {'plain': {}, 'default': {'checkpoint': {'policy': "      \
+    "{" CLUSTER ", %s 'jobs': {'scheduler': 'equi', 'types': {'plain': {}, 'default': {'checkpoint': {'policy': "       \
     "{'policy': 'periodic', 'interval': '50s'}, 'bytes': '100GB', 'to': '%s'}}}, 'trace': {'format': 'inline-jobs', "  \
     "'jobs': [" JOB ", {'submit': '%gs', 'type': 'plain', 'duration': '%gs', 'gpus': 2}]}}}"
 
@@ -217,8 +215,7 @@ TEST(a_job_that_is_preempted_amid_a_restore_reads_again)
             BED(.check = true),
             "{" CLUSTER ", 'until': '199s', 'failures': {'causes': {'node': {'scope': 'site', 'lifetime': " CONSTANT(
                 "100s") ", 'restart': " CONSTANT("5s") "}}}, 'jobs': {'scheduler': 'srtf', " SAVES
-                                                       ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOB ", " JOB
-                                                       "]}}}",
+            ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOB ", " JOB "]}}}",
             2, "", "'to': 'files'", 0.0, 95.0, 4, at_s, 10.0, 4);
         CHECK_NEAR(jct(rows, 1), 10, 1e-6);
         CHECK_NEAR(bed_job(rows, 0)->end_s, at_s + 10 + 10 + 45, 1e-6);
@@ -283,10 +280,9 @@ TEST(a_job_that_saves_again_begins_an_interval)
 TEST(a_job_without_a_peer_is_warned_of)
 {
     for (int gpus = 2; gpus <= 4; gpus += 2) {
-        const struct bed_rows *rows = bed_ok(BED(.check = true),
-                                             "{" CLUSTER ", 'jobs': {" SAVES
-                                             ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOB "]}}}",
-                                             2, "", "'to': 'peer'", 0.0, 170.0, gpus);
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true), "{" CLUSTER ", 'jobs': {" SAVES ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOB "]}}}",
+            2, "", "'to': 'peer'", 0.0, 170.0, gpus);
         CHECK_EQ_INT(rows->n_warnings, gpus == 2);
         CHECK_NEAR(jct(rows, 0), gpus == 2 ? 170 : 170 + 3 * 2.5, 1e-6);
     }
@@ -344,13 +340,11 @@ TEST(queues_and_checks_change_no_save)
 TEST(saves_that_cannot_be_are_refused)
 {
     static const char *const cases[][2] = {
-        {"'network': {'bandwidth': '1GB/s'}",
-         "checkpoints of type 'default' go to 'files', which is no storage behind the network"},
+        {"'network': {'bandwidth': '1GB/s'}", "checkpoints of type 'default' go to 'files', which is no storage behind the network"},
         {"'host': {}", "checkpoints of type 'default' go to 'files', and there is no network"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct bed_rows *rows = bed_run(BED(.quiet = true),
-                                              "{'cluster': {%s}, 'jobs': {" SAVES ", 'trace': {'format': "
-                                              "'inline-jobs', 'jobs': [" JOB "]}}}",
+        const struct bed_rows *rows = bed_run(BED(.quiet = true), "{'cluster': {%s}, 'jobs': {" SAVES ", 'trace': {'format': "
+                                                                  "'inline-jobs', 'jobs': [" JOB "]}}}",
                                               cases[i][0], "'to': 'files'", 0.0, 1.0, 1);
         CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
         if (rows->code != 0) CHECK_EQ_STR(rows->diag.items[0].text, cases[i][1]);
@@ -361,8 +355,7 @@ TEST(saves_that_cannot_be_are_refused)
 TEST(loads_that_cannot_be_are_refused)
 {
     static const char *const cases[][2] = {
-        {"'network': {'bandwidth': '1GB/s'}",
-         "jobs of type 'default' load from 'files', which is no storage behind the network"},
+        {"'network': {'bandwidth': '1GB/s'}", "jobs of type 'default' load from 'files', which is no storage behind the network"},
         {"'host': {}", "jobs of type 'default' load from 'files', and there is no network"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct bed_rows *rows = bed_run(

@@ -13,12 +13,12 @@
 static const char peer[] = "peer";
 
 enum saver_state {
-    SAVER_AWAITS,   /* the end of the wait, to read */
-    SAVER_RESTORES, /* reads; the job waits */
-    SAVER_WORKS,    /* towards the next save; a flow of the last one may still move */
-    SAVER_OVERLAPS, /* the flow moves beside the work, until the overlap ends */
-    SAVER_STALLS,   /* the job stalls until the flow has ended */
-    SAVER_QUEUES    /* the job stalls until the flow of the last save has ended, for the next one */
+    SAVER_AWAITS,    /* the end of the wait, to read */
+    SAVER_RESTORES,  /* reads; the job waits */
+    SAVER_WORKS,     /* towards the next save; a flow of the last one may still move */
+    SAVER_OVERLAPS,  /* the flow moves beside the work, until the overlap ends */
+    SAVER_STALLS,    /* the job stalls until the flow has ended */
+    SAVER_QUEUES     /* the job stalls until the flow of the last save has ended, for the next one */
 };
 
 struct saver_flow {
@@ -35,15 +35,15 @@ static const struct saver_node no_node = {-1, 1};
 struct job_saver {
     struct job *job;
     enum saver_state state;
-    sim_ns interval_ns; /* of work between saves; 0: none */
-    sim_ns covered_ns;  /* of the interval after a stall: work done beside the flow */
-    sim_ns saving_ns;   /* work that counts when the flow has ended */
-    sim_ns due_ns;      /* of the timer; before now: it is not armed */
-    sim_ns left_ns;     /* while the speed is 0: work that is left when it rises again; -1: nothing was due */
-    bool loads;         /* what it reads is not the job's state */
-    int64_t read_bytes; /* to read before the job works */
+    sim_ns interval_ns;     /* of work between saves; 0: none */
+    sim_ns covered_ns;      /* of the interval after a stall: work done beside the flow */
+    sim_ns saving_ns;       /* work that counts when the flow has ended */
+    sim_ns due_ns;          /* of the timer; before now: it is not armed */
+    sim_ns left_ns;         /* while the speed is 0: work that is left when it rises again; -1: nothing was due */
+    bool loads;             /* what it reads is not the job's state */
+    int64_t read_bytes;     /* to read before the job works */
     int32_t n_flows, n_moving;
-    struct saver_flow *flows;              /* [n_flows] */
+    struct saver_flow *flows; /* [n_flows] */
     struct saver_node nodes[2], lost_peer; /* of a state at peers: the first nodes of the job; the node that is no more
                                             * of the job, from which it restores */
 };
@@ -78,9 +78,7 @@ bool job_has_saver(const struct job *job)
 int job_savers_warn(const struct jobs *jobs)
 {
     const struct warning_row row = {
-        .t_s = (double)NAN,
-        .code = "no-peer",
-        .count = jobs->n_without_peer,
+        .t_s = (double)NAN, .code = "no-peer", .count = jobs->n_without_peer,
         .text = "jobs: runs on one node, whose checkpoints go to a peer: none is saved there"};
     if (jobs->n_without_peer == 0 || jobs->site->sink->warning == NULL) return 0;
     return jobs->site->sink->warning(jobs->site->sink->context, &row);
@@ -292,7 +290,9 @@ static int begin_save(struct job_saver *saver, sim_ns now)
         await_save(saver, now, stall_ns, saver->interval_ns);
         break;
     }
-    default: saver->state = SAVER_STALLS; hold(saver, &progress->stall_ns, now);
+    default:
+        saver->state = SAVER_STALLS;
+        hold(saver, &progress->stall_ns, now);
     }
     return code;
 }
