@@ -7,7 +7,8 @@
 #include <math.h>
 
 #define SITE(network)                                                                                                  \
-    "'cluster': {'nodes': %d, 'gpus_per_node': 2, 'network': {'bandwidth': '10GB/s', 'latency': '0s'" network "}}, "
+    "'cluster': {'nodes': %d, 'gpus_per_node': 2, 'network': {'bandwidth': '10GB/s', 'latency': '0s'" network "}, "    \
+    "'storage': {'files': {'device': 'rdma-h800', 'ceiling': '10GB/s'}}}, "
 #define TYPE                                                                                                           \
     "'checkpoint': {'policy': {'policy': 'periodic', 'interval': '50s'}, 'bytes': '100GB', 'to': 'peer'%s}"
 /* Every node fails at 100 s, and the job waits 5 s before it reads. */
@@ -76,6 +77,18 @@ TEST(a_job_without_a_peer_gives_up_its_save)
                 printf("\n  design %d, from %g s on\n", i, at_s);
             CHECK(bed_warning(rows, "no-peer") != NULL);
         }
+}
+
+/* The job loads 40 GB from storage until 4 s, on one node as well. What it has loaded is no state: on one node it has
+ * nowhere to save, and what was under way from 54 s on is given up. */
+TEST(a_job_that_has_loaded_needs_a_peer_to_save)
+{
+    static const double at_s[] = {1, 3, 20, 55}, done_s[] = {0, 0, 16, 50};
+    for (int i = 0; i < 4; i++) {
+        const struct bed_rows *rows = shrinks("'until': '500s',", "}, 'load': {'from': 'files', 'bytes': '40GB'", 100,
+                                              at_s[i], 1000);
+        CHECK_NEAR(end_of(rows, 0), fmax(at_s[i], 4) + 2 * (100 - done_s[i]), 1e-6);
+    }
 }
 
 /* From 60 s on, with 40 s of work done, the job has a peer again: an interval begins, and a save at 110 s. */
