@@ -179,7 +179,7 @@ TEST(another_study_or_program_is_refused)
 TEST(a_sweep_waits_until_another_one_lets_go)
 {
     struct session s;
-    int ends[2];
+    int ends[2] = {-1, -1};
     char byte = 0;
     MUST(begin(&s, "") && pipe(ends) == 0);
     shards_close(&s.shards);
