@@ -9,11 +9,10 @@
 #define SITE(network)                                                                                                  \
     "'cluster': {'nodes': %d, 'gpus_per_node': 2, 'network': {'bandwidth': '10GB/s', 'latency': '0s'" network "}, "    \
     "'storage': {'files': {'device': 'rdma-h800', 'ceiling': '10GB/s'}}}, "
-#define TYPE                                                                                                           \
-    "'checkpoint': {'policy': {'policy': 'periodic', 'interval': '50s'}, 'bytes': '100GB', 'to': 'peer'%s}"
+#define TYPE "'checkpoint': {'policy': {'policy': 'periodic', 'interval': '50s'}, 'bytes': '100GB', 'to': 'peer'%s}"
 /* Every node fails at 100 s, and the job waits 5 s before it reads. */
 #define FAILS                                                                                                          \
-    "'failures': {'causes': {'node': {'scope': 'site', 'lifetime': {'law': 'constant', 'mean': '100s'}, 'restart': {"   \
+    "'failures': {'causes': {'node': {'scope': 'site', 'lifetime': {'law': 'constant', 'mean': '100s'}, 'restart': {"  \
     "'law': 'constant', 'mean': '5s'}}}},"
 
 static double end_of(const struct bed_rows *rows, int64_t id)
@@ -33,14 +32,14 @@ TEST(a_save_lasts_as_the_nics_of_sender_and_receiver_say)
         bool one_nic;
         double save_s;
     } cases[] = {{2, 4, false, 2.5}, {2, 3, false, 20.0 / 3}, {3, 6, false, 10.0 / 6}, {3, 5, false, 4},
-                 {2, 4, true, 5}, {2, 3, true, 5}, {3, 6, true, 10.0 / 3}};
+                 {2, 4, true, 5},    {2, 3, true, 5},         {3, 6, true, 10.0 / 3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *per = cases[i].one_nic ? ", 'per': 'node'" : "";
-        const struct bed_rows *rows = bed_ok(
-            BED(.check = true),
-            "{" SITE("%s") "'jobs': {'types': {'default': {" TYPE "}}, 'trace': {'format': 'inline-jobs', 'jobs': [{"
-            "'submit': '0s', 'duration': '170s', 'gpus': %d}]}}}",
-            cases[i].nodes, per, "", cases[i].gpus);
+        const struct bed_rows *rows = bed_ok(BED(.check = true),
+                                             "{" SITE("%s") "'jobs': {'types': {'default': {" TYPE
+                                                            "}}, 'trace': {'format': 'inline-jobs', 'jobs': [{"
+                                                            "'submit': '0s', 'duration': '170s', 'gpus': %d}]}}}",
+                                             cases[i].nodes, per, "", cases[i].gpus);
         if (!CHECK_NEAR(end_of(rows, 0), 170 + 3 * cases[i].save_s, 1e-6)) printf("\n  case %d\n", (int)i);
         CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 3 * 100e9 * 2, 8); /* out of a NIC, into a NIC */
     }
@@ -52,11 +51,13 @@ TEST(a_save_lasts_as_the_nics_of_sender_and_receiver_say)
 static const struct bed_rows *shrinks(const char *others, const char *design, double duration_s, double at_s,
                                       double hold_s)
 {
-    return bed_ok(BED(.check = true),
-                  "{" SITE("") "%s 'jobs': {'scheduler': 'equi', 'types': {'plain': {}, 'default': {" TYPE "}}, 'trace':"
-                  " {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'duration': '%gs', 'gpus': 4}, {'submit': '%gs',"
-                  " 'type': 'plain', 'duration': '%gs', 'gpus': 2}]}}}",
-                  2, others, design, duration_s, at_s, hold_s);
+    return bed_ok(
+        BED(.check = true),
+        "{" SITE(
+            "") "%s 'jobs': {'scheduler': 'equi', 'types': {'plain': {}, 'default': {" TYPE "}}, 'trace':"
+                " {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'duration': '%gs', 'gpus': 4}, {'submit': '%gs',"
+                " 'type': 'plain', 'duration': '%gs', 'gpus': 2}]}}}",
+        2, others, design, duration_s, at_s, hold_s);
 }
 
 /* Work is done until at_s; a save is given up, and no other one begins. */

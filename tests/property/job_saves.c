@@ -215,7 +215,8 @@ TEST(a_job_that_is_preempted_amid_a_restore_reads_again)
             BED(.check = true),
             "{" CLUSTER ", 'until': '199s', 'failures': {'causes': {'node': {'scope': 'site', 'lifetime': " CONSTANT(
                 "100s") ", 'restart': " CONSTANT("5s") "}}}, 'jobs': {'scheduler': 'srtf', " SAVES
-            ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOB ", " JOB "]}}}",
+                                                       ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOB ", " JOB
+                                                       "]}}}",
             2, "", "'to': 'files'", 0.0, 95.0, 4, at_s, 10.0, 4);
         CHECK_NEAR(jct(rows, 1), 10, 1e-6);
         CHECK_NEAR(bed_job(rows, 0)->end_s, at_s + 10 + 10 + 45, 1e-6);

@@ -79,15 +79,16 @@ static const char *random_batching(struct rng *rng)
     enum { ORDER_FCFS, ORDER_LPM, ORDER_PRIORITY };
     static const char *const orders[] = {"fcfs", "lpm", "priority"};
     const int order = (int[]){ORDER_FCFS, ORDER_LPM, ORDER_PRIORITY, ORDER_PRIORITY}[rng_below(rng, 4)];
-    settings = (struct naive_sglang_settings){.max_sequences = rng_below(rng, 4) > 0 ? 2 + (int64_t)rng_below(rng, 10) : 0,
-                                 .chunk = rng_below(rng, 3) > 0 ? 8 + (int64_t)rng_below(rng, 150) : 0,
-                                 .max_prefill = 20 + (int64_t)rng_below(rng, 300),
-                                 .max_tokens = rng_below(rng, 4) > 0 ? 1 + (int64_t)rng_below(rng, rng_below(rng, 4) > 0 ? 80 : 3) : 0,
-                                 .threshold = 5 * (int64_t)rng_below(rng, 3),
-                                 .mixed = rng_below(rng, 2) > 0,
-                                 .overlap = rng_below(rng, 2) > 0,
-                                 .by_prefix = order == ORDER_LPM,
-                                 .by_priority = order == ORDER_PRIORITY};
+    settings = (struct naive_sglang_settings){
+        .max_sequences = rng_below(rng, 4) > 0 ? 2 + (int64_t)rng_below(rng, 10) : 0,
+        .chunk = rng_below(rng, 3) > 0 ? 8 + (int64_t)rng_below(rng, 150) : 0,
+        .max_prefill = 20 + (int64_t)rng_below(rng, 300),
+        .max_tokens = rng_below(rng, 4) > 0 ? 1 + (int64_t)rng_below(rng, rng_below(rng, 4) > 0 ? 80 : 3) : 0,
+        .threshold = 5 * (int64_t)rng_below(rng, 3),
+        .mixed = rng_below(rng, 2) > 0,
+        .overlap = rng_below(rng, 2) > 0,
+        .by_prefix = order == ORDER_LPM,
+        .by_priority = order == ORDER_PRIORITY};
     if (settings.by_priority) settings.max_sequences = 1 + (int64_t)rng_below(rng, 6); /* slots are short */
     settings.conservativeness = fmax(0, 0.5 * (double)rng_below(rng, 5) - 0.5);
     return test_json("'max_sequences': %d, 'chunked_prefill_tokens': %d, 'max_prefill_tokens': %d, 'max_tokens': %d,"

@@ -115,7 +115,7 @@ static double most_other(const char *name)
     static const struct {
         const char *end;
         double most;
-    } rules[] = {{".p50", 0.25}, {".p90", 0.05}, {".p95", 0.025}, {".p99", 0.005},
+    } rules[] = {{".p50", 0.25},     {".p90", 0.05},   {".p95", 0.025}, {".p99", 0.005},
                  {"_s.mean", 0.005}, {"_frac", 0.005}, {".max", 0.0}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (ends_with(name, rules[i].end, entity_of(name))) return rules[i].most;

@@ -18,8 +18,8 @@ struct session {
     const char *directory;
 };
 
-#define SEARCH                                                                                                         \
-    ", 'seeds': 2, 'axes': [{'key': 'until', 'values': ['1s', '2s']}], 'search': {'smallest': 'cluster.nodes', 'from': 1,"    \
+#define SEARCH                                                                                                             \
+    ", 'seeds': 2, 'axes': [{'key': 'until', 'values': ['1s', '2s']}], 'search': {'smallest': 'cluster.nodes', 'from': 1," \
     " 'to': 9, 'where': [{'metric': 'job.finished', 'at_least': 1}]}"
 
 static bool parse(struct session *s, const char *members)
@@ -82,7 +82,8 @@ static void write_runs(struct session *s, size_t shard, int64_t first, int64_t l
         static const struct run_param params[] = {{"a", "1"}};
         static const struct metric_row recorded[] = {{.name = "m", .value = 1, .unit = "s"}};
         static const struct metric_interval items[] = {{"job.finished", 1, 2, 1, 2}};
-        static const struct run_intervals intervals = {.n = 1, .items = items, .share = 0.9, .basis = "b", .systems = "s"};
+        static const struct run_intervals intervals = {
+            .n = 1, .items = items, .share = 0.9, .basis = "b", .systems = "s"};
         struct run_info info = store_run_info;
         struct run_end last_words = store_run_end;
         int64_t run_id;
