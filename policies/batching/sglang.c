@@ -103,7 +103,7 @@ struct sglang {
     bool knows_late;  /* a sequence has ended; it counts from the next iteration on */
     bool decays;      /* the last plan decoded, without a prompt and without a retraction */
     bool is_one_step; /* the last plan was a batch in flight: one iteration, whatever decode_step says */
-    int64_t decode_step, expected; /* at the last plan; sequences that decode after it if none ends */
+    int64_t decode_step, expected; /* at the last plan; sequences that decode after it if none is evicted or ends */
     bool has_cut; /* a prompt was cut, and its rest is not planned yet */
     enum batch_limit limit; /* that made is_full true, or ended the latest admissions */
 };
@@ -377,19 +377,19 @@ static void add_by_priority(struct sglang *batcher, struct adder *adder)
 static void add_waiting(struct sglang *batcher, struct adder *adder)
 {
     const struct replica_view *view = adder->view;
-    const struct request_view *sorted[PREFIX_QUEUE], *next = view->waiting;
+    const struct request_view *sorted[PREFIX_QUEUE];
     const bool by_prefix = batcher->params.order == ORDER_LPM && view->n_waiting <= PREFIX_QUEUE;
     const int32_t n_sorted = by_prefix ? prefix_sort(view, sorted) : 0;
     const int64_t slots = most_sequences(&batcher->params, view) - view->n_decoding - view->n_moving - view->n_paused;
     const bool is_idle = replica_view_running(view) == 0;
     enum verdict verdict = GO_ON;
-    for (int32_t i = 0; verdict == GO_ON && (by_prefix ? i < n_sorted : next != NULL); i++) {
-        const struct request_view *request = by_prefix ? sorted[i] : next;
-        if (!by_prefix) next = next->next;
+    const struct request_view *request = by_prefix ? sorted[0] : view->waiting, *next;
+    for (int32_t i = 1; verdict == GO_ON && request != NULL; i++, request = next) {
+        next = !by_prefix ? request->next : i < n_sorted ? sorted[i] : NULL;
         batcher->is_full = adder->plan->n_prefills >= slots;
         if (batcher->is_full) batch_plan_limit(adder->plan, request, BATCH_LIMIT_SEQUENCES);
         if (batcher->is_full || batch_plan_full(adder->plan)) return;
-        verdict = try_prompt(adder, request, is_idle, by_prefix && i + 1 < n_sorted ? sorted[i + 1] : next);
+        verdict = try_prompt(adder, request, is_idle, next);
     }
     batcher->is_full = verdict == NO_TOKENS;
 }
@@ -487,7 +487,6 @@ static void decode_others(const struct replica_view *view, struct batch_plan *pl
         growing -= replica_view_grows(view, plan->evictions[i].request);
     }
     plan->decode = view->n_decoding > plan->n_evictions && growing <= free_blocks;
-    plan->iterations = 1;
 }
 
 /* --- Between two plans --- */
@@ -525,8 +524,6 @@ static void look_ahead(struct sglang *batcher, const struct replica_view *view, 
     batcher->decode_step = view->decode_step;
     batcher->is_one_step = view->stages > 1 || plan->n_resumptions > 0;
     batcher->expected = view->n_decoding;
-    for (int32_t i = 0; i < plan->n_evictions && i < plan->capacity; i++)
-        batcher->expected -= plan->evictions[i].request->state == REQUEST_DECODING;
     batcher->has_cut = cut_is_in_flight(batcher, view);
     for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++) {
         const struct batch_prefill *prefill = &plan->prefills[i];

@@ -3,6 +3,8 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
+#include <math.h>
+
 #define CLUSTER                                                                                                        \
     "'cluster': {'nodes': %d, 'gpus_per_node': 2, 'network': {'bandwidth': '10GB/s', 'latency': '0s'%s}, "             \
     "'storage': {'files': {'device': 'rdma-h800', 'ceiling': '10GB/s'}}}"
@@ -180,11 +182,12 @@ TEST(a_job_that_stands_still_saves_as_much_later)
  * of work, a save from 110 to 120 s, the other 25 s. No byte moves twice. */
 TEST(a_save_goes_on_when_its_job_is_resized)
 {
-    for (double at_s = 51; at_s < 60; at_s += 2) {
-        const struct bed_rows *rows = bed_ok(BED(.check = true), RESIZED, 2, "", "'until': '500s',", "files", 0.0, 100.0,
-                                             4, at_s, 1000.0);
+    for (double at_s = 51; at_s < 60; at_s += 1) { /* with a NIC for each GPU, or one for each node */
+        const char *per = fmod(at_s, 2) > 0 ? "" : ", 'per': 'node'";
+        const struct bed_rows *rows = bed_ok(BED(.check = true), RESIZED, 2, per, "'until': '500s',", "files", 0.0,
+                                             100.0, 4, at_s, 1000.0);
         CHECK_NEAR(jct(rows, 0), 170, 1e-6);
-        CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * 100e9 * 4, 8); /* NIC, write, port, software */
+        CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * 100e9 * 4, 1); /* NIC, write, port, software */
     }
 }
 
@@ -199,7 +202,24 @@ TEST(a_restore_goes_on_when_its_job_is_resized)
                                              "files", 0.0, 95.0, 4, at_s, 8.0);
         CHECK_NEAR(jct(rows, 1), 8, 1e-6);
         CHECK_NEAR(jct(rows, 0), 160, 1e-6);
-        CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * 100e9 * 4, 8);
+        CHECK_NEAR(bed_metric(rows, "link.network.bytes"), 2 * 100e9 * 4, 1);
+    }
+}
+
+/* A shorter job takes the GPUs for 10 s while the job reads its state from 105 s to 115 s. Then it reads all of it
+ * again, for 10 s, and does the other 45 s of its work. */
+TEST(a_job_that_is_preempted_amid_a_restore_reads_again)
+{
+    for (double at_s = 106; at_s < 115; at_s += 4) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{" CLUSTER ", 'until': '199s', 'failures': {'causes': {'node': {'scope': 'site', 'lifetime': " CONSTANT(
+                "100s") ", 'restart': " CONSTANT("5s") "}}}, 'jobs': {'scheduler': 'srtf', " SAVES
+                                                       ", 'trace': {'format': 'inline-jobs', 'jobs': [" JOB ", " JOB
+                                                       "]}}}",
+            2, "", "'to': 'files'", 0.0, 95.0, 4, at_s, 10.0, 4);
+        CHECK_NEAR(jct(rows, 1), 10, 1e-6);
+        CHECK_NEAR(bed_job(rows, 0)->end_s, at_s + 10 + 10 + 45, 1e-6);
     }
 }
 

@@ -186,6 +186,18 @@ TEST(the_fewest_output_tokens_are_retracted)
     CHECK(bed_request(rows, 1)->preemptions > 0);
 }
 
+/* A sequence and a prompt that goes on beside it take a block each, until none is free. No sequence but the last one
+ * decodes, so that the prompt gives its blocks away: the sequence never waits. */
+TEST(the_last_sequence_takes_the_blocks_of_a_cut_prompt)
+{
+    const struct bed_rows *rows = run(108,
+                                      "'mixed': true, 'chunked_prefill_tokens': 2, 'max_tokens': 1,"
+                                      " 'conservativeness': 0",
+                                      "0,1,90\n0.005,100,1\n");
+    CHECK_NEAR(bed_request(rows, 0)->e2e_s, 0.9, 1e-9);
+    CHECK_EQ_INT(bed_request(rows, 1)->preemptions, 1);
+}
+
 /* --- Pipeline stages --- */
 
 enum { STAGED_REQUESTS = 60 };
