@@ -48,17 +48,10 @@ struct operators_time operators_sum(const struct operators_parts *parts, const s
     return time;
 }
 
-/* Position of x between the i-th knot and the next, 0 to 1. */
-static double knots_weight(const struct knots *knots, size_t i, double x)
-{
-    const double begin = (double)knots->at[i];
-    return (x - begin) / ((double)knots->at[i + 1] - begin);
-}
-
 static struct operators_time curve_time(const struct operators_curve *curve, int64_t x)
 {
     if (curve->knots.n == 0 || x == 0) return (struct operators_time){0.0, 0.0};
-    const size_t i = knots_find_whole(&curve->knots, x);
+    const size_t i = knots_find(&curve->knots, 1, x);
     return chord(curve->times[i], curve->times[i + 1], knots_weight(&curve->knots, i, (double)x));
 }
 
@@ -69,7 +62,7 @@ decode_attention(const struct operators_grid *grid, const struct iteration_work 
     *outside_s = 0.0;
     if (work->decode_sequences == 0) return piece_line(0.0, 0.0);
     const int64_t n = work->decode_sequences, tokens = work->decode_context_tokens;
-    const size_t i = knots_find_whole(&grid->sequences, n), j = knots_find(&grid->contexts, n, tokens);
+    const size_t i = knots_find(&grid->sequences, 1, n), j = knots_find(&grid->contexts, n, tokens);
     const double weight = knots_weight(&grid->sequences, i, (double)n);
     const struct operators_time begin = chord(grid->times[i][j], grid->times[i + 1][j], weight);
     const struct operators_time end = chord(grid->times[i][j + 1], grid->times[i + 1][j + 1], weight);
@@ -238,16 +231,6 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
 }
 
 /* --- Building the tables: their knots, and the times there --- */
-
-void knots_add(struct knots *knots, int64_t at)
-{
-    size_t place = knots->n;
-    while (place > 0 && knots->at[place - 1] > at) place--;
-    const int is_known = place > 0 && knots->at[place - 1] == at;
-    if (at < 1 || is_known || knots->n == KNOTS_MAX) return;
-    for (size_t i = knots->n++; i > place; i--) knots->at[i] = knots->at[i - 1];
-    knots->at[place] = at;
-}
 
 /* Up to `last`, every row of `rows` tokens has a knot at both ends: a matrix product steps from one to the next. Long
  * batches hardly feel one row of tiles. */
@@ -427,6 +410,7 @@ static void init_curve(struct operators_curve *curve, const struct operators_par
         add_table_knots(&curve->knots, KNOTS_MAX, parts->kernels, &one.uses[i].call, &two.uses[i].call);
     for (size_t i = 0; i < curve->knots.n; i++) curve->times[i] = time_at(parts, driver, curve->knots.at[i]);
     for (size_t i = 0; i + 1 < curve->knots.n;) i += refine(curve, i, parts, driver) ? 0 : 1;
+    knots_index(&curve->knots);
 }
 
 static size_t at_most(size_t n, size_t limit)
@@ -458,6 +442,8 @@ static void init_grid_knots(struct operators_grid *grid, const struct operators_
     add_context_knots(&grid->contexts, attention, parts->llm->max_context);
     add_grown_knots(&grid->sequences, OPERATORS_GRID_SEQUENCES, parts, attention, &wider);
     add_grown_knots(&grid->contexts, OPERATORS_GRID_CONTEXTS, parts, attention, &longer);
+    knots_index(&grid->sequences);
+    knots_index(&grid->contexts);
 }
 
 static void init_grid(struct operators_grid *grid, const struct operators_parts *parts)
@@ -511,6 +497,7 @@ static void copy_knots(struct knots *knots, const struct knots *from)
 {
     knots->n = from->n;
     memcpy(knots->at, from->at, from->n * sizeof *from->at);
+    memcpy(knots->first, from->first, sizeof from->first);
 }
 
 static void copy_curve(struct operators_curve *curve, const struct operators_curve *from)

@@ -30,42 +30,11 @@
 #define ORRERY_MODELS_OPERATORS_OPERATORS_H
 
 #include "models/engine.h"
+#include "models/operators/knots.h"
 #include "models/operators/layer.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-/* Whole numbers in rising order at which a function is known; linear in between. */
-enum { KNOTS_MAX = 768 };
-
-struct knots {
-    size_t n;
-    int64_t at[KNOTS_MAX];
-};
-
-/* Adds the knot `at`, unless it is known, below 1, or there is no room. */
-void knots_add(struct knots *knots, int64_t at);
-
-/* Index of the left one of the two neighbours between which x / scale lies, the right one included; or of the outer
- * pair next to it. There are at least two knots; scale > 0. */
-static inline size_t knots_find(const struct knots *knots, int64_t scale, int64_t x)
-{
-    size_t first = 0;
-    for (size_t left = knots->n - 1; left > 1;) {
-        const size_t half = left / 2;
-        first = scale * knots->at[first + half] < x ? first + half : first; /* branch-free: unpredictable */
-        left -= half;
-    }
-    return first;
-}
-
-/* knots_find for a whole number x >= 1 and scale 1, in one step if the knots up to x are 1, 2, 3 ... */
-static inline size_t knots_find_whole(const struct knots *knots, int64_t x)
-{
-    const size_t place = (size_t)x - 1;
-    if (place >= knots->n || knots->at[place] != x) return knots_find(knots, 1, x);
-    return place > 0 ? place - 1 : 0;
-}
 
 enum { OPERATORS_GRID_SEQUENCES = 352, OPERATORS_GRID_CONTEXTS = 72, OPERATORS_STEADY = 512 };
 enum { OPERATORS_PREFILL_USES = 2 }; /* kernels of attention over prompts: with and without a window */
