@@ -316,8 +316,8 @@ void link_claim_ask(struct link_flow *claim, double demand_bytes_per_s)
     claim->cap = cap_of(demand_bytes_per_s);
     claim->cap_bytes_per_s = demand_bytes_per_s;
     set_bound(claim, demand_bytes_per_s);
-    claim->class->rate = claim->class->bound;
-    link_flow_set_rate(claim, claim->class->rate, engine_now(claim->net->engine));
+    if (claim->class->leaves_idle) claim->class->rate = claim->class->bound; /* a trial leaves it to no filling */
+    link_flow_set_rate(claim, claim->class->bound, engine_now(claim->net->engine));
     arm(claim->net);
 }
 
