@@ -284,7 +284,7 @@ static double keys_behind(const struct prefill_tiling *tiling, double rows, doub
  * Chunks of unequal length have more pairs than as many equal ones: these `extra_pairs` fill tiles of their own. */
 static double chunk_tiles(const struct prefill_tiling *tiling, double n, double p, double window, double extra_pairs)
 {
-    const double k = tiling->columns, rows = ceil(n / tiling->tokens), filled = rows * tiling->tokens;
+    const double k = tiling->columns, rows = round_up(n / tiling->tokens), filled = rows * tiling->tokens;
     const double part = larger_of(k - tiling->tokens, 0.0); /* what tiles are wider than high reaches beyond the mask */
     double keys = rows * (p + 0.5 * (filled + tiling->tokens + part)) - (filled - n), cut = 0.0;
     if (window > 0.0) {
@@ -332,15 +332,15 @@ static double tiles_seconds(const struct prefill_row *row, const struct prefill_
     const struct prefill_params *params = row->params;
     const struct prefill_tiling *tiling = &row->tiling;
     const double sms = row->sms, chunks = shape->sequences;
-    const double n = shape->tokens / chunks, p = shape->past / chunks, rows = ceil(n / tiling->tokens);
+    const double n = shape->tokens / chunks, p = shape->past / chunks, rows = round_up(n / tiling->tokens);
     const double tiles = shape->full
-                             ? rows * ceil((n + p) / tiling->columns)
+                             ? rows * round_up((n + p) / tiling->columns)
                              : chunk_tiles(tiling, n, p, shape->window, shape->pairs / chunks - n * (n + 2.0 * p));
     const double waves = chunks * tiling->heads * rows / sms, even = shape->full ? 1.0 : p / (p + n);
-    const double rounding = 1.0 + even * (ceil(waves) / waves - 1.0);
+    const double rounding = 1.0 + even * (round_up(waves) / waves - 1.0);
     const double average = chunks * tiling->heads * (tiles + params->edge_tiles * rows) / sms * rounding;
     const double keys = longest_keys(shape, tiling, n, p);
-    const double longest = (ceil(keys / tiling->columns) + params->edge_tiles) / params->lone_speed;
+    const double longest = (round_up(keys / tiling->columns) + params->edge_tiles) / params->lone_speed;
     return run_seconds(row, soft_max(average, longest, params->path_softness));
 }
 
@@ -352,9 +352,9 @@ static double decode_tiles_seconds(const struct prefill_row *row, const struct p
     const bool fitted = params->decode_tile_frac > 0.0;
     const double frac = fitted ? params->decode_tile_frac : 1.0;
     const double edge_tiles = fitted ? params->decode_edge_tiles : params->edge_tiles;
-    const double units = shape->decodes * tiling->heads * ceil((1.0 + shape->decode_drafts) / tiling->tokens);
-    const double rows = ceil(shape->tokens / shape->sequences / tiling->tokens);
-    const double tiles = units * (ceil(context / tiling->columns) + edge_tiles);
+    const double units = shape->decodes * tiling->heads * round_up((1.0 + shape->decode_drafts) / tiling->tokens);
+    const double rows = round_up(shape->tokens / shape->sequences / tiling->tokens);
+    const double tiles = units * (round_up(context / tiling->columns) + edge_tiles);
     return frac * tiles * row->tile_flop / row->flop_per_s + params->empty_s * units * (rows - 1.0) / row->sms;
 }
 
@@ -371,13 +371,14 @@ static double straggle_seconds(const struct prefill_row *row, const struct prefi
 static double decode_reads(const struct prefill_row *row, const struct prefill_shape *shape, double context)
 {
     const double kept_bytes = shape->decodes * context * row->kv_bytes / shape->kv_heads;
-    const double group = fmax(row->tiling.heads / shape->kv_heads, 1.0);
+    const double group = larger_of(row->tiling.heads / shape->kv_heads, 1.0);
     if (row->gpu->l2_bytes <= 0.0 || kept_bytes <= row->gpu->l2_bytes) return 1.0;
-    return fmin(fmax(group * shape->decodes / row->sms, 1.0), group);
+    return smaller_of(larger_of(group * shape->decodes / row->sms, 1.0), group);
 }
 
 /* Adds sequences that decode to a launch. */
-static void add_decodes(const struct prefill_row *row, const struct prefill_shape *shape, struct kernel_time *time)
+static inline __attribute__((always_inline)) void
+add_decodes(const struct prefill_row *row, const struct prefill_shape *shape, struct kernel_time *time)
 {
     const double context = at_most(shape->decode_context, shape->window), width = shape->key_dim + shape->value_dim;
     const double compute_s = decode_tiles_seconds(row, shape, context);
@@ -428,7 +429,9 @@ void prefill_row_init(struct prefill_row *row, const struct prefill_params *para
     };
 }
 
-struct kernel_time prefill_row_time(const struct prefill_row *row, const struct prefill_shape *shape)
+/* Inlined, so that prefill_row_seconds computes nothing else. */
+static inline __attribute__((always_inline)) struct kernel_time row_time(const struct prefill_row *row,
+                                                                         const struct prefill_shape *shape)
 {
     const double seen = at_most(shape->past, shape->sequences * shape->window);
     const double pairs = shape->full ? 2.0 * shape->tokens * (shape->tokens + shape->past) / shape->sequences
@@ -447,6 +450,16 @@ struct kernel_time prefill_row_time(const struct prefill_row *row, const struct 
     time.seconds = time.overhead_s + soft_max_2(time.compute_s, read_s) + write_s;
     if (shape->decodes > 0.0) add_decodes(row, shape, &time);
     return time;
+}
+
+struct kernel_time prefill_row_time(const struct prefill_row *row, const struct prefill_shape *shape)
+{
+    return row_time(row, shape);
+}
+
+double prefill_row_seconds(const struct prefill_row *row, const struct prefill_shape *shape)
+{
+    return row_time(row, shape).seconds;
 }
 
 struct kernel_time prefill_attention_time(const struct prefill_params *params, const struct gpu_spec *gpu,

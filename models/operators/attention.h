@@ -195,6 +195,9 @@ void prefill_row_init(struct prefill_row *row, const struct prefill_params *para
 /* A call of the row; its heads, formats, window and flags are those that the row was made with. */
 struct kernel_time prefill_row_time(const struct prefill_row *row, const struct prefill_shape *shape);
 
+/* The seconds of prefill_row_time alone. */
+double prefill_row_seconds(const struct prefill_row *row, const struct prefill_shape *shape);
+
 struct kernel_time prefill_attention_time(const struct prefill_params *params, const struct gpu_spec *gpu,
                                           const struct prefill_shape *shape);
 

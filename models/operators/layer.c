@@ -96,24 +96,26 @@ static double seen_pairs(const struct iteration_work *work, double window_tokens
     return fmin(work->prefill_pairs, prompts * llm_window_pairs(tokens / prompts, past / prompts, window_tokens));
 }
 
+void prefill_shape_rebatch(struct prefill_shape *shape, const struct iteration_work *work, bool mixes)
+{
+    shape->sequences = (double)work->prefill_sequences;
+    shape->tokens = (double)work->prefill_tokens;
+    shape->past = (double)work->prefill_context_tokens;
+    if (mixes) {
+        shape->decodes = (double)work->decode_sequences;
+        shape->decode_drafts = (double)work->decode_drafts;
+        shape->decode_longest = (double)work->decode_longest_tokens;
+        shape->decode_context = shape->decodes > 0.0 ? (double)work->decode_context_tokens / shape->decodes : 0.0;
+    }
+    shape->pairs = seen_pairs(work, shape->window);
+}
+
 static void rebatch_prefill(struct kernel_call *call, const struct iteration_work *work, bool mixes)
 {
-    const double tokens = (double)work->prefill_tokens, past = (double)work->prefill_context_tokens;
-    if (call->class != KERNEL_PREFILL_ATTENTION && call->class != KERNEL_LATENT_PREFILL) {
-        call->shape.gemm.m = tokens + past;
-        return;
-    }
-    call->shape.prefill.sequences = (double)work->prefill_sequences;
-    call->shape.prefill.tokens = tokens;
-    call->shape.prefill.past = past;
-    if (mixes) {
-        const double sequences = (double)work->decode_sequences;
-        call->shape.prefill.decodes = sequences;
-        call->shape.prefill.decode_drafts = (double)work->decode_drafts;
-        call->shape.prefill.decode_longest = (double)work->decode_longest_tokens;
-        call->shape.prefill.decode_context = sequences > 0.0 ? (double)work->decode_context_tokens / sequences : 0.0;
-    }
-    call->shape.prefill.pairs = seen_pairs(work, call->shape.prefill.window);
+    if (call->class == KERNEL_PREFILL_ATTENTION || call->class == KERNEL_LATENT_PREFILL)
+        prefill_shape_rebatch(&call->shape.prefill, work, mixes);
+    else
+        call->shape.gemm.m = (double)work->prefill_tokens + (double)work->prefill_context_tokens;
 }
 
 static void rebatch_decode(struct kernel_call *call, const struct iteration_work *work)

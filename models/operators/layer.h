@@ -122,6 +122,9 @@ struct iteration_work llm_group_work(const struct llm_split *split, const struct
  * batch, of one group, which must have some. Leaves other calls as they are. */
 void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *work);
 
+/* The same for the shape of attention over prompts; mixes: with the decoding sequences of the batch. */
+void prefill_shape_rebatch(struct prefill_shape *shape, const struct iteration_work *work, bool mixes);
+
 enum { LLM_MAX_USES = 40 };
 
 /* Why the model cannot be split so, as a static text, or NULL if it can. */

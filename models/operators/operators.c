@@ -7,11 +7,6 @@
 
 /* --- Cost by tables --- */
 
-static struct operators_time add(struct operators_time a, struct operators_time b)
-{
-    return (struct operators_time){a.seconds + b.seconds, a.outside_s + b.outside_s};
-}
-
 /* The point of a chord, `weight` of the way from a to b; beyond them where it is not in 0 .. 1. */
 static struct operators_time chord(struct operators_time a, struct operators_time b, double weight)
 {
@@ -44,21 +39,14 @@ struct operators_time operators_use_time(const struct operators_parts *parts, co
 struct operators_time operators_sum(const struct operators_parts *parts, const struct operators_uses *list)
 {
     struct operators_time time = {0.0, 0.0};
-    for (size_t i = 0; i < list->n; i++) time = add(time, use_time(parts, &list->uses[i]));
+    for (size_t i = 0; i < list->n; i++) time = operators_add(time, use_time(parts, &list->uses[i]));
     return time;
-}
-
-/* Position of x between the i-th knot and the next, 0 to 1. */
-static double knots_weight(const struct knots *knots, size_t i, double x)
-{
-    const double begin = (double)knots->at[i];
-    return (x - begin) / ((double)knots->at[i + 1] - begin);
 }
 
 static struct operators_time curve_time(const struct operators_curve *curve, int64_t x)
 {
     if (curve->knots.n == 0 || x == 0) return (struct operators_time){0.0, 0.0};
-    const size_t i = knots_find_whole(&curve->knots, x);
+    const size_t i = knots_find(&curve->knots, 1, x);
     return chord(curve->times[i], curve->times[i + 1], knots_weight(&curve->knots, i, (double)x));
 }
 
@@ -69,7 +57,7 @@ decode_attention(const struct operators_grid *grid, const struct iteration_work 
     *outside_s = 0.0;
     if (work->decode_sequences == 0) return piece_line(0.0, 0.0);
     const int64_t n = work->decode_sequences, tokens = work->decode_context_tokens;
-    const size_t i = knots_find_whole(&grid->sequences, n), j = knots_find(&grid->contexts, n, tokens);
+    const size_t i = knots_find(&grid->sequences, 1, n), j = knots_find(&grid->contexts, n, tokens);
     const double weight = knots_weight(&grid->sequences, i, (double)n);
     const struct operators_time begin = chord(grid->times[i][j], grid->times[i + 1][j], weight);
     const struct operators_time end = chord(grid->times[i][j + 1], grid->times[i + 1][j + 1], weight);
@@ -106,26 +94,8 @@ static inline __attribute__((always_inline)) struct operators_time straggle_time
         shape.context = 0.0;
         const struct decode_params *params = &parts->kernels->params[use.call.class].decode;
         const double seconds = use.count * decode_straggle_seconds(params, parts->gpu, &shape);
-        time = add(time, (struct operators_time){seconds, kernel_in_range(parts->kernels, &use.call) ? 0.0 : seconds});
-    }
-    return time;
-}
-
-static struct operators_time prefill_attention(const struct operators *operators, const struct iteration_work *work)
-{
-    const struct operators_parts *parts = &operators->parts;
-    struct operators_time time = {0.0, 0.0};
-    if (work->prefill_tokens == 0) return time;
-    for (size_t i = 0; i < operators->prefill.n; i++) {
-        struct kernel_use use = operators->prefill.uses[i];
-        kernel_use_rebatch(&use, work);
-        if (parts->kernels->tables[use.call.class]) {
-            time = add(time, use_time(parts, &use));
-            continue;
-        }
-        const double seconds = use.count *
-                               prefill_row_time(&operators->prefill_rows[i], &use.call.shape.prefill).seconds;
-        time = add(time, (struct operators_time){seconds, kernel_in_range(parts->kernels, &use.call) ? 0.0 : seconds});
+        time = operators_add(
+            time, (struct operators_time){seconds, kernel_in_range(parts->kernels, &use.call) ? 0.0 : seconds});
     }
     return time;
 }
@@ -135,11 +105,11 @@ static struct operators_time steady_time(const struct operators *operators, cons
 {
     const int64_t decoded = iteration_decode_tokens(work), tokens = work->prefill_tokens + decoded;
     const int64_t keys = work->prefill_tokens + work->prefill_context_tokens;
-    struct operators_time time = prefill_attention(operators, work);
-    time = add(time, curve_time(&operators->by_tokens, tokens));
-    time = add(time, curve_time(&operators->by_sequences, work->prefill_sequences + decoded));
-    time = add(time, curve_time(&operators->by_keys, keys));
-    return add(time, curve_time(&operators->by_decoding, decoded));
+    struct operators_time time = operators_prompts_time(&operators->prompts, &operators->parts, work);
+    time = operators_add(time, curve_time(&operators->by_tokens, tokens));
+    time = operators_add(time, curve_time(&operators->by_sequences, work->prefill_sequences + decoded));
+    time = operators_add(time, curve_time(&operators->by_keys, keys));
+    return operators_add(time, curve_time(&operators->by_decoding, decoded));
 }
 
 /* Attention of decoding sequences that verify drafts, evaluated as it is: the tables are of one query a sequence. */
@@ -150,7 +120,7 @@ static struct piece drafted_attention(const struct operators *operators, const s
     for (size_t i = 0; i < operators->decode_attention.n; i++) {
         struct kernel_use use = operators->decode_attention.uses[i];
         kernel_use_rebatch(&use, work);
-        time = add(time, use_time(&operators->parts, &use));
+        time = operators_add(time, use_time(&operators->parts, &use));
     }
     *outside_s = time.outside_s;
     return piece_line(time.seconds, 0.0);
@@ -161,7 +131,7 @@ struct operators_time operators_steady(const struct operators *operators, const 
 {
     const struct operators_time steady = steady_time(operators, own);
     if (operators->parts.split.data <= 1) return steady;
-    return add(steady, curve_time(&operators->by_all_tokens, all_tokens));
+    return operators_add(steady, curve_time(&operators->by_all_tokens, all_tokens));
 }
 
 struct operators_time operators_sending(const struct operators *operators, int64_t tokens)
@@ -174,14 +144,15 @@ operators_computing(const struct operators *operators, const struct iteration_wo
 {
     struct operators_time steady = steady_time(operators, own);
     double decode_outside_s = 0.0;
-    const bool is_alone = own->prefill_tokens == 0 || !operators->prefill.uses[0].mixes;
+    const bool is_alone = own->prefill_tokens == 0 || !operators->prompts.mix;
     struct piece decode = piece_line(0.0, 0.0);
     if (is_alone && own->decode_drafts > 0 && own->decode_sequences > 0)
         decode = drafted_attention(operators, own, &decode_outside_s);
     else if (is_alone)
         decode = decode_attention(&operators->decode, own, &decode_outside_s);
-    if (is_alone && own->decode_drafts == 0) steady = add(steady, straggle_time(operators, own));
-    if (operators->parts.split.data > 1) steady = add(steady, curve_time(&operators->by_all_tokens, all_tokens));
+    if (is_alone && own->decode_drafts == 0) steady = operators_add(steady, straggle_time(operators, own));
+    if (operators->parts.split.data > 1)
+        steady = operators_add(steady, curve_time(&operators->by_all_tokens, all_tokens));
     return (struct operators_computing){piece_add(decode, piece_line(steady.seconds, 0.0)),
                                         steady.outside_s + decode_outside_s};
 }
@@ -222,11 +193,11 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
     const bool is_listed = work->prefill_tokens == 0 && work->decode_sequences < OPERATORS_STEADY;
     struct operators_time steady = is_listed ? operators->steady[work->decode_sequences] : steady_time(operators, work);
     double decode_outside_s = 0.0;
-    const bool is_alone = work->prefill_tokens == 0 || !operators->prefill.uses[0].mixes;
+    const bool is_alone = work->prefill_tokens == 0 || !operators->prompts.mix;
     const struct piece decode = is_alone ? decode_attention(&operators->decode, work, &decode_outside_s)
                                          : piece_line(0.0, 0.0);
-    if (is_alone) steady = add(steady, straggle_time(operators, work));
-    if (is_parted) steady = add(steady, curve_time(&operators->by_all_tokens, all_tokens));
+    if (is_alone) steady = operators_add(steady, straggle_time(operators, work));
+    if (is_parted) steady = operators_add(steady, curve_time(&operators->by_all_tokens, all_tokens));
     const struct piece gpu = piece_add(decode, piece_line(steady.seconds, 0.0));
     const struct piece all = engine_iteration(&operators->parts.engine, operators->layers, work, gpu);
     *cost = (struct iteration_cost){
@@ -238,16 +209,6 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
 }
 
 /* --- Building the tables: their knots, and the times there --- */
-
-void knots_add(struct knots *knots, int64_t at)
-{
-    size_t place = knots->n;
-    while (place > 0 && knots->at[place - 1] > at) place--;
-    const int is_known = place > 0 && knots->at[place - 1] == at;
-    if (at < 1 || is_known || knots->n == KNOTS_MAX) return;
-    for (size_t i = knots->n++; i > place; i--) knots->at[i] = knots->at[i - 1];
-    knots->at[place] = at;
-}
 
 /* Up to `last`, every row of `rows` tokens has a knot at both ends: a matrix product steps from one to the next. Long
  * batches hardly feel one row of tiles. */
@@ -427,6 +388,7 @@ static void init_curve(struct operators_curve *curve, const struct operators_par
         add_table_knots(&curve->knots, KNOTS_MAX, parts->kernels, &one.uses[i].call, &two.uses[i].call);
     for (size_t i = 0; i < curve->knots.n; i++) curve->times[i] = time_at(parts, driver, curve->knots.at[i]);
     for (size_t i = 0; i + 1 < curve->knots.n;) i += refine(curve, i, parts, driver) ? 0 : 1;
+    knots_index(&curve->knots);
 }
 
 static size_t at_most(size_t n, size_t limit)
@@ -458,6 +420,8 @@ static void init_grid_knots(struct operators_grid *grid, const struct operators_
     add_context_knots(&grid->contexts, attention, parts->llm->max_context);
     add_grown_knots(&grid->sequences, OPERATORS_GRID_SEQUENCES, parts, attention, &wider);
     add_grown_knots(&grid->contexts, OPERATORS_GRID_CONTEXTS, parts, attention, &longer);
+    knots_index(&grid->sequences);
+    knots_index(&grid->contexts);
 }
 
 static void init_grid(struct operators_grid *grid, const struct operators_parts *parts)
@@ -476,17 +440,11 @@ static void init_grid(struct operators_grid *grid, const struct operators_parts 
     }
 }
 
-/* What follows from all but the batch. A layer's attention has a window or none, so that there are two kernels at
- * most. */
-static void init_prefill_rows(struct operators *operators)
+static void init_prompts(struct operators *operators)
 {
-    for (size_t i = 0; i < operators->prefill.n; i++) {
-        const struct kernel_call *call = &operators->prefill.uses[i].call;
-        struct prefill_shape shape = call->shape.prefill;
-        shape.expanded = call->class == KERNEL_LATENT_PREFILL;
-        prefill_row_init(&operators->prefill_rows[i], &operators->parts.kernels->params[call->class].prefill,
-                         operators->parts.gpu, &shape);
-    }
+    struct operators_uses attention;
+    list_kernels(&operators->parts, BY_PREFILL, 1, true, &attention);
+    operators_prompts_init(&operators->prompts, &operators->parts, &attention);
 }
 
 void operators_init(struct operators *operators, const struct operators_parts *parts)
@@ -500,8 +458,7 @@ void operators_init(struct operators *operators, const struct operators_parts *p
     init_curve(&operators->by_keys, parts, BY_PREFILL);
     init_curve(&operators->by_decoding, parts, BY_DECODE);
     init_grid(&operators->decode, parts);
-    list_kernels(parts, BY_PREFILL, 1, true, &operators->prefill);
-    init_prefill_rows(operators);
+    init_prompts(operators);
     list_kernels(parts, BY_DECODE, 1, true, &operators->decode_attention);
     for (int64_t n = 0; n < OPERATORS_STEADY; n++)
         operators->steady[n] = steady_time(operators, &(struct iteration_work){.decode_sequences = n});
@@ -511,6 +468,7 @@ static void copy_knots(struct knots *knots, const struct knots *from)
 {
     knots->n = from->n;
     memcpy(knots->at, from->at, from->n * sizeof *from->at);
+    memcpy(knots->first, from->first, sizeof from->first);
 }
 
 static void copy_curve(struct operators_curve *curve, const struct operators_curve *from)
@@ -539,7 +497,6 @@ void operators_copy(struct operators *operators, const struct operators *from, c
     copy_curve(&operators->by_decoding, &from->by_decoding);
     copy_grid(&operators->decode, &from->decode);
     operators->decode_attention = from->decode_attention;
-    operators->prefill = from->prefill;
-    init_prefill_rows(operators);
+    init_prompts(operators);
     memcpy(operators->steady, from->steady, sizeof from->steady);
 }

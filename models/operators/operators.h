@@ -30,45 +30,13 @@
 #define ORRERY_MODELS_OPERATORS_OPERATORS_H
 
 #include "models/engine.h"
+#include "models/operators/knots.h"
 #include "models/operators/layer.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whole numbers in rising order at which a function is known; linear in between. */
-enum { KNOTS_MAX = 768 };
-
-struct knots {
-    size_t n;
-    int64_t at[KNOTS_MAX];
-};
-
-/* Adds the knot `at`, unless it is known, below 1, or there is no room. */
-void knots_add(struct knots *knots, int64_t at);
-
-/* Index of the left one of the two neighbours between which x / scale lies, the right one included; or of the outer
- * pair next to it. There are at least two knots; scale > 0. */
-static inline size_t knots_find(const struct knots *knots, int64_t scale, int64_t x)
-{
-    size_t first = 0;
-    for (size_t left = knots->n - 1; left > 1;) {
-        const size_t half = left / 2;
-        first = scale * knots->at[first + half] < x ? first + half : first; /* branch-free: unpredictable */
-        left -= half;
-    }
-    return first;
-}
-
-/* knots_find for a whole number x >= 1 and scale 1, in one step if the knots up to x are 1, 2, 3 ... */
-static inline size_t knots_find_whole(const struct knots *knots, int64_t x)
-{
-    const size_t place = (size_t)x - 1;
-    if (place >= knots->n || knots->at[place] != x) return knots_find(knots, 1, x);
-    return place > 0 ? place - 1 : 0;
-}
-
 enum { OPERATORS_GRID_SEQUENCES = 352, OPERATORS_GRID_CONTEXTS = 72, OPERATORS_STEADY = 512 };
-enum { OPERATORS_PREFILL_USES = 2 }; /* kernels of attention over prompts: with and without a window */
 
 /* Seconds of some kernels, and the part of it outside a fitted range. */
 struct operators_time {
@@ -93,6 +61,22 @@ struct operators_uses {
     struct kernel_use uses[LLM_MAX_USES];
 };
 
+/* One kernel of attention over prompts, and what follows from all but the batch (prompt_cost.c). */
+struct operators_prompt {
+    struct kernel_use use; /* of some batch */
+    bool is_tabled;        /* measured: its table decides */
+    struct prefill_row row;
+    const struct kernel_range *range; /* of its class; NULL: what no batch changes lies outside */
+};
+
+/* With and without a window: a layer's attention has one or none. */
+enum { OPERATORS_PROMPTS = 2 };
+struct operators_prompts {
+    size_t n;
+    bool mix; /* they also serve decoding sequences of the batch */
+    struct operators_prompt kernels[OPERATORS_PROMPTS];
+};
+
 /* What a model is made of; the pointers outlive it. */
 struct operators_parts {
     const struct gpu_spec *gpu;
@@ -111,10 +95,17 @@ struct operators {
     struct operators_curve by_keys, by_decoding; /* products from and to latent vectors */
     struct operators_grid decode;                /* of sequences that are alike */
     struct operators_uses decode_attention;      /* its kernels, for the delay by the longest sequence */
-    struct operators_uses prefill;               /* attention of some prompt */
-    struct prefill_row prefill_rows[OPERATORS_PREFILL_USES]; /* of each, where no table was measured */
+    struct operators_prompts prompts;            /* their attention */
     struct operators_time steady[OPERATORS_STEADY]; /* of n decoding sequences without prompts: the constant part */
 };
+
+/* The kernels of `list`, attention over some prompt. */
+void operators_prompts_init(struct operators_prompts *prompts, const struct operators_parts *parts,
+                            const struct operators_uses *list);
+
+/* Attention over the prompts of a group's batch, which may have none. */
+struct operators_time operators_prompts_time(const struct operators_prompts *prompts,
+                                             const struct operators_parts *parts, const struct iteration_work *work);
 
 /* Whether the longest sequence of a batch matters. */
 bool operators_read_longest(const struct operators_parts *parts);
@@ -147,6 +138,11 @@ void operators_list(const struct operators_parts *parts, enum kernel_driver driv
 
 /* Time of the listed kernels, evaluated one by one: the tables approximate it. */
 struct operators_time operators_sum(const struct operators_parts *parts, const struct operators_uses *list);
+
+static inline struct operators_time operators_add(struct operators_time a, struct operators_time b)
+{
+    return (struct operators_time){a.seconds + b.seconds, a.outside_s + b.outside_s};
+}
 
 /* Time of one call; and of all but attention in a batch without prompts, of one group of a batch with all_tokens. */
 struct operators_time operators_use_time(const struct operators_parts *parts, const struct kernel_use *use);

@@ -434,7 +434,7 @@ TEST(the_whole_gpu_is_no_share)
     for (int s = 0; s < SUBJECTS; s++) {
         SCOPED(cost_fixture) fixture;
         MUST(make(&fixture, &subjects[s], 5000, s % 2 == 0 ? "vllm-0.12" : "none") == 0);
-        n_mixing += ((const struct operators *)fixture.model.model)->prefill.uses[0].mixes;
+        n_mixing += ((const struct operators *)fixture.model.model)->prompts.mix;
         for (uint64_t n = 0; n < 300; n++) {
             struct rng rng = test_rng(30 + (uint64_t)s, "shares", n);
             struct iteration_work work = random_work(&rng);

@@ -298,17 +298,26 @@ int link_claim_start(struct link_net *net, struct link_flow *claim, const struct
     return 0;
 }
 
-void link_claim_ask(struct link_flow *claim, double demand_bytes_per_s)
+/* Sets the bound of a claim to that of a demand, but not its rate. */
+static void set_bound(struct link_flow *claim, double demand_bytes_per_s)
 {
-    SIM_REQUIRE(claim->state == LINK_FLOW_MOVING && claim->endless && demand_bytes_per_s > 0);
-    int64_t bound = claim->cap = cap_of(demand_bytes_per_s);
-    claim->cap_bytes_per_s = demand_bytes_per_s;
+    int64_t bound = cap_of(demand_bytes_per_s);
     for (int32_t k = 0; k < claim->n_hops; k++)
         if (claim->links[k]->full < bound) bound = (int64_t)claim->links[k]->full;
     for (int32_t k = 0; k < claim->n_hops; k++)
         link_add_wanted(claim->net, claim->links[k], bound - claim->class->bound);
     claim->class->bound = bound;
-    link_flow_set_rate(claim, bound, engine_now(claim->net->engine));
+}
+
+void link_claim_ask(struct link_flow *claim, double demand_bytes_per_s)
+{
+    SIM_REQUIRE(claim->state == LINK_FLOW_MOVING && claim->endless && demand_bytes_per_s > 0);
+    if (demand_bytes_per_s == claim->cap_bytes_per_s) return;
+    claim->cap = cap_of(demand_bytes_per_s);
+    claim->cap_bytes_per_s = demand_bytes_per_s;
+    set_bound(claim, demand_bytes_per_s);
+    if (claim->class->leaves_idle) claim->class->rate = claim->class->bound; /* a trial leaves it to no filling */
+    link_flow_set_rate(claim, claim->class->bound, engine_now(claim->net->engine));
     arm(claim->net);
 }
 
@@ -316,6 +325,44 @@ double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s)
 {
     link_claim_ask(claim, demand_bytes_per_s);
     return link_claim_grant(claim);
+}
+
+/* --- Demands that are tried --- */
+
+bool link_net_is_settled(const struct link_net *net)
+{
+    return net->n_dirty == 0;
+}
+
+void link_claim_try(struct link_flow *claim, double demand_bytes_per_s)
+{
+    SIM_REQUIRE(claim->state == LINK_FLOW_MOVING && claim->endless && demand_bytes_per_s > 0);
+    set_bound(claim, demand_bytes_per_s);
+    claim->class->filled = claim->class->bound;
+}
+
+/* Claims whose grant would differ are noted, as if it did: they are notified in the order in which they would be. */
+double link_claim_tried(struct link_flow *claim, double demand_bytes_per_s)
+{
+    struct link_net *net = claim->net;
+    if (net->n_dirty > 0) {
+        link_fill(net);
+        for (int32_t i = 0; i < net->n_filling; i++) {
+            const struct link_class *class = net->filling[i];
+            if (class->is_claim && class->filled != class->loose->reported) note_change(net, class->loose);
+        }
+    }
+    const int64_t rate = claim->class->filled;
+    return rate == cap_of(demand_bytes_per_s) ? demand_bytes_per_s : (double)rate / LINK_RATE_OF_1_PER_S;
+}
+
+void link_claim_end_try(struct link_flow *claim)
+{
+    struct link_net *net = claim->net;
+    set_bound(claim, claim->cap_bytes_per_s);
+    for (int32_t i = 0; i < net->n_dirty; i++) net->dirty[i]->dirty = false;
+    net->n_dirty = 0;
+    arm(net);
 }
 
 /* A claim has a class of its own. */

@@ -155,6 +155,14 @@ double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s);
 /* Changes the demand of a claim, like link_claim_demand, but computes no shares: for claims that change together. */
 void link_claim_ask(struct link_flow *claim, double demand_bytes_per_s);
 
+/* Tries demands, while nothing else changes. First claims of a settled network, one whose shares are all worked out,
+ * try theirs. Then each reads what it would be granted. At last each ends its trial: demands and grants are those from
+ * before. */
+bool link_net_is_settled(const struct link_net *net);
+void link_claim_try(struct link_flow *claim, double demand_bytes_per_s);
+double link_claim_tried(struct link_flow *claim, double demand_bytes_per_s);
+void link_claim_end_try(struct link_flow *claim);
+
 /* Makes a new claim a sensor. It has the least of all weights, 2^-24, and its grant is on top of that what all others
  * leave, other sensors aside. So the grant changes with every change of the share that its path has for one claim more.
  * A sensor carries nothing: link_used_bytes_per_s leaves it out. */

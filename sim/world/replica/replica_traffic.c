@@ -151,20 +151,26 @@ void replica_traffic_leave(struct replica_traffic *traffic)
 
 /* --- Shares --- */
 
-/* The share of its wish that the edge with the least gets if all edges send now. Leaves the claims at that demand. */
+/* The share of its wish that the edge with the least gets if all edges send now. Standing claims only try that demand
+ * where the network is settled, as it is while an iteration is under way. Else they are left at it. */
 static double probe(struct replica_traffic *traffic)
 {
     double least = 1.0;
-    for (int32_t i = 0; i < traffic->n; i++) {
-        link_claim_ask(&traffic->edges[i].standing, peak_of(&traffic->edges[i]));
-        link_claim_ask(&traffic->edges[i].sensor, peak_of(&traffic->edges[i]));
-    }
+    for (int32_t i = 0; i < traffic->n; i++) link_claim_ask(&traffic->edges[i].sensor, peak_of(&traffic->edges[i]));
+    const bool tries = link_net_is_settled(topology_net(topology_of(traffic)));
     for (int32_t i = 0; i < traffic->n; i++)
-        least = fmin(least, link_flow_bytes_per_s(&traffic->edges[i].standing) / peak_of(&traffic->edges[i]));
+        (tries ? link_claim_try : link_claim_ask)(&traffic->edges[i].standing, peak_of(&traffic->edges[i]));
+    for (int32_t i = 0; i < traffic->n; i++) {
+        struct link_flow *standing = &traffic->edges[i].standing;
+        const double peak = peak_of(&traffic->edges[i]);
+        least = fmin(least, (tries ? link_claim_tried(standing, peak) : link_flow_bytes_per_s(standing)) / peak);
+    }
+    for (int32_t i = 0; i < traffic->n && tries; i++) link_claim_end_try(&traffic->edges[i].standing);
     return least < 1.0 - rounding ? least : 1.0;
 }
 
-/* Lowers the claims to what an iteration of this time needs. Returns the least time that their grants allow. */
+/* Lowers the claims to what an iteration of this time needs, with no filling where they stand there. Returns the least
+ * time that their grants allow. */
 static double stand(struct replica_traffic *traffic, double iteration_s)
 {
     double least_s = 0.0;

@@ -1,4 +1,4 @@
-#include "models/operators/operators.h"
+#include "models/operators/knots.h"
 #include "tests/support/harness.h"
 
 TEST(knots_rise_without_repetition)
@@ -25,6 +25,7 @@ TEST(what_is_found_encloses_the_number)
         struct knots knots = {.n = 0};
         struct rng rng = test_rng(6, "find", n);
         while (knots.n < 2 + n % 40) knots_add(&knots, 1 + (int64_t)rng_below(&rng, 500));
+        knots_index(&knots);
         const int64_t scale = 1 + (int64_t)rng_below(&rng, 9), x = (int64_t)rng_below(&rng, 600 * (uint64_t)scale);
         const size_t i = knots_find(&knots, scale, x);
         MUST(i + 1 < knots.n);

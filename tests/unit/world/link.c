@@ -357,6 +357,38 @@ TEST(a_sensor_tells_and_takes_nothing)
     bed_destroy(bed);
 }
 
+/* What is tried is what asking would give, and until then everything stays as it is. */
+TEST(a_demand_that_is_tried_changes_nothing)
+{
+    struct link_bed *bed = bed_create(1, (double[]){10e9});
+    struct link_flow *small = &bed->moves[0].flow, *large = &bed->moves[1].flow;
+    claim(bed, 0, PATH(bed, 0), 2e9);
+    claim(bed, 1, PATH(bed, 0), 9e9);
+    CHECK_NEAR(link_claim_grant(large), 8e9, 1);
+    MUST(link_net_is_settled(bed->net));
+    link_claim_try(small, 7e9);
+    const double tried = link_claim_tried(small, 7e9);
+    link_claim_end_try(small);
+    CHECK(link_net_is_settled(bed->net));
+    CHECK_NEAR(tried, 5e9, 1);
+    CHECK(link_flow_bytes_per_s(small) == 2e9);
+    CHECK_NEAR(link_flow_bytes_per_s(large), 8e9, 1);
+    CHECK(link_claim_demand(small, 7e9) == tried);
+    CHECK_NEAR(link_flow_bytes_per_s(large), 5e9, 1);
+    bed_destroy(bed);
+}
+
+/* The link need not be short of bandwidth for its used rate to follow the demand of a replica's collectives. */
+TEST(a_link_is_used_as_its_claim_asks)
+{
+    struct link_bed *bed = bed_create(1, (double[]){10e9});
+    claim(bed, 0, PATH(bed, 0), 6e9);
+    link_claim_leave_idle(&bed->moves[0].flow);
+    link_claim_ask(&bed->moves[0].flow, 2e9);
+    CHECK_NEAR(link_used_bytes_per_s(bed->links[0]), 2e9, 1);
+    bed_destroy(bed);
+}
+
 TEST(a_claim_is_notified_once_per_moment)
 {
     struct link_bed *bed = bed_create(1, (double[]){12e9});
