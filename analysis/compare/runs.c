@@ -436,7 +436,7 @@ int runs_select(const struct compare_group *all, const char *selection, struct a
         if (code == 0 && matches) group->runs[group->n++] = all->runs[i];
     }
     if (code == 0 && group->n == 0)
-        return diag_error(diag, SIM_E_USAGE, all->label, hint_terms(all, terms, n_terms, arena),
-                          "no run has %s", selection);
+        return diag_error(diag, SIM_E_USAGE, all->label, hint_terms(all, terms, n_terms, arena), "no run has %s",
+                          selection);
     return code;
 }
