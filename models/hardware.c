@@ -65,6 +65,8 @@ static double pcie_link_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus)
 double gpu_link_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus)
 {
     if (gpus > gpu->nvlink_gpus) return pcie_link_bytes_per_s(gpu, gpus);
+    if (gpu->fabric == FABRIC_FULL)
+        return gpu->nvlink_bytes_per_s * (double)(gpus - 1) / (double)(gpu->nvlink_gpus - 1);
     if (gpu->fabric != FABRIC_MESH) return gpu->nvlink_bytes_per_s;
     return gpu->nvlink_bytes_per_s * cube_dimensions(gpus) / cube_dimensions(gpu->nvlink_gpus);
 }

@@ -1,7 +1,7 @@
 /* Holders of GPUs, the watchers of holders, and the messages between them.
  *
  * A holder is a job or a replica. Its tenant (all jobs together, or a service) reports each change of its GPUs:
- * `given` after it took them, `taken` before it releases them. Watchers (failures, power, the market) are notified in the
+ * `given` after it took them, `taken` before it releases them. Watchers (failures, power, market) are notified in the
  * order in which they joined. They keep their state of a holder in holder.watcher_state and act on it by holder.ops.
  * Tenants are notified when GPUs become free, and may be asked to make room. Tenants and watchers do not include each
  * other's headers. */

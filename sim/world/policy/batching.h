@@ -139,6 +139,7 @@ enum batch_limit {
     BATCH_LIMIT_CLOSED,    /* the running batch takes nobody in: its sequences decode first, or until they end */
     BATCH_LIMIT_HOST,      /* sequences that were swapped out resume first */
     BATCH_LIMIT_LATE,      /* the engine learns of an arrival, or of what has ended, one iteration later */
+    BATCH_LIMIT_DEADLINE,  /* with another prompt, one of the batch would miss its deadline */
     N_BATCH_LIMITS
 };
 
@@ -235,6 +236,11 @@ static inline void batch_plan_limit(struct batch_plan *plan, const struct reques
     plan->limit = limit;
     plan->limited = request;
 }
+
+/* Seconds that the cost model gives for an iteration of the plan's prefills, and of all decoding sequences if it lets
+ * them decode: at the full clock, on links of its own, without drafts. With pipeline stages, those of one stage. A
+ * waiting request counts with the tokens that are cached now; without caches_scheduled. 0 for an empty plan. */
+double replica_view_iteration_s(const struct replica_view *view, const struct batch_plan *plan);
 
 /* The request takes the KV blocks of its whole prompt, and its stored tokens are loaded while others run. It keeps its
  * place in the queue, where its state is REQUEST_LOADING: a plan that names it then is refused. When all has come it

@@ -120,8 +120,10 @@ static int emit_model_warnings(const struct service *service, const struct fleet
     snprintf(text, sizeof text, "service '%s'%s: %s", name, of_pool, model->caveat ? model->caveat : "");
     int code = service_emit_warning(service, "engine", model->caveat != NULL, text);
     if (code != 0) return code;
-    snprintf(text, sizeof text, "service '%s'%s: the %s cost of %s on %s is not calibrated", name, of_pool, model->kind,
-             service->llm.name, pool->gpu.name);
+    const bool is_foreign = strcmp(pool->gpu.vendor, MEASURED_VENDOR) != 0;
+    snprintf(text, sizeof text, "service '%s'%s: the %s cost of %s on %s is not calibrated%s%s", name, of_pool,
+             model->kind, service->llm.name, pool->gpu.name, is_foreign ? ": no kernel was measured on a GPU of " : "",
+             is_foreign ? pool->gpu.vendor : "");
     code = service_emit_warning(service, "uncalibrated", !model->calibrated, text);
     if (code != 0) return code;
     snprintf(text, sizeof text,
