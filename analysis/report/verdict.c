@@ -284,8 +284,8 @@ bool verdict_jobs_overload(const struct verdict_facts *facts)
 static double waiting_share(const struct verdict_facts *facts)
 {
     const double submitted = metric(facts, "job.submitted");
-    const double waiting = counted(facts, "job.unfinished") - counted(facts, "job.gpus_in_use.max");
-    return submitted >= least_arrivals ? fmax(waiting, 0.0) / submitted : 0.0;
+    const double waiting = counted(facts, "job.unfinished") - metric(facts, "job.gpus_in_use.max");
+    return submitted >= least_arrivals && waiting > 0.0 ? waiting / submitted : 0.0;
 }
 
 bool verdict_jobs_saturate(const struct verdict_facts *facts)

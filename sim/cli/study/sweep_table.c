@@ -377,7 +377,7 @@ static int warn_exact_estimates(struct sweep_view *view)
 static int warn_left_out(struct sweep_view *view)
 {
     static const char sql[] =
-        "SELECT count(*) FILTER (WHERE left > 0.05 * arrived OR (submitted >= 20 AND unfinished - coalesce(gpus, 0) > "
+        "SELECT count(*) FILTER (WHERE left > 0.05 * arrived OR (submitted >= 20 AND unfinished - gpus > "
         "0.05 * submitted)), count(*) FILTER (WHERE no_jobs > 0 OR no_requests > 0.05 * arrived), count(*) FROM ("
         "SELECT max(value) FILTER (WHERE name = 'request.arrived') AS arrived, "
         "max(value) FILTER (WHERE name = 'request.unfinished') AS left, "
