@@ -398,10 +398,11 @@ static int warn_left_out(struct sweep_view *view)
                      "leave them out, and may measure the length of the runs, not the quality of the system",
                      saturated, n);
     if (rejected > 0)
-        diag_warning(view->diag, NULL, NULL,
-                     "rejected: in %.0f of %.0f runs some jobs, or 5 %% of the requests, were rejected: times are those "
-                     "of the others alone",
-                     rejected, n);
+        diag_warning(
+            view->diag, NULL, NULL,
+            "rejected: in %.0f of %.0f runs some jobs, or 5 %% of the requests, were rejected: times are those "
+            "of the others alone",
+            rejected, n);
     return 0;
 }
 
