@@ -35,10 +35,13 @@ enum number_format {
  * edge of a hypercube; a link of its own for each pair; a switch that gives every pair the full bandwidth. */
 enum gpu_fabric { FABRIC_NONE, FABRIC_BRIDGE, FABRIC_MESH, FABRIC_FULL, FABRIC_SWITCH };
 
-#define MEASURED_VENDOR "NVIDIA" /* of all GPUs whose kernels were measured */
+enum gpu_vendor { VENDOR_NVIDIA, VENDOR_AMD, VENDOR_OTHER };
+
+extern const char *const gpu_vendor_names[]; /* by gpu_vendor; NULL behind the last */
 
 struct gpu_spec {
-    const char *name, *architecture, *vendor;
+    const char *name, *architecture;
+    enum gpu_vendor vendor; /* kernels of NVIDIA's GPUs alone were measured */
     double peak_flop_per_s[FORMAT_COUNT]; /* 0 or NAN: none; integer operations count as FLOP */
     double memory_bytes;                  /* total reported by nvidia-smi, including the driver's part */
     double memory_bytes_per_s, l2_bytes;
@@ -56,6 +59,9 @@ struct gpu_spec {
     int64_t switches_per_socket;
     double bridge_share;        /* of the bandwidth, left beyond a bridge between switches or sockets */
 };
+
+/* What a calibration fitted to GPUs of NVIDIA leaves open: ": no kernel of AMD's GPUs was measured", or "". */
+const char *gpu_vendor_caveat(const struct gpu_spec *gpu);
 
 /* Bytes one number takes in memory. */
 double number_format_bytes(enum number_format format);

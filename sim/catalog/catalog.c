@@ -49,8 +49,8 @@ static const struct config_field peak_fields[] = {
 #define ROW_OF struct gpu_spec
 static const struct config_field catalog_gpu_fields[] = {
     ROW_TEXT("architecture", architecture, REQUIRED, ANY, "generation of the chip"),
-    ROW_TEXT("vendor", vendor, DEFAULT(MEASURED_VENDOR), WITHIN(1, 64),
-             "who makes the chip; kernels of NVIDIA alone were measured"),
+    ROW_CHOICE("vendor", vendor, DEFAULT("NVIDIA"), gpu_vendor_names,
+               "who makes the chip; kernels of NVIDIA's GPUs alone were measured"),
     ROW_SECTION("peak", peak_flop_per_s, FILLED, peak_fields,
                 "peaks by number format; an absent format runs in the next wider one"),
     ROW_QUANTITY("memory", memory_bytes, UNIT_BYTES, SOURCED_REQUIRED, POSITIVE,
@@ -148,7 +148,8 @@ const struct config_field catalog_llm_fields[] = {
 
 /* --- Entries --- */
 
-static const struct shelf gpus = {"hardware", "GPU", "orrery list gpus", NULL, "only GPUs of NVIDIA and AMD are modelled, without MIG"};
+static const struct shelf gpus = {"hardware", "GPU", "orrery list gpus", NULL,
+                                  "only GPUs of NVIDIA and AMD are modelled, without MIG"};
 static const struct shelf llms = {"llms", "LLM", "orrery list llms", NULL, NULL};
 
 int catalog_list_gpus(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,

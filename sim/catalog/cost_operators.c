@@ -257,7 +257,7 @@ static bool make_key(const struct operators_parts *parts, struct operators_key *
     key->split = parts->split;
     key->kernels = *parts->kernels;
     key->two_batches = parts->two_batches;
-    key->gpu.name = key->gpu.architecture = key->gpu.vendor = key->llm.name = key->llm.source = NULL;
+    key->gpu.name = key->gpu.architecture = key->llm.name = key->llm.source = NULL;
     return true;
 }
 
@@ -337,7 +337,7 @@ static int time_error(const void *given, const struct cost_request *request, str
     bool found = false;
     int code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &preset, request->diag);
     if (code != 0 || !is_shipped(params, &preset)) return code;
-    if (strcmp(request->gpu->vendor, MEASURED_VENDOR) != 0) return 0; /* no judged row is of its kind */
+    if (request->gpu->vendor != VENDOR_NVIDIA) return 0; /* no judged row is of its kind */
     const bool is_dealt = params->dispatch != DISPATCH_ALL_TO_ALL || params->overlap != OVERLAP_NONE ||
                           params->redundant_experts > 0;
     if (request->nodes.gpus_per_node > 0 || request->data_parallel > 1 || is_dealt) return 0; /* no judged row is so */

@@ -161,7 +161,7 @@ out "warning: unpriced: service 'chat': the price of v100-32-sxm is unknown, so 
 run 0 run "$T/serve.json" --set cluster.gpu=v100-32-sxm
 grep -q '^interval ' "$T/out" || complain 'a GPU of NVIDIA without kernels has no interval'
 run 0 run "$T/serve.json" --set cluster.gpu=mi300x
-out "on mi300x is not calibrated: no kernel was measured on a GPU of AMD"
+out "on mi300x is not calibrated: no kernel of AMD's GPUs was measured"
 grep '^interval ' "$T/out" && complain 'a GPU of AMD has the interval of others'
 run 0 run "$T/serve.json" --set cluster.gpu=v100-32-sxm --set 'cluster.gpu_price=$2/h' --json
 json '$.metrics."cost.usd_per_h"' 8

@@ -96,6 +96,24 @@ TEST(checkfreq_spends_its_overhead)
     }
 }
 
+/* Saves that stall nothing follow each other: writes of 2 s hide behind steps of 5 s, so a failure loses between 2 s
+ * and 7 s of work, and without failures the job ends with its work. */
+TEST(checkfreq_saves_all_the_time_where_saves_are_free)
+{
+    static const char text[] =
+        "{%s'jobs': {'placement': 'first-fit', 'types': {'default': {'checkpoint': {'policy': 'checkfreq', 'model':"
+        " 'fastpersist', 'bytes': '2GB', 'write': '1GB/s', 'overlap': '5s'}}}, 'trace': {'format': 'inline-jobs',"
+        " 'jobs': [{'duration': '100000s', 'gpus': 8}]}}}";
+    const struct bed_rows *whole = bed_ok(NULL, text, "");
+    CHECK(whole->end_s == 100000);
+    const struct bed_rows *run = bed_ok(
+        NULL, text,
+        "'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '500s'}}}}, 'until': '3d', ");
+    const double failures = bed_metric(run, "failure.interrupts"), lost_s = bed_metric(run, "failure.lost_gpu_s") / 8;
+    CHECK(failures > 100);
+    CHECK(lost_s > 2.5 * failures && lost_s < 7 * failures);
+}
+
 /* Failures play no part in its choice. */
 TEST(checkfreq_ignores_failures)
 {

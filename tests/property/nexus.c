@@ -115,6 +115,40 @@ TEST(serves_and_drops_whom_a_naive_server_does)
     CHECK(served > 1000 && dropped > 1000);
 }
 
+/* What is predicted is what is taken, whatever the replica: a request that keeps its deadline to the nanosecond is
+ * served, one that would miss it by two is dropped. Its prompt meets a prefix cache, and sequences that decode. */
+TEST(predictions_are_exact)
+{
+    static const char *const replicas[] = {
+        "'llama-3.1-8b', 'cost': {'kind': 'operators'}",
+        "'llama-3.1-8b', 'cost': {'kind': 'roofline'}, 'tensor_parallel': 2",
+        "'qwen3-30b-a3b', 'cost': {'kind': 'operators', 'expert_parallel': 4}, 'data_parallel': 4, 'tensor_parallel': 4",
+        "'llama-3.1-8b', 'cost': {'kind': 'operators'}, 'kv': {'prefix_cache': 'lru'}"};
+    static const char text[] =
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}, 'services': {'s': {'llm': %s,"
+        " 'batching': {'policy': 'nexus', 'deadline': '%.9fs'}, 'trace': {'format': 'mooncake', 'path': '%s'}}}}";
+    char path[512];
+    snprintf(path, sizeof path, "%s/one.jsonl", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL);
+    fprintf(file, "{\"timestamp\": 0, \"input_length\": 1500, \"output_length\": 400, \"hash_ids\": [1,2,3]}\n");
+    fprintf(file, "{\"timestamp\": 1003, \"input_length\": 3000, \"output_length\": 2, \"hash_ids\": [1,2,4,5,6,7]}\n");
+    fclose(file);
+    for (size_t i = 0; i < sizeof replicas / sizeof *replicas; i++) {
+        struct bed_rows *rows = bed_run(BED(.check = true), text, replicas[i], 10.0, path);
+        MUST(rows->code == 0 && rows->n_requests == 2);
+        const double ttft_s = bed_request(rows, 1)->ttft_s;
+        CHECK(bed_request(rows, 0)->e2e_s > 1.003 + ttft_s); /* still decodes */
+        CHECK_EQ_INT(bed_request(rows, 1)->cached_tokens > 0, i == 3);
+        bed_free(rows);
+        for (int late = 0; late < 2; late++) {
+            rows = bed_run(BED(.check = true), text, replicas[i], ttft_s + (late ? -2e-9 : 1e-9), path);
+            CHECK_EQ_STR(bed_request(rows, 1)->status, late ? "rejected" : "finished");
+            bed_free(rows);
+        }
+    }
+}
+
 /* With answers to decode and few KV blocks: who was never preempted and is served keeps the deadline. Neither single
  * steps nor the queue change anything. */
 TEST(who_is_served_keeps_the_deadline)

@@ -2,14 +2,14 @@
  * 2020). Each request is to have its first token within a time of its arrival. The cost model says how long a batch
  * takes. Prompts join in the order of arrival, beside decoding, while all of the batch keep their deadlines.
  *
- * A request is dropped if it could not keep its deadline in a batch of `window` waiting requests, itself the first.
- * With 1 it is dropped when it is hopeless (lazy drop). Then the first request, with little time left, keeps every
- * batch small. A longer window drops it earlier, for a batch that serves more (early drop). Nexus takes the batch size
- * of its plan as the window.
+ * A request is dropped if it could not keep its deadline in a batch of `window` waiting requests, itself the first,
+ * beside sequences that decode and prompts that are recomputed. With 1 it is dropped when it is hopeless (lazy drop).
+ * Then the first request, with little time left, keeps every batch small. A longer window drops it earlier, for a
+ * batch that serves more (early drop). Nexus takes the batch size of its plan as the window.
  *
  * A request that decodes has no deadline any more. If KV blocks run short, the latest arrival is preempted and
- * recomputes. Predictions hold for the full clock and links without other traffic; with pipeline stages, for a batch
- * that meets equal ones. */
+ * recomputes. Predictions hold for the full clock, links without other traffic, no drafts, and prompts of which a
+ * prefix store loads nothing; with pipeline stages, for a batch that meets equal ones. */
 #include "policies/batching/making_room.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"

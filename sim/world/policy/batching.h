@@ -77,8 +77,8 @@ int64_t replica_view_freed_blocks(const struct replica_view *view, const struct 
 
 /* Prompt tokens of a waiting request that are in the prefix cache; at most the prompt but one token. An admission by
  * this plan counts them as processed, so a prefill names the tokens behind them only. 0 if the request does not
- * wait. With caches_scheduled, these include tokens of blocks that the prefills so far in this plan compute. Once a
- * prefill of this plan names the request, what this and the next two functions give for it is undefined. */
+ * wait. With caches_scheduled, these include tokens of blocks that the prefills so far in this plan compute; once one of
+ * them names the request, what this and the next two functions give for it is undefined. */
 int64_t replica_view_cached_tokens(const struct replica_view *view, const struct request_view *request);
 
 /* Prompt tokens of a waiting request, behind the cached ones, that its prefix store would load while others run. It has
@@ -237,9 +237,11 @@ static inline void batch_plan_limit(struct batch_plan *plan, const struct reques
     plan->limited = request;
 }
 
-/* Seconds that the cost model gives for an iteration of the plan's prefills, and of all decoding sequences if it lets
- * them decode: at the full clock, on links of its own, without drafts. With pipeline stages, those of one stage. A
- * waiting request counts with the tokens that are cached now; without caches_scheduled. 0 for an empty plan. */
+/* Seconds that the cost model gives for an iteration of the plan's prefills, and of the decoding sequences if it lets
+ * any decode: then all of them count, also those that it evicts, pauses or leaves out, and none that it resumes. They
+ * are those at the full clock, on links of its own, without drafts and without the wait for loads; with pipeline
+ * stages, of one stage. A waiting request counts with the tokens that are cached now, so a batcher with
+ * caches_scheduled gets too much. 0 for an empty plan. */
 double replica_view_iteration_s(const struct replica_view *view, const struct batch_plan *plan);
 
 /* The request takes the KV blocks of its whole prompt, and its stored tokens are loaded while others run. It keeps its

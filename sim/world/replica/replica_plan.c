@@ -64,6 +64,7 @@ double replica_view_iteration_s(const struct replica_view *view, const struct ba
     struct iteration_cost cost;
     for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++) {
         const struct request_view *request = plan->prefills[i].request;
+        if (request == NULL) continue; /* the check of the plan says so */
         const double n = plan->prefills[i].tokens;
         const int64_t before = request->prefilled_tokens + replica_view_cached_tokens(view, request);
         work.prefill_tokens += plan->prefills[i].tokens;

@@ -186,6 +186,7 @@ TEST(a_link_for_each_pair)
     full.nvlink_gpus = 8;
     full.nvlink_bytes_per_s = 448e9;
     for (int64_t n = 2; n <= 8; n++) CHECK(gpu_link_bytes_per_s(&full, n) == 64e9 * (double)(n - 1));
+    CHECK(gpu_link_bytes_per_s(&full, 1) == 64e9);
     CHECK(gpu_pair_bytes_per_s(&full, 8) == 64e9 &&
           gpu_link_bytes_per_s(&full, 9) == gpu_link_bytes_per_s(&pcie_gpu, 9));
 }
