@@ -1,6 +1,7 @@
 #include "analysis/compare/runs.h"
 
 #include "analysis/query.h"
+#include "sim/core/json_doc.h"
 #include "sim/core/text.h"
 
 #include <inttypes.h>
@@ -218,6 +219,17 @@ static bool equal_values(const char *found, const char *wanted)
     return *found != 0 && *wanted != 0 && *end_found == 0 && *end_wanted == 0 && a <= b && a >= b;
 }
 
+/* Whether a parameter has a value: as above, or an object as JSON in any spelling, or as tables show it. */
+static int equal_params(const char *found, const char *wanted, struct arena *arena, bool *equal)
+{
+    *equal = equal_values(found, wanted);
+    if (*equal || found[0] != '{') return 0;
+    const char *brief = json_brief(found, arena), *wanted_brief = json_brief(wanted, arena);
+    if (brief == NULL || wanted_brief == NULL) return SIM_E_NOMEM;
+    *equal = strcmp(brief, wanted_brief) == 0;
+    return 0;
+}
+
 /* '$."services"."chat"."routing"' */
 static int json_path(const char *key, struct text *path)
 {
@@ -263,14 +275,20 @@ static bool has_policy(const char *policies, const char *wanted)
     return false;
 }
 
-static int matches_term(const struct compare_run *run, const struct term *term, bool *matches, struct diag *diag)
+static const char *param_value(const struct compare_run *run, const char *key)
+{
+    for (size_t i = 0; i < run->n_params; i++)
+        if (strcmp(run->params[i].key, key) == 0) return run->params[i].value;
+    return NULL;
+}
+
+static int matches_term(const struct compare_run *run, const struct term *term, struct arena *arena, bool *matches,
+                        struct diag *diag)
 {
     *matches = false;
     if (term->param != NULL) {
-        for (size_t i = 0; i < run->n_params; i++)
-            if (strcmp(run->params[i].key, term->param) == 0)
-                *matches = equal_values(run->params[i].value, term->value);
-        return 0;
+        const char *found = param_value(run, term->param);
+        return found != NULL ? equal_params(found, term->value, arena, matches) : 0;
     }
     if (term->member != NULL) return matches_scenario(run, term, matches, diag);
     char number[24];
@@ -282,6 +300,45 @@ static int matches_term(const struct compare_run *run, const struct term *term, 
     else
         *matches = strcmp(number, term->value) == 0;
     return 0;
+}
+
+/* "jobs.scheduler is fifo, or sarathi token_budget=512", as tables show the values; NULL: some run has the value that
+ * the term names. In the arena. */
+static const char *hint_values(const struct compare_group *all, const struct term *term, struct arena *arena)
+{
+    enum { MOST = 12 };
+    const char *values[MOST];
+    size_t n = 0, n_more = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        const char *value = param_value(&all->runs[i], term->param);
+        bool matches = false, is_new = value != NULL;
+        if (value != NULL && equal_params(value, term->value, arena, &matches) == 0 && matches) return NULL;
+        for (size_t k = 0; k < n && is_new; k++) is_new = strcmp(values[k], value) != 0;
+        if (is_new && n < MOST)
+            values[n++] = value;
+        else
+            n_more += is_new;
+    }
+    struct text text;
+    text_init(&text);
+    text_printf(&text, "%s is ", term->param);
+    for (size_t i = 0; i < n; i++) {
+        const char *brief = json_brief(values[i], arena);
+        text_printf(&text, "%s%s", i == 0 ? "" : i + 1 == n && n_more == 0 ? " or " : ", ", brief != NULL ? brief : "");
+    }
+    if (n_more > 0) text_add(&text, ", ...");
+    const char *hint = text.failed ? NULL : arena_strdup(arena, text.chars);
+    text_fini(&text);
+    return hint;
+}
+
+/* The values of the first parameter that no run has as wanted; else what keys there are. */
+static const char *hint_terms(const struct compare_group *all, const struct term *terms, size_t n, struct arena *arena)
+{
+    const char *hint = NULL;
+    for (size_t i = 0; i < n && hint == NULL; i++)
+        if (terms[i].param != NULL) hint = hint_values(all, &terms[i], arena);
+    return hint != NULL ? hint : hint_keys(all, n > 0 ? terms[0].key : "", arena);
 }
 
 /* --- What a key means --- */
@@ -375,11 +432,11 @@ int runs_select(const struct compare_group *all, const char *selection, struct a
     for (size_t i = 0; code == 0 && i < all->n; i++) {
         bool matches = true;
         for (size_t k = 0; code == 0 && matches && k < n_terms; k++)
-            code = matches_term(&all->runs[i], &terms[k], &matches, diag);
+            code = matches_term(&all->runs[i], &terms[k], arena, &matches, diag);
         if (code == 0 && matches) group->runs[group->n++] = all->runs[i];
     }
     if (code == 0 && group->n == 0)
-        return diag_error(diag, SIM_E_USAGE, all->label, hint_keys(all, n_terms > 0 ? terms[0].key : "", arena),
-                          "no run has %s", selection);
+        return diag_error(diag, SIM_E_USAGE, all->label, hint_terms(all, terms, n_terms, arena), "no run has %s",
+                          selection);
     return code;
 }

@@ -83,7 +83,7 @@ static void find_saturation(struct finding *finding)
         add_load(finding);
     else if (verdict_jobs_saturate(facts))
         add(finding, "saturated",
-            facts->jobs->grows
+            facts->jobs != NULL && facts->jobs->grows
                 ? "jobs arrive faster than they are done: waiting times measure the length of the run, not the "
                   "quality of the scheduler"
                 : "many jobs had not started at the end of the run: waiting times may measure its length, not the "

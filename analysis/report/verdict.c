@@ -280,9 +280,18 @@ bool verdict_jobs_overload(const struct verdict_facts *facts)
     return waited && verdict_load(facts) > 1.0;
 }
 
+/* Without rows: the share of the jobs that wait at the end, at least: others than could have a GPU each. */
+static double waiting_share(const struct verdict_facts *facts)
+{
+    const double submitted = metric(facts, "job.submitted");
+    const double waiting = counted(facts, "job.unfinished") - metric(facts, "job.gpus_in_use.max");
+    return submitted >= least_arrivals && waiting > 0.0 ? waiting / submitted : 0.0;
+}
+
 bool verdict_jobs_saturate(const struct verdict_facts *facts)
 {
-    return (facts->jobs != NULL && facts->jobs->is_saturated) || verdict_jobs_overload(facts);
+    const bool many_wait = facts->jobs != NULL ? facts->jobs->is_saturated : waiting_share(facts) > left_share;
+    return many_wait || verdict_jobs_overload(facts);
 }
 
 /* The words for a queue and its entries. */
@@ -364,6 +373,9 @@ static void say_job_saturation(const struct verdict_facts *facts, struct text *t
         text_add(text, "The cluster is ");
         say_queue(facts->jobs, &words, text);
     }
+    if (facts->jobs == NULL && waiting_share(facts) > left_share)
+        text_printf(text, "The cluster is saturated or was cut short: at least %s of the jobs waited at the end. ",
+                    words_percent(waiting_share(facts), times));
     if (verdict_jobs_overload(facts))
         text_printf(text, "Jobs brought %s times the GPU time that they could have while they were submitted. ",
                     words_number(round(100.0 * verdict_load(facts)) / 100.0, times));

@@ -7,7 +7,7 @@
  *                that unfinished requests are not in them
  *   saturation   of each service: waiting more than doubled from the second to the last quarter of the arrivals and
  *                grew by at least one second per hundred, or more than 5 % still wait at the end; of a run without
- *                rows, more than 5 % of all requests are left at the end
+ *                rows, more than 5 % of all requests are left at the end, or of all jobs beyond one for each GPU
  *   jobs         jobs submitted, finished, failed, cancelled, rejected, left; completion time of those that ended; the
  *                shares of it without GPUs and before the first start; saturation as above, or a load above 1
  *   incidents    how often jobs yielded or were preempted, requests were evicted, failures stopped something, spot GPUs

@@ -149,4 +149,15 @@ run 0 sweep routing --dry-run
 out 'least-outstanding'
 run 2 sweep no-such-study --dry-run
 err "error: no study 'no-such-study'; name a file, or one of"
+
+# Times of what ended hide what did not: most of 25 jobs are left on the one GPU, and those of two GPUs never run there.
+cat >"$T/left.json" <<'END'
+{"cluster": {"nodes": 1, "gpus_per_node": 1}, "until": "10s", "jobs": {"trace": {"format": "generate-job-types",
+ "count": 25, "types": {"a": {"arrival": {"process": "fixed", "rate": "10/s"},
+                              "run_time": {"law": "fixed", "mean": "9s"}}}}}}
+END
+echo '{"scenario": "left.json", "axes": [{"key": "jobs.trace.types.a.gpus", "values": [1, 2]}]}' >"$T/left_out.json"
+run 0 sweep "$T/left_out.json" -o "$T/left.db" -q
+err 'saturated: in 1 of 2 runs at least 5 % of the requests or jobs waited at the end'
+err 'rejected: in 1 of 2 runs some jobs, or 5 % of the requests, were rejected'
 finish

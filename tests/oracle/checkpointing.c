@@ -186,3 +186,58 @@ TEST(without_failures_nothing_is_saved)
             CHECK(rows->end_s == 5000);
         }
 }
+
+/* --- Losses that are no failures --- */
+
+/* One job of 20 h on spot GPUs that are taken back after 3 h on average, with saves of 60 s. */
+static struct bed_rows *run_spot(const char *policy, const char *notice)
+{
+    return bed_ok(BED(.no_detail = true),
+                  "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'h100-sxm'}, 'market': {'offers': {'gpu': {"
+                  "'price': '$1/h', 'kind': 'spot', 'spot': {'mean_life': '3h', 'notice': '%s'}}}, 'renting':"
+                  " 'as-asked'}, 'jobs': {'types': {'default': {'checkpoint': {'policy': %s, 'bytes': '60GB', 'write':"
+                  " '1GB/s'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '20h', 'gpus': 8}]}}}",
+                  notice, policy);
+}
+
+/* The market's interruptions are failures to a policy: it saves as often as under failures at this rate. */
+TEST(spot_interruptions_are_expected)
+{
+    char policy[128];
+    const struct checkpoint_cost cost = {60, 0, 0, 10800};
+    snprintf(policy, sizeof policy, "{'policy': 'periodic', 'interval': '%.17gs'}", checkpoint_daly_s(&cost));
+    struct bed_rows *daly = run_spot("'daly'", "0s"), *periodic = run_spot(policy, "0s");
+    CHECK(bed_metric(daly, "rental.interruptions") > 0 && bed_metric(daly, "job.checkpoint_gpu_s.sum") > 0);
+    CHECK_NEAR(daly->end_s, periodic->end_s, 1e-3);
+    CHECK(bed_warning(daly, "never-saves") == NULL);
+    bed_free(daly);
+    bed_free(periodic);
+}
+
+/* Within a notice as long as a save nothing is lost but what is done during this save, so there is none before. */
+TEST(a_notice_saves_all)
+{
+    struct bed_rows *rows = run_spot("'daly'", "60s");
+    CHECK(isnan(bed_metric(rows, "job.checkpoint_gpu_s.sum")));
+    CHECK(bed_metric(rows, "job.lost_gpu_s.sum") <= 60 * 8 * bed_metric(rows, "rental.interruptions"));
+    CHECK(bed_warning(rows, "never-saves") == NULL);
+    bed_free(rows);
+}
+
+/* No policy foresees a planned outage. A run in which one takes all work of a job that never saves says so. */
+TEST(jobs_that_never_save_are_warned_of)
+{
+    static const char *const policies[] = {"daly", "none", "periodic"};
+    for (size_t i = 0; i < 3; i++) {
+        struct bed_rows *rows = bed_ok(
+            BED(.no_detail = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 8}, 'failures': {'outages': {'power': {'node': 0, 'from': '2h',"
+            " 'until': '3h', 'jobs': 'interrupt'}}}, 'jobs': {'placement': 'first-fit', 'types': {'default':"
+            " {'checkpoint': {'policy': '%s', 'bytes': '60GB', 'write': '1GB/s'}}}, 'trace': {'format':"
+            " 'inline-jobs', 'jobs': [{'duration': '10h', 'gpus': 8}]}}}",
+            policies[i]);
+        CHECK((bed_warning(rows, "never-saves") != NULL) == (i == 0));
+        if (i == 0) CHECK_NEAR(bed_metric(rows, "job.lost_gpu_s.sum"), 2 * 3600 * 8, 1e-3);
+        bed_free(rows);
+    }
+}

@@ -372,6 +372,40 @@ static int warn_exact_estimates(struct sweep_view *view)
     return 0;
 }
 
+/* Warns of runs with too much left at their end, by the rule of analysis/report/verdict.h for runs without rows; and of
+ * work that was rejected. */
+static int warn_left_out(struct sweep_view *view)
+{
+    static const char sql[] =
+        "SELECT count(*) FILTER (WHERE left > 0.05 * arrived OR (submitted >= 20 AND unfinished - gpus > "
+        "0.05 * submitted)), count(*) FILTER (WHERE no_jobs > 0 OR no_requests > 0.05 * arrived), count(*) FROM ("
+        "SELECT max(value) FILTER (WHERE name = 'request.arrived') AS arrived, "
+        "max(value) FILTER (WHERE name = 'request.unfinished') AS left, "
+        "max(value) FILTER (WHERE name = 'request.rejected') AS no_requests, "
+        "max(value) FILTER (WHERE name = 'job.submitted') AS submitted, "
+        "max(value) FILTER (WHERE name = 'job.unfinished') AS unfinished, "
+        "max(value) FILTER (WHERE name = 'job.rejected') AS no_jobs, "
+        "max(value) FILTER (WHERE name = 'job.gpus_in_use.max') AS gpus FROM metric GROUP BY run_id)";
+    struct query_answer answer;
+    const int code = query_run(&view->merge.inputs[0], sql, NULL, 0, "read the study", &view->arena, &answer,
+                               view->diag);
+    if (code != 0) return code;
+    const double saturated = answer.columns[0].numbers[0], rejected = answer.columns[1].numbers[0];
+    const double n = answer.columns[2].numbers[0];
+    if (saturated > 0)
+        diag_warning(view->diag, NULL, "compare what was done as well, such as job.ended, or let the runs go on",
+                     "saturated: in %.0f of %.0f runs at least 5 %% of the requests or jobs waited at the end: times "
+                     "leave them out, and may measure the length of the runs, not the quality of the system",
+                     saturated, n);
+    if (rejected > 0)
+        diag_warning(
+            view->diag, NULL, NULL,
+            "rejected: in %.0f of %.0f runs some jobs, or 5 %% of the requests, were rejected: times are those "
+            "of the others alone",
+            rejected, n);
+    return 0;
+}
+
 int sweep_table_results(const struct study *study, const char *output, enum answer_form form, FILE *out,
                         struct diag *diag)
 {
@@ -385,6 +419,7 @@ int sweep_table_results(const struct study *study, const char *output, enum answ
         code = replicates_read(&view.merge.inputs[0], &view.arena, &view.replicates, diag);
     if (code == 0 && study->search == NULL) code = mark_copies(&view);
     if (code == 0) code = warn_exact_estimates(&view);
+    if (code == 0 && study->search == NULL) code = warn_left_out(&view);
     if (code == 0 && study->search == NULL && study->n_show == 0) code = choose_usual(&view);
     if (code == 0) code = (answer_is_data(form) ? write_results : show_results)(&view, &answer);
     if (code == 0 && answer_is_data(form)) code = sweep_say_replicates(&view, &answer);

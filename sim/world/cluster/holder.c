@@ -43,10 +43,20 @@ void holders_redrawn(const struct holders *holders, struct holder *holder, sim_n
     EACH_WATCHER(watcher, holders, redrawn) watcher->ops->redrawn(watcher, holder, now);
 }
 
+/* Independent risks: the rate is the sum of the rates, the wait their mean by rate. A single risk stays as it is. */
+static struct holder_risk both(struct holder_risk a, struct holder_risk b)
+{
+    if (isinf(a.mtbf_s)) return b;
+    if (isinf(b.mtbf_s)) return a;
+    const double rate_a = 1.0 / a.mtbf_s, rate_b = 1.0 / b.mtbf_s, rate = rate_a + rate_b;
+    return (struct holder_risk){1.0 / rate, (rate_a * a.restart_s + rate_b * b.restart_s) / rate};
+}
+
 struct holder_risk holders_risk(const struct holders *holders, const struct holder *holder)
 {
-    EACH_WATCHER(watcher, holders, risk) return watcher->ops->risk(watcher, holder);
-    return (struct holder_risk){(double)INFINITY, 0.0};
+    struct holder_risk risk = {(double)INFINITY, 0.0};
+    EACH_WATCHER(watcher, holders, risk) risk = both(risk, watcher->ops->risk(watcher, holder));
+    return risk;
 }
 
 struct holder_command holders_command(const struct holders *holders, const struct holder *holder)

@@ -1,8 +1,8 @@
 /* Holders of GPUs, the watchers of holders, and the messages between them.
  *
  * A holder is a job or a replica. Its tenant (all jobs together, or a service) reports each change of its GPUs:
- * `given` after it took them, `taken` before it releases them. Watchers (failures, power) are notified in the order
- * in which they joined. They keep their state of a holder in holder.watcher_state and act on it by holder.ops.
+ * `given` after it took them, `taken` before it releases them. Watchers (failures, power, market) are notified in the
+ * order in which they joined. They keep their state of a holder in holder.watcher_state and act on it by holder.ops.
  * Tenants are notified when GPUs become free, and may be asked to make room. Tenants and watchers do not include each
  * other's headers. */
 #ifndef ORRERY_WORLD_CLUSTER_HOLDER_H
@@ -22,7 +22,7 @@ struct holder;
 struct holder_strike;
 struct clock_order;
 
-enum { HOLDER_WATCHERS = 2, HOLDER_STAGES = 4 };
+enum { HOLDER_WATCHERS = 3, HOLDER_STAGES = 4 };
 
 /* Inputs for the power of a holder's GPUs. A steady holder (a job) draws the mean power of its stages, or mean_w, on
  * each GPU while it holds them; others (replicas) report their energy and power by drawn_j and draws_w. */
@@ -82,7 +82,7 @@ struct holder_strike {
     double lost_gpu_s;
 };
 
-/* Expected failures of a holder on its GPUs: INFINITY and 0 if none strikes. */
+/* Expected losses of unsaved work of a holder on its GPUs: INFINITY and 0 if none comes. */
 struct holder_risk {
     double mtbf_s, restart_s; /* mean time between failures; mean wait after one before it works again */
 };
@@ -165,6 +165,7 @@ static inline void holders_leave(const struct holders *holders, struct holder *h
     EACH_WATCHER(watcher, holders, leaves) watcher->ops->leaves(watcher, holder, is_finished);
 }
 
+/* The risks of all watchers together: their rates add up. */
 struct holder_risk holders_risk(const struct holders *holders, const struct holder *holder);
 
 /* Energy that a steady holder's GPUs have drawn for it, in joules; NAN if no watcher counts power. */

@@ -205,6 +205,7 @@ static double rate_of(const struct failures *failures, const struct failure_sour
     const int32_t first = holder->cluster->first_node;
     const bool is_part = source->scope == FAILURE_GPU || (source->scope == FAILURE_NIC && failures->nic_per_gpu);
     if (source->slow != NULL && !source->is_found) return 0.0; /* it interrupts nothing */
+    if (!(each > 0.0)) return 0.0; /* an outage, or a breaker: of these there may be thousands */
     for (const struct allocation *part = holder->held; part != NULL; part = part->next) {
         const int32_t node = first + part->node;
         if (source->scope == FAILURE_NIC && !is_part) rate += each;

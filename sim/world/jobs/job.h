@@ -37,6 +37,7 @@ struct job {
     uint64_t preempted_in;         /* number of the plan that preempted it last; 0: none */
     int32_t preempt_action;        /* index of that preemption among the plan's actions; -1: not recorded */
     bool falls_back;               /* after a preemption: its next start falls back to the saved work */
+    bool never_saves;              /* its checkpointing policy wants no saves on its GPUs */
     bool is_widened;               /* it has had more GPUs than it asked for */
     bool is_stopped;               /* its scheduler ends it before its work is done */
     double place_speed;            /* speed factor of the distance between its GPUs */
@@ -139,6 +140,8 @@ struct jobs {
     struct active_jobs active;
     struct job_losses losses;
     struct job_types_seen types_seen;
+    int64_t n_never_saved;  /* times that a job which never saves lost all its work */
+    const struct job_type *never_saved; /* the type of the first of them */
     int64_t n_without_peer; /* runs whose checkpoints go to a peer that they do not have */
     struct job_stats stats;
 };

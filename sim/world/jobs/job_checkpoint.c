@@ -221,19 +221,20 @@ static int fault(const struct jobs *jobs, const struct checkpointer *policy, con
 }
 
 /* The interval that the policy chooses; INFINITY: no saves. */
-static double interval_of(const struct job *job, const struct checkpoint_save *save)
+static double interval_of(struct job *job, const struct checkpoint_save *save)
 {
     const struct jobs *jobs = job->jobs;
     const struct checkpointer *policy = policy_of(&job->type->checkpoint);
     const struct checkpoint_view view = view_of(job, save);
     void *state = jobs->checkpoint_states[job->type - (const struct job_type *)jobs->config->all_types.items];
     const double interval_s = policy->interval_s(state, &view);
+    job->never_saves = isinf(interval_s);
     if (interval_s >= 0.0) return fmax(interval_s, view.least_interval_s);
     engine_fail(jobs->site->engine, fault(jobs, policy, job, interval_s));
     return (double)INFINITY;
 }
 
-sim_ns job_checkpoint_interval_ns(const struct job *job)
+sim_ns job_checkpoint_interval_ns(struct job *job)
 {
     const struct checkpoint_save save = save_of(job);
     if (!(save.write_bytes_per_s > 0.0)) return 0;
@@ -241,7 +242,7 @@ sim_ns job_checkpoint_interval_ns(const struct job *job)
     return isinf(interval_s) ? 0 : sim_ns_from_s(interval_s);
 }
 
-struct job_saves job_checkpoint_saves(const struct job *job)
+struct job_saves job_checkpoint_saves(struct job *job)
 {
     const struct job_saves none = {0};
     if (!job_checkpoint_is_taken(job) || job->view.gpus == 0 || job_saves_by_flows(job)) return none;
@@ -270,6 +271,26 @@ bool job_checkpoint_falls_back(const struct job *job)
 {
     if (!job_checkpoint_is_taken(job)) return false;
     return job->type->checkpoint.preempt_keeps == CHECKPOINT_KEEPS_SAVED || !(job->progress.speed > 0.0);
+}
+
+void job_checkpoint_lost(struct job *job)
+{
+    struct jobs *jobs = job->jobs;
+    if (!job->never_saves || job->progress.saved_ns > 0 || !(job->unsaved_gpu_s > 0.0)) return;
+    if (jobs->n_never_saved++ == 0) jobs->never_saved = job->type;
+}
+
+int job_checkpoints_warn(const struct jobs *jobs)
+{
+    char text[DIAG_TEXT_CHARS];
+    if (jobs->n_never_saved == 0 || jobs->site->sink->warning == NULL) return 0;
+    snprintf(text, sizeof text,
+             "jobs of type '%s' lost all their work, but never save: '%s' knows of no failure with a mean time; it "
+             "foresees neither outages and available instances nor preemptions; \"policy\": \"periodic\" saves",
+             jobs->never_saved->name, policy_of(&jobs->never_saved->checkpoint)->policy.name);
+    const struct warning_row row = {.t_s = (double)NAN, .code = "never-saves", .text = text,
+                                    .count = jobs->n_never_saved};
+    return jobs->site->sink->warning(jobs->site->sink->context, &row);
 }
 
 /* --- Flows in an idle network --- */

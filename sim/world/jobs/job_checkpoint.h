@@ -45,16 +45,21 @@ void job_checkpoints_destroy(struct jobs *jobs);
 int job_savers_check(const struct jobs *jobs, struct topology *topology);
 
 /* How the job saves its state on its present GPUs. A fault of the policy fails the engine. */
-struct job_saves job_checkpoint_saves(const struct job *job);
+struct job_saves job_checkpoint_saves(struct job *job);
 
 /* Bytes of the whole state; and, of a job whose saves are flows, the work between two of them, 0: none. */
 double job_checkpoint_bytes(const struct job *job);
-sim_ns job_checkpoint_interval_ns(const struct job *job);
+sim_ns job_checkpoint_interval_ns(struct job *job);
 
 /* Whether a policy makes the job save its state; and how long a save takes on its present GPUs, from its start until it
  * counts. */
 bool job_checkpoint_is_taken(const struct job *job);
 sim_ns job_checkpoint_save_ns(const struct job *job);
+
+/* The job falls back to its saved work. Warns, after the run, of jobs that lost all because their policy asks for no
+ * saves; returns 0 or the sink's code. */
+void job_checkpoint_lost(struct job *job);
+int job_checkpoints_warn(const struct jobs *jobs);
 
 /* Whether a job that is preempted now falls back to its saved work. At speed 0 it cannot save. */
 bool job_checkpoint_falls_back(const struct job *job);

@@ -141,6 +141,7 @@ void job_continue(struct job *job, sim_ns now)
 
 static void fall_back(struct job *job)
 {
+    job_checkpoint_lost(job);
     job->progress.done_ns = job->progress.saved_ns;
     job->lost_gpu_s += job->unsaved_gpu_s;
     job->jobs->stats.lost_gpu_s += job->unsaved_gpu_s;

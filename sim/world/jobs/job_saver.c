@@ -395,7 +395,7 @@ static void note_peer(const struct job *job)
 }
 
 /* Work between two saves; 0: it does not save by flows. */
-static sim_ns interval_of(const struct job *job)
+static sim_ns interval_of(struct job *job)
 {
     return job_saves_by_flows(job) ? job_checkpoint_interval_ns(job) : 0;
 }

@@ -490,6 +490,7 @@ int jobs_finish(struct jobs *jobs)
     int code = jobs_emit_notes(jobs);
     if (code == 0) code = job_trainings_warn(jobs);
     if (code == 0) code = job_savers_warn(jobs);
+    if (code == 0) code = job_checkpoints_warn(jobs);
     if (code == 0) code = job_plan_emit_warnings(jobs);
     sim_ns now = engine_now(jobs->site->engine);
     for (struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {

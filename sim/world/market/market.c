@@ -48,6 +48,8 @@ static int make_scheduler(struct market *market)
     *market->scheduler = market_jobs_scheduler;
     market->scheduler->policy.name = market->renter->policy.name;
     market->scheduler->policy.oracle = market->renter->policy.oracle;
+    market->watcher.ops = &market_jobs_watcher_ops;
+    holders_watch(&market->env.cluster->holders, &market->watcher);
     return 0;
 }
 

@@ -239,6 +239,21 @@ int market_jobs_interrupt(struct market *market, struct renting_job *job, sim_ns
     return code;
 }
 
+/* The mean life of a lease, whatever its age. A job that can save all its work within the notice loses none. */
+static struct holder_risk risk(const struct watcher *watcher, const struct holder *holder)
+{
+    struct market *market = OWNER_ENTITY(watcher, struct market, watcher);
+    const struct job *job = OWNER_ENTITY(holder, const struct job, holder);
+    const struct renting_job *renting = job_view_slot(&job->view);
+    const struct holder_risk none = {(double)INFINITY, 0.0};
+    if (market->offers[renting->rental.offer].kind != OFFER_SPOT) return none;
+    const struct spot_config *spot = &offer_of(market, renting)->config->spot;
+    if (isnan(spot->mean_life_s) || job_checkpoint_save_ns(job) <= spot->notice_ns) return none;
+    return (struct holder_risk){spot->mean_life_s, 0.0};
+}
+
+const struct watcher_ops market_jobs_watcher_ops = {.risk = risk};
+
 void market_jobs_request_decision(struct market *market)
 {
     for (int32_t i = 0; i < market->view.n_offers; i++) {

@@ -44,6 +44,7 @@ struct market {
     struct ledger ledger;
     struct owner timer;           /* armed for the next change of spot GPUs */
     struct scheduler *scheduler;  /* NULL: jobs keep theirs */
+    struct watcher watcher;       /* with the scheduler: tells jobs how often spot GPUs are taken back */
     struct fleet_plan {
         struct service_config *services; /* copies; NULL: the scenario's own */
         struct market *market;
@@ -104,7 +105,8 @@ int market_jobs_interrupt(struct market *market, struct renting_job *job, sim_ns
 /* There may be supply for waiting jobs: requests a decision. */
 void market_jobs_request_decision(struct market *market);
 
-/* The scheduler of jobs that rent for themselves. */
+/* The scheduler of jobs that rent for themselves, and the risk that they lose spot GPUs. */
 extern const struct scheduler market_jobs_scheduler;
+extern const struct watcher_ops market_jobs_watcher_ops;
 
 #endif

@@ -11,7 +11,8 @@ struct checkpoint_view {
     double stall_s, flush_s;  /* of one save: stall of the job; then the time until the save counts */
     double least_interval_s;  /* by then the previous save has been flushed and a step has completed */
     double restart_s;         /* mean wait of the job on its GPUs after a failure */
-    /* mean time between failures on these GPUs, over all causes; INFINITY: no failure is known */
+    /* mean time between failures on these GPUs, over all causes, with interruptions of spot GPUs whose notice is too
+     * short for a save; INFINITY: none is known */
     double mtbf_s;
 };
 

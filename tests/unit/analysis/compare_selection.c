@@ -56,6 +56,30 @@ TEST(short_keys_mean_one_thing)
     }
 }
 
+/* An object on an axis goes by what tables show, or by its JSON in any spelling; a value that no run has gets a list of
+ * those that there are. */
+TEST(objects_are_chosen_as_tables_show_them)
+{
+    static const struct {
+        const char *selection, *hint;
+    } cases[] = {{"routing=lor seed=2", NULL}, {"routing={\"policy\": \"lor\",  \"seed\":2}", NULL},
+                 {"routing=lor", NULL}, {"routing=lor seed=3", "routing is jsq, lor or lor seed=2"},
+                 {"routing=lar", "routing is jsq, lor or lor seed=2"}};
+    const char *path = compare_path();
+    const struct made_run runs[] = {{.routing = "jsq", .metric = 1},
+                                    {.routing = "{\"policy\":\"lor\"}", .metric = 2},
+                                    {.routing = "{\"policy\": \"lor\", \"seed\": 2}", .metric = 3}};
+    MUST(compare_make(path, runs, 3));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED(comparison) comparison = {0};
+        struct diag diag;
+        const int code = compare_study(path, "routing=jsq", cases[i].selection, &comparison, &diag);
+        CHECK_EQ_INT(code, cases[i].hint == NULL ? 0 : SIM_E_USAGE);
+        if (cases[i].hint != NULL && CHECK(diag.n_items > 0))
+            CHECK(strstr(diag.items[0].hint, cases[i].hint) != NULL);
+    }
+}
+
 /* The fixture has run under "batching=vllm-v0 routing=jsq". */
 TEST(policies_are_chosen_by_their_whole_name)
 {

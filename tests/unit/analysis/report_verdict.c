@@ -442,6 +442,26 @@ TEST(costs_without_the_gpus_that_are_down_are_told)
     CHECK_EQ_STR(cautions_of(metrics, facts), "");
 }
 
+/* Of 100 jobs 20 were left on a site where at most 10 GPUs were in use: 10 of them waited, whatever is kept. */
+TEST(jobs_that_wait_at_the_end_are_seen_without_rows)
+{
+    struct made_metric metrics[] = {
+        {"job.submitted", 100}, {"job.unfinished", 20}, {"job.gpus_in_use.max", 10}, {"sim.end_s", 100}, {0}};
+    struct verdict_facts facts = {.status = "done"};
+    CHECK_EQ_STR(cautions_of(metrics, facts), "saturated");
+    SCOPED(text) text = {0};
+    facts.metric = made, facts.context = metrics;
+    verdict_run(&facts, &text);
+    CHECK(strstr(text.chars, "saturated or was cut short: at least 10 % of the jobs waited at the end.") != NULL);
+    metrics[2].value = 15; /* 5 waited */
+    CHECK_EQ_STR(cautions_of(metrics, facts), "");
+    metrics[2].value = 10, metrics[0].value = 19; /* too few to tell */
+    CHECK_EQ_STR(cautions_of(metrics, facts), "");
+    const struct trend_growth calm = {.left_frac = 0.01};
+    metrics[0].value = 100, facts.jobs = &calm; /* rows know better */
+    CHECK_EQ_STR(cautions_of(metrics, facts), "");
+}
+
 /* What is left in a run that stalled waits for what never comes: no queue tells anything of its rate. */
 TEST(a_run_that_stalled_is_not_saturated)
 {

@@ -75,8 +75,29 @@ TEST(questions_go_to_the_first_who_can_answer)
     holders_watch(&holders, &dumb.watcher);
     holders_watch(&holders, &wise.watcher);
     CHECK_EQ_INT(holders_risk(&holders, &holder).mtbf_s, 5);
+    CHECK_EQ_INT(holders_risk(&holders, &holder).restart_s, 2);
     CHECK(isnan(holders_drawn_j(&holders, &holder, 0))); /* nobody counts power */
     CHECK_EQ_INT(holders_black_out(&holders, 0, 1, 10), 0);
+}
+
+static struct holder_risk rarer_risk(const struct watcher *watcher, const struct holder *holder)
+{
+    (void)watcher;
+    (void)holder;
+    return (struct holder_risk){.mtbf_s = 20.0, .restart_s = 7.0};
+}
+
+/* One in 5 s and one in 20 s are one in 4 s, of which a fifth waits for 7 s. */
+TEST(rates_of_risks_add_up)
+{
+    static const struct watcher_ops rarer = {.risk = rarer_risk};
+    struct holders holders = {0};
+    struct ear often = {.watcher.ops = &knows}, rare = {.watcher.ops = &rarer};
+    holders_watch(&holders, &often.watcher);
+    holders_watch(&holders, &rare.watcher);
+    const struct holder_risk risk = holders_risk(&holders, &(struct holder){0});
+    CHECK_NEAR(risk.mtbf_s, 4.0, 1e-12);
+    CHECK_NEAR(risk.restart_s, 0.8 * 2.0 + 0.2 * 7.0, 1e-12);
 }
 
 static int yields(struct tenant *tenant, const char *gpu, int32_t gpus, int64_t groups, sim_ns now)
