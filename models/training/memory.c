@@ -276,9 +276,11 @@ struct training_holdings training_holdings_of(const struct training_parts *parts
     const int64_t replicas = training_plan_replicas(parts->plan);
     const struct training_shards dense = training_plan_shards(parts->plan, replicas);
     const struct training_shards expert = training_plan_shards(parts->plan, replicas / parts->plan->expert);
+    const double second_dense = dense.secondary > 0 ? all.dense / (double)dense.secondary : 0.0;
+    const double second_expert = expert.secondary > 0 ? all.expert / (double)expert.secondary : 0.0;
     return (struct training_holdings){sharded(&all, dense.weights, expert.weights),
                                       sharded(&all, dense.gradients, expert.gradients),
-                                      sharded(&all, dense.optimizer, expert.optimizer)};
+                                      sharded(&all, dense.optimizer, expert.optimizer), second_dense + second_expert};
 }
 
 static double on_gpu(enum training_home home, double bytes)
@@ -296,7 +298,7 @@ static struct training_memory stage_memory(const struct training_parts *parts, i
     const double layers = (double)training_plan_layers(plan, parts->llm, stage);
     const struct training_homes homes = training_homes_of(parts);
     struct training_memory memory = {
-        .weight_bytes = on_gpu(tiers->weights, trainer->weight_bytes * own.weights),
+        .weight_bytes = on_gpu(tiers->weights, trainer->weight_bytes * (own.weights + own.secondary)),
         .gradient_bytes = on_gpu(tiers->gradients, trainer->gradient_bytes * own.gradients),
         .optimizer_bytes = on_gpu(tiers->optimizer,
                                   (1.0 - plan->offload.optimizer_frac) * trainer->optimizer_bytes * own.optimizer),

@@ -8,6 +8,8 @@
 static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero-bubble", NULL};
 static const char *const recomputes[] = {"none", "selective", "full", "as-needed", "fastest", NULL};
 static const char *const context_forms[] = {"ring", "all-to-all", "token-ring", NULL};
+static const char *const weight_messages[] = {"stored", "int8", NULL};
+static const char *const gradient_messages[] = {"stored", "int8", "int4", NULL};
 static const char *const precisions[] = {"bf16", "fp16", "fp8", NULL};
 static const enum number_format formats[] = {FORMAT_BF16, FORMAT_FP16, FORMAT_FP8};
 
@@ -26,6 +28,7 @@ static const struct config_field shape_fields[] = {
 #undef ROW_OF
 
 static const char *const flushes[] = {"blocking", "overlapped", NULL};
+static const char *const updates[] = {"at-end", "delayed", NULL};
 
 #define ROW_OF struct training_offload_config
 static const struct config_field offload_fields[] = {
@@ -33,6 +36,8 @@ static const struct config_field offload_fields[] = {
              "share of the optimizer's states in host memory, which CPUs update"),
     ROW_CHOICE("flush", flush, DEFAULT("blocking"), flushes,
                "gradients go to the host before the backward pass goes on, or beside it"),
+    ROW_CHOICE("update", update, DEFAULT("at-end"), updates,
+               "CPUs update at the end of a step, or beside the next one, whose weights are then a step older"),
     ROW_INT("gpu_stride", gpu_stride, DEFAULT("0"), WITHIN(0, 1 << 20),
             "of so many groups of these states the GPU updates one; 0: none"),
     ROW_QUANTITY("cpu_update", cpu_update_per_s, UNIT_RATE, SOURCED_DEFAULT("6.64e9/s"), POSITIVE,
@@ -145,6 +150,12 @@ static const struct config_field nics_fields[] = {
             "ranks that share gradients"),                                                                             \
     ROW_INT("shard_optimizer", t shard_optimizer, DEFAULT("0"), WITHIN(0, 1 << 20),                                    \
             "ranks that share optimizer states"),                                                                      \
+    ROW_INT("shard_secondary", t shard_secondary, DEFAULT("0"), WITHIN(0, 1 << 20),                                    \
+            "neighbouring ranks that share a second copy of shared weights, for the backward pass; 0: none"),          \
+    ROW_CHOICE("weight_messages", t weight_message, DEFAULT("stored"), weight_messages,                                \
+               "numbers in gathers of weights: as the trainer stores them, or in 8 bits"),                             \
+    ROW_CHOICE("gradient_messages", t gradient_message, DEFAULT("stored"), gradient_messages,                          \
+               "numbers in reductions of gradients: as stored, or in few bits by all-to-alls in and among nodes"),     \
     ROW_CHOICE("precision", t precision, DEFAULT("bf16"), precisions, "number format of matrix products"),             \
     ROW_BOOL("overlap_tensor", t overlap_tensor, DEFAULT("false"),                                                     \
              "backward, collectives of tensor parallelism run beside products"),                                       \
@@ -452,7 +463,7 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
     const struct training_offload_config *offload = &config->offload;
     setup->plan = (struct training_plan){
         .offload = {.optimizer_frac = offload->optimizer_frac, .blocks_flush = offload->flush == 0,
-                    .gpu_stride = offload->gpu_stride, .cpu_update_per_s = offload->cpu_update_per_s,
+                    .is_delayed = offload->update == 1, .gpu_stride = offload->gpu_stride, .cpu_update_per_s = offload->cpu_update_per_s,
                     .flush_bytes_per_s = offload->flush_bytes_per_s,
                     .link_bytes_per_s = isnan(offload->link_bytes_per_s) ? setup->gpu.pcie_bytes_per_s
                                                                          : offload->link_bytes_per_s},
@@ -469,7 +480,10 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         .recompute = training_chooses_layers(config->recompute) ? RECOMPUTE_NONE : (enum training_recompute)config->recompute,
         .recompute_layers = config->recompute_layers,
         .zero = config->zero, .shard_weights = config->shard_weights,
-        .shard_gradients = config->shard_gradients, .shard_optimizer = config->shard_optimizer, .compute = formats[config->precision],
+        .shard_gradients = config->shard_gradients, .shard_optimizer = config->shard_optimizer,
+        .shard_secondary = config->shard_secondary,
+        .weight_message = (enum training_message)config->weight_message,
+        .gradient_message = (enum training_message)config->gradient_message, .compute = formats[config->precision],
         .overlap_tensor = config->overlap_tensor, .overlap_gradients = config->overlap_gradients, .overlap_weights = config->overlap_weights,
         .context_form = (enum context_form)config->context_form, .linear_layers = config->shape.linear_layers,
         .lengths = setup->lengths, .split = (enum training_split)config->lengths.split,
@@ -484,6 +498,8 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         return "sequences of unlike length need a trainer whose attention is one kernel ('flash_attention')";
     if (problem == NULL && setup->plan.linear_layers > 0 && !setup->trainer.flash_attention)
         return "'linear_layers' needs a trainer whose attention is one kernel ('flash_attention')";
+    if (problem == NULL && setup->trainer.broadcasts && (config->weight_message != 0 || config->gradient_message != 0))
+        return "messages in few bits need a trainer that scatters gradients: this one sums all and broadcasts weights";
     if (problem == NULL) problem = training_plan_problem(&setup->plan, &setup->llm);
     if (problem != NULL) return problem;
     if (setup->plan.nics.n > 0)

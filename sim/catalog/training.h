@@ -28,7 +28,7 @@ struct training_shape {
 /* NAN: as the GPU's PCIe link. */
 struct training_offload_config {
     double optimizer_frac, cpu_update_per_s, flush_bytes_per_s, link_bytes_per_s;
-    int flush;
+    int flush, update; /* update 1: delayed */
     int64_t gpu_stride;
 };
 
@@ -71,7 +71,8 @@ struct training_config {
     int64_t gradient_parts; /* at most */
     int schedule, recompute, precision, context_form;
     int64_t micro_batch, micro_batches, global_batch, global_batch_tokens, sequence_tokens;
-    int64_t recompute_layers, zero, shard_weights, shard_gradients, shard_optimizer;
+    int64_t recompute_layers, zero, shard_weights, shard_gradients, shard_optimizer, shard_secondary;
+    int weight_message, gradient_message; /* enum training_message */
     double reserve_frac;
     struct training_offload_config offload;
     struct training_tiers_config tiers;

@@ -88,7 +88,8 @@ static struct plan_free find_free(const struct config *config, const struct trai
         .micro_batch = lacks(config, "micro_batch") && lacks(config, "micro_batches"),
         .recompute = lacks(config, "recompute"),
         .zero = lacks(config, "zero") && lacks(config, "shard_optimizer") && lacks(config, "shard_gradients") &&
-                lacks(config, "shard_weights")};
+                lacks(config, "shard_weights"),
+        .secondary = lacks(config, "shard_secondary") && setup->config->tiers.weights == HOME_GPU};
 }
 
 /* Whether two keys of the plan cannot go together, in any layout. */

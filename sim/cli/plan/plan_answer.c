@@ -25,6 +25,8 @@ static void add_nics(struct text *text, const struct training_plan *plan, const 
     text_add(text, " layers");
 }
 
+static const char *const messages[] = {"stored", "int8", "int4"};
+
 void plan_describe(const struct training_plan *plan, const struct training_config *config, const struct llm_spec *llm,
                    struct text *text)
 {
@@ -39,6 +41,10 @@ void plan_describe(const struct training_plan *plan, const struct training_confi
                     plan->shard_optimizer);
     else if (plan->zero != 1)
         text_printf(text, ", ZeRO %" PRId64, plan->zero);
+    if (plan->shard_secondary > 0) text_printf(text, ", second copy %" PRId64, plan->shard_secondary);
+    if (plan->weight_message != MESSAGE_STORED) text_printf(text, ", weights sent in %s", messages[plan->weight_message]);
+    if (plan->gradient_message != MESSAGE_STORED)
+        text_printf(text, ", gradients in %s", messages[plan->gradient_message]);
     text_add(text, recomputes[config->recompute]);
     if (training_chooses_layers(config->recompute) && plan->recompute == RECOMPUTE_FULL)
         text_printf(text, ", %" PRId64 " layers of a stage recomputed", plan->recompute_layers);
@@ -72,6 +78,9 @@ static void add_layout(struct answer *answer, const struct training_plan *plan, 
     answer_number(answer, "shard_weights", (double)plan->shard_weights);
     answer_number(answer, "shard_gradients", (double)plan->shard_gradients);
     answer_number(answer, "shard_optimizer", (double)plan->shard_optimizer);
+    answer_number(answer, "shard_secondary", (double)plan->shard_secondary);
+    answer_text(answer, "weight_messages", messages[plan->weight_message]);
+    answer_text(answer, "gradient_messages", messages[plan->gradient_message]);
     answer_text(answer, "recompute", recomputes[config->recompute]);
     if (training_chooses_layers(config->recompute))
         answer_number(answer, "recompute_layers",
@@ -88,7 +97,7 @@ struct part {
     double value;
 };
 
-enum { STEP_PARTS = 13, BUBBLE_PART = 3, MEMORY_PARTS = 6, LEVEL_PARTS = 3 };
+enum { STEP_PARTS = 14, BUBBLE_PART = 3, MEMORY_PARTS = 6, LEVEL_PARTS = 3 };
 
 static void step_parts(const struct training_step *step, struct part parts[STEP_PARTS])
 {
@@ -102,6 +111,7 @@ static void step_parts(const struct training_step *step, struct part parts[STEP_
         {"expert_s", "expert-parallel messages", step->expert_s},
         {"pipeline_s", "messages between stages", step->pipeline_s},
         {"data_s", "gradients and weights", step->data_s},
+        {"quantise_s", "messages made narrow", step->quantise_s},
         {"flush_s", "gradients to the host", step->flush_s},
         {"swap_s", "states beyond the GPU", step->swap_s},
         {"optimizer_s", "optimizer", step->optimizer_s},
