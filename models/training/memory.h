@@ -56,6 +56,9 @@ struct training_holdings training_holdings_of(const struct training_parts *parts
 /* Bytes that a stage keeps for the backward pass, wherever they lie, of all micro-batches in flight. */
 double training_kept_bytes(const struct training_parts *parts, int64_t stage);
 
+/* Those of them that lie beyond the GPU: of the plan's swapped layers, first of those that keep everything. */
+double training_swapped_bytes(const struct training_parts *parts, int64_t stage);
+
 /* Bytes that one layer keeps for the backward pass of one micro-batch on one rank. */
 double training_layer_bytes(const struct training_parts *parts, enum training_block_kind kind);
 

@@ -130,6 +130,8 @@ static const char *tiers_problem(const struct training_plan *plan)
     if (plan->offload.optimizer_frac > 0.0) return "'tiers.optimizer' and 'offload.optimizer' exclude each other";
     if (tiers->gradients != HOME_GPU && tiers->optimizer == HOME_GPU)
         return "'tiers.gradients' beyond the GPU needs 'tiers.optimizer' beyond it, which reads them";
+    if (tiers->buffers == 1 || tiers->buffers < 0)
+        return "'tiers.buffers' are at least 2: a layer is at work, and the next one on its way";
     return tier_rates_problem(tiers);
 }
 

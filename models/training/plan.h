@@ -70,6 +70,10 @@ struct training_tiers {
     enum training_flow flow;
     bool by_owner;                 /* a layer's weights lie on one rank, which broadcasts them */
     int64_t tiles;                 /* of a layer's weights and gradients; 0 and 1: they are whole */
+    int64_t persistent;            /* layers whose states stay on the GPU, wherever those of others lie */
+    int64_t buffers; /* layers of weights from beyond the GPU for which it has room; 0: two, which later passes bring
+                      * again */
+    int64_t swapped; /* layers whose activations lie beyond the GPU, if `activations` do; 0: all */
     double host_bytes, disk_bytes; /* of a node; 0: not limited */
     double read_bytes_per_s, write_bytes_per_s; /* of the drives of a node, together */
     double link_bytes_per_s;       /* host memory to a GPU and back, each way */

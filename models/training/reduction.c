@@ -2,6 +2,7 @@
 
 #include "models/training/expert_pipeline.h"
 #include "models/training/quantised.h"
+#include "models/training/tiers.h"
 
 #include <math.h>
 
@@ -86,13 +87,16 @@ static void add_broadcasts(const struct training_parts *parts, const struct shar
                   weight_bytes * (double)n / (double)(n - 1), (double)n);
 }
 
-/* Weights for the forward and the backward pass of each micro-batch, layer by layer. */
+/* Weights for the forward and the backward pass of each micro-batch, layer by layer; backward but for those that are
+ * still there. */
 static void add_layer_weights(const struct training_parts *parts, const struct sharing *sharing, double n, double calls,
                               struct traffic *traffic)
 {
+    const double layers = (double)training_plan_layers(parts->plan, parts->llm, 0);
     const int64_t w = sharing->shards.weights, second = sharing->shards.secondary;
     if (second == 0) {
-        add_gathers(parts, traffic, &traffic->layer_weights, group_of(sharing, w, 1), 2.0 * n, 2.0 * calls);
+        const double gathers = 2.0 - training_buffered_layers(parts) / layers;
+        add_gathers(parts, traffic, &traffic->layer_weights, group_of(sharing, w, 1), gathers * n, gathers * calls);
         return;
     }
     add_gathers(parts, traffic, &traffic->layer_weights, group_of(sharing, w, 1), n, calls);

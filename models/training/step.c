@@ -100,9 +100,10 @@ static double update_bytes(const struct training_parts *parts, int64_t stage)
 {
     const struct training_parameters all = training_stage_parameters(parts, stage);
     const struct training_tiers *tiers = &parts->plan->tiers;
-    const double kept_frac = tiers->optimizer == HOME_GPU ? 1.0 - parts->plan->offload.optimizer_frac : 0.0;
+    const double persistent = 1.0 - training_moving_frac(parts);
+    const double kept_frac = tiers->optimizer == HOME_GPU ? 1.0 - parts->plan->offload.optimizer_frac : persistent;
     const double own = training_holdings_of(parts, stage).optimizer * kept_frac;
-    const double cleared = tiers->gradients == HOME_GPU ? all.dense + all.expert : 0.0;
+    const double cleared = (tiers->gradients == HOME_GPU ? 1.0 : persistent) * (all.dense + all.expert);
     return own * (parts->trainer->update_bytes + parts->trainer->gradient_bytes) +
            cleared * parts->trainer->gradient_bytes;
 }

@@ -1,3 +1,4 @@
+#include "models/training/placement.h"
 #include "sim/catalog/training_lengths.h"
 
 #include <inttypes.h>
@@ -51,6 +52,7 @@ static const struct config_field offload_fields[] = {
 
 static const char *const homes[] = {"gpu", "host", "disk", NULL};
 static const char *const flows[] = {"serial", "prefetched", "pipelined", NULL};
+static const char *const placements[] = {"given", "search", NULL};
 static const char *const gathers[] = {"all-links", "owner", NULL};
 
 #define ROW_OF struct training_tiers_config
@@ -68,6 +70,14 @@ static const struct config_field tiers_fields[] = {
                "all ranks bring their shard of a layer over their links, or one owner brings all of it"),
     ROW_INT("tiles", tiles, DEFAULT("1"), WITHIN(1, 1 << 16),
             "parts of a layer's weights and gradients that come to the GPU one after another"),
+    ROW_CHOICE("placement", placement, DEFAULT("given"), placements,
+               "the next three keys and recomputed layers are given, or searched for the shortest step (ProTrain)"),
+    ROW_INT("persistent", persistent, DEFAULT("0"), WITHIN(0, LLM_MAX_LAYERS),
+            "layers whose states stay on the GPU, wherever others lie"),
+    ROW_INT("buffers", buffers, DEFAULT("0"), WITHIN(0, LLM_MAX_LAYERS),
+            "layers of other weights that the GPU keeps for the backward pass; 0: two, which come again for each pass"),
+    ROW_INT("swapped", swapped, DEFAULT("0"), WITHIN(0, LLM_MAX_LAYERS),
+            "layers whose activations lie where 'activations' says; 0: all"),
     ROW_QUANTITY("host_memory", host_bytes, UNIT_BYTES, OPTIONAL, POSITIVE, "of a node; default: not limited"),
     ROW_QUANTITY("disk", disk_bytes, UNIT_BYTES, OPTIONAL, POSITIVE, "capacity of a node's drives; default: not limited"),
     ROW_QUANTITY("disk_read", read_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE, "of a node's drives together"),
@@ -387,6 +397,7 @@ static struct training_tiers tiers_of(const struct training_tiers_config *tiers,
         .weights = (enum training_home)tiers->weights, .gradients = (enum training_home)tiers->gradients,
         .optimizer = (enum training_home)tiers->optimizer, .activations = (enum training_home)tiers->activations,
         .flow = (enum training_flow)tiers->flow, .by_owner = tiers->gather == 1, .tiles = tiers->tiles,
+        .persistent = tiers->persistent, .buffers = tiers->buffers, .swapped = tiers->swapped,
         .host_bytes = given(tiers->host_bytes, 0.0), .disk_bytes = given(tiers->disk_bytes, 0.0),
         .read_bytes_per_s = given(tiers->read_bytes_per_s, 0.0),
         .write_bytes_per_s = given(tiers->write_bytes_per_s, 0.0),
@@ -409,9 +420,38 @@ static struct training_nics nics_of(const struct training_nics_config *nics)
     return layout;
 }
 
-/* What the plan leaves to the setup: the recomputed layers. */
+static bool places(const struct training_config *config)
+{
+    return config->tiers.placement == 1;
+}
+
+/* Why the layers of the plan cannot be placed by a search, or NULL. */
+static const char *placement_problem(const struct training_setup *setup)
+{
+    const struct training_config *config = setup->config;
+    const struct training_tiers_config *tiers = &config->tiers;
+    if (!places(config)) return NULL;
+    if (config->recompute != RECOMPUTE_NONE || tiers->persistent + tiers->buffers + tiers->swapped > 0)
+        return "\"search\" as 'tiers.placement' and the layers that it finds, also 'recompute', exclude each other";
+    if (tiers->weights == HOME_GPU || tiers->optimizer == HOME_GPU)
+        return "\"search\" as 'tiers.placement' needs 'tiers.weights' and 'tiers.optimizer' beyond the GPU";
+    if (setup->llm.layers > TRAINING_PLACED_LAYERS)
+        return "\"search\" as 'tiers.placement' is for LLMs of at most 256 layers";
+    return NULL;
+}
+
+static void place_layers(struct training_setup *setup)
+{
+    const enum training_home kept = setup->plan.tiers.activations;
+    struct training_placement placement;
+    training_placement_find(&setup->parts, setup->config->reserve_frac, &placement);
+    training_placement_set(&setup->plan, kept, &placement);
+}
+
+/* What the plan leaves to the setup: the recomputed layers, and those on the GPU. */
 static void finish_plan(struct training_setup *setup)
 {
+    if (places(setup->config)) place_layers(setup);
     if (setup->config->recompute == TRAINING_AS_NEEDED) recompute_as_needed(setup);
     if (setup->config->recompute == TRAINING_FASTEST) recompute_fastest(setup);
 }
@@ -500,6 +540,7 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         return "'linear_layers' needs a trainer whose attention is one kernel ('flash_attention')";
     if (problem == NULL && setup->trainer.broadcasts && (config->weight_message != 0 || config->gradient_message != 0))
         return "messages in few bits need a trainer that scatters gradients: this one sums all and broadcasts weights";
+    if (problem == NULL) problem = placement_problem(setup);
     if (problem == NULL) problem = training_plan_problem(&setup->plan, &setup->llm);
     if (problem != NULL) return problem;
     if (setup->plan.nics.n > 0)

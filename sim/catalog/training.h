@@ -35,8 +35,8 @@ struct training_offload_config {
 /* Absent: all zero. NAN: not limited; of the link as the GPU's PCIe link. */
 struct training_tiers_config {
     int weights, gradients, optimizer, activations; /* enum training_home */
-    int flow, gather;
-    int64_t tiles;
+    int flow, gather, placement; /* placement 1: search */
+    int64_t tiles, persistent, buffers, swapped;
     double host_bytes, disk_bytes, read_bytes_per_s, write_bytes_per_s, link_bytes_per_s, cpu_update_per_s;
     double others_disk_frac, others_link_frac;
 };

@@ -48,6 +48,10 @@ void plan_describe(const struct training_plan *plan, const struct training_confi
     text_add(text, recomputes[config->recompute]);
     if (training_chooses_layers(config->recompute) && plan->recompute == RECOMPUTE_FULL)
         text_printf(text, ", %" PRId64 " layers of a stage recomputed", plan->recompute_layers);
+    if (config->tiers.placement == 1)
+        text_printf(text, ", layers: %" PRId64 " persistent, %" PRId64 " buffered, %" PRId64 " swapped, %" PRId64
+                    " recomputed", plan->tiers.persistent, plan->tiers.buffers, plan->tiers.swapped,
+                    plan->recompute_layers);
     add_nics(text, plan, llm);
 }
 
@@ -85,6 +89,14 @@ static void add_layout(struct answer *answer, const struct training_plan *plan, 
     if (training_chooses_layers(config->recompute))
         answer_number(answer, "recompute_layers",
                       plan->recompute == RECOMPUTE_FULL ? (double)plan->recompute_layers : 0.0);
+    if (config->tiers.placement == 1) {
+        answer_open(answer, "placement", '{');
+        answer_number(answer, "persistent", (double)plan->tiers.persistent);
+        answer_number(answer, "buffers", (double)plan->tiers.buffers);
+        answer_number(answer, "swapped", (double)plan->tiers.swapped);
+        answer_number(answer, "recomputed", (double)plan->recompute_layers);
+        answer_close(answer, '}');
+    }
     add_clusters(answer, plan, llm);
     answer_number(answer, "micro_batch", (double)plan->micro_batch);
     answer_number(answer, "micro_batches", (double)plan->micro_batches);
