@@ -209,7 +209,8 @@ static bool is_gathered(const struct training_plan *plan)
 }
 
 /* Two layers of weights, of which one is at work and one on its way, or as many as there are buffers, and two of
- * gradients, if they lie beyond the GPU; in tiles. No layer does if all are persistent. `gathered`: the bytes of sharded weights that are whole meanwhile. */
+ * gradients, if they lie beyond the GPU; in tiles. No layer does if all are persistent.
+ * `gathered`: the bytes of sharded weights that are whole meanwhile. */
 static double streamed_bytes(const struct training_parts *parts, const struct training_parameters *layer,
                              double gathered)
 {

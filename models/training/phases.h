@@ -1,6 +1,7 @@
 /* The phases of a training step that differ in power, on the law that serving has (models/power.h):
  *
- *     compute   kernels of all passes, of messages that are narrowed, and the update: the FLOP and bytes of these kernels over their time. FLOP count
+ *     compute   kernels of all passes, of messages that are narrowed, and the update: the FLOP and bytes
+ *               of these kernels over their time. FLOP count
  *               as shares of the peak of their own format. The part of the time in kernels that the core bounds follows
  *               the clock
  *     messages  communication that nothing hides: a kernel runs and computes nothing. No clock changes its time

@@ -11,9 +11,10 @@
  *     within a node   (p-1)/p n c
  *     between nodes   (q-1)/q n/p c, so that a node sends (q-1)/q n c
  *
- * It narrows n numbers, widens and adds up n of all ranks of its node, narrows the n/p sums, and widens and adds up n/p.
- * The largest p that divides the ranks and fits on a node counts. So with ZeRO 3, a second copy of weights within nodes,
- * weights in int8 and gradients in int4, a node sends n (1 + 1/2) bytes instead of 3 x 2 n: a fourth.
+ * It narrows n numbers, widens and adds up n of all ranks of its node, narrows the n/p sums, and widens and adds up
+ * n/p.
+ * The largest p that divides the ranks and fits on a node counts. So with ZeRO 3, a second copy of weights within
+ * nodes, weights in int8 and gradients in int4, a node sends n (1 + 1/2) bytes instead of 3 x 2 n: a fourth.
  *
  * The kernels have the bandwidth of element-wise operators, and nothing hides them.
  *

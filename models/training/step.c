@@ -316,7 +316,8 @@ struct training_step training_step_of(const struct training_parts *parts, double
     step.step_s = passes_s + step.bubble_s + step.data_s + step.quantise_s + step.flush_s + step.swap_s +
                   step.optimizer_s + step.host_s;
     add_host_update(plan, host_update_s(parts, own), &step);
-    const double priced_s = passes_s + reduction.seconds + reduction.quantise_s; /* sums in another order may differ in the last digit */
+    /* sums in another order may differ in the last digit */
+    const double priced_s = passes_s + reduction.seconds + reduction.quantise_s;
     step.outside_frac = fmin((passes.batches * passes.stage.outside_s + reduction.outside_s) / priced_s, 1.0);
     step.model_flop = training_model_flop(parts);
     step.hardware_flop = step.model_flop + repeated_flop(parts);

@@ -160,8 +160,8 @@ TEST(the_search_finds_the_best_of_all)
     CHECK(n_found > n_all / 3 && n_found < n_all);
 }
 
-/* More memory never makes the best placement slower; all of it leaves nothing beyond the GPU but what CPUs update beside
- * the backward pass. */
+/* More memory never makes the best placement slower; all of it leaves nothing beyond the GPU but what CPUs update
+ * beside the backward pass. */
 TEST(more_memory_is_never_slower)
 {
     double before_s = (double)INFINITY;
