@@ -1,5 +1,7 @@
 #include "models/hardware.h"
 
+#include <stddef.h>
+
 double number_format_bytes(enum number_format format)
 {
     static const double bytes[FORMAT_COUNT] = {
@@ -47,6 +49,15 @@ bool gpu_host_staged(const struct gpu_spec *gpu, int64_t gpus)
     return gpus > gpu->nvlink_gpus && !gpu->peer_to_peer;
 }
 
+const char *const gpu_vendor_names[] = {"NVIDIA", "AMD", "other", NULL};
+
+const char *gpu_vendor_caveat(const struct gpu_spec *gpu)
+{
+    if (gpu->vendor == VENDOR_NVIDIA) return "";
+    return gpu->vendor == VENDOR_AMD ? ": no kernel of AMD's GPUs was measured"
+                                     : ": only kernels of NVIDIA's GPUs were measured";
+}
+
 /* GPUs that send through the uplink of one switch. */
 static double uplink_gpus(const struct gpu_spec *gpu, int64_t gpus)
 {
@@ -62,9 +73,16 @@ static double pcie_link_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus)
     return gpu->pcie_bytes_per_s * (uplink < share ? uplink : share);
 }
 
+/* Links of a GPU to others, one for each; at least the one of a pair. */
+static double links_of(int64_t gpus)
+{
+    return gpus > 2 ? (double)(gpus - 1) : 1.0;
+}
+
 double gpu_link_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus)
 {
     if (gpus > gpu->nvlink_gpus) return pcie_link_bytes_per_s(gpu, gpus);
+    if (gpu->fabric == FABRIC_FULL) return gpu->nvlink_bytes_per_s * links_of(gpus) / links_of(gpu->nvlink_gpus);
     if (gpu->fabric != FABRIC_MESH) return gpu->nvlink_bytes_per_s;
     return gpu->nvlink_bytes_per_s * cube_dimensions(gpus) / cube_dimensions(gpu->nvlink_gpus);
 }

@@ -32,11 +32,16 @@ enum number_format {
 };
 
 /* How the GPUs of a node reach each other besides PCIe: bridged pairs; a cube mesh with equally many links along each
- * edge of a hypercube; a switch that gives every pair the full bandwidth. */
-enum gpu_fabric { FABRIC_NONE, FABRIC_BRIDGE, FABRIC_MESH, FABRIC_SWITCH };
+ * edge of a hypercube; a link of its own for each pair; a switch that gives every pair the full bandwidth. */
+enum gpu_fabric { FABRIC_NONE, FABRIC_BRIDGE, FABRIC_MESH, FABRIC_FULL, FABRIC_SWITCH };
+
+enum gpu_vendor { VENDOR_NVIDIA, VENDOR_AMD, VENDOR_OTHER };
+
+extern const char *const gpu_vendor_names[]; /* by gpu_vendor; NULL behind the last */
 
 struct gpu_spec {
     const char *name, *architecture;
+    enum gpu_vendor vendor; /* kernels of NVIDIA's GPUs alone were measured */
     double peak_flop_per_s[FORMAT_COUNT]; /* 0 or NAN: none; integer operations count as FLOP */
     double memory_bytes;                  /* total reported by nvidia-smi, including the driver's part */
     double memory_bytes_per_s, l2_bytes;
@@ -55,6 +60,9 @@ struct gpu_spec {
     double bridge_share;        /* of the bandwidth, left beyond a bridge between switches or sockets */
 };
 
+/* What a calibration fitted to GPUs of NVIDIA leaves open: ": no kernel of AMD's GPUs was measured", or "". */
+const char *gpu_vendor_caveat(const struct gpu_spec *gpu);
+
 /* Bytes one number takes in memory. */
 double number_format_bytes(enum number_format format);
 
@@ -67,7 +75,8 @@ bool gpu_multiplies_blocks(const struct gpu_spec *gpu);
 
 /* Rate at which each of `gpus` adjacent GPUs of one node sends to all others together, per direction: over NVLink if it
  * connects them all, else over PCIe (below). In a mesh only the links inside the group count: a third between 2 of 8
- * GPUs, two thirds among 4 (NVIDIA DGX-1 with Tesla V100 system architecture, hybrid cube mesh).
+ * GPUs, two thirds among 4 (NVIDIA DGX-1 with Tesla V100 system architecture, hybrid cube mesh). So they do where each
+ * pair has a link: a seventh between 2 of 8 GPUs.
  *
  * Over PCIe a ring runs at the rate of its slowest hop. Each bridge on that hop leaves bridge_share of the rate: one
  * between the switches of a socket, two between sockets. Without peer_to_peer every hop passes host memory, so that the

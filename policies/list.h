@@ -11,6 +11,7 @@ POLICY(batcher, batching_splitwise)
 POLICY(batcher, batching_distserve)
 POLICY(batcher, batching_sglang)
 POLICY(batcher, batching_trtllm)
+POLICY(batcher, batching_nexus)
 
 /* routing */
 POLICY(router, routing_round_robin)
@@ -96,6 +97,7 @@ POLICY(checkpointer, checkpointing_none)
 POLICY(checkpointer, checkpointing_periodic)
 POLICY(checkpointer, checkpointing_young)
 POLICY(checkpointer, checkpointing_daly)
+POLICY(checkpointer, checkpointing_checkfreq)
 
 /* eviction */
 POLICY(evictor, eviction_lru)

@@ -60,6 +60,9 @@ static struct training_collective collective_on(const struct training_parts *par
                                adapter_share(parts, class, group, nodes)};
     const int64_t span = group.gpus * group.stride;
     collective_set_link(&shape, parts->gpu, span < plan->gpus_per_node ? span : plan->gpus_per_node);
+    if (parts->gpu->fabric == FABRIC_FULL && span <= parts->gpu->nvlink_gpus) /* its members' links alone */
+        shape.link_bytes_per_s = gpu_link_bytes_per_s(parts->gpu,
+                                                      class == KERNEL_SEND ? 2 : group.gpus / (int64_t)nodes);
     shape.switch_adds = shape.switch_adds && class == KERNEL_ALL_REDUCE;
     if (shape.bridges > 0.0) shape.link_bytes_per_s /= bridge_senders(parts, class, group);
     const struct kernel_call call = {.class = class, .shape.collective = shape};

@@ -89,8 +89,8 @@ static bool has_two_links(const struct meeting *meeting)
 {
     const struct gpu_spec *gpu = meeting->parts->gpu;
     const struct training_group group = training_context_group(meeting->parts->plan);
-    return gpu->fabric == FABRIC_MESH && group.gpus > 2 && !is_far(meeting, KERNEL_SEND) &&
-           group.gpus * group.stride <= gpu->nvlink_gpus;
+    return (gpu->fabric == FABRIC_MESH || gpu->fabric == FABRIC_FULL) && group.gpus > 2 &&
+           !is_far(meeting, KERNEL_SEND) && group.gpus * group.stride <= gpu->nvlink_gpus;
 }
 
 /* Queries move on while a rank attends with those that it has; results go back to the rank of their queries. A rank

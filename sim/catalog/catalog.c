@@ -10,7 +10,7 @@
 
 /* --- Fields. A number may say where it comes from: {"value": V, "source": "...", "sure": "..."} --- */
 
-static const char *const fabrics[] = {"none", "bridge", "mesh", "switch", NULL};
+static const char *const fabrics[] = {"none", "bridge", "mesh", "full", "switch", NULL};
 
 static const char *const formats[] = {
 #define FORMAT_NAME(id, name, bytes) name,
@@ -49,6 +49,8 @@ static const struct config_field peak_fields[] = {
 #define ROW_OF struct gpu_spec
 static const struct config_field catalog_gpu_fields[] = {
     ROW_TEXT("architecture", architecture, REQUIRED, ANY, "generation of the chip"),
+    ROW_CHOICE("vendor", vendor, DEFAULT("NVIDIA"), gpu_vendor_names,
+               "who makes the chip; kernels of NVIDIA's GPUs alone were measured"),
     ROW_SECTION("peak", peak_flop_per_s, FILLED, peak_fields,
                 "peaks by number format; an absent format runs in the next wider one"),
     ROW_QUANTITY("memory", memory_bytes, UNIT_BYTES, SOURCED_REQUIRED, POSITIVE,
@@ -67,8 +69,9 @@ static const struct config_field catalog_gpu_fields[] = {
                  "power with an idle process on the GPU"),
     ROW_QUANTITY("price", usd_per_h, UNIT_MONEY_PER_H, SOURCED_OPTIONAL, POSITIVE,
                  "list price of renting one, on demand"),
-    ROW_CHOICE("fabric", fabric, DEFAULT("none"), fabrics,
-               "links between the GPUs of a node besides PCIe: bridged pairs, a cube mesh, a switch"),
+    ROW_CHOICE(
+        "fabric", fabric, DEFAULT("none"), fabrics,
+        "links between the GPUs of a node besides PCIe: bridged pairs, a cube mesh, one for each pair, a switch"),
     ROW_INT("nvlink_gpus", nvlink_gpus, DEFAULT("0"), WITHIN(0, 1024), "GPUs that reach each other over NVLink"),
     ROW_QUANTITY("nvlink_bandwidth", nvlink_bytes_per_s, UNIT_BYTES_PER_S, SOURCED_DEFAULT("0GB/s"), ANY,
                  "NVLink bandwidth of a GPU, per direction"),
@@ -145,7 +148,8 @@ const struct config_field catalog_llm_fields[] = {
 
 /* --- Entries --- */
 
-static const struct shelf gpus = {"hardware", "GPU", "orrery list gpus", NULL, "only GPUs of NVIDIA are modelled, without MIG"};
+static const struct shelf gpus = {"hardware", "GPU", "orrery list gpus", NULL,
+                                  "only GPUs of NVIDIA and AMD are modelled, without MIG"};
 static const struct shelf llms = {"llms", "LLM", "orrery list llms", NULL, NULL};
 
 int catalog_list_gpus(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,

@@ -192,7 +192,8 @@ static int find_nearest(const struct catalog *catalog, const struct gpu_spec *gp
         bool found = false;
         code = read_own(&looked_at, names.names[i], arena, &file, &found, diag);
         if (code == 0) code = catalog_gpu(&looked_at, names.names[i], NULL, arena, &other, diag);
-        if (code != 0 || file.activity.rows == 0 || distance(gpu, &other) >= least) continue;
+        if (code != 0 || file.activity.rows == 0 || other.vendor != gpu->vendor || distance(gpu, &other) >= least)
+            continue;
         least = distance(gpu, &other);
         power->nearest = names.names[i];
     }

@@ -35,7 +35,7 @@ struct time_error {
 struct time_errors {
     struct text *basis;   /* measured rows */
     struct text *systems; /* LLM, GPU and engine of each model with an error */
-    size_t n_unknown;     /* models without */
+    struct text *unknown; /* of each without: its times are the predicted ones at both ends */
 };
 
 /* The error of a cost kind ("operators") on what no fit has seen; unknown if the catalog has no

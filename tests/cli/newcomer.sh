@@ -114,7 +114,7 @@ done <<'END'
 2	run S --set services.chat.routing=p2c	unknown routing policy 'p2c'; did you mean 'power-of-two'?
 2	run S --set cluster.gpu=H100	unknown GPU 'H100'; did you mean 'h100-sxm'?
 2	run S --set cluster.gpu=A100_80_SXM	did you mean 'a100-80-sxm'?
-2	run S --set cluster.gpu=mi300x	unknown GPU 'mi300x'; only GPUs of NVIDIA are modelled, without MIG; known are a10, 
+2	run S --set cluster.gpu=gaudi3	unknown GPU 'gaudi3'; only GPUs of NVIDIA and AMD are modelled, without MIG; 'orrery list gpus' shows
 2	run S --set services.chat.llm=llama3-8b	unknown LLM 'llama3-8b'; did you mean 'llama-3-8b'?
 2	run S --set services.chat.llm=llama-3.1-70b	take more GPUs per replica (tensor_parallel) or a GPU with more memory
 2	run S --set services.chat.batching=vllm	unknown batching policy 'vllm'; did you mean 'vllm-v1'?
@@ -172,7 +172,7 @@ done <<'END'
 2	run S --nonsense 4	unknown option '--nonsense'; '--help' lists the options
 2	run S --set cluster.gpu=A100	did you mean 'a100-40-sxm'? There are also a100-80-pcie, a100-80-sxm; 'orrery list gpus' shows all
 2	run S --set services.chat.llm=llama3	unknown LLM 'llama3'; did you mean 'llama-3
-2	run S --set cluster.gpu=tpu-v5e	only GPUs of NVIDIA are modelled
+2	run S --set cluster.gpu=tpu-v5e	only GPUs of NVIDIA and AMD are modelled
 2	run S --set services.chat.cost.engine=vllm-0.6	unknown engine 'vllm-0.6'; it lies between 'vllm-0.2' and 'vllm-0.12'; 'orrery list engines' shows all
 2	run S --set services.chat.cost.engine=vllm-0.25	did you mean 'vllm-0.19'? There are also vllm-0.12, vllm-0.2, vllm-2024;
 2	run S --set services.chat.kv.usable_frac=120%	'usable_frac' must be between 0.01 and 1, got "120%"
@@ -301,7 +301,7 @@ done <<'END'
 2	trace replay R	this is a database of results, not a log; 'orrery compare RESULTS LOG' compares it with a log
 2	trace replay S --scenario S	this is a scenario, not a trace
 2	trace replay T/t.csv	name the deployment with --scenario, such as quickstart
-2	run S --set cluster.gpu=h100-mig-1g.10gb	only GPUs of NVIDIA are modelled, without MIG
+2	run S --set cluster.gpu=h100-mig-1g.10gb	only GPUs of NVIDIA and AMD are modelled, without MIG
 2	run S --set cluster.mig=1g.10gb	MIG is not simulated, a GPU is whole
 2	run S --set services.chat.enable_lora=true	unknown key 'enable_lora' in 'services.chat'; LoRA is not simulated
 2	run S --set services.chat.max_model_len=4096	the LLM's file limits the context; 'max_total_tokens' of a 'trace' limits its requests

@@ -156,6 +156,13 @@ out "warning: uncalibrated: service 'chat': the operators cost of llama-2-7b on 
 
 # GPUs without a price are told, and a scenario may give one, in place of the list price, too.
 out "warning: unpriced: service 'chat': the price of v100-32-sxm is unknown, so cost.* is absent; set cluster.gpu_price"
+
+# The error of NVIDIA's GPUs says nothing about those of others: their runs have no interval.
+run 0 run "$T/serve.json" --set cluster.gpu=v100-32-sxm
+grep -q '^interval ' "$T/out" || complain 'a GPU of NVIDIA without kernels has no interval'
+run 0 run "$T/serve.json" --set cluster.gpu=mi300x
+out "on mi300x is not calibrated: no kernel of AMD's GPUs was measured"
+grep '^interval ' "$T/out" && complain 'a GPU of AMD has the interval of others'
 run 0 run "$T/serve.json" --set cluster.gpu=v100-32-sxm --set 'cluster.gpu_price=$2/h' --json
 json '$.metrics."cost.usd_per_h"' 8
 equal "$(grep -c unpriced "$T/out")" 0 'warnings of prices'

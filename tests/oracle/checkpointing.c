@@ -77,6 +77,52 @@ TEST(policies_choose_their_interval)
     CHECK_NEAR(simulate(&cases[0], "'daly'", save, 2000), simulate_interval(&cases[0], daly_s, 2000), 1e-7);
 }
 
+/* A job of 100.5 intervals of work stalls in 100 saves of 7 s. With the default an interval is 200 s. */
+TEST(checkfreq_spends_its_overhead)
+{
+    static const struct {
+        const char *policy;
+        double work_s, stall_s;
+    } rows[] = {{"'checkfreq'", 200 * 100.5, 700},
+                {"{'policy': 'checkfreq', 'overhead': 0.07}", 100 * 100.5, 700},
+                {"{'policy': 'checkfreq', 'overhead': 1}", 7 * 100.5, 700}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct bed_rows *run = bed_ok(
+            NULL,
+            "{'jobs': {'types': {'default': {'checkpoint': {'policy': %s, 'bytes': '7GB', 'write': '1GB/s'}}},"
+            " 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '%.17gs', 'gpus': 8}]}}}",
+            rows[i].policy, rows[i].work_s);
+        CHECK_NEAR(run->end_s, rows[i].work_s + rows[i].stall_s, 1e-6);
+    }
+}
+
+/* Saves that stall nothing follow each other: writes of 2 s hide behind steps of 5 s, so a failure loses between 2 s
+ * and 7 s of work, and without failures the job ends with its work. */
+TEST(checkfreq_saves_all_the_time_where_saves_are_free)
+{
+    static const char text[] =
+        "{%s'jobs': {'placement': 'first-fit', 'types': {'default': {'checkpoint': {'policy': 'checkfreq', 'model':"
+        " 'fastpersist', 'bytes': '2GB', 'write': '1GB/s', 'overlap': '5s'}}}, 'trace': {'format': 'inline-jobs',"
+        " 'jobs': [{'duration': '100000s', 'gpus': 8}]}}}";
+    const struct bed_rows *whole = bed_ok(NULL, text, "");
+    CHECK(whole->end_s == 100000);
+    const struct bed_rows *run = bed_ok(
+        NULL, text,
+        "'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '500s'}}}}, 'until': '3d', ");
+    const double failures = bed_metric(run, "failure.interrupts"), lost_s = bed_metric(run, "failure.lost_gpu_s") / 8;
+    CHECK(failures > 100);
+    CHECK(lost_s > 2.5 * failures && lost_s < 7 * failures);
+}
+
+/* Failures play no part in its choice. */
+TEST(checkfreq_ignores_failures)
+{
+    const char *save = "'bytes': '60GB', 'write': '1GB/s'";
+    for (int i = 0; i < 3; i += 2)
+        CHECK_NEAR(simulate(&cases[i], "{'policy': 'checkfreq', 'overhead': 0.05}", save, 200),
+                   simulate_interval(&cases[i], 1200, 200), 1e-7);
+}
+
 /* What is still on its way to storage when a failure comes is lost: a longer restart, as far as means go. */
 TEST_OPTIMISED(flushes_cost_like_restarts)
 {

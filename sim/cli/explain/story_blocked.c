@@ -89,6 +89,7 @@ const char *blocked_text(int kind)
         [BATCH_LIMIT_CLOSED] = "the running batch takes nobody in",
         [BATCH_LIMIT_HOST] = "swapped-out sequences resume first",
         [BATCH_LIMIT_LATE] = "the engine learns one iteration later what has come or ended",
+        [BATCH_LIMIT_DEADLINE] = "with another prompt, one of the batch would miss its deadline",
         [BLOCKED_NO_REPLICA] = "no replica is up to take it",
         [BLOCKED_ITERATION] = "the iteration in progress",
         [BLOCKED_LOADS] = "KV of its prompt comes from a prefix store",

@@ -10,7 +10,7 @@
 
 /* The first are those of enum batch_limit (policy/batching.h): what ended the admissions of the replica's batcher. */
 enum {
-    BLOCKED_LIMITS = 7,
+    BLOCKED_LIMITS = 8,
     BLOCKED_NO_REPLICA = BLOCKED_LIMITS, /* no replica is up to take it */
     BLOCKED_ITERATION,                   /* the batcher is asked at the end of the iteration in progress */
     BLOCKED_LOADS,                       /* KV of its prompt comes from a prefix store */

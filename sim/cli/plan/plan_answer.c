@@ -291,7 +291,8 @@ static void say_trust(struct answer *answer, const struct training_setup *setup,
 {
     answer_say(answer, "\n%.0f %% of the kernels' time lies outside the calibrated range.\n", 100.0 * outside_frac);
     if (!setup->calibration.calibrated)
-        answer_say(answer, "No kernel of %s was measured: times follow the fit over all GPUs.\n", setup->gpu.name);
+        answer_say(answer, "No kernel of %s was measured: times follow the fit over all GPUs%s.\n", setup->gpu.name,
+                   gpu_vendor_caveat(&setup->gpu));
     if (!setup->trainer_measured)
         answer_say(answer, "The constants of %s were not fitted on %s.\n", setup->preset.name, setup->gpu.name);
 }

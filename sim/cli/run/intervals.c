@@ -178,12 +178,11 @@ static const char *first_error(int code, const struct diag *why)
 static int find_ends(const struct setup *setup, const struct world_options *how, struct widening *widening,
                      struct time_errors *errors, struct diag *diag)
 {
-    struct text again[2];
+    struct text again[3];
     struct diag why;
     diag_init(&why);
-    text_init(&again[0]);
-    text_init(&again[1]);
-    struct time_errors slow = {.basis = &again[0], .systems = &again[1]};
+    for (size_t i = 0; i < 3; i++) text_init(&again[i]);
+    struct time_errors slow = {.basis = &again[0], .systems = &again[1], .unknown = &again[2]};
     widening->time_case = TIMES_FAST;
     int code = run_end(setup, how, widening, errors, &why);
     widening->time_case = TIMES_SLOW;
@@ -191,15 +190,14 @@ static int find_ends(const struct setup *setup, const struct world_options *how,
     if (code != 0 && code != SIM_E_INTERRUPTED)
         diag_warning(diag, NULL, "--interval never leaves them out",
                      "no intervals, as a run at one of their ends failed: %s", first_error(code, &why));
-    text_fini(&again[0]);
-    text_fini(&again[1]);
+    for (size_t i = 0; i < 3; i++) text_fini(&again[i]);
     return code;
 }
 
 int intervals_find(const struct setup *setup, const struct world_options *how, const struct metric_row *metrics,
                    size_t n_metrics, struct arena *arena, struct run_intervals *found, struct diag *diag)
 {
-    struct text basis, systems;
+    struct text basis, systems, unknown;
     struct widening widening = {.metrics = metrics, .n = n_metrics};
     *found = (struct run_intervals){.share = TIME_ERROR_SHARE};
     if (setup->scenario.services.n == 0) return 0;
@@ -209,7 +207,8 @@ int intervals_find(const struct setup *setup, const struct world_options *how, c
         widening.ends[i] = (struct metric_interval){.name = metrics[i].name, .fast = (double)NAN, .slow = (double)NAN};
     text_init(&basis);
     text_init(&systems);
-    struct time_errors errors = {.basis = &basis, .systems = &systems};
+    text_init(&unknown);
+    struct time_errors errors = {.basis = &basis, .systems = &systems, .unknown = &unknown};
     int code = find_ends(setup, how, &widening, &errors, diag);
     if (code == 0 && basis.length > 0) keep_open(&widening, found);
     if (widening.left_out != NULL)
@@ -218,11 +217,14 @@ int intervals_find(const struct setup *setup, const struct world_options *how, c
                      "with faster or slower kernels",
                      widening.left_out, 100 * fmin(1, widening.left_out_share));
     if (found->n > 0) {
+        if (unknown.length > 0) text_printf(&basis, "; as predicted, since no error is known: %s", unknown.chars);
         found->basis = arena_strdup(arena, basis.chars);
         found->systems = arena_strdup(arena, systems.chars);
     }
-    const bool failed = basis.failed || systems.failed || (found->n > 0 && (!found->basis || !found->systems));
+    const bool failed = basis.failed || systems.failed || unknown.failed ||
+                        (found->n > 0 && (!found->basis || !found->systems));
     text_fini(&basis);
     text_fini(&systems);
+    text_fini(&unknown);
     return failed ? SIM_E_NOMEM : code == SIM_E_INTERRUPTED ? code : 0;
 }

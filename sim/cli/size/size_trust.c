@@ -49,7 +49,7 @@ static int add_kernels(const struct catalog *catalog, const char *gpu, bool has_
     else if (like != NULL && like->kind == JSON_STRING)
         text_printf(text, "kernels not measured: those of %s, scaled", like->text);
     else
-        text_printf(text, "kernels not measured: a fit to all GPUs");
+        text_printf(text, "kernels not measured: a fit to all measured GPUs, which are NVIDIA's");
     if (has_experts) add_experts(experts, text);
     return text->failed ? SIM_E_NOMEM : 0;
 }

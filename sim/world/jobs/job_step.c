@@ -73,7 +73,7 @@ int job_step_read_type(const struct jobs *jobs, const struct job_type *type, str
     return 0;
 }
 
-/* Rate between the GPUs of a node: NVLink, or PCIe without. */
+/* Rate between the GPUs of a node: NVLink, or PCIe without. Where each pair has a link, that of one. */
 int job_step_read_rates(const struct jobs *jobs, struct job_network *network)
 {
     const sim_ns latency_ns = topology_config(network->topology)->network.latency_ns;
@@ -86,7 +86,9 @@ int job_step_read_rates(const struct jobs *jobs, struct job_network *network)
         const int code = catalog_gpu(jobs->site->catalog, name, config_where(jobs->site->config, "cluster.gpu"),
                                      jobs->site->arena, &gpu, jobs->site->diag);
         if (code != 0) return code;
-        const double rate = gpu.nvlink_gpus > 1 ? gpu.nvlink_bytes_per_s : gpu.pcie_bytes_per_s;
+        const double rate = gpu.fabric == FABRIC_FULL ? gpu_link_bytes_per_s(&gpu, 2)
+                            : gpu.nvlink_gpus > 1     ? gpu.nvlink_bytes_per_s
+                                                      : gpu.pcie_bytes_per_s;
         if (rate > 0) network->rates[i].node_bytes_per_s = rate;
     }
     return 0;

@@ -338,7 +338,8 @@ static int warn_of_kernels(const struct jobs *jobs, const struct priced *first)
     char text[512];
     const char *gpu = first->setup->gpu.name;
     if (first->setup->calibration.calibrated) return warn_of_extrapolation(jobs, gpu);
-    snprintf(text, sizeof text, "jobs: no kernel of %s was measured: times of steps follow the fit over all GPUs", gpu);
+    snprintf(text, sizeof text, "jobs: no kernel of %s was measured: times of steps follow the fit over all GPUs%s",
+             gpu, gpu_vendor_caveat(&first->setup->gpu));
     return emit_warning(jobs, "uncalibrated", text);
 }
 

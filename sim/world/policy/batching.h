@@ -77,8 +77,8 @@ int64_t replica_view_freed_blocks(const struct replica_view *view, const struct 
 
 /* Prompt tokens of a waiting request that are in the prefix cache; at most the prompt but one token. An admission by
  * this plan counts them as processed, so a prefill names the tokens behind them only. 0 if the request does not
- * wait. With caches_scheduled, these include tokens of blocks that the prefills so far in this plan compute. Once a
- * prefill of this plan names the request, what this and the next two functions give for it is undefined. */
+ * wait. With caches_scheduled, these include tokens of blocks that the prefills so far in this plan compute; once one of
+ * them names the request, what this and the next two functions give for it is undefined. */
 int64_t replica_view_cached_tokens(const struct replica_view *view, const struct request_view *request);
 
 /* Prompt tokens of a waiting request, behind the cached ones, that its prefix store would load while others run. It has
@@ -139,6 +139,7 @@ enum batch_limit {
     BATCH_LIMIT_CLOSED,    /* the running batch takes nobody in: its sequences decode first, or until they end */
     BATCH_LIMIT_HOST,      /* sequences that were swapped out resume first */
     BATCH_LIMIT_LATE,      /* the engine learns of an arrival, or of what has ended, one iteration later */
+    BATCH_LIMIT_DEADLINE,  /* with another prompt, one of the batch would miss its deadline */
     N_BATCH_LIMITS
 };
 
@@ -235,6 +236,13 @@ static inline void batch_plan_limit(struct batch_plan *plan, const struct reques
     plan->limit = limit;
     plan->limited = request;
 }
+
+/* Seconds that the cost model gives for an iteration of the plan's prefills, and of the decoding sequences if it lets
+ * any decode: then all of them count, also those that it evicts, pauses or leaves out, and none that it resumes. They
+ * are those at the full clock, on links of its own, without drafts and without the wait for loads; with pipeline
+ * stages, of one stage. A waiting request counts with the tokens that are cached now, so a batcher with
+ * caches_scheduled gets too much. 0 for an empty plan. */
+double replica_view_iteration_s(const struct replica_view *view, const struct batch_plan *plan);
 
 /* The request takes the KV blocks of its whole prompt, and its stored tokens are loaded while others run. It keeps its
  * place in the queue, where its state is REQUEST_LOADING: a plan that names it then is refused. When all has come it

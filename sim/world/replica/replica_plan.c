@@ -56,6 +56,31 @@ bool replica_view_decodes_here(const struct replica_view *view, const struct req
     return request_of(request)->decode_replica == request_of(request)->replica;
 }
 
+double replica_view_iteration_s(const struct replica_view *view, const struct batch_plan *plan)
+{
+    const struct replica *replica = (const struct replica *)((uintptr_t)view - offsetof(struct replica, view));
+    const struct running_batch *ready = replica->ready;
+    struct iteration_work work = {.prefill_sequences = plan->n_prefills};
+    struct iteration_cost cost;
+    for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++) {
+        const struct request_view *request = plan->prefills[i].request;
+        if (request == NULL) continue; /* the check of the plan says so */
+        const double n = plan->prefills[i].tokens;
+        const int64_t before = request->prefilled_tokens + replica_view_cached_tokens(view, request);
+        work.prefill_tokens += plan->prefills[i].tokens;
+        work.prefill_context_tokens += before;
+        work.prefill_pairs += n * n + 2 * n * (double)before;
+    }
+    if (plan->decode) {
+        work.decode_sequences = ready->members.n;
+        work.decode_context_tokens = ready->context_tokens;
+        work.decode_longest_tokens = running_longest_tokens(ready);
+    }
+    if (work.prefill_tokens + work.decode_sequences == 0) return 0;
+    replica->env->model.cost(replica->env->model.model, &work, &cost);
+    return replica->env->speed_frac > 0.0 ? cost.first_s / replica->env->speed_frac : cost.first_s;
+}
+
 bool replica_view_grows(const struct replica_view *view, const struct request_view *request)
 {
     const struct request *member = request_of(request);

@@ -120,8 +120,8 @@ static int emit_model_warnings(const struct service *service, const struct fleet
     snprintf(text, sizeof text, "service '%s'%s: %s", name, of_pool, model->caveat ? model->caveat : "");
     int code = service_emit_warning(service, "engine", model->caveat != NULL, text);
     if (code != 0) return code;
-    snprintf(text, sizeof text, "service '%s'%s: the %s cost of %s on %s is not calibrated", name, of_pool, model->kind,
-             service->llm.name, pool->gpu.name);
+    snprintf(text, sizeof text, "service '%s'%s: the %s cost of %s on %s is not calibrated%s", name, of_pool,
+             model->kind, service->llm.name, pool->gpu.name, gpu_vendor_caveat(&pool->gpu));
     code = service_emit_warning(service, "uncalibrated", !model->calibrated, text);
     if (code != 0) return code;
     snprintf(text, sizeof text,
@@ -178,12 +178,12 @@ void service_say_time_errors(const struct service *service, struct time_errors *
     for (size_t i = 0; i < fleet->n_pools; i++) {
         const struct fleet_pool *pool = &fleet->pools[i];
         char system[512];
-        if (pool->time_error.basis == NULL) {
-            errors->n_unknown++;
-            continue;
-        }
         snprintf(system, sizeof system, "%s on %s, %s", service->llm.name, pool->gpu.name,
                  pool->time_error.engine != NULL ? pool->time_error.engine : pool->env.model.kind);
+        if (pool->time_error.basis == NULL) {
+            add_entry(system, errors->unknown);
+            continue;
+        }
         add_entry(pool->time_error.basis, errors->basis);
         add_entry(system, errors->systems);
     }

@@ -50,7 +50,7 @@ static void check_gpu_file(const struct gpu_spec *gpu)
     for (const char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         const char *colon = strchr(line, ':');
         if (strstr(line, "//") == line || !colon || strstr(line, "\"peak\"") || strstr(line, "\"architecture\"") ||
-            strstr(line, "\"fabric\"") || strstr(line, "\"nvlink_gpus\""))
+            strstr(line, "\"vendor\"") || strstr(line, "\"fabric\"") || strstr(line, "\"nvlink_gpus\""))
             continue;
         values++;
         sourced += strstr(line, "\"source\": \"") && strstr(line, "\"sure\": \"");
@@ -222,8 +222,9 @@ TEST(unknown_names_get_suggestions)
 {
     check_gpu_message("a100-80-smx", "exp.json:3:12: error: unknown GPU 'a100-80-smx'; did you mean 'a100-80-sxm'? "
                                      "'orrery list gpus' shows all");
-    check_gpu_message("tpu-v5", "unknown GPU 'tpu-v5'; only GPUs of NVIDIA are modelled, without MIG; known are a10, "
-                                "a100-40-sxm, a100-80-pcie, ");
+    check_gpu_message("tpu-v5",
+                      "unknown GPU 'tpu-v5'; only GPUs of NVIDIA and AMD are modelled, without MIG; 'orrery list gpus' "
+                      "shows what there is");
     check_gpu_message("../llms/opt-13b", "unknown GPU '../llms/opt-13b'");
     check_gpu_message("", "unknown GPU ''");
     check_gpu_message("no/such/file.json", "no/such/file.json");

@@ -178,6 +178,19 @@ TEST(each_bridge_leaves_its_share)
     CHECK(gpu_link_bytes_per_s(&unknown, 8) == 32e9 && gpu_bridges(&unknown, 8) == 0);
 }
 
+/* A pair has one of the links, all GPUs have all of them: n GPUs have n - 1 each. */
+TEST(a_link_for_each_pair)
+{
+    struct gpu_spec full = pcie_gpu;
+    full.fabric = FABRIC_FULL;
+    full.nvlink_gpus = 8;
+    full.nvlink_bytes_per_s = 448e9;
+    for (int64_t n = 2; n <= 8; n++) CHECK(gpu_link_bytes_per_s(&full, n) == 64e9 * (double)(n - 1));
+    CHECK(gpu_link_bytes_per_s(&full, 1) == 64e9);
+    CHECK(gpu_pair_bytes_per_s(&full, 8) == 64e9 &&
+          gpu_link_bytes_per_s(&full, 9) == gpu_link_bytes_per_s(&pcie_gpu, 9));
+}
+
 /* Through host memory the GPUs behind a switch share its link; bridges that are slower still count. */
 TEST(staged_messages_share_the_uplink)
 {

@@ -225,6 +225,26 @@ TEST(data_ranks_send_gradients_and_weights)
     CHECK_NEAR(plan_bed_step(&bed).data_bytes, 0.0, 0.0);
 }
 
+/* Two ranks with a link of their own take as long for a byte wherever they lie on the node, but for
+ * latencies. Eight use all links. */
+TEST(a_pair_has_one_link_of_eight)
+{
+    struct plan_bed bed;
+    double byte_s[3];
+    for (int i = 0; i < 3; i++) {
+        plan_bed_init(&bed, &plan_bed_gpt);
+        struct gpu_spec full = *bed.parts.gpu;
+        full.fabric = FABRIC_FULL;
+        bed.parts.gpu = &full;
+        bed.plan.tensor = i == 1 ? 4 : 1;
+        bed.plan.data = i == 2 ? 8 : 2;
+        const struct training_step step = plan_bed_step(&bed);
+        byte_s[i] = step.data_s / step.data_bytes;
+    }
+    CHECK_NEAR(byte_s[1] / byte_s[0], 1.0, 0.02);
+    CHECK_NEAR(byte_s[0] / byte_s[2], 7.0, 0.15);
+}
+
 /* AMSP's cost of optimizer states: gradients are summed on all ranks, and each of the ranks that share optimizer states
  * broadcasts the weights that it has updated. Every further rank adds the steps of a broadcast. */
 TEST(ranks_broadcast_what_they_update)

@@ -55,27 +55,30 @@ TEST(queries_go_on_and_results_go_back)
 
 /* Own results stay with their rank, so that the first queries go alone, and so do the next, whose results are not there
  * yet. The last two results go alone. In between both ways take the maximum, at best half of the sum. Through one port
- * they take the sum. */
+ * they take the sum. Where each pair has a link, neighbours send over one of them. */
 TEST(two_links_take_the_maximum_and_one_port_the_sum)
 {
-    struct gpu_spec mesh = plan_bed_a100;
+    struct gpu_spec mesh = plan_bed_a100, full = plan_bed_a100;
     mesh.fabric = FABRIC_MESH;
+    full.fabric = FABRIC_FULL;
     for (int64_t ranks = 3; ranks <= 8; ranks++) {
         const double rows = 16384.0 * 32.0, layers = 8.0, both = (double)ranks - 3.0;
-        double sum_s = 0.0, most_s = 0.0, seconds[2];
+        double sum_s = 0.0, most_s = 0.0, seconds[3];
         for (int pass = 0; pass < 2; pass++) {
             const double on = on_bytes[pass], back = back_bytes[pass];
             sum_s += layers * rows * ((both + 2.0) * (on + back)) / gpu_link_bytes_per_s(&plan_bed_a100, ranks);
             most_s += layers * rows * (2.0 * (on + back) + both * fmax(on, back)) / gpu_link_bytes_per_s(&mesh, ranks);
         }
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 3; i++) {
             struct plan_bed bed;
             long_bed(&bed, ranks, 16384 * ranks);
-            if (i == 1) bed.parts.gpu = &mesh;
+            if (i > 0) bed.parts.gpu = i == 1 ? &mesh : &full;
             seconds[i] = plan_bed_step(&bed).context_s;
         }
         CHECK_NEAR(seconds[0] / sum_s, 1.0, 1e-12);
         CHECK_NEAR(seconds[1] / most_s, 1.0, 1e-12);
+        const double pair_s = most_s * gpu_link_bytes_per_s(&mesh, ranks) / gpu_link_bytes_per_s(&full, 2);
+        CHECK_NEAR(seconds[2] / pair_s, 1.0, 1e-12);
     }
     CHECK_NEAR((on_bytes[0] + back_bytes[0]) / fmax(on_bytes[0], back_bytes[0]), 2.0 * 258.0 / 260.0, 1e-12);
 }
