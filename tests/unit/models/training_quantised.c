@@ -124,9 +124,11 @@ TEST(two_exchanges_add_up_all_gradients)
         struct training_exchanges stage;
         double inside = 0.0, outside = 0.0;
         training_exchanges_of(&bed.parts, &stage);
-        for (int32_t i = 0; i < stage.n; i++)
-            if (stage.of[i].kind == EXCHANGE_ALL_TO_ALL)
-                *(stage.of[i].group.stride * stage.of[i].group.gpus <= p ? &inside : &outside) += RANKS * stage.of[i].bytes;
+        for (int32_t i = 0; i < stage.n; i++) {
+            const struct training_exchange *of = &stage.of[i];
+            const bool is_inside = of->group.stride * of->group.gpus <= p;
+            if (of->kind == EXCHANGE_ALL_TO_ALL) *(is_inside ? &inside : &outside) += RANKS * of->bytes;
+        }
         const double scale = (double)llm_parameters(&bed.llm) / NUMBERS;
         CHECK_NEAR(inside, scale * twin.inside, 1e-9 * scale * RANKS * NUMBERS);
         CHECK_NEAR(outside, scale * twin.outside, 1e-9 * scale * RANKS * NUMBERS);
