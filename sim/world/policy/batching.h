@@ -77,8 +77,8 @@ int64_t replica_view_freed_blocks(const struct replica_view *view, const struct 
 
 /* Prompt tokens of a waiting request that are in the prefix cache; at most the prompt but one token. An admission by
  * this plan counts them as processed, so a prefill names the tokens behind them only. 0 if the request does not
- * wait. With caches_scheduled, these include tokens of blocks that the prefills so far in this plan compute; once one of
- * them names the request, what this and the next two functions give for it is undefined. */
+ * wait. With caches_scheduled, these include tokens of blocks that the prefills so far in this plan compute. Once one
+ * of them then names the request, what this and the next two functions give for it is undefined. */
 int64_t replica_view_cached_tokens(const struct replica_view *view, const struct request_view *request);
 
 /* Prompt tokens of a waiting request, behind the cached ones, that its prefix store would load while others run. It has
