@@ -18,9 +18,9 @@
 
 enum training_exchange_kind { EXCHANGE_RING, EXCHANGE_ALL_TO_ALL, EXCHANGE_SHIFT, EXCHANGE_STAGES };
 
-/* Of a plan at most 16: tensor, context (three kinds), expert groups, stages; five rings of dense parameters, and of
- * experts. */
-enum { TRAINING_EXCHANGES = 16 };
+/* Of a plan at most 26: tensor, context (three kinds), expert groups, stages; of dense parameters and of experts each
+ * four rings of weights, and of gradients three rings with one more for sums, or six all-to-alls. */
+enum { TRAINING_EXCHANGES = 26 };
 
 struct training_exchange {
     enum training_exchange_kind kind;

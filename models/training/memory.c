@@ -190,21 +190,36 @@ double training_kept_bytes(const struct training_parts *parts, int64_t stage)
            (whole_frac * whole + (1.0 - whole_frac) * all * input_bytes(&widths));
 }
 
+double training_swapped_bytes(const struct training_parts *parts, int64_t stage)
+{
+    const struct training_plan *plan = parts->plan;
+    const double layers = (double)training_plan_layers(plan, parts->llm, stage), swapped = (double)plan->tiers.swapped;
+    const double inputs = (double)training_plan_recomputed(plan, parts->llm, stage), whole = layers - inputs;
+    const double kept = training_kept_bytes(parts, stage);
+    if (plan->tiers.activations == HOME_GPU) return 0.0;
+    if (!(swapped > 0.0) || swapped >= layers) return kept;
+    const struct widths widths = widths_of(parts);
+    const double input = training_in_flight(plan, stage) * input_bytes(&widths), all_whole = kept - inputs * input;
+    return swapped <= whole ? swapped / whole * all_whole : all_whole + (swapped - whole) * input;
+}
+
 static bool is_gathered(const struct training_plan *plan)
 {
     return training_plan_shards(plan, training_plan_replicas(plan)).weights > 1;
 }
 
-/* Two layers of weights, of which one is at work and one on its way, and two of gradients, if they lie beyond the GPU;
- * in tiles. `gathered`: the bytes of sharded weights that are whole meanwhile. */
+/* Two layers of weights, of which one is at work and one on its way, or as many as there are buffers, and two of
+ * gradients, if they lie beyond the GPU; in tiles. No layer does if all are persistent.
+ * `gathered`: the bytes of sharded weights that are whole meanwhile. */
 static double streamed_bytes(const struct training_parts *parts, const struct training_parameters *layer,
                              double gathered)
 {
     const struct training_tiers *tiers = &parts->plan->tiers;
-    const double tiles = tiers->tiles > 1 ? (double)tiers->tiles : 1.0, two = 2.0 * (layer->dense + layer->expert);
-    if (!training_tiers_used(tiers)) return gathered;
-    return ((tiers->weights != HOME_GPU ? two * parts->trainer->weight_bytes : gathered) +
-            (tiers->gradients != HOME_GPU ? two * parts->trainer->gradient_bytes : 0.0)) /
+    const double tiles = tiers->tiles > 1 ? (double)tiers->tiles : 1.0, one = layer->dense + layer->expert;
+    const double buffers = fmax(2.0, training_buffered_layers(parts));
+    if (!training_tiers_used(tiers) || !(training_moving_frac(parts) > 0.0)) return gathered;
+    return ((tiers->weights != HOME_GPU ? buffers * one * parts->trainer->weight_bytes : gathered) +
+            (tiers->gradients != HOME_GPU ? 2.0 * one * parts->trainer->gradient_bytes : 0.0)) /
            tiles;
 }
 
@@ -214,6 +229,7 @@ static double streamed_ends(const struct training_parts *parts)
     const struct training_tiers *tiers = &parts->plan->tiers;
     const double tiles = tiers->tiles > 1 ? (double)tiers->tiles : 1.0;
     const double parameters = training_block_parameters(parts, BLOCK_EMBEDDING).dense;
+    if (!(training_moving_frac(parts) > 0.0)) return 0.0;
     return ((tiers->weights != HOME_GPU ? parameters * parts->trainer->weight_bytes : 0.0) +
             (tiers->gradients != HOME_GPU ? parameters * parts->trainer->gradient_bytes : 0.0)) /
            tiles;
@@ -276,14 +292,17 @@ struct training_holdings training_holdings_of(const struct training_parts *parts
     const int64_t replicas = training_plan_replicas(parts->plan);
     const struct training_shards dense = training_plan_shards(parts->plan, replicas);
     const struct training_shards expert = training_plan_shards(parts->plan, replicas / parts->plan->expert);
+    const double second_dense = dense.secondary > 0 ? all.dense / (double)dense.secondary : 0.0;
+    const double second_expert = expert.secondary > 0 ? all.expert / (double)expert.secondary : 0.0;
     return (struct training_holdings){sharded(&all, dense.weights, expert.weights),
                                       sharded(&all, dense.gradients, expert.gradients),
-                                      sharded(&all, dense.optimizer, expert.optimizer)};
+                                      sharded(&all, dense.optimizer, expert.optimizer), second_dense + second_expert};
 }
 
-static double on_gpu(enum training_home home, double bytes)
+/* `persistent`: share that stays on the GPU though others lie beyond it. */
+static double on_gpu(enum training_home home, double persistent, double bytes)
 {
-    return home == HOME_GPU ? bytes : 0.0;
+    return (home == HOME_GPU ? 1.0 : persistent) * bytes;
 }
 
 static struct training_memory stage_memory(const struct training_parts *parts, int64_t stage)
@@ -294,13 +313,15 @@ static struct training_memory stage_memory(const struct training_parts *parts, i
     const struct training_holdings own = training_holdings_of(parts, stage);
     const double kept = training_kept_bytes(parts, stage);
     const double layers = (double)training_plan_layers(plan, parts->llm, stage);
+    const double swapped = training_swapped_bytes(parts, stage), persistent = 1.0 - training_moving_frac(parts);
+    const double swapped_layers = tiers->swapped > 0 ? fmin((double)tiers->swapped, layers) : layers;
     const struct training_homes homes = training_homes_of(parts);
     struct training_memory memory = {
-        .weight_bytes = on_gpu(tiers->weights, trainer->weight_bytes * own.weights),
-        .gradient_bytes = on_gpu(tiers->gradients, trainer->gradient_bytes * own.gradients),
-        .optimizer_bytes = on_gpu(tiers->optimizer,
+        .weight_bytes = on_gpu(tiers->weights, persistent, trainer->weight_bytes * (own.weights + own.secondary)),
+        .gradient_bytes = on_gpu(tiers->gradients, persistent, trainer->gradient_bytes * own.gradients),
+        .optimizer_bytes = on_gpu(tiers->optimizer, persistent,
                                   (1.0 - plan->offload.optimizer_frac) * trainer->optimizer_bytes * own.optimizer),
-        .activation_bytes = tiers->activations == HOME_GPU ? kept : fmin(kept, 2.0 * kept / layers),
+        .activation_bytes = kept - swapped + fmin(swapped, 2.0 * swapped / swapped_layers),
         .working_bytes = working_bytes(parts, stage),
         .buffer_bytes = trainer->buffer_bytes + placeholder_bytes(parts, stage),
         .host_bytes = homes.host_bytes,

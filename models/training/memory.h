@@ -20,7 +20,7 @@
 
 /* Bytes on the fullest rank. */
 struct training_memory {
-    double weight_bytes, gradient_bytes, optimizer_bytes;
+    double weight_bytes, gradient_bytes, optimizer_bytes; /* weight_bytes: with a second copy */
     double activation_bytes; /* kept for the backward pass, of all micro-batches in flight */
     double working_bytes;    /* beside it while the backward pass works on one layer, or on the loss */
     double buffer_bytes;     /* of libraries */
@@ -48,12 +48,16 @@ struct training_stage_layers training_stage_layers(const struct training_parts *
 /* Parameters of which a rank of the stage holds weights, gradients and optimizer states. */
 struct training_holdings {
     double weights, gradients, optimizer;
+    double secondary; /* of the second copy of weights */
 };
 
 struct training_holdings training_holdings_of(const struct training_parts *parts, int64_t stage);
 
 /* Bytes that a stage keeps for the backward pass, wherever they lie, of all micro-batches in flight. */
 double training_kept_bytes(const struct training_parts *parts, int64_t stage);
+
+/* Those of them that lie beyond the GPU: of the plan's swapped layers, first of those that keep everything. */
+double training_swapped_bytes(const struct training_parts *parts, int64_t stage);
 
 /* Bytes that one layer keeps for the backward pass of one micro-batch on one rank. */
 double training_layer_bytes(const struct training_parts *parts, enum training_block_kind kind);

@@ -1,6 +1,7 @@
 /* The phases of a training step that differ in power, on the law that serving has (models/power.h):
  *
- *     compute   kernels of all passes and the update: the FLOP and bytes of these kernels over their time. FLOP count
+ *     compute   kernels of all passes, of messages that are narrowed, and the update: the FLOP and bytes
+ *               of these kernels over their time. FLOP count
  *               as shares of the peak of their own format. The part of the time in kernels that the core bounds follows
  *               the clock
  *     messages  communication that nothing hides: a kernel runs and computes nothing. No clock changes its time
@@ -11,7 +12,7 @@
  * bubble by 1 - s + s/f, where s is the share of the core. All ranks are taken to have the load of the slowest stage.
  *
  * Leaves out: memory traffic of messages, kernels that wait in the bubble instead of idling, and that hidden messages
- * may show when computing slows down or stop showing. */
+ * or a delayed update may show when computing slows down or stop showing. */
 #ifndef ORRERY_MODELS_TRAINING_PHASES_H
 #define ORRERY_MODELS_TRAINING_PHASES_H
 

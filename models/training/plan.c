@@ -21,11 +21,13 @@ static int64_t least(int64_t a, int64_t b)
 
 struct training_shards training_plan_shards(const struct training_plan *plan, int64_t replicas)
 {
+    struct training_shards shards = {plan->zero >= 3 ? replicas : 1, plan->zero >= 2 ? replicas : 1,
+                                     plan->zero >= 1 ? replicas : 1, 0};
     if (plan->shard_optimizer > 0)
-        return (struct training_shards){least(plan->shard_weights, replicas), least(plan->shard_gradients, replicas),
-                                        least(plan->shard_optimizer, replicas)};
-    return (struct training_shards){plan->zero >= 3 ? replicas : 1, plan->zero >= 2 ? replicas : 1,
-                                    plan->zero >= 1 ? replicas : 1};
+        shards = (struct training_shards){least(plan->shard_weights, replicas), least(plan->shard_gradients, replicas),
+                                          least(plan->shard_optimizer, replicas), 0};
+    if (shards.weights > 1) shards.secondary = least(plan->shard_secondary, shards.weights);
+    return shards;
 }
 
 static bool divides(int64_t part, int64_t all)
@@ -99,6 +101,8 @@ static const char *offload_problem(const struct training_offload *offload)
     if (!(offload->optimizer_frac > 0.0)) return NULL;
     if (!(offload->cpu_update_per_s > 0.0 && offload->link_bytes_per_s > 0.0))
         return "offloading needs 'cpu_update' and a link to the host";
+    if (offload->is_delayed && offload->gpu_stride > 1)
+        return "'offload.gpu_stride' and a delayed 'offload.update' exclude each other";
     if (offload->blocks_flush && !(offload->flush_bytes_per_s > 0.0)) return "a flush that blocks needs 'flush_rate'";
     return NULL;
 }
@@ -126,6 +130,8 @@ static const char *tiers_problem(const struct training_plan *plan)
     if (plan->offload.optimizer_frac > 0.0) return "'tiers.optimizer' and 'offload.optimizer' exclude each other";
     if (tiers->gradients != HOME_GPU && tiers->optimizer == HOME_GPU)
         return "'tiers.gradients' beyond the GPU needs 'tiers.optimizer' beyond it, which reads them";
+    if (tiers->buffers == 1 || tiers->buffers < 0)
+        return "'tiers.buffers' are at least 2: a layer is at work, and the next one on its way";
     return tier_rates_problem(tiers);
 }
 
@@ -141,10 +147,37 @@ static const char *shard_problem(const struct training_plan *plan)
     return NULL;
 }
 
+/* Of the second copy of weights, and of messages in few bits. `replicas`: ranks with the same weights. */
+static const char *low_bandwidth_problem(const struct training_plan *plan, int64_t replicas)
+{
+    const struct training_shards shards = training_plan_shards(plan, replicas);
+    if (shards.secondary > 0 && !divides(shards.secondary, shards.weights))
+        return "'shard_secondary' does not divide the ranks that share weights";
+    if (plan->gradient_message != MESSAGE_STORED && shards.optimizer < replicas)
+        return "'gradient_messages' in few bits replace a reduce-scatter over all ranks: these share optimizer states";
+    return NULL;
+}
+
+static const char *messages_problem(const struct training_plan *plan)
+{
+    const int64_t replicas = training_plan_replicas(plan);
+    const char *problem = low_bandwidth_problem(plan, replicas);
+    if (plan->shard_secondary > 0 && training_plan_shards(plan, replicas).weights < 2)
+        return "'shard_secondary' needs weights that ranks share, by \"zero\": 3 or 'shard_weights'";
+    if (plan->shard_secondary > 0 && plan->tiers.weights != HOME_GPU)
+        return "'shard_secondary' and 'tiers.weights' beyond the GPU exclude each other";
+    if (plan->gradient_message != MESSAGE_STORED && plan->gradient_parts > 0)
+        return "'gradient_messages' in few bits and 'gradient_parts' exclude each other";
+    if (problem == NULL && plan->expert > 1 && divides(plan->expert, replicas))
+        problem = low_bandwidth_problem(plan, replicas / plan->expert);
+    return problem;
+}
+
 const char *training_plan_problem(const struct training_plan *plan, const struct llm_spec *llm)
 {
     const char *problem = size_problem(plan);
     if (!problem) problem = shard_problem(plan);
+    if (!problem) problem = messages_problem(plan);
     if (!problem) problem = offload_problem(&plan->offload);
     if (!problem) problem = tiers_problem(plan);
     if (!problem) problem = training_nics_problem(plan, llm->layers);

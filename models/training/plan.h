@@ -43,15 +43,19 @@ enum context_form { CONTEXT_RING, CONTEXT_ALL_TO_ALL, CONTEXT_TOKEN_RING };
 
 /* Optimizer states in host memory, where CPUs update them: ZeRO-Offload (Ren et al. 2021). Gradients go to the host
  * before the backward pass goes on, or beside it. With `gpu_stride` k, of every k groups of these states one is updated
- * by the GPU, which fetches it and puts it back meanwhile (Maurya et al. 2024, Deep Optimizer States). */
+ * by the GPU, which fetches it and puts it back meanwhile (Maurya et al. 2024, Deep Optimizer States). A delayed update
+ * runs beside the next step (step.h). */
 struct training_offload {
     double optimizer_frac; /* of the optimizer's states; 0: none is offloaded */
-    bool blocks_flush;
+    bool blocks_flush, is_delayed;
     int64_t gpu_stride;           /* 0 and 1: CPUs update all groups */
     double cpu_update_per_s;      /* parameters that the CPUs of a node update */
     double flush_bytes_per_s;     /* of a flush that blocks, per GPU */
     double link_bytes_per_s;      /* pinned host memory to a GPU and back, each way */
 };
+
+/* Numbers in messages among ranks with the same weights (quantised.h). stored: as the trainer keeps them. */
+enum training_message { MESSAGE_STORED, MESSAGE_INT8, MESSAGE_INT4 };
 
 /* Where a kind of state lies when it is not used. */
 enum training_home { HOME_GPU, HOME_HOST, HOME_DISK, TRAINING_HOMES };
@@ -66,6 +70,10 @@ struct training_tiers {
     enum training_flow flow;
     bool by_owner;                 /* a layer's weights lie on one rank, which broadcasts them */
     int64_t tiles;                 /* of a layer's weights and gradients; 0 and 1: they are whole */
+    int64_t persistent;            /* layers whose states stay on the GPU, wherever those of others lie */
+    int64_t buffers; /* layers of weights from beyond the GPU for which it has room; 0: two, which later passes bring
+                      * again */
+    int64_t swapped; /* layers whose activations lie beyond the GPU, if `activations` do; 0: all */
     double host_bytes, disk_bytes; /* of a node; 0: not limited */
     double read_bytes_per_s, write_bytes_per_s; /* of the drives of a node, together */
     double link_bytes_per_s;       /* host memory to a GPU and back, each way */
@@ -99,6 +107,10 @@ struct training_plan {
     /* Neighbouring ranks that share weights, gradients and optimizer states, each at least as many as the one before
      * (Chen et al. 2023, AMSP). All 0: as `zero` says. */
     int64_t shard_weights, shard_gradients, shard_optimizer;
+    /* Neighbouring ranks that share a second copy of the weights, of which the backward pass gathers them (Wang et al.
+     * 2023, ZeRO++ hpZ); it divides the ranks that share weights. 0: there is none. */
+    int64_t shard_secondary;
+    enum training_message weight_message, gradient_message; /* of gathers, and of what replaces reduce-scatters */
     enum number_format compute; /* of products and of activations that they read: bf16, fp16 or fp8 */
     bool overlap_tensor;        /* backward: collectives of inputs and their gradients beside products */
     bool overlap_gradients;     /* data-parallel reduction beside the last backward pass */
@@ -164,6 +176,7 @@ static inline double training_plan_rank_tokens(const struct training_plan *plan)
 /* Ranks that share each kind of state among `replicas` with the same weights; at least 1. */
 struct training_shards {
     int64_t weights, gradients, optimizer;
+    int64_t secondary; /* of the second copy of the weights; 0: there is none */
 };
 
 struct training_shards training_plan_shards(const struct training_plan *plan, int64_t replicas);

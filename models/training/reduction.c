@@ -1,6 +1,8 @@
 #include "models/training/reduction.h"
 
 #include "models/training/expert_pipeline.h"
+#include "models/training/quantised.h"
+#include "models/training/tiers.h"
 
 #include <math.h>
 
@@ -21,11 +23,44 @@ struct traffic {
 static void add_calls(const struct training_parts *parts, struct traffic *traffic, struct training_reduction *sum,
                       enum kernel_class class, struct training_group group, double bytes, double calls)
 {
+    const enum training_exchange_kind kind = class == KERNEL_ALL_TO_ALL ? EXCHANGE_ALL_TO_ALL : EXCHANGE_RING;
     const struct training_collective collective = training_collective_of(parts, class, group, bytes / calls);
-    training_exchange_add(&traffic->exchanges, EXCHANGE_RING, group, calls * collective.exchanged_bytes);
+    training_exchange_add(&traffic->exchanges, kind, group, calls * collective.exchanged_bytes);
     sum->seconds += calls * collective.seconds;
     sum->sent_bytes += calls * collective.sent_bytes;
     if (collective.outside) sum->outside_s += calls * collective.seconds;
+}
+
+static void add_quantising(struct training_reduction *sum, double calls, const struct training_quantising *each)
+{
+    sum->quantise_s += calls * each->seconds;
+    sum->quantise_bytes += calls * each->bytes;
+    sum->outside_s += calls * each->outside_s;
+}
+
+/* Gathers of `n` weights together. */
+static void add_gathers(const struct training_parts *parts, struct traffic *traffic, struct training_reduction *sum,
+                        struct training_group group, double n, double calls)
+{
+    const struct training_quantising each = training_quantise_gather(parts, group.gpus, n / calls);
+    add_calls(parts, traffic, sum, KERNEL_ALL_GATHER, group, training_weight_message_bytes(parts) * n, calls);
+    add_quantising(sum, calls, &each);
+}
+
+/* Each rank gets its part of the sums of `n` gradients together: by reduce-scatters, or in few bits by all-to-alls. */
+static void add_scatters(const struct training_parts *parts, struct traffic *traffic, struct training_reduction *sum,
+                         struct training_group group, double n, double calls)
+{
+    const double bytes = training_gradient_message_bytes(parts) * n;
+    if (parts->plan->gradient_message == MESSAGE_STORED) {
+        add_calls(parts, traffic, sum, KERNEL_REDUCE_SCATTER, group, bytes, calls);
+        return;
+    }
+    const struct training_hops hops = training_hops_of(parts->plan, group);
+    const struct training_quantising each = training_quantise_scatter(parts, &hops, n / calls);
+    add_calls(parts, traffic, sum, KERNEL_ALL_TO_ALL, hops.within, bytes, calls);
+    add_calls(parts, traffic, sum, KERNEL_ALL_TO_ALL, hops.between, bytes / (double)hops.within.gpus, calls);
+    add_quantising(sum, calls, &each);
 }
 
 /* `count` ranks that lie `inner` shards apart. */
@@ -52,36 +87,46 @@ static void add_broadcasts(const struct training_parts *parts, const struct shar
                   weight_bytes * (double)n / (double)(n - 1), (double)n);
 }
 
+/* Weights for the forward and the backward pass of each micro-batch, layer by layer; backward but for those that are
+ * still there. */
+static void add_layer_weights(const struct training_parts *parts, const struct sharing *sharing, double n, double calls,
+                              struct traffic *traffic)
+{
+    const double layers = (double)training_plan_layers(parts->plan, parts->llm, 0);
+    const int64_t w = sharing->shards.weights, second = sharing->shards.secondary;
+    if (second == 0) {
+        const double gathers = 2.0 - training_buffered_layers(parts) / layers;
+        add_gathers(parts, traffic, &traffic->layer_weights, group_of(sharing, w, 1), gathers * n, gathers * calls);
+        return;
+    }
+    add_gathers(parts, traffic, &traffic->layer_weights, group_of(sharing, w, 1), n, calls);
+    add_gathers(parts, traffic, &traffic->layer_weights, group_of(sharing, second, 1), n, calls);
+}
+
 static void add_sharing(const struct training_parts *parts, const struct sharing *sharing, double layers,
                         double end_calls, struct traffic *traffic)
 {
     const struct training_shards shards = sharing->shards;
-    const double weight_bytes = parts->trainer->weight_bytes * sharing->parameters;
-    const double gradient_bytes = parts->trainer->gradient_bytes * sharing->parameters;
-    const double batches = (double)parts->plan->micro_batches, calls = batches * layers;
+    const double n = sharing->parameters, batches = (double)parts->plan->micro_batches, calls = batches * layers;
     const int64_t w = shards.weights, g = shards.gradients, o = shards.optimizer;
     if (w > 1) {
-        add_calls(parts, traffic, &traffic->layer_weights, KERNEL_ALL_GATHER, group_of(sharing, w, 1),
-                  2.0 * batches * weight_bytes, 2.0 * calls);
-        add_calls(parts, traffic, &traffic->layer_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, w, 1),
-                  batches * gradient_bytes, calls);
+        add_layer_weights(parts, sharing, batches * n, calls, traffic);
+        add_scatters(parts, traffic, &traffic->layer_gradients, group_of(sharing, w, 1), batches * n, calls);
     }
     if (g > w)
-        add_calls(parts, traffic, &traffic->layer_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, g / w, w),
-                  batches * gradient_bytes / (double)w, calls);
+        add_scatters(parts, traffic, &traffic->layer_gradients, group_of(sharing, g / w, w), batches * n / (double)w,
+                     calls);
     if (parts->trainer->broadcasts) {
         add_broadcasts(parts, sharing, end_calls, traffic);
         return;
     }
     if (o > g)
-        add_calls(parts, traffic, &traffic->end_gradients, KERNEL_REDUCE_SCATTER, group_of(sharing, o / g, g),
-                  gradient_bytes / (double)g, end_calls);
+        add_scatters(parts, traffic, &traffic->end_gradients, group_of(sharing, o / g, g), n / (double)g, end_calls);
     if (sharing->replicas > o)
         add_calls(parts, traffic, &traffic->end_gradients, KERNEL_ALL_REDUCE,
-                  group_of(sharing, sharing->replicas / o, o), gradient_bytes / (double)o, end_calls);
-    if (o > w)
-        add_calls(parts, traffic, &traffic->end_weights, KERNEL_ALL_GATHER, group_of(sharing, o / w, w),
-                  weight_bytes / (double)w, 1.0);
+                  group_of(sharing, sharing->replicas / o, o), parts->trainer->gradient_bytes * n / (double)o,
+                  end_calls);
+    if (o > w) add_gathers(parts, traffic, &traffic->end_weights, group_of(sharing, o / w, w), n / (double)w, 1.0);
 }
 
 /* `end_calls`: messages of a kind that gradients are sent in at the end of a step. */
@@ -114,6 +159,8 @@ static void add_shown(struct training_reduction *sum, const struct training_redu
     sum->seconds += part->seconds;
     sum->sent_bytes += part->sent_bytes;
     sum->outside_s += part->outside_s;
+    sum->quantise_s += part->quantise_s;
+    sum->quantise_bytes += part->quantise_bytes;
     sum->exposed_s += shown_s(part->seconds, cover_s, layers, overlap_frac);
 }
 

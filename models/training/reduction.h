@@ -2,7 +2,9 @@
  *
  * Gradients are reduced once per step over the context and data ranks: an all-reduce, or with ZeRO a reduce-scatter and
  * an all-gather of weights. Some programs all-reduce and then broadcast the weights (trainer.h). ZeRO 2 reduces after
- * each micro-batch, ZeRO 3 also gathers weights for each pass. */
+ * each micro-batch, ZeRO 3 also gathers weights for each pass. With a second copy of the weights, the backward pass
+ * gathers them among the ranks that share this copy (ZeRO++ hpZ, Wang et al. 2023). Messages may have few bits
+ * (quantised.h). */
 #ifndef ORRERY_MODELS_TRAINING_REDUCTION_H
 #define ORRERY_MODELS_TRAINING_REDUCTION_H
 
@@ -11,6 +13,7 @@
 /* Of the ranks of a stage; exposed_s: what does not hide behind computing. */
 struct training_reduction {
     double seconds, exposed_s, sent_bytes, outside_s;
+    double quantise_s, quantise_bytes; /* kernels that narrow and widen messages, which nothing hides; their traffic */
 };
 
 /* Parameters and layers of a stage. */

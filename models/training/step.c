@@ -77,6 +77,14 @@ static double host_update_s(const struct training_parts *parts, double own)
                 gpu_frac * moved * parts->trainer->optimizer_bytes / offload->link_bytes_per_s);
 }
 
+/* `update_s` of CPUs adds to the step, or runs beside the next one: then a step lasts as long as the longer of both. */
+static void add_host_update(const struct training_plan *plan, double update_s, struct training_step *step)
+{
+    const double shown_s = plan->offload.is_delayed ? fmax(update_s - step->step_s, 0.0) : update_s;
+    step->optimizer_s += shown_s;
+    step->step_s += shown_s;
+}
+
 /* Gradients of states in host memory, in fp32. */
 static double flush_s(const struct training_parts *parts, double own, double backward_s)
 {
@@ -92,9 +100,10 @@ static double update_bytes(const struct training_parts *parts, int64_t stage)
 {
     const struct training_parameters all = training_stage_parameters(parts, stage);
     const struct training_tiers *tiers = &parts->plan->tiers;
-    const double kept_frac = tiers->optimizer == HOME_GPU ? 1.0 - parts->plan->offload.optimizer_frac : 0.0;
+    const double persistent = 1.0 - training_moving_frac(parts);
+    const double kept_frac = tiers->optimizer == HOME_GPU ? 1.0 - parts->plan->offload.optimizer_frac : persistent;
     const double own = training_holdings_of(parts, stage).optimizer * kept_frac;
-    const double cleared = tiers->gradients == HOME_GPU ? all.dense + all.expert : 0.0;
+    const double cleared = (tiers->gradients == HOME_GPU ? 1.0 : persistent) * (all.dense + all.expert);
     return own * (parts->trainer->update_bytes + parts->trainer->gradient_bytes) +
            cleared * parts->trainer->gradient_bytes;
 }
@@ -111,6 +120,11 @@ struct ending {
     double update_s;
     int64_t stage;
 };
+
+static double ending_s(const struct ending *ending)
+{
+    return ending->reduction.exposed_s + ending->reduction.quantise_s + ending->update_s;
+}
 
 static struct training_cover cover_of(const struct training_stage *stage)
 {
@@ -136,8 +150,7 @@ static struct ending ending_of(const struct training_parts *parts, const struct 
         const struct ending ending = {
             training_reduction_of(there, &cover, &size),
             update_s(parts, class->stage), class->stage};
-        if (i == 0 || ending.reduction.exposed_s + ending.update_s > last.reduction.exposed_s + last.update_s)
-            last = ending;
+        if (i == 0 || ending_s(&ending) > ending_s(&last)) last = ending;
     }
     return last;
 }
@@ -174,8 +187,9 @@ void training_layer_costs_of(const struct training_parts *parts, struct training
                                              size.layers * one.network_s};
         struct training_elsewhere elsewhere;
         const struct training_parts *there = training_parts_on(parts, training_nics_data_network(plan, c), &elsewhere);
+        const struct training_reduction reduction = training_reduction_of(there, &cover, &size);
         costs[c] = (struct training_layer_cost){one.forward_s + one.backward_s,
-                                                training_reduction_of(there, &cover, &size).exposed_s / size.layers};
+                                                (reduction.exposed_s + reduction.quantise_s) / size.layers};
     }
 }
 
@@ -285,6 +299,7 @@ struct training_step training_step_of(const struct training_parts *parts, double
     struct training_step step = {.slowest = pipeline.slowest_stage, .bubble_s = passes.bubble_s,
                                  .bound_s = passes.bound_s, .width = passes.width, .static_frac = passes.static_frac,
                                  .data_s = reduction.exposed_s, .data_bytes = reduction.sent_bytes,
+                                 .quantise_s = reduction.quantise_s,
                                  .host_s = parts->trainer->step_s};
     add_parts(&step, &passes.stage, passes.batches);
     const double own = training_holdings_of(parts, ending.stage).optimizer;
@@ -293,13 +308,16 @@ struct training_step training_step_of(const struct training_parts *parts, double
     step.forward_parts = experts->forward_parts;
     step.backward_parts = experts->backward_parts;
     step.update_s = ending.update_s;
-    step.bytes += update_bytes(parts, ending.stage);
+    step.bytes += update_bytes(parts, ending.stage) + reduction.quantise_bytes;
     step.passes_s = passes_s;
-    step.optimizer_s = step.update_s + host_update_s(parts, own);
+    step.optimizer_s = step.update_s;
     step.flush_s = flush_s(parts, own, step.backward_s + step.recompute_s);
     add_swaps(parts, &passes.stage, &step);
-    step.step_s = passes_s + step.bubble_s + step.data_s + step.flush_s + step.swap_s + step.optimizer_s + step.host_s;
-    const double priced_s = passes_s + reduction.seconds; /* sums in another order may differ in the last digit */
+    step.step_s = passes_s + step.bubble_s + step.data_s + step.quantise_s + step.flush_s + step.swap_s +
+                  step.optimizer_s + step.host_s;
+    add_host_update(plan, host_update_s(parts, own), &step);
+    /* sums in another order may differ in the last digit */
+    const double priced_s = passes_s + reduction.seconds + reduction.quantise_s;
     step.outside_frac = fmin((passes.batches * passes.stage.outside_s + reduction.outside_s) / priced_s, 1.0);
     step.model_flop = training_model_flop(parts);
     step.hardware_flop = step.model_flop + repeated_flop(parts);

@@ -23,6 +23,10 @@
  *
  *     update = max((1 - 1/k) n / rate, 12 n / (k link))
  *     flush  = 4 n / rate of flushes, or beside the backward pass max(4 n / link - backward, 0)
+ *     step   = rest + update, or with a delayed update max(rest, update)
+ *
+ * A delayed update of step i runs beside step i + 1, whose passes have the weights of step i - 1 (Ren et al. 2021,
+ * ZeRO-Offload, one-step delayed parameter update). The rest is all but the CPUs' update.
  *
  * Model FLOP count scores of all pairs, masked ones too, as Megatron-LM does: 96 B s l h^2 (1 + s/(6h) + V/(16 l h)) of
  * a GPT whose layers are recomputed, 3/4 of the first two terms without. */
@@ -39,6 +43,7 @@ struct training_step {
     double bubble_s;                           /* that stage waits for others to fill and drain the pipeline; with
                                                 * sequences of unlike length, the mean rank waits for the last */
     double tensor_s, context_s, expert_s, pipeline_s, data_s; /* waiting for messages: exposed communication */
+    double quantise_s; /* kernels that narrow and widen messages of weights and gradients (quantised.h) */
     double flush_s; /* gradients to host memory, as far as nothing hides them */
     double swap_s;  /* states and activations beyond the GPU, as far as nothing hides them (tiers.h) */
     double optimizer_s, host_s;

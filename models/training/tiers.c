@@ -14,6 +14,19 @@ double training_ranks_on_node(const struct training_plan *plan)
     return (double)(gpus < each ? gpus : each);
 }
 
+double training_moving_frac(const struct training_parts *parts)
+{
+    const double layers = (double)training_plan_layers(parts->plan, parts->llm, 0);
+    return fmax(1.0 - (double)parts->plan->tiers.persistent / layers, 0.0);
+}
+
+double training_buffered_layers(const struct training_parts *parts)
+{
+    const double layers = (double)training_plan_layers(parts->plan, parts->llm, 0);
+    if (parts->plan->tiers.weights == HOME_GPU) return 0.0;
+    return fmin((double)parts->plan->tiers.buffers, training_moving_frac(parts) * layers);
+}
+
 /* --- Where things lie --- */
 
 /* Bytes of a rank's states by tier, activations apart. */
@@ -21,10 +34,11 @@ static void state_bytes(const struct training_parts *parts, double bytes[TRAININ
 {
     const struct training_tiers *tiers = &parts->plan->tiers;
     const struct training_holdings own = training_holdings_of(parts, 0);
+    const double moving = training_moving_frac(parts);
     for (int home = 0; home < TRAINING_HOMES; home++) bytes[home] = 0.0;
-    bytes[tiers->weights] += parts->trainer->weight_bytes * own.weights;
-    bytes[tiers->gradients] += parts->trainer->gradient_bytes * own.gradients;
-    bytes[tiers->optimizer] += parts->trainer->optimizer_bytes * own.optimizer;
+    bytes[tiers->weights] += moving * parts->trainer->weight_bytes * own.weights;
+    bytes[tiers->gradients] += moving * parts->trainer->gradient_bytes * own.gradients;
+    bytes[tiers->optimizer] += moving * parts->trainer->optimizer_bytes * own.optimizer;
 }
 
 struct training_homes training_homes_of(const struct training_parts *parts)
@@ -39,7 +53,7 @@ struct training_homes training_homes_of(const struct training_parts *parts)
     homes.disk_bytes = ranks * bytes[HOME_DISK];
     homes.host_bytes = ranks * (bytes[HOME_HOST] + fmin(2.0 / layers, 1.0) * bytes[HOME_DISK]);
     if (tiers->activations == HOME_GPU) return homes;
-    const double kept = ranks * training_kept_bytes(parts, 0), room = fmax(tiers->host_bytes - homes.host_bytes, 0.0);
+    const double kept = ranks * training_swapped_bytes(parts, 0), room = fmax(tiers->host_bytes - homes.host_bytes, 0.0);
     const bool overflows = tiers->activations == HOME_DISK && tiers->host_bytes > 0.0 && kept > room;
     homes.activation_disk_frac = overflows ? 1.0 - room / kept : 0.0;
     homes.host_bytes += (1.0 - homes.activation_disk_frac) * kept;
@@ -85,7 +99,8 @@ static struct training_load load_of(const struct moved *moved, const struct rate
 static struct moved weights_once(const struct training_parts *parts)
 {
     const struct training_tiers *tiers = &parts->plan->tiers;
-    const double own = parts->trainer->weight_bytes * training_holdings_of(parts, 0).weights;
+    const double own = training_moving_frac(parts) * parts->trainer->weight_bytes *
+                       training_holdings_of(parts, 0).weights;
     if (tiers->weights == HOME_GPU) return (struct moved){.up = 0.0};
     return (struct moved){.up = own,
                           .read = tiers->weights == HOME_DISK ? training_ranks_on_node(parts->plan) * own : 0.0};
@@ -96,7 +111,7 @@ static struct moved weights_once(const struct training_parts *parts)
 static struct moved weights_in_turn(const struct training_parts *parts)
 {
     const struct training_parameters all = training_stage_parameters(parts, 0);
-    const double whole = parts->trainer->weight_bytes * (all.dense + all.expert);
+    const double whole = training_moving_frac(parts) * parts->trainer->weight_bytes * (all.dense + all.expert);
     const double owners = fmin((double)parts->plan->tensor, training_ranks_on_node(parts->plan));
     struct moved moved = weights_once(parts);
     if (!parts->plan->tiers.by_owner) return moved;
@@ -108,8 +123,7 @@ static struct moved weights_in_turn(const struct training_parts *parts)
 /* Activations of a micro-batch that a rank moves one way, and those that its node writes. */
 static struct moved activations_once(const struct training_parts *parts)
 {
-    const double kept = training_kept_bytes(parts, 0), ranks = training_ranks_on_node(parts->plan);
-    if (parts->plan->tiers.activations == HOME_GPU) return (struct moved){.up = 0.0};
+    const double kept = training_swapped_bytes(parts, 0), ranks = training_ranks_on_node(parts->plan);
     return (struct moved){.down = kept, .written = training_homes_of(parts).activation_disk_frac * ranks * kept};
 }
 
@@ -118,8 +132,10 @@ static struct moved backward_moved(const struct training_parts *parts, const str
 {
     const struct training_plan *plan = parts->plan;
     const double layers = (double)training_plan_layers(plan, parts->llm, 0);
-    const double loads = 1.0 + (double)training_plan_recomputed(plan, parts->llm, 0) / layers;
-    const double gradients = parts->trainer->gradient_bytes * training_holdings_of(parts, 0).gradients;
+    const double again = 1.0 + (double)training_plan_recomputed(plan, parts->llm, 0) / layers;
+    const double moving = training_moving_frac(parts), buffered = training_buffered_layers(parts) / layers;
+    const double loads = plan->tiers.buffers == 0 ? again : moving > 0.0 ? 1.0 - buffered / moving : 0.0;
+    const double gradients = moving * parts->trainer->gradient_bytes * training_holdings_of(parts, 0).gradients;
     const double on_disk = plan->tiers.gradients == HOME_DISK ? training_ranks_on_node(plan) * gradients : 0.0;
     const double batches = (double)plan->micro_batches;
     return (struct moved){
@@ -135,6 +151,11 @@ static bool reduces_at_end(const struct training_plan *plan)
 {
     const int64_t replicas = training_plan_replicas(plan);
     return replicas > training_plan_shards(plan, replicas).gradients;
+}
+
+static struct moved scaled(const struct moved *moved, double frac)
+{
+    return (struct moved){frac * moved->up, frac * moved->down, frac * moved->read, frac * moved->written};
 }
 
 /* Gradients that GPUs reduce and weights that they gather at the end of a step come to them and go back, with those of
@@ -156,7 +177,7 @@ static struct moved update_moved(const struct training_parts *parts)
     if (tiers->optimizer == HOME_DISK) moved.read = moved.written = ranks * states;
     if (tiers->gradients == HOME_DISK) moved.read += ranks * each_gradient * own.gradients;
     if (tiers->weights == HOME_DISK) moved.written += ranks * each_weight * own.weights;
-    return moved;
+    return scaled(&moved, training_moving_frac(parts));
 }
 
 /* --- Time --- */
@@ -226,7 +247,8 @@ struct training_swaps training_swaps_of(const struct training_parts *parts, stru
     struct training_swaps swaps = {.wait_s = 0.0};
     if (!training_tiers_used(tiers)) return swaps;
     const struct moved weights = weights_once(parts), in_turn = weights_in_turn(parts), update = update_moved(parts);
-    const double updated = training_ranks_on_node(parts->plan) * training_holdings_of(parts, 0).optimizer;
+    const double updated = training_moving_frac(parts) * training_ranks_on_node(parts->plan) *
+                           training_holdings_of(parts, 0).optimizer;
     const double cpu_s = tiers->optimizer != HOME_GPU ? updated / tiers->cpu_update_per_s : 0.0;
     struct moved forward, backward;
     set_passes(parts, &in_turn, &forward, &backward);

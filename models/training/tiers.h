@@ -30,7 +30,14 @@
  * beside the last backward pass (Fuyou, Liao et al. 2024, arXiv 2403.06504). A step is never shorter than the work of
  * one resource.
  *
- * Memory: what lies beyond the GPU takes room there for two layers at a time, one at work and one on its way. `tiles`
+ * States of `persistent` layers stay on the GPU, which updates them: the first ones of p of l layers take part in no
+ * transfer. Embedding and head count as parts of all layers. With `buffers` b, weights of the last b others are still
+ * on the GPU when the backward pass begins, and those of a layer stay while it is recomputed. So l - p - b layers come
+ * again. Of activations, those of `swapped` layers lie beyond the GPU: first those that keep everything (ProTrain, Yang
+ * et al. 2024, arXiv 2406.08334; placement.h).
+ *
+ * Memory: what lies beyond the GPU takes room there for two layers at a time, one at work and one on its way,
+ * or for `buffers`. `tiles`
  * cuts a layer's weights and gradients into parts that come one after another (memory-centric tiling). Host memory has
  * room for two layers of what lies on drives.
  *
@@ -65,6 +72,12 @@ struct training_swaps {
 
 /* Whether anything lies beyond the GPU. */
 bool training_tiers_used(const struct training_tiers *tiers);
+
+/* Share of the layers whose states lie where the plan's homes say; others are persistent. */
+double training_moving_frac(const struct training_parts *parts);
+
+/* Layers of weights that the backward pass finds on the GPU. */
+double training_buffered_layers(const struct training_parts *parts);
 
 /* Ranks of a node. */
 double training_ranks_on_node(const struct training_plan *plan);

@@ -1,3 +1,4 @@
+#include "models/training/placement.h"
 #include "sim/catalog/training_lengths.h"
 
 #include <inttypes.h>
@@ -8,6 +9,8 @@
 static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero-bubble", NULL};
 static const char *const recomputes[] = {"none", "selective", "full", "as-needed", "fastest", NULL};
 static const char *const context_forms[] = {"ring", "all-to-all", "token-ring", NULL};
+static const char *const weight_messages[] = {"stored", "int8", NULL};
+static const char *const gradient_messages[] = {"stored", "int8", "int4", NULL};
 static const char *const precisions[] = {"bf16", "fp16", "fp8", NULL};
 static const enum number_format formats[] = {FORMAT_BF16, FORMAT_FP16, FORMAT_FP8};
 
@@ -26,6 +29,7 @@ static const struct config_field shape_fields[] = {
 #undef ROW_OF
 
 static const char *const flushes[] = {"blocking", "overlapped", NULL};
+static const char *const updates[] = {"at-end", "delayed", NULL};
 
 #define ROW_OF struct training_offload_config
 static const struct config_field offload_fields[] = {
@@ -33,6 +37,8 @@ static const struct config_field offload_fields[] = {
              "share of the optimizer's states in host memory, which CPUs update"),
     ROW_CHOICE("flush", flush, DEFAULT("blocking"), flushes,
                "gradients go to the host before the backward pass goes on, or beside it"),
+    ROW_CHOICE("update", update, DEFAULT("at-end"), updates,
+               "CPUs update at the end of a step, or beside the next one, whose weights are then a step older"),
     ROW_INT("gpu_stride", gpu_stride, DEFAULT("0"), WITHIN(0, 1 << 20),
             "of so many groups of these states the GPU updates one; 0: none"),
     ROW_QUANTITY("cpu_update", cpu_update_per_s, UNIT_RATE, SOURCED_DEFAULT("6.64e9/s"), POSITIVE,
@@ -46,6 +52,7 @@ static const struct config_field offload_fields[] = {
 
 static const char *const homes[] = {"gpu", "host", "disk", NULL};
 static const char *const flows[] = {"serial", "prefetched", "pipelined", NULL};
+static const char *const placements[] = {"given", "search", NULL};
 static const char *const gathers[] = {"all-links", "owner", NULL};
 
 #define ROW_OF struct training_tiers_config
@@ -63,6 +70,14 @@ static const struct config_field tiers_fields[] = {
                "all ranks bring their shard of a layer over their links, or one owner brings all of it"),
     ROW_INT("tiles", tiles, DEFAULT("1"), WITHIN(1, 1 << 16),
             "parts of a layer's weights and gradients that come to the GPU one after another"),
+    ROW_CHOICE("placement", placement, DEFAULT("given"), placements,
+               "the next three keys and recomputed layers are given, or searched for the shortest step (ProTrain)"),
+    ROW_INT("persistent", persistent, DEFAULT("0"), WITHIN(0, LLM_MAX_LAYERS),
+            "layers whose states stay on the GPU, wherever others lie"),
+    ROW_INT("buffers", buffers, DEFAULT("0"), WITHIN(0, LLM_MAX_LAYERS),
+            "layers of other weights that the GPU keeps for the backward pass; 0: two, which come again for each pass"),
+    ROW_INT("swapped", swapped, DEFAULT("0"), WITHIN(0, LLM_MAX_LAYERS),
+            "layers whose activations lie where 'activations' says; 0: all"),
     ROW_QUANTITY("host_memory", host_bytes, UNIT_BYTES, OPTIONAL, POSITIVE, "of a node; default: not limited"),
     ROW_QUANTITY("disk", disk_bytes, UNIT_BYTES, OPTIONAL, POSITIVE, "capacity of a node's drives; default: not limited"),
     ROW_QUANTITY("disk_read", read_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE, "of a node's drives together"),
@@ -145,6 +160,12 @@ static const struct config_field nics_fields[] = {
             "ranks that share gradients"),                                                                             \
     ROW_INT("shard_optimizer", t shard_optimizer, DEFAULT("0"), WITHIN(0, 1 << 20),                                    \
             "ranks that share optimizer states"),                                                                      \
+    ROW_INT("shard_secondary", t shard_secondary, DEFAULT("0"), WITHIN(0, 1 << 20),                                    \
+            "neighbouring ranks that share a second copy of shared weights, for the backward pass; 0: none"),          \
+    ROW_CHOICE("weight_messages", t weight_message, DEFAULT("stored"), weight_messages,                                \
+               "numbers in gathers of weights: as the trainer stores them, or in 8 bits"),                             \
+    ROW_CHOICE("gradient_messages", t gradient_message, DEFAULT("stored"), gradient_messages,                          \
+               "numbers in reductions of gradients: as stored, or in few bits by all-to-alls in and among nodes"),     \
     ROW_CHOICE("precision", t precision, DEFAULT("bf16"), precisions, "number format of matrix products"),             \
     ROW_BOOL("overlap_tensor", t overlap_tensor, DEFAULT("false"),                                                     \
              "backward, collectives of tensor parallelism run beside products"),                                       \
@@ -376,6 +397,7 @@ static struct training_tiers tiers_of(const struct training_tiers_config *tiers,
         .weights = (enum training_home)tiers->weights, .gradients = (enum training_home)tiers->gradients,
         .optimizer = (enum training_home)tiers->optimizer, .activations = (enum training_home)tiers->activations,
         .flow = (enum training_flow)tiers->flow, .by_owner = tiers->gather == 1, .tiles = tiers->tiles,
+        .persistent = tiers->persistent, .buffers = tiers->buffers, .swapped = tiers->swapped,
         .host_bytes = given(tiers->host_bytes, 0.0), .disk_bytes = given(tiers->disk_bytes, 0.0),
         .read_bytes_per_s = given(tiers->read_bytes_per_s, 0.0),
         .write_bytes_per_s = given(tiers->write_bytes_per_s, 0.0),
@@ -398,9 +420,38 @@ static struct training_nics nics_of(const struct training_nics_config *nics)
     return layout;
 }
 
-/* What the plan leaves to the setup: the recomputed layers. */
+static bool places(const struct training_config *config)
+{
+    return config->tiers.placement == 1;
+}
+
+/* Why the layers of the plan cannot be placed by a search, or NULL. */
+static const char *placement_problem(const struct training_setup *setup)
+{
+    const struct training_config *config = setup->config;
+    const struct training_tiers_config *tiers = &config->tiers;
+    if (!places(config)) return NULL;
+    if (config->recompute != RECOMPUTE_NONE || tiers->persistent + tiers->buffers + tiers->swapped > 0)
+        return "\"search\" as 'tiers.placement' and the layers that it finds, also 'recompute', exclude each other";
+    if (tiers->weights == HOME_GPU || tiers->optimizer == HOME_GPU)
+        return "\"search\" as 'tiers.placement' needs 'tiers.weights' and 'tiers.optimizer' beyond the GPU";
+    if (setup->llm.layers > TRAINING_PLACED_LAYERS)
+        return "\"search\" as 'tiers.placement' is for LLMs of at most 256 layers";
+    return NULL;
+}
+
+static void place_layers(struct training_setup *setup)
+{
+    const enum training_home kept = setup->plan.tiers.activations;
+    struct training_placement placement;
+    training_placement_find(&setup->parts, setup->config->reserve_frac, &placement);
+    training_placement_set(&setup->plan, kept, &placement);
+}
+
+/* What the plan leaves to the setup: the recomputed layers, and those on the GPU. */
 static void finish_plan(struct training_setup *setup)
 {
+    if (places(setup->config)) place_layers(setup);
     if (setup->config->recompute == TRAINING_AS_NEEDED) recompute_as_needed(setup);
     if (setup->config->recompute == TRAINING_FASTEST) recompute_fastest(setup);
 }
@@ -452,7 +503,7 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
     const struct training_offload_config *offload = &config->offload;
     setup->plan = (struct training_plan){
         .offload = {.optimizer_frac = offload->optimizer_frac, .blocks_flush = offload->flush == 0,
-                    .gpu_stride = offload->gpu_stride, .cpu_update_per_s = offload->cpu_update_per_s,
+                    .is_delayed = offload->update == 1, .gpu_stride = offload->gpu_stride, .cpu_update_per_s = offload->cpu_update_per_s,
                     .flush_bytes_per_s = offload->flush_bytes_per_s,
                     .link_bytes_per_s = isnan(offload->link_bytes_per_s) ? setup->gpu.pcie_bytes_per_s
                                                                          : offload->link_bytes_per_s},
@@ -469,7 +520,10 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         .recompute = training_chooses_layers(config->recompute) ? RECOMPUTE_NONE : (enum training_recompute)config->recompute,
         .recompute_layers = config->recompute_layers,
         .zero = config->zero, .shard_weights = config->shard_weights,
-        .shard_gradients = config->shard_gradients, .shard_optimizer = config->shard_optimizer, .compute = formats[config->precision],
+        .shard_gradients = config->shard_gradients, .shard_optimizer = config->shard_optimizer,
+        .shard_secondary = config->shard_secondary,
+        .weight_message = (enum training_message)config->weight_message,
+        .gradient_message = (enum training_message)config->gradient_message, .compute = formats[config->precision],
         .overlap_tensor = config->overlap_tensor, .overlap_gradients = config->overlap_gradients, .overlap_weights = config->overlap_weights,
         .context_form = (enum context_form)config->context_form, .linear_layers = config->shape.linear_layers,
         .lengths = setup->lengths, .split = (enum training_split)config->lengths.split,
@@ -484,6 +538,9 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
         return "sequences of unlike length need a trainer whose attention is one kernel ('flash_attention')";
     if (problem == NULL && setup->plan.linear_layers > 0 && !setup->trainer.flash_attention)
         return "'linear_layers' needs a trainer whose attention is one kernel ('flash_attention')";
+    if (problem == NULL && setup->trainer.broadcasts && (config->weight_message != 0 || config->gradient_message != 0))
+        return "messages in few bits need a trainer that scatters gradients: this one sums all and broadcasts weights";
+    if (problem == NULL) problem = placement_problem(setup);
     if (problem == NULL) problem = training_plan_problem(&setup->plan, &setup->llm);
     if (problem != NULL) return problem;
     if (setup->plan.nics.n > 0)

@@ -28,15 +28,15 @@ struct training_shape {
 /* NAN: as the GPU's PCIe link. */
 struct training_offload_config {
     double optimizer_frac, cpu_update_per_s, flush_bytes_per_s, link_bytes_per_s;
-    int flush;
+    int flush, update; /* update 1: delayed */
     int64_t gpu_stride;
 };
 
 /* Absent: all zero. NAN: not limited; of the link as the GPU's PCIe link. */
 struct training_tiers_config {
     int weights, gradients, optimizer, activations; /* enum training_home */
-    int flow, gather;
-    int64_t tiles;
+    int flow, gather, placement; /* placement 1: search */
+    int64_t tiles, persistent, buffers, swapped;
     double host_bytes, disk_bytes, read_bytes_per_s, write_bytes_per_s, link_bytes_per_s, cpu_update_per_s;
     double others_disk_frac, others_link_frac;
 };
@@ -71,7 +71,8 @@ struct training_config {
     int64_t gradient_parts; /* at most */
     int schedule, recompute, precision, context_form;
     int64_t micro_batch, micro_batches, global_batch, global_batch_tokens, sequence_tokens;
-    int64_t recompute_layers, zero, shard_weights, shard_gradients, shard_optimizer;
+    int64_t recompute_layers, zero, shard_weights, shard_gradients, shard_optimizer, shard_secondary;
+    int weight_message, gradient_message; /* enum training_message */
     double reserve_frac;
     struct training_offload_config offload;
     struct training_tiers_config tiers;

@@ -14,7 +14,7 @@ static const char *const tables[] = {
     "CREATE TABLE plan (plan INTEGER PRIMARY KEY, series TEXT, name TEXT, x REAL, llm TEXT, gpu TEXT, trainer TEXT, "
     "problem TEXT, gpus INTEGER, micro_batch INTEGER, micro_batches INTEGER, step_s REAL, forward_s REAL, "
     "backward_s REAL, recompute_s REAL, bubble_s REAL, tensor_s REAL, context_s REAL, expert_s REAL, pipeline_s REAL, "
-    "data_s REAL, flush_s REAL, swap_s REAL, optimizer_s REAL, host_s REAL, mfu REAL, hfu REAL, "
+    "data_s REAL, quantise_s REAL, flush_s REAL, swap_s REAL, optimizer_s REAL, host_s REAL, mfu REAL, hfu REAL, "
     "tflops_per_gpu REAL, outside_frac REAL, "
     "weight_bytes REAL, gradient_bytes REAL, optimizer_bytes REAL, activation_bytes REAL, working_bytes REAL, "
     "buffer_bytes REAL, memory_bytes REAL, host_bytes REAL, disk_bytes REAL, fits INTEGER) STRICT",
@@ -62,7 +62,7 @@ static int end(struct writing *writing)
 static int write_plan(struct writing *writing, const struct plans_row *row, size_t index)
 {
     static const char sql[] =
-        "INSERT INTO plan VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+        "INSERT INTO plan VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
     const struct training_step *step = &row->step;
     const struct training_memory *memory = &step->memory;
     const int code = begin(writing, sql);
@@ -80,8 +80,8 @@ static int write_plan(struct writing *writing, const struct plans_row *row, size
     const double values[] = {
         (double)row->setup.plan.micro_batch, (double)row->setup.plan.micro_batches, step->step_s, step->forward_s,
         step->backward_s, step->recompute_s, step->bubble_s, step->tensor_s, step->context_s, step->expert_s,
-        step->pipeline_s, step->data_s, step->flush_s, step->swap_s, step->optimizer_s, step->host_s, step->mfu,
-        step->hfu, step->flop_per_s / 1e12,
+        step->pipeline_s, step->data_s, step->quantise_s, step->flush_s, step->swap_s, step->optimizer_s,
+        step->host_s, step->mfu, step->hfu, step->flop_per_s / 1e12,
         step->outside_frac, memory->weight_bytes, memory->gradient_bytes, memory->optimizer_bytes,
         memory->activation_bytes, memory->working_bytes, memory->buffer_bytes, memory->total_bytes,
         memory->host_bytes, memory->disk_bytes, step->fits};

@@ -86,9 +86,10 @@ static struct plan_free find_free(const struct config *config, const struct trai
         .context = lacks(config, "context_parallel") && setup->config->sequence_tokens >= long_tokens,
         .expert = lacks(config, "expert_parallel") && setup->llm.experts > 0,
         .micro_batch = lacks(config, "micro_batch") && lacks(config, "micro_batches"),
-        .recompute = lacks(config, "recompute"),
+        .recompute = lacks(config, "recompute") && setup->config->tiers.placement == 0,
         .zero = lacks(config, "zero") && lacks(config, "shard_optimizer") && lacks(config, "shard_gradients") &&
-                lacks(config, "shard_weights")};
+                lacks(config, "shard_weights"),
+        .secondary = lacks(config, "shard_secondary") && setup->config->tiers.weights == HOME_GPU};
 }
 
 /* Whether two keys of the plan cannot go together, in any layout. */

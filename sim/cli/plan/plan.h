@@ -11,7 +11,7 @@ enum { PLAN_BEST = 10 }; /* plans of a search that are printed */
 
 /* Keys that a search may choose: those that nobody gave. */
 struct plan_free {
-    bool tensor, pipeline, chunks, context, expert, micro_batch, recompute, zero;
+    bool tensor, pipeline, chunks, context, expert, micro_batch, recompute, zero, secondary;
 };
 
 /* A priced plan. */

@@ -25,6 +25,8 @@ static void add_nics(struct text *text, const struct training_plan *plan, const 
     text_add(text, " layers");
 }
 
+static const char *const messages[] = {"stored", "int8", "int4"};
+
 void plan_describe(const struct training_plan *plan, const struct training_config *config, const struct llm_spec *llm,
                    struct text *text)
 {
@@ -39,9 +41,17 @@ void plan_describe(const struct training_plan *plan, const struct training_confi
                     plan->shard_optimizer);
     else if (plan->zero != 1)
         text_printf(text, ", ZeRO %" PRId64, plan->zero);
+    if (plan->shard_secondary > 0) text_printf(text, ", second copy %" PRId64, plan->shard_secondary);
+    if (plan->weight_message != MESSAGE_STORED) text_printf(text, ", weights sent in %s", messages[plan->weight_message]);
+    if (plan->gradient_message != MESSAGE_STORED)
+        text_printf(text, ", gradients in %s", messages[plan->gradient_message]);
     text_add(text, recomputes[config->recompute]);
     if (training_chooses_layers(config->recompute) && plan->recompute == RECOMPUTE_FULL)
         text_printf(text, ", %" PRId64 " layers of a stage recomputed", plan->recompute_layers);
+    if (config->tiers.placement == 1)
+        text_printf(text, ", layers: %" PRId64 " persistent, %" PRId64 " buffered, %" PRId64 " swapped, %" PRId64
+                    " recomputed", plan->tiers.persistent, plan->tiers.buffers, plan->tiers.swapped,
+                    plan->recompute_layers);
     add_nics(text, plan, llm);
 }
 
@@ -72,10 +82,21 @@ static void add_layout(struct answer *answer, const struct training_plan *plan, 
     answer_number(answer, "shard_weights", (double)plan->shard_weights);
     answer_number(answer, "shard_gradients", (double)plan->shard_gradients);
     answer_number(answer, "shard_optimizer", (double)plan->shard_optimizer);
+    answer_number(answer, "shard_secondary", (double)plan->shard_secondary);
+    answer_text(answer, "weight_messages", messages[plan->weight_message]);
+    answer_text(answer, "gradient_messages", messages[plan->gradient_message]);
     answer_text(answer, "recompute", recomputes[config->recompute]);
     if (training_chooses_layers(config->recompute))
         answer_number(answer, "recompute_layers",
                       plan->recompute == RECOMPUTE_FULL ? (double)plan->recompute_layers : 0.0);
+    if (config->tiers.placement == 1) {
+        answer_open(answer, "placement", '{');
+        answer_number(answer, "persistent", (double)plan->tiers.persistent);
+        answer_number(answer, "buffers", (double)plan->tiers.buffers);
+        answer_number(answer, "swapped", (double)plan->tiers.swapped);
+        answer_number(answer, "recomputed", (double)plan->recompute_layers);
+        answer_close(answer, '}');
+    }
     add_clusters(answer, plan, llm);
     answer_number(answer, "micro_batch", (double)plan->micro_batch);
     answer_number(answer, "micro_batches", (double)plan->micro_batches);
@@ -88,7 +109,7 @@ struct part {
     double value;
 };
 
-enum { STEP_PARTS = 13, BUBBLE_PART = 3, MEMORY_PARTS = 6, LEVEL_PARTS = 3 };
+enum { STEP_PARTS = 14, BUBBLE_PART = 3, MEMORY_PARTS = 6, LEVEL_PARTS = 3 };
 
 static void step_parts(const struct training_step *step, struct part parts[STEP_PARTS])
 {
@@ -102,6 +123,7 @@ static void step_parts(const struct training_step *step, struct part parts[STEP_
         {"expert_s", "expert-parallel messages", step->expert_s},
         {"pipeline_s", "messages between stages", step->pipeline_s},
         {"data_s", "gradients and weights", step->data_s},
+        {"quantise_s", "messages made narrow", step->quantise_s},
         {"flush_s", "gradients to the host", step->flush_s},
         {"swap_s", "states beyond the GPU", step->swap_s},
         {"optimizer_s", "optimizer", step->optimizer_s},

@@ -60,6 +60,17 @@ static int64_t next(bool is_free, int64_t value, int64_t most)
     return is_free && value * 2 <= most ? value * 2 : 0;
 }
 
+/* Without a second copy of the weights, and with each that fewer ranks share (Wang et al. 2023, ZeRO++). */
+static void try_copies(struct training_setup *setup, const struct plan_free *free, struct training_config config,
+                       struct plan_search *search)
+{
+    try_plan(setup, &config, search);
+    for (int64_t ranks = 2; free->secondary && ranks < config.shard_weights; ranks *= 2) {
+        config.shard_secondary = ranks;
+        try_plan(setup, &config, search);
+    }
+}
+
 /* Ways to share the states of a layout among `replicas` ranks: ZeRO 1; without a pipeline also every choice of
  * neighbours of which those that share weights are at most as many as those that share gradients, and these at most as
  * many as those that share optimizer states (Chen et al. 2023, AMSP). Gradients lie with one of the others. */
@@ -76,7 +87,7 @@ static void try_shards(struct training_setup *setup, const struct plan_free *fre
                 config.shard_weights = weights;
                 config.shard_optimizer = optimizer;
                 config.shard_gradients = side == 0 ? weights : optimizer;
-                try_plan(setup, &config, search);
+                try_copies(setup, free, config, search);
             }
 }
 

@@ -77,6 +77,7 @@ static const struct refused {
                {"shard_weights", SHARES},
                {"shard_gradients", SHARES},
                {"shard_optimizer", SHARES},
+               {"shard_secondary", SHARES},
                {"recompute_layers", "leave it out: all layers are recomputed, or none"},
                {"reserve", "give 'reserve' outside the section: it holds for all models"},
                {"tiers", ON_GPU},
