@@ -8,8 +8,7 @@ static double share(double part, double whole)
 void training_phases_of(const struct training_parts *parts, const struct training_step *step,
                         struct power_stage phases[TRAINING_PHASES])
 {
-    const double compute_s = step->forward_s + step->backward_s + step->recompute_s + step->quantise_s +
-                             step->update_s;
+    const double compute_s = step->forward_s + step->backward_s + step->recompute_s + step->quantise_s + step->update_s;
     const double messages_s = step->tensor_s + step->context_s + step->expert_s + step->pipeline_s + step->data_s;
     const bool is_narrow = parts->plan->compute == FORMAT_FP8;
     const double peak = gpu_peak_flop_per_s(parts->gpu, is_narrow ? FORMAT_BF16 : parts->plan->compute);

@@ -53,7 +53,8 @@ struct training_homes training_homes_of(const struct training_parts *parts)
     homes.disk_bytes = ranks * bytes[HOME_DISK];
     homes.host_bytes = ranks * (bytes[HOME_HOST] + fmin(2.0 / layers, 1.0) * bytes[HOME_DISK]);
     if (tiers->activations == HOME_GPU) return homes;
-    const double kept = ranks * training_swapped_bytes(parts, 0), room = fmax(tiers->host_bytes - homes.host_bytes, 0.0);
+    const double kept = ranks * training_swapped_bytes(parts, 0),
+                 room = fmax(tiers->host_bytes - homes.host_bytes, 0.0);
     const bool overflows = tiers->activations == HOME_DISK && tiers->host_bytes > 0.0 && kept > room;
     homes.activation_disk_frac = overflows ? 1.0 - room / kept : 0.0;
     homes.host_bytes += (1.0 - homes.activation_disk_frac) * kept;

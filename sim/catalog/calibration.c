@@ -373,8 +373,8 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
     for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++) calibration->origin[i] = initial;
     int code = open_sources(&reading);
     if (code == 0) code = take_sources(&reading);
-    calibration->calibrated = !request->is_slice && (is_measured(&reading.sources[ASKED_FOR]) ||
-                                                     is_measured(&reading.sources[OWN]));
+    calibration->calibrated = !request->is_slice &&
+                              (is_measured(&reading.sources[ASKED_FOR]) || is_measured(&reading.sources[OWN]));
     borrow(calibration, KERNEL_GEMM_INT4, KERNEL_GEMM); /* a quarter of its bytes */
     borrow(calibration, KERNEL_GEMM_FP8_BLOCK, KERNEL_GEMM_FP8);
     borrow(calibration, KERNEL_GEMM_NVFP4, KERNEL_GEMM_FP8_BLOCK); /* at another peak */

@@ -194,8 +194,7 @@ int catalog_gpu(const struct catalog *catalog, const char *name, const char *whe
     struct mig_name parts;
     int code = mig_name_split(name, arena, &parts, diag);
     if (code == 0) code = read_gpu(catalog, parts.board, where, arena, &file, diag);
-    if (code == 0 && parts.profile != NULL)
-        code = mig_cut(&file.gpu, &file.mig, parts.profile, where, arena, diag);
+    if (code == 0 && parts.profile != NULL) code = mig_cut(&file.gpu, &file.mig, parts.profile, where, arena, diag);
     if (code == 0) *gpu = file.gpu;
     return code;
 }

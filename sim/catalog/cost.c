@@ -161,11 +161,11 @@ static int check_split(const struct cost_request *request)
     const struct llm_spec *llm = request->llm;
     const int64_t groups = llm_groups(request->data_parallel);
     if (request->gpu->slices > 0 && request->tensor_parallel * request->pipeline_parallel > 1)
-        return diag_error(request->diag, SIM_E_UNFIT, request->tensor_where != NULL ? request->tensor_where : request->where,
-                          "take one slice for each replica, a larger profile, or whole GPUs",
-                          "%s is a MIG slice, which reaches others only over the host: no LLM is split over %lld x %lld",
-                          request->gpu->name, (long long)request->tensor_parallel,
-                          (long long)request->pipeline_parallel);
+        return diag_error(
+            request->diag, SIM_E_UNFIT, request->tensor_where != NULL ? request->tensor_where : request->where,
+            "take one slice for each replica, a larger profile, or whole GPUs",
+            "%s is a MIG slice, which reaches others only over the host: no LLM is split over %lld x %lld",
+            request->gpu->name, (long long)request->tensor_parallel, (long long)request->pipeline_parallel);
     const char *problem = llm_data_problem(llm, request->tensor_parallel, request->pipeline_parallel, groups);
     if (problem == NULL) return 0;
     const bool is_tensor = llm_data_problem(llm, request->tensor_parallel, 1, groups) != NULL;

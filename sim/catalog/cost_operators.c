@@ -304,7 +304,8 @@ static int build(const void *given, const struct cost_request *request, struct i
     const int64_t groups = llm_groups(request->data_parallel);
     const int64_t group_gpus = request->tensor_parallel / groups; /* each group has a process of the engine */
     engine_preset_params(&cost->engine, gpu_whole_name(request->gpu), group_gpus, &parts.engine);
-    code = engine_preset_caveat(&cost->engine, gpu_whole_name(request->gpu), group_gpus, request->arena, &model->caveat);
+    code = engine_preset_caveat(&cost->engine, gpu_whole_name(request->gpu), group_gpus, request->arena,
+                                &model->caveat);
     if (code == 0) code = name_unmeasured(&cost->calibration, &parts, request->arena, &model->unmeasured);
     if (code != 0) return code;
     if (set_overhead(&params->overhead, &parts.engine)) model->caveat = NULL;

@@ -52,7 +52,8 @@ static int refuse_profile(const struct gpu_spec *gpu, const struct config_list *
         length += (size_t)snprintf(hint + length, sizeof hint - length, "%s%s", i > 0 ? ", " : "it has ",
                                    profile[i].name);
     if (profiles->n == 0)
-        return diag_error(diag, SIM_E_CONFIG, where, hint, "'%s' cannot be cut: its file has no MIG profiles", gpu->name);
+        return diag_error(diag, SIM_E_CONFIG, where, hint, "'%s' cannot be cut: its file has no MIG profiles",
+                          gpu->name);
     return diag_error(diag, SIM_E_CONFIG, where, hint, "'%s' has no MIG profile '%s'", gpu->name, name);
 }
 

@@ -552,7 +552,8 @@ static const char *make_plan(struct training_setup *setup, int64_t gpus, int64_t
 
 const char *training_setup_plan(struct training_setup *setup, int64_t gpus, bool rounds)
 {
-    if (setup->gpu.slices > 0 && gpus > 1) return "MIG slices reach each other only over the host: a plan has one slice";
+    if (setup->gpu.slices > 0 && gpus > 1)
+        return "MIG slices reach each other only over the host: a plan has one slice";
     return make_plan(setup, gpus, setup->config->micro_batch > 0 ? setup->config->micro_batch : 1, rounds);
 }
 

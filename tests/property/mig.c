@@ -103,12 +103,13 @@ enum { N_WORKS = sizeof works / sizeof *works };
 /* A GPU of 128 SMs that can be cut into quarters, or somebody's own file for such a quarter. */
 static const char *gpu_file(const char *name, int sms, double peak_tflop_per_s, const char *mig)
 {
-    return test_file(name,
-                     "{\"architecture\": \"Hopper GH100\", \"sms\": %d, \"memory\": \"%dGiB\", \"boost_clock\": \"2GHz\","
-                     " \"tdp\": \"%dW\", \"memory_bandwidth\": \"%.17gTB/s\", \"l2\": \"%dMiB\", \"pcie_bandwidth\":"
-                     " \"%dGB/s\", \"peak\": {\"fp32\": \"%.17gTFLOP/s\", \"fp16\": \"%.17gTFLOP/s\"}%s}",
-                     sms, 80 * sms / 128, 800 * sms / 128, 4.0 * sms / 128, 48 * sms / 128, 64 * sms / 128,
-                     peak_tflop_per_s / 16.0, peak_tflop_per_s, mig);
+    return test_file(
+        name,
+        "{\"architecture\": \"Hopper GH100\", \"sms\": %d, \"memory\": \"%dGiB\", \"boost_clock\": \"2GHz\","
+        " \"tdp\": \"%dW\", \"memory_bandwidth\": \"%.17gTB/s\", \"l2\": \"%dMiB\", \"pcie_bandwidth\":"
+        " \"%dGB/s\", \"peak\": {\"fp32\": \"%.17gTFLOP/s\", \"fp16\": \"%.17gTFLOP/s\"}%s}",
+        sms, 80 * sms / 128, 800 * sms / 128, 4.0 * sms / 128, 48 * sms / 128, 64 * sms / 128, peak_tflop_per_s / 16.0,
+        peak_tflop_per_s, mig);
 }
 
 #define SERVICE                                                                                                        \
@@ -124,8 +125,8 @@ TEST(a_slice_takes_the_time_of_a_file_with_its_numbers)
                                  ", \"mig\": {\"quarter\": {\"instances\": 4, \"sms\": 32, \"memory\": \"20GiB\","
                                  " \"bandwidth_share\": 0.25, \"l2_share\": 0.25}}");
     const char *twin = gpu_file("twin.json", 32, 256.0, "");
-    struct bed_rows *sliced = bed_ok(NULL, "{'cluster': {'gpu': '%s', 'mig': 'quarter', 'gpus_per_node': 1}, " SERVICE "}",
-                                     whole);
+    struct bed_rows *sliced = bed_ok(
+        NULL, "{'cluster': {'gpu': '%s', 'mig': 'quarter', 'gpus_per_node': 1}, " SERVICE "}", whole);
     struct bed_rows *other = bed_ok(NULL, "{'cluster': {'gpu': '%s', 'gpus_per_node': 4}, " SERVICE "}", twin);
     MUST(sliced->n_requests == 60 && other->n_requests == 60);
     for (size_t i = 0; i < sliced->n_requests; i++) {
@@ -180,9 +181,10 @@ TEST(jobs_count_slices_as_gpus)
     struct bed_rows *sliced = bed_ok(NULL, "{'cluster': {'gpu': 'a100-80-sxm', 'mig': '2g.20gb', 'nodes': 2,"
                                            " 'gpus_per_node': 4, 'node_types': {'b': {'gpu': 'h100-sxm', 'mig':"
                                            " '1g.10gb', 'nodes': 1, 'gpus_per_node': 2}}}, " JOBS "}");
-    struct bed_rows *counted = bed_ok(NULL, "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 2, 'gpus_per_node': 12,"
-                                            " 'node_types': {'b': {'gpu': 'h100-sxm', 'nodes': 1, 'gpus_per_node': 14}}},"
-                                            " " JOBS "}");
+    struct bed_rows *counted = bed_ok(NULL,
+                                      "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 2, 'gpus_per_node': 12,"
+                                      " 'node_types': {'b': {'gpu': 'h100-sxm', 'nodes': 1, 'gpus_per_node': 14}}},"
+                                      " " JOBS "}");
     MUST(sliced->n_jobs == 40 && counted->n_jobs == 40);
     for (size_t i = 0; i < sliced->n_jobs; i++) {
         CHECK(sliced->jobs[i].start_s == counted->jobs[i].start_s);
@@ -193,9 +195,11 @@ TEST(jobs_count_slices_as_gpus)
 /* A site costs the same cut or whole: 8 GPUs for an hour. */
 static double rent_of(const char *cluster, const char *market)
 {
-    return bed_metric(bed_ok(NULL, "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8, %s}, 'market': {%s 'renting':"
-                                   " 'fixed-fleet'}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'duration':"
-                                   " '1h'}]}}}", cluster, market),
+    return bed_metric(bed_ok(NULL,
+                             "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8, %s}, 'market': {%s 'renting':"
+                             " 'fixed-fleet'}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'duration':"
+                             " '1h'}]}}}",
+                             cluster, market),
                       "cost.usd");
 }
 
@@ -221,9 +225,11 @@ TEST(a_site_costs_the_same_cut_or_whole)
 
 static double idle_w(const char *mig)
 {
-    return bed_metric(bed_ok(NULL, "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8, 'nodes': 2, %s " POWER "},"
-                                   " 'until': '100s', 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'submit':"
-                                   " '90s', 'gpus': 0, 'duration': '1s'}]}}}", mig),
+    return bed_metric(bed_ok(NULL,
+                             "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8, 'nodes': 2, %s " POWER "},"
+                             " 'until': '100s', 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'submit':"
+                             " '90s', 'gpus': 0, 'duration': '1s'}]}}}",
+                             mig),
                       "power.site_w.mean");
 }
 
@@ -268,10 +274,11 @@ TEST(what_slices_cannot_do_is_refused)
                   "'pipeline_parallel': 2,");
     check_refused("'h100-sxm' has no MIG profile '1g.11gb'", "'gpu': 'h100-sxm', 'mig': '1g.11gb'", "");
     check_refused("'l4' cannot be cut", "'gpu': 'l4', 'mig': '1g.10gb'", "");
-    check_refused("'gpu' names a slice '1g.10gb', and 'mig' is '7g.80gb'", "'gpu': 'h100-sxm:1g.10gb', 'mig': '7g.80gb'",
-                  "");
+    check_refused("'gpu' names a slice '1g.10gb', and 'mig' is '7g.80gb'",
+                  "'gpu': 'h100-sxm:1g.10gb', 'mig': '7g.80gb'", "");
     check_refused("'mig' cuts the GPU that 'gpu' names, and there is none", "'mig': '7g.80gb'", "");
     check_refused("node types have different numbers of MIG slices per GPU",
                   "'gpu': 'h100-sxm', 'mig': '1g.10gb', 'network': {'bandwidth': '5GB/s'}, 'node_types': {'b': {'gpu':"
-                  " 'h100-sxm'}}", "");
+                  " 'h100-sxm'}}",
+                  "");
 }

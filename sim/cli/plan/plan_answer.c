@@ -42,16 +42,17 @@ void plan_describe(const struct training_plan *plan, const struct training_confi
     else if (plan->zero != 1)
         text_printf(text, ", ZeRO %" PRId64, plan->zero);
     if (plan->shard_secondary > 0) text_printf(text, ", second copy %" PRId64, plan->shard_secondary);
-    if (plan->weight_message != MESSAGE_STORED) text_printf(text, ", weights sent in %s", messages[plan->weight_message]);
+    if (plan->weight_message != MESSAGE_STORED)
+        text_printf(text, ", weights sent in %s", messages[plan->weight_message]);
     if (plan->gradient_message != MESSAGE_STORED)
         text_printf(text, ", gradients in %s", messages[plan->gradient_message]);
     text_add(text, recomputes[config->recompute]);
     if (training_chooses_layers(config->recompute) && plan->recompute == RECOMPUTE_FULL)
         text_printf(text, ", %" PRId64 " layers of a stage recomputed", plan->recompute_layers);
     if (config->tiers.placement == 1)
-        text_printf(text, ", layers: %" PRId64 " persistent, %" PRId64 " buffered, %" PRId64 " swapped, %" PRId64
-                    " recomputed", plan->tiers.persistent, plan->tiers.buffers, plan->tiers.swapped,
-                    plan->recompute_layers);
+        text_printf(
+            text, ", layers: %" PRId64 " persistent, %" PRId64 " buffered, %" PRId64 " swapped, %" PRId64 " recomputed",
+            plan->tiers.persistent, plan->tiers.buffers, plan->tiers.swapped, plan->recompute_layers);
     add_nics(text, plan, llm);
 }
 
@@ -458,7 +459,8 @@ static void say_search(struct answer *answer, const struct training_setup *setup
         answer_say(answer, "sequences have %.0f tokens on the mean; %s split\n",
                    setup->lengths->step_tokens / (double)setup->lengths->sequences,
                    split_names[setup->config->lengths.split]);
-    if (search->n_priced == 0) answer_say(answer, "No plan has the keys that are set. Layouts, and why they are none:\n");
+    if (search->n_priced == 0)
+        answer_say(answer, "No plan has the keys that are set. Layouts, and why they are none:\n");
     if (search->n_best > 0 || search->n_priced == 0) return;
     struct text layout;
     text_init(&layout);

@@ -192,8 +192,7 @@ static int name_scenario(struct setup *setup, const char *path)
 
 static int bind(struct setup *setup, const char *path, struct diag *diag)
 {
-    int code = scenario_bind(setup->config, &setup->families, &setup->catalog, &setup->arena, &setup->scenario,
-                             diag);
+    int code = scenario_bind(setup->config, &setup->families, &setup->catalog, &setup->arena, &setup->scenario, diag);
     if (code == 0) plugins_blame(setup->plugins, &setup->scenario);
     return code == 0 ? name_scenario(setup, path) : code;
 }

@@ -240,7 +240,8 @@ static int cut_own(struct cluster_config *config, const struct config *document,
     if (config->mig != NULL && config->nodes_file.path != NULL)
         return diag_error(diag, SIM_E_CONFIG, config_where(document, "cluster.nodes_file"), "leave out one of the two",
                           "'mig' cuts the GPUs of equal nodes, not of a 'nodes_file'");
-    const int code = cut_type(&own, config->mig != NULL ? "cluster.mig" : "cluster.gpu", document, catalog, arena, diag);
+    const int code = cut_type(&own, config->mig != NULL ? "cluster.mig" : "cluster.gpu", document, catalog, arena,
+                              diag);
     if (code != 0) return code;
     config->gpu = own.gpu;
     config->slices = own.slices;

@@ -316,7 +316,7 @@ void link_claim_ask(struct link_flow *claim, double demand_bytes_per_s)
     claim->cap = cap_of(demand_bytes_per_s);
     claim->cap_bytes_per_s = demand_bytes_per_s;
     set_bound(claim, demand_bytes_per_s);
-    if (claim->class->leaves_idle) claim->class->rate = claim->class->bound; /* a trial leaves it to no filling */
+    claim->class->rate = claim->class->bound; /* no filling follows where no link is short */
     link_flow_set_rate(claim, claim->class->bound, engine_now(claim->net->engine));
     arm(claim->net);
 }

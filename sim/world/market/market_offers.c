@@ -92,7 +92,8 @@ static int find_price(const struct market *market, const struct price_list *pric
     double usd_per_h = offer->usd_per_h;
     int code = 0;
     if (isnan(usd_per_h)) code = listed_price(market, prices, offer, view->gpu, where, &usd_per_h);
-    if (code == 0 && isnan(usd_per_h) && offer->kind == OFFER_ON_DEMAND) code = known_price(market, view->gpu, where, &usd_per_h);
+    if (code == 0 && isnan(usd_per_h) && offer->kind == OFFER_ON_DEMAND)
+        code = known_price(market, view->gpu, where, &usd_per_h);
     if (code != 0) return code;
     if (isnan(usd_per_h))
         return diag_error(market->env.site->diag, SIM_E_CONFIG, where, "add \"price\": \"$2.49/h\", of one GPU",

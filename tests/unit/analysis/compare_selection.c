@@ -75,8 +75,7 @@ TEST(objects_are_chosen_as_tables_show_them)
         struct diag diag;
         const int code = compare_study(path, "routing=jsq", cases[i].selection, &comparison, &diag);
         CHECK_EQ_INT(code, cases[i].hint == NULL ? 0 : SIM_E_USAGE);
-        if (cases[i].hint != NULL && CHECK(diag.n_items > 0))
-            CHECK(strstr(diag.items[0].hint, cases[i].hint) != NULL);
+        if (cases[i].hint != NULL && CHECK(diag.n_items > 0)) CHECK(strstr(diag.items[0].hint, cases[i].hint) != NULL);
     }
 }
 

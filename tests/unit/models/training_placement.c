@@ -67,7 +67,8 @@ TEST(buffers_and_swapped_layers_take_room)
         const struct training_step step = plan_bed_step(&bed);
         CHECK_NEAR((step.down_bytes - before.down_bytes) / (3.0 * (double)s * kept), 1.0, 1e-9);
         CHECK_NEAR((step.up_bytes - before.up_bytes) / (3.0 * (double)s * kept), 1.0, 1e-9);
-        CHECK_NEAR((before.memory.activation_bytes - step.memory.activation_bytes) / ((double)(s - 2) * kept), 1.0, 1e-9);
+        CHECK_NEAR((before.memory.activation_bytes - step.memory.activation_bytes) / ((double)(s - 2) * kept), 1.0,
+                   1e-9);
         CHECK_NEAR((step.memory.host_bytes - before.memory.host_bytes) / ((double)s * kept), 1.0, 1e-9);
     }
 }

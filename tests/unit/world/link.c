@@ -378,15 +378,17 @@ TEST(a_demand_that_is_tried_changes_nothing)
     bed_destroy(bed);
 }
 
-/* The link need not be short of bandwidth for its used rate to follow the demand of a replica's collectives. */
+/* The link need not be short of bandwidth for its used rate to follow the demand of a claim. */
 TEST(a_link_is_used_as_its_claim_asks)
 {
-    struct link_bed *bed = bed_create(1, (double[]){10e9});
-    claim(bed, 0, PATH(bed, 0), 6e9);
-    link_claim_leave_idle(&bed->moves[0].flow);
-    link_claim_ask(&bed->moves[0].flow, 2e9);
-    CHECK_NEAR(link_used_bytes_per_s(bed->links[0]), 2e9, 1);
-    bed_destroy(bed);
+    for (int leaves_idle = 0; leaves_idle < 2; leaves_idle++) {
+        struct link_bed *bed = bed_create(1, (double[]){10e9});
+        claim(bed, 0, PATH(bed, 0), 6e9);
+        if (leaves_idle) link_claim_leave_idle(&bed->moves[0].flow);
+        link_claim_ask(&bed->moves[0].flow, 2e9);
+        CHECK_NEAR(link_used_bytes_per_s(bed->links[0]), 2e9, 1);
+        bed_destroy(bed);
+    }
 }
 
 TEST(a_claim_is_notified_once_per_moment)
