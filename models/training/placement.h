@@ -31,9 +31,9 @@ void training_placement_set(struct training_plan *plan, enum training_home kept,
                             const struct training_placement *placement);
 
 /* The placement with the shortest step that fits; of equal ones that with the most persistent layers. False if none
- * fits: then *best is the one that takes least of the GPU. Weights and optimizer states of the plan lie beyond the GPU.
- * Its activations lie where swapped layers shall. The plan is possible and has at most
- * TRAINING_PLACED_LAYERS layers. */
+ * fits: then *best is the one that takes least of the GPU. Weights and optimizer states of the plan lie beyond the
+ * GPU. Its activations lie where swapped layers shall. The plan is possible and has at most TRAINING_PLACED_LAYERS
+ * layers. */
 bool training_placement_find(const struct training_parts *parts, double reserve_frac, struct training_placement *best);
 
 #endif

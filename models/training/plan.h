@@ -42,9 +42,9 @@ enum training_recompute { RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL };
 enum context_form { CONTEXT_RING, CONTEXT_ALL_TO_ALL, CONTEXT_TOKEN_RING };
 
 /* Optimizer states in host memory, where CPUs update them: ZeRO-Offload (Ren et al. 2021). Gradients go to the host
- * before the backward pass goes on, or beside it. With `gpu_stride` k, of every k groups of these states one is updated
- * by the GPU, which fetches it and puts it back meanwhile (Maurya et al. 2024, Deep Optimizer States). A delayed update
- * runs beside the next step (step.h). */
+ * before the backward pass goes on, or beside it. With `gpu_stride` k, of every k groups of these states one is
+ * updated by the GPU, which fetches it and puts it back meanwhile (Maurya et al. 2024, Deep Optimizer States). A
+ * delayed update runs beside the next step (step.h). */
 struct training_offload {
     double optimizer_frac; /* of the optimizer's states; 0: none is offloaded */
     bool blocks_flush, is_delayed;

@@ -1,11 +1,11 @@
 /* Messages of weights and gradients in few bits, among the ranks that share them: ZeRO++ (Wang et al. 2023, arXiv
  * 2306.10209), and the three levels of Frontier (Xu et al. 2025, arXiv 2501.04266).
  *
- * A gather of n weights among r ranks sends (r-1)/r n c bytes of each rank: c is 1 in int8, or the trainer's bytes of a
- * weight. A rank narrows its own n/r numbers and widens all n.
+ * A gather of n weights among r ranks sends (r-1)/r n c bytes of each rank: c is 1 in int8, or the trainer's bytes of
+ * a weight. A rank narrows its own n/r numbers and widens all n.
  *
- * Gradients in few bits are not summed on their way: a ring would narrow each partial sum anew. An all-to-all takes the
- * place of the reduce-scatter, first among the p ranks of a node, then among the q ranks of the same place on all
+ * Gradients in few bits are not summed on their way: a ring would narrow each partial sum anew. An all-to-all takes
+ * the place of the reduce-scatter, first among the p ranks of a node, then among the q ranks of the same place on all
  * nodes. With c bytes of a number, 1 or 0.5, a rank sends
  *
  *     within a node   (p-1)/p n c

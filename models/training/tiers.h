@@ -32,9 +32,9 @@
  *
  * States of `persistent` layers stay on the GPU, which updates them: the first ones of p of l layers take part in no
  * transfer. Embedding and head count as parts of all layers. With `buffers` b, weights of the last b others are still
- * on the GPU when the backward pass begins, and those of a layer stay while it is recomputed. So l - p - b layers come
- * again. Of activations, those of `swapped` layers lie beyond the GPU: first those that keep everything (ProTrain, Yang
- * et al. 2024, arXiv 2406.08334; placement.h).
+ * on the GPU when the backward pass begins, and those of a layer stay while it is recomputed. So l - p - b layers
+ * come again. Of activations, those of `swapped` layers lie beyond the GPU: first those that keep everything
+ * (ProTrain, Yang et al. 2024, arXiv 2406.08334; placement.h).
  *
  * Memory: what lies beyond the GPU takes room there for two layers at a time, one at work and one on its way,
  * or for `buffers`. `tiles`

@@ -372,8 +372,8 @@ static int warn_exact_estimates(struct sweep_view *view)
     return 0;
 }
 
-/* Warns of runs with too much left at their end, by the rule of analysis/report/verdict.h for runs without rows; and of
- * work that was rejected. */
+/* Warns of runs with too much left at their end, by the rule of analysis/report/verdict.h for runs without rows; and
+ * of work that was rejected. */
 static int warn_left_out(struct sweep_view *view)
 {
     static const char sql[] =

@@ -61,9 +61,9 @@ int64_t cluster_config_node_gpus(const struct cluster_config *config, int64_t no
 /* Most GPUs of a node that has this GPU; 0: the cluster is unlimited, or has none. */
 int64_t cluster_config_gpus_per_node(const struct cluster_config *config, const char *gpu);
 
-/* Reads the list of nodes, if there is one, cuts GPUs by their MIG profiles, and checks the limits of node_resources.h.
- * A node type with slices then has the slice as its `gpu`, as many more gpus_per_node, and a slice's price. Returns 0,
- * or a negative code with findings at their places in `document`. */
+/* Reads the list of nodes, if there is one, cuts GPUs by their MIG profiles, and checks the limits of
+ * node_resources.h. A node type with slices then has the slice as its `gpu`, as many more gpus_per_node, and a
+ * slice's price. Returns 0, or a negative code with findings at their places in `document`. */
 int cluster_config_load(struct cluster_config *config, const struct config *document, const struct catalog *catalog,
                         struct arena *arena, struct diag *diag);
 

@@ -209,8 +209,9 @@ static int warn_of_limits(const struct power *power, const struct power_node_typ
     return warn(power, "power-limit", text, type->clock_above_hz > 0.0);
 }
 
-/* Budgets that no clock keeps: those below what servers and GPUs idle with a process draw, and those that readings with
- * all GPUs at the lowest clock were above. Each warning has the domain that is furthest above, and how many there are. */
+/* Budgets that no clock keeps: those below what servers and GPUs idle with a process draw, and those that readings
+ * with all GPUs at the lowest clock were above. Each warning has the domain that is furthest above, and how many
+ * there are. */
 static int warn_of_floors(const struct power *power)
 {
     const struct power_domain *highest = NULL, *stuck = NULL;

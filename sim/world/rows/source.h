@@ -42,7 +42,7 @@ struct request_record {
     sim_ns session_start_ns;
     int32_t repeated_tokens; /* of the prompt, those of the session so far or of its system prompt */
     bool starts_session, ends_session; /* its first request; its last one */
-    /* The session is what a log names: later requests arrive at their own times, and whether others follow is unknown, as
+    /* The session is what a log names: later requests arrive at their own times. Whether others follow is unknown, as
      * are the tokens that it repeats. */
     bool session_is_logged;
     const char *class_name;        /* interned for the life of the source; NULL: as all of its requests, of no class */

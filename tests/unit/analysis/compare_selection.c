@@ -56,8 +56,8 @@ TEST(short_keys_mean_one_thing)
     }
 }
 
-/* An object on an axis goes by what tables show, or by its JSON in any spelling; a value that no run has gets a list of
- * those that there are. */
+/* An object on an axis goes by what tables show, or by its JSON in any spelling; a value that no run has gets a list
+ * of those that there are. */
 TEST(objects_are_chosen_as_tables_show_them)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* States and activations of some layers beyond the GPU: closed forms of what moves, and a search over four numbers that
- * finds what pricing all of them finds. */
+/* States and activations of some layers beyond the GPU: closed forms of what moves, and a search over four numbers
+ * that finds what pricing all of them finds. */
 #include "models/training/placement.h"
 #include "models/training/tiers.h"
 #include "tests/support/harness.h"

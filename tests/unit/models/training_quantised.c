@@ -98,8 +98,8 @@ static void exchange(struct twin *twin, int first, int stride, int ranks, int on
     for (int k = 0; k < ranks; k++) memcpy(twin->held[first + k * stride], sums[k], sizeof sums[k]);
 }
 
-/* On nodes of p ranks, an exchange inside them and one among ranks of the same place leave each sum on one rank, having
- * sent as many numbers at each level as the plan's exchanges say. */
+/* On nodes of p ranks, an exchange inside them and one among ranks of the same place leave each sum on one rank,
+ * having sent as many numbers at each level as the plan's exchanges say. */
 TEST(two_exchanges_add_up_all_gradients)
 {
     for (int p = 1; p <= RANKS; p++) {
