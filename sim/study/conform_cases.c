@@ -4,6 +4,7 @@
 #include "sim/core/rng.h"
 #include "sim/core/units.h"
 #include "sim/study/conform_cache.h"
+#include "sim/world/policy/batching.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -413,11 +414,11 @@ const struct conform_case *conform_cases(enum policy_family family, size_t *n)
     return kind->cases;
 }
 
-bool conform_may_reject(enum policy_family family)
+bool conform_may_reject(const struct policy *policy)
 {
     const struct slot *slot;
-    kind_of(family, &slot);
-    return slot->may_reject;
+    kind_of(policy->family, &slot);
+    return slot->may_reject || (policy->family == POLICY_BATCHING && ((const struct batcher *)policy)->drops);
 }
 
 bool conform_is_of_caches(enum policy_family family)

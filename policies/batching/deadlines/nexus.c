@@ -35,7 +35,7 @@ static const struct config_field nexus_fields[] = {
 /* Seconds until the request's deadline; INFINITY: it has had its first token. */
 static double left_s(const struct nexus *params, const struct replica_view *view, const struct request_view *request)
 {
-    if (replica_view_generated_tokens(view, request) > 0) return INFINITY;
+    if (replica_view_generated_tokens(view, request) > 0) return (double)INFINITY;
     return sim_s_from_ns(request->arrival_ns - view->now_ns) + sim_s_from_ns(params->deadline_ns);
 }
 
@@ -64,7 +64,7 @@ static void admit(const struct nexus *params, const struct replica_view *view, s
 {
     const int64_t most = sequences_per_batch(view, params->max_sequences) - room->decoding;
     int64_t free_blocks = room->free_blocks, running = room->running;
-    double earliest_s = INFINITY; /* of the deadlines in the batch */
+    double earliest_s = (double)INFINITY; /* of the deadlines in the batch */
     for (const struct request_view *head = view->waiting; head != NULL; head = head->next) {
         if (batch_plan_full(plan)) {
             plan->iterations = 1; /* the rest of the queue waits for the next plan */
@@ -117,5 +117,6 @@ const struct batcher batching_nexus = {
                .state_bytes = sizeof(struct nexus)},
     .compose = nexus_compose,
     .forks = true,
+    .drops = true,
     .order = BATCH_BY_ARRIVAL,
 };

@@ -292,6 +292,9 @@ struct batcher {
      * behind it in the same plan share them. Its prefills hold exactly the tokens that have been processed then, and
      * none is taken back. */
     bool caches_scheduled;
+    /* The batcher may reject requests that could be served, such as those that would be late. Conformance expects all
+     * others to be served. */
+    bool drops;
 };
 
 #endif
