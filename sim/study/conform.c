@@ -276,8 +276,8 @@ static void judge_rows(struct finding *finding, const struct bound *bound, const
 {
     char text[160];
     double t_s = (double)NAN;
-    bool passed = conform_watch_rows(&outcome->watch, bound->wanted, conform_may_reject(bound->policy), &t_s,
-                                     text, sizeof text);
+    bool passed = conform_watch_rows(&outcome->watch, bound->wanted, conform_may_reject(bound->policy), &t_s, text,
+                                     sizeof text);
     judge(finding, CONFORM_ROWS, passed, t_s, "%s", text);
 }
 

@@ -254,6 +254,20 @@ TEST(inside_nothing_is_extrapolated_and_without_a_range_all)
     cost_fixture_fini(&unfitted);
 }
 
+/* A batch changes five axes of prompts, which models/operators/prompt_cost.c knows by their places. */
+TEST(axes_of_prompts_are_where_they_are_sought)
+{
+    static const enum kernel_class classes[] = {KERNEL_PREFILL_ATTENTION, KERNEL_LATENT_PREFILL};
+    for (int i = 0; i < 2; i++) {
+        const char *const *axes = kernel_class_info(classes[i])->axes;
+        CHECK_EQ_STR(axes[0], "sequences");
+        CHECK_EQ_STR(axes[1], "tokens");
+        CHECK_EQ_STR(axes[2], "past");
+        CHECK_EQ_STR(axes[8], "decodes");
+        CHECK_EQ_STR(axes[9], "decode_context");
+    }
+}
+
 /* With every axis fitted up to 5000, batches lie inside for some of their kernels. */
 TEST(the_share_is_that_of_the_kernels_outside)
 {
