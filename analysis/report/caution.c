@@ -86,6 +86,9 @@ static void find_saturation(struct finding *finding)
             facts->jobs != NULL && facts->jobs->grows
                 ? "jobs arrive faster than they are done: waiting times measure the length of the run, not the "
                   "quality of the scheduler"
+            : facts->jobs == NULL
+                ? "many jobs were left at the end of the run, beyond one for each GPU: waiting times may measure its "
+                  "length, not the quality of the scheduler"
                 : "many jobs had not started at the end of the run: waiting times may measure its length, not the "
                   "quality of the scheduler");
 }

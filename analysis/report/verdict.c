@@ -280,12 +280,14 @@ bool verdict_jobs_overload(const struct verdict_facts *facts)
     return waited && verdict_load(facts) > 1.0;
 }
 
-/* Without rows: the share of the jobs that wait at the end, at least: others than could have a GPU each. */
+/* Without rows: the share of the jobs that are left at the end, beyond one for each GPU in use. Where jobs need no GPUs or
+ * take turns on them, nothing follows from their number. */
 static double waiting_share(const struct verdict_facts *facts)
 {
-    const double submitted = metric(facts, "job.submitted");
-    const double waiting = counted(facts, "job.unfinished") - metric(facts, "job.gpus_in_use.max");
-    return submitted >= least_arrivals && waiting > 0.0 ? waiting / submitted : 0.0;
+    const double submitted = metric(facts, "job.submitted"), gpus = metric(facts, "job.gpus_in_use.max");
+    const double left = counted(facts, "job.unfinished") - gpus;
+    if (!(gpus > 0.0) || counted(facts, "job.preemptions.sum") > 0.0) return 0.0;
+    return submitted >= least_arrivals && left > 0.0 ? left / submitted : 0.0;
 }
 
 bool verdict_jobs_saturate(const struct verdict_facts *facts)
@@ -374,7 +376,8 @@ static void say_job_saturation(const struct verdict_facts *facts, struct text *t
         say_queue(facts->jobs, &words, text);
     }
     if (facts->jobs == NULL && waiting_share(facts) > left_share)
-        text_printf(text, "The cluster is saturated or was cut short: at least %s of the jobs waited at the end. ",
+        text_printf(text,
+                    "The cluster is saturated or was cut short: %s of the jobs were left, beyond one for each GPU. ",
                     words_percent(waiting_share(facts), times));
     if (verdict_jobs_overload(facts))
         text_printf(text, "Jobs brought %s times the GPU time that they could have while they were submitted. ",

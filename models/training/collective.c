@@ -59,8 +59,9 @@ static struct training_collective collective_on(const struct training_parts *par
         .network_bytes_per_s = plan->network_bytes_per_s * (reach != NULL ? reach->network_frac : 1.0) *
                                adapter_share(parts, class, group, nodes)};
     const int64_t span = group.gpus * group.stride;
-    collective_set_link(&shape, parts->gpu, span < plan->gpus_per_node ? span : plan->gpus_per_node);
-    if (parts->gpu->fabric == FABRIC_FULL && span <= parts->gpu->nvlink_gpus) /* its members' links alone */
+    const int64_t on_node = span < plan->gpus_per_node ? span : plan->gpus_per_node;
+    collective_set_link(&shape, parts->gpu, on_node);
+    if (parts->gpu->fabric == FABRIC_FULL && on_node <= parts->gpu->nvlink_gpus) /* its members' links alone */
         shape.link_bytes_per_s = gpu_link_bytes_per_s(parts->gpu,
                                                       class == KERNEL_SEND ? 2 : group.gpus / (int64_t)nodes);
     shape.switch_adds = shape.switch_adds && class == KERNEL_ALL_REDUCE;

@@ -1,7 +1,7 @@
 /* As often as a bound on the overhead allows, as CheckFreq chooses its frequency: the stall C of a save is at most the
  * share p of the work between two saves, so these are C/p apart. Where saves stall nothing, each begins when the one
- * before is complete. What failures cost plays no part. CheckFreq measures the overhead again while it trains; here C
- * is that of an idle network, at the start or at the last change of GPUs. */
+ * before is complete and a step has ended. What failures cost plays no part. CheckFreq measures the overhead again
+ * while it trains; here C is that of an idle network, at the start or at the last change of GPUs. */
 #include "policies/declared.h"
 #include "sim/world/policy/checkpointing.h"
 

@@ -158,6 +158,6 @@ cat >"$T/left.json" <<'END'
 END
 echo '{"scenario": "left.json", "axes": [{"key": "jobs.trace.types.a.gpus", "values": [1, 2]}]}' >"$T/left_out.json"
 run 0 sweep "$T/left_out.json" -o "$T/left.db" -q
-err 'saturated: in 1 of 2 runs at least 5 % of the requests or jobs waited at the end'
+err 'saturated: in 1 of 2 runs more than 5 % of the requests, or of the jobs beyond one for each GPU, were left at'
 err 'rejected: in 1 of 2 runs some jobs, or 5 % of the requests, were rejected'
 finish

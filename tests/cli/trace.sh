@@ -261,7 +261,7 @@ run 3 trace stat "$T/jobs.csv" -f csv-jobs --prefix-cache lru=5
 run 2 trace check "$T/blocks.jsonl" -f mooncake --prefix-cache lru=5
 err "this tries no prefix caches; 'orrery trace stat' does"
 run 2 trace check "$T/blocks.jsonl" -f mooncake --json
-err "this prints no table; --json, --csv, --markdown and --latex are for 'orrery trace stat' and 'replay'"
+err "this prints no table; --json, --csv and --latex are for 'orrery trace stat' and 'replay'"
 
 # Unix times start at the first record; in other units they are told of. Rows that are wrong are counted once.
 printf 'arrival_s,prompt_tokens,output_tokens\n1709281801.5,10,5\n1709281803,10,5\n' >"$T/unix.csv"

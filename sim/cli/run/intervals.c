@@ -217,7 +217,7 @@ int intervals_find(const struct setup *setup, const struct world_options *how, c
                      "with faster or slower kernels",
                      widening.left_out, 100 * fmin(1, widening.left_out_share));
     if (found->n > 0) {
-        if (unknown.length > 0) text_printf(&basis, "; as predicted, since no error is known: %s", unknown.chars);
+        if (unknown.length > 0) text_printf(&basis, "; as predicted, since no error is known: (%s)", unknown.chars);
         found->basis = arena_strdup(arena, basis.chars);
         found->systems = arena_strdup(arena, systems.chars);
     }

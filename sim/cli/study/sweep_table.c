@@ -377,13 +377,15 @@ static int warn_exact_estimates(struct sweep_view *view)
 static int warn_left_out(struct sweep_view *view)
 {
     static const char sql[] =
-        "SELECT count(*) FILTER (WHERE left > 0.05 * arrived OR (submitted >= 20 AND unfinished - gpus > "
-        "0.05 * submitted)), count(*) FILTER (WHERE no_jobs > 0 OR no_requests > 0.05 * arrived), count(*) FROM ("
+        "SELECT count(*) FILTER (WHERE left > 0.05 * arrived OR (submitted >= 20 AND gpus > 0 AND "
+        "preemptions = 0 AND unfinished - gpus > 0.05 * submitted)), "
+        "count(*) FILTER (WHERE no_jobs > 0 OR (no_requests > 0 AND no_requests >= 0.05 * arrived)), count(*) FROM ("
         "SELECT max(value) FILTER (WHERE name = 'request.arrived') AS arrived, "
         "max(value) FILTER (WHERE name = 'request.unfinished') AS left, "
         "max(value) FILTER (WHERE name = 'request.rejected') AS no_requests, "
         "max(value) FILTER (WHERE name = 'job.submitted') AS submitted, "
         "max(value) FILTER (WHERE name = 'job.unfinished') AS unfinished, "
+        "coalesce(max(value) FILTER (WHERE name = 'job.preemptions.sum'), 0) AS preemptions, "
         "max(value) FILTER (WHERE name = 'job.rejected') AS no_jobs, "
         "max(value) FILTER (WHERE name = 'job.gpus_in_use.max') AS gpus FROM metric GROUP BY run_id)";
     struct query_answer answer;
@@ -393,10 +395,12 @@ static int warn_left_out(struct sweep_view *view)
     const double saturated = answer.columns[0].numbers[0], rejected = answer.columns[1].numbers[0];
     const double n = answer.columns[2].numbers[0];
     if (saturated > 0)
-        diag_warning(view->diag, NULL, "compare what was done as well, such as job.ended, or let the runs go on",
-                     "saturated: in %.0f of %.0f runs at least 5 %% of the requests or jobs waited at the end: times "
-                     "leave them out, and may measure the length of the runs, not the quality of the system",
-                     saturated, n);
+        diag_warning(
+            view->diag, NULL, "compare what was done as well, such as job.ended, or let the runs go on",
+            "saturated: in %.0f of %.0f runs more than 5 %% of the requests, or of the jobs beyond one for each "
+            "GPU, were left at the end: times leave them out, and may measure the length of the runs, not the "
+            "quality of the system",
+            saturated, n);
     if (rejected > 0)
         diag_warning(
             view->diag, NULL, NULL,

@@ -401,7 +401,7 @@ static int check_usage(struct cli *cli, int topic, const struct trace_options *o
     if (!writes && (options->output != NULL || options->to != NULL))
         return fail_usage(cli, "'orrery trace convert' does", "this writes no trace");
     if (topic != STAT && options->form != ANSWER_TEXT)
-        return fail_usage(cli, "--json, --csv, --markdown and --latex are for 'orrery trace stat' and 'replay'",
+        return fail_usage(cli, "--json, --csv and --latex are for 'orrery trace stat' and 'replay'",
                           "this prints no table");
     if (topic != STAT && options->caches.n > 0)
         return fail_usage(cli, "'orrery trace stat' does", "this tries no prefix caches");

@@ -285,8 +285,8 @@ int job_checkpoints_warn(const struct jobs *jobs)
     char text[DIAG_TEXT_CHARS];
     if (jobs->n_never_saved == 0 || jobs->site->sink->warning == NULL) return 0;
     snprintf(text, sizeof text,
-             "jobs of type '%s' lost all their work, but never save: '%s' knows of no failure with a mean time; it "
-             "foresees neither outages and available instances nor preemptions; \"policy\": \"periodic\" saves",
+             "jobs of type '%s' lost all their work, but never save: '%s' expects no loss; it foresees no outages, "
+             "available instances, preemptions, or hangs when spot GPUs are taken back; \"policy\": \"periodic\" saves",
              jobs->never_saved->name, policy_of(&jobs->never_saved->checkpoint)->policy.name);
     const struct warning_row row = {.t_s = (double)NAN, .code = "never-saves", .text = text,
                                     .count = jobs->n_never_saved};

@@ -442,17 +442,25 @@ TEST(costs_without_the_gpus_that_are_down_are_told)
     CHECK_EQ_STR(cautions_of(metrics, facts), "");
 }
 
-/* Of 100 jobs 20 were left on a site where at most 10 GPUs were in use: 10 of them waited, whatever is kept. */
+/* Of 100 jobs 20 were left on a site where at most 10 GPUs were in use: 10 more than there were GPUs. Nothing is said of
+ * jobs without GPUs, nor of jobs that take turns. */
 TEST(jobs_that_wait_at_the_end_are_seen_without_rows)
 {
     struct made_metric metrics[] = {
-        {"job.submitted", 100}, {"job.unfinished", 20}, {"job.gpus_in_use.max", 10}, {"sim.end_s", 100}, {0}};
+        {"job.submitted", 100}, {"job.unfinished", 20}, {"job.gpus_in_use.max", 10}, {"sim.end_s", 100},
+        {"job.preemptions.sum", 0}, {0}};
     struct verdict_facts facts = {.status = "done"};
     CHECK_EQ_STR(cautions_of(metrics, facts), "saturated");
+    metrics[4].value = 1;
+    CHECK_EQ_STR(cautions_of(metrics, facts), "");
+    metrics[4].value = 0, metrics[2].value = 0;
+    CHECK_EQ_STR(cautions_of(metrics, facts), "");
+    metrics[2].value = 10;
     SCOPED(text) text = {0};
     facts.metric = made, facts.context = metrics;
     verdict_run(&facts, &text);
-    CHECK(strstr(text.chars, "saturated or was cut short: at least 10 % of the jobs waited at the end.") != NULL);
+    CHECK(strstr(text.chars, "saturated or was cut short: 10 % of the jobs were left, beyond one for each GPU.") !=
+          NULL);
     metrics[2].value = 15; /* 5 waited */
     CHECK_EQ_STR(cautions_of(metrics, facts), "");
     metrics[2].value = 10, metrics[0].value = 19; /* too few to tell */

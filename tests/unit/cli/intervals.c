@@ -296,10 +296,10 @@ TEST(equal_numbers_of_unfinished_requests_are_comparable)
     begin(&s, "1000s", "'operators'"); /* requests end, and all metrics have intervals */
     list_metrics(&s, 0, false);
     CHECK_NEAR(value_in(&s.fast, "job.unfinished"), value_in(&s.slow, "job.unfinished"), 0);
-    check(&s);
+    CHECK(check(&s) > 20);
     metric_named(&s, "job.unfinished")->value += 1; /* other jobs than at the ends */
     metric_named(&s, "job.submitted")->value = 4;
-    check(&s);
+    CHECK(check(&s) > 20);
     end(&s);
 }
 

@@ -191,12 +191,12 @@ TEST(a_sweep_waits_until_another_one_lets_go)
         if (write(ends[1], &byte, 1) == 1) poll(NULL, 0, 100);
         _exit(0);
     }
+    close(ends[1]);
     MUST(child > 0 && read(ends[0], &byte, 1) == 1);
     CHECK(byte);
     CHECK_EQ_INT(reopen(&s, true), 0);
     CHECK_EQ_INT(waitpid(child, NULL, 0), child);
     close(ends[0]);
-    close(ends[1]);
     end(&s);
 }
 

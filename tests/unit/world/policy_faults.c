@@ -264,7 +264,7 @@ static int is_limited_elsewhere(void *state, const struct replica_view *view, st
 
 TEST(limits_that_there_are_not)
 {
-    check_batcher(names_no_limit, SIM_E_POLICY, "names limit 7 at 0.000000000 s; the last one is 6");
+    check_batcher(names_no_limit, SIM_E_POLICY, "names limit 8 at 0.000000000 s; the last one is 7");
     check_batcher(names_a_limit_below_all, SIM_E_POLICY, "names limit 4294967295 at");
     first_seen = NULL;
     check_batcher(is_limited_elsewhere, SIM_E_POLICY,
