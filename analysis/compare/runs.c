@@ -302,7 +302,7 @@ static int matches_term(const struct compare_run *run, const struct term *term, 
     return 0;
 }
 
-/* "jobs.scheduler is fifo, or sarathi token_budget=512", as tables show the values; NULL: some run has the value that
+/* "jobs.scheduler is fifo or sarathi token_budget=512", as tables show the values; NULL: some run has the value that
  * the term names. In the arena. */
 static const char *hint_values(const struct compare_group *all, const struct term *term, struct arena *arena)
 {

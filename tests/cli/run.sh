@@ -163,6 +163,16 @@ grep -q '^interval ' "$T/out" || complain 'a GPU of NVIDIA without kernels has n
 run 0 run "$T/serve.json" --set cluster.gpu=mi300x
 out "on mi300x is not calibrated: no kernel of AMD's GPUs was measured"
 grep '^interval ' "$T/out" && complain 'a GPU of AMD has the interval of others'
+cat >"$T/two.json" <<'END'
+{"cluster": {"gpu": "h100-sxm", "nodes": 1}, "services": {
+ "a": {"llm": "llama-3.1-8b", "trace": {"format": "generate", "count": 50, "arrival": {"process": "poisson", "rate": "5/s"},
+       "prompt": {"distribution": "fixed", "tokens": 100}, "output": {"distribution": "fixed", "tokens": 20}}},
+ "b": {"llm": "llama-3.1-8b", "cost": {"kind": "roofline"}, "trace": {"format": "generate", "count": 50,
+       "arrival": {"process": "poisson", "rate": "5/s"}, "prompt": {"distribution": "fixed", "tokens": 100},
+       "output": {"distribution": "fixed", "tokens": 20}}}}}
+END
+run 0 run "$T/two.json"
+out 'as predicted, since no error is known: (llama-3.1-8b on h100-sxm, '
 run 0 run "$T/serve.json" --set cluster.gpu=v100-32-sxm --set 'cluster.gpu_price=$2/h' --json
 json '$.metrics."cost.usd_per_h"' 8
 equal "$(grep -c unpriced "$T/out")" 0 'warnings of prices'

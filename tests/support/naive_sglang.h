@@ -1,6 +1,7 @@
 /* The batcher `sglang` once more, as plainly as it can be written: each plan is composed from the view alone and from
  * what the plans before it did, with exact sums and sorted lists. For comparison with the real one. The rules are
- * those of the head of policies/batching/sglang.c. */
+ * those of the head of policies/batching/sglang.c. The start and decay of the ratio are the batcher's own, tested in
+ * sglang_scheduler.c. */
 #ifndef ORRERY_TESTS_SUPPORT_NAIVE_SGLANG_H
 #define ORRERY_TESTS_SUPPORT_NAIVE_SGLANG_H
 
