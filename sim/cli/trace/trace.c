@@ -42,7 +42,7 @@ static const struct option trace_options[] = {
     {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of generators and random transforms; default: 1"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL, "the new trace; gzip when it ends in .gz"},
     {NULL, "to", 't', OPTION_TEXT, AT(to), "FORMAT", NULL,
-     "new format: csv, csv-chunks, jsonl, azure-llm, mooncake, sessions; csv-jobs, csv-graphs, philly"},
+     "csv, csv-chunks, jsonl, azure-llm, mooncake, sessions; csv-jobs, csv-graphs, philly"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "stat, replay: print one JSON object"},
     {NULL, "csv", 0, OPTION_WORD, AT(form), NULL, answer_forms,
      "stat: print the values as CSV; replay: the distributions"},
