@@ -62,8 +62,8 @@ int fleet_refuse_memory(const struct fleet *fleet, const struct fleet_pool *pool
     const bool is_slice = pool->gpu.slices > 0; /* which no replica has several of */
     const int64_t least = is_slice ? 0 : least_parallel(fleet, pool);
     if (least > 0) show_fit(fleet, pool, least, fits, sizeof fits);
-    snprintf(hint, sizeof hint,
-             "its weights have %.4g GB; take %s%s", pool_weight_bytes(&pool->config, fleet->llm) / 1e9,
+    snprintf(hint, sizeof hint, "its weights have %.4g GB; take %s%s",
+             pool_weight_bytes(&pool->config, fleet->llm) / 1e9,
              is_slice ? "a larger profile, or whole GPUs"
                       : "more GPUs per replica (tensor_parallel) or a GPU with more memory",
              fits);
