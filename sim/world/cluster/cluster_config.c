@@ -241,7 +241,8 @@ static int cut_own(struct cluster_config *config, const struct config *document,
     const int code = cut_type(&own, key, document, catalog, arena, diag);
     if (code != 0) return code;
     if (own.slices > 0 && config->nodes_file.path != NULL)
-        return diag_error(diag, SIM_E_CONFIG, config_where(document, key), "leave out 'nodes_file', or name the GPU whole",
+        return diag_error(diag, SIM_E_CONFIG, config_where(document, key),
+                          "leave out 'nodes_file', or name the GPU whole",
                           "MIG slices are of the GPUs of equal nodes, not of a 'nodes_file'");
     config->gpu = own.gpu;
     config->slices = own.slices;
