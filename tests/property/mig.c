@@ -127,7 +127,7 @@ static const char *gpu_file(const char *name, int sms, double peak_tflop_per_s, 
 }
 
 #define SERVICE                                                                                                        \
-    "'services': {'s': {'llm': 'phi-2', 'replicas': 3, 'cost': {'kind': 'operators', 'calibration': 'h100-sxm'},"      \
+    "'services': {'s': {'llm': 'phi-2', 'replicas': 3, 'cost': {'kind': 'operators', 'calibration': 'default'},"       \
     " 'trace': {'format': 'generate', 'count': 60, 'arrival': {'process': 'poisson', 'rate': '4/s'},"                  \
     " 'prompt': {'distribution': 'uniform', 'min': 20, 'max': 900}, 'output': {'distribution': 'uniform', 'min': 1,"   \
     " 'max': 80}}}}"
