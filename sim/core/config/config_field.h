@@ -44,8 +44,7 @@ enum config_flags {
                             memory|guess"}; the scalar's origin is kept for `explain` and the catalog's listings */
     CONFIG_SHORT = 8,    /* VARIANT only: a bare string "fifo" stands for {"policy": "fifo"}, and parameters may be
                             laid over it by a later document or --set */
-    /* TEXT only: what ends in ".json", or in ".json:PART", is a path, treated like CONFIG_PATH; the rest a name */
-    CONFIG_NAME_OR_PATH = 16,
+    CONFIG_NAME_OR_PATH = 16, /* TEXT only: what ends in ".json" is a path, treated like CONFIG_PATH; the rest a name */
     CONFIG_CLASSES = 32, /* MAP only: its keys name classes of requests; a run warns of one without requests */
     CONFIG_STRETCH = 64 /* LIST of two TIMEs only: a text "2h:3h" stands for ["2h", "3h"]; "2h:" ends at the limit */
 };
