@@ -50,7 +50,7 @@ static const struct calibration_set *asked_set(const struct calibration_file *fi
 
 /* A file that was read; without path: none. */
 struct source {
-    const char *path, *origin; /* origin NULL: what it holds was measured on the GPU itself */
+    const char *path, *origin; /* origin NULL: what it holds was measured on the GPU itself, not one of its slices */
     struct calibration_file file;
 };
 
@@ -126,6 +126,12 @@ static bool is_pooled(const struct calibration_file *file)
     return file->gpu && strcmp(file->gpu, by_default) == 0;
 }
 
+/* The name of a GPU that may have been given by the path of its file. */
+static const char *name_of(const char *gpu, struct arena *arena)
+{
+    return path_is_json(gpu) ? shelf_entry_name(arena, gpu) : gpu;
+}
+
 static int open_asked_for(struct reading *reading)
 {
     const char *name = reading->request->file, *where = reading->request->where, *path;
@@ -136,20 +142,19 @@ static int open_asked_for(struct reading *reading)
         code = diag_error(reading->diag, SIM_E_CONFIG, where, "a path is relative to the file that names it",
                           "there is no calibration '%s'", name);
     if (code == 0) code = open_source(reading, path, NULL, source);
-    if (code == 0 && is_pooled(&source->file)) source->origin = by_default;
+    if (code == 0 && is_pooled(&source->file)) {
+        source->origin = by_default;
+    } else if (code == 0 && reading->request->is_slice) { /* whole GPUs were measured */
+        source->origin = name_of(source->file.gpu, reading->arena);
+        if (!source->origin) code = diag_nomem(reading->diag);
+    }
     return code;
-}
-
-/* The name of a GPU that may have been given by the path of its file. */
-static const char *name_of(const char *gpu, struct arena *arena)
-{
-    return path_is_json(gpu) ? shelf_entry_name(arena, gpu) : gpu;
 }
 
 static int open_own(struct reading *reading)
 {
     const struct source *asked = &reading->sources[ASKED_FOR];
-    if (asked->origin) return 0; /* the defaults were asked for */
+    if (is_pooled(&asked->file)) return 0; /* the defaults were asked for */
     const char *gpu = reading->request->gpu ? reading->request->gpu : asked->file.gpu;
     const char *name = name_of(gpu, reading->arena);
     const char *origin = reading->request->is_slice ? name : NULL;

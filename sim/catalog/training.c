@@ -291,7 +291,8 @@ int training_setup_make(const struct catalog *catalog, const struct training_req
     const bool over_pcie = config->tensor_parallel > setup->gpu.nvlink_gpus ||
                            (request->gpus > setup->gpu.nvlink_gpus && setup->gpu.nvlink_gpus < request->gpus_per_node);
     const struct calibration_request wanted = {
-        .gpu = gpu_whole_name(&setup->gpu), .is_slice = setup->gpu.slices > 0, .kernels = setup->preset.kernels, .collectives = setup->preset.collectives,
+        .gpu = gpu_whole_name(&setup->gpu), .is_slice = setup->gpu.slices > 0,
+        .kernels = setup->preset.kernels, .collectives = setup->preset.collectives,
         .own_kernels = setup->preset.own_kernels, .over_pcie = over_pcie, .nvlink_gpus = setup->gpu.nvlink_gpus,
         .where = where, .sets_where = setup->preset.path};
     code = calibration_read(catalog, &wanted, arena, &setup->calibration, diag);

@@ -32,17 +32,22 @@ const struct config_field scenario_fields[] = {
     {0}};
 #undef ROW_OF
 
-/* The slices of a GPU share its network adapter evenly, like its PCIe link. */
-static int share_nics(struct cluster_section *cluster, const struct config *config, struct diag *diag)
+/* The slices of a GPU share its network adapter evenly, like its PCIe link, and are behind the same PCIe switch. */
+static int share_links(struct cluster_section *cluster, const struct config *config, struct diag *diag)
 {
     struct network_config *network = &cluster->links.network;
+    struct pcie_switch_config *pcie_switch = &cluster->links.pcie_switch;
     const int64_t slices = cluster_config_slices(&cluster->nodes);
-    if (slices == 0 || !(network->bytes_per_s > 0) || network->per == NETWORK_PER_NODE) return 0;
-    if (slices < 0)
+    const bool has_nics = network->bytes_per_s > 0 && network->per == NETWORK_PER_GPU;
+    if (slices < 0 && pcie_switch->gpus > 0)
+        return diag_error(diag, SIM_E_CONFIG, config_where(config, "cluster.pcie_switch"), "leave it out",
+                          "node types have different numbers of MIG slices per GPU, and PCIe switches");
+    if (slices < 0 && has_nics)
         return diag_error(diag, SIM_E_CONFIG, config_where(config, "cluster.network"),
                           "\"per\": \"node\", with the bandwidth of all NICs of a node",
                           "node types have different numbers of MIG slices per GPU, and one NIC per GPU");
-    network->bytes_per_s /= (double)slices;
+    if (pcie_switch->gpus > 0) pcie_switch->gpus *= slices;
+    if (has_nics) network->bytes_per_s /= (double)slices;
     return 0;
 }
 
@@ -51,7 +56,7 @@ int scenario_bind(const struct config *config, const struct config_families *fam
 {
     int code = config_bind(config, scenario_fields, families, arena, scenario, sizeof *scenario, diag);
     if (code == 0) code = cluster_config_load(&scenario->cluster.nodes, config, catalog, arena, diag);
-    if (code == 0) code = share_nics(&scenario->cluster, config, diag);
+    if (code == 0) code = share_links(&scenario->cluster, config, diag);
     if (code == 0)
         code = job_types_load(&scenario->jobs.types, &scenario->jobs.profiles, families, arena,
                               &scenario->jobs.all_types, diag);

@@ -291,7 +291,10 @@ static void add_subject(struct answer *answer, const struct training_setup *setu
 static void say_trust(struct answer *answer, const struct training_setup *setup, double outside_frac)
 {
     answer_say(answer, "\n%.0f %% of the kernels' time lies outside the calibrated range.\n", 100.0 * outside_frac);
-    if (!setup->calibration.calibrated)
+    if (!setup->calibration.calibrated && setup->gpu.slices > 0)
+        answer_say(answer, "No kernel of a slice was measured: times follow those of %s.\n",
+                   gpu_whole_name(&setup->gpu));
+    else if (!setup->calibration.calibrated)
         answer_say(answer, "No kernel of %s was measured: times follow the fit over all GPUs%s.\n", setup->gpu.name,
                    gpu_vendor_caveat(&setup->gpu));
     if (!setup->trainer_measured)

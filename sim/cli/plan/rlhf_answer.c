@@ -160,12 +160,13 @@ static void say_head(struct answer *answer, const struct rlhf_setup *setup, cons
 
 static void say_trust(struct answer *answer, const struct rlhf_setup *setup)
 {
-    if (!setup->actor.calibration.calibrated)
-        answer_say(answer, "No kernel of %s was measured: times follow the fit over all GPUs.\n",
-                   setup->actor.gpu.name);
+    const struct gpu_spec *gpu = &setup->actor.gpu;
+    if (!setup->actor.calibration.calibrated && gpu->slices > 0)
+        answer_say(answer, "No kernel of a slice was measured: times follow those of %s.\n", gpu_whole_name(gpu));
+    else if (!setup->actor.calibration.calibrated)
+        answer_say(answer, "No kernel of %s was measured: times follow the fit over all GPUs.\n", gpu->name);
     if (!setup->actor.trainer_measured)
-        answer_say(answer, "The constants of %s were not fitted on %s.\n", setup->actor.preset.name,
-                   setup->actor.gpu.name);
+        answer_say(answer, "The constants of %s were not fitted on %s.\n", setup->actor.preset.name, gpu->name);
 }
 
 int rlhf_answer(const struct rlhf_setup *setup, const struct rlhf_space *space, const struct rlhf_search *search,

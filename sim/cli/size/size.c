@@ -129,15 +129,25 @@ static int read_slos(struct cli *cli, const struct option_texts *slos, struct ar
     return code;
 }
 
+/* Adds to the origin of a slice's price that it is a part of the price that `origin` is of. */
+static int tell_part(struct cli *cli, const struct gpu_spec *gpu, struct arena *arena, const char **origin)
+{
+    if (gpu->slices <= 1 || *origin == NULL) return 0;
+    *origin = arena_printf(arena, "one of %" PRId64 " parts of the GPU's price: %s", gpu->slices, *origin);
+    return *origin != NULL ? 0 : diag_nomem(&cli->diag);
+}
+
 /* The price of a GPU's hardware file and its origin; NAN: it has none. */
 static int find_file_price(struct cli *cli, const struct catalog *catalog, const char *name, const char *where,
                            struct arena *arena, struct gpu_spec *gpu, struct size_gpu *found)
 {
     *found = (struct size_gpu){.name = name, .usd_per_h = (double)NAN};
-    const int code = catalog_gpu(catalog, name, where, arena, gpu, &cli->diag);
+    int code = catalog_gpu(catalog, name, where, arena, gpu, &cli->diag);
     if (code != 0) return code;
     found->usd_per_h = gpu->usd_per_h;
-    return catalog_gpu_price_origin(catalog, name, arena, &found->origin, &cli->diag);
+    found->slices = gpu->slices;
+    code = catalog_gpu_price_origin(catalog, name, arena, &found->origin, &cli->diag);
+    return code != 0 ? code : tell_part(cli, gpu, arena, &found->origin);
 }
 
 /* The price of a GPU and its origin: of the list, or of its hardware file; NAN: it has none. */
@@ -148,11 +158,12 @@ static int find_price(struct cli *cli, const struct catalog *catalog, const stru
     struct price_entry price;
     const int code = find_file_price(cli, catalog, name, where, arena, &gpu, found);
     if (code != 0 || prices == NULL) return code;
-    *found = (struct size_gpu){.name = name, .usd_per_h = (double)NAN};
+    *found = (struct size_gpu){.name = name, .usd_per_h = (double)NAN, .slices = gpu.slices};
     if (!price_list_price(prices, &gpu, name, &price)) return 0;
     found->usd_per_h = price.on_demand_usd_per_h;
     found->origin = arena_printf(arena, "list %s (%s): %s", prices->name, prices->date, prices->source);
-    return found->origin != NULL ? 0 : diag_nomem(&cli->diag);
+    if (found->origin == NULL) return diag_nomem(&cli->diag);
+    return price_list_find(prices, name) != NULL ? 0 : tell_part(cli, &gpu, arena, &found->origin);
 }
 
 static int add_gpu(struct cli *cli, const struct size_gpu *gpu, struct size_question *question)

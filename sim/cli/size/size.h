@@ -32,6 +32,7 @@ struct size_gpu {
     const char *name;
     double usd_per_h;
     const char *origin; /* of the price, in words; NULL: not known */
+    int64_t slices;     /* of its GPU, of which it is one; 0: a whole GPU */
 };
 
 struct size_question {

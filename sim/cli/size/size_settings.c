@@ -72,6 +72,7 @@ static int check_searched(const char *setting, struct arena *arena, struct diag 
         {"services.llm.data_parallel", of_size},
         {"services.llm.pools", "--disaggregated tries pools"},
         {"cluster.gpu", "name GPUs with --gpu"},
+        {"cluster.mig", "name slices with --gpu, such as h100-sxm:1g.10gb"},
     };
     struct json_node *value;
     const int code = read_value(setting, arena, &value, diag);

@@ -124,6 +124,15 @@ static void write_where(const struct size_question *question, struct json_writer
     json_write_close(json, ']');
 }
 
+/* `gpu_price` is that of a whole GPU, the answer's price that of one slice. */
+static void write_price(const struct size_gpu *gpu, struct json_writer *json)
+{
+    char price[48];
+    const double slices = gpu->slices > 0 ? (double)gpu->slices : 1.0;
+    snprintf(price, sizeof price, gpu->slices > 0 ? "$%.12g/h" : "$%g/h", gpu->usd_per_h * slices);
+    json_write_string(json, "gpu_price", price);
+}
+
 static int write_study(const struct size_question *question, const struct size_result *result, const char *scenario,
                        struct arena *arena, struct json_writer *json, struct text *text)
 {
@@ -147,9 +156,7 @@ static int write_study(const struct size_question *question, const struct size_r
                 size_write_service(&state->option, state->replicas, json);
             } else {
                 size_write_cluster(&state->option, state->replicas, json);
-                char price[48];
-                snprintf(price, sizeof price, "$%g/h", state->option.gpu->usd_per_h);
-                json_write_string(json, "gpu_price", price);
+                write_price(state->option.gpu, json);
             }
             json_write_close(json, '}');
         }

@@ -57,10 +57,13 @@ static int add_kernels(const struct catalog *catalog, const char *gpu, bool has_
 static int add_trust(const struct size_question *question, const struct size_result *result,
                      const struct catalog *catalog, struct arena *arena, struct text *text)
 {
-    const char *gpu = result->states[result->best[0]].option.gpu->name;
-    if (result->engine != NULL && !result->names_kernels)
+    const struct size_gpu *of = result->states[result->best[0]].option.gpu;
+    const char *gpu = of->name;
+    if (of->slices > 0 && result->engine != NULL)
+        text_printf(text, "kernels of slices not measured: those of %.*s", (int)(strrchr(gpu, ':') - gpu), gpu);
+    else if (result->engine != NULL && !result->names_kernels)
         return add_kernels(catalog, gpu, question->has_experts, arena, text);
-    if (result->engine == NULL)
+    else if (result->engine == NULL)
         text_printf(text, "no error of held-out kernels is known of the cost model %s", result->cost_model);
     else
         text_add(text, "no error of held-out kernels is known, as the settings name a calibration");

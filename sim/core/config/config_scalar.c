@@ -179,13 +179,20 @@ static const char *text_of(struct config_reading *reading, const struct config_f
     return NULL;
 }
 
+/* "FILE.json", or a part of what it describes, "FILE.json:PART". */
+static bool names_file(const char *text)
+{
+    const char *part = strstr(text, ".json:");
+    return path_is_json(text) || (part != NULL && part != text && strchr(part, '/') == NULL);
+}
+
 static void read_text(struct config_reading *reading, const struct config_field *field, const char *name,
                       const struct json_node *node, const char **out)
 {
     const char *text = text_of(reading, field, name, node);
     if (text == NULL) return;
     config_check_range(reading, field, name, node, (double)strlen(text), "characters");
-    const bool is_path = (field->flags & CONFIG_NAME_OR_PATH) && path_is_json(text);
+    const bool is_path = (field->flags & CONFIG_NAME_OR_PATH) && names_file(text);
     *out = is_path ? path_join(reading->arena, node->source->directory, text) : arena_strdup(reading->arena, text);
     if (*out == NULL) config_report_nomem(reading);
 }

@@ -105,7 +105,8 @@ static int create_part(const struct node_type_config *type, bool unlimited, cons
 int cluster_create(const struct cluster_config *config, struct cluster **out)
 {
     const struct node_type_config own = {.nodes = config->nodes, .gpus_per_node = config->gpus_per_node,
-                                         .gpu = config->gpu, .slices = config->slices, .gpu_usd_per_h = config->gpu_usd_per_h,
+                                         .gpu = config->gpu, .slices = config->slices,
+                                         .gpu_usd_per_h = config->gpu_usd_per_h,
                                          .cpus_per_node = config->cpus_per_node,
                                          .memory_per_node_bytes = config->memory_per_node_bytes};
     int code = create_part(&own, config->unlimited, config->node_list.items, NULL, out);

@@ -237,12 +237,13 @@ static int cut_own(struct cluster_config *config, const struct config *document,
 {
     struct node_type_config own = {.gpus_per_node = config->gpus_per_node, .gpu = config->gpu, .mig = config->mig,
                                    .gpu_usd_per_h = config->gpu_usd_per_h};
-    if (config->mig != NULL && config->nodes_file.path != NULL)
-        return diag_error(diag, SIM_E_CONFIG, config_where(document, "cluster.nodes_file"), "leave out one of the two",
-                          "'mig' cuts the GPUs of equal nodes, not of a 'nodes_file'");
-    const int code = cut_type(&own, config->mig != NULL ? "cluster.mig" : "cluster.gpu", document, catalog, arena,
-                              diag);
+    const char *key = config->mig != NULL ? "cluster.mig" : "cluster.gpu";
+    const int code = cut_type(&own, key, document, catalog, arena, diag);
     if (code != 0) return code;
+    if (own.slices > 0 && config->nodes_file.path != NULL)
+        return diag_error(diag, SIM_E_CONFIG, config_where(document, key),
+                          "leave out 'nodes_file', or name the GPU whole",
+                          "MIG slices are of the GPUs of equal nodes, not of a 'nodes_file'");
     config->gpu = own.gpu;
     config->slices = own.slices;
     config->gpus_per_node = own.gpus_per_node;
@@ -263,12 +264,19 @@ static int cut_gpus(struct cluster_config *config, const struct config *document
     return code;
 }
 
+/* A whole GPU is one part, as its largest slice is. */
+static int64_t parts_of(int64_t slices)
+{
+    return slices > 0 ? slices : 1;
+}
+
 int64_t cluster_config_slices(const struct cluster_config *config)
 {
     const struct node_type_config *types = config->node_types.items;
+    const int64_t slices = parts_of(config->slices);
     for (size_t i = 0; i < config->node_types.n; i++)
-        if (types[i].slices != config->slices) return -1;
-    return config->slices;
+        if (parts_of(types[i].slices) != slices) return -1;
+    return slices;
 }
 
 int cluster_config_load(struct cluster_config *config, const struct config *document, const struct catalog *catalog,

@@ -67,7 +67,7 @@ int64_t cluster_config_gpus_per_node(const struct cluster_config *config, const 
 int cluster_config_load(struct cluster_config *config, const struct config *document, const struct catalog *catalog,
                         struct arena *arena, struct diag *diag);
 
-/* Slices of each GPU of the site, 0: all GPUs are whole; -1: node types differ. */
+/* Slices of each GPU of the site, 1: GPUs are whole, or one slice each; -1: node types differ. */
 int64_t cluster_config_slices(const struct cluster_config *config);
 
 #endif

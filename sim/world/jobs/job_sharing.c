@@ -55,7 +55,7 @@ static double find_speed(const struct config_list *speeds, const char *gpu)
 {
     const struct gpu_speed *speed = speeds->items;
     for (size_t i = 0; i < speeds->n; i++, speed++)
-        if (gpu == NULL || strcmp(speed->gpu, gpu) == 0) return speed->speed;
+        if (gpu == NULL || gpu_speed_is_of(speed, gpu)) return speed->speed;
     return 0;
 }
 

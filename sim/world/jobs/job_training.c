@@ -336,10 +336,14 @@ static int warn_of_extrapolation(const struct jobs *jobs, const char *gpu)
 static int warn_of_kernels(const struct jobs *jobs, const struct priced *first)
 {
     char text[512];
-    const char *gpu = first->setup->gpu.name;
-    if (first->setup->calibration.calibrated) return warn_of_extrapolation(jobs, gpu);
-    snprintf(text, sizeof text, "jobs: no kernel of %s was measured: times of steps follow the fit over all GPUs%s",
-             gpu, gpu_vendor_caveat(&first->setup->gpu));
+    const struct gpu_spec *gpu = &first->setup->gpu;
+    if (first->setup->calibration.calibrated) return warn_of_extrapolation(jobs, gpu->name);
+    if (gpu->slices > 0)
+        snprintf(text, sizeof text, "jobs: no kernel of a slice was measured: times of steps follow those of %s",
+                 gpu_whole_name(gpu));
+    else
+        snprintf(text, sizeof text, "jobs: no kernel of %s was measured: times of steps follow the fit over all GPUs%s",
+                 gpu->name, gpu_vendor_caveat(gpu));
     return emit_warning(jobs, "uncalibrated", text);
 }
 

@@ -274,11 +274,17 @@ struct speedup speedup_config_get(const struct speedup_config *config)
                             .points = config->points.items};
 }
 
+bool gpu_speed_is_of(const struct gpu_speed *speed, const char *gpu)
+{
+    const size_t n = strlen(speed->gpu);
+    return strncmp(speed->gpu, gpu, n) == 0 && (gpu[n] == '\0' || gpu[n] == ':');
+}
+
 static const struct gpu_speed *stated_speed(const struct job_type *type, const char *gpu)
 {
     const struct gpu_speed *speed = type->speeds.items;
     for (size_t i = 0; gpu != NULL && i < type->speeds.n; i++, speed++)
-        if (strcmp(speed->gpu, gpu) == 0) return speed;
+        if (gpu_speed_is_of(speed, gpu)) return speed;
     return NULL;
 }
 

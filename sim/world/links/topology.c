@@ -103,11 +103,12 @@ static int read_devices(struct topology *topology)
 static int check_switches(const struct topology *topology)
 {
     const struct cluster_config *cluster = topology->env.cluster;
+    const int64_t parts = cluster->slices > 0 ? cluster->slices : 1; /* of a GPU; switches and nodes count them */
     if (cluster->unlimited || topology->env.links->pcie_switch.gpus <= cluster->gpus_per_node) return 0;
     return diag_error(
         topology->env.site->diag, SIM_E_CONFIG, config_where(topology->env.site->config, "cluster.pcie_switch.gpus"),
         "lower it, or raise cluster.gpus_per_node", "a PCIe switch for %lld GPUs, of which a node has %lld",
-        (long long)topology->env.links->pcie_switch.gpus, (long long)cluster->gpus_per_node);
+        (long long)(topology->env.links->pcie_switch.gpus / parts), (long long)(cluster->gpus_per_node / parts));
 }
 
 int topology_create(const struct topology_env *env, struct topology **out)

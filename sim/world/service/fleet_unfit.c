@@ -59,11 +59,14 @@ static const char *unfit_place(const struct fleet *fleet, const struct fleet_poo
 int fleet_refuse_memory(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     char hint[DIAG_TEXT_CHARS], fits[208] = "";
-    const int64_t least = least_parallel(fleet, pool);
+    const bool is_slice = pool->gpu.slices > 0; /* which no replica has several of */
+    const int64_t least = is_slice ? 0 : least_parallel(fleet, pool);
     if (least > 0) show_fit(fleet, pool, least, fits, sizeof fits);
-    snprintf(hint, sizeof hint,
-             "its weights have %.4g GB; take more GPUs per replica (tensor_parallel) or a GPU with more memory%s",
-             pool_weight_bytes(&pool->config, fleet->llm) / 1e9, fits);
+    snprintf(hint, sizeof hint, "its weights have %.4g GB; take %s%s",
+             pool_weight_bytes(&pool->config, fleet->llm) / 1e9,
+             is_slice ? "a larger profile, or whole GPUs"
+                      : "more GPUs per replica (tensor_parallel) or a GPU with more memory",
+             fits);
     return diag_error(fleet->env->site->diag, SIM_E_UNFIT, unfit_place(fleet, pool), hint,
                       "'%s' does not fit into %lld x %s: no memory is left for KV blocks", fleet->llm->name,
                       (long long)pool->config.tensor_parallel, pool->gpu.name);

@@ -17,23 +17,23 @@ struct sizing_case {
 
 static const struct sizing_case cases[] = {
     {"llama-3.1-8b", POISSON("300", "12/s", ""), {{NULL, SIZE_TTFT, 0.99, 0.5, "ttft p99"}, {NULL, SIZE_TPOT, 0.99, 0.05, "tpot p99"}},
-     {{"a100-80-sxm", 3.67, NULL}, {"h100-sxm", 4.69, NULL}}, 64, false, false},
+     {{"a100-80-sxm", 3.67, NULL, 0}, {"h100-sxm", 4.69, NULL, 0}}, 64, false, false},
     {"llama-3.1-8b", POISSON("200", "6/s", ""), {{NULL, SIZE_TTFT, 0.9, 1, "ttft p90"}, {NULL, SIZE_E2E, 0.5, 6, "e2e p50"}},
-     {{"l4", 0.7, NULL}, {"a10g", 1.01, NULL}}, 64, false, false},
+     {{"l4", 0.7, NULL, 0}, {"a10g", 1.01, NULL, 0}}, 64, false, false},
     {"llama-3.1-70b", POISSON("200", "4/s", ""), {{NULL, SIZE_TTFT, 0.95, 1, "ttft p95"}, {NULL, SIZE_TPOT, 0.95, 0.06, "tpot p95"}},
-     {{"a100-80-sxm", 3.67, NULL}, {"h100-sxm", 4.69, NULL}}, 64, false, false},
+     {{"a100-80-sxm", 3.67, NULL, 0}, {"h100-sxm", 4.69, NULL, 0}}, 64, false, false},
     {"mistral-7b", POISSON("300", "20/s", ", \"output\": {\"distribution\": \"fixed\", \"tokens\": 1}"),
      {{NULL, SIZE_TTFT, 0.99, 0.4, "ttft p99"}, {NULL, SIZE_E2E, 0.99, 0.5, "e2e p99"}},
-     {{"a100-80-sxm", 3.67, NULL}, {"l4", 0.7, NULL}}, 64, false, false},
+     {{"a100-80-sxm", 3.67, NULL, 0}, {"l4", 0.7, NULL, 0}}, 64, false, false},
     {"llama-3.1-8b", POISSON("200", "5/s", ""), {{NULL, SIZE_TTFT, 0.99, 0.8, "ttft p99"}, {NULL, SIZE_TPOT, 0.99, 0.02, "tpot p99"}},
-     {{"h100-sxm", 4.69, NULL}, {"a100-80-sxm", 3.67, NULL}}, 32, true, false},
+     {{"h100-sxm", 4.69, NULL, 0}, {"a100-80-sxm", 3.67, NULL, 0}}, 32, true, false},
     {"llama-2-7b", POISSON("200", "15/s", ", \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 2000}"),
      {{NULL, SIZE_TTFT, 0.5, 1, "ttft p50"}, {NULL, SIZE_TPOT, 0.9, 0.2, "tpot p90"}},
-     {{"a100-80-sxm", 3.67, NULL}, {"h100-sxm", 4.69, NULL}}, 64, false, false},
+     {{"a100-80-sxm", 3.67, NULL, 0}, {"h100-sxm", 4.69, NULL, 0}}, 64, false, false},
     {"mixtral-8x7b", POISSON("200", "12/s", ""), {{NULL, SIZE_TTFT, 0.9, 1, "ttft p90"}, {NULL, SIZE_TPOT, 0.9, 0.06, "tpot p90"}},
-     {{"h100-sxm", 4.69, NULL}, {"h200-sxm", 5.5, NULL}}, 16, false, true},
+     {{"h100-sxm", 4.69, NULL, 0}, {"h200-sxm", 5.5, NULL, 0}}, 16, false, true},
     {"qwen3-30b-a3b", POISSON("200", "20/s", ""), {{NULL, SIZE_TTFT, 0.9, 0.5, "ttft p90"}, {NULL, SIZE_E2E, 0.9, 6, "e2e p90"}},
-     {{"h100-sxm", 4.69, NULL}, {"a100-80-sxm", 3.67, NULL}}, 16, false, true},
+     {{"h100-sxm", 4.69, NULL, 0}, {"a100-80-sxm", 3.67, NULL, 0}}, 16, false, true},
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
@@ -141,7 +141,7 @@ TEST_OPTIMISED(a_sure_fleet_keeps_its_limits_at_both_ends)
 {
     const struct sizing_case narrow = {"llama-3.1-8b", POISSON("200", "12/s", ""),
                                        {{NULL, SIZE_TTFT, 0.99, 0.5, "ttft p99"}, {NULL, SIZE_TPOT, 0.99, 0.02, "tpot p99"}},
-                                       {{"a100-80-sxm", 3.67, NULL}, {"h100-sxm", 4.69, NULL}}, 16, false, false};
+                                       {{"a100-80-sxm", 3.67, NULL, 0}, {"h100-sxm", 4.69, NULL, 0}}, 16, false, false};
     int64_t n_runs = 0, n_sweep = 0;
     for (int i = 0; i < 2; i++) {
         double announced, found;
@@ -190,7 +190,7 @@ TEST(size_tells_misses_in_times_of_the_limit)
     } misses[] = {{1 + 1e-7, "(less than 1.001 times)"}, {1.00099, "(less than 1.001 times)"}, {1.0012, "(1.001 times)"},
                   {1.06, "(1.060 times)"}, {1.0999, "(1.100 times)"}, {1.14, "(1.14 times)"}, {3, "(3 times)"},
                   {1234, "(1234 times)"}};
-    struct size_question question = {.n_objectives = 1, .n_gpus = 1, .gpus = {{"l4", 0.7, NULL}}};
+    struct size_question question = {.n_objectives = 1, .n_gpus = 1, .gpus = {{"l4", 0.7, NULL, 0}}};
     static const struct size_batching batching = {.policy = "vllm-v0"};
     question.objectives[0] = (struct size_objective){NULL, SIZE_TTFT, 0.99, 1, "ttft p99"};
     for (size_t i = 0; i < sizeof misses / sizeof *misses; i++) {
@@ -247,7 +247,7 @@ TEST(a_fleet_withstands_the_error_up_to_its_first_miss)
 TEST(size_counts_replicas_of_pools_in_words)
 {
     static const struct size_batching batching = {.policy = "vllm-v0"};
-    static const struct size_gpu gpu = {"l4", 0.7, NULL};
+    static const struct size_gpu gpu = {"l4", 0.7, NULL, 0};
     static const struct {
         int64_t prefill, replicas;
         const char *text;
@@ -272,7 +272,7 @@ TEST(size_counts_replicas_of_pools_in_words)
 TEST(pools_on_another_gpu_are_compared_on_the_same_one_too)
 {
     static const struct size_batching batching = {.policy = "vllm-v0"};
-    static const struct size_gpu b200 = {"b200-sxm", 10, NULL}, h200 = {"h200-sxm", 7, NULL};
+    static const struct size_gpu b200 = {"b200-sxm", 10, NULL, 0}, h200 = {"h200-sxm", 7, NULL, 0};
     struct size_result result = {.sure_open_usd_per_h = (double)INFINITY};
     result.sure = (struct size_state){.option = {&b200, 1, 1, 1, &batching, 3}, .replicas = 5};
     result.sure_other = (struct size_state){.option = {&h200, 1, 1, 1, &batching, 0}, .replicas = 8};
