@@ -127,8 +127,8 @@ static const char *gpu_file(const char *name, int sms, double peak_tflop_per_s, 
 }
 
 #define SERVICE_BY(calibration)                                                                                        \
-    "'services': {'s': {'llm': 'phi-2', 'replicas': 3, 'cost': {'kind': 'operators', 'calibration': '" calibration                                            \
-    "'},"                                                                                                              \
+    "'services': {'s': {'llm': 'phi-2', 'replicas': 3, 'cost': {'kind': 'operators', 'calibration': '"          \
+    calibration "'},"                                                                                                  \
     " 'trace': {'format': 'generate', 'count': 60, 'arrival': {'process': 'poisson', 'rate': '4/s'},"                  \
     " 'prompt': {'distribution': 'uniform', 'min': 20, 'max': 900}, 'output': {'distribution': 'uniform', 'min': 1,"   \
     " 'max': 80}}}}"
@@ -155,7 +155,7 @@ TEST(a_slice_takes_the_time_of_a_file_with_its_numbers)
         CHECK(sliced->requests[i].e2e_s == other->requests[i].e2e_s);
     }
     CHECK(bed_warning(sliced, "uncalibrated") != NULL);
-    /* Where the file counts as measured, its decode runs end where the measured range does: times differ by rounding. */
+    /* Where the file counts as measured, its decode runs end where that range does: times differ by rounding. */
     sliced = bed_ok(
         NULL, "{'cluster': {'gpu': '%s', 'mig': 'quarter', 'gpus_per_node': 1}, " SERVICE_BY("h100-sxm") "}", whole);
     other = bed_ok(NULL, "{'cluster': {'gpu': '%s', 'gpus_per_node': 4}, " SERVICE_BY("h100-sxm") "}", twin);
