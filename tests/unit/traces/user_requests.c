@@ -87,7 +87,8 @@ TEST(what_is_wrong_is_named_with_its_place)
          "\"columns\" names its key, as --set columns.KEY=NAME"},
         {LINE("5") LINE("\"five\""), "2:55: error: 'output_tokens' must be a whole number, got 'five'"},
         {LINE("  null"), "1:57: error: 'output_tokens' is empty; expected a whole number"},
-        {LINE("{\"n\": 5}"), "1:55: error: 'output_tokens' must be a number, a string or a list of these"},
+        {LINE("{\"n\": 5}"), "1:55: error: 'output_tokens' must be a number or a string"},
+        {LINE("[5]"), "1:55: error: 'output_tokens' must be a number or a string"},
         {LINE("5, \"prompt_tokens\": 8"), "1:76: error: 'prompt_tokens' is given twice"},
         {LINE("5, \"prefix_blocks\": [7, [[8]]]"), "1:80: error: 'prefix_blocks' must be a number, a string or a list"},
         {LINE("5, \"chunks\": [[17, 512]]"), "1:68: error: 'chunks' must be chunks such as 17:512 within the prompt, "
@@ -96,7 +97,8 @@ TEST(what_is_wrong_is_named_with_its_place)
         {LINE("5") "{\"arrival_s\": 0.5, \"prompt_tokens\": 9, \"output_tokens\": 5}\n",
          "2:15: error: 'arrival_s' runs backwards: 0.5 s before the row above"},
         {LINE("5, \"more\": [1"), "error: expected"},
-        {"[1]\n", "1:1: error: expected '{'"}};
+        {"[1]\n", "1:1: error: expected '{'"},
+        {"  [" LINE("5") "]\n", "write one object per line, without a list around them"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (strstr(shown(", 'format': 'jsonl'", "w.jsonl", cases[i].text), cases[i].finding) == NULL)
             CHECK_EQ_STR(shown(", 'format': 'jsonl'", "w.jsonl", cases[i].text), cases[i].finding);
@@ -110,6 +112,25 @@ TEST(objects_without_a_named_key_are_counted)
                                trace_source_file("k.jsonl", LINE("5") LINE("5, \"tier\": \"a\"") LINE("5"))) == 0);
     CHECK_EQ_INT(trace_source_totals(&trace).n, 3);
     CHECK_EQ_INT(trace_source_note(&trace, "no-key"), 2);
+    static const char *const keys[] = {"prefix", "chunks"}; /* the default names may be absent */
+    for (int i = 0; i < 4; i++) {
+        SCOPED(trace_source) lists = {0};
+        MUST(trace_source_requests(&lists, 1, "{'format': 'jsonl', 'path': '%s', 'columns': {'%s': '%s%s'}}",
+                                   trace_source_file("k.jsonl", LINE("5") LINE("5, \"mine\": \"\"")), keys[i / 2],
+                                   i % 2 == 1 ? "mine" : keys[i / 2], i == 0 ? "_blocks" : "") == 0);
+        CHECK_EQ_INT(trace_source_totals(&lists).n, 2);
+        CHECK_EQ_INT(trace_source_note(&lists, "no-key"), i % 2);
+    }
+}
+
+/* A bad row at the begin does not say whether requests have classes. */
+TEST(bad_objects_do_not_settle_the_class)
+{
+    static const char bad[] = "{\"arrival_s\": 1, \"prompt_tokens\": 9}\n";
+    char text[512];
+    snprintf(text, sizeof text, "%s%s", bad, LINE("5, \"class\": \"a\"") LINE("6"));
+    CHECK_EQ_STR(shown(", 'format': 'jsonl', 'allow_bad_rows': true", "b.jsonl", text),
+                 "1 9/5 a s0; 1 9/6 default s0; ");
 }
 
 /* --- Sessions --- */
