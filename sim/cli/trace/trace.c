@@ -317,7 +317,7 @@ static int convert(struct cli *cli, const struct trace_options *options, const c
         return diag_error(&cli->diag, SIM_E_USAGE, NULL,
                           "convert to csv, jsonl or mooncake; formats 'sessions' and 'generate-sessions' have waits, "
                           "sessions of a log do not",
-                          "'%s' has no sessions of turns with waits", trace->format->name);
+                          "requests of '%s' are of no sessions with waits", trace->format->name);
     int64_t n;
     int code = writer->session == NULL ? unroll(cli, trace) : 0;
     if (code != 0) return code;

@@ -221,6 +221,32 @@ TEST(affinity_keeps_sessions_of_a_log_at_one_replica)
     CHECK(n_apart[0] > 0);
 }
 
+/* A log beside simulated sessions: it adds to the sessions and turns, and hides nothing of the others. */
+TEST(sessions_of_a_log_hide_no_others)
+{
+    static const char *const of_others[] = {"session.finished", "session.new_tokens.sum", "session.hit_tokens.sum",
+                                            "session.recomputed_tokens.sum", "session.duration_s.mean"};
+    double alone[5], begun = 0.0, turns = 0.0;
+    const char *path = trace_source_file("s.jsonl", LINE("5, \"who\": 7") LINE("5, \"who\": 7") LINE("5"));
+    for (int both = 0; both < 2; both++) {
+        const struct bed_rows *rows = bed_ok(
+            NULL,
+            "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8}, 'services': {'agents': {'llm': 'llama-3.1-8b',"
+            " 'kv': {'prefix_cache': 'lru'}, 'trace': {'format': 'generate-sessions', 'count': 5, 'arrival': {'process':"
+            " 'poisson', 'rate': '1/s'}}}, 'log': {'llm': 'llama-3.1-8b', 'trace': {'format': 'jsonl', 'path': '%s'%s}}}}",
+            path, both ? ", 'columns': {'session': 'who'}" : "");
+        for (int i = 0; i < 5; i++) {
+            if (!both) alone[i] = bed_metric(rows, of_others[i]);
+            CHECK_NEAR(bed_metric(rows, of_others[i]), alone[i], 0.0);
+        }
+        CHECK(alone[0] > 0.0);
+        if (both) CHECK_NEAR(bed_metric(rows, "session.begun"), begun + 1.0, 0.0);
+        if (both) CHECK_NEAR(bed_metric(rows, "session.turns.sum"), turns + 2.0, 0.0);
+        begun = bed_metric(rows, "session.begun");
+        turns = bed_metric(rows, "session.turns.sum");
+    }
+}
+
 /* What does not follow from a log is refused; what another format cannot say is warned of. */
 TEST(copies_and_batches_of_sessions_of_a_log_are_refused)
 {
@@ -244,4 +270,9 @@ TEST(copies_and_batches_of_sessions_of_a_log_are_refused)
          0);
     CHECK_EQ_INT(trace_convert_requests(trace.requests, trace_writer_find("csv"), to, &n, &trace.diag), 0);
     CHECK(trace.diag.n_warnings == 1 && strstr(trace.diag.items[0].text, "sessions of its requests") != NULL);
+    trace_source_fini(&trace);
+    MUST(trace_source_requests(&trace, 1, "{'format': 'jsonl', 'path': '%s', 'columns': {'session': 'who'}}", path) ==
+         0);
+    CHECK_EQ_INT(trace_convert_requests(trace.requests, trace_writer_find("jsonl"), to, &n, &trace.diag), 0);
+    CHECK(trace.diag.n_warnings == 1 && strstr(trace.diag.items[0].text, "columns.session=session") != NULL);
 }
