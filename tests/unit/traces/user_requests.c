@@ -129,7 +129,7 @@ TEST(bad_objects_do_not_settle_the_class)
     static const char bad[] = "{\"arrival_s\": 1, \"prompt_tokens\": 9}\n";
     char text[512];
     snprintf(text, sizeof text, "%s%s", bad, LINE("5, \"class\": \"a\"") LINE("6"));
-    CHECK_EQ_STR(shown(", 'format': 'jsonl', 'allow_bad_rows': true", "b.jsonl", text),
+    CHECK_EQ_STR(shown(", 'format': 'jsonl', 'allow_bad_rows': 1", "b.jsonl", text),
                  "1 9/5 a s0; 1 9/6 default s0; ");
 }
 
