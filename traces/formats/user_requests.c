@@ -187,8 +187,7 @@ static void note_absent(struct reader *reader)
     const struct requests_state *state = reader->format.state;
     const struct user_requests *params = (const struct user_requests *)reader->file;
     bool lacks = false;
-    for (int i = PREFIX; i <= SESSION; i++)
-        lacks |= names_key(params, i) && state->row.offsets[i] == READER_ABSENT;
+    for (int i = PREFIX; i <= SESSION; i++) lacks |= names_key(params, i) && state->row.offsets[i] == READER_ABSENT;
     if (lacks) reader_note(reader, "no-key", "objects without a key that \"columns\" names");
 }
 
