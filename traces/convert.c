@@ -310,11 +310,24 @@ static int write_request(struct request_source *source, const struct trace_write
     return 0;
 }
 
+/* Says once what becomes of the sessions that a log names. */
+static void warn_of_sessions(const struct trace_writer *writer, const struct request_record *record, const char *path,
+                             bool *is_said, struct diag *diag)
+{
+    if (*is_said || !record->session_is_logged) return;
+    *is_said = true;
+    if (writer->writes_sessions)
+        diag_warning(diag, path, "read it with columns.session=session", "its sessions have numbers as names");
+    else
+        diag_warning(diag, path, "write it as jsonl", "the sessions of its requests are left out");
+}
+
 int trace_convert_requests(struct request_source *source, const struct trace_writer *writer, const char *path,
                            int64_t *n, struct diag *diag)
 {
     struct output *output;
     struct request_record record;
+    bool is_said = false;
     int code = output_open(path, &output, diag);
     *n = 0;
     if (code != 0) return code;
@@ -325,11 +338,10 @@ int trace_convert_requests(struct request_source *source, const struct trace_wri
                      record.prefix_block_tokens, record.prefix_block_tokens);
     if (code == 1 && !writer->writes_chunks && record.n_chunks > 0)
         diag_warning(diag, path, "write it as csv-chunks", "the chunks of its prompts are left out");
-    if (code == 1 && !writer->writes_sessions && record.session_is_logged)
-        diag_warning(diag, path, "write it as jsonl", "the sessions of its requests are left out");
     const bool classed = code == 1 && record.class_name != NULL && writer->class_header != NULL;
     text_add(output_text(output), classed ? writer->class_header : writer->header);
     while (code == 1) {
+        warn_of_sessions(writer, &record, path, &is_said, diag);
         code = write_request(source, writer, &record, output_text(output), diag);
         if (code == 0) code = output_flush(output, diag);
         if (code != 0) break;

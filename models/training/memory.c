@@ -208,19 +208,19 @@ static bool is_gathered(const struct training_plan *plan)
     return training_plan_shards(plan, training_plan_replicas(plan)).weights > 1;
 }
 
-/* Two layers of weights, of which one is at work and one on its way, or as many as there are buffers, and two of
- * gradients, if they lie beyond the GPU; in tiles. No layer does if all are persistent.
+/* Two layers of weights, of which one is at work and one on its way, and two of gradients, if they lie beyond the GPU;
+ * in tiles. Further buffers hold whole layers. No layer does if all are persistent.
  * `gathered`: the bytes of sharded weights that are whole meanwhile. */
 static double streamed_bytes(const struct training_parts *parts, const struct training_parameters *layer,
                              double gathered)
 {
     const struct training_tiers *tiers = &parts->plan->tiers;
     const double tiles = tiers->tiles > 1 ? (double)tiers->tiles : 1.0, one = layer->dense + layer->expert;
-    const double buffers = fmax(2.0, training_buffered_layers(parts));
+    const double whole = fmax(training_buffered_layers(parts) - 2.0, 0.0) * one * parts->trainer->weight_bytes;
+    const double gradients = tiers->gradients != HOME_GPU ? 2.0 * one * parts->trainer->gradient_bytes : 0.0;
     if (!training_tiers_used(tiers) || !(training_moving_frac(parts) > 0.0)) return gathered;
-    return ((tiers->weights != HOME_GPU ? buffers * one * parts->trainer->weight_bytes : gathered) +
-            (tiers->gradients != HOME_GPU ? 2.0 * one * parts->trainer->gradient_bytes : 0.0)) /
-           tiles;
+    if (tiers->weights == HOME_GPU) return (gathered + gradients) / tiles;
+    return whole + (2.0 * one * parts->trainer->weight_bytes + gradients) / tiles;
 }
 
 /* The embedding and the head are as whole at work as a layer. */

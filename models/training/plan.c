@@ -98,7 +98,8 @@ static const char *linear_problem(const struct training_plan *plan, const struct
 
 static const char *offload_problem(const struct training_offload *offload)
 {
-    if (!(offload->optimizer_frac > 0.0)) return NULL;
+    if (!(offload->optimizer_frac > 0.0))
+        return offload->is_delayed ? "a delayed 'offload.update' needs 'offload.optimizer'" : NULL;
     if (!(offload->cpu_update_per_s > 0.0 && offload->link_bytes_per_s > 0.0))
         return "offloading needs 'cpu_update' and a link to the host";
     if (offload->is_delayed && offload->gpu_stride > 1)
@@ -120,9 +121,24 @@ static const char *tier_rates_problem(const struct training_tiers *tiers)
     return NULL;
 }
 
-static const char *tiers_problem(const struct training_plan *plan)
+/* Numbers of layers that would say nothing. Two buffers are the least, also of one layer. */
+static const char *tier_layers_problem(const struct training_tiers *tiers, int64_t layers)
+{
+    const bool has_states = tiers->weights != HOME_GPU || tiers->optimizer != HOME_GPU;
+    const bool is_odd = tiers->persistent > layers || tiers->buffers > (layers > 2 ? layers : 2) ||
+                        tiers->swapped > layers || (tiers->persistent > 0 && !has_states) ||
+                        (tiers->buffers > 0 && tiers->weights == HOME_GPU) ||
+                        (tiers->swapped > 0 && tiers->activations == HOME_GPU);
+    return is_odd ? "'tiers.persistent', 'tiers.buffers' and 'tiers.swapped' are at most the layers, and need a home "
+                    "beyond the GPU"
+                  : NULL;
+}
+
+static const char *tiers_problem(const struct training_plan *plan, int64_t layers)
 {
     const struct training_tiers *tiers = &plan->tiers;
+    const char *problem = tier_layers_problem(tiers, layers);
+    if (problem != NULL) return problem;
     if (tiers->weights == HOME_GPU && tiers->gradients == HOME_GPU && tiers->optimizer == HOME_GPU &&
         tiers->activations == HOME_GPU)
         return NULL;
@@ -161,9 +177,12 @@ static const char *low_bandwidth_problem(const struct training_plan *plan, int64
 static const char *messages_problem(const struct training_plan *plan)
 {
     const int64_t replicas = training_plan_replicas(plan);
+    const int64_t sharers = training_plan_shards(plan, replicas).weights;
     const char *problem = low_bandwidth_problem(plan, replicas);
-    if (plan->shard_secondary > 0 && training_plan_shards(plan, replicas).weights < 2)
+    if (plan->shard_secondary > 0 && sharers < 2)
         return "'shard_secondary' needs weights that ranks share, by \"zero\": 3 or 'shard_weights'";
+    if (plan->shard_secondary >= sharers && plan->shard_secondary > 0)
+        return "'shard_secondary' is below the ranks that share weights";
     if (plan->shard_secondary > 0 && plan->tiers.weights != HOME_GPU)
         return "'shard_secondary' and 'tiers.weights' beyond the GPU exclude each other";
     if (plan->gradient_message != MESSAGE_STORED && plan->gradient_parts > 0)
@@ -179,7 +198,7 @@ const char *training_plan_problem(const struct training_plan *plan, const struct
     if (!problem) problem = shard_problem(plan);
     if (!problem) problem = messages_problem(plan);
     if (!problem) problem = offload_problem(&plan->offload);
-    if (!problem) problem = tiers_problem(plan);
+    if (!problem) problem = tiers_problem(plan, llm->layers);
     if (!problem) problem = training_nics_problem(plan, llm->layers);
     if (!problem) problem = schedule_problem(plan);
     if (!problem) problem = split_problem(plan, llm);

@@ -13,7 +13,7 @@
  *
  * It narrows n numbers, widens and adds up n of all ranks of its node, narrows the n/p sums, and widens and adds up
  * n/p.
- * The largest p that divides the ranks and fits on a node counts. So with ZeRO 3, a second copy of weights within
+ * The largest p that divides the ranks and those of a node counts. So with ZeRO 3, a second copy of weights within
  * nodes, weights in int8 and gradients in int4, a node sends n (1 + 1/2) bytes instead of 3 x 2 n: a fourth.
  *
  * The kernels have the bandwidth of element-wise operators, and nothing hides them.

@@ -37,9 +37,9 @@
  * (ProTrain, Yang et al. 2024, arXiv 2406.08334; placement.h).
  *
  * Memory: what lies beyond the GPU takes room there for two layers at a time, one at work and one on its way,
- * or for `buffers`. `tiles`
- * cuts a layer's weights and gradients into parts that come one after another (memory-centric tiling). Host memory has
- * room for two layers of what lies on drives.
+ * or for `buffers`. `tiles` cuts the weights and gradients of these two into parts that come one after another
+ * (memory-centric tiling). It does not cut the other buffers. Host memory has room for two layers of what lies on
+ * drives.
  *
  * Leaves out: pipelines, latencies of drives, that drives write more slowly beside reads, and the CPUs' adding up of
  * gradients. Also, that the first backward pass of a step reads no gradients from drives: all passes have the mean. A

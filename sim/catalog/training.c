@@ -432,7 +432,8 @@ static const char *placement_problem(const struct training_setup *setup)
     const struct training_config *config = setup->config;
     const struct training_tiers_config *tiers = &config->tiers;
     if (!places(config)) return NULL;
-    if (config->recompute != RECOMPUTE_NONE || tiers->persistent + tiers->buffers + tiers->swapped > 0)
+    if (config->recompute != RECOMPUTE_NONE || config->recompute_layers > 0 ||
+        tiers->persistent + tiers->buffers + tiers->swapped > 0)
         return "\"search\" as 'tiers.placement' and the layers that it finds, also 'recompute', exclude each other";
     if (tiers->weights == HOME_GPU || tiers->optimizer == HOME_GPU)
         return "\"search\" as 'tiers.placement' needs 'tiers.weights' and 'tiers.optimizer' beyond the GPU";

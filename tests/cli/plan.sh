@@ -46,6 +46,8 @@ run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --search --set pipeline_p
 out "the layers are not a multiple of 'pipeline_parallel'"
 run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --search --set tensor_parallel=3
 out 'the GPUs are not a multiple of tensor and pipeline parallelism together'
+run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --search --set pipeline_parallel=16
+out "'pipeline_parallel' is above the GPUs or the layers"
 
 # What cannot be has a reason and a hint.
 run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --global-batch 64

@@ -63,11 +63,13 @@ static void add_chars(struct json_row *row, const char *chars, size_t n_chars)
     row->n_chars += n_chars;
 }
 
-static bool read_scalar(struct walk *walk, struct csv_field *field)
+static bool read_scalar(struct walk *walk, bool may_be_list, struct csv_field *field)
 {
     struct json_line *line = &walk->line;
     const char c = json_line_peek(line);
-    if (c == '{' || c == '[') return bad_value(walk, "must be a number, a string or a list of these");
+    if (c == '{' || c == '[')
+        return bad_value(walk, may_be_list ? "must be a number, a string or a list of these"
+                                           : "must be a number or a string");
     if (c == '"') return json_line_string(line, &field->chars, &field->n_chars) || bad_line(walk);
     field->chars = line->at;
     if (!json_line_skip(line)) return bad_line(walk);
@@ -78,7 +80,7 @@ static bool read_scalar(struct walk *walk, struct csv_field *field)
 static bool read_item(struct walk *walk, const char *separator, bool is_first)
 {
     struct csv_field field;
-    if (!read_scalar(walk, &field)) return false;
+    if (!read_scalar(walk, true, &field)) return false;
     if (!is_first) add_chars(walk->row, separator, 1);
     add_chars(walk->row, field.chars, field.n_chars);
     return true;
@@ -111,13 +113,14 @@ static bool read_list(struct walk *walk, struct csv_field *field)
     return true;
 }
 
-static bool read_value(struct walk *walk, struct csv_field *field)
+static bool read_value(struct walk *walk, bool may_be_list, struct csv_field *field)
 {
     if (json_line_null(&walk->line)) {
         *field = (struct csv_field){"", 0};
         return true;
     }
-    return json_line_peek(&walk->line) == '[' ? read_list(walk, field) : read_scalar(walk, field);
+    return may_be_list && json_line_peek(&walk->line) == '[' ? read_list(walk, field)
+                                                             : read_scalar(walk, may_be_list, field);
 }
 
 /* --- Members --- */
@@ -135,6 +138,16 @@ static void find_use(const struct walk *walk, bool *is_column, bool *leads_on)
     }
 }
 
+/* Whether a column of this name may be a list. */
+static bool may_be_list(const struct walk *walk)
+{
+    for (size_t i = 0; i < walk->reader->format.n_columns; i++) {
+        const char *rest = rest_of(walk->reader->columns[i].name, &walk->path);
+        if (rest != NULL && *rest == 0 && walk->row->lists[i]) return true;
+    }
+    return false;
+}
+
 /* Reads a value for all columns of this name. */
 static bool read_column(struct walk *walk)
 {
@@ -143,7 +156,7 @@ static bool read_column(struct walk *walk)
     struct csv_field field;
     json_line_peek(&walk->line); /* steps over blanks */
     const size_t offset = (size_t)(walk->line.at - walk->line.start);
-    if (!read_value(walk, &field)) return false;
+    if (!read_value(walk, may_be_list(walk), &field)) return false;
     for (size_t i = 0; i < reader->format.n_columns; i++) {
         const char *rest = rest_of(reader->columns[i].name, &walk->path);
         if (rest == NULL || *rest != 0) continue;
@@ -194,6 +207,8 @@ bool json_row_read(struct json_row *row, struct reader *reader, const char *hint
     reader->offsets = NULL;
     if (vec_reserve(&row->chars, &row->capacity, text.n_chars + 1) != 0) return reader_no_memory(reader);
     json_line_init(&walk.line, text.chars, text.n_chars);
+    struct json_line ahead = walk.line;
+    if (json_line_peek(&ahead) == '[') walk.hint = "write one object per line, without a list around them";
     if (!read_members(&walk)) return false;
     reader->fields = row->fields;
     reader->n_fields = reader->format.n_columns;

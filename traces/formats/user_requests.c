@@ -7,8 +7,8 @@
  *     class           class of the request; read if present, unless it has another name
  *     (session)       the conversation of the request, any text; read if it is named
  *
- * Requests with 0 tokens on either side are left out and counted. Objects may lack keys: the first object decides
- * whether requests have classes, unless the user has named the key. */
+ * Requests with 0 tokens on either side are left out and counted. Objects may lack keys: the first object that is no bad
+ * row decides whether requests have classes, unless the user has named the key. */
 #include "traces/formats/json_row.h"
 #include "traces/formats/user_table.h"
 #include "traces/registry.h"
@@ -37,7 +37,7 @@ struct requests_state {
     int64_t n_sessions;
     struct key_map sessions; /* numbers from 1 on, by the address of the interned text */
     struct json_row row;     /* of jsonl */
-    bool is_begun;           /* jsonl: an object has been read */
+    bool is_begun;           /* jsonl: an object has been read that is no bad row */
 };
 
 static void state_destroy(void *of)
@@ -54,6 +54,7 @@ static void state_destroy(void *of)
 static void *state_create(void)
 {
     struct requests_state *state = mem_zalloc(1, sizeof *state);
+    if (state != NULL) state->row.lists[PREFIX] = state->row.lists[CHUNKS] = true;
     if (state != NULL) state->blocks = prefix_blocks_create();
     if (state != NULL && state->blocks != NULL) return state;
     state_destroy(state);
@@ -161,7 +162,6 @@ static bool settle_class(struct reader *reader)
 {
     struct requests_state *state = reader->format.state;
     const bool is_first = !state->is_begun, has = state->row.offsets[CLASS] != READER_ABSENT;
-    state->is_begun = true;
     if (((const struct user_requests *)reader->file)->columns[CLASS] != NULL) return true;
     if (is_first) reader->positions[CLASS] = has ? CLASS : -1;
     if (!has || reader->positions[CLASS] >= 0) return true;
@@ -170,14 +170,24 @@ static bool settle_class(struct reader *reader)
     return false;
 }
 
+static const char prefix_name[] = "prefix_blocks", chunks_name[] = "chunks";
+
+/* Whether the user has named a key that objects may lack. */
+static bool names_key(const struct user_requests *params, int column)
+{
+    const char *name = params->columns[column];
+    if (column == PREFIX) return strcmp(name, prefix_name) != 0;
+    if (column == CHUNKS) return strcmp(name, chunks_name) != 0;
+    return name != NULL;
+}
+
 /* A key that the user named and no object has would go unnoticed. */
 static void note_absent(struct reader *reader)
 {
     const struct requests_state *state = reader->format.state;
     const struct user_requests *params = (const struct user_requests *)reader->file;
     bool lacks = false;
-    for (int i = CLASS; i <= SESSION; i++)
-        lacks |= params->columns[i] != NULL && state->row.offsets[i] == READER_ABSENT;
+    for (int i = PREFIX; i <= SESSION; i++) lacks |= names_key(params, i) && state->row.offsets[i] == READER_ABSENT;
     if (lacks) reader_note(reader, "no-key", "objects without a key that \"columns\" names");
 }
 
@@ -186,6 +196,7 @@ static enum row_result read_object(struct reader *reader, union trace_record *re
     struct requests_state *state = reader->format.state;
     if (!json_row_read(&state->row, reader, object_hint) || !settle_class(reader)) return ROW_BAD;
     const enum row_result result = read_request(reader, record);
+    state->is_begun |= result != ROW_BAD;
     if (result == ROW_KEPT) note_absent(reader);
     return result;
 }

@@ -42,7 +42,8 @@ void plan_describe(const struct training_plan *plan, const struct training_confi
     else if (plan->zero != 1)
         text_printf(text, ", ZeRO %" PRId64, plan->zero);
     if (plan->shard_secondary > 0) text_printf(text, ", second copy %" PRId64, plan->shard_secondary);
-    if (plan->weight_message != MESSAGE_STORED)
+    const bool gathers = training_plan_shards(plan, training_plan_replicas(plan)).optimizer > 1;
+    if (plan->weight_message != MESSAGE_STORED && gathers)
         text_printf(text, ", weights sent in %s", messages[plan->weight_message]);
     if (plan->gradient_message != MESSAGE_STORED)
         text_printf(text, ", gradients in %s", messages[plan->gradient_message]);
@@ -398,6 +399,8 @@ static void say_plan(struct answer *answer, const struct training_setup *setup, 
     memory_parts(&step->memory, bytes);
     say_parts(answer, "memory", "GiB", bytes, MEMORY_PARTS, step->memory.total_bytes, gib);
     say_tiers(answer, found);
+    if (found->config.tiers.placement == 1 && !step->fits)
+        answer_say(answer, "no placement of the layers fits; this one takes the least of the GPU\n");
     say_traffic(answer, found);
     say_trust(answer, setup, step->outside_frac);
 }

@@ -122,9 +122,11 @@ void plan_search(struct training_setup *setup, const struct plan_free *free, str
     *search = (struct plan_search){.n_best = 0};
     if (free->micro_batch) config.micro_batch = 0;
     for (config.tensor_parallel = first(free->tensor, given.tensor_parallel); config.tensor_parallel > 0;
-         config.tensor_parallel = next(free->tensor, config.tensor_parallel, setup->gpus_per_node))
-        for (int64_t stages = first(free->pipeline, given.pipeline_parallel); stages <= layers && stages <= gpus;
-             stages++) {
+         config.tensor_parallel = next(free->tensor, config.tensor_parallel, setup->gpus_per_node)) {
+        const int64_t fewest = first(free->pipeline, given.pipeline_parallel);
+        if (fewest > layers || fewest > gpus)
+            note(&search->undivided, "'pipeline_parallel' is above the GPUs or the layers");
+        for (int64_t stages = fewest; stages <= layers && stages <= gpus; stages++) {
             if (!free->pipeline && stages != given.pipeline_parallel) break;
             if (layers % stages != 0) {
                 note(&search->undivided, "the layers are not a multiple of 'pipeline_parallel'");
@@ -141,4 +143,5 @@ void plan_search(struct training_setup *setup, const struct plan_free *free, str
                      config.expert_parallel = next(free->expert, config.expert_parallel, setup->llm.experts))
                     try_ways(setup, free, config, search);
         }
+    }
 }

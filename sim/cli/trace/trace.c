@@ -315,8 +315,9 @@ static int convert(struct cli *cli, const struct trace_options *options, const c
     if (writer == NULL) return SIM_E_USAGE;
     if (writer->session != NULL && !sessions)
         return diag_error(&cli->diag, SIM_E_USAGE, NULL,
-                          "convert to csv or mooncake; formats 'sessions' and 'generate-sessions' have sessions",
-                          "requests of '%s' are of no sessions", trace->format->name);
+                          "convert to csv, jsonl or mooncake; formats 'sessions' and 'generate-sessions' have waits, "
+                          "sessions of a log do not",
+                          "requests of '%s' are of no sessions with waits", trace->format->name);
     int64_t n;
     int code = writer->session == NULL ? unroll(cli, trace) : 0;
     if (code != 0) return code;

@@ -209,9 +209,9 @@ static int warn_of_limits(const struct power *power, const struct power_node_typ
     return warn(power, "power-limit", text, type->clock_above_hz > 0.0);
 }
 
-/* Budgets that no clock keeps: those below what servers and GPUs idle with a process draw, and those that readings
- * with all GPUs at the lowest clock were above. Each warning has the domain that is furthest above, and how many
- * there are. */
+/* Budgets that no clock keeps: those below what servers and GPUs idle with a process draw. Budgets that the brake's
+ * clock does not keep: readings with all GPUs at it or below were above. Each warning has the domain that is furthest
+ * above, and how many there are. */
 static int warn_of_floors(const struct power *power)
 {
     const struct power_domain *highest = NULL, *stuck = NULL;
@@ -237,8 +237,8 @@ static int warn_of_floors(const struct power *power)
     }
     if (stuck == NULL) return 0;
     snprintf(text, sizeof text,
-             "readings above the budget of %.6g W with all GPUs of the domain at their lowest clock, %.6g MHz: %.32s "
-             "drew %.6g W",
+             "readings above the budget of %.6g W with all GPUs of the domain at the brake's clock of %.6g MHz or "
+             "below: %.32s drew %.6g W",
              budget_w, ordered_least_hz(power, stuck) * 1e-6, stuck->name, stuck->stuck_w);
     return warn(power, "power-floor", text, n_stuck);
 }

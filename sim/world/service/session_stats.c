@@ -15,7 +15,7 @@ void session_stats_fini(struct session_stats *stats)
 
 int session_stats_merge(struct session_stats *into, const struct session_stats *from)
 {
-    into->is_logged |= from->is_logged;
+    into->is_simulated |= from->is_simulated;
     into->begun += from->begun;
     into->finished += from->finished;
     into->turns += from->turns;
@@ -29,14 +29,17 @@ int session_stats_merge(struct session_stats *into, const struct session_stats *
 void session_stats_add_arrival(struct session_stats *stats, const struct request *request)
 {
     stats->begun += request->session.starts;
-    stats->is_logged |= request->session.is_logged;
+    stats->is_simulated |= !request->session.is_logged;
 }
 
 int session_stats_add_finished(struct session_stats *stats, const struct request *request, sim_ns warmup_ns, sim_ns now)
 {
     const struct request_session *session = &request->session;
-    if (request->view.arrival_ns >= warmup_ns) {
-        stats->turns++;
+    const bool counts = request->view.arrival_ns >= warmup_ns;
+    stats->turns += counts;
+    if (session->is_logged) return 0;
+    stats->is_simulated = true;
+    if (counts) {
         stats->prompt_tokens += request->prompt_tokens;
         stats->repeated_tokens += session->repeated_tokens;
         stats->hit_tokens += request->cached_tokens;
@@ -63,7 +66,7 @@ int session_stats_emit(const struct session_stats *stats, const struct sink *sin
     };
     int code = 0;
     if (stats->begun == 0 && stats->turns == 0) return 0;
-    if (stats->is_logged) {
+    if (!stats->is_simulated) {
         code = metric_emit(sink, "session.begun", (double)stats->begun);
         return code != 0 ? code : metric_emit(sink, "session.turns.sum", (double)stats->turns);
     }

@@ -11,10 +11,10 @@
 #include "sim/world/rows/sink.h"
 
 struct session_stats {
-    bool is_logged; /* a log names the sessions: only `begun` and `turns` are known */
+    bool is_simulated; /* some sessions are not of a log, where only `begun` and `turns` are known */
     int64_t begun, finished;
     int64_t turns; /* finished requests of sessions */
-    int64_t prompt_tokens, repeated_tokens;  /* of these requests */
+    int64_t prompt_tokens, repeated_tokens;  /* of these requests, without those that a log names */
     int64_t hit_tokens, loaded_tokens;       /* of the repeated ones */
     struct distribution duration_s; /* from the first arrival to the last answer */
 };
@@ -28,7 +28,7 @@ void session_stats_add_arrival(struct session_stats *stats, const struct request
 int session_stats_add_finished(struct session_stats *stats, const struct request *request, sim_ns warmup_ns,
                                sim_ns now);
 
-/* Emits session.* if there were sessions; of sessions that a log names, session.begun and session.turns.sum. */
+/* Emits session.* if there were sessions: if a log names all of them, session.begun and session.turns.sum alone. */
 int session_stats_emit(const struct session_stats *stats, const struct sink *sink);
 
 #endif

@@ -60,7 +60,16 @@ TEST(buffers_and_swapped_layers_take_room)
     const struct training_step before = plan_bed_step(&bed);
     const struct training_placement more = {0, 6, 0, 0};
     training_placement_set(&bed.plan, HOME_HOST, &more);
-    CHECK_NEAR((plan_bed_step(&bed).memory.working_bytes - before.memory.working_bytes) / (2.0 * layer), 1.0, 1e-9);
+    const double working = plan_bed_step(&bed).memory.working_bytes;
+    CHECK_NEAR((working - before.memory.working_bytes) / (2.0 * layer), 1.0, 1e-9);
+    for (int64_t tiles = 2; tiles <= 8; tiles *= 2) { /* these cut the layer at work, not two more buffers */
+        bed.plan.tiers.tiles = tiles;
+        training_placement_set(&bed.plan, HOME_HOST, &none);
+        const double four = plan_bed_step(&bed).memory.working_bytes;
+        training_placement_set(&bed.plan, HOME_HOST, &more);
+        CHECK_NEAR((plan_bed_step(&bed).memory.working_bytes - four) / (2.0 * layer), 1.0, 1e-9);
+    }
+    bed.plan.tiers.tiles = 1;
     for (int64_t s = 3; s <= 8; s++) {
         const struct training_placement swapped = {0, 4, s, 0};
         training_placement_set(&bed.plan, HOME_HOST, &swapped);

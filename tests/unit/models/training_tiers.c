@@ -270,6 +270,31 @@ TEST(tiles_cut_what_is_at_work)
     CHECK_NEAR(plan_bed_step(&bed).step_s, (bed.plan.tiers.tiles = 1, plan_bed_step(&bed).step_s), 0.0);
 }
 
+/* Numbers of layers above those of the LLM, or of what stays on the GPU in any case, are refused. */
+TEST(numbers_of_layers_that_do_nothing_are_refused)
+{
+    static const struct {
+        int64_t persistent, buffers, swapped;
+        enum training_home states, kept;
+        bool possible;
+    } cases[] = {{8, 8, 8, HOME_HOST, HOME_HOST, true}, {9, 0, 0, HOME_HOST, HOME_HOST, false},
+                 {0, 9, 0, HOME_HOST, HOME_HOST, false}, {0, 0, 9, HOME_HOST, HOME_HOST, false},
+                 {0, 0, 8, HOME_GPU, HOME_HOST, true}, {1, 0, 0, HOME_GPU, HOME_HOST, false},
+                 {0, 2, 0, HOME_GPU, HOME_HOST, false}, {8, 2, 0, HOME_HOST, HOME_GPU, true},
+                 {0, 0, 1, HOME_HOST, HOME_GPU, false}, {1, 2, 1, HOME_GPU, HOME_GPU, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plan_bed bed;
+        infinity_init(&bed);
+        struct training_tiers *tiers = &bed.plan.tiers;
+        tiers->weights = tiers->gradients = tiers->optimizer = cases[i].states;
+        tiers->activations = cases[i].kept;
+        tiers->persistent = cases[i].persistent;
+        tiers->buffers = cases[i].buffers;
+        tiers->swapped = cases[i].swapped;
+        CHECK_EQ_INT(training_plan_problem(&bed.plan, &bed.llm) == NULL, cases[i].possible);
+    }
+}
+
 /* Layers that pass through the five resources one after another, each resource one layer at a time. */
 static double line_s(const struct training_load *load, int64_t layers)
 {

@@ -1,5 +1,6 @@
 /* Requests of the user's own, as tables and as JSON Lines: both say the same, and name the place of what is wrong.
  * Sessions that they name: one number each, begun by their first request in the run. */
+#include "sim/world/service/session_stats.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 #include "tests/support/trace_source.h"
@@ -87,7 +88,8 @@ TEST(what_is_wrong_is_named_with_its_place)
          "\"columns\" names its key, as --set columns.KEY=NAME"},
         {LINE("5") LINE("\"five\""), "2:55: error: 'output_tokens' must be a whole number, got 'five'"},
         {LINE("  null"), "1:57: error: 'output_tokens' is empty; expected a whole number"},
-        {LINE("{\"n\": 5}"), "1:55: error: 'output_tokens' must be a number, a string or a list of these"},
+        {LINE("{\"n\": 5}"), "1:55: error: 'output_tokens' must be a number or a string"},
+        {LINE("[5]"), "1:55: error: 'output_tokens' must be a number or a string"},
         {LINE("5, \"prompt_tokens\": 8"), "1:76: error: 'prompt_tokens' is given twice"},
         {LINE("5, \"prefix_blocks\": [7, [[8]]]"), "1:80: error: 'prefix_blocks' must be a number, a string or a list"},
         {LINE("5, \"chunks\": [[17, 512]]"), "1:68: error: 'chunks' must be chunks such as 17:512 within the prompt, "
@@ -96,7 +98,8 @@ TEST(what_is_wrong_is_named_with_its_place)
         {LINE("5") "{\"arrival_s\": 0.5, \"prompt_tokens\": 9, \"output_tokens\": 5}\n",
          "2:15: error: 'arrival_s' runs backwards: 0.5 s before the row above"},
         {LINE("5, \"more\": [1"), "error: expected"},
-        {"[1]\n", "1:1: error: expected '{'"}};
+        {"[1]\n", "1:1: error: expected '{'"},
+        {"  [" LINE("5") "]\n", "write one object per line, without a list around them"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (strstr(shown(", 'format': 'jsonl'", "w.jsonl", cases[i].text), cases[i].finding) == NULL)
             CHECK_EQ_STR(shown(", 'format': 'jsonl'", "w.jsonl", cases[i].text), cases[i].finding);
@@ -110,6 +113,25 @@ TEST(objects_without_a_named_key_are_counted)
                                trace_source_file("k.jsonl", LINE("5") LINE("5, \"tier\": \"a\"") LINE("5"))) == 0);
     CHECK_EQ_INT(trace_source_totals(&trace).n, 3);
     CHECK_EQ_INT(trace_source_note(&trace, "no-key"), 2);
+    static const char *const keys[] = {"prefix", "chunks"}; /* the default names may be absent */
+    for (int i = 0; i < 4; i++) {
+        SCOPED(trace_source) lists = {0};
+        MUST(trace_source_requests(&lists, 1, "{'format': 'jsonl', 'path': '%s', 'columns': {'%s': '%s%s'}}",
+                                   trace_source_file("k.jsonl", LINE("5") LINE("5, \"mine\": \"\"")), keys[i / 2],
+                                   i % 2 == 1 ? "mine" : keys[i / 2], i == 0 ? "_blocks" : "") == 0);
+        CHECK_EQ_INT(trace_source_totals(&lists).n, 2);
+        CHECK_EQ_INT(trace_source_note(&lists, "no-key"), i % 2);
+    }
+}
+
+/* A bad row at the begin does not say whether requests have classes. */
+TEST(bad_objects_do_not_settle_the_class)
+{
+    static const char bad[] = "{\"arrival_s\": 1, \"prompt_tokens\": 9}\n";
+    char text[512];
+    snprintf(text, sizeof text, "%s%s", bad, LINE("5, \"class\": \"a\"") LINE("6"));
+    CHECK_EQ_STR(shown(", 'format': 'jsonl', 'allow_bad_rows': 1", "b.jsonl", text),
+                 "1 9/5 a s0; 1 9/6 default s0; ");
 }
 
 /* --- Sessions --- */
@@ -200,6 +222,23 @@ TEST(affinity_keeps_sessions_of_a_log_at_one_replica)
     CHECK(n_apart[0] > 0);
 }
 
+/* A log beside simulated sessions: it adds to the sessions and turns, and to nothing else. */
+TEST(sessions_of_a_log_hide_no_others)
+{
+    static const struct request logged = {.prompt_tokens = 9, .session = {.is_logged = true, .starts = true}};
+    static const struct request simulated = {.prompt_tokens = 5, .session = {.starts = true, .ends = true}};
+    struct session_stats stats;
+    MUST(session_stats_init(&stats) == 0);
+    session_stats_add_arrival(&stats, &logged);
+    CHECK_EQ_INT(session_stats_add_finished(&stats, &logged, 0, 1), 0);
+    CHECK(!stats.is_simulated && stats.begun == 1 && stats.turns == 1 && stats.prompt_tokens == 0);
+    session_stats_add_arrival(&stats, &simulated);
+    CHECK_EQ_INT(session_stats_add_finished(&stats, &simulated, 0, 1), 0);
+    CHECK(stats.is_simulated && stats.begun == 2 && stats.turns == 2);
+    CHECK(stats.prompt_tokens == 5 && stats.finished == 1);
+    session_stats_fini(&stats);
+}
+
 /* What does not follow from a log is refused; what another format cannot say is warned of. */
 TEST(copies_and_batches_of_sessions_of_a_log_are_refused)
 {
@@ -223,4 +262,9 @@ TEST(copies_and_batches_of_sessions_of_a_log_are_refused)
          0);
     CHECK_EQ_INT(trace_convert_requests(trace.requests, trace_writer_find("csv"), to, &n, &trace.diag), 0);
     CHECK(trace.diag.n_warnings == 1 && strstr(trace.diag.items[0].text, "sessions of its requests") != NULL);
+    trace_source_fini(&trace);
+    MUST(trace_source_requests(&trace, 1, "{'format': 'jsonl', 'path': '%s', 'columns': {'session': 'who'}}", path) ==
+         0);
+    CHECK_EQ_INT(trace_convert_requests(trace.requests, trace_writer_find("jsonl"), to, &n, &trace.diag), 0);
+    CHECK(trace.diag.n_warnings == 1 && strstr(trace.diag.items[0].hint, "columns.session=session") != NULL);
 }
