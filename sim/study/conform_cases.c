@@ -418,7 +418,7 @@ bool conform_may_reject(const struct policy *policy)
 {
     const struct slot *slot;
     kind_of(policy->family, &slot);
-    return slot->may_reject || (policy->family == POLICY_BATCHING && ((const struct batcher *)policy)->drops);
+    return slot->may_reject || batcher_drops(policy);
 }
 
 bool conform_is_of_caches(enum policy_family family)

@@ -1,8 +1,8 @@
 /* JSON Lines as rows of a table: one object per line, whose keys are the names of the columns.
  *
  * The name "usage.prompt_tokens" is a key of an object inside the object. A string gives the text between its quotes,
- * as written; a number, `true` or `false` its characters; `null` an empty field. In columns that may be lists, a list of
- * numbers and strings gives these with blanks between them, and a list inside the list with colons:
+ * as written; a number, `true` or `false` its characters; `null` an empty field. In columns that may be lists, a list
+ * of numbers and strings gives these with blanks between them, and a list inside the list with colons:
  * [[17, 512], [4, 480]] is "17:512 4:480". So a format reads an object through the same functions as a row of a table.
  * Keys that no column names are skipped. */
 #ifndef ORRERY_TRACES_FORMATS_JSON_ROW_H

@@ -7,8 +7,8 @@
  *     class           class of the request; read if present, unless it has another name
  *     (session)       the conversation of the request, any text; read if it is named
  *
- * Requests with 0 tokens on either side are left out and counted. Objects may lack keys: the first object that is no bad
- * row decides whether requests have classes, unless the user has named the key. */
+ * Requests with 0 tokens on either side are left out and counted. Objects may lack keys: the first object that is no
+ * bad row decides whether requests have classes, unless the user has named the key. */
 #include "traces/formats/json_row.h"
 #include "traces/formats/user_table.h"
 #include "traces/registry.h"

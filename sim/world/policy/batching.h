@@ -297,4 +297,10 @@ struct batcher {
     bool drops;
 };
 
+/* Whether the policy, of any family, is a batcher that drops. */
+static inline bool batcher_drops(const struct policy *policy)
+{
+    return policy->family == POLICY_BATCHING && ((const struct batcher *)policy)->drops;
+}
+
 #endif

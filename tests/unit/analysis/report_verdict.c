@@ -442,8 +442,8 @@ TEST(costs_without_the_gpus_that_are_down_are_told)
     CHECK_EQ_STR(cautions_of(metrics, facts), "");
 }
 
-/* Of 100 jobs 20 were left on a site where at most 10 GPUs were in use: 10 more than there were GPUs. Nothing is said of
- * jobs without GPUs, nor of jobs that take turns. */
+/* Of 100 jobs 20 were left on a site where at most 10 GPUs were in use: 10 more than there were GPUs. Nothing is said
+ * of jobs without GPUs, nor of jobs that take turns. */
 TEST(jobs_that_wait_at_the_end_are_seen_without_rows)
 {
     struct made_metric metrics[] = {
