@@ -79,7 +79,7 @@ static bool read_scalar(struct walk *walk, bool may_be_list, struct csv_field *f
 
 static bool read_item(struct walk *walk, const char *separator, bool is_first)
 {
-    struct csv_field field;
+    struct csv_field field = {"", 0};
     if (!read_scalar(walk, true, &field)) return false;
     if (!is_first) add_chars(walk->row, separator, 1);
     add_chars(walk->row, field.chars, field.n_chars);

@@ -224,7 +224,8 @@ static int cut_type(struct node_type_config *type, const char *key, const struct
     int code = split_gpu(type, where, arena, diag);
     if (code != 0 || type->mig == NULL) return code;
     type->gpu = mig_name(type->gpu, type->mig, arena);
-    code = type->gpu != NULL ? catalog_gpu(catalog, type->gpu, where, arena, &gpu, diag) : diag_nomem(diag);
+    if (type->gpu == NULL) return diag_nomem(diag);
+    code = catalog_gpu(catalog, type->gpu, where, arena, &gpu, diag);
     if (code != 0) return code;
     type->slices = gpu.slices;
     type->gpus_per_node *= gpu.slices;
