@@ -74,7 +74,8 @@ struct gpu_slice {
 };
 
 /* Makes a GPU one of its slices: fewer SMs with the same peak each, and the stated memory, bandwidth and L2. Slices
- * share power, price and the PCIe link evenly, and reach no other GPU or slice but through the host. The name stays. */
+ * share power, price and the PCIe link evenly. They reach other GPUs and slices through the host alone. The name
+ * stays. */
 void gpu_cut(struct gpu_spec *gpu, const struct gpu_slice *slice);
 
 /* The name of the GPU that a slice is cut from, else of the GPU: measurements of its chip and server carry it. */

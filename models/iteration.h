@@ -23,6 +23,16 @@ struct iteration_work {
     double prefill_pairs;
 };
 
+/* Adds a prompt, or a chunk of one: `tokens` of it behind `before` that are processed. */
+static inline void iteration_add_prompt(struct iteration_work *work, int64_t tokens, int64_t before)
+{
+    const double n = (double)tokens, past = (double)before;
+    work->prefill_sequences++;
+    work->prefill_tokens += tokens;
+    work->prefill_context_tokens += before;
+    work->prefill_pairs += n * n + 2 * n * past;
+}
+
 /* Tokens that the decoding sequences process: the newest of each, and its drafts. */
 static inline int64_t iteration_decode_tokens(const struct iteration_work *work)
 {

@@ -280,8 +280,9 @@ bool verdict_jobs_overload(const struct verdict_facts *facts)
     return waited && verdict_load(facts) > 1.0;
 }
 
-/* Without rows: the share of the jobs that are left at the end, beyond one for each GPU in use. Where jobs need no GPUs
- * or take turns on them, nothing follows from their number. */
+/* Without rows: the share of the jobs that are left at the end, beyond one for each GPU in use. Where jobs need no
+ * GPUs or take turns on them, nothing follows from their number. The SQL of sim/cli/study/sweep_table.c has the same
+ * rule for all runs of a sweep. */
 static double waiting_share(const struct verdict_facts *facts)
 {
     const double submitted = metric(facts, "job.submitted"), gpus = metric(facts, "job.gpus_in_use.max");

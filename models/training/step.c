@@ -77,7 +77,7 @@ static double host_update_s(const struct training_parts *parts, double own)
                 gpu_frac * moved * parts->trainer->optimizer_bytes / offload->link_bytes_per_s);
 }
 
-/* `update_s` of CPUs adds to the step, or runs beside the next one: then a step lasts as long as the longer of both. */
+/* `update_s` of CPUs adds to the step, or runs beside the next one: then a step lasts as long as the longer one. */
 static void add_host_update(const struct training_plan *plan, double update_s, struct training_step *step)
 {
     const double shown_s = plan->offload.is_delayed ? fmax(update_s - step->step_s, 0.0) : update_s;

@@ -20,8 +20,8 @@ struct conform_case {
 /* The cases of a family: those whose scenarios have the family's key (policy/families.h). */
 const struct conform_case *conform_cases(enum policy_family family, size_t *n);
 
-/* Whether the policy may reject more jobs or requests than a case says; whether its family's cases are caches without a
- * site. */
+/* Whether the policy may reject more jobs or requests than a case says; whether its family's cases are caches without
+ * a site. */
 bool conform_may_reject(const struct policy *policy);
 bool conform_is_of_caches(enum policy_family family);
 

@@ -150,7 +150,7 @@ out 'least-outstanding'
 run 2 sweep no-such-study --dry-run
 err "error: no study 'no-such-study'; name a file, or one of"
 
-# Times of what ended hide what did not: most of 25 jobs are left on the one GPU, and those of two GPUs never run there.
+# Times of what ended hide what did not: most of 25 jobs are left on the one GPU. Those of two GPUs never run there.
 cat >"$T/left.json" <<'END'
 {"cluster": {"nodes": 1, "gpus_per_node": 1}, "until": "10s", "jobs": {"trace": {"format": "generate-job-types",
  "count": 25, "types": {"a": {"arrival": {"process": "fixed", "rate": "10/s"},

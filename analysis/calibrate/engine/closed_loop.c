@@ -70,15 +70,6 @@ static void receive_requests(struct run *run)
     }
 }
 
-static void add_chunk(struct iteration_work *work, int64_t tokens, int64_t past)
-{
-    const double n = (double)tokens, p = (double)past;
-    work->prefill_sequences++;
-    work->prefill_tokens += tokens;
-    work->prefill_context_tokens += past;
-    work->prefill_pairs += n * n + 2.0 * n * p;
-}
-
 /* Adds prompts of at most `left` tokens to the batch, from the head of the queue. Returns how many it completes. */
 static int64_t add_prompts(struct run *run, int64_t left, struct iteration_work *work)
 {
@@ -92,7 +83,7 @@ static int64_t add_prompts(struct run *run, int64_t left, struct iteration_work 
         if (tokens > left && loop->chunked) tokens = left;
         if (user->prompt_done == 0 && loop->at_once > 0 && run->n_held >= loop->at_once) break;
         run->n_held += user->prompt_done == 0;
-        add_chunk(work, tokens, user->prompt_done);
+        iteration_add_prompt(work, tokens, user->prompt_done);
         left -= tokens;
         user->prompt_done += tokens;
         if (user->prompt_done < loop->prompt_tokens) break;

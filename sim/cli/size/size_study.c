@@ -129,7 +129,7 @@ static void write_price(const struct size_gpu *gpu, struct json_writer *json)
 {
     char price[48];
     const double slices = gpu->slices > 0 ? (double)gpu->slices : 1.0;
-    snprintf(price, sizeof price, gpu->slices > 0 ? "$%.12g/h" : "$%g/h", gpu->usd_per_h * slices);
+    snprintf(price, sizeof price, "$%.12g/h", gpu->usd_per_h * slices);
     json_write_string(json, "gpu_price", price);
 }
 

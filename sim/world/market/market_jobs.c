@@ -239,8 +239,8 @@ int market_jobs_interrupt(struct market *market, struct renting_job *job, sim_ns
     return code;
 }
 
-/* The mean life of a lease, whatever its age. A job that can save within the notice loses what it did
- * meanwhile alone, unless it hangs; that is no risk here. */
+/* The mean life of a lease, whatever its age. A job that can save within the notice loses only what it does meanwhile.
+ * That it may hang then is left out. */
 static struct holder_risk risk(const struct watcher *watcher, const struct holder *holder)
 {
     struct market *market = OWNER_ENTITY(watcher, struct market, watcher);

@@ -416,7 +416,6 @@ static void count_reservation(struct replica *replica, const struct batch_prefil
 int replica_admit_prefills(struct replica *replica, struct iteration_work *work, sim_ns now)
 {
     const struct batch_plan *plan = &replica->plan;
-    work->prefill_sequences = plan->n_prefills;
     for (int32_t i = 0; i < plan->n_prefills; i++) {
         const struct batch_prefill *prefill = &plan->prefills[i];
         struct request *request = request_of(prefill->request);
@@ -431,10 +430,7 @@ int replica_admit_prefills(struct replica *replica, struct iteration_work *work,
         replica_take_blocks(replica, needed);
         request->held_blocks += needed;
         if ((code = replica_publish_scheduled(replica, request, prefill->tokens)) != 0) return code;
-        double n = prefill->tokens, before = request->view.prefilled_tokens;
-        work->prefill_tokens += prefill->tokens;
-        work->prefill_context_tokens += request->view.prefilled_tokens;
-        work->prefill_pairs += n * n + 2 * n * before;
+        iteration_add_prompt(work, prefill->tokens, request->view.prefilled_tokens);
     }
     return 0;
 }

@@ -60,16 +60,13 @@ double replica_view_iteration_s(const struct replica_view *view, const struct ba
 {
     const struct replica *replica = (const struct replica *)((uintptr_t)view - offsetof(struct replica, view));
     const struct running_batch *ready = replica->ready;
-    struct iteration_work work = {.prefill_sequences = plan->n_prefills};
+    struct iteration_work work = {.prefill_sequences = 0};
     struct iteration_cost cost;
     for (int32_t i = 0; i < plan->n_prefills && i < plan->capacity; i++) {
         const struct request_view *request = plan->prefills[i].request;
         if (request == NULL) continue; /* the check of the plan says so */
-        const double n = plan->prefills[i].tokens;
-        const int64_t before = request->prefilled_tokens + replica_view_cached_tokens(view, request);
-        work.prefill_tokens += plan->prefills[i].tokens;
-        work.prefill_context_tokens += before;
-        work.prefill_pairs += n * n + 2 * n * (double)before;
+        iteration_add_prompt(&work, plan->prefills[i].tokens,
+                             request->prefilled_tokens + replica_view_cached_tokens(view, request));
     }
     if (plan->decode) {
         work.decode_sequences = ready->members.n;

@@ -111,12 +111,7 @@ static struct iteration_work lacking_of(const struct running_batch *running)
     struct iteration_work lacking = {0};
     for (struct request *member = running->members.head; member != NULL; member = request_of(member->view.next)) {
         const int64_t before = member->draft_tokens, tokens = running_context(running, member) - 1 - before;
-        if (tokens <= 0) continue;
-        const double n = (double)tokens;
-        lacking.prefill_sequences++;
-        lacking.prefill_tokens += tokens;
-        lacking.prefill_context_tokens += before;
-        lacking.prefill_pairs += n * n + 2 * n * (double)before;
+        if (tokens > 0) iteration_add_prompt(&lacking, tokens, before);
     }
     return lacking;
 }

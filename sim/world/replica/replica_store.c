@@ -77,12 +77,9 @@ int64_t replica_first_eviction(const struct replica *replica, int64_t end)
 static double prefill_s(const struct replica *replica, const struct request *request, int64_t processed)
 {
     const struct iteration_model *model = &replica->env->model;
-    const double n = (double)(request->view.prompt_tokens - processed), before = (double)processed;
-    const struct iteration_work work = {.prefill_sequences = 1,
-                                        .prefill_tokens = request->view.prompt_tokens - processed,
-                                        .prefill_context_tokens = processed,
-                                        .prefill_pairs = n * n + 2 * n * before};
+    struct iteration_work work = {.prefill_sequences = 0};
     struct iteration_cost cost;
+    iteration_add_prompt(&work, request->view.prompt_tokens - processed, processed);
     model->cost(model->model, &work, &cost);
     const double seconds = cost.first_s * (double)replica->view.stages + cost.entry_s;
     return replica->env->speed_frac > 0.0 ? seconds / replica->env->speed_frac : seconds;

@@ -18,9 +18,9 @@ struct session {
     const char *directory;
 };
 
-#define SEARCH                                                                                                             \
-    ", 'seeds': 2, 'axes': [{'key': 'until', 'values': ['1s', '2s']}], 'search': {'smallest': 'cluster.nodes', 'from': 1," \
-    " 'to': 9, 'where': [{'metric': 'job.finished', 'at_least': 1}]}"
+#define SEARCH                                                                                                         \
+    ", 'seeds': 2, 'axes': [{'key': 'until', 'values': ['1s', '2s']}], 'search': {'smallest': 'cluster.nodes',"        \
+    " 'from': 1, 'to': 9, 'where': [{'metric': 'job.finished', 'at_least': 1}]}"
 
 static bool parse(struct session *s, const char *members)
 {

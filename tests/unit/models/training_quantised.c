@@ -47,7 +47,7 @@ TEST(nodes_send_a_fourth)
     bed.plan.gradient_message = MESSAGE_INT4;
     CHECK_NEAR(levels_of(&bed).rack_bytes / (nodes * (ring * 0.5 + apart * 0.25) * m), 1.0, 1e-12);
     CHECK(full / levels_of(&bed).rack_bytes >= 4.0);
-    /* Inside a node: seven members pass on the ring of 32, and eight the ring of 8; eight send 7/8 of the gradients. */
+    /* Inside a node seven members pass on the ring of 32, and eight the ring of 8; eight send 7/8 of the gradients. */
     const double inside = 7.0 * ring * 0.5 * m + 8.0 * 7.0 / 8.0 * 0.5 * m + 8.0 * 7.0 / 8.0 * 0.25 * m;
     CHECK_NEAR(levels_of(&bed).node_bytes / (nodes * inside), 1.0, 1e-12);
 }
@@ -153,8 +153,8 @@ TEST(hops_are_the_group)
 
 /* --- Memory and time --- */
 
-/* A second copy takes 2 P/s bytes and nothing else, and saves time; among as many ranks as the first copy it would save
- * none, and is refused. */
+/* A second copy takes 2 P/s bytes and nothing else, and saves time; among as many ranks as the first copy it would
+ * save none, and is refused. */
 TEST(a_second_copy_takes_its_share)
 {
     struct plan_bed bed;
