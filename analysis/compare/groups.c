@@ -367,6 +367,7 @@ static int compare_unpaired(struct grouping *grouping, const struct compare_grou
     const struct compare_run **runs = arena_alloc(work->arena, n * sizeof *runs);
     int code = runs != NULL ? make_room(grouping, n) : SIM_E_NOMEM;
     for (size_t i = 0; code == 0 && i < n; i++) runs[i] = i < base->n ? &base->runs[i] : &changed->runs[i - base->n];
+    if (code == 0) work->runs = (struct compared_runs){runs, runs + base->n, base->n, changed->n, false};
     if (code == 0) code = metrics_read(work, runs, n);
     for (size_t m = 0; code == 0 && m < work->metrics.n; m++) code = add_welch_row(grouping, m, base->n, changed->n);
     if (code == 0) set_unpaired_rejected(work, base->n, changed->n);
@@ -411,6 +412,7 @@ static int add_rows(struct grouping *grouping)
         runs[i] = grouping->pairs[i].base;
         runs[grouping->n + i] = grouping->pairs[i].changed;
     }
+    if (code == 0) work->runs = (struct compared_runs){runs, runs + grouping->n, grouping->n, grouping->n, true};
     if (code == 0) code = metrics_read(work, runs, 2 * grouping->n);
     if (code == 0) code = recorded_read(work, runs, 2 * grouping->n);
     for (size_t m = 0; code == 0 && m < work->metrics.n; m++) {
@@ -421,12 +423,34 @@ static int add_rows(struct grouping *grouping)
     return code == 0 ? set_rejected(grouping) : code;
 }
 
+/* Of pairs that read different input files: how many there are, and how many of these are of other requests or jobs. */
+static int remark_inputs(const struct grouping *grouping)
+{
+    struct compare_work *work = grouping->work;
+    size_t n_differ = 0, n_other_load = 0;
+    int code = 0;
+    for (size_t i = 0; i < grouping->n && code == 0; i++) {
+        const struct compare_run *base = grouping->pairs[i].base, *changed = grouping->pairs[i].changed;
+        bool is_one = false;
+        if (strcmp(base->trace_hash, changed->trace_hash) == 0) continue;
+        code = runs_have_one_load(base, changed, &is_one, work->diag);
+        n_differ++;
+        n_other_load += !is_one;
+    }
+    if (code != 0 || n_differ == 0) return code;
+    if (n_other_load == 0)
+        return work_remark(work,
+                           "the input files differ in %zu pairs: files of GPUs, LLMs, engines or calibrations, as "
+                           "the load is the same",
+                           n_differ);
+    diag_warning(work->diag, NULL, "compare runs of one trace",
+                 "%zu pairs of runs have read different input files: " COMPARE_INPUT_FILES, n_other_load);
+    return work_remark(work, "the input files differ in %zu pairs: " COMPARE_INPUT_FILES, n_differ);
+}
+
 static int remark_pairs(const struct grouping *grouping)
 {
     struct compare_work *work = grouping->work;
-    size_t n_other_trace = 0;
-    for (size_t i = 0; i < grouping->n; i++)
-        n_other_trace += strcmp(grouping->pairs[i].base->trace_hash, grouping->pairs[i].changed->trace_hash) != 0;
     const char *over = grouping->n_points == 1 ? "intervals are over the seeds"
                        : grouping->n_seeds > 1
                            ? "intervals are over the seeds, of their means over the configurations"
@@ -434,11 +458,7 @@ static int remark_pairs(const struct grouping *grouping)
     int code = work_remark(work, "%zu pairs of runs, %zu %s at %zu %s: %s", grouping->n, grouping->n_seeds,
                            grouping->n_seeds == 1 ? "seed" : "seeds", grouping->n_points,
                            grouping->n_points == 1 ? "configuration" : "configurations", over);
-    if (code == 0 && n_other_trace > 0) {
-        code = work_remark(work, "the input files differ in %zu pairs: " COMPARE_INPUT_FILES, n_other_trace);
-        diag_warning(work->diag, NULL, "compare runs of one trace",
-                     "%zu pairs of runs have read different input files: " COMPARE_INPUT_FILES, n_other_trace);
-    }
+    if (code == 0) code = remark_inputs(grouping);
     if (code == 0 && grouping->is_bootstrap)
         code = work_remark(work, "seeds replicate one trace by a block bootstrap: an interval is the spread of the "
                                  "replicates, which more seeds do not narrow");

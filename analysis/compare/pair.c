@@ -315,11 +315,17 @@ static int remark_inputs(struct compare_work *work, const struct compare_run *ba
 {
     int code = 0;
     if (strcmp(base->trace_hash, changed->trace_hash) != 0) {
-        code = work_remark(work, "the input files differ (trace_hash %.8s and %.8s): " COMPARE_INPUT_FILES,
-                           base->trace_hash[0] != 0 ? base->trace_hash : "none",
-                           changed->trace_hash[0] != 0 ? changed->trace_hash : "none");
-        diag_warning(work->diag, NULL, "compare runs of one trace",
-                     "the two runs have read different input files: " COMPARE_INPUT_FILES);
+        bool is_one = false;
+        code = runs_have_one_load(base, changed, &is_one, work->diag);
+        if (code == 0)
+            code = work_remark(work, "the input files differ (trace_hash %.8s and %.8s): %s",
+                               base->trace_hash[0] != 0 ? base->trace_hash : "none",
+                               changed->trace_hash[0] != 0 ? changed->trace_hash : "none",
+                               is_one ? "files of GPUs, LLMs, engines or calibrations, as the load is the same"
+                                      : COMPARE_INPUT_FILES);
+        if (code == 0 && !is_one)
+            diag_warning(work->diag, NULL, "compare runs of one trace",
+                         "the two runs have read different input files: " COMPARE_INPUT_FILES);
     }
     if (code == 0 && base->seed != changed->seed) {
         code = work_remark(work, "the seeds differ, and so do generated requests");
@@ -343,7 +349,11 @@ static void set_rejected(struct compare_work *work)
 int compare_pair(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed)
 {
     struct pair_work pair = {.work = work};
-    const struct compare_run *runs[] = {base, changed};
+    const struct compare_run **runs = arena_alloc(work->arena, 2 * sizeof *runs);
+    if (runs == NULL) return SIM_E_NOMEM;
+    runs[0] = base;
+    runs[1] = changed;
+    work->runs = (struct compared_runs){runs, runs + 1, 1, 1, true};
     work->comparison->n_pairs = 1;
     int code = metrics_read(work, runs, 2);
     if (code == 0) code = paired_read(&paired_requests, base, changed, work->arena, &pair.paired[0], work->diag);

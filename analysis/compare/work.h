@@ -19,12 +19,20 @@ struct metric_set {
     } *requests; /* of run i */
 };
 
+/* The runs behind the rows. With pairs, base[i] and changed[i] are one. */
+struct compared_runs {
+    const struct compare_run *const *base, *const *changed;
+    size_t n_base, n_changed;
+    bool has_pairs;
+};
+
 struct compare_work {
     const struct compare_options *options;
     struct comparison *comparison;
     struct arena *arena; /* the comparison's */
     struct diag *diag;
     struct metric_set metrics;
+    struct compared_runs runs; /* set before the rows are judged */
     struct replicates replicates; /* of groups */
     double *recorded; /* of run i, metric m, like metrics.values: of the recorded trace; NULL: no run has any */
     size_t row_capacity, remark_capacity;
@@ -57,6 +65,11 @@ void work_set_rejected(const struct rejections *sum, double rejected_frac[2]);
 /* What trace_hash covers. */
 #define COMPARE_INPUT_FILES "traces, or files of GPUs, LLMs, engines or calibrations"
 
+/* Sets whether the rows of two runs that read different input files are of the same requests and jobs: as many, as
+ * large, and at the same times. False where no rows were kept. Returns 0 or SIM_E_STORE. */
+int runs_have_one_load(const struct compare_run *base, const struct compare_run *changed, bool *is_one,
+                       struct diag *diag);
+
 /* Adds a sentence. Returns 0 or SIM_E_NOMEM. */
 int work_remark(struct compare_work *work, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -64,10 +77,9 @@ int work_remark(struct compare_work *work, const char *format, ...) __attribute_
  * or SIM_E_NOMEM. */
 int work_remark_policies(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed);
 
-/* Adds a sentence about changes of primary metrics that lie within the error of the cost models, if both runs have
- * intervals; when rows are judged. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
-int work_remark_model_error(struct compare_work *work, const struct compare_run *base,
-                            const struct compare_run *changed);
+/* Adds sentences about changes of primary metrics within and beyond the error of the cost models, if all of work->runs
+ * have intervals; when rows are judged. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+int work_remark_model_error(struct compare_work *work);
 
 /* Add the rows of one pair of runs, and of groups of runs. `keys`: the selected parameters. Return 0 or a negative
  * code. */

@@ -159,8 +159,32 @@ run 0 compare "$T/r.db:1" "$T/r.db:3" -m request.e2e_s.max
 out 'within the error of the cost models (one for each run), maybe none on hardware: request.e2e_s.max ('
 run 0 compare "$T/r.db:1" "$T/r.db:4" -m request.e2e_s.max
 out 'beyond the error of the cost models (one for both runs): request.e2e_s.max ('
+cp "$T/out" "$T/pair"
 run 0 compare "$T/r.db:1" "$T/r.db:4" -m energy.j
 out 'maybe none on hardware: energy.j ('
+
+# So do comparisons of groups: of one pair as those of two runs, and of two pairs between the words on either.
+words() { sed -n 's/^note: \(.*of the cost models.*)\).*$/\1/p' "$1"; }
+run 0 compare "$T/r.db" --base run=1 --new run=4 -m request.e2e_s.max
+[ -n "$(words "$T/out")" ] && [ "$(words "$T/out")" = "$(words "$T/pair")" ] || complain 'a pair and a group of one pair differ'
+for seed in 2 3; do
+    run 0 run "$T/s.json" --seed $seed -o "$T/seeds.db"
+    run 0 run "$T/s.json" --seed $seed --set services.a.tensor_parallel=2 -o "$T/seeds.db"
+done
+changes() { words "$T/out" | sed -n 's/.*(\([-+.0-9]*\) \.\. \([-+.0-9]*\) %).*/\1 \2/p'; }
+for pair in 1,2 3,4; do
+    run 0 compare "$T/seeds.db:${pair%,*}" "$T/seeds.db:${pair#*,}" -m request.e2e_s.max
+    changes >>"$T/changes"
+done
+run 0 compare "$T/seeds.db" --base services.a.tensor_parallel=1 --new services.a.tensor_parallel=2 -m request.e2e_s.max
+out 'beyond the error of the cost models (one for both runs): request.e2e_s.max ('
+changes >>"$T/changes"
+awk 'NF != 2 { exit 1 }
+    { low[NR] = $1; high[NR] = $2 }
+    function is_between(x, a, b) { return a < b ? a <= x && x <= b : b <= x && x <= a }
+    END { exit !(NR == 3 && is_between(low[3], low[1], low[2]) && is_between(high[3], high[1], high[2])) }' \
+    "$T/changes" || complain 'two pairs are not between the pairs'
+run 0 compare "$T/seeds.db" --base run=1 --new run=2 -m request.e2e_s.max
 run 0 report "$T/r.db:1" -o "$T/r.html"
 grep -q 'the interval is one-sided: other times move the metric that way alone' "$T/r.html" || complain 'one-sided intervals'
 holds "$T/r.html" '<caption>Intervals</caption>'

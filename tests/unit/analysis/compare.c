@@ -142,6 +142,21 @@ TEST(unpaired_requests_are_counted)
     CHECK_EQ_INT(diag.n_warnings, 1);
 }
 
+/* As runs on two kinds of GPUs do; runs of shifted requests have another load. */
+TEST(runs_of_one_load_may_read_other_files)
+{
+    for (int shift = 0; shift < 2; shift++) {
+        const char *path = compare_path();
+        const struct made_run runs[] = {{.n_requests = 90, .ttft_s = steady_ttft_s},
+                                        {.n_requests = 90, .ttft_s = slower_ttft_s, .first_id = shift, .trace_hash = "other"}};
+        SCOPED(comparison) comparison = {0};
+        struct diag diag;
+        MUST(compare_make(path, runs, 2) && compare_1_with_2(path, &compare_defaults, &comparison, &diag) == 0);
+        CHECK(compare_says(&comparison, "as the load is the same") == (shift == 0));
+        CHECK_EQ_INT(diag.n_warnings, shift);
+    }
+}
+
 TEST(worst_regressions_come_first)
 {
     const char *path = compare_path();
