@@ -500,3 +500,22 @@ TEST(faults_name_policy_and_place)
         if (CHECK(rows->diag.n_errors > 0)) CHECK_EQ_STR(rows->diag.items[0].text, texts[i]);
     }
 }
+
+/* The share of the network of an iteration changes while it is under way: KV is handed over beside its collectives.
+ * What was drawn by then stays drawn (INV-11), and what steps draw is what runs of iterations draw. */
+TEST(a_change_of_speed_leaves_what_was_drawn)
+{
+    static const char *const batchers[] = {"vllm-v0", "vllm-v1", "sarathi"};
+    for (size_t i = 0; i < sizeof batchers / sizeof *batchers; i++) {
+        static const char world[] =
+            "{'cluster': {'nodes': 4, 'gpus_per_node': 2, 'gpu': 'a100-40-sxm', 'network': {'bandwidth': '5GB/s', "
+            "'collectives': 'shared'}, 'power': {'budget': '11kW'}, 'server_power': {'idle': '100W', 'per_gpu_watt': "
+            "1}}, 'services': {'a': {'llm': 'llama-2-7b', 'tensor_parallel': 4, 'batching': '%s', 'pools': {'p': "
+            "{'role': 'prefill'}, 'd': {}}, 'trace': {'format': 'generate', 'count': 40, 'arrival': {'process': "
+            "'poisson', 'rate': '2/s'}}}}}";
+        struct bed_rows *whole = bed_ok(BED(.single_step = false), world, batchers[i]);
+        struct bed_rows *steps = bed_ok(BED(.single_step = true, .check = true), world, batchers[i]);
+        CHECK(bed_equal(whole, steps));
+        CHECK(bed_metric(whole, "energy.site_j") > 0);
+    }
+}

@@ -349,6 +349,20 @@ void replica_count_decode_work(struct replica *replica, int64_t n, sim_ns lasted
 void replica_count_work(struct replica *replica, const struct iteration_work *work,
                         const struct clock_state *clock_state, int64_t in_flight_tokens, sim_ns lasted_ns);
 
+/* An iteration of the replica that started and will end at these times draws `whole_j` in all: what it has drawn by a
+ * time, and the watts that it draws then. It is spread evenly over the iteration; from a change of its speed on, what is
+ * left is spread over what is left. */
+double replica_spread_j(const struct replica *replica, sim_ns start_ns, sim_ns end_ns, double whole_j, sim_ns at);
+double replica_spread_w(const struct replica *replica, sim_ns start_ns, sim_ns end_ns, double whole_j);
+
+/* The end of that iteration is about to change. */
+void replica_keep_drawn(struct replica *replica, sim_ns start_ns, sim_ns end_ns, double whole_j, sim_ns now);
+
+/* Joules above idle of one iteration of the current run, from a boundary on, or of the current iteration with
+ * prompts. */
+double replica_decode_j(const struct replica *replica, int64_t boundary);
+double replica_prefill_j(const struct replica *replica);
+
 /* Tokens of KV here of sequences that do not decode now. */
 int64_t replica_idle_tokens(const struct replica *replica);
 

@@ -181,6 +181,10 @@ struct replica {
     struct replica_load *load; /* as routers see it */
     struct run_clock clock; /* of the current run */
     int64_t run_steps;      /* boundaries passed */
+    struct repriced_iteration {
+        sim_ns start_ns, at_ns; /* of the last iteration whose speed changed: its start, and when that was */
+        double drawn_j;         /* above idle, from start_ns to at_ns */
+    } repriced;
     struct kvcache kv;
     struct running_batch *ready;   /* decoding sequences, except those in flight */
 

@@ -175,10 +175,20 @@ int replica_start_inflight(struct replica *replica, sim_ns now)
     return schedule_inflight(replica, now);
 }
 
+/* Joules above idle. */
+static double inflight_j(const struct replica *replica, const struct inflight_batch *inflight)
+{
+    struct work_of of = replica_work_of(replica, &inflight->clock_state);
+    of.draft_j = replica_draft_j(replica, &inflight->work);
+    return work_iteration_j(&of, &inflight->work, sim_s_from_ns(inflight->busy_ns));
+}
+
 void replica_reprice_inflight(struct replica *replica, sim_ns now)
 {
     struct inflight_batch *inflight = inflight_at(replica, 0);
     if (replica->n_inflight == 0 || !inflight->is_timed) return;
+    if (replica->env->energy != NULL)
+        replica_keep_drawn(replica, inflight->start_ns, inflight->end_ns, inflight_j(replica, inflight), now);
     inflight->end_ns = replica_end_at_share(replica, &inflight->work, now, inflight->end_ns);
     inflight->entry_ns = inflight->stage_ns = inflight->busy_ns = inflight->end_ns - inflight->start_ns;
     replica->stage_free_ns[0] = inflight->end_ns;
@@ -356,14 +366,6 @@ int replica_settle_inflight(struct replica *replica, sim_ns now)
     return code;
 }
 
-/* Power above idle, averaged over its time in flight. */
-static double inflight_j(const struct replica *replica, const struct inflight_batch *inflight)
-{
-    struct work_of of = replica_work_of(replica, &inflight->clock_state);
-    of.draft_j = replica_draft_j(replica, &inflight->work);
-    return work_iteration_j(&of, &inflight->work, sim_s_from_ns(inflight->busy_ns));
-}
-
 static bool has_started(const struct inflight_batch *inflight, sim_ns at)
 {
     return inflight->is_timed && inflight->start_ns < at;
@@ -375,8 +377,7 @@ double replica_inflight_j(const struct replica *replica, sim_ns at)
     for (int32_t i = 0; i < replica->n_inflight; i++) {
         const struct inflight_batch *inflight = inflight_at(replica, i);
         if (!has_started(inflight, at)) continue;
-        const double frac = (double)(at - inflight->start_ns) / (double)(inflight->end_ns - inflight->start_ns);
-        joules += inflight_j(replica, inflight) * fmin(frac, 1.0);
+        joules += replica_spread_j(replica, inflight->start_ns, inflight->end_ns, inflight_j(replica, inflight), at);
     }
     return joules;
 }
@@ -387,7 +388,7 @@ double replica_inflight_w(const struct replica *replica, sim_ns at)
     for (int32_t i = 0; i < replica->n_inflight; i++) {
         const struct inflight_batch *inflight = inflight_at(replica, i);
         if (has_started(inflight, at + 1) && at < inflight->end_ns)
-            watts += inflight_j(replica, inflight) / sim_s_from_ns(inflight->end_ns - inflight->start_ns);
+            watts += replica_spread_w(replica, inflight->start_ns, inflight->end_ns, inflight_j(replica, inflight));
     }
     return watts;
 }

@@ -90,28 +90,60 @@ static int64_t iteration_at(const struct replica *replica, sim_ns at)
     return run_clock_boundary_ns(&replica->clock, boundary) > at ? boundary - 1 : boundary;
 }
 
+double replica_decode_j(const struct replica *replica, int64_t boundary)
+{
+    return decode_j(replica, boundary, 1);
+}
+
+double replica_prefill_j(const struct replica *replica)
+{
+    struct work_of of = replica_work_of(replica, &replica->run_clock_state);
+    of.draft_j = replica_draft_j(replica, &replica->run_work);
+    return work_iteration_j(&of, &replica->run_work,
+                            sim_s_from_ns(run_clock_boundary_ns(&replica->clock, 1) - replica->clock.anchor_ns));
+}
+
+/* The part of an iteration that its energy is spread over now, and what it drew before. */
+static struct repriced_iteration spread_from(const struct replica *replica, sim_ns start_ns)
+{
+    if (replica->repriced.start_ns == start_ns && replica->repriced.at_ns > start_ns) return replica->repriced;
+    return (struct repriced_iteration){start_ns, start_ns, 0.0};
+}
+
+double replica_spread_w(const struct replica *replica, sim_ns start_ns, sim_ns end_ns, double whole_j)
+{
+    const struct repriced_iteration from = spread_from(replica, start_ns);
+    return (whole_j - from.drawn_j) / sim_s_from_ns(end_ns - from.at_ns);
+}
+
+double replica_spread_j(const struct replica *replica, sim_ns start_ns, sim_ns end_ns, double whole_j, sim_ns at)
+{
+    const struct repriced_iteration from = spread_from(replica, start_ns);
+    if (at >= end_ns) return whole_j;
+    return from.drawn_j + sim_s_from_ns(at - from.at_ns) * replica_spread_w(replica, start_ns, end_ns, whole_j);
+}
+
+void replica_keep_drawn(struct replica *replica, sim_ns start_ns, sim_ns end_ns, double whole_j, sim_ns now)
+{
+    replica->repriced =
+        (struct repriced_iteration){start_ns, now, replica_spread_j(replica, start_ns, end_ns, whole_j, now)};
+}
+
 static double decode_w(const struct replica *replica, int64_t iteration)
 {
-    const sim_ns lasted_ns = run_clock_boundary_ns(&replica->clock, iteration + 1) -
-                             run_clock_boundary_ns(&replica->clock, iteration);
-    return decode_j(replica, iteration, 1) / sim_s_from_ns(lasted_ns);
+    return replica_spread_w(replica, run_clock_boundary_ns(&replica->clock, iteration),
+                            run_clock_boundary_ns(&replica->clock, iteration + 1), decode_j(replica, iteration, 1));
 }
 
 static double decode_run_j(const struct replica *replica, sim_ns at)
 {
     const int64_t counted = replica->run_counted, now = iteration_at(replica, at);
-    const double into_s = sim_s_from_ns(at - run_clock_boundary_ns(&replica->clock, now));
+    const sim_ns start_ns = run_clock_boundary_ns(&replica->clock, now);
     const double whole_j = now > counted ? decode_j(replica, counted, now - counted) : 0.0;
-    return into_s > 0.0 ? whole_j + into_s * decode_w(replica, now) : whole_j;
-}
-
-static double prefill_w(const struct replica *replica)
-{
-    struct work_of of = replica_work_of(replica, &replica->run_clock_state);
-    of.draft_j = replica_draft_j(replica, &replica->run_work);
-    const sim_ns end_ns = run_clock_boundary_ns(&replica->clock, 1);
-    const double lasts_s = sim_s_from_ns(end_ns - replica->clock.anchor_ns);
-    return work_iteration_j(&of, &replica->run_work, lasts_s) / lasts_s;
+    return at > start_ns
+               ? whole_j + replica_spread_j(replica, start_ns, run_clock_boundary_ns(&replica->clock, now + 1),
+                                            decode_j(replica, now, 1), at)
+               : whole_j;
 }
 
 double replica_drawn_j(const struct replica *replica, sim_ns at)
@@ -123,7 +155,9 @@ double replica_drawn_j(const struct replica *replica, sim_ns at)
                              model->idle_w * sim_s_from_ns(replica->counts.busy_ns);
     switch (replica->state) {
     case REPLICA_DECODE: return counted_j + decode_run_j(replica, at);
-    case REPLICA_PREFILL: return counted_j + prefill_w(replica) * sim_s_from_ns(at - replica->clock.anchor_ns);
+    case REPLICA_PREFILL:
+        return counted_j + replica_spread_j(replica, replica->clock.anchor_ns,
+                                            run_clock_boundary_ns(&replica->clock, 1), replica_prefill_j(replica), at);
     case REPLICA_IN_FLIGHT: return counted_j + replica_inflight_j(replica, at);
     case REPLICA_IDLE: break;
     }
@@ -136,7 +170,9 @@ double replica_draws_w(const struct replica *replica, sim_ns at)
     const double idle_w = replica->env->energy->idle_w;
     switch (replica->state) {
     case REPLICA_DECODE: return idle_w + decode_w(replica, iteration_at(replica, at));
-    case REPLICA_PREFILL: return idle_w + prefill_w(replica);
+    case REPLICA_PREFILL:
+        return idle_w + replica_spread_w(replica, replica->clock.anchor_ns, run_clock_boundary_ns(&replica->clock, 1),
+                                         replica_prefill_j(replica));
     case REPLICA_IN_FLIGHT: return idle_w + replica_inflight_w(replica, at);
     case REPLICA_IDLE: break;
     }
