@@ -86,6 +86,16 @@ static int make_one(struct jobs *jobs, const struct job_type *type, int32_t node
     return 0;
 }
 
+/* Data ranks on which the plan is possible if it is on any number of them: shards of states divide them, and a second
+ * copy of the weights is shared by fewer ranks than the first. */
+static int64_t checked_ranks(const struct training_config *plan)
+{
+    if (plan->shard_optimizer > 0)
+        return plan->shard_optimizer % plan->context_parallel == 0 ? plan->shard_optimizer / plan->context_parallel
+                                                                   : plan->shard_optimizer;
+    return plan->shard_secondary > 0 ? 2 * plan->shard_secondary : 1;
+}
+
 /* What no number of GPUs changes is an error of the scenario. */
 static int check_plan(struct jobs *jobs, const struct job_type *type)
 {
@@ -93,8 +103,9 @@ static int check_plan(struct jobs *jobs, const struct job_type *type)
     const struct training_config *plan = &type->training.plan;
     struct priced *priced = priced_of(jobs, type, 0);
     const bool has_clusters = plan->nics.clusters.n > 0 && plan->pipeline_parallel <= TRAINING_NICS_STAGES;
-    const int64_t gpus = plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel *
-                         (has_clusters ? plan->pipeline_parallel : 1); /* so that clusters share each stage */
+    const int64_t alone_gpus = plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel *
+                               (has_clusters ? plan->pipeline_parallel : 1); /* so that clusters share each stage */
+    const int64_t gpus = alone_gpus < (int64_t)1 << 40 ? alone_gpus * checked_ranks(plan) : alone_gpus;
     const bool has_batch = plan->global_batch > 0 || plan->global_batch_tokens > 0;
     snprintf(where, sizeof where, "jobs.types.%s.training", type->name);
     if (!has_batch)
