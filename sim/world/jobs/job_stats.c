@@ -196,10 +196,24 @@ void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus)
     level_set(&stats->ugpus_in_use, now, stats->ugpus_in_use.value + ugpus);
 }
 
+static int emit_idle(const struct job_stats *stats, const struct job *job)
+{
+    const struct job_progress *progress = &job->progress;
+    if (stats->sink->job_idle == NULL) return 0;
+    const struct job_idle_row row = {.job = job->view.id,
+                                     .work_s = sim_s_from_ns(progress->work_ns),
+                                     .loaded_s = sim_s_from_ns(progress->waited_ns),
+                                     .saved_s = sim_s_from_ns(progress->stalled_ns),
+                                     .moved_s = sim_s_from_ns(progress->moved_ns)};
+    return stats->sink->job_idle(stats->sink->context, &row);
+}
+
 void job_stats_idle(struct job_stats *stats, struct job *job)
 {
     struct job_progress *progress = &job->progress;
     const double gpus = gpus_of(job->holder.ugpus);
+    const int code = emit_idle(stats, job);
+    if (stats->row_code == 0) stats->row_code = code;
     stats->wait_gpu_s += sim_s_from_ns(progress->waited_ns) * gpus;
     stats->stall_gpu_s += sim_s_from_ns(progress->stalled_ns) * gpus;
     stats->move_gpu_s += sim_s_from_ns(progress->moved_ns) * gpus;
@@ -494,7 +508,8 @@ int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_n
         {"job.gpus_in_use.max", gpus_of(stats->ugpus_in_use.max)},
         {"job.makespan_s", sim_s_from_ns(makespan_ns)},
     };
-    int code = warn_of_rejections(stats);
+    int code = stats->row_code;
+    if (code == 0) code = warn_of_rejections(stats);
     if (code == 0) code = warn_of_speedup(stats);
     if (code == 0) code = job_types_warn(&jobs->types_seen, &jobs->config->all_types, jobs->site, jobs->cluster);
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
