@@ -12,7 +12,7 @@ struct spent {
 
 static const char *const member_names[PARTS] = {"waited_for_gpus_s", "loaded_s",   "saved_s",
                                                 "moved_s",           "repeated_s", "slower_s"};
-static const char *const words[PARTS] = {"waiting for GPUs",       "before it worked", "stalled while it saved",
+static const char *const words[PARTS] = {"waiting for GPUs",     "before it worked", "stalled while it saved",
                                          "moving to other GPUs", "on lost work",     ""};
 
 /* The seconds of lost work follow from its GPU time if the job had the GPUs that it asks for all along. Else they count
