@@ -180,6 +180,8 @@ scenario '"gpus": 2, "steps": 100' ''
 run 0 run "$T/s.json" -q -o "$T/r.db"
 out "type 'chat' cannot train on 2 a100-80-sxm: it does not fit into the memory of a GPU"
 sql "$T/r.db" 'select status from job' rejected
+run 0 validate "$T/s.json"
+err "job 0 asks for 2 GPUs, and its type cannot train on 2 a100-80-sxm: it does not fit into the memory of a GPU"
 run 0 run "$T/s.json" -q -o "$T/r.db" --set jobs.types.chat.training.reserve=0.5
 out ', and 40 are usable'
 run 0 run "$T/s.json" -q -o "$T/r.db" --set 'jobs.types.chat.training.tiers={"optimizer": "host", "host_memory": "1GB"}'

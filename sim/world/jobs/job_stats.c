@@ -330,7 +330,9 @@ void job_obstacle_text(const struct job *job, const char *obstacle, char *text, 
     const struct job_view *view = &job->view;
     const int64_t most = jobs_most_gpus(jobs), site = reach_gpus(jobs);
     const char *gpus = view->gpus == 1 ? "GPU" : "GPUs";
-    char nodes[40];
+    const bool cannot_run = obstacle == job_never_fits && view->gpus <= most &&
+                            !(job_view_speed_on(&jobs->view, view, view->gpus) > 0);
+    char nodes[40], problem[256];
     say_nodes(view, nodes, sizeof nodes);
     if (obstacle != job_never_fits)
         snprintf(text, bytes, "asks for %d %s: %s", view->gpus, gpus, obstacle);
@@ -342,7 +344,9 @@ void job_obstacle_text(const struct job *job, const char *obstacle, char *text, 
     else if (view->gpus > most)
         snprintf(text, bytes, "asks for %d %s, and the site has %" PRId64 "; ask for fewer, or raise 'cluster.nodes'",
                  view->gpus, gpus, most);
-    else if (jobs->placer == NULL || !(job_view_speed_on(&jobs->view, view, view->gpus) > 0))
+    else if (cannot_run && job_training_problem(jobs, job->type, problem, sizeof problem))
+        snprintf(text, bytes, "asks for %d %s, and its type cannot train %s", view->gpus, gpus, problem);
+    else if (jobs->placer == NULL || cannot_run)
         snprintf(text, bytes,
                  "asks for %d %s, and its type cannot run on those of the site; see its 'gpu_models', and "
                  "'speeds' of its type",

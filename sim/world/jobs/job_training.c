@@ -296,16 +296,36 @@ static int emit_warning(const struct jobs *jobs, const char *code, const char *t
     return jobs->site->sink->warning(jobs->site->sink->context, &row);
 }
 
-static int warn_of_problem(const struct jobs *jobs, const struct job_type *type, const struct priced *priced)
+/* "on 4 h100-sxm: it does not fit into the memory of a GPU: 88 GiB, and 74.9 are usable". */
+static void say_problem(const struct job_type *type, const struct priced *priced, char *text, size_t bytes)
 {
-    char text[512], memory[96] = "";
+    char memory[96] = "";
     const double usable_frac = 1.0 - type->training.plan.reserve_frac, gib = 1024.0 * 1024.0 * 1024.0;
     if (priced->lacking_gib > 0.0)
         snprintf(memory, sizeof memory, ": %.4g GiB, and %.4g are usable", priced->lacking_gib,
                  usable_frac * priced->setup->gpu.memory_bytes / gib);
-    snprintf(text, sizeof text, "jobs: type '%s' cannot train on %" PRId64 " %s: %s%s", type->name,
-             priced->problem_gpus, priced->setup->gpu.name, priced->problem, memory);
+    snprintf(text, bytes, "on %" PRId64 " %s: %s%s", priced->problem_gpus, priced->setup->gpu.name, priced->problem,
+             memory);
+}
+
+static int warn_of_problem(const struct jobs *jobs, const struct job_type *type, const struct priced *priced)
+{
+    char text[512], problem[256];
+    say_problem(type, priced, problem, sizeof problem);
+    snprintf(text, sizeof text, "jobs: type '%s' cannot train %s", type->name, problem);
     return emit_warning(jobs, "training-plan", text);
+}
+
+bool job_training_problem(const struct jobs *jobs, const struct job_type *type, char *text, size_t bytes)
+{
+    if (type == NULL || type->training.plan.llm == NULL) return false;
+    for (int32_t k = 0; k < jobs->n_node_types; k++) {
+        const struct priced *priced = priced_of(jobs, type, k);
+        if (priced->problem == NULL) continue;
+        say_problem(type, priced, text, bytes);
+        return true;
+    }
+    return false;
 }
 
 /* Whether steps of these GPUs have prices. */

@@ -53,6 +53,9 @@ const struct power_stage *job_training_phases(const struct jobs *jobs, const str
  * so, any. Returns 0, or SIM_E_CONFIG: it has steps, and its type does not train. */
 int job_training_price(struct jobs *jobs, struct job_record *record);
 
+/* Writes where and why jobs of such a type could not train so far: "on 4 h100-sxm: ...". False: nothing kept them. */
+bool job_training_problem(const struct jobs *jobs, const struct job_type *type, char *text, size_t bytes);
+
 /* Warns of jobs that could not run as their plans say. Returns 0 or the sink's code. */
 int job_trainings_warn(const struct jobs *jobs);
 
