@@ -498,6 +498,7 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
     if (code == 0) code = file_kind_check_llm(question.llm, "size", &cli->diag);
     if (code == 0) code = catalog_llm(&catalog, question.llm, "LLM", &arena, &llm, &cli->diag);
     question.has_experts = code == 0 && llm.experts > 0;
+    question.max_context = code == 0 ? llm.max_context : 0;
     if (code == 0) code = size_check_settings(&options->settings, &arena, &cli->diag);
     if (code == 0) code = read_slos(cli, &options->slos, &arena, &question);
     if (code == 0) code = read_number(cli, "--max-gpus", options->most_gpus, 64, &question.most_gpus);
