@@ -175,6 +175,18 @@ run 0 run "$T/s.json" -q -o "$T/r.db"
 out "type 'chat' cannot train on 12 a100-80-sxm: shards of weights divide those of gradients"
 rm "$T/r.db"
 
+# Checkpoints of a job that trains have the parameters of its LLM, with its shape.
+saves() { # TYPE KEYS, CHECKPOINT KEYS
+    scenario '"gpus": 16, "duration": "1h"' ", $1"
+    run 0 run "$T/s.json" -q -o "$T/r.db" --set 'cluster.storage={"far": {"device": "rdma-h800"}}' \
+        --set "jobs.types.chat.checkpoint={\"policy\": {\"policy\": \"periodic\", \"interval\": \"10min\"}, \"to\": \"far\"$2}"
+    sqlite3 "$T/r.db" "select value from metric where name = 'job.checkpoint_gpu_s.sum'"
+    rm "$T/r.db"
+}
+is_true "$(saves '"zero": 1' '') = $(saves '"zero": 1' ', "params": 8030261248') and $(saves '"zero": 1' '') > 0"
+is_true "$(saves '"zero": 1' ', "bytes_per_param": 28') > 1.9 * $(saves '"zero": 1' '')"
+is_true "$(saves '"shape": {"layers": 16}' '') < $(saves '"zero": 1' '')"
+
 # What does not fit is rejected with a warning, what makes no sense refused.
 scenario '"gpus": 2, "steps": 100' ''
 run 0 run "$T/s.json" -q -o "$T/r.db"

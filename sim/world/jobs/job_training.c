@@ -202,6 +202,11 @@ int32_t job_training_rank_gpus(const struct job_type *type)
     return gpus < INT32_MAX ? (int32_t)gpus : INT32_MAX;
 }
 
+double job_training_params(const struct jobs *jobs, const struct job_type *type)
+{
+    return (double)llm_parameters(&priced_of(jobs, type, 0)->setup->llm);
+}
+
 /* Data ranks on so many GPUs. */
 static int64_t ranks_on(const struct job_type *type, double gpus)
 {

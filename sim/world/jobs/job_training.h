@@ -36,6 +36,9 @@ double job_training_speed(const struct jobs *jobs, const struct job_type *type, 
 /* GPUs of one data rank; 1 for a type that trains no LLM, or NULL. */
 int32_t job_training_rank_gpus(const struct job_type *type);
 
+/* Parameters of the LLM that a type trains. */
+double job_training_params(const struct jobs *jobs, const struct job_type *type);
+
 /* Seconds of a step on the GPUs that a job asks for, of the first node type that can run it so; 0: none can. */
 double job_training_asked_s(const struct jobs *jobs, const struct job_type *type, double asked);
 
