@@ -131,7 +131,7 @@ struct size_requests {
     double span_s; /* first to last arrival */
     double prompt_tokens, output_tokens; /* of all */
     size_t counted[SIZE_MAX_OBJECTIVES]; /* requests that an objective counts */
-    size_t n_long[SIZE_MAX_OBJECTIVES];  /* of these, with more tokens than the LLM's context: every fleet rejects them */
+    size_t n_long[SIZE_MAX_OBJECTIVES];  /* of these, longer than the LLM's context: rejected by every fleet */
     bool is_closed; /* arrivals depend on the fleet: only the first ones are here */
 };
 
