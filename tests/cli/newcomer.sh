@@ -361,6 +361,7 @@ done <<'END'
 3	sweep schedulers -o T/no/dir/x.db	No such file or directory; create the directory first
 2	sweep T/t.csv	this is a table, not a study
 2	sweep T/azure2.csv	this looks like a trace of format azure-llm, not a study
+2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1s -g 'h100-sxm=$0/h'	the price '$0/h' is not above 0
 2	size llama-3.1-8b --rate 5rps --slo ttft.p99=1s	got '5rps'; write --rate 5/s
 2	why R slowest	such as: orrery why R request slowest
 2	trace generate -o T/g.csv -f csv	format 'csv' reads a file and generates nothing

@@ -187,6 +187,9 @@ static int read_gpu(struct cli *cli, const char *text, const struct catalog *cat
     if (equals != NULL && unit_parse(equals + 1, UNIT_MONEY_PER_H, &gpu.usd_per_h, &why) != 0)
         return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "such as --gpu 'h100-sxm=$2.50/h'", "the price '%s' %s",
                           equals + 1, why);
+    if (equals != NULL && !(gpu.usd_per_h > 0))
+        return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "such as --gpu 'h100-sxm=$2.50/h'",
+                          "the price '%s' is not above 0, and the cheapest fleet is wanted", equals + 1);
     if (!(gpu.usd_per_h > 0))
         return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "add it: --gpu 'NAME=$2.50/h', or take another --prices",
                           prices != NULL ? "no price of '%s' is in list %s" : "no price of '%s' is known", name,
