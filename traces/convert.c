@@ -240,18 +240,21 @@ static const struct trace_writer writers[] = {
      .header = "arrival_s,prompt_tokens,output_tokens,prefix_blocks\n",
      .class_header = "arrival_s,prompt_tokens,output_tokens,prefix_blocks,class\n",
      .writes_blocks = true,
+     .writes_classes = true,
      .request = add_csv},
     {.name = "csv-chunks",
      .summary = "csv with the chunks of prompts",
      .header = "arrival_s,prompt_tokens,output_tokens,prefix_blocks,chunks\n",
      .class_header = "arrival_s,prompt_tokens,output_tokens,prefix_blocks,chunks,class\n",
      .writes_blocks = true,
+     .writes_classes = true,
      .writes_chunks = true,
      .request = add_csv_with_chunks},
     {.name = "jsonl",
      .summary = "JSON Lines of requests, exact",
      .header = "",
      .writes_blocks = true,
+     .writes_classes = true,
      .writes_chunks = true,
      .writes_sessions = true,
      .request = add_object},
@@ -310,16 +313,36 @@ static int write_request(struct request_source *source, const struct trace_write
     return 0;
 }
 
+/* What has been said of the records so far. */
+struct said {
+    bool sessions, blocks, classes;
+};
+
 /* Says once what becomes of the sessions that a log names. */
 static void warn_of_sessions(const struct trace_writer *writer, const struct request_record *record, const char *path,
-                             bool *is_said, struct diag *diag)
+                             struct said *said, struct diag *diag)
 {
-    if (*is_said || !record->session_is_logged) return;
-    *is_said = true;
+    if (said->sessions || !record->session_is_logged) return;
+    said->sessions = true;
     if (writer->writes_sessions)
         diag_warning(diag, path, "read it with columns.session=session", "its sessions have numbers as names");
     else
         diag_warning(diag, path, "write it as jsonl", "the sessions of its requests are left out");
+}
+
+/* Says once of each that the records have it and the file does not. */
+static void warn_of_losses(const struct trace_writer *writer, const struct request_record *record, const char *path,
+                           struct said *said, struct diag *diag)
+{
+    warn_of_sessions(writer, record, path, said, diag);
+    if (writer->session != NULL) return;
+    if (!said->blocks && !writer->writes_blocks && record->n_prefix_blocks > 0)
+        diag_warning(diag, path, "write it as csv, jsonl or mooncake",
+                     "the prefix blocks of its prompts are left out: prefix caches find nothing");
+    if (!said->classes && !writer->writes_classes && record->class_name != NULL)
+        diag_warning(diag, path, "write it as csv or jsonl", "the classes of its requests are left out");
+    said->blocks |= record->n_prefix_blocks > 0;
+    said->classes |= record->class_name != NULL;
 }
 
 int trace_convert_requests(struct request_source *source, const struct trace_writer *writer, const char *path,
@@ -327,7 +350,7 @@ int trace_convert_requests(struct request_source *source, const struct trace_wri
 {
     struct output *output;
     struct request_record record;
-    bool is_said = false;
+    struct said said = {0};
     int code = output_open(path, &output, diag);
     *n = 0;
     if (code != 0) return code;
@@ -341,7 +364,7 @@ int trace_convert_requests(struct request_source *source, const struct trace_wri
     const bool classed = code == 1 && record.class_name != NULL && writer->class_header != NULL;
     text_add(output_text(output), classed ? writer->class_header : writer->header);
     while (code == 1) {
-        warn_of_sessions(writer, &record, path, &is_said, diag);
+        warn_of_losses(writer, &record, path, &said, diag);
         code = write_request(source, writer, &record, output_text(output), diag);
         if (code == 0) code = output_flush(output, diag);
         if (code != 0) break;

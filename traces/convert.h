@@ -23,11 +23,12 @@
 struct trace_writer {
     const char *name, *summary;
     const char *header;       /* "" for none */
-    const char *class_header; /* for traces with classes; NULL: classes are not written */
+    const char *class_header; /* for traces with classes; NULL: no other */
     bool says_needs;          /* which jobs a job comes after */
     bool writes_chunks;       /* of prompts; it warns where others leave them out */
     bool writes_sessions;     /* that a log names; likewise */
     bool writes_blocks;       /* prefix blocks, without their size; it warns where that is not the reader's default */
+    bool writes_classes;      /* of requests; it warns where others leave them out, as of blocks */
     void (*request)(struct text *text, const struct request_record *record);
     void (*session)(struct text *text, const struct request_record *first, const struct session_plan *plan);
     void (*job)(struct text *text, const struct job_record *record); /* exactly one of the three is set */

@@ -52,12 +52,25 @@ static int report_unknown(const struct shelf *shelf, const struct names *names, 
     return diag_error(diag, SIM_E_CONFIG, where, hint, "unknown %s '%s'", shelf->noun, name);
 }
 
+/* Whether people call `id`, the id of a checkpoint, by this name: without its owner, or as the model card of an
+ * instruction-tuned one does. "owner/Llama-3.3-70B-Instruct" is Llama-3.3-70B. */
+static bool is_short_for(const char *name, const char *id)
+{
+    const char *slash = strchr(id, '/');
+    const size_t n = strlen(name);
+    if (slash == NULL || strncasecmp(slash + 1, name, n) != 0) return false;
+    return slash[1 + n] == '\0' || strcasecmp(slash + 1 + n, "-Instruct") == 0;
+}
+
 /* Resolves the name among all entries and aliases. */
 static int find(const struct catalog *catalog, const struct shelf *shelf, const char *name, const char *where,
                 struct arena *arena, const struct names *names, const char **path, struct diag *diag)
 {
     for (size_t i = 0; i < names->n; i++)
         if (strcasecmp(names->names[i], name) == 0)
+            return shelf_find(catalog, shelf, names->entries[i], where, arena, path, diag);
+    for (size_t i = 0; i < names->n; i++)
+        if (is_short_for(name, names->names[i]))
             return shelf_find(catalog, shelf, names->entries[i], where, arena, path, diag);
     return report_unknown(shelf, names, name, where, arena, diag);
 }

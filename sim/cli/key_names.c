@@ -284,6 +284,13 @@ static bool is_any(const char *key, const char *const *list)
     return *list != NULL;
 }
 
+/* Names of a table's columns, which other programs call as they like. */
+static bool is_columns(const char *section)
+{
+    const char *last = strrchr(section, '.');
+    return last != NULL && strcmp(last, ".columns") == 0;
+}
+
 const char *key_advice(const char *section, const char *key)
 {
     static const char *const counts[] = {"gpus", "num_gpus", "n_gpus", "gpu_count", NULL};
@@ -317,7 +324,8 @@ const char *key_advice(const char *section, const char *key)
     if (strcmp(key, "power_limit") == 0 && (is_top || is_cluster))
         return "a GPU's limit is 'cap' of 'cluster.power.capping' with policy 'static-cap'; 'cluster.power.budget' is "
                "that of a power domain";
-    return is_top || is_below_service || is_cluster ? advice_of_foreign(key, is_cluster) : NULL;
+    const bool may_be_foreign = (is_top || is_below_service || is_cluster) && !is_columns(section);
+    return may_be_foreign ? advice_of_foreign(key, is_cluster) : NULL;
 }
 
 const char *key_advice_of_trace(const char *section, const char *key)

@@ -349,6 +349,7 @@ done <<'END'
 2	plan llama-3.1-405b -g h100-sxm -n 2048 --batch 2048 -s network=50GB/s -s tensor_parallel=8 -s pipeline_parallel=16	126 layers: the product can be 1, 2, 3, 6, 7, 9, 14, 18, 21, 42, 63, 126; or approximate it by shape.layers=128
 2	run S --set 'cluster.gpu=NVIDIA A100 80GB'	did you mean 'a100-80-sxm'? There are also a100-40-sxm, a100-80-pcie
 2	run S --set services.chat.slo.itl=1s	unknown key 'itl' in 'services.chat.slo'; here it is 'tpot'
+2	run S --set 'services.chat.trace={"format": "csv", "path": "T/t.csv", "columns": {"prompt_tokens": "in"}}'	unknown key 'prompt_tokens' in 'services.chat.trace.columns'; did you mean 'prompt'?
 2	run S --set services.chat.slo=1s	'slo' must be an object, got "1s"; set a key of 'services.chat.slo': 'ttft', 'tpot'
 2	run S --set cluster.network=50GB/s	set a key of 'cluster.network': 'bandwidth'
 2	run S --set services.chat.pools=2	set a key of 'services.chat.pools.NAME': 'role'
@@ -360,6 +361,7 @@ done <<'END'
 3	sweep schedulers -o T/no/dir/x.db	No such file or directory; create the directory first
 2	sweep T/t.csv	this is a table, not a study
 2	sweep T/azure2.csv	this looks like a trace of format azure-llm, not a study
+2	size llama-3.1-8b --rate 5/s --slo ttft.p99=1s -g 'h100-sxm=$0/h'	the price '$0/h' is not above 0
 2	size llama-3.1-8b --rate 5rps --slo ttft.p99=1s	got '5rps'; write --rate 5/s
 2	why R slowest	such as: orrery why R request slowest
 2	trace generate -o T/g.csv -f csv	format 'csv' reads a file and generates nothing

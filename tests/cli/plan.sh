@@ -149,11 +149,51 @@ err "leave 'recompute_layers' out"
 run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 $as_needed --set recompute_layers=4
 err "'recompute_layers' needs \"full\""
 
+# Shards of states, and a second copy of weights, need data ranks that only the job's GPUs give.
+shares() { # KEYS of the plan as JSON members
+    settings=$(printf '%s' "$1" | tr -d '" ' | tr ',' '\n' | sed 's/:/=/; s/^/--set /')
+    # shellcheck disable=SC2086
+    run 0 plan llama-3.1-8b -g a100-80-sxm -n 16 --batch 64 --set tensor_parallel=2 --set network=25GB/s $settings --json
+    shared_s=$(number '$.step.step_s')
+    scenario '"gpus": 16, "steps": 50' ", $1"
+    run 0 run "$T/s.json" -q -o "$T/r.db"
+    lasts "50 * $shared_s"
+}
+shares '"shard_weights": 2, "shard_gradients": 4, "shard_optimizer": 8'
+shares '"zero": 3, "shard_secondary": 4'
+shares '"zero": 3, "shard_secondary": 4, "weight_messages": "int8", "gradient_messages": "int4"'
+shares '"shard_weights": 4, "shard_gradients": 4, "shard_optimizer": 8, "shard_secondary": 2, "gradient_messages": "int4"'
+scenario '"gpus": 16, "steps": 50' ', "shard_secondary": 4'
+run 2 run "$T/s.json" -q -o "$T/x.db"
+err "'shard_secondary' needs weights that ranks share"
+scenario '"gpus": 16, "steps": 50' ', "shard_weights": 4, "shard_gradients": 2, "shard_optimizer": 8'
+run 2 run "$T/s.json" -q -o "$T/x.db"
+err 'shards of weights divide those of gradients'
+# Of a job whose ranks the shards do not divide, the plan is refused with its reason.
+scenario '"gpus": 12, "steps": 50' ', "shard_weights": 4, "shard_gradients": 4, "shard_optimizer": 4'
+run 0 run "$T/s.json" -q -o "$T/r.db"
+out "type 'chat' cannot train on 12 a100-80-sxm: shards of weights divide those of gradients"
+rm "$T/r.db"
+
+# Checkpoints of a job that trains have the parameters of its LLM, with its shape.
+saves() { # TYPE KEYS, CHECKPOINT KEYS
+    scenario '"gpus": 16, "duration": "1h"' ", $1"
+    run 0 run "$T/s.json" -q -o "$T/r.db" --set 'cluster.storage={"far": {"device": "rdma-h800"}}' \
+        --set "jobs.types.chat.checkpoint={\"policy\": {\"policy\": \"periodic\", \"interval\": \"10min\"}, \"to\": \"far\"$2}"
+    sqlite3 "$T/r.db" "select value from metric where name = 'job.checkpoint_gpu_s.sum'"
+    rm "$T/r.db"
+}
+is_true "$(saves '"zero": 1' '') = $(saves '"zero": 1' ', "params": 8030261248') and $(saves '"zero": 1' '') > 0"
+is_true "$(saves '"zero": 1' ', "bytes_per_param": 28') > 1.9 * $(saves '"zero": 1' '')"
+is_true "$(saves '"shape": {"layers": 16}' '') < $(saves '"zero": 1' '')"
+
 # What does not fit is rejected with a warning, what makes no sense refused.
 scenario '"gpus": 2, "steps": 100' ''
 run 0 run "$T/s.json" -q -o "$T/r.db"
 out "type 'chat' cannot train on 2 a100-80-sxm: it does not fit into the memory of a GPU"
 sql "$T/r.db" 'select status from job' rejected
+run 0 validate "$T/s.json"
+err "job 0 asks for 2 GPUs, and its type cannot train on 2 a100-80-sxm: it does not fit into the memory of a GPU"
 run 0 run "$T/s.json" -q -o "$T/r.db" --set jobs.types.chat.training.reserve=0.5
 out ', and 40 are usable'
 run 0 run "$T/s.json" -q -o "$T/r.db" --set 'jobs.types.chat.training.tiers={"optimizer": "host", "host_memory": "1GB"}'

@@ -307,4 +307,18 @@ sed '/"loader":/d; s/\("trial": .*\),$/\1/' configs/scenarios/decoupled-evaluati
 run 0 run "$T/free.json" -q
 grep -q "type 'loader' have no" "$T/err" || complain 'loaders that do not load'
 
+# The summary says what a prefix store gives, and, beside failures, which share of the GPU time was of use.
+run 0 run prefix-tiers -q --set services.chat.trace.count=300 -o "$T/tiers.db"
+loaded=$(sqlite3 "$T/tiers.db" "select printf('%,d', value) from metric where name = 'store.loaded_tokens.sum'")
+[ "$loaded" != 0 ] || complain 'nothing is loaded'
+out ", $loaded prompt tokens loaded from stores"
+jobs='{"cluster": {"nodes": 2}, "jobs": {"trace": {"format": "inline-jobs", "jobs": [{"gpus": 16, "duration": "10h"}]}}}'
+echo "$jobs" >"$T/jobs.json"
+run 0 run "$T/jobs.json" -q
+! grep -q useful "$T/out" || complain 'nothing fails'
+run 0 run "$T/jobs.json" -q -o "$T/failing.db" \
+    --set 'failures={"causes": {"node": {"scope": "node", "lifetime": {"mean": "10h"}, "repair": {"mean": "1h"}}}}' \
+    --set 'jobs.types.default.checkpoint={"policy": {"policy": "periodic", "interval": "1h"}, "bytes": "1TB", "write": "10GB/s"}'
+useful=$(sqlite3 "$T/failing.db" "select printf('%.3g', 100 * value) from metric where name = 'job.goodput_frac'")
+out ", $useful % of the GPU time of jobs useful"
 finish

@@ -115,4 +115,12 @@ other b200-sxm 0 'at least $10.01/h, more than the fleets listed'
 other a10g 1 'closed form'
 other l4 1 'misses the limits; longest within them'
 
+# Requests longer than the LLM's context are rejected by every fleet: no search where these alone miss a limit.
+awk 'BEGIN { print "arrival_s,prompt_tokens,output_tokens"
+    for (i = 0; i < 100; i++) print i ",100," (i < 10 ? 1949 : 1948) }' >"$T/long.csv"
+run 0 size phi-2 --trace "$T/long.csv" --slo ttft.p90=10s -g h100-sxm --max-gpus 1 -q
+run 2 size phi-2 --trace "$T/long.csv" --slo ttft.p91=10s -g h100-sxm --max-gpus 1 -q
+err "10 % of the requests that 'ttft p91' counts are longer than the context of phi-2, 2048 tokens: every fleet rejects them"
+err '--set services.llm.trace.max_total_tokens=2048'
+run 0 size phi-2 --trace "$T/long.csv" --slo ttft.p91=10s -g h100-sxm --max-gpus 1 -q --set services.llm.trace.max_total_tokens=2048
 finish

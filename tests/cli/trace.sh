@@ -107,6 +107,17 @@ for to in csv mooncake; do # prefix blocks of another size are said, and read ba
     err "$T/blocks.$to: warning: its prefix blocks have 64 tokens"
     run 0 trace check "$T/blocks.$to" -f $to --set block_tokens=64
 done
+# What a format cannot hold is named, once.
+printf '%s\n' arrival_s,prompt_tokens,output_tokens,prefix_blocks,class 0,1024,5,'1 2',gold 1,1024,5,'1 3',gold >"$T/rich.csv"
+run 0 trace convert "$T/rich.csv" -f csv --set columns.class=class -o "$T/poor.csv" -t azure-llm
+equal "$(grep -c 'the prefix blocks of its prompts are left out' "$T/err")" 1 'warnings of blocks'
+equal "$(grep -c 'the classes of its requests are left out' "$T/err")" 1 'warnings of classes'
+run 0 trace convert "$T/rich.csv" -f csv --set columns.class=class -o "$T/poor.jsonl" -t mooncake
+equal "$(grep -c 'left out' "$T/err")" 1 'warnings of classes alone'
+for to in csv jsonl; do
+    run 0 trace convert "$T/rich.csv" -f csv --set columns.class=class -o "$T/same.$to" -t $to
+    ! grep -q 'left out' "$T/err" || complain "$to holds all of it"
+done
 run 2 trace convert traces/samples/chat.csv -o "$T/never.jsonl" -t sessions
 err "requests of 'azure-llm' are of no sessions"
 

@@ -54,7 +54,8 @@ int story_tell(struct story *story, double t_s, const char *what, const char *fo
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     struct story_event event = {
-        t_s, story->n_events, arena_strdup(story->arena, what), arena_strdup(story->arena, text), -1, (double)NAN};
+        t_s, story->n_events, arena_strdup(story->arena, what), arena_strdup(story->arena, text), -1, (double)NAN, 0,
+        0};
     if (event.what == NULL || event.text == NULL) return SIM_E_NOMEM;
     return vec_push(&story->events, &story->n_events, &story->capacity, event);
 }
@@ -228,8 +229,13 @@ static int on_placement(void *context, const struct placement_row *row)
     if (row->node < 0)
         return story_tell(story, row->start_s, "held", "%" PRId64 " GPUs for %.6g s", row->gpus,
                           row->end_s - row->start_s);
-    return story_tell(story, row->start_s, "held", "%" PRId64 " GPU%s of node %" PRId64 " for %.6g s", row->gpus,
-                      row->gpus == 1 ? "" : "s", row->node, row->end_s - row->start_s);
+    const double held_s = row->end_s - row->start_s;
+    const int code = story_tell(story, row->start_s, "held", "%" PRId64 " GPU%s of node %" PRId64 " for %.6g s",
+                                row->gpus, row->gpus == 1 ? "" : "s", row->node, held_s);
+    if (code != 0) return code;
+    story->events[story->n_events - 1].held_gpus = row->gpus;
+    story->events[story->n_events - 1].held_s = held_s;
+    return 0;
 }
 
 struct sink story_sink(struct story *story)
@@ -241,6 +247,7 @@ struct sink story_sink(struct story *story)
                          .batch = story_on_batch,
                          .queue = story_on_queue,
                          .job_clock = story_on_job_clock,
+                         .job_idle = story_on_job_idle,
                          .power_command = story_on_power_command,
                          .handover = story_on_handover,
                          .sequence = story_on_sequence,

@@ -25,12 +25,20 @@ struct story_event {
     const char *what, *text; /* "admit", and its reason or a description; of a command the effect, until story_end */
     int64_t command;         /* of the power policy, index in the story's; -1: none */
     double speed_frac;       /* of a job from then on, if its clock is set; NAN: no such event */
+    int64_t held_gpus;       /* of a node, by a job from then on; 0: no such event */
+    double held_s;
 };
 
 /* Time in which a job runs slower than at its highest clock. */
 struct story_slowed {
     double total_s, from_s;      /* from_s: of the present stretch; NAN: none is */
     double least_frac, most_frac; /* of its full speed meanwhile */
+};
+
+/* The work of a job, and the time in which it held GPUs without working. */
+struct story_idle {
+    double work_s;                     /* 0: not known yet */
+    double loaded_s, saved_s, moved_s; /* as in job_idle_row */
 };
 
 /* Work of a replica over some time. */
@@ -137,6 +145,7 @@ struct story {
     double displaced_at_s; /* NAN: none was so far */
     size_t clock_event;    /* 1 + index of the event of the command that sets the job's clock; 0: none since a stop */
     struct story_slowed slowed;
+    struct story_idle idle;
     double yields_at_s;    /* when the job last gave its GPUs to a service; NAN: that is told, or it never did */
 };
 

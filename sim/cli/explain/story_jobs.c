@@ -195,6 +195,18 @@ void story_set_speed(struct story *story, double t_s, double speed_frac)
     slowed->most_frac = fmax(slowed->most_frac, speed_frac);
 }
 
+int story_on_job_idle(void *context, const struct job_idle_row *row)
+{
+    struct story *story = context;
+    struct story_idle *idle = &story->idle;
+    if (!story->subject.is_job || row->job != story->subject.id) return 0;
+    idle->work_s = row->work_s;
+    idle->loaded_s += row->loaded_s;
+    idle->saved_s += row->saved_s;
+    idle->moved_s += row->moved_s;
+    return 0;
+}
+
 /* Whether the latest event on its clock, since it last got GPUs, says the same. */
 static bool is_known_clock(const struct story *story, const struct story_command *command, const char *effect)
 {

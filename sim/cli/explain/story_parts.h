@@ -58,6 +58,7 @@ int story_on_sequence(void *context, const struct sequence_row *row);
  * SIM_E_NOMEM. */
 int story_on_queue(void *context, const struct queue_row *row);
 int story_on_job_clock(void *context, const struct job_clock_row *row);
+int story_on_job_idle(void *context, const struct job_idle_row *row);
 int story_end_job(struct story *story);
 
 /* The job's speed from `t_s` on, over that at its highest clock; 1 also while it holds no GPUs. */

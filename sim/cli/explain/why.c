@@ -6,6 +6,7 @@
 #include "sim/cli/explain/why_events.h"
 #include "sim/cli/explain/why_find.h"
 #include "sim/cli/explain/why_jobs.h"
+#include "sim/cli/explain/why_spent.h"
 #include "sim/cli/explain/why_time.h"
 #include "sim/cli/plugins.h"
 #include "sim/cli/run/simulate.h"
@@ -22,7 +23,7 @@
 #define AT(name) offsetof(struct why_options, name)
 static const struct option why_options[] = {
     {NULL, "service", 0, OPTION_TEXT, AT(service), "NAME", NULL, "the request's service, if several have the id"},
-    {NULL, "all", 0, OPTION_FLAG, AT(all), NULL, NULL, "show each clock of a job, and each piece of a prompt"},
+    {NULL, "all", 0, OPTION_FLAG, AT(all), NULL, NULL, "show each clock and node of a job, and each piece of a prompt"},
     {NULL, "with-warmup", 0, OPTION_FLAG, AT(with_warmup), NULL, NULL,
      "slowest, longest-ttft and longest-wait also take what came during the warm-up"},
     {NULL, "json", 0, OPTION_WORD, AT(form), NULL, answer_forms, "print one JSON object"},
@@ -134,6 +135,7 @@ static void say_story(const struct asking *asking, const struct story *story, st
     if (asking->found_by != NULL) answer_say(answer, "%s\n", asking->found_by);
     say_waits(story, answer);
     say_slowed(story, answer);
+    if (story->subject.is_job) why_say_spent(story, answer);
     why_say_events(story, asking->options->all, answer);
     if (!story->subject.is_job) why_say_blocked(story, answer);
     say_ranks(asking, answer);
@@ -153,6 +155,7 @@ static void write_story(const struct asking *asking, const struct story *story, 
     why_write_events(story, answer);
     if (!is_job) why_write_blocked(story, answer);
     if (is_job) answer_number(answer, "waited_s", story->waits.total_s);
+    if (is_job) why_write_spent(story, answer);
     if (!is_job && !isnan(story->gap_s)) {
         answer_number(answer, "max_gap_s", story->gap_s);
         answer_number(answer, "max_gap_from_s", story->gap_from_s);

@@ -1,5 +1,6 @@
 #include "sim/cli/explain/why_events.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,18 +82,40 @@ static void say_pieces(const struct story_event *first, size_t n, struct answer 
     for (size_t i = n - 2; i < n; i++) say_event(&first[i], answer);
 }
 
+/* Nodes on which a job holds equally many GPUs for one stretch of time, from the event of the first of them on. 0: they
+ * are few. */
+static size_t find_holds(const struct story *story, size_t from)
+{
+    enum { FEW = 8 };
+    const struct story_event *first = &story->events[from];
+    size_t n = 0;
+    if (first->held_gpus == 0) return 0;
+    for (const struct story_event *event = first; from + n < story->n_events; n++, event++)
+        if (event->held_gpus != first->held_gpus || event->t_s != first->t_s || event->held_s != first->held_s) break;
+    return n > FEW ? n : 0;
+}
+
+static void say_holds(const struct story_event *first, size_t n, struct answer *answer)
+{
+    answer_say(answer,
+               "%14.6f s  %-8s %" PRId64 " GPUs, %" PRId64 " on each of %zu nodes (--all shows each), for %.6g s\n",
+               first->t_s, first->what, (int64_t)n * first->held_gpus, first->held_gpus, n, first->held_s);
+}
+
 void why_say_events(const struct story *story, bool all, struct answer *answer)
 {
     for (size_t i = 0; i < story->n_events;) {
         const struct clocks clocks = all ? (struct clocks){0} : find_clocks(story, i);
-        const size_t n_pieces = all ? 0 : find_pieces(story, i);
+        const size_t n_pieces = all ? 0 : find_pieces(story, i), n_holds = all ? 0 : find_holds(story, i);
         if (clocks.n > 0)
             say_clocks(&story->events[i], &clocks, answer);
         else if (n_pieces > 0)
             say_pieces(&story->events[i], n_pieces, answer);
+        else if (n_holds > 0)
+            say_holds(&story->events[i], n_holds, answer);
         else
             say_event(&story->events[i], answer);
-        i += clocks.n > 0 ? clocks.n : n_pieces > 0 ? n_pieces : 1;
+        i += clocks.n > 0 ? clocks.n : n_pieces > 0 ? n_pieces : n_holds > 0 ? n_holds : 1;
     }
 }
 

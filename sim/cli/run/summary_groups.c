@@ -9,8 +9,8 @@
 
 /* How a value is written. PREEMPTIONS: a count less the yields and the stops by failures in it, which stand apart.
  * HELD_DOLLARS: less the bill of idle GPUs in it, which stands apart. GPU_HOURS: a mean number of GPUs, over the whole
- * run; HELD_HOURS: the same, beside leases. */
-enum manner { COUNT, PREEMPTIONS, SHARE, SECONDS, DOLLARS, HELD_DOLLARS, GPU_HOURS, HELD_HOURS, IN_UNIT };
+ * run; HELD_HOURS: the same, beside leases. GOODPUT: a share, beside failures. */
+enum manner { COUNT, PREEMPTIONS, SHARE, GOODPUT, SECONDS, DOLLARS, HELD_DOLLARS, GPU_HOURS, HELD_HOURS, IN_UNIT };
 
 static const double SECONDS_PER_H = 3600;
 
@@ -35,6 +35,7 @@ static const struct item requests[] = {{"request.arrived", COUNT, "arrived", NUL
                                        {"service.requests_per_s", COUNT, "requests/s", NULL},
                                        {"service.output_tokens_per_s", COUNT, "output tokens/s", NULL},
                                        {"prefix.hit_frac", SHARE, "of prompt tokens cached", NULL},
+                                       {"store.loaded_tokens.sum", COUNT, "prompt tokens loaded from stores", NULL},
                                        {0}};
 static const struct item slo[] = {{"slo.attained_frac", SHARE, "attained", NULL},
                                   {"slo.ttft_kept_frac", SHARE, "kept TTFT", NULL},
@@ -65,13 +66,14 @@ static const struct item failures[] = {{"failure.events", COUNT, "failures", NUL
                                        {"failure.replica_stops", COUNT, "stops of replicas", NULL},
                                        {"rental.interruptions", COUNT, "leases lost", NULL},
                                        {"cluster.available_frac", SHARE, "of GPU time available", NULL},
+                                       {"job.goodput_frac", GOODPUT, "of the GPU time of jobs useful", NULL},
                                        {0}};
 static const struct item power[] = {{"power.site_w.mean", IN_UNIT, "mean", NULL},
                                     {"power.gpus_w.mean", IN_UNIT, "mean of the services' GPUs", "power.site_w.mean"},
                                     {"power.budget_frac.max", SHARE, "of the budget at most", NULL},
                                     {"power.braked_s", SECONDS, "braked", NULL},
-                                    {"power.held_s[low]", SECONDS, "capped, low priority", NULL},
-                                    {"power.held_s[high]", SECONDS, "capped, high priority", NULL},
+                                    {"power.held_s[low]", SECONDS, "capped, low priority, over all domains", NULL},
+                                    {"power.held_s[high]", SECONDS, "capped, high priority, over all domains", NULL},
                                     {"power.breaker_trips", COUNT, "breaker trips", NULL},
                                     {"energy.site_j", IN_UNIT, "", NULL},
                                     {"energy.j", IN_UNIT, "", "energy.site_j"},
@@ -122,6 +124,7 @@ static double value_of(const struct metric_row *metric, enum manner manner, cons
         const struct metric_row *idle = find(metrics, n, "cost.idle_usd");
         return metric->value - (idle != NULL ? idle->value : 0);
     }
+    if (manner == GOODPUT && find(metrics, n, "failure.events") == NULL) return 0;
     if (manner == HELD_HOURS && find(metrics, n, "rental.gpus.mean") == NULL) return 0;
     if (manner == GPU_HOURS || manner == HELD_HOURS) {
         const struct metric_row *end = find(metrics, n, "sim.end_s");
@@ -146,7 +149,8 @@ static const char *prefixed(double value, const char *unit, char words[WORDS_CHA
 static const char *in_words(const struct metric_row *metric, enum manner manner, char words[WORDS_CHARS])
 {
     switch (manner) {
-    case SHARE: return words_percent(metric->value, words);
+    case SHARE:
+    case GOODPUT: return words_percent(metric->value, words);
     case SECONDS: return words_seconds(metric->value, words);
     case DOLLARS:
     case HELD_DOLLARS: return words_usd(metric->value, words);

@@ -187,6 +187,9 @@ static int read_gpu(struct cli *cli, const char *text, const struct catalog *cat
     if (equals != NULL && unit_parse(equals + 1, UNIT_MONEY_PER_H, &gpu.usd_per_h, &why) != 0)
         return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "such as --gpu 'h100-sxm=$2.50/h'", "the price '%s' %s",
                           equals + 1, why);
+    if (equals != NULL && !(gpu.usd_per_h > 0))
+        return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "such as --gpu 'h100-sxm=$2.50/h'",
+                          "the price '%s' is not above 0, and the cheapest fleet is wanted", equals + 1);
     if (!(gpu.usd_per_h > 0))
         return diag_error(&cli->diag, SIM_E_USAGE, "--gpu", "add it: --gpu 'NAME=$2.50/h', or take another --prices",
                           prices != NULL ? "no price of '%s' is in list %s" : "no price of '%s' is known", name,
@@ -498,6 +501,7 @@ static int size_verb(struct cli *cli, const struct cli_call *call)
     if (code == 0) code = file_kind_check_llm(question.llm, "size", &cli->diag);
     if (code == 0) code = catalog_llm(&catalog, question.llm, "LLM", &arena, &llm, &cli->diag);
     question.has_experts = code == 0 && llm.experts > 0;
+    question.max_context = code == 0 ? llm.max_context : 0;
     if (code == 0) code = size_check_settings(&options->settings, &arena, &cli->diag);
     if (code == 0) code = read_slos(cli, &options->slos, &arena, &question);
     if (code == 0) code = read_number(cli, "--max-gpus", options->most_gpus, 64, &question.most_gpus);

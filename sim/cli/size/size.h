@@ -51,6 +51,7 @@ struct size_question {
     bool disaggregated; /* pools are tried, too */
     bool sure;          /* a fleet must meet the objectives at both ends of the interval, too */
     bool has_experts;   /* the LLM: attention in groups of its own is tried, too */
+    int64_t max_context; /* of the LLM, in tokens; 0: not known */
     struct catalog_memory *memory;
     const struct plugins *plugins;
 };
@@ -129,7 +130,8 @@ struct size_requests {
     } * items;
     double span_s; /* first to last arrival */
     double prompt_tokens, output_tokens; /* of all */
-    size_t counted[SIZE_MAX_OBJECTIVES];
+    size_t counted[SIZE_MAX_OBJECTIVES]; /* requests that an objective counts */
+    size_t n_long[SIZE_MAX_OBJECTIVES];  /* of these, longer than the LLM's context: rejected by every fleet */
     bool is_closed; /* arrivals depend on the fleet: only the first ones are here */
 };
 

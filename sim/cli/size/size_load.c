@@ -5,6 +5,9 @@
 #include "sim/core/vec.h"
 #include "sim/world/rows/source.h"
 
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +30,12 @@ static int add(const struct size_question *question, const struct request_record
 {
     const struct size_request request = {record->id, record->prompt_tokens, record->output_tokens,
                                          find_objectives(question, record), record->n_prefix_blocks > 0};
-    for (size_t i = 0; i < question->n_objectives; i++) requests->counted[i] += request.objectives >> i & 1;
+    const int64_t tokens = (int64_t)record->prompt_tokens + record->output_tokens;
+    const bool is_long = question->max_context > 0 && tokens > question->max_context;
+    for (size_t i = 0; i < question->n_objectives; i++) {
+        requests->counted[i] += request.objectives >> i & 1;
+        requests->n_long[i] += is_long && (request.objectives >> i & 1);
+    }
     requests->prompt_tokens += record->prompt_tokens;
     requests->output_tokens += record->output_tokens;
     return vec_push(&requests->items, &requests->n, &requests->capacity, request);
@@ -44,6 +52,24 @@ const struct size_request *size_requests_find(const struct size_requests *reques
     if (id >= 0 && (size_t)id < requests->n && requests->items[id].id == id) return &requests->items[id];
     const struct size_request wanted = {.id = id};
     return bsearch(&wanted, requests->items, requests->n, sizeof wanted, compare_ids);
+}
+
+/* Whether any fleet could meet the objective, by its requests alone. */
+static int check_objective(const struct size_question *question, const struct size_requests *requests, size_t i,
+                           struct diag *diag)
+{
+    char hint[128];
+    const struct size_objective *objective = &question->objectives[i];
+    const double n = (double)requests->counted[i], n_long = (double)requests->n_long[i];
+    if (requests->counted[i] == 0)
+        return diag_error(diag, SIM_E_USAGE, "--slo", NULL, "no request of the trace counts for '%s'", objective->name);
+    if (n_long <= n - ceil(objective->quantile * n)) return 0;
+    snprintf(hint, sizeof hint, "--set services.llm.trace.max_total_tokens=%" PRId64 " cuts their prompts",
+             question->max_context);
+    return diag_error(diag, SIM_E_USAGE, "--slo", hint,
+                      "%.3g %% of the requests that '%s' counts are longer than the context of %s, %" PRId64
+                      " tokens: every fleet rejects them",
+                      100 * n_long / n, objective->name, question->llm, question->max_context);
 }
 
 int size_requests_read(const struct size_question *question, const struct setup *setup,
@@ -72,10 +98,8 @@ int size_requests_read(const struct size_question *question, const struct setup 
     if (code == SIM_E_NOMEM) return diag_nomem(diag);
     if (code == 0 && requests->n == 0)
         code = diag_error(diag, SIM_E_DATA, "--trace", NULL, "the trace has no requests");
-    for (size_t i = 0; code == 0 && i < question->n_objectives; i++)
-        if (requests->counted[i] == 0 && !requests->is_closed)
-            code = diag_error(diag, SIM_E_USAGE, "--slo", NULL, "no request of the trace counts for '%s'",
-                              question->objectives[i].name);
+    for (size_t i = 0; code == 0 && i < question->n_objectives && !requests->is_closed; i++)
+        code = check_objective(question, requests, i, diag);
     return code;
 }
 

@@ -22,7 +22,7 @@ const struct config_field checkpoint_config_fields[] = {
         "synchronous: the job waits for storage; fastpersist: slices written during the next step; datastates: through pinned host memory"),
     ROW_QUANTITY("bytes", bytes, UNIT_BYTES, OPTIONAL, POSITIVE,
                  "size of the whole state; default: params times bytes_per_param"),
-    ROW_REAL("params", params, OPTIONAL, WITHIN(1, 1e15), "parameters of the model that the job trains"),
+    ROW_REAL("params", params, OPTIONAL, WITHIN(1, 1e15), "parameters of the model that the job trains; default: those of the LLM of its 'training'"),
     ROW_REAL("bytes_per_param", bytes_per_param, DEFAULT("14"), WITHIN(DBL_MIN, 1e3),
              "14: 16-bit weights, 32-bit weights and two moments of Adam; 16: with 16-bit gradients"),
     ROW_QUANTITY("write", write_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE, "write bandwidth of storage, all writers together"),
@@ -60,7 +60,8 @@ static int check(const struct jobs *jobs, const struct job_type *type)
     const struct checkpoint_config *config = &type->checkpoint;
     const char *missing = NULL;
     char where[DIAG_WHERE_CHARS];
-    if (isnan(config->bytes) && isnan(config->params)) missing = "'bytes', or 'params'";
+    if (isnan(config->bytes) && isnan(config->params) && type->training.plan.llm == NULL)
+        missing = "'bytes', or 'params'";
     if (config->to == NULL && isnan(config->write_bytes_per_s) && isnan(config->node_write_bytes_per_s))
         missing = "'write' or 'node_write'";
     if (config->design == CHECKPOINT_DATASTATES && isnan(config->gpu_copy_bytes_per_s)) missing = "'gpu_copy'";
@@ -181,7 +182,9 @@ static double nodes_of(const struct job *job)
 double job_checkpoint_bytes(const struct job *job)
 {
     const struct checkpoint_config *config = &job->type->checkpoint;
-    return isnan(config->bytes) ? config->params * config->bytes_per_param : config->bytes;
+    if (!isnan(config->bytes)) return config->bytes;
+    return (isnan(config->params) ? job_training_params(job->jobs, job->type) : config->params) *
+           config->bytes_per_param;
 }
 
 static struct checkpoint_save save_of(const struct job *job)

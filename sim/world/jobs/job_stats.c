@@ -196,10 +196,24 @@ void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus)
     level_set(&stats->ugpus_in_use, now, stats->ugpus_in_use.value + ugpus);
 }
 
+static int emit_idle(const struct job_stats *stats, const struct job *job)
+{
+    const struct job_progress *progress = &job->progress;
+    if (stats->sink->job_idle == NULL) return 0;
+    const struct job_idle_row row = {.job = job->view.id,
+                                     .work_s = sim_s_from_ns(progress->work_ns),
+                                     .loaded_s = sim_s_from_ns(progress->waited_ns),
+                                     .saved_s = sim_s_from_ns(progress->stalled_ns),
+                                     .moved_s = sim_s_from_ns(progress->moved_ns)};
+    return stats->sink->job_idle(stats->sink->context, &row);
+}
+
 void job_stats_idle(struct job_stats *stats, struct job *job)
 {
     struct job_progress *progress = &job->progress;
     const double gpus = gpus_of(job->holder.ugpus);
+    const int code = emit_idle(stats, job);
+    if (stats->row_code == 0) stats->row_code = code;
     stats->wait_gpu_s += sim_s_from_ns(progress->waited_ns) * gpus;
     stats->stall_gpu_s += sim_s_from_ns(progress->stalled_ns) * gpus;
     stats->move_gpu_s += sim_s_from_ns(progress->moved_ns) * gpus;
@@ -316,7 +330,9 @@ void job_obstacle_text(const struct job *job, const char *obstacle, char *text, 
     const struct job_view *view = &job->view;
     const int64_t most = jobs_most_gpus(jobs), site = reach_gpus(jobs);
     const char *gpus = view->gpus == 1 ? "GPU" : "GPUs";
-    char nodes[40];
+    const bool cannot_run = obstacle == job_never_fits && view->gpus <= most &&
+                            !(job_view_speed_on(&jobs->view, view, view->gpus) > 0);
+    char nodes[40], problem[256];
     say_nodes(view, nodes, sizeof nodes);
     if (obstacle != job_never_fits)
         snprintf(text, bytes, "asks for %d %s: %s", view->gpus, gpus, obstacle);
@@ -328,7 +344,9 @@ void job_obstacle_text(const struct job *job, const char *obstacle, char *text, 
     else if (view->gpus > most)
         snprintf(text, bytes, "asks for %d %s, and the site has %" PRId64 "; ask for fewer, or raise 'cluster.nodes'",
                  view->gpus, gpus, most);
-    else if (jobs->placer == NULL || !(job_view_speed_on(&jobs->view, view, view->gpus) > 0))
+    else if (cannot_run && job_training_problem(jobs, job->type, problem, sizeof problem))
+        snprintf(text, bytes, "asks for %d %s, and its type cannot train %s", view->gpus, gpus, problem);
+    else if (jobs->placer == NULL || cannot_run)
         snprintf(text, bytes,
                  "asks for %d %s, and its type cannot run on those of the site; see its 'gpu_models', and "
                  "'speeds' of its type",
@@ -494,7 +512,8 @@ int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_n
         {"job.gpus_in_use.max", gpus_of(stats->ugpus_in_use.max)},
         {"job.makespan_s", sim_s_from_ns(makespan_ns)},
     };
-    int code = warn_of_rejections(stats);
+    int code = stats->row_code;
+    if (code == 0) code = warn_of_rejections(stats);
     if (code == 0) code = warn_of_speedup(stats);
     if (code == 0) code = job_types_warn(&jobs->types_seen, &jobs->config->all_types, jobs->site, jobs->cluster);
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)

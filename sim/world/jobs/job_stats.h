@@ -43,6 +43,7 @@ enum job_quantity { JOB_JCT, JOB_QUEUE, JOB_WAIT, JOB_SLOWDOWN, JOB_BOUNDED_SLOW
 
 struct job_stats {
     const struct sink *sink;
+    int row_code;        /* of the first live row that failed; 0: none did */
     sim_ns warmup_ns;
     int64_t n_estimated; /* submitted jobs whose estimate is not their run time */
     int64_t n_submitted, n_ended, n_rejected, n_preemptions;

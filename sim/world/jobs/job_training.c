@@ -86,6 +86,16 @@ static int make_one(struct jobs *jobs, const struct job_type *type, int32_t node
     return 0;
 }
 
+/* Data ranks on which the plan is possible if it is on any number of them: shards of states divide them, and a second
+ * copy of the weights is shared by fewer ranks than the first. */
+static int64_t checked_ranks(const struct training_config *plan)
+{
+    if (plan->shard_optimizer > 0)
+        return plan->shard_optimizer % plan->context_parallel == 0 ? plan->shard_optimizer / plan->context_parallel
+                                                                   : plan->shard_optimizer;
+    return plan->shard_secondary > 0 ? 2 * plan->shard_secondary : 1;
+}
+
 /* What no number of GPUs changes is an error of the scenario. */
 static int check_plan(struct jobs *jobs, const struct job_type *type)
 {
@@ -93,8 +103,9 @@ static int check_plan(struct jobs *jobs, const struct job_type *type)
     const struct training_config *plan = &type->training.plan;
     struct priced *priced = priced_of(jobs, type, 0);
     const bool has_clusters = plan->nics.clusters.n > 0 && plan->pipeline_parallel <= TRAINING_NICS_STAGES;
-    const int64_t gpus = plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel *
-                         (has_clusters ? plan->pipeline_parallel : 1); /* so that clusters share each stage */
+    const int64_t alone_gpus = plan->tensor_parallel * plan->pipeline_parallel * plan->context_parallel *
+                               (has_clusters ? plan->pipeline_parallel : 1); /* so that clusters share each stage */
+    const int64_t gpus = alone_gpus < (int64_t)1 << 40 ? alone_gpus * checked_ranks(plan) : alone_gpus;
     const bool has_batch = plan->global_batch > 0 || plan->global_batch_tokens > 0;
     snprintf(where, sizeof where, "jobs.types.%s.training", type->name);
     if (!has_batch)
@@ -191,6 +202,11 @@ int32_t job_training_rank_gpus(const struct job_type *type)
     return gpus < INT32_MAX ? (int32_t)gpus : INT32_MAX;
 }
 
+double job_training_params(const struct jobs *jobs, const struct job_type *type)
+{
+    return (double)llm_parameters(&priced_of(jobs, type, 0)->setup->llm);
+}
+
 /* Data ranks on so many GPUs. */
 static int64_t ranks_on(const struct job_type *type, double gpus)
 {
@@ -285,16 +301,36 @@ static int emit_warning(const struct jobs *jobs, const char *code, const char *t
     return jobs->site->sink->warning(jobs->site->sink->context, &row);
 }
 
-static int warn_of_problem(const struct jobs *jobs, const struct job_type *type, const struct priced *priced)
+/* "on 4 h100-sxm: it does not fit into the memory of a GPU: 88 GiB, and 74.9 are usable". */
+static void say_problem(const struct job_type *type, const struct priced *priced, char *text, size_t bytes)
 {
-    char text[512], memory[96] = "";
+    char memory[96] = "";
     const double usable_frac = 1.0 - type->training.plan.reserve_frac, gib = 1024.0 * 1024.0 * 1024.0;
     if (priced->lacking_gib > 0.0)
         snprintf(memory, sizeof memory, ": %.4g GiB, and %.4g are usable", priced->lacking_gib,
                  usable_frac * priced->setup->gpu.memory_bytes / gib);
-    snprintf(text, sizeof text, "jobs: type '%s' cannot train on %" PRId64 " %s: %s%s", type->name,
-             priced->problem_gpus, priced->setup->gpu.name, priced->problem, memory);
+    snprintf(text, bytes, "on %" PRId64 " %s: %s%s", priced->problem_gpus, priced->setup->gpu.name, priced->problem,
+             memory);
+}
+
+static int warn_of_problem(const struct jobs *jobs, const struct job_type *type, const struct priced *priced)
+{
+    char text[512], problem[256];
+    say_problem(type, priced, problem, sizeof problem);
+    snprintf(text, sizeof text, "jobs: type '%s' cannot train %s", type->name, problem);
     return emit_warning(jobs, "training-plan", text);
+}
+
+bool job_training_problem(const struct jobs *jobs, const struct job_type *type, char *text, size_t bytes)
+{
+    if (type == NULL || type->training.plan.llm == NULL) return false;
+    for (int32_t k = 0; k < jobs->n_node_types; k++) {
+        const struct priced *priced = priced_of(jobs, type, k);
+        if (priced->problem == NULL) continue;
+        say_problem(type, priced, text, bytes);
+        return true;
+    }
+    return false;
 }
 
 /* Whether steps of these GPUs have prices. */

@@ -36,6 +36,9 @@ double job_training_speed(const struct jobs *jobs, const struct job_type *type, 
 /* GPUs of one data rank; 1 for a type that trains no LLM, or NULL. */
 int32_t job_training_rank_gpus(const struct job_type *type);
 
+/* Parameters of the LLM that a type trains. */
+double job_training_params(const struct jobs *jobs, const struct job_type *type);
+
 /* Seconds of a step on the GPUs that a job asks for, of the first node type that can run it so; 0: none can. */
 double job_training_asked_s(const struct jobs *jobs, const struct job_type *type, double asked);
 
@@ -52,6 +55,9 @@ const struct power_stage *job_training_phases(const struct jobs *jobs, const str
 /* Gives a record with steps, or of a type with steps, its run time on the GPUs that it requests; where none can run it
  * so, any. Returns 0, or SIM_E_CONFIG: it has steps, and its type does not train. */
 int job_training_price(struct jobs *jobs, struct job_record *record);
+
+/* Writes where and why jobs of such a type could not train so far: "on 4 h100-sxm: ...". False: nothing kept them. */
+bool job_training_problem(const struct jobs *jobs, const struct job_type *type, char *text, size_t bytes);
 
 /* Warns of jobs that could not run as their plans say. Returns 0 or the sink's code. */
 int job_trainings_warn(const struct jobs *jobs);

@@ -506,7 +506,7 @@ int64_t jobs_most_gpus(struct jobs *jobs)
 struct hopeless {
     int64_t n_jobs, n;
     int64_t first; /* its id */
-    char why[DIAG_TEXT_CHARS / 2];
+    char why[DIAG_TEXT_CHARS - 80];
 };
 
 /* Looks at the record as submit() does, but for rentals and the jobs that it comes after. */

@@ -68,6 +68,14 @@ struct job_clock_row {
     double power_given_s, power_since_s;
 };
 
+/* A job ceases to hold its GPUs, holds others from now on, or the run ends. What of the time since it last had such a
+ * row was no work. Live only. */
+struct job_idle_row {
+    int64_t job;
+    double work_s;                    /* all its work, at the speed that its trace states for the GPUs it asks for */
+    double loaded_s, saved_s, moved_s; /* before it worked, stalled while it saved, on its way to other GPUs */
+};
+
 /* A command of a power policy takes effect: to the GPUs of a priority in a domain, or to all of them (the brake). Live
  * only. */
 struct power_command_row {
@@ -148,6 +156,7 @@ struct admission_row {
     X(batch, batch_row)                                                                                                \
     X(queue, queue_row)                                                                                                \
     X(job_clock, job_clock_row)                                                                                        \
+    X(job_idle, job_idle_row)                                                                                          \
     X(power_command, power_command_row)                                                                                \
     X(node, node_row)                                                                                                  \
     X(handover, handover_row)                                                                                          \

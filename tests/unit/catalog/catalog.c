@@ -175,9 +175,30 @@ TEST(aliases_are_names_of_one_llm)
                 for (char *c = alias; *c; c++) *c = (char)toupper((unsigned char)*c);
             MUST(catalog_llm(&catalog, alias, "t", &session.arena, &llm, &session.diag) == 0);
             CHECK_EQ_STR(llm.name, names.names[i]);
+            const char *slash = strchr(alias, '/'); /* as people write it: without its owner */
+            MUST(slash != NULL);
+            MUST(catalog_llm(&catalog, slash + 1, "t", &session.arena, &llm, &session.diag) == 0);
+            CHECK_EQ_STR(llm.name, names.names[i]);
         }
     }
     CHECK(n_seen >= 40);
+}
+
+TEST(llms_by_the_names_of_their_model_cards)
+{
+    static const char *const called[][2] = {{"llama-3.3-70b", "llama-3.1-70b"},
+                                            {"Llama-3.3-70B-Instruct", "llama-3.1-70b"},
+                                            {"deepseek-r1", "deepseek-v3"},
+                                            {"Qwen3-235B-A22B-2507", NULL},
+                                            {"3.3-70B-Instruct", NULL},
+                                            {"", NULL}};
+    for (size_t i = 0; i < sizeof called / sizeof *called; i++) {
+        SCOPED(session) session = {0};
+        struct llm_spec llm;
+        const int code = catalog_llm(&catalog, called[i][0], "t", &session.arena, &llm, &session.diag);
+        CHECK_EQ_INT(code, called[i][1] != NULL ? 0 : SIM_E_CONFIG);
+        if (code == 0 && called[i][1] != NULL) CHECK_EQ_STR(llm.name, called[i][1]);
+    }
 }
 
 static void check_llm_message(const char *name, const char *expected)
