@@ -355,13 +355,9 @@ void replica_count_work(struct replica *replica, const struct iteration_work *wo
 double replica_spread_j(const struct replica *replica, sim_ns start_ns, sim_ns end_ns, double whole_j, sim_ns at);
 double replica_spread_w(const struct replica *replica, sim_ns start_ns, sim_ns end_ns, double whole_j);
 
-/* The end of that iteration is about to change. */
+/* The end of that iteration, or of the one of the current run from a boundary on, is about to change. */
 void replica_keep_drawn(struct replica *replica, sim_ns start_ns, sim_ns end_ns, double whole_j, sim_ns now);
-
-/* Joules above idle of one iteration of the current run, from a boundary on, or of the current iteration with
- * prompts. */
-double replica_decode_j(const struct replica *replica, int64_t boundary);
-double replica_prefill_j(const struct replica *replica);
+void replica_keep_run_drawn(struct replica *replica, int64_t boundary, sim_ns now);
 
 /* Tokens of KV here of sequences that do not decode now. */
 int64_t replica_idle_tokens(const struct replica *replica);

@@ -3,7 +3,6 @@
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/world/policy/instance.h"
-#include "sim/world/policy/routing.h"
 #include "sim/world/replica/inside.h"
 #include "sim/world/replica/replica_chunks.h"
 #include "sim/world/replica/replica_stream.h"
@@ -481,8 +480,7 @@ static int decode_run_cut(struct replica *replica, sim_ns now)
     if (code == 0) code = decode_run_account(replica);
     if (code != 0) return code;
     if (start_ns == now) return decode_run_renew(replica, now);
-    if (replica->env->energy != NULL)
-        replica_keep_drawn(replica, start_ns, end_ns, replica_decode_j(replica, boundary), now);
+    replica_keep_run_drawn(replica, boundary, now);
     if (boundary > 0) begin_at_share(replica, start_ns);
     replica->run_work.decode_context_tokens = replica->ready->context_tokens;
     replica->run_work.decode_longest_tokens = running_longest_tokens(replica->ready);
@@ -497,10 +495,10 @@ static int decode_run_cut(struct replica *replica, sim_ns now)
 
 static void prefill_reprice(struct replica *replica, sim_ns now)
 {
-    const sim_ns start_ns = replica->clock.anchor_ns, end_ns = run_clock_boundary_ns(&replica->clock, 1);
-    if (replica->env->energy != NULL) replica_keep_drawn(replica, start_ns, end_ns, replica_prefill_j(replica), now);
+    const sim_ns end_ns = run_clock_boundary_ns(&replica->clock, 1);
+    replica_keep_run_drawn(replica, 0, now);
     const sim_ns later_ns = replica_end_at_share(replica, &replica->run_work, now, end_ns);
-    replica->clock.first_ns = (double)(later_ns - start_ns);
+    replica->clock.first_ns = (double)(later_ns - replica->clock.anchor_ns);
     replica_arm(replica, later_ns);
 }
 

@@ -90,13 +90,10 @@ static int64_t iteration_at(const struct replica *replica, sim_ns at)
     return run_clock_boundary_ns(&replica->clock, boundary) > at ? boundary - 1 : boundary;
 }
 
-double replica_decode_j(const struct replica *replica, int64_t boundary)
+/* Joules above idle of an iteration of the current run, from a boundary on. */
+static double iteration_j(const struct replica *replica, int64_t boundary)
 {
-    return decode_j(replica, boundary, 1);
-}
-
-double replica_prefill_j(const struct replica *replica)
-{
+    if (replica->state == REPLICA_DECODE) return decode_j(replica, boundary, 1);
     struct work_of of = replica_work_of(replica, &replica->run_clock_state);
     of.draft_j = replica_draft_j(replica, &replica->run_work);
     return work_iteration_j(&of, &replica->run_work,
@@ -129,21 +126,31 @@ void replica_keep_drawn(struct replica *replica, sim_ns start_ns, sim_ns end_ns,
         (struct repriced_iteration){start_ns, now, replica_spread_j(replica, start_ns, end_ns, whole_j, now)};
 }
 
-static double decode_w(const struct replica *replica, int64_t iteration)
+void replica_keep_run_drawn(struct replica *replica, int64_t boundary, sim_ns now)
 {
-    return replica_spread_w(replica, run_clock_boundary_ns(&replica->clock, iteration),
-                            run_clock_boundary_ns(&replica->clock, iteration + 1), decode_j(replica, iteration, 1));
+    if (replica->env->energy == NULL) return;
+    replica_keep_drawn(replica, run_clock_boundary_ns(&replica->clock, boundary),
+                       run_clock_boundary_ns(&replica->clock, boundary + 1), iteration_j(replica, boundary), now);
+}
+
+/* Of the current run, up to a time in the iteration from a boundary on, and at it. */
+static double run_j(const struct replica *replica, int64_t boundary, sim_ns at)
+{
+    return replica_spread_j(replica, run_clock_boundary_ns(&replica->clock, boundary),
+                            run_clock_boundary_ns(&replica->clock, boundary + 1), iteration_j(replica, boundary), at);
+}
+
+static double run_w(const struct replica *replica, int64_t boundary)
+{
+    return replica_spread_w(replica, run_clock_boundary_ns(&replica->clock, boundary),
+                            run_clock_boundary_ns(&replica->clock, boundary + 1), iteration_j(replica, boundary));
 }
 
 static double decode_run_j(const struct replica *replica, sim_ns at)
 {
     const int64_t counted = replica->run_counted, now = iteration_at(replica, at);
-    const sim_ns start_ns = run_clock_boundary_ns(&replica->clock, now);
     const double whole_j = now > counted ? decode_j(replica, counted, now - counted) : 0.0;
-    return at > start_ns
-               ? whole_j + replica_spread_j(replica, start_ns, run_clock_boundary_ns(&replica->clock, now + 1),
-                                            decode_j(replica, now, 1), at)
-               : whole_j;
+    return at > run_clock_boundary_ns(&replica->clock, now) ? whole_j + run_j(replica, now, at) : whole_j;
 }
 
 double replica_drawn_j(const struct replica *replica, sim_ns at)
@@ -155,9 +162,7 @@ double replica_drawn_j(const struct replica *replica, sim_ns at)
                              model->idle_w * sim_s_from_ns(replica->counts.busy_ns);
     switch (replica->state) {
     case REPLICA_DECODE: return counted_j + decode_run_j(replica, at);
-    case REPLICA_PREFILL:
-        return counted_j + replica_spread_j(replica, replica->clock.anchor_ns,
-                                            run_clock_boundary_ns(&replica->clock, 1), replica_prefill_j(replica), at);
+    case REPLICA_PREFILL: return counted_j + run_j(replica, 0, at);
     case REPLICA_IN_FLIGHT: return counted_j + replica_inflight_j(replica, at);
     case REPLICA_IDLE: break;
     }
@@ -169,10 +174,8 @@ double replica_draws_w(const struct replica *replica, sim_ns at)
     if (replica_is_ahead(replica)) replica_follow_drafts(replica, at);
     const double idle_w = replica->env->energy->idle_w;
     switch (replica->state) {
-    case REPLICA_DECODE: return idle_w + decode_w(replica, iteration_at(replica, at));
-    case REPLICA_PREFILL:
-        return idle_w + replica_spread_w(replica, replica->clock.anchor_ns, run_clock_boundary_ns(&replica->clock, 1),
-                                         replica_prefill_j(replica));
+    case REPLICA_DECODE: return idle_w + run_w(replica, iteration_at(replica, at));
+    case REPLICA_PREFILL: return idle_w + run_w(replica, 0);
     case REPLICA_IN_FLIGHT: return idle_w + replica_inflight_w(replica, at);
     case REPLICA_IDLE: break;
     }
