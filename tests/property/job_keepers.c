@@ -177,7 +177,7 @@ struct sleeper {
     sim_ns known_ns;
 };
 
-static int patience_s; /* of all runs of a test */
+static int patience_s, n_hasty; /* of all runs of a test; the first n_hasty jobs start at once */
 
 static void sleeper_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
@@ -190,7 +190,7 @@ static int start_late(void *state, const struct cluster_view *view, struct job_p
 {
     struct sleeper *sleeper = state;
     if (sleeper->pending == NULL) return 0;
-    if (view->now_ns - sleeper->known_ns < patience_s * SIM_NS_PER_S)
+    if (sleeper->pending->id >= n_hasty && view->now_ns - sleeper->known_ns < patience_s * SIM_NS_PER_S)
         job_plan_wake_at(plan, view->now_ns + SIM_NS_PER_S);
     else
         job_plan_start(plan, sleeper->pending, "it has waited");
@@ -238,6 +238,79 @@ TEST(decisions_beside_a_job_that_runs_are_not_idle)
     CHECK_EQ_INT(rows->code, 0);
     CHECK_NEAR(bed_metric(rows, "job.kept_gpu_s.sum"), 1100, 1e-9);
     CHECK_NEAR(rows->end_s, 6100, 1e-9);
+}
+
+/* Without jobs that keep GPUs, 100,000 decisions in a row with nothing else to come are a deadlock: not two rows of
+ * 60,000, nor one of 110,000 beside a job that runs. */
+TEST_OPTIMISED(decisions_with_nothing_else_to_come_are_counted_in_a_row)
+{
+    static const char two[] = TRACE("{'duration': '5s'}, {'duration': '5s', 'after': [{'job': 0}]}"),
+                      beside[] = TRACE("{'duration': '200000s'}, {'submit': '1s', 'duration': '5s'}");
+    static const struct {
+        const char *trace;
+        int patience_s, n_hasty, code;
+        double end_s; /* of job 1 */
+    } cases[] = {{two, 60000, 0, 0, 120010}, {two, 110000, 0, SIM_E_STALLED, 0}, {beside, 110000, 1, 0, 110006}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        patience_s = cases[i].patience_s;
+        n_hasty = cases[i].n_hasty;
+        struct bed_rows *rows = bed_run(
+            BED(.quiet = true, .policy = &sleeper.policy),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 2}, 'jobs': {'scheduler': 'sleeper', %s}}", cases[i].trace);
+        CHECK_EQ_INT(rows->code, cases[i].code);
+        if (rows->code == 0) CHECK_NEAR(bed_job(rows, 1)->end_s, cases[i].end_s, 1e-9);
+        bed_free(rows);
+    }
+    n_hasty = 0;
+}
+
+/* Starts job 0 at once. After many decisions it asks to be woken between two seconds, and then starts job 1. */
+struct counter {
+    const struct job_view *next;
+    int n_decisions;
+};
+
+enum { COUNTED = 1100 };
+
+static void counter_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    (void)view;
+    if (note->event == JOB_EVENT_SUBMIT && note->job->id < 2) ((struct counter *)state)->next = note->job;
+}
+
+static int counter_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct counter *counter = state;
+    const struct job_view *next = counter->next;
+    if (next == NULL) return 0;
+    counter->n_decisions++;
+    if (next->id == 0 || view->now_ns % SIM_NS_PER_S != 0) {
+        job_plan_start(plan, next, "it is its turn");
+        counter->next = NULL;
+    } else if (counter->n_decisions == COUNTED) {
+        job_plan_wake_at(plan, view->now_ns + SIM_NS_PER_S / 2);
+    }
+    return 0;
+}
+
+/* Job 0 keeps its GPU for job 1, while others come. Their decisions are not idle: the scheduler asked for none. */
+TEST(decisions_that_nobody_asked_for_are_not_idle)
+{
+    static const struct scheduler counter = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct scheduler),
+                                                        .family = POLICY_SCHEDULER, .name = "counter", .summary = "",
+                                                        .source = "", .state_bytes = sizeof(struct counter)},
+                                             .notify = counter_notify,
+                                             .decide = counter_decide};
+    SCOPED(text) jobs = {0};
+    for (int i = 0; i < COUNTED + 10; i++)
+        text_printf(&jobs, ", {'submit': '%ds', 'duration': '1s', 'gpus': 2}", 10 + i);
+    const struct bed_rows *rows = bed_run(
+        BED(.quiet = true, .policy = &counter.policy),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 2}, 'jobs': {'scheduler': 'counter', 'trace': {'format':"
+        " 'inline-jobs', 'jobs': [{'duration': '5s'}, {'duration': '3s', 'after': [{'job': 0, 'keeps_gpus': true}]}%s]}}}",
+        jobs.chars);
+    CHECK_EQ_STR(bed_job(rows, 1)->status, "finished");
+    CHECK(bed_metric(rows, "job.kept_gpu_s.sum") > COUNTED - 10);
 }
 
 /* Job 0 keeps a GPU from 5 s until job 2 has one of the two, which job 1 leaves at 9 s. A scheduler sees one GPU of
