@@ -96,6 +96,13 @@ TEST(batches_take_the_mean_of_each_alone)
         CHECK_NEAR(both->static_frac * 2.0, steps[0].static_frac + steps[1].static_frac, 1e-12);
         CHECK_NEAR(most[2], fmax(most[0], most[1]), 0.0);
         CHECK(most[0] > most[1]);
+        for (int i = 0; i < 20; i++) { /* in the other order */
+            const int64_t tokens = bed.tokens[i];
+            bed.tokens[i] = bed.tokens[20 + i];
+            bed.tokens[20 + i] = tokens;
+        }
+        CHECK_NEAR(training_mixed_most_sequences(&bed.plan.plan), most[0], 0.0);
+        CHECK_NEAR(plan_bed_step(&bed.plan).step_s, both->step_s, 1e-9 * both->step_s);
         if (split == SPLIT_FLEXIBLE) CHECK_NEAR(both->static_frac, 0.5, 1e-12); /* long ones need all groups of 4 */
         if (split < SPLIT_FLEXIBLE) CHECK_NEAR(both->static_frac, 0.0, 0.0);
     }
