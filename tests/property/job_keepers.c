@@ -414,7 +414,8 @@ TEST(a_deadlock_names_three_jobs_that_keep_gpus)
         SCOPED(text) jobs = {0}, expected = {0};
         for (int i = 0; i < n; i++) text_add(&jobs, "{'duration': '5s'}, ");
         for (int i = 0; i < n; i++)
-            text_printf(&jobs, "%s{'duration': '5s', 'after': [{'job': %d, 'keeps_gpus': true}]}", i > 0 ? ", " : "", i);
+            text_printf(&jobs, "%s{'duration': '5s', 'after': [{'job': %d, 'keeps_gpus': true}]}", i > 0 ? ", " : "",
+                        i);
         for (int i = 0; i < n && i < 3; i++)
             text_printf(&expected, "%sjob %d for job %d", i > 0 ? ", " : n > 1 ? "keep: " : "keeps: ", i, n + i);
         if (n > 3) text_add(&expected, ", ..");
