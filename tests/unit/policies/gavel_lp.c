@@ -416,6 +416,7 @@ TEST(shares_are_parts_of_the_gpus)
             CHECK_NEAR(f.need[k], f.weight[k] * mean * time / f.width[k], 1e-12);
             for (int j = 0; j < 2; j++) CHECK_NEAR(f.x[2 * k + j], alone * f.gpus[j] / gpus, 1e-12);
         }
+        for (int m = 2 * f.jobs.kinds; m < MOST_X; m++) CHECK_NEAR(f.x[m], 0, 0); /* of no kind */
     }
 }
 
