@@ -381,6 +381,12 @@ TEST(longer_sequences_take_longer)
     mem_free(room);
 }
 
+static const char *problem_of(const struct mixed_bed *bed)
+{
+    const char *problem = training_plan_problem(&bed->plan.plan, &bed->plan.llm);
+    return problem != NULL ? problem : "";
+}
+
 TEST(what_cannot_be_mixed_is_refused)
 {
     struct training_room *room = mem_zalloc(1, sizeof *room);
@@ -395,6 +401,11 @@ TEST(what_cannot_be_mixed_is_refused)
     plan->pipeline = 2;
     CHECK(training_plan_problem(plan, &bed.plan.llm) != NULL);
     plan->pipeline = 1;
+    plan->data = TRAINING_MIXED_RANKS / plan->context;
+    CHECK_EQ_STR(problem_of(&bed), "");
+    plan->data++;
+    CHECK(strstr(problem_of(&bed), "at most 4096 ranks") != NULL);
+    plan->data = 4;
     plan->sequence_tokens = 128;
     CHECK(training_plan_problem(plan, &bed.plan.llm) != NULL);
     plan->context = 1;
@@ -404,12 +415,6 @@ TEST(what_cannot_be_mixed_is_refused)
     plan->micro_batch = 8;
     CHECK(training_plan_problem(plan, &bed.plan.llm) != NULL);
     mem_free(room);
-}
-
-static const char *problem_of(const struct mixed_bed *bed)
-{
-    const char *problem = training_plan_problem(&bed->plan.plan, &bed->plan.llm);
-    return problem != NULL ? problem : "";
 }
 
 /* Each is possible without the lengths. */
