@@ -78,6 +78,11 @@ search --batch 64 --sequence 32768 --csv
 out '"TP 1, PP 1, CP 4, DP 2'
 
 # What cannot be has a reason and a hint.
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 62 --set tensor_parallel=2
+err 'the global batch is not a multiple of the data ranks'
+echo '{"llm": "llama-3.1-8b", "global_batch": 8}' >"$T/no-gpu.plan.json"
+run 2 plan "$T/no-gpu.plan.json"
+err "no-gpu.plan.json:1:1: error: missing 'gpu'"
 run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --global-batch 64
 err "it is --batch N"
 run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --dp 4 --batch 64
