@@ -138,6 +138,14 @@ TEST(the_best_static_split_is_the_best_of_all_widths)
         CHECK_NEAR(passes_s(&best) / least_s, 1.0, 1e-9);
         CHECK_NEAR(best.width, least_width, 1e-9);
         if (n % 4 == 1) CHECK_NEAR(least_width, 8.0, 0.0);
+        bed.plan.plan.split = SPLIT_BEST_STATIC; /* whichever width the plan itself has */
+        for (int width = 4; width <= 16; width *= 2) {
+            bed.plan.plan.context = width;
+            bed.plan.plan.micro_batch = width / 4;
+            bed.plan.plan.data = 16 / width;
+            const struct training_step same = plan_bed_step(&bed.plan);
+            CHECK_NEAR(passes_s(&same) / least_s, 1.0, 1e-9);
+        }
     }
     mem_free(room);
 }
@@ -411,6 +419,10 @@ TEST(what_cannot_be_mixed_is_refused)
     plan->context = 1;
     plan->data = 16;
     CHECK(training_plan_problem(plan, &bed.plan.llm) == NULL);
+    plan->sequence_tokens = 64;
+    CHECK_EQ_STR(problem_of(&bed), "");
+    plan->sequence_tokens = 63;
+    CHECK(strstr(problem_of(&bed), "'sequence_tokens' of at least 64") != NULL);
     plan->sequence_tokens = 8; /* in micro-batches of enough tokens: a 16th of a sequence is no token */
     plan->micro_batch = 8;
     CHECK(training_plan_problem(plan, &bed.plan.llm) != NULL);
