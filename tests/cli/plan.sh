@@ -49,7 +49,40 @@ out 'the GPUs are not a multiple of tensor and pipeline parallelism together'
 run 0 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 64 --search --set pipeline_parallel=16
 out "'pipeline_parallel' is above the GPUs or the layers"
 
+# Each key that is set is kept to, also beside others that are free.
+search() { run 0 plan llama-3.1-8b -g h100-sxm -n 8 --search "$@"; }
+all_have() { # TEXT WHAT: the first two columns of each plan
+    equal "$(sed '1d; s/^\("[^"]*",[0-9]*\),.*/\1/' "$T/out" | grep -c "$1")" "$(($(wc -l <"$T/out") - 1))" "$2"
+}
+search --batch 64 --set schedule=1f1b --json
+priced=$(number '$.priced')
+search --batch 64 --set pipeline_chunks=1 --json
+json '$.priced' "$priced"
+search --set micro_batches=4 --csv
+all_have ',1$' 'plans of a sequence at a time'
+search --batch 64 --set micro_batch=2 --csv
+all_have ',2$' 'plans of two sequences at a time'
+for key in shard_optimizer=8 shard_gradients=1; do
+    search --batch 64 --set $key --json
+    json '$.plans' '[]'
+done
+search --batch 64 --set shard_secondary=2 --csv
+all_have 'second copy 2' 'plans with a second copy on two ranks'
+equal "$(sort "$T/out" | uniq -d | wc -l)" 0 'plans that are listed twice'
+search --batch 64 --set recompute=full --csv
+all_have 'full recomputation' 'plans that recompute as set'
+# From 32768 tokens on, ranks may share a sequence.
+search --batch 64 --sequence 32767 --csv
+equal "$(grep -c 'CP ' "$T/out")" 0 'plans that share a sequence of 32767 tokens'
+search --batch 64 --sequence 32768 --csv
+out '"TP 1, PP 1, CP 4, DP 2'
+
 # What cannot be has a reason and a hint.
+run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --batch 62 --set tensor_parallel=2
+err 'the global batch is not a multiple of the data ranks'
+echo '{"llm": "llama-3.1-8b", "global_batch": 8}' >"$T/no-gpu.plan.json"
+run 2 plan "$T/no-gpu.plan.json"
+err "no-gpu.plan.json:1:1: error: missing 'gpu'"
 run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --global-batch 64
 err "it is --batch N"
 run 2 plan llama-3.1-8b -g a100-80-sxm -n 8 --dp 4 --batch 64

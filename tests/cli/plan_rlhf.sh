@@ -107,4 +107,9 @@ cat >"$T/apart.rlhf.json" <<END
 END
 run 2 plan "$T/apart.rlhf.json"
 err 'no network connects the nodes'
+# Options of a plan say nothing about one of RLHF.
+for option in --gpu=h100-sxm --gpus=8 --batch=64 --sequence=4096 --search; do
+    run 2 plan $sample $option
+    err 'a plan of RLHF is set by its keys alone'
+done
 finish

@@ -6,7 +6,8 @@
 
 enum { MOST_PENDING = 16 };
 
-/* Starts jobs in the order of their submission, where there is room, and lets the others exchange GPUs. */
+/* Starts jobs in the order of their submission, where there is room, and lets the others exchange GPUs before or after
+ * that. */
 struct watcher {
     const struct job_view *pending[MOST_PENDING];
     int n_pending, n_running;
@@ -15,7 +16,9 @@ struct watcher {
 };
 
 static int n_ended;               /* in all runs of a test */
-static int64_t total_gpus_at[64]; /* at whole seconds, at the latest decision of that moment */
+static int n_exchanges;
+static bool exchanges_first;
+static int64_t total_gpus_at[2][64]; /* by node type, at whole seconds, at the latest decision of that moment */
 
 static void remove_from(struct watcher *watcher, const struct job_view *job)
 {
@@ -48,15 +51,32 @@ static void watch(void *state, const struct cluster_view *view, const struct job
     if (note->event == JOB_EVENT_FINISH) check_ended(watcher, view, note->job);
 }
 
+static bool start(const struct cluster_view *view, struct job_plan *plan, const struct job_view *job)
+{
+    struct job_grant grant = {.gpus = job->gpus};
+    for (; view != NULL; view = view->next_type, grant.node_type++)
+        if (job_view_speed_on(view, job, job->gpus) > 0 && job_plan_start_as(plan, job, &grant, "there is room"))
+            return true;
+    return false;
+}
+
+static void exchange(const struct watcher *watcher, struct job_plan *plan)
+{
+    while (watcher->n_pending > 0 && job_plan_exchange(plan, true)) n_exchanges++;
+}
+
 static int start_what_fits(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct watcher *watcher = state;
     CHECK(!watcher->has_changed || watcher->changed_ns == view->now_ns);
     const double now_s = sim_s_from_ns(view->now_ns);
-    if (now_s < 64) total_gpus_at[(int)now_s] = view->total_gpus;
+    int type = 0;
+    for (const struct cluster_view *at = view; at != NULL && now_s < 64; at = at->next_type)
+        total_gpus_at[type++][(int)now_s] = at->total_gpus;
+    if (exchanges_first) exchange(watcher, plan);
     for (int i = 0; i < watcher->n_pending;)
-        if (!job_plan_start(plan, watcher->pending[i], "there is room")) i++;
-    while (watcher->n_pending > 0 && job_plan_exchange(plan, true)) continue;
+        if (!start(view, plan, watcher->pending[i])) i++;
+    exchange(watcher, plan);
     watcher->has_changed = false;
     return 0;
 }
@@ -157,7 +177,7 @@ struct sleeper {
     sim_ns known_ns;
 };
 
-static int patience_s; /* of all runs of a test */
+static int patience_s, n_hasty; /* of all runs of a test; the first n_hasty jobs start at once */
 
 static void sleeper_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
@@ -170,7 +190,7 @@ static int start_late(void *state, const struct cluster_view *view, struct job_p
 {
     struct sleeper *sleeper = state;
     if (sleeper->pending == NULL) return 0;
-    if (view->now_ns - sleeper->known_ns < patience_s * SIM_NS_PER_S)
+    if (sleeper->pending->id >= n_hasty && view->now_ns - sleeper->known_ns < patience_s * SIM_NS_PER_S)
         job_plan_wake_at(plan, view->now_ns + SIM_NS_PER_S);
     else
         job_plan_start(plan, sleeper->pending, "it has waited");
@@ -206,19 +226,205 @@ TEST(a_job_that_runs_begins_the_count_of_idle_decisions_anew)
     CHECK_EQ_INT(stuck->code, SIM_E_STALLED);
 }
 
-/* Job 0 keeps a GPU from 5 s until job 2 has one of the two, which job 1 leaves at 9 s. A scheduler sees one GPU
- * meanwhile, and then both again. */
+/* From 1,100 s on job 0 runs. From 3,105 s on job 1 keeps its GPU for 1,100 decisions, which are no deadlock. */
+TEST(decisions_beside_a_job_that_runs_are_not_idle)
+{
+    patience_s = 1100;
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true, .quiet = true, .policy = &sleeper.policy),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 3}, 'jobs': {'scheduler': 'sleeper', %s}}",
+        TRACE("{'duration': '5000s'}, {'submit': '2000s', 'duration': '5s'}, {'submit': '2000s', 'duration': '3s',"
+              " 'after': [{'job': 1, 'keeps_gpus': true}]}"));
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(bed_metric(rows, "job.kept_gpu_s.sum"), 1100, 1e-9);
+    CHECK_NEAR(rows->end_s, 6100, 1e-9);
+}
+
+/* Without jobs that keep GPUs, 100,000 decisions in a row with nothing else to come are a deadlock: not two rows of
+ * 60,000, nor one of 110,000 beside a job that runs. */
+TEST_OPTIMISED(decisions_with_nothing_else_to_come_are_counted_in_a_row)
+{
+    static const char two[] = TRACE("{'duration': '5s'}, {'duration': '5s', 'after': [{'job': 0}]}"),
+                      beside[] = TRACE("{'duration': '200000s'}, {'submit': '1s', 'duration': '5s'}");
+    static const struct {
+        const char *trace;
+        int patience_s, n_hasty, code;
+        double end_s; /* of job 1 */
+    } cases[] = {{two, 60000, 0, 0, 120010}, {two, 110000, 0, SIM_E_STALLED, 0}, {beside, 110000, 1, 0, 110006}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        patience_s = cases[i].patience_s;
+        n_hasty = cases[i].n_hasty;
+        struct bed_rows *rows = bed_run(
+            BED(.quiet = true, .policy = &sleeper.policy),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 2}, 'jobs': {'scheduler': 'sleeper', %s}}", cases[i].trace);
+        CHECK_EQ_INT(rows->code, cases[i].code);
+        if (rows->code == 0) CHECK_NEAR(bed_job(rows, 1)->end_s, cases[i].end_s, 1e-9);
+        bed_free(rows);
+    }
+    n_hasty = 0;
+}
+
+/* Starts job 0 at once. After many decisions it asks to be woken between two seconds, and then starts job 1. */
+struct counter {
+    const struct job_view *next;
+    int n_decisions;
+};
+
+enum { COUNTED = 1100 };
+
+static void counter_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    (void)view;
+    if (note->event == JOB_EVENT_SUBMIT && note->job->id < 2) ((struct counter *)state)->next = note->job;
+}
+
+static int counter_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct counter *counter = state;
+    const struct job_view *next = counter->next;
+    if (next == NULL) return 0;
+    counter->n_decisions++;
+    if (next->id == 0 || view->now_ns % SIM_NS_PER_S != 0) {
+        job_plan_start(plan, next, "it is its turn");
+        counter->next = NULL;
+    } else if (counter->n_decisions == COUNTED) {
+        job_plan_wake_at(plan, view->now_ns + SIM_NS_PER_S / 2);
+    }
+    return 0;
+}
+
+/* Job 0 keeps its GPU for job 1, while others come. Their decisions are not idle: the scheduler asked for none. */
+TEST(decisions_that_nobody_asked_for_are_not_idle)
+{
+    static const struct scheduler counter = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct scheduler),
+                                                        .family = POLICY_SCHEDULER, .name = "counter", .summary = "",
+                                                        .source = "", .state_bytes = sizeof(struct counter)},
+                                             .notify = counter_notify,
+                                             .decide = counter_decide};
+    SCOPED(text) jobs = {0};
+    for (int i = 0; i < COUNTED + 10; i++)
+        text_printf(&jobs, ", {'submit': '%ds', 'duration': '1s', 'gpus': 2}", 10 + i);
+    const struct bed_rows *rows = bed_run(
+        BED(.quiet = true, .policy = &counter.policy),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 2}, 'jobs': {'scheduler': 'counter', 'trace': {'format':"
+        " 'inline-jobs', 'jobs': [{'duration': '5s'}, {'duration': '3s', 'after': [{'job': 0, 'keeps_gpus': true}]}%s]}}}",
+        jobs.chars);
+    CHECK_EQ_STR(bed_job(rows, 1)->status, "finished");
+    CHECK(bed_metric(rows, "job.kept_gpu_s.sum") > COUNTED - 10);
+}
+
+/* Job 0 keeps a GPU from 5 s until job 2 has one of the two, which job 1 leaves at 9 s. A scheduler sees one GPU of
+ * their node type meanwhile, and then both again; those of the other type it sees always. */
 TEST(kept_gpus_are_gone_to_a_scheduler_until_they_are_let_go)
 {
     static const int64_t expected[][2] = {{0, 2}, {5, 1}, {7, 1}, {9, 2}, {20, 2}};
-    memset(total_gpus_at, 0, sizeof total_gpus_at);
-    const struct bed_rows *rows = bed_ok(
-        BED(.check = true, .policy = &watcher.policy),
-        "{'cluster': {'nodes': 1, 'gpus_per_node': 2}, 'jobs': {'scheduler': 'watcher', " TRACE(
-            "{'duration': '5s', 'gpus': 1}, {'duration': '9s', 'gpus': 1}, {'duration': '1s', 'gpus': 1, 'after':"
-            " [{'job': 0, 'keeps_gpus': true}, {'job': 1}]}, {'submit': '7s', 'duration': '1s', 'gpus': 2},"
-            " {'submit': '20s', 'duration': '1s', 'gpus': 2}") "}}");
-    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
-        CHECK_EQ_INT(total_gpus_at[expected[i][0]], expected[i][1]);
-    CHECK_NEAR(bed_job(rows, 4)->start_s, 20, 0);
+    for (int type = 0; type < 2; type++) {
+        memset(total_gpus_at, 0, sizeof total_gpus_at);
+        const char *const speeds = type == 0 ? "'speeds': {'t4': 0}" : "'speeds': {'p100': 0, 't4': 1}";
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true, .policy = &watcher.policy),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'p100', 'node_types': {'b': {'nodes': 1,"
+            " 'gpus_per_node': 2, 'gpu': 't4'}}}, 'jobs': {'scheduler': 'watcher', 'types': {'default': {%s}}, " TRACE(
+                "{'duration': '5s', 'gpus': 1}, {'duration': '9s', 'gpus': 1}, {'duration': '1s', 'gpus': 1, 'after':"
+                " [{'job': 0, 'keeps_gpus': true}, {'job': 1}]}, {'submit': '7s', 'duration': '1s', 'gpus': 2},"
+                " {'submit': '20s', 'duration': '1s', 'gpus': 2}") "}}",
+            speeds);
+        for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+            CHECK_EQ_INT(total_gpus_at[type][expected[i][0]], expected[i][1]);
+            CHECK_EQ_INT(total_gpus_at[1 - type][expected[i][0]], 2);
+        }
+        CHECK_NEAR(bed_job(rows, 4)->start_s, 20, 0);
+    }
+}
+
+/* The P100 is kept for a job that finds a T4 free. To a scheduler of all types that job waits for nobody, and exchanges
+ * nothing; to one of the first type alone it takes what is kept for it. */
+TEST(only_who_finds_no_gpus_that_its_scheduler_uses_exchanges)
+{
+    exchanges_first = true;
+    for (int uses_types = 0; uses_types < 2; uses_types++) {
+        struct scheduler scheduler = watcher;
+        scheduler.uses_node_types = uses_types;
+        n_exchanges = 0;
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true, .policy = &scheduler.policy),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'p100', 'node_types': {'b': {'nodes': 1,"
+            " 'gpus_per_node': 1, 'gpu': 't4'}}}, 'jobs': {'scheduler': 'watcher', 'types': {'default': {'speeds':"
+            " {'p100': 1, 't4': 0.5}}}, " TRACE(
+                "{'duration': '5s'}, {'duration': '4s', 'after': [{'job': 0, 'keeps_gpus': true}]}") "}}");
+        CHECK_EQ_INT(n_exchanges, !uses_types);
+        CHECK_NEAR(bed_job(rows, 1)->start_s, 5, 0);
+        CHECK_NEAR(bed_job(rows, 1)->end_s, 5 + (uses_types ? 8 : 4), 1e-9);
+    }
+    exchanges_first = false;
+}
+
+/* Nodes of two GPUs. At 9 s job 1 leaves the first node to job 5. Job 6 wants a whole node and is refused, since the
+ * others have a free GPU each. But job 5 lets the GPU go which job 4 kept: a scheduler that remembers its refusals tries
+ * job 6 again at this very moment. */
+TEST(gpus_that_are_let_go_are_found_at_once)
+{
+    static const char *const schedulers[] = {"'sjf'", "'srtf'", "{'policy': 'dispatch', 'rule': 'spt'}"};
+    for (size_t i = 0; i < sizeof schedulers / sizeof *schedulers; i++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 3, 'gpus_per_node': 2}, 'jobs': {'scheduler': %s, 'placement': 'consolidated', " TRACE(
+                "{'duration': '100s'}, {'submit': '0.1s', 'duration': '8.9s'}, {'submit': '0.2s', 'duration': '100s'},"
+                " {'submit': '0.3s', 'duration': '2s'}, {'submit': '0.4s', 'duration': '4.6s'}, {'submit': '0.5s',"
+                " 'duration': '1s', 'after': [{'job': 4, 'keeps_gpus': true}, {'job': 1}]}, {'submit': '6s', 'duration':"
+                " '20s', 'gpus': 2}") "}}",
+            schedulers[i]);
+        CHECK_NEAR(bed_job(rows, 5)->start_s, 9, 1e-9);
+        CHECK_NEAR(bed_job(rows, 6)->start_s, 9, 1e-9);
+        CHECK_NEAR(bed_metric(rows, "job.kept_gpu_s.sum"), 4, 1e-9);
+    }
+}
+
+/* Jobs 0 and 1 send over one fabric, and save to one storage from 50 s of work on. At 55 s of work job 0 ends amid its
+ * save. Whether it keeps its GPUs until job 2 starts or not, it sends and saves nothing more: job 1 does not feel it. */
+TEST(a_job_that_keeps_its_gpus_sends_and_saves_nothing)
+{
+    double end_s[2], bytes[2];
+    for (int keeps = 0; keeps < 2; keeps++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 4, 'gpus_per_node': 2, 'network': {'bandwidth': '10GB/s', 'latency': '0s', 'fabric':"
+            " '20GB/s'}, 'storage': {'files': {'device': 'rdma-h800', 'ceiling': '10GB/s'}}}, 'jobs': {'scheduler':"
+            " 'fifo', 'types': {'default': {'step': {'compute': '1s', 'collectives': [{'kind': 'all-reduce', 'group':"
+            " 'rail', 'bytes': '10GB'}]}, 'checkpoint': {'policy': {'policy': 'periodic', 'interval': '50s'}, 'bytes':"
+            " '100GB', 'to': 'files', 'model': '%s', 'overlap': '20s', 'gpu_copy': '1TB/s'}}}, " TRACE(
+                "{'duration': '55s', 'gpus': 4}, {'duration': '100s', 'gpus': 4}, {'duration': '1s', 'gpus': 4,"
+                " 'after': [{'job': 0, 'keeps_gpus': %s}, {'job': 1}]}") "}}",
+            "fastpersist", keeps ? "true" : "false");
+        end_s[keeps] = bed_job(rows, 1)->end_s;
+        bytes[keeps] = bed_metric(rows, "link.network.bytes");
+        if (keeps) CHECK(bed_metric(rows, "job.kept_gpu_s.sum") > 100);
+    }
+    CHECK(end_s[0] > 101);
+    CHECK_NEAR(end_s[1], end_s[0], 1e-9);
+    CHECK_NEAR(bytes[1], bytes[0], 1);
+}
+
+/* --- What a run without progress says --- */
+
+/* GPUs of `n` jobs are kept for `n` others, one for each: the error names the first three pairs, and no other. */
+TEST(a_deadlock_names_three_jobs_that_keep_gpus)
+{
+    for (int n = 1; n <= 6; n++) {
+        SCOPED(text) jobs = {0}, expected = {0};
+        for (int i = 0; i < n; i++) text_add(&jobs, "{'duration': '5s'}, ");
+        for (int i = 0; i < n; i++)
+            text_printf(&jobs, "%s{'duration': '5s', 'after': [{'job': %d, 'keeps_gpus': true}]}", i > 0 ? ", " : "",
+                        i);
+        for (int i = 0; i < n && i < 3; i++)
+            text_printf(&expected, "%sjob %d for job %d", i > 0 ? ", " : n > 1 ? "keep: " : "keeps: ", i, n + i);
+        if (n > 3) text_add(&expected, ", ..");
+        const struct bed_rows *rows = bed_run(
+            BED(.quiet = true), "{'cluster': {'nodes': 1, 'gpus_per_node': %d}, 'jobs': {'scheduler': 'fifo', 'trace':"
+                                " {'format': 'inline-jobs', 'jobs': [%s]}}}",
+            n, jobs.chars);
+        CHECK_EQ_INT(rows->code, SIM_E_STALLED);
+        const char *said = rows->diag.n_items > 0 ? strstr(rows->diag.items[0].text, expected.chars) : NULL;
+        if (CHECK(said != NULL)) CHECK_EQ_STR(said, expected.chars);
+    }
 }

@@ -123,6 +123,65 @@ TEST(random_paces_leave_flows_as_the_model)
     }
 }
 
+/* Starts its job, and moves it to other nodes every 37 s, but not soon after the failures, at every 250 s. */
+struct mover {
+    const struct job_view *job;
+};
+
+static int n_moved;
+
+static void mover_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    (void)view;
+    ((struct mover *)state)->job = note->event == JOB_EVENT_FINISH ? NULL : note->job;
+}
+
+static int mover_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    const struct job_view *job = ((struct mover *)state)->job;
+    const int64_t now_s = view->now_ns / SIM_NS_PER_S;
+    if (job == NULL) return 0;
+    if (job->state == JOB_PENDING)
+        job_plan_start(plan, job, "there is room");
+    else if (now_s % 250 > 60 && view->now_ns % (37 * SIM_NS_PER_S) == 0)
+        n_moved += job_plan_migrate(plan, job, 0, 0, "it is time");
+    job_plan_wake_at(plan, (now_s / 37 + 1) * 37 * SIM_NS_PER_S);
+    return 0;
+}
+
+static const struct scheduler mover = {.policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER), .name = "mover", .summary = "",
+                                                  .source = "", .state_bytes = sizeof(struct mover)},
+                                       .notify = mover_notify,
+                                       .decide = mover_decide};
+
+/* The job moves to other nodes for 7 s at a time, also amid saves and while its nodes stand still. Saves beside the work
+ * do not stall it. Every 250 s it loses the work that no save has, and waits 5 s before it reads its state for 10 s: with
+ * the model it waits 15 s. */
+TEST(moves_leave_saves_beside_the_work_as_the_model)
+{
+    static const char *const sets[] = {"jobs.placement=random", "cluster.nodes=6", "jobs.restart.migrate=7s", NULL};
+    static const char *const beside[] = {"'model': 'fastpersist', 'overlap': '20s'",
+                                         "'model': 'datastates', 'overlap': '4s', 'gpu_copy': '1TB/s'"};
+    n_moved = 0;
+    for (int i = 0; i < 40; i++) {
+        double end_s[2];
+        for (int k = 0; k < 2; k++) {
+            const char *sections = test_json(
+                "'seed': %d, 'failures': {'causes': {'slow': {'scope': 'node', 'slow': 0.5, 'lifetime': {'mean':"
+                " '190s'}, 'repair': {'mean': '30s'}}, 'still': {'scope': 'node', 'slow': 0, 'lifetime': {'mean':"
+                " '190s'}, 'repair': {'mean': '20s'}}, 'all': {'scope': 'site', 'lifetime': " CONSTANT(
+                    "250s") ", 'restart': {'law': 'constant', 'mean': '%ds'}}}},",
+                i, k == 0 ? 5 : 15);
+            const char *save = test_json("%s, %s", beside[i % 2], k == 0 ? "'to': 'files'" : "'write': '10GB/s'");
+            const struct bed_rows *rows = bed_ok(BED(.check = true, .sets = sets, .policy = &mover.policy), SITE,
+                                                 sections, "mover", save, 230.0 + 7.0 * i, "");
+            end_s[k] = bed_job(rows, 0)->end_s;
+        }
+        CHECK_NEAR(end_s[0], end_s[1], 1e-6);
+    }
+    CHECK(n_moved > 300);
+}
+
 /* From 20 s on the job has two of its four GPUs, and works half as fast. A copy to the host takes twice as long. */
 TEST(a_smaller_job_copies_its_state_more_slowly)
 {

@@ -67,14 +67,17 @@ static int checked_compose(void *state, const struct replica_view *view, struct 
 
 /* --- Random services --- */
 
-enum mode { ONE_STAGE, STAGES, POOLS, DRAFTS, N_MODES };
+/* IN_STEP: blocks are short and tokens are not, as many prompts fill one page and all sequences grow at one moment; or
+ * prompts of few pages preempt others. TINY: prompts of few tokens. PIECES: long prompts are cut in small pieces beside
+ * sequences that decode. */
+enum mode { ONE_STAGE, STAGES, POOLS, DRAFTS, IN_STEP, TINY, PIECES, N_MODES };
 
 static const char *const modes[] = {
     "", "", /* STAGES: as drawn */
     "'pools': {'prompts': {'role': 'prefill'}, 'tokens': {'role': 'decode'}}, 'kv_transfer': {'start': '%s'},",
-    "'speculation': {'policy': 'fixed', 'drafts': 3}, 'acceptance': {'rates': [0.8, 0.6]},"};
+    "'speculation': {'policy': 'fixed', 'drafts': 3}, 'acceptance': {'rates': [0.8, 0.6]},", "", "", ""};
 
-static const char *random_batching(struct rng *rng)
+static const char *random_batching(enum mode mode, struct rng *rng)
 {
     enum { ORDER_FCFS, ORDER_LPM, ORDER_PRIORITY };
     static const char *const orders[] = {"fcfs", "lpm", "priority"};
@@ -91,6 +94,20 @@ static const char *random_batching(struct rng *rng)
         .by_priority = order == ORDER_PRIORITY};
     if (settings.by_priority) settings.max_sequences = 1 + (int64_t)rng_below(rng, 6); /* slots are short */
     settings.conservativeness = fmax(0, 0.5 * (double)rng_below(rng, 5) - 0.5);
+    if (mode == PIECES) {
+        settings.mixed = true;
+        settings.max_sequences = rng_below(rng, 3) > 0 ? 2 : 12; /* more than tokens of a piece */
+        settings.conservativeness = 0;
+        settings.chunk = 3 + (int64_t)rng_below(rng, 4);
+        settings.max_tokens = 1;
+    }
+    if (mode == IN_STEP) {
+        settings.mixed = settings.mixed || !settings.by_priority;
+        settings.max_sequences = settings.by_priority ? 6 + (int64_t)rng_below(rng, 15) : 0;
+        settings.chunk = 0;
+        settings.max_tokens = 1;
+        settings.conservativeness = 0;
+    }
     return test_json("'max_sequences': %d, 'chunked_prefill_tokens': %d, 'max_prefill_tokens': %d, 'max_tokens': %d,"
                      " 'conservativeness': %g, 'mixed': %s, 'overlap': %s, 'order': '%s'%s",
                      (int)settings.max_sequences, (int)settings.chunk, (int)settings.max_prefill,
@@ -109,6 +126,17 @@ static const char *random_mode(enum mode mode, struct rng *rng)
     return modes[mode];
 }
 
+/* Tokens of the KV cache beyond one sequence, at most. */
+static uint64_t spare_below(enum mode mode)
+{
+    switch (mode) {
+    case TINY: return 30;
+    case PIECES: return settings.max_sequences > 2 ? 900 : 4;
+    case IN_STEP: return 900;
+    default: return 300;
+    }
+}
+
 static void check_mode(enum mode mode, int n_runs)
 {
     struct batcher checked = batching_sglang;
@@ -120,10 +148,16 @@ static void check_mode(enum mode mode, int n_runs)
     moving = in_flight = late = 0;
     for (int seed = 0; seed < n_runs; seed++) {
         struct rng rng = test_rng((uint64_t)seed, "sglang plans", mode);
-        const char *batching = random_batching(&rng), *how = random_mode(mode, &rng);
-        const int page = 1 + (int)rng_below(&rng, 16), prefix_page = page * (1 + (int)rng_below(&rng, 3)),
-                  longest = 40 + (int)rng_below(&rng, settings.by_priority ? 60 : 200);
-        const int output = 1 + (int)rng_below(&rng, 100), spare = (int)rng_below(&rng, 1 + rng_below(&rng, 300));
+        const char *batching = random_batching(mode, &rng), *how = random_mode(mode, &rng);
+        const int page = mode == IN_STEP ? 4 << rng_below(&rng, 4)
+                         : mode == TINY  ? 1
+                                         : 1 + (int)rng_below(&rng, 16),
+                  prefix_page = page * (1 + (int)rng_below(&rng, mode == TINY ? 1 : 3)),
+                  longest = mode == IN_STEP ? page * (settings.by_priority ? 1 + (int)rng_below(&rng, 6) : 1)
+                            : mode == TINY  ? 1 + (int)rng_below(&rng, 6)
+                                            : 40 + (int)rng_below(&rng, settings.by_priority ? 60 : 200);
+        const int output = 1 + (int)rng_below(&rng, mode == TINY ? 20 : 100),
+                  spare = (int)rng_below(&rng, 1 + rng_below(&rng, spare_below(mode)));
         const int blocks = (longest + output + spare) / page + 1 + (int)rng_below(&rng, 3);
         const unsigned failures = CU_get_number_of_failures();
         struct bed_rows *rows = bed_ok(
@@ -132,10 +166,11 @@ static void check_mode(enum mode mode, int n_runs)
             " 'llama-2-7b', %s 'kv': {'blocks': %d, 'block_tokens': %d%s}, 'batching': {'policy': 'sglang-checked', %s},"
             " 'cost': {'kind': 'affine', 'prefill': {'fixed': '10ms', 'per_token': '50us'}, 'decode': {'fixed': '10ms',"
             " 'per_sequence': '1ms'}}, 'trace': {'format': 'generate', 'count': 60, 'arrival': {'process': 'poisson',"
-            " 'rate': '%d/s'}, 'prompt': {'distribution': 'uniform', 'min': 1, 'max': %d}, 'output': {'distribution':"
+            " 'rate': '%d/s'}, 'prompt': {'distribution': 'uniform', 'min': %d, 'max': %d}, 'output': {'distribution':"
             " 'uniform', 'min': 1, 'max': %d}, %s}}}}",
             seed, how, blocks, page, rng_below(&rng, 2) > 0 ? ", 'prefix_cache': 'lru'" : "", batching,
-            5 + (int)rng_below(&rng, 60), longest, output,
+            mode == IN_STEP ? 200 : 5 + (int)rng_below(&rng, 60),
+            mode == IN_STEP && !settings.by_priority ? longest : 1, longest, output,
             settings.by_priority
                 ? "'classes': {'interactive': {'share': 1}, 'default': {'share': 1}, 'batch': {'share': 1}}"
                 : test_json("'sessions': {'continue': 0.6, 'block_tokens': %d}", prefix_page));
@@ -169,4 +204,22 @@ TEST(plans_beside_drafts_are_those_of_the_naive_composer)
 {
     check_mode(DRAFTS, 30);
     CHECK(seen.cut > 500 && late > 50);
+}
+
+TEST(plans_beside_sequences_in_step_are_those_of_the_naive_composer)
+{
+    check_mode(IN_STEP, 50);
+    CHECK(seen.retracted > 30 && seen.preempted > 30);
+}
+
+TEST(plans_of_tiny_prompts_are_those_of_the_naive_composer)
+{
+    check_mode(TINY, 40);
+    CHECK(seen.cached > 100 && seen.retracted > 10);
+}
+
+TEST(plans_of_pieces_are_those_of_the_naive_composer)
+{
+    check_mode(PIECES, 20);
+    CHECK(seen.cut > 500 && seen.given_up > 2);
 }

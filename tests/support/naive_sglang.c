@@ -275,8 +275,10 @@ static void retract(struct naive_sglang *c)
         sorted[at] = r;
     }
     while (growth(c) > free_blocks(c) && n > 1) c->plan.evicted[c->plan.n_evicted++] = sorted[--n];
-    for (const struct request_view *r = view->last_prefilling; r != NULL && growth(c) > free_blocks(c); r = r->prev)
+    for (const struct request_view *r = view->last_prefilling; r != NULL && growth(c) > free_blocks(c); r = r->prev) {
         c->plan.evicted[c->plan.n_evicted++] = r;
+        c->seen->given_up++;
+    }
     int64_t made = 0, limits = 1;
     for (int i = 0; i < n; i++) {
         made += 20 + replica_view_generated_tokens(view, sorted[i]);

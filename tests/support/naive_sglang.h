@@ -20,7 +20,7 @@ struct naive_sglang_settings {
 
 /* What plans met with. */
 struct naive_sglang_seen {
-    int cut, preempted, retracted, resumed, waited, cached;
+    int cut, given_up, preempted, retracted, resumed, waited, cached; /* given_up: cut prompts */
 };
 
 struct naive_sglang_plan {

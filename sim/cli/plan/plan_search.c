@@ -40,7 +40,6 @@ static void try_plan(struct training_setup *setup, const struct training_config 
     setup->config = &found.config;
     const char *problem = training_setup_price(setup, setup->gpus, false, &found.step);
     found.plan = setup->plan;
-    setup->config = config;
     if (problem != NULL) {
         note(&search->refused, problem);
         return;
@@ -116,7 +115,7 @@ static int64_t first(bool is_free, int64_t given)
 
 void plan_search(struct training_setup *setup, const struct plan_free *free, struct plan_search *search)
 {
-    const struct training_config given = *setup->config;
+    const struct training_config *const own = setup->config, given = *own;
     struct training_config config = given;
     const int64_t gpus = setup->gpus, layers = setup->llm.layers;
     *search = (struct plan_search){.n_best = 0};
@@ -144,4 +143,5 @@ void plan_search(struct training_setup *setup, const struct plan_free *free, str
                     try_ways(setup, free, config, search);
         }
     }
+    setup->config = own;
 }

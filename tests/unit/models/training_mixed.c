@@ -50,6 +50,7 @@ TEST(equal_lengths_take_the_step_of_the_plan)
     for (int split = SPLIT_STATIC; split <= SPLIT_HYBRID; split++) {
         struct mixed_bed bed;
         init_bed(&bed, room, 12);
+        bed.plan.plan.tensor = 2;
         for (int i = 0; i < 12; i++) set_length(&bed, i, 16384);
         bed.plan.plan.split = (enum training_split)split;
         const struct training_step mixed = plan_bed_step(&bed.plan);
@@ -60,6 +61,8 @@ TEST(equal_lengths_take_the_step_of_the_plan)
         CHECK_NEAR(mixed.context_s / equal.context_s, 1.0, 1e-9);
         CHECK_NEAR(mixed.flop / equal.flop, 1.0, 1e-9);
         CHECK_NEAR(mixed.model_flop / equal.model_flop, 1.0, 1e-12);
+        CHECK_NEAR(mixed.outside_frac, equal.outside_frac, 1e-9);
+        CHECK_NEAR(mixed.tensor_bytes / equal.tensor_bytes, 1.0, 1e-9);
         CHECK_NEAR(mixed.context_bytes / equal.context_bytes, 1.0, 1e-9);
         CHECK_NEAR(mixed.memory.total_bytes, equal.memory.total_bytes, 0.0);
         CHECK_NEAR(mixed.bubble_s / equal.step_s, 0.0, 1e-9);
@@ -96,6 +99,13 @@ TEST(batches_take_the_mean_of_each_alone)
         CHECK_NEAR(both->static_frac * 2.0, steps[0].static_frac + steps[1].static_frac, 1e-12);
         CHECK_NEAR(most[2], fmax(most[0], most[1]), 0.0);
         CHECK(most[0] > most[1]);
+        for (int i = 0; i < 20; i++) { /* in the other order */
+            const int64_t tokens = bed.tokens[i];
+            bed.tokens[i] = bed.tokens[20 + i];
+            bed.tokens[20 + i] = tokens;
+        }
+        CHECK_NEAR(training_mixed_most_sequences(&bed.plan.plan), most[0], 0.0);
+        CHECK_NEAR(plan_bed_step(&bed.plan).step_s, both->step_s, 1e-9 * both->step_s);
         if (split == SPLIT_FLEXIBLE) CHECK_NEAR(both->static_frac, 0.5, 1e-12); /* long ones need all groups of 4 */
         if (split < SPLIT_FLEXIBLE) CHECK_NEAR(both->static_frac, 0.0, 0.0);
     }
@@ -128,6 +138,14 @@ TEST(the_best_static_split_is_the_best_of_all_widths)
         CHECK_NEAR(passes_s(&best) / least_s, 1.0, 1e-9);
         CHECK_NEAR(best.width, least_width, 1e-9);
         if (n % 4 == 1) CHECK_NEAR(least_width, 8.0, 0.0);
+        bed.plan.plan.split = SPLIT_BEST_STATIC; /* whichever width the plan itself has */
+        for (int width = 4; width <= 16; width *= 2) {
+            bed.plan.plan.context = width;
+            bed.plan.plan.micro_batch = width / 4;
+            bed.plan.plan.data = 16 / width;
+            const struct training_step same = plan_bed_step(&bed.plan);
+            CHECK_NEAR(passes_s(&same) / least_s, 1.0, 1e-9);
+        }
     }
     mem_free(room);
 }
@@ -187,6 +205,100 @@ TEST(packs_between_the_points_are_little_too_long)
             const double ratio = mixed_s / plan_bed_step(&bed.plan).step_s;
             CHECK(ratio >= 1.0 - 1e-3 && ratio <= 1.1);
         }
+    mem_free(room);
+}
+
+/* At the points a pack takes what its micro-batch takes, however messages overlap: one longest sequence, 16 of a 16th
+ * of its length, and one of these. */
+TEST(packs_at_the_points_are_exact)
+{
+    static const int64_t numbers[] = {1, 16, 1}, parts[] = {1, 16, 16};
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    for (int i = 0; i < 3; i++)
+        for (int k = 1; k <= 2; k++) {
+            struct mixed_bed bed;
+            init_bed(&bed, room, numbers[i]);
+            bed.plan.plan.data = 1;
+            bed.plan.trainer.overlap_frac = 0.5 * k;
+            for (int n = 0; n < numbers[i]; n++) set_length(&bed, n, 16384 / parts[i]);
+            const struct training_step mixed = plan_bed_step(&bed.plan);
+            bed.plan.plan.lengths = NULL;
+            bed.plan.plan.micro_batch = numbers[i];
+            bed.plan.plan.sequence_tokens = 16384 / parts[i];
+            bed.plan.plan.micro_batches = 1;
+            CHECK_NEAR(mixed.step_s / plan_bed_step(&bed.plan).step_s, 1.0, 1e-9);
+        }
+    mem_free(room);
+}
+
+/* Ranks that exchange heads are at most as many as each tensor rank has heads. One sequence is computed sooner by more
+ * ranks, if they may. */
+TEST(widths_divide_the_heads_that_they_exchange)
+{
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    for (int form = CONTEXT_RING; form <= CONTEXT_ALL_TO_ALL; form++)
+        for (int64_t heads = 1; heads <= 16; heads *= 2) {
+            struct mixed_bed bed;
+            init_bed(&bed, room, 1);
+            set_length(&bed, 0, 16384);
+            bed.plan.llm.q_heads = bed.plan.llm.kv_heads = 2 * heads;
+            bed.plan.plan.tensor = 2;
+            bed.plan.plan.context = 1;
+            bed.plan.plan.data = 16;
+            bed.plan.plan.context_form = (enum context_form)form;
+            bed.plan.plan.split = SPLIT_BEST_STATIC;
+            const double width = plan_bed_step(&bed.plan).width;
+            if (form == CONTEXT_ALL_TO_ALL)
+                CHECK_NEAR(width, (double)heads, 0.0);
+            else if (heads < 16)
+                CHECK_NEAR(width, 16.0, 0.0);
+        }
+    mem_free(room);
+}
+
+/* Groups have the plan's 4 ranks or another power of two; those of the hybrid also 3, but no other number above 4. The
+ * bound of a split is over these widths: it is lower for the hybrid where sequences fit on 3 ranks, and only there. */
+TEST(bounds_are_over_the_widths_of_a_split)
+{
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    for (int ranks = 3; ranks <= 4; ranks++)
+        for (int n = 1; n <= 16; n *= 16) {
+            double bound_s[SPLIT_HYBRID + 1];
+            for (int split = SPLIT_STATIC; split <= SPLIT_HYBRID; split++) {
+                struct mixed_bed bed;
+                init_bed(&bed, room, n);
+                bed.plan.plan.data = 3; /* 12 ranks */
+                for (int i = 0; i < n; i++) set_length(&bed, i, ranks * 4096);
+                bed.plan.plan.split = (enum training_split)split;
+                bound_s[split] = plan_bed_step(&bed.plan).bound_s;
+            }
+            CHECK_NEAR(bound_s[SPLIT_FLEXIBLE], bound_s[SPLIT_STATIC], 0.0);
+            if (ranks == 4) CHECK_NEAR(bound_s[SPLIT_HYBRID], bound_s[SPLIT_STATIC], 0.0);
+            if (ranks == 3 && n == 16) CHECK(bound_s[SPLIT_HYBRID] < bound_s[SPLIT_STATIC] * (1.0 - 1e-3));
+        }
+    mem_free(room);
+}
+
+/* Groups may have a number of ranks that is no power of two where the plan has it. */
+TEST(groups_of_three_take_the_step_of_the_plan)
+{
+    struct training_room *room = mem_zalloc(1, sizeof *room);
+    for (int split = SPLIT_STATIC; split <= SPLIT_HYBRID; split++) {
+        struct mixed_bed bed;
+        init_bed(&bed, room, 10);
+        bed.plan.plan.context = 3;
+        bed.plan.plan.data = 5;
+        bed.plan.plan.sequence_tokens = 12288;
+        for (int i = 0; i < 10; i++) set_length(&bed, i, 12288);
+        bed.plan.plan.split = (enum training_split)split;
+        const struct training_step mixed = plan_bed_step(&bed.plan);
+        bed.plan.plan.lengths = NULL;
+        bed.plan.plan.micro_batches = 2;
+        CHECK(mixed.step_s <= plan_bed_step(&bed.plan).step_s * (1.0 + 1e-9));
+        if (split != SPLIT_STATIC) continue;
+        CHECK_NEAR(mixed.step_s / plan_bed_step(&bed.plan).step_s, 1.0, 1e-9);
+        CHECK_NEAR(mixed.width, 3.0, 1e-12);
+    }
     mem_free(room);
 }
 
@@ -277,6 +389,12 @@ TEST(longer_sequences_take_longer)
     mem_free(room);
 }
 
+static const char *problem_of(const struct mixed_bed *bed)
+{
+    const char *problem = training_plan_problem(&bed->plan.plan, &bed->plan.llm);
+    return problem != NULL ? problem : "";
+}
+
 TEST(what_cannot_be_mixed_is_refused)
 {
     struct training_room *room = mem_zalloc(1, sizeof *room);
@@ -291,21 +409,24 @@ TEST(what_cannot_be_mixed_is_refused)
     plan->pipeline = 2;
     CHECK(training_plan_problem(plan, &bed.plan.llm) != NULL);
     plan->pipeline = 1;
+    plan->data = TRAINING_MIXED_RANKS / plan->context;
+    CHECK_EQ_STR(problem_of(&bed), "");
+    plan->data++;
+    CHECK(strstr(problem_of(&bed), "at most 4096 ranks") != NULL);
+    plan->data = 4;
     plan->sequence_tokens = 128;
     CHECK(training_plan_problem(plan, &bed.plan.llm) != NULL);
     plan->context = 1;
     plan->data = 16;
     CHECK(training_plan_problem(plan, &bed.plan.llm) == NULL);
+    plan->sequence_tokens = 64;
+    CHECK_EQ_STR(problem_of(&bed), "");
+    plan->sequence_tokens = 63;
+    CHECK(strstr(problem_of(&bed), "'sequence_tokens' of at least 64") != NULL);
     plan->sequence_tokens = 8; /* in micro-batches of enough tokens: a 16th of a sequence is no token */
     plan->micro_batch = 8;
     CHECK(training_plan_problem(plan, &bed.plan.llm) != NULL);
     mem_free(room);
-}
-
-static const char *problem_of(const struct mixed_bed *bed)
-{
-    const char *problem = training_plan_problem(&bed->plan.plan, &bed->plan.llm);
-    return problem != NULL ? problem : "";
 }
 
 /* Each is possible without the lengths. */

@@ -60,7 +60,6 @@ TEST(least_attained_service)
     check_fits(&f);
 }
 
-/* A job of two GPUs, one of twice the weight and one of neither on one GPU type: GPU-time as 1 : 2 : 1. */
 /* All nodes of the second type are down, and the second kind runs there alone: as if neither were there. */
 TEST(types_without_gpus_and_kinds_that_run_nowhere_change_nothing)
 {
@@ -91,6 +90,7 @@ TEST(cost_does_not_depend_on_idle_gpus)
     }
 }
 
+/* A job of two GPUs, one of twice the weight and one of neither on one GPU type: GPU-time as 1 : 2 : 1. */
 TEST(weights_and_widths)
 {
     struct fixture f;
@@ -379,4 +379,71 @@ TEST(the_fastest_rate_is_within_reach_and_no_more)
     MUST(gavel_max_sum(&f.jobs, value, most, f.x) == LP_OPTIMAL);
     CHECK_NEAR(f.x[0], 1, 1e-9);
     CHECK_EQ_INT(gavel_max_sum(&f.jobs, value, more, f.x), LP_INFEASIBLE);
+}
+
+/* One kind that asks for too much is enough, whichever it is. */
+TEST(no_kind_gets_more_than_its_fastest_rate)
+{
+    static const double value[] = {1, 1};
+    for (int k = 0; k < 2; k++) {
+        struct fixture f;
+        double at_least[2] = {0.1, 0.1};
+        fixture_init(&f, 2, 1);
+        f.gpus[0] = 4;
+        f.speed[0] = f.speed[1] = 1;
+        CHECK_EQ_INT(gavel_max_sum(&f.jobs, value, at_least, f.x), LP_OPTIMAL);
+        at_least[k] = 1.01;
+        CHECK_EQ_INT(gavel_max_sum(&f.jobs, value, at_least, f.x), LP_INFEASIBLE);
+    }
+}
+
+/* An equal share of all GPUs, at most the whole time: shares of a type are as its GPUs. Of the nth part of the GPUs of
+ * each type a job uses as many as it has, or has them part of the time. */
+TEST(shares_are_parts_of_the_gpus)
+{
+    struct rng rng = test_rng(13, "gavel", 0);
+    for (int i = 0; i < 100; i++) {
+        struct fixture f;
+        double jobs = 0;
+        draw(&f, &rng, 1 + i % 8);
+        for (int k = 0; k < f.jobs.kinds; k++) jobs += f.count[k];
+        const double gpus = f.gpus[0] + f.gpus[1];
+        gavel_equal_share(&f.jobs, f.weight, f.need);
+        gavel_isolated(&f.jobs, f.x);
+        for (int k = 0; k < f.jobs.kinds; k++) {
+            const double mean = (f.speed[2 * k] * f.gpus[0] + f.speed[2 * k + 1] * f.gpus[1]) / gpus;
+            const double time = fmin(1, gpus / jobs), alone = fmin(1, gpus / jobs / f.width[k]);
+            CHECK_NEAR(f.need[k], f.weight[k] * mean * time / f.width[k], 1e-12);
+            for (int j = 0; j < 2; j++) CHECK_NEAR(f.x[2 * k + j], alone * f.gpus[j] / gpus, 1e-12);
+        }
+        for (int m = 2 * f.jobs.kinds; m < MOST_X; m++) CHECK_NEAR(f.x[m], 0, 0); /* of no kind */
+    }
+}
+
+/* Alike jobs in one kind do together what they do in kinds of their own. */
+TEST(raw_work_of_a_kind_is_that_of_its_jobs)
+{
+    struct rng rng = test_rng(14, "gavel", 0);
+    for (int i = 0; i < 50; i++) {
+        struct fixture together, apart;
+        double rate[6], rates[MOST_KINDS], done = 0, done_apart = 0;
+        draw(&together, &rng, 6);
+        fixture_init(&apart, 0, 2);
+        memcpy(apart.gpus, together.gpus, sizeof apart.gpus);
+        for (int k = 0; k < 6; k++) rate[k] = 0.5 + rng_uniform(&rng);
+        for (int k = 0; k < 6; k++)
+            for (int n = 0; n < (int)together.count[k]; n++) {
+                const int m = apart.jobs.kinds++;
+                apart.count[m] = 1;
+                apart.width[m] = together.width[k];
+                rates[m] = rate[k];
+                memcpy(&apart.speed[(size_t)m * 2], &together.speed[(size_t)k * 2], 2 * sizeof(double));
+            }
+        MUST(gavel_max_raw(&together.jobs, rate, NULL, NULL, together.x) == LP_OPTIMAL);
+        MUST(gavel_max_raw(&apart.jobs, rates, NULL, NULL, apart.x) == LP_OPTIMAL);
+        for (int k = 0; k < 6; k++) done += together.count[k] * rate[k] * gavel_rate(&together.jobs, together.x, k);
+        for (int k = 0; k < apart.jobs.kinds; k++) done_apart += rates[k] * gavel_rate(&apart.jobs, apart.x, k);
+        CHECK_NEAR(done, done_apart, 1e-6 * done);
+        check_fits(&together);
+    }
 }
