@@ -23,15 +23,29 @@ struct engine_params {
     int64_t graph_tokens;  /* batches of at most this many tokens, prompts included, replay a CUDA graph; 0: none */
 };
 
-/* Seconds of an iteration of `layers` layers (of one pipeline stage) along a run whose GPU time is `gpu`. */
-static inline struct piece engine_iteration(const struct engine_params *params, double layers,
-                                            const struct iteration_work *work, struct piece gpu)
+/* What the host takes of an iteration, whatever the GPU does: launching, beside the GPU; and what waits for it. */
+struct engine_seconds {
+    double launch_s, waiting_s;
+};
+
+/* Of an iteration of `layers` layers (of one pipeline stage). Contexts of sequences do not matter. */
+static inline struct engine_seconds engine_seconds(const struct engine_params *params, double layers,
+                                                   const struct iteration_work *work)
 {
     const int64_t tokens = work->prefill_tokens + iteration_decode_tokens(work);
     const double prompts = (double)work->prefill_sequences, sequences = prompts + (double)work->decode_sequences;
-    const double launch_s = tokens > params->graph_tokens ? layers * params->layer_launch_s : 0.0;
-    const double waiting_s = params->iteration_s + sequences * params->sequence_s + prompts * params->prompt_s;
-    return piece_add(piece_max(gpu, piece_line(launch_s, 0.0)), piece_line(waiting_s, 0.0));
+    return (struct engine_seconds){
+        .launch_s = tokens > params->graph_tokens ? layers * params->layer_launch_s : 0.0,
+        .waiting_s = params->iteration_s + sequences * params->sequence_s + prompts * params->prompt_s,
+    };
+}
+
+/* Seconds of that iteration along a run whose GPU time is `gpu`. */
+static inline struct piece engine_iteration(const struct engine_params *params, double layers,
+                                            const struct iteration_work *work, struct piece gpu)
+{
+    const struct engine_seconds host = engine_seconds(params, layers, work);
+    return piece_add(piece_max(gpu, piece_line(host.launch_s, 0.0)), piece_line(host.waiting_s, 0.0));
 }
 
 #endif

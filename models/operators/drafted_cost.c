@@ -69,7 +69,7 @@ static struct operators_memo_batch *find_kept(const struct operators *operators,
     return kept;
 }
 
-static inline void cost_of_kept(const struct operators *operators, struct operators_memo_batch *kept,
+static inline void cost_of_kept(struct operators_memo_batch *kept, struct engine_seconds host,
                                 const struct iteration_work *own, struct iteration_cost *cost)
 {
     struct operators_time attention = {0.0, 0.0};
@@ -81,9 +81,8 @@ static inline void cost_of_kept(const struct operators *operators, struct operat
     }
     const double gpu_s = attention.seconds + kept->steady.seconds;
     const double outside_s = kept->steady.outside_s + attention.outside_s;
-    const struct piece all = engine_iteration(&operators->parts.engine, operators->layers, own, piece_line(gpu_s, 0.0));
     *cost = (struct iteration_cost){
-        .first_s = all.now,
+        .first_s = larger_of(gpu_s, host.launch_s) + host.waiting_s,
         .until = 1,
         .extrapolated_frac = operators_share(outside_s, gpu_s),
     };
@@ -97,10 +96,12 @@ void operators_cost_row(const void *model, void *memo, const struct iteration_wo
     const bool is_grouped = split->data > 1;
     const bool is_drafted = works->decode_drafts > 0 && works->prefill_tokens == 0 && works->decode_sequences > 0;
     struct operators_memo_batch *kept = NULL;
+    struct engine_seconds host = {0.0, 0.0};
     struct iteration_work part;
     if (is_drafted && split->dispatch == DISPATCH_ALL_TO_ALL) {
         if (is_grouped) part = llm_group_work(split, works);
         kept = find_kept(operators, memo, is_grouped ? &part : works, iteration_decode_tokens(works));
+        host = engine_seconds(&operators->parts.engine, operators->layers, is_grouped ? &part : works);
     }
     for (int32_t i = 0; i < n; i++) {
         if (kept == NULL || !kept->is_possible) {
@@ -108,6 +109,6 @@ void operators_cost_row(const void *model, void *memo, const struct iteration_wo
             continue;
         }
         if (is_grouped) part = llm_group_work(split, &works[i]);
-        cost_of_kept(operators, kept, is_grouped ? &part : &works[i], &costs[i]);
+        cost_of_kept(kept, host, is_grouped ? &part : &works[i], &costs[i]);
     }
 }

@@ -15,8 +15,10 @@ void knots_add(struct knots *knots, int64_t at)
 /* The least number of a step. */
 static double step_begin(size_t step)
 {
-    const double within = 1.0 + (double)(step % KNOTS_OCTAVE) / KNOTS_OCTAVE;
-    return step > 0 ? ldexp(within, (int)(step / KNOTS_OCTAVE)) : 0.0;
+    if (step < KNOTS_WHOLE) return (double)step;
+    const size_t beyond = step - KNOTS_WHOLE;
+    const double within = 1.0 + (double)(beyond % KNOTS_OCTAVE) / KNOTS_OCTAVE;
+    return ldexp(within, KNOTS_WHOLE_OCTAVES + (int)(beyond / KNOTS_OCTAVE));
 }
 
 void knots_index(struct knots *knots)

@@ -43,14 +43,20 @@ struct operators_time operators_sum(const struct operators_parts *parts, const s
     return time;
 }
 
-static struct operators_time curve_time(const struct operators_curve *curve, int64_t x)
+static struct operators_time interpolated(const struct operators_curve *curve, int64_t x)
 {
     if (curve->knots.n == 0 || x == 0) return (struct operators_time){0.0, 0.0};
     const size_t i = knots_find(&curve->knots, 1, x);
     return chord(curve->times[i], curve->times[i + 1], knots_weight(&curve->knots, i, (double)x));
 }
 
-/* Attention of the decoding sequences along the run, at whose beginning *outside_s of it are outside. */
+static inline struct operators_time curve_time(const struct operators_curve *curve, int64_t x)
+{
+    return x < OPERATORS_FEW ? curve->few[x] : interpolated(curve, x);
+}
+
+/* Attention of the decoding sequences along the run, at whose beginning *outside_s of it are outside. With prompts the
+ * run is one iteration. */
 static inline __attribute__((always_inline)) struct piece
 decode_attention(const struct operators_grid *grid, const struct iteration_work *work, double *outside_s)
 {
@@ -63,11 +69,14 @@ decode_attention(const struct operators_grid *grid, const struct iteration_work 
     const struct operators_time end = chord(grid->times[i][j + 1], grid->times[i + 1][j + 1], weight);
     const struct operators_time now = chord(begin, end, knots_weight(&grid->contexts, j, (double)tokens / (double)n));
     const int64_t next = grid->contexts.at[j + 1];
+    const bool is_last = j + 2 == grid->contexts.n;
     *outside_s = now.outside_s;
+    int64_t until = 1;
+    if (work->prefill_tokens == 0) until = is_last ? INT64_MAX : (n * next - tokens) / n + 1;
     return (struct piece){
         .now = now.seconds,
         .slope = (end.seconds - begin.seconds) / (double)(next - grid->contexts.at[j]),
-        .until = j + 2 < grid->contexts.n ? (n * next - tokens) / n + 1 : INT64_MAX,
+        .until = until,
     };
 }
 
@@ -190,7 +199,7 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
         own = llm_group_work(&operators->parts.split, work);
         work = &own;
     }
-    const bool is_listed = work->prefill_tokens == 0 && work->decode_sequences < OPERATORS_STEADY;
+    const bool is_listed = work->prefill_tokens == 0 && work->decode_sequences < OPERATORS_FEW;
     struct operators_time steady = is_listed ? operators->steady[work->decode_sequences] : steady_time(operators, work);
     double decode_outside_s = 0.0;
     const bool is_alone = work->prefill_tokens == 0 || !operators->prompts.mix;
@@ -374,7 +383,7 @@ static bool refine(struct operators_curve *curve, size_t i, const struct operato
     return true;
 }
 
-static void init_curve(struct operators_curve *curve, const struct operators_parts *parts, enum kernel_driver driver)
+static void init_knots(struct operators_curve *curve, const struct operators_parts *parts, enum kernel_driver driver)
 {
     struct operators_uses one, two;
     list_kernels(parts, driver, 1, false, &one);
@@ -389,6 +398,12 @@ static void init_curve(struct operators_curve *curve, const struct operators_par
     for (size_t i = 0; i < curve->knots.n; i++) curve->times[i] = time_at(parts, driver, curve->knots.at[i]);
     for (size_t i = 0; i + 1 < curve->knots.n;) i += refine(curve, i, parts, driver) ? 0 : 1;
     knots_index(&curve->knots);
+}
+
+static void init_curve(struct operators_curve *curve, const struct operators_parts *parts, enum kernel_driver driver)
+{
+    init_knots(curve, parts, driver);
+    for (int64_t x = 0; x < OPERATORS_FEW; x++) curve->few[x] = interpolated(curve, x);
 }
 
 static size_t at_most(size_t n, size_t limit)
@@ -460,7 +475,7 @@ void operators_init(struct operators *operators, const struct operators_parts *p
     init_grid(&operators->decode, parts);
     init_prompts(operators);
     list_kernels(parts, BY_DECODE, 1, true, &operators->decode_attention);
-    for (int64_t n = 0; n < OPERATORS_STEADY; n++)
+    for (int64_t n = 0; n < OPERATORS_FEW; n++)
         operators->steady[n] = steady_time(operators, &(struct iteration_work){.decode_sequences = n});
 }
 
@@ -475,6 +490,7 @@ static void copy_curve(struct operators_curve *curve, const struct operators_cur
 {
     copy_knots(&curve->knots, &from->knots);
     memcpy(curve->times, from->times, from->knots.n * sizeof *from->times);
+    memcpy(curve->few, from->few, sizeof from->few);
 }
 
 static void copy_grid(struct operators_grid *grid, const struct operators_grid *from)

@@ -36,7 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { OPERATORS_GRID_SEQUENCES = 352, OPERATORS_GRID_CONTEXTS = 72, OPERATORS_STEADY = 512 };
+enum { OPERATORS_GRID_SEQUENCES = 352, OPERATORS_GRID_CONTEXTS = 72, OPERATORS_FEW = 512 };
 
 /* Seconds of some kernels, and the part of it outside a fitted range. */
 struct operators_time {
@@ -47,6 +47,7 @@ struct operators_time {
 struct operators_curve {
     struct knots knots; /* none: there are no such kernels */
     struct operators_time times[KNOTS_MAX];
+    struct operators_time few[OPERATORS_FEW]; /* at 0, 1 ..: what the knots give, or zeros without knots */
 };
 
 /* Attention of decoding sequences, by their number and their mean context. */
@@ -96,7 +97,7 @@ struct operators {
     struct operators_grid decode;                /* of sequences that are alike */
     struct operators_uses decode_attention;      /* its kernels, for the delay by the longest sequence */
     struct operators_prompts prompts;            /* their attention */
-    struct operators_time steady[OPERATORS_STEADY]; /* of n decoding sequences without prompts: the constant part */
+    struct operators_time steady[OPERATORS_FEW]; /* of n decoding sequences without prompts: the constant part */
 };
 
 /* The kernels of `list`, attention over some prompt. */

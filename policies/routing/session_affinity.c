@@ -5,9 +5,8 @@
  * requests, rounded up, this request included. It goes back as soon as a replica before has room. When replicas come or
  * go, only sessions of those move. Requests of no session go to the replica with the fewest unfinished requests.
  *
- * The replica that comes first in a session's order, busy or not, is remembered for the sessions seen last: most
- * requests go there, without a hash of each replica. A session's number and its mixed one determine each other, so the
- * bits beside those of its place identify it.
+ * The replicas that come first in a session's order, busy or not, are remembered for the sessions seen last: most
+ * requests go to one of these, without a hash of each replica.
  *
  * Left out: other keys than the session, such as the user. */
 #include "policies/declared.h"
@@ -20,12 +19,18 @@ struct session_affinity {
     double bound;
 };
 
-enum { PLACE_BITS = 13, PLACES = 1 << PLACE_BITS };
+enum { PLACES = 1 << 13, REMEMBERED = 4 };
+
+/* How the order of a session begins. */
+struct affinity_order {
+    uint64_t session;             /* mixed number */
+    int16_t replicas[REMEMBERED]; /* plus 1, the first one first; 0: there are no more; all 0: no session yet */
+};
 
 struct affinity_state {
     struct session_affinity params;
-    int32_t first, n_replicas; /* of the fleet that `firsts` is about; n_replicas 0: none yet */
-    uint64_t firsts[PLACES];   /* the session's mixed number, its lowest bits replaced by its first replica plus 1 */
+    int32_t first, n_replicas;            /* of the fleet that `orders` is about; n_replicas 0: none yet */
+    struct affinity_order orders[PLACES]; /* by the mixed number modulo PLACES */
 };
 
 #define ROW_OF struct session_affinity
@@ -43,18 +48,20 @@ static uint64_t mix(uint64_t key)
     return key ^ (key >> 31);
 }
 
+static uint64_t weight_of(const struct fleet_view *view, uint64_t session, int32_t i)
+{
+    return mix(session + (uint64_t)(view->numbers != NULL ? view->numbers[i] : view->first + i));
+}
+
 /* The replica of the highest weight that has fewer requests than `most`, or -1: the first one in the session's order.
  * session: the mixed number of the session. Replicas have different numbers, so that their weights differ. */
 static int32_t first_with_room(const struct fleet_view *view, uint64_t session, int64_t most)
 {
-    const struct replica_load *loads = view->loads;
-    const int32_t *numbers = view->numbers;
-    const int32_t n = view->n_replicas, first = view->first;
     int32_t best = -1;
     uint64_t highest = 0;
-    for (int32_t i = 0; i < n; i++) {
-        if (loads[i].outstanding >= most) continue;
-        const uint64_t weight = mix(session + (uint64_t)(numbers != NULL ? numbers[i] : first + i));
+    for (int32_t i = 0; i < view->n_replicas; i++) {
+        if (view->loads[i].outstanding >= most) continue;
+        const uint64_t weight = weight_of(view, session, i);
         if (weight < highest) continue;
         best = i;
         highest = weight;
@@ -62,26 +69,52 @@ static int32_t first_with_room(const struct fleet_view *view, uint64_t session, 
     return best;
 }
 
-/* The first replica in the session's order. Fleets that scale, and huge ones, are not remembered. */
-static int32_t first_of(struct affinity_state *state, const struct fleet_view *view, uint64_t session)
+static struct affinity_order order_of(const struct fleet_view *view, uint64_t session)
 {
-    uint64_t *known = &state->firsts[session % PLACES];
-    if (view->numbers != NULL || view->n_replicas >= PLACES) return first_with_room(view, session, INT64_MAX);
+    struct affinity_order order = {.session = session};
+    uint64_t weights[REMEMBERED] = {0};
+    for (int32_t i = 0, n = 0; i < view->n_replicas; i++) {
+        const uint64_t weight = weight_of(view, session, i);
+        if (n == REMEMBERED && weight < weights[n - 1]) continue;
+        int32_t at = n < REMEMBERED ? n++ : n - 1;
+        for (; at > 0 && weights[at - 1] < weight; at--) {
+            weights[at] = weights[at - 1];
+            order.replicas[at] = order.replicas[at - 1];
+        }
+        weights[at] = weight;
+        order.replicas[at] = (int16_t)(i + 1);
+    }
+    return order;
+}
+
+/* Whether orders of these candidates are remembered: not of fleets that scale, of huge ones, or of a second one. */
+static bool is_remembered(struct affinity_state *state, const struct fleet_view *view)
+{
+    if (view->numbers != NULL || view->n_replicas >= INT16_MAX) return false;
     if (state->n_replicas == 0) {
         state->first = view->first;
         state->n_replicas = view->n_replicas;
     }
-    if (state->first != view->first || state->n_replicas != view->n_replicas)
-        return first_with_room(view, session, INT64_MAX);
-    if (*known == 0 || (*known ^ session) >> PLACE_BITS != 0)
-        *known = (session & ~(uint64_t)(PLACES - 1)) | (uint64_t)(first_with_room(view, session, INT64_MAX) + 1);
-    return (int32_t)(*known % PLACES) - 1;
+    return state->first == view->first && state->n_replicas == view->n_replicas;
+}
+
+/* The first replica with room among those remembered, or -1. */
+static int32_t remembered_with_room(struct affinity_state *state, const struct fleet_view *view, uint64_t session,
+                                    int64_t most)
+{
+    struct affinity_order *order = &state->orders[session % PLACES];
+    if (!is_remembered(state, view)) return -1;
+    if (order->replicas[0] == 0 || order->session != session) *order = order_of(view, session);
+    for (int i = 0; i < REMEMBERED && order->replicas[i] > 0; i++)
+        if (view->loads[order->replicas[i] - 1].outstanding < most) return order->replicas[i] - 1;
+    return -1;
 }
 
 /* Most unfinished requests that a replica may have with this one. */
 static double most_requests(const struct session_affinity *router, const struct fleet_view *view)
 {
     int64_t requests = 1;
+#pragma GCC unroll 8
     for (int32_t i = 0; i < view->n_replicas; i++) requests += view->loads[i].outstanding;
     return ceil(router->bound * (double)requests / view->n_replicas);
 }
@@ -100,9 +133,8 @@ static int session_affinity_route(void *state, const struct fleet_view *view, co
     if (request->session_id == 0) return fewest_requests(view);
     const int64_t most = (int64_t)fmin(most_requests(&router->params, view), 0x1p62);
     const uint64_t session = mix((uint64_t)request->session_id + UINT64_C(0x9e3779b97f4a7c15));
-    const int32_t first = first_of(router, view, session);
-    if (view->loads[first].outstanding < most) return first;
-    const int32_t best = first_with_room(view, session, most);
+    int32_t best = remembered_with_room(router, view, session, most);
+    if (best < 0) best = first_with_room(view, session, most);
     return best >= 0 ? best : fewest_requests(view);
 }
 

@@ -237,6 +237,49 @@ TEST(longer_work_takes_no_less)
     }
 }
 
+/* What a curve lists for few tokens or sequences, against its knots. */
+static void check_listed(const struct operators_curve *curve)
+{
+    const struct knots *knots = &curve->knots;
+    for (int64_t x = 0; x < OPERATORS_FEW; x++) {
+        struct operators_time found = {0.0, 0.0};
+        if (knots->n > 0 && x > 0) {
+            const size_t i = knots_find(knots, 1, x);
+            const struct operators_time *ends = &curve->times[i];
+            const double weight = knots_weight(knots, i, (double)x);
+            found.seconds = ends[0].seconds + weight * (ends[1].seconds - ends[0].seconds);
+            found.outside_s = ends[0].outside_s + weight * (ends[1].outside_s - ends[0].outside_s);
+        }
+        if (!CHECK(curve->few[x].seconds == found.seconds && curve->few[x].outside_s == found.outside_s)) return;
+    }
+}
+
+/* To the bit, also in a copy. */
+TEST(listed_times_are_those_of_the_knots)
+{
+    int curves = 0;
+    for (int s = 0; s < SUBJECTS; s++) {
+        SCOPED(cost_fixture) fixture;
+        MUST(make(&fixture, &subjects[s], 500, "none") == 0);
+        const struct operators *operators = fixture.model.model;
+        struct operators *copy = arena_alloc(&fixture.arena, sizeof *copy);
+        MUST(copy != NULL);
+        operators_copy(copy, operators, &operators->parts);
+        const struct operators_curve *const all[] = {&copy->by_all_tokens,  &copy->by_tokens, &copy->by_sequences,
+                                                     &copy->by_sent_tokens, &copy->by_keys,   &copy->by_decoding};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+            check_listed(all[i]);
+            curves += all[i]->knots.n > 0;
+        }
+        for (int64_t n = 0; n < OPERATORS_FEW; n++) {
+            const struct iteration_work work = {.decode_sequences = n};
+            const struct operators_time steady = operators_steady(operators, &work, n);
+            CHECK(copy->steady[n].seconds == steady.seconds && copy->steady[n].outside_s == steady.outside_s);
+        }
+    }
+    CHECK(curves > 2 * SUBJECTS);
+}
+
 /* --- The share outside the fitted range --- */
 
 TEST(inside_nothing_is_extrapolated_and_without_a_range_all)

@@ -131,25 +131,31 @@ static __attribute__((noinline)) void slow_down(const struct replica *replica, c
     if (clock_state->is_slow) divide_cost(cost, clock_state->speed_frac);
 }
 
-/* What the model of the LLM leaves out. */
-static inline void add_drafting(const struct replica *replica, const struct iteration_work *work,
-                                struct iteration_cost *cost)
+/* Adds what the model of the LLM leaves out: the seconds of drafting. */
+static inline void add_drafting(const struct replica *replica, double draft_s, struct iteration_cost *cost)
 {
-    if (replica->speculating != NULL)
-        cost->first_s += speculation_draft_s(replica->env->speculation, &replica->speculating->plan,
-                                             &replica->speculating->lacking, work);
+    cost->first_s += draft_s;
     if (replica->env->speed_frac > 0.0) divide_cost(cost, replica->env->speed_frac);
 }
 
+static double draft_s_of(const struct replica *replica, const struct iteration_work *work)
+{
+    return speculation_draft_s(replica->env->speculation, &replica->speculating->plan, &replica->speculating->lacking,
+                               work);
+}
+
+/* Without a draft LLM, drafting takes equally long for all batches: they are of equally many sequences. */
 void replica_drafted_costs(const struct replica *replica, const struct iteration_work *works, int32_t n,
                            struct iteration_cost *costs)
 {
     const struct iteration_model *model = &replica->env->model;
     void *memo = replica->env->speculation->memo;
+    const bool varies = replica->env->speculation->draft.cost != NULL;
+    const double first_s = draft_s_of(replica, works);
     if (memo != NULL) model->cost_row(model->model, memo, works, n, costs);
     for (int32_t i = 0; i < n; i++) {
         if (memo == NULL) model->cost(model->model, &works[i], &costs[i]);
-        add_drafting(replica, &works[i], &costs[i]);
+        add_drafting(replica, varies && i > 0 ? draft_s_of(replica, &works[i]) : first_s, &costs[i]);
     }
 }
 
@@ -177,7 +183,7 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
         else
             model->cost(model->model, work, cost);
         if (code != 0) return code;
-        add_drafting(replica, work, cost);
+        add_drafting(replica, replica->speculating != NULL ? draft_s_of(replica, work) : 0.0, cost);
     }
     clock_state->is_slow = false;
     if (replica_is_ordered(replica)) slow_down(replica, work, cost, clock_state);
