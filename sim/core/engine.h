@@ -127,7 +127,7 @@ bool engine_goes_on(const struct engine *engine);
 void engine_watch(struct engine *engine, sim_ns from_ns, sim_ns (*watch)(void *context, sim_ns next_ns));
 
 void engine_stop(struct engine *engine); /* ends the engine_run in progress after this event */
-void engine_fail(struct engine *engine, int code); /* the first code is kept */
+void engine_fail(struct engine *engine, int code) __attribute__((cold)); /* the first code is kept */
 void engine_progress(struct engine *engine);       /* work was done: the watchdog starts again */
 
 struct engine_stats engine_stats(const struct engine *engine);

@@ -64,19 +64,19 @@ void diag_init(struct diag *diag);
 /* Adds an error and returns `code`, so that a caller can `return diag_error(...)`. `where` and `hint` may be NULL.
  * `diag` may be NULL: then only the code is returned. Texts that do not fit are cut, and end in "...". */
 int diag_error(struct diag *diag, int code, const char *where, const char *hint, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+    __attribute__((cold, format(printf, 5, 6)));
 
 /* Adds SIM_E_NOMEM, "out of memory", and returns it; `where` may be NULL. `diag` may be NULL, as above. */
-int diag_nomem(struct diag *diag);
-int diag_nomem_at(struct diag *diag, const char *where);
+int diag_nomem(struct diag *diag) __attribute__((cold));
+int diag_nomem_at(struct diag *diag, const char *where) __attribute__((cold));
 
 /* Adds SIM_E_IO with what the system says about errno value `error`: "PATH: error: cannot open: No such file or
  * directory". Returns SIM_E_IO. */
-int diag_system_error(struct diag *diag, const char *path, const char *what, int error);
+int diag_system_error(struct diag *diag, const char *path, const char *what, int error) __attribute__((cold));
 
 /* Adds a warning, unless one of the same place and text is kept. Beyond DIAG_MAX_ITEMS all are counted. */
 void diag_warning(struct diag *diag, const char *where, const char *hint, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+    __attribute__((cold, format(printf, 4, 5)));
 
 /* Gives a hint to the findings from number `first` on that have none. `diag` may be NULL. */
 void diag_add_hint(struct diag *diag, int first, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -28,8 +28,8 @@
     (vec_reserve(items, capacity, (size_t)(*(n)) + 1) != 0 ? SIM_E_NOMEM : ((*(items))[(*(n))++] = (__VA_ARGS__), 0))
 
 /* For the macros: `items` is the address of a pointer to items of `item_bytes` each; the capacity at least doubles. */
-int vec_grow(void *items, size_t *capacity, size_t wanted, size_t item_bytes) __attribute__((warn_unused_result));
+int vec_grow(void *items, size_t *capacity, size_t wanted, size_t item_bytes) __attribute__((cold, warn_unused_result));
 int vec_grow_int32(void *items, int32_t *capacity, size_t wanted, size_t item_bytes)
-    __attribute__((warn_unused_result));
+    __attribute__((cold, warn_unused_result));
 
 #endif

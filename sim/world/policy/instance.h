@@ -16,7 +16,8 @@ void policy_state_destroy(const struct policy *policy, void *state); /* a NULL s
 /* Records that a function of the policy, `call`, returned a negative code at `now`, unless it has left a finding
  * itself. Only SIM_E_NOMEM means something: other codes do not say what failed. Returns SIM_E_POLICY, or that code.
  * `diag` may be NULL. */
-int policy_failed(const struct policy *policy, const char *call, int code, sim_ns now, struct diag *diag);
+int policy_failed(const struct policy *policy, const char *call, int code, sim_ns now, struct diag *diag)
+    __attribute__((cold));
 
 /* The same of a function that has the diag, before the run, which had `n_errors` errors before. What it found there
  * stands, with its code. Returns 0 if the code is not negative. */
