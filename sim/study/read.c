@@ -177,8 +177,7 @@ static bool are_texts_equal(const char *a, const char *b)
     if (strcmp(a, b) == 0) return true;
     for (int dim = UNIT_NONE + 1; dim < UNIT_DIM_COUNT; dim++)
         if (unit_parse(a, (enum unit_dim)dim, &a_si, &why) == 0 &&
-            unit_parse(b, (enum unit_dim)dim, &b_si, &why) == 0 &&
-            fabs(a_si - b_si) <= 4 * DBL_EPSILON * fabs(a_si))
+            unit_parse(b, (enum unit_dim)dim, &b_si, &why) == 0 && fabs(a_si - b_si) <= 4 * DBL_EPSILON * fabs(a_si))
             return true;
     return false;
 }

@@ -275,9 +275,11 @@ TEST(definitions_parse_to_the_same_study)
 TEST(values_that_differ_in_meaning_are_points)
 {
     struct session session;
-    parse(&session, "{'scenario': 'x.json', 'axes': [{'key': 'a', 'values': ['1GB', '1GiB', '1s', '1', 1, true, null]},"
-                    "{'key': 'b', 'values': [[1, 2], [2, 1], [1, 2, 3], {'c': 1}, {'c': 1, 'd': 1}, {'d': 1}]},"
-                    "{'key': 's', 'values': [9007199254740993, 9007199254740992, 0.5]}, {'key': 'n', 'values': ['8b', '8.0b']}]}");
+    parse(
+        &session,
+        "{'scenario': 'x.json', 'axes': [{'key': 'a', 'values': ['1GB', '1GiB', '1s', '1', 1, true, null]},"
+        "{'key': 'b', 'values': [[1, 2], [2, 1], [1, 2, 3], {'c': 1}, {'c': 1, 'd': 1}, {'d': 1}]},"
+        "{'key': 's', 'values': [9007199254740993, 9007199254740992, 0.5]}, {'key': 'n', 'values': ['8b', '8.0b']}]}");
     CHECK_EQ_INT(session.code, 0);
     CHECK_EQ_INT(session.study.n_points, 7 * 6 * 3 * 2);
     arena_fini(&session.arena);
