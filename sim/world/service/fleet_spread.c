@@ -122,6 +122,6 @@ int fleet_check_spread(const struct fleet *fleet)
     if (fleet->config->placement != SERVICE_SPREAD || env->cluster->total_gpus != INT64_MAX) return 0;
     const char *path = arena_printf(env->site->arena, "services.%s.placement", fleet->config->name);
     return diag_error(env->site->diag, SIM_E_CONFIG, path != NULL ? config_where(env->site->config, path) : "",
-                      "leave cluster.unlimited out", "service '%s' is spread over nodes, and an unlimited cluster has none",
-                      fleet->config->name);
+                      "leave cluster.unlimited out",
+                      "service '%s' is spread over nodes, and an unlimited cluster has none", fleet->config->name);
 }
