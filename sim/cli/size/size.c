@@ -122,7 +122,8 @@ static bool has_class(const struct size_objective *objective, const char *name)
 }
 
 /* Two limits of one percentile would be one limit, twice in every table and under one key of JSON. */
-static int refuse_second(struct cli *cli, const struct option_texts *slos, size_t i, const struct size_question *question)
+static int refuse_second(struct cli *cli, const struct option_texts *slos, size_t i,
+                         const struct size_question *question)
 {
     const struct size_objective *all = question->objectives;
     for (size_t k = 0; k < i; k++)
