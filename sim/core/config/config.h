@@ -130,7 +130,7 @@ int config_dump(const struct config_field *fields, const struct config_families 
                 struct text *json);
 
 /* A value of a bound struct: its path, the value with its unit, where it came from (file:line:col, --set, default), its
- * help, and the origin of a sourced one. help: NULL: none. written: the value as it was read, where it has been changed
+ * help, and the origin of a sourced one. help: NULL: none. written: the value as read, where it has changed
  * since, such as GPUs that MIG cuts; NULL: the same. */
 struct config_explained {
     const char *path, *value, *where, *help, *written;
