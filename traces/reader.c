@@ -105,14 +105,19 @@ bool reader_has(const struct reader *reader, int column)
     return true;
 }
 
+static enum row_result too_short(struct reader *reader, int column)
+{
+    return reader_bad(reader, column, NULL, "row has %zu field%s, but '%s' is column %d", reader->n_fields,
+                      reader->n_fields == 1 ? "" : "s", column_name(reader, column), reader->positions[column] + 1);
+}
+
 /* Notes that a field is not as expected ("a whole number"): absent, empty, or something else. Returns false. */
 static bool unexpected(struct reader *reader, int column, const char *expected)
 {
     struct csv_field field = reader_text(reader, column);
     const char *name = column_name(reader, column);
     if (reader->positions[column] >= 0 && (size_t)reader->positions[column] >= reader->n_fields) {
-        reader_bad(reader, column, NULL, "row has %zu field%s, but '%s' is column %d", reader->n_fields,
-                   reader->n_fields == 1 ? "" : "s", name, reader->positions[column] + 1);
+        too_short(reader, column);
     } else if (is_absent(reader, (size_t)reader->positions[column])) {
         reader_bad(reader, column, "\"columns\" names its key, as --set columns.KEY=NAME",
                    "'%s' is missing; expected %s", name, expected);
@@ -381,6 +386,15 @@ static int end_of_file(struct reader *reader, struct diag *diag)
                       "none of the %" PRId64 " rows can be used", reader->n_rows);
 }
 
+/* Without a header, a number beyond the first row that is used would leave its column empty unnoticed. */
+static enum row_result check_numbers(struct reader *reader)
+{
+    if (!reader->format.csv.by_user || !reader->format.no_header || reader->n_kept > 0) return ROW_KEPT;
+    for (size_t i = 0; i < reader->format.n_columns; i++)
+        if (reader->positions[i] >= (int)reader->n_fields) return too_short(reader, (int)i);
+    return ROW_KEPT;
+}
+
 static int reader_next(struct stream *stream, union trace_record *record, struct diag *diag)
 {
     struct reader *reader = (struct reader *)stream;
@@ -392,7 +406,8 @@ static int reader_next(struct stream *stream, union trace_record *record, struct
         reader->fields = csv_fields(reader->csv);
         reader->offsets = NULL;
         reader->n_fields = csv_n_fields(reader->csv);
-        enum row_result result = code == 1 ? reader->format.row(reader, record) : ROW_BAD;
+        enum row_result result = code == 1 ? check_numbers(reader) : ROW_BAD;
+        if (result == ROW_KEPT) result = reader->format.row(reader, record);
         if (result == ROW_KEPT) result = check_sign(reader, record);
         if (result == ROW_KEPT) result = check_order(reader, record);
         if (result == ROW_KEPT) {

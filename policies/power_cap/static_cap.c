@@ -16,18 +16,25 @@ static const char *const static_cap_groups[] = {"all", "low", NULL};
 static const struct config_field static_cap_fields[] = {
     ROW_QUANTITY("cap", cap_w, UNIT_POWER, OPTIONAL, AT_LEAST(1), "power limit of each GPU; default: by `share`"),
     ROW_REAL("share", share_frac, DEFAULT("0.8125"), WITHIN(0.01, 1),
-             "power limit of each GPU without `cap`, as a share of the domain's highest TDP: 325 W of an A100; a "
-             "domain of several types of GPUs needs a `cap`"),
+             "power limit of each GPU without `cap`, as a share of its own TDP: 325 W of an A100"),
     ROW_CHOICE("on", on, DEFAULT("all"), static_cap_groups, "GPUs of all work, or of low priority only"),
     {0}};
 #undef ROW_OF
 
+static void cap(const struct static_cap *capper, enum power_group group, struct power_plan *plan)
+{
+    if (isnan(capper->cap_w))
+        power_plan_cap_share(plan, group, capper->share_frac, "as configured");
+    else
+        power_plan_cap(plan, group, capper->cap_w, "as configured");
+}
+
 static int static_cap_setup(void *state, const struct power_view *view, struct power_plan *plan)
 {
     const struct static_cap *capper = state;
-    const double cap_w = isnan(capper->cap_w) ? capper->share_frac * view->gpu_limit_w : capper->cap_w;
-    power_plan_cap(plan, POWER_LOW, cap_w, "as configured");
-    if (capper->on == 0) power_plan_cap(plan, POWER_HIGH, cap_w, "as configured");
+    (void)view;
+    cap(capper, POWER_LOW, plan);
+    if (capper->on == 0) cap(capper, POWER_HIGH, plan);
     return 0;
 }
 

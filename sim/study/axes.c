@@ -89,32 +89,61 @@ static void read_column(struct config_reading *reading, const struct json_node *
         values[n_keys * row++] = read_setting_value(reading, item);
 }
 
-/* In a range, only neighbours can be equal. */
-static void report_repeats(struct config_reading *reading, const struct json_node *at, const struct axis *axis,
-                           bool is_range)
+/* The items of a list, to be compared; NULL when out of memory. */
+static const struct json_node **list_items(struct config_reading *reading, const struct json_node *list)
 {
-    const char *hint = is_range ? "write the ends with a decimal point where fractions are meant" : NULL;
-    for (size_t i = 1; i < axis->n_rows; i++)
-        for (size_t j = is_range ? i - 1 : 0; j < i && reading->code == 0; j++)
-            if (strcmp(axis->values[i], axis->values[j]) == 0)
-                config_report(reading, at, hint, "the value %s comes more than once", axis->values[i]);
+    const struct json_node **items = read_alloc(reading, list->n, sizeof *items);
+    size_t i = 0;
+    for (const struct json_node *item = list->first; items != NULL && item != NULL; item = item->next)
+        items[i++] = item;
+    return items;
 }
 
-static bool are_rows_equal(const struct axis *axis, size_t a, size_t b)
+/* 8 and 8.0 have equal runs, as have "10min" and "600s". */
+static void report_repeats(struct config_reading *reading, const struct json_node *list, const struct axis *axis)
+{
+    const struct json_node **items = list_items(reading, list);
+    for (size_t i = 1; items != NULL && i < axis->n_rows; i++)
+        for (size_t j = 0; j < i && reading->code == 0; j++) {
+            if (strcmp(axis->values[i], axis->values[j]) == 0)
+                config_report(reading, list, NULL, "the value %s comes more than once", axis->values[i]);
+            else if (read_are_equal(items[i], items[j]))
+                config_report(reading, items[i], "leave one of them out", "the values %s and %s are equal",
+                              axis->values[j], axis->values[i]);
+        }
+}
+
+/* In a range, only neighbours can be equal, and all values have one unit. */
+static void report_range_repeats(struct config_reading *reading, const struct json_node *at, const struct axis *axis)
+{
+    for (size_t i = 1; i < axis->n_rows && reading->code == 0; i++)
+        if (strcmp(axis->values[i], axis->values[i - 1]) == 0)
+            config_report(reading, at, "write the ends with a decimal point where fractions are meant",
+                          "the value %s comes more than once", axis->values[i]);
+}
+
+/* The rows of a zip are equal if all their columns are. items[row * n_keys + column]. */
+static bool are_rows_equal(const struct json_node *const *items, size_t n_keys, size_t a, size_t b)
 {
     size_t column = 0;
-    while (column < axis->n_keys &&
-           strcmp(axis->values[a * axis->n_keys + column], axis->values[b * axis->n_keys + column]) == 0)
-        column++;
-    return column == axis->n_keys;
+    while (column < n_keys && read_are_equal(items[a * n_keys + column], items[b * n_keys + column])) column++;
+    return column == n_keys;
 }
 
-static void report_equal_rows(struct config_reading *reading, const struct json_node *at, const struct axis *axis)
+static void report_equal_rows(struct config_reading *reading, const struct json_node *zip, const struct axis *axis)
 {
+    const struct json_node **items = read_alloc(reading, axis->n_rows * axis->n_keys, sizeof *items);
+    size_t column = 0;
+    if (items == NULL) return;
+    for (const struct json_node *list = zip->first; list != NULL; list = list->next, column++) {
+        size_t row = 0;
+        for (const struct json_node *item = list->first; item != NULL; item = item->next)
+            items[axis->n_keys * row++ + column] = item;
+    }
     for (size_t i = 1; i < axis->n_rows; i++)
         for (size_t j = 0; j < i && reading->code == 0; j++)
-            if (are_rows_equal(axis, i, j))
-                config_report(reading, at, NULL, "items %zu and %zu of the lists are the same point", j + 1, i + 1);
+            if (are_rows_equal(items, axis->n_keys, i, j))
+                config_report(reading, zip, NULL, "items %zu and %zu of the lists are the same point", j + 1, i + 1);
 }
 
 /* {"key": ..., "values": [...]} */
@@ -126,7 +155,7 @@ static void read_list_axis(struct config_reading *reading, const struct json_nod
     if (values == NULL) return;
     read_column(reading, list, 1, values);
     note_places(reading, list, axis, 0);
-    if (reading->code == 0) report_repeats(reading, list, axis, false);
+    if (reading->code == 0) report_repeats(reading, list, axis);
 }
 
 /* {"key": ..., "linear": {"from": ..., "to": ..., "n": ...}} */
@@ -148,7 +177,7 @@ static void read_range_axis(struct config_reading *reading, const struct json_no
         if (values[i] == NULL) config_report_nomem(reading);
     }
     if (values != NULL) note_places(reading, node, axis, 0);
-    if (reading->code == 0) report_repeats(reading, node, axis, true);
+    if (reading->code == 0) report_range_repeats(reading, node, axis);
 }
 
 static void read_keyed_axis(struct config_reading *reading, const struct json_node *node, struct study_axes *axes)
@@ -193,7 +222,7 @@ static void read_grid(struct config_reading *reading, const struct json_node *no
         axis.keys = keys;
         read_column(reading, list, 1, values);
         note_places(reading, list, &axis, 0);
-        if (reading->code == 0) report_repeats(reading, list, &axis, false);
+        if (reading->code == 0) report_repeats(reading, list, &axis);
         add_axis(reading, axes, &axis);
     }
 }

@@ -18,6 +18,7 @@ struct bound {
     const struct conform_suite *suite;
     const struct policy *policy;
     const struct conform_case *wanted;
+    int partner;
     struct arena arena;
     struct config *config;
     struct scenario scenario;
@@ -27,6 +28,7 @@ struct bound {
 
 /* How a run differs from the plain one. */
 struct manner {
+    enum conform_check of; /* the check that needs the run; CONFORM_ENDS: the plain one */
     enum queue_kind queue;
     bool single_step, check, ask_twice;
     int64_t interrupt_at;
@@ -38,6 +40,7 @@ struct outcome {
     char finding[DIAG_TEXT_CHARS]; /* the first error of a failed run */
     struct conform_watch watch;
     struct guard guard;
+    struct conform_trail trail; /* what the policy did last */
 };
 
 const char *conform_check_name(enum conform_check check)
@@ -96,6 +99,7 @@ static int bind(struct bound *bound, int partner, struct diag *diag)
 {
     const struct policy *policy = bound->policy;
     struct text json;
+    bound->partner = partner;
     text_init(&json);
     conform_case_json(bound->wanted, policy->family, policy->name, policy_family_partners(policy->family)[partner],
                       &json);
@@ -162,14 +166,20 @@ static void run(const struct bound *bound, const struct manner *manner, struct o
 static void run_in_the_middle(void *context)
 {
     struct interruption *interruption = context;
-    run(interruption->bound, &(struct manner){0}, interruption->outcome, NULL);
+    run(interruption->bound, &(struct manner){.of = CONFORM_STATE}, interruption->outcome, NULL);
+}
+
+static void look(void *context, const struct world_progress *progress)
+{
+    ((struct conform_trail *)context)->events = progress->events;
 }
 
 static int run_world(const struct bound *bound, const struct manner *manner, struct outcome *outcome, struct diag *diag)
 {
     struct world_options options = {
         .config = bound->config, .catalog = bound->suite->catalog, .queue = manner->queue,
-        .single_step = manner->single_step, .stall_events = STALL_EVENTS, .check = manner->check};
+        .single_step = manner->single_step, .stall_events = STALL_EVENTS, .check = manner->check,
+        .progress = look, .progress_context = guard_trail(&outcome->guard)};
     struct world *world;
     struct world_result result;
     int code = world_create(&bound->scenario, &options, &world, diag);
@@ -206,6 +216,8 @@ static void run(const struct bound *bound, const struct manner *manner, struct o
     const struct config_variant outer = *bound->variant; /* the guard of the run around this one */
     *bound->variant = bound->plain;
     guard_lay(&outcome->guard, bound->variant);
+    outcome->guard.trail = bound->suite->trail;
+    trail_begin(guard_trail(&outcome->guard), bound->partner, (int)manner->of);
     outcome->guard.ask_twice = manner->ask_twice;
     outcome->guard.interrupt_at = manner->interrupt_at;
     outcome->guard.interrupt = run_in_the_middle;
@@ -217,6 +229,7 @@ static void run(const struct bound *bound, const struct manner *manner, struct o
     if (outcome->code == 0)
         outcome->code = of_caches ? run_caches(bound, outcome, &diag) : run_world(bound, manner, outcome, &diag);
     *bound->variant = outer;
+    outcome->trail = *guard_trail(&outcome->guard);
     tell_error(&diag, outcome);
 }
 
@@ -254,12 +267,23 @@ __attribute__((format(printf, 5, 6))) static bool judge(struct finding *finding,
     return false;
 }
 
+/* Why a run failed, and what the policy did last. */
+static const char *tell_failure(const struct outcome *outcome, char *text, size_t text_bytes)
+{
+    char told[CONFORM_TOLD_CHARS];
+    trail_tell(&outcome->trail, told, sizeof told);
+    snprintf(text, text_bytes, "%s%s%s", outcome->finding[0] != 0 ? outcome->finding : sim_err_text(outcome->code),
+             told[0] != 0 ? "; " : "", told);
+    return text;
+}
+
 /* Whether the run ended without a failure. */
 static bool judge_end(struct finding *finding, const struct outcome *outcome)
 {
+    char text[CONFORM_TEXT_CHARS];
     int code = outcome->code;
-    bool passed = judge(finding, CONFORM_ENDS, code == 0, (double)NAN, "%s",
-                        outcome->finding[0] != 0 ? outcome->finding : sim_err_text(code));
+    bool passed = judge(finding, CONFORM_ENDS, code == 0, trail_time_s(&outcome->trail), "%s",
+                        tell_failure(outcome, text, sizeof text));
     if (!passed && code != SIM_E_STALLED) finding->result->code = code;
     return passed;
 }
@@ -285,19 +309,20 @@ static void judge_rows(struct finding *finding, const struct bound *bound, const
 static bool judge_same(struct finding *finding, enum conform_check check, const struct outcome *base,
                        const struct outcome *other)
 {
+    char text[CONFORM_TEXT_CHARS];
     if (other->code != 0)
-        return judge(finding, check, false, (double)NAN, "this run fails: %s",
-                     other->finding[0] != 0 ? other->finding : sim_err_text(other->code));
-    char text[160];
+        return judge(finding, check, false, trail_time_s(&other->trail), "this run fails: %s",
+                     tell_failure(other, text, sizeof text));
     double t_s = (double)NAN;
     bool same = conform_watch_same(&base->watch, &other->watch, &t_s, text, sizeof text);
     return judge(finding, check, same, t_s, "%s", text);
 }
 
 /* Runs the scenario in another manner and compares. */
-static void compare(struct finding *finding, const struct bound *bound, enum conform_check check,
-                    const struct manner *manner, const struct outcome *base)
+static void compare(struct finding *finding, const struct bound *bound, const struct manner *manner,
+                    const struct outcome *base)
 {
+    const enum conform_check check = manner->of;
     struct outcome other;
     run(bound, manner, &other, NULL);
     if (!manner->ask_twice || judge(finding, check, other.guard.breach != GUARD_RESTLESS,
@@ -311,7 +336,7 @@ static void compare_interrupted(struct finding *finding, const struct bound *bou
 {
     if (base->guard.n_calls == 0) return;
     struct outcome outer, inner = {0};
-    run(bound, &(struct manner){.interrupt_at = (base->guard.n_calls + 1) / 2}, &outer, &inner);
+    run(bound, &(struct manner){.of = CONFORM_STATE, .interrupt_at = (base->guard.n_calls + 1) / 2}, &outer, &inner);
     if (judge_same(finding, CONFORM_STATE, base, &outer)) judge_same(finding, CONFORM_STATE, base, &inner);
     outcome_fini(&outer);
     outcome_fini(&inner);
@@ -321,7 +346,7 @@ static void compare_interrupted(struct finding *finding, const struct bound *bou
 static void compare_again(struct finding *finding, const struct bound *bound, const struct outcome *base)
 {
     long blocks = mem_live_blocks();
-    compare(finding, bound, CONFORM_REPEATS, &(struct manner){0}, base);
+    compare(finding, bound, &(struct manner){.of = CONFORM_REPEATS}, base);
     long left = mem_live_blocks() - blocks;
     judge(finding, CONFORM_MEMORY, left == 0, (double)NAN, "%ld blocks are %s", left > 0 ? left : -left,
           left > 0 ? "never freed" : "freed twice");
@@ -330,11 +355,11 @@ static void compare_again(struct finding *finding, const struct bound *bound, co
 static void compare_all(struct finding *finding, const struct bound *bound, const struct outcome *base)
 {
     bool of_caches = is_of_caches(bound->policy), of_jobs = bound->scenario.jobs.trace.entry != NULL;
-    if (!of_caches) compare(finding, bound, CONFORM_QUEUE, &(struct manner){.queue = QUEUE_HEAP}, base);
-    if (!of_caches && !of_jobs) compare(finding, bound, CONFORM_STEPS, &(struct manner){.single_step = true}, base);
+    if (!of_caches) compare(finding, bound, &(struct manner){.of = CONFORM_QUEUE, .queue = QUEUE_HEAP}, base);
+    if (!of_caches && !of_jobs) compare(finding, bound, &(struct manner){.of = CONFORM_STEPS, .single_step = true}, base);
     compare_interrupted(finding, bound, base);
     if (base->guard.can_ask_twice)
-        compare(finding, bound, CONFORM_STABLE, &(struct manner){.ask_twice = true}, base);
+        compare(finding, bound, &(struct manner){.of = CONFORM_STABLE, .ask_twice = true}, base);
 }
 
 /* Judges one partner: all checks with the first one, fewer with the others. */

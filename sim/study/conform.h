@@ -9,6 +9,7 @@
 
 #include "sim/core/config/config.h"
 #include "sim/study/conform_cases.h"
+#include "sim/study/conform_trail.h"
 #include "sim/world/policy/policy.h"
 #include "sim/world/world.h"
 
@@ -34,6 +35,9 @@ enum conform_check {
         CONFORM_N_CHECKS
 };
 
+/* A finding, and what the policy did last. */
+enum { CONFORM_TEXT_CHARS = DIAG_TEXT_CHARS + CONFORM_TOLD_CHARS + 8 };
+
 enum conform_verdict { CONFORM_NOT_CHECKED, CONFORM_PASSED, CONFORM_FAILED };
 
 /* Holds no pointers, so that it can go through a pipe. */
@@ -43,7 +47,7 @@ struct conform_result {
     int code;
     int partner;       /* index of the built-in policy with which the first one failed; 0 when all passed */
     double t_s;        /* simulated time of the failure; NAN: unknown */
-    char text[DIAG_TEXT_CHARS]; /* how */
+    char text[CONFORM_TEXT_CHARS]; /* how */
 };
 
 struct conform_suite {
@@ -53,6 +57,7 @@ struct conform_suite {
     int turn;   /* of a brief suite: the partner of this number, which is taken modulo their number */
     size_t n_settings;
     const char *const *settings; /* "key=value" for the policy's own parameters */
+    struct conform_trail *trail; /* where the calls of the policy are noted; NULL: nobody reads them */
 };
 
 const char *conform_check_name(enum conform_check check);

@@ -46,11 +46,12 @@ static void guarded_fini(void *state)
 
 /* --- Views --- */
 
-/* A kind of view: its data outside of the struct, its time, and its laws. */
+/* A kind of view: its data outside of the struct, its time, its laws, and what waits. */
 struct view_kind {
     uint64_t (*more)(uint64_t sum, const void *view);
     sim_ns (*now)(const void *view);
     void (*check)(const struct guarded *guarded, const void *view);
+    void (*waiting)(const void *view, int64_t *waiting, int64_t *running);
 };
 
 static const uint64_t empty_mix = UINT64_C(0xcbf29ce484222325);
@@ -107,6 +108,30 @@ static uint64_t more_of_fleet(uint64_t sum, const void *shown)
     return mix(sum, view->loads, (size_t)view->n_replicas * sizeof *view->loads);
 }
 
+static void waiting_at_replica(const void *shown, int64_t *waiting, int64_t *running)
+{
+    const struct replica_view *view = shown;
+    *waiting = view->n_waiting;
+    *running = replica_view_running(view);
+}
+
+static void waiting_in_fleet(const void *shown, int64_t *waiting, int64_t *running)
+{
+    const struct fleet_view *view = shown;
+    *waiting = *running = 0;
+    for (int32_t i = 0; i < view->n_replicas; i++) {
+        *waiting += view->loads[i].waiting;
+        *running += view->loads[i].outstanding - view->loads[i].waiting;
+    }
+}
+
+static void waiting_in_cluster(const void *shown, int64_t *waiting, int64_t *running)
+{
+    const struct cluster_view *view = shown;
+    *waiting = view->n_pending;
+    *running = view->n_running;
+}
+
 static uint64_t more_of_cluster(uint64_t sum, const void *shown)
 {
     const struct cluster_view *view = shown;
@@ -151,9 +176,9 @@ static void check_reading(const struct guarded *guarded, const void *shown)
         breach(guarded->guard, GUARD_LAWS, view->now_ns, "a reading is of a time that has not passed");
 }
 
-static const struct view_kind replica_kind = {.more = more_of_replica, .now = first_member},
-                              fleet_kind = {.more = more_of_fleet, .now = first_member},
-                              cluster_kind = {.more = more_of_cluster, .now = first_member},
+static const struct view_kind replica_kind = {.more = more_of_replica, .now = first_member, .waiting = waiting_at_replica},
+                              fleet_kind = {.more = more_of_fleet, .now = first_member, .waiting = waiting_in_fleet},
+                              cluster_kind = {.more = more_of_cluster, .now = first_member, .waiting = waiting_in_cluster},
                               market_kind = {.more = more_of_market, .now = first_member},
                               scaling_kind = {.now = first_member},
                               speculation_kind = {.more = more_of_speculation, .now = first_member},
@@ -176,6 +201,8 @@ static const struct view_kind replica_kind = {.more = more_of_replica, .now = fi
 
 /* A call of one of the policy's functions. */
 struct call {
+    const char *function;
+    double returned; /* NAN: nothing */
     struct guard *guard;
     void *state; /* the policy's own */
     const struct view_kind *kind;
@@ -191,6 +218,23 @@ static uint64_t print_of(const struct call *call)
     return mix(sum, call->subject, call->subject != NULL ? call->subject_bytes : 0);
 }
 
+struct conform_trail *guard_trail(struct guard *guard)
+{
+    return guard->trail != NULL ? guard->trail : &guard->own_trail;
+}
+
+/* What the view shows is noted, so that it can be told if the policy does not return. */
+static void note_call(const struct call *call)
+{
+    struct conform_trail *trail = guard_trail(call->guard);
+    const bool has_time = call->view != NULL && call->kind->now != NULL;
+    trail_enter(trail, call->function, has_time ? call->kind->now(call->view) : -1);
+    if (call->view == NULL || call->kind->waiting == NULL) return;
+    int64_t waiting, running;
+    call->kind->waiting(call->view, &waiting, &running);
+    trail_see(trail, waiting, running);
+}
+
 static void begin_call(struct call *call, const void *state)
 {
     const struct guarded *guarded = state;
@@ -199,30 +243,47 @@ static void begin_call(struct call *call, const void *state)
     if (++call->guard->n_calls == call->guard->interrupt_at) call->guard->interrupt(call->guard->context);
     if (call->view != NULL && call->kind->check != NULL) call->kind->check(guarded, call->view);
     call->print = print_of(call);
+    note_call(call);
 }
 
 static void end_call(const struct call *call)
 {
+    trail_leave(guard_trail(call->guard), call->returned);
     if (print_of(call) == call->print) return;
     const sim_ns now = call->kind->now != NULL ? call->kind->now(call->view) : 0;
     breach(call->guard, GUARD_VIEW, now, "it changed what it was shown");
 }
 
-/* Every function of every family under watch, with the state of its policy. A function without result returns the
- * policy's own void expression. */
+/* RETURN(result, call, expression): returns the expression, whose value is noted unless its type is void. */
+#define VOID_OR_NOT_void ~, VOID
+#define SECOND(first, second, ...) second
+#define PICK(...) SECOND(__VA_ARGS__)
+#define JOIN(a, b) JOINED(a, b)
+#define JOINED(a, b) a##b
+#define RETURN_VOID(result, call, expression) expression
+#define RETURN_VALUE(result, call, expression)                                                                         \
+    const result value = expression;                                                                                   \
+    (call).returned = (double)value;                                                                                   \
+    return value
+#define RETURN(result, call, expression)                                                                               \
+    JOIN(RETURN_, PICK(VOID_OR_NOT_##result, VALUE, ~))(result, call, expression)
+
+/* Every function of every family under watch, with the state of its policy. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #define GUARDED(family_struct, need, result, name, parameters, arguments, shown, about)                                \
     static result guarded_##family_struct##_##name parameters                                                          \
     {                                                                                                                  \
-        __attribute__((cleanup(end_call))) struct call call = {.kind = KIND_OF(shown),                                 \
+        __attribute__((cleanup(end_call))) struct call call = {.function = #name,                                      \
+                                                               .returned = (double)NAN,                                \
+                                                               .kind = KIND_OF(shown),                                 \
                                                                .view = shown,                                          \
                                                                .view_bytes = sizeof *(shown),                          \
                                                                .subject = about,                                       \
                                                                .subject_bytes = sizeof *(about)};                      \
         begin_call(&call, state);                                                                                      \
         state = call.state;                                                                                            \
-        return ((const struct family_struct *)(const void *)call.guard->inner)->name arguments;                        \
+        RETURN(result, call, ((const struct family_struct *)(const void *)call.guard->inner)->name arguments);         \
     }
 #define GUARDED_FAMILY(id, title, family_struct, functions, ...) functions(GUARDED)
 POLICY_FAMILIES(GUARDED_FAMILY)
@@ -274,6 +335,8 @@ static int checked_decide(void *state, const struct cluster_view *view, struct j
     struct guarded *guarded = state;
     struct guard *guard = guarded->guard;
     check_cluster(guarded, view);
+    guard_trail(guard)->latest.at_ns = view->now_ns; /* the call itself is watched without its view */
+    trail_see(guard_trail(guard), view->n_pending, view->n_running);
     int code = guarded_scheduler_decide(state, view, plan);
     check_cluster(guarded, view);
     if (code < 0 || !guard->ask_twice || view->n_pending > 0) return code;

@@ -10,6 +10,7 @@
 #define ORRERY_STUDY_GUARD_H
 
 #include "sim/core/config/config.h"
+#include "sim/study/conform_trail.h"
 #include "sim/world/policy/all.h"
 
 #include <stdbool.h>
@@ -28,6 +29,8 @@ struct guard {
     void (*interrupt)(void *context);
     void *context;
     bool can_ask_twice; /* set by guard_lay */
+    struct conform_trail *trail; /* where calls are noted; NULL: in own_trail */
+    struct conform_trail own_trail;
     /* Observations. */
     int64_t n_calls;          /* of the policy's functions */
     /* jobs may hold other GPUs than they requested */
@@ -46,5 +49,8 @@ struct guard {
 /* Puts the guard between the world and the policy of a bound scenario: `variant` names that policy. The guard
  * must outlive the world. ask_twice and the members of the interruption may be set afterwards. */
 void guard_lay(struct guard *guard, struct config_variant *variant);
+
+/* What the policy did last. */
+struct conform_trail *guard_trail(struct guard *guard);
 
 #endif

@@ -72,7 +72,7 @@ err "error: 'orrery conform' takes one plug-in at a time; name a policy, or leav
 
 router beyond 'return view->n_replicas;'
 run 4 conform "$T/beyond.so"
-out "one request, with vllm-v0: "
+out "one request, with vllm-v0, at 0 s: "
 
 # A router that is not the same twice: what failed is kept, and repeats.
 router forgetful 'static unsigned n; return (int)(n++ % (unsigned)view->n_replicas);'
@@ -100,6 +100,19 @@ err "expected 1 to 86400 seconds, got '0'"
 router spins 'for (volatile int i = 0;; i++) (void)i;'
 run 4 conform "$T/spins.so" --limit 1
 out 'it does not end: stopped after 1 s'
+# One that hangs or crashes later: where, when, after how much, what waits, and what it returned before.
+like() { grep -Eq "$1" "$T/out" || complain "nothing in its output is like: $1"; }
+router tires 'if (view->now_ns > 77000000) for (;;) sleep(9); return 0;'
+run 4 conform "$T/tires.so" --limit 1
+like 'with vllm-v0, at 0[.][0-9]+ s: it does not end: stopped after 1 s; it is inside call [0-9]+, of .route. at 0[.][0-9]+ s; after [0-9]+ events; [0-9]+ wait, [0-9]+ run; call [0-9]+, of .route. at 0[.][0-9]+ s, returned 0$'
+run 4 conform "$T/tires.so" --limit 1 --json
+like '"t_s": 0[.][0-9]+'
+like '"failure": "it does not end: stopped after 1 s; it is inside call [0-9]'
+router later 'return view->now_ns > 77000000 ? *(volatile int *)8 : 0;'
+run 4 conform "$T/later.so"
+like 'it crashes: signal 11 .*; it is inside call [0-9]+, of .route. at 0[.]'
+run 4 conform "$T/beyond.so"
+like 'its last call was 1, of .route. at [0-9.]+ s, which returned [0-9]'
 router forks 'static int once; if (!once++) fork(); return 0;'
 run 4 conform "$T/forks.so" --limit 20
 out 'it leaves another process behind'

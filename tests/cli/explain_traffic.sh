@@ -72,7 +72,6 @@ run 2 explain cost "$T/wide.json" --traffic --set services.chat.tensor_parallel=
 err 'no service has replicas over nodes whose cost says what they send'
 run 2 explain cost "$T/wide.json" --traffic --operators
 err "'--operators' and '--traffic' exclude each other"
-finish
 
 # Shares of the time: of collectives within nodes and of those that leave them, each once.
 for leaf in 1 2 8; do
@@ -81,3 +80,5 @@ for leaf in 1 2 8; do
     sql :memory: "select count(json_extract(value, '\$.time_frac')) || ' ' ||
         (sum(json_extract(value, '\$.time_frac')) between 0.1 and 1) from json_each(readfile('$T/out'))" '2 1'
 done
+
+finish

@@ -53,7 +53,6 @@ run 0 sweep "$T/study.json" --shard 2/2 -o "$T/two.db"
 run 0 merge "$T/one.db" "$T/two.db" -o "$T/all.db"
 sql "$T/all.db" "select count(*) from (select 1 from lease group by run_id having sum(cost_uusd) =
     (select round(value * 1e6) from metric m where m.run_id = lease.run_id and name = 'cost.usd'))" 2
-finish
 
 # The bill beside what was held: a fleet that replicas fill is held as long as it is leased; one that they fill in part
 # is leased for longer. The summary has both.
@@ -79,3 +78,5 @@ held() { # KIND SETTING SIGN: GPU hours leased against those held
 held filled '"replicas": 4' =
 held part '"replicas": 3' '>'
 held scaled '"replicas": 1, "scaling": {"policy": "target-outstanding", "min": 1, "max": 4}' '>'
+
+finish

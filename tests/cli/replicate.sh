@@ -265,7 +265,6 @@ sed 's/"chat":/"replicate":/' "$T/chat.json" >"$T/named-chat.json"
 run 0 sweep "$T/named.json" -q -o "$T/named.db"
 sql "$T/named.db" "select count(*), (select count(*) from metric_recorded) from run where status = 'done'" '4|0'
 err 'failed at 1 of 2 points'
-finish
 
 # A seed that meets no failure is a value like others, though many have its result.
 cat >"$T/jobs.csv" <<END
@@ -289,3 +288,5 @@ run 0 plot "$T/rare.db" -x mean -y jct_s.mean --json
 json '$[0].runs' 10
 run 0 compare "$T/rare.db" -b failures.causes.node.repair.mean=1h -n failures.causes.node.repair.mean=5h -m jct_s.mean --json
 json '$.metrics[0].n' 10
+
+finish

@@ -374,6 +374,10 @@ for wrong in ttft=1s ttft.p99 ttft.q99=1s ttft.p101=1s ttft.p99=1 wait.p99=1s tt
     size 2 --slo $wrong
     err "--slo: error: must be a time, a percentile and a limit, got '$wrong'"
 done
+run 2 size llama-3.1-8b --rate 1/s --slo ttft.p99=1s --slo tpot.p99=50ms --slo ttft.p99.0=800ms
+err '--slo: error: ttft p99 has two limits, in ttft.p99=1s and ttft.p99.0=800ms; keep the stricter one'
+run 2 size llama-3.1-8b --rate 1/s --slo chat:ttft.p99=1s --slo chat:ttft.p99=1s
+err '--slo: error: chat: ttft p99 has two limits'
 run 2 size llama-3.1-8b --slo ttft.p99=1s
 err 'give a trace or a rate of requests'
 run 2 size llama-9 --rate 1/s --slo ttft.p99=1s

@@ -92,7 +92,7 @@ TEST(batches_know_what_slows_them)
     " 'llama-2-7b', 'trace': {'format': 'generate', 'count': 40, 'arrival': {'process': 'fixed', 'rate': '9/s'},"       \
     " 'prompt': {'distribution': 'fixed', 'tokens': 500}, 'output': {'distribution': 'fixed', 'tokens': 50}}}}}"
 
-/* Without `cap` it is a share of the highest TDP in the domain, by default the 325 W of an A100. */
+/* Without `cap` it is a share of the GPU's own TDP, by default the 325 W of an A100. */
 TEST(a_static_cap_follows_the_gpu)
 {
     CHECK(bed_equal(bed_ok(NULL, CAPPED("a100-80-sxm", "'static-cap'")),
@@ -110,22 +110,39 @@ static int catch_hint(void *context, const struct warning_row *row)
     return 0;
 }
 
-/* In a domain of several types a share is that of the highest TDP, which is above that of the other type. */
-TEST(a_share_for_several_types_hints_at_a_cap)
+#define TWO_TYPES                                                                                                      \
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', 'node_types': {'new': {'nodes': 1,"            \
+    " 'gpus_per_node': 2, 'gpu': 'h100-sxm'}}, 'server_power': {'idle': '670W', 'per_gpu_watt': 0.67},"                \
+    " 'power': {'budget': '9kW', 'level': '%s', 'capping': {'policy': 'static-cap', %s}}}, 'jobs': {'types': {'default'" \
+    ": {'power': {'mean': '%s', 'clock_share': 0.5}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration':"       \
+    " '30s', 'gpus': 2}, {'duration': '30s', 'gpus': 2, 'submit': '1s'}]}}}"
+
+/* A cap in watts may be above the TDP of a type; a share never is. */
+TEST(a_cap_for_several_types_may_be_above_one)
 {
-    static const char *const shares[] = {"'share': 1", "'cap': '390W'"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const caps[] = {"'cap': '700W'", "'cap': '390W'", "'share': 1", "'share': 0.6"};
+    for (int i = 0; i < 4; i++) {
         int n = 0;
         const struct sink sink = {.context = &n, .warning = catch_hint};
-        bed_ok(BED(.also = &sink),
-               "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', 'node_types': {'new': {'nodes': 1,"
-               " 'gpus_per_node': 2, 'gpu': 'h100-sxm'}}, 'server_power': {'idle': '670W', 'per_gpu_watt': 0.67},"
-               " 'power': {'budget': '9kW', 'capping': {'policy': 'static-cap', %s}}}, 'jobs': {'types': {'default':"
-               " {'power': {'mean': '200W', 'clock_share': 0.5}}}, 'trace': {'format': 'inline-jobs', 'jobs':"
-               " [{'duration': '30s', 'gpus': 2}]}}}",
-               shares[i]);
+        bed_ok(BED(.also = &sink), TWO_TYPES, "row", caps[i], "200W");
         CHECK_EQ_INT(n, i == 0 ? 1 : 0);
     }
+}
+
+/* A share is of each GPU's own TDP, whether a domain has one type of GPU or both. */
+TEST(a_share_is_of_each_gpu)
+{
+    static const char *const levels[] = {"server", "row", "site"};
+    struct bed_rows *rows[3], *full = bed_ok(NULL, TWO_TYPES, "site", "'share': 1", "390W");
+    for (int i = 0; i < 3; i++) rows[i] = bed_ok(NULL, TWO_TYPES, levels[i], "'share': 0.6", "390W");
+    MUST(rows[0]->n_jobs == 2 && full->n_jobs == 2);
+    for (int i = 0; i < 3; i++)
+        for (size_t k = 0; k < 2; k++) {
+            CHECK_NEAR(rows[i]->jobs[k].energy_j, rows[0]->jobs[k].energy_j, 0);
+            CHECK_NEAR(rows[i]->jobs[k].jct_s, rows[0]->jobs[k].jct_s, 0);
+        }
+    CHECK_NEAR(bed_metric(rows[2], "energy.site_j"), bed_metric(rows[0], "energy.site_j"), 0);
+    CHECK(bed_metric(rows[2], "energy.jobs_j") < 0.95 * bed_metric(full, "energy.jobs_j"));
 }
 
 struct floors {

@@ -30,6 +30,22 @@ struct user_requests {
     const char *columns[REQUEST_COLUMNS]; /* CLASS, SESSION: NULL when the user has not named it */
 };
 
+/* --- Columns --- */
+
+#define ROW_OF struct user_requests
+static const struct config_field request_columns[] = {
+    ROW_TEXT("arrival", columns[ARRIVAL], DEFAULT("arrival_s"), ANY, "time of arrival"),
+    ROW_TEXT("prompt", columns[PROMPT], DEFAULT("prompt_tokens"), ANY, "prompt length in tokens"),
+    ROW_TEXT("output", columns[OUTPUT], DEFAULT("output_tokens"), ANY, "output length in tokens"),
+    ROW_TEXT("prefix", columns[PREFIX], DEFAULT("prefix_blocks"), ANY, "ids of the prompt's blocks; may be absent"),
+    ROW_TEXT("chunks", columns[CHUNKS], DEFAULT("chunks"), ANY, "chunks of the prompt: 17:512; may be absent"),
+    ROW_TEXT("class", columns[CLASS], OPTIONAL, WITHIN(1, 4096),
+             "class of the request; default: the column \"class\", if present"),
+    ROW_TEXT("session", columns[SESSION], OPTIONAL, WITHIN(1, 4096),
+             "conversation of the request, any text; default: requests are of no session"),
+    {0}};
+#undef ROW_OF
+
 struct requests_state {
     struct prefix_blocks *blocks;
     struct prompt_chunk *chunks;
@@ -170,15 +186,11 @@ static bool settle_class(struct reader *reader)
     return false;
 }
 
-static const char prefix_name[] = "prefix_blocks", chunks_name[] = "chunks";
-
 /* Whether the user has named a key that objects may lack. */
 static bool names_key(const struct user_requests *params, int column)
 {
     const char *name = params->columns[column];
-    if (column == PREFIX) return strcmp(name, prefix_name) != 0;
-    if (column == CHUNKS) return strcmp(name, chunks_name) != 0;
-    return name != NULL;
+    return name != NULL && (request_columns[column].value == NULL || strcmp(name, request_columns[column].value) != 0);
 }
 
 /* A key that the user named and no object has would go unnoticed. */
@@ -242,8 +254,8 @@ static int open_table(const void *params, const struct source_options *options, 
     int positions[REQUEST_COLUMNS];
     struct row_format rows = {.columns = columns, .row = read_request};
     name_columns(requests, names, optional);
-    const int code = user_columns(&requests->table, names, optional, count_columns(requests), options->where, columns,
-                                  positions, &rows, diag);
+    const int code = user_columns(&requests->table, names, optional, request_columns, count_columns(requests),
+                                  options->where, columns, positions, &rows, diag);
     return code != 0 ? code : open_rows(requests, options, &rows, source, diag);
 }
 
@@ -264,18 +276,6 @@ static int open_objects(const void *params, const struct source_options *options
 /* --- Parameters --- */
 
 #define ROW_OF struct user_requests
-static const struct config_field request_columns[] = {
-    ROW_TEXT("arrival", columns[ARRIVAL], DEFAULT("arrival_s"), ANY, "time of arrival"),
-    ROW_TEXT("prompt", columns[PROMPT], DEFAULT("prompt_tokens"), ANY, "prompt length in tokens"),
-    ROW_TEXT("output", columns[OUTPUT], DEFAULT("output_tokens"), ANY, "output length in tokens"),
-    ROW_TEXT("prefix", columns[PREFIX], DEFAULT("prefix_blocks"), ANY, "ids of the prompt's blocks; may be absent"),
-    ROW_TEXT("chunks", columns[CHUNKS], DEFAULT("chunks"), ANY, "chunks of the prompt: 17:512; may be absent"),
-    ROW_TEXT("class", columns[CLASS], OPTIONAL, WITHIN(1, 4096),
-             "class of the request; default: the column \"class\", if present"),
-    ROW_TEXT("session", columns[SESSION], OPTIONAL, WITHIN(1, 4096),
-             "conversation of the request, any text; default: requests are of no session"),
-    {0}};
-
 static const struct config_field table_params[] = {
     TRACE_TIME_PARAMS,
     TRACE_LENGTH_PARAMS,

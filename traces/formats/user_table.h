@@ -34,10 +34,11 @@ extern const char *const user_origin_names[], *const user_delimiter_names[];
 /* Sets how times are written. */
 void user_times(const struct user_time *time, struct row_format *format);
 
-/* Sets `format` as the user chose, with its columns in the two arrays of `n`. In a file without header, an optional
- * column that is not given as a number is absent. Returns 0 or SIM_E_CONFIG. */
-int user_columns(const struct user_table *table, const char *const *names, const bool *optional, size_t n,
-                 const char *where, struct csv_column *columns, int *positions, struct row_format *format,
-                 struct diag *diag);
+/* Sets `format` as the user chose, with its columns in the two arrays of `n`. An optional column may be absent only
+ * under its default name, that of `fields` (as many, in the same order), or with the empty name. In a file without
+ * header, such a column is absent. Returns 0 or SIM_E_CONFIG. */
+int user_columns(const struct user_table *table, const char *const *names, const bool *optional,
+                 const struct config_field *fields, size_t n, const char *where, struct csv_column *columns,
+                 int *positions, struct row_format *format, struct diag *diag);
 
 #endif

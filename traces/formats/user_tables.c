@@ -55,16 +55,23 @@ static void table_rows(const struct user_table *table, struct row_format *format
     format->no_header = !table->header;
 }
 
-int user_columns(const struct user_table *table, const char *const *names, const bool *optional, size_t n,
-                 const char *where, struct csv_column *columns, int *positions, struct row_format *format,
-                 struct diag *diag)
+/* Whether the user has named the column. A misspelt name must not go unnoticed. */
+static bool is_named_by_user(const char *name, const struct config_field *field)
+{
+    return name[0] != 0 && field->value != NULL && strcmp(name, field->value) != 0;
+}
+
+int user_columns(const struct user_table *table, const char *const *names, const bool *optional,
+                 const struct config_field *fields, size_t n, const char *where, struct csv_column *columns,
+                 int *positions, struct row_format *format, struct diag *diag)
 {
     table_rows(table, format);
     format->positions = positions;
     for (size_t i = 0; i < n; i++) {
-        columns[i] = (struct csv_column){.name = names[i], .optional = optional[i]};
+        const bool may_lack = optional[i] && !is_named_by_user(names[i], &fields[i]);
+        columns[i] = (struct csv_column){.name = names[i], .optional = may_lack};
         positions[i] = column_number(names[i]);
-        if (!table->header && positions[i] < 0 && !optional[i]) {
+        if (!table->header && positions[i] < 0 && !may_lack) {
             return diag_error(diag, SIM_E_CONFIG, where, "the first column is \"1\"",
                               "without a header, columns are numbers, got '%s'", names[i]);
         }
@@ -213,25 +220,6 @@ static enum row_result read_job(struct reader *reader, union trace_record *recor
     return file_trace_job(reader, job);
 }
 
-static int open_jobs(const void *params, const struct source_options *options, struct job_source **source,
-                     struct diag *diag)
-{
-    static const bool optional[JOB_COLUMNS] = {
-        [ID] = true,   [NODES] = true, [GPU_MILLI] = true, [ESTIMATE] = true, [GROUP] = true,
-        [USER] = true, [TYPE] = true,  [FATE] = true,      [AFTER] = true};
-    const struct csv_jobs_params *jobs = params;
-    struct csv_column columns[JOB_COLUMNS];
-    int positions[JOB_COLUMNS];
-    struct row_format rows = {.columns = columns, .n_columns = JOB_COLUMNS, .row = read_job,
-                              .destroy_state = destroy_submissions};
-    user_times(&jobs->time, &rows);
-    int code = user_columns(&jobs->table, jobs->columns, optional, JOB_COLUMNS, options->where, columns, positions,
-                            &rows, diag);
-    if (code != 0) return code;
-    rows.state = mem_zalloc(1, sizeof(struct key_map));
-    return rows.state == NULL ? diag_nomem(diag) : file_trace_jobs(&rows, &jobs->job_file, options, source, diag);
-}
-
 #define ROW_OF struct csv_jobs_params
 static const struct config_field job_columns[] = {
     ROW_TEXT("submit", columns[SUBMIT], DEFAULT("submit_s"), ANY, "time of submission"),
@@ -248,7 +236,28 @@ static const struct config_field job_columns[] = {
     ROW_TEXT("after", columns[AFTER], DEFAULT("after"), ANY,
              "ids of the jobs that must have ended before; may be absent"),
     {0}};
+#undef ROW_OF
 
+static int open_jobs(const void *params, const struct source_options *options, struct job_source **source,
+                     struct diag *diag)
+{
+    static const bool optional[JOB_COLUMNS] = {
+        [ID] = true,   [NODES] = true, [GPU_MILLI] = true, [ESTIMATE] = true, [GROUP] = true,
+        [USER] = true, [TYPE] = true,  [FATE] = true,      [AFTER] = true};
+    const struct csv_jobs_params *jobs = params;
+    struct csv_column columns[JOB_COLUMNS];
+    int positions[JOB_COLUMNS];
+    struct row_format rows = {.columns = columns, .n_columns = JOB_COLUMNS, .row = read_job,
+                              .destroy_state = destroy_submissions};
+    user_times(&jobs->time, &rows);
+    int code = user_columns(&jobs->table, jobs->columns, optional, job_columns, JOB_COLUMNS, options->where, columns,
+                            positions, &rows, diag);
+    if (code != 0) return code;
+    rows.state = mem_zalloc(1, sizeof(struct key_map));
+    return rows.state == NULL ? diag_nomem(diag) : file_trace_jobs(&rows, &jobs->job_file, options, source, diag);
+}
+
+#define ROW_OF struct csv_jobs_params
 static const struct config_field job_params[] = {
     TRACE_TIME_PARAMS,
     TRACE_FILE_PARAMS("false"),

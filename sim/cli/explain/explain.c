@@ -277,13 +277,14 @@ static void add_explained(void *context, const struct config_explained *explaine
     table_text(table, explained->help);
     table_text(table, explained->origin.sure);
     table_text(table, explained->origin.source);
+    table_text(table, explained->written);
 }
 
 /* Each value as a row: for programs, and for papers. */
 static int print_config_rows(struct cli *cli, const struct setup *setup, enum answer_form form)
 {
-    static const struct table_column columns[] = {LEFT("key"),     LEFT("value"), LEFT("where"),
-                                                  LEFT("meaning"), LEFT("sure"),  LEFT("source")};
+    static const struct table_column columns[] = {LEFT("key"),  LEFT("value"),  LEFT("where"),  LEFT("meaning"),
+                                                  LEFT("sure"), LEFT("source"), LEFT("written")};
     struct answer_table table;
     TABLE_INIT(&table, columns);
     const int code = config_explain_each(setup->config, scenario_fields, &setup->families, &setup->scenario,

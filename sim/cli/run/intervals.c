@@ -56,12 +56,38 @@ static int run_end(const struct setup *setup, const struct world_options *how, s
 
 enum power_kind { NO_POWER, OF_POWER, PER_POWER, FROM_POWER };
 
+/* The energy of jobs is by the power that the scenario states, in which the model of the services' GPUs has no part. */
+static bool is_of_jobs(const char *name)
+{
+    return strncmp(name, "job.", 4) == 0 || strcmp(name, "energy.jobs_j") == 0 || strcmp(name, "energy.j_per_job") == 0;
+}
+
+static double value_of(const struct widening *widening, const char *name)
+{
+    for (size_t i = 0; i < widening->n; i++)
+        if (strcmp(widening->metrics[i].name, name) == 0) return widening->metrics[i].value;
+    return 0.0;
+}
+
+/* The share of a metric that grows with the power of the model: of the site and of its servers, what GPUs without jobs
+ * draw of the energy of all GPUs. */
+static double modelled_frac(const struct widening *widening, const char *name)
+{
+    static const char *const of_site[] = {"energy.site_j", "energy.servers_j", "power.site_w.mean"};
+    const double jobs_j = value_of(widening, "energy.jobs_j");
+    const double others_j = value_of(widening, "energy.j") + value_of(widening, "energy.idle_j");
+    for (size_t i = 0; i < sizeof of_site / sizeof *of_site; i++)
+        if (strcmp(name, of_site[i]) == 0 && jobs_j > 0) return others_j / (others_j + jobs_j);
+    return 1.0;
+}
+
 /* FROM_POWER: a result of power in another way than by a factor, such as the time under a brake, or a maximum that the
  * limit of a GPU bounds. */
 static enum power_kind power_kind_of(const struct metric_row *metric)
 {
     static const char *const units[] = {"J", "W", "J/token"};
     const size_t n = strcspn(metric->name, "[");
+    if (is_of_jobs(metric->name)) return NO_POWER;
     if (strcmp(metric->unit, "token/J") == 0) return PER_POWER;
     if (strcmp(metric->unit, "W") == 0 && n > 4 && strncmp(metric->name + n - 4, ".max", 4) == 0) return FROM_POWER;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
@@ -70,12 +96,13 @@ static enum power_kind power_kind_of(const struct metric_row *metric)
 }
 
 /* Adds the error of the power model. Returns whether it is known, or does not matter. */
-static bool widen_power(const struct metric_row *metric, double error, struct metric_interval *ends)
+static bool widen_power(const struct widening *widening, const struct metric_row *metric, struct metric_interval *ends)
 {
+    const double error = widening->power_error, share = modelled_frac(widening, metric->name);
     const enum power_kind kind = power_kind_of(metric);
     if (kind == NO_POWER) return true;
     if (kind == FROM_POWER || !(error < 1.0)) return false;
-    const double more = 1.0 / (1.0 - error), less = 1.0 / (1.0 + error);
+    const double more = 1.0 + share * error / (1.0 - error), less = 1.0 - share * error / (1.0 + error);
     ends->low *= kind == OF_POWER ? less : 1.0 / more;
     ends->high *= kind == OF_POWER ? more : 1.0 / less;
     return true;
@@ -161,8 +188,7 @@ static void keep_open(struct widening *widening, struct run_intervals *found)
         if (isnan(value) || isnan(ends.fast) || isnan(ends.slow)) continue;
         ends.low = fmin(value, fmin(ends.fast, ends.slow));
         ends.high = fmax(value, fmax(ends.fast, ends.slow));
-        if (widen_power(&widening->metrics[i], widening->power_error, &ends) && ends.low < ends.high)
-            widening->ends[n++] = ends;
+        if (widen_power(widening, &widening->metrics[i], &ends) && ends.low < ends.high) widening->ends[n++] = ends;
     }
     found->n = n;
     found->items = widening->ends;

@@ -115,6 +115,24 @@ static int read_slo(struct cli *cli, const char *text, struct arena *arena, stru
     return objective->name != NULL && (colon == NULL || objective->class_name != NULL) ? 0 : diag_nomem(&cli->diag);
 }
 
+static bool has_class(const struct size_objective *objective, const char *name)
+{
+    if (objective->class_name == NULL || name == NULL) return objective->class_name == name;
+    return strcmp(objective->class_name, name) == 0;
+}
+
+/* Two limits of one percentile would be one limit, twice in every table and under one key of JSON. */
+static int refuse_second(struct cli *cli, const struct option_texts *slos, size_t i,
+                         const struct size_question *question)
+{
+    const struct size_objective *all = question->objectives;
+    for (size_t k = 0; k < i; k++)
+        if (all[k].time == all[i].time && all[k].quantile == all[i].quantile && has_class(&all[k], all[i].class_name))
+            return diag_error(&cli->diag, SIM_E_USAGE, "--slo", "keep the stricter one",
+                              "%s has two limits, in %s and %s", all[k].name, slos->items[k], slos->items[i]);
+    return 0;
+}
+
 static int read_slos(struct cli *cli, const struct option_texts *slos, struct arena *arena,
                      struct size_question *question)
 {
@@ -124,8 +142,10 @@ static int read_slos(struct cli *cli, const struct option_texts *slos, struct ar
                           "no objective is given: without one a single replica is enough");
     if (slos->n > SIZE_MAX_OBJECTIVES)
         return diag_error(&cli->diag, SIM_E_USAGE, "--slo", NULL, "at most %d objectives", SIZE_MAX_OBJECTIVES);
-    for (size_t i = 0; code == 0 && i < slos->n; i++)
+    for (size_t i = 0; code == 0 && i < slos->n; i++) {
         code = read_slo(cli, slos->items[i], arena, &question->objectives[question->n_objectives++]);
+        if (code == 0) code = refuse_second(cli, slos, i, question);
+    }
     return code;
 }
 

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -84,6 +85,20 @@ __attribute__((format(printf, 3, 4))) static void judge(struct conform_result *r
     va_end(arguments);
 }
 
+/* Adds to a verdict what the policy did last. */
+static void add_trail(struct conform_result *result, const struct conform_trail *trail)
+{
+    char told[CONFORM_TOLD_CHARS];
+    const size_t n = strlen(result->text);
+    result->partner = trail->partner;
+    result->t_s = trail_time_s(trail);
+    trail_tell(trail, told, sizeof told);
+    if (told[0] == 0) return;
+    const bool is_plain = trail->check == CONFORM_ENDS;
+    snprintf(result->text + n, sizeof result->text - n, "%s%s%s; %s", is_plain ? "" : ", in the run for '",
+             is_plain ? "" : conform_check_name((enum conform_check)trail->check), is_plain ? "" : "'", told);
+}
+
 static void judge_endless(int limit_s, struct conform_result *result, bool *hangs)
 {
     *hangs = true;
@@ -143,8 +158,8 @@ static int fail_system(struct diag *diag, const char *what)
 }
 
 /* Waits for the child's report, ends its processes, and writes the verdict. */
-static int attend(pid_t child, int from, const struct conform_patience *patience, struct conform_result *result,
-                  bool *hangs, struct diag *diag)
+static int attend(pid_t child, int from, const struct conform_patience *patience, const struct conform_trail *trail,
+                  struct conform_result *result, bool *hangs, struct diag *diag)
 {
     int status;
     struct report report;
@@ -165,6 +180,7 @@ static int attend(pid_t child, int from, const struct conform_patience *patience
         judge(result, CONFORM_ENDS, "it leaves another process behind");
     else
         *result = report.result;
+    if (!reported) add_trail(result, trail);
     *hangs = *hangs || in_company;
     if (reported && !in_company && report.has_finding)
         diag_error(diag, report.finding.code, report.finding.where, report.finding.hint, "%s", report.finding.text);
@@ -176,11 +192,18 @@ int conform_child_run(const struct conform_suite *suite, const struct policy *po
                       struct diag *diag)
 {
     int ends[2];
-    if (pipe(ends) != 0) return fail_system(diag, "open a pipe");
-    pid_t child = fork();
-    if (child == 0) run_as_child(suite, policy, wanted, patience->limit_s, ends[1]);
-    close(ends[1]);
-    int code = child > 0 ? attend(child, ends[0], patience, result, hangs, diag) : fail_system(diag, "start a process");
-    close(ends[0]);
+    struct conform_suite trailed = *suite;
+    trailed.trail = mmap(NULL, sizeof *trailed.trail, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (trailed.trail == MAP_FAILED) return diag_nomem(diag);
+    int code = pipe(ends) != 0 ? fail_system(diag, "open a pipe") : 0;
+    if (code == 0) {
+        pid_t child = fork();
+        if (child == 0) run_as_child(&trailed, policy, wanted, patience->limit_s, ends[1]);
+        close(ends[1]);
+        code = child > 0 ? attend(child, ends[0], patience, trailed.trail, result, hangs, diag)
+                         : fail_system(diag, "start a process");
+        close(ends[0]);
+    }
+    munmap(trailed.trail, sizeof *trailed.trail);
     return code;
 }

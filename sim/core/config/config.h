@@ -130,9 +130,10 @@ int config_dump(const struct config_field *fields, const struct config_families 
                 struct text *json);
 
 /* A value of a bound struct: its path, the value with its unit, where it came from (file:line:col, --set, default), its
- * help, and the origin of a sourced one. help: NULL: none. */
+ * help, and the origin of a sourced one. help: NULL: none. written: the value as read, where it has changed
+ * since, such as GPUs that MIG cuts; NULL: the same. */
 struct config_explained {
-    const char *path, *value, *where, *help;
+    const char *path, *value, *where, *help, *written;
     struct config_origin origin;
 };
 

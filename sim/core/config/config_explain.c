@@ -12,7 +12,9 @@ enum { PATH_CHARS = 256, COLUMNS = 3, MAX_WIDTH = 56 };
 
 struct explaining {
     const struct config_families *families;
-    struct text value; /* of the row in work */
+    struct text value;   /* of the row in work */
+    struct text written; /* the same, as it was read; empty: the same */
+    struct arena scratch;
     config_explained_fn *visit;
     void *context;
 };
@@ -32,6 +34,44 @@ static const struct json_node *open_sourced(const struct config_field *field, co
     return json_member(node, "value");
 }
 
+/* Writes a scalar without the quotes of a text. */
+static void write_plain(const struct config_field *field, const void *scalar, struct text *value)
+{
+    value->length = 0;
+    config_write_scalar(field, scalar, value);
+    if (value->failed || value->length <= 2 || value->chars[0] != '"') return;
+    value->length -= 2;
+    memmove(value->chars, value->chars + 1, value->length);
+    value->chars[value->length] = 0;
+}
+
+/* Reads the value of the row once more, as it may have been changed since. Of defaults, whole numbers only. */
+static void write_as_read(struct explaining *explaining, const struct config_field *field, const struct json_node *node)
+{
+    union {
+        int64_t integer;
+        double real;
+        const char *text;
+        bool boolean;
+        int choice;
+        char room[64];
+    } read = {0};
+    struct diag diag;
+    struct text *written = &explaining->written;
+    struct config_origin origin;
+    written->length = 0;
+    if (node == NULL && field->kind == CONFIG_INT && field->value != NULL) text_add(written, field->value);
+    node = open_sourced(field, node, &origin);
+    if (node != NULL && node->kind != JSON_NULL) {
+        diag_init(&diag);
+        struct config_reading reading = {.arena = &explaining->scratch, .diag = &diag};
+        config_read_scalar(&reading, field, field->name != NULL ? field->name : "", node, &read);
+        if (reading.code == 0) write_plain(field, &read, written);
+    }
+    if (written->length == 0 || written->failed || explaining->value.failed) return;
+    if (strcmp(written->chars, explaining->value.chars) == 0) written->length = 0;
+}
+
 /* The value of the row stands in explaining->value. */
 static void add_row(struct explaining *explaining, const struct config_field *field, const struct config_trail *trail)
 {
@@ -43,6 +83,8 @@ static void add_row(struct explaining *explaining, const struct config_field *fi
     if (node != NULL && node->kind != JSON_NULL) json_where(node, where, sizeof where);
     const struct config_explained explained = {.path = config_trail_path(trail, path, sizeof path),
                                                .value = explaining->value.failed ? "" : explaining->value.chars,
+                                               .written = explaining->written.length > 0 ? explaining->written.chars
+                                                                                         : NULL,
                                                .where = where, .help = field->help, .origin = origin};
     explaining->visit(explaining->context, &explained);
 }
@@ -51,7 +93,7 @@ static void add_row(struct explaining *explaining, const struct config_field *fi
 static void explain_word(struct explaining *explaining, const struct config_field *field,
                          const struct config_trail *trail, const char *word)
 {
-    explaining->value.length = 0;
+    explaining->value.length = explaining->written.length = 0;
     text_add(&explaining->value, word);
     add_row(explaining, field, trail);
 }
@@ -59,15 +101,8 @@ static void explain_word(struct explaining *explaining, const struct config_fiel
 static void explain_scalar(struct explaining *explaining, const struct config_field *field,
                            const struct config_trail *trail, const void *scalar)
 {
-    struct text *value = &explaining->value;
-    value->length = 0;
-    config_write_scalar(field, scalar, value);
-    bool is_quoted = !value->failed && value->length > 2 && value->chars[0] == '"';
-    if (is_quoted) {
-        value->length -= 2;
-        memmove(value->chars, value->chars + 1, value->length);
-        value->chars[value->length] = 0;
-    }
+    write_plain(field, scalar, &explaining->value);
+    write_as_read(explaining, field, trail->node);
     add_row(explaining, field, trail);
 }
 
@@ -142,8 +177,12 @@ int config_explain_each(const struct config *config, const struct config_field *
     struct explaining explaining = {.families = families, .visit = visit, .context = context};
     const struct config_trail top = {.node = config->root};
     text_init(&explaining.value);
+    text_init(&explaining.written);
+    arena_init(&explaining.scratch);
     explain_members(&explaining, fields, &top, bound);
-    const bool failed = explaining.value.failed;
+    const bool failed = explaining.value.failed || explaining.written.failed;
+    arena_fini(&explaining.scratch);
+    text_fini(&explaining.written);
     text_fini(&explaining.value);
     return failed ? SIM_E_NOMEM : 0;
 }
@@ -182,6 +221,7 @@ static void add_line(void *context, const struct config_explained *explained)
         const size_t chars = count_chars(cells[i]);
         text_printf(lines, "%s%*s", cells[i], (int)(chars < to->width[i] ? to->width[i] - chars : 0) + 2, "");
     }
+    if (explained->written != NULL) text_printf(lines, "(written: %s) ", explained->written);
     if (explained->help != NULL) text_add(lines, explained->help);
     if (source != NULL || sure != NULL)
         text_printf(lines, "%s[%s%s%s]", explained->help != NULL ? " " : "", sure != NULL ? sure : "",

@@ -232,20 +232,23 @@ static void count_group(struct cluster *cluster, sim_ns now, int32_t gpus)
     level_set(late, now > late->start_ns ? now : late->start_ns, cluster->group_gpus.value);
 }
 
+static void take_group(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus)
+{
+    if (cluster->resources != NULL) node_resources_take_group(cluster->resources, node, gpus);
+    move_group(cluster, node, gpus);
+    count(cluster, now, (int64_t)gpus * GPU_MICRO);
+    count_group(cluster, now, gpus);
+    cluster->capacity_epoch++;
+}
+
 int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus)
 {
+    int32_t node = -1;
     if (gpus > cluster->free_gpus) return -1;
-    for (int32_t free = gpus; free <= cluster->gpus_per_node; free++) {
-        int32_t node = cluster_next_node(cluster, free, free, 0);
-        if (node < 0) continue;
-        if (cluster->resources != NULL) node_resources_take_group(cluster->resources, node, gpus);
-        move_group(cluster, node, gpus);
-        count(cluster, now, (int64_t)gpus * GPU_MICRO);
-        count_group(cluster, now, gpus);
-        cluster->capacity_epoch++;
-        return node;
-    }
-    return -1;
+    for (int32_t free = gpus; free <= cluster->gpus_per_node && node < 0; free++)
+        node = cluster_next_node(cluster, free, free, 0);
+    if (node >= 0) take_group(cluster, now, node, gpus);
+    return node;
 }
 
 struct cluster *cluster_with_gpu(struct cluster *cluster, const char *gpu)
@@ -345,6 +348,12 @@ static struct cluster *part_of(struct cluster *cluster, int32_t node)
 {
     while (node >= cluster->first_node + cluster->n_nodes) cluster = cluster->next;
     return cluster;
+}
+
+void cluster_take_group_on(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus)
+{
+    cluster = part_of(cluster, node);
+    take_group(cluster, now, node - cluster->first_node, gpus);
 }
 
 void cluster_note_returnable(struct cluster *cluster, int32_t node, int32_t gpus)

@@ -122,6 +122,9 @@ double cluster_gpu_usd_per_h(const struct cluster *cluster, const char *gpu);
  * -1. */
 int32_t cluster_take_group_of(struct cluster *cluster, const char *gpu, sim_ns now, int32_t gpus);
 
+/* Takes a group on this node, by its number in the site. So many of its GPUs must be free. */
+void cluster_take_group_on(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus);
+
 /* Whether `groups` groups of `gpus` GPUs can be taken. */
 bool cluster_has_groups_of(struct cluster *cluster, const char *gpu, int32_t gpus, int64_t groups);
 

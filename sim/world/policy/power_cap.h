@@ -17,7 +17,13 @@ enum power_group { POWER_LOW, POWER_HIGH, POWER_GROUPS };
 struct power_setting {
     double clock_hz; /* lock of the SM clock; 0: none. A GPU whose highest clock is lower keeps that */
     double cap_w;    /* power limit of each GPU; 0: its own */
+    double cap_frac; /* the same, as a share of each GPU's own limit; 0: all of it. With cap_w, the lower one holds */
 };
+
+static inline bool power_setting_is_held(const struct power_setting *setting)
+{
+    return setting->clock_hz > 0.0 || setting->cap_w > 0.0 || setting->cap_frac > 0.0;
+}
 
 struct power_group_view {
     int64_t gpus;
@@ -68,6 +74,12 @@ static inline void power_plan_cap(struct power_plan *plan, enum power_group grou
     plan->commands[group] = (struct power_command){true, {.cap_w = cap_w}, reason};
 }
 
+static inline void power_plan_cap_share(struct power_plan *plan, enum power_group group, double cap_frac,
+                                        const char *reason)
+{
+    plan->commands[group] = (struct power_command){true, {.cap_frac = cap_frac}, reason};
+}
+
 static inline void power_plan_free(struct power_plan *plan, enum power_group group, const char *reason)
 {
     plan->commands[group] = (struct power_command){.given = true, .reason = reason};
@@ -82,7 +94,8 @@ static inline void power_plan_brake(struct power_plan *plan, const struct power_
 /* Whether the latest command for a group is this one, in force or on its way. */
 static inline bool power_group_is_ordered(const struct power_group_view *group, struct power_setting setting)
 {
-    return group->ordered.clock_hz == setting.clock_hz && group->ordered.cap_w == setting.cap_w;
+    return group->ordered.clock_hz == setting.clock_hz && group->ordered.cap_w == setting.cap_w &&
+           group->ordered.cap_frac == setting.cap_frac;
 }
 
 /* --- The family --- */

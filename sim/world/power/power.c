@@ -113,6 +113,8 @@ static int add_type(struct power *power, struct power_node_type *type, const cha
         domain->bare_w += (double)nodes->gpus_per_node * type->gpu.idle_w;
         domain->process_w += (double)nodes->gpus_per_node * type->model.context_w;
         domain->rest.w = domain->bare_w;
+        domain->least_limit_w = domain->view.gpu_limit_w > 0.0 ? fmin(domain->least_limit_w, type->gpu.tdp_w)
+                                                               : type->gpu.tdp_w;
         domain->view.gpu_limit_w = fmax(domain->view.gpu_limit_w, type->gpu.tdp_w);
     }
     power->idle.w += (double)(nodes->nodes * nodes->gpus_per_node) * type->gpu.idle_w;

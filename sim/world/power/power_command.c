@@ -10,11 +10,6 @@ static const char *const target_names[POWER_TARGETS] = {"low", "high", "brake"};
 
 /* --- In force --- */
 
-static bool is_held(const struct power_setting *setting)
-{
-    return setting->clock_hz > 0.0 || setting->cap_w > 0.0;
-}
-
 static double clock_frac(const struct power_setting *setting, double highest_hz)
 {
     if (setting->clock_hz == 0.0 || setting->clock_hz >= highest_hz) return 1.0;
@@ -26,10 +21,18 @@ struct power_node_type *power_type_of(const struct power *power, const struct ho
     return &power->types[holder->cluster->node_type];
 }
 
+/* The limit of a GPU of this type; INFINITY: none but its own. */
+static double cap_of(const struct power_setting *setting, const struct power_node_type *type)
+{
+    const double cap_w = setting->cap_w > 0.0 ? setting->cap_w : (double)INFINITY;
+    return setting->cap_frac > 0.0 ? fmin(cap_w, setting->cap_frac * type->gpu.tdp_w) : cap_w;
+}
+
 static void note_limits(const struct power_setting *setting, struct power_node_type *type)
 {
+    const double cap_w = cap_of(setting, type);
     if (setting->cap_w > type->gpu.tdp_w) type->cap_above_w = setting->cap_w;
-    if (setting->cap_w > 0.0 && setting->cap_w < type->model.context_w) type->cap_below_w = setting->cap_w;
+    if (cap_w < type->model.context_w) type->cap_below_w = cap_w;
     if (setting->clock_hz > type->gpu.boost_hz) type->clock_above_hz = setting->clock_hz;
 }
 
@@ -41,9 +44,9 @@ struct clock_order power_order_of(const struct power_domain *domain, int group, 
     const double locked_frac = clock_frac(lock, highest_hz), braked_frac = clock_frac(brake, highest_hz);
     struct clock_order order = clock_order_none();
     order.clock_frac = fmin(locked_frac, braked_frac);
-    if (lock->cap_w > 0.0) order.cap_w = lock->cap_w;
+    order.cap_w = cap_of(lock, type);
     note_limits(lock, type);
-    if (!is_held(lock) && !is_held(brake)) return order;
+    if (!power_setting_is_held(lock) && !power_setting_is_held(brake)) return order;
     const int target = braked_frac < locked_frac ? POWER_TARGET_BRAKE : group;
     order.domain = domain->name;
     order.target = target_names[target];
@@ -68,7 +71,7 @@ static int tell_effect(const struct power *power, const struct power_order *orde
     const struct power_command_row row = {.t_s = sim_s_from_ns(now),
                                           .domain = domain->name,
                                           .target = target_names[order->target],
-                                          .holds = is_held(&order->setting),
+                                          .holds = power_setting_is_held(&order->setting),
                                           .given_s = sim_s_from_ns(order->given_ns),
                                           .reading_w = order->reading_w,
                                           .budget_w = domain->view.budget_w};
@@ -82,9 +85,10 @@ static int take_effect(struct power *power, const struct power_order *order, sim
     const struct power_setting setting = order->setting;
     struct power_domain *domain = &power->domains[index];
     struct power_hold *hold = &domain->holds[target];
-    if (is_held(&hold->in_force)) hold->held_ns += now - hold->since_ns;
+    if (power_setting_is_held(&hold->in_force)) hold->held_ns += now - hold->since_ns;
     hold->since_ns = now;
-    if (target == POWER_TARGET_BRAKE && is_held(&setting) && !is_held(&hold->in_force)) domain->brakes++;
+    if (target == POWER_TARGET_BRAKE && power_setting_is_held(&setting) && !power_setting_is_held(&hold->in_force))
+        domain->brakes++;
     hold->in_force = setting;
     hold->n_in_force = order->number;
     hold->given_ns = order->given_ns;
@@ -169,9 +173,25 @@ static int check(const struct power *power, int32_t domain, enum power_target ta
         return fault(power, domain, target, now, "no GPU has such a clock");
     if (!(setting->cap_w >= 0.0) || isinf(setting->cap_w))
         return fault(power, domain, target, now, "its cap is no power");
-    if (target == POWER_TARGET_BRAKE && setting->cap_w > 0.0)
+    if (!(setting->cap_frac >= 0.0) || setting->cap_frac > 1.0)
+        return fault(power, domain, target, now, "its cap is no share of a power limit");
+    if (target == POWER_TARGET_BRAKE && (setting->cap_w > 0.0 || setting->cap_frac > 0.0))
         return fault(power, domain, target, now, "the brake is a clock");
     return 0;
+}
+
+/* "1275 MHz: ", "325 W: ", and of GPUs with different limits "81.25 % of the limit of each: ". */
+static void tell_level(const struct power_domain *domain, const struct power_setting *setting, char *text, size_t bytes)
+{
+    const double limit_w = domain->view.gpu_limit_w;
+    if (setting->clock_hz > 0.0)
+        snprintf(text, bytes, "%.6g MHz: ", setting->clock_hz * 1e-6);
+    else if (setting->cap_w > 0.0)
+        snprintf(text, bytes, "%.6g W: ", setting->cap_w);
+    else if (setting->cap_frac > 0.0 && domain->least_limit_w == limit_w)
+        snprintf(text, bytes, "%.6g W: ", setting->cap_frac * limit_w);
+    else if (setting->cap_frac > 0.0)
+        snprintf(text, bytes, "%.6g %% of the limit of each: ", setting->cap_frac * 100.0);
 }
 
 /* "lock low", "cap high", "free low", "brake", "release"; behind it to what, and why. */
@@ -181,17 +201,15 @@ static int tell(const struct power *power, int32_t domain, enum power_target tar
     const struct sink *sink = power->env.site->sink;
     const struct power_setting *setting = &command->setting;
     const bool is_lock = setting->clock_hz > 0.0, is_brake = target == POWER_TARGET_BRAKE;
-    char action[32], reason[160], level[32] = "";
+    char action[32], reason[160], level[64] = "";
     if (sink->decision == NULL) return 0;
-    if (is_held(setting))
-        snprintf(level, sizeof level,
-                 is_lock ? "%.6g MHz: " : "%.6g W: ", is_lock ? setting->clock_hz * 1e-6 : setting->cap_w);
+    tell_level(&power->domains[domain], setting, level, sizeof level);
     snprintf(reason, sizeof reason, "%s%s", level, command->reason != NULL ? command->reason : "");
     snprintf(action, sizeof action, "%s%s",
-             is_brake           ? (is_lock ? "brake" : "release")
-             : is_lock          ? "lock "
-             : is_held(setting) ? "cap "
-                                : "free ",
+             is_brake                         ? (is_lock ? "brake" : "release")
+             : is_lock                        ? "lock "
+             : power_setting_is_held(setting) ? "cap "
+                                              : "free ",
              is_brake ? "" : target_names[target]);
     struct decision_row row = {.t_s = sim_s_from_ns(now), .service = power->domains[domain].name,
                                .policy = power->capper->policy.name, .action = action, .subject = domain,

@@ -69,6 +69,7 @@ struct power_domain {
     struct power_breaker breaker;
     void *capper_state;
     struct power_view view;
+    double least_limit_w; /* of its GPUs; the most is in the view */
     struct power_least least;
     struct tally used;      /* readings as a fraction of the budget */
     double rise_w;          /* the largest rise within the latency of a command */

@@ -154,7 +154,7 @@ struct totals {
 
 static double held_s(const struct power_hold *hold, sim_ns now)
 {
-    const bool is_held = hold->in_force.clock_hz > 0.0 || hold->in_force.cap_w > 0.0;
+    const bool is_held = power_setting_is_held(&hold->in_force);
     return sim_s_from_ns(hold->held_ns + (is_held ? now - hold->since_ns : 0));
 }
 

@@ -116,6 +116,15 @@ void fleet_bundle(struct fleet *fleet);
 int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
 void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_ns now);
 
+/* Where the replicas of a service with "placement": "spread" go, in fleet_spread.c. fleet_spread_part takes the GPUs of
+ * part number `i` of a replica, for which some node has room. Returns 0, with the node, or SIM_E_NOMEM.
+ * fleet_spread_most: most replicas of the pool on one node, if they take the GPUs that are free now.
+ * fleet_check_spread: nodes are known: 0, or SIM_E_CONFIG with a finding. */
+int fleet_spread_part(const struct fleet *fleet, const struct fleet_pool *pool, const struct replica *replica,
+                      int64_t i, int32_t gpus, sim_ns now, int32_t *node);
+int64_t fleet_spread_most(const struct fleet *fleet, const struct pool_config *pool);
+int fleet_check_spread(const struct fleet *fleet);
+
 /* A replica that a failure took will take as many GPUs again, to hold them until the run ends: jobs count them as in
  * use. The claim ends when it takes GPUs, or by `claims` false. */
 void fleet_claim_gpus(const struct fleet *fleet, struct replica *replica, bool claims);

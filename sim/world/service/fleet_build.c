@@ -75,11 +75,13 @@ static int check_stages(const struct fleet *fleet, const struct fleet_pool *pool
                       (long long)pool->config.pipeline_parallel);
 }
 
-/* Most replicas of the pool on a node, if nodes are filled in order. */
+/* Most replicas of the pool on a node: if nodes are filled in order, or one pool is spread. */
 static int64_t replicas_per_node(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const struct cluster *cluster = cluster_with_gpu(fleet->env->cluster, pool->config.gpu);
     if (cluster == NULL || cluster->total_gpus == INT64_MAX) return 1;
+    if (fleet->config->placement == SERVICE_SPREAD && fleet->n_pools == 1)
+        return fleet_spread_most(fleet, &pool->config);
     const int64_t fit = cluster->gpus_per_node / pool->config.tensor_parallel;
     const int64_t n = pool->config.replicas < fit ? pool->config.replicas : fit;
     return n > 1 ? n : 1;
@@ -549,6 +551,7 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
     *fleet = (struct fleet){.config = config, .env = env, .llm = llm, .n_pools = service_n_pools(config)};
     int code = build_pools(fleet, common);
     if (code == 0) code = check_roles(fleet);
+    if (code == 0) code = fleet_check_spread(fleet);
     if (code == 0) code = fleet_check_scaling(fleet);
     if (code == 0) code = build_replicas(fleet);
     if (code == 0) code = fleet_store_init(fleet);

@@ -58,15 +58,20 @@ void fleet_claim_gpus(const struct fleet *fleet, struct replica *replica, bool c
     replica->claims_gpus = claims;
 }
 
-/* GPUs for one part. Returns 0 or SIM_E_NOMEM. */
+/* GPUs for part number `i`. Returns 0 or SIM_E_NOMEM. */
 static int take_part(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, int32_t gpus,
-                     struct allocation *part, sim_ns now)
+                     int64_t i, sim_ns now)
 {
-    const int32_t node = is_endless(fleet) ? -1
-                                           : cluster_take_group_of(fleet->env->cluster, pool->config.gpu, now, gpus);
+    int32_t node = -1;
+    int code = 0;
+    if (!is_endless(fleet) && fleet->config->placement == SERVICE_SPREAD)
+        code = fleet_spread_part(fleet, pool, replica, i, gpus, now, &node);
+    else if (!is_endless(fleet))
+        node = cluster_take_group_of(fleet->env->cluster, pool->config.gpu, now, gpus);
+    if (code != 0) return code;
     SIM_REQUIRE(node >= 0 || is_endless(fleet));
     note_returnable(fleet, replica, node, gpus);
-    *part = (struct allocation){.node = node, .gpus = gpus};
+    replica->parts[i] = (struct allocation){.node = node, .gpus = gpus};
     return topology_placement_add(fleet->env->topology, &replica->placement, node, gpus, &pool->gpu);
 }
 
@@ -81,7 +86,7 @@ int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, st
     if (replica->parts == NULL) return SIM_E_NOMEM;
     fleet_claim_gpus(fleet, replica, false);
     for (int64_t i = 0; i < parts.n; i++) {
-        const int code = take_part(fleet, pool, replica, parts.gpus, &replica->parts[i], now);
+        const int code = take_part(fleet, pool, replica, parts.gpus, i, now);
         if (code != 0) return code;
         if (i > 0) replica->parts[i - 1].next = &replica->parts[i];
     }

@@ -106,6 +106,9 @@ struct sampling_config {
     double length_sigma, resampled_frac;
 };
 
+/* Which nodes replicas take GPUs of: those with the fewest free GPUs that suffice, or those with the fewest replicas of
+ * their pool (fleet_spread.c). */
+enum service_placement { SERVICE_PACKED, SERVICE_SPREAD };
 enum service_priority { SERVICE_HIGH, SERVICE_LOW };
 
 /* Formats in place of the LLM's own; 0: the LLM's, else one more than an enum number_format. */
@@ -132,6 +135,7 @@ struct service_config {
     struct kv_transfer_config kv_transfer;
     struct scaling_config scaling; /* of a service without pools */
     struct start_config restart;   /* after a failure, where `scaling` does not say */
+    int placement; /* enum service_placement */
     int priority; /* enum service_priority */
     struct clock_share_config clock_share; /* both 0: those of the site */
 };

@@ -168,6 +168,7 @@ static const struct config_field sampling_fields[] = {
     {0}};
 #undef ROW_OF
 
+static const char *const placement_names[] = {"packed", "spread", NULL};
 static const char *const priority_names[] = {"high", "low", NULL};
 
 #define ROW_OF struct service_config
@@ -182,6 +183,8 @@ const struct config_field service_config_fields[] = {
             "groups of these GPUs with sequences of their own, which share the experts; divides tensor_parallel"),
     ROW_INT("replicas", replicas, DEFAULT("1"), WITHIN(1, 1000000),
             "instances of the LLM; with 'scaling': instances at the start"),
+    ROW_CHOICE("placement", placement, OPTIONAL, placement_names,
+               "nodes of its replicas: as few as possible, or spread over nodes and racks; default: packed"),
     ROW_SHORT_VARIANT("batching", batching, DEFAULT("vllm-v1"), "batching", "policy",
                       "requests that an iteration serves"),
     ROW_SHORT_VARIANT("routing", routing, DEFAULT("round-robin"), "routing", "policy", "replica that serves a request"),

@@ -71,11 +71,10 @@ static int emit_only_node(const struct service *service)
 {
     char text[512];
     if (service->scaling == NULL || service->scaling->only_node < 0 || service->scaling->n_failed == 0) return 0;
-    snprintf(
-        text, sizeof text,
-        "service '%s': node %d held all its replicas at the start, so that one failure stops all of them; replicas "
-        "fill a node before they take the next one",
-        service->config->name, service->scaling->only_node);
+    snprintf(text, sizeof text,
+             "service '%s': node %d held all its replicas at the start, so that one failure stops all of them; "
+             "set services.%s.placement to spread",
+             service->config->name, service->scaling->only_node, service->config->name);
     return service_emit_warning(service, "one-node", 1, text);
 }
 

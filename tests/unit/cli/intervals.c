@@ -159,6 +159,7 @@ static bool is_kind(const char *unit, const char *const *units, size_t n)
 static bool add_power(const struct metric_row *metric, double error, double *low, double *high)
 {
     static const char *const in_joules[] = {"J", "W", "J/token"}, *const for_joules[] = {"token/J"};
+    if (strncmp(metric->name, "job.", 4) == 0) return true;
     if (is_kind(metric->unit, for_joules, 1)) {
         *low *= 1 - error;
         *high *= 1 + error;
@@ -318,6 +319,51 @@ TEST(power_widens_by_its_error)
         }
         CHECK(check(&s) > 20);
     }
+    end(&s);
+}
+
+/* Jobs that no service disturbs have one energy in all three runs, and so no interval. What they draw is a share of the
+ * site's energy that does not widen; the rest widens by the error of power and of times. */
+TEST(energy_of_jobs_has_no_part_in_the_error)
+{
+    static const char site[] =
+        "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 2, 'server_power': {'idle': '680W', 'per_gpu_watt': 0.66},"
+        " 'power': {'budget': '40kW'}}, 'until': '60s', 'services': {'a':"
+        " {'llm': 'llama-3.1-8b', 'trace': {'format': 'generate', 'count': 400, 'arrival': {'process': 'poisson', 'rate':"
+        " '4/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 300}, 'output': {'distribution': 'fixed', 'tokens': 120}}}},"
+        " 'jobs': {'types': {'default': {'power': {'mean': '171W'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit':"
+        " '0s', 'duration': '40s', 'gpus': 8}]}}}";
+    static const char *const fixed[] = {"energy.jobs_j", "energy.j_per_job", "job.energy_j.mean", "job.energy_j.max"};
+    static struct session s;
+    struct run_intervals found;
+    s = (struct session){.how = {.queue = QUEUE_CALENDAR}};
+    arena_init(&s.arena);
+    diag_init(&s.diag);
+    MUST(setup_load_json(&s.setup, "t", test_json("%s", site), &(struct setup_options){0}, &s.diag) == 0);
+    s.how.config = s.setup.config;
+    s.how.catalog = &s.setup.catalog;
+    run_end(&s, TIMES_FAST, &s.fast);
+    run_end(&s, TIMES_SLOW, &s.slow);
+    list_metrics(&s, 0, false);
+    for (size_t i = 0; i < s.n; i++)
+        if (strstr(s.metrics[i].name, "_j") != NULL || strcmp(s.metrics[i].name, "energy.j") == 0) s.metrics[i].unit = "J";
+    CHECK_EQ_INT(intervals_find(&s.setup, &s.how, s.metrics, s.n, &s.arena, &found, &s.diag), 0);
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+        CHECK(metric_named(&s, fixed[i])->value > 0);
+        for (size_t k = 0; k < found.n; k++) CHECK(strcmp(found.items[k].name, fixed[i]) != 0);
+    }
+    const double error = s.slow.power_error, jobs_j = metric_named(&s, "energy.jobs_j")->value;
+    const double others_j = metric_named(&s, "energy.j")->value + metric_named(&s, "energy.idle_j")->value;
+    int n_seen = 0;
+    for (size_t k = 0; k < found.n; k++) {
+        const struct metric_interval *ends = &found.items[k];
+        const double high = fmax(ends->fast, ends->slow), widest = high / (1 - error);
+        n_seen += strcmp(ends->name, "energy.j") == 0 && fabs(ends->high / widest - 1) < 1e-12;
+        if (strcmp(ends->name, "energy.site_j") != 0) continue;
+        n_seen += ends->high < widest && ends->low < ends->high;
+        CHECK_NEAR(ends->high, high * (jobs_j + others_j / (1 - error)) / (jobs_j + others_j), 1e-9 * high);
+    }
+    CHECK_EQ_INT(n_seen, 2);
     end(&s);
 }
 

@@ -272,6 +272,19 @@ TEST(definitions_parse_to_the_same_study)
     arena_fini(&second.arena);
 }
 
+TEST(values_that_differ_in_meaning_are_points)
+{
+    struct session session;
+    parse(
+        &session,
+        "{'scenario': 'x.json', 'axes': [{'key': 'a', 'values': ['1GB', '1GiB', '1s', '1', 1, true, null]},"
+        "{'key': 'b', 'values': [[1, 2], [2, 1], [1, 2, 3], {'c': 1}, {'c': 1, 'd': 1}, {'d': 1}]},"
+        "{'key': 's', 'values': [9007199254740993, 9007199254740992, 0.5]}, {'key': 'n', 'values': ['8b', '8.0b']}]}");
+    CHECK_EQ_INT(session.code, 0);
+    CHECK_EQ_INT(session.study.n_points, 7 * 6 * 3 * 2);
+    arena_fini(&session.arena);
+}
+
 TEST(findings_name_the_place)
 {
 #define AXIS(text) "{'scenario': 'x.json',\n 'axes': [" text "]}"
@@ -294,6 +307,14 @@ TEST(findings_name_the_place)
         {AXIS("{'key': 'a'}"), "s.json:2:11: error: an axis with a 'key' needs 'values'"},
         {AXIS("{'key': 'a', 'values': []}"), "s.json:2:34: error: 'values' must be a list of at least one value"},
         {AXIS("{'key': 'a', 'values': [1, 1]}"), "s.json:2:34: error: the value 1 comes more than once"},
+        {AXIS("{'key': 'a', 'values': [8, 9, 8.0]}"),
+         "s.json:2:41: error: the values 8 and 8.0 are equal; leave one of them out"},
+        {AXIS("{'grid': {'a': [1000, 1e3]}}"), "s.json:2:33: error: the values 1000 and 1e3 are equal"},
+        {AXIS("{'key': 'a', 'values': ['10min', '600s']}"), "the values 10min and 600s are equal"},
+        {AXIS("{'key': 'a', 'values': ['0.1ms', '100us']}"), "the values 0.1ms and 100us are equal"},
+        {AXIS("{'key': 'a', 'values': [{'b': '1min', 'c': [2]}, {'c': [2.0], 'b': '60s'}]}"), "are equal; leave one"},
+        {AXIS("{'zip': {'a': ['1/s', '60/min'], 'b': [3, 3.0]}}"),
+         "s.json:2:19: error: items 1 and 2 of the lists are the same point"},
         {AXIS("{'key': 'seed', 'values': [1]}"), "error: 'seed' cannot be an axis"},
         {AXIS("{'key': 'a', 'values': [1]}, {'zip': {'a': [1]}}"), "'a' is varied by more than one axis"},
         {"{'scenario': 'x.json', 'name': ''}", "s.json:1:32: error: 'name' is empty; leave it out"},

@@ -290,3 +290,16 @@ TEST(memory_failures_are_reported_at_every_allocation)
     trace_source_jobs(&trace, 1, "{'format': 'generate-jobs', 'mix': 'pai', 'count': 5}");
     check_memory(&trace);
 }
+
+TEST(a_misspelt_column_of_jobs_is_an_error)
+{
+    const char *path = trace_source_file("m.csv", "submit_s,duration_s,gpus,team\n0,5,1,a\n");
+    SCOPED(trace_source) trace = {0};
+    CHECK_EQ_INT(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s', 'columns': {'group': 'taem'}}", path),
+                 SIM_E_DATA);
+    CHECK(strstr(trace.message, "m.csv:1:1: error: no column 'taem' in the header; did you mean 'team'?") != NULL);
+    SCOPED(trace_source) named = {0};
+    struct job_record job;
+    MUST(trace_source_jobs(&named, 1, "{'format': 'csv-jobs', 'path': '%s', 'columns': {'group': 'team'}}", path) == 0);
+    CHECK(trace_source_job(&named, &job) == 1 && strcmp(job.group, "a") == 0);
+}

@@ -105,6 +105,38 @@ TEST(what_is_wrong_is_named_with_its_place)
             CHECK_EQ_STR(shown(", 'format': 'jsonl'", "w.jsonl", cases[i].text), cases[i].finding);
 }
 
+/* A column that the user names must be there; under its default name it may be absent. */
+TEST(a_misspelt_column_of_a_table_is_an_error)
+{
+#define TABLE "arrival_s,prompt_tokens,output_tokens,prefix_ids\n0,600,5,7 8\n"
+#define NAMED(key, name) ", 'format': 'csv', 'columns': {'" key "': '" name "'}"
+#define NUMBERED(key, name)                                                                                            \
+    ", 'format': 'csv', 'header': false, 'columns': {'arrival': '1', 'prompt': '2', 'output': '3', '" key "': '" name  \
+    "'}"
+    static const struct {
+        const char *params, *text, *says;
+    } cases[] = {
+        {NAMED("prefix", "prefix_ids"), TABLE, "0 600/5 b7 b8 - s0; "},
+        {NAMED("prefix", "prefix_blocks"), TABLE, "0 600/5 - s0; "},
+        {NAMED("prefix", ""), TABLE, "0 600/5 - s0; "},
+        {NAMED("prefix", "prefix_id"), TABLE,
+         "m.csv:1:1: error: no column 'prefix_id' in the header; did you mean 'prefix_ids'?"},
+        {NAMED("chunks", "pieces"), TABLE,
+         "m.csv:1:1: error: no column 'pieces' in the header; the columns are "
+         "arrival_s,prompt_tokens,output_tokens,prefix_ids"},
+        {NAMED("class", "tier"), TABLE, "m.csv:1:1: error: no column 'tier' in the header"},
+        {NUMBERED("prefix", "4"), "0,600,5,7 8\n1,9,2\n", "0 600/5 b7 b8 - s0; 1 9/2 - s0; "},
+        {NUMBERED("prefix", "5"), "0,600,5,7 8\n", "m.csv:1:12: error: row has 4 fields, but '5' is column 5"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (strstr(shown(cases[i].params, "m.csv", cases[i].text), cases[i].says) == NULL)
+            CHECK_EQ_STR(shown(cases[i].params, "m.csv", cases[i].text), cases[i].says);
+    SCOPED(trace_source) trace = {0};
+    CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'path': '%s'" NUMBERED("prefix", "ids") "}",
+                                       trace_source_file("m.csv", "0,600,5\n")),
+                 SIM_E_CONFIG);
+    CHECK(strstr(trace.message, "without a header, columns are numbers, got 'ids'") != NULL);
+}
+
 /* A key that the user names and objects lack is counted. */
 TEST(objects_without_a_named_key_are_counted)
 {

@@ -1,0 +1,145 @@
+/* Where the replicas of a service go: which of them one node, or one rack, takes along when it fails. Without failures
+ * the nodes of equal replicas do not matter. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#define SMALL                                                                                                          \
+    "'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms', 'per_token': '60us'},"                                     \
+    " 'decode': {'fixed': '11ms', 'per_sequence': '20us'}}, 'trace': {'format': 'generate', 'duration': '20s',"        \
+    " 'arrival': {'process': 'poisson', 'rate': '4/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 10},"            \
+    " 'output': {'distribution': 'uniform', 'min': 1, 'max': 90}}"
+
+struct site {
+    int nodes, gpus_per_node, nodes_per_rack;
+    int replicas, tensor_parallel, pipeline_parallel;
+    const char *placement, *more; /* more: of the scenario */
+};
+
+/* The site; from 10 s on `n_down` nodes from `down` on are in an outage. */
+static struct bed_rows *run(const struct site *site, int down, int n_down)
+{
+    char outage[256] = "";
+    if (n_down > 0)
+        snprintf(outage, sizeof outage,
+                 ", 'failures': {'outages': {'x': {'node': %d, 'nodes': %d, 'from': '10s', 'until': '1000s'}}}", down,
+                 n_down);
+    return bed_run(BED(.check = true),
+                   "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': %d, 'gpus_per_node': %d, 'nodes_per_rack': %d,"
+                   " 'network': {'bandwidth': '50GB/s'}}%s, 'services': {'chat': {'llm': 'mistral-7b', 'replicas': %d,"
+                   " 'tensor_parallel': %d, 'pipeline_parallel': %d, %s " SMALL "}}%s}",
+                   site->nodes, site->gpus_per_node, site->nodes_per_rack, outage, site->replicas,
+                   site->tensor_parallel, site->pipeline_parallel, site->placement, site->more);
+}
+
+/* Replicas that the loss of these nodes stops. Every request ends served. */
+static int stops(const struct site *site, int down, int n_down)
+{
+    struct bed_rows *rows = run(site, down, n_down);
+    CHECK_EQ_INT(rows->code, 0);
+    for (size_t i = 0; i < rows->n_requests; i++) CHECK_EQ_STR(rows->requests[i].status, "finished");
+    CHECK(rows->n_requests > 20);
+    return (int)bed_decisions(rows, "fail", -1);
+}
+
+#define SPREAD "'placement': 'spread',"
+
+/* Of R replicas on N nodes, a node has between floor(R / N) and ceil(R / N), and all nodes together R. */
+TEST(a_node_takes_its_share_of_spread_replicas)
+{
+    struct rng rng = test_rng(1, "spread", 0);
+    for (int trial = 0; trial < 12; trial++) {
+        struct site site = {.nodes = 2 + (int)rng_below(&rng, 4), .gpus_per_node = 4, .tensor_parallel = 1,
+                            .pipeline_parallel = 1 + (int)rng_below(&rng, 2), .nodes_per_rack = (int)rng_below(&rng, 3),
+                            .placement = SPREAD, .more = ""};
+        const int room = site.nodes * site.gpus_per_node / site.pipeline_parallel;
+        site.replicas = 1 + (int)rng_below(&rng, (uint64_t)room);
+        int n = 0;
+        for (int node = 0; node < site.nodes; node++) {
+            const int lost = stops(&site, node, 1);
+            CHECK(lost >= site.replicas / site.nodes && lost <= (site.replicas + site.nodes - 1) / site.nodes);
+            n += lost;
+        }
+        CHECK_EQ_INT(n, site.replicas);
+    }
+}
+
+/* Four replicas of one GPU fill a node of four, unless they are spread; those of two racks. */
+TEST(packed_replicas_fall_together)
+{
+    struct site site = {4, 4, 2, 4, 1, 1, "", ""};
+    CHECK_EQ_INT(stops(&site, 0, 1), 4);
+    CHECK_EQ_INT(stops(&site, 1, 3), 0);
+    site.placement = "'placement': 'packed',";
+    CHECK_EQ_INT(stops(&site, 0, 1), 4);
+    site.placement = SPREAD;
+    for (int node = 0; node < 4; node++) CHECK_EQ_INT(stops(&site, node, 1), 1);
+    site.replicas = 2;
+    CHECK_EQ_INT(stops(&site, 0, 2), 1);
+    CHECK_EQ_INT(stops(&site, 2, 2), 1);
+    site.nodes_per_rack = 0; /* without racks, the first nodes */
+    CHECK_EQ_INT(stops(&site, 0, 2), 2);
+}
+
+/* The stages of a replica stay on one node where they fit: a node that fails stops one replica, not two. */
+TEST(stages_of_a_replica_stay_together)
+{
+    const struct site site = {.nodes = 2, .gpus_per_node = 4, .replicas = 2, .tensor_parallel = 2,
+                              .pipeline_parallel = 2, .placement = SPREAD, .more = ""};
+    CHECK_EQ_INT(stops(&site, 0, 1), 1);
+    CHECK_EQ_INT(stops(&site, 1, 1), 1);
+}
+
+/* Nodes of several types with the service's GPU count alike. */
+TEST(node_types_with_the_gpu_share_the_replicas)
+{
+    for (int node = 0; node < 3; node++) {
+        struct bed_rows *rows = bed_run(
+            BED(.check = true),
+            "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 1, 'gpus_per_node': 8, 'node_types': {'more': {'gpu':"
+            " 'a100-80-sxm', 'nodes': 2, 'gpus_per_node': 4}}}, 'failures': {'outages': {'x': {'node': %d, 'from':"
+            " '10s', 'until': '20s'}}}, 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 6, " SPREAD SMALL "}}}",
+            node);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(bed_decisions(rows, "fail", -1), 2);
+    }
+}
+
+/* A replica that starts anew goes where the fewest others are: with one node of three lost for good, each of the other
+ * two has half of the replicas. */
+TEST(replicas_that_start_anew_are_spread)
+{
+    for (int second = 1; second < 3; second++) {
+        struct bed_rows *rows = bed_run(
+            BED(.check = true),
+            "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 3, 'gpus_per_node': 8}, 'failures': {'outages': {'x': {'node':"
+            " 0, 'from': '2s', 'until': '1000s'}, 'y': {'node': %d, 'from': '10s', 'until': '1000s'}}}, 'services':"
+            " {'chat': {'llm': 'mistral-7b', 'replicas': 6, 'restart': {'delay': '1s'}, " SPREAD SMALL "}}}",
+            second);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(bed_decisions(rows, "fail", -1), 2 + 3);
+    }
+}
+
+/* Where no node fails and no link is shared, replicas serve alike wherever they are. Those that come and go hold their
+ * GPUs under every invariant. */
+TEST(spreading_alone_changes_no_request)
+{
+    struct site packed = {3, 4, 0, 3, 1, 1, "", ""}, spread = packed;
+    spread.placement = SPREAD;
+    const struct bed_rows *rows[2] = {run(&packed, 0, 0), run(&spread, 0, 0)};
+    MUST(rows[0]->code == 0 && rows[1]->code == 0 && rows[0]->n_requests == rows[1]->n_requests);
+    for (size_t i = 0; i < rows[0]->n_requests; i++)
+        CHECK_NEAR(rows[0]->requests[i].e2e_s, rows[1]->requests[i].e2e_s, 0);
+    spread.placement = SPREAD "'scaling': {'policy': {'policy': 'target-outstanding', 'target': 1}, 'min': 1,"
+                              " 'max': 12, 'interval': '1s', 'start_delay': '1s'},";
+    CHECK(stops(&spread, 0, 1) > 0);
+}
+
+TEST(an_endless_cluster_has_no_nodes_to_spread_over)
+{
+    struct bed_rows *rows = bed_run(
+        BED(.quiet = true), "{'cluster': {'gpu': 'a100-80-sxm', 'unlimited': true}, 'services': {'chat': {'llm': 'mistral-7b', " SPREAD SMALL "}}}");
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    MUST(rows->diag.n_items > 0);
+    CHECK(strstr(rows->diag.items[0].text, "an unlimited cluster has none") != NULL);
+}
