@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(enum, name in configs, bytes per number, the scales that belong to numbers included): fp8 has a scale per tensor or
- * channel, which is too little to count; fp8_block one of 4 bytes per block of 128 x 128; nvfp4 one byte per 16 numbers
- * (NVIDIA); mxfp4 one byte per 32 (OCP Microscaling Formats 1.0). */
+/* X(enum, name in configs, bytes per number, the scales that belong to numbers included): fp8 has a scale per tensor
+ * or channel, which is too little to count; fp8_block one of 4 bytes per block of 128 x 128; nvfp4 one byte per 16
+ * numbers (NVIDIA); mxfp4 one byte per 32 (OCP Microscaling Formats 1.0). */
 #define NUMBER_FORMATS(X)                                                                                              \
     X(FORMAT_FP32, "fp32", 4.0)                                                                                        \
     X(FORMAT_TF32, "tf32", 4.0)                                                                                        \

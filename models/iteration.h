@@ -61,8 +61,8 @@ struct iteration_model {
     const char *kind; /* "operators", "roofline", "affine", "table" */
     const void *model;
     void (*cost)(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
-    /* The same costs for n >= 1 batches in a row, of equally many sequences and drafts. `memo`, memo_bytes that are all
-     * zero at first, keeps what these share with other rows. NULL: nothing is shared. */
+    /* The same costs for n >= 1 batches in a row, of equally many sequences and drafts. `memo`, memo_bytes that are
+     * all zero at first, keeps what these share with other rows. NULL: nothing is shared. */
     void (*cost_row)(const void *model, void *memo, const struct iteration_work *works, int32_t n,
                      struct iteration_cost *costs);
     size_t memo_bytes;

@@ -423,7 +423,8 @@ static int add_rows(struct grouping *grouping)
     return code == 0 ? set_rejected(grouping) : code;
 }
 
-/* Of pairs that read different input files: how many there are, and how many of these are of other requests or jobs. */
+/* Of pairs that read different input files: how many there are, and how many of these are of other requests or
+ * jobs. */
 static int remark_inputs(const struct grouping *grouping)
 {
     struct compare_work *work = grouping->work;

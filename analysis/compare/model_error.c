@@ -105,7 +105,8 @@ static bool has_moved(const struct compare_row *row)
 
 enum { MOST_NAMED = 2 };
 
-/* The change without errors lies within the range that is printed. Changes are relative to the base at their own end. */
+/* The change without errors lies within the range that is printed. Changes are relative to the base at their own
+ * end. */
 static void add_metric(const struct compare_row *row, const struct extremes *extremes, size_t n_before,
                        struct text *text)
 {

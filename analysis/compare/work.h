@@ -73,8 +73,8 @@ int runs_have_one_load(const struct compare_run *base, const struct compare_run 
 /* Adds a sentence. Returns 0 or SIM_E_NOMEM. */
 int work_remark(struct compare_work *work, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds a sentence for each parameter in which policies of the two runs differ by their defaults. Returns 0, SIM_E_STORE
- * or SIM_E_NOMEM. */
+/* Adds a sentence for each parameter in which policies of the two runs differ by their defaults. Returns 0,
+ * SIM_E_STORE or SIM_E_NOMEM. */
 int work_remark_policies(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed);
 
 /* Adds sentences about changes of primary metrics within and beyond the error of the cost models, if all of work->runs

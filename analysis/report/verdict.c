@@ -256,8 +256,8 @@ static double job_gpus(const struct verdict_facts *facts)
            fmax(of_services, 0.0);
 }
 
-/* The GPU time that jobs need: what they held, or their work on the requested GPUs and the waits of their first starts,
- * if that is less. First starts have their share of the waits of all starts. */
+/* The GPU time that jobs need: what they held, or their work on the requested GPUs and the waits of their first
+ * starts, if that is less. First starts have their share of the waits of all starts. */
 static double needed_gpu_s(const struct verdict_facts *facts)
 {
     const double n = facts->submissions.n, first_frac = n / (n + counted(facts, "job.preemptions.sum"));

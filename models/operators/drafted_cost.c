@@ -1,5 +1,5 @@
-/* Batches that verify drafts, one after the other: while sequences and drafts are the same, only attention changes, and
- * of attention only what follows from the context. */
+/* Batches that verify drafts, one after the other: while sequences and drafts are the same, only attention changes,
+ * and of attention only what follows from the context. */
 #include "models/operators/operators.h"
 
 #include <math.h>

@@ -129,8 +129,8 @@ struct operators_computing operators_computing(const struct operators *operators
                                                int64_t all_tokens);
 struct operators_time operators_sending(const struct operators *operators, int64_t tokens);
 
-/* Two halves of a batch that take turns, as at the head of this file: `computing` and sending_s are those of a half, in
- * all `layers` together. */
+/* Two halves of a batch that take turns, as at the head of this file: `computing` and sending_s are those of a half,
+ * in all `layers` together. */
 struct piece operators_overlap(struct piece computing, double sending_s, double layers);
 
 /* Lists the kernels of one driver in a batch. */
@@ -166,9 +166,9 @@ void operators_cost_at_share(const void *model, const struct iteration_work *wor
                              struct iteration_cost *cost);
 
 /* An iteration_model's memo (drafted_cost.c) keeps what batches share that verify drafts and have no prompts. Such
- * batches share it if they agree in sequences and drafts of a group, and in the tokens of all groups. Of each remainder
- * of sequences modulo OPERATORS_MEMO_BATCHES the memo keeps the latest batch. It takes 324,352 bytes. A pool with
- * speculation has one. */
+ * batches share it if they agree in sequences and drafts of a group, and in the tokens of all groups. Of each
+ * remainder of sequences modulo OPERATORS_MEMO_BATCHES the memo keeps the latest batch. It takes 324,352 bytes. A
+ * pool with speculation has one. */
 enum { OPERATORS_MEMO_USES = 4, OPERATORS_MEMO_BATCHES = 32 };
 struct operators_memo_batch {
     int64_t sequences, drafts, all_tokens; /* sequences 0: none */

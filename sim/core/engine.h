@@ -112,18 +112,19 @@ void engine_arm(struct engine *engine, sim_ns time_ns, unsigned priority, event_
 void engine_disarm(struct engine *engine, struct owner *owner);
 
 /* Dispatches until the queue is empty but for events in the background, `until` is reached (the clock then shows
- * `until`), engine_stop or engine_fail is called, the interrupt flag is set, or the watchdog finds no progress. Returns
- * 0, the code given to engine_fail, SIM_E_INTERRUPTED, SIM_E_STALLED (with the time and the owner that fired last in
- * `diag`), or SIM_E_NOMEM. May be called again, and then goes on where it ended; but after engine_fail it only returns
- * the code. */
+ * `until`), engine_stop or engine_fail is called, the interrupt flag is set, or the watchdog finds no progress.
+ * Returns 0, the code given to engine_fail, SIM_E_INTERRUPTED, SIM_E_STALLED (with the time and the owner that fired
+ * last in `diag`), or SIM_E_NOMEM. May be called again, and then goes on where it ended; but after engine_fail it
+ * only returns the code. */
 int engine_run(struct engine *engine, struct diag *diag);
 
 /* Whether anything is pending that keeps the run going. */
 bool engine_goes_on(const struct engine *engine);
 
-/* A watcher sees the state between events without being one: before the first event later than `from_ns` fires, `watch`
- * is called with that event's time, and again before the first one later than the time it returns. So it keeps no run
- * alive, counts as no event, and what it sees at any moment is what all events up to and at that moment have left. */
+/* A watcher sees the state between events without being one: before the first event later than `from_ns` fires,
+ * `watch` is called with that event's time, and again before the first one later than the time it returns. So it
+ * keeps no run alive, counts as no event, and what it sees at any moment is what all events up to and at that moment
+ * have left. */
 void engine_watch(struct engine *engine, sim_ns from_ns, sim_ns (*watch)(void *context, sim_ns next_ns));
 
 void engine_stop(struct engine *engine); /* ends the engine_run in progress after this event */

@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Makes room for `wanted` items in all. `items` is the address of the pointer, `capacity` that of the capacity. Returns
- * 0 or SIM_E_NOMEM. New items are not initialised. */
+/* Makes room for `wanted` items in all. `items` is the address of the pointer, `capacity` that of the capacity.
+ * Returns 0 or SIM_E_NOMEM. New items are not initialised. */
 #define vec_reserve(items, capacity, wanted)                                                                           \
     ((size_t)(wanted) <= (size_t)(*(capacity))                                                                         \
          ? 0                                                                                                           \

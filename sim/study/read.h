@@ -65,8 +65,8 @@ bool nest_replaces(const char *value, struct arena *arena);
 /* Whether an object has a value at `path`, or a non-object above it. */
 bool nest_has(const char *value, const char *path, struct arena *arena);
 
-/* MERGED Ranges of numbers and quantities: { "from": "1/s", "to": "9/s" }. Values in between have the unit of the ends.
- * Ends that are integers ("from": 1, not 1.0) give integers. */
+/* MERGED Ranges of numbers and quantities: { "from": "1/s", "to": "9/s" }. Values in between have the unit of the
+ * ends. Ends that are integers ("from": 1, not 1.0) give integers. */
 struct range {
     double from, to; /* SI */
     enum unit_dim dim;

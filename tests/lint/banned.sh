@@ -33,6 +33,12 @@ ban 'ends the process: only main does, and SIM_BUG; runs of a sweep, of check an
 ban 'reads the environment: only sim/cli may' "$(call 'getenv|secure_getenv|setenv|putenv')" '^sim/cli/'
 ban 'asserts by check.h' "$(call assert)"
 
+# A script without `finish` at its end passes, or leaves its last checks out.
+for script in tests/cli/*.sh; do
+    grep -q '^\. tests/cli/lib.sh' "$script" || continue
+    [ "$(tail -n 1 "$script")" = finish ] || { echo "$script: does not end in 'finish'"; fail=1; }
+done
+
 # Storage that outlives a call and can change: none, but for the fault injection of mem.c, which is per thread. Looked
 # up in the library as it was built; a const volatile lies in the same section.
 library=${BUILD:-build/release}/liborrery.a

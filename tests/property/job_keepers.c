@@ -115,10 +115,10 @@ TEST(to_a_scheduler_a_job_that_keeps_its_gpus_has_ended)
     }
 }
 
-#define TWO_KINDS(p100s, t4s)                                                                                               \
+#define TWO_KINDS(p100s, t4s)                                                                                          \
     "{'cluster': {'nodes': 1, 'gpus_per_node': " #p100s ", 'gpu': 'p100', 'node_types': {'b': {'nodes': 1,"            \
-    " 'gpus_per_node': " #t4s ", 'gpu': 't4'}}}, 'jobs': {'scheduler': {'policy': 'dispatch', 'swap': true}, 'types': {" \
-    "'p': {'speeds': {'t4': 0}}, 't': {'speeds': {'p100': 0}}, 'any': {'speeds': {'p100': 1, 't4': 1}}}, "
+    " 'gpus_per_node': " #t4s ", 'gpu': 't4'}}}, 'jobs': {'scheduler': {'policy': 'dispatch', 'swap': true},"          \
+    " 'types': {'p': {'speeds': {'t4': 0}}, 't': {'speeds': {'p100': 0}}, 'any': {'speeds': {'p100': 1, 't4': 1}}}, "
 
 /* Job 2 runs on the P100 alone, which is kept for job 3; for job 2 the T4 is kept. Job 3 could have either: it leaves
  * the older job the P100 that it would otherwise take itself. */
@@ -153,7 +153,8 @@ TEST(gpus_of_two_keepers_are_for_one_job)
     for (int i = 0; i < 3; i++) CHECK_NEAR(bed_job(rows, i)->end_s, 5, 1e-9);
 }
 
-/* Jobs 5 and 6 wait for one another, but job 6 asks for two T4s. At 9 s a P100 is free for job 5, and then both T4s. */
+/* Jobs 5 and 6 wait for one another, but job 6 asks for two T4s. At 9 s a P100 is free for job 5, and then both
+ * T4s. */
 TEST(who_finds_no_cycle_waits)
 {
     const struct bed_rows *rows = bed_run(
@@ -337,8 +338,8 @@ TEST(kept_gpus_are_gone_to_a_scheduler_until_they_are_let_go)
     }
 }
 
-/* The P100 is kept for a job that finds a T4 free. To a scheduler of all types that job waits for nobody, and exchanges
- * nothing; to one of the first type alone it takes what is kept for it. */
+/* The P100 is kept for a job that finds a T4 free. To a scheduler of all types that job waits for nobody, and
+ * exchanges nothing; to one of the first type alone it takes what is kept for it. */
 TEST(only_who_finds_no_gpus_that_its_scheduler_uses_exchanges)
 {
     exchanges_first = true;
@@ -360,8 +361,8 @@ TEST(only_who_finds_no_gpus_that_its_scheduler_uses_exchanges)
 }
 
 /* Nodes of two GPUs. At 9 s job 1 leaves the first node to job 5. Job 6 wants a whole node and is refused, since the
- * others have a free GPU each. But job 5 lets the GPU go which job 4 kept: a scheduler that remembers its refusals tries
- * job 6 again at this very moment. */
+ * others have a free GPU each. But job 5 lets the GPU go which job 4 kept: a scheduler that remembers its refusals
+ * tries job 6 again at this very moment. */
 TEST(gpus_that_are_let_go_are_found_at_once)
 {
     static const char *const schedulers[] = {"'sjf'", "'srtf'", "{'policy': 'dispatch', 'rule': 'spt'}"};
@@ -380,8 +381,9 @@ TEST(gpus_that_are_let_go_are_found_at_once)
     }
 }
 
-/* Jobs 0 and 1 send over one fabric, and save to one storage from 50 s of work on. At 55 s of work job 0 ends amid its
- * save. Whether it keeps its GPUs until job 2 starts or not, it sends and saves nothing more: job 1 does not feel it. */
+/* Jobs 0 and 1 send over one fabric, and save to one storage from 50 s of work on. At 55 s of work job 0 ends amid
+ * its save. Whether it keeps its GPUs until job 2 starts or not, it sends and saves nothing more: job 1 does not feel
+ * it. */
 TEST(a_job_that_keeps_its_gpus_sends_and_saves_nothing)
 {
     double end_s[2], bytes[2];

@@ -154,9 +154,9 @@ static const struct scheduler mover = {.policy = {POLICY_HEAD(scheduler, POLICY_
                                        .notify = mover_notify,
                                        .decide = mover_decide};
 
-/* The job moves to other nodes for 7 s at a time, also amid saves and while its nodes stand still. Saves beside the work
- * do not stall it. Every 250 s it loses the work that no save has, and waits 5 s before it reads its state for 10 s: with
- * the model it waits 15 s. */
+/* The job moves to other nodes for 7 s at a time, also amid saves and while its nodes stand still. Saves beside the
+ * work do not stall it. Every 250 s it loses the work that no save has, and waits 5 s before it reads its state for
+ * 10 s: with the model it waits 15 s. */
 TEST(moves_leave_saves_beside_the_work_as_the_model)
 {
     static const char *const sets[] = {"jobs.placement=random", "cluster.nodes=6", "jobs.restart.migrate=7s", NULL};

@@ -90,8 +90,8 @@ static struct operators_time driven_by(const struct cost_fixture *fixture, enum 
     return operators_sum(&operators->parts, &list);
 }
 
-/* The mean over contexts that are spread evenly over a block of an attention kernel around that of the batch. What lies
- * outside is that of the batch itself. */
+/* The mean over contexts that are spread evenly over a block of an attention kernel around that of the batch. What
+ * lies outside is that of the batch itself. */
 static struct operators_time decoding(const struct cost_fixture *fixture, const struct iteration_work *work)
 {
     enum { BLOCK = 128, STEP = 8 };

@@ -67,9 +67,9 @@ static int checked_compose(void *state, const struct replica_view *view, struct 
 
 /* --- Random services --- */
 
-/* IN_STEP: blocks are short and tokens are not, as many prompts fill one page and all sequences grow at one moment; or
- * prompts of few pages preempt others. TINY: prompts of few tokens. PIECES: long prompts are cut in small pieces beside
- * sequences that decode. */
+/* IN_STEP: blocks are short and tokens are not, as many prompts fill one page and all sequences grow at one moment;
+ * or prompts of few pages preempt others. TINY: prompts of few tokens. PIECES: long prompts are cut in small pieces
+ * beside sequences that decode. */
 enum mode { ONE_STAGE, STAGES, POOLS, DRAFTS, IN_STEP, TINY, PIECES, N_MODES };
 
 static const char *const modes[] = {

@@ -1,5 +1,5 @@
-/* orrery explain: sources of a scenario's values, cost of its iterations, placement of experts, speed of its links; the
- * schema of scenarios. */
+/* orrery explain: sources of a scenario's values, cost of its iterations, placement of experts, speed of its links;
+ * the schema of scenarios. */
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/explain/explain_cost.h"

@@ -1,5 +1,5 @@
-/* orrery why: the life of one request or job, or a stretch of time. No database stores what replicas did, so the run is
- * simulated again from its stored scenario, and must reach the same result hash. */
+/* orrery why: the life of one request or job, or a stretch of time. No database stores what replicas did, so the run
+ * is simulated again from its stored scenario, and must reach the same result hash. */
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/explain/story.h"

@@ -82,8 +82,8 @@ static void say_pieces(const struct story_event *first, size_t n, struct answer 
     for (size_t i = n - 2; i < n; i++) say_event(&first[i], answer);
 }
 
-/* Nodes on which a job holds equally many GPUs for one stretch of time, from the event of the first of them on. 0: they
- * are few. */
+/* Nodes on which a job holds equally many GPUs for one stretch of time, from the event of the first of them on. 0:
+ * they are few. */
 static size_t find_holds(const struct story *story, size_t from)
 {
     enum { FEW = 8 };

@@ -15,8 +15,8 @@ static const char *const member_names[PARTS] = {"waited_for_gpus_s", "loaded_s",
 static const char *const words[PARTS] = {"waiting for GPUs",     "before it worked", "stalled while it saved",
                                          "moving to other GPUs", "on lost work",     ""};
 
-/* The seconds of lost work follow from its GPU time if the job had the GPUs that it asks for all along. Else they count
- * as slower work. */
+/* The seconds of lost work follow from its GPU time if the job had the GPUs that it asks for all along. Else they
+ * count as slower work. */
 static double repeated_s(const struct job_row *job, double executed_s)
 {
     const double asked_gpu_s = executed_s * (double)job->gpus;

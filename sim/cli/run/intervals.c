@@ -56,7 +56,8 @@ static int run_end(const struct setup *setup, const struct world_options *how, s
 
 enum power_kind { NO_POWER, OF_POWER, PER_POWER, FROM_POWER };
 
-/* The energy of jobs is by the power that the scenario states, in which the model of the services' GPUs has no part. */
+/* The energy of jobs is by the power that the scenario states, in which the model of the services' GPUs has no
+ * part. */
 static bool is_of_jobs(const char *name)
 {
     return strncmp(name, "job.", 4) == 0 || strcmp(name, "energy.jobs_j") == 0 || strcmp(name, "energy.j_per_job") == 0;

@@ -18,8 +18,8 @@ enum { SIZE_MOST_SEQUENCES = 256 }; /* of a replica: the default of most batcher
 
 enum size_time { SIZE_TTFT, SIZE_TPOT, SIZE_E2E, SIZE_TIMES };
 
-/* "ttft.p99=1s", or of one class "chat:ttft.p99=1s": the quantile of the time over all requests is at most the limit. A
- * request that is rejected or never finishes exceeds every limit. */
+/* "ttft.p99=1s", or of one class "chat:ttft.p99=1s": the quantile of the time over all requests is at most the limit.
+ * A request that is rejected or never finishes exceeds every limit. */
 struct size_objective {
     const char *class_name; /* NULL: all requests */
     enum size_time time;
@@ -95,8 +95,8 @@ static inline int64_t size_first_replicas(const struct size_option *option)
 
 /* --- size_space.c --- */
 
-/* Writes all options of the question, in an order of their own, with the batching policies of the engine. `engine`: its
- * name; NULL: not known. Returns 0 or SIM_E_NOMEM. */
+/* Writes all options of the question, in an order of their own, with the batching policies of the engine. `engine`:
+ * its name; NULL: not known. Returns 0 or SIM_E_NOMEM. */
 int size_options(const struct size_question *question, const char *engine, struct arena *arena,
                  struct size_option **options, size_t *n);
 

@@ -1,4 +1,5 @@
-/* A study of the best options, for `orrery sweep` and its pages: FILE.json, and FILE.scenario.json, which it varies. */
+/* A study of the best options, for `orrery sweep` and its pages: FILE.json, and FILE.scenario.json, which it
+ * varies. */
 #include "sim/cli/paths.h"
 #include "sim/cli/size/size.h"
 #include "sim/core/json_doc.h"

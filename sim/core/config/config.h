@@ -39,14 +39,14 @@ struct config_families {
     bool (*alternative)(const void *context, const char *family, size_t index, struct config_alternative *out);
 
     /* The name of the alternative of a section without its tag, from the contents of the file at its key "path". NULL
-     * with a problem and a hint when the file does not tell, without a problem in families that are not of files. `key`
-     * is the path of the section ("services.chat.trace"), for the hint. May be NULL. */
+     * with a problem and a hint when the file does not tell, without a problem in families that are not of files.
+     * `key` is the path of the section ("services.chat.trace"), for the hint. May be NULL. */
     const char *(*guess)(const void *context, const char *family, const char *key, const char *path,
                          char problem[DIAG_TEXT_CHARS], char hint[DIAG_TEXT_CHARS]);
     const void *context;
 
-    /* The index-th name of what other programs, or other alternatives, call `key`, for hints, the usual one first; NULL
-     * past the last one. May be NULL. */
+    /* The index-th name of what other programs, or other alternatives, call `key`, for hints, the usual one first;
+     * NULL past the last one. May be NULL. */
     const char *(*synonym)(const char *key, size_t index);
     /* The alternative of a family, or the choice of a key, that people also call `word`, for hints; NULL: none is
      * known. May be NULL. */
@@ -87,10 +87,10 @@ struct hash_sum config_files(const struct config *config);
 /* The path of the index-th of these files; NULL past the last one. */
 const char *config_path(const struct config *config, size_t index);
 
-/* Applies one "a.b.c=value" (list items by index: "a.0.b"), as a document laid over this one would: objects merge, null
- * removes. The value is JSON; what is not JSON is taken as a string, unless it begins with a brace, bracket or quote.
- * Intermediate objects are made. Whether the path exists is found out by config_bind. Returns 0, SIM_E_CONFIG or
- * SIM_E_NOMEM. */
+/* Applies one "a.b.c=value" (list items by index: "a.0.b"), as a document laid over this one would: objects merge,
+ * null removes. The value is JSON; what is not JSON is taken as a string, unless it begins with a brace, bracket or
+ * quote. Intermediate objects are made. Whether the path exists is found out by config_bind. Returns 0, SIM_E_CONFIG
+ * or SIM_E_NOMEM. */
 int config_set(struct config *config, const char *assignment, struct diag *diag);
 
 /* The same for what was not said by --set: relative paths start from a directory, and findings name `where`
@@ -129,8 +129,8 @@ int config_list_append(struct config_list *list, struct arena *arena, const void
 int config_dump(const struct config_field *fields, const struct config_families *families, const void *bound,
                 struct text *json);
 
-/* A value of a bound struct: its path, the value with its unit, where it came from (file:line:col, --set, default), its
- * help, and the origin of a sourced one. help: NULL: none. written: the value as read, where it has changed
+/* A value of a bound struct: its path, the value with its unit, where it came from (file:line:col, --set, default),
+ * its help, and the origin of a sourced one. help: NULL: none. written: the value as read, where it has changed
  * since, such as GPUs that MIG cuts; NULL: the same. */
 struct config_explained {
     const char *path, *value, *where, *help, *written;

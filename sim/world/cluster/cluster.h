@@ -94,8 +94,8 @@ struct cluster {
     struct cluster *first, *next; /* of the site's node types; next: NULL behind the last */
 };
 
-/* Creates a cluster and its further node types. The configuration, checked by cluster_config_load, outlives it. Returns
- * 0 or SIM_E_NOMEM. */
+/* Creates a cluster and its further node types. The configuration, checked by cluster_config_load, outlives it.
+ * Returns 0 or SIM_E_NOMEM. */
 int cluster_create(const struct cluster_config *config, struct cluster **cluster);
 void cluster_destroy(struct cluster *cluster);
 
@@ -134,7 +134,8 @@ void cluster_release_group_of(struct cluster *cluster, sim_ns now, int32_t node,
 /* `gpus` GPUs of a group may be released before the end of the run; below 0: no longer. */
 void cluster_note_returnable(struct cluster *cluster, int32_t node, int32_t gpus);
 
-/* A service has lost `gpus` GPUs of a group to a failure, and will take as many again; below 0: it has, or will not. */
+/* A service has lost `gpus` GPUs of a group to a failure, and will take as many again; below 0: it has, or will
+ * not. */
 void cluster_note_claimed(struct cluster *cluster, int32_t node, int32_t gpus);
 
 /* GPUs in use at the site, all node types together. */

@@ -47,8 +47,8 @@ double job_training_asked_s(const struct jobs *jobs, const struct job_type *type
 int job_training_messages(struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
                           struct job_messages **messages);
 
-/* The phases of such a job's step on `gpus` GPUs of a node type, adjacent and in an idle network [TRAINING_PHASES], and
- * how many of the GPUs it uses. NULL: it cannot run so. */
+/* The phases of such a job's step on `gpus` GPUs of a node type, adjacent and in an idle network [TRAINING_PHASES],
+ * and how many of the GPUs it uses. NULL: it cannot run so. */
 const struct power_stage *job_training_phases(const struct jobs *jobs, const struct job_type *type, int32_t node_type,
                                               double gpus, int64_t *used);
 

@@ -437,8 +437,8 @@ bool job_view_next_part(const struct job_view *job, struct job_part *part)
     return true;
 }
 
-/* What is taken of each node, less what jobs hold there: [n_nodes] to be freed, or NULL. Of a resource that a node does
- * not count: 0. */
+/* What is taken of each node, less what jobs hold there: [n_nodes] to be freed, or NULL. Of a resource that a node
+ * does not count: 0. */
 static struct job_host *unaccounted(const struct jobs *jobs, int32_t node_type)
 {
     const struct node_resources *resources = jobs_cluster_of(jobs, node_type)->resources;

@@ -73,8 +73,8 @@ struct policy_table {
 const char *policy_family_name(enum policy_family family);
 size_t policy_family_bytes(enum policy_family family);
 
-/* The key under which the conformance scenarios name a policy under test ("jobs.scheduler"). The family of the built-in
- * policies that it meets there, and their names: at most four, ended by NULL. */
+/* The key under which the conformance scenarios name a policy under test ("jobs.scheduler"). The family of the
+ * built-in policies that it meets there, and their names: at most four, ended by NULL. */
 const char *policy_family_key(enum policy_family family);
 enum policy_family policy_family_partner_family(enum policy_family family);
 const char *const *policy_family_partners(enum policy_family family);

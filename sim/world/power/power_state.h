@@ -179,8 +179,8 @@ void power_apply(struct power_member *member, sim_ns now);
 int power_command(struct power *power, int32_t domain, const struct power_plan *plan, bool at_once, sim_ns now);
 void power_commands_init(struct power *power);
 
-/* Jobs, the steady holders: one is given GPUs, and its speed_frac is set by the clock in force; one is about to release
- * them. */
+/* Jobs, the steady holders: one is given GPUs, and its speed_frac is set by the clock in force; one is about to
+ * release them. */
 int power_job_starts(struct power *power, struct holder *holder, sim_ns now); /* 0 or SIM_E_NOMEM */
 void power_job_stops(struct power *power, struct holder *holder, sim_ns now);
 void power_job_redrawn(struct power *power, struct holder *holder, sim_ns now); /* its `draw` has changed */

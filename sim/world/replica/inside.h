@@ -75,8 +75,8 @@ int replica_admit_prefills(struct replica *replica, struct iteration_work *work,
 /* Adds a step of the running batch to the iteration's work and takes its blocks. */
 void replica_begin_step(struct replica *replica, struct running_batch *running, struct iteration_work *work);
 
-/* The prompts in `list` have been processed by their tokens. A complete prompt yields a token and its request joins the
- * decoding, leaves, or is handed over; the others return to the queue in order. */
+/* The prompts in `list` have been processed by their tokens. A complete prompt yields a token and its request joins
+ * the decoding, leaves, or is handed over; the others return to the queue in order. */
 int replica_complete_prefills(struct replica *replica, const struct batch_prefill *prefills, int32_t n,
                               struct request_list *list, sim_ns now);
 
@@ -147,16 +147,16 @@ static inline void replica_unpark(struct replica *replica, struct request *reque
     request->is_parked = false;
 }
 
-/* While a plan is made, checked and applied: requests may share blocks of its first n prefills, if the batcher's engine
- * caches what is scheduled. */
+/* While a plan is made, checked and applied: requests may share blocks of its first n prefills, if the batcher's
+ * engine caches what is scheduled. */
 static inline void replica_see_prefills(struct replica *replica, int32_t n)
 {
     replica->plan_seen = replica->env->batcher->caches_scheduled && replica->prefixes.block_tokens > 0 ? n : 0;
     if (n < replica->planned.n_prefills) planned_blocks_empty(&replica->planned);
 }
 
-/* Before an admitted request takes its blocks: those of its prefix that earlier prefills of the plan compute are cached
- * now, and it holds them. Returns 0 or an error (cache.h). */
+/* Before an admitted request takes its blocks: those of its prefix that earlier prefills of the plan compute are
+ * cached now, and it holds them. Returns 0 or an error (cache.h). */
 int replica_take_expected(struct replica *replica, struct request *request);
 
 /* Caches the processed part of the request's prompt; publish_scheduled, where the batcher's engine does so, what will
@@ -342,7 +342,8 @@ static inline bool replica_is_ahead(const struct replica *replica)
 
 /* --- replica_work.c --- */
 
-/* Counts the work of the latest n iterations of the current run, none of them counted so far. They lasted lasted_ns. */
+/* Counts the work of the latest n iterations of the current run, none of them counted so far. They lasted
+ * lasted_ns. */
 void replica_count_decode_work(struct replica *replica, int64_t n, sim_ns lasted_ns);
 
 /* Counts the work of one iteration of `lasted_ns`, with `in_flight_tokens` tokens of KV in batches in flight. */
@@ -350,8 +351,8 @@ void replica_count_work(struct replica *replica, const struct iteration_work *wo
                         const struct clock_state *clock_state, int64_t in_flight_tokens, sim_ns lasted_ns);
 
 /* An iteration of the replica that started and will end at these times draws `whole_j` in all: what it has drawn by a
- * time, and the watts that it draws then. It is spread evenly over the iteration; from a change of its speed on, what is
- * left is spread over what is left. */
+ * time, and the watts that it draws then. It is spread evenly over the iteration; from a change of its speed on, what
+ * is left is spread over what is left. */
 double replica_spread_j(const struct replica *replica, sim_ns start_ns, sim_ns end_ns, double whole_j, sim_ns at);
 double replica_spread_w(const struct replica *replica, sim_ns start_ns, sim_ns end_ns, double whole_j);
 
@@ -382,8 +383,8 @@ int replica_reprice(struct replica *replica, sim_ns now);
 /* Its claims on links end: it is idle, or waits. */
 void replica_end_claims(struct replica *replica);
 
-/* The share of links has changed during an iteration of this work, which was to end at end_ns. Returns its new end. The
- * replica streams weights, or its collectives are on links, but not both: offloading is of one node. */
+/* The share of links has changed during an iteration of this work, which was to end at end_ns. Returns its new end.
+ * The replica streams weights, or its collectives are on links, but not both: offloading is of one node. */
 sim_ns replica_end_at_share(struct replica *replica, const struct iteration_work *work, sim_ns now, sim_ns end_ns);
 
 /* Reports and counts what the current run or batches have done up to now. All boundaries of a run up to now must have
@@ -400,8 +401,8 @@ void replica_count_busy(struct replica *replica, sim_ns begin, sim_ns end);
 int replica_inflight_init(struct replica *replica); /* 0 or SIM_E_NOMEM */
 void replica_inflight_fini(struct replica *replica);
 
-/* Whether the plan's iteration is a batch in flight: with pipeline stages, KV to wait for, or only some of the decoding
- * sequences. */
+/* Whether the plan's iteration is a batch in flight: with pipeline stages, KV to wait for, or only some of the
+ * decoding sequences. */
 static inline bool replica_plan_is_inflight(const struct replica *replica)
 {
     const struct batch_plan *plan = &replica->plan;

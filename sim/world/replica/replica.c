@@ -467,8 +467,8 @@ sim_ns replica_end_at_share(struct replica *replica, const struct iteration_work
     return replica_stream_end_ns(replica->stream, work, now, end_ns);
 }
 
-/* Reports and counts the completed iterations of the run. The current iteration continues at another speed, as a run of
- * its own; if it begins right now, it is the first of a run. */
+/* Reports and counts the completed iterations of the run. The current iteration continues at another speed, as a run
+ * of its own; if it begins right now, it is the first of a run. */
 static int decode_run_cut(struct replica *replica, sim_ns now)
 {
     const bool is_wanted = replica->recheck_at < INT64_MAX;

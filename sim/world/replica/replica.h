@@ -113,7 +113,8 @@ struct replica_env {
     /* A sequence is paused ("pause") or continues ("continue"), is swapped to the host ("swap") or resumes ("resume").
      * NULL: not reported. */
     int (*on_move)(const struct replica *replica, const struct request *request, sim_ns now, const char *action);
-    /* Before the next piece of a prompt is processed; free_blocks: left by the pieces before it. NULL: not reported. */
+    /* Before the next piece of a prompt is processed; free_blocks: left by the pieces before it. NULL: not
+     * reported. */
     int (*on_prefill)(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
                       sim_ns now);
     int (*on_batch)(const struct replica *replica, const struct replica_batch *batch); /* NULL: not reported */
@@ -134,8 +135,8 @@ struct replica_env {
     /* Reserves host memory for a sequence to be swapped out. Returns 1, 0 if the host is full (the sequence will be
      * recomputed), or a negative code. NULL: host memory is unlimited. */
     int (*take_host)(struct replica *replica, int64_t bytes, sim_ns now);
-    /* Releases host memory that a lost replica had reserved, for KV on the host or in transfer. Returns 0 or a negative
-     * code. Required if replicas can be lost and take_host or move_kv is set. */
+    /* Releases host memory that a lost replica had reserved, for KV on the host or in transfer. Returns 0 or a
+     * negative code. Required if replicas can be lost and take_host or move_kv is set. */
     int (*give_host)(struct replica *replica, int64_t bytes, sim_ns now);
 };
 
@@ -260,8 +261,8 @@ int replica_share_prefixes(struct replica *replica, const struct cache_options *
 /* Evicts everything that an empty replica has cached and starts a new cache. Returns 0 or an error (cache.h). */
 int replica_forget_prefixes(struct replica *replica, const struct cache_options *options);
 
-/* Before the replica gives its GPUs back: abandons writes to its stores, and empties tiers of its own. No load is under
- * way. Returns 0 or an error (cache.h). */
+/* Before the replica gives its GPUs back: abandons writes to its stores, and empties tiers of its own. No load is
+ * under way. Returns 0 or an error (cache.h). */
 int replica_leave_store(struct replica *replica, sim_ns now);
 
 /* A fetch for the request has ended (prefix_store.fetched). */
@@ -289,13 +290,13 @@ void replica_release_kv(struct replica *replica, struct request *request, sim_ns
 /* A move that env.move_kv started has ended. Returns 0 or a negative code. */
 int replica_kv_moved(struct kv_move *move, sim_ns now);
 
-/* At the end of a simulation: advances a run to its last boundary at or before now, and counts the unfinished iteration
- * as busy up to now. */
+/* At the end of a simulation: advances a run to its last boundary at or before now, and counts the unfinished
+ * iteration as busy up to now. */
 int replica_settle(struct replica *replica, sim_ns now);
 
 /* The replica's GPUs have failed: the current iteration, all KV here and on the host, and KV in transfer are lost.
- * Appends all requests to `lost` as new arrivals, ordered by arrival, then by id; their generated tokens become part of
- * their prompts. The replica is then empty and idle. No hand-over from or to it may be left. Not for replicas with
+ * Appends all requests to `lost` as new arrivals, ordered by arrival, then by id; their generated tokens become part
+ * of their prompts. The replica is then empty and idle. No hand-over from or to it may be left. Not for replicas with
  * offloaded weights. Returns 0 or a negative code. */
 int replica_lose(struct replica *replica, struct request_list *lost, sim_ns now);
 

@@ -1,7 +1,7 @@
-/* Batches in flight: iterations that own their sequences. With pipeline stages, up to one batch per stage is in flight.
- * Each stage takes the iteration's stage time and serves batches in the order in which they were composed. So the
- * completion time of a batch is known when it starts (as in Vidur; Agrawal et al., MLSys 2024). A batch may have to
- * wait for a copy of KV before its first stage; the batches behind it then wait too. */
+/* Batches in flight: iterations that own their sequences. With pipeline stages, up to one batch per stage is in
+ * flight. Each stage takes the iteration's stage time and serves batches in the order in which they were composed. So
+ * the completion time of a batch is known when it starts (as in Vidur; Agrawal et al., MLSys 2024). A batch may have
+ * to wait for a copy of KV before its first stage; the batches behind it then wait too. */
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"

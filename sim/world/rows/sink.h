@@ -30,9 +30,9 @@ struct batch_row {
     double power_given_s, power_since_s;     /* when it was given, and took effect */
 };
 
-/* What jobs that wait for whole GPUs meet: when one is submitted, and before each decision of the scheduler. A job on a
- * share of a GPU has no row of its own. Live only, as batch_row.
- * Free GPUs are those of all node types the scheduler uses; GPUs of services and failed nodes are not free. */
+/* What jobs that wait for whole GPUs meet: when one is submitted, and before each decision of the scheduler. A job on
+ * a share of a GPU has no row of its own. Live only, as batch_row. Free GPUs are those of all node types the
+ * scheduler uses; GPUs of services and failed nodes are not free. */
 struct queue_row {
     double t_s;
     int64_t job, gpus;         /* the job submitted, and what it asks for; -1, 0: before a decision */
@@ -86,8 +86,8 @@ struct power_command_row {
     double reading_w, budget_w; /* the reading that the policy had when it gave the command; NAN: none yet */
 };
 
-/* A hand-over: a request whose prompt one replica has processed decodes at another one. It has a row when the prompt is
- * processed, when the decoding replica has room and takes the request, and when all KV has moved and is taken. A
+/* A hand-over: a request whose prompt one replica has processed decodes at another one. It has a row when the prompt
+ * is processed, when the decoding replica has room and takes the request, and when all KV has moved and is taken. A
  * hand-over that a failure ends has no further row. Live only. */
 enum handover_step { HANDOVER_PROCESSED, HANDOVER_TAKEN, HANDOVER_ARRIVED };
 enum { HANDOVER_PARTS = 2 }; /* all layers but the last, beside the prompt, where they go first; and the rest */

@@ -82,14 +82,14 @@ struct fleet {
 };
 
 /* Takes the GPUs, builds the cost models and the replicas. `common` is what all replicas share but their pool's own
- * batcher and model; config, env and llm outlive the fleet. Returns 0 or a negative code with findings; fleet_fini also
- * after failure. */
+ * batcher and model; config, env and llm outlive the fleet. Returns 0 or a negative code with findings; fleet_fini
+ * also after failure. */
 int fleet_init(struct fleet *fleet, const struct service_config *config, const struct service_env *env,
                const struct llm_spec *llm, const struct replica_env *common);
 void fleet_fini(struct fleet *fleet);
 
-/* How a replica takes its GPUs: n parts, each of so many GPUs of one node. A part is a stage, or where a stage is wider
- * than a node, all of a node. */
+/* How a replica takes its GPUs: n parts, each of so many GPUs of one node. A part is a stage, or where a stage is
+ * wider than a node, all of a node. */
 struct fleet_parts {
     int32_t gpus;
     int64_t n;
@@ -102,8 +102,8 @@ int32_t fleet_gpus_per_node(const struct fleet *fleet, const struct pool_config 
 /* The GPUs of a replica that have the KV of a sequence: all of them, or those of the attention group. */
 const struct topology_placement *fleet_kv_placement(const struct replica *replica, int32_t group);
 
-/* Lists the GPUs of each attention group, of services that hand KV over. Returns 0 or SIM_E_NOMEM. fleet_relist_groups:
- * of a replica that has taken other GPUs. In fleet_gpus.c. */
+/* Lists the GPUs of each attention group, of services that hand KV over. Returns 0 or SIM_E_NOMEM.
+ * fleet_relist_groups: of a replica that has taken other GPUs. In fleet_gpus.c. */
 int fleet_list_groups(struct fleet *fleet);
 void fleet_relist_groups(const struct fleet_pool *pool, struct replica *replica);
 
@@ -116,8 +116,8 @@ void fleet_bundle(struct fleet *fleet);
 int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
 void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_ns now);
 
-/* Where the replicas of a service with "placement": "spread" go, in fleet_spread.c. fleet_spread_part takes the GPUs of
- * part number `i` of a replica, for which some node has room. Returns 0, with the node, or SIM_E_NOMEM.
+/* Where the replicas of a service with "placement": "spread" go, in fleet_spread.c. fleet_spread_part takes the GPUs
+ * of part number `i` of a replica, for which some node has room. Returns 0, with the node, or SIM_E_NOMEM.
  * fleet_spread_most: most replicas of the pool on one node, if they take the GPUs that are free now.
  * fleet_check_spread: nodes are known: 0, or SIM_E_CONFIG with a finding. */
 int fleet_spread_part(const struct fleet *fleet, const struct fleet_pool *pool, const struct replica *replica,
@@ -146,8 +146,8 @@ int64_t fleet_nodes_of_stage(const struct fleet *fleet, const struct fleet_pool 
 bool fleet_shares_links(const struct fleet *fleet, const struct fleet_pool *pool);
 int fleet_check_sharing(const struct fleet *fleet, const struct fleet_pool *pool);
 
-/* Whether the collectives of replicas over nodes could be on those links: of one stage, with a cost that says what GPUs
- * send, without a draft model. For a pool that is built. In fleet_gpus.c. */
+/* Whether the collectives of replicas over nodes could be on those links: of one stage, with a cost that says what
+ * GPUs send, without a draft model. For a pool that is built. In fleet_gpus.c. */
 bool fleet_may_share(const struct fleet_pool *pool);
 
 /* Warns of replicas over nodes on switches that cannot carry their collectives, which are timed as if alone. In
@@ -211,9 +211,9 @@ int64_t fleet_sequence_blocks(const struct fleet_pool *pool);
 /* The pool whose replicas hold the fewest tokens of a sequence; the first of equals. */
 const struct fleet_pool *fleet_smallest_kv(const struct fleet *fleet);
 
-/* For a request with prefix blocks of block_tokens tokens: from the first such request on, replicas with a prefix cache
- * policy cache prefixes. Returns 0, or a negative code with a finding if lengths differ or are no multiple of a KV
- * block. */
+/* For a request with prefix blocks of block_tokens tokens: from the first such request on, replicas with a prefix
+ * cache policy cache prefixes. Returns 0, or a negative code with a finding if lengths differ or are no multiple of a
+ * KV block. */
 int fleet_share_prefixes(struct fleet *fleet, int32_t block_tokens);
 
 /* Whether any pool has a prefix cache policy. */
@@ -276,12 +276,12 @@ int fleet_build_speculation(const struct fleet *fleet, struct fleet_pool *pool);
  * negative code with a finding. */
 int fleet_build_sampling(const struct fleet *fleet, struct fleet_pool *pool);
 
-/* KV blocks of a replica that also holds a draft model, with the keys and values of its tokens; pool->kv_blocks without
- * one. */
+/* KV blocks of a replica that also holds a draft model, with the keys and values of its tokens; pool->kv_blocks
+ * without one. */
 int64_t fleet_blocks_beside_draft(const struct fleet *fleet, const struct fleet_pool *pool);
 
-/* Warns of every setting of the service that a scenario gives and nothing reads, with its place. Called after the pools
- * are built and the routers chosen. */
+/* Warns of every setting of the service that a scenario gives and nothing reads, with its place. Called after the
+ * pools are built and the routers chosen. */
 void fleet_warn_unread(const struct fleet *fleet);
 
 /* Whether the scenario changes the defaults of "restart". */

@@ -87,8 +87,8 @@ static int64_t replicas_per_node(const struct fleet *fleet, const struct fleet_p
     return n > 1 ? n : 1;
 }
 
-/* If the placement names no bus, it is planned for the site's PCIe switch and the pool's GPUs below it. Returns whether
- * that is so. */
+/* If the placement names no bus, it is planned for the site's PCIe switch and the pool's GPUs below it. Returns
+ * whether that is so. */
 static bool plan_for_switch(const struct fleet *fleet, const struct fleet_pool *pool, int64_t replicas,
                             struct offload_config *config)
 {

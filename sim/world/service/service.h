@@ -106,8 +106,8 @@ struct sampling_config {
     double length_sigma, resampled_frac;
 };
 
-/* Which nodes replicas take GPUs of: those with the fewest free GPUs that suffice, or those with the fewest replicas of
- * their pool (fleet_spread.c). */
+/* Which nodes replicas take GPUs of: those with the fewest free GPUs that suffice, or those with the fewest replicas
+ * of their pool (fleet_spread.c). */
 enum service_placement { SERVICE_PACKED, SERVICE_SPREAD };
 enum service_priority { SERVICE_HIGH, SERVICE_LOW };
 

@@ -517,8 +517,8 @@ TEST(many_tests_ask_for_more)
     }
 }
 
-/* The differences of the case before. Primary metrics are corrected for themselves alone, any other one for all; a name
- * that no run has makes all metrics primary. */
+/* The differences of the case before. Primary metrics are corrected for themselves alone, any other one for all; a
+ * name that no run has makes all metrics primary. */
 TEST(primary_metrics_are_corrected_for_themselves)
 {
     static const double differences[] = {0.143, 0.5715, 1, 1.4285, 1.857};

@@ -322,8 +322,8 @@ TEST(power_widens_by_its_error)
     end(&s);
 }
 
-/* Jobs that no service disturbs have one energy in all three runs, and so no interval. What they draw is a share of the
- * site's energy that does not widen; the rest widens by the error of power and of times. */
+/* Jobs that no service disturbs have one energy in all three runs, and so no interval. What they draw is a share of
+ * the site's energy that does not widen; the rest widens by the error of power and of times. */
 TEST(energy_of_jobs_has_no_part_in_the_error)
 {
     static const char site[] =

@@ -269,8 +269,8 @@ TEST(per_cost)
     CHECK_EQ_INT(gavel_max_per_cost(&f.jobs, price, too_much, f.x, &ratio), LP_INFEASIBLE);
 }
 
-/* The released code's tests of max_sum_throughput.py have these rates and prices. Of its form the optimum is a matching
- * of two jobs and three GPUs, by hand: without prices 2 + 2 = 3 + 1; with prices 2/3.1 + 1/0.8. */
+/* The released code's tests of max_sum_throughput.py have these rates and prices. Of its form the optimum is a
+ * matching of two jobs and three GPUs, by hand: without prices 2 + 2 = 3 + 1; with prices 2/3.1 + 1/0.8. */
 TEST(raw_rates_are_those_of_the_released_code)
 {
     struct fixture f;
