@@ -79,8 +79,8 @@ static bool is_given(const struct json_node *node, const char *key)
 static bool is_of_blocks(const struct json_node *list)
 {
     const struct json_node *first = list->kind == JSON_LIST && list->n == 2 ? list->first : NULL;
-    return first != NULL && first->kind == JSON_NUMBER && first->number == 128.0 &&
-           first->next->kind == JSON_NUMBER && first->next->number == 128.0;
+    return first != NULL && first->kind == JSON_NUMBER && first->number == 128.0 && first->next->kind == JSON_NUMBER &&
+           first->next->number == 128.0;
 }
 
 static void read_fp8(struct quantisation *q)
@@ -207,8 +207,9 @@ static int algorithm_format(struct quantisation *q, const struct json_node *algo
                  {"W4A16_AWQ", FORMAT_INT4}, {"FP8_PB_WO", FORMAT_FP8_BLOCK}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (has_text(algorithm, known[i].name)) return 1 + (int)known[i].format;
-    refuse(q, algorithm, "has an algorithm without kernels here (FP8, FP8_PER_CHANNEL_PER_TOKEN, FP8_PB_WO, NVFP4, "
-                         "NVFP4_AWQ and W4A16_AWQ have some)");
+    refuse(q, algorithm,
+           "has an algorithm without kernels here (FP8, FP8_PER_CHANNEL_PER_TOKEN, FP8_PB_WO, NVFP4, "
+           "NVFP4_AWQ and W4A16_AWQ have some)");
     return 0;
 }
 
@@ -253,8 +254,9 @@ static void read_method(struct quantisation *q)
     } else if (has_text(method, "compressed-tensors")) {
         read_compressed_tensors(q);
     } else {
-        refuse(q, method, "is of a kind that is not modelled (awq, gptq, fp8, fbgemm_fp8, mxfp4 of experts, "
-                          "compressed-tensors and modelopt are)");
+        refuse(q, method,
+               "is of a kind that is not modelled (awq, gptq, fp8, fbgemm_fp8, mxfp4 of experts, "
+               "compressed-tensors and modelopt are)");
     }
     add_modules(q, &q->left_out, json_member(q->node, "ignore"));
     add_modules(q, &q->left_out, json_member(q->node, "exclude_modules"));
@@ -277,8 +279,12 @@ static enum number_format format_of(const struct quantisation *q, const struct m
 /* The one format of all matrices of a part that has some. */
 static enum number_format part_format(struct quantisation *q, enum llm_part part)
 {
-    static const char *const names[] = {"attention's projections", "attention's output projection",
-                                        "dense feed-forward layers", "shared expert", "experts", "head"};
+    static const char *const names[] = {"attention's projections",
+                                        "attention's output projection",
+                                        "dense feed-forward layers",
+                                        "shared expert",
+                                        "experts",
+                                        "head"};
     const int64_t n = module_count(q->llm, part);
     struct module_name first, other;
     module_name_of(q->llm, part, 0, &first);
@@ -314,7 +320,7 @@ static void read_kv(struct quantisation *q, struct llm_spec *llm)
 {
     const struct json_node *scheme = json_member(q->node, "kv_cache_scheme");
     const struct json_node *name = is_given(q->node, "kv_cache_scheme") ? scheme
-                                                                         : json_member(q->node, "kv_cache_quant_algo");
+                                                                        : json_member(q->node, "kv_cache_quant_algo");
     if (name == NULL || name->kind == JSON_NULL) return;
     const bool is_float = has_text(json_member(name, "type"), "float") && number_of(name, "num_bits") == 8.0;
     if (is_float || has_text(name, "FP8"))

@@ -63,22 +63,30 @@ TEST(one_scheme_is_the_format_of_all_parts)
     static const struct expected cases[] = {
         {LATENT "{'quant_method': 'fp8', 'weight_block_size': [128, 128]}}", ALL(FORMAT_FP8_BLOCK)},
         {LATENT "{'quant_method': 'fp8', 'weight_block_size': null}}", ALL(FORMAT_FP8)},
-        {LATENT "{'quant_method': 'fp8', 'weight_block_size': [128, 128], 'modules_to_not_convert': ['gate', 'lm_head', "
-                "'model.layers.0.input_layernorm', 'model.layers.1.mlp.gate']}}", ALL(FORMAT_FP8_BLOCK)},
+        {LATENT
+         "{'quant_method': 'fp8', 'weight_block_size': [128, 128], 'modules_to_not_convert': ['gate', 'lm_head', "
+         "'model.layers.0.input_layernorm', 'model.layers.1.mlp.gate']}}",
+         ALL(FORMAT_FP8_BLOCK)},
         {LATENT "{'quant_method': 'fbgemm_fp8', 'modules_to_not_convert': ['lm_head']}}", ALL(FORMAT_FP8)},
         {DENSE "{'quant_method': 'awq', 'bits': 4, 'modules_to_not_convert': null}}", ALL(FORMAT_INT4)},
         {DENSE "{'quant_method': 'gptq', 'bits': 8}}", ALL(FORMAT_INT8)},
         {LATENT CT("'a': {" FLOAT8 "'channel'}, " INPUT8 ", 'targets': ['Linear']}", "'lm_head'"), ALL(FORMAT_FP8)},
         {LATENT CT("'a': {" FLOAT8 "'tensor'}, " INPUT8 ", 'targets': ['Linear']}", "'lm_head'"), ALL(FORMAT_FP8)},
         {LATENT CT("'a': {" FLOAT8 "'block', 'block_structure': [128, 128]}, " INPUT8 ", 'targets': ['Linear']}",
-                   "'lm_head', 're:.*mlp.gate$'"), ALL(FORMAT_FP8_BLOCK)},
+                   "'lm_head', 're:.*mlp.gate$'"),
+         ALL(FORMAT_FP8_BLOCK)},
         {DENSE CT("'a': {'weights': {'num_bits': 4, 'type': 'int', 'strategy': 'group', 'group_size': 128}, "
-                  "'input_activations': null, 'targets': ['Linear']}", "'lm_head'"), ALL(FORMAT_INT4)},
+                  "'input_activations': null, 'targets': ['Linear']}",
+                  "'lm_head'"),
+         ALL(FORMAT_INT4)},
         {DENSE CT("'a': {'weights': {'num_bits': 4, 'type': 'float', 'strategy': 'tensor_group', 'group_size': 16}, "
                   "'input_activations': {'num_bits': 4, 'type': 'float', 'group_size': 16}, 'targets': ['Linear']}",
-                  "'lm_head'"), ALL(FORMAT_NVFP4)},
+                  "'lm_head'"),
+         ALL(FORMAT_NVFP4)},
         {DENSE CT("'a': {'weights': {'num_bits': 4, 'type': 'float', 'strategy': 'group', 'group_size': 32}, "
-                  "'input_activations': null, 'targets': ['Linear']}", "'lm_head'"), ALL(FORMAT_MXFP4)},
+                  "'input_activations': null, 'targets': ['Linear']}",
+                  "'lm_head'"),
+         ALL(FORMAT_MXFP4)},
         {LATENT "{'quant_method': 'modelopt', 'quant_algo': 'NVFP4', 'ignore': ['lm_head']}}", ALL(FORMAT_NVFP4)},
         {DENSE "{'quant_algo': 'FP8', 'ignore': ['lm_head']}}", ALL(FORMAT_FP8)},
     };
@@ -91,7 +99,8 @@ TEST(modules_left_out_are_parts)
     static const struct expected cases[] = {
         /* experts alone are narrow (Kimi K2.5) */
         {LATENT CT("'a': {'weights': {'num_bits': 4, 'type': 'int', 'strategy': 'group', 'group_size': 32}, 'targets': "
-                   "['Linear']}", "'lm_head', 're:.*self_attn.*', 're:.*shared_experts.*', "
+                   "['Linear']}",
+                   "'lm_head', 're:.*self_attn.*', 're:.*shared_experts.*', "
                    "'re:.*mlp\\\\.(gate|up|gate_up|down)_proj.*'"),
          {FORMAT_BF16, FORMAT_BF16, FORMAT_BF16, FORMAT_BF16, FORMAT_INT4, FORMAT_BF16}, FORMAT_BF16},
         /* all but the projections to queries and latent vectors (NVIDIA's DeepSeek in nvfp4) */
@@ -145,16 +154,19 @@ TEST(formats_stand_in_a_file_beside)
     SCOPED(arena) arena = {0};
     struct diag diag = {0};
     struct llm_spec llm;
-    const char *path = arena_strdup(&arena, test_file("config.json", "%s", "{'model_type': 'llama', 'num_hidden_layers': 3, "
-                                    "'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128, 'vocab_size': "
-                                    "100, 'max_position_embeddings': 512}"));
+    const char *path = arena_strdup(
+        &arena, test_file("config.json", "%s",
+                          "{'model_type': 'llama', 'num_hidden_layers': 3, "
+                          "'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128, 'vocab_size': "
+                          "100, 'max_position_embeddings': 512}"));
     MUST(catalog_llm(&catalog, path, "test", &arena, &llm, &diag) == 0);
     CHECK_EQ_INT(llm.weights, FORMAT_FP16);
     char beside[512];
     snprintf(beside, sizeof beside, "%.*s/hf_quant_config.json", (int)(strrchr(path, '/') - path), path);
-    test_write(beside, "%s", "{'producer': {'name': 'modelopt'}, 'quantization': {'quant_algo': 'NVFP4', "
-                                      "'kv_cache_quant_algo': 'FP8', 'group_size': 16, 'exclude_modules': ['lm_head', "
-                                      "'model.layers.*.self_attn*']}}");
+    test_write(beside, "%s",
+               "{'producer': {'name': 'modelopt'}, 'quantization': {'quant_algo': 'NVFP4', "
+               "'kv_cache_quant_algo': 'FP8', 'group_size': 16, 'exclude_modules': ['lm_head', "
+               "'model.layers.*.self_attn*']}}");
     MUST(catalog_llm(&catalog, path, "test", &arena, &llm, &diag) == 0);
     CHECK_EQ_INT(llm_format(&llm, LLM_PART_DENSE), FORMAT_NVFP4);
     CHECK_EQ_INT(llm_format(&llm, LLM_PART_OUT), FORMAT_FP16);
@@ -200,7 +212,8 @@ TEST(whole_numbers_of_eight_bits_warn)
     char messages[LIST_BYTES];
     struct llm_spec llm;
     MUST(read_text(DENSE CT("'a': {'weights': {'num_bits': 8, 'type': 'int', 'strategy': 'channel'}, "
-                            "'input_activations': {'num_bits': 8, 'type': 'int'}, 'targets': ['Linear']}", "'lm_head'"),
+                            "'input_activations': {'num_bits': 8, 'type': 'int'}, 'targets': ['Linear']}",
+                            "'lm_head'"),
                    &llm, messages) == 0);
     CHECK_EQ_INT(llm.weights, FORMAT_INT8);
     CHECK(strstr(messages, "warning: activations in int8 are not modelled") != NULL);
