@@ -37,7 +37,7 @@
     X(KERNEL_SAMPLING, "sampling", ELEMENTWISE)                                                                        \
     X(KERNEL_MOE, "moe", MOE)                                                                                          \
     X(KERNEL_MOE_FP8, "moe_fp8", MOE) /* a scale per block of weights */                                               \
-    X(KERNEL_MOE_FP8_TENSOR, "moe_fp8_tensor", MOE) /* per tensor: measured, no LLM here has it */                     \
+    X(KERNEL_MOE_FP8_TENSOR, "moe_fp8_tensor", MOE) /* a scale per tensor, row or column */                     \
     X(KERNEL_MOE_NVFP4, "moe_nvfp4", MOE)           /* activations in 4 bits, too */                                   \
     X(KERNEL_MOE_MXFP4, "moe_mxfp4", MOE)           /* activations of 16 bits */                                       \
     X(KERNEL_MOE_INT4, "moe_int4", MOE)                                                                                \

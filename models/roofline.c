@@ -36,17 +36,21 @@ static void init_projections(struct roofline *roofline, const struct llm_spec *l
 {
     const double hidden = (double)llm->hidden, head_dim = (double)llm->head_dim, gate = llm->gated_ffn ? 2.0 : 1.0;
     struct roofline_product *products = roofline->products;
+    scale.weight_bytes = number_format_bytes(llm_format(llm, LLM_PART_ATTENTION));
     products[ROOFLINE_QKV] = product(&scale, hidden, (shard->q_heads + 2.0 * shard->kv_heads) * head_dim, 1.0, 1.0);
+    scale.weight_bytes = number_format_bytes(llm_format(llm, LLM_PART_OUT));
     products[ROOFLINE_OUT] = product(&scale, shard->q_heads * head_dim, hidden, 1.0, 1.0);
+    scale.weight_bytes = number_format_bytes(llm_format(llm, llm_ffn_part(llm)));
     products[ROOFLINE_UP] = product(&scale, hidden, gate * shard->ffn, 1.0, 1.0);
     products[ROOFLINE_DOWN] = product(&scale, shard->ffn, hidden, 1.0, 1.0);
     if (shard->ffn <= 0.0) products[ROOFLINE_UP] = products[ROOFLINE_DOWN] = (struct roofline_product){0.0, 0.0, 0.0};
     const double experts = (double)llm->experts, chosen = (double)llm->experts_per_token;
-    scale.weight_bytes = number_format_bytes(llm_expert_format(llm));
+    scale.weight_bytes = number_format_bytes(llm_format(llm, LLM_PART_EXPERTS));
     roofline->expert_up = product(&scale, hidden, gate * shard->expert_ffn, experts, chosen);
     roofline->expert_down = product(&scale, shard->expert_ffn, hidden, experts, chosen);
     scale.weight_bytes = scale.number_bytes;
     roofline->router = product(&scale, hidden, experts, 1.0, 1.0);
+    scale.weight_bytes = number_format_bytes(llm_format(llm, LLM_PART_HEAD));
     roofline->head = product(&scale, hidden, shard->vocab, 1.0, 1.0);
 }
 
@@ -113,7 +117,6 @@ void roofline_init(struct roofline *roofline, const struct gpu_spec *gpu, const 
     const struct roofline_scale scale = {
         .flop_s = 1.0 / (gpu_peak_flop_per_s(gpu, llm->compute) * params->projection_flop_frac),
         .byte_s = 1.0 / (gpu->memory_bytes_per_s * params->projection_bandwidth_frac),
-        .weight_bytes = number_format_bytes(llm->weights),
         .number_bytes = number_bytes,
     };
     const double elementwise_bytes_per_s = gpu->memory_bytes_per_s * params->elementwise_bandwidth_frac;

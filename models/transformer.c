@@ -3,6 +3,25 @@
 #include <math.h>
 #include <stddef.h>
 
+enum number_format llm_format(const struct llm_spec *llm, enum llm_part part)
+{
+    if (llm->part_formats[part] > 0) return (enum number_format)(llm->part_formats[part] - 1);
+    if (part == LLM_PART_HEAD) return llm->compute;
+    return part == LLM_PART_OUT ? llm_format(llm, LLM_PART_ATTENTION) : llm->weights;
+}
+
+void llm_set_weights(struct llm_spec *llm, enum number_format format)
+{
+    llm->weights = format;
+    for (int part = 0; part < LLM_PART_COUNT; part++) llm->part_formats[part] = 0;
+}
+
+/* Bytes of a weight of a part. */
+static double part_bytes(const struct llm_spec *llm, enum llm_part part)
+{
+    return number_format_bytes(llm_format(llm, part));
+}
+
 static int64_t ffn_matrices(const struct llm_spec *llm)
 {
     return llm->gated_ffn ? 3 : 2;
@@ -24,20 +43,32 @@ static int64_t latent_weights(const struct llm_spec *llm)
     return llm->kv_latent > 0 ? llm->hidden * (llm->query_latent + llm->kv_latent + llm->rotary_dim) : 0;
 }
 
-/* Weights of the attention matrices of one layer for some of the heads. */
+/* Weights of the attention matrices of one layer for some of the heads, but for the output projection. */
 static double head_weights(const struct llm_spec *llm, double q_heads, double kv_heads)
 {
-    const double hidden = (double)llm->hidden, out = q_heads * (double)llm_value_dim(llm) * hidden;
-    if (llm->kv_latent == 0) return hidden * (double)llm->head_dim * (q_heads + 2.0 * kv_heads) + out;
+    const double hidden = (double)llm->hidden;
+    if (llm->kv_latent == 0) return hidden * (double)llm->head_dim * (q_heads + 2.0 * kv_heads);
     const double query = llm->query_latent > 0 ? (double)llm->query_latent : hidden;
     const double expanded = kv_heads * (double)(llm->kv_latent * (llm->head_dim + llm->value_dim));
-    return q_heads * query * (double)llm_key_dim(llm) + expanded + out;
+    return q_heads * query * (double)llm_key_dim(llm) + expanded;
+}
+
+/* Weights of the output projection of one layer for some of the heads. */
+static double out_weights(const struct llm_spec *llm, double q_heads)
+{
+    return q_heads * (double)llm_value_dim(llm) * (double)llm->hidden;
+}
+
+/* Weights of the attention matrices of one layer, but for the output projection. */
+static int64_t inward_weights(const struct llm_spec *llm)
+{
+    return latent_weights(llm) + (int64_t)head_weights(llm, (double)llm->q_heads, (double)llm->kv_heads);
 }
 
 /* Weights of the attention matrices of one layer. */
 static int64_t attention_weights(const struct llm_spec *llm)
 {
-    return latent_weights(llm) + (int64_t)head_weights(llm, (double)llm->q_heads, (double)llm->kv_heads);
+    return inward_weights(llm) + (int64_t)out_weights(llm, (double)llm->q_heads);
 }
 
 static int64_t expert_weights(const struct llm_spec *llm)
@@ -88,12 +119,6 @@ static int64_t expert_biases(const struct llm_spec *llm)
     return llm->expert_bias ? (ffn_matrices(llm) - 1) * llm->expert_ffn + llm->hidden : 0;
 }
 
-/* Bytes of a weight of the experts over those of a weight of the layers' other matrices. */
-static double expert_bytes_frac(const struct llm_spec *llm)
-{
-    return number_format_bytes(llm_expert_format(llm)) / number_format_bytes(llm->weights);
-}
-
 /* Everything outside the layers but the vocabulary matrices. */
 static int64_t outer_vectors(const struct llm_spec *llm)
 {
@@ -129,7 +154,7 @@ double llm_weight_bytes(const struct llm_spec *llm)
 static double copies_bytes(const struct llm_spec *llm, int64_t copies, int64_t layers, double expert_ffn)
 {
     const double row = (double)(ffn_matrices(llm) * llm->hidden);
-    return (double)(layers * copies) * row * expert_ffn * number_format_bytes(llm_expert_format(llm));
+    return (double)(layers * copies) * row * expert_ffn * part_bytes(llm, LLM_PART_EXPERTS);
 }
 
 double llm_copies_bytes(const struct llm_spec *llm, int64_t copies)
@@ -157,24 +182,38 @@ double llm_head_flop(const struct llm_spec *llm)
     return 2.0 * (double)(llm->vocab * llm->hidden);
 }
 
+/* Weights of all layers by part, but for experts and routers. */
+static void layer_weights(const struct llm_spec *llm, double weights[LLM_PART_EXPERTS])
+{
+    const int64_t row = ffn_matrices(llm) * llm->hidden;
+    weights[LLM_PART_ATTENTION] = (double)(llm->layers * inward_weights(llm));
+    weights[LLM_PART_OUT] = (double)llm->layers * out_weights(llm, (double)llm->q_heads);
+    weights[LLM_PART_DENSE] = (double)(llm->dense_layers * row * llm->dense_ffn);
+    weights[LLM_PART_SHARED] = 0.0;
+    weights[llm_ffn_part(llm)] += (double)((llm->layers - llm->dense_layers) * row * llm->ffn);
+}
+
 struct llm_reads llm_reads(const struct llm_spec *llm)
 {
     const double sparse = (double)(llm->layers - llm->dense_layers), wide = number_format_bytes(llm->compute);
-    const double routers = sparse * (double)router_weights(llm);
-    const double layers = (double)(llm->layers * attention_weights(llm) + ffn_weights(llm, 0)) - routers;
-    const double expert_wide = number_format_bytes(llm_expert_format(llm)) < wide ? wide : 0.0;
-    return (struct llm_reads){
-        .layer_weights = layers,
+    const double head_bytes = part_bytes(llm, LLM_PART_HEAD), head = (double)(llm->vocab * llm->hidden);
+    struct llm_reads reads = {
         .sparse_layers = sparse,
         .experts = (double)llm->experts,
         .missed_frac = llm->experts > 0 ? 1.0 - (double)llm->experts_per_token / (double)llm->experts : 1.0,
-        .expert_weights = (double)expert_weights(llm) * expert_bytes_frac(llm),
-        .weight_bytes = number_format_bytes(llm->weights),
-        .plain_bytes = (routers + (double)(llm->vocab * llm->hidden)) * wide,
-        .widened_layer_bytes = number_format_bytes(llm->weights) < wide ? layers * wide : 0.0,
-        .widened_expert_bytes = (double)expert_weights(llm) * expert_wide,
+        .expert_bytes = (double)expert_weights(llm) * part_bytes(llm, LLM_PART_EXPERTS),
+        .plain_bytes = sparse * (double)router_weights(llm) * wide + head * head_bytes,
+        .widened_layer_bytes = head_bytes < wide ? head * wide : 0.0,
+        .widened_expert_bytes = part_bytes(llm, LLM_PART_EXPERTS) < wide ? (double)expert_weights(llm) * wide : 0.0,
         .groups = 1.0,
     };
+    double weights[LLM_PART_EXPERTS];
+    layer_weights(llm, weights);
+    for (enum llm_part part = 0; part < LLM_PART_EXPERTS; part++) {
+        reads.layer_bytes += weights[part] * part_bytes(llm, part);
+        if (part_bytes(llm, part) < wide) reads.widened_layer_bytes += weights[part] * wide;
+    }
+    return reads;
 }
 
 double llm_read_bytes(const struct llm_spec *llm, int64_t tokens)
@@ -222,8 +261,8 @@ static const char *latent_problem(const struct llm_spec *llm)
 
 static const char *expert_problem(const struct llm_spec *llm)
 {
-    if (llm->experts == 0 && (llm->expert_bias || llm->expert_format > 0))
-        return "its experts are described but not counted";
+    const bool has_formats = llm->part_formats[LLM_PART_EXPERTS] > 0 || llm->part_formats[LLM_PART_SHARED] > 0;
+    if (llm->experts == 0 && (llm->expert_bias || has_formats)) return "its experts are described but not counted";
     if (llm->experts < 0 || llm->experts > LLM_MAX_EXPERTS) return "the number of experts must be at most 1024";
     if (llm->experts == 0) {
         if (llm->experts_per_token != 0 || llm->expert_ffn != 0) return "its experts are described but not counted";
@@ -272,11 +311,11 @@ const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_para
     return NULL;
 }
 
-/* Bytes of the vocabulary matrices on one GPU: a stage of a pipeline holds the input embedding or the head. */
+/* Bytes of the vocabulary matrices on one GPU. Of a pipeline the last stage holds the head, the first the embedding. */
 static double shard_vocab_bytes(const struct llm_spec *llm, double vocab, int64_t pipeline_parallel)
 {
-    const int matrices = pipeline_parallel == 1 && !llm->tied_embeddings ? 2 : 1;
-    return matrices * vocab * (double)llm->hidden * number_format_bytes(llm->compute);
+    const double embedding = pipeline_parallel == 1 && !llm->tied_embeddings ? number_format_bytes(llm->compute) : 0.0;
+    return vocab * (double)llm->hidden * (part_bytes(llm, LLM_PART_HEAD) + embedding);
 }
 
 /* Bytes of keys and values, or of the latent vector, of a token in one layer. */
@@ -321,18 +360,32 @@ struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_paral
         .vocab = (double)llm->vocab / tp,
     };
     const double dense = (double)shard.dense_layers, sparse = (double)(layers - shard.dense_layers);
-    const double experts = (double)llm->experts * shard.expert_ffn * expert_bytes_frac(llm);
-    const double ffn = (double)(ffn_matrices(llm) * llm->hidden) *
-                       (dense * shard.dense_ffn + sparse * (shard.ffn + experts));
+    const double experts = (double)llm->experts * shard.expert_ffn * part_bytes(llm, LLM_PART_EXPERTS);
+    const double ffn_bytes = (double)(ffn_matrices(llm) * llm->hidden) *
+                             (dense * shard.dense_ffn * part_bytes(llm, LLM_PART_DENSE) +
+                              sparse * (shard.ffn * part_bytes(llm, llm_ffn_part(llm)) + experts));
     const double biases = (double)router_biases(llm) +
                           (double)(llm->experts * expert_biases(llm)) / (double)tensor_parallel;
-    const double attention = (double)latent_weights(llm) + head_weights(llm, shard.q_heads, shard.kv_heads);
+    const double inward = (double)latent_weights(llm) + head_weights(llm, shard.q_heads, shard.kv_heads);
+    const double attention_bytes = inward * part_bytes(llm, LLM_PART_ATTENTION) +
+                                   out_weights(llm, shard.q_heads) * part_bytes(llm, LLM_PART_OUT);
     const double vectors = (double)layers * (double)layer_vectors(llm) +
                            sparse * ((double)router_weights(llm) + biases) + (double)outer_vectors(llm);
-    shard.weight_bytes = ((double)layers * attention + ffn) * number_format_bytes(llm->weights) +
-                         vectors * number_format_bytes(llm->compute) +
+    shard.weight_bytes = (double)layers * attention_bytes + ffn_bytes + vectors * number_format_bytes(llm->compute) +
                          shard_vocab_bytes(llm, shard.vocab, pipeline_parallel);
     shard.kv_bytes_per_token = (double)layers * layer_kv_bytes(llm, shard.kv_heads);
+    return shard;
+}
+
+struct llm_shard llm_mtp_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t data_parallel)
+{
+    struct llm_spec layers = *llm;
+    layers.layers = llm->mtp_layers;
+    layers.dense_layers = layers.full_layers = layers.sliding_window = 0;
+    struct llm_shard shard = llm_data_shard(&layers, tensor_parallel, 1, data_parallel);
+    const double own = (double)(llm->mtp_layers * (2 * llm->hidden * llm->hidden + 3 * norm_parameters(llm)));
+    shard.weight_bytes += (own - (double)outer_vectors(llm)) * number_format_bytes(llm->compute) -
+                          shard_vocab_bytes(llm, shard.vocab, 1);
     return shard;
 }
 

@@ -2,8 +2,8 @@
  *
  * Covers multi-head, grouped-query, multi-query and multi-head latent attention, gated and plain feed-forward layers,
  * mixtures of experts (in all layers, or in all but the first), tied embeddings, parallel attention and feed-forward,
- * sliding windows in all or some layers, experts in a format of their own. Leaves out encoders, cross-attention, other
- * layers of different kinds and multi-token prediction.
+ * sliding windows in all or some layers, formats by part. Leaves out encoders, cross-attention and other layers of
+ * different kinds.
  *
  * Multi-head latent attention (DeepSeek-V2, 2024) keeps one latent vector of kv_latent numbers and one rotary key of
  * rotary_dim per token, for all heads together. Heads get keys of head_dim numbers beside the rotary one, and values of
@@ -25,8 +25,20 @@ enum {
     LLM_MAX_HEAD_DIM = 1 << 12,
     LLM_MAX_FFN = 1 << 19,
     LLM_MAX_EXPERTS = 1 << 10,
+    LLM_MAX_MTP_LAYERS = 16,
     LLM_MAX_VOCAB = 1 << 24,
     LLM_MAX_CONTEXT = 1 << 30
+};
+
+/* Parts of an LLM whose matrices checkpoints store in formats of their own. */
+enum llm_part {
+    LLM_PART_ATTENTION, /* projections to queries, keys and values, or to latent vectors and from them */
+    LLM_PART_OUT,       /* output projection of attention */
+    LLM_PART_DENSE,     /* feed-forward layers of layers without experts */
+    LLM_PART_SHARED,    /* shared expert */
+    LLM_PART_EXPERTS,   /* experts that tokens choose */
+    LLM_PART_HEAD,      /* with tied embeddings the input embedding as well */
+    LLM_PART_COUNT
 };
 
 struct llm_spec {
@@ -40,6 +52,7 @@ struct llm_spec {
     int64_t full_layers;    /* with a sliding window: layers whose queries look back at all tokens nevertheless */
     int64_t experts, experts_per_token, expert_ffn; /* per layer; experts 0: dense */
     int64_t dense_layers, dense_ffn; /* first layers, without experts; their width */
+    int64_t mtp_layers;    /* beside `layers`, for multi-token prediction: services load them that draft with them */
     bool gated_ffn;        /* gate and up projection (SwiGLU) instead of up alone */
     bool parallel_block;   /* attention and feed-forward side by side: one all-reduce per layer, not two */
     bool tied_embeddings;  /* the head shares the input embedding */
@@ -50,22 +63,22 @@ struct llm_spec {
     int64_t layer_norms;         /* per layer */
     int64_t position_embeddings; /* learned positions */
     enum number_format weights, compute, kv; /* of the layers' matrices; of all else; of the KV cache */
-    int expert_format;      /* of the experts' matrices, as 1 + enum number_format; 0: as of the other matrices */
+    int part_formats[LLM_PART_COUNT]; /* of the matrices of a part, as 1 + enum number_format; 0: see llm_format */
     int64_t published_parameters;            /* as its publisher states, 0 unknown: for tests, unused by the models */
 };
 
-/* Number format of the experts' matrices. */
-static inline enum number_format llm_expert_format(const struct llm_spec *llm)
+/* Number format of the matrices of a part. A part without one of its own has `weights`, the head `compute`, and the
+ * output projection that of the attention's other projections. */
+enum number_format llm_format(const struct llm_spec *llm, enum llm_part part);
+
+/* The part that `ffn` is of: the shared expert beside experts, else the feed-forward layer of all layers. */
+static inline enum llm_part llm_ffn_part(const struct llm_spec *llm)
 {
-    return llm->expert_format > 0 ? (enum number_format)(llm->expert_format - 1) : llm->weights;
+    return llm->experts > 0 ? LLM_PART_SHARED : LLM_PART_DENSE;
 }
 
-/* Gives all matrices of the layers a format, those of experts as well. */
-static inline void llm_set_weights(struct llm_spec *llm, enum number_format format)
-{
-    llm->weights = format;
-    llm->expert_format = 0;
-}
+/* Gives all matrices of the layers one format, whatever their parts had, and the head that of computing. */
+void llm_set_weights(struct llm_spec *llm, enum number_format format);
 
 /* Share of the layers whose queries look back a window only. */
 static inline double llm_window_frac(const struct llm_spec *llm)
@@ -106,15 +119,13 @@ double llm_read_bytes(const struct llm_spec *llm, int64_t tokens);
 
 /* llm_read_bytes for repeated use: the parts that do not depend on the tokens, computed once. */
 struct llm_reads {
-    double layer_weights, expert_weights; /* of all layers, but for experts and routers; of an expert in one layer, as
-                                             so many weights of the layers' format */
-    double sparse_layers, experts;        /* layers with experts; experts of each */
-    double missed_frac;                   /* share of the experts that a token does not choose */
-    double weight_bytes;                  /* of a weight of the layers */
-    double plain_bytes;                   /* routers and head, in the format of computing */
-    double widened_layer_bytes, widened_expert_bytes; /* of the weights of all layers, and of an expert in one layer, in
-                                             the format of computing; 0 where their own is not narrower */
-    double groups;                        /* of data parallelism: each reads all but the experts for its sequences */
+    double layer_bytes, expert_bytes; /* of all layers, but for experts and routers; of an expert in one layer */
+    double sparse_layers, experts;    /* layers with experts; experts of each */
+    double missed_frac;               /* share of the experts that a token does not choose */
+    double plain_bytes;               /* routers and head */
+    double widened_layer_bytes, widened_expert_bytes; /* of the weights of all layers and the head, and of an expert in
+                                         one layer, in the format of computing: of those alone whose own is narrower */
+    double groups;                    /* of data parallelism: each reads all but the experts for its sequences */
 };
 
 struct llm_reads llm_reads(const struct llm_spec *llm);
@@ -137,8 +148,8 @@ static inline double llm_experts_read(const struct llm_reads *reads, int64_t tok
 static inline double llm_reads_bytes(const struct llm_reads *reads, int64_t tokens, int64_t sequences)
 {
     const double groups = llm_reading_groups(reads, sequences), touched = llm_experts_read(reads, tokens);
-    const double weights = groups * reads->layer_weights + reads->sparse_layers * touched * reads->expert_weights;
-    return weights * reads->weight_bytes + groups * reads->plain_bytes;
+    const double bytes = groups * reads->layer_bytes + reads->sparse_layers * touched * reads->expert_bytes;
+    return bytes + groups * reads->plain_bytes;
 }
 
 /* Bytes that the weights read take in the format of computing, of those alone whose own format is narrower. */
@@ -180,6 +191,11 @@ static inline int64_t llm_groups(int64_t data_parallel)
  * the experts among its own GPUs, and all GPUs together hold the experts once (DeepSeek-V3, 2024). */
 struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel,
                                 int64_t data_parallel);
+
+/* The layers for multi-token prediction on one GPU, split like llm_data_shard; the LLM has some. They are like its last
+ * layers, but look back at all tokens. Each has norms of its own, and a matrix of 2 hidden x hidden in the format of
+ * computing that joins a hidden state and an embedding. Embedding and head are the LLM's (DeepSeek-V3, section 2.2). */
+struct llm_shard llm_mtp_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t data_parallel);
 
 /* Why the model cannot be split so, as a static text, or NULL if it can. How experts are split is not looked at. */
 const char *llm_data_problem(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel,

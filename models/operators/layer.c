@@ -158,18 +158,12 @@ static struct weight_kernels kernels_for(const struct listing *list, enum number
     return weight_kernels(list->gpu, weights, list->llm->compute);
 }
 
-/* A product with weights of the layers' format. */
-static struct kernel_call layer_product(const struct listing *list, double m, double n, double k)
+/* A product with weights of a part. */
+static struct kernel_call part_product(const struct listing *list, enum llm_part part, double m, double n, double k)
 {
-    const struct weight_kernels kernels = kernels_for(list, list->llm->weights);
-    return (struct kernel_call){.class = kernels.product,
-                                .shape.gemm = {m, n, k, list->llm->weights, kernels.compute}};
-}
-
-/* A product with weights that stay in the format of computing: router and head. */
-static struct kernel_call plain_product(const struct listing *list, double m, double n, double k)
-{
-    return (struct kernel_call){.class = KERNEL_GEMM, .shape.gemm = {m, n, k, list->llm->compute, list->llm->compute}};
+    const enum number_format format = llm_format(list->llm, part);
+    const struct weight_kernels kernels = kernels_for(list, format);
+    return (struct kernel_call){.class = kernels.product, .shape.gemm = {m, n, k, format, kernels.compute}};
 }
 
 /* Among so many GPUs side by side. */
@@ -259,10 +253,11 @@ static void add_kv_write(struct listing *list, double numbers)
         (struct kernel_call){.class = KERNEL_KV_WRITE, .shape.elementwise = shape});
 }
 
-/* A product of all tokens with weights in every layer. */
+/* A product of all tokens with weights in every layer: of OP_OUT the output projection's. */
 static void add_product(struct listing *list, enum llm_operator op, double n, double k)
 {
-    add(list, op, BY_TOKENS, list->layers, layer_product(list, list->tokens, n, k));
+    const enum llm_part part = op == OP_OUT ? LLM_PART_OUT : LLM_PART_ATTENTION;
+    add(list, op, BY_TOKENS, list->layers, part_product(list, part, list->tokens, n, k));
 }
 
 /* Whether attention writes keys and values into the cache. */
@@ -365,14 +360,16 @@ static void add_latent_attention(struct listing *list)
     add_kv_write(list, latent + rotary);
     if (list->work->prefill_tokens > 0) {
         const double expanded = heads * ((double)llm->head_dim + value_dim);
-        add_batched(list, OP_QKV, BY_PREFILL, list->layers, false, layer_product(list, 0.0, expanded, latent));
+        add_batched(list, OP_QKV, BY_PREFILL, list->layers, false,
+                    part_product(list, LLM_PART_ATTENTION, 0.0, expanded, latent));
         add_prefill_attention(list, list->layers, (double)llm->sliding_window);
     }
     if (list->work->decode_sequences > 0) {
         add_batched(list, OP_QKV, BY_DECODE, list->layers, false,
-                    layer_product(list, 0.0, heads * latent, (double)llm->head_dim));
+                    part_product(list, LLM_PART_ATTENTION, 0.0, heads * latent, (double)llm->head_dim));
         add_decode_attention(list, list->layers, (double)llm->sliding_window);
-        add_batched(list, OP_OUT, BY_DECODE, list->layers, false, layer_product(list, 0.0, heads * value_dim, latent));
+        add_batched(list, OP_OUT, BY_DECODE, list->layers, false,
+                    part_product(list, LLM_PART_ATTENTION, 0.0, heads * value_dim, latent));
     }
     add_product(list, OP_OUT, hidden, heads * value_dim);
 }
@@ -384,23 +381,24 @@ static bool dispatches(const struct listing *list)
     return list->llm->experts > 0 && parted && list->split->expert > 1;
 }
 
-static void add_ffn(struct listing *list, double layers, double tokens, double width)
+static void add_ffn(struct listing *list, enum llm_part part, double layers, double tokens, double width)
 {
     const double hidden = (double)list->llm->hidden, wide = list->llm->gated_ffn ? 2.0 * width : width;
     if (width == 0.0) return;
-    add(list, OP_UP, BY_TOKENS, layers, layer_product(list, tokens, wide, hidden));
+    add(list, OP_UP, BY_TOKENS, layers, part_product(list, part, tokens, wide, hidden));
     add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, layers, tokens, wide + width);
-    add(list, OP_DOWN, BY_TOKENS, layers, layer_product(list, tokens, hidden, width));
+    add(list, OP_DOWN, BY_TOKENS, layers, part_product(list, part, tokens, hidden, width));
 }
 
 /* Feed-forward layers for every token, beside experts or not. Each GPU holds them whole if tokens are dispatched. */
 static void add_ffns(struct listing *list)
 {
-    add_ffn(list, list->dense, list->tokens, list->shard.dense_ffn);
+    const enum llm_part part = llm_ffn_part(list->llm);
+    add_ffn(list, LLM_PART_DENSE, list->dense, list->tokens, list->shard.dense_ffn);
     if (dispatches(list) && list->groups == 1.0)
-        add_ffn(list, list->sparse, list->own_tokens, (double)list->llm->ffn);
+        add_ffn(list, part, list->sparse, list->own_tokens, (double)list->llm->ffn);
     else
-        add_ffn(list, list->sparse, list->tokens, list->shard.ffn);
+        add_ffn(list, part, list->sparse, list->tokens, list->shard.ffn);
 }
 
 /* Experts of a layer, copies included. */
@@ -486,10 +484,10 @@ static void add_experts(struct listing *list)
     const struct llm_spec *llm = list->llm;
     const double groups = (double)list->split->expert;
     if (llm->experts == 0) return;
-    add(list, OP_ROUTER, BY_TOKENS, list->sparse,
-        plain_product(list, dispatches(list) ? list->own_tokens : list->tokens, (double)llm->experts,
-                      (double)llm->hidden));
-    const struct weight_kernels kernels = kernels_for(list, llm_expert_format(llm));
+    const double routed = dispatches(list) ? list->own_tokens : list->tokens;
+    const struct gemm_shape router = {routed, (double)llm->experts, (double)llm->hidden, llm->compute, llm->compute};
+    add(list, OP_ROUTER, BY_TOKENS, list->sparse, (struct kernel_call){.class = KERNEL_GEMM, .shape.gemm = router});
+    const struct weight_kernels kernels = kernels_for(list, llm_format(llm, LLM_PART_EXPERTS));
     add_dispatch(list, kernels.compute);
     const struct moe_shape shape = {
         .tokens = busiest_tokens(list, list->all_tokens),
@@ -500,7 +498,7 @@ static void add_experts(struct listing *list)
         .held = expert_slots(list) / groups,
         .matrices = llm->gated_ffn ? 3.0 : 2.0,
         .dispatched = dispatches(list),
-        .weights = llm_expert_format(llm),
+        .weights = llm_format(llm, LLM_PART_EXPERTS),
         .compute = kernels.compute,
     };
     add(list, OP_EXPERTS, list->groups > 1.0 ? BY_ALL_TOKENS : BY_TOKENS, list->sparse,
@@ -551,7 +549,8 @@ static void add_sums(struct listing *list)
 static void add_head(struct listing *list)
 {
     const struct llm_spec *llm = list->llm;
-    add(list, OP_HEAD, BY_SEQUENCES, 1.0, plain_product(list, list->logits, list->shard.vocab, (double)llm->hidden));
+    add(list, OP_HEAD, BY_SEQUENCES, 1.0,
+        part_product(list, LLM_PART_HEAD, list->logits, list->shard.vocab, (double)llm->hidden));
     add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_SEQUENCES, 1.0,
                    list->logits * (double)llm->vocab * list->number_bytes);
     const struct elementwise_shape shape = {list->logits, (double)llm->vocab, list->number_bytes};

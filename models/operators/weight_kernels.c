@@ -5,7 +5,7 @@
 struct weight_kernels weight_kernels(const struct gpu_spec *gpu, enum number_format weights, enum number_format wide)
 {
     const bool native = gpu->peak_flop_per_s[weights == FORMAT_FP8_BLOCK ? FORMAT_FP8 : weights] > 0.0;
-    if (weights == FORMAT_FP8 && native) return (struct weight_kernels){KERNEL_GEMM_FP8, KERNEL_MOE_FP8, weights};
+    if (weights == FORMAT_FP8 && native) return (struct weight_kernels){KERNEL_GEMM_FP8, KERNEL_MOE_FP8_TENSOR, weights};
     if (weights == FORMAT_FP8_BLOCK && native)
         return (struct weight_kernels){KERNEL_GEMM_FP8_BLOCK, KERNEL_MOE_FP8, weights};
     if (weights == FORMAT_NVFP4 && native)

@@ -12,8 +12,8 @@
 static double counted(struct llm_spec llm, int64_t layers, int64_t tensor)
 {
     llm.layers = layers;
-    llm.weights = llm.compute = FORMAT_INT8;
-    llm.expert_format = 0;
+    llm.compute = FORMAT_INT8;
+    llm_set_weights(&llm, FORMAT_INT8);
     llm.experts = llm.experts_per_token = llm.expert_ffn = llm.dense_layers = llm.dense_ffn = 0;
     return llm_shard(&llm, tensor, 1).weight_bytes;
 }

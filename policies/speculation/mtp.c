@@ -31,5 +31,5 @@ const struct speculator speculation_mtp = {
                .params_bytes = sizeof(struct mtp),
                .state_bytes = sizeof(struct mtp)},
     .plan = mtp_plan,
-    .draft = SPECULATION_DRAFT_LAYERS,
+    .draft = SPECULATION_DRAFT_MTP,
 };

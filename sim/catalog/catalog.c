@@ -5,9 +5,11 @@
 #include "sim/catalog/mig.h"
 #include "sim/catalog/shelf.h"
 #include "sim/core/json_doc.h"
+#include "sim/core/path.h"
 
 #include <float.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- Fields. A number may say where it comes from: {"value": V, "source": "...", "sure": "..."} --- */
 
@@ -20,9 +22,8 @@ static const char *const formats[] = {
         NULL,
 };
 
-/* 0, or 1 + the format. */
-static const char *const expert_formats[] = {
-    "weights",
+static const char *const part_formats[] = {
+    "default",
 #define FORMAT_NAME(id, name, bytes) name,
     NUMBER_FORMATS(FORMAT_NAME)
 #undef FORMAT_NAME
@@ -102,6 +103,8 @@ static const struct config_field catalog_gpu_fields[] = {
 #define LLM_COUNT(key, member, most, what) ROW_INT(key, member, SOURCED_REQUIRED, WITHIN(1, most), what)
 #define LLM_OPTION(key, member, most, what) ROW_INT(key, member, SOURCED_DEFAULT("0"), WITHIN(0, most), what)
 #define LLM_FLAG(key, member, what) ROW_BOOL(key, member, DEFAULT("false"), what)
+#define LLM_PART(key, part, what)                                                                                      \
+    ROW_CHOICE(key, part_formats[LLM_PART_##part], DEFAULT("default"), part_formats, "number format " what)
 #define LLM_FORMAT(key, member, what) ROW_CHOICE(key, member, DEFAULT("fp16"), formats, what)
 
 #define ROW_OF struct llm_spec
@@ -132,6 +135,8 @@ const struct config_field catalog_llm_fields[] = {
     LLM_OPTION("dense_layers", dense_layers, LLM_MAX_LAYERS,
                "first layers, which have a dense feed-forward layer instead"),
     LLM_OPTION("dense_ffn", dense_ffn, LLM_MAX_FFN, "width of the feed-forward layer of these"),
+    LLM_OPTION("mtp_layers", mtp_layers, LLM_MAX_MTP_LAYERS,
+               "further layers for multi-token prediction, which services load that draft with 'mtp'"),
     LLM_FLAG("gated_ffn", gated_ffn, "gate and up projection instead of up alone"),
     LLM_FLAG("parallel_block", parallel_block, "attention and feed-forward layer side by side"),
     LLM_FLAG("tied_embeddings", tied_embeddings, "the head shares the input embedding"),
@@ -147,8 +152,12 @@ const struct config_field catalog_llm_fields[] = {
     ROW_INT("layer_norms", layer_norms, DEFAULT("2"), WITHIN(0, 8), "norms per layer"),
     LLM_OPTION("position_embeddings", position_embeddings, LLM_MAX_CONTEXT, "learned positions"),
     LLM_FORMAT("weights", weights, "number format of the layers' matrices"),
-    ROW_CHOICE("expert_weights", expert_format, DEFAULT("weights"), expert_formats,
-               "number format of the experts' matrices; weights: as all others"),
+    LLM_PART("attention_weights", ATTENTION, "of the attention's projections"),
+    LLM_PART("output_weights", OUT, "of the attention's output projection; default: that of attention_weights"),
+    LLM_PART("dense_weights", DENSE, "of feed-forward layers, the shared expert left out"),
+    LLM_PART("shared_weights", SHARED, "of the shared expert"),
+    LLM_PART("expert_weights", EXPERTS, "of the experts' matrices"),
+    LLM_PART("head_weights", HEAD, "of the head; default: that of compute"),
     LLM_FORMAT("compute", compute, "number format of computing, activations and all other weights"),
     LLM_FORMAT("kv", kv, "number format of the KV cache"),
     LLM_OPTION("parameters", published_parameters, -1, "number of parameters that the publisher states"),
@@ -276,6 +285,20 @@ static int check_shape(const struct json_node *root, const struct llm_spec *llm,
                       problem);
 }
 
+/* Loads the hf_quant_config.json that ModelOpt writes beside a config.json, if that says nothing of formats. */
+static int load_beside(const struct catalog *catalog, const char *path, const struct json_node *root,
+                       struct arena *arena, struct json_node **beside, struct diag *diag)
+{
+    if (strcmp(path_name(path), "config.json") != 0 || json_member(root, "quantization_config") != NULL) return 0;
+    const char *folder = path_directory(arena, path);
+    const char *other = folder != NULL ? path_join(arena, folder, "hf_quant_config.json") : NULL;
+    if (other == NULL) return diag_nomem(diag);
+    if (access(other, F_OK) != 0) return 0;
+    const int code = json_load(arena, other, beside, diag);
+    if (code == 0) shelf_note(catalog, &(*beside)->source->bytes);
+    return code;
+}
+
 int catalog_llm(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
                 struct llm_spec *llm, struct diag *diag)
 {
@@ -288,7 +311,9 @@ int catalog_llm(const struct catalog *catalog, const char *name, const char *whe
     if (code != 0) return code;
     shelf_note(catalog, &root->source->bytes);
     if (huggingface_recognises(root)) {
-        code = huggingface_read(root, llm, diag);
+        struct json_node *beside = NULL;
+        code = load_beside(catalog, path, root, arena, &beside, diag);
+        if (code == 0) code = huggingface_read(root, beside, llm, diag);
     } else {
         code = bind_llm(catalog, path, arena, &file, diag);
         if (code == 0) *llm = file.llm;

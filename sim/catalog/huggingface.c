@@ -1,6 +1,7 @@
 #include "sim/catalog/huggingface.h"
 
 #include "sim/catalog/huggingface_fields.h"
+#include "sim/catalog/huggingface_formats.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -172,6 +173,7 @@ static void read_deepseek_experts(struct reading *reading, struct llm_spec *llm)
     llm->experts = read_required(reading, "n_routed_experts");
     llm->experts_per_token = read_required(reading, "num_experts_per_tok");
     llm->expert_ffn = read_required(reading, "moe_intermediate_size");
+    llm->mtp_layers = read_count(reading, "num_nextn_predict_layers", 0);
     const int64_t shared = read_count(reading, "n_shared_experts", 0);
     if (shared <= LLM_MAX_EXPERTS && llm->expert_ffn <= LLM_MAX_FFN)
         llm->ffn = shared * llm->expert_ffn;
@@ -196,6 +198,14 @@ static void read_deepseek(struct reading *reading, struct llm_spec *llm)
     read_deepseek_experts(reading, llm);
 }
 
+/* Kimi K2.5: the same in a multimodal file. Images are left out. */
+static void read_kimi_k25(struct reading *reading, struct llm_spec *llm)
+{
+    const struct json_node *text = find(reading, "text_config");
+    if (text && text->kind == JSON_OBJECT) reading->root = text;
+    read_deepseek(reading, llm);
+}
+
 /* GLM-4.5 and later: the DeepSeek line's experts beside grouped queries. */
 static void read_glm4_moe(struct reading *reading, struct llm_spec *llm)
 {
@@ -205,6 +215,26 @@ static void read_glm4_moe(struct reading *reading, struct llm_spec *llm)
     llm->output_bias = false;
     llm->qk_norm = read_flag(reading, "use_qk_norm", false);
     read_deepseek_experts(reading, llm);
+}
+
+/* MiniMax-M2 and later: small experts alone. Its norms of queries and keys reach over all heads; they are counted as of
+ * each head. */
+static void read_minimax_m2(struct reading *reading, struct llm_spec *llm)
+{
+    read_llama(reading, llm);
+    llm->experts = read_required(reading, "num_local_experts");
+    llm->experts_per_token = read_required(reading, "num_experts_per_tok");
+    llm->expert_ffn = llm->ffn;
+    llm->ffn = read_count(reading, "shared_intermediate_size", 0);
+    llm->qk_norm = read_flag(reading, "use_qk_norm", false);
+    llm->mtp_layers = read_flag(reading, "use_mtp", false) ? read_count(reading, "num_mtp_modules", 0) : 0;
+    const struct json_node *kinds = find(reading, "attn_type_list");
+    for (const struct json_node *kind = kinds != NULL ? kinds->first : NULL; kind != NULL; kind = kind->next)
+        if (kind->kind != JSON_NUMBER || kind->number != 1.0) {
+            report(reading, kind, "attn_type_list",
+                   "has a layer of another kind than 1: linear attention is not modelled");
+            return;
+        }
 }
 
 static void read_internlm(struct reading *reading, struct llm_spec *llm)
@@ -406,7 +436,9 @@ static const struct architecture {
     {"deepseek_v2", "DeepseekV2ForCausalLM", read_deepseek},
     {"deepseek_v3", "DeepseekV3ForCausalLM", read_deepseek},
     {"kimi_k2", "DeepseekV3ForCausalLM", read_deepseek},
+    {"kimi_k25", "KimiK25ForConditionalGeneration", read_kimi_k25},
     {"glm4_moe", "Glm4MoeForCausalLM", read_glm4_moe},
+    {"minimax_m2", "MiniMaxM2ForCausalLM", read_minimax_m2},
     {"internlm", "InternLMForCausalLM", read_internlm},
     {"opt", "OPTForCausalLM", read_opt},
     {"falcon", "FalconForCausalLM", read_falcon},
@@ -437,8 +469,11 @@ static const struct {
     {"llama4_text", "chunked attention in some of the layers"},
     {"qwen2_moe", "a gate on the shared expert"},
     {"qwen3_next", "linear attention in some of the layers"},
+    {"qwen3_5", "linear attention in some of the layers"},
+    {"qwen3_5_moe", "linear attention in some of the layers"},
     {"minimax", "linear attention in some of the layers"},
     {"deepseek_v32", "sparse attention with an indexer"},
+    {"glm_moe_dsa", "sparse attention with an indexer"},
     {"minicpm3", "latent attention beside scaled embeddings"},
     {"olmo2", "norms over all heads of queries and keys"},
     {"mamba", "state-space layers"},
@@ -482,29 +517,6 @@ static enum number_format read_format(const struct json_node *part)
     return has_text(type ? type : json_member(part, "dtype"), "bfloat16") ? FORMAT_BF16 : FORMAT_FP16;
 }
 
-/* Of all matrices but the experts', which mxfp4 alone stores (gpt-oss). */
-static enum number_format read_weight_format(struct reading *reading, struct llm_spec *llm)
-{
-    const enum number_format format = llm->compute;
-    const struct json_node *quantisation = find(reading, "quantization_config");
-    if (!quantisation) return format;
-    const struct json_node *method = json_member(quantisation, "quant_method");
-    const struct json_node *bits = json_member(quantisation, "bits");
-    const bool by_bits = has_text(method, "awq") || has_text(method, "gptq");
-    const double width = by_bits && bits && bits->kind == JSON_NUMBER ? bits->number : 0.0;
-    if (has_text(method, "fp8")) return FORMAT_FP8;
-    if (has_text(method, "mxfp4") && llm->experts > 0) {
-        llm->expert_format = 1 + FORMAT_MXFP4;
-        return format;
-    }
-    if (width == 4.0) return FORMAT_INT4;
-    if (width == 8.0) return FORMAT_INT8;
-    report(reading, quantisation, "quantization_config",
-           "is of a kind that is not modelled (awq and gptq with 4 or 8 "
-           "bits, fp8 and mxfp4 of experts are)");
-    return format;
-}
-
 /* Names the operators that a type lacks. Returns 0 if they are not known. */
 static int report_missing_operators(const struct json_node *type, struct diag *diag)
 {
@@ -539,7 +551,8 @@ bool huggingface_recognises(const struct json_node *root)
     return json_member(root, "model_type") || json_member(root, "architectures");
 }
 
-int huggingface_read(const struct json_node *root, struct llm_spec *llm, struct diag *diag)
+int huggingface_read(const struct json_node *root, const struct json_node *beside, struct llm_spec *llm,
+                     struct diag *diag)
 {
     const struct architecture *architecture = find_architecture(root);
     if (!architecture) return report_architecture(root, diag);
@@ -549,6 +562,7 @@ int huggingface_read(const struct json_node *root, struct llm_spec *llm, struct 
     read_layer_types(&reading, llm);
     llm->compute = llm->kv = read_format(part_with(&reading, root, "torch_dtype", "dtype"));
     reading.root = part_with(&reading, root, "quantization_config", NULL);
-    llm->weights = read_weight_format(&reading, llm);
+    llm_set_weights(llm, llm->compute);
+    if (!reading.failed && llm_problem(llm) == NULL) huggingface_read_formats(&reading, beside, llm);
     return reading.failed ? SIM_E_CONFIG : 0;
 }

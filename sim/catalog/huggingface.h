@@ -2,8 +2,8 @@
  *
  * Understands the model types in the table `architectures` of huggingface.c, whose layers the operators of
  * models/operators express, and takes the defaults of their configuration classes for what may be absent. Weights of a
- * quantised checkpoint (awq and gptq with 4 or 8 bits, fp8) take its format; computing stays in 16 bits. Of other types
- * the error names the operators that are missing, where they are known; nothing is guessed. */
+ * quantised checkpoint take its formats (huggingface_formats.h); computing stays in 16 bits. Of other types the error
+ * names the operators that are missing, where they are known; nothing is guessed. */
 #ifndef ORRERY_CATALOG_HUGGINGFACE_H
 #define ORRERY_CATALOG_HUGGINGFACE_H
 
@@ -16,8 +16,9 @@
 /* Whether a document is such a file: it has "model_type" or "architectures". */
 bool huggingface_recognises(const struct json_node *root);
 
-/* Fills all of `llm` except its name. Does not check the shape: llm_problem does. Reports all missing fields in one
- * pass. Returns 0 or SIM_E_CONFIG. */
-int huggingface_read(const struct json_node *root, struct llm_spec *llm, struct diag *diag);
+/* Fills all of `llm` except its name. `beside`: the hf_quant_config.json of the checkpoint, or NULL. Does not check the
+ * shape: llm_problem does. Reports all missing fields in one pass. Returns 0 or SIM_E_CONFIG. */
+int huggingface_read(const struct json_node *root, const struct json_node *beside, struct llm_spec *llm,
+                     struct diag *diag);
 
 #endif

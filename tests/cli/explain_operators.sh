@@ -82,6 +82,15 @@ err 'the operators cost is not calibrated'
 run 0 run "$T/s.json" --set services.chat.cost.calibration=h100-sxm
 err "warning: the calibration 'h100-sxm' is of 'h100-sxm', but the GPU is 'a100-80-sxm'"
 
+# Parts of an LLM in formats of their own: `weights` first, then what the other keys name.
+service llama-2-7b 1 none
+run 0 explain cost "$T/s.json" --operators --csv --set cluster.gpu=b200-sxm --set services.chat.formats.weights=nvfp4 \
+    --set services.chat.formats.attention_weights=bf16 --set services.chat.formats.head_weights=fp8
+equal "$(tr -d '\r' <"$T/out" | awk -F, '$14 ~ /gemm/ { printf "%s %s, ", $2, $14 }')" \
+    'qkv gemm, out gemm, up gemm_nvfp4, down gemm_nvfp4, head gemm_fp8, ' 'kernels by part'
+run 2 explain cost "$T/s.json" --set services.chat.formats.expert_weights=fp8
+err "llama-2-7b cannot have the formats of service 'chat': its experts are described but not counted"
+
 # What would be ignored is refused.
 service llama-2-7b 1 none
 run 2 explain cost "$T/s.json" --operators --set services.chat.cost=roofline

@@ -453,7 +453,7 @@ for file in r.csv r.CSV.gz r.txt pdf r .pdf.d/r; do
     run 0 export "$T/r.db" request -o "$T/$file"
 done
 run 0 size deepseek-v3 --rate 1/s --slo ttft.p99=1s -g a10g -q
-out 'a10g: cannot run deepseek-v3: 32 GPUs have 695.4 GB: no KV cache fits beside 673 GB of weights'
+out 'a10g: cannot run deepseek-v3: 32 GPUs have 695.4 GB: no KV cache fits beside 673.2 GB of weights'
 run 0 run "$T/s.json" -q --set services.chat.cost.engine=sglang-0.5 --set services.chat.batching=sglang
 ! grep -q 'default batching' "$T/err" || complain "a batching policy that is named is no default"
 run 0 run "$T/s.json" -q --set services.chat.cost.engine=vllm-0.19

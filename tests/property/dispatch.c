@@ -55,7 +55,7 @@ TEST(tokens_go_and_come_back_once_a_layer)
             CHECK_NEAR(shape->tokens, 10, 0);
             CHECK_NEAR(shape->nodes, 2, 0);
             CHECK_EQ_INT(shape->low_latency, dispatch == DISPATCH_LOW_LATENCY);
-            CHECK_EQ_INT(shape->sent, uses[i].op == OP_DISPATCH ? FORMAT_FP8 : FORMAT_BF16);
+            CHECK_EQ_INT(shape->sent, uses[i].op == OP_DISPATCH ? FORMAT_FP8_BLOCK : FORMAT_BF16);
             sent++;
         }
         CHECK_EQ_INT(sent, 2);

@@ -33,6 +33,10 @@ static struct llm_spec random_llm(struct rng *rng)
         if (chance(rng)) llm.dense_layers = (int64_t)rng_below(rng, (uint64_t)llm.layers);
         if (llm.dense_layers > 0) llm.dense_ffn = 512 * up_to(rng, 50);
     }
+    for (enum llm_part part = 0; part < LLM_PART_COUNT; part++) {
+        const bool is_of_experts = part == LLM_PART_SHARED || part == LLM_PART_EXPERTS;
+        if (rng_below(rng, 4) == 0 && (llm.experts > 0 || !is_of_experts)) llm.part_formats[part] = 1 + FORMAT_INT8;
+    }
     if (rng_below(rng, 4) == 0) {
         llm.kv_heads = llm.q_heads;
         llm.kv_latent = 64 * up_to(rng, 16);
@@ -179,7 +183,7 @@ TEST(weights_are_read_once)
         const struct llm_spec llm = random_llm(&rng);
         const struct iteration_work work = random_work(&rng);
         const bool mixed = work.prefill_tokens > 0 && work.decode_sequences > 0;
-        const double again = mixed ? expansion(&llm) * number_format_bytes(llm.weights) : 0.0;
+        const double again = mixed ? expansion(&llm) * number_format_bytes(llm_format(&llm, LLM_PART_ATTENTION)) : 0.0;
         check_share(weight_bytes(&llm, &whole, &work),
                     llm_read_bytes(&llm, work.prefill_tokens + work.decode_sequences) + again);
     }
@@ -502,6 +506,39 @@ TEST(formats_choose_the_products)
             if (uses[u].op == OP_QKV) CHECK(call->shape.gemm.weights == cases[i].weights);
             if (uses[u].op == OP_HEAD) CHECK(call->class == KERNEL_GEMM && call->shape.gemm.weights == FORMAT_BF16);
         }
+    }
+}
+
+/* The product of a part has the kernels of its format, and no other product has. Scales per block and per tensor have
+ * experts of their own. */
+TEST(parts_choose_their_products)
+{
+    static const enum llm_operator ops[LLM_PART_COUNT][2] = {
+        {OP_QKV, OP_QKV}, {OP_OUT, OP_OUT}, {OP_UP, OP_DOWN}, {OP_UP, OP_DOWN}, {OP_EXPERTS, OP_EXPERTS}, {OP_HEAD, OP_HEAD}};
+    struct gpu_spec with_fp8 = gpu;
+    with_fp8.peak_flop_per_s[FORMAT_FP8] = 600e12;
+    const struct iteration_work work = {.decode_sequences = 4, .decode_context_tokens = 40};
+    for (enum llm_part part = 0; part < LLM_PART_COUNT; part++) {
+        struct llm_spec llm = {.layers = 2, .hidden = 512, .q_heads = 8, .kv_heads = 8, .head_dim = 64, .vocab = 1000,
+                               .weights = FORMAT_BF16, .compute = FORMAT_BF16, .kv = FORMAT_BF16};
+        if (part == LLM_PART_DENSE)
+            llm.ffn = 1024;
+        else
+            llm.experts = 4, llm.experts_per_token = 1, llm.expert_ffn = 64, llm.ffn = 64;
+        llm.part_formats[part] = 1 + FORMAT_FP8_BLOCK;
+        if (part == LLM_PART_ATTENTION) llm.part_formats[LLM_PART_OUT] = 1 + FORMAT_BF16;
+        struct kernel_use uses[LLM_MAX_USES];
+        const size_t n = llm_iteration_kernels(&llm, &whole, &with_fp8, &work, uses);
+        for (size_t u = 0; u < n; u++) {
+            const enum kernel_class class = uses[u].call.class;
+            const bool is_narrow = class == KERNEL_GEMM_FP8_BLOCK || class == KERNEL_MOE_FP8;
+            CHECK(is_narrow == (uses[u].op == ops[part][0] || uses[u].op == ops[part][1]));
+        }
+        if (part != LLM_PART_EXPERTS) continue;
+        llm.part_formats[part] = 1 + FORMAT_FP8;
+        CHECK(llm_iteration_kernels(&llm, &whole, &with_fp8, &work, uses) == n);
+        for (size_t u = 0; u < n; u++)
+            CHECK((uses[u].call.class == KERNEL_MOE_FP8_TENSOR) == (uses[u].op == OP_EXPERTS));
     }
 }
 

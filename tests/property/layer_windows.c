@@ -143,7 +143,7 @@ TEST(experts_have_a_format_of_their_own)
         struct llm_spec own = random_llm(&rng);
         if (own.experts == 0) continue;
         const struct llm_spec alike = own;
-        own.expert_format = 1 + FORMAT_MXFP4;
+        own.part_formats[LLM_PART_EXPERTS] = 1 + FORMAT_MXFP4;
         const double experts = 3.0 * (double)(own.layers * own.experts * own.hidden * own.expert_ffn);
         const double saved = experts * (number_format_bytes(FORMAT_FP16) - number_format_bytes(FORMAT_MXFP4));
         CHECK_NEAR((llm_weight_bytes(&alike) - llm_weight_bytes(&own)) / saved, 1.0, 1e-9);

@@ -40,8 +40,12 @@ static struct llm_spec random_llm(struct rng *rng)
         llm.experts = 8 + (int64_t)rng_below(rng, 120);
         llm.experts_per_token = 1 + (int64_t)rng_below(rng, 8);
         llm.expert_ffn = 64 * (1 + (int64_t)rng_below(rng, 32));
-        if (rng_below(rng, 2) == 1) llm.expert_format = 1 + FORMAT_MXFP4;
+        if (rng_below(rng, 2) == 1) llm.part_formats[LLM_PART_EXPERTS] = 1 + FORMAT_MXFP4;
     }
+    static const enum llm_part parts[] = {LLM_PART_ATTENTION, LLM_PART_OUT, LLM_PART_HEAD};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (rng_below(rng, 3) == 0) llm.part_formats[parts[i]] = 1 + FORMAT_INT4;
+    if (rng_below(rng, 3) == 0) llm.part_formats[llm.experts > 0 ? LLM_PART_SHARED : LLM_PART_DENSE] = 1 + FORMAT_FP16;
     if (llm.sliding_window > 0 && rng_below(rng, 2) == 1)
         llm.full_layers = (int64_t)rng_below(rng, (uint64_t)llm.layers);
     return llm;
@@ -141,14 +145,15 @@ static double naive_ffn_s(const struct naive *naive, double tokens)
 {
     const struct llm_spec *llm = naive->llm;
     const double h = (double)llm->hidden, gate = llm->gated_ffn ? 2.0 : 1.0, ffn = (double)llm->ffn / naive->tp;
-    double seconds = naive_product_s(naive, tokens, h, gate * ffn, 1.0, 1.0) +
-                     naive_product_s(naive, tokens, ffn, h, 1.0, 1.0);
+    const double own = llm->part_formats[llm->experts > 0 ? LLM_PART_SHARED : LLM_PART_DENSE] > 0 ? 2.0 : 1.0;
+    double seconds = naive_product_s(naive, tokens, h, gate * ffn, own, 1.0) +
+                     naive_product_s(naive, tokens, ffn, h, own, 1.0);
     if (llm->experts == 0) return seconds;
     const double experts = (double)llm->experts, chosen = (double)llm->experts_per_token;
     const double wide = (double)llm->expert_ffn / naive->tp;
     const double touched = experts * (1.0 - pow(1.0 - chosen / experts, tokens));
     seconds += naive_product_s(naive, tokens, h, experts, 2.0, 1.0);
-    const double weight_bytes = llm->expert_format > 0 ? 0.5 + 1.0 / 32.0 : 1.0;
+    const double weight_bytes = llm->part_formats[LLM_PART_EXPERTS] > 0 ? 0.5 + 1.0 / 32.0 : 1.0;
     seconds += naive_product_s(naive, tokens * chosen, h, gate * wide, weight_bytes, touched);
     return seconds + naive_product_s(naive, tokens * chosen, wide, h, weight_bytes, touched);
 }
@@ -180,8 +185,11 @@ static double naive_layer_s(const struct naive *naive, const struct iteration_wo
                                                               : naive->gpu->pcie_bytes_per_s;
     const double reduce_s = params->collective_s + 2.0 * (tp - 1.0) * params->collective_hop_s +
                             2.0 * (tp - 1.0) / tp * tokens * h * 2.0 / (link * params->collective_bandwidth_frac);
-    return naive_product_s(naive, tokens, h, q + 2.0 * kv, 1.0, 1.0) + naive_product_s(naive, tokens, q, h, 1.0, 1.0) +
-           naive_ffn_s(naive, tokens) + naive_attention_s(naive, work) +
+    const double inward = llm->part_formats[LLM_PART_ATTENTION] > 0 ? 0.5 : 1.0;
+    const double out = llm->part_formats[LLM_PART_OUT] > 0 ? 0.5 : inward;
+    return naive_product_s(naive, tokens, h, q + 2.0 * kv, inward, 1.0) +
+           naive_product_s(naive, tokens, q, h, out, 1.0) + naive_ffn_s(naive, tokens) +
+           naive_attention_s(naive, work) +
            2.0 * tokens * numbers / (naive->gpu->memory_bytes_per_s * params->elementwise_bandwidth_frac) +
            (tp > 1.0 ? (llm->parallel_block ? 1.0 : 2.0) * reduce_s : 0.0) + params->layer_s;
 }
@@ -191,7 +199,8 @@ static double naive_cost_s(const struct naive *naive, const struct iteration_wor
     const double sequences = (double)(work->prefill_sequences + work->decode_sequences);
     const double layers = (double)naive->llm->layers;
     const double head_s = naive_product_s(naive, sequences, (double)naive->llm->hidden,
-                                          (double)naive->llm->vocab / naive->tp, 2.0, 1.0);
+                                          (double)naive->llm->vocab / naive->tp,
+                                          naive->llm->part_formats[LLM_PART_HEAD] > 0 ? 0.5 : 2.0, 1.0);
     return fmax(layers * naive_layer_s(naive, work) + head_s, layers * naive->params->host_layer_s) +
            naive->params->iteration_s + sequences * naive->params->sequence_s;
 }

@@ -1,5 +1,6 @@
 /* Laws of speculation: closed forms of the tokens of a step, tokens and KV blocks that are conserved under every
  * batcher, runs that do not depend on how they are stepped through, and no drafts being no speculation. */
+#include "sim/catalog/catalog.h"
 #include "sim/world/replica/speculation.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
@@ -233,11 +234,13 @@ static int catch_assumption(void *context, const struct warning_row *row)
 {
     unsigned *found = context;
     *found |= strcmp(row->code, "acceptance") == 0 ? 1u : strcmp(row->code, "free-drafts") == 0 ? 2u : 0u;
+    *found |= strcmp(row->code, "made-up-layer") == 0 ? 4u : 0u;
     return 0;
 }
 
-/* A run that drafts stores what it takes for granted: 1 the acceptance, 2 that drafts cost nothing. A scenario that
- * gives them, policies that draft without a draft LLM, and runs without drafts store nothing of the kind. */
+/* A run that drafts stores what it takes for granted: 1 the acceptance, 2 that drafts cost nothing, 4 a layer of the
+ * LLM. A scenario that gives them, policies that draft without a draft LLM, and runs without drafts store nothing of
+ * the kind. */
 TEST(assumptions_about_drafts_are_stored)
 {
 #define FIXED "'speculation': {'policy': 'fixed', 'drafts': 2},"
@@ -251,6 +254,12 @@ TEST(assumptions_about_drafts_are_stored)
                  {SERVICE("vllm-v1", OPERATORS, FIXED "'draft': {'llm': 'phi-2'},"), 1},
                  {SERVICE("vllm-v1", AFFINE, "'speculation': 'ngram',"), 1},
                  {SERVICE("vllm-v1", AFFINE, "'speculation': 'eagle'," GIVEN), 0},
+                 {SERVICE("vllm-v1", AFFINE, "'speculation': 'mtp'," GIVEN), 4},
+                 {"{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'h200-sxm'}, 'services': {'s': {'llm': 'glm-4.7',"
+                  " 'tensor_parallel': 8, 'cost': " AFFINE ", 'speculation': 'mtp', " GIVEN " 'trace': {'format': "
+                  "'generate', 'count': 1, 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution': "
+                  "'fixed', 'tokens': 5}, 'output': {'distribution': 'fixed', 'tokens': 5}}}}}",
+                  0},
                  {SERVICE("vllm-v1", AFFINE, "'speculation': {'policy': 'fixed', 'drafts': 0},"), 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         unsigned found = 0;
@@ -258,6 +267,47 @@ TEST(assumptions_about_drafts_are_stored)
         bed_free(bed_ok(BED(.also = &sink), "%s", cases[i].world));
         CHECK_EQ_INT(found, cases[i].found);
     }
+}
+
+static int catch_cache(void *context, const struct warning_row *row)
+{
+    if (strcmp(row->code, "request-too-long") == 0)
+        *(long long *)context = strtoll(strrchr(row->text, '(') + 1, NULL, 10);
+    return 0;
+}
+
+/* Tokens that the KV cache of GLM-4.7 on eight H200s holds, by the warning about a request that is too long. */
+static long long cached_tokens(const char *more)
+{
+    long long tokens = 0;
+    const struct sink sink = {.context = &tokens, .warning = catch_cache};
+    bed_free(bed_ok(BED(.also = &sink),
+                    "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'h200-sxm'}, 'services': {'s': {'llm': 'glm-4.7',"
+                    " 'tensor_parallel': 8, 'cost': " AFFINE ", %s 'trace': {'format': 'generate', 'count': 1, 'arrival':"
+                    " {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 900000},"
+                    " 'output': {'distribution': 'fixed', 'tokens': 5}}}}}",
+                    more));
+    return tokens;
+}
+
+/* The layers for multi-token prediction take memory from the cache of a service that drafts with them, and keep keys
+ * and values of their own; other services do not load them. A layer that is made up also has a vocabulary. */
+TEST(services_that_draft_with_the_layers_hold_them)
+{
+    static const struct catalog catalog = {.root = "configs"};
+    SCOPED(arena) arena = {0};
+    struct diag diag = {0};
+    struct llm_spec llm;
+    MUST(catalog_llm(&catalog, "glm-4.7", "test", &arena, &llm, &diag) == 0 && llm.mtp_layers == 1);
+    const struct llm_shard whole = llm_shard(&llm, 8, 1), own = llm_mtp_shard(&llm, 8, 1);
+    const long long without = cached_tokens(""),
+                    with = cached_tokens("'speculation': 'mtp', 'acceptance': {'rates': [0.5]},");
+    const long long made_up = cached_tokens("'speculation': 'eagle', 'acceptance': {'rates': [0.5]},");
+    const double block_bytes = 16.0 * (whole.kv_bytes_per_token + own.kv_bytes_per_token);
+    const double left_bytes = (double)without * whole.kv_bytes_per_token - own.weight_bytes;
+    MUST(without > 0 && with > 0);
+    CHECK_NEAR((double)with * (whole.kv_bytes_per_token + own.kv_bytes_per_token), left_bytes, block_bytes);
+    CHECK(made_up < with);
 }
 
 /* One user alone: n tokens behind the first take n iterations if no draft is right, ceil(n / (k + 1)) if all are. */

@@ -110,7 +110,8 @@ static const char *size_problem(const struct board_row *row, const struct gpu_sp
     return NULL;
 }
 
-/* The format of the weights as they ran. Returns the reason why it is unknown, or NULL. */
+/* The format of the weights as they ran. Of a checkpoint with a scale per block, tables also say "fp8". Returns the
+ * reason why it is unknown, or NULL. */
 static const char *read_formats(struct predictor *predictor, struct board_row *row, const struct llm_spec *llm)
 {
     const char *name = llm->experts > 0 && *row->moe != 0 ? row->moe : row->gemm;
@@ -118,6 +119,7 @@ static const char *read_formats(struct predictor *predictor, struct board_row *r
     row->asked.kv = llm->kv;
     if (*name == 0) return NULL;
     if (!board_format(name, &row->asked.weights)) return no_entry(predictor, "number format", name);
+    if (row->asked.weights == FORMAT_FP8 && llm->weights == FORMAT_FP8_BLOCK) row->asked.weights = FORMAT_FP8_BLOCK;
     if (strcmp(row->engine, "trtllm") == 0) row->asked.kv = FORMAT_FP8;
     return NULL;
 }

@@ -57,6 +57,7 @@ enum speculation_draft {
     SPECULATION_DRAFT_LLM,    /* the draft LLM of the service (services.NAME.draft.llm); without one, nothing */
     SPECULATION_DRAFT_LAYERS, /* one further layer of the LLM, with the LLM's head */
     SPECULATION_DRAFT_NONE,   /* no model */
+    SPECULATION_DRAFT_MTP,    /* the LLM's layers for multi-token prediction, or one further layer if it has none */
 };
 
 /* --- The family --- */

@@ -97,6 +97,7 @@ struct speculation_model {
     struct acceptance acceptance;
     double assumed_rate; /* of right drafts; 0: the scenario gives the acceptance */
     bool drafts_for_free; /* a draft LLM would make the drafts, but the scenario has none */
+    bool layer_is_made_up; /* the policy drafts with layers for multi-token prediction, but the LLM has none */
     struct iteration_model draft; /* of the draft LLM or layer; cost NULL: none */
     double draft_frac;            /* its times count times this */
     double pass_s, sequence_s;    /* CPU time of each pass, and of each sequence in an iteration with drafts */

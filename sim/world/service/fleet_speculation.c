@@ -140,7 +140,8 @@ static int build_draft(const struct fleet *fleet, const struct fleet_pool *pool,
     model->sequence_s = fleet->config->draft.sequence_s;
     switch (model->policy->draft) {
     case SPECULATION_DRAFT_LLM: return build_draft_llm(fleet, pool, model);
-    case SPECULATION_DRAFT_LAYERS: return build_draft_layer(fleet, pool, model);
+    case SPECULATION_DRAFT_LAYERS:
+    case SPECULATION_DRAFT_MTP: return build_draft_layer(fleet, pool, model);
     case SPECULATION_DRAFT_NONE: break;
     }
     if (fleet->config->draft.llm == NULL) return 0;
@@ -175,6 +176,7 @@ int fleet_build_speculation(const struct fleet *fleet, struct fleet_pool *pool)
     if (code == 0) code = check_sharing(fleet, pool, model);
     if (code != 0) return code;
     model->drafts_for_free = drafts_for_free(fleet, model);
+    model->layer_is_made_up = policy->draft == SPECULATION_DRAFT_MTP && fleet->llm->mtp_layers == 0;
     if (model->draft.cost != NULL) {
         model->draft_reads = llm_reads(&model->draft_llm);
         model->draft_reads.groups = (double)pool->config.data_parallel;
@@ -186,13 +188,22 @@ int fleet_build_speculation(const struct fleet *fleet, struct fleet_pool *pool)
     return 0;
 }
 
+/* What drafts need on a GPU. */
+static struct llm_shard draft_shard(const struct fleet *fleet, const struct speculation_model *model, int64_t tensor,
+                                    int64_t groups)
+{
+    if (model->policy->draft == SPECULATION_DRAFT_MTP && fleet->llm->mtp_layers > 0)
+        return llm_mtp_shard(fleet->llm, tensor, groups);
+    return llm_data_shard(&model->draft_llm, tensor, 1, groups);
+}
+
 int64_t fleet_blocks_beside_draft(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const struct speculation_model *model = pool->env.speculation;
     if (model == NULL || model->draft.cost == NULL || pool->config.kv.blocks > 0) return pool->kv_blocks;
     const struct kv_capacity memory = pool_kv_capacity(&pool->config, &pool->gpu, fleet->llm);
     const int64_t groups = llm_groups(pool->config.data_parallel);
-    const struct llm_shard draft = llm_data_shard(&model->draft_llm, pool->config.tensor_parallel, 1, groups);
+    const struct llm_shard draft = draft_shard(fleet, model, pool->config.tensor_parallel, groups);
     const double left = memory.usable_bytes - memory.weight_bytes - memory.activation_bytes - memory.reserve_bytes -
                         draft.weight_bytes;
     const double block = memory.block_bytes + draft.kv_bytes_per_token * (double)pool->config.kv.block_tokens;

@@ -50,13 +50,21 @@ static const char *const format_names[] = {
 #undef FORMAT_NAME
                                                NULL};
 
+#define FORMAT(key, member, what)                                                                                      \
+    ROW_CHOICE(key, member, DEFAULT("llm"), format_names, "number format " what "; llm: that of the LLM's file")
 #define ROW_OF struct format_config
 static const struct config_field format_fields[] = {
-    ROW_CHOICE("weights", weights, DEFAULT("llm"), format_names,
-               "number format of the layers' matrices; llm: that of the LLM's file"),
-    ROW_CHOICE("kv", kv, DEFAULT("llm"), format_names, "number format of the KV cache; llm: that of the LLM's file"),
+    FORMAT("weights", weights, "of the layers' matrices, where the next keys give no other"),
+    FORMAT("attention_weights", parts[LLM_PART_ATTENTION], "of the attention's projections"),
+    FORMAT("output_weights", parts[LLM_PART_OUT], "of the attention's output projection"),
+    FORMAT("dense_weights", parts[LLM_PART_DENSE], "of feed-forward layers, the shared expert left out"),
+    FORMAT("shared_weights", parts[LLM_PART_SHARED], "of the shared expert"),
+    FORMAT("expert_weights", parts[LLM_PART_EXPERTS], "of the experts' matrices"),
+    FORMAT("head_weights", parts[LLM_PART_HEAD], "of the head"),
+    FORMAT("kv", kv, "of the KV cache"),
     {0}};
 #undef ROW_OF
+#undef FORMAT
 
 /* The default rate: a weight file (safetensors) read cold from NVMe on an H100 server takes 20.0 s for the 65.5 GB of
  * Qwen3-32B, 18.7 s for those of DeepSeek-R1-Distill-Qwen-32B (medians of 30 loads each; ServerlessLLM's
@@ -226,7 +234,12 @@ int service_llm(const struct service_config *config, const struct catalog *catal
     if (code != 0) return code;
     if (config->formats.weights > 0) llm_set_weights(llm, (enum number_format)(config->formats.weights - 1));
     if (config->formats.kv > 0) llm->kv = (enum number_format)(config->formats.kv - 1);
-    return 0;
+    for (int part = 0; part < LLM_PART_COUNT; part++)
+        if (config->formats.parts[part] > 0) llm->part_formats[part] = config->formats.parts[part];
+    const char *problem = llm_problem(llm);
+    if (problem == NULL) return 0;
+    return diag_error(diag, SIM_E_CONFIG, where, "'formats' names parts that the LLM has",
+                      "%s cannot have the formats of service '%s': %s", llm->name, config->name, problem);
 }
 
 size_t service_n_pools(const struct service_config *config)

@@ -351,7 +351,8 @@ static int emit_not_simulated(const struct service *service)
     return service_emit_warning(service, "failures-ignored", service->env.nodes_fail && service->scaling == NULL, text);
 }
 
-/* What a service that has drafted takes for granted: how often drafts are right, and that they cost nothing. */
+/* What a service that has drafted takes for granted: how often drafts are right, that they cost nothing, or a layer of
+ * the LLM that makes them. */
 static int emit_assumed_drafts(const struct service *service)
 {
     char text[512];
@@ -369,7 +370,13 @@ static int emit_assumed_drafts(const struct service *service)
              "service '%s': speculation policy '%s' drafts with an LLM, and no 'draft.llm' is given: drafts cost no "
              "GPU time and no memory; a 'draft.pass_overhead' that is written, if only \"0s\", silences this",
              name, model->policy->policy.name);
-    return service_emit_warning(service, "free-drafts", model->drafts_for_free, text);
+    code = service_emit_warning(service, "free-drafts", model->drafts_for_free, text);
+    if (code != 0) return code;
+    snprintf(text, sizeof text,
+             "service '%s': speculation policy '%s' drafts with layers for multi-token prediction, and %s has none "
+             "('mtp_layers'): the drafts are those of a made-up layer like its others",
+             name, model->policy->policy.name, service->llm.name);
+    return service_emit_warning(service, "made-up-layer", model->layer_is_made_up, text);
 }
 
 static int emit_warnings(const struct service *service)

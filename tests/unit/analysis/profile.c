@@ -98,7 +98,7 @@ TEST(products_launched_by_the_host_are_left_out)
 {
     SCOPED(profile_fixture) fixture;
     MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
-    const char *text = GEMM_HEADER "\nv,nvfp4,16,256,256,0.006\nv,fp8_block,16,256,256,0.15\n"
+    const char *text = GEMM_HEADER "\nv,nvfp4,16,256,256,0.006\nv,fp8_block,16,256,256,0.02\n"
                                    "v,fp8_block,4096,8192,8192,0.2\nv,nvfp4,4096,8192,8192,0.15\n";
     CHECK_EQ_INT(profile_fixture_text(&fixture, "gemm.csv", text), 0);
     const struct profile *profile = &fixture.files[0];

@@ -146,7 +146,7 @@ static void check_llm_orders(const struct llm_spec *llm)
     CHECK(llm->q_heads * llm->head_dim == llm->hidden || llm->qk_norm || llm->kv_latent > 0 || llm->attention_sinks);
     CHECK(llm->max_context >= 2048 && llm->vocab >= 32000);
     CHECK(llm_parallel_problem(llm, 2, 1) == NULL && llm_parallel_problem(llm, 4, 2) == NULL);
-    if (llm->weights == llm->compute && llm_expert_format(llm) == llm->weights)
+    if (llm->weights == llm->compute && llm_format(llm, LLM_PART_EXPERTS) == llm->weights)
         CHECK(llm_weight_bytes(llm) == 2.0 * (double)llm_parameters(llm));
 }
 

@@ -255,7 +255,7 @@ TEST(kernels_that_no_near_gpu_measured_are_named)
         {"h100-sxm", "qwen3-30b-a3b", NULL},
         {"v100-32-sxm", "llama-3.1-8b", NULL},
         /* Borrowed from a similar kernel that was measured there. */
-        {"rtx-pro-6000", "deepseek-v3", "gemm_fp8, latent_decode_attention, latent_prefill_attention, moe_fp8"},
+        {"rtx-pro-6000", "deepseek-v3", "gemm_fp8_block, latent_decode_attention, latent_prefill_attention, moe_fp8"},
         {"rtx-pro-6000", "qwen2.5-7b-awq", "gemm_int4"},
         {"h100-sxm", "deepseek-v3", NULL},
     };

@@ -23,9 +23,10 @@ static void dump(struct llm_spec llm, struct text *json)
 TEST(published_files_give_the_catalogs_shapes)
 {
     static const char *const names[] = {
-        "llama-2-7b",       "llama-2-70b",     "mistral-7b",   "mixtral-8x7b", "yi-34b",  "qwen-72b",     "qwen3-32b",
-        "qwen3-30b-a3b",    "opt-13b",         "falcon-180b",  "bloom-176b",   "phi-2",   "internlm-20b", "deepseek-v3",
-        "deepseek-v2-lite", "qwen3-235b-a22b", "gpt-oss-120b", "gemma-3-27b",  "kimi-k2", "glm-4.7"};
+        "llama-2-7b",   "llama-2-70b",   "mistral-7b",       "mixtral-8x7b",    "yi-34b",       "qwen-72b",
+        "qwen3-32b",    "qwen3-30b-a3b", "opt-13b",          "falcon-180b",     "bloom-176b",   "phi-2",
+        "internlm-20b", "deepseek-v3",   "deepseek-v2-lite", "qwen3-235b-a22b", "gpt-oss-120b", "gemma-3-27b",
+        "kimi-k2",      "glm-4.7",       "minimax-m2.5"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         SCOPED(arena) arena = {0};
         struct llm_spec ours, published;
@@ -77,7 +78,7 @@ static int read_text(const char *quoted, struct llm_spec *llm, char *messages, s
     struct diag diag = {0};
     struct json_node *root;
     int code = json_parse(&arena, &source, text, strlen(text), &root, &diag);
-    if (code == 0) code = huggingface_recognises(root) ? huggingface_read(root, llm, &diag) : SIM_E_USAGE;
+    if (code == 0) code = huggingface_recognises(root) ? huggingface_read(root, NULL, llm, &diag) : SIM_E_USAGE;
     messages[0] = 0;
     for (int i = 0; i < diag.n_items; i++) {
         const size_t used = strlen(messages);
@@ -118,7 +119,7 @@ TEST(findings_name_the_field)
     check_finding("{'model_type': 'deepseek_v3', 'moe_layer_freq': 2, " SHAPE "}", "'moe_layer_freq' is not 1");
     check_finding("{'model_type': 'deepseek_v2', " SHAPE "}", "'kv_lora_rank' is missing");
     check_finding("{'model_type': 'llama', 'quantization_config': {'quant_method': 'gptq', 'bits': 3}, " SHAPE "}",
-                  "'quantization_config' is of a kind that is not modelled");
+                  "'quantization_config' has another number of bits than 4 and 8");
 }
 
 TEST(missing_operators_are_named)
@@ -129,6 +130,10 @@ TEST(missing_operators_are_named)
     check_finding("{'model_type': 'gemma2', " SHAPE "}", "not modelled: soft caps on scores");
     check_finding("{'model_type': 'qwen2_moe', " SHAPE "}", "not modelled: a gate on the shared expert");
     check_finding("{'model_type': 't5'}", "not modelled: an encoder and cross-attention");
+    check_finding("{'model_type': 'qwen3_5_moe'}", "not modelled: linear attention in some of the layers");
+    check_finding("{'model_type': 'minimax_m2', 'num_local_experts': 4, 'num_experts_per_tok': 1, 'attn_type_list': "
+                  "[1, 0], " SHAPE "}",
+                  "'attn_type_list' has a layer of another kind than 1: linear attention is not modelled");
     check_finding("{'model_type': 'llama', 'layer_types': ['full_attention', 'sliding_attention'], " SHAPE "}",
                   "'layer_types' has a kind that is not modelled");
     check_finding("{'model_type': 'llama', 'layer_types': ['chunked_attention', 'full_attention'], " SHAPE "}",
@@ -307,7 +312,7 @@ TEST(formats_are_taken_over)
         {"{'model_type': 'llama', 'dtype': 'bfloat16', 'quantization_config': {'quant_method': 'fp8'}, " SHAPE "}",
          FORMAT_FP8, FORMAT_BF16},
         {"{'model_type': 'gpt_oss', 'dtype': 'bfloat16', 'num_local_experts': 4, 'num_experts_per_tok': 1, "
-         "'quantization_config': {'quant_method': 'mxfp4'}, " SHAPE "}",
+         "'num_key_value_heads': 4, 'quantization_config': {'quant_method': 'mxfp4'}, " SHAPE "}",
          FORMAT_BF16, FORMAT_BF16},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -317,7 +322,7 @@ TEST(formats_are_taken_over)
         CHECK_EQ_INT(llm.weights, cases[i].weights);
         CHECK_EQ_INT(llm.compute, cases[i].compute);
         CHECK_EQ_INT(llm.kv, cases[i].compute);
-        CHECK(llm_expert_format(&llm) == (llm.experts > 0 ? FORMAT_MXFP4 : llm.weights));
+        CHECK(llm_format(&llm, LLM_PART_EXPERTS) == (llm.experts > 0 ? FORMAT_MXFP4 : llm.weights));
     }
 }
 

@@ -66,7 +66,7 @@ TEST(narrow_weights_are_widened)
         const struct llm_reads wide = llm_reads(&llm);
         const double wide_bytes = llm_reads_bytes(&wide, tokens[i], 1);
         CHECK_NEAR(llm_widened_bytes(&wide, tokens[i], 1), 0.0, 0.0);
-        llm.expert_format = 1 + FORMAT_FP8;
+        llm.part_formats[LLM_PART_EXPERTS] = 1 + FORMAT_FP8;
         const struct llm_reads experts = llm_reads(&llm);
         const double saved_bytes = wide_bytes - llm_reads_bytes(&experts, tokens[i], 1);
         CHECK_NEAR(llm_widened_bytes(&experts, tokens[i], 1) / (2.0 * saved_bytes), 1.0, 1e-12);
@@ -76,6 +76,56 @@ TEST(narrow_weights_are_widened)
         CHECK(all_saved_bytes > saved_bytes);
         CHECK_NEAR(llm_widened_bytes(&all, tokens[i], 1) / (2.0 * all_saved_bytes), 1.0, 1e-12);
     }
+}
+
+/* Each part has its own format, or that of the others: weights and bytes add up part by part. */
+TEST(parts_have_formats_of_their_own)
+{
+    struct llm_spec llm = deepseek_v3;
+    CHECK(llm_format(&llm, LLM_PART_HEAD) == FORMAT_BF16 && llm_format(&llm, LLM_PART_OUT) == FORMAT_FP8);
+    llm_set_weights(&llm, FORMAT_BF16);
+    const double wide_bytes = llm_weight_bytes(&llm), wide_reads = llm_read_bytes(&llm, 1000000);
+    const double row = 3.0 * 7168.0;
+    const double weights[] = {
+        [LLM_PART_ATTENTION] = 61.0 * (7168.0 * (1536 + 512 + 64) + 128.0 * 1536 * 192 + 128.0 * 512 * 256),
+        [LLM_PART_OUT] = 61.0 * 128 * 128 * 7168,
+        [LLM_PART_DENSE] = 3.0 * row * 18432,
+        [LLM_PART_SHARED] = 58.0 * row * 2048,
+        [LLM_PART_EXPERTS] = 58.0 * row * 2048 * 256,
+        [LLM_PART_HEAD] = 129280.0 * 7168,
+    };
+    for (enum llm_part part = 0; part < LLM_PART_COUNT; part++) {
+        llm_set_weights(&llm, FORMAT_BF16);
+        llm.part_formats[part] = 1 + FORMAT_INT4;
+        if (part == LLM_PART_ATTENTION) llm.part_formats[LLM_PART_OUT] = 1 + FORMAT_BF16;
+        CHECK_NEAR((wide_bytes - llm_weight_bytes(&llm)) / (1.5 * weights[part]), 1.0, 1e-9);
+        CHECK_NEAR((wide_reads - llm_read_bytes(&llm, 1000000)) / (1.5 * weights[part]), 1.0, 1e-9);
+    }
+    llm_set_weights(&llm, FORMAT_BF16);
+    llm.part_formats[LLM_PART_ATTENTION] = 1 + FORMAT_INT4;
+    CHECK(llm_format(&llm, LLM_PART_OUT) == FORMAT_INT4);
+    CHECK_NEAR(llm_weight_bytes(&llm) / (wide_bytes - 1.5 * (weights[LLM_PART_ATTENTION] + weights[LLM_PART_OUT])), 1.0,
+               1e-9);
+    llm_set_weights(&llm, FORMAT_FP8);
+    CHECK(llm_format(&llm, LLM_PART_ATTENTION) == FORMAT_FP8);
+}
+
+/* DeepSeek-V3's module for a second token has 11.5 billion parameters beside embedding and head (README_WEIGHTS.md).
+ * The checkpoint, which holds these two again, has 684.53 billion (safetensors metadata). The cache is that of a
+ * layer. */
+TEST(modules_for_more_tokens_have_the_published_parameters)
+{
+    struct llm_spec llm = deepseek_v3;
+    llm.compute = FORMAT_INT8;
+    llm_set_weights(&llm, FORMAT_INT8);
+    llm.mtp_layers = 1;
+    const double own = llm_mtp_shard(&llm, 1, 1).weight_bytes, vocabulary = 2.0 * 129280.0 * 7168.0;
+    CHECK_NEAR(own, 11.5e9, 0.15e9);
+    CHECK_NEAR((double)llm_parameters(&llm) + own + vocabulary, 684.53e9, 0.05e9);
+    CHECK_NEAR(llm_mtp_shard(&llm, 1, 1).kv_bytes_per_token, llm_kv_bytes_per_token(&llm) / 61.0, 1e-9);
+    CHECK_NEAR(llm_weight_bytes(&llm), (double)llm_parameters(&llm), 0.5);
+    llm.mtp_layers = 3;
+    CHECK_NEAR(llm_mtp_shard(&llm, 1, 1).weight_bytes / (3.0 * own), 1.0, 1e-12);
 }
 
 /* gpt-oss (arXiv 2508.10925): 116.83 and 20.91 billion, of which a token meets 5.13 and 3.61, the head counted and the
@@ -88,7 +138,7 @@ TEST(four_bit_experts_have_the_published_parameters)
         .head_dim = 64,
         .sliding_window = 128, .full_layers = 18, .attention_sinks = true, .gated_ffn = true, .experts = 128,
         .experts_per_token = 4, .expert_ffn = 2880, .qkv_bias = true, .output_bias = true, .expert_bias = true,
-        .layer_norms = 2, .weights = FORMAT_BF16, .expert_format = 1 + FORMAT_MXFP4, .compute = FORMAT_BF16,
+        .layer_norms = 2, .weights = FORMAT_BF16, .part_formats[LLM_PART_EXPERTS] = 1 + FORMAT_MXFP4, .compute = FORMAT_BF16,
         .kv = FORMAT_BF16,
     };
     CHECK_NEAR((double)llm_parameters(&llm), 116.83e9, 0.005e9);

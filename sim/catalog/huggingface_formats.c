@@ -1,0 +1,343 @@
+#include "sim/catalog/huggingface_formats.h"
+
+#include "sim/catalog/huggingface_modules.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A format, and the modules that have it. */
+struct scheme {
+    struct module_patterns modules;
+    bool is_of_all; /* whatever no other scheme names */
+    enum number_format format;
+};
+
+/* What a quantization_config says of the matrices. Those that no scheme has are in the format of computing. */
+struct quantisation {
+    struct reading *reading;
+    const struct json_node *node; /* the section */
+    const struct llm_spec *llm;
+    struct module_patterns left_out;
+    struct scheme schemes[FORMAT_COUNT]; /* by format */
+    bool keeps_head;                     /* the method leaves the head as it is */
+};
+
+static void refuse(struct quantisation *q, const struct json_node *node, const char *why)
+{
+    report(q->reading, node != NULL ? node : q->node, "quantization_config", why);
+}
+
+/* --- Modules --- */
+
+/* Whether a name is of an expert that others stand for: neither the first nor the last one. */
+static bool is_stood_for(const struct llm_spec *llm, const char *name)
+{
+    const char *experts = strstr(name, "experts.");
+    if (experts == NULL || !isdigit((unsigned char)experts[8])) return false;
+    const long number = strtol(experts + 8, NULL, 10);
+    return number != 0 && number != llm->experts - 1;
+}
+
+static void add_module(struct quantisation *q, struct module_patterns *patterns, const struct json_node *node,
+                       const char *text)
+{
+    if (is_stood_for(q->llm, text)) return;
+    const int code = module_patterns_add(patterns, text);
+    if (code == SIM_E_NOMEM) refuse(q, node, "lists more modules than memory holds");
+    if (code == SIM_E_CONFIG) refuse(q, node, "has a regular expression with groups or letters that are not read here");
+}
+
+/* The modules of a list; NULL: none. */
+static void add_modules(struct quantisation *q, struct module_patterns *patterns, const struct json_node *list)
+{
+    for (const struct json_node *item = list != NULL && list->kind == JSON_LIST ? list->first : NULL; item != NULL;
+         item = item->next)
+        if (item->kind == JSON_STRING) add_module(q, patterns, item, item->text);
+}
+
+/* --- Methods --- */
+
+static void give_all(struct quantisation *q, enum number_format format)
+{
+    q->schemes[format].is_of_all = true;
+}
+
+static double number_of(const struct json_node *node, const char *key)
+{
+    const struct json_node *value = json_member(node, key);
+    return value != NULL && value->kind == JSON_NUMBER ? value->number : 0.0;
+}
+
+static bool is_given(const struct json_node *node, const char *key)
+{
+    const struct json_node *value = json_member(node, key);
+    return value != NULL && value->kind != JSON_NULL;
+}
+
+/* Whether a list is [128, 128], the blocks that kernels were measured with. */
+static bool is_of_blocks(const struct json_node *list)
+{
+    const struct json_node *first = list->kind == JSON_LIST && list->n == 2 ? list->first : NULL;
+    return first != NULL && first->kind == JSON_NUMBER && first->number == 128.0 && first->next->kind == JSON_NUMBER &&
+           first->next->number == 128.0;
+}
+
+static void read_fp8(struct quantisation *q)
+{
+    const struct json_node *blocks = json_member(q->node, "weight_block_size");
+    const bool has_blocks = is_given(q->node, "weight_block_size");
+    q->keeps_head = true;
+    if (is_given(q->node, "quant_algo")) refuse(q, NULL, "mixes the methods fp8 and modelopt, which is not read");
+    if (has_blocks && !is_of_blocks(blocks))
+        refuse(q, blocks, "has other blocks than 128 x 128: no kernel of such blocks was measured");
+    give_all(q, has_blocks ? FORMAT_FP8_BLOCK : FORMAT_FP8);
+}
+
+/* awq, gptq: weights alone are narrow. */
+static void read_by_bits(struct quantisation *q, bool is_gptq)
+{
+    const double bits = number_of(q->node, "bits");
+    const struct json_node *rules = json_member(q->node, "dynamic"), *with_head = json_member(q->node, "lm_head");
+    q->keeps_head = !(is_gptq && with_head != NULL && with_head->number != 0.0);
+    if (rules != NULL && rules->first != NULL) refuse(q, rules, "has rules by module ('dynamic') that are not read");
+    if (bits == 4.0)
+        give_all(q, FORMAT_INT4);
+    else if (bits == 8.0)
+        give_all(q, FORMAT_INT8);
+    else
+        refuse(q, NULL, "has another number of bits than 4 and 8");
+}
+
+static void read_mxfp4(struct quantisation *q)
+{
+    q->keeps_head = true;
+    if (q->llm->experts == 0) refuse(q, NULL, "is mxfp4, which is read of experts alone");
+    add_module(q, &q->schemes[FORMAT_MXFP4].modules, NULL, "experts");
+}
+
+/* The format of 8 bits of a scheme of compressed-tensors, as 1 + enum number_format; 0: refused. */
+static int eight_bits(struct quantisation *q, const struct json_node *weights, const struct json_node *inputs)
+{
+    const struct json_node *strategy = json_member(weights, "strategy");
+    const struct json_node *blocks = json_member(weights, "block_structure");
+    const bool is_float = has_text(json_member(weights, "type"), "float");
+    const bool narrows = inputs != NULL && inputs->kind == JSON_OBJECT;
+    if (narrows && number_of(inputs, "num_bits") != 8.0)
+        refuse(q, inputs, "has activations of another width beside weights of 8 bits");
+    if (!is_float && narrows) {
+        char where[DIAG_WHERE_CHARS];
+        diag_warning(q->reading->diag, json_where(inputs, where, sizeof where), NULL,
+                     "activations in int8 are not modelled: products take as long as with activations of 16 bits");
+    }
+    if (!is_float) return 1 + FORMAT_INT8;
+    if (!narrows) refuse(q, weights, "has weights in fp8 beside activations of 16 bits: no such kernel was measured");
+    if (has_text(strategy, "group")) refuse(q, weights, "has a scale per group in fp8: no such kernel was measured");
+    if (!has_text(strategy, "block")) return 1 + FORMAT_FP8;
+    if (blocks != NULL && blocks->kind == JSON_LIST && !is_of_blocks(blocks))
+        refuse(q, blocks, "has other blocks than 128 x 128: no kernel of such blocks was measured");
+    return 1 + FORMAT_FP8_BLOCK;
+}
+
+/* The same of 4 bits. */
+static int four_bits(struct quantisation *q, const struct json_node *weights, const struct json_node *inputs)
+{
+    const bool is_float = has_text(json_member(weights, "type"), "float");
+    const bool narrows = inputs != NULL && inputs->kind == JSON_OBJECT;
+    const double group = number_of(weights, "group_size");
+    if (!is_float) {
+        if (narrows) refuse(q, inputs, "has narrow activations beside weights in int4: no such kernel was measured");
+        return 1 + FORMAT_INT4;
+    }
+    if (group == 32.0) {
+        if (narrows) refuse(q, inputs, "has narrow activations beside weights in mxfp4: no such kernel was measured");
+        return 1 + FORMAT_MXFP4;
+    }
+    if (group != 16.0) refuse(q, weights, "has floats of 4 bits in other groups than 16 (nvfp4) and 32 (mxfp4)");
+    if (!narrows || number_of(inputs, "num_bits") != 4.0)
+        refuse(q, weights, "has weights in nvfp4 beside wider activations: no such kernel was measured");
+    return 1 + FORMAT_NVFP4;
+}
+
+/* A class of modules, not the name of one: "Linear". */
+static bool is_class(const char *target)
+{
+    return isupper((unsigned char)*target) && strchr(target, '.') == NULL;
+}
+
+static void read_group(struct quantisation *q, const struct json_node *group)
+{
+    const struct json_node *weights = json_member(group, "weights"), *inputs = json_member(group, "input_activations");
+    const struct json_node *targets = json_member(group, "targets");
+    const double bits = number_of(weights, "num_bits");
+    if (bits != 4.0 && bits != 8.0) {
+        refuse(q, group, "has weights of another width than 4 and 8 bits");
+        return;
+    }
+    const int format = bits == 8.0 ? eight_bits(q, weights, inputs) : four_bits(q, weights, inputs);
+    struct scheme *scheme = &q->schemes[format - 1];
+    if (targets == NULL || targets->kind != JSON_LIST) scheme->is_of_all = true;
+    for (const struct json_node *target = targets != NULL ? targets->first : NULL; target; target = target->next) {
+        if (target->kind != JSON_STRING) continue;
+        if (!is_class(target->text)) add_module(q, &scheme->modules, target, target->text);
+        if (strcmp(target->text, "Linear") == 0) scheme->is_of_all = true;
+    }
+}
+
+static void read_compressed_tensors(struct quantisation *q)
+{
+    const struct json_node *groups = json_member(q->node, "config_groups");
+    const struct json_node *sparse = json_member(q->node, "sparsity_config");
+    const struct json_node *pattern = json_member(sparse, "format");
+    if (groups == NULL || groups->kind != JSON_OBJECT || groups->first == NULL)
+        refuse(q, NULL, "has no 'config_groups'");
+    if (pattern != NULL && !has_text(pattern, "dense")) refuse(q, sparse, "has sparse weights, which are not modelled");
+    for (const struct json_node *group = groups != NULL ? groups->first : NULL; group != NULL; group = group->next)
+        read_group(q, group);
+}
+
+/* The format of an algorithm of ModelOpt, as 1 + enum number_format; 0: refused. */
+static int algorithm_format(struct quantisation *q, const struct json_node *algorithm)
+{
+    static const struct {
+        const char *name;
+        enum number_format format;
+    } known[] = {{"FP8", FORMAT_FP8},       {"FP8_PER_CHANNEL_PER_TOKEN", FORMAT_FP8},
+                 {"NVFP4", FORMAT_NVFP4},   {"NVFP4_AWQ", FORMAT_NVFP4},
+                 {"W4A16_AWQ", FORMAT_INT4}, {"FP8_PB_WO", FORMAT_FP8_BLOCK}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (has_text(algorithm, known[i].name)) return 1 + (int)known[i].format;
+    refuse(q, algorithm,
+           "has an algorithm without kernels here (FP8, FP8_PER_CHANNEL_PER_TOKEN, FP8_PB_WO, NVFP4, "
+           "NVFP4_AWQ and W4A16_AWQ have some)");
+    return 0;
+}
+
+static void read_modelopt(struct quantisation *q)
+{
+    const struct json_node *algorithm = json_member(q->node, "quant_algo");
+    const struct json_node *layers = json_member(q->node, "quantized_layers");
+    if (!has_text(algorithm, "MIXED_PRECISION")) {
+        const int format = algorithm_format(q, algorithm);
+        if (format > 0) give_all(q, (enum number_format)(format - 1));
+        return;
+    }
+    if (layers == NULL || layers->kind != JSON_OBJECT) refuse(q, NULL, "is MIXED_PRECISION without 'quantized_layers'");
+    for (const struct json_node *layer = layers != NULL ? layers->first : NULL; layer && !q->reading->failed;
+         layer = layer->next) {
+        const int format = algorithm_format(q, json_member(layer, "quant_algo"));
+        if (format > 0) add_module(q, &q->schemes[format - 1].modules, layer, layer->key);
+    }
+}
+
+static bool is_modelopt(const struct json_node *node)
+{
+    const struct json_node *method = json_member(node, "quant_method");
+    const bool is_named = method != NULL && method->kind == JSON_STRING && strncmp(method->text, "modelopt", 8) == 0;
+    return is_named || (method == NULL && json_member(node, "quant_algo") != NULL);
+}
+
+static void read_method(struct quantisation *q)
+{
+    const struct json_node *method = json_member(q->node, "quant_method");
+    if (is_modelopt(q->node)) {
+        read_modelopt(q);
+    } else if (has_text(method, "fp8")) {
+        read_fp8(q);
+    } else if (has_text(method, "fbgemm_fp8")) {
+        q->keeps_head = true;
+        give_all(q, FORMAT_FP8);
+    } else if (has_text(method, "awq") || has_text(method, "gptq")) {
+        read_by_bits(q, has_text(method, "gptq"));
+    } else if (has_text(method, "mxfp4")) {
+        read_mxfp4(q);
+    } else if (has_text(method, "compressed-tensors")) {
+        read_compressed_tensors(q);
+    } else {
+        refuse(q, method,
+               "is of a kind that is not modelled (awq, gptq, fp8, fbgemm_fp8, mxfp4 of experts, "
+               "compressed-tensors and modelopt are)");
+    }
+    add_modules(q, &q->left_out, json_member(q->node, "ignore"));
+    add_modules(q, &q->left_out, json_member(q->node, "exclude_modules"));
+    add_modules(q, &q->left_out, json_member(q->node, "modules_to_not_convert"));
+    add_modules(q, &q->left_out, json_member(q->node, "ignored_layers"));
+}
+
+/* --- Parts --- */
+
+static enum number_format format_of(const struct quantisation *q, const struct module_name *name)
+{
+    if (module_patterns_mean(&q->left_out, name)) return q->llm->compute;
+    for (int format = 0; format < FORMAT_COUNT; format++)
+        if (module_patterns_mean(&q->schemes[format].modules, name)) return (enum number_format)format;
+    for (int format = 0; format < FORMAT_COUNT; format++)
+        if (q->schemes[format].is_of_all) return (enum number_format)format;
+    return q->llm->compute;
+}
+
+/* The one format of all matrices of a part that has some. */
+static enum number_format part_format(struct quantisation *q, enum llm_part part)
+{
+    static const char *const names[] = {"attention's projections",
+                                        "attention's output projection",
+                                        "dense feed-forward layers",
+                                        "shared expert",
+                                        "experts",
+                                        "head"};
+    const int64_t n = module_count(q->llm, part);
+    struct module_name first, other;
+    module_name_of(q->llm, part, 0, &first);
+    const enum number_format format = format_of(q, &first);
+    for (int64_t i = 1; i < n; i++) {
+        module_name_of(q->llm, part, i, &other);
+        if (format_of(q, &other) == format) continue;
+        char why[512];
+        snprintf(why, sizeof why, "gives %s another format than %s: the %s must have one format here", other.text[0],
+                 first.text[0], names[part]);
+        refuse(q, NULL, why);
+        return format;
+    }
+    return format;
+}
+
+/* `weights` is what the attention's projections have; other parts say what differs. */
+static void set_parts(struct quantisation *q, struct llm_spec *llm)
+{
+    const struct llm_spec shape = *llm;
+    q->llm = &shape;
+    llm_set_weights(llm, part_format(q, LLM_PART_ATTENTION));
+    for (enum llm_part part = LLM_PART_OUT; part < LLM_PART_COUNT; part++) {
+        const bool is_kept = part == LLM_PART_HEAD && q->keeps_head;
+        if (module_count(&shape, part) == 0 || is_kept) continue;
+        const enum number_format format = part_format(q, part);
+        if (format != llm_format(llm, part)) llm->part_formats[part] = 1 + (int)format;
+    }
+}
+
+/* The format of keys and values that the checkpoint has scales for. */
+static void read_kv(struct quantisation *q, struct llm_spec *llm)
+{
+    const struct json_node *scheme = json_member(q->node, "kv_cache_scheme");
+    const struct json_node *name = is_given(q->node, "kv_cache_scheme") ? scheme
+                                                                        : json_member(q->node, "kv_cache_quant_algo");
+    if (name == NULL || name->kind == JSON_NULL) return;
+    const bool is_float = has_text(json_member(name, "type"), "float") && number_of(name, "num_bits") == 8.0;
+    if (is_float || has_text(name, "FP8"))
+        llm->kv = FORMAT_FP8;
+    else
+        refuse(q, name, "has keys and values in a format that is not modelled (fp8 is)");
+}
+
+void huggingface_read_formats(struct reading *reading, const struct json_node *beside, struct llm_spec *llm)
+{
+    const struct json_node *own = find(reading, "quantization_config");
+    const struct json_node *node = own != NULL ? own : json_member(beside, "quantization");
+    struct quantisation q = {.reading = reading, .node = node, .llm = llm};
+    if (node == NULL) return;
+    read_method(&q);
+    read_kv(&q, llm);
+    if (!reading->failed) set_parts(&q, llm);
+    module_patterns_fini(&q.left_out);
+    for (int format = 0; format < FORMAT_COUNT; format++) module_patterns_fini(&q.schemes[format].modules);
+}

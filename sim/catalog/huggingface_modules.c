@@ -1,0 +1,189 @@
+#include "sim/catalog/huggingface_modules.h"
+
+#include "sim/core/err.h"
+#include "sim/core/vec.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- Patterns --- */
+
+/* The expression with what Python writes otherwise than POSIX: \d, (?:...). Returns false for other groups. */
+static bool translate(const char *python, char *posix, size_t size)
+{
+    size_t used = 0;
+    for (const char *c = python; *c != 0; c++) {
+        const char *put = NULL;
+        if (c[0] == '\\' && c[1] == 'd') put = "[0-9]";
+        if (c[0] == '(' && c[1] == '?') {
+            if (c[2] != ':') return false;
+            put = "(";
+            c++;
+        }
+        const size_t n = put != NULL ? strlen(put) : c[0] == '\\' && c[1] != 0 ? 2 : 1;
+        if (used + n >= size) return false;
+        memcpy(posix + used, put != NULL ? put : c, n);
+        used += n;
+        if (put != NULL || n == 2) c++;
+    }
+    posix[used] = 0;
+    return true;
+}
+
+int module_patterns_add(struct module_patterns *patterns, const char *text)
+{
+    char posix[512], anchored[520];
+    struct module_pattern pattern = {.text = text, .is_regex = strncmp(text, "re:", 3) == 0};
+    if (pattern.is_regex) {
+        pattern.text = text + 3;
+        if (!translate(pattern.text, posix, sizeof posix)) return SIM_E_CONFIG;
+        snprintf(anchored, sizeof anchored, "^(%s)", posix);
+        if (regcomp(&pattern.regex, anchored, REG_EXTENDED | REG_NOSUB) != 0) return SIM_E_CONFIG;
+    }
+    if (vec_push(&patterns->at, &patterns->n, &patterns->capacity, pattern) == 0) return 0;
+    if (pattern.is_regex) regfree(&pattern.regex);
+    return SIM_E_NOMEM;
+}
+
+void module_patterns_fini(struct module_patterns *patterns)
+{
+    for (size_t i = 0; i < patterns->n; i++)
+        if (patterns->at[i].is_regex) regfree(&patterns->at[i].regex);
+    mem_free(patterns->at);
+    *patterns = (struct module_patterns){.n = 0};
+}
+
+/* Whether the text stands in the name between dots. */
+static bool stands_between_dots(const char *text, const char *name)
+{
+    const size_t n = strlen(text);
+    for (const char *at = strstr(name, text); at != NULL && n > 0; at = strstr(at + 1, text))
+        if ((at == name || at[-1] == '.') && (at[n] == 0 || at[n] == '.')) return true;
+    return false;
+}
+
+/* Whether the wildcards fit the name, or a module that holds it. */
+static bool fits_wildcards(const char *text, const char *name)
+{
+    char holder[160];
+    snprintf(holder, sizeof holder, "%s", name);
+    for (;;) {
+        if (fnmatch(text, holder, 0) == 0) return true;
+        char *dot = strrchr(holder, '.');
+        if (dot == NULL) return false;
+        *dot = 0;
+    }
+}
+
+static bool means(const struct module_pattern *pattern, const char *name)
+{
+    if (pattern->is_regex) return regexec(&pattern->regex, name, 0, NULL, 0) == 0;
+    if (strpbrk(pattern->text, "*?[") != NULL) return fits_wildcards(pattern->text, name);
+    return stands_between_dots(pattern->text, name);
+}
+
+bool module_patterns_mean(const struct module_patterns *patterns, const struct module_name *name)
+{
+    static const char *const prefixes[] = {"model.", "language_model.model.", "model.language_model."};
+    for (size_t k = 0; k < sizeof name->text / sizeof *name->text && *name->text[k] != 0; k++) {
+        const bool is_outer = strncmp(name->text[k], "layers.", 7) != 0;
+        for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++) {
+            char whole[160];
+            snprintf(whole, sizeof whole, "%s%s", is_outer ? (p == 0 ? "" : "language_model.") : prefixes[p],
+                     name->text[k]);
+            for (size_t i = 0; i < patterns->n; i++)
+                if (means(&patterns->at[i], whole)) return true;
+        }
+    }
+    return false;
+}
+
+/* --- Modules --- */
+
+/* Matrices of a layer: the usual name, then others; "%e" stands for the number of an expert. */
+struct matrix {
+    const char *names[3];
+};
+
+static const struct matrix head_inputs[] = {{{"self_attn.q_proj", "self_attn.qkv_proj"}},
+                                            {{"self_attn.k_proj", "self_attn.qkv_proj"}},
+                                            {{"self_attn.v_proj", "self_attn.qkv_proj"}}};
+static const struct matrix latent_inputs[] = {{{"self_attn.kv_a_proj_with_mqa"}},
+                                              {{"self_attn.kv_b_proj"}},
+                                              {{"self_attn.q_a_proj"}},
+                                              {{"self_attn.q_b_proj"}}};
+static const struct matrix whole_query_inputs[] = {{{"self_attn.kv_a_proj_with_mqa"}},
+                                                   {{"self_attn.kv_b_proj"}},
+                                                   {{"self_attn.q_proj"}}};
+static const struct matrix outputs[] = {{{"self_attn.o_proj"}}};
+static const struct matrix dense[] = {{{"mlp.up_proj", "mlp.gate_up_proj"}},
+                                      {{"mlp.down_proj"}},
+                                      {{"mlp.gate_proj", "mlp.gate_up_proj"}}};
+static const struct matrix shared[] = {{{"mlp.shared_experts.up_proj", "mlp.shared_expert.up_proj"}},
+                                       {{"mlp.shared_experts.down_proj", "mlp.shared_expert.down_proj"}},
+                                       {{"mlp.shared_experts.gate_proj", "mlp.shared_expert.gate_proj"}}};
+static const struct matrix experts[] = {{{"mlp.experts.%e.up_proj", "block_sparse_moe.experts.%e.w3"}},
+                                        {{"mlp.experts.%e.down_proj", "block_sparse_moe.experts.%e.w2"}},
+                                        {{"mlp.experts.%e.gate_proj", "block_sparse_moe.experts.%e.w1"}}};
+static const struct matrix head[] = {{{"lm_head"}}};
+
+/* The matrices of a part in each of its layers. */
+struct part_matrices {
+    const struct matrix *matrices;
+    int64_t n;                     /* in a layer, of each expert */
+    int64_t layers, first;         /* how many layers, and the first one */
+    int64_t experts;               /* that stand for all of a layer; 1 without */
+};
+
+static struct part_matrices matrices_of(const struct llm_spec *llm, enum llm_part part)
+{
+    const int64_t ffn = llm->gated_ffn ? 3 : 2, after = llm->layers - llm->dense_layers;
+    const bool is_latent = llm->kv_latent > 0, has_experts = llm->experts > 0;
+    switch (part) {
+    case LLM_PART_ATTENTION:
+        if (!is_latent) return (struct part_matrices){head_inputs, 3, llm->layers, 0, 1};
+        return llm->query_latent > 0 ? (struct part_matrices){latent_inputs, 4, llm->layers, 0, 1}
+                                     : (struct part_matrices){whole_query_inputs, 3, llm->layers, 0, 1};
+    case LLM_PART_OUT: return (struct part_matrices){outputs, 1, llm->layers, 0, 1};
+    case LLM_PART_DENSE: return (struct part_matrices){dense, ffn, has_experts ? llm->dense_layers : llm->layers, 0, 1};
+    case LLM_PART_SHARED:
+        return (struct part_matrices){shared, ffn, has_experts && llm->ffn > 0 ? after : 0, llm->dense_layers, 1};
+    case LLM_PART_EXPERTS:
+        return (struct part_matrices){experts, ffn, has_experts ? after : 0, llm->dense_layers,
+                                      llm->experts > 1 ? 2 : 1};
+    case LLM_PART_HEAD:
+    case LLM_PART_COUNT: break;
+    }
+    return (struct part_matrices){head, 1, 1, 0, 1};
+}
+
+int64_t module_count(const struct llm_spec *llm, enum llm_part part)
+{
+    const struct part_matrices of = matrices_of(llm, part);
+    return of.layers * of.experts * of.n;
+}
+
+/* The pattern with the number of the expert. */
+static void put_expert(char *text, size_t size, int64_t layer, const char *pattern, int64_t expert)
+{
+    const char *mark = strstr(pattern, "%e");
+    const int before = mark != NULL ? (int)(mark - pattern) : (int)strlen(pattern);
+    int used = snprintf(text, size, "layers.%lld.%.*s", (long long)layer, before, pattern);
+    if (mark != NULL) snprintf(text + used, size - (size_t)used, "%lld%s", (long long)expert, mark + 2);
+}
+
+void module_name_of(const struct llm_spec *llm, enum llm_part part, int64_t number, struct module_name *name)
+{
+    const struct part_matrices of = matrices_of(llm, part);
+    const struct matrix *matrix = &of.matrices[number % of.n];
+    const int64_t expert = number / of.n % of.experts > 0 ? llm->experts - 1 : 0;
+    const int64_t layer = of.first + number / (of.n * of.experts);
+    *name = (struct module_name){{{0}}};
+    for (size_t k = 0; k < sizeof matrix->names / sizeof *matrix->names && matrix->names[k] != NULL; k++) {
+        if (part == LLM_PART_HEAD)
+            snprintf(name->text[k], sizeof name->text[k], "%s", matrix->names[k]);
+        else
+            put_expert(name->text[k], sizeof name->text[k], layer, matrix->names[k], expert);
+    }
+}
