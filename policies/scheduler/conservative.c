@@ -9,11 +9,19 @@
  * Reservations count GPUs, not nodes. A reservation costs O(log n) for n jobs, if no gap before it is too short. Jobs
  * of several sizes leave many such gaps. No order of the gaps finds the first that is both wide and long enough, so
  * each is tried. 1,000, 2,000 and 4,000 new jobs of 1 to 4 GPUs take 61, 333 and 1,639 million instructions. Each early
- * end examines every reservation, as often as reservations move. */
+ * end examines every reservation, as often as reservations move.
+ *
+ * `depth` bounds that, as the number of jobs that are tried does in backfilling schedulers in use (bf_max_job_test of
+ * Slurm): at most so many jobs have a reservation that lies ahead. The other pending jobs queue in order of submission
+ * and start no sooner than they have one. So a depth of 1 is first in, first out. */
 #include "policies/declared.h"
 #include "policies/scheduler/ranking.h"
 #include "policies/scheduler/usage.h"
 #include "sim/world/policy/scheduler.h"
+
+struct conservative_params {
+    int64_t depth; /* 0: all pending jobs have a reservation */
+};
 
 struct reserved {
     struct ranked by_age, by_start; /* while the job is pending */
@@ -22,13 +30,28 @@ struct reserved {
 
 struct conservative {
     struct usage usage; /* GPUs of running jobs and of all reservations */
-    struct ranking by_age, by_start;
+    struct ranking by_age, by_start; /* of jobs with a reservation */
+    struct ranking queue;            /* by age: those without, where `depth` bounds the reservations */
+    int64_t depth, n_reserved;
     struct ranked_list arrivals; /* jobs without a reservation yet */
     int64_t total_gpus;
     bool may_come_earlier; /* reserved room was released early */
     bool is_stale;         /* reserved room is held for longer */
     int code;             /* SIM_E_NOMEM once a job could not be kept */
 };
+
+#define ROW_OF struct conservative_params
+static const struct config_field conservative_fields[] = {
+    ROW_INT("depth", depth, DEFAULT("0"), WITHIN(0, 1e9), "reservations that may lie ahead; 0: all"),
+    {0}};
+#undef ROW_OF
+
+static int conservative_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct conservative *)state)->depth = ((const struct conservative_params *)params)->depth;
+    return 0;
+}
 
 static void conservative_fini(void *state)
 {
@@ -73,11 +96,22 @@ static bool move(struct conservative *conservative, const struct cluster_view *v
     return job->from_ns != before_ns;
 }
 
+static void add_reserved(struct conservative *conservative, struct reserved *job)
+{
+    ranking_add(&conservative->by_age, &job->by_age);
+    reserve(conservative, job, SIM_NS_MAX);
+    conservative->n_reserved++;
+}
+
 static void add_pending(struct conservative *conservative, const struct cluster_view *view, struct reserved *job)
 {
     job->span_ns = job_view_estimated_remaining_ns(view, job->by_age.job);
-    ranking_add(&conservative->by_age, &job->by_age);
-    reserve(conservative, job, SIM_NS_MAX);
+    if (conservative->depth > 0) {
+        job->to_ns = 0;
+        ranking_add(&conservative->queue, &job->by_age);
+        return;
+    }
+    add_reserved(conservative, job);
     int code = ranked_list_add(&conservative->arrivals, &job->by_age);
     if (code < 0) conservative->code = code;
 }
@@ -116,6 +150,7 @@ static void conservative_notify(void *state, const struct cluster_view *view, co
     } else if (note->event == JOB_EVENT_START) {
         ranking_remove(&conservative->by_age, &job->by_age);
         ranking_remove(&conservative->by_start, &job->by_start);
+        conservative->n_reserved--;
         hold(conservative, view, job);
     } else if (note->event == JOB_EVENT_FINISH) {
         release_rest(conservative, job, view->now_ns);
@@ -164,6 +199,29 @@ static void place_arrivals(struct conservative *conservative, const struct clust
         move(conservative, view, reserved_of(conservative->arrivals.items[i]));
 }
 
+static int64_t count_due(const struct conservative *conservative, sim_ns now_ns)
+{
+    int64_t n = 0;
+    const struct ranked *job = conservative->by_start.first;
+    for (; job != NULL && job->rank.first <= now_ns; n++)
+        job = ranking_first_from(&conservative->by_start, (struct rank){job->rank.first, job->rank.second + 1, 0});
+    return n;
+}
+
+/* Gives jobs of the queue a reservation, until `depth` of them lie ahead. */
+static void admit(struct conservative *conservative, const struct cluster_view *view)
+{
+    int64_t n_ahead = conservative->n_reserved - count_due(conservative, view->now_ns);
+    struct ranked *first;
+    while (n_ahead < conservative->depth && (first = conservative->queue.first) != NULL && conservative->code == 0) {
+        struct reserved *job = reserved_of(first);
+        ranking_remove(&conservative->queue, first);
+        add_reserved(conservative, job);
+        move(conservative, view, job);
+        n_ahead += job->from_ns > view->now_ns;
+    }
+}
+
 /* Starts jobs whose reservation begins, if they find room, and wakes for the next reservation. */
 static void start_due(struct conservative *conservative, const struct cluster_view *view, struct job_plan *plan)
 {
@@ -187,6 +245,7 @@ static int conservative_decide(void *state, const struct cluster_view *view, str
         move_all(conservative, view);
     else
         place_arrivals(conservative, view);
+    admit(conservative, view);
     conservative->total_gpus = view->total_gpus;
     conservative->may_come_earlier = conservative->is_stale = false;
     conservative->arrivals.n = 0;
@@ -199,7 +258,10 @@ const struct scheduler scheduler_conservative = {
                .name = "conservative",
                .summary = "order of submission, with backfilling around a reservation for every job",
                .source = "Mu'alem and Feitelson, IEEE TPDS 12(6) (2001)",
+               .params = conservative_fields,
+               .params_bytes = sizeof(struct conservative_params),
                .state_bytes = sizeof(struct conservative),
+               .init = conservative_init,
                .fini = conservative_fini},
     .job_bytes = sizeof(struct reserved),
     .notify = conservative_notify,

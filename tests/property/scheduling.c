@@ -27,7 +27,8 @@ static int draw_jobs(struct rng *rng, struct naive_job *jobs, int n, int total_g
     return n;
 }
 
-static void run_same(struct jobrun *run, const char *scheduler, const struct naive_job *jobs, int n, int total_gpus)
+static void run_with(struct jobrun *run, const char *scheduler, const char *params, const struct naive_job *jobs, int n,
+                     int total_gpus)
 {
     struct job_record records[NAIVE_MAX_JOBS];
     for (int i = 0; i < n; i++) {
@@ -38,8 +39,14 @@ static void run_same(struct jobrun *run, const char *scheduler, const struct nai
                 &(struct jobrun_spec){.records = records,
                                       .n = (size_t)n,
                                       .cluster = {.nodes = total_gpus, .gpus_per_node = 1},
-                                      .scheduler = scheduler},
+                                      .scheduler = scheduler,
+                                      .scheduler_params = params},
                 0);
+}
+
+static void run_same(struct jobrun *run, const char *scheduler, const struct naive_job *jobs, int n, int total_gpus)
+{
+    run_with(run, scheduler, NULL, jobs, n, total_gpus);
 }
 
 static bool agrees(const struct jobrun_job *job, const struct naive_job *naive)
@@ -51,7 +58,7 @@ static bool agrees(const struct jobrun_job *job, const struct naive_job *naive)
 static void run_naive(const char *scheduler, struct naive_job *jobs, int n, int total_gpus)
 {
     if (strcmp(scheduler, "conservative") == 0)
-        naive_conservative_run(jobs, n, total_gpus);
+        naive_conservative_run(jobs, n, total_gpus, 0);
     else
         naive_cluster_run(scheduler, jobs, n, total_gpus);
 }
@@ -79,6 +86,32 @@ TEST(schedulers_agree_with_naive_ones)
                 return;
             }
         }
+    }
+}
+
+/* Few reservations are those of the naive scheduler with as few; one is first in, first out; enough are all. */
+TEST(few_reservations_are_those_of_a_naive_scheduler)
+{
+    static const int depths[] = {1, 2, 3, 7, NAIVE_MAX_JOBS};
+    for (uint64_t round = 0; round < 250; round++) {
+        const int depth = depths[round % (sizeof depths / sizeof *depths)];
+        struct rng rng = test_rng(9, "scheduling", round);
+        struct naive_job jobs[NAIVE_MAX_JOBS], all[NAIVE_MAX_JOBS];
+        int total_gpus = between(&rng, 1, 12), n = between(&rng, 1, 40);
+        char params[32];
+        SCOPED(jobrun) run = {0};
+        draw_jobs(&rng, jobs, n, total_gpus, false, 1);
+        memcpy(all, jobs, sizeof all);
+        snprintf(params, sizeof params, "{\"depth\": %d}", depth);
+        naive_conservative_run(jobs, n, total_gpus, depth);
+        run_with(&run, "conservative", params, jobs, n, total_gpus);
+        if (depth == 1) naive_cluster_run("fifo", all, n, total_gpus);
+        if (depth == NAIVE_MAX_JOBS) naive_conservative_run(all, n, total_gpus, 0);
+        bool same = true;
+        for (int i = 0; i < n && same; i++) same = agrees(&run.jobs[i], &jobs[i]);
+        for (int i = 0; i < n && same && (depth == 1 || depth == NAIVE_MAX_JOBS); i++)
+            same = agrees(&run.jobs[i], &all[i]);
+        if (!CHECK(same)) break;
     }
 }
 

@@ -5,12 +5,13 @@
 /* A job's time in the plan; it waits until it started. */
 struct slot {
     int from, to; /* INT_MAX: not placed yet */
+    bool is_admitted;
 };
 
 struct site {
     struct naive_job *jobs;
     struct slot slots[NAIVE_MAX_JOBS];
-    int n, total_gpus, now;
+    int n, total_gpus, now, depth;
 };
 
 static bool waits(const struct naive_job *job)
@@ -40,9 +41,9 @@ static bool place(struct site *site, int i)
     int before = site->slots[i].from;
     struct naive_job *job = &site->jobs[i];
     int from = site->now;
-    site->slots[i] = (struct slot){INT_MAX, INT_MAX};
+    site->slots[i] = (struct slot){INT_MAX, INT_MAX, true};
     while (!is_free(site, job, from)) from++;
-    site->slots[i] = (struct slot){from, from + job->estimate};
+    site->slots[i] = (struct slot){from, from + job->estimate, true};
     if (job->promise < 0) job->promise = from;
     return from != before;
 }
@@ -52,11 +53,24 @@ static void plan(struct site *site, bool early)
     bool overdue = false, moved = true;
     for (int i = 0; i < site->n; i++) overdue |= waits(&site->jobs[i]) && site->slots[i].from < site->now;
     for (int i = 0; i < site->n && overdue; i++)
-        if (waits(&site->jobs[i])) site->slots[i] = (struct slot){INT_MAX, INT_MAX};
+        if (waits(&site->jobs[i])) site->slots[i].from = site->slots[i].to = INT_MAX;
     while (moved) {
         moved = false;
         for (int i = 0; i < site->n; i++)
-            if (waits(&site->jobs[i]) && (early || site->slots[i].from == INT_MAX)) moved |= place(site, i);
+            if (waits(&site->jobs[i]) && site->slots[i].is_admitted && (early || site->slots[i].from == INT_MAX))
+                moved |= place(site, i);
+    }
+}
+
+static void admit(struct site *site)
+{
+    int ahead = 0;
+    for (int i = 0; i < site->n; i++)
+        ahead += waits(&site->jobs[i]) && site->slots[i].is_admitted && site->slots[i].from > site->now;
+    for (int i = 0; i < site->n && ahead < site->depth; i++) {
+        if (!waits(&site->jobs[i]) || site->slots[i].is_admitted) continue;
+        place(site, i);
+        ahead += site->slots[i].from > site->now;
     }
 }
 
@@ -105,9 +119,9 @@ static int next_event(const struct site *site, int arrival)
     return next;
 }
 
-void naive_conservative_run(struct naive_job *jobs, int n, int total_gpus)
+void naive_conservative_run(struct naive_job *jobs, int n, int total_gpus, int depth)
 {
-    struct site site = {.jobs = jobs, .total_gpus = total_gpus, .now = -1};
+    struct site site = {.jobs = jobs, .total_gpus = total_gpus, .now = -1, .depth = depth};
     for (int i = 0; i < n; i++) {
         jobs[i].start = jobs[i].end = jobs[i].promise = -1;
         jobs[i].preemptions = jobs[i].starts = 0;
@@ -115,8 +129,10 @@ void naive_conservative_run(struct naive_job *jobs, int n, int total_gpus)
     }
     for (int time; (time = next_event(&site, site.n < n ? jobs[site.n].submit : INT_MAX)) < INT_MAX;) {
         bool early = advance(&site, time);
-        while (site.n < n && jobs[site.n].submit == time) site.slots[site.n++] = (struct slot){INT_MAX, INT_MAX};
+        while (site.n < n && jobs[site.n].submit == time)
+            site.slots[site.n++] = (struct slot){INT_MAX, INT_MAX, depth == 0};
         plan(&site, early);
+        admit(&site);
         start_due(&site);
     }
 }
