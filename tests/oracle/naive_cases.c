@@ -206,27 +206,84 @@ int64_t naive_life_ns(const struct naive_site *site, int cause, int component, i
 /* The draft LLM is named for its cost only. */
 static void add_speculation(struct text *text, const struct naive_speculation *speculation)
 {
-    text_printf(text, "'speculation': {'policy': 'fixed', 'drafts': %d}, 'acceptance': {'rates': [",
-                speculation->drafts);
+    if (speculation->tokens > 0)
+        text_printf(text, "'speculation': {'policy': 'eagle', 'depth': %d, 'branches': %d, 'tokens': %d}, ",
+                    speculation->drafts, speculation->branches, speculation->tokens);
+    else
+        text_printf(text, "'speculation': {'policy': 'fixed', 'drafts': %d}, ", speculation->drafts);
+    text_printf(text, "'acceptance': {'rates': [");
     for (int i = 0; i < speculation->n_rates; i++)
         text_printf(text, "%s%.17g", i > 0 ? ", " : "", speculation->rates[i]);
-    text_printf(
-        text,
-        "]}, 'draft': {'llm': 'llama-2-7b', 'pass_overhead': '%lldns', 'sequence_overhead': '%lldns', 'cost': {'kind': 'affine', ",
-        (long long)speculation->pass_ns, (long long)speculation->sequence_ns);
-    add_terms(text, "prefill", &speculation->prefill, 1);
-    text_printf(text, ", ");
-    add_terms(text, "decode", &speculation->decode, 1);
-    text_printf(text, "}}, ");
+    text_printf(text, "]");
+    if (speculation->tokens > 0) text_printf(text, ", 'rank_power': %.17g", speculation->rank_power);
+    text_printf(text, "}, 'draft': {'pass_overhead': '%lldns', 'sequence_overhead': '%lldns'",
+                (long long)speculation->pass_ns, (long long)speculation->sequence_ns);
+    if (speculation->tokens == 0) {
+        text_printf(text, ", 'llm': 'llama-2-7b', 'cost': {'kind': 'affine', ");
+        add_terms(text, "prefill", &speculation->prefill, 1);
+        text_printf(text, ", ");
+        add_terms(text, "decode", &speculation->decode, 1);
+        text_printf(text, "}");
+    }
+    text_printf(text, "}, ");
 }
 
-static int right_drafts(const struct naive_speculation *speculation, int id, int position, int most)
+/* --- Trees of drafts, level by level --- */
+
+enum { MOST_BRANCHES = 6, MOST_DEPTH = 6, MOST_CANDIDATES = MOST_DEPTH * MOST_BRANCHES * MOST_BRANCHES };
+
+struct candidate {
+    int depth;
+    double kept;
+};
+
+static int by_kept(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    if (x->kept != y->kept) return x->kept < y->kept ? 1 : -1;
+    return x->depth - y->depth;
+}
+
+static double rate_of(const struct naive_speculation *speculation, int depth, int rank)
+{
+    const double first = speculation->rates[depth < speculation->n_rates ? depth - 1 : speculation->n_rates - 1];
+    if (rank == 1 || first <= 0.0) return rank == 1 ? first : 0.0;
+    return (1.0 - first) * (pow(rank - 1, -speculation->rank_power) - pow(rank, -speculation->rank_power));
+}
+
+/* Sets the acceptance of the tree: the best candidates of a level are extended, then the best of all are verified. */
+static void grow_tree(const struct naive_speculation *speculation, struct acceptance *acceptance)
+{
+    struct candidate all[MOST_CANDIDATES], extended[MOST_BRANCHES] = {{0, 1.0}};
+    int n = 0, n_extended = 1;
+    double reach[MOST_DEPTH + 1] = {1.0};
+    for (int depth = 1; depth <= speculation->drafts; depth++) {
+        struct candidate *level = &all[n];
+        int n_level = 0;
+        for (int i = 0; i < n_extended; i++)
+            for (int rank = 1; rank <= speculation->branches; rank++)
+                level[n_level++] =
+                    (struct candidate){depth, extended[i].kept * rate_of(speculation, depth, rank)};
+        qsort(level, (size_t)n_level, sizeof *level, by_kept);
+        n_extended = n_level < speculation->branches ? n_level : speculation->branches;
+        memcpy(extended, level, (size_t)n_extended * sizeof *extended);
+        n += n_level;
+    }
+    qsort(all, (size_t)n, sizeof *all, by_kept);
+    for (int i = 0; i < speculation->tokens; i++) reach[all[i].depth] += all[i].kept;
+    for (int depth = 0; depth <= speculation->drafts; depth++) acceptance_set_right(acceptance, depth, reach[depth]);
+}
+
+static int right_drafts(const struct naive_speculation *speculation, bool is_tree, int id, int position, int most)
 {
     struct acceptance acceptance = {.rates = NULL};
     struct rng rng;
     rng_init(&rng, 1, 0, "services.s.acceptance", 0);
     acceptance.key = rng_u64(&rng);
-    acceptance_from_rates(&acceptance, speculation->rates, speculation->n_rates);
+    if (is_tree)
+        grow_tree(speculation, &acceptance);
+    else
+        acceptance_from_rates(&acceptance, speculation->rates, speculation->n_rates);
     return (int)acceptance_draw(&acceptance, id, position, most);
 }
 
@@ -243,6 +300,40 @@ void naive_random_speculation(struct naive_speculation *speculation, uint64_t se
                                               .right = right_drafts};
     for (int i = 0; i < speculation->n_rates; i++)
         speculation->rates[i] = naive_one_in(&rng, 4) ? (double)naive_between(&rng, 0, 1) : rng_uniform(&rng);
+}
+
+static struct naive_terms rounded_terms(const struct naive_terms *terms)
+{
+    return (struct naive_terms){.fixed = 32 * ceil(terms->fixed / 32), .token = 32 * ceil(terms->token / 32),
+                                .sequence = 32 * ceil(terms->sequence / 32), .context = 32 * ceil(terms->context / 32),
+                                .pair = 32 * ceil(terms->pair / 32)};
+}
+
+static struct naive_terms layer_terms(const struct naive_terms *terms)
+{
+    return (struct naive_terms){.fixed = terms->fixed / 32, .token = terms->token / 32,
+                                .sequence = terms->sequence / 32, .context = terms->context / 32,
+                                .pair = terms->pair / 32};
+}
+
+/* Llama-2-7B has 32 layers. Rates and power are such that no candidate is likelier than a better one. */
+void naive_random_tree(struct naive_scenario *s, struct naive_speculation *speculation, uint64_t seed)
+{
+    struct rng rng;
+    naive_random_speculation(speculation, seed);
+    rng_init(&rng, seed, 0, "tree", 0);
+    speculation->drafts = naive_between(&rng, 1, 5);
+    speculation->branches = naive_between(&rng, 2, 5);
+    const int most = speculation->branches + (speculation->drafts - 1) * speculation->branches * speculation->branches;
+    speculation->tokens = naive_between(&rng, speculation->drafts, naive_one_in(&rng, 2) ? most : most < 8 ? most : 8);
+    speculation->rank_power = 0.05 + 0.25 * rng_uniform(&rng);
+    for (int i = 0; i < speculation->n_rates; i++)
+        speculation->rates[i] = naive_one_in(&rng, 5) ? (double)naive_between(&rng, 0, 1)
+                                                      : 0.2 + 0.8 * rng_uniform(&rng);
+    s->prefill = rounded_terms(&s->prefill);
+    s->decode = rounded_terms(&s->decode);
+    speculation->prefill = layer_terms(&s->prefill);
+    speculation->decode = layer_terms(&s->decode);
 }
 
 static struct sampling_model sampling_of(const struct naive_sampling *sampling)
