@@ -31,8 +31,8 @@ static int32_t likeliest_parent(const struct growing *growing, double *kept)
     int32_t best = -1;
     for (int32_t i = 0; i <= growing->tree->n; i++) {
         if (growing->is_closed[i] || growing->children[i] == growing->branches) continue;
-        const double next =
-            growing->kept[i] * draft_rate(growing->rates, growing->depth_of[i] + 1, growing->children[i] + 1);
+        const double next = growing->kept[i] *
+                            draft_rate(growing->rates, growing->depth_of[i] + 1, growing->children[i] + 1);
         if (best >= 0 && next <= *kept) continue;
         best = i;
         *kept = next;
@@ -51,8 +51,8 @@ static void add_node(struct growing *growing, int32_t parent, double kept)
     growing->depth_of[i] = depth;
     growing->children[i] = 0;
     growing->of_level[depth]++;
-    growing->is_closed[i] =
-        depth == growing->depth || (growing->extended > 0 && growing->of_level[depth] > growing->extended);
+    growing->is_closed[i] = depth == growing->depth ||
+                            (growing->extended > 0 && growing->of_level[depth] > growing->extended);
 }
 
 void draft_tree_likeliest(const struct draft_rates *rates, int32_t depth, int32_t branches, int32_t extended, int32_t n,
