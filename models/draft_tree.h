@@ -21,7 +21,8 @@ enum { DRAFT_MAX_DEPTH = 32, DRAFT_MAX_NODES = 256, DRAFT_MAX_RANK = 64 };
 /* How often candidates are right. Deeper ones than stated are as those of the last depth. */
 struct draft_rates {
     int32_t depths; /* stated, from 1 */
-    double of[DRAFT_MAX_DEPTH][DRAFT_MAX_RANK]; /* [depth - 1][rank - 1]; never rises with the rank, sums to at most 1 */
+    /* [depth - 1][rank - 1]; of a depth: never rises with the rank, sums to at most 1 */
+    double of[DRAFT_MAX_DEPTH][DRAFT_MAX_RANK];
 };
 
 static inline double draft_rate(const struct draft_rates *rates, int32_t depth, int32_t rank)
@@ -52,9 +53,9 @@ struct draft_tree {
     struct draft_node nodes[DRAFT_MAX_NODES];
 };
 
-/* Fills in the likeliest tree of at most n nodes, likeliest first, with at most `depth` levels and `branches` candidates
- * behind a token. extended: only so many nodes of a level, the likeliest, have candidates behind them, as in EAGLE-2
- * (Li et al., EMNLP 2024); 0: any number. There are fewer nodes than n where these limits allow no more. */
+/* Fills in the likeliest tree of at most n nodes, likeliest first. It has at most `depth` levels, and a token has at
+ * most `branches` candidates behind it. extended: only so many nodes of a level, the likeliest, have candidates behind them, as in
+ * EAGLE-2 (Li et al., EMNLP 2024); 0: any number. There are fewer than n nodes where these limits allow no more. */
 void draft_tree_likeliest(const struct draft_rates *rates, int32_t depth, int32_t branches, int32_t extended, int32_t n,
                           struct draft_tree *tree);
 

@@ -6,9 +6,9 @@
  * levels. So there is a tree for each g (Chen et al., arXiv 2405.18628, dynamic sparse trees), each of `tokens` nodes:
  * the likeliest candidates of g levels, and prompt tokens for the rest. A prompt token goes where it adds most: the
  * probability that a step ends at the node, times what one more level gives there. The number of candidates is the one
- * with most tokens per step in the long run. The authors' program (sparse_tree_builder.py and model.py at 2ba3a1c) removes
- * the least useful prompt tokens from full trees and lets each tree have its own number of candidates. It always gives
- * the newest token a prompt token for each level; here that is a node like the others.
+ * with most tokens per step in the long run. The authors' program (sparse_tree_builder.py and model.py at 2ba3a1c)
+ * removes the least useful prompt tokens from full trees, and each tree has its own number of candidates. It always
+ * gives the newest token a prompt token for each level; here that is a node like the others.
  *
  * This needs rates of candidates (services.NAME.acceptance.ranks, rank_power). Without them the acceptance is that of
  * the whole tree. */

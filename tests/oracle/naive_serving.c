@@ -83,8 +83,8 @@ static int accept_drafts(struct naive *naive, struct replica *replica, const str
     return right;
 }
 
-/* The draft LLM or layer: what it lacks of the sequences in a pass of its own, then one pass for each draft, or for each
- * level of a tree. */
+/* The draft LLM or layer: what it lacks of the sequences in a pass of its own, then one pass for each draft, of a tree
+ * for each level. */
 static double draft_ns_of(const struct naive *naive, const struct batch *batch)
 {
     const struct naive_speculation *speculation = naive->s->speculation;

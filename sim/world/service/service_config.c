@@ -139,8 +139,8 @@ static const struct config_field acceptance_fields[] = {
     ROW_PATH("ranks", ranks, OPTIONAL,
              "in place of rates: a CSV file of the rates of candidates by depth and rank, for trees of drafts"),
     ROW_REAL("rank_power", rank_power, OPTIONAL, WITHIN(0.01, 2),
-             "rates or table are of chains of the best candidates; that none of the r best is right falls as r to the "
-             "power of minus this; default: rates and table are of all that is verified"),
+             "beside rates or a table, which then are of chains of the best candidates: none of the r best is right in a "
+             "share of the cases that falls as r^-power; default: rates and tables are of all that is verified"),
     {0}};
 #undef ROW_OF
 

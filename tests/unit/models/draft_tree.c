@@ -41,7 +41,7 @@ static int32_t child(const struct draft_tree *tree, int32_t parent, int32_t rank
 
 enum { RANKS = 3, DEPTH = 3 };
 
-/* Probability of each number of right drafts, over all ways that the ranks of the right tokens can fall; rank 0: none. */
+/* Adds the probability of each number of right drafts, over all ways that the ranks of the right tokens can fall. */
 static void fall(const struct draft_rates *rates, const struct draft_tree *tree, int32_t at, int32_t depth, double frac,
                  double *with_right)
 {
