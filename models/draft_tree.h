@@ -54,8 +54,9 @@ struct draft_tree {
 };
 
 /* Fills in the likeliest tree of at most n nodes, likeliest first. It has at most `depth` levels, and a token has at
- * most `branches` candidates behind it. extended: only so many nodes of a level, the likeliest, have candidates behind them, as in
- * EAGLE-2 (Li et al., EMNLP 2024); 0: any number. There are fewer than n nodes where these limits allow no more. */
+ * most `branches` candidates behind it. extended: only so many nodes of a level, the likeliest, have candidates behind
+ * them, as in EAGLE-2 (Li et al., EMNLP 2024); 0: any number. There are fewer than n nodes where these limits allow no
+ * more. */
 void draft_tree_likeliest(const struct draft_rates *rates, int32_t depth, int32_t branches, int32_t extended, int32_t n,
                           struct draft_tree *tree);
 

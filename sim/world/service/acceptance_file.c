@@ -332,7 +332,7 @@ static int check_keys(const struct acceptance_config *config, const char *where,
                      (config->ranks != NULL);
     if (laws != 1)
         return diag_error(diag, SIM_E_CONFIG, where, "give one of them, such as \"rates\": [0.7]",
-                          laws == 0 ? "acceptance needs 'rates', a 'table', 'request_rates' or 'ranks'"
+                          laws == 0 ? "acceptance needs 'rates', a 'table' or 'request_rates'"
                                     : "'rates', 'table', 'request_rates' and 'ranks' exclude each other");
     if (!is_file && (config->dataset != NULL || config->method != NULL))
         return diag_error(diag, SIM_E_CONFIG, where, "leave them out, or give a 'table' or 'ranks'",
