@@ -59,7 +59,9 @@ struct naive_site {
 /* A fixed number of drafts, made by another LLM with costs of its own; or a tree of them, made by a layer. */
 struct naive_speculation {
     int drafts, n_rates; /* drafts: in a row; of a tree the levels */
-    int branches, tokens; /* of EAGLE-2's tree: nodes that a pass extends, nodes verified; tokens 0: a chain */
+    int branches, tokens; /* of a tree: candidates behind a node, nodes verified; tokens 0: a chain */
+    bool is_likeliest;    /* the tree; else EAGLE-2's, which extends `branches` nodes of each level */
+    int passes, width;    /* that make the tree: nodes in a pass */
     double rank_power; /* of the candidates of a tree; rates are those of the best one */
     double rates[3]; /* of right drafts at depth 1, 2 ...; the last one holds for the others */
     int64_t pass_ns; /* added to each pass of the draft LLM */
