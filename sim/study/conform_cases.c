@@ -335,7 +335,9 @@ static void add_power(const char *policy, struct text *json)
 static void add_speculation(const char *policy, struct text *json)
 {
     if (policy == NULL) return;
-    text_printf(json, "\"speculation\": \"%s\", \"acceptance\": {\"rates\": [0.8, 0.6, 0.7]},\n    ", policy);
+    text_printf(json,
+                "\"speculation\": \"%s\", \"acceptance\": {\"rates\": [0.8, 0.6, 0.7], \"rank_power\": 0.4},\n    ",
+                policy);
 }
 
 /* Between none and twice as many as the scenario says. */

@@ -149,6 +149,7 @@ static uint64_t more_of_market(uint64_t sum, const void *shown)
 static uint64_t more_of_speculation(uint64_t sum, const void *shown)
 {
     const struct speculation_view *view = shown;
+    if (view->rates != NULL) sum = mix(sum, view->rates, sizeof *view->rates);
     return mix(sum, view->history, sizeof *view->history);
 }
 

@@ -206,27 +206,117 @@ int64_t naive_life_ns(const struct naive_site *site, int cause, int component, i
 /* The draft LLM is named for its cost only. */
 static void add_speculation(struct text *text, const struct naive_speculation *speculation)
 {
-    text_printf(text, "'speculation': {'policy': 'fixed', 'drafts': %d}, 'acceptance': {'rates': [",
-                speculation->drafts);
+    if (speculation->tokens > 0)
+        text_printf(text,
+                    "'speculation': {'policy': 'eagle', 'depth': %d, 'branches': %d, 'tokens': %d, 'shape': '%s'}, ",
+                    speculation->drafts, speculation->branches, speculation->tokens,
+                    speculation->is_likeliest ? "likeliest" : "eagle-2");
+    else
+        text_printf(text, "'speculation': {'policy': 'fixed', 'drafts': %d}, ", speculation->drafts);
+    text_printf(text, "'acceptance': {'rates': [");
     for (int i = 0; i < speculation->n_rates; i++)
         text_printf(text, "%s%.17g", i > 0 ? ", " : "", speculation->rates[i]);
-    text_printf(
-        text,
-        "]}, 'draft': {'llm': 'llama-2-7b', 'pass_overhead': '%lldns', 'sequence_overhead': '%lldns', 'cost': {'kind': 'affine', ",
-        (long long)speculation->pass_ns, (long long)speculation->sequence_ns);
-    add_terms(text, "prefill", &speculation->prefill, 1);
-    text_printf(text, ", ");
-    add_terms(text, "decode", &speculation->decode, 1);
-    text_printf(text, "}}, ");
+    text_printf(text, "]");
+    if (speculation->tokens > 0) text_printf(text, ", 'rank_power': %.17g", speculation->rank_power);
+    text_printf(text, "}, 'draft': {'pass_overhead': '%lldns', 'sequence_overhead': '%lldns'",
+                (long long)speculation->pass_ns, (long long)speculation->sequence_ns);
+    if (speculation->tokens == 0) {
+        text_printf(text, ", 'llm': 'llama-2-7b', 'cost': {'kind': 'affine', ");
+        add_terms(text, "prefill", &speculation->prefill, 1);
+        text_printf(text, ", ");
+        add_terms(text, "decode", &speculation->decode, 1);
+        text_printf(text, "}");
+    }
+    text_printf(text, "}, ");
 }
 
-static int right_drafts(const struct naive_speculation *speculation, int id, int position, int most)
+/* --- Trees of drafts, level by level --- */
+
+enum { MOST_BRANCHES = 5, MOST_DEPTH = 5, MOST_CANDIDATES = 600 };
+
+struct candidate {
+    int depth, parent; /* of a likeliest tree: number of the parent in its level; 0: the newest token */
+    double kept;
+};
+
+static int by_kept(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    if (x->kept != y->kept) return x->kept < y->kept ? 1 : -1;
+    return x->depth - y->depth;
+}
+
+static double rate_of(const struct naive_speculation *speculation, int depth, int rank)
+{
+    const double first = speculation->rates[depth < speculation->n_rates ? depth - 1 : speculation->n_rates - 1];
+    if (rank == 1 || first <= 0.0) return rank == 1 ? first : 0.0;
+    return (1.0 - first) * (pow(rank - 1, -speculation->rank_power) - pow(rank, -speculation->rank_power));
+}
+
+/* The candidates of all levels, best first: behind the best ones of each level, or behind all. Returns how many. */
+static int rank_candidates(const struct naive_speculation *speculation, struct candidate *all)
+{
+    static const struct candidate newest = {0, 0, 1.0};
+    const struct candidate *above = &newest;
+    int n = 0, n_extended = 1;
+    for (int depth = 1; depth <= speculation->drafts; depth++) {
+        struct candidate *level = &all[n];
+        int n_level = 0;
+        for (int i = 0; i < n_extended; i++)
+            for (int rank = 1; rank <= speculation->branches; rank++)
+                level[n_level++] =
+                    (struct candidate){depth, i, above[i].kept * rate_of(speculation, depth, rank)};
+        qsort(level, (size_t)n_level, sizeof *level, by_kept);
+        n_extended = speculation->is_likeliest || n_level < speculation->branches ? n_level : speculation->branches;
+        above = level;
+        n += n_level;
+    }
+    qsort(all, (size_t)n, sizeof *all, by_kept);
+    return n;
+}
+
+/* Sets the acceptance of the tree: the best of all candidates are verified. */
+static void grow_tree(const struct naive_speculation *speculation, struct acceptance *acceptance)
+{
+    struct candidate all[MOST_CANDIDATES];
+    double reach[MOST_DEPTH + 1] = {1.0};
+    rank_candidates(speculation, all);
+    for (int i = 0; i < speculation->tokens; i++) reach[all[i].depth] += all[i].kept;
+    for (int depth = 0; depth <= speculation->drafts; depth++) acceptance_set_right(acceptance, depth, reach[depth]);
+}
+
+/* EAGLE-2 extends as many nodes in each pass; a likeliest tree has passes for its levels, as wide as the widest one. */
+static void find_passes(struct naive_speculation *speculation)
+{
+    struct candidate all[MOST_CANDIDATES];
+    speculation->passes = speculation->drafts;
+    speculation->width = speculation->branches;
+    if (!speculation->is_likeliest) return;
+    const int n = rank_candidates(speculation, all);
+    speculation->passes = speculation->width = 0;
+    if (speculation->tokens > n) speculation->tokens = n;
+    for (int depth = 1; depth <= speculation->drafts; depth++) {
+        int parents = 0;
+        for (int i = 0; i < speculation->tokens; i++) {
+            bool is_new = all[i].depth == depth;
+            for (int k = 0; k < i; k++) is_new = is_new && !(all[k].depth == depth && all[k].parent == all[i].parent);
+            parents += is_new;
+        }
+        if (parents > 0) speculation->passes = depth;
+        if (parents > speculation->width) speculation->width = parents;
+    }
+}
+
+static int right_drafts(const struct naive_speculation *speculation, bool is_tree, int id, int position, int most)
 {
     struct acceptance acceptance = {.rates = NULL};
     struct rng rng;
     rng_init(&rng, 1, 0, "services.s.acceptance", 0);
     acceptance.key = rng_u64(&rng);
-    acceptance_from_rates(&acceptance, speculation->rates, speculation->n_rates);
+    if (is_tree)
+        grow_tree(speculation, &acceptance);
+    else
+        acceptance_from_rates(&acceptance, speculation->rates, speculation->n_rates);
     return (int)acceptance_draw(&acceptance, id, position, most);
 }
 
@@ -243,6 +333,43 @@ void naive_random_speculation(struct naive_speculation *speculation, uint64_t se
                                               .right = right_drafts};
     for (int i = 0; i < speculation->n_rates; i++)
         speculation->rates[i] = naive_one_in(&rng, 4) ? (double)naive_between(&rng, 0, 1) : rng_uniform(&rng);
+}
+
+static struct naive_terms rounded_terms(const struct naive_terms *terms)
+{
+    return (struct naive_terms){.fixed = 32 * ceil(terms->fixed / 32), .token = 32 * ceil(terms->token / 32),
+                                .sequence = 32 * ceil(terms->sequence / 32), .context = 32 * ceil(terms->context / 32),
+                                .pair = 32 * ceil(terms->pair / 32)};
+}
+
+static struct naive_terms layer_terms(const struct naive_terms *terms)
+{
+    return (struct naive_terms){.fixed = terms->fixed / 32, .token = terms->token / 32,
+                                .sequence = terms->sequence / 32, .context = terms->context / 32,
+                                .pair = terms->pair / 32};
+}
+
+/* Llama-2-7B has 32 layers. Rates and power are such that no candidate is likelier than a better one. Equal candidates
+ * make no difference to the passes of EAGLE-2; a likeliest tree has none. */
+void naive_random_tree(struct naive_scenario *s, struct naive_speculation *speculation, uint64_t seed)
+{
+    struct rng rng;
+    naive_random_speculation(speculation, seed);
+    rng_init(&rng, seed, 0, "tree", 0);
+    const bool is_likeliest = speculation->is_likeliest = naive_one_in(&rng, 2);
+    speculation->drafts = naive_between(&rng, 1, is_likeliest ? 4 : MOST_DEPTH);
+    const int branches = speculation->branches = naive_between(&rng, 2, is_likeliest ? 4 : MOST_BRANCHES);
+    const int most = branches + (speculation->drafts - 1) * branches * branches;
+    speculation->tokens = naive_between(&rng, speculation->drafts, naive_one_in(&rng, 2) ? most : most < 8 ? most : 8);
+    speculation->rank_power = 0.05 + 0.25 * rng_uniform(&rng);
+    for (int i = 0; i < speculation->n_rates; i++)
+        speculation->rates[i] = !is_likeliest && naive_one_in(&rng, 5) ? (double)naive_between(&rng, 0, 1)
+                                                                       : 0.2 + 0.79 * rng_uniform(&rng);
+    find_passes(speculation);
+    s->prefill = rounded_terms(&s->prefill);
+    s->decode = rounded_terms(&s->decode);
+    speculation->prefill = layer_terms(&s->prefill);
+    speculation->decode = layer_terms(&s->decode);
 }
 
 static struct sampling_model sampling_of(const struct naive_sampling *sampling)

@@ -24,6 +24,10 @@ void naive_random_scenario(struct naive_scenario *s, enum naive_kind kind, uint6
 /* Drafts whose draws and costs Orrery makes alike. */
 void naive_random_speculation(struct naive_speculation *speculation, uint64_t seed);
 
+/* Trees of drafts, made by a layer whose passes take a 32nd of an iteration: rounds the costs of the scenario so that
+ * these times are whole nanoseconds too. */
+void naive_random_tree(struct naive_scenario *s, struct naive_speculation *speculation, uint64_t seed);
+
 /* Samples or beams whose draws Orrery makes alike. Leaves out requests until their sequences fit. */
 void naive_random_sampling(struct naive_scenario *s, struct naive_sampling *sampling, bool beams, uint64_t seed);
 

@@ -8,10 +8,18 @@
 
 int naive_drafts(const struct naive *naive, const struct replica *replica)
 {
-    if (naive->s->speculation == NULL) return 0;
+    const struct naive_speculation *speculation = naive->s->speculation;
+    if (speculation == NULL) return 0;
     for (int i = 0; i < replica->idle.n; i++)
-        if (!is_prompt(&naive->sequences[replica->idle.id[i]])) return naive->s->speculation->drafts;
+        if (!is_prompt(&naive->sequences[replica->idle.id[i]]))
+            return speculation->tokens > 0 ? speculation->tokens : speculation->drafts;
     return 0;
+}
+
+/* Drafts in a row. */
+static int levels_of(const struct naive *naive, const struct batch *batch)
+{
+    return batch->is_tree ? naive->s->speculation->drafts : batch->drafts;
 }
 
 /* Blocks that a decoding sequence lacks for its newest token and so many drafts, none beyond its last token. */
@@ -40,12 +48,14 @@ static bool decodes(const struct naive *naive, const struct list *idle, const st
     return false;
 }
 
-/* As many drafts as there are blocks for. */
+/* As many drafts as there are blocks for, a chain if not the whole tree. */
 static void take_drafts(struct naive *naive, struct replica *replica, const struct list *idle, struct batch *batch,
                         int planned)
 {
     batch->drafts = decodes(naive, idle, batch) ? planned : 0;
     while (batch->drafts > 0 && batch_lacks(naive, batch, batch->drafts) > replica->free_blocks) batch->drafts--;
+    batch->is_tree = naive->s->speculation->tokens > 0 && batch->drafts == planned;
+    if (!batch->is_tree && batch->drafts > naive->s->speculation->drafts) batch->drafts = naive->s->speculation->drafts;
     for (int i = 0; i < batch->n && batch->drafts > 0; i++) {
         struct sequence *sequence = &naive->sequences[batch->id[i]];
         if (is_prompt(sequence)) continue;
@@ -59,8 +69,9 @@ static void take_drafts(struct naive *naive, struct replica *replica, const stru
 static int accept_drafts(struct naive *naive, struct replica *replica, const struct batch *batch, int id)
 {
     struct sequence *sequence = &naive->sequences[id];
-    const int left = sequence->output - sequence->generated, most = batch->drafts < left ? batch->drafts : left;
-    const int right = naive->s->speculation->right(naive->s->speculation, id, sequence->generated - 1, most);
+    const int left = sequence->output - sequence->generated, levels = levels_of(naive, batch);
+    const int right = naive->s->speculation->right(naive->s->speculation, batch->is_tree, id, sequence->generated - 1,
+                                                   levels < left ? levels : left);
     sequence->processed += right;
     sequence->generated += right;
     sequence->draft_processed = sequence->processed;
@@ -72,7 +83,8 @@ static int accept_drafts(struct naive *naive, struct replica *replica, const str
     return right;
 }
 
-/* The draft LLM: what it lacks of the sequences in a pass of its own, then one pass for each draft. */
+/* The draft LLM or layer: what it lacks of the sequences in a pass of its own, then one pass for each draft, of a tree
+ * for each level. */
 static double draft_ns_of(const struct naive *naive, const struct batch *batch)
 {
     const struct naive_speculation *speculation = naive->s->speculation;
@@ -86,12 +98,13 @@ static double draft_ns_of(const struct naive *naive, const struct batch *batch)
         lacking_ns += prefill->sequence + prefill->token * n + prefill->context * p +
                       prefill->pair * (n * n + 2 * n * p);
     }
-    for (int pass = 0; pass < batch->drafts; pass++) {
+    const int width = batch->is_tree ? speculation->width : 1;
+    for (int pass = 0; pass < (batch->is_tree ? speculation->passes : batch->drafts); pass++) {
         ns += decode->fixed + (double)speculation->pass_ns;
         for (int i = 0; i < batch->n; i++) {
             const struct sequence *sequence = &naive->sequences[batch->id[i]];
             if (!is_prompt(sequence))
-                ns += decode->sequence + decode->token + decode->context * (sequence->processed + pass);
+                ns += decode->sequence + decode->token * width + decode->context * (sequence->processed + pass);
         }
     }
     for (int i = 0; i < batch->n && batch->drafts > 0; i++)

@@ -56,15 +56,19 @@ struct naive_site {
     int64_t (*life_ns)(const struct naive_site *site, int cause, int component, int n); /* the n-th life, by chance */
 };
 
-/* A fixed number of drafts, made by another LLM with costs of its own. */
+/* A fixed number of drafts, made by another LLM with costs of its own; or a tree of them, made by a layer. */
 struct naive_speculation {
-    int drafts, n_rates;
+    int drafts, n_rates; /* drafts: in a row; of a tree the levels */
+    int branches, tokens; /* of a tree: candidates behind a node, nodes verified; tokens 0: a chain */
+    bool is_likeliest;    /* the tree; else EAGLE-2's, which extends `branches` nodes of each level */
+    int passes, width;    /* that make the tree: nodes in a pass */
+    double rank_power; /* of the candidates of a tree; rates are those of the best one */
     double rates[3]; /* of right drafts at depth 1, 2 ...; the last one holds for the others */
     int64_t pass_ns; /* added to each pass of the draft LLM */
     int64_t sequence_ns; /* of each sequence with drafts */
     struct naive_terms prefill, decode; /* of the draft LLM */
     /* Right drafts in a row behind an output position, at most so many: by chance. */
-    int (*right)(const struct naive_speculation *speculation, int id, int position, int most);
+    int (*right)(const struct naive_speculation *speculation, bool is_tree, int id, int position, int most);
 };
 
 /* Requests that decode as several sequences. */

@@ -30,6 +30,7 @@ struct sequence {
 
 struct batch {
     int drafts; /* that each decoding sequence verifies; 0: none */
+    bool is_tree; /* these drafts are; else a chain */
     int n, id[NAIVE_REQUESTS], tokens[NAIVE_REQUESTS];
     int used[NAIVE_REQUESTS]; /* vLLM v1: of the budget, with drafts */
     int64_t end_ns;

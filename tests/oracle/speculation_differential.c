@@ -52,6 +52,21 @@ TEST(every_batcher)
     CHECK(totals.requests > 2000 && totals.preemptions > 300 && totals.right > 5000);
 }
 
+/* Trees, under every batcher; where blocks are short, chains are left of them. */
+TEST(trees)
+{
+    static struct naive_scenario s;
+    static struct naive_speculation speculation;
+    struct naive_totals totals = {0};
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        random_case(&s, (enum naive_kind)(seed % 5), seed + 400);
+        naive_random_tree(&s, &speculation, seed + 400);
+        s.speculation = &speculation;
+        naive_check_scenario(&s, seed, &totals);
+    }
+    CHECK(totals.requests > 1000 && totals.preemptions > 100 && totals.right > 5000);
+}
+
 TEST(swapping)
 {
     static struct naive_scenario s;

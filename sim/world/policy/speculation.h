@@ -8,14 +8,15 @@
 #ifndef ORRERY_WORLD_POLICY_SPECULATION_H
 #define ORRERY_WORLD_POLICY_SPECULATION_H
 
+#include "models/draft_tree.h"
 #include "sim/core/units.h"
 #include "sim/world/policy/policy.h"
 
 #include <stdint.h>
 
 enum {
-    SPECULATION_MAX_DEPTH = 32, /* drafts that a sequence may accept in one iteration */
-    SPECULATION_MAX_TOKENS = 256 /* that a sequence verifies beside its newest one */
+    SPECULATION_MAX_DEPTH = DRAFT_MAX_DEPTH, /* drafts that a sequence may accept in one iteration */
+    SPECULATION_MAX_TOKENS = DRAFT_MAX_NODES /* that a sequence verifies beside its newest one */
 };
 
 /* What verification has found at a replica so far. A draft at depth i counts as offered if those before it were
@@ -36,6 +37,9 @@ struct speculation_view {
     int64_t free_blocks, block_tokens;
     int64_t n_waiting, n_prefilling;
     const struct speculation_history *history;
+    /* How often candidates of a rank and depth are right: what the draft model's confidences, or a measurement before
+     * the run, say on average. Never changes. NULL: the scenario gives the acceptance of whatever is verified. */
+    const struct draft_rates *rates;
 };
 
 /* Drafts of the next iteration. Handed over empty: no speculation. */
@@ -46,6 +50,10 @@ struct speculation_plan {
     int64_t width;  /* tokens of a sequence in each pass; 0: 1 */
     double host_s;  /* CPU time that proposing takes, before the iteration */
     int64_t iterations; /* after which it is asked again, at most, if the batch stays; INT64_MAX, as given: no limit */
+    /* The drafts, if the view has rates: one tree, or one for each number of prompt tokens (draft_trees_reach). They
+     * belong to the policy, which changes none that it has handed over. NULL: a chain of the best candidates. */
+    const struct draft_tree *trees;
+    int32_t n_trees;
 };
 
 /* Predicted seconds of an iteration that decodes the sequences of the view with these drafts and nothing else, by the
@@ -63,7 +71,8 @@ enum speculation_draft {
 /* --- The family --- */
 
 /* plan: fills in the drafts of the next iteration. Called before the batcher composes, if any sequence decodes. The
- * replica verifies fewer drafts than planned where KV blocks are short. Returns 0 or a negative code. */
+ * replica verifies fewer drafts than planned where KV blocks are short: of a tree, a chain of the best candidates.
+ * Returns 0 or a negative code. */
 #define SPECULATOR_FUNCTIONS(X)                                                                                        \
     X(speculator, OPTIONAL, int, plan,                                                                                 \
       (void *state, const struct speculation_view *view, struct speculation_plan *plan), (state, view, plan), view,    \

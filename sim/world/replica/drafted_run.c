@@ -81,7 +81,7 @@ struct left_over {
 /* The end of the last iteration: tokens, and the blocks that they fill. */
 static void end_iteration(const struct replica *replica, struct drafted_run *run, struct left_over *left)
 {
-    const struct acceptance *acceptance = &replica->env->speculation->acceptance;
+    const struct acceptance *acceptance = replica->speculating->acceptance;
     const int64_t depth = replica->speculating->plan.depth, drafts = replica->ready->drafts;
     const int64_t block_tokens = replica->kv.block_tokens;
     const bool is_small = drafts < block_tokens; /* then no step takes more than a block */

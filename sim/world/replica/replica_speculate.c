@@ -80,6 +80,30 @@ static int check_plan(const struct replica *replica, const struct speculation_pl
         SPECULATION_MAX_TOKENS);
 }
 
+/* A plan's trees are looked at when they are new: a policy hands the same ones over again and again. */
+static int follow_trees(struct replica *replica, sim_ns now)
+{
+    struct speculating *speculating = replica->speculating;
+    const struct speculation_model *model = replica->env->speculation;
+    const struct speculation_plan *plan = &speculating->plan;
+    speculating->acceptance = &model->acceptance;
+    if (plan->trees == NULL || plan->depth == 0) return 0;
+    speculating->acceptance = &speculating->of_trees;
+    if (plan->trees == speculating->trees) return 0;
+    bool are_sound = model->acceptance.ranks != NULL && plan->n_trees >= 1 && plan->n_trees <= plan->depth + 1;
+    for (int32_t i = 0; are_sound && i < plan->n_trees; i++)
+        are_sound = draft_tree_is_sound(&plan->trees[i], plan->n_trees, plan->depth, plan->tokens);
+    if (!are_sound)
+        return diag_error(
+            replica->env->diag, SIM_E_POLICY, NULL, NULL,
+            "speculation policy '%s' planned at %.9f s trees that are none of %lld levels and %lld tokens, "
+            "or without rates of candidates",
+            model->policy->policy.name, sim_s_from_ns(now), (long long)plan->depth, (long long)plan->tokens);
+    acceptance_of_trees(&model->acceptance, plan->trees, plan->n_trees, &speculating->of_trees);
+    speculating->trees = plan->trees;
+    return 0;
+}
+
 int replica_speculate(struct replica *replica, sim_ns now)
 {
     struct speculating *speculating = replica->speculating;
@@ -92,7 +116,8 @@ int replica_speculate(struct replica *replica, sim_ns now)
                                    .block_tokens = replica->kv.block_tokens,
                                    .n_waiting = replica->waiting.n,
                                    .n_prefilling = replica->prefilling.n,
-                                   .history = &speculating->history}};
+                                   .history = &speculating->history,
+                                   .rates = replica->env->speculation->acceptance.ranks}};
     /* sequences that only join now have no drafts yet */
     speculating->plan = (struct speculation_plan){.iterations = shown.view.sequences > 0 ? INT64_MAX : 1};
     if (shown.view.sequences > 0) {
@@ -100,10 +125,21 @@ int replica_speculate(struct replica *replica, sim_ns now)
         if (code != 0) return policy_failed(&policy->policy, "plan", code, now, replica->env->diag);
     }
     complete(&speculating->plan);
-    return check_plan(replica, &speculating->plan, now);
+    const int code = check_plan(replica, &speculating->plan, now);
+    return code != 0 ? code : follow_trees(replica, now);
 }
 
 /* --- Drafts of an iteration --- */
+
+/* Of a tree, a chain of its best candidates is left. */
+static int64_t cut_tree(struct speculating *speculating, const struct acceptance *acceptance, int64_t slots)
+{
+    if (speculating->plan.trees == NULL) return slots;
+    speculating->plan.trees = NULL;
+    speculating->plan.width = 1;
+    speculating->acceptance = acceptance;
+    return slots < speculating->plan.depth ? slots : speculating->plan.depth;
+}
 
 /* Prompts that the draft model processes before the drafts: what it lacks of the members' tokens before the newest. */
 static struct iteration_work lacking_of(const struct running_batch *running)
@@ -131,6 +167,7 @@ void replica_begin_drafts(struct replica *replica, struct running_batch *running
     int64_t slots = plan->depth > 0 ? plan->tokens : 0;
     while (slots > 0 && running_growth(running, slots) > replica->kv.free_blocks) slots--;
     replica->speculating->is_cut = slots < plan->tokens;
+    if (slots < plan->tokens) slots = cut_tree(replica->speculating, &replica->env->speculation->acceptance, slots);
     if (slots < plan->tokens) plan->tokens = slots; /* as many as there are blocks for, in a row */
     if (slots < plan->depth) plan->depth = slots;
     if (plan->depth < plan->passes) plan->passes = plan->depth;
@@ -192,7 +229,7 @@ int replica_count_drafts(struct replica *replica, int64_t iterations, int64_t st
 
 int replica_end_drafts(struct replica *replica, struct running_batch *running)
 {
-    const struct acceptance *acceptance = &replica->env->speculation->acceptance;
+    const struct acceptance *acceptance = replica->speculating->acceptance;
     const int64_t depth = replica->speculating->plan.depth;
     const int64_t step = running->step % running->growth.block_tokens;
     struct drafted_gains gains = {0};

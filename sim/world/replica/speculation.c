@@ -18,6 +18,15 @@ void acceptance_from_rates(struct acceptance *acceptance, const double *rates, i
         acceptance_set_right(acceptance, i, acceptance->right_frac[i - 1] * rates[i <= n ? i - 1 : n - 1]);
 }
 
+void acceptance_of_trees(const struct acceptance *acceptance, const struct draft_tree *trees, int32_t n,
+                         struct acceptance *of_trees)
+{
+    double reach[DRAFT_MAX_DEPTH + 1];
+    draft_trees_reach(acceptance->ranks, trees, n, reach);
+    *of_trees = *acceptance;
+    for (int64_t i = 0; i <= SPECULATION_MAX_DEPTH; i++) acceptance_set_right(of_trees, i, reach[i]);
+}
+
 int64_t acceptance_draw(const struct acceptance *acceptance, int64_t request, int64_t position, int64_t most)
 {
     const struct acceptance_of of = acceptance_of(acceptance, request);

@@ -22,6 +22,7 @@
 #ifndef ORRERY_WORLD_REPLICA_SPECULATION_H
 #define ORRERY_WORLD_REPLICA_SPECULATION_H
 
+#include "models/draft_tree.h"
 #include "models/iteration.h"
 #include "models/transformer.h"
 #include "sim/world/policy/speculation.h"
@@ -37,6 +38,7 @@ struct acceptance {
     uint64_t right_draws[SPECULATION_MAX_DEPTH + 1]; /* so many of 2^53 draws make them right: acceptance_set_right */
     const double *rates; /* [n_rates]: geometric rate of request id modulo n_rates, in place of right_frac; or NULL */
     int64_t n_rates;
+    const struct draft_rates *ranks; /* of candidates, where right_frac is of a chain of the best; NULL: not given */
     uint64_t key; /* of seed, run and service */
 };
 
@@ -45,6 +47,11 @@ void acceptance_set_right(struct acceptance *acceptance, int64_t i, double right
 
 /* The probabilities of drafts whose conditional rates are rates[n]; the last rate holds for all further drafts. */
 void acceptance_from_rates(struct acceptance *acceptance, const double *rates, int64_t n);
+
+/* The acceptance of these trees of drafts, by acceptance->ranks. A draw that makes k drafts of a tree right makes no
+ * fewer right in a tree that reaches every depth as often: all trees meet the same luck, as chains do. */
+void acceptance_of_trees(const struct acceptance *acceptance, const struct draft_tree *trees, int32_t n,
+                         struct acceptance *of_trees);
 
 /* Right drafts in a row, at most `most`, behind output position `position` of a request. */
 int64_t acceptance_draw(const struct acceptance *acceptance, int64_t request, int64_t position, int64_t most);
@@ -144,6 +151,9 @@ struct speculating {
     struct iteration_work lacking; /* prompts that the draft model processes in it */
     struct speculation_history history;
     struct drafted_run run;
+    const struct acceptance *acceptance; /* of these drafts: of_trees, or the model's */
+    struct acceptance of_trees;          /* of the trees planned latest */
+    const struct draft_tree *trees;      /* that of_trees is of; NULL: none yet */
     bool is_cut; /* the iteration under way has fewer drafts than planned: KV blocks are short */
     void *state; /* of the policy */
 };

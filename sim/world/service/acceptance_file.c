@@ -197,18 +197,150 @@ static int build_table(const struct acceptance_config *config, const char *where
     return fill(acceptance, &table, where, config->table, diag);
 }
 
+/* --- Rates by rank --- */
+
+enum { RANK_DEPTH, RANK_RANK, RANK_RATE, RANK_DATASET, RANK_METHOD, RANK_COLUMNS };
+
+static int read_rank(const struct csv *csv, const int *at, double *rates, struct diag *diag)
+{
+    const struct csv_field *fields = csv_fields(csv);
+    const struct csv_field *d = &fields[at[RANK_DEPTH]], *r = &fields[at[RANK_RANK]], *p = &fields[at[RANK_RATE]];
+    int64_t depth, rank;
+    double rate;
+    if (number_i64(d->chars, d->n_chars, &depth) != NUMBER_OK || depth < 1 || depth > DRAFT_MAX_DEPTH)
+        return refuse_value(csv, at[RANK_DEPTH], "a depth from 1 to 32", diag);
+    if (number_i64(r->chars, r->n_chars, &rank) != NUMBER_OK || rank < 1 || rank > DRAFT_MAX_RANK)
+        return refuse_value(csv, at[RANK_RANK], "a rank from 1 to 64", diag);
+    if (number_f64(p->chars, p->n_chars, &rate) != NUMBER_OK || !(rate >= 0.0 && rate <= 1.0))
+        return refuse_value(csv, at[RANK_RATE], "a rate from 0 to 1", diag);
+    double *of = &rates[(depth - 1) * DRAFT_MAX_RANK + rank - 1];
+    if (*of >= 0.0)
+        return refuse_value(csv, at[RANK_RANK], "each depth and rank once (choose with 'dataset' and 'method')", diag);
+    *of = rate;
+    return 0;
+}
+
+static int read_ranks(struct csv *csv, const struct acceptance_config *config, double *rates, struct diag *diag)
+{
+    static const struct csv_column columns[RANK_COLUMNS] = {
+        {"depth", false}, {"rank", false}, {"rate", false}, {"dataset", true}, {"method", true}};
+    int at[RANK_COLUMNS], code = csv_read_header(csv, columns, RANK_COLUMNS, at, diag);
+    while (code == 0) {
+        const int got = csv_next(csv, diag);
+        if (got <= 0) return got;
+        code = check_width(csv, at, RANK_COLUMNS, diag);
+        if (code == 0 && is_chosen(csv, at[RANK_DATASET], config->dataset) &&
+            is_chosen(csv, at[RANK_METHOD], config->method))
+            code = read_rank(csv, at, rates, diag);
+    }
+    return code;
+}
+
+/* Candidates are ranked by how likely they are, and one of them at most is right. */
+static int check_ranks(struct draft_rates *ranks, int32_t depth, const char *where, const char *what, struct diag *diag)
+{
+    const double nearly = 1e-9;
+    const double *of = ranks->of[depth - 1];
+    double sum = of[0];
+    for (int32_t rank = 2; rank <= DRAFT_MAX_RANK; rank++) {
+        if (of[rank - 1] > of[rank - 2] + nearly)
+            return diag_error(
+                diag, SIM_E_DATA, where, "rates must not rise with the rank",
+                "%s: at depth %d a candidate of rank %d is right more often (%g) than one of rank %d (%g)", what, depth,
+                rank, of[rank - 1], rank - 1, of[rank - 2]);
+        sum += of[rank - 1];
+    }
+    if (sum <= 1.0 + nearly) return 0;
+    return diag_error(diag, SIM_E_DATA, where, "one candidate at most is right",
+                      "%s: the rates at depth %d sum to %g, more than 1", what, depth, sum);
+}
+
+static int keep_ranks(const double *rates, const char *where, const char *path, struct draft_rates *ranks,
+                      struct diag *diag)
+{
+    ranks->depths = 0;
+    for (int32_t depth = 1; depth <= DRAFT_MAX_DEPTH; depth++) {
+        const double *of = &rates[(depth - 1) * DRAFT_MAX_RANK];
+        if (of[0] < 0.0) continue;
+        if (depth > ranks->depths + 1)
+            return diag_error(diag, SIM_E_DATA, where, "give all depths from 1 on",
+                              "'%s' has a depth %d, but no depth %d", path, depth, ranks->depths + 1);
+        ranks->depths = depth;
+        for (int32_t rank = 0; rank < DRAFT_MAX_RANK; rank++) ranks->of[depth - 1][rank] = fmax(of[rank], 0.0);
+        const int code = check_ranks(ranks, depth, where, path, diag);
+        if (code != 0) return code;
+    }
+    if (ranks->depths > 0) return 0;
+    return diag_error(diag, SIM_E_DATA, where, "look at 'dataset' and 'method'",
+                      "'%s' has no rates of a first candidate for this choice", path);
+}
+
+static struct draft_rates *new_ranks(struct arena *arena, struct acceptance *acceptance)
+{
+    struct draft_rates *ranks = arena_alloc(arena, sizeof *ranks);
+    acceptance->ranks = ranks;
+    return ranks;
+}
+
+static int build_ranks(const struct acceptance_config *config, const char *where, struct arena *arena,
+                       struct acceptance *acceptance, struct diag *diag)
+{
+    static const double not_stated = -1.0;
+    double rates[DRAFT_MAX_DEPTH * DRAFT_MAX_RANK], best[DRAFT_MAX_DEPTH];
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) rates[i] = not_stated;
+    struct draft_rates *ranks = new_ranks(arena, acceptance);
+    if (ranks == NULL) return diag_nomem(diag);
+    struct csv *csv = NULL;
+    int code = open_csv(config->ranks, &csv, diag);
+    if (code == 0) code = read_ranks(csv, config, rates, diag);
+    csv_destroy(csv);
+    if (code == 0) code = keep_ranks(rates, where, config->ranks, ranks, diag);
+    if (code != 0) return code;
+    for (int32_t depth = 1; depth <= ranks->depths; depth++) best[depth - 1] = draft_rate(ranks, depth, 1);
+    acceptance_from_rates(acceptance, best, ranks->depths);
+    return 0;
+}
+
+/* The acceptance of chains gives the rates of the best candidates. */
+static int add_power(const struct acceptance_config *config, const char *where, struct arena *arena,
+                     struct acceptance *acceptance, struct diag *diag)
+{
+    struct draft_rates *ranks = new_ranks(arena, acceptance);
+    if (ranks == NULL) return diag_nomem(diag);
+    const double *right = acceptance->right_frac, *given = config->rates.items;
+    int code = 0;
+    ranks->depths = config->table != NULL ? DRAFT_MAX_DEPTH : (int32_t)config->rates.n;
+    for (int32_t depth = 1; depth <= ranks->depths && code == 0; depth++) {
+        const double from_table = right[depth - 1] > 0.0 ? right[depth] / right[depth - 1] : 0.0;
+        draft_rates_by_power(ranks, depth, config->table != NULL ? from_table : given[depth - 1], config->rank_power);
+        code = check_ranks(ranks, depth, where, "'rank_power' and the rates", diag);
+    }
+    return code;
+}
+
 /* --- All laws --- */
+
+static bool has_power(const struct acceptance_config *config)
+{
+    return config->rank_power > 0.0; /* NAN, and 0: not given */
+}
 
 static int check_keys(const struct acceptance_config *config, const char *where, struct diag *diag)
 {
-    const int laws = (config->rates.n > 0) + (config->table != NULL) + (config->request_rates != NULL);
+    const bool is_file = config->table != NULL || config->ranks != NULL;
+    const int laws = (config->rates.n > 0) + (config->table != NULL) + (config->request_rates != NULL) +
+                     (config->ranks != NULL);
     if (laws != 1)
         return diag_error(diag, SIM_E_CONFIG, where, "give one of them, such as \"rates\": [0.7]",
                           laws == 0 ? "acceptance needs 'rates', a 'table' or 'request_rates'"
-                                    : "'rates', 'table' and 'request_rates' exclude each other");
-    if (config->table == NULL && (config->dataset != NULL || config->method != NULL))
-        return diag_error(diag, SIM_E_CONFIG, where, "leave them out, or give a 'table'",
-                          "'dataset' and 'method' choose rows of a 'table'");
+                                    : "'rates', 'table', 'request_rates' and 'ranks' exclude each other");
+    if (!is_file && (config->dataset != NULL || config->method != NULL))
+        return diag_error(diag, SIM_E_CONFIG, where, "leave them out, or give a 'table' or 'ranks'",
+                          "'dataset' and 'method' choose rows of a 'table' or of 'ranks'");
+    if (has_power(config) && (config->ranks != NULL || config->request_rates != NULL))
+        return diag_error(diag, SIM_E_CONFIG, where, "leave it out, or give 'rates' or a 'table'",
+                          "'rank_power' adds candidates to 'rates' or a 'table', not to '%s'",
+                          config->ranks != NULL ? "ranks" : "request_rates");
     return 0;
 }
 
@@ -216,10 +348,13 @@ int acceptance_build(const struct acceptance_config *config, const char *where, 
                      struct acceptance *acceptance, struct diag *diag)
 {
     *acceptance = (struct acceptance){.rates = NULL};
-    const int code = check_keys(config, where, diag);
+    int code = check_keys(config, where, diag);
     if (code != 0) return code;
-    if (config->table != NULL) return build_table(config, where, acceptance, diag);
     if (config->request_rates != NULL) return build_request_rates(config, where, arena, acceptance, diag);
-    acceptance_from_rates(acceptance, config->rates.items, (int64_t)config->rates.n);
-    return 0;
+    if (config->ranks != NULL) return build_ranks(config, where, arena, acceptance, diag);
+    if (config->table != NULL)
+        code = build_table(config, where, acceptance, diag);
+    else
+        acceptance_from_rates(acceptance, config->rates.items, (int64_t)config->rates.n);
+    return code == 0 && has_power(config) ? add_power(config, where, arena, acceptance, diag) : code;
 }

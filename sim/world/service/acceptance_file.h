@@ -16,6 +16,11 @@
  * Rates of requests are a CSV file with the column rate, whose n-th row is for request n - 1, and again from the first
  * row when there are more requests than rows.
  *
+ * Rates by rank are a CSV file with the columns depth, rank and rate, and maybe dataset and method. The rate is the
+ * probability that the candidate of this rank is right if those before it are. Candidates beyond the last rank are
+ * never right, and depths beyond the last are as the last. Such a file, or a rank power beside rates or a table, sets
+ * the ranks.
+ *
  * Returns 0, SIM_E_CONFIG, SIM_E_IO, SIM_E_DATA or SIM_E_NOMEM. */
 int acceptance_build(const struct acceptance_config *config, const char *where, struct arena *arena,
                      struct acceptance *acceptance, struct diag *diag);

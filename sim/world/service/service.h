@@ -89,6 +89,8 @@ struct acceptance_config {
     struct config_list rates; /* of double */
     const char *table, *dataset, *method; /* NULL: not given */
     const char *request_rates;
+    const char *ranks;  /* rates by rank and depth */
+    double rank_power;  /* NAN or 0: not given */
 };
 
 /* What makes drafts. */

@@ -81,6 +81,89 @@ TEST(wrong_files_are_refused)
     check_refused("rate\n", false, "no rates");
 }
 
+static int build_ranks(const char *text, const char *method, double power, struct acceptance *acceptance,
+                       struct arena *arena, struct diag *diag)
+{
+    char path[512];
+    double rates[] = {0.5, 0.25};
+    snprintf(path, sizeof path, "%s/ranks.csv", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    if (file == NULL) return SIM_E_IO;
+    fputs(text != NULL ? text : "", file);
+    fclose(file);
+    struct acceptance_config config = {.ranks = path, .method = method};
+    if (text == NULL) config = (struct acceptance_config){.rates = {2, rates}, .rank_power = power};
+    diag_init(diag);
+    return acceptance_build(&config, "here", arena, acceptance, diag);
+}
+
+/* A chain takes the best candidates. Deeper candidates than stated are as the last ones, worse ones are never right. */
+TEST(rates_by_rank)
+{
+    static struct arena arena;
+    struct diag diag;
+    struct acceptance acceptance;
+    MUST(build_ranks("rank,rate,depth,method\n1,0.6,1,a\n2,0.3,1,a\n1,0.9,1,b\n1,0.5,2,a\n", "a", 0, &acceptance,
+                     &arena, &diag) == 0);
+    MUST(acceptance.ranks != NULL);
+    CHECK(draft_rate(acceptance.ranks, 1, 1) == 0.6 && draft_rate(acceptance.ranks, 1, 2) == 0.3);
+    CHECK(draft_rate(acceptance.ranks, 1, 3) == 0 && draft_rate(acceptance.ranks, 1, 64) == 0);
+    CHECK(draft_rate(acceptance.ranks, 2, 1) == 0.5 && draft_rate(acceptance.ranks, 32, 1) == 0.5);
+    CHECK_NEAR(acceptance.right_frac[1], 0.6, 1e-15);
+    CHECK_NEAR(acceptance.right_frac[4], 0.6 * 0.5 * 0.5 * 0.5, 1e-15);
+    arena_fini(&arena);
+}
+
+/* Beside rates and tables, a power: of 4 candidates none is right in half as many cases as of 1, if it is 1/2. */
+TEST(a_power_beside_rates_and_tables)
+{
+    static struct arena arena;
+    struct diag diag;
+    struct acceptance acceptance;
+    MUST(build_ranks(NULL, NULL, 0.5, &acceptance, &arena, &diag) == 0);
+    double sum[2] = {0, 0};
+    for (int32_t depth = 1; depth <= 2; depth++)
+        for (int32_t rank = 1; rank <= 4; rank++) sum[depth - 1] += draft_rate(acceptance.ranks, depth, rank);
+    CHECK_NEAR(sum[0], 1 - 0.5 / 2, 1e-12);
+    CHECK_NEAR(sum[1], 1 - 0.75 / 2, 1e-12);
+    CHECK(draft_rate(acceptance.ranks, 9, 2) == draft_rate(acceptance.ranks, 2, 2));
+    const struct acceptance_config config = {.table = "configs/figures/speculation/acceptance.csv", .dataset = "gsm8k",
+                                             .method = "eagle3", .rank_power = 0.5};
+    MUST(acceptance_build(&config, "", &arena, &acceptance, &diag) == 0);
+    double right = 1;
+    for (int32_t depth = 1; depth <= 3; depth++) {
+        right *= draft_rate(acceptance.ranks, depth, 1);
+        CHECK_NEAR(right, acceptance.right_frac[depth], 1e-12);
+    }
+    arena_fini(&arena);
+}
+
+static void check_ranks_refused(const char *text, double power, const char *words)
+{
+    static struct arena arena;
+    struct diag diag;
+    struct acceptance acceptance;
+    CHECK(build_ranks(text, NULL, power, &acceptance, &arena, &diag) != 0 && diag.n_errors > 0 &&
+          strstr(diag.items[0].text, words) != NULL);
+    arena_fini(&arena);
+}
+
+TEST(wrong_ranks_are_refused)
+{
+    check_ranks_refused("depth,rank,rate\n1,1,0.5\n1,2,0.6\n", 0, "right more often (0.6) than one of rank 1 (0.5)");
+    check_ranks_refused("depth,rank,rate\n1,1,0.5\n1,3,0.1\n", 0,
+                        "of rank 3 is right more often (0.1) than one of rank 2");
+    check_ranks_refused("depth,rank,rate\n1,1,0.6\n1,2,0.6\n", 0, "sum to 1.2");
+    check_ranks_refused("depth,rank,rate\n1,1,0.6\n3,1,0.6\n", 0, "a depth 3, but no depth 2");
+    check_ranks_refused("depth,rank,rate\n1,1,0.6\n1,1,0.5\n", 0, "each depth and rank once");
+    check_ranks_refused("depth,rank,rate\n33,1,0.6\n", 0, "a depth from 1 to 32");
+    check_ranks_refused("depth,rank,rate\n1,65,0.6\n", 0, "a rank from 1 to 64");
+    check_ranks_refused("depth,rank,rate\n1,1,1.5\n", 0, "a rate from 0 to 1");
+    check_ranks_refused("depth,rank,rate\n", 0, "no rates of a first candidate");
+    check_ranks_refused("depth,rank\n1,1\n", 0, "rate");
+    check_ranks_refused(NULL, 1.5, "'rank_power' and the rates: at depth 2 a candidate of rank 2 is right more often");
+}
+
 /* The n-th request has the n-th rate, and after the last row the first again. */
 TEST(rates_of_requests)
 {

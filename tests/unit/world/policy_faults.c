@@ -450,3 +450,65 @@ TEST(a_negative_code_of_a_renter_is_its_fault)
     if (CHECK(rows->diag.n_errors == 1))
         CHECK(strstr(rows->diag.items[0].text, "rental policy 'failing' failed: prepare returned ") != NULL);
 }
+
+/* --- Speculators --- */
+
+static int plans_deep_trees(void *state, const struct speculation_view *view, struct speculation_plan *plan)
+{
+    static const struct draft_tree tree = {.n = 2, .nodes = {{-1, 1, 1, 0}, {0, 2, 1, 0}}};
+    (void)state, (void)view;
+    *plan = (struct speculation_plan){.depth = 1, .tokens = 8, .iterations = 1, .trees = &tree, .n_trees = 1};
+    return 0;
+}
+
+static int plans_equal_siblings(void *state, const struct speculation_view *view, struct speculation_plan *plan)
+{
+    static const struct draft_tree tree = {.n = 2, .nodes = {{-1, 1, 1, 0}, {-1, 1, 1, 0}}};
+    (void)state, (void)view;
+    *plan = (struct speculation_plan){.depth = 1, .tokens = 8, .iterations = 1, .trees = &tree, .n_trees = 1};
+    return 0;
+}
+
+static int plans_large_trees(void *state, const struct speculation_view *view, struct speculation_plan *plan)
+{
+    static const struct draft_tree tree = {.n = 2, .nodes = {{-1, 1, 1, 0}, {-1, 1, 2, 0}}};
+    (void)state, (void)view;
+    *plan = (struct speculation_plan){.depth = 1, .tokens = 1, .iterations = 1, .trees = &tree, .n_trees = 1};
+    return 0;
+}
+
+static int plans_without_rates(void *state, const struct speculation_view *view, struct speculation_plan *plan)
+{
+    static const struct draft_tree tree = {.n = 1, .nodes = {{-1, 1, 1, 0}}};
+    (void)state, (void)view;
+    *plan = (struct speculation_plan){.depth = 1, .tokens = 1, .iterations = 1, .trees = &tree, .n_trees = 1};
+    return 0;
+}
+
+TEST(trees_that_are_none)
+{
+    static const struct {
+        int (*plan)(void *, const struct speculation_view *, struct speculation_plan *);
+        const char *acceptance;
+    } cases[] = {{plans_deep_trees, ", 'rank_power': 0.5"},
+                 {plans_equal_siblings, ", 'rank_power': 0.5"},
+                 {plans_large_trees, ", 'rank_power': 0.5"},
+                 {plans_without_rates, ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct speculator speculator = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct speculator),
+                                                         .family = POLICY_SPECULATION, .name = "faulty", .summary = "",
+                                                         .source = ""},
+                                              .plan = cases[i].plan,
+                                              .draft = SPECULATION_DRAFT_NONE};
+        struct bed_rows *rows =
+            bed_run(BED(.policy = &speculator.policy, .quiet = true),
+                    "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm':"
+                    " 'mistral-7b', 'speculation': 'faulty', 'acceptance': {'rates': [0.6]%s}, 'trace': {'format':"
+                    " 'generate', 'count': 1, 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution':"
+                    " 'fixed', 'tokens': 64}, 'output': {'distribution': 'fixed', 'tokens': 40}}}}}",
+                    cases[i].acceptance);
+        CHECK_EQ_INT(rows->code, SIM_E_POLICY);
+        if (CHECK(rows->diag.n_errors > 0)) CHECK(strstr(rows->diag.items[0].text, "trees that are none") != NULL);
+        bed_free(rows);
+    }
+}
