@@ -94,9 +94,9 @@ static inline int64_t size_first_replicas(const struct size_option *option)
 
 /* --- size_space.c --- */
 
-/* Writes all options of the question, in an order of their own, with the batching policies of the engine. `engine`: its
- * name; NULL: not known. Returns 0 or SIM_E_NOMEM. */
-int size_options(const struct size_question *question, const char *engine, struct arena *arena,
+/* Writes all options of the question, in an order of their own, with the batching policies of the engine. `scheduler`:
+ * the one in its preset; NULL: not known. Returns 0 or SIM_E_NOMEM. */
+int size_options(const struct size_question *question, const char *scheduler, struct arena *arena,
                  struct size_option **options, size_t *n);
 
 /* Writes the section "services.llm" of a scenario, or its members that the option decides. */
@@ -253,6 +253,7 @@ struct size_result {
     double poisson_per_s;       /* rate of the arrivals; 0: they are not Poisson */
     bool names_kernels;         /* the settings name a calibration, or a set of its kernels */
     const char *cost_model, *engine; /* of all fleets, by name; engine NULL: the cost model knows no engines */
+    const char *scheduler;           /* batching policy in the preset of the engine; NULL: none */
     struct size_requests requests;
     const char *trust; /* of the best one: size_find_trust; NULL: there is none */
 };

@@ -18,18 +18,20 @@ static const struct size_batching vllm[] = {VLLM_V1(512), VLLM_V1(2048), VLLM_V1
 static const struct size_batching sglang[] = {SGLANG(2048), SGLANG(8192), SGLANG(16384)};
 static const struct size_batching trtllm[] = {TRTLLM(512), TRTLLM(2048), TRTLLM(8192)};
 
-/* The batching policies of an engine, by the first word of its name. Others have those of vLLM. */
-static const struct engine_batchings {
-    const char *engine;
+/* The batching policies of an engine, by the one in its preset. Others have those of vLLM. */
+struct engine_batchings {
+    const char *scheduler;
     const struct size_batching *batchings;
     size_t n;
-} engines[] = {{"sglang-", sglang, COUNT(sglang)}, {"trtllm-", trtllm, COUNT(trtllm)}, {"", vllm, COUNT(vllm)}};
+};
 
-static const struct engine_batchings *batchings_of(const char *engine)
+static const struct engine_batchings *batchings_of(const char *scheduler)
 {
-    const struct engine_batchings *found = engines;
-    while (strncmp(engine != NULL ? engine : "", found->engine, strlen(found->engine)) != 0) found++;
-    return found;
+    static const struct engine_batchings others = {NULL, vllm, COUNT(vllm)},
+                                         own[] = {{"sglang", sglang, COUNT(sglang)}, {"trtllm", trtllm, COUNT(trtllm)}};
+    for (size_t i = 0; scheduler != NULL && i < COUNT(own); i++)
+        if (strcmp(scheduler, own[i].scheduler) == 0) return &own[i];
+    return &others;
 }
 
 static const int64_t widths[] = {1, 2, 4, 8};
@@ -54,10 +56,10 @@ static void set_shape(struct size_option *option, size_t shape)
     option->groups = has_groups ? option->tensor_parallel : 1;
 }
 
-int size_options(const struct size_question *question, const char *engine, struct arena *arena,
+int size_options(const struct size_question *question, const char *scheduler, struct arena *arena,
                  struct size_option **options, size_t *n)
 {
-    const struct engine_batchings *of = batchings_of(engine);
+    const struct engine_batchings *of = batchings_of(scheduler);
     const size_t n_shapes = N_SHAPES + (question->has_experts ? COUNT(group_widths) : 0);
     const size_t n_ways = of->n * COUNT(prefill_pools);
     *n = 0;
