@@ -61,7 +61,6 @@ struct size_batching {
     int64_t token_budget;
     const char *budget_key;  /* the parameter with the budget */
     bool shares_iterations;  /* prompts and decoding share iterations */
-    bool resumes_remote;     /* may serve the decode pool */
     int64_t max_sequences;   /* 0: the default of the policy */
     const char *capacity;    /* of `trtllm`, with prompts in chunks; else NULL */
 };

@@ -10,11 +10,11 @@ enum { NODE_GPUS = 8 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* Budgets from short steps (even token times) to few steps (throughput). vllm-v0 processes whole prompts. */
-#define VLLM_V1(budget) {"vllm-v1", budget, "token_budget", true, true, 0, NULL}
-#define SGLANG(budget) {"sglang", budget, "chunked_prefill_tokens", false, true, SIZE_MOST_SEQUENCES, NULL}
-#define TRTLLM(budget) {"trtllm", budget, "token_budget", true, false, SIZE_MOST_SEQUENCES, "max-utilization"}
+#define VLLM_V1(budget) {"vllm-v1", budget, "token_budget", true, 0, NULL}
+#define SGLANG(budget) {"sglang", budget, "chunked_prefill_tokens", false, SIZE_MOST_SEQUENCES, NULL}
+#define TRTLLM(budget) {"trtllm", budget, "token_budget", true, SIZE_MOST_SEQUENCES, "max-utilization"}
 static const struct size_batching vllm[] = {VLLM_V1(512), VLLM_V1(2048), VLLM_V1(8192),
-                                            {"vllm-v0", 0, NULL, false, true, 0, NULL}};
+                                            {"vllm-v0", 0, NULL, false, 0, NULL}};
 static const struct size_batching sglang[] = {SGLANG(2048), SGLANG(8192), SGLANG(16384)};
 static const struct size_batching trtllm[] = {TRTLLM(512), TRTLLM(2048), TRTLLM(8192)};
 
@@ -41,8 +41,7 @@ static const int64_t prefill_pools[] = {0, 1, 2, 3, 4, 6, 8, 12, 16};
 /* A small budget only divides prompts, which share no iteration with decoding here. */
 static bool pools_are_tried(const struct size_question *question, const struct size_option *option)
 {
-    return question->disaggregated && option->batching->resumes_remote &&
-           option->batching->token_budget != vllm[0].token_budget;
+    return question->disaggregated && option->batching->token_budget != vllm[0].token_budget;
 }
 
 enum { N_SHAPES = COUNT(widths) * COUNT(widths) };

@@ -30,8 +30,8 @@ static const char *text_at(struct applying *applying, const char *of, const char
 static bool names_policy(struct applying *applying, const char *of)
 {
     const char *batching = key_of(applying, of, "batching");
-    return batching != NULL && (config_text(applying->config, batching) != NULL ||
-                                text_at(applying, batching, "policy") != NULL);
+    return batching != NULL &&
+           (config_text(applying->config, batching) != NULL || text_at(applying, batching, "policy") != NULL);
 }
 
 static bool has(struct applying *applying, const char *of, const char *key)
