@@ -19,6 +19,10 @@
  * @ 0a949d3, scheduledBlocksManager.h @ 1ce9149, kvCacheManager.cpp (getRemainingBlocksToCompletion). Defaults:
  * tensorrt_llm/llmapi/llm_args.py of 1.0.
  *
+ * Requests whose prompt was processed in a prefill pool join as waiting ones do (capacityScheduler.cpp takes those in
+ * state DISAGG_GENERATION_INIT, too): by order, with the blocks to their limit or, under max-utilization, of their
+ * context.
+ *
  * The limit of a request is `max_tokens`, for all alike, or exactly its output (`limits`). ORACLE_OUTPUT serves the
  * second. It also serves the rejection of requests whose output exceeds the limit: the engine would have cut them.
  *
@@ -104,6 +108,18 @@ static int64_t held_tokens(const struct trtllm *params, const struct replica_vie
     const int64_t prompt = request->prompt_tokens, whole = view->total_blocks * view->block_tokens;
     if (params->capacity == MAX_UTILIZATION || !replica_view_decodes_here(view, request)) return prompt;
     return min_i64(min_i64(prompt + limit_left(params, view, request), view->max_context_tokens), whole);
+}
+
+/* The same of a request that another replica has processed the prompt of. One whose output exceeds its limit goes on:
+ * it cannot be refused any more. */
+static int64_t resumed_tokens(const struct trtllm *params, const struct replica_view *view,
+                              const struct request_view *request)
+{
+    const int64_t context = replica_view_context_tokens(view, request);
+    const int64_t whole = view->total_blocks * view->block_tokens;
+    const int64_t output = replica_view_output_tokens(view, request), limit = limit_left(params, view, request);
+    if (params->capacity == MAX_UTILIZATION) return context;
+    return min_i64(min_i64(context + (limit > output ? limit : output), view->max_context_tokens), whole);
 }
 
 /* Why the request is never served; NULL: it is. */
@@ -285,6 +301,28 @@ static bool add_prompts(struct micro_batch *batch, const struct request_view *la
 
 /* --- The iteration --- */
 
+/* Requests of a prefill pool join in order of arrival, like waiting ones: their blocks, slots and tokens must be free.
+ * Those whose KV has yet to come take no token. */
+static void resume_remote(const struct trtllm *params, const struct replica_view *view, struct batch_plan *plan,
+                          const struct room_rules *rules, struct room *room)
+{
+    if (plan->n_evictions > 0 || plan->decode_sequences < INT64_MAX) return;
+    for (const struct request_view *r = view->nonresident; r != NULL; r = r->next) {
+        const int64_t hold_tokens = resumed_tokens(params, view, r), blocks = blocks_for_tokens(view, hold_tokens);
+        const bool is_here = replica_view_kv_is_pushed(view, r);
+        if (batch_plan_full(plan)) plan->iterations = 1; /* the others wait for the next plan */
+        if (batch_plan_full(plan) || blocks > room->free_blocks ||
+            room->running >= params->max_sequences * view->stages || (is_here && room->decoding >= rules->max_batch))
+            return;
+        room->free_blocks -= blocks;
+        room->running++;
+        batch_plan_resume_holding(plan, r, is_here, hold_tokens);
+        if (!is_here) continue;
+        plan->decode = true;
+        room->decoding++;
+    }
+}
+
 static struct micro_batch beside(const struct trtllm *params, const struct replica_view *view, struct batch_plan *plan,
                                  const struct room *room)
 {
@@ -302,12 +340,13 @@ static int trtllm_compose(void *state, const struct replica_view *view, struct b
     const struct trtllm *params = state;
     const int64_t most = params->token_budget / view->decode_tokens_each; /* at least one sequence gets its tokens */
     const struct room_rules rules = {.max_batch = min_i64(params->max_sequences, most > 0 ? most : 1)};
-    const struct room room = make_room(view, plan, &rules); /* evicts with max-utilization only: others hold all */
-    struct micro_batch batch = beside(params, view, plan, &room);
+    struct room room = make_room(view, plan, &rules); /* evicts with max-utilization only: others hold all */
     if (params->capacity == STATIC_BATCH && view->n_decoding + view->n_in_flight > 0) {
         batch_plan_limit(plan, NULL, BATCH_LIMIT_CLOSED);
         return 0;
     }
+    resume_remote(params, view, plan, &rules, &room);
+    struct micro_batch batch = beside(params, view, plan, &room);
     if (plan->decode_sequences < INT64_MAX) batch.tokens = 0;
     plan->recheck_on_arrival = !add_prompts(&batch, room.last_prompt, plan->n_evictions == 0);
     return 0;
@@ -324,5 +363,6 @@ const struct batcher batching_trtllm = {
                .state_bytes = sizeof(struct trtllm),
                .init = trtllm_init},
     .compose = trtllm_compose,
+    .accepts_remote = true,
     .order = BATCH_BY_ARRIVAL_AND_ADMISSION,
 };

@@ -34,6 +34,8 @@ static const struct config_field gpu_fields[] = {{.kind = CONFIG_TEXT, .help = "
 static const struct config_field engine_preset_fields[] = {
     ROW_TEXT("summary", summary, REQUIRED, WITHIN(1, 512), "engine, version, how it was run"),
     ROW_TEXT("source", source, OPTIONAL, WITHIN(1, 512), "where the values of this file come from"),
+    ROW_SHORT_VARIANT("batching", batching, OPTIONAL, "batching", "policy",
+                      "the engine's scheduler, with the defaults of its version, of services that name none"),
     ROW_TEXT("kernels", kernels, DEFAULT("in-model"), WITHIN(1, 64),
              "calibration set of the kernels: timed inside a model, or each alone (isolated)"),
     ROW_TEXT("collectives", collectives, DEFAULT("in-model"), WITHIN(1, 64),
@@ -227,6 +229,15 @@ int catalog_engine(const struct catalog *catalog, const char *name, const char *
     preset->path = path;
     preset->name = shelf_entry_name(arena, path);
     return preset->name ? check_order(preset, where, diag) : diag_nomem(diag);
+}
+
+int catalog_engine_document(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
+                            struct config **document, struct diag *diag)
+{
+    const char *path;
+    *document = NULL;
+    const int code = shelf_find(catalog, &engines, name, where, arena, &path, diag);
+    return code == 0 ? config_load(path, document, diag) : code;
 }
 
 int catalog_list_engines(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,

@@ -3,6 +3,7 @@
  * tested on the rest.
  *
  *     { "summary": "vLLM 0.2 (late 2023): no CUDA graphs, Ray workers", "source": "...",
+ *       "batching": {"policy": "vllm-v0", "padded": true},
  *       "kernels": "in-model", "collectives": "in-model", "own_kernels": "vllm-0.24",
  *       "direct_all_reduce": false, "fused_residual": false, "mixed_attention": false, "samples": false,
  *       "fused_narrowing": false, "graph_tokens": 0,
@@ -48,6 +49,8 @@ struct engine_preset {
     const char *own_kernels;           /* of experts, latent attention, narrow products; NULL: `kernels` */
     const char *own_all_reduce;        /* that of the engine's own all-reduce; likewise `collectives` */
     bool direct_all_reduce, fused_residual, mixed_attention, samples; /* see llm_split */
+    struct config_variant batching; /* the engine's scheduler: its name, without parameters; or none */
+    const char *batching_json;      /* all of it, in presets to be written; NULL in those that were read */
     bool fused_narrowing; /* operators hand activations of fp8 products on in fp8 */
     int64_t graph_tokens;
     struct config_list launches;  /* struct engine_launch; none: nothing to wait for */
@@ -65,6 +68,11 @@ struct engine_preset {
  * SIM_E_IO or SIM_E_NOMEM. */
 int catalog_engine(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
                    struct engine_preset *preset, struct diag *diag);
+
+/* Loads the document of a preset, whose "batching" is of the language of scenarios. It is no input of a run by itself.
+ * Returns what catalog_engine returns; *document, which the caller destroys, is NULL after an error. */
+int catalog_engine_document(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
+                            struct config **document, struct diag *diag);
 int catalog_list_engines(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
                          struct diag *diag);
 

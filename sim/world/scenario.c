@@ -4,6 +4,7 @@
 #include "sim/world/policy/kv_offload.h"
 #include "sim/world/policy/rental.h"
 #include "sim/world/policy/speculation.h"
+#include "sim/world/service/engine_batching.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -51,10 +52,11 @@ static int share_links(struct cluster_section *cluster, const struct config *con
     return 0;
 }
 
-int scenario_bind(const struct config *config, const struct config_families *families, const struct catalog *catalog,
+int scenario_bind(struct config *config, const struct config_families *families, const struct catalog *catalog,
                   struct arena *arena, struct scenario *scenario, struct diag *diag)
 {
-    int code = config_bind(config, scenario_fields, families, arena, scenario, sizeof *scenario, diag);
+    int code = engine_batching_apply(config, catalog, diag);
+    if (code == 0) code = config_bind(config, scenario_fields, families, arena, scenario, sizeof *scenario, diag);
     if (code == 0) code = cluster_config_load(&scenario->cluster.nodes, config, catalog, arena, diag);
     if (code == 0) code = share_links(&scenario->cluster, config, diag);
     if (code == 0)

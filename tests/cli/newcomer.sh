@@ -180,8 +180,8 @@ done <<'END'
 2	run S --set services.chat.formats.weights=w8a8	unknown weights 'w8a8'; did you mean 'int8' or 'fp8'?
 2	run S --set services.chat.formats.weights=fp4	unknown weights 'fp4'; did you mean 'nvfp4' or 'mxfp4'?
 2	run S --set cluster.network.bandwidth=1e400Gbps	'bandwidth' is out of range, got "1e400Gbps"; write it like "2.04TB/s"
-0	run S -q --set services.chat.cost.engine=sglang-0.5	engine 'sglang-0.5' and the default batching policy 'vllm-v1'; --set services.chat.batching=sglang
-0	run S -q --set services.chat.cost.engine=vllm-0.2	the default batching policy 'vllm-v1'; --set services.chat.batching=vllm-v0
+0	run S -q --set services.chat.cost.engine=sglang-0.5 --set services.chat.batching=vllm-v1	engine 'sglang-0.5' and the batching policy 'vllm-v1' of another engine; leave 'batching' out for its own, 'sglang'
+0	run S -q --set services.chat.cost.engine=vllm-0.2 --set services.chat.batching=vllm-v1	of another engine; leave 'batching' out for its own, 'vllm-v0'
 2	run S --set services.chat.quantization=fp8	unknown key 'quantization' in 'services.chat'; it is 'services.chat.formats.weights'
 2	run S --set services.chat.kv_cache_dtype=fp8	it is 'kv' of the section 'formats'
 2	run S --set services.chat.formats.weights=awq	unknown weights 'awq'; did you mean 'int4'?
@@ -454,10 +454,15 @@ for file in r.csv r.CSV.gz r.txt pdf r .pdf.d/r; do
 done
 run 0 size deepseek-v3 --rate 1/s --slo ttft.p99=1s -g a10g -q
 out 'a10g: cannot run deepseek-v3: 32 GPUs have 695.4 GB: no KV cache fits beside 673.2 GB of weights'
-run 0 run "$T/s.json" -q --set services.chat.cost.engine=sglang-0.5 --set services.chat.batching=sglang
-! grep -q 'default batching' "$T/err" || complain "a batching policy that is named is no default"
-run 0 run "$T/s.json" -q --set services.chat.cost.engine=vllm-0.19
-! grep -q 'default batching' "$T/err" || complain "vllm-v1 is the batching policy of vllm-0.19"
+# The scheduler of the engine, the policy of a paper and the default engine are no contradictions.
+for settings in services.chat.cost.engine=sglang-0.5 services.chat.batching=sglang \
+    'services.chat={"cost": {"engine": "sglang-0.5"}, "batching": "sglang"}' \
+    'services.chat={"cost": {"engine": "vllm-0.2"}, "batching": "sarathi"}'; do
+    run 0 run "$T/s.json" -q --set "$settings"
+    ! grep -q 'of another engine' "$T/err" || complain "$settings contradicts nothing"
+done
+run 0 run "$T/s.json" -q --set services.chat.cost.engine=sglang-0.5
+out ', batcher sglang,'
 
 # A verb has its help under both names. `list` alone lists what can be listed, each of which exists.
 for verb in run list; do

@@ -37,7 +37,7 @@ size 0 --slo ttft.p99=0.5s --set services.llm.cost.engine=trtllm-1.0 --study "$T
 out ', trtllm with '
 holds "$T/trtllm.json" '"max_sequences": 256, "capacity": "max-utilization", "chunked": true'
 size 0 --slo ttft.p99=0.5s --set services.llm.cost.engine=trtllm-1.0 --disaggregated
-out '  pools: not tried with trtllm'
+out '  pools: they '
 size 0 --slo ttft.p99=0.5s --set services.llm.cost.kind=roofline
 out '  interval: none, as the error of the cost model roofline is not known'
 size 0 --slo ttft.p99=0.5s --set services.llm.batching.max_sequences=64

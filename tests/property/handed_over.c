@@ -29,10 +29,16 @@ static size_t finished(const struct bed_rows *rows)
 TEST(every_batcher_that_says_so_takes_them)
 {
     static const char *const decode[] = {
-        "services.chat.pools.tokens.batching=vllm-v0", "services.chat.pools.tokens.batching=vllm-v1",
-        "services.chat.pools.tokens.batching=sarathi", "services.chat.pools.tokens.batching=splitwise"};
+        "services.chat.pools.tokens.batching=vllm-v0",
+        "services.chat.pools.tokens.batching=vllm-v1",
+        "services.chat.pools.tokens.batching=sarathi",
+        "services.chat.pools.tokens.batching=splitwise",
+        "services.chat.pools.tokens.batching={'policy': 'trtllm', 'max_tokens': 200}",
+        "services.chat.pools.tokens.batching={'policy': 'trtllm', 'limits': 'exact', 'max_sequences': 2}",
+        "services.chat.pools.tokens.batching={'policy': 'trtllm', 'capacity': 'max-utilization'}",
+        "services.chat.pools.tokens.batching={'policy': 'trtllm', 'capacity': 'static-batch', 'max_tokens': 200}"};
     static const char *const routing[] = {"services.chat.routing=round-robin", "services.chat.routing=splitwise"};
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof decode / sizeof *decode; i++)
         for (size_t k = 0; k < 2; k++) {
             struct bed_rows *rows = run(decode[i], routing[k], false), *single = run(decode[i], routing[k], true);
             CHECK_EQ_INT(rows->code, 0);
@@ -40,6 +46,29 @@ TEST(every_batcher_that_says_so_takes_them)
             CHECK(bed_metric(rows, "request.kv_transfer_bytes.sum") > 0);
             CHECK(bed_equal(rows, single));
         }
+}
+
+/* 4160 tokens hold one request of the longest. Reservations make the others wait, single blocks preempt. */
+TEST(reservations_of_those_handed_over_last_to_their_end)
+{
+    static const char tight[] = "services.chat.pools.tokens={'role': 'decode', 'kv': {'blocks': 260}, 'batching': %s}";
+    static const char *const roomy = "services.chat.pools.prompts.kv={'blocks': 6000}";
+    static const char *const reserving[] = {
+        "{'policy': 'trtllm', 'limits': 'exact'}", "{'policy': 'trtllm', 'max_tokens': 200}",
+        "{'policy': 'trtllm', 'max_tokens': 50}", /* a longer output goes on */
+        "{'policy': 'trtllm', 'limits': 'exact', 'capacity': 'static-batch'}"};
+    for (size_t i = 0; i < sizeof reserving / sizeof *reserving; i++) {
+        const char *set = test_json(tight, reserving[i]);
+        struct bed_rows *rows = run(set, roomy, false);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(finished(rows), 60);
+        CHECK(bed_metric(rows, "request.preemptions.sum") == 0);
+        CHECK(bed_equal(rows, run(set, roomy, true)));
+    }
+    struct bed_rows *taking = run(test_json(tight, "{'policy': 'trtllm', 'capacity': 'max-utilization'}"), roomy,
+                                  false);
+    CHECK_EQ_INT(finished(taking), 60);
+    CHECK(bed_metric(taking, "request.preemptions.sum") > 0);
 }
 
 TEST(the_others_are_refused_before_the_run)

@@ -229,7 +229,7 @@ static struct catalog_memory *memory_of_files(void)
     return &kept_files;
 }
 
-static int run_world(const struct config *config, const struct bed_options *options, struct arena *arena,
+static int run_world(struct config *config, const struct bed_options *options, struct arena *arena,
                      struct bed_rows *rows)
 {
     struct catalog catalog = {.root = "configs", .memory = memory_of_files()};

@@ -303,7 +303,7 @@ static void resume(struct naive_sglang *c)
         if (left < 0 || (running > 0 && running >= most) || (is_here && decoding >= most)) return;
         running++;
         decoding += is_here;
-        c->plan.resumptions[c->plan.n_resumptions++] = (struct batch_resumption){r, is_here};
+        c->plan.resumptions[c->plan.n_resumptions++] = (struct batch_resumption){r, is_here, 0};
         if (is_here) c->plan.decode = true;
         c->seen->waited += is_here;
     }

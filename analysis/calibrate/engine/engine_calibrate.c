@@ -20,27 +20,33 @@ enum { MAX_GROUPS = 16 };
 enum { GRAPH_TOKENS = 8192 };
 
 static const struct engine_recipe recipes[] = {
-    {.name = "vllm-0.2", .summary = "vLLM 0.2 (late 2023): kernels launched one by one, Ray workers",
+    {.name = "vllm-0.2", .batching = "{\"policy\": \"vllm-v0\", \"padded\": true}",
+     .summary = "vLLM 0.2 (late 2023): kernels launched one by one, Ray workers",
      .source = "Mutinifni/splitwise-sim @ 8f99e7dc, data/perf_model.csv", .kernels = "in-model",
      .collectives = "in-model", .terms = ENGINE_ITERATION | ENGINE_COMMON_SEQUENCE | ENGINE_LAUNCH | ENGINE_PROMPT},
-    {.name = "vllm-2024",
+    {.name = "vllm-2024", .batching = "{\"policy\": \"vllm-v0\"}",
      .summary = "vLLM of early 2024, as Vidur profiled it: host steps of decode iterations, launches left out",
      .source = "microsoft/vidur @ 7f14d6ab, data/profiling/{a100,a40}/cpu_overheads.csv", .kernels = "in-model",
      .collectives = "in-model", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
-    {.name = "vllm-0.12", .summary = "vLLM 0.12 (2025): CUDA graphs, prompts in chunks beside decoding",
+    {.name = "vllm-0.12", .batching = "{\"policy\": \"vllm-v1\"}",
+     .summary = "vLLM 0.12 (2025): CUDA graphs, prompts in chunks beside decoding",
      .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .own_kernels = "vllm-0.24",
      .is_recent = true, .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
-    {.name = "vllm-0.19", .summary = "vLLM 0.19 (2026), as LLMServingSim profiled its kernels: CPU overhead not measured",
+    {.name = "vllm-0.19", .batching = "{\"policy\": \"vllm-v1\", \"async\": true}",
+     .summary = "vLLM 0.19 (2026), as LLMServingSim profiled its kernels: CPU overhead not measured",
      .source = "casys-kaist/LLMServingSim @ 5daddb21, profiler/perf" EAGER, .kernels = "in-model",
      .collectives = "in-model", .is_recent = true, .samples = true, .launches_of = "vllm-0.2"},
-    {.name = "trtllm-1.0", .summary = "TensorRT-LLM 1.0 (2025): CUDA graphs, whole prompts beside decoding",
+    {.name = "trtllm-1.0", .batching = "{\"policy\": \"trtllm\"}",
+     .summary = "TensorRT-LLM 1.0 (2025): CUDA graphs, whole prompts beside decoding",
      .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .own_kernels = "trtllm-1.3",
      .own_all_reduce = "trtllm-1.3", .is_recent = true, .attends_apart = true, .fused_narrowing = true, .launches_of = "vllm-0.2",
      .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
-    {.name = "sglang-0.5", .summary = "SGLang 0.5 (2025): CUDA graphs, prompts before decoding",
+    {.name = "sglang-0.5", .batching = "{\"policy\": \"sglang\"}",
+     .summary = "SGLang 0.5 (2025): CUDA graphs, prompts before decoding",
      .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .own_kernels = "sglang-0.5",
      .own_all_reduce = "sglang-0.5", .is_recent = true, .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
-    {.name = "swifttransformer", .summary = "SwiftTransformer (DistServe, 2024): C++, kernels launched one by one",
+    {.name = "swifttransformer", .batching = "{\"policy\": \"distserve\"}",
+     .summary = "SwiftTransformer (DistServe, 2024): C++, kernels launched one by one",
      .source = "LLMServe/DistServe @ 82831f16, profiler-a100-80g.distserve.json", .kernels = "in-model",
      .collectives = "in-model", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE | ENGINE_PROMPT},
 };
@@ -53,6 +59,7 @@ const struct engine_recipe *engine_recipe_at(size_t index)
 struct engine_preset engine_recipe_preset(const struct engine_recipe *recipe)
 {
     return (struct engine_preset){.name = recipe->name, .summary = recipe->summary, .source = recipe->source,
+                                  .batching_json = recipe->batching,
                                   .kernels = recipe->kernels, .collectives = recipe->collectives,
                                   .own_kernels = recipe->own_kernels, .own_all_reduce = recipe->own_all_reduce,
                                   .direct_all_reduce = recipe->is_recent, .fused_residual = recipe->is_recent,
@@ -334,6 +341,10 @@ int engine_preset_write(const struct engine_preset *preset, struct text *json)
     json_write_open(&writer, NULL, '{');
     json_write_string(&writer, "summary", preset->summary);
     if (preset->source != NULL) json_write_string(&writer, "source", preset->source);
+    if (preset->batching_json != NULL) {
+        json_write_key(&writer, "batching");
+        text_add(json, preset->batching_json);
+    }
     json_write_string(&writer, "kernels", preset->kernels);
     json_write_string(&writer, "collectives", preset->collectives);
     if (preset->own_kernels != NULL) json_write_string(&writer, "own_kernels", preset->own_kernels);

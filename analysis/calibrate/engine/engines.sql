@@ -40,11 +40,16 @@ create view measured as
 create view traits as
     select name as engine, kernels || case when collectives = kernels then '' else ', collectives ' || collectives end
                as "set",
+           ifnull(batching, 'vllm-v1') as "batching",
            case when graph_tokens > 0 then 'to ' || graph_tokens || ' tokens' else 'none' end as "CUDA graphs",
            case when mixed then 1 else 2 end as "attention launches",
            case when direct then 'own kernel' else 'library' end as "short all-reduce"
     from (select name, ifnull(json_extract(json, '$.kernels'), 'in-model') as kernels,
                  ifnull(json_extract(json, '$.collectives'), 'in-model') as collectives,
+                 (select group_concat(case when key = 'policy' then value
+                                           when type in ('true', 'false') then key || '=' || type
+                                           else key || '=' || value end, ' ')
+                  from (select * from json_each(file.json, '$.batching') order by key <> 'policy', key)) as batching,
                  json_extract(json, '$.graph_tokens') as graph_tokens,
                  json_extract(json, '$.mixed_attention') as mixed,
                  json_extract(json, '$.direct_all_reduce') as direct

@@ -4,7 +4,7 @@
 #include "sim/cli/file_kind.h"
 #include "sim/cli/key_names.h"
 #include "sim/cli/paths.h"
-#include "sim/cli/run/default_batcher.h"
+#include "sim/cli/run/other_batcher.h"
 #include "sim/cli/run/idle_types.h"
 #include "sim/cli/run/large_site.h"
 #include "sim/cli/run/setup.h"
@@ -138,7 +138,7 @@ static int run_setup(struct cli *cli, const struct run_options *options, const s
     if (code != 0) return code;
     warn_idle_types(setup, &cli->diag);
     warn_trace_misfit(setup, &cli->diag);
-    warn_default_batcher(setup, &cli->diag);
+    warn_other_batcher(setup, &cli->diag);
     large_site_warn(&setup->scenario, options->output, limit_bytes, cli->err);
     struct simulate_options how = {.output = options->output,
                                    .results_limit_bytes = limit_bytes,

@@ -62,7 +62,6 @@ struct size_batching {
     int64_t token_budget;
     const char *budget_key;  /* the parameter with the budget */
     bool shares_iterations;  /* prompts and decoding share iterations */
-    bool resumes_remote;     /* may serve the decode pool */
     int64_t max_sequences;   /* 0: the default of the policy */
     const char *capacity;    /* of `trtllm`, with prompts in chunks; else NULL */
 };
@@ -95,9 +94,9 @@ static inline int64_t size_first_replicas(const struct size_option *option)
 
 /* --- size_space.c --- */
 
-/* Writes all options of the question, in an order of their own, with the batching policies of the engine. `engine`:
- * its name; NULL: not known. Returns 0 or SIM_E_NOMEM. */
-int size_options(const struct size_question *question, const char *engine, struct arena *arena,
+/* Writes all options of the question, in an order of their own, with the batching policies of the engine. `scheduler`:
+ * the one in its preset; NULL: not known. Returns 0 or SIM_E_NOMEM. */
+int size_options(const struct size_question *question, const char *scheduler, struct arena *arena,
                  struct size_option **options, size_t *n);
 
 /* Writes the section "services.llm" of a scenario, or its members that the option decides. */
@@ -255,6 +254,7 @@ struct size_result {
     double poisson_per_s;       /* rate of the arrivals; 0: they are not Poisson */
     bool names_kernels;         /* the settings name a calibration, or a set of its kernels */
     const char *cost_model, *engine; /* of all fleets, by name; engine NULL: the cost model knows no engines */
+    const char *scheduler;           /* batching policy in the preset of the engine; NULL: none */
     struct size_requests requests;
     const char *trust; /* of the best one: size_find_trust; NULL: there is none */
 };

@@ -104,10 +104,6 @@ static void add_none(const struct size_question *question, const struct size_res
                      const struct size_state *best, struct text *text)
 {
     const bool has_pools = size_has_pools(best);
-    if (!has_pools && !best->option.batching->resumes_remote) {
-        text_printf(text, "not tried with %s", best->option.batching->policy);
-        return;
-    }
     text_printf(text,
                 has_pools ? "they pay here: without them no fleet " : "they do not pay here: with them no fleet ");
     if (result->n_best < SIZE_WANTED)

@@ -1,5 +1,6 @@
 /* Bounds all options, then simulates them in rounds, the cheapest first (sim/study/sizing.h). */
 #include "sim/catalog/cost.h"
+#include "sim/catalog/engine.h"
 #include "sim/cli/size/size.h"
 #include "sim/study/map.h"
 #include "sim/study/sizing.h"
@@ -169,11 +170,11 @@ static int take_best(const struct size_question *question, const struct sizing *
     return 0;
 }
 
-/* Those of result->engine. */
+/* Those of result->scheduler. */
 static int list_options(const struct size_question *question, struct arena *arena, struct size_result *result)
 {
     struct size_option *options;
-    int code = size_options(question, result->engine, arena, &options, &result->n);
+    int code = size_options(question, result->scheduler, arena, &options, &result->n);
     if (code != 0) return code;
     result->states = arena_alloc(arena, (result->n + 1) * sizeof *result->states);
     if (result->states == NULL) return SIM_E_NOMEM;
@@ -182,14 +183,21 @@ static int list_options(const struct size_question *question, struct arena *aren
     return 0;
 }
 
-/* Names the cost model and the engine of a loaded fleet. Returns 0 or SIM_E_NOMEM. */
-static int name_engine(const struct setup *setup, struct arena *arena, struct size_result *result)
+/* Names the cost model, the engine and its scheduler of a loaded fleet. Returns 0 or a negative code. */
+static int name_engine(const struct setup *setup, struct arena *arena, struct size_result *result, struct diag *diag)
 {
+    struct engine_preset preset = {0};
+
     const struct pool_config pool = service_pool(scenario_service(&setup->scenario, 0), 0);
     const char *engine = cost_engine(&pool.cost);
     result->cost_model = arena_strdup(arena, pool.cost.name);
     result->engine = engine != NULL ? arena_strdup(arena, engine) : NULL;
-    return result->cost_model == NULL || (engine != NULL && result->engine == NULL) ? SIM_E_NOMEM : 0;
+    if (result->cost_model == NULL || (engine != NULL && result->engine == NULL)) return diag_nomem(diag);
+    const int code = engine != NULL
+                         ? catalog_engine(&setup->catalog, engine, "services.llm.cost.engine", arena, &preset, diag)
+                         : 0;
+    result->scheduler = preset.batching.name != NULL ? arena_strdup(arena, preset.batching.name) : NULL;
+    return code;
 }
 
 /* The trace and the engine are those of any option. */
@@ -201,7 +209,7 @@ static int read_common(const struct size_question *question, const volatile sig_
     int code = size_load(question, option, size_first_replicas(option), &setup, diag);
     if (code == 0) code = size_requests_read(question, &setup, interrupt, &result->requests, diag);
     if (code == 0) code = size_resolved_find(&setup, &result->poisson_per_s, &result->names_kernels, diag);
-    if (code == 0 && name_engine(&setup, arena, result) != 0) code = diag_nomem(diag);
+    if (code == 0) code = name_engine(&setup, arena, result, diag);
     setup_fini(&setup);
     if (code != 0 || !result->requests.is_closed) return code;
     return diag_error(diag, SIM_E_USAGE, "--trace",

@@ -10,26 +10,28 @@ enum { NODE_GPUS = 8 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* Budgets from short steps (even token times) to few steps (throughput). vllm-v0 processes whole prompts. */
-#define VLLM_V1(budget) {"vllm-v1", budget, "token_budget", true, true, 0, NULL}
-#define SGLANG(budget) {"sglang", budget, "chunked_prefill_tokens", false, true, SIZE_MOST_SEQUENCES, NULL}
-#define TRTLLM(budget) {"trtllm", budget, "token_budget", true, false, SIZE_MOST_SEQUENCES, "max-utilization"}
+#define VLLM_V1(budget) {"vllm-v1", budget, "token_budget", true, 0, NULL}
+#define SGLANG(budget) {"sglang", budget, "chunked_prefill_tokens", false, SIZE_MOST_SEQUENCES, NULL}
+#define TRTLLM(budget) {"trtllm", budget, "token_budget", true, SIZE_MOST_SEQUENCES, "max-utilization"}
 static const struct size_batching vllm[] = {VLLM_V1(512), VLLM_V1(2048), VLLM_V1(8192),
-                                            {"vllm-v0", 0, NULL, false, true, 0, NULL}};
+                                            {"vllm-v0", 0, NULL, false, 0, NULL}};
 static const struct size_batching sglang[] = {SGLANG(2048), SGLANG(8192), SGLANG(16384)};
 static const struct size_batching trtllm[] = {TRTLLM(512), TRTLLM(2048), TRTLLM(8192)};
 
-/* The batching policies of an engine, by the first word of its name. Others have those of vLLM. */
-static const struct engine_batchings {
-    const char *engine;
+/* The batching policies of an engine, by the one in its preset. Others have those of vLLM. */
+struct engine_batchings {
+    const char *scheduler;
     const struct size_batching *batchings;
     size_t n;
-} engines[] = {{"sglang-", sglang, COUNT(sglang)}, {"trtllm-", trtllm, COUNT(trtllm)}, {"", vllm, COUNT(vllm)}};
+};
 
-static const struct engine_batchings *batchings_of(const char *engine)
+static const struct engine_batchings *batchings_of(const char *scheduler)
 {
-    const struct engine_batchings *found = engines;
-    while (strncmp(engine != NULL ? engine : "", found->engine, strlen(found->engine)) != 0) found++;
-    return found;
+    static const struct engine_batchings others = {NULL, vllm, COUNT(vllm)},
+                                         own[] = {{"sglang", sglang, COUNT(sglang)}, {"trtllm", trtllm, COUNT(trtllm)}};
+    for (size_t i = 0; scheduler != NULL && i < COUNT(own); i++)
+        if (strcmp(scheduler, own[i].scheduler) == 0) return &own[i];
+    return &others;
 }
 
 static const int64_t widths[] = {1, 2, 4, 8};
@@ -39,8 +41,7 @@ static const int64_t prefill_pools[] = {0, 1, 2, 3, 4, 6, 8, 12, 16};
 /* A small budget only divides prompts, which share no iteration with decoding here. */
 static bool pools_are_tried(const struct size_question *question, const struct size_option *option)
 {
-    return question->disaggregated && option->batching->resumes_remote &&
-           option->batching->token_budget != vllm[0].token_budget;
+    return question->disaggregated && option->batching->token_budget != vllm[0].token_budget;
 }
 
 enum { N_SHAPES = COUNT(widths) * COUNT(widths) };
@@ -54,10 +55,10 @@ static void set_shape(struct size_option *option, size_t shape)
     option->groups = has_groups ? option->tensor_parallel : 1;
 }
 
-int size_options(const struct size_question *question, const char *engine, struct arena *arena,
+int size_options(const struct size_question *question, const char *scheduler, struct arena *arena,
                  struct size_option **options, size_t *n)
 {
-    const struct engine_batchings *of = batchings_of(engine);
+    const struct engine_batchings *of = batchings_of(scheduler);
     const size_t n_shapes = N_SHAPES + (question->has_experts ? COUNT(group_widths) : 0);
     const size_t n_ways = of->n * COUNT(prefill_pools);
     *n = 0;

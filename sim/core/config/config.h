@@ -98,9 +98,9 @@ int config_set(struct config *config, const char *assignment, struct diag *diag)
 int config_set_in(struct config *config, const char *assignment, const char *directory, const char *where,
                   struct diag *diag);
 
-/* Fills `out` (zeroed first by this function, `bytes` long) from the document. Text and lists go to `arena`. Unknown
- * keys, wrong types, missing units, values out of range, missing required fields: all reported, with did-you-mean. A
- * null counts as absent. Returns 0, SIM_E_CONFIG or SIM_E_NOMEM. */
+/* Fills `out` (zeroed first by this function, `bytes` long) from the document. Text and lists go to `arena`. Without
+ * `families` a variant gets its name alone, and nothing in it is checked. Unknown keys, wrong types, missing units,
+ * values out of range, missing required fields: all reported, with did-you-mean. A null counts as absent. Returns 0, SIM_E_CONFIG or SIM_E_NOMEM. */
 int config_bind(const struct config *config, const struct config_field *fields, const struct config_families *families,
                 struct arena *arena, void *out, size_t bytes, struct diag *diag);
 
@@ -116,6 +116,21 @@ bool config_is_given(const struct config *config, const char *dotted_path);
 struct config_origin {
     const char *source, *sure; /* "NVIDIA A100 datasheet, 2021", "datasheet" */
 };
+
+/* The name of the index-th member of the object at a dotted path; NULL past the last one, or where no object is. */
+const char *config_member(const struct config *config, const char *dotted_path, size_t index);
+
+/* The string at a dotted path, also the short form of a variant on which an object was laid; NULL: there is none. */
+const char *config_text(const struct config *config, const char *dotted_path);
+
+/* The directory that relative paths in the value at a dotted path start from. */
+const char *config_directory(const struct config *config, const char *dotted_path);
+
+/* Lays a copy of the value at `below_path` of another document under the value at `dotted_path`, as if this document
+ * extended it there: objects merge, all else stays. Each value keeps the place where it was written. The object around
+ * `dotted_path` must exist. Returns 0 or SIM_E_NOMEM. */
+int config_lay_under(struct config *config, const char *dotted_path, const struct config *below,
+                     const char *below_path);
 
 /* The origin of the value at a dotted path. Returns false when it was not written with one. */
 bool config_origin(const struct config *config, const char *dotted_path, struct config_origin *origin);

@@ -484,10 +484,11 @@ static void bind_variant(struct binding *binding, const struct config_field *fie
                          struct config_variant *variant)
 {
     struct json_node room;
-    struct config_alternative alternative;
+    struct config_alternative alternative = {0};
+    const bool has_families = binding->reading.families != NULL; /* else nothing says what parameters there are */
     const struct json_node *tag = find_tag(binding, field, trail, &room);
     if (tag == NULL) return;
-    if (!config_find_alternative(binding->reading.families, field->family, tag->text, &alternative)) {
+    if (has_families && !config_find_alternative(binding->reading.families, field->family, tag->text, &alternative)) {
         report_unknown_alternative(binding, field, tag);
         return;
     }
@@ -497,7 +498,7 @@ static void bind_variant(struct binding *binding, const struct config_field *fie
     variant->params = bytes > 0 ? arena_alloc(binding->reading.arena, bytes) : NULL;
     if (variant->name == NULL || (bytes > 0 && variant->params == NULL))
         config_report_nomem(&binding->reading);
-    else
+    else if (has_families)
         bind_members(binding, alternative.fields, field->tag, trail, variant->params);
 }
 

@@ -181,6 +181,82 @@ bool config_is_given(const struct config *config, const char *dotted_path)
     return *rest == 0 && node->kind != JSON_NULL;
 }
 
+const char *config_member(const struct config *config, const char *dotted_path, size_t index)
+{
+    const char *rest;
+    const struct json_node *node = config_find(config, dotted_path, &rest);
+    if (*rest != 0 || node->kind != JSON_OBJECT) return NULL;
+    const struct json_node *member = node->first;
+    for (; member != NULL && index > 0; index--) member = member->next;
+    return member != NULL ? member->key : NULL;
+}
+
+const char *config_text(const struct config *config, const char *dotted_path)
+{
+    const char *rest;
+    const struct json_node *node = config_find(config, dotted_path, &rest);
+    return *rest == 0 && (node->kind == JSON_STRING || node->kind == JSON_OBJECT) ? node->text : NULL;
+}
+
+const char *config_directory(const struct config *config, const char *dotted_path)
+{
+    const char *rest;
+    return config_find(config, dotted_path, &rest)->source->directory;
+}
+
+static const struct json_source *copy_source(struct arena *arena, const struct json_source *source)
+{
+    struct json_source *copy = arena_alloc(arena, sizeof *copy);
+    if (copy == NULL) return NULL;
+    *copy = *source;
+    copy->name = arena_strdup(arena, source->name);
+    copy->directory = arena_strdup(arena, source->directory);
+    return copy->name != NULL && copy->directory != NULL ? copy : NULL;
+}
+
+/* NULL when out of memory. */
+static struct json_node *copy_node(struct arena *arena, const struct json_node *node)
+{
+    struct json_node *copy = arena_alloc(arena, sizeof *copy);
+    if (copy == NULL || (copy->source = copy_source(arena, node->source)) == NULL) return NULL;
+    const struct json_source *source = copy->source;
+    *copy = *node;
+    copy->source = source;
+    copy->key = node->key != NULL ? arena_strdup(arena, node->key) : NULL;
+    copy->text = node->text != NULL ? arena_strdup(arena, node->text) : NULL;
+    if ((node->key != NULL && copy->key == NULL) || (node->text != NULL && copy->text == NULL)) return NULL;
+    copy->first = copy->last = copy->next = NULL;
+    copy->n = 0;
+    for (const struct json_node *child = node->first; child != NULL; child = child->next) {
+        struct json_node *inner = copy_node(arena, child);
+        if (inner == NULL) return NULL;
+        json_append(copy, inner);
+    }
+    return copy;
+}
+
+int config_lay_under(struct config *config, const char *dotted_path, const struct config *below, const char *below_path)
+{
+    const char *rest, *below_rest;
+    struct json_node *node = config_find(config, dotted_path, &rest);
+    const struct json_node *found = config_find(below, below_path, &below_rest);
+    const bool is_given = *rest == 0 && node->kind != JSON_NULL;
+    if (*below_rest != 0 || found->kind == JSON_NULL || (is_given && node->kind != JSON_OBJECT)) return 0;
+    struct json_node *under = copy_node(&config->arena, found);
+    if (under == NULL) return SIM_E_NOMEM;
+    under->key = *rest == 0 ? node->key : arena_strdup(&config->arena, rest);
+    if (under->key == NULL) return SIM_E_NOMEM;
+    if (*rest != 0) {
+        json_append(node, under);
+        return 0;
+    }
+    struct json_node *next = node->next, over = *node;
+    if (is_given) config_merge(under, &over);
+    *node = *under;
+    node->next = next;
+    return 0;
+}
+
 bool config_origin(const struct config *config, const char *dotted_path, struct config_origin *origin)
 {
     const char *rest;

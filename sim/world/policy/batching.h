@@ -123,6 +123,9 @@ struct batch_resumption {
     /* For a nonresident request. True: the iteration starts once the KV has arrived and includes the request. False:
      * the request joins at the first boundary after its KV has arrived. */
     bool wait;
+    /* For a nonresident request: tokens that its KV blocks have room for from now on, if these are more than its
+     * context. Such a reservation lasts to its end. 0: no reservation. */
+    int64_t hold_tokens;
 };
 
 struct batch_rejection {
@@ -224,7 +227,15 @@ static inline void batch_plan_pause(struct batch_plan *plan, const struct reques
 static inline void batch_plan_resume(struct batch_plan *plan, const struct request_view *request, bool wait)
 {
     int32_t i = plan->n_resumptions++;
-    if (i < plan->capacity) plan->resumptions[i] = (struct batch_resumption){request, wait};
+    if (i < plan->capacity) plan->resumptions[i] = (struct batch_resumption){request, wait, 0};
+}
+
+/* As batch_plan_resume, with a reservation. */
+static inline void batch_plan_resume_holding(struct batch_plan *plan, const struct request_view *request, bool wait,
+                                             int64_t hold_tokens)
+{
+    int32_t i = plan->n_resumptions++;
+    if (i < plan->capacity) plan->resumptions[i] = (struct batch_resumption){request, wait, hold_tokens};
 }
 
 /* Says why requests are left in the queue: admissions ended at `request`, which behind others or at the head waits

@@ -122,6 +122,14 @@ void replica_prefixes_fini(struct replica *replica);
 /* Evicts unused cached blocks until the free blocks cover the unused ones that remain. */
 void replica_evict_prefixes(struct replica *replica);
 
+/* Blocks that a nonresident request holds once it resumes: those of its context, or its reservation. */
+static inline int64_t replica_resumed_blocks(const struct replica *replica, const struct batch_resumption *resumption)
+{
+    const struct request *request = (const struct request *)(const void *)resumption->request;
+    const int64_t context = request->context_tokens - resumption->wait, held = resumption->hold_tokens;
+    return kvcache_blocks(&replica->kv, held > context ? held : context);
+}
+
 /* Takes free blocks; evicts unused cached blocks to make room. */
 static inline void replica_take_blocks(struct replica *replica, int64_t blocks)
 {

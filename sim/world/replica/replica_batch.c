@@ -338,6 +338,16 @@ static int pause_decoding(struct replica *replica, struct request *request, sim_
     return replica->env->on_move != NULL ? replica->env->on_move(replica, request, now, "pause") : 0;
 }
 
+/* Counts a reservation beyond the tokens that a request has, and the tokens that it comes to. */
+static void count_reservation(struct replica *replica, const struct request *request, int64_t hold_tokens,
+                              int64_t tokens)
+{
+    if (hold_tokens <= tokens) return;
+    replica->counts.reserved_tokens += hold_tokens;
+    replica->counts.reserving_tokens += tokens + request->output_tokens - request->generated_tokens;
+    replica->counts.reserving++;
+}
+
 static int resume(struct replica *replica, const struct batch_resumption *resumption, sim_ns now)
 {
     struct request *request = request_of(resumption->request);
@@ -354,7 +364,8 @@ static int resume(struct replica *replica, const struct batch_resumption *resump
     replica->n_remote -= request->is_remote;
     request->view.admission = ++replica->admissions;
     /* During the transfer no other sequence gets the block that its next token may need. */
-    request->held_blocks = kvcache_blocks(&replica->kv, request->context_tokens - resumption->wait);
+    request->held_blocks = replica_resumed_blocks(replica, resumption);
+    count_reservation(replica, request, resumption->hold_tokens, request->context_tokens);
     replica_take_blocks(replica, request->held_blocks);
     code = replica_move_in(replica, request, resumption->wait, now);
     if (code != 0) return code;
@@ -408,17 +419,6 @@ static void admit(struct replica *replica, struct request *request, sim_ns now)
     if (request->scheduled_ns == TIME_UNSET) request->scheduled_ns = now;
 }
 
-/* Counts a reservation for the output, and the tokens that the request comes to. */
-static void count_reservation(struct replica *replica, const struct batch_prefill *prefill)
-{
-    const struct request *request = request_of(prefill->request);
-    const int64_t prompt = request->view.prompt_tokens;
-    if (prefill->hold_tokens <= prompt) return;
-    replica->counts.reserved_tokens += prefill->hold_tokens;
-    replica->counts.reserving_tokens += prompt + request->output_tokens - request->generated_tokens;
-    replica->counts.reserving++;
-}
-
 int replica_admit_prefills(struct replica *replica, struct iteration_work *work, sim_ns now)
 {
     const struct batch_plan *plan = &replica->plan;
@@ -431,7 +431,7 @@ int replica_admit_prefills(struct replica *replica, struct iteration_work *work,
         if (code == 0 && replica->env->on_prefill != NULL)
             code = replica->env->on_prefill(replica, prefill, replica->kv.free_blocks, now);
         if (code != 0) return code;
-        if (is_new) count_reservation(replica, prefill);
+        if (is_new) count_reservation(replica, request, prefill->hold_tokens, request->view.prompt_tokens);
         if (is_new) admit(replica, request, now);
         replica_take_blocks(replica, needed);
         request->held_blocks += needed;
@@ -526,7 +526,9 @@ int replica_join_arrived(struct replica *replica)
     int code = 0;
     while (code == 0 && replica->arrived.n > 0) {
         struct request *request = replica->arrived.head;
-        int64_t surplus_blocks = request->held_blocks - kvcache_blocks(&replica->kv, request->context_tokens - 1);
+        const bool reserves = request->held_blocks > kvcache_blocks(&replica->kv, request->context_tokens);
+        const int64_t context_blocks = kvcache_blocks(&replica->kv, request->context_tokens - 1);
+        const int64_t surplus_blocks = reserves ? 0 : request->held_blocks - context_blocks;
         request_list_remove(&replica->arrived, request);
         kvcache_give(&replica->kv, surplus_blocks); /* for its first step to take */
         request->held_blocks -= surplus_blocks;

@@ -211,6 +211,13 @@ static int check_pause(const struct replica *replica, sim_ns now, const struct r
     return 0;
 }
 
+/* Whether held blocks suffice to the end of a request, if they are more than those of the tokens it has. */
+static bool lasts(const struct replica *replica, const struct request *request, int64_t held, int64_t tokens)
+{
+    const int64_t left = request->output_tokens - request->generated_tokens;
+    return held <= kvcache_blocks(&replica->kv, tokens) || held >= kvcache_blocks(&replica->kv, tokens + left - 1);
+}
+
 static int check_resumption(const struct replica *replica, sim_ns now, const struct batch_resumption *resumption,
                             struct room *room)
 {
@@ -225,8 +232,10 @@ static int check_resumption(const struct replica *replica, sim_ns now, const str
     if (nonresident && resumption->wait && replica->pipeline != NULL)
         return plan_fault(replica, now, "resume", request->id, "no batch of stages that batch for themselves waits");
     int64_t context = request_of(request)->context_tokens;
-    int64_t kv_blocks = kvcache_blocks(&replica->kv, context - resumption->wait);
+    int64_t kv_blocks = replica_resumed_blocks(replica, resumption);
     if (nonresident) room->free_blocks -= kv_blocks;
+    if (nonresident && !lasts(replica, request_of(request), kv_blocks, context))
+        return plan_fault(replica, now, "resume", request->id, "its reservation would not last to its end");
     if (!nonresident || resumption->wait) {
         int64_t held = nonresident ? kv_blocks : request_of(request)->held_blocks;
         room->resumed_growth += held < kvcache_blocks(&replica->kv, context) ||
@@ -242,12 +251,10 @@ static int check_resumption(const struct replica *replica, sim_ns now, const str
 static int check_reservation(const struct replica *replica, sim_ns now, const struct batch_prefill *prefill)
 {
     const struct request *request = request_of(prefill->request);
-    int64_t prompt = request->view.prompt_tokens, left = request->output_tokens - request->generated_tokens;
     int64_t held = kvcache_blocks(&replica->kv, prefill->hold_tokens);
     if (held < request->held_blocks) held = request->held_blocks;
     if (!replica_view_decodes_here(&replica->view, &request->view)) return 0;
-    if (held <= kvcache_blocks(&replica->kv, prompt) || held >= kvcache_blocks(&replica->kv, prompt + left - 1))
-        return 0;
+    if (lasts(replica, request, held, request->view.prompt_tokens)) return 0;
     return plan_fault(replica, now, "prefill", request->view.id, "its reservation would not last to its end");
 }
 

@@ -511,7 +511,7 @@ static int check_takers(const struct fleet *fleet)
         const struct batcher *batcher = pool->env.batcher;
         if (pool->config.role == POOL_PREFILL || batcher->accepts_remote) continue;
         return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "batching"),
-                          "take one that does, such as vllm-v0, vllm-v1, sglang, sarathi or splitwise",
+                          "take one that does, such as vllm-v0, vllm-v1, sglang, trtllm or sarathi",
                           "batching policy '%s' takes no requests whose prompt was processed elsewhere, which %s%s%sof "
                           "service '%s' may be handed",
                           batcher->policy.name, pool->config.name != NULL ? "pool '" : "the replicas ",

@@ -134,7 +134,7 @@ struct try_case {
 #define LONG ", \"prompt\": {\"distribution\": \"uniform\", \"min\": 100, \"max\": 2600}"
 
 static const struct size_batching batching = {.policy = "vllm-v1", .token_budget = 2048, .budget_key = "token_budget",
-                                              .shares_iterations = true, .resumes_remote = true};
+                                              .shares_iterations = true};
 
 static void check_whole(const struct twin *twin, const struct size_question *question,
                         const struct size_requests *requests, const struct size_outcome *whole)

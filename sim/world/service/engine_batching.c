@@ -1,0 +1,103 @@
+#include "sim/world/service/engine_batching.h"
+
+#include "sim/catalog/engine.h"
+#include "sim/core/path.h"
+
+#include <string.h>
+
+struct applying {
+    struct config *config;
+    const struct catalog *catalog;
+    struct arena arena;
+    bool failed; /* out of memory */
+};
+
+/* "services.chat.cost"; NULL when out of memory, or `of` is NULL. */
+static const char *key_of(struct applying *applying, const char *of, const char *key)
+{
+    const char *path = of != NULL ? arena_printf(&applying->arena, "%s.%s", of, key) : NULL;
+    if (of != NULL && path == NULL) applying->failed = true;
+    return path;
+}
+
+static const char *text_at(struct applying *applying, const char *of, const char *key)
+{
+    const char *path = key_of(applying, of, key);
+    return path != NULL ? config_text(applying->config, path) : NULL;
+}
+
+/* Whether a policy is named, and not only a parameter of one. */
+static bool names_policy(struct applying *applying, const char *of)
+{
+    const char *batching = key_of(applying, of, "batching");
+    return batching != NULL &&
+           (config_text(applying->config, batching) != NULL || text_at(applying, batching, "policy") != NULL);
+}
+
+static bool has(struct applying *applying, const char *of, const char *key)
+{
+    const char *path = key_of(applying, of, key);
+    return path != NULL && config_is_given(applying->config, path);
+}
+
+/* The engine that a service or a pool names: a name, or the path of a preset. NULL: none. */
+static const char *engine_of(struct applying *applying, const char *of)
+{
+    const char *cost = key_of(applying, of, "cost"), *path = key_of(applying, cost, "engine");
+    const char *short_kind = cost != NULL ? config_text(applying->config, cost) : NULL;
+    const char *kind = text_at(applying, cost, "kind");
+    const char *name = path != NULL ? config_text(applying->config, path) : NULL;
+    if (kind == NULL) kind = short_kind;
+    if (name == NULL || (kind != NULL && strcmp(kind, "operators") != 0)) return NULL;
+    if (!path_is_json(name)) return name;
+    name = path_join(&applying->arena, config_directory(applying->config, path), name);
+    if (name == NULL) applying->failed = true;
+    return name;
+}
+
+static void lay_under(struct applying *applying, const char *of, const char *engine)
+{
+    struct diag unheard;
+    struct config *preset;
+    const char *batching = key_of(applying, of, "batching");
+    if (batching == NULL) return;
+    diag_init(&unheard);
+    const int code = catalog_engine_document(applying->catalog, engine, of, &applying->arena, &preset, &unheard);
+    if (code == SIM_E_NOMEM || (code == 0 && config_lay_under(applying->config, batching, preset, "batching") != 0))
+        applying->failed = true;
+    config_destroy(preset);
+}
+
+/* A pool without a cost model of its own takes what the service has, unless it gives parameters without a policy. */
+static void apply_to_pools(struct applying *applying, const char *service, const char *engine)
+{
+    const char *pools = key_of(applying, service, "pools"), *name;
+    for (size_t i = 0; pools != NULL && (name = config_member(applying->config, pools, i)) != NULL; i++) {
+        const char *pool = key_of(applying, pools, name);
+        const bool has_cost = has(applying, pool, "cost");
+        const char *own = has_cost ? engine_of(applying, pool) : engine;
+        if (own == NULL || names_policy(applying, pool)) continue;
+        if (has_cost || has(applying, pool, "batching")) lay_under(applying, pool, own);
+    }
+}
+
+static void apply_to_service(struct applying *applying, const char *service)
+{
+    if (names_policy(applying, service)) return;
+    const char *engine = engine_of(applying, service);
+    apply_to_pools(applying, service, engine);
+    if (engine != NULL) lay_under(applying, service, engine);
+}
+
+int engine_batching_apply(struct config *config, const struct catalog *catalog, struct diag *diag)
+{
+    struct applying applying = {.config = config, .catalog = catalog};
+    const char *name;
+    arena_init(&applying.arena);
+    for (size_t i = 0; !applying.failed && (name = config_member(config, "services", i)) != NULL; i++) {
+        const char *service = key_of(&applying, "services", name);
+        if (service != NULL) apply_to_service(&applying, service);
+    }
+    arena_fini(&applying.arena);
+    return applying.failed ? diag_nomem(diag) : 0;
+}
