@@ -128,8 +128,8 @@ int compare_groups(const char *base_path, const char *base, const char *changed_
 
 void comparison_fini(struct comparison *comparison);
 
-/* The ends of a row's interval as differences from the base: from the ratios of the pairs where these have an interval.
- * NAN: none. */
+/* The ends of a row's interval as differences from the base: from the ratios of the pairs where these have an
+ * interval. NAN: none. */
 void compare_ends(const struct compare_row *row, double *low, double *high);
 
 const char *compare_verdict_name(enum compare_verdict verdict); /* "better" */

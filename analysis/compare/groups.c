@@ -367,7 +367,7 @@ static int compare_unpaired(struct grouping *grouping, const struct compare_grou
     const struct compare_run **runs = arena_alloc(work->arena, n * sizeof *runs);
     int code = runs != NULL ? make_room(grouping, n) : SIM_E_NOMEM;
     for (size_t i = 0; code == 0 && i < n; i++) runs[i] = i < base->n ? &base->runs[i] : &changed->runs[i - base->n];
-    if (code == 0) work->runs = (struct compared_runs){runs, runs + base->n, base->n, changed->n, false};
+    if (code == 0) work->runs = (struct compared_runs){runs, runs + base->n, base->n, changed->n};
     if (code == 0) code = metrics_read(work, runs, n);
     for (size_t m = 0; code == 0 && m < work->metrics.n; m++) code = add_welch_row(grouping, m, base->n, changed->n);
     if (code == 0) set_unpaired_rejected(work, base->n, changed->n);
@@ -412,7 +412,7 @@ static int add_rows(struct grouping *grouping)
         runs[i] = grouping->pairs[i].base;
         runs[grouping->n + i] = grouping->pairs[i].changed;
     }
-    if (code == 0) work->runs = (struct compared_runs){runs, runs + grouping->n, grouping->n, grouping->n, true};
+    if (code == 0) work->runs = (struct compared_runs){runs, runs + grouping->n, grouping->n, grouping->n};
     if (code == 0) code = metrics_read(work, runs, 2 * grouping->n);
     if (code == 0) code = recorded_read(work, runs, 2 * grouping->n);
     for (size_t m = 0; code == 0 && m < work->metrics.n; m++) {
@@ -446,7 +446,9 @@ static int remark_inputs(const struct grouping *grouping)
                            n_differ);
     diag_warning(work->diag, NULL, "compare runs of one trace",
                  "%zu pairs of runs have read different input files: " COMPARE_INPUT_FILES, n_other_load);
-    return work_remark(work, "the input files differ in %zu pairs: " COMPARE_INPUT_FILES, n_differ);
+    return work_remark(
+        work, "the input files differ in %zu pairs, and with them perhaps the load in %zu: " COMPARE_INPUT_FILES,
+        n_differ, n_other_load);
 }
 
 static int remark_pairs(const struct grouping *grouping)

@@ -1,8 +1,8 @@
 /* Whether the change of a metric exceeds the error of the cost models, of runs that have intervals of it.
  *
- * Runs of one system (LLM, GPU, engine) have one error in common: both are fast, or both are slow. So the change is
- * taken at equal ends. Else each run may be anywhere in its interval, and so may energy and power, whose error is that
- * of a GPU. Of several pairs of runs the change is that of their sums; without pairs, of each run with each. */
+ * Runs of one system (LLM, GPU, engine) have one error in common: all are fast, or all are slow. So the change is taken
+ * at equal ends. Else each run may be anywhere in its interval, and so may energy and power, whose error is that of a
+ * GPU. Of groups of runs the change is that of their means. */
 #include "analysis/compare/work.h"
 #include "analysis/intervals.h"
 #include "sim/core/text.h"
@@ -12,88 +12,73 @@
 
 struct errors {
     struct run_intervals *base, *changed; /* [n_base], [n_changed] */
-    size_t n_base, n_changed;
-    bool has_pairs;
-    bool is_common; /* all runs are of one system, or both of each pair */
+    size_t n_base, n_changed, n_without;  /* runs without intervals */
+    bool is_common;                       /* all runs are of one system */
 };
 
-static bool has_one_system(const struct run_intervals *base, const struct run_intervals *changed)
-{
-    return strcmp(base->systems, changed->systems) == 0;
-}
-
-/* The values of a metric, in its unit, at which its change is the least [0] and the largest [1] that the errors allow.
- * Of several pairs of runs they are sums. */
-struct extremes {
+/* The means of a metric, in its unit, at two ends: all runs fast, and all slow; or the base high and the others low,
+ * and the other way about. */
+struct ends {
     double base[2], changed[2];
 };
 
-static void add_extreme(struct extremes *extremes, int end, double base, double changed)
+/* The mean over some runs, at the fast and the slow end, or at the low and the high end. Returns whether it is
+ * known. */
+static bool find_means(const struct run_intervals *runs, size_t n, const char *metric, bool by_speed, double means[2])
 {
-    extremes->base[end] += base;
-    extremes->changed[end] += changed;
-}
-
-/* Adds those of one run against another. Returns whether they are known. */
-static bool add_extremes(const struct run_intervals *of_base, const struct run_intervals *of_changed,
-                         const char *metric, struct extremes *extremes)
-{
-    const struct metric_interval *base = intervals_of(of_base, metric), *changed = intervals_of(of_changed, metric);
-    const bool is_power = strncmp(metric, "energy.", 7) == 0 || strncmp(metric, "power.", 6) == 0;
-    if (base == NULL || changed == NULL) return false;
-    if (has_one_system(of_base, of_changed) && !is_power) {
-        const int fast = changed->fast - base->fast <= changed->slow - base->slow ? 0 : 1;
-        add_extreme(extremes, fast, base->fast, changed->fast);
-        add_extreme(extremes, 1 - fast, base->slow, changed->slow);
-    } else {
-        add_extreme(extremes, 0, base->high, changed->low);
-        add_extreme(extremes, 1, base->low, changed->high);
+    means[0] = means[1] = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        const struct metric_interval *interval = intervals_of(&runs[i], metric);
+        if (interval == NULL) return false;
+        means[0] += (by_speed ? interval->fast : interval->low) / (double)n;
+        means[1] += (by_speed ? interval->slow : interval->high) / (double)n;
     }
     return true;
 }
 
-/* Whether run i of the base counts with run k of the others. */
-static bool counts(const struct errors *errors, size_t i, size_t k)
+static bool find_ends(const struct errors *errors, const char *metric, struct ends *ends)
 {
-    return !errors->has_pairs || i == k;
-}
-
-static bool find_extremes(const struct errors *errors, const char *metric, struct extremes *extremes)
-{
-    *extremes = (struct extremes){0};
-    for (size_t i = 0; i < errors->n_base; i++)
-        for (size_t k = 0; k < errors->n_changed; k++)
-            if (counts(errors, i, k) && !add_extremes(&errors->base[i], &errors->changed[k], metric, extremes))
-                return false;
+    const bool is_power = strncmp(metric, "energy.", 7) == 0 || strncmp(metric, "power.", 6) == 0;
+    const bool by_speed = errors->is_common && !is_power;
+    double base[2];
+    if (!find_means(errors->base, errors->n_base, metric, by_speed, base) ||
+        !find_means(errors->changed, errors->n_changed, metric, by_speed, ends->changed))
+        return false;
+    ends->base[0] = base[by_speed ? 0 : 1];
+    ends->base[1] = base[by_speed ? 1 : 0];
     return true;
 }
 
-/* Reads the intervals of some runs. `has_all` becomes false if one has none. */
-static int read_all(struct compare_work *work, const struct compare_run *const *runs, size_t n,
-                    struct run_intervals **intervals, bool *has_all)
+/* Reads the intervals of some runs. */
+static int read_all(struct compare_work *work, const struct compare_run *const *runs, size_t n, struct errors *errors,
+                    struct run_intervals **intervals)
 {
     int code = 0;
     *intervals = arena_alloc(work->arena, (n + 1) * sizeof **intervals);
     if (*intervals == NULL) return SIM_E_NOMEM;
-    for (size_t i = 0; i < n && code == 0 && *has_all; i++) {
+    for (size_t i = 0; i < n && code == 0; i++) {
         code = intervals_read(runs[i]->database, runs[i]->id, work->arena, &(*intervals)[i], work->diag);
-        *has_all = (*intervals)[i].basis != NULL;
+        errors->n_without += (*intervals)[i].basis == NULL;
     }
     return code;
 }
 
-static int read_errors(struct compare_work *work, struct errors *errors, bool *has_all)
+static bool have_one_system(const struct run_intervals *runs, size_t n, const struct run_intervals *first)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(runs[i].systems, first->systems) != 0) return false;
+    return true;
+}
+
+static int read_errors(struct compare_work *work, struct errors *errors)
 {
     const struct compared_runs *runs = &work->runs;
-    *errors = (struct errors){
-        .n_base = runs->n_base, .n_changed = runs->n_changed, .has_pairs = runs->has_pairs, .is_common = true};
-    *has_all = runs->n_base > 0 && runs->n_changed > 0;
-    int code = read_all(work, runs->base, runs->n_base, &errors->base, has_all);
-    if (code == 0) code = read_all(work, runs->changed, runs->n_changed, &errors->changed, has_all);
-    if (code != 0 || !*has_all) return code;
-    for (size_t i = 0; i < errors->n_base; i++)
-        for (size_t k = 0; k < errors->n_changed; k++)
-            if (counts(errors, i, k)) errors->is_common &= has_one_system(&errors->base[i], &errors->changed[k]);
+    *errors = (struct errors){.n_base = runs->n_base, .n_changed = runs->n_changed};
+    int code = read_all(work, runs->base, runs->n_base, errors, &errors->base);
+    if (code == 0) code = read_all(work, runs->changed, runs->n_changed, errors, &errors->changed);
+    if (code != 0 || errors->n_without > 0 || runs->n_base == 0) return code;
+    errors->is_common = have_one_system(errors->base, errors->n_base, errors->base) &&
+                        have_one_system(errors->changed, errors->n_changed, errors->base);
     return 0;
 }
 
@@ -105,32 +90,43 @@ static bool has_moved(const struct compare_row *row)
 
 enum { MOST_NAMED = 2 };
 
-/* The change without errors lies within the range that is printed. Changes are relative to the base at their own
- * end. */
-static void add_metric(const struct compare_row *row, const struct extremes *extremes, size_t n_before,
-                       struct text *text)
+/* The least and the largest of the change at both ends and of that without errors. */
+static void find_range(const double at_ends[2], double without_errors, double range[2])
 {
-    if (n_before >= MOST_NAMED) return;
-    text_printf(text, "%s%s", n_before > 0 ? ", " : "", row->metric);
-    if (row->base > 0.0 && extremes->base[0] > 0.0 && extremes->base[1] > 0.0) {
-        const double ratio = row->changed / row->base;
-        const double low = fmin(extremes->changed[0] / extremes->base[0], ratio);
-        const double high = fmax(extremes->changed[1] / extremes->base[1], ratio);
-        if (stats_is_multiple(row->base, row->changed))
-            text_printf(text, " (%.3g .. %.3gx)", low, high);
-        else
-            text_printf(text, " (%+.3g .. %+.3g %%)", 100.0 * (low - 1.0), 100.0 * (high - 1.0));
-    } else {
-        text_printf(text, " (from %.3g to %.3g)", row->base, row->changed);
-    }
+    range[0] = fmin(fmin(at_ends[0], at_ends[1]), without_errors);
+    range[1] = fmax(fmax(at_ends[0], at_ends[1]), without_errors);
 }
 
-/* Whether no change at all lies between the least and the largest change. */
-static bool may_be_none(const struct compare_row *row, const struct extremes *extremes)
+static void find_differences(const struct compare_row *row, const struct ends *ends, double range[2])
 {
-    const double delta = row->changed - row->base;
-    return fmin(extremes->changed[0] - extremes->base[0], delta) <= 0.0 &&
-           fmax(extremes->changed[1] - extremes->base[1], delta) >= 0.0;
+    const double at_ends[2] = {ends->changed[0] - ends->base[0], ends->changed[1] - ends->base[1]};
+    find_range(at_ends, row->changed - row->base, range);
+}
+
+/* Changes are relative to the base at their own end. */
+static void add_metric(const struct compare_row *row, const struct ends *ends, size_t n_before, struct text *text)
+{
+    double range[2];
+    if (n_before >= MOST_NAMED) return;
+    text_printf(text, "%s%s", n_before > 0 ? ", " : "", row->metric);
+    if (!(row->base > 0.0 && ends->base[0] > 0.0 && ends->base[1] > 0.0)) {
+        find_differences(row, ends, range);
+        text_printf(text, " (%+.3g .. %+.3g)", range[0], range[1]);
+        return;
+    }
+    const double at_ends[2] = {ends->changed[0] / ends->base[0], ends->changed[1] / ends->base[1]};
+    find_range(at_ends, row->changed / row->base, range);
+    if (stats_is_multiple(row->base, row->changed))
+        text_printf(text, " (%.3g .. %.3gx)", range[0], range[1]);
+    else
+        text_printf(text, " (%+.3g .. %+.3g %%)", 100.0 * (range[0] - 1.0), 100.0 * (range[1] - 1.0));
+}
+
+static bool may_be_none(const struct compare_row *row, const struct ends *ends)
+{
+    double range[2];
+    find_differences(row, ends, range);
+    return range[0] <= 0.0 && range[1] >= 0.0;
 }
 
 int work_remark_model_error(struct compare_work *work)
@@ -138,23 +134,28 @@ int work_remark_model_error(struct compare_work *work)
     struct errors errors;
     struct text within, beyond;
     size_t n_within = 0, n_beyond = 0;
-    bool has_all;
-    int code = read_errors(work, &errors, &has_all);
-    if (code != 0 || !has_all) return code;
+    int code = read_errors(work, &errors);
+    const size_t n_runs = errors.n_base + errors.n_changed;
+    if (code == 0 && errors.n_without > 0 && errors.n_without < n_runs)
+        code = work_remark(work, "%zu of %zu runs have no interval, so changes are not held against the models' error",
+                           errors.n_without, n_runs);
+    if (code != 0 || errors.n_without > 0 || errors.n_base == 0) return code;
     text_init(&within);
     text_init(&beyond);
     for (size_t i = 0; i < work->comparison->n_rows; i++) {
         const struct compare_row *row = &work->comparison->rows[i];
-        struct extremes extremes;
-        if (!has_moved(row) || !find_extremes(&errors, row->metric, &extremes)) continue;
-        if (may_be_none(row, &extremes))
-            add_metric(row, &extremes, n_within++, &within);
+        struct ends ends;
+        if (!has_moved(row) || !find_ends(&errors, row->metric, &ends)) continue;
+        if (may_be_none(row, &ends))
+            add_metric(row, &ends, n_within++, &within);
         else
-            add_metric(row, &extremes, n_beyond++, &beyond);
+            add_metric(row, &ends, n_beyond++, &beyond);
     }
     if (n_within > MOST_NAMED) text_printf(&within, " and %zu more", n_within - MOST_NAMED);
     if (n_beyond > MOST_NAMED) text_printf(&beyond, " and %zu more", n_beyond - MOST_NAMED);
-    const char *common = errors.is_common ? "one for both runs" : "one for each run";
+    const char *common = !errors.is_common ? "one for each run"
+                         : n_runs == 2     ? "one for both runs"
+                                           : "one for all runs";
     if (within.failed || beyond.failed) code = SIM_E_NOMEM;
     if (code == 0 && n_within > 0)
         code = work_remark(work, "within the error of the cost models (%s), maybe none on hardware: %s", common,

@@ -1,39 +1,76 @@
-/* Whether two runs that read different files had the same requests and jobs to do: runs on two kinds of GPUs have, and
- * runs of two traces have not. Told from the rows, by sums that depend on each of them. */
+/* Whether two runs that read different files had the same requests to serve: runs on two kinds of GPUs have, and runs
+ * of two traces have not. Told from the rows, by sums that depend on each of them. Rows of jobs do not have their
+ * work, so of runs with jobs nothing is known. */
 #include "analysis/compare/work.h"
 
-enum { SUM_REQUESTS, SUM_JOBS, N_SUMS = 6 };
+#include <string.h>
+
+static const char sums_sql[] = "SELECT service, count(*), total(prompt_tokens * (id % 1009 + 1)), "
+                               "total(CAST(arrival_s * 1e6 AS INTEGER) % 65521 * (id % 1009 + 1)), "
+                               "total(CASE status WHEN 'finished' THEN output_tokens * (id % 1009 + 1) ELSE 0 END) "
+                               "FROM request WHERE run_id = ?1 GROUP BY service ORDER BY service";
+static const char jobs_sql[] = "SELECT 1 FROM job WHERE run_id = ?1 LIMIT 1";
+
+enum { N_COLUMNS = 5 };
+
+static int prepare(const struct compare_run *run, const char *sql, sqlite3_stmt **statement, struct diag *diag)
+{
+    const int code = database_prepare(run->database, sql, statement, "read rows", diag);
+    if (code == 0) sqlite3_bind_int64(*statement, 1, run->id);
+    return code;
+}
 
 /* Sums of integers, which the order of the rows does not change. */
-static int read_sums(const struct compare_run *run, int64_t sums[N_SUMS], struct diag *diag)
+static bool are_equal(sqlite3_stmt *base, sqlite3_stmt *changed)
 {
-    static const char sql[] =
-        "SELECT requests, jobs, tokens, arrivals, gpus, submissions FROM "
-        "(SELECT count(*) AS requests, total(prompt_tokens * (id % 1009 + 1)) AS tokens, "
-        "total(CAST(arrival_s * 1e6 AS INTEGER) % 65521 * (id % 1009 + 1)) AS arrivals FROM request WHERE run_id = ?1), "
-        "(SELECT count(*) AS jobs, total(gpus * (id % 1009 + 1)) AS gpus, "
-        "total(CAST(submit_s * 1e6 AS INTEGER) % 65521 * (id % 1009 + 1)) AS submissions FROM job WHERE run_id = ?1)";
+    const char *service = (const char *)sqlite3_column_text(base, 0);
+    const char *other = (const char *)sqlite3_column_text(changed, 0);
+    bool is_same = service != NULL && other != NULL && strcmp(service, other) == 0;
+    for (int i = 1; i < N_COLUMNS; i++) is_same &= sqlite3_column_int64(base, i) == sqlite3_column_int64(changed, i);
+    return is_same;
+}
+
+static int has_jobs(const struct compare_run *run, bool *has, struct diag *diag)
+{
     sqlite3_stmt *statement;
-    int code = database_prepare(run->database, sql, &statement, "read rows", diag);
+    const int code = prepare(run, jobs_sql, &statement, diag);
     if (code != 0) return code;
-    sqlite3_bind_int64(statement, 1, run->id);
-    if (sqlite3_step(statement) == SQLITE_ROW)
-        for (int i = 0; i < N_SUMS; i++) sums[i] = sqlite3_column_int64(statement, i);
-    else
-        code = database_error(run->database, "read rows", diag);
+    const int result = sqlite3_step(statement);
+    *has = result == SQLITE_ROW;
     sqlite3_finalize(statement);
-    return code;
+    return result == SQLITE_ROW || result == SQLITE_DONE ? 0 : database_error(run->database, "read rows", diag);
+}
+
+static int compare_services(sqlite3_stmt *base, sqlite3_stmt *changed, const struct compare_run *run, bool *is_one,
+                            struct diag *diag)
+{
+    int of_base, of_changed;
+    size_t n = 0;
+    *is_one = true;
+    for (;; n++) {
+        of_base = sqlite3_step(base);
+        of_changed = sqlite3_step(changed);
+        if (of_base != SQLITE_ROW || of_changed != SQLITE_ROW) break;
+        *is_one &= are_equal(base, changed);
+    }
+    *is_one &= n > 0 && of_base == of_changed;
+    if (of_base != SQLITE_ROW && of_base != SQLITE_DONE) return database_error(run->database, "read rows", diag);
+    return 0;
 }
 
 int runs_have_one_load(const struct compare_run *base, const struct compare_run *changed, bool *is_one,
                        struct diag *diag)
 {
-    int64_t of_base[N_SUMS], of_changed[N_SUMS];
+    sqlite3_stmt *of_base = NULL, *of_changed = NULL;
+    bool base_has_jobs = false, changed_has_jobs = false;
     *is_one = false;
-    int code = read_sums(base, of_base, diag);
-    if (code == 0) code = read_sums(changed, of_changed, diag);
-    if (code != 0) return code;
-    *is_one = of_base[SUM_REQUESTS] + of_base[SUM_JOBS] > 0;
-    for (int i = 0; i < N_SUMS; i++) *is_one &= of_base[i] == of_changed[i];
-    return 0;
+    int code = has_jobs(base, &base_has_jobs, diag);
+    if (code == 0) code = has_jobs(changed, &changed_has_jobs, diag);
+    if (code != 0 || base_has_jobs || changed_has_jobs) return code;
+    code = prepare(base, sums_sql, &of_base, diag);
+    if (code == 0) code = prepare(changed, sums_sql, &of_changed, diag);
+    if (code == 0) code = compare_services(of_base, of_changed, base, is_one, diag);
+    sqlite3_finalize(of_base);
+    sqlite3_finalize(of_changed);
+    return code;
 }

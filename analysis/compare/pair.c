@@ -353,7 +353,7 @@ int compare_pair(struct compare_work *work, const struct compare_run *base, cons
     if (runs == NULL) return SIM_E_NOMEM;
     runs[0] = base;
     runs[1] = changed;
-    work->runs = (struct compared_runs){runs, runs + 1, 1, 1, true};
+    work->runs = (struct compared_runs){runs, runs + 1, 1, 1};
     work->comparison->n_pairs = 1;
     int code = metrics_read(work, runs, 2);
     if (code == 0) code = paired_read(&paired_requests, base, changed, work->arena, &pair.paired[0], work->diag);

@@ -1,5 +1,5 @@
-/* The recorded trace beside the pairs of runs whose seeds replicate it. Its change answers another question: what would
- * have happened on that one trace. The interval of the pairs is of traces like it. */
+/* The recorded trace beside the pairs of runs whose seeds replicate it. Its change answers another question: what
+ * would have happened on that one trace. The interval of the pairs is of traces like it. */
 #include "analysis/compare/work.h"
 #include "sim/core/text.h"
 

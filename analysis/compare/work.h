@@ -19,11 +19,10 @@ struct metric_set {
     } *requests; /* of run i */
 };
 
-/* The runs behind the rows. With pairs, base[i] and changed[i] are one. */
+/* The runs behind the rows. */
 struct compared_runs {
     const struct compare_run *const *base, *const *changed;
     size_t n_base, n_changed;
-    bool has_pairs;
 };
 
 struct compare_work {
@@ -65,8 +64,8 @@ void work_set_rejected(const struct rejections *sum, double rejected_frac[2]);
 /* What trace_hash covers. */
 #define COMPARE_INPUT_FILES "traces, or files of GPUs, LLMs, engines or calibrations"
 
-/* Sets whether the rows of two runs that read different input files are of the same requests and jobs: as many, as
- * large, and at the same times. False where no rows were kept. Returns 0 or SIM_E_STORE. */
+/* Sets whether two runs that read different input files served the same requests: as many, as large, and at the same
+ * times in each service. False where no rows were kept, and where there are jobs. Returns 0 or SIM_E_STORE. */
 int runs_have_one_load(const struct compare_run *base, const struct compare_run *changed, bool *is_one,
                        struct diag *diag);
 

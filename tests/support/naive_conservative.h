@@ -5,8 +5,8 @@
 
 #include "tests/support/naive_cluster.h"
 
-/* Fills in everything from `left` on; `promise` is the first reservation. At most `depth` reservations lie ahead; 0: any
- * number. */
+/* Fills in everything from `left` on; `promise` is the first reservation. At most `depth` reservations lie ahead; 0:
+ * any number. */
 void naive_conservative_run(struct naive_job *jobs, int n, int total_gpus, int depth);
 
 #endif
