@@ -358,14 +358,14 @@ void replica_count_decode_work(struct replica *replica, int64_t n, sim_ns lasted
 void replica_count_work(struct replica *replica, const struct iteration_work *work,
                         const struct clock_state *clock_state, int64_t in_flight_tokens, sim_ns lasted_ns);
 
-/* An iteration of the replica that started and will end at these times draws `whole_j` in all: what it has drawn by a
- * time, and the watts that it draws then. It is spread evenly over the iteration; from a change of its speed on, what
- * is left is spread over what is left. */
+/* Joules of an iteration from start_ns to `at`, and watts now, if it draws `whole_j` until end_ns. They are spread
+ * evenly. From a change of its speed on, what is left is spread over the time that is left. */
 double replica_spread_j(const struct replica *replica, sim_ns start_ns, sim_ns end_ns, double whole_j, sim_ns at);
 double replica_spread_w(const struct replica *replica, sim_ns start_ns, sim_ns end_ns, double whole_j);
 
-/* The end of that iteration, or of the one of the current run from a boundary on, is about to change. */
+/* Keeps what an iteration has drawn, before its end changes. */
 void replica_keep_drawn(struct replica *replica, sim_ns start_ns, sim_ns end_ns, double whole_j, sim_ns now);
+/* The same of the iteration of the current run that begins at a boundary. */
 void replica_keep_run_drawn(struct replica *replica, int64_t boundary, sim_ns now);
 
 /* Tokens of KV here of sequences that do not decode now. */

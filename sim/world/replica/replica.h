@@ -333,8 +333,9 @@ void replica_resume(struct replica *replica, sim_ns now);
 void replica_set_clock(struct replica *replica, struct clock_order order, sim_ns now);
 
 /* Joules that the GPUs have drawn up to a time with no event pending, and watts drawn at that time. The energy of an
- * unfinished iteration is spread evenly over it. When stages batch independently, only finished batches count. Only if
- * env.energy is set. */
+ * unfinished iteration is spread evenly over it, and what is left of it when its speed changes over the time left.
+ * The power limit holds for the mean of an iteration: a rest that speeds up may draw some per cent more. When stages
+ * batch independently, only finished batches count. Only if env.energy is set. */
 double replica_drawn_j(const struct replica *replica, sim_ns at);
 double replica_draws_w(const struct replica *replica, sim_ns at);
 
