@@ -12,8 +12,9 @@
  * end examines every reservation, as often as reservations move.
  *
  * `depth` bounds that, as the number of jobs that are tried does in backfilling schedulers in use (bf_max_job_test of
- * Slurm): at most so many jobs have a reservation that lies ahead. The other pending jobs queue in order of submission
- * and start no sooner than they have one. So a depth of 1 is first in, first out. */
+ * Slurm): at most so many jobs wait with a reservation. The other pending jobs queue in order of submission and start no
+ * sooner than they have one. An interrupted job gets one at once, in place of the youngest that has one. So a depth of
+ * 1 is first in, first out. */
 #include "policies/declared.h"
 #include "policies/scheduler/ranking.h"
 #include "policies/scheduler/usage.h"
@@ -26,6 +27,7 @@ struct conservative_params {
 struct reserved {
     struct ranked by_age, by_start; /* while the job is pending */
     sim_ns span_ns, from_ns, to_ns; /* reserved duration and times, also while the job runs */
+    bool is_queued;                 /* without a reservation */
 };
 
 struct conservative {
@@ -42,7 +44,7 @@ struct conservative {
 
 #define ROW_OF struct conservative_params
 static const struct config_field conservative_fields[] = {
-    ROW_INT("depth", depth, DEFAULT("0"), WITHIN(0, 1e9), "reservations that may lie ahead; 0: all"),
+    ROW_INT("depth", depth, DEFAULT("0"), WITHIN(0, 1e9), "jobs that may wait with a reservation; 0: all"),
     {0}};
 #undef ROW_OF
 
@@ -98,22 +100,41 @@ static bool move(struct conservative *conservative, const struct cluster_view *v
 
 static void add_reserved(struct conservative *conservative, struct reserved *job)
 {
+    job->is_queued = false;
     ranking_add(&conservative->by_age, &job->by_age);
     reserve(conservative, job, SIM_NS_MAX);
     conservative->n_reserved++;
 }
 
-static void add_pending(struct conservative *conservative, const struct cluster_view *view, struct reserved *job)
+static void enqueue(struct conservative *conservative, struct reserved *job)
+{
+    job->to_ns = 0;
+    job->is_queued = true;
+    ranking_add(&conservative->queue, &job->by_age);
+}
+
+static void send_back_youngest(struct conservative *conservative)
+{
+    struct reserved *job = reserved_of(ranking_last(&conservative->by_age));
+    ranking_remove(&conservative->by_age, &job->by_age);
+    cancel(conservative, job);
+    conservative->n_reserved--;
+    conservative->may_come_earlier = true;
+    enqueue(conservative, job);
+}
+
+static void add_pending(struct conservative *conservative, const struct cluster_view *view, struct reserved *job,
+                        bool is_new)
 {
     job->span_ns = job_view_estimated_remaining_ns(view, job->by_age.job);
-    if (conservative->depth > 0) {
-        job->to_ns = 0;
-        ranking_add(&conservative->queue, &job->by_age);
+    if (conservative->depth > 0 && is_new) {
+        enqueue(conservative, job);
         return;
     }
     add_reserved(conservative, job);
     int code = ranked_list_add(&conservative->arrivals, &job->by_age);
     if (code < 0) conservative->code = code;
+    if (conservative->depth > 0 && conservative->n_reserved > conservative->depth) send_back_youngest(conservative);
 }
 
 /* Releases the rest of the time that was reserved for a job that ran. */
@@ -146,7 +167,7 @@ static void conservative_notify(void *state, const struct cluster_view *view, co
     if (note->event == JOB_EVENT_SUBMIT) {
         job->by_age = job->by_start = (struct ranked){.job = note->job, .gpus = note->job->gpus};
         job->by_age.rank.first = note->job->sequence;
-        add_pending(conservative, view, job);
+        add_pending(conservative, view, job, true);
     } else if (note->event == JOB_EVENT_START) {
         ranking_remove(&conservative->by_age, &job->by_age);
         ranking_remove(&conservative->by_start, &job->by_start);
@@ -156,7 +177,7 @@ static void conservative_notify(void *state, const struct cluster_view *view, co
         release_rest(conservative, job, view->now_ns);
     } else if (note->event == JOB_EVENT_PREEMPT) {
         release_rest(conservative, job, view->now_ns);
-        add_pending(conservative, view, job);
+        add_pending(conservative, view, job, false);
     } else {
         hold(conservative, view, job);
     }
@@ -195,30 +216,57 @@ static void move_all(struct conservative *conservative, const struct cluster_vie
 
 static void place_arrivals(struct conservative *conservative, const struct cluster_view *view)
 {
-    for (size_t i = 0; i < conservative->arrivals.n && conservative->code == 0; i++)
-        move(conservative, view, reserved_of(conservative->arrivals.items[i]));
+    for (size_t i = 0; i < conservative->arrivals.n && conservative->code == 0; i++) {
+        struct reserved *job = reserved_of(conservative->arrivals.items[i]);
+        if (!job->is_queued) move(conservative, view, job);
+    }
 }
 
-static int64_t count_due(const struct conservative *conservative, sim_ns now_ns)
+/* Takes the GPUs of jobs whose reservation has begun from *free_gpus, and returns how many jobs find them. */
+static int64_t count_starting(const struct conservative *conservative, sim_ns now_ns, int64_t *free_gpus)
 {
     int64_t n = 0;
     const struct ranked *job = conservative->by_start.first;
-    for (; job != NULL && job->rank.first <= now_ns; n++)
-        job = ranking_first_from(&conservative->by_start, (struct rank){job->rank.first, job->rank.second + 1, 0});
+    for (; job != NULL && job->rank.first <= now_ns;
+         job = ranking_first_from(&conservative->by_start, (struct rank){job->rank.first, job->rank.second + 1, 0})) {
+        if (job->gpus > *free_gpus) continue;
+        *free_gpus -= job->gpus;
+        n++;
+    }
     return n;
 }
 
-/* Gives jobs of the queue a reservation, until `depth` of them lie ahead. */
+static struct reserved *dequeue(struct conservative *conservative)
+{
+    struct reserved *job = reserved_of(conservative->queue.first);
+    ranking_remove(&conservative->queue, &job->by_age);
+    add_reserved(conservative, job);
+    return job;
+}
+
+/* Lets jobs of the queue arrive, until `depth` have a reservation. */
+static void fill(struct conservative *conservative)
+{
+    while (conservative->n_reserved < conservative->depth && conservative->queue.first != NULL &&
+           conservative->code == 0) {
+        struct reserved *job = dequeue(conservative);
+        const int code = ranked_list_add(&conservative->arrivals, &job->by_age);
+        if (code < 0) conservative->code = code;
+    }
+}
+
+/* Gives further jobs of the queue a reservation, until `depth` of them wait. */
 static void admit(struct conservative *conservative, const struct cluster_view *view)
 {
-    int64_t n_ahead = conservative->n_reserved - count_due(conservative, view->now_ns);
-    struct ranked *first;
-    while (n_ahead < conservative->depth && (first = conservative->queue.first) != NULL && conservative->code == 0) {
-        struct reserved *job = reserved_of(first);
-        ranking_remove(&conservative->queue, first);
-        add_reserved(conservative, job);
+    int64_t free_gpus = view->free_gpus;
+    int64_t n_waiting = conservative->n_reserved - count_starting(conservative, view->now_ns, &free_gpus);
+    while (n_waiting < conservative->depth && conservative->queue.first != NULL && conservative->code == 0) {
+        struct reserved *job = dequeue(conservative);
         move(conservative, view, job);
-        n_ahead += job->from_ns > view->now_ns;
+        if (job->from_ns <= view->now_ns && job->by_age.gpus <= free_gpus)
+            free_gpus -= job->by_age.gpus;
+        else
+            n_waiting++;
     }
 }
 
@@ -240,6 +288,7 @@ static int conservative_decide(void *state, const struct cluster_view *view, str
     bool all_anew = conservative->is_stale || conservative->total_gpus != view->total_gpus ||
                     is_overdue(conservative->by_start.first, view->now_ns);
     usage_forget(&conservative->usage, view->now_ns);
+    fill(conservative);
     if (all_anew) cancel_all(conservative);
     if (all_anew || conservative->may_come_earlier)
         move_all(conservative, view);

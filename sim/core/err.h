@@ -39,7 +39,7 @@ enum sim_err {
 
 enum diag_level { DIAG_ERROR, DIAG_WARNING };
 
-enum { DIAG_MAX_ITEMS = 20, DIAG_WHERE_CHARS = 256, DIAG_TEXT_CHARS = 352 };
+enum { DIAG_MAX_ITEMS = 20, DIAG_WHERE_CHARS = 256, DIAG_TEXT_CHARS = 328 };
 enum { DIAG_LINE_CHARS = 4 * (DIAG_WHERE_CHARS + 2 * DIAG_TEXT_CHARS) + 32 };
 
 struct diag_item {

@@ -1,4 +1,5 @@
 /* Schedulers against the plainest way to write them, closed forms and optima. */
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 #include "tests/support/naive_cluster.h"
@@ -112,6 +113,24 @@ TEST(few_reservations_are_those_of_a_naive_scheduler)
         for (int i = 0; i < n && same && (depth == 1 || depth == NAIVE_MAX_JOBS); i++)
             same = agrees(&run.jobs[i], &all[i]);
         if (!CHECK(same)) break;
+    }
+}
+
+/* Five jobs of all GPUs; an outage from 50 to 60 s interrupts the first, which then has 1000 s left, or waits for its
+ * turn behind younger ones. */
+TEST(an_interrupted_job_keeps_its_turn)
+{
+    for (int depth = 0; depth <= 5; depth++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 8}, 'failures': {'outages': {'x': {'node': 0, 'from': '50s', "
+            "'until': '60s', 'jobs': 'interrupt'}}}, 'jobs': {'scheduler': {'policy': 'conservative', 'depth': %d}, "
+            "'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'duration': '1000s', 'gpus': 8}, "
+            "{'submit': '1s', 'duration': '500s', 'gpus': 8}, {'submit': '2s', 'duration': '500s', 'gpus': 8}, "
+            "{'submit': '3s', 'duration': '500s', 'gpus': 8}, {'submit': '4s', 'duration': '500s', 'gpus': 8}]}}}",
+            depth);
+        CHECK_NEAR(bed_job(rows, 0)->end_s, 1060, 1e-6);
+        CHECK_NEAR(bed_job(rows, 4)->end_s, 3060, 1e-6);
     }
 }
 

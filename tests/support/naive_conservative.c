@@ -62,23 +62,47 @@ static void plan(struct site *site, bool early)
     }
 }
 
-static void admit(struct site *site)
-{
-    int ahead = 0;
-    for (int i = 0; i < site->n; i++)
-        ahead += waits(&site->jobs[i]) && site->slots[i].is_admitted && site->slots[i].from > site->now;
-    for (int i = 0; i < site->n && ahead < site->depth; i++) {
-        if (!waits(&site->jobs[i]) || site->slots[i].is_admitted) continue;
-        place(site, i);
-        ahead += site->slots[i].from > site->now;
-    }
-}
-
 static int free_gpus(const struct site *site)
 {
     int gpus = site->total_gpus;
     for (int i = 0; i < site->n; i++) gpus -= site->jobs[i].runs ? site->jobs[i].gpus : 0;
     return gpus;
+}
+
+/* Jobs whose time has come start if they fit, in order of their times; the others wait. */
+static int count_waiting(const struct site *site, int *left)
+{
+    int waiting = 0;
+    for (int time = 0; time <= site->now; time++)
+        for (int i = 0; i < site->n; i++)
+            if (waits(&site->jobs[i]) && site->slots[i].from == time && site->jobs[i].gpus <= *left)
+                *left -= site->jobs[i].gpus, waiting--;
+    for (int i = 0; i < site->n; i++) waiting += waits(&site->jobs[i]) && site->slots[i].is_admitted;
+    return waiting;
+}
+
+static void fill(struct site *site)
+{
+    int admitted = 0;
+    for (int i = 0; i < site->n; i++) admitted += waits(&site->jobs[i]) && site->slots[i].is_admitted;
+    for (int i = 0; i < site->n && admitted < site->depth; i++) {
+        if (!waits(&site->jobs[i]) || site->slots[i].is_admitted) continue;
+        site->slots[i].is_admitted = true;
+        admitted++;
+    }
+}
+
+static void admit(struct site *site)
+{
+    int left = free_gpus(site), waiting = count_waiting(site, &left);
+    for (int i = 0; i < site->n && waiting < site->depth; i++) {
+        if (!waits(&site->jobs[i]) || site->slots[i].is_admitted) continue;
+        place(site, i);
+        if (site->slots[i].from == site->now && site->jobs[i].gpus <= left)
+            left -= site->jobs[i].gpus;
+        else
+            waiting++;
+    }
 }
 
 static void start_due(struct site *site)
@@ -131,6 +155,7 @@ void naive_conservative_run(struct naive_job *jobs, int n, int total_gpus, int d
         bool early = advance(&site, time);
         while (site.n < n && jobs[site.n].submit == time)
             site.slots[site.n++] = (struct slot){INT_MAX, INT_MAX, depth == 0};
+        fill(&site);
         plan(&site, early);
         admit(&site);
         start_due(&site);

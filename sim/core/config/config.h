@@ -100,7 +100,8 @@ int config_set_in(struct config *config, const char *assignment, const char *dir
 
 /* Fills `out` (zeroed first by this function, `bytes` long) from the document. Text and lists go to `arena`. Without
  * `families` a variant gets its name alone, and nothing in it is checked. Unknown keys, wrong types, missing units,
- * values out of range, missing required fields: all reported, with did-you-mean. A null counts as absent. Returns 0, SIM_E_CONFIG or SIM_E_NOMEM. */
+ * values out of range, missing required fields: all reported, with did-you-mean. A null counts as absent. Returns 0,
+ * SIM_E_CONFIG or SIM_E_NOMEM. */
 int config_bind(const struct config *config, const struct config_field *fields, const struct config_families *families,
                 struct arena *arena, void *out, size_t bytes, struct diag *diag);
 
