@@ -442,7 +442,7 @@ static int remark_inputs(const struct grouping *grouping)
     if (n_other_load == 0)
         return work_remark(work,
                            "the input files differ in %zu pairs: files of GPUs, LLMs, engines or calibrations, as "
-                           "the load is the same",
+                           "the requests have equal sizes and times",
                            n_differ);
     diag_warning(work->diag, NULL, "compare runs of one trace",
                  "%zu pairs of runs have read different input files: " COMPARE_INPUT_FILES, n_other_load);

@@ -1,8 +1,8 @@
 /* Whether the change of a metric exceeds the error of the cost models, of runs that have intervals of it.
  *
  * Runs of one system (LLM, GPU, engine) have one error in common: all are fast, or all are slow. So the change is taken
- * at equal ends. Else each run may be anywhere in its interval, and so may energy and power, whose error is that of a
- * GPU. Of groups of runs the change is that of their means. */
+ * at equal ends. Else each run may be anywhere in its interval. So may energy and power in all cases, as the
+ * error of the power model depends on the work. Of groups of runs the change is that of their means. */
 #include "analysis/compare/work.h"
 #include "analysis/intervals.h"
 #include "sim/core/text.h"

@@ -1,6 +1,6 @@
-/* Whether two runs that read different files had the same requests to serve: runs on two kinds of GPUs have, and runs
- * of two traces have not. Told from the rows, by sums that depend on each of them. Rows of jobs do not have their
- * work, so of runs with jobs nothing is known. */
+/* Whether two runs that read different files had requests of equal sizes at equal times: runs on two kinds of GPUs
+ * have them if arrivals do not follow the answers. Told from the rows, by sums that depend on each of them. Prefixes
+ * and classes are not compared. Rows of jobs do not have their work, so of runs with jobs nothing is known. */
 #include "analysis/compare/work.h"
 
 #include <string.h>
@@ -41,8 +41,8 @@ static int has_jobs(const struct compare_run *run, bool *has, struct diag *diag)
     return result == SQLITE_ROW || result == SQLITE_DONE ? 0 : database_error(run->database, "read rows", diag);
 }
 
-static int compare_services(sqlite3_stmt *base, sqlite3_stmt *changed, const struct compare_run *run, bool *is_one,
-                            struct diag *diag)
+static int compare_services(sqlite3_stmt *base, sqlite3_stmt *changed, const struct compare_run *base_run,
+                            const struct compare_run *changed_run, bool *is_one, struct diag *diag)
 {
     int of_base, of_changed;
     size_t n = 0;
@@ -54,7 +54,9 @@ static int compare_services(sqlite3_stmt *base, sqlite3_stmt *changed, const str
         *is_one &= are_equal(base, changed);
     }
     *is_one &= n > 0 && of_base == of_changed;
-    if (of_base != SQLITE_ROW && of_base != SQLITE_DONE) return database_error(run->database, "read rows", diag);
+    if (of_base != SQLITE_ROW && of_base != SQLITE_DONE) return database_error(base_run->database, "read rows", diag);
+    if (of_changed != SQLITE_ROW && of_changed != SQLITE_DONE)
+        return database_error(changed_run->database, "read rows", diag);
     return 0;
 }
 
@@ -69,7 +71,7 @@ int runs_have_one_load(const struct compare_run *base, const struct compare_run 
     if (code != 0 || base_has_jobs || changed_has_jobs) return code;
     code = prepare(base, sums_sql, &of_base, diag);
     if (code == 0) code = prepare(changed, sums_sql, &of_changed, diag);
-    if (code == 0) code = compare_services(of_base, of_changed, base, is_one, diag);
+    if (code == 0) code = compare_services(of_base, of_changed, base, changed, is_one, diag);
     sqlite3_finalize(of_base);
     sqlite3_finalize(of_changed);
     return code;

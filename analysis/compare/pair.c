@@ -318,11 +318,12 @@ static int remark_inputs(struct compare_work *work, const struct compare_run *ba
         bool is_one = false;
         code = runs_have_one_load(base, changed, &is_one, work->diag);
         if (code == 0)
-            code = work_remark(work, "the input files differ (trace_hash %.8s and %.8s): %s",
-                               base->trace_hash[0] != 0 ? base->trace_hash : "none",
-                               changed->trace_hash[0] != 0 ? changed->trace_hash : "none",
-                               is_one ? "files of GPUs, LLMs, engines or calibrations, as the load is the same"
-                                      : COMPARE_INPUT_FILES);
+            code = work_remark(
+                work, "the input files differ (trace_hash %.8s and %.8s): %s",
+                base->trace_hash[0] != 0 ? base->trace_hash : "none",
+                changed->trace_hash[0] != 0 ? changed->trace_hash : "none",
+                is_one ? "files of GPUs, LLMs, engines or calibrations, as the requests have equal sizes and times"
+                       : COMPARE_INPUT_FILES);
         if (code == 0 && !is_one)
             diag_warning(work->diag, NULL, "compare runs of one trace",
                          "the two runs have read different input files: " COMPARE_INPUT_FILES);

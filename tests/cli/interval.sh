@@ -204,7 +204,7 @@ for gpu in a100-80-sxm h100-sxm; do
     for seed in 1 2; do run 0 run "$T/g.json" --seed $seed --set cluster.gpu=$gpu -o "$T/gpus.db"; done
 done
 run 0 compare "$T/gpus.db" --base cluster.gpu=a100-80-sxm --new cluster.gpu=h100-sxm
-out 'the input files differ in 2 pairs: files of GPUs, LLMs, engines or calibrations, as the load is the same'
+out 'the input files differ in 2 pairs: files of GPUs, LLMs, engines or calibrations, as the requests have equal sizes and times'
 ! grep -q 'different input files' "$T/err" || complain 'one load is warned of'
 run 0 report "$T/r.db:1" -o "$T/r.html"
 grep -q 'the interval is one-sided: other times move the metric that way alone' "$T/r.html" || complain 'one-sided intervals'

@@ -152,7 +152,7 @@ TEST(runs_of_one_load_may_read_other_files)
         SCOPED(comparison) comparison = {0};
         struct diag diag;
         MUST(compare_make(path, runs, 2) && compare_1_with_2(path, &compare_defaults, &comparison, &diag) == 0);
-        CHECK(compare_says(&comparison, "as the load is the same") == (shift == 0));
+        CHECK(compare_says(&comparison, "as the requests have equal sizes and times") == (shift == 0));
         CHECK_EQ_INT(diag.n_warnings, shift);
     }
 }
