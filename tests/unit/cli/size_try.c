@@ -122,8 +122,7 @@ static size_t ended_of(const struct twin *twin, const struct size_requests *requ
         n++;
         if (value > objective->limit_s) *least_s = fmin(*least_s, value);
         n_over += value > objective->limit_s;
-        if (n_over > requests->counted[at] - size_rank(objective->quantile, requests->counted[at]))
-            return n;
+        if (n_over > requests->counted[at] - size_rank(objective->quantile, requests->counted[at])) return n;
     }
     return 0;
 }
