@@ -105,10 +105,10 @@ bool reader_has(const struct reader *reader, int column)
     return true;
 }
 
-static enum row_result too_short(struct reader *reader, int column)
+static void too_short(struct reader *reader, int column)
 {
-    return reader_bad(reader, column, NULL, "row has %zu field%s, but '%s' is column %d", reader->n_fields,
-                      reader->n_fields == 1 ? "" : "s", column_name(reader, column), reader->positions[column] + 1);
+    reader_bad(reader, column, NULL, "row has %zu field%s, but '%s' is column %d", reader->n_fields,
+               reader->n_fields == 1 ? "" : "s", column_name(reader, column), reader->positions[column] + 1);
 }
 
 /* Notes that a field is not as expected ("a whole number"): absent, empty, or something else. Returns false. */
@@ -375,24 +375,30 @@ static enum row_result check_sign(struct reader *reader, const union trace_recor
                       sim_s_from_ns(record->any.time_ns));
 }
 
+/* Without a header, a number beyond every row would leave its column empty unnoticed. Known once the file is read to
+ * its end. */
+static int check_numbers(const struct reader *reader, struct diag *diag)
+{
+    if (!reader->format.csv.by_user || !reader->format.no_header) return 0;
+    for (size_t i = 0; i < reader->format.n_columns; i++)
+        if (reader->positions[i] >= (int)reader->most_fields)
+            return diag_error(diag, SIM_E_DATA, csv_name(reader->csv), NULL,
+                              "no row has more than %zu field%s, but '%s' is column %d", reader->most_fields,
+                              reader->most_fields == 1 ? "" : "s", column_name(reader, (int)i),
+                              reader->positions[i] + 1);
+    return 0;
+}
+
 static int end_of_file(struct reader *reader, struct diag *diag)
 {
     bool first_time = !reader->ended;
     reader->ended = true;
-    if (!first_time || reader->n_kept > 0) return 0;
+    if (!first_time) return 0;
+    if (reader->n_kept > 0) return check_numbers(reader, diag);
     const char *name = csv_name(reader->csv);
     if (reader->n_rows == 0) return diag_error(diag, SIM_E_DATA, name, NULL, "trace is empty; expected rows of data");
     return diag_error(diag, SIM_E_DATA, name, reader->notes.n > 0 ? reader->notes.items[0].text : NULL,
                       "none of the %" PRId64 " rows can be used", reader->n_rows);
-}
-
-/* Without a header, a number beyond the first row that is used would leave its column empty unnoticed. */
-static enum row_result check_numbers(struct reader *reader)
-{
-    if (!reader->format.csv.by_user || !reader->format.no_header || reader->n_kept > 0) return ROW_KEPT;
-    for (size_t i = 0; i < reader->format.n_columns; i++)
-        if (reader->positions[i] >= (int)reader->n_fields) return too_short(reader, (int)i);
-    return ROW_KEPT;
 }
 
 static int reader_next(struct stream *stream, union trace_record *record, struct diag *diag)
@@ -406,8 +412,8 @@ static int reader_next(struct stream *stream, union trace_record *record, struct
         reader->fields = csv_fields(reader->csv);
         reader->offsets = NULL;
         reader->n_fields = csv_n_fields(reader->csv);
-        enum row_result result = code == 1 ? check_numbers(reader) : ROW_BAD;
-        if (result == ROW_KEPT) result = reader->format.row(reader, record);
+        if (code == 1 && reader->n_fields > reader->most_fields) reader->most_fields = reader->n_fields;
+        enum row_result result = code == 1 ? reader->format.row(reader, record) : ROW_BAD;
         if (result == ROW_KEPT) result = check_sign(reader, record);
         if (result == ROW_KEPT) result = check_order(reader, record);
         if (result == ROW_KEPT) {

@@ -1,5 +1,6 @@
 #include "sim/study/axes.h"
 
+#include "sim/study/equal.h"
 #include "sim/study/read.h"
 
 #include <stdio.h>
@@ -99,18 +100,25 @@ static const struct json_node **list_items(struct config_reading *reading, const
     return items;
 }
 
+static bool has_repeat(struct config_reading *reading, const struct json_node *const *items, const struct axis *axis,
+                       size_t rows[2])
+{
+    const int found = equal_find_rows(items, axis->n_rows, axis->n_keys, rows);
+    if (found < 0) config_report_nomem(reading);
+    return found == 1;
+}
+
 /* 8 and 8.0 have equal runs, as have "10min" and "600s". */
 static void report_repeats(struct config_reading *reading, const struct json_node *list, const struct axis *axis)
 {
     const struct json_node **items = list_items(reading, list);
-    for (size_t i = 1; items != NULL && i < axis->n_rows; i++)
-        for (size_t j = 0; j < i && reading->code == 0; j++) {
-            if (strcmp(axis->values[i], axis->values[j]) == 0)
-                config_report(reading, list, NULL, "the value %s comes more than once", axis->values[i]);
-            else if (read_are_equal(items[i], items[j]))
-                config_report(reading, items[i], "leave one of them out", "the values %s and %s are equal",
-                              axis->values[j], axis->values[i]);
-        }
+    size_t rows[2];
+    if (items == NULL || !has_repeat(reading, items, axis, rows)) return;
+    const char *first = axis->values[rows[0]], *again = axis->values[rows[1]];
+    if (strcmp(first, again) == 0)
+        config_report(reading, list, NULL, "the value %s comes more than once", again);
+    else
+        config_report(reading, items[rows[1]], "leave one of them out", "the values %s and %s are equal", first, again);
 }
 
 /* In a range, only neighbours can be equal, and all values have one unit. */
@@ -122,28 +130,20 @@ static void report_range_repeats(struct config_reading *reading, const struct js
                           "the value %s comes more than once", axis->values[i]);
 }
 
-/* The rows of a zip are equal if all their columns are. items[row * n_keys + column]. */
-static bool are_rows_equal(const struct json_node *const *items, size_t n_keys, size_t a, size_t b)
-{
-    size_t column = 0;
-    while (column < n_keys && read_are_equal(items[a * n_keys + column], items[b * n_keys + column])) column++;
-    return column == n_keys;
-}
-
+/* The rows of a zip are equal if all their columns are. */
 static void report_equal_rows(struct config_reading *reading, const struct json_node *zip, const struct axis *axis)
 {
     const struct json_node **items = read_alloc(reading, axis->n_rows * axis->n_keys, sizeof *items);
-    size_t column = 0;
+    size_t column = 0, rows[2];
     if (items == NULL) return;
     for (const struct json_node *list = zip->first; list != NULL; list = list->next, column++) {
         size_t row = 0;
         for (const struct json_node *item = list->first; item != NULL; item = item->next)
             items[axis->n_keys * row++ + column] = item;
     }
-    for (size_t i = 1; i < axis->n_rows; i++)
-        for (size_t j = 0; j < i && reading->code == 0; j++)
-            if (are_rows_equal(items, axis->n_keys, i, j))
-                config_report(reading, zip, NULL, "items %zu and %zu of the lists are the same point", j + 1, i + 1);
+    if (reading->code == 0 && has_repeat(reading, items, axis, rows))
+        config_report(reading, zip, NULL, "items %zu and %zu of the lists are the same point", rows[0] + 1,
+                      rows[1] + 1);
 }
 
 /* {"key": ..., "values": [...]} */

@@ -4,8 +4,8 @@
 #include "sim/core/config/config_tree.h"
 #include "sim/core/json_scan.h"
 #include "sim/core/rng.h"
+#include "sim/study/equal.h"
 
-#include <float.h>
 #include <gsl/gsl_qrng.h>
 #include <math.h>
 #include <stdio.h>
@@ -163,54 +163,6 @@ const char *read_setting_value(struct config_reading *reading, const struct json
     return read_keep(reading, &text);
 }
 
-/* --- Equal values --- */
-
-static bool is_spelled_whole(const struct json_node *node)
-{
-    return node->kind == JSON_NUMBER && strpbrk(node->text, ".eE") == NULL;
-}
-
-static bool are_texts_equal(const char *a, const char *b)
-{
-    const char *why;
-    double a_si, b_si;
-    if (strcmp(a, b) == 0) return true;
-    for (int dim = UNIT_NONE + 1; dim < UNIT_DIM_COUNT; dim++)
-        if (unit_parse(a, (enum unit_dim)dim, &a_si, &why) == 0 &&
-            unit_parse(b, (enum unit_dim)dim, &b_si, &why) == 0 && fabs(a_si - b_si) <= 4 * DBL_EPSILON * fabs(a_si))
-            return true;
-    return false;
-}
-
-/* The order of an object's members does not matter, that of a list's items does. */
-static bool are_children_equal(const struct json_node *a, const struct json_node *b)
-{
-    const struct json_node *other = b->first;
-    if (a->n != b->n) return false;
-    for (const struct json_node *child = a->first; child != NULL; child = child->next) {
-        const struct json_node *match = a->kind == JSON_OBJECT ? json_member(b, child->key) : other;
-        if (match == NULL || !read_are_equal(child, match)) return false;
-        other = other->next;
-    }
-    return true;
-}
-
-bool read_are_equal(const struct json_node *a, const struct json_node *b)
-{
-    if (a->kind != b->kind) return false;
-    switch (a->kind) {
-    case JSON_NUMBER:
-        if (is_spelled_whole(a) && is_spelled_whole(b)) return strcmp(a->text, b->text) == 0; /* also above 2^53 */
-        return a->number == b->number;
-    case JSON_BOOL: return a->number == b->number;
-    case JSON_STRING: return are_texts_equal(a->text, b->text);
-    case JSON_OBJECT:
-    case JSON_LIST: return are_children_equal(a, b);
-    case JSON_NULL: break;
-    }
-    return true;
-}
-
 /* --- Keys within keys --- */
 
 bool nest_is_key(const char *key)
@@ -292,7 +244,7 @@ bool range_read(struct config_reading *reading, const struct json_node *from, co
     *range = (struct range){.dim = UNIT_DIM_COUNT, .is_log = is_log};
     if (!read_end(reading, from, &range->dim, &range->from) || !read_end(reading, to, &range->dim, &range->to))
         return false;
-    range->is_whole = is_spelled_whole(from) && is_spelled_whole(to);
+    range->is_whole = equal_is_whole(from) && equal_is_whole(to);
     if (is_log && !(range->from > 0 && range->to > 0)) {
         config_report(reading, range->from > 0 ? to : from, NULL, "the ends of a logarithmic range must be above 0");
         return false;

@@ -43,10 +43,6 @@ const char *read_setting_value(struct config_reading *reading, const struct json
 /* Whether a text, as the value behind --set, is JSON. */
 bool read_is_json(struct arena *arena, const char *text);
 
-/* Whether two values mean the same: 8 and 8.0, "10min" and "600s", and objects whose members do. Quantities may differ
- * by rounding: "0.1ms" equals "100us". */
-bool read_are_equal(const struct json_node *a, const struct json_node *b);
-
 /* --- Keys within keys: "a.b" is within "a". Settings of both affect each other. --- */
 
 /* Whether the text is a key for --set: names between dots, none of them empty. */

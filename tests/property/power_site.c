@@ -113,9 +113,9 @@ static int catch_hint(void *context, const struct warning_row *row)
 #define TWO_TYPES                                                                                                      \
     "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', 'node_types': {'new': {'nodes': 1,"            \
     " 'gpus_per_node': 2, 'gpu': 'h100-sxm'}}, 'server_power': {'idle': '670W', 'per_gpu_watt': 0.67},"                \
-    " 'power': {'budget': '9kW', 'level': '%s', 'capping': {'policy': 'static-cap', %s}}}, 'jobs': {'types': {'default'" \
-    ": {'power': {'mean': '%s', 'clock_share': 0.5}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration':"       \
-    " '30s', 'gpus': 2}, {'duration': '30s', 'gpus': 2, 'submit': '1s'}]}}}"
+    " 'power': {'budget': '9kW', 'level': '%s', 'capping': {'policy': 'static-cap', %s}}}, 'jobs': {'scheduler':"      \
+    " 'gavel', 'types': {'default': {'power': {'mean': '%s', 'clock_share': 0.5}}}, 'trace': {'format':"               \
+    " 'inline-jobs', 'jobs': [{'duration': '30s', 'gpus': 2}, {'duration': '30s', 'gpus': 2}]}}}"
 
 /* A cap in watts may be above the TDP of a type; a share never is. */
 TEST(a_cap_for_several_types_may_be_above_one)
@@ -129,20 +129,40 @@ TEST(a_cap_for_several_types_may_be_above_one)
     }
 }
 
-/* A share is of each GPU's own TDP, whether a domain has one type of GPU or both. */
+/* The mean power of a job's GPUs while it ran, of which it had two. */
+static double gpu_w_of(const struct bed_rows *rows, size_t job)
+{
+    const struct job_row *row = bed_job(rows, (int64_t)job);
+    return row->energy_j / (2.0 * row->jct_s);
+}
+
+/* Decisions of the capper that begin their reason so. */
+static int caps_that_say(const struct bed_rows *rows, const char *level)
+{
+    int n = 0;
+    for (size_t i = 0; i < rows->n_decisions; i++)
+        n += strcmp(rows->decisions[i].policy, "static-cap") == 0 &&
+             strncmp(rows->decisions[i].reason, level, strlen(level)) == 0;
+    return n;
+}
+
+/* A share is of each GPU's own TDP, whether a domain has one type of GPU or both: jobs of 600 W draw 0.6 of the 400 W
+ * of an A100, and of the 700 W of an H100. At the whole TDP the H100 draws what the job states. */
 TEST(a_share_is_of_each_gpu)
 {
     static const char *const levels[] = {"server", "row", "site"};
-    struct bed_rows *rows[3], *full = bed_ok(NULL, TWO_TYPES, "site", "'share': 1", "390W");
-    for (int i = 0; i < 3; i++) rows[i] = bed_ok(NULL, TWO_TYPES, levels[i], "'share': 0.6", "390W");
-    MUST(rows[0]->n_jobs == 2 && full->n_jobs == 2);
-    for (int i = 0; i < 3; i++)
-        for (size_t k = 0; k < 2; k++) {
-            CHECK_NEAR(rows[i]->jobs[k].energy_j, rows[0]->jobs[k].energy_j, 0);
-            CHECK_NEAR(rows[i]->jobs[k].jct_s, rows[0]->jobs[k].jct_s, 0);
-        }
-    CHECK_NEAR(bed_metric(rows[2], "energy.site_j"), bed_metric(rows[0], "energy.site_j"), 0);
-    CHECK(bed_metric(rows[2], "energy.jobs_j") < 0.95 * bed_metric(full, "energy.jobs_j"));
+    for (int i = 0; i < 3; i++) {
+        const struct bed_rows *rows = bed_ok(NULL, TWO_TYPES, levels[i], "'share': 0.6", "600W");
+        const struct bed_rows *full = bed_ok(NULL, TWO_TYPES, levels[i], "'share': 1", "600W");
+        MUST(rows->n_jobs == 2 && full->n_jobs == 2);
+        CHECK_NEAR(gpu_w_of(rows, 0), 0.6 * 400.0, 1e-6);
+        CHECK_NEAR(gpu_w_of(rows, 1), 0.6 * 700.0, 1e-6);
+        CHECK_NEAR(gpu_w_of(full, 0), 400.0, 1e-6);
+        CHECK_NEAR(gpu_w_of(full, 1), 600.0, 1e-6);
+        CHECK_EQ_INT(caps_that_say(rows, "60 % of the limit of each: "), i == 0 ? 0 : 2);
+        CHECK_EQ_INT(caps_that_say(rows, "240 W: "), i == 0 ? 2 : 0);
+        CHECK_EQ_INT(caps_that_say(rows, "420 W: "), i == 0 ? 2 : 0);
+    }
 }
 
 struct floors {

@@ -1,5 +1,7 @@
 /* Where the replicas of a service go: which of them one node, or one rack, takes along when it fails. Without failures
  * the nodes of equal replicas do not matter. */
+#include "sim/world/cluster/cluster.h"
+#include "sim/world/service/fleet.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -87,6 +89,91 @@ TEST(stages_of_a_replica_stay_together)
                               .pipeline_parallel = 2, .placement = SPREAD, .more = ""};
     CHECK_EQ_INT(stops(&site, 0, 1), 1);
     CHECK_EQ_INT(stops(&site, 1, 1), 1);
+}
+
+/* Replicas that lose GPUs with a node of four, of a service `chat` beside other services. */
+static int64_t stops_beside(const char *others, const char *chat, int nodes, int down)
+{
+    struct bed_rows *rows = bed_run(
+        BED(.check = true),
+        "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': %d, 'gpus_per_node': 4, 'network': {'bandwidth': '50GB/s'}},"
+        " 'failures': {'outages': {'x': {'node': %d, 'from': '10s', 'until': '1000s'}}}, 'services': {%s 'chat':"
+        " {'llm': 'mistral-7b', %s " SPREAD SMALL "}}}",
+        nodes, down, others, chat);
+    CHECK_EQ_INT(rows->code, 0);
+    const int64_t n = (int64_t)bed_decisions(rows, "fail", -1);
+    bed_free(rows);
+    return n;
+}
+
+/* Pools of one replica each: a node that fails stops one of them. Each pool is spread by itself first. */
+TEST(small_pools_of_a_service_are_spread_over_its_nodes)
+{
+    int64_t n = 0;
+    for (int node = 0; node < 4; node++) {
+        CHECK_EQ_INT(stops_beside("", "'pools': {'a': {}, 'b': {}, 'c': {}, 'd': {}},", 4, node), 1);
+        n += stops_beside("", "'pools': {'a': {'replicas': 4}, 'b': {'replicas': 2}},", 4, node);
+        CHECK_EQ_INT(stops_beside("", "'pools': {'a': {'replicas': 4}, 'b': {'replicas': 4}},", 4, node), 2);
+    }
+    CHECK_EQ_INT(n, 6);
+}
+
+/* The other service has two GPUs of the first node: a replica of two stages of two GPUs each is whole on the second. */
+TEST(a_replica_goes_where_all_its_stages_fit)
+{
+    static const char *const other = "'other': {'llm': 'mistral-7b', 'tensor_parallel': 2, " SMALL "},";
+    static const char *const staged = "'tensor_parallel': 2, 'pipeline_parallel': 2,";
+    CHECK_EQ_INT(stops_beside(other, staged, 2, 0), 1); /* the other's */
+    CHECK_EQ_INT(stops_beside(other, staged, 2, 1), 1);
+}
+
+/* Two of three stages fit on a node, so each replica lies on two nodes, and no node holds parts of all. */
+TEST(stages_over_nodes_take_as_few_as_hold_them)
+{
+    const struct site site = {.nodes = 5, .gpus_per_node = 4, .replicas = 3, .tensor_parallel = 2,
+                              .pipeline_parallel = 3, .placement = SPREAD, .more = ""};
+    int n = 0;
+    for (int node = 0; node < site.nodes; node++) {
+        const int lost = stops(&site, node, 1);
+        CHECK(lost >= 1 && lost <= 2);
+        n += lost;
+    }
+    CHECK_EQ_INT(n, 2 * site.replicas);
+}
+
+/* Each replica goes to a node with room that has the fewest. */
+static int64_t most_by_hand(const int32_t *free_gpus, int n_nodes, int64_t replicas, int64_t wide)
+{
+    int64_t on_node[4] = {0}, most = 1;
+    for (int64_t r = 0; r < replicas; r++) {
+        int at = -1;
+        for (int i = 0; i < n_nodes; i++)
+            if ((on_node[i] + 1) * wide <= free_gpus[i] && (at < 0 || on_node[i] < on_node[at])) at = i;
+        if (at >= 0 && ++on_node[at] > most) most = on_node[at];
+    }
+    return most;
+}
+
+TEST(the_most_replicas_of_a_node_are_those_of_placing_them_one_by_one)
+{
+    struct rng rng = test_rng(2, "spread-most", 0);
+    for (int trial = 0; trial < 300; trial++) {
+        int32_t free_gpus[4];
+        struct cluster cluster = {.gpu = "g", .n_nodes = 1 + (int32_t)rng_below(&rng, 4), .gpus_per_node = 8,
+                                  .node_free_gpus = free_gpus};
+        const struct service_env env = {.cluster = &cluster};
+        const struct fleet fleet = {.env = &env};
+        const struct pool_config pool = {.gpu = "g", .replicas = 1 + (int64_t)rng_below(&rng, 30),
+                                         .tensor_parallel = 1 << rng_below(&rng, 5), .pipeline_parallel = 1};
+        cluster.total_gpus = 8 * cluster.n_nodes;
+        for (int i = 0; i < cluster.n_nodes; i++) free_gpus[i] = (int32_t)rng_below(&rng, 9);
+        int64_t room = 0;
+        for (int i = 0; i < cluster.n_nodes; i++) room += free_gpus[i] / pool.tensor_parallel;
+        const int64_t most = fleet_spread_most(&fleet, &pool);
+        CHECK(most >= 1 && (most == 1 || most <= 8 / pool.tensor_parallel));
+        if (room >= pool.replicas)
+            CHECK_EQ_INT(most, most_by_hand(free_gpus, cluster.n_nodes, pool.replicas, pool.tensor_parallel));
+    }
 }
 
 /* Nodes of several types with the service's GPU count alike. */

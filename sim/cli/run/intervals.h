@@ -4,8 +4,9 @@
  * So queues, batches and autoscalers see the other times too. Both ends hold for all services at once: the error of an
  * engine on a GPU is common to its iterations, and that of several is taken as common too. The share of measured runs
  * inside is that of their TPOT; what follows from it, such as TTFT, was not compared. On energy and power the 90th
- * percentile of the power model's error comes on top; what commands do with another power does not. The power of jobs
- * is the scenario's, so their energy has no part in it, nor their share of the site's. */
+ * percentile of the power model's error comes on top; what commands do with another power does not. That error has
+ * no part in the energy of jobs whose power the scenario states, nor in their share of the site's. Where jobs draw what
+ * a power model says of their training, neither their energy nor the site's has an interval. */
 #ifndef ORRERY_CLI_RUN_INTERVALS_H
 #define ORRERY_CLI_RUN_INTERVALS_H
 

@@ -8,6 +8,8 @@
 #include "sim/core/json_write.h"
 #include "sim/core/mem.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,6 +29,13 @@ struct size_objective {
     double limit_s;
     const char *name; /* "ttft p99", "chat: ttft p99" */
 };
+
+/* The requests of n that must be within the limit: the least whole number that is at least quantile * n. The product of
+ * doubles may be above a whole number that it stands for, as 0.55 * 100 is; that number is meant. */
+static inline size_t size_rank(double quantile, size_t n)
+{
+    return (size_t)ceil(quantile * (double)n * (1.0 - 4.0 * DBL_EPSILON));
+}
 
 struct size_gpu {
     const char *name;

@@ -104,14 +104,14 @@ static bool is_ruled_out(const struct size_question *question, const struct size
                          const struct replica_model *replica, size_t at)
 {
     const struct size_objective *objective = &question->objectives[at];
-    const double n = (double)requests->counted[at];
+    const size_t n = requests->counted[at];
     size_t n_over = 0;
     for (size_t i = 0; i < requests->n; i++) {
         const struct size_request *request = &requests->items[i];
         if ((request->objectives >> at & 1) == 0) continue;
         n_over += SLACK * alone_s(replica, request, objective->time) > objective->limit_s;
     }
-    return (double)n_over > n - ceil(objective->quantile * n);
+    return n_over > n - size_rank(objective->quantile, n);
 }
 
 static int compare_times(const void *a, const void *b)
@@ -132,7 +132,7 @@ static double alone_quantile_s(const struct size_question *question, const struc
         if ((requests->items[i].objectives >> at & 1) != 0)
             times[n++] = SLACK * alone_s(replica, &requests->items[i], objective->time);
     qsort(times, n, sizeof *times, compare_times);
-    const size_t rank = (size_t)ceil(objective->quantile * (double)n);
+    const size_t rank = size_rank(objective->quantile, n);
     value = times[rank > 0 ? rank - 1 : 0];
     mem_free(times);
     return value;

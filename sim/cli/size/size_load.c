@@ -60,16 +60,16 @@ static int check_objective(const struct size_question *question, const struct si
 {
     char hint[128];
     const struct size_objective *objective = &question->objectives[i];
-    const double n = (double)requests->counted[i], n_long = (double)requests->n_long[i];
+    const size_t n = requests->counted[i], n_long = requests->n_long[i];
     if (requests->counted[i] == 0)
         return diag_error(diag, SIM_E_USAGE, "--slo", NULL, "no request of the trace counts for '%s'", objective->name);
-    if (n_long <= n - ceil(objective->quantile * n)) return 0;
-    snprintf(hint, sizeof hint, "--set services.llm.trace.max_total_tokens=%" PRId64 " cuts their prompts",
+    if (n_long <= n - size_rank(objective->quantile, n)) return 0;
+    snprintf(hint, sizeof hint, "--set services.llm.trace.max_total_tokens=%" PRId64 " cuts them",
              question->max_context);
     return diag_error(diag, SIM_E_USAGE, "--slo", hint,
                       "%.3g %% of the requests that '%s' counts are longer than the context of %s, %" PRId64
                       " tokens: every fleet rejects them",
-                      100 * n_long / n, objective->name, question->llm, question->max_context);
+                      100 * (double)n_long / (double)n, objective->name, question->llm, question->max_context);
 }
 
 int size_requests_read(const struct size_question *question, const struct setup *setup,

@@ -22,12 +22,6 @@ static double time_of(const struct request_row *row, enum size_time time)
     return time == SIZE_TTFT ? row->ttft_s : time == SIZE_TPOT ? row->tpot_s : row->e2e_s;
 }
 
-/* Requests over the limit that the quantile allows. */
-static size_t most_over(double quantile, size_t n)
-{
-    return n - (size_t)ceil(quantile * (double)n);
-}
-
 /* The least value over the limit. One more request exceeds the limit than may, so the quantile is at least this. */
 static double least_over(const struct trying *trying, size_t at)
 {
@@ -50,7 +44,7 @@ static int on_request(void *context, const struct request_row *row)
         const double value = time_of(row, objective->time);
         if (trying->n[i] < requests->counted[i]) trying->values[i][trying->n[i]++] = value;
         trying->n_over[i] += !(value <= objective->limit_s);
-        if (trying->n_over[i] <= most_over(objective->quantile, requests->counted[i])) continue;
+        if (trying->n_over[i] <= requests->counted[i] - size_rank(objective->quantile, requests->counted[i])) continue;
         if (trying->outcome->missed < 0) trying->outcome->missed = (int)i;
         if (trying->is_whole) continue;
         trying->outcome->reached_s = least_over(trying, i);
@@ -110,11 +104,11 @@ static int compare_values(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The value of rank ceil(quantile * n). */
+/* The values of rank size_rank. */
 static void take_quantiles(struct trying *trying)
 {
     for (size_t i = 0; i < trying->question->n_objectives; i++) {
-        const size_t rank = (size_t)ceil(trying->question->objectives[i].quantile * (double)trying->n[i]);
+        const size_t rank = size_rank(trying->question->objectives[i].quantile, trying->n[i]);
         qsort(trying->values[i], trying->n[i], sizeof(double), compare_values);
         trying->outcome->values[i] = trying->n[i] > 0 ? trying->values[i][rank > 0 ? rank - 1 : 0] : (double)NAN;
     }

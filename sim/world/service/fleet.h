@@ -25,6 +25,8 @@ struct fleet_pool {
     struct time_error time_error; /* of its cost model, in runs at an end of the interval */
     int64_t kv_blocks;      /* of each */
     int32_t first, n;       /* its replicas */
+    int32_t *on_node;       /* [nodes of the site] replicas with a part there; NULL: the service is not spread */
+    int32_t *in_rack;       /* [nodes of the site] of the rack that begins with this node */
 };
 
 /* What routers see of a replica beyond its load. */
@@ -68,6 +70,7 @@ struct fleet {
     /* replicas 0 .. n_prompt - 1 may process prompts, first_decode and later may decode */
     int32_t n_prompt, first_decode;
     struct replica *replicas;
+    int32_t *on_node;            /* [nodes of the site] replicas with a part there; NULL: it is not spread */
     struct replica_load *loads;  /* [n_replicas] */
     struct change_log changed_loads; /* of replicas, but for `decodes` */
     int64_t *reserved_tokens;    /* [n_replicas] */
@@ -116,12 +119,16 @@ void fleet_bundle(struct fleet *fleet);
 int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
 void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_ns now);
 
-/* Where the replicas of a service with "placement": "spread" go, in fleet_spread.c. fleet_spread_part takes the GPUs
- * of part number `i` of a replica, for which some node has room. Returns 0, with the node, or SIM_E_NOMEM.
- * fleet_spread_most: most replicas of the pool on one node, if they take the GPUs that are free now.
- * fleet_check_spread: nodes are known: 0, or SIM_E_CONFIG with a finding. */
-int fleet_spread_part(const struct fleet *fleet, const struct fleet_pool *pool, const struct replica *replica,
-                      int64_t i, int32_t gpus, sim_ns now, int32_t *node);
+/* Where the replicas of a service with "placement": "spread" go, in fleet_spread.c. fleet_spread_init: once the pools
+ * are known: 0 or SIM_E_NOMEM; fleet_spread_fini also after failure. fleet_spread_part takes the GPUs of part number
+ * `i` of a replica and returns the node; -1: none has room. fleet_spread_count: a replica has taken its GPUs (sign 1)
+ * or gives them back (-1). fleet_spread_most: most replicas of the pool on one node, if they take the GPUs that are
+ * free now. fleet_check_spread: nodes are known: 0, or SIM_E_CONFIG with a finding. */
+int fleet_spread_init(struct fleet *fleet);
+void fleet_spread_fini(struct fleet *fleet);
+int32_t fleet_spread_part(const struct fleet *fleet, const struct fleet_pool *pool, const struct replica *replica,
+                          struct fleet_parts parts, int64_t i, sim_ns now);
+void fleet_spread_count(const struct fleet *fleet, const struct replica *replica, int32_t sign);
 int64_t fleet_spread_most(const struct fleet *fleet, const struct pool_config *pool);
 int fleet_check_spread(const struct fleet *fleet);
 

@@ -465,7 +465,7 @@ static int build_replicas(struct fleet *fleet)
     if (fleet->replicas == NULL || fleet->loads == NULL || fleet->reserved_tokens == NULL ||
         fleet->asked_oracle == NULL || change_log_init(&fleet->changed_loads, fleet->n_replicas) != 0)
         return SIM_E_NOMEM;
-    int code = 0;
+    int code = fleet_spread_init(fleet);
     for (size_t i = 0; i < fleet->n_pools && code == 0; i++) {
         const struct fleet_pool *pool = &fleet->pools[i];
         for (int32_t k = 0; k < pool->n && code == 0; k++) code = build_replica(fleet, pool, pool->first + k);
@@ -574,6 +574,7 @@ void fleet_fini(struct fleet *fleet)
 {
     for (int32_t i = 0; fleet->replicas != NULL && i < fleet->n_replicas; i++) replica_fini(&fleet->replicas[i]);
     fleet_store_fini(fleet);
+    fleet_spread_fini(fleet);
     destroy_router(&fleet->routing);
     destroy_router(&fleet->decode_routing);
     fleet_reports_fini(fleet);

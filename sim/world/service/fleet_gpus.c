@@ -59,16 +59,15 @@ void fleet_claim_gpus(const struct fleet *fleet, struct replica *replica, bool c
 }
 
 /* GPUs for part number `i`. Returns 0 or SIM_E_NOMEM. */
-static int take_part(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, int32_t gpus,
-                     int64_t i, sim_ns now)
+static int take_part(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica,
+                     struct fleet_parts parts, int64_t i, sim_ns now)
 {
+    const int32_t gpus = parts.gpus;
     int32_t node = -1;
-    int code = 0;
-    if (!is_endless(fleet) && fleet->config->placement == SERVICE_SPREAD)
-        code = fleet_spread_part(fleet, pool, replica, i, gpus, now, &node);
+    if (fleet->on_node != NULL)
+        node = fleet_spread_part(fleet, pool, replica, parts, i, now);
     else if (!is_endless(fleet))
         node = cluster_take_group_of(fleet->env->cluster, pool->config.gpu, now, gpus);
-    if (code != 0) return code;
     SIM_REQUIRE(node >= 0 || is_endless(fleet));
     note_returnable(fleet, replica, node, gpus);
     replica->parts[i] = (struct allocation){.node = node, .gpus = gpus};
@@ -86,12 +85,13 @@ int fleet_take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, st
     if (replica->parts == NULL) return SIM_E_NOMEM;
     fleet_claim_gpus(fleet, replica, false);
     for (int64_t i = 0; i < parts.n; i++) {
-        const int code = take_part(fleet, pool, replica, parts.gpus, i, now);
+        const int code = take_part(fleet, pool, replica, parts, i, now);
         if (code != 0) return code;
         if (i > 0) replica->parts[i - 1].next = &replica->parts[i];
     }
     if (is_endless(fleet)) return 1;
     holder->held = replica->parts;
+    fleet_spread_count(fleet, replica, 1);
     holder->ugpus = (int64_t)replica->placement.n_gpus * GPU_MICRO;
     if (holder->ops == NULL) return 1; /* it has not joined yet: holders_join reports them */
     const int code = holders_given(&fleet->env->cluster->holders, holder, now);
@@ -111,6 +111,7 @@ void fleet_release_gpus(const struct fleet *fleet, struct replica *replica, sim_
         note_returnable(fleet, replica, part->node, -part->gpus);
         cluster_release_group_of(cluster, now, part->node, part->gpus);
     }
+    fleet_spread_count(fleet, replica, -1);
     holder->held = NULL;
     holder->ugpus = 0;
     topology_placement_release(&replica->placement);

@@ -1,18 +1,16 @@
-/* Replicas of a service with "placement": "spread". Each part goes to the node with the fewest other replicas of the
- * pool. Among equals a node precedes others if it has a part of the same replica, then by fewer replicas in its rack,
- * fewer free GPUs and its number. On R replicas and N equally free nodes, no node has more than ceil(R / N) of them.
- * Replicas that run do not move when others leave. */
+/* Replicas of a service with "placement": "spread". Each part goes to a node with a part of the same replica, else to
+ * one with room for all parts that remain. Among equals the node precedes that has the fewest replicas of the pool,
+ * then of the service, then in its rack of the pool, then the fewest free GPUs, then the lowest number. On R replicas
+ * that each fit on a node, and N equally free nodes, no node has more than ceil(R / N) of them. Replicas that run do
+ * not move when others leave. */
 #include "sim/core/mem.h"
 #include "sim/world/service/fleet.h"
 
 /* What decides between nodes: the lowest wins, by the members in this order. */
-struct rank {
-    int32_t replicas, is_apart, rack_replicas, free_gpus;
-};
+enum { IS_APART, LACKS_ROOM, POOL_REPLICAS, SERVICE_REPLICAS, RACK_REPLICAS, FREE_GPUS, N_RANKS };
 
-struct spreading {
-    int32_t *on_node; /* [nodes of the site] replicas of the pool */
-    int32_t *in_rack; /* [nodes of the site] of the rack that begins with this node */
+struct rank {
+    int32_t by[N_RANKS];
 };
 
 static int32_t count_nodes(const struct cluster *cluster)
@@ -30,14 +28,35 @@ static int32_t rack_of(const struct cluster *site, int32_t node)
     return wide > 0 ? node - (node - part->first_node) % wide : part->first_node;
 }
 
-/* Stages of a replica that lie side by side count once. */
-static void count_replica(const struct cluster *site, const struct replica *replica, struct spreading *spreading)
+int fleet_spread_init(struct fleet *fleet)
+{
+    if (fleet->config->placement != SERVICE_SPREAD || fleet->env->cluster->total_gpus == INT64_MAX) return 0;
+    const size_t n_nodes = (size_t)count_nodes(fleet->env->cluster);
+    fleet->on_node = mem_zalloc((1 + 2 * fleet->n_pools) * n_nodes, sizeof *fleet->on_node);
+    if (fleet->on_node == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < fleet->n_pools; i++) {
+        fleet->pools[i].on_node = fleet->on_node + (1 + 2 * i) * n_nodes;
+        fleet->pools[i].in_rack = fleet->pools[i].on_node + n_nodes;
+    }
+    return 0;
+}
+
+void fleet_spread_fini(struct fleet *fleet)
+{
+    mem_free(fleet->on_node);
+}
+
+/* Parts of a replica on one node lie side by side, and count once. */
+void fleet_spread_count(const struct fleet *fleet, const struct replica *replica, int32_t sign)
 {
     int32_t last_node = -1, last_rack = -1;
+    if (fleet->on_node == NULL) return;
+    const struct fleet_pool *pool = fleet_pool_of(fleet, replica->index);
     for (const struct allocation *part = replica->holder.held; part != NULL; part = part->next) {
-        const int32_t rack = rack_of(site, part->node);
-        spreading->on_node[part->node] += part->node != last_node;
-        spreading->in_rack[rack] += rack != last_rack;
+        const int32_t rack = rack_of(fleet->env->cluster, part->node);
+        fleet->on_node[part->node] += part->node != last_node ? sign : 0;
+        pool->on_node[part->node] += part->node != last_node ? sign : 0;
+        pool->in_rack[rack] += rack != last_rack ? sign : 0;
         last_node = part->node;
         last_rack = rack;
     }
@@ -52,47 +71,34 @@ static bool has_part_on(const struct replica *replica, int64_t n_parts, int32_t 
 
 static bool precedes(const struct rank *a, const struct rank *b)
 {
-    if (a->replicas != b->replicas) return a->replicas < b->replicas;
-    if (a->is_apart != b->is_apart) return a->is_apart < b->is_apart;
-    if (a->rack_replicas != b->rack_replicas) return a->rack_replicas < b->rack_replicas;
-    return a->free_gpus < b->free_gpus;
+    int i = 0;
+    while (i < N_RANKS - 1 && a->by[i] == b->by[i]) i++;
+    return a->by[i] < b->by[i];
 }
 
-/* The best node with room; -1: none. */
-static int32_t choose(struct cluster *site, const char *gpu, const struct spreading *spreading,
-                      const struct replica *replica, int64_t n_parts, int32_t gpus)
+int32_t fleet_spread_part(const struct fleet *fleet, const struct fleet_pool *pool, const struct replica *replica,
+                          struct fleet_parts parts, int64_t i, sim_ns now)
 {
+    struct cluster *site = fleet->env->cluster;
+    const char *gpu = pool->config.gpu;
     struct rank best = {0};
     int32_t chosen = -1;
     for (struct cluster *part = cluster_with_gpu(site, gpu); part != NULL; part = cluster_with_gpu(part->next, gpu))
-        for (int32_t i = 0; i < part->n_nodes; i++) {
-            const int32_t node = part->first_node + i;
-            if (part->node_free_gpus[i] < gpus) continue;
-            const struct rank rank = {.replicas = spreading->on_node[node],
-                                      .is_apart = !has_part_on(replica, n_parts, node),
-                                      .rack_replicas = spreading->in_rack[rack_of(site, node)],
-                                      .free_gpus = part->node_free_gpus[i]};
+        for (int32_t k = 0; k < part->n_nodes; k++) {
+            const int32_t node = part->first_node + k, free_gpus = part->node_free_gpus[k];
+            if (free_gpus < parts.gpus) continue;
+            const struct rank rank = {{[IS_APART] = !has_part_on(replica, i, node),
+                                       [LACKS_ROOM] = free_gpus / parts.gpus < parts.n - i,
+                                       [POOL_REPLICAS] = pool->on_node[node],
+                                       [SERVICE_REPLICAS] = fleet->on_node[node],
+                                       [RACK_REPLICAS] = pool->in_rack[rack_of(site, node)],
+                                       [FREE_GPUS] = free_gpus}};
             if (chosen >= 0 && !precedes(&rank, &best)) continue;
             best = rank;
             chosen = node;
         }
+    if (chosen >= 0) cluster_take_group_on(site, now, chosen, parts.gpus);
     return chosen;
-}
-
-int fleet_spread_part(const struct fleet *fleet, const struct fleet_pool *pool, const struct replica *replica,
-                      int64_t i, int32_t gpus, sim_ns now, int32_t *node)
-{
-    struct cluster *site = fleet->env->cluster;
-    const size_t n_nodes = (size_t)count_nodes(site);
-    int32_t *counts = mem_zalloc(2 * n_nodes, sizeof *counts);
-    if (counts == NULL) return SIM_E_NOMEM;
-    struct spreading spreading = {.on_node = counts, .in_rack = counts + n_nodes};
-    for (int32_t k = 0; k < pool->n; k++)
-        if (pool->first + k != replica->index) count_replica(site, &fleet->replicas[pool->first + k], &spreading);
-    *node = choose(site, pool->config.gpu, &spreading, replica, i, gpus);
-    mem_free(counts);
-    if (*node >= 0) cluster_take_group_on(site, now, *node, gpus);
-    return 0;
 }
 
 /* Replicas that find room if no node takes more than `most`. */
@@ -110,9 +116,9 @@ static int64_t count_room(const struct fleet *fleet, const struct pool_config *p
 
 int64_t fleet_spread_most(const struct fleet *fleet, const struct pool_config *pool)
 {
-    const int32_t per_node = fleet_gpus_per_node(fleet, pool);
+    const int64_t fit = fleet_gpus_per_node(fleet, pool) / pool->tensor_parallel;
     int64_t most = 1;
-    while (most < per_node && count_room(fleet, pool, most) < pool->replicas) most++;
+    while (most < fit && count_room(fleet, pool, most) < pool->replicas) most++;
     return most;
 }
 

@@ -109,7 +109,7 @@ struct sampling_config {
 };
 
 /* Which nodes replicas take GPUs of: those with the fewest free GPUs that suffice, or those with the fewest replicas
- * of their pool (fleet_spread.c). */
+ * of their pool and service (fleet_spread.c). */
 enum service_placement { SERVICE_PACKED, SERVICE_SPREAD };
 enum service_priority { SERVICE_HIGH, SERVICE_LOW };
 

@@ -71,10 +71,11 @@ static int emit_only_node(const struct service *service)
 {
     char text[512];
     if (service->scaling == NULL || service->scaling->only_node < 0 || service->scaling->n_failed == 0) return 0;
-    snprintf(text, sizeof text,
-             "service '%s': node %d held all its replicas at the start, so that one failure stops all of them; "
-             "set services.%s.placement to spread",
-             service->config->name, service->scaling->only_node, service->config->name);
+    int n = snprintf(text, sizeof text,
+                     "service '%s': node %d held all its replicas at the start, so that one failure stops all of them",
+                     service->config->name, service->scaling->only_node);
+    if (service->config->placement == SERVICE_PACKED && n > 0 && (size_t)n < sizeof text)
+        snprintf(text + n, sizeof text - (size_t)n, "; set services.%s.placement to spread", service->config->name);
     return service_emit_warning(service, "one-node", 1, text);
 }
 

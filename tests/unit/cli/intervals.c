@@ -322,6 +322,18 @@ TEST(power_widens_by_its_error)
     end(&s);
 }
 
+static void begin_json(struct session *s, const char *world)
+{
+    *s = (struct session){.how = {.queue = QUEUE_CALENDAR}};
+    arena_init(&s->arena);
+    diag_init(&s->diag);
+    MUST(setup_load_json(&s->setup, "t", world, &(struct setup_options){0}, &s->diag) == 0);
+    s->how.config = s->setup.config;
+    s->how.catalog = &s->setup.catalog;
+    run_end(s, TIMES_FAST, &s->fast);
+    run_end(s, TIMES_SLOW, &s->slow);
+}
+
 /* Jobs that no service disturbs have one energy in all three runs, and so no interval. What they draw is a share of
  * the site's energy that does not widen; the rest widens by the error of power and of times. */
 TEST(energy_of_jobs_has_no_part_in_the_error)
@@ -336,14 +348,7 @@ TEST(energy_of_jobs_has_no_part_in_the_error)
     static const char *const fixed[] = {"energy.jobs_j", "energy.j_per_job", "job.energy_j.mean", "job.energy_j.max"};
     static struct session s;
     struct run_intervals found;
-    s = (struct session){.how = {.queue = QUEUE_CALENDAR}};
-    arena_init(&s.arena);
-    diag_init(&s.diag);
-    MUST(setup_load_json(&s.setup, "t", test_json("%s", site), &(struct setup_options){0}, &s.diag) == 0);
-    s.how.config = s.setup.config;
-    s.how.catalog = &s.setup.catalog;
-    run_end(&s, TIMES_FAST, &s.fast);
-    run_end(&s, TIMES_SLOW, &s.slow);
+    begin_json(&s, test_json("%s", site));
     list_metrics(&s, 0, false);
     for (size_t i = 0; i < s.n; i++)
         if (strstr(s.metrics[i].name, "_j") != NULL || strcmp(s.metrics[i].name, "energy.j") == 0) s.metrics[i].unit = "J";
@@ -365,6 +370,42 @@ TEST(energy_of_jobs_has_no_part_in_the_error)
     }
     CHECK_EQ_INT(n_seen, 2);
     end(&s);
+}
+
+/* Jobs that train draw what a power model says, whose error is not known here: the energy that they have a part in has
+ * no interval, unless the scenario states their power. */
+TEST(energy_of_jobs_that_train_has_no_interval)
+{
+    static const char site[] =
+        "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 2, 'server_power': {'idle': '680W', 'per_gpu_watt': 0.66},"
+        " 'power': {'budget': '40kW'}}, 'until': '60s', 'services': {'a':"
+        " {'llm': 'llama-3.1-8b', 'trace': {'format': 'generate', 'count': 400, 'arrival': {'process': 'poisson', 'rate':"
+        " '4/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 300}, 'output': {'distribution': 'fixed', 'tokens': 120}}}},"
+        " 'jobs': {'types': {'default': {%s 'training': {'llm': 'llama-3.1-8b', 'tensor_parallel': 4, 'global_batch':"
+        " 64}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'steps': 2, 'gpus': 8}]}}}";
+    static const char *const names[] = {"energy.site_j", "energy.servers_j", "power.site_w.mean", "energy.jobs_j",
+                                        "job.energy_j.mean"};
+    static struct session s;
+    for (int stated = 0; stated < 2; stated++) {
+        struct run_intervals found;
+        int n_site = 0, n_service = 0;
+        begin_json(&s, test_json(site, stated ? "'power': {'mean': '171W'}," : ""));
+        list_metrics(&s, 0, false);
+        for (size_t i = 0; i < s.n; i++)
+            if (strstr(s.metrics[i].name, "_j") != NULL || strcmp(s.metrics[i].name, "energy.j") == 0)
+                s.metrics[i].unit = "J";
+        metric_named(&s, "power.site_w.mean")->unit = "W";
+        CHECK(metric_named(&s, "energy.jobs_j")->value > 0);
+        CHECK_EQ_INT(intervals_find(&s.setup, &s.how, s.metrics, s.n, &s.arena, &found, &s.diag), 0);
+        for (size_t k = 0; k < found.n; k++) {
+            n_service += strcmp(found.items[k].name, "energy.j") == 0;
+            for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+                n_site += strcmp(found.items[k].name, names[i]) == 0;
+        }
+        CHECK_EQ_INT(n_service, 1);
+        CHECK_EQ_INT(n_site, stated ? 3 : 0);
+        end(&s);
+    }
 }
 
 TEST(what_has_no_value_or_no_row_has_no_interval)

@@ -99,6 +99,16 @@ static double quantile_of(const struct twin *twin, const struct size_requests *r
     return best;
 }
 
+/* Of whole percents p, the rank is the least k with 100 k >= p n. */
+TEST(a_rank_is_that_of_whole_numbers)
+{
+    for (size_t percent = 1; percent <= 100; percent++)
+        for (size_t n = 1; n <= 400; n++) CHECK_EQ_INT(size_rank((double)percent / 100, n), (percent * n + 99) / 100);
+    CHECK_EQ_INT(size_rank(0.999, 1000), 999);
+    CHECK_EQ_INT(size_rank(0.999, 1000000000), 999000000);
+    CHECK_EQ_INT(size_rank(0.99, 1000000001), 990000001);
+}
+
 /* Rows up to that at which more of the objective's requests than may have exceeded its limit: the number of its
  * requests by then, and the least of their values over the limit. 0: it is met. */
 static size_t ended_of(const struct twin *twin, const struct size_requests *requests, size_t at,
@@ -112,8 +122,7 @@ static size_t ended_of(const struct twin *twin, const struct size_requests *requ
         n++;
         if (value > objective->limit_s) *least_s = fmin(*least_s, value);
         n_over += value > objective->limit_s;
-        if ((double)n_over > (double)requests->counted[at] - ceil(objective->quantile * (double)requests->counted[at]))
-            return n;
+        if (n_over > requests->counted[at] - size_rank(objective->quantile, requests->counted[at])) return n;
     }
     return 0;
 }

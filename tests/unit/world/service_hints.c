@@ -62,13 +62,31 @@ TEST(the_time_of_a_restart_is_told_where_one_is_assumed)
     CHECK_EQ_INT(restart(0, "'restart': {'load_bandwidth': '10GB/s'},").n, 0);
 }
 
-static int only_node(const char *cluster, int replicas, const char *failures)
+static struct seen only_node_of(const char *cluster, const char *service, const char *failures)
 {
     return warnings_of("one-node",
                        "'cluster': {'gpu': 'a100-80-sxm', %s}, %s 'services': {'chat': {'llm': 'mistral-7b',"
-                       " 'replicas': %d, " COST ", " TRACE "}}",
-                       cluster, failures, replicas)
-        .n;
+                       " %s " COST ", " TRACE "}}",
+                       cluster, failures, service);
+}
+
+static int only_node(const char *cluster, int replicas, const char *failures)
+{
+    char service[64];
+    snprintf(service, sizeof service, "'replicas': %d,", replicas);
+    return only_node_of(cluster, service, failures).n;
+}
+
+/* On one node of two, since the other one's GPUs are of another type. */
+TEST(replicas_that_are_spread_are_not_told_to_be)
+{
+    static const char *const hint = "set services.chat.placement to spread";
+    const char *two = "'nodes': 1, 'gpus_per_node': 2, 'node_types': {'b': {'nodes': 1, 'gpu': 'h100-sxm'}}";
+    const char *fails = "'failures': {'outages': {'o': {'node': 0, 'from': '10s', 'until': '20s'}}},";
+    const struct seen packed = only_node_of(two, "'replicas': 2,", fails);
+    const struct seen spread = only_node_of(two, "'replicas': 2, 'placement': 'spread',", fails);
+    CHECK(packed.n == 1 && spread.n == 1);
+    CHECK(strstr(packed.text, hint) != NULL && strstr(spread.text, hint) == NULL);
 }
 
 TEST(a_node_with_all_replicas_is_told_where_it_failed)
