@@ -347,7 +347,7 @@ void job_obstacle_text(const struct job *job, const char *obstacle, char *text, 
     else if (view->gpus > most)
         snprintf(text, bytes, "asks for %d %s, and the site has %" PRId64 "; ask for fewer, or raise 'cluster.nodes'",
                  view->gpus, gpus, most);
-    else if (cannot_run && job_training_problem(jobs, job->type, problem, sizeof problem))
+    else if (cannot_run && job_training_problem(job, problem, sizeof problem))
         snprintf(text, bytes, "asks for %d %s, and its type cannot train %s", view->gpus, gpus, problem);
     else if (jobs->placer == NULL || cannot_run)
         snprintf(text, bytes,
