@@ -44,8 +44,8 @@ enum { CONFORM_TOLD_CHARS = 320 };
 /* Simulated time of the latest call; NAN: unknown. */
 double trail_time_s(const struct conform_trail *trail);
 
-/* Writes what the policy did last: "it is inside call 7, of 'route' at 0.25 s; after at least 40 events; 3 wait, 2 run;
- * call 6, of 'route' at 0.2 s, returned 1". Empty before the first call. Returns `text`. */
+/* Writes what the policy did last: "it is inside call 7, of 'route' at 0.25 s; after at least 40 events; 3 wait, 2
+ * run; call 6, of 'route' at 0.2 s, returned 1". Empty before the first call. Returns `text`. */
 const char *trail_tell(const struct conform_trail *trail, char *text, size_t text_bytes);
 
 #endif

@@ -156,7 +156,7 @@ out "it is inside call $(tail -n 1 "$T/wakes.log");"
 out "; call $(tail -n 2 "$T/wakes.log" | head -n 1)"
 like 'last called at ([0-9.]+) s: .* inside call [0-9]+, of .decide. at \1 s'
 
-# A router that hangs once another run has begun and ended inside its own: the call that is told is one of the outer run.
+# A router that hangs once another run has begun and ended inside its own: the call told is one of the outer run.
 cat >"$T/outer.c" <<END
 #include "sim/world/policy/routing.h"
 #include <stdio.h>

@@ -37,7 +37,7 @@ lines=$(grep -c ' s  held ' "$T/out")
 run 0 why "$db" job 0 --all
 equal "$(grep -c ' s  held ' "$T/out")" "$((16 * lines))" 'nodes of its stays'
 
-# The same at a stated speed: 172,800 s of work take a quarter longer at 80 %, whatever it loads, saves, waits and repeats.
+# The same at a stated speed: 172,800 s of work take a quarter longer at 80 %, whatever else it does.
 sed -e 's|"training": {[^}]*}|"speeds": {"h100-sxm": 0.8}|' -e 's/"nodes": 18/"nodes": 16/' "$T/long.json" >"$T/stated.json"
 run 0 run "$T/stated.json" -q -o "$T/stated.db"
 run 0 why "$T/stated.db" job 0 --json

@@ -146,7 +146,7 @@ struct story {
     size_t clock_event;    /* 1 + index of the event of the command that sets the job's clock; 0: none since a stop */
     struct story_slowed slowed;
     struct story_idle idle;
-    double queued_s;       /* when the scheduler learns of the job: the jobs that it comes after have ended; NAN: never */
+    double queued_s;       /* when a job is known to the scheduler: those that it comes after have ended; NAN: never */
     double yields_at_s;    /* when the job last gave its GPUs to a service; NAN: that is told, or it never did */
 };
 

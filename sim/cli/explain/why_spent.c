@@ -54,7 +54,7 @@ static bool find_spent(const struct story *story, struct spent *spent)
     const struct job_row *job = &story->job;
     const struct story_idle *idle = &story->idle;
     if (!has_ended(job) || !(idle->work_s > 0)) return false;
-    const double queued_s = isnan(story->queued_s) ? job->start_s : story->queued_s; /* without GPUs it starts at once */
+    const double queued_s = isnan(story->queued_s) ? job->start_s : story->queued_s; /* NAN: it has no GPUs */
     const double before_s = queued_s - job->submit_s;
     const double executed_s = job->jct_s - before_s - story->waits.total_s;
     const double working_s = executed_s - idle->loaded_s - idle->saved_s - idle->moved_s - idle->halted_s -
