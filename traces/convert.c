@@ -315,7 +315,7 @@ static int write_request(struct request_source *source, const struct trace_write
 
 /* What has been said of the records so far. */
 struct said {
-    bool sessions, blocks, classes;
+    bool sessions, blocks, classes, chunks;
 };
 
 /* Says once what becomes of the sessions that a log names. */
@@ -335,6 +335,9 @@ static void warn_of_losses(const struct trace_writer *writer, const struct reque
                            struct said *said, struct diag *diag)
 {
     warn_of_sessions(writer, record, path, said, diag);
+    if (!said->chunks && !writer->writes_chunks && record->n_chunks > 0)
+        diag_warning(diag, path, "write it as csv-chunks or jsonl", "the chunks of its prompts are left out");
+    said->chunks |= record->n_chunks > 0;
     if (writer->session != NULL) return;
     if (!said->blocks && !writer->writes_blocks && record->n_prefix_blocks > 0)
         diag_warning(diag, path, "write it as csv, jsonl or mooncake",
@@ -359,8 +362,6 @@ int trace_convert_requests(struct request_source *source, const struct trace_wri
         diag_warning(diag, path, NULL,
                      "its prefix blocks have %" PRId32 " tokens: read it with \"block_tokens\": %" PRId32,
                      record.prefix_block_tokens, record.prefix_block_tokens);
-    if (code == 1 && !writer->writes_chunks && record.n_chunks > 0)
-        diag_warning(diag, path, "write it as csv-chunks", "the chunks of its prompts are left out");
     const bool classed = code == 1 && record.class_name != NULL && writer->class_header != NULL;
     text_add(output_text(output), classed ? writer->class_header : writer->header);
     while (code == 1) {

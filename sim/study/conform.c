@@ -277,15 +277,24 @@ static const char *tell_failure(const struct outcome *outcome, char *text, size_
     return text;
 }
 
+/* A run failed. When is not known, but when the policy was last called. */
+static void judge_failed(struct finding *finding, enum conform_check check, const struct outcome *outcome,
+                         const char *before)
+{
+    char text[CONFORM_TEXT_CHARS];
+    if (finding->result->code == 0) finding->result->is_last_call = true;
+    judge(finding, check, false, trail_time_s(&outcome->trail), "%s%s", before,
+          tell_failure(outcome, text, sizeof text));
+}
+
 /* Whether the run ended without a failure. */
 static bool judge_end(struct finding *finding, const struct outcome *outcome)
 {
-    char text[CONFORM_TEXT_CHARS];
-    int code = outcome->code;
-    bool passed = judge(finding, CONFORM_ENDS, code == 0, trail_time_s(&outcome->trail), "%s",
-                        tell_failure(outcome, text, sizeof text));
-    if (!passed && code != SIM_E_STALLED) finding->result->code = code;
-    return passed;
+    const int code = outcome->code;
+    if (code == 0) return judge(finding, CONFORM_ENDS, true, (double)NAN, "%s", "");
+    judge_failed(finding, CONFORM_ENDS, outcome, "");
+    if (code != SIM_E_STALLED) finding->result->code = code;
+    return false;
 }
 
 static void judge_guard(struct finding *finding, const struct outcome *outcome)
@@ -310,9 +319,10 @@ static bool judge_same(struct finding *finding, enum conform_check check, const 
                        const struct outcome *other)
 {
     char text[CONFORM_TEXT_CHARS];
-    if (other->code != 0)
-        return judge(finding, check, false, trail_time_s(&other->trail), "this run fails: %s",
-                     tell_failure(other, text, sizeof text));
+    if (other->code != 0) {
+        judge_failed(finding, check, other, "this run fails: ");
+        return false;
+    }
     double t_s = (double)NAN;
     bool same = conform_watch_same(&base->watch, &other->watch, &t_s, text, sizeof text);
     return judge(finding, check, same, t_s, "%s", text);

@@ -46,7 +46,10 @@ struct conform_result {
     /* 0; SIM_E_GATE: some check failed; SIM_E_POLICY: a policy fault; else there is no verdict */
     int code;
     int partner;       /* index of the built-in policy with which the first one failed; 0 when all passed */
-    double t_s;        /* simulated time of the failure; NAN: unknown */
+    /* Simulated time of what was found. Of a run that fails, hangs or crashes: of the policy's last call before that.
+     * NAN: unknown. */
+    double t_s;
+    bool is_last_call; /* t_s is that of the last call */
     char text[CONFORM_TEXT_CHARS]; /* how */
 };
 

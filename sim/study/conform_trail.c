@@ -21,6 +21,7 @@ void trail_enter(struct conform_trail *trail, const char *function, sim_ns at_ns
         .number = before.number + 1, .at_ns = at_ns >= 0 ? at_ns : before.at_ns, .returned = (double)NAN};
     snprintf(trail->latest.function, sizeof trail->latest.function, "%s", function);
     trail->is_inside = true;
+    trail->shows_waiting = false;
 }
 
 void trail_leave(struct conform_trail *trail, double returned)
@@ -55,7 +56,7 @@ const char *trail_tell(const struct conform_trail *trail, char *text, size_t tex
     text_init(&told);
     if (trail->latest.number > 0) {
         add_call(&told, trail->is_inside ? "it is inside call" : "its last call was", &trail->latest, ", which");
-        if (trail->events > 0) text_printf(&told, "; after %" PRIu64 " events", trail->events);
+        if (trail->events > 0) text_printf(&told, "; after at least %" PRIu64 " events", trail->events);
         if (trail->shows_waiting)
             text_printf(&told, "; %" PRId64 " wait, %" PRId64 " run", trail->waiting, trail->running);
         if (trail->is_inside && trail->before.number > 0) add_call(&told, "; call", &trail->before, ",");

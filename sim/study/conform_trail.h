@@ -21,10 +21,10 @@ struct trail_call {
 struct conform_trail {
     int partner;          /* index of the built-in policy beside the one under test */
     int check;            /* enum conform_check of the run in progress; CONFORM_ENDS: the plain one */
-    uint64_t events;      /* of that run, as of the latest look at it */
+    uint64_t events;      /* of that run, as of the latest look at it; 0: there was none */
     bool is_inside;       /* the latest call has not returned */
-    bool shows_waiting;
-    int64_t waiting, running; /* jobs or requests, as the latest view shows them */
+    bool shows_waiting;   /* the view of the latest call does */
+    int64_t waiting, running; /* jobs or requests, if it does */
     struct trail_call latest, before;
 };
 
@@ -35,7 +35,7 @@ void trail_begin(struct conform_trail *trail, int partner, int check);
 void trail_enter(struct conform_trail *trail, const char *function, sim_ns at_ns);
 void trail_leave(struct conform_trail *trail, double returned);
 
-/* What the view of the latest call shows. */
+/* What the view of the latest call shows, once it has begun. */
 void trail_see(struct conform_trail *trail, int64_t waiting, int64_t running);
 
 /* Longest text of trail_tell, with its end. */
@@ -44,8 +44,8 @@ enum { CONFORM_TOLD_CHARS = 320 };
 /* Simulated time of the latest call; NAN: unknown. */
 double trail_time_s(const struct conform_trail *trail);
 
-/* Writes what the policy did last: "it is inside call 7, of 'route' at 0.25 s; after 40 events; 3 wait, 2 run; call 6,
- * of 'route' at 0.2 s, returned 1". Empty before the first call. Returns `text`. */
+/* Writes what the policy did last: "it is inside call 7, of 'route' at 0.25 s; after at least 40 events; 3 wait, 2
+ * run; call 6, of 'route' at 0.2 s, returned 1". Empty before the first call. Returns `text`. */
 const char *trail_tell(const struct conform_trail *trail, char *text, size_t text_bytes);
 
 #endif

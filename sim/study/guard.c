@@ -228,12 +228,22 @@ struct conform_trail *guard_trail(struct guard *guard)
 static void note_call(const struct call *call)
 {
     struct conform_trail *trail = guard_trail(call->guard);
-    const bool has_time = call->view != NULL && call->kind->now != NULL;
-    trail_enter(trail, call->function, has_time ? call->kind->now(call->view) : -1);
-    if (call->view == NULL || call->kind->waiting == NULL) return;
+    const bool decides = call->view == NULL && call->guard->decides_on != NULL;
+    const void *view = decides ? call->guard->decides_on : call->view;
+    const struct view_kind *kind = decides ? &cluster_kind : call->kind;
+    trail_enter(trail, call->function, view != NULL && kind->now != NULL ? kind->now(view) : -1);
+    if (view == NULL || kind->waiting == NULL) return;
     int64_t waiting, running;
-    call->kind->waiting(call->view, &waiting, &running);
+    kind->waiting(view, &waiting, &running);
     trail_see(trail, waiting, running);
+}
+
+/* Another run begins and ends here; it notes its calls in the same place. */
+static void interrupt(struct guard *guard)
+{
+    const struct conform_trail own = *guard_trail(guard);
+    guard->interrupt(guard->context);
+    *guard_trail(guard) = own;
 }
 
 static void begin_call(struct call *call, const void *state)
@@ -241,7 +251,7 @@ static void begin_call(struct call *call, const void *state)
     const struct guarded *guarded = state;
     call->guard = guarded->guard;
     call->state = (void *)(uintptr_t)guarded->inner;
-    if (++call->guard->n_calls == call->guard->interrupt_at) call->guard->interrupt(call->guard->context);
+    if (++call->guard->n_calls == call->guard->interrupt_at) interrupt(call->guard);
     if (call->view != NULL && call->kind->check != NULL) call->kind->check(guarded, call->view);
     call->print = print_of(call);
     note_call(call);
@@ -336,9 +346,9 @@ static int checked_decide(void *state, const struct cluster_view *view, struct j
     struct guarded *guarded = state;
     struct guard *guard = guarded->guard;
     check_cluster(guarded, view);
-    guard_trail(guard)->latest.at_ns = view->now_ns; /* the call itself is watched without its view */
-    trail_see(guard_trail(guard), view->n_pending, view->n_running);
+    guard->decides_on = view; /* the call itself is watched without its view */
     int code = guarded_scheduler_decide(state, view, plan);
+    guard->decides_on = NULL;
     check_cluster(guarded, view);
     if (code < 0 || !guard->ask_twice || view->n_pending > 0) return code;
     uint64_t running = guarded->running;

@@ -29,6 +29,7 @@ struct guard {
     void (*interrupt)(void *context);
     void *context;
     bool can_ask_twice; /* set by guard_lay */
+    const struct cluster_view *decides_on; /* of a scheduler that decides; else NULL */
     struct conform_trail *trail; /* where calls are noted; NULL: in own_trail */
     struct conform_trail own_trail;
     /* Observations. */

@@ -72,7 +72,7 @@ err "error: 'orrery conform' takes one plug-in at a time; name a policy, or leav
 
 router beyond 'return view->n_replicas;'
 run 4 conform "$T/beyond.so"
-out "one request, with vllm-v0, at 0 s: "
+out "one request, with vllm-v0, last called at 0 s: "
 
 # A router that is not the same twice: what failed is kept, and repeats.
 router forgetful 'static unsigned n; return (int)(n++ % (unsigned)view->n_replicas);'
@@ -104,7 +104,7 @@ out 'it does not end: stopped after 1 s'
 like() { grep -Eq "$1" "$T/out" || complain "nothing in its output is like: $1"; }
 router tires 'if (view->now_ns > 77000000) for (;;) sleep(9); return 0;'
 run 4 conform "$T/tires.so" --limit 1
-like 'with vllm-v0, at 0[.][0-9]+ s: it does not end: stopped after 1 s; it is inside call [0-9]+, of .route. at 0[.][0-9]+ s; after [0-9]+ events; [0-9]+ wait, [0-9]+ run; call [0-9]+, of .route. at 0[.][0-9]+ s, returned 0$'
+like 'with vllm-v0, last called at 0[.][0-9]+ s: it does not end: stopped after 1 s; it is inside call [0-9]+, of .route. at 0[.][0-9]+ s; after at least [0-9]+ events; [0-9]+ wait, [0-9]+ run; call [0-9]+, of .route. at 0[.][0-9]+ s, returned 0$'
 run 4 conform "$T/tires.so" --limit 1 --json
 like '"t_s": 0[.][0-9]+'
 like '"failure": "it does not end: stopped after 1 s; it is inside call [0-9]'
@@ -113,6 +113,82 @@ run 4 conform "$T/later.so"
 like 'it crashes: signal 11 .*; it is inside call [0-9]+, of .route. at 0[.]'
 run 4 conform "$T/beyond.so"
 like 'its last call was 1, of .route. at [0-9.]+ s, which returned [0-9]'
+# A scheduler that wakes each second and hangs at 13 s: both calls that are told are those of its own log.
+cat >"$T/wakes.c" <<END
+#include "sim/world/policy/scheduler.h"
+#include <stdio.h>
+#include <unistd.h>
+struct state {
+    const struct job_view *waiting[1000];
+    int n, calls;
+};
+static void note(struct state *state, const char *function, const struct cluster_view *view)
+{
+    FILE *log = fopen("$T/wakes.log", "a");
+    fprintf(log, "%d, of '%s' at %.9g s\n", ++state->calls, function, (double)view->now_ns / 1e9);
+    fclose(log);
+}
+static void notify(void *state, const struct cluster_view *view, const struct job_note *job)
+{
+    struct state *own = state;
+    note(own, "notify", view);
+    if (job->event == JOB_EVENT_SUBMIT) own->waiting[own->n++] = job->job;
+    if (job->event == JOB_EVENT_START) own->n--;
+}
+static int decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct state *own = state;
+    note(own, "decide", view);
+    if (view->now_ns >= 13 * SIM_NS_PER_S)
+        for (;;) sleep(9);
+    while (own->n > 0 && job_plan_start(plan, own->waiting[own->n - 1], "the latest")) {
+    }
+    job_plan_wake_at(plan, view->now_ns + SIM_NS_PER_S);
+    return 0;
+}
+static const struct scheduler wakes = {.policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER), .name = "wakes",
+    .summary = "wakes", .state_bytes = sizeof(struct state)}, .notify = notify, .decide = decide};
+ORRERY_PLUGIN(&wakes.policy)
+END
+${CC:-cc} -std=gnu17 -fPIC -shared -I. -o "$T/wakes.so" "$T/wakes.c" || complain 'wakes.c does not compile'
+run 4 conform "$T/wakes.so" --limit 1
+out "it is inside call $(tail -n 1 "$T/wakes.log");"
+out "; call $(tail -n 2 "$T/wakes.log" | head -n 1)"
+like 'last called at ([0-9.]+) s: .* inside call [0-9]+, of .decide. at \1 s'
+
+# A router that hangs once another run has begun and ended inside its own: the call told is one of the outer run.
+cat >"$T/outer.c" <<END
+#include "sim/world/policy/routing.h"
+#include <stdio.h>
+#include <unistd.h>
+struct state {
+    int run, calls;
+};
+static int runs;
+static int init(void *state, const void *params, struct diag *diag)
+{
+    (void)params, (void)diag;
+    ((struct state *)state)->run = ++runs;
+    return 0;
+}
+static int route(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    struct state *own = state;
+    (void)view, (void)request;
+    own->calls++;
+    if (own->run == runs) return 0;
+    FILE *log = fopen("$T/outer.log", "w");
+    fprintf(log, "%d", own->calls);
+    fclose(log);
+    for (;;) sleep(9);
+}
+static const struct router router = {.policy = {POLICY_HEAD(router, POLICY_ROUTING), .name = "outer",
+    .summary = "outer", .state_bytes = sizeof(struct state), .init = init}, .route = route};
+ORRERY_PLUGIN(&router.policy)
+END
+${CC:-cc} -std=gnu17 -fPIC -shared -I. -o "$T/outer.so" "$T/outer.c" || complain 'outer.c does not compile'
+run 4 conform "$T/outer.so" --limit 1
+out "stopped after 1 s, in the run for 'state'; it is inside call $(cat "$T/outer.log"), of 'route'"
 router forks 'static int once; if (!once++) fork(); return 0;'
 run 4 conform "$T/forks.so" --limit 20
 out 'it leaves another process behind'

@@ -231,6 +231,18 @@ run 0 run "$T/s.json" -q -o "$T/r.db" --set jobs.types.chat.training.reserve=0.5
 out ', and 40 are usable'
 run 0 run "$T/s.json" -q -o "$T/r.db" --set 'jobs.types.chat.training.tiers={"optimizer": "host", "host_memory": "1GB"}'
 out "its states do not fit into the host memory of a node"
+# A job is told what keeps it itself from running, not what kept another one from other GPUs.
+cat >"$T/two.json" <<'END'
+{"cluster": {"nodes": 2, "gpus_per_node": 8, "gpu": "h100-sxm", "network": {"bandwidth": "50GB/s"},
+             "node_types": {"large": {"nodes": 2, "gpus_per_node": 8, "gpu": "b200-sxm"}}},
+ "jobs": {"scheduler": "gavel",
+  "types": {"big": {"training": {"llm": "llama-3.1-70b", "tensor_parallel": 8, "zero": 1, "global_batch": 64}}},
+  "trace": {"format": "inline-jobs", "jobs": [{"gpus": 16, "steps": 10, "type": "big"},
+                                              {"gpus": 4, "duration": "10s", "type": "big"}]}}}
+END
+run 0 run "$T/two.json" -q
+out "type 'big' cannot train on 16 h100-sxm: it does not fit into the memory of a GPU"
+out 'job 1 can never run: it asks for 4 GPUs, and its type cannot train on fewer than the 8 GPUs of a data rank'
 # One part is the whole: it is not "1 parts".
 run 0 plan configs/figures/training/experts-in-parts.plan.json --set expert_parts=0 --set sequence_tokens=64
 out 'experts get whole micro-batches: no number of parts is faster'

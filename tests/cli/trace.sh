@@ -118,6 +118,12 @@ for to in csv jsonl; do
     run 0 trace convert "$T/rich.csv" -f csv --set columns.class=class -o "$T/same.$to" -t $to
     ! grep -q 'left out' "$T/err" || complain "$to holds all of it"
 done
+printf '%s\n' arrival_s,prompt_tokens,output_tokens,chunks 0,100,5, 1,512,5,17:512 2,512,5,18:512 >"$T/chunks.csv"
+for to in csv azure-llm mooncake csv-chunks jsonl; do # the first request has none
+    run 0 trace convert "$T/chunks.csv" -f csv -o "$T/of_chunks.$to" -t $to
+    case $to in csv-chunks | jsonl) n=0 ;; *) n=1 ;; esac
+    equal "$(grep -c 'the chunks of its prompts are left out' "$T/err")" $n "warnings of chunks in $to"
+done
 run 2 trace convert traces/samples/chat.csv -o "$T/never.jsonl" -t sessions
 err "requests of 'azure-llm' are of no sessions"
 

@@ -125,6 +125,28 @@ TEST(time_adds_up)
     }
 }
 
+/* A pause halts what is not waiting: of 40 to 70 the first 10 are still the wait. After the work GPUs are kept. */
+TEST(halted_and_kept_time_is_apart)
+{
+    struct job_progress progress = {.work_ns = 100, .speed = 1};
+    job_progress_begin(&progress, 0, 50, (struct job_saves){0});
+    job_progress_move(&progress, 40);
+    progress.is_paused = true;
+    progress.speed = 0;
+    job_progress_move(&progress, 70);
+    CHECK_EQ_INT(progress.waited_ns, 50);
+    CHECK_EQ_INT(progress.halted_ns, 20);
+    progress.is_paused = false;
+    progress.speed = 0.5;
+    CHECK_EQ_INT(job_progress_end_ns(&progress), 270);
+    job_progress_move(&progress, 270);
+    CHECK_EQ_INT(progress.kept_ns, 0);
+    job_progress_move(&progress, 285);
+    CHECK_EQ_INT(progress.halted_ns, 20);
+    CHECK_EQ_INT(progress.kept_ns, 15);
+    CHECK_EQ_INT(progress.done_ns, 100);
+}
+
 /* A job without speed ends once nothing is left, and else never. */
 TEST(what_is_done_needs_no_speed)
 {

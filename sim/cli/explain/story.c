@@ -17,7 +17,7 @@ void story_init(struct story *story, const struct story_subject *subject, struct
                             .token_before_s = (double)NAN,
                             .prompt_from_s = (double)NAN, .end_s = (double)NAN, .displaced_at_s = (double)NAN,
                             .unrouted_s = (double)NAN, .first_routed_s = (double)NAN,
-                            .yields_at_s = (double)NAN, .joins_at_s = (double)NAN,
+                            .yields_at_s = (double)NAN, .queued_s = (double)NAN, .joins_at_s = (double)NAN,
                             .gap_s = (double)NAN, .gap_from_s = (double)NAN,
                             .slowed = {.from_s = (double)NAN, .least_frac = (double)INFINITY},
                             .sequences = {.forked_at_s = (double)NAN}};

@@ -38,7 +38,7 @@ struct story_slowed {
 /* The work of a job, and the time in which it held GPUs without working. */
 struct story_idle {
     double work_s;                     /* 0: not known yet */
-    double loaded_s, saved_s, moved_s; /* as in job_idle_row */
+    double loaded_s, saved_s, moved_s, halted_s, kept_s; /* as in job_idle_row */
 };
 
 /* Work of a replica over some time. */
@@ -146,6 +146,7 @@ struct story {
     size_t clock_event;    /* 1 + index of the event of the command that sets the job's clock; 0: none since a stop */
     struct story_slowed slowed;
     struct story_idle idle;
+    double queued_s;       /* when a job is known to the scheduler: those that it comes after have ended; NAN: never */
     double yields_at_s;    /* when the job last gave its GPUs to a service; NAN: that is told, or it never did */
 };
 

@@ -92,6 +92,7 @@ int story_on_queue(void *context, const struct queue_row *row)
         queue->started = -1;
     }
     if (row->job != story->subject.id) return 0;
+    story->queued_s = row->t_s;
     *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = row->gpus, .started = -1};
     free_text(free, sizeof free, row);
     if (row->other_gpus > 0) snprintf(others, sizeof others, "; in use by services: %.10g", row->other_gpus);
@@ -204,6 +205,8 @@ int story_on_job_idle(void *context, const struct job_idle_row *row)
     idle->loaded_s += row->loaded_s;
     idle->saved_s += row->saved_s;
     idle->moved_s += row->moved_s;
+    idle->halted_s += row->halted_s;
+    idle->kept_s += row->kept_s;
     return 0;
 }
 

@@ -1,19 +1,38 @@
 #include "sim/cli/explain/why_spent.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Parts of the time from submission to finish, beside the work. */
-enum part { PART_WAITED, PART_LOADED, PART_SAVED, PART_MOVED, PART_REPEATED, PART_SLOWER, PARTS };
+enum part {
+    PART_BEFORE,
+    PART_WAITED,
+    PART_LOADED,
+    PART_SAVED,
+    PART_MOVED,
+    PART_HALTED,
+    PART_KEPT,
+    PART_REPEATED,
+    PART_SLOWER,
+    PARTS
+};
 
 struct spent {
     double jct_s, work_s, part_s[PARTS];
-    double speed_frac; /* mean, over that alone on the GPUs that it asks for */
+    double speed_frac; /* mean while it worked, over that alone on the GPUs that it asks for */
 };
 
-static const char *const member_names[PARTS] = {"waited_for_gpus_s", "loaded_s",   "saved_s",
-                                                "moved_s",           "repeated_s", "slower_s"};
-static const char *const words[PARTS] = {"waiting for GPUs",     "before it worked", "stalled while it saved",
-                                         "moving to other GPUs", "on lost work",     ""};
+static const struct {
+    const char *member, *words;
+} parts[PARTS] = {[PART_BEFORE] = {"waited_for_jobs_s", "waiting for the jobs that it comes after"},
+                  [PART_WAITED] = {"waited_for_gpus_s", "waiting for GPUs"},
+                  [PART_LOADED] = {"loaded_s", "before it worked"},
+                  [PART_SAVED] = {"saved_s", "stalled while it saved"},
+                  [PART_MOVED] = {"moved_s", "moving to other GPUs"},
+                  [PART_HALTED] = {"halted_s", "paused or hung on its GPUs"},
+                  [PART_KEPT] = {"kept_s", "after its work, on GPUs kept for others"},
+                  [PART_REPEATED] = {"repeated_s", "on lost work"},
+                  [PART_SLOWER] = {"slower_s", ""}};
 
 /* The seconds of lost work follow from its GPU time if the job had the GPUs that it asks for all along. Else they
  * count as slower work. */
@@ -24,17 +43,29 @@ static double repeated_s(const struct job_row *job, double executed_s)
     return is_fixed ? job->lost_gpu_s / (double)job->gpus : 0;
 }
 
+/* A stopped job has done only some of its work. */
+static bool has_ended(const struct job_row *job)
+{
+    return !isnan(job->jct_s) && strcmp(job->status, "stopped") != 0;
+}
+
 static bool find_spent(const struct story *story, struct spent *spent)
 {
     const struct job_row *job = &story->job;
     const struct story_idle *idle = &story->idle;
-    if (isnan(job->jct_s) || !(idle->work_s > 0)) return false;
-    const double executed_s = job->jct_s - story->waits.total_s;
-    const double working_s = executed_s - idle->loaded_s - idle->saved_s - idle->moved_s;
+    if (!has_ended(job) || !(idle->work_s > 0)) return false;
+    const double queued_s = isnan(story->queued_s) ? job->start_s : story->queued_s; /* NAN: it has no GPUs */
+    const double before_s = queued_s - job->submit_s;
+    const double executed_s = job->jct_s - before_s - story->waits.total_s;
+    const double working_s = executed_s - idle->loaded_s - idle->saved_s - idle->moved_s - idle->halted_s -
+                             idle->kept_s;
     const double again_s = repeated_s(job, executed_s);
     *spent = (struct spent){.jct_s = job->jct_s, .work_s = idle->work_s,
-                            .part_s = {story->waits.total_s, idle->loaded_s, idle->saved_s, idle->moved_s, again_s,
-                                       working_s - again_s - idle->work_s},
+                            .part_s = {[PART_BEFORE] = before_s, [PART_WAITED] = story->waits.total_s,
+                                       [PART_LOADED] = idle->loaded_s, [PART_SAVED] = idle->saved_s,
+                                       [PART_MOVED] = idle->moved_s, [PART_HALTED] = idle->halted_s,
+                                       [PART_KEPT] = idle->kept_s, [PART_REPEATED] = again_s,
+                                       [PART_SLOWER] = working_s - again_s - idle->work_s},
                             .speed_frac = idle->work_s / (working_s - again_s)};
     const double rounding_s = 1e-6 * job->jct_s; /* lost work has one by its speed, times have nanoseconds */
     if (fabs(spent->part_s[PART_SLOWER]) <= rounding_s) {
@@ -44,6 +75,13 @@ static bool find_spent(const struct story *story, struct spent *spent)
     return true;
 }
 
+/* What the end was, unless the job has finished. */
+static const char *until(const struct job_row *job)
+{
+    if (strcmp(job->status, "failed") == 0) return " until it failed,";
+    return strcmp(job->status, "cancelled") == 0 ? " until it was cancelled," : "";
+}
+
 static void say_part(const struct spent *spent, enum part part, struct answer *answer)
 {
     const double s = spent->part_s[part];
@@ -51,7 +89,7 @@ static void say_part(const struct spent *spent, enum part part, struct answer *a
         answer_say(answer, "%.6g s %s at %.3g %% of its speed alone on the GPUs it asks for", fabs(s),
                    s > 0 ? "more" : "less", 100 * spent->speed_frac);
     else
-        answer_say(answer, "%.6g s %s", s, words[part]);
+        answer_say(answer, "%.6g s %s", s, parts[part].words);
 }
 
 void why_say_spent(const struct story *story, struct answer *answer)
@@ -69,7 +107,7 @@ void why_say_spent(const struct story *story, struct answer *answer)
         n++;
     }
     if (n == 0 || (n == 1 && order[0] == PART_WAITED)) return;
-    answer_say(answer, "took %.6g s for %.6g s of work: ", spent.jct_s, spent.work_s);
+    answer_say(answer, "took %.6g s%s for %.6g s of work: ", spent.jct_s, until(&story->job), spent.work_s);
     for (int i = 0; i < n; i++) {
         if (i > 0) answer_say(answer, ", ");
         say_part(&spent, order[i], answer);
@@ -83,6 +121,6 @@ void why_write_spent(const struct story *story, struct answer *answer)
     if (!find_spent(story, &spent)) return;
     answer_open(answer, "spent", '{');
     answer_number(answer, "work_s", spent.work_s);
-    for (int part = 0; part < PARTS; part++) answer_number(answer, member_names[part], spent.part_s[part]);
+    for (int part = 0; part < PARTS; part++) answer_number(answer, parts[part].member, spent.part_s[part]);
     answer_close(answer, '}');
 }

@@ -83,7 +83,7 @@ static void print_failure(FILE *out, const struct conform_case *wanted, const st
                           const struct conform_result *result)
 {
     answer_print(out, "\n%s, with %s", wanted->name, policy_family_partners(policy->family)[result->partner]);
-    if (!isnan(result->t_s)) fprintf(out, ", at %.9g s", result->t_s);
+    if (!isnan(result->t_s)) fprintf(out, ", %s %.9g s", result->is_last_call ? "last called at" : "at", result->t_s);
     answer_print(out, ": %s\n", result->text);
 }
 

@@ -92,6 +92,7 @@ static void add_trail(struct conform_result *result, const struct conform_trail 
     const size_t n = strlen(result->text);
     result->partner = trail->partner;
     result->t_s = trail_time_s(trail);
+    result->is_last_call = true;
     trail_tell(trail, told, sizeof told);
     if (told[0] == 0) return;
     const bool is_plain = trail->check == CONFORM_ENDS;

@@ -369,6 +369,9 @@ int job_exchange_gpus(struct job *job, int64_t ugpus);
 /* A running job has moved to its present allocation. It loses no work and continues after a wait. */
 void job_migrate(struct job *job, sim_ns now);
 
+/* Whether the node type of a view has a GPU of a model that the job accepts. */
+bool job_has_model(const struct cluster_view *view, const struct job *job);
+
 /* Speed on `gpus` GPUs of the node type of a view, but for their distance and clock. */
 double job_speed_on(const struct job *job, const struct cluster_view *view, double gpus);
 

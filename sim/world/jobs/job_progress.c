@@ -27,7 +27,7 @@ static sim_ns work_in(const struct job_progress *progress, sim_ns time_ns)
     return work_ns < (double)most_ns ? (sim_ns)work_ns : most_ns;
 }
 
-/* Since from_ns: what has passed of moving, waiting, stalling and working. */
+/* Since from_ns: what has passed of moving, waiting, stalling and working. The rest is halted. */
 struct passed {
     sim_ns moved_ns, waited_ns, stalled_ns, worked_ns;
     sim_ns stall_left_ns;
@@ -182,6 +182,7 @@ void job_progress_move(struct job_progress *progress, sim_ns now)
         progress->to_save_ns = saves->interval_ns - (passed.worked_ns - passed.save_worked);
     else
         progress->to_save_ns -= passed.worked_ns;
+    if (progress->done_ns == progress->work_ns) progress->kept_ns += passed.worked_ns;
     progress->saved_ns = saved_ns;
     progress->done_ns = done_ns;
     progress->move_ns -= passed.moved_ns;
@@ -190,5 +191,7 @@ void job_progress_move(struct job_progress *progress, sim_ns now)
     progress->moved_ns += passed.moved_ns;
     progress->waited_ns += passed.waited_ns;
     progress->stalled_ns += passed.stalled_ns;
+    progress->halted_ns += now - progress->from_ns - passed.moved_ns - passed.waited_ns - passed.stalled_ns -
+                           passed.worked_ns;
     progress->from_ns = now;
 }

@@ -36,6 +36,7 @@ struct job_progress {
     double speed;    /* work per time; 0: no progress */
     bool is_paused;
     sim_ns stalled_ns, waited_ns, moved_ns; /* up to from_ns */
+    sim_ns halted_ns, kept_ns;              /* also: it pauses, or its speed is 0; it holds GPUs after all its work */
 };
 
 /* Begins a run at `now` that first waits, and saves as `saves` says. Work done so far counts. */

@@ -204,7 +204,9 @@ static int emit_idle(const struct job_stats *stats, const struct job *job)
                                      .work_s = sim_s_from_ns(progress->work_ns),
                                      .loaded_s = sim_s_from_ns(progress->waited_ns),
                                      .saved_s = sim_s_from_ns(progress->stalled_ns),
-                                     .moved_s = sim_s_from_ns(progress->moved_ns)};
+                                     .moved_s = sim_s_from_ns(progress->moved_ns),
+                                     .halted_s = sim_s_from_ns(progress->halted_ns),
+                                     .kept_s = sim_s_from_ns(progress->kept_ns)};
     return stats->sink->job_idle(stats->sink->context, &row);
 }
 
@@ -218,6 +220,7 @@ void job_stats_idle(struct job_stats *stats, struct job *job)
     stats->stall_gpu_s += sim_s_from_ns(progress->stalled_ns) * gpus;
     stats->move_gpu_s += sim_s_from_ns(progress->moved_ns) * gpus;
     progress->waited_ns = progress->stalled_ns = progress->moved_ns = 0;
+    progress->halted_ns = progress->kept_ns = 0;
 }
 
 /* GPU time in seconds, exact before the one rounding: jobs may hold 10^4 GPUs for 10^8 s, which is 10^21 GPU ns. */
@@ -344,7 +347,7 @@ void job_obstacle_text(const struct job *job, const char *obstacle, char *text, 
     else if (view->gpus > most)
         snprintf(text, bytes, "asks for %d %s, and the site has %" PRId64 "; ask for fewer, or raise 'cluster.nodes'",
                  view->gpus, gpus, most);
-    else if (cannot_run && job_training_problem(jobs, job->type, problem, sizeof problem))
+    else if (cannot_run && job_training_problem(job, problem, sizeof problem))
         snprintf(text, bytes, "asks for %d %s, and its type cannot train %s", view->gpus, gpus, problem);
     else if (jobs->placer == NULL || cannot_run)
         snprintf(text, bytes,

@@ -157,20 +157,28 @@ void job_trainings_destroy(struct job_trainings *trainings)
 
 /* --- Prices --- */
 
-/* Seconds of a step on `gpus` GPUs; 0: it cannot be. */
-static double price(struct priced *priced, int64_t gpus, struct arena *arena, struct power_stage **phases)
+/* Prices a step on `gpus` GPUs. Why it cannot be; NULL: it can. *lacking_gib: memory that it would need; 0: it is not
+ * about memory. */
+static const char *find_problem(const struct priced *priced, int64_t gpus, struct training_step *step,
+                                double *lacking_gib)
 {
     static const char *const lacking[] = {"it does not fit into the memory of a GPU",
                                           "its states do not fit into the host memory of a node ('tiers.host_memory')",
                                           "its states do not fit on the drives of a node ('tiers.disk')"};
-    struct training_step step;
     const double gib = 1024.0 * 1024.0 * 1024.0;
-    const char *problem = training_setup_price(priced->setup, gpus, true, &step);
-    double lacking_gib = 0.0;
-    if (problem == NULL && !step.fits) {
-        problem = lacking[step.lacks];
-        lacking_gib = step.lacks == HOME_GPU ? step.memory.total_bytes / gib : 0.0;
-    }
+    const char *problem = training_setup_price(priced->setup, gpus, true, step);
+    *lacking_gib = 0.0;
+    if (problem != NULL || step->fits) return problem;
+    if (step->lacks == HOME_GPU) *lacking_gib = step->memory.total_bytes / gib;
+    return lacking[step->lacks];
+}
+
+/* Seconds of a step on `gpus` GPUs; 0: it cannot be. */
+static double price(struct priced *priced, int64_t gpus, struct arena *arena, struct power_stage **phases)
+{
+    struct training_step step;
+    double lacking_gib;
+    const char *problem = find_problem(priced, gpus, &step, &lacking_gib);
     if (problem == NULL) {
         priced->is_priced = true;
         if (step.outside_frac > priced->outside_frac) {
@@ -321,13 +329,25 @@ static int warn_of_problem(const struct jobs *jobs, const struct job_type *type,
     return emit_warning(jobs, "training-plan", text);
 }
 
-bool job_training_problem(const struct jobs *jobs, const struct job_type *type, char *text, size_t bytes)
+bool job_training_problem(const struct job *job, char *text, size_t bytes)
 {
+    const struct jobs *jobs = job->jobs;
+    const struct job_type *type = job->type;
     if (type == NULL || type->training.plan.llm == NULL) return false;
-    for (int32_t k = 0; k < jobs->n_node_types; k++) {
-        const struct priced *priced = priced_of(jobs, type, k);
-        if (priced->problem == NULL) continue;
-        say_problem(type, priced, text, bytes);
+    const int64_t ranks = ranks_on(type, job->view.gpus);
+    const int32_t n_used = jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
+    for (int32_t k = 0; k < n_used; k++) {
+        struct priced met = *priced_of(jobs, type, k);
+        struct training_step step;
+        if (!job_has_model(jobs_view_of(job->jobs, k), job) || ranks >= met.n) continue;
+        if (ranks == 0) {
+            snprintf(text, bytes, "on fewer than the %" PRId64 " GPUs of a data rank", rank_gpus(type));
+            return true;
+        }
+        met.problem_gpus = ranks * rank_gpus(type);
+        met.problem = find_problem(&met, met.problem_gpus, &step, &met.lacking_gib);
+        if (met.problem == NULL) continue;
+        say_problem(type, &met, text, bytes);
         return true;
     }
     return false;

@@ -17,6 +17,7 @@
 #include "sim/world/jobs/job_messages.h"
 #include "sim/world/rows/source.h"
 
+struct job;
 struct job_type;
 struct jobs;
 struct jobs_options;
@@ -56,8 +57,9 @@ const struct power_stage *job_training_phases(const struct jobs *jobs, const str
  * so, any. Returns 0, or SIM_E_CONFIG: it has steps, and its type does not train. */
 int job_training_price(struct jobs *jobs, struct job_record *record);
 
-/* Writes where and why jobs of such a type could not train so far: "on 4 h100-sxm: ...". False: nothing kept them. */
-bool job_training_problem(const struct jobs *jobs, const struct job_type *type, char *text, size_t bytes);
+/* Writes where and why the job cannot train on the GPUs that it asks for: "on 4 h100-sxm: ...", of the first node type
+ * that it accepts and that has so many. False: it can, or its plan is not why. */
+bool job_training_problem(const struct job *job, char *text, size_t bytes);
 
 /* Warns of jobs that could not run as their plans say. Returns 0 or the sink's code. */
 int job_trainings_warn(const struct jobs *jobs);

@@ -161,8 +161,7 @@ sim_ns job_view_wait_ns(const struct cluster_view *view, const struct job_view *
     return sim_ns_add(progress.move_ns, progress.wait_ns);
 }
 
-/* Whether the node type has a GPU of a model that the job accepts. */
-static bool has_model(const struct cluster_view *view, const struct job *job)
+bool job_has_model(const struct cluster_view *view, const struct job *job)
 {
     if (view->cluster == NULL || view->cluster->resources == NULL) return true;
     return (job->jobs->requests.items[job->view.request].gpu_models & view->cluster->resources->model_set) != 0;
@@ -189,7 +188,7 @@ double job_view_speed_on(const struct cluster_view *view, const struct job_view 
 {
     if (job->gpus == 0) return 1.0;
     const struct job *of = job_of(job);
-    if (!has_model(view, of)) return 0.0;
+    if (!job_has_model(view, of)) return 0.0;
     if (of->type != NULL && goodput_is_given(&of->type->goodput)) return job_goodput_on(of, number_of(view, of), gpus);
     return job_speed_on(of, view, gpus);
 }
@@ -205,7 +204,7 @@ double job_view_shared_speed(const struct cluster_view *view, const struct job_v
     if (n < 1 || n > INTERLEAVING_MOST) return 0;
     for (int32_t k = 0; k < n; k++) {
         const struct job_view *member = jobs[(i + k) % n];
-        if (member->gpus != jobs[i]->gpus || member->gpus == 0 || !has_model(view, job_of(member))) return 0;
+        if (member->gpus != jobs[i]->gpus || member->gpus == 0 || !job_has_model(view, job_of(member))) return 0;
         types[k] = job_of(member)->type;
     }
     return job_type_shared_speed(types, n, view->gpu);

@@ -74,6 +74,7 @@ struct job_idle_row {
     int64_t job;
     double work_s;                    /* all its work, at the speed that its trace states for the GPUs it asks for */
     double loaded_s, saved_s, moved_s; /* before it worked, stalled while it saved, on its way to other GPUs */
+    double halted_s, kept_s;           /* paused or hung, so that its speed is 0; after its work, until jobs start */
 };
 
 /* A command of a power policy takes effect: to the GPUs of a priority in a domain, or to all of them (the brake). Live
