@@ -12,9 +12,9 @@
  * end examines every reservation, as often as reservations move.
  *
  * `depth` bounds that, as the number of jobs that are tried does in backfilling schedulers in use (bf_max_job_test of
- * Slurm): at most so many jobs wait with a reservation. The other pending jobs queue in order of submission and start no
- * sooner than they have one. An interrupted job gets one at once, in place of the youngest that has one. So a depth of
- * 1 is first in, first out. */
+ * Slurm): at most so many jobs wait with a reservation. The other pending jobs queue in order of submission and start
+ * no sooner than they have one. An interrupted job gets one at once, in place of the youngest that has one. So a
+ * depth of 1 is first in, first out. */
 #include "policies/declared.h"
 #include "policies/scheduler/ranking.h"
 #include "policies/scheduler/usage.h"
