@@ -45,7 +45,8 @@ static void add_module(struct quantisation *q, struct module_patterns *patterns,
     if (is_stood_for(q->llm, text)) return;
     const int code = module_patterns_add(patterns, text);
     if (code == SIM_E_NOMEM) refuse(q, node, "lists more modules than memory holds");
-    if (code == SIM_E_CONFIG) refuse(q, node, "has a regular expression with groups or letters that are not read here");
+    if (code == SIM_E_CONFIG)
+        refuse(q, node, "has a regular expression with groups, letters or counts that are not read here");
 }
 
 /* The modules of a list; NULL: none. */

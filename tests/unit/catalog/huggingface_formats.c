@@ -114,6 +114,10 @@ TEST(modules_left_out_are_parts)
                "'model.layers.2.self_attn.k_proj', 'model.layers.2.self_attn.v_proj', 'model.layers.2.self_attn.o_proj', "
                "'model.layers.3*']}}",
          {FORMAT_BF16, FORMAT_BF16, FORMAT_FP8, 0, 0, FORMAT_FP8}, FORMAT_FP8},
+        /* digits in brackets, beside other characters or alone; "]" first in a bracket is a character */
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 ", 'targets': ['Linear']}",
+                  "'lm_head', 're:.*layers[]._][\\\\d]+[^\\\\d]self_attn'"),
+         {FORMAT_BF16, FORMAT_BF16, FORMAT_FP8, 0, 0, FORMAT_BF16}, FORMAT_BF16},
         /* a layer by the number of another does not count */
         {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 ", 'targets': ['Linear']}", "'lm_head', 'model.layers.10.mlp'"),
          ALL(FORMAT_FP8)},
@@ -193,6 +197,8 @@ TEST(formats_without_kernels_are_refused)
         {DENSE CT("'a': {'weights': {'num_bits': 4, 'type': 'float', 'group_size': 16}}", ""), "nvfp4 beside wider"},
         {DENSE CT("'a': {'weights': {'num_bits': 4, 'type': 'int'}, " INPUT8 "}", ""), "beside weights in int4"},
         {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:(?!lm_head).*'"), "regular expression"},
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:.*[\\\\w]_proj'"), "regular expression"},
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:.*layers.[0-9]{1,2}.mlp'"), "regular expression"},
         {DENSE CT("", ""), "has no 'config_groups'"},
         {DENSE "{'quant_method': 'modelopt', 'quant_algo': 'MXFP8'}}", "has an algorithm without kernels here"},
         {DENSE "{'quant_method': 'modelopt', 'quant_algo': 'MIXED_PRECISION'}}", "without 'quantized_layers'"},
