@@ -178,6 +178,13 @@ TEST(formats_stand_in_a_file_beside)
     CHECK_EQ_INT(llm_format(&llm, LLM_PART_DENSE), FORMAT_NVFP4);
     CHECK_EQ_INT(llm_format(&llm, LLM_PART_OUT), FORMAT_FP16);
     CHECK_EQ_INT(llm.kv, FORMAT_FP8);
+    /* A null says as little as no member. */
+    test_write(path, "%s",
+               "{'model_type': 'llama', 'num_hidden_layers': 3, 'hidden_size': 64, 'num_attention_heads': 4, "
+               "'intermediate_size': 128, 'vocab_size': 100, 'max_position_embeddings': 512, "
+               "'quantization_config': null}");
+    MUST(catalog_llm(&catalog, path, "test", &arena, &llm, &diag) == 0);
+    CHECK_EQ_INT(llm_format(&llm, LLM_PART_DENSE), FORMAT_NVFP4);
 }
 
 /* What is refused says why. */
