@@ -200,7 +200,7 @@ const struct config_field service_config_fields[] = {
     ROW_CHOICE("placement", placement, OPTIONAL, placement_names,
                "nodes of its replicas: as few as possible, or spread over nodes and racks; default: packed"),
     ROW_SHORT_VARIANT("batching", batching, DEFAULT(SERVICE_DEFAULT_BATCHING), "batching", "policy",
-                      "requests that an iteration serves"),
+                      "requests that an iteration serves; or the engine's"),
     ROW_SHORT_VARIANT("routing", routing, DEFAULT("round-robin"), "routing", "policy", "replica that serves a request"),
     ROW_TIME("information_delay", information_delay_ns, OPTIONAL, WITHIN(0, 9e9),
              "period of the reports by which routers see replicas; 0s: routers see the present"),
