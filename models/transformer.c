@@ -311,11 +311,14 @@ const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_para
     return NULL;
 }
 
-/* Bytes of the vocabulary matrices on one GPU. Of a pipeline the last stage holds the head, the first the embedding. */
+/* Bytes of the vocabulary matrices on one GPU. Of a pipeline the last stage holds the head, the first the embedding:
+ * every stage counts the larger of the two. */
 static double shard_vocab_bytes(const struct llm_spec *llm, double vocab, int64_t pipeline_parallel)
 {
-    const double embedding = pipeline_parallel == 1 && !llm->tied_embeddings ? number_format_bytes(llm->compute) : 0.0;
-    return vocab * (double)llm->hidden * (part_bytes(llm, LLM_PART_HEAD) + embedding);
+    const double head = part_bytes(llm, LLM_PART_HEAD);
+    const double embedding = llm->tied_embeddings ? 0.0 : number_format_bytes(llm->compute);
+    const double bytes = pipeline_parallel == 1 ? head + embedding : head > embedding ? head : embedding;
+    return vocab * (double)llm->hidden * bytes;
 }
 
 /* Bytes of keys and values, or of the latent vector, of a token in one layer. */

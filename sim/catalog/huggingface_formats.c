@@ -30,13 +30,16 @@ static void refuse(struct quantisation *q, const struct json_node *node, const c
 
 /* --- Modules --- */
 
-/* Whether a name is of an expert that others stand for: neither the first nor the last one. */
-static bool is_stood_for(const struct llm_spec *llm, const char *name)
+/* Whether a text is the name of an expert that others stand for, or of a module in it: neither the first nor the last
+ * expert. Patterns may mean several experts. */
+static bool is_stood_for(const struct llm_spec *llm, const char *text)
 {
-    const char *experts = strstr(name, "experts.");
-    if (experts == NULL || !isdigit((unsigned char)experts[8])) return false;
-    const long number = strtol(experts + 8, NULL, 10);
-    return number != 0 && number != llm->experts - 1;
+    const char *experts = strstr(text, "experts.");
+    const bool is_pattern = strpbrk(text, "*?[") != NULL || strncmp(text, "re:", 3) == 0;
+    if (is_pattern || experts == NULL || !isdigit((unsigned char)experts[8])) return false;
+    char *end;
+    const long number = strtol(experts + 8, &end, 10);
+    return (*end == '.' || *end == 0) && number != 0 && number != llm->experts - 1;
 }
 
 static void add_module(struct quantisation *q, struct module_patterns *patterns, const struct json_node *node,
@@ -45,7 +48,8 @@ static void add_module(struct quantisation *q, struct module_patterns *patterns,
     if (is_stood_for(q->llm, text)) return;
     const int code = module_patterns_add(patterns, text);
     if (code == SIM_E_NOMEM) refuse(q, node, "lists more modules than memory holds");
-    if (code == SIM_E_CONFIG) refuse(q, node, "has a regular expression with groups or letters that are not read here");
+    if (code == SIM_E_CONFIG)
+        refuse(q, node, "has a regular expression with groups, letters or counts that are not read here");
 }
 
 /* The modules of a list; NULL: none. */
@@ -134,7 +138,7 @@ static int eight_bits(struct quantisation *q, const struct json_node *weights, c
     if (!narrows) refuse(q, weights, "has weights in fp8 beside activations of 16 bits: no such kernel was measured");
     if (has_text(strategy, "group")) refuse(q, weights, "has a scale per group in fp8: no such kernel was measured");
     if (!has_text(strategy, "block")) return 1 + FORMAT_FP8;
-    if (blocks != NULL && blocks->kind == JSON_LIST && !is_of_blocks(blocks))
+    if (is_given(weights, "block_structure") && !is_of_blocks(blocks) && !has_text(blocks, "128x128"))
         refuse(q, blocks, "has other blocks than 128 x 128: no kernel of such blocks was measured");
     return 1 + FORMAT_FP8_BLOCK;
 }

@@ -9,23 +9,32 @@
 
 /* --- Patterns --- */
 
-/* The expression with what Python writes otherwise than POSIX: \d, (?:...). Returns false for other groups. */
+/* The expression with what Python writes otherwise than POSIX: \d, (?:...). Returns false for other groups, for other
+ * backslashes in brackets, where POSIX reads them as themselves, and for counts of repetitions. */
 static bool translate(const char *python, char *posix, size_t size)
 {
     size_t used = 0;
+    const char *first = NULL; /* character of the open bracket, where "]" does not close it */
     for (const char *c = python; *c != 0; c++) {
-        const char *put = NULL;
-        if (c[0] == '\\' && c[1] == 'd') put = "[0-9]";
-        if (c[0] == '(' && c[1] == '?') {
+        const bool escapes = c[0] == '\\' && c[1] != 0, is_digit = escapes && c[1] == 'd';
+        const char *put = is_digit ? first != NULL ? "0-9" : "[0-9]" : NULL;
+        if (first != NULL) {
+            if (c[0] == '\\' && !is_digit) return false;
+            if (c[0] == ']' && c != first) first = NULL;
+        } else if (c[0] == '[') {
+            first = c + (c[1] == '^' ? 2 : 1);
+        } else if (c[0] == '{') {
+            return false;
+        } else if (c[0] == '(' && c[1] == '?') {
             if (c[2] != ':') return false;
             put = "(";
             c++;
         }
-        const size_t n = put != NULL ? strlen(put) : c[0] == '\\' && c[1] != 0 ? 2 : 1;
+        const size_t n = put != NULL ? strlen(put) : escapes ? 2 : 1;
         if (used + n >= size) return false;
         memcpy(posix + used, put != NULL ? put : c, n);
         used += n;
-        if (put != NULL || n == 2) c++;
+        if (put != NULL || escapes) c++;
     }
     posix[used] = 0;
     return true;
@@ -39,7 +48,8 @@ int module_patterns_add(struct module_patterns *patterns, const char *text)
         pattern.text = text + 3;
         if (!translate(pattern.text, posix, sizeof posix)) return SIM_E_CONFIG;
         snprintf(anchored, sizeof anchored, "^(%s)", posix);
-        if (regcomp(&pattern.regex, anchored, REG_EXTENDED | REG_NOSUB) != 0) return SIM_E_CONFIG;
+        const int problem = regcomp(&pattern.regex, anchored, REG_EXTENDED | REG_NOSUB);
+        if (problem != 0) return problem == REG_ESPACE ? SIM_E_NOMEM : SIM_E_CONFIG;
     }
     if (vec_push(&patterns->at, &patterns->n, &patterns->capacity, pattern) == 0) return 0;
     if (pattern.is_regex) regfree(&pattern.regex);

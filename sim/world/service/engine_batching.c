@@ -55,17 +55,48 @@ static const char *engine_of(struct applying *applying, const char *of)
     return name;
 }
 
-static void lay_under(struct applying *applying, const char *of, const char *engine)
+/* The preset of an engine, which the caller destroys; NULL: it cannot be read. `of` names it. */
+static struct config *preset_of(struct applying *applying, const char *of, const char *engine)
 {
     struct diag unheard;
     struct config *preset;
-    const char *batching = key_of(applying, of, "batching");
-    if (batching == NULL) return;
     diag_init(&unheard);
     const int code = catalog_engine_document(applying->catalog, engine, of, &applying->arena, &preset, &unheard);
-    if (code == SIM_E_NOMEM || (code == 0 && config_lay_under(applying->config, batching, preset, "batching") != 0))
+    if (code == SIM_E_NOMEM) applying->failed = true;
+    if (code == 0) return preset;
+    config_destroy(preset);
+    return NULL;
+}
+
+static void lay_under(struct applying *applying, const char *of, const char *engine)
+{
+    const char *batching = key_of(applying, of, "batching");
+    struct config *preset = batching != NULL ? preset_of(applying, of, engine) : NULL;
+    if (preset != NULL && config_lay_under(applying->config, batching, preset, "batching") != 0)
         applying->failed = true;
     config_destroy(preset);
+}
+
+/* The policy of an engine's scheduler, that of services without an engine where it names none; NULL: out of memory. */
+static const char *policy_of(struct applying *applying, const char *of, const char *engine)
+{
+    struct config *preset = engine != NULL ? preset_of(applying, of, engine) : NULL;
+    const char *name = preset != NULL ? config_text(preset, "batching.policy") : NULL;
+    if (name == NULL && preset != NULL) name = config_text(preset, "batching");
+    name = arena_strdup(&applying->arena, name != NULL ? name : SERVICE_DEFAULT_BATCHING);
+    if (name == NULL) applying->failed = true;
+    config_destroy(preset);
+    return name;
+}
+
+/* Gives a pool the parameters that the scenario gives its service, if its engine's policy is the service's. */
+static void take_parameters(struct applying *applying, const char *service, const char *engine, const char *pool,
+                            const char *own)
+{
+    const char *to = key_of(applying, pool, "batching"), *from = key_of(applying, service, "batching");
+    const char *policy = policy_of(applying, service, engine), *own_policy = policy_of(applying, pool, own);
+    if (to == NULL || from == NULL || policy == NULL || own_policy == NULL || strcmp(policy, own_policy) != 0) return;
+    if (config_lay_under(applying->config, to, applying->config, from) != 0) applying->failed = true;
 }
 
 /* A pool without a cost model of its own takes what the service has, unless it gives parameters without a policy. */
@@ -74,10 +105,11 @@ static void apply_to_pools(struct applying *applying, const char *service, const
     const char *pools = key_of(applying, service, "pools"), *name;
     for (size_t i = 0; pools != NULL && (name = config_member(applying->config, pools, i)) != NULL; i++) {
         const char *pool = key_of(applying, pools, name);
-        const bool has_cost = has(applying, pool, "cost");
+        const bool has_cost = has(applying, pool, "cost"), has_batching = has(applying, pool, "batching");
         const char *own = has_cost ? engine_of(applying, pool) : engine;
         if (own == NULL || names_policy(applying, pool)) continue;
-        if (has_cost || has(applying, pool, "batching")) lay_under(applying, pool, own);
+        if (has_cost && !has_batching) take_parameters(applying, service, engine, pool, own);
+        if (has_cost || has_batching) lay_under(applying, pool, own);
     }
 }
 

@@ -3,6 +3,7 @@
 #include "sim/world/policy/routing.h"
 #include "sim/world/policy/speculation.h"
 #include "sim/world/replica/sequence_group.h"
+#include "sim/world/service/engine_batching.h"
 #include "sim/world/service/service.h"
 
 #include <float.h>
@@ -198,8 +199,8 @@ const struct config_field service_config_fields[] = {
             "instances of the LLM; with 'scaling': instances at the start"),
     ROW_CHOICE("placement", placement, OPTIONAL, placement_names,
                "nodes of its replicas: as few as possible, or spread over nodes and racks; default: packed"),
-    ROW_SHORT_VARIANT("batching", batching, DEFAULT("vllm-v1"), "batching", "policy",
-                      "requests that an iteration serves"),
+    ROW_SHORT_VARIANT("batching", batching, DEFAULT(SERVICE_DEFAULT_BATCHING), "batching", "policy",
+                      "requests that an iteration serves; or the engine's"),
     ROW_SHORT_VARIANT("routing", routing, DEFAULT("round-robin"), "routing", "policy", "replica that serves a request"),
     ROW_TIME("information_delay", information_delay_ns, OPTIONAL, WITHIN(0, 9e9),
              "period of the reports by which routers see replicas; 0s: routers see the present"),

@@ -75,6 +75,9 @@ TEST(one_scheme_is_the_format_of_all_parts)
         {LATENT CT("'a': {" FLOAT8 "'block', 'block_structure': [128, 128]}, " INPUT8 ", 'targets': ['Linear']}",
                    "'lm_head', 're:.*mlp.gate$'"),
          ALL(FORMAT_FP8_BLOCK)},
+        {DENSE CT("'a': {" FLOAT8 "'block', 'block_structure': '128x128'}, " INPUT8 ", 'targets': ['Linear']}",
+                  "'lm_head'"),
+         ALL(FORMAT_FP8_BLOCK)},
         {DENSE CT("'a': {'weights': {'num_bits': 4, 'type': 'int', 'strategy': 'group', 'group_size': 128}, "
                   "'input_activations': null, 'targets': ['Linear']}",
                   "'lm_head'"),
@@ -114,6 +117,10 @@ TEST(modules_left_out_are_parts)
                "'model.layers.2.self_attn.k_proj', 'model.layers.2.self_attn.v_proj', 'model.layers.2.self_attn.o_proj', "
                "'model.layers.3*']}}",
          {FORMAT_BF16, FORMAT_BF16, FORMAT_FP8, 0, 0, FORMAT_FP8}, FORMAT_FP8},
+        /* digits in brackets, beside other characters or alone; "]" first in a bracket is a character */
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 ", 'targets': ['Linear']}",
+                  "'lm_head', 're:.*layers[]._][\\\\d]+[^\\\\d]self_attn'"),
+         {FORMAT_BF16, FORMAT_BF16, FORMAT_FP8, 0, 0, FORMAT_BF16}, FORMAT_BF16},
         /* a layer by the number of another does not count */
         {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 ", 'targets': ['Linear']}", "'lm_head', 'model.layers.10.mlp'"),
          ALL(FORMAT_FP8)},
@@ -171,6 +178,13 @@ TEST(formats_stand_in_a_file_beside)
     CHECK_EQ_INT(llm_format(&llm, LLM_PART_DENSE), FORMAT_NVFP4);
     CHECK_EQ_INT(llm_format(&llm, LLM_PART_OUT), FORMAT_FP16);
     CHECK_EQ_INT(llm.kv, FORMAT_FP8);
+    /* A null says as little as no member. */
+    test_write(path, "%s",
+               "{'model_type': 'llama', 'num_hidden_layers': 3, 'hidden_size': 64, 'num_attention_heads': 4, "
+               "'intermediate_size': 128, 'vocab_size': 100, 'max_position_embeddings': 512, "
+               "'quantization_config': null}");
+    MUST(catalog_llm(&catalog, path, "test", &arena, &llm, &diag) == 0);
+    CHECK_EQ_INT(llm_format(&llm, LLM_PART_DENSE), FORMAT_NVFP4);
 }
 
 /* What is refused says why. */
@@ -189,10 +203,18 @@ TEST(formats_without_kernels_are_refused)
          "one format here"},
         {DENSE CT("'a': {" FLOAT8 "'channel'}, 'targets': ['Linear']}", ""), "activations of 16 bits"},
         {DENSE CT("'a': {" FLOAT8 "'group', 'group_size': 32}, " INPUT8 "}", ""), "has a scale per group in fp8"},
+        {DENSE CT("'a': {" FLOAT8 "'block', 'block_structure': '64x64'}, " INPUT8 "}", ""), "other blocks than 128 x 128"},
+        {DENSE CT("'a': {" FLOAT8 "'block', 'block_structure': 128}, " INPUT8 "}", ""), "other blocks than 128 x 128"},
         {DENSE CT("'a': {'weights': {'num_bits': 6}}", ""), "another width than 4 and 8 bits"},
         {DENSE CT("'a': {'weights': {'num_bits': 4, 'type': 'float', 'group_size': 16}}", ""), "nvfp4 beside wider"},
         {DENSE CT("'a': {'weights': {'num_bits': 4, 'type': 'int'}, " INPUT8 "}", ""), "beside weights in int4"},
         {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:(?!lm_head).*'"), "regular expression"},
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:.*[\\\\w]_proj'"), "regular expression"},
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:.*layers.[0-9]{1,2}.mlp'"), "regular expression"},
+        /* wildcards and expressions mean the last expert too, 11 of 12 */
+        {LATENT "{'quant_method': 'fp8', 'modules_to_not_convert': ['*.experts.1*']}}", "the experts must have one format"},
+        {LATENT "{'quant_method': 'fp8', 'modules_to_not_convert': ['re:.*mlp.experts.1.*']}}",
+         "the experts must have one format"},
         {DENSE CT("", ""), "has no 'config_groups'"},
         {DENSE "{'quant_method': 'modelopt', 'quant_algo': 'MXFP8'}}", "has an algorithm without kernels here"},
         {DENSE "{'quant_method': 'modelopt', 'quant_algo': 'MIXED_PRECISION'}}", "without 'quantized_layers'"},

@@ -109,6 +109,23 @@ TEST(pools_have_the_scheduler_of_their_engine)
     check_has("'batching': 'sarathi', 'pools': {'b': {" SGLANG "}}", "\"policy\": \"sglang\"", false);
 }
 
+/* What a pool leaves out it takes from the service, whose parameters its engine's scheduler has if it is the same. */
+TEST(pools_keep_the_parameters_of_their_service)
+{
+#define SIXTEEN "'batching': {'max_sequences': 16}, 'pools': {'a': {}, 'b': {"
+#define LATER "'cost': {'kind': 'operators', 'engine': 'vllm-0.19'}"
+    check_equal(SIXTEEN "'cost': {'kind': 'operators', 'engine': 'vllm-0.12'}}}",
+                SIXTEEN "'cost': {'kind': 'operators', 'engine': 'vllm-0.12'},"
+                        " 'batching': {'policy': 'vllm-v1', 'max_sequences': 16}}}");
+    check_equal(ENGINE("vllm-0.12") ", " SIXTEEN LATER "}}",
+                ENGINE("vllm-0.12") ", " SIXTEEN LATER
+                                    ", 'batching': {'policy': 'vllm-v1', 'async': true, 'max_sequences': 16}}}");
+    /* Parameters of another policy mean nothing to the pool's. */
+    check_equal(ENGINE("vllm-0.12") ", 'batching': {'token_budget': 512}, 'pools': {'b': {" SGLANG "}}",
+                ENGINE("vllm-0.12") ", 'batching': {'token_budget': 512}, 'pools': {'b': {" SGLANG
+                                    ", 'batching': 'sglang'}}");
+}
+
 TEST(a_preset_of_ones_own_names_a_scheduler_and_has_its_errors)
 {
     char path[512], members[600];

@@ -232,6 +232,19 @@ TEST(stages_add_up)
     CHECK_EQ_INT(llm_shard(&llama_2_70b, 1, 3).layers, 27);
 }
 
+/* The first stage holds the embedding, which stays in the format of computing beside a head in fp8. */
+TEST(the_first_stage_holds_the_embedding)
+{
+    struct llm_spec narrow = llama_2_70b, tied = llama_2_70b;
+    narrow.part_formats[LLM_PART_HEAD] = 1 + FORMAT_FP8;
+    tied.tied_embeddings = true;
+    const double stage = llm_shard(&llama_2_70b, 1, 4).weight_bytes;
+    CHECK_NEAR(llm_shard(&narrow, 1, 4).weight_bytes, stage, 0.0);
+    CHECK_NEAR(llm_shard(&tied, 1, 4).weight_bytes, stage, 0.0);
+    tied.part_formats[LLM_PART_HEAD] = 1 + FORMAT_FP8;
+    CHECK_NEAR(llm_shard(&tied, 1, 4).weight_bytes, stage - 32000.0 * 8192.0, 0.0);
+}
+
 TEST(impossible_splits_are_named)
 {
     CHECK(llm_parallel_problem(&llama_2_70b, 8, 1) == NULL);
