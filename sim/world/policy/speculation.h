@@ -71,8 +71,8 @@ enum speculation_draft {
 /* --- The family --- */
 
 /* plan: fills in the drafts of the next iteration. Called before the batcher composes, if any sequence decodes. The
- * replica verifies fewer drafts than planned where KV blocks are short: of a tree, a chain of the best candidates.
- * Returns 0 or a negative code. */
+ * replica verifies fewer drafts than planned where KV blocks are short: of a tree, a chain of the best candidates, of
+ * several trees nothing. Returns 0 or a negative code. */
 #define SPECULATOR_FUNCTIONS(X)                                                                                        \
     X(speculator, OPTIONAL, int, plan,                                                                                 \
       (void *state, const struct speculation_view *view, struct speculation_plan *plan), (state, view, plan), view,    \
