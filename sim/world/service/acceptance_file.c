@@ -317,6 +317,13 @@ static int build_ranks(const struct acceptance_config *config, const char *where
     return 0;
 }
 
+/* The largest power, in thousandths, with which a second candidate is right no more often than the first:
+ * (1 - first) (1 - 2^-power) <= first. Only for first below 1/2. */
+static double most_power(double first)
+{
+    return floor(1000.0 * log2((1.0 - first) / (1.0 - 2.0 * first))) / 1000.0;
+}
+
 /* The acceptance of chains gives the rates of the best candidates. */
 static int add_power(const struct acceptance_config *config, const char *where, struct arena *arena,
                      struct acceptance *acceptance, struct diag *diag)
@@ -324,12 +331,16 @@ static int add_power(const struct acceptance_config *config, const char *where, 
     struct draft_rates *ranks = new_ranks(arena, acceptance);
     if (ranks == NULL) return diag_nomem(diag);
     const double *right = acceptance->right_frac, *given = config->rates.items;
+    const int first_item = diag != NULL ? diag->n_items : 0;
     int code = 0;
     ranks->depths = config->table != NULL ? DRAFT_MAX_DEPTH : (int32_t)config->rates.n;
     for (int32_t depth = 1; depth <= ranks->depths && code == 0; depth++) {
         const double from_table = right[depth - 1] > 0.0 ? right[depth] / right[depth - 1] : 0.0;
         draft_rates_by_power(ranks, depth, config->table != NULL ? from_table : given[depth - 1], config->rank_power);
-        code = check_ranks(ranks, depth, where, "'rank_power' and the rates", diag);
+        code = check_ranks(ranks, depth, where, "'rank_power' and the rates", NULL, diag);
+        if (code != 0)
+            diag_add_hint(diag, first_item, "lower rank_power: at depth %d at most %g", depth,
+                          most_power(draft_rate(ranks, depth, 1)));
     }
     return code;
 }

@@ -165,6 +165,18 @@ TEST(wrong_ranks_are_refused)
     check_ranks_refused(NULL, 1.5, "'rank_power' and the rates: at depth 2 a candidate of rank 2 is right more often");
 }
 
+/* With a first candidate right in 1/4 of the cases, the second is right in 3/4 (1 - 2^-b): as often for 2^-b = 2/3. */
+TEST(the_largest_power_is_hinted)
+{
+    static struct arena arena;
+    struct diag diag;
+    struct acceptance acceptance;
+    CHECK(build_ranks(NULL, NULL, 0.586, &acceptance, &arena, &diag) != 0 && diag.n_errors == 1);
+    CHECK(strcmp(diag.items[0].hint, "lower rank_power: at depth 2 at most 0.584") == 0);
+    CHECK(build_ranks(NULL, NULL, 0.584, &acceptance, &arena, &diag) == 0);
+    arena_fini(&arena);
+}
+
 /* The n-th request has the n-th rate, and after the last row the first again. */
 TEST(rates_of_requests)
 {
