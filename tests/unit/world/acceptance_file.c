@@ -151,8 +151,7 @@ static void check_ranks_refused(const char *text, double power, const char *word
 TEST(wrong_ranks_are_refused)
 {
     check_ranks_refused("depth,rank,rate\n1,1,0.5\n1,2,0.6\n", 0, "right more often (0.6) than one of rank 1 (0.5)");
-    check_ranks_refused("depth,rank,rate\n1,1,0.5\n1,3,0.1\n", 0,
-                        "depth 1 has rank 3, but no rank 2");
+    check_ranks_refused("depth,rank,rate\n1,1,0.5\n1,3,0.1\n", 0, "depth 1 has rank 3, but no rank 2");
     check_ranks_refused("depth,rank,rate\n1,1,0.6\n1,2,0.1\n2,2,0.3\n", 0, "depth 2 has rank 2, but no rank 1");
     check_ranks_refused("depth,rank,rate\n1,1,0.6\n1,2,0.6\n", 0, "sum to 1.2");
     check_ranks_refused("depth,rank,rate\n1,1,0.6\n3,1,0.6\n", 0, "a depth 3, but no depth 2");
