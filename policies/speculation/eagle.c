@@ -1,13 +1,14 @@
 /* EAGLE: one layer on top of the LLM's hidden states drafts a chain, or a tree, token by token; the LLM verifies all
  * nodes of the tree in one pass.
  *
- * Each of `depth` passes extends the tree by a level. With `branches` above 1 a pass processes so many nodes of a
- * sequence, each of which gets as many candidates. The best `tokens` of all are verified. So does EAGLE-2, whose layer
- * chooses the nodes by its confidences, anew in every iteration. Here the rates of candidates choose them once, if the
- * scenario has any (services.NAME.acceptance.ranks, rank_power). Else the acceptance is that of the whole tree.
+ * Each of `depth` passes extends the tree by a level: the first one the newest token. With `branches` above 1 a later
+ * pass processes so many nodes of a sequence, each of which gets as many candidates. The best `tokens` of all are
+ * verified. So does EAGLE-2, whose layer chooses the nodes by its confidences, anew in every iteration. Here the
+ * rates of candidates choose them once, if the scenario has any (services.NAME.acceptance.ranks, rank_power). Else
+ * the acceptance is that of the whole tree.
  *
  * The shape "likeliest" is Sequoia's (Chen et al., arXiv 2402.12374): passes extend all nodes of the likeliest tree of
- * `tokens` nodes, however many there are at a level. A pass then processes as many as the widest level has. */
+ * `tokens` nodes, however many there are at a level. A later pass then processes as many as the widest level has. */
 #include "policies/declared.h"
 #include "sim/world/policy/speculation.h"
 

@@ -1,10 +1,11 @@
 /* Parallel prompt decoding: trained prompt tokens behind the newest token make the LLM itself guess several tokens
  * ahead, in the pass that verifies the guesses of the iteration before. No model drafts; the pass has the nodes of a
- * sparse tree, prompt tokens included, for every sequence.
+ * sparse tree, prompt tokens included.
  *
  * How far a sequence can guess depends on its last step: a node with g prompt tokens behind it gives guesses for g
- * levels. So there is a tree for each g (Chen et al., arXiv 2405.18628, dynamic sparse trees), each of `tokens` nodes:
- * the likeliest candidates of g levels, and prompt tokens for the rest. A prompt token goes where it adds most: the
+ * levels. So there is a tree for each g (Chen et al., arXiv 2405.18628, dynamic sparse trees), each of at most
+ * `tokens` nodes: the likeliest candidates of g levels, and prompt tokens for the rest. A pass has `tokens` for every
+ * sequence. A prompt token goes where it adds most: the
  * probability that a step ends at the node, times what one more level gives there. The number of candidates is the one
  * with most tokens per step in the long run. The authors' program (sparse_tree_builder.py and model.py at 2ba3a1c)
  * removes the least useful prompt tokens from full trees, and each tree has its own number of candidates. It always
@@ -93,7 +94,7 @@ static double build(const struct draft_rates *rates, const struct ppd_params *pa
     return sum;
 }
 
-/* Tries every number of candidates, or 64 of them. */
+/* Tries every number of candidates, or up to 64 of them. */
 static void find_trees(struct ppd *ppd, const struct draft_rates *rates)
 {
     const int32_t tokens = (int32_t)ppd->params.tokens, stride = 1 + tokens / 64;

@@ -98,8 +98,8 @@ static double draft_ns_of(const struct naive *naive, const struct batch *batch)
         lacking_ns += prefill->sequence + prefill->token * n + prefill->context * p +
                       prefill->pair * (n * n + 2 * n * p);
     }
-    const int width = batch->is_tree ? speculation->width : 1;
     for (int pass = 0; pass < (batch->is_tree ? speculation->passes : batch->drafts); pass++) {
+        const int width = batch->is_tree && pass > 0 ? speculation->width : 1;
         ns += decode->fixed + (double)speculation->pass_ns;
         for (int i = 0; i < batch->n; i++) {
             const struct sequence *sequence = &naive->sequences[batch->id[i]];

@@ -47,7 +47,7 @@ struct speculation_plan {
     int64_t depth;  /* drafts in a row that a sequence may accept; 0: no speculation */
     int64_t tokens; /* that a sequence verifies beside its newest: nodes of a tree; at least depth; 0: depth */
     int64_t passes; /* of the draft model, one after the other; 0: it has no work */
-    int64_t width;  /* tokens of a sequence in each pass; 0: 1 */
+    int64_t width;  /* tokens of a sequence in each pass but the first, which has its newest one; 0: 1 */
     double host_s;  /* CPU time that proposing takes, before the iteration */
     int64_t iterations; /* after which it is asked again, at most, if the batch stays; INT64_MAX, as given: no limit */
     /* The drafts, if the view has rates: one tree, or one for each number of prompt tokens (draft_trees_reach). They
@@ -71,8 +71,8 @@ enum speculation_draft {
 /* --- The family --- */
 
 /* plan: fills in the drafts of the next iteration. Called before the batcher composes, if any sequence decodes. The
- * replica verifies fewer drafts than planned where KV blocks are short: of a tree, a chain of the best candidates.
- * Returns 0 or a negative code. */
+ * replica verifies fewer drafts than planned where KV blocks are short: of a tree, a chain of the best candidates, of
+ * several trees nothing. Returns 0 or a negative code. */
 #define SPECULATOR_FUNCTIONS(X)                                                                                        \
     X(speculator, OPTIONAL, int, plan,                                                                                 \
       (void *state, const struct speculation_view *view, struct speculation_plan *plan), (state, view, plan), view,    \

@@ -80,6 +80,12 @@ static int check_plan(const struct replica *replica, const struct speculation_pl
         SPECULATION_MAX_TOKENS);
 }
 
+static bool is_seen(const struct trees_seen *now, const struct trees_seen *before)
+{
+    return now->trees == before->trees && now->n_trees == before->n_trees && now->depth == before->depth &&
+           now->tokens == before->tokens;
+}
+
 /* A plan's trees are looked at when they are new: a policy hands the same ones over again and again. */
 static int follow_trees(struct replica *replica, sim_ns now)
 {
@@ -89,7 +95,8 @@ static int follow_trees(struct replica *replica, sim_ns now)
     speculating->acceptance = &model->acceptance;
     if (plan->trees == NULL || plan->depth == 0) return 0;
     speculating->acceptance = &speculating->of_trees;
-    if (plan->trees == speculating->trees) return 0;
+    const struct trees_seen seen = {plan->trees, plan->n_trees, plan->depth, plan->tokens};
+    if (is_seen(&seen, &speculating->seen)) return 0;
     bool are_sound = model->acceptance.ranks != NULL && plan->n_trees >= 1 && plan->n_trees <= plan->depth + 1;
     for (int32_t i = 0; are_sound && i < plan->n_trees; i++)
         are_sound = draft_tree_is_sound(&plan->trees[i], plan->n_trees, plan->depth, plan->tokens);
@@ -100,7 +107,7 @@ static int follow_trees(struct replica *replica, sim_ns now)
             "or without rates of candidates",
             model->policy->policy.name, sim_s_from_ns(now), (long long)plan->depth, (long long)plan->tokens);
     acceptance_of_trees(&model->acceptance, plan->trees, plan->n_trees, &speculating->of_trees);
-    speculating->trees = plan->trees;
+    speculating->seen = seen;
     return 0;
 }
 
@@ -131,13 +138,16 @@ int replica_speculate(struct replica *replica, sim_ns now)
 
 /* --- Drafts of an iteration --- */
 
-/* Of a tree, a chain of its best candidates is left. */
+/* Of a tree, a chain of its best candidates is left. Of trees with prompt tokens nothing is left: a step without prompt
+ * tokens makes no guesses for the next one. */
 static int64_t cut_tree(struct speculating *speculating, const struct acceptance *acceptance, int64_t slots)
 {
     if (speculating->plan.trees == NULL) return slots;
+    const bool has_prompts = speculating->plan.n_trees > 1;
     speculating->plan.trees = NULL;
     speculating->plan.width = 1;
     speculating->acceptance = acceptance;
+    if (has_prompts) return 0;
     return slots < speculating->plan.depth ? slots : speculating->plan.depth;
 }
 

@@ -35,25 +35,27 @@ int64_t acceptance_draw(const struct acceptance *acceptance, int64_t request, in
 
 /* --- Drafting --- */
 
-/* The first of the passes over the decoding sequences, each of which gets a token from it. */
-static struct iteration_work first_pass(const struct speculation_plan *plan, const struct iteration_work *work)
+/* A pass over the decoding sequences as they stand, with so many tokens of each. */
+static struct iteration_work pass_of(int64_t width, const struct iteration_work *work)
 {
     return (struct iteration_work){.decode_sequences = work->decode_sequences,
                                    .decode_context_tokens = work->decode_context_tokens,
                                    .decode_longest_tokens = work->decode_longest_tokens,
-                                   .decode_drafts = plan->width > 1 ? plan->width - 1 : 0};
+                                   .decode_drafts = width > 1 ? width - 1 : 0};
 }
 
-/* The passes have one batch, whose sequences grow by a token each. */
+/* The passes have one batch, whose sequences grow by a token each. The first has their newest tokens alone. */
 static double passes_s(const struct speculation_model *model, const struct speculation_plan *plan,
                        const struct iteration_work *work)
 {
-    const struct iteration_work pass = first_pass(plan, work);
+    const struct iteration_work first = pass_of(1, work), later = pass_of(plan->width, work);
     const double n = (double)plan->passes;
     struct iteration_cost cost;
-    model->draft.cost(model->draft.model, &pass, &cost);
+    model->draft.cost(model->draft.model, &first, &cost);
+    const double first_s = cost.first_s;
+    if (plan->width > 1) model->draft.cost(model->draft.model, &later, &cost);
     return n * (model->draft_frac * cost.first_s + model->pass_s) +
-           0.5 * n * (n - 1.0) * model->draft_frac * cost.slope_s;
+           0.5 * n * (n - 1.0) * model->draft_frac * cost.slope_s + model->draft_frac * (first_s - cost.first_s);
 }
 
 double speculation_prompts_s(const struct speculation_model *model, const struct iteration_work *lacking)
@@ -83,8 +85,12 @@ double speculation_draft_j(const struct speculation_model *model, const struct s
                            const struct iteration_work *lacking, const struct iteration_work *work)
 {
     if (model->draft.cost == NULL || work->decode_drafts == 0) return 0.0;
-    struct iteration_work pass = first_pass(plan, work);
-    pass.decode_context_tokens += pass.decode_sequences * (plan->passes - 1) / 2;
-    const double joules = plan->passes > 0 ? (double)plan->passes * pass_j(model, &pass) : 0.0;
+    struct iteration_work first = pass_of(1, work), mean = pass_of(plan->width, work);
+    mean.decode_context_tokens += mean.decode_sequences * (plan->passes - 1) / 2;
+    double joules = plan->passes > 0 ? (double)plan->passes * pass_j(model, &mean) : 0.0;
+    if (plan->passes > 0 && plan->width > 1) {
+        const struct iteration_work wide = pass_of(plan->width, work);
+        joules += pass_j(model, &first) - pass_j(model, &wide);
+    }
     return lacking->prefill_tokens > 0 ? joules + pass_j(model, lacking) : joules;
 }

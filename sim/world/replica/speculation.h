@@ -145,6 +145,13 @@ struct drafted_run {
     bool is_over;        /* the batcher decides after the last iteration */
 };
 
+/* Trees that a plan had, and what they were found sound for. */
+struct trees_seen {
+    const struct draft_tree *trees; /* NULL: none yet */
+    int32_t n_trees;
+    int64_t depth, tokens;
+};
+
 /* State of a replica with speculation. */
 struct speculating {
     struct speculation_plan plan; /* of the iteration that is next or under way */
@@ -153,7 +160,7 @@ struct speculating {
     struct drafted_run run;
     const struct acceptance *acceptance; /* of these drafts: of_trees, or the model's */
     struct acceptance of_trees;          /* of the trees planned latest */
-    const struct draft_tree *trees;      /* that of_trees is of; NULL: none yet */
+    struct trees_seen seen;              /* that of_trees is of */
     bool is_cut; /* the iteration under way has fewer drafts than planned: KV blocks are short */
     void *state; /* of the policy */
 };

@@ -237,7 +237,8 @@ static int read_ranks(struct csv *csv, const struct acceptance_config *config, d
 }
 
 /* Candidates are ranked by how likely they are, and one of them at most is right. */
-static int check_ranks(struct draft_rates *ranks, int32_t depth, const char *where, const char *what, struct diag *diag)
+static int check_ranks(const struct draft_rates *ranks, int32_t depth, const char *where, const char *what,
+                       const char *hint, struct diag *diag)
 {
     const double nearly = 1e-9;
     const double *of = ranks->of[depth - 1];
@@ -245,7 +246,7 @@ static int check_ranks(struct draft_rates *ranks, int32_t depth, const char *whe
     for (int32_t rank = 2; rank <= DRAFT_MAX_RANK; rank++) {
         if (of[rank - 1] > of[rank - 2] + nearly)
             return diag_error(
-                diag, SIM_E_DATA, where, "rates must not rise with the rank",
+                diag, SIM_E_DATA, where, hint,
                 "%s: at depth %d a candidate of rank %d is right more often (%g) than one of rank %d (%g)", what, depth,
                 rank, of[rank - 1], rank - 1, of[rank - 2]);
         sum += of[rank - 1];
@@ -255,19 +256,33 @@ static int check_ranks(struct draft_rates *ranks, int32_t depth, const char *whe
                       "%s: the rates at depth %d sum to %g, more than 1", what, depth, sum);
 }
 
+/* Returns the ranks of a depth, none of which is left out, or a negative code. */
+static int count_ranks(const double *of, int32_t depth, const char *where, const char *path, struct diag *diag)
+{
+    int n = 0;
+    while (n < DRAFT_MAX_RANK && of[n] >= 0.0) n++;
+    for (int rank = n + 2; rank <= DRAFT_MAX_RANK; rank++)
+        if (of[rank - 1] >= 0.0)
+            return diag_error(diag, SIM_E_DATA, where, "give all ranks from 1 on",
+                              "'%s': depth %d has rank %d, but no rank %d", path, depth, rank, rank - 1);
+    return n;
+}
+
 static int keep_ranks(const double *rates, const char *where, const char *path, struct draft_rates *ranks,
                       struct diag *diag)
 {
     ranks->depths = 0;
     for (int32_t depth = 1; depth <= DRAFT_MAX_DEPTH; depth++) {
         const double *of = &rates[(depth - 1) * DRAFT_MAX_RANK];
-        if (of[0] < 0.0) continue;
+        const int n = count_ranks(of, depth, where, path, diag);
+        if (n < 0) return n;
+        if (n == 0) continue;
         if (depth > ranks->depths + 1)
             return diag_error(diag, SIM_E_DATA, where, "give all depths from 1 on",
                               "'%s' has a depth %d, but no depth %d", path, depth, ranks->depths + 1);
         ranks->depths = depth;
         for (int32_t rank = 0; rank < DRAFT_MAX_RANK; rank++) ranks->of[depth - 1][rank] = fmax(of[rank], 0.0);
-        const int code = check_ranks(ranks, depth, where, path, diag);
+        const int code = check_ranks(ranks, depth, where, path, "rates must not rise with the rank", diag);
         if (code != 0) return code;
     }
     if (ranks->depths > 0) return 0;
@@ -278,6 +293,7 @@ static int keep_ranks(const double *rates, const char *where, const char *path, 
 static struct draft_rates *new_ranks(struct arena *arena, struct acceptance *acceptance)
 {
     struct draft_rates *ranks = arena_alloc(arena, sizeof *ranks);
+    if (ranks != NULL) memset(ranks, 0, sizeof *ranks);
     acceptance->ranks = ranks;
     return ranks;
 }
@@ -301,6 +317,13 @@ static int build_ranks(const struct acceptance_config *config, const char *where
     return 0;
 }
 
+/* The largest power, in thousandths, with which a second candidate is right no more often than the first:
+ * (1 - first) (1 - 2^-power) <= first. Only for first below 1/2. */
+static double most_power(double first)
+{
+    return floor(1000.0 * log2((1.0 - first) / (1.0 - 2.0 * first))) / 1000.0;
+}
+
 /* The acceptance of chains gives the rates of the best candidates. */
 static int add_power(const struct acceptance_config *config, const char *where, struct arena *arena,
                      struct acceptance *acceptance, struct diag *diag)
@@ -308,12 +331,16 @@ static int add_power(const struct acceptance_config *config, const char *where, 
     struct draft_rates *ranks = new_ranks(arena, acceptance);
     if (ranks == NULL) return diag_nomem(diag);
     const double *right = acceptance->right_frac, *given = config->rates.items;
+    const int first_item = diag != NULL ? diag->n_items : 0;
     int code = 0;
     ranks->depths = config->table != NULL ? DRAFT_MAX_DEPTH : (int32_t)config->rates.n;
     for (int32_t depth = 1; depth <= ranks->depths && code == 0; depth++) {
         const double from_table = right[depth - 1] > 0.0 ? right[depth] / right[depth - 1] : 0.0;
         draft_rates_by_power(ranks, depth, config->table != NULL ? from_table : given[depth - 1], config->rank_power);
-        code = check_ranks(ranks, depth, where, "'rank_power' and the rates", diag);
+        code = check_ranks(ranks, depth, where, "'rank_power' and the rates", NULL, diag);
+        if (code != 0)
+            diag_add_hint(diag, first_item, "lower rank_power: at depth %d at most %g", depth,
+                          most_power(draft_rate(ranks, depth, 1)));
     }
     return code;
 }

@@ -151,8 +151,8 @@ static void check_ranks_refused(const char *text, double power, const char *word
 TEST(wrong_ranks_are_refused)
 {
     check_ranks_refused("depth,rank,rate\n1,1,0.5\n1,2,0.6\n", 0, "right more often (0.6) than one of rank 1 (0.5)");
-    check_ranks_refused("depth,rank,rate\n1,1,0.5\n1,3,0.1\n", 0,
-                        "of rank 3 is right more often (0.1) than one of rank 2");
+    check_ranks_refused("depth,rank,rate\n1,1,0.5\n1,3,0.1\n", 0, "depth 1 has rank 3, but no rank 2");
+    check_ranks_refused("depth,rank,rate\n1,1,0.6\n1,2,0.1\n2,2,0.3\n", 0, "depth 2 has rank 2, but no rank 1");
     check_ranks_refused("depth,rank,rate\n1,1,0.6\n1,2,0.6\n", 0, "sum to 1.2");
     check_ranks_refused("depth,rank,rate\n1,1,0.6\n3,1,0.6\n", 0, "a depth 3, but no depth 2");
     check_ranks_refused("depth,rank,rate\n1,1,0.6\n1,1,0.5\n", 0, "each depth and rank once");
@@ -162,6 +162,18 @@ TEST(wrong_ranks_are_refused)
     check_ranks_refused("depth,rank,rate\n", 0, "no rates of a first candidate");
     check_ranks_refused("depth,rank\n1,1\n", 0, "rate");
     check_ranks_refused(NULL, 1.5, "'rank_power' and the rates: at depth 2 a candidate of rank 2 is right more often");
+}
+
+/* With a first candidate right in 1/4 of the cases, the second is right in 3/4 (1 - 2^-b): as often for 2^-b = 2/3. */
+TEST(the_largest_power_is_hinted)
+{
+    static struct arena arena;
+    struct diag diag;
+    struct acceptance acceptance;
+    CHECK(build_ranks(NULL, NULL, 0.586, &acceptance, &arena, &diag) != 0 && diag.n_errors == 1);
+    CHECK(strcmp(diag.items[0].hint, "lower rank_power: at depth 2 at most 0.584") == 0);
+    CHECK(build_ranks(NULL, NULL, 0.584, &acceptance, &arena, &diag) == 0);
+    arena_fini(&arena);
 }
 
 /* The n-th request has the n-th rate, and after the last row the first again. */

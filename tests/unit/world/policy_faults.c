@@ -477,6 +477,16 @@ static int plans_large_trees(void *state, const struct speculation_view *view, s
     return 0;
 }
 
+/* The same tree, at first with the levels that it has. */
+static int plans_fewer_levels(void *state, const struct speculation_view *view, struct speculation_plan *plan)
+{
+    static const struct draft_tree tree = {.n = 2, .nodes = {{-1, 1, 1, 0}, {0, 2, 1, 0}}};
+    (void)state;
+    *plan = (struct speculation_plan){.depth = view->history->steps == 0 ? 2 : 1, .tokens = 8, .iterations = 1,
+                                      .trees = &tree, .n_trees = 1};
+    return 0;
+}
+
 static int plans_without_rates(void *state, const struct speculation_view *view, struct speculation_plan *plan)
 {
     static const struct draft_tree tree = {.n = 1, .nodes = {{-1, 1, 1, 0}}};
@@ -493,6 +503,7 @@ TEST(trees_that_are_none)
     } cases[] = {{plans_deep_trees, ", 'rank_power': 0.5"},
                  {plans_equal_siblings, ", 'rank_power': 0.5"},
                  {plans_large_trees, ", 'rank_power': 0.5"},
+                 {plans_fewer_levels, ", 'rank_power': 0.5"},
                  {plans_without_rates, ""}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct speculator speculator = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct speculator),
