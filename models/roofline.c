@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-/* Reads and writes per token of the element-wise operators of a layer, in numbers: two norms and two residual sums over
- * the hidden state, rotary embedding of queries and keys, activation over the feed-forward width, and with experts the
- * sum of their results. */
+/* Reads and writes per token of the element-wise operators of a layer, in numbers: two norms and two residual sums
+ * over the hidden state, rotary embedding of queries and keys, activation over the feed-forward width, and with
+ * experts the sum of their results. */
 static double elementwise_numbers(const struct llm_spec *llm, const struct llm_shard *shard)
 {
     const double chosen = (double)llm->experts_per_token, activated = shard->ffn + chosen * shard->expert_ffn;

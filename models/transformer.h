@@ -113,8 +113,9 @@ double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens);
 /* FLOP of the head for one row of logits. Engines run it once per sequence, not for every token of a prompt. */
 double llm_head_flop(const struct llm_spec *llm);
 
-/* Bytes of the matrices that an iteration over `tokens` tokens reads: those of the layers, and the head. Of the experts
- * the share that at least one token is expected to choose, tokens choosing independently: 1 - (1 - k/E)^tokens. */
+/* Bytes of the matrices that an iteration over `tokens` tokens reads: those of the layers, and the head. Of the
+ * experts the share that at least one token is expected to choose, tokens choosing independently: 1 - (1 -
+ * k/E)^tokens. */
 double llm_read_bytes(const struct llm_spec *llm, int64_t tokens);
 
 /* llm_read_bytes for repeated use: the parts that do not depend on the tokens, computed once. */
@@ -192,9 +193,10 @@ static inline int64_t llm_groups(int64_t data_parallel)
 struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel,
                                 int64_t data_parallel);
 
-/* The layers for multi-token prediction on one GPU, split like llm_data_shard; the LLM has some. They are like its last
- * layers, but look back at all tokens. Each has norms of its own, and a matrix of 2 hidden x hidden in the format of
- * computing that joins a hidden state and an embedding. Embedding and head are the LLM's (DeepSeek-V3, section 2.2). */
+/* The layers for multi-token prediction on one GPU, split like llm_data_shard; the LLM has some. They are like its
+ * last layers, but look back at all tokens. Each has norms of its own, and a matrix of 2 hidden x hidden in the
+ * format of computing that joins a hidden state and an embedding. Embedding and head are the LLM's (DeepSeek-V3,
+ * section 2.2). */
 struct llm_shard llm_mtp_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t data_parallel);
 
 /* Why the model cannot be split so, as a static text, or NULL if it can. How experts are split is not looked at. */
@@ -202,8 +204,8 @@ const char *llm_data_problem(const struct llm_spec *llm, int64_t tensor_parallel
                              int64_t data_parallel);
 
 /* The number of KV-cache blocks that fit on a GPU beside the weights, the activations of the largest batch and the
- * memory of the runtime. This is how vLLM sizes its cache (Kwon et al., SOSP 2023), from the model's shape instead of a
- * trial run. */
+ * memory of the runtime. This is how vLLM sizes its cache (Kwon et al., SOSP 2023), from the model's shape instead of
+ * a trial run. */
 struct kv_params {
     double usable_frac;      /* share of the memory that the engine may use (vLLM: gpu_memory_utilization) */
     double reserve_bytes;    /* driver, CUDA context, buffers of collectives, CUDA graphs */

@@ -17,8 +17,8 @@
 
 enum { READER_MAX_COLUMNS = 24 };
 
-/* Limits of times in traces, so that no sum of a time and a duration overflows: calendar times from 1970 to 2116, other
- * times and durations of up to 73 years. */
+/* Limits of times in traces, so that no sum of a time and a duration overflows: calendar times from 1970 to 2116,
+ * other times and durations of up to 73 years. */
 #define READER_MAX_CALENDAR_NS (INT64_MAX / 2)
 #define READER_MAX_NS (INT64_MAX / 4)
 
@@ -101,8 +101,8 @@ bool reader_number(const struct reader *reader, int column, int64_t *value);
 /* The field's text, or an empty one. */
 struct csv_field reader_text(const struct reader *reader, int column);
 
-/* The field as a string that lives as long as the reader; equal texts share one string. NULL, after noting it, when out
- * of memory. */
+/* The field as a string that lives as long as the reader; equal texts share one string. NULL, after noting it, when
+ * out of memory. */
 const char *reader_intern(struct reader *reader, int column);
 
 /* A name as in reader_class, interned. NULL if it is none, or after noting that memory ran out. */
@@ -123,8 +123,8 @@ bool reader_no_memory(struct reader *reader);
 enum row_result reader_leave_out(struct reader *reader, const char *code, const char *text);
 void reader_note(struct reader *reader, const char *code, const char *text);
 
-/* Fills the record of a request; its id is the row. Leaves out requests without prompt or output tokens, which no model
- * could serve. */
+/* Fills the record of a request; its id is the row. Leaves out requests without prompt or output tokens, which no
+ * model could serve. */
 enum row_result reader_request(struct reader *reader, union trace_record *record, sim_ns arrival_ns,
                                int64_t prompt_tokens, int64_t output_tokens);
 

@@ -441,9 +441,9 @@ static void add_exchange(struct listing *list, bool combines, enum number_format
         (struct kernel_call){.class = classes[is_low][combines], .shape.exchange = shape});
 }
 
-/* Tokens to the experts and their results back. A token goes once to every group of GPUs that holds one of its experts,
- * and there to each GPU that has a part of it. The GPUs of a group of sequences send its tokens in equal shares, and
- * gather what comes back. */
+/* Tokens to the experts and their results back. A token goes once to every group of GPUs that holds one of its
+ * experts, and there to each GPU that has a part of it. The GPUs of a group of sequences send its tokens in equal
+ * shares, and gather what comes back. */
 static void add_dispatch(struct listing *list, enum number_format compute)
 {
     if (dispatches(list) && list->split->dispatch != DISPATCH_ALL_TO_ALL) {
@@ -505,8 +505,8 @@ static void add_experts(struct listing *list)
         (struct kernel_call){.class = experts_class(list, kernels.experts), .shape.moe = shape});
 }
 
-/* The engine's own kernel takes messages of up to 8 MiB among GPUs that NVLink connects, or between two that reach each
- * other over PCIe (vLLM, custom_all_reduce.py). */
+/* The engine's own kernel takes messages of up to 8 MiB among GPUs that NVLink connects, or between two that reach
+ * each other over PCIe (vLLM, custom_all_reduce.py). */
 static enum kernel_class all_reduce_class(const struct listing *list, double bytes)
 {
     const double direct_bytes = 8.0 * 1024.0 * 1024.0;

@@ -118,8 +118,8 @@ struct kernel_use {
  * lead of the longest one stays. It is the batch itself if there is one group. */
 struct iteration_work llm_group_work(const struct llm_split *split, const struct iteration_work *work);
 
-/* Gives a BY_PREFILL or BY_DECODE call, attention or a product for it, the prompts or the decoding sequences of another
- * batch, of one group, which must have some. Leaves other calls as they are. */
+/* Gives a BY_PREFILL or BY_DECODE call, attention or a product for it, the prompts or the decoding sequences of
+ * another batch, of one group, which must have some. Leaves other calls as they are. */
 void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *work);
 
 /* The same for the shape of attention over prompts; mixes: with the decoding sequences of the batch. */
@@ -130,9 +130,10 @@ enum { LLM_MAX_USES = 40 };
 /* Why the model cannot be split so, as a static text, or NULL if it can. */
 const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split *split);
 
-/* Fills uses[LLM_MAX_USES] with what the fullest pipeline stage launches, and returns how many: alike calls once, with
- * their count, by the order of the first. Of several stages the fullest one is the last: it has the head, and waits for
- * what the stage before sends. Calls without work (no prompt in the batch, ...) are left out. The split is possible. */
+/* Fills uses[LLM_MAX_USES] with what the fullest pipeline stage launches, and returns how many: alike calls once,
+ * with their count, by the order of the first. Of several stages the fullest one is the last: it has the head, and
+ * waits for what the stage before sends. Calls without work (no prompt in the batch, ...) are left out. The split is
+ * possible. */
 size_t llm_iteration_kernels(const struct llm_spec *llm, const struct llm_split *split, const struct gpu_spec *gpu,
                              const struct iteration_work *work, struct kernel_use uses[LLM_MAX_USES]);
 

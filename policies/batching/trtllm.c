@@ -151,8 +151,8 @@ static bool shares_equally(const struct trtllm *params)
     return params->chunked && params->chunking == EQUAL_PROGRESS;
 }
 
-/* Equal progress: plans an empty chunk, which is filled later. Prompts that find no token left for their first unit get
- * none at all. */
+/* Equal progress: plans an empty chunk, which is filled later. Prompts that find no token left for their first unit
+ * get none at all. */
 static bool add_empty(struct micro_batch *batch, const struct request_view *request, int64_t hold_tokens, int64_t left)
 {
     const int64_t first = min_i64(unit_tokens(batch->params, batch->view), left);
@@ -224,7 +224,8 @@ static int64_t prompt_left(const struct micro_batch *batch, const struct batch_p
     return prefill->request->prompt_tokens - prompt_done(batch->view, prefill->request) - prefill->tokens;
 }
 
-/* Gives whole units to all unfinished prompts at once, for as many rounds as none of them ends and the budget lasts. */
+/* Gives whole units to all unfinished prompts at once, for as many rounds as none of them ends and the budget
+ * lasts. */
 static void share_rounds(const struct micro_batch *batch, int64_t unit, int64_t *left_tokens)
 {
     const struct batch_plan *plan = batch->plan;

@@ -184,8 +184,8 @@ static void read_deepseek_experts(struct reading *reading, struct llm_spec *llm)
                "is not 1: dense layers between those with experts are not modelled");
 }
 
-/* The second and third generation: latent attention, shared experts, dense layers first. What differs between them (how
- * experts are scored and grouped) does not show in the shape. */
+/* The second and third generation: latent attention, shared experts, dense layers first. What differs between them
+ * (how experts are scored and grouped) does not show in the shape. */
 static void read_deepseek(struct reading *reading, struct llm_spec *llm)
 {
     read_llama(reading, llm);
@@ -217,8 +217,8 @@ static void read_glm4_moe(struct reading *reading, struct llm_spec *llm)
     read_deepseek_experts(reading, llm);
 }
 
-/* MiniMax-M2 and later: small experts alone. Its norms of queries and keys reach over all heads; they are counted as of
- * each head. */
+/* MiniMax-M2 and later: small experts alone. Its norms of queries and keys reach over all heads; they are counted as
+ * of each head. */
 static void read_minimax_m2(struct reading *reading, struct llm_spec *llm)
 {
     read_llama(reading, llm);

@@ -16,8 +16,8 @@
 /* Whether a document is such a file: it has "model_type" or "architectures". */
 bool huggingface_recognises(const struct json_node *root);
 
-/* Fills all of `llm` except its name. `beside`: the hf_quant_config.json of the checkpoint, or NULL. Does not check the
- * shape: llm_problem does. Reports all missing fields in one pass. Returns 0 or SIM_E_CONFIG. */
+/* Fills all of `llm` except its name. `beside`: the hf_quant_config.json of the checkpoint, or NULL. Does not check
+ * the shape: llm_problem does. Reports all missing fields in one pass. Returns 0 or SIM_E_CONFIG. */
 int huggingface_read(const struct json_node *root, const struct json_node *beside, struct llm_spec *llm,
                      struct diag *diag);
 

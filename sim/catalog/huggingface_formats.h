@@ -11,8 +11,8 @@
 #include "models/transformer.h"
 
 /* Sets the formats of the weights and the KV cache of an LLM whose shape and format of computing are known.
- * `reading->root` has the quantization_config, if there is one. Without it `beside` counts, the hf_quant_config.json of
- * the checkpoint, or NULL. Errors set reading->failed. */
+ * `reading->root` has the quantization_config, if there is one. Without it `beside` counts, the hf_quant_config.json
+ * of the checkpoint, or NULL. Errors set reading->failed. */
 void huggingface_read_formats(struct reading *reading, const struct json_node *beside, struct llm_spec *llm);
 
 #endif

@@ -24,8 +24,8 @@ struct module_patterns {
     size_t n, capacity;
 };
 
-/* Adds a pattern. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG for a regular expression that is none, or that POSIX does not
- * know. */
+/* Adds a pattern. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG for a regular expression that is none, or that POSIX does
+ * not know. */
 int module_patterns_add(struct module_patterns *patterns, const char *text);
 void module_patterns_fini(struct module_patterns *patterns);
 

@@ -300,8 +300,8 @@ static const struct conform_case request_cases[] = {
              UNIFORM("prompt", 1, 300), UNIFORM("output", 1, 80)),
 };
 
-/* At the end: cases that some policies do not take. Services with pools scale pool by pool; offloaders place the layers
- * of one stage. */
+/* At the end: cases that some policies do not take. Services with pools scale pool by pool; offloaders place the
+ * layers of one stage. */
 enum { N_WITH_STAGES = 1, N_WITH_POOLS = 2 };
 
 enum { BATCHING_SLOT, ROUTING_SLOT, OFFLOAD_SLOT, SCALING_SLOT, CAPPING_SLOT, SPECULATION_SLOT };

@@ -1,5 +1,5 @@
-/* A scenario: the site, what arrives there, and the policies that run it. The tables of the rooms bind it from a config
- * document. */
+/* A scenario: the site, what arrives there, and the policies that run it. The tables of the rooms bind it from a
+ * config document. */
 #ifndef ORRERY_WORLD_SCENARIO_H
 #define ORRERY_WORLD_SCENARIO_H
 

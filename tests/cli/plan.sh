@@ -151,6 +151,11 @@ scenario() { # JOB, TYPE KEYS
           "trace": {"format": "inline-jobs", "jobs": [{"type": "chat", $1}]}}}
 END
 }
+refuses() { # JOB, TYPE KEYS, FINDING
+    scenario "$1" "$2"
+    run 2 run "$T/s.json" -q -o "$T/x.db"
+    err "$3"
+}
 lasts() { # SECONDS
     is_true "abs((select 1.0) * $(sqlite3 "$T/r.db" 'select end_s - start_s from job') / ($1) - 1) < 1e-6"
     rm "$T/r.db"
@@ -196,12 +201,8 @@ shares '"shard_weights": 2, "shard_gradients": 4, "shard_optimizer": 8'
 shares '"zero": 3, "shard_secondary": 4'
 shares '"zero": 3, "shard_secondary": 4, "weight_messages": "int8", "gradient_messages": "int4"'
 shares '"shard_weights": 4, "shard_gradients": 4, "shard_optimizer": 8, "shard_secondary": 2, "gradient_messages": "int4"'
-scenario '"gpus": 16, "steps": 50' ', "shard_secondary": 4'
-run 2 run "$T/s.json" -q -o "$T/x.db"
-err "'shard_secondary' needs weights that ranks share"
-scenario '"gpus": 16, "steps": 50' ', "shard_weights": 4, "shard_gradients": 2, "shard_optimizer": 8'
-run 2 run "$T/s.json" -q -o "$T/x.db"
-err 'shards of weights divide those of gradients'
+refuses '"gpus": 16, "steps": 50' ', "shard_secondary": 4' "'shard_secondary' needs weights that ranks share"
+refuses '"gpus": 16, "steps": 50' ', "shard_weights": 4, "shard_gradients": 2, "shard_optimizer": 8' 'shards of weights divide those of gradients'
 # Of a job whose ranks the shards do not divide, the plan is refused with its reason.
 scenario '"gpus": 12, "steps": 50' ', "shard_weights": 4, "shard_gradients": 4, "shard_optimizer": 4'
 run 0 run "$T/s.json" -q -o "$T/r.db"
@@ -246,15 +247,9 @@ out 'job 1 can never run: it asks for 4 GPUs, and its type cannot train on fewer
 # One part is the whole: it is not "1 parts".
 run 0 plan configs/figures/training/experts-in-parts.plan.json --set expert_parts=0 --set sequence_tokens=64
 out 'experts get whole micro-batches: no number of parts is faster'
-scenario '"gpus": 8' ''
-run 2 run "$T/s.json" -q -o "$T/x.db"
-err 'job 0 has neither a duration nor steps'
-scenario '"gpus": 8, "steps": 5, "duration": "1h"' ''
-run 2 run "$T/s.json" -q -o "$T/x.db"
-err "has a 'duration' and 'steps'"
-scenario '"gpus": 8, "steps": 5' ', "pipeline_parallel": 3'
-run 2 run "$T/s.json" -q -o "$T/x.db"
-err "multiple of 'pipeline_parallel'"
+refuses '"gpus": 8' '' 'job 0 has neither a duration nor steps'
+refuses '"gpus": 8, "steps": 5, "duration": "1h"' '' "has a 'duration' and 'steps'"
+refuses '"gpus": 8, "steps": 5' ', "pipeline_parallel": 3' "multiple of 'pipeline_parallel'"
 sed -i 's/"type": "chat"/"type": "none"/' "$T/s.json"
 run 2 run "$T/s.json" -q -o "$T/x.db" --set jobs.types.chat.training.pipeline_parallel=1
 err 'job 0 counts steps, but its type does not say what it trains'

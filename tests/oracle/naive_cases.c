@@ -285,7 +285,8 @@ static void grow_tree(const struct naive_speculation *speculation, struct accept
     for (int depth = 0; depth <= speculation->drafts; depth++) acceptance_set_right(acceptance, depth, reach[depth]);
 }
 
-/* EAGLE-2 extends as many nodes in each pass; a likeliest tree has passes for its levels, as wide as the widest one. */
+/* EAGLE-2 extends as many nodes in each pass; a likeliest tree has passes for its levels, as wide as the widest
+ * one. */
 static void find_passes(struct naive_speculation *speculation)
 {
     struct candidate all[MOST_CANDIDATES];

@@ -1,6 +1,6 @@
-/* The naive simulator: time, arrivals and what moves. Batchers (naive_batchers.c) are as their papers and engines have
- * them, pipelines as Vidur has them: as many batches in flight as stages, each stage serves them in order, a request is
- * in one at a time. */
+/* The naive simulator: time, arrivals and what moves. Batchers (naive_batchers.c) are as their papers and engines
+ * have them, pipelines as Vidur has them: as many batches in flight as stages, each stage serves them in order, a
+ * request is in one at a time. */
 #include "tests/oracle/naive_state.h"
 #include "tests/support/harness.h"
 

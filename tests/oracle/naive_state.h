@@ -135,8 +135,8 @@ int64_t failures_next_ns(const struct naive *naive);
 
 /* Up at the start: all, or as many as a pool that scales starts with. */
 void scaling_begin(struct naive *naive);
-/* Replicas that have loaded are up, those that are drained stop; decisions; replicas that are missing start where there
- * is room. */
+/* Replicas that have loaded are up, those that are drained stop; decisions; replicas that are missing start where
+ * there is room. */
 void scaling_follow(struct naive *naive);
 int64_t scaling_next_ns(const struct naive *naive);
 

@@ -13,9 +13,9 @@ static void random_case(struct naive_scenario *s, enum naive_kind kind, uint64_t
     s->stages = 1;
 }
 
-/* A prompt of 10 and 6 tokens alone, two drafts that are always right: 100 + 10 + 7 for the prompt. Two iterations then
- * make three tokens, and the two that are left. Each has 2 passes of 3 + 2, and costs 50 + 7 + 3 * 1 + 2 * context,
- * with contexts 11 and 14. In the first one the draft LLM also processes the prompt, in 5 + 7. */
+/* A prompt of 10 and 6 tokens alone, two drafts that are always right: 100 + 10 + 7 for the prompt. Two iterations
+ * then make three tokens, and the two that are left. Each has 2 passes of 3 + 2, and costs 50 + 7 + 3 * 1 + 2 *
+ * context, with contexts 11 and 14. In the first one the draft LLM also processes the prompt, in 5 + 7. */
 TEST(one_request_with_drafts_by_hand)
 {
     static struct naive_speculation speculation = {.prefill = {.fixed = 5, .sequence = 7},

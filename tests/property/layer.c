@@ -126,9 +126,9 @@ static double expansion(const struct llm_spec *llm)
 }
 
 /* Two per weight that a token meets, the head once per sequence, and attention over half of the square of a prompt's
- * tokens (each query sees itself and what stands before it, on average half a token less) and over all earlier ones, as
- * far as a window reaches.
- * Latent attention decodes over wider vectors, and expands those of earlier tokens again for each chunk of a prompt. */
+ * tokens (each query sees itself and what stands before it, on average half a token less) and over all earlier ones,
+ * as far as a window reaches. Latent attention decodes over wider vectors, and expands those of earlier tokens again
+ * for each chunk of a prompt. */
 TEST(operations_are_those_of_the_closed_form)
 {
     struct rng rng = test_rng(1, "operations", 0);
@@ -227,8 +227,8 @@ TEST(attention_may_write_the_cache)
     }
 }
 
-/* All GPUs of a group together do the work of one that holds everything, but that keys and values of few heads are made
- * by several, latent vectors by all, and the router runs on all of them unless each routes its own tokens. */
+/* All GPUs of a group together do the work of one that holds everything, but that keys and values of few heads are
+ * made by several, latent vectors by all, and the router runs on all of them unless each routes its own tokens. */
 TEST(parts_add_up)
 {
     struct rng rng = test_rng(4, "parts", 0);

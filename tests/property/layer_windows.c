@@ -1,5 +1,5 @@
-/* Laws of LLMs with a sliding window in some of their layers, and with experts in a format of their own: both are means
- * between LLMs whose layers are alike. */
+/* Laws of LLMs with a sliding window in some of their layers, and with experts in a format of their own: both are
+ * means between LLMs whose layers are alike. */
 #include "models/operators/layer.h"
 #include "models/roofline.h"
 #include "tests/support/harness.h"

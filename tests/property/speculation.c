@@ -135,8 +135,8 @@ TEST(the_least_wrong_draw)
     "{'kind': 'affine', 'prefill': {'fixed': '9ms', 'per_token': '60us'}, 'decode': {'fixed': '11ms',"                  \
     " 'per_sequence': '20us', 'per_token': '5us', 'per_context_token': '30ns'}}"
 
-/* Whether iterations one by one give the same bytes, and no fewer events, as those that are computed ahead. A sink that
- * gets batches is told of each, so none is computed ahead for it. A power cap, or a queue, leaves none either. */
+/* Whether iterations one by one give the same bytes, and no fewer events, as those that are computed ahead. A sink
+ * that gets batches is told of each, so none is computed ahead for it. A power cap, or a queue, leaves none either. */
 static void check_ahead(const struct bed_rows *rows, struct bed_rows *each)
 {
     each->n_batches = 0;
@@ -206,7 +206,8 @@ TEST(trees_are_conserved_under_every_batcher)
     for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) check_conserved(worlds[i]);
 }
 
-/* A chain is a tree with one branch: the rates of other candidates change no byte of it, whichever policy drafts it. */
+/* A chain is a tree with one branch: the rates of other candidates change no byte of it, whichever policy drafts
+ * it. */
 TEST(chains_have_no_use_for_other_candidates)
 {
     static const char *const policies[] = {"{'policy': 'eagle', 'depth': 4}",
@@ -290,8 +291,8 @@ TEST(more_prompt_tokens_and_guesses_give_more)
     }
 }
 
-/* Prompt tokens make the guesses of the next step: where blocks are too short for them, there are none. So fewer blocks
- * never serve more, here where trees pay. */
+/* Prompt tokens make the guesses of the next step: where blocks are too short for them, there are none. So fewer
+ * blocks never serve more, here where trees pay. */
 TEST(fewer_blocks_make_no_prompt_decoding_faster)
 {
     double before = INFINITY;

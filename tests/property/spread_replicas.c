@@ -118,7 +118,8 @@ TEST(small_pools_of_a_service_are_spread_over_its_nodes)
     CHECK_EQ_INT(n, 6);
 }
 
-/* The other service has two GPUs of the first node: a replica of two stages of two GPUs each is whole on the second. */
+/* The other service has two GPUs of the first node: a replica of two stages of two GPUs each is whole on the
+ * second. */
 TEST(a_replica_goes_where_all_its_stages_fit)
 {
     static const char *const other = "'other': {'llm': 'mistral-7b', 'tensor_parallel': 2, " SMALL "},";
@@ -176,34 +177,40 @@ TEST(the_most_replicas_of_a_node_are_those_of_placing_them_one_by_one)
     }
 }
 
+/* Six spread replicas on these nodes, with these outages: so many of them fail. */
+static void check_failed(const char *nodes, const char *outages, const char *restart, int n_failed)
+{
+    struct bed_rows *rows = bed_run(BED(.check = true),
+                                    "{'cluster': {'gpu': 'a100-80-sxm', %s}, 'failures': {'outages': {%s}}, 'services':"
+                                    " {'chat': {'llm': 'mistral-7b', 'replicas': 6, %s" SPREAD SMALL "}}}",
+                                    nodes, outages, restart);
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT(bed_decisions(rows, "fail", -1), n_failed);
+}
+
 /* Nodes of several types with the service's GPU count alike. */
 TEST(node_types_with_the_gpu_share_the_replicas)
 {
-    for (int node = 0; node < 3; node++) {
-        struct bed_rows *rows = bed_run(
-            BED(.check = true),
-            "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 1, 'gpus_per_node': 8, 'node_types': {'more': {'gpu':"
-            " 'a100-80-sxm', 'nodes': 2, 'gpus_per_node': 4}}}, 'failures': {'outages': {'x': {'node': %d, 'from':"
-            " '10s', 'until': '20s'}}}, 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 6, " SPREAD SMALL "}}}",
-            node);
-        CHECK_EQ_INT(rows->code, 0);
-        CHECK_EQ_INT(bed_decisions(rows, "fail", -1), 2);
-    }
+    static const char *const outages[] = {"'x': {'node': 0, 'from': '10s', 'until': '20s'}",
+                                          "'x': {'node': 1, 'from': '10s', 'until': '20s'}",
+                                          "'x': {'node': 2, 'from': '10s', 'until': '20s'}"};
+    for (int node = 0; node < 3; node++)
+        check_failed("'nodes': 1, 'gpus_per_node': 8, 'node_types': {'more': {'gpu': 'a100-80-sxm', 'nodes': 2,"
+                     " 'gpus_per_node': 4}}",
+                     outages[node], "", 2);
 }
 
 /* A replica that starts anew goes where the fewest others are: with one node of three lost for good, each of the other
  * two has half of the replicas. */
 TEST(replicas_that_start_anew_are_spread)
 {
-    for (int second = 1; second < 3; second++) {
-        struct bed_rows *rows = bed_run(
-            BED(.check = true),
-            "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 3, 'gpus_per_node': 8}, 'failures': {'outages': {'x': {'node':"
-            " 0, 'from': '2s', 'until': '1000s'}, 'y': {'node': %d, 'from': '10s', 'until': '1000s'}}}, 'services':"
-            " {'chat': {'llm': 'mistral-7b', 'replicas': 6, 'restart': {'delay': '1s'}, " SPREAD SMALL "}}}",
-            second);
-        CHECK_EQ_INT(rows->code, 0);
-        CHECK_EQ_INT(bed_decisions(rows, "fail", -1), 2 + 3);
+    static const char first[] = "'x': {'node': 0, 'from': '2s', 'until': '1000s'}, ";
+    static const char *const second[] = {"'y': {'node': 1, 'from': '10s', 'until': '1000s'}",
+                                         "'y': {'node': 2, 'from': '10s', 'until': '1000s'}"};
+    for (int i = 0; i < 2; i++) {
+        char outages[160];
+        snprintf(outages, sizeof outages, "%s%s", first, second[i]);
+        check_failed("'nodes': 3, 'gpus_per_node': 8", outages, "'restart': {'delay': '1s'}, ", 2 + 3);
     }
 }
 

@@ -255,8 +255,8 @@ static int set_roofline(struct predictor *predictor, struct board_row *row, cons
     return 0;
 }
 
-/* The least time of a token that no engine undercuts without writing several tokens at once: all GPUs of a replica read
- * their weights, and the keys of the shortest contexts, at the full bandwidth. */
+/* The least time of a token that no engine undercuts without writing several tokens at once: all GPUs of a replica
+ * read their weights, and the keys of the shortest contexts, at the full bandwidth. */
 static double bound_s(const struct board_row *row, const struct gpu_spec *gpu, const struct llm_spec *llm)
 {
     const struct closed_loop *loop = &row->asked.loop;

@@ -49,8 +49,8 @@ struct engine_replicas {
 
 void engine_replicas_init(struct engine_replicas *replicas, const struct catalog *catalog, struct arena *arena);
 
-/* The operators of the row's GPU, LLM and split, without any CPU overhead; NULL for MEASURED_HOST, which has none. They
- * live in the arena. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
+/* The operators of the row's GPU, LLM and split, without any CPU overhead; NULL for MEASURED_HOST, which has none.
+ * They live in the arena. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
 int engine_replicas_find(struct engine_replicas *replicas, const struct engine_preset *preset,
                          const struct measured_row *row, const struct operators **operators, struct diag *diag);
 

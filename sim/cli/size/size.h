@@ -30,8 +30,8 @@ struct size_objective {
     const char *name; /* "ttft p99", "chat: ttft p99" */
 };
 
-/* The requests of n that must be within the limit: the least whole number that is at least quantile * n. The product of
- * doubles may be above a whole number that it stands for, as 0.55 * 100 is; that number is meant. */
+/* The requests of n that must be within the limit: the least whole number that is at least quantile * n. The product
+ * of doubles may be above a whole number that it stands for, as 0.55 * 100 is; that number is meant. */
 static inline size_t size_rank(double quantile, size_t n)
 {
     return (size_t)ceil(quantile * (double)n * (1.0 - 4.0 * DBL_EPSILON));

@@ -58,7 +58,8 @@ static void add_alike(const struct size_state *best, const struct size_state *ot
 }
 
 /* Of the options with pools that have a fleet of at most this price, the run that missed a limit last; of a fleet of
- * that price if there is one. More replicas are taken to be no worse, so one that is dearer speaks for cheaper ones. */
+ * that price if there is one. More replicas are taken to be no worse, so one that is dearer speaks for cheaper
+ * ones. */
 static const struct size_state *find_missed(const struct size_result *result, double usd_per_h)
 {
     const struct size_state *found = NULL;

@@ -60,7 +60,8 @@ static struct json_node *make_node(struct setting *setting, enum json_kind kind,
     return node;
 }
 
-/* The value is JSON where it reads as such. A bare word, number or not, that JSON would spell otherwise is a string. */
+/* The value is JSON where it reads as such. A bare word, number or not, that JSON would spell otherwise is a
+ * string. */
 static int parse_value(struct setting *setting, const char *text, struct json_node **value)
 {
     const char *start = text + strspn(text, " \t");

@@ -396,8 +396,8 @@ const struct holder_draw *job_typed_draw(const struct job *job);
 int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason);
 
 /* Interrupts a job whose GPUs are withdrawn for good, as was known `notice_ns` before. If its type takes checkpoints,
- * it falls back to the last one, which it takes at the notice if it completes in time; else it keeps its work, as after
- * a preemption. */
+ * it falls back to the last one, which it takes at the notice if it completes in time; else it keeps its work, as
+ * after a preemption. */
 int job_evict(struct job *job, sim_ns now, sim_ns notice_ns, const char *reason);
 
 /* Whether the job could run on `gpus` GPUs of a node type if all its nodes were up and empty and services had released
@@ -435,8 +435,8 @@ extern const struct tenant_ops jobs_tenant_ops;
 /* The event at the time for which the scheduler asked to be woken. */
 void jobs_on_wake(struct engine *engine, struct owner *owner, sim_ns now);
 
-/* Around decide(): job_plan_begin empties the plan; job_plan_end emits its decisions, arms the wake-up and returns 0 or
- * the code of the first fault. */
+/* Around decide(): job_plan_begin empties the plan; job_plan_end emits its decisions, arms the wake-up and returns 0
+ * or the code of the first fault. */
 void job_plan_begin(struct jobs *jobs);
 int job_plan_end(struct jobs *jobs);
 

@@ -55,8 +55,8 @@ sim_ns job_progress_end_ns(const struct job_progress *progress);
 /* Whether the job stalls for a save at `now` >= from_ns, once it has ceased to move and wait. */
 bool job_progress_stalls(const struct job_progress *progress, sim_ns now);
 
-/* When a stall next begins or ends, on a progress in which none has begun or ended since from_ns; SIM_NS_MAX: never, or
- * not before the end of a pause or a hang. */
+/* When a stall next begins or ends, on a progress in which none has begun or ended since from_ns; SIM_NS_MAX: never,
+ * or not before the end of a pause or a hang. */
 sim_ns job_progress_turn_ns(const struct job_progress *progress);
 
 /* A last save that took `save_ns` up to now counts: the work done when it began. A job whose speed is 0 takes none.

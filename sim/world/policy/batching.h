@@ -1,5 +1,5 @@
-/* Batching: which sequences of a replica its next iteration processes. The view of a replica, the plan of an iteration,
- * the struct of a batcher. */
+/* Batching: which sequences of a replica its next iteration processes. The view of a replica, the plan of an
+ * iteration, the struct of a batcher. */
 #ifndef ORRERY_WORLD_POLICY_BATCHING_H
 #define ORRERY_WORLD_POLICY_BATCHING_H
 
@@ -81,8 +81,8 @@ int64_t replica_view_freed_blocks(const struct replica_view *view, const struct 
  * of them then names the request, what this and the next two functions give for it is undefined. */
 int64_t replica_view_cached_tokens(const struct replica_view *view, const struct request_view *request);
 
-/* Prompt tokens of a waiting request, behind the cached ones, that its prefix store would load while others run. It has
- * them once it has been loaded (batch_plan_load); a prefill computes them. 0 where the batch waits for loads:
+/* Prompt tokens of a waiting request, behind the cached ones, that its prefix store would load while others run. It
+ * has them once it has been loaded (batch_plan_load); a prefill computes them. 0 where the batch waits for loads:
  * there these tokens are among the cached ones. */
 int64_t replica_view_stored_tokens(const struct replica_view *view, const struct request_view *request);
 
@@ -299,9 +299,9 @@ struct batcher {
     /* The batcher loads requests that have stored tokens (batch_plan_load), and passes over those that load. Required
      * if a prefix store lets the request alone wait. */
     bool loads;
-    /* The engine caches the full blocks of a prompt when they are scheduled, not when they have been computed: requests
-     * behind it in the same plan share them. Its prefills hold exactly the tokens that have been processed then, and
-     * none is taken back. */
+    /* The engine caches the full blocks of a prompt when they are scheduled, not when they have been computed:
+     * requests behind it in the same plan share them. Its prefills hold exactly the tokens that have been processed
+     * then, and none is taken back. */
     bool caches_scheduled;
     /* The batcher may reject requests that could be served, such as those that would be late. Conformance expects all
      * others to be served. */

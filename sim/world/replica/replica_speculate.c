@@ -138,8 +138,8 @@ int replica_speculate(struct replica *replica, sim_ns now)
 
 /* --- Drafts of an iteration --- */
 
-/* Of a tree, a chain of its best candidates is left. Of trees with prompt tokens nothing is left: a step without prompt
- * tokens makes no guesses for the next one. */
+/* Of a tree, a chain of its best candidates is left. Of trees with prompt tokens nothing is left: a step without
+ * prompt tokens makes no guesses for the next one. */
 static int64_t cut_tree(struct speculating *speculating, const struct acceptance *acceptance, int64_t slots)
 {
     if (speculating->plan.trees == NULL) return slots;

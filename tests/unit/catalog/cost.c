@@ -241,8 +241,8 @@ TEST(tables_of_experts_from_a_memory_are_those_made_anew)
     catalog_memory_fini(&memory);
 }
 
-/* Kernels that take most of an iteration, of a GPU that is calibrated, from nowhere near: a GPU without any measurement
- * is uncalibrated instead. */
+/* Kernels that take most of an iteration, of a GPU that is calibrated, from nowhere near: a GPU without any
+ * measurement is uncalibrated instead. */
 TEST(kernels_that_no_near_gpu_measured_are_named)
 {
     static const struct {

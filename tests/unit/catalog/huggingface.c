@@ -1,6 +1,7 @@
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/huggingface.h"
 #include "tests/support/harness.h"
+#include "tests/support/huggingface_fixture.h"
 
 static const struct catalog catalog = {.root = "configs"};
 
@@ -69,31 +70,11 @@ TEST(other_shapes_have_the_published_parameters)
     CHECK_EQ_INT(llm.kv_heads, 1);
 }
 
-/* Reads a document in which ' stands for "; all findings, one per line, in `messages`. */
-static int read_text(const char *quoted, struct llm_spec *llm, char *messages, size_t bytes)
-{
-    static const struct json_source source = {.name = "config.json", .directory = ".", .has_lines = true};
-    const char *text = test_json("%s", quoted);
-    SCOPED(arena) arena = {0};
-    struct diag diag = {0};
-    struct json_node *root;
-    int code = json_parse(&arena, &source, text, strlen(text), &root, &diag);
-    if (code == 0) code = huggingface_recognises(root) ? huggingface_read(root, NULL, llm, &diag) : SIM_E_USAGE;
-    messages[0] = 0;
-    for (int i = 0; i < diag.n_items; i++) {
-        const size_t used = strlen(messages);
-        char line[1024];
-        diag_format(&diag.items[i], line, sizeof line);
-        snprintf(messages + used, bytes - used, "%s%s", i > 0 ? "\n" : "", line);
-    }
-    return code;
-}
-
 static void check_finding(const char *text, const char *expected)
 {
     struct llm_spec llm;
     char messages[4096];
-    CHECK_EQ_INT(read_text(text, &llm, messages, sizeof messages), SIM_E_CONFIG);
+    CHECK_EQ_INT(huggingface_text(text, &llm, messages, sizeof messages), SIM_E_CONFIG);
     if (!strstr(messages, expected)) CHECK_EQ_STR(messages, expected);
 }
 
@@ -204,7 +185,7 @@ TEST(shapes_of_further_types_have_the_published_parameters)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct llm_spec llm;
         char messages[1024];
-        CHECK_EQ_INT(read_text(shapes[i].text, &llm, messages, sizeof messages), 0);
+        CHECK_EQ_INT(huggingface_text(shapes[i].text, &llm, messages, sizeof messages), 0);
         CHECK_EQ_INT(llm_parameters(&llm), shapes[i].parameters);
         CHECK(llm_problem(&llm) == NULL);
     }
@@ -214,7 +195,7 @@ static struct llm_spec windows_of(const char *text)
 {
     struct llm_spec llm = {0};
     char messages[1024];
-    CHECK_EQ_INT(read_text(text, &llm, messages, sizeof messages), 0);
+    CHECK_EQ_INT(huggingface_text(text, &llm, messages, sizeof messages), 0);
     return llm;
 }
 
@@ -292,7 +273,7 @@ TEST(formats_stand_in_either_part)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct llm_spec llm;
         char messages[1024];
-        MUST(read_text(cases[i].text, &llm, messages, sizeof messages) == 0);
+        MUST(huggingface_text(cases[i].text, &llm, messages, sizeof messages) == 0);
         CHECK_EQ_INT(llm.weights, cases[i].weights);
         CHECK_EQ_INT(llm.compute, cases[i].compute);
     }
@@ -318,7 +299,7 @@ TEST(formats_are_taken_over)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct llm_spec llm;
         char messages[1024];
-        MUST(read_text(cases[i].text, &llm, messages, sizeof messages) == 0);
+        MUST(huggingface_text(cases[i].text, &llm, messages, sizeof messages) == 0);
         CHECK_EQ_INT(llm.weights, cases[i].weights);
         CHECK_EQ_INT(llm.compute, cases[i].compute);
         CHECK_EQ_INT(llm.kv, cases[i].compute);
@@ -330,5 +311,5 @@ TEST(our_own_files_are_not_mistaken)
 {
     struct llm_spec llm;
     char messages[1024];
-    CHECK_EQ_INT(read_text("{'layers': 2}", &llm, messages, sizeof messages), SIM_E_USAGE);
+    CHECK_EQ_INT(huggingface_text("{'layers': 2}", &llm, messages, sizeof messages), SIM_E_USAGE);
 }

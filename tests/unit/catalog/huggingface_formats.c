@@ -2,6 +2,7 @@
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/huggingface.h"
 #include "tests/support/harness.h"
+#include "tests/support/huggingface_fixture.h"
 
 /* Two layers with four heads, of which the first is dense where there are experts. */
 #define COMMON                                                                                                         \
@@ -13,25 +14,11 @@
     "32, 'q_lora_rank': 32, 'first_k_dense_replace': 1, 'n_routed_experts': 12, 'num_experts_per_tok': 2, "            \
     "'n_shared_experts': 1, 'moe_intermediate_size': 32, 'moe_layer_freq': 1, " COMMON
 
-enum { LIST_BYTES = 4096 };
+#define SMALL_LLAMA                                                                                                    \
+    "{'model_type': 'llama', 'num_hidden_layers': 3, 'hidden_size': 64, 'num_attention_heads': 4, "                    \
+    "'intermediate_size': 128, 'vocab_size': 100, 'max_position_embeddings': 512"
 
-/* Reads a document in which ' stands for "; all findings in `messages`. */
-static int read_text(const char *quoted, struct llm_spec *llm, char messages[LIST_BYTES])
-{
-    static const struct json_source source = {.name = "config.json", .directory = ".", .has_lines = true};
-    const char *text = test_json("%s", quoted);
-    SCOPED(arena) arena = {0};
-    struct diag diag = {0};
-    struct json_node *root;
-    int code = json_parse(&arena, &source, text, strlen(text), &root, &diag);
-    if (code == 0) code = huggingface_read(root, NULL, llm, &diag);
-    messages[0] = 0;
-    for (int i = 0; i < diag.n_items; i++) {
-        const size_t used = strlen(messages);
-        diag_format(&diag.items[i], messages + used, LIST_BYTES - used);
-    }
-    return code;
-}
+enum { LIST_BYTES = 4096 };
 
 struct expected {
     const char *text;
@@ -43,7 +30,7 @@ static void check_formats(const struct expected *expected)
 {
     char messages[LIST_BYTES];
     struct llm_spec llm;
-    if (read_text(expected->text, &llm, messages) != 0) CHECK_EQ_STR(messages, expected->text);
+    if (huggingface_text(expected->text, &llm, messages, sizeof messages) != 0) CHECK_EQ_STR(messages, expected->text);
     for (enum llm_part part = 0; part < LLM_PART_COUNT; part++)
         if (llm.experts > 0 || (part != LLM_PART_SHARED && part != LLM_PART_EXPERTS))
             CHECK_EQ_INT(llm_format(&llm, part), expected->parts[part]);
@@ -161,11 +148,7 @@ TEST(formats_stand_in_a_file_beside)
     SCOPED(arena) arena = {0};
     struct diag diag = {0};
     struct llm_spec llm;
-    const char *path = arena_strdup(
-        &arena, test_file("config.json", "%s",
-                          "{'model_type': 'llama', 'num_hidden_layers': 3, "
-                          "'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128, 'vocab_size': "
-                          "100, 'max_position_embeddings': 512}"));
+    const char *path = arena_strdup(&arena, test_file("config.json", "%s", SMALL_LLAMA "}"));
     MUST(catalog_llm(&catalog, path, "test", &arena, &llm, &diag) == 0);
     CHECK_EQ_INT(llm.weights, FORMAT_FP16);
     char beside[512];
@@ -179,10 +162,7 @@ TEST(formats_stand_in_a_file_beside)
     CHECK_EQ_INT(llm_format(&llm, LLM_PART_OUT), FORMAT_FP16);
     CHECK_EQ_INT(llm.kv, FORMAT_FP8);
     /* A null says as little as no member. */
-    test_write(path, "%s",
-               "{'model_type': 'llama', 'num_hidden_layers': 3, 'hidden_size': 64, 'num_attention_heads': 4, "
-               "'intermediate_size': 128, 'vocab_size': 100, 'max_position_embeddings': 512, "
-               "'quantization_config': null}");
+    test_write(path, "%s", SMALL_LLAMA ", 'quantization_config': null}");
     MUST(catalog_llm(&catalog, path, "test", &arena, &llm, &diag) == 0);
     CHECK_EQ_INT(llm_format(&llm, LLM_PART_DENSE), FORMAT_NVFP4);
 }
@@ -223,7 +203,7 @@ TEST(formats_without_kernels_are_refused)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char messages[LIST_BYTES];
         struct llm_spec llm;
-        CHECK_EQ_INT(read_text(cases[i].text, &llm, messages), SIM_E_CONFIG);
+        CHECK_EQ_INT(huggingface_text(cases[i].text, &llm, messages, sizeof messages), SIM_E_CONFIG);
         if (strstr(messages, cases[i].why) == NULL) CHECK_EQ_STR(messages, cases[i].why);
     }
 }
@@ -233,10 +213,10 @@ TEST(whole_numbers_of_eight_bits_warn)
 {
     char messages[LIST_BYTES];
     struct llm_spec llm;
-    MUST(read_text(DENSE CT("'a': {'weights': {'num_bits': 8, 'type': 'int', 'strategy': 'channel'}, "
-                            "'input_activations': {'num_bits': 8, 'type': 'int'}, 'targets': ['Linear']}",
-                            "'lm_head'"),
-                   &llm, messages) == 0);
+    MUST(huggingface_text(DENSE CT("'a': {'weights': {'num_bits': 8, 'type': 'int', 'strategy': 'channel'}, "
+                                   "'input_activations': {'num_bits': 8, 'type': 'int'}, 'targets': ['Linear']}",
+                                   "'lm_head'"),
+                          &llm, messages, sizeof messages) == 0);
     CHECK_EQ_INT(llm.weights, FORMAT_INT8);
     CHECK(strstr(messages, "warning: activations in int8 are not modelled") != NULL);
 }

@@ -62,7 +62,7 @@ static void walk_shards(struct walk *walk, struct training_config config)
             for (int64_t gradients = 1; gradients <= replicas; gradients++) {
                 if (!is_power(weights) || !is_power(optimizer) || replicas % optimizer != 0) continue;
                 if (weights > optimizer || (gradients != weights && gradients != optimizer)) continue;
-                if (weights == 1 && gradients == 1 && optimizer == replicas) continue; /* ZeRO 1, the layout as it is */
+                if (weights == 1 && gradients == 1 && optimizer == replicas) continue; /* ZeRO 1, as it is */
                 config.shard_weights = weights;
                 config.shard_gradients = gradients;
                 config.shard_optimizer = optimizer;

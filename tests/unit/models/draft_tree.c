@@ -242,8 +242,8 @@ TEST(few_extended_nodes_are_eagle_2)
 
 /* --- Parallel prompt decoding --- */
 
-/* One guess, which is right with probability p. Prompt tokens behind the newest token alone: a right guess leaves none,
- * so a guess is made in 1 / (1 + p) of the steps. Prompt tokens behind the guess too: in every step. */
+/* One guess, which is right with probability p. Prompt tokens behind the newest token alone: a right guess leaves
+ * none, so a guess is made in 1 / (1 + p) of the steps. Prompt tokens behind the guess too: in every step. */
 TEST(shares_of_trees_known_by_hand)
 {
     for (double p = 0.0; p <= 1.0; p += 0.125) {
@@ -309,7 +309,8 @@ TEST(steps_one_after_the_other_are_as_expected)
 
 /* --- The law of powers --- */
 
-/* The bounds that the header states, against the measurements that it names (configs/figures/speculation/ranks.csv). */
+/* The bounds that the header states, against the measurements that it names
+ * (configs/figures/speculation/ranks.csv). */
 TEST(the_power_law_is_near_what_was_measured)
 {
     static const struct {

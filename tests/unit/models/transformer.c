@@ -36,8 +36,8 @@ static const struct llm_spec deepseek_v2_lite = {
     .weights = FORMAT_BF16, .compute = FORMAT_BF16, .kv = FORMAT_BF16,
 };
 
-/* Counts of the publishers' checkpoints (Hugging Face, safetensors metadata), without the rotary frequencies that those
- * of Llama 2 hold. */
+/* Counts of the publishers' checkpoints (Hugging Face, safetensors metadata), without the rotary frequencies that
+ * those of Llama 2 hold. */
 TEST(parameters_are_those_of_the_checkpoints)
 {
     CHECK_EQ_INT(llm_parameters(&llama_2_7b), INT64_C(6738417664) - 32 * 64);
@@ -298,8 +298,8 @@ TEST(links_follow_the_fabric)
     CHECK(gpu_link_bytes_per_s(&behind, 16) == 32e9);
 }
 
-/* A V100 of a DGX-1 has six links of 25 GB/s: two along each edge of the cube, so a pair has two, and of four GPUs each
- * has four to the others. */
+/* A V100 of a DGX-1 has six links of 25 GB/s: two along each edge of the cube, so a pair has two, and of four GPUs
+ * each has four to the others. */
 TEST(a_mesh_gives_a_group_its_own_links)
 {
     const struct gpu_spec v100 = {.fabric = FABRIC_MESH, .nvlink_gpus = 8, .nvlink_bytes_per_s = 150e9,
@@ -327,7 +327,8 @@ TEST(windows_leave_their_pairs)
             }
 }
 
-/* A dense LLM reads all but its input embedding and the vectors; of experts a token reads the chosen ones, many all. */
+/* A dense LLM reads all but its input embedding and the vectors; of experts a token reads the chosen ones, many
+ * all. */
 TEST(iterations_read_the_matrices_they_meet)
 {
     const double norms = 2.0 * (2 * 32 + 1) * 4096, embedding = 2.0 * 32000 * 4096;

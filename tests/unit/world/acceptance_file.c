@@ -97,7 +97,8 @@ static int build_ranks(const char *text, const char *method, double power, struc
     return acceptance_build(&config, "here", arena, acceptance, diag);
 }
 
-/* A chain takes the best candidates. Deeper candidates than stated are as the last ones, worse ones are never right. */
+/* A chain takes the best candidates. Deeper candidates than stated are as the last ones, worse ones are never
+ * right. */
 TEST(rates_by_rank)
 {
     static struct arena arena;

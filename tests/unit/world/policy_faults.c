@@ -81,7 +81,8 @@ static int evicts_no_request(void *state, const struct replica_view *view, struc
     return 0;
 }
 
-/* Of a batcher that takes sequences back, the offloading policy is asked about evictions: only of those that can be. */
+/* Of a batcher that takes sequences back, the offloading policy is asked about evictions: only of those that can
+ * be. */
 TEST(evictions_of_no_request_are_faults)
 {
     struct batcher batcher = faulty_batcher;
