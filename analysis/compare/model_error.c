@@ -1,7 +1,7 @@
 /* Whether the change of a metric exceeds the error of the cost models, of runs that have intervals of it.
  *
- * Runs of one system (LLM, GPU, engine) have one error in common: all are fast, or all are slow. So the change is taken
- * at equal ends. Else each run may be anywhere in its interval. So may energy and power in all cases, as the
+ * Runs of one system (LLM, GPU, engine) have one error in common: all are fast, or all are slow. So the change is
+ * taken at equal ends. Else each run may be anywhere in its interval. So may energy and power in all cases, as the
  * error of the power model depends on the work. Of groups of runs the change is that of their means. */
 #include "analysis/compare/work.h"
 #include "analysis/intervals.h"

@@ -1,8 +1,8 @@
 /* Whole numbers in rising order at which a function is known; linear in between.
  *
- * A search begins at an index. Its steps are whole numbers up to 2^11 and 1/32 of an octave beyond, as the leading bits
- * of a double are. Knots lie about as dense there, so that one or two comparisons end the search. Among whole numbers
- * one comparison ends it, and never moves on where a whole number is sought: so its branch is foreseen. */
+ * A search begins at an index. Its steps are whole numbers up to 2^11 and 1/32 of an octave beyond, as the leading
+ * bits of a double are. Knots lie about as dense there, so that one or two comparisons end the search. Among whole
+ * numbers one comparison ends it, and never moves on where a whole number is sought: so its branch is foreseen. */
 #ifndef ORRERY_MODELS_OPERATORS_KNOTS_H
 #define ORRERY_MODELS_OPERATORS_KNOTS_H
 

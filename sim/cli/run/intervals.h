@@ -5,8 +5,8 @@
  * engine on a GPU is common to its iterations, and that of several is taken as common too. The share of measured runs
  * inside is that of their TPOT; what follows from it, such as TTFT, was not compared. On energy and power the 90th
  * percentile of the power model's error comes on top; what commands do with another power does not. That error has
- * no part in the energy of jobs whose power the scenario states, nor in their share of the site's. Where jobs draw what
- * a power model says of their training, neither their energy nor the site's has an interval. */
+ * no part in the energy of jobs whose power the scenario states, nor in their share of the site's. Where jobs draw
+ * what a power model says of their training, neither their energy nor the site's has an interval. */
 #ifndef ORRERY_CLI_RUN_INTERVALS_H
 #define ORRERY_CLI_RUN_INTERVALS_H
 
