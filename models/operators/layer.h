@@ -2,16 +2,16 @@
  * kernel calls. kernel.h gives their times.
  *
  * All tokens of a batch go through one matrix product per projection (gate and up merged, so are queries, keys and
- * values); prompts and decoding sequences attend apart; the head runs once per prompt, and once per token of a
- * sequence that decodes: its newest and its drafts (speculation). Each part's format decides its kernels
- * (weight_kernels.h). The router's is always that of computing.
+ * values); prompts and decoding sequences attend apart; the head runs once per prompt, and once per token of a sequence
+ * that decodes: its newest and its drafts (speculation). Each part's format decides its kernels (weight_kernels.h). The
+ * router's is always that of computing.
  *
- * Latent attention: prompts expand the latent vectors into keys and values of every head (the earlier ones of a
- * chunked prompt again with each chunk); decoding sequences attend over the latent vectors as over one head of keys that
- * are values too, with the expansion's halves multiplied into queries and results (DeepSeek-V2, 2024).
+ * Latent attention: prompts expand the latent vectors into keys and values of every head (the earlier ones of a chunked
+ * prompt again with each chunk); decoding sequences attend over the latent vectors as over one head of keys that are
+ * values too, with the expansion's halves multiplied into queries and results (DeepSeek-V2, 2024).
  *
- * Numbers that an element-wise operator reads and writes per row: norm 2 hidden (of queries and keys twice the width
- * of their heads), rotary 2 (q_heads + kv_heads) head_dim, activation 3 ffn with a gate and 2 ffn without, residual 3
+ * Numbers that an element-wise operator reads and writes per row: norm 2 hidden (of queries and keys twice the width of
+ * their heads), rotary 2 (q_heads + kv_heads) head_dim, activation 3 ffn with a gate and 2 ffn without, residual 3
  * hidden, embedding 2 hidden, KV write twice what the cache keeps of a token in a layer. Norms and residual sums count
  * apart, although some engines fuse them. Left out: biases, quantising activations; sampling if the engine's CPU
  * overhead includes it. */
@@ -63,10 +63,10 @@ const char *llm_operator_name(enum llm_operator op);
  * becomes a reduce-scatter and an all-gather (Korthikanti et al. 2022); with expert > 1 tokens then travel to their
  * experts and back, and every GPU holds all of the shared expert (DeepSeek-V3, 2024).
  *
- * data > 1: that many groups of tensor/data GPUs attend to sequences of their own. Each is split like a replica
- * without experts, and only the experts are common. With expert > 1 tokens travel to them in the format that these compute
- * in, and back in that of the hidden state (DeepEP, 2025). Else all GPUs gather all tokens, and the results are
- * scattered. A group's part of a batch is that of the fullest: llm_group_work.
+ * data > 1: that many groups of tensor/data GPUs attend to sequences of their own. Each is split like a replica without
+ * experts, and only the experts are common. With expert > 1 tokens travel to them in the format that these compute in,
+ * and back in that of the hidden state (DeepEP, 2025). Else all GPUs gather all tokens, and the results are scattered.
+ * A group's part of a batch is that of the fullest: llm_group_work.
  *
  * dispatch: by NCCL's all-to-all, or by DeepEP's kernels (models/operators/exchange.h), for whole experts on each GPU.
  * redundant_experts are copies, between which the tokens of an expert are dealt. Of DeepEP's kernels and of experts on
@@ -74,9 +74,9 @@ const char *llm_operator_name(enum llm_operator op);
  * many more copies, up to all tokens, and sends no more of its own (models/operators/exchange.h).
  *
  * What engines differ in: an all-reduce of their own for short messages (models/operators/collective.h), where NVLink
- * connects all GPUs; norms that add the residual up in passing, so that it is no operator of its own. What
- * calibrations differ in: attention that was measured together with writing the cache, so that nothing else writes keys and
- * values of heads (latent vectors are still written by a kernel of their own).
+ * connects all GPUs; norms that add the residual up in passing, so that it is no operator of its own. What calibrations
+ * differ in: attention that was measured together with writing the cache, so that nothing else writes keys and values
+ * of heads (latent vectors are still written by a kernel of their own).
  *
  * mixed_attention: in a batch of prompts and decoding sequences one launch of attention serves both (FlashAttention
  * over sequences of any length, as vLLM v1 calls it), which costs the decoding whole tiles of queries; else each has
