@@ -177,6 +177,12 @@ static inline sim_ns job_done_ns(const struct job *job, sim_ns now)
     return job->falls_back ? job->progress.saved_ns : job->progress.done_ns;
 }
 
+/* Node types that jobs may run on: the first ones. */
+static inline int32_t jobs_used_types(const struct jobs *jobs)
+{
+    return jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
+}
+
 /* The share of one GPU that the job requests, in 1/1000: below 1000 only where shares of GPUs are placed. */
 static inline int32_t job_gpu_milli(const struct job *job)
 {
