@@ -142,6 +142,7 @@ struct jobs {
     struct job_types_seen types_seen;
     int64_t n_never_saved;  /* times that a job which never saves lost all its work */
     const struct job_type *never_saved; /* the type of the first of them */
+    bool has_drawn_by_plan; /* a power model prices some jobs, whose power nobody states */
     int64_t n_without_peer; /* runs whose checkpoints go to a peer that they do not have */
     struct job_stats stats;
 };
