@@ -15,8 +15,8 @@ static const char no_bracket[] = "a backslash or '[:' in brackets, where \\d alo
 static const char no_escape[] = "a backslash before what it is not read of (read are \\b, \\d, \\s, \\w, \\B, \\S, \\W "
                                 "and characters that stand for themselves)";
 
-/* What of Python's syntax at `c` POSIX reads otherwise; NULL: nothing. `first`: the first character of the open bracket;
- * NULL: none is open. */
+/* What of Python's syntax at `c` POSIX reads otherwise; NULL: nothing. `first`: the first character of the open
+ * bracket; NULL: none is open. */
 static const char *unread(const char *c, const char *first, bool follows_count)
 {
     if (first != NULL) {

@@ -48,7 +48,7 @@ int64_t module_count(const struct llm_spec *llm, enum llm_part part);
 /* The name of one of them, by its number. */
 void module_name_of(const struct llm_spec *llm, enum llm_part part, int64_t number, struct module_name *name);
 
-/* The name of a matrix of an expert in the first or the last layer with experts; `number`: 0 to 2, or 1 without gate. */
+/* The name of a matrix of an expert in the first or the last layer with experts. number: 0 to 2, or 1 without gate. */
 enum module_layer { MODULE_FIRST_LAYER, MODULE_LAST_LAYER };
 void module_name_of_expert(const struct llm_spec *llm, enum module_layer layer, int64_t number, int64_t expert,
                            struct module_name *name);

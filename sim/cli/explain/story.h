@@ -147,7 +147,7 @@ struct story {
     size_t clock_event;    /* 1 + index of the event of the command that sets the job's clock; 0: none since a stop */
     struct story_slowed slowed;
     struct story_idle idle;
-    double queued_s;       /* since when a job may start: those that it comes after have ended; NAN: it needs no node */
+    double queued_s;       /* since when a job may start, others that it awaits having ended; NAN: it needs no node */
     double yields_at_s;    /* when the job last gave its GPUs to a service; NAN: that is told, or it never did */
 };
 

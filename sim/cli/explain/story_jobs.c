@@ -116,9 +116,8 @@ int story_on_queue(void *context, const struct queue_row *row)
     if (row->other_gpus > 0) snprintf(others, sizeof others, "; in use by services: %.10g", row->other_gpus);
     if (row->type != NULL && strcmp(row->type, "default") != 0)
         snprintf(type, sizeof type, ", of type %.64s", row->type);
-    return story_tell(story, row->t_s, "submit",
-                      "asks for %s%s: %s%s; jobs waiting: %" PRId64 ", running: %" PRId64, asked, type, free, others,
-                      row->pending, row->running);
+    return story_tell(story, row->t_s, "submit", "asks for %s%s: %s%s; jobs waiting: %" PRId64 ", running: %" PRId64,
+                      asked, type, free, others, row->pending, row->running);
 }
 
 /* "; with room for it, 2 started another job (last: job 5), 1 none": what the scheduler did with the room. */

@@ -338,10 +338,11 @@ static void hint_power(const struct draft_rates *ranks, int first_item, struct d
     if (least >= RANK_POWER_LEAST)
         diag_add_hint(diag, first_item, "lower rank_power: at depth %d at most %g", at, least);
     else
-        diag_add_hint(diag, first_item,
-                      "leave rank_power out, or give 'ranks': at depth %d the best candidate is right too rarely (%g) for "
-                      "any power",
-                      at, draft_rate(ranks, at, 1));
+        diag_add_hint(
+            diag, first_item,
+            "leave rank_power out, or give 'ranks': at depth %d the best candidate is right too rarely (%g) for "
+            "any power",
+            at, draft_rate(ranks, at, 1));
 }
 
 /* The acceptance of chains gives the rates of the best candidates. */

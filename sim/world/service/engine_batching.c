@@ -77,8 +77,8 @@ static void lay_under(struct applying *applying, const char *of, const char *eng
     config_destroy(preset);
 }
 
-/* The policy of the scheduler in an engine's preset, the default one where it gives parameters alone. Without an engine
- * or a scheduler, `without`. NULL also where the preset cannot be read, or out of memory. */
+/* The policy of the scheduler in an engine's preset, the default one where it gives parameters alone. Without an
+ * engine or a scheduler, `without`. NULL also where the preset cannot be read, or out of memory. */
 static const char *policy_of(struct applying *applying, const char *of, const char *engine, const char *without)
 {
     struct config *preset = engine != NULL ? preset_of(applying, of, engine) : NULL;

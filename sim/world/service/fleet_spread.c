@@ -1,8 +1,8 @@
 /* Replicas of a service with "placement": "spread". Each part goes to a node with a part of the same replica, else to
  * one with room for all parts that remain, else to the one with room for the most, so that few nodes hold the replica.
- * Among equals the node precedes that has the fewest replicas of the pool, then of the service, then in its rack of the
- * pool, then the fewest free GPUs, then the lowest number. On R replicas that each fit on a node, and N equally free
- * nodes, no node has more than ceil(R / N) of them. Replicas that run do not move when others leave. */
+ * Among equals the node precedes that has the fewest replicas of the pool, then of the service, then in its rack of
+ * the pool, then the fewest free GPUs, then the lowest number. On R replicas that each fit on a node, and N equally
+ * free nodes, no node has more than ceil(R / N) of them. Replicas that run do not move when others leave. */
 #include "sim/core/mem.h"
 #include "sim/world/service/fleet.h"
 

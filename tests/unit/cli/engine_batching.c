@@ -146,8 +146,10 @@ TEST(a_preset_of_parameters_alone_has_the_default_policy_below_pools_too)
     snprintf(path, sizeof path, "%s/parameters.json", test_tmpdir());
     test_write(path, "%s", "{'summary': 's', 'batching': {'max_sequences': 8}}");
     snprintf(alone, sizeof alone, "'pools': {'b': {'cost': {'kind': 'operators', 'engine': '%s'}}}", path);
-    snprintf(named, sizeof named, "'pools': {'b': {'cost': {'kind': 'operators', 'engine': '%s'}, 'batching': "
-             "{'policy': 'vllm-v1', 'max_sequences': 8}}}", path);
+    snprintf(named, sizeof named,
+             "'pools': {'b': {'cost': {'kind': 'operators', 'engine': '%s'}, 'batching': "
+             "{'policy': 'vllm-v1', 'max_sequences': 8}}}",
+             path);
     check_equal(alone, named);
 }
 

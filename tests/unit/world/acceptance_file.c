@@ -206,8 +206,9 @@ TEST(rates_that_allow_no_power_say_so)
     struct diag diag;
     double low[] = {0.4, 0.006}, enough[] = {0.4, 0.007};
     CHECK(build_power(low, 2, 0.01, &arena, &diag) != 0);
-    CHECK_EQ_STR(diag.items[0].hint, "leave rank_power out, or give 'ranks': at depth 2 the best candidate is right too "
-                                     "rarely (0.006) for any power");
+    CHECK_EQ_STR(diag.items[0].hint,
+                 "leave rank_power out, or give 'ranks': at depth 2 the best candidate is right too "
+                 "rarely (0.006) for any power");
     CHECK_EQ_INT(build_power(enough, 2, 0.01, &arena, &diag), 0);
     arena_fini(&arena);
 }
