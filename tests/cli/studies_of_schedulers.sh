@@ -32,7 +32,7 @@ $(sooner "$(jct '1.2 afs')" "$(jct '1.2 tiresias')") %."
 jct() { of paired-jobs "$1" 3; }
 packed=$(jct gavel-packed)
 says "jobs end $(sooner "$packed" "$(jct 'gavel-packed shares=false')") % sooner under \`gavel-packed\`"
-says "ahead of it by $(sooner "$(jct lucid)" "$packed") % and $(sooner "$(jct horus)" "$packed") %."
+says "ahead of it by $(sooner "$(jct lucid)" "$packed") % and $(sooner "$(jct horus)" "$packed") %, which"
 says "\`gavel-fifo-packed\` is $(sooner "$(jct gavel-fifo-packed)" "$(jct gavel-fifo-perf)") % ahead of"
 
 jct() { of interleaved-jobs "$1" 3; }
