@@ -87,8 +87,8 @@ TEST(llama_3s_pods_have_3072_gpus_and_a_seventh_of_their_bandwidth_above)
 /* Full bisection: what the NICs of a leaf could send, its ports carry. */
 TEST(nvidias_pods_carry_above_each_leaf_what_its_nics_send)
 {
-    static const char *const pods[] = {"superpod-a100", "superpod-h100", "superpod-h200", "superpod-b200",
-                                       "superpod-b300", "superpod-gb200", "pod-gb300",    "deepseek-h800"};
+    static const char *const pods[] = {"superpod-a100", "superpod-h100",  "superpod-h200", "superpod-b200",
+                                       "superpod-b300", "superpod-gb200", "pod-gb300",     "deepseek-h800"};
     for (size_t i = 0; i < sizeof pods / sizeof *pods; i++) {
         struct cluster_section section;
         const struct graph graph = graph_of(pods[i], 0, &section);

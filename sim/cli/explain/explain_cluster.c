@@ -20,7 +20,9 @@ static void add_origin(struct described *described, const char *key)
     const struct config *config = described->setup->config;
     struct config_origin origin = {0};
     const char *path = key != NULL ? arena_printf(described->arena, "cluster.%s", key) : NULL;
-    const char *where = path == NULL ? "derived" : config_is_given(config, path) ? config_where(config, path) : "default";
+    const char *where = path == NULL                    ? "derived"
+                        : config_is_given(config, path) ? config_where(config, path)
+                                                        : "default";
     described->table->failed |= key != NULL && path == NULL;
     if (path != NULL && !config_origin(config, path, &origin)) origin = (struct config_origin){0};
     table_text(described->table, where);
@@ -81,8 +83,7 @@ static void add_leaves(struct described *described)
     add_number(described, "leaves", graph->n_leaves, NULL, NULL);
     add_number(described, "nics below a leaf", graph->leaf_nics, NULL, NULL);
     add_number(described, "ports above a leaf", graph->uplinks, NULL, NULL);
-    if (graph->uplinks > 0)
-        add_number(described, "a port above a leaf", graph->uplink_bytes_per_s / 1e9, "GB/s", NULL);
+    if (graph->uplinks > 0) add_number(described, "a port above a leaf", graph->uplink_bytes_per_s / 1e9, "GB/s", NULL);
     add_number(described, "oversubscription of leaves",
                described->network->oversubscription > 0 ? described->network->oversubscription : 1.0, NULL,
                "network.oversubscription");
@@ -116,7 +117,8 @@ static int describe(struct cli *cli, struct described *described)
     if (described->nodes->gpu == NULL)
         return diag_error(&cli->diag, SIM_E_CONFIG, where, "add \"gpu\": see 'orrery list gpus'",
                           "a cluster is described by its 'gpu'");
-    int code = catalog_gpu(&setup->catalog, described->nodes->gpu, where, described->arena, &described->gpu, &cli->diag);
+    int code = catalog_gpu(&setup->catalog, described->nodes->gpu, where, described->arena, &described->gpu,
+                           &cli->diag);
     if (code == 0)
         code = graph_init(&described->graph, described->network, described->nodes, where_of, described, &cli->diag);
     if (code != 0) return code;
