@@ -306,8 +306,7 @@ static bool add_prompts(struct micro_batch *batch, const struct request_view *la
 /* --- The iteration --- */
 
 /* Requests of a prefill pool join in order of arrival, before those that wait: their blocks, slots and tokens must be
- * free.
- * Those whose KV has yet to come take no token. */
+ * free. Those whose KV has yet to come take no token. */
 static void resume_remote(const struct trtllm *params, const struct replica_view *view, struct batch_plan *plan,
                           const struct room_rules *rules, struct room *room)
 {
