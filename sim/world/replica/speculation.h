@@ -97,6 +97,12 @@ static inline int64_t acceptance_draw_of(const struct acceptance *acceptance, co
     return n;
 }
 
+/* The state of a policy whose plans are alike (speculator.plans_alike). */
+struct shared_policy {
+    void *state;
+    int32_t n_replicas; /* that use it */
+};
+
 /* Shared by the replicas of a pool. */
 struct speculation_model {
     const struct speculator *policy;
@@ -112,6 +118,7 @@ struct speculation_model {
     struct llm_reads draft_reads;
     struct energy_model draft_energy; /* all zero: not known */
     void *memo; /* of the LLM's cost_row, which changes it though the rest is const; NULL: there is no cost_row */
+    struct shared_policy *shared; /* changes too; NULL: each replica has a state of its own */
 };
 
 /* An iteration of a drafted run. */
