@@ -197,6 +197,38 @@ TEST(bytes_on_links_are_those_of_the_weights)
     CHECK(isnan(bed_metric(together, "link.network.bytes")));
 }
 
+/* The states of a training belong to its GPUs, however these are cut into replicas. The host of the node holds them,
+ * and the weights for each replica, to the byte. */
+TEST(states_fit_into_the_host_to_the_byte)
+{
+    static const char *const cuts[] = {TWO, "'tensor_parallel': 2,"};
+    double moved[2];
+    for (int64_t i = 0; i < 2; i++) {
+        const int64_t replicas = 2 - i, steps = 3;
+        const struct bed_rows *rows = run("", cuts[i], 24, "'layout': 'together'");
+        MUST(rows->code == 0);
+        moved[i] = bed_metric(rows, "rl.swap_bytes.sum");
+        CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.sends"), steps);
+        const int64_t states = (int64_t)moved[i] / (2 * steps); /* out and back in each step */
+        const int64_t weights = (int64_t)bed_metric(rows, "rl.weight_bytes.sum") / (steps * replicas);
+        CHECK(states > 0 && weights > 0);
+        for (int64_t lacking = 0; lacking < 2; lacking++) {
+            char host[64];
+            snprintf(host, sizeof host, "'gpus_per_node': 2, 'host': {'memory': '%" PRId64 "B'}",
+                     states + replicas * weights - lacking);
+            const struct bed_rows *fits = bed_run(
+                BED(.quiet = true, .check = true),
+                "{'cluster': {'gpu': 'h100-sxm', 'nodes': 1, %s}, 'services': {'a': {'llm': 'phi-2', %s 'trace':"
+                " {'format': 'generate', 'count': 8, 'arrival': {'process': 'poisson', 'rate': '5/s'}}}}, 'rl':"
+                " {'service': 'a', 'prompts': 4, 'samples': 2, 'steps': 1, 'layout': 'together', 'training': {'llm':"
+                " 'phi-2', 'recompute': 'full'}}}",
+                host, cuts[i]);
+            CHECK_EQ_INT(fits->code, lacking == 0 ? 0 : SIM_E_UNFIT);
+        }
+    }
+    CHECK(moved[0] == moved[1]);
+}
+
 /* GPUs of a node that share a NIC are those of the training's own node type. */
 TEST(training_has_the_network_of_its_own_nodes)
 {
@@ -228,5 +260,11 @@ TEST(steps_that_do_not_fit_are_refused)
     const struct bed_rows *few = bed_ok(NULL, scenario, 8), *many = bed_run(BED(.quiet = true), scenario, 2000);
     CHECK_EQ_INT((int64_t)bed_metric(few, "rl.steps"), 1);
     CHECK_EQ_INT(many->code, SIM_E_UNFIT);
-    CHECK(many->diag.n_items > 0 && strstr(many->diag.items[0].text, "does not fit") != NULL);
+    MUST(many->diag.n_items > 0);
+    double needed_gib = 0, usable_gib = 0;
+    CHECK_EQ_INT(sscanf(many->diag.items[0].text, "training on 2 GPUs does not fit: %lf GiB of a GPU, and %lf are usable",
+                        &needed_gib, &usable_gib),
+                 2);
+    CHECK_NEAR(usable_gib, (1 - 0.06) * 81559 / 1024, 0.01); /* of the 81,559 MiB of the GPU, all but reserve_frac */
+    CHECK(needed_gib > usable_gib && needed_gib < 1000);
 }
