@@ -262,8 +262,9 @@ TEST(steps_that_do_not_fit_are_refused)
     CHECK_EQ_INT(many->code, SIM_E_UNFIT);
     MUST(many->diag.n_items > 0);
     double needed_gib = 0, usable_gib = 0;
-    CHECK_EQ_INT(sscanf(many->diag.items[0].text, "training on 2 GPUs does not fit: %lf GiB of a GPU, and %lf are usable",
-                        &needed_gib, &usable_gib),
+    CHECK_EQ_INT(sscanf(many->diag.items[0].text,
+                        "training on 2 GPUs does not fit: %lf GiB of a GPU, and %lf are usable", &needed_gib,
+                        &usable_gib),
                  2);
     CHECK_NEAR(usable_gib, (1 - 0.06) * 81559 / 1024, 0.01); /* of the 81,559 MiB of the GPU, all but reserve_frac */
     CHECK(needed_gib > usable_gib && needed_gib < 1000);
