@@ -327,6 +327,19 @@ TEST(shares_of_trees_known_by_hand)
     }
 }
 
+/* The long run of a chain is its 2^24th step: rounding must not grow with the steps. */
+TEST(shares_of_the_long_run_keep_their_digits)
+{
+    for (int i = 1; i < 37; i++) {
+        const double p = i / 37.0;
+        const struct draft_rates rates = {.depths = 1, .of = {{p}}};
+        const struct draft_tree trees[2] = {{.guesses = 1}, {.n = 1, .guesses = 1, .nodes = {{-1, 1, 1, 0}}}};
+        double reach[DRAFT_MAX_DEPTH + 1];
+        draft_trees_reach(&rates, trees, 2, reach);
+        CHECK_NEAR(reach[1], p / (1.0 + p), 1e-13);
+    }
+}
+
 /* A step: walks down the tree as long as the right token is a candidate, and returns the node where it ends. */
 static int32_t walk(const struct draft_rates *rates, const struct draft_tree *tree, struct rng *rng, int32_t *right)
 {
