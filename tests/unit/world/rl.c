@@ -37,6 +37,10 @@ TEST(what_is_not_simulated_is_refused)
     check_refused("", "'scaling': {'policy': 'schedule', 'max': 2},", "'gpus': 2", "varies");
     check_refused("", "'kv': {'offload': 'flexgen', 'tiers': {'host': {'device': 'host-dram-pcie4'}}},", "'gpus': 2",
                   "places weights or cache elsewhere");
+    check_refused(
+        "",
+        "'pools': {'p': {}, 'q': {'kv': {'offload': 'flexgen', 'tiers': {'host': {'device': 'host-dram-pcie4'}}}}},",
+        "'gpus': 2", "places weights or cache elsewhere");
     check_refused("", "'sampling': {'sequences': 2}," TWO, "'gpus': 2", "several sequences of a request");
     check_refused("", "'pipeline_parallel': 2, 'replicas': 1,", "'gpus': 2, 'update': 'halt'", "cannot halt");
     check_refused("'failures': {'causes': {'c': {'scope': 'node', 'lifetime': {'law': 'exponential', 'mean': '1d'}}}},",
