@@ -92,6 +92,22 @@ TEST(lines_where_supply_lacks)
     CHECK_EQ_INT(bill(rows), 410000);
 }
 
+/* Job 1 asks for more GPUs than the offer ever has, once job 0 has ended. So it is rejected then, and with it all that
+ * come after it: job 2, by way of it job 3, and job 4, which needs job 0 as well. */
+TEST(what_comes_after_a_job_without_an_offer_is_rejected)
+{
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true, .quiet = true), "%s",
+        SCENARIO(", 'limit': 3", JOB("0s", "10s", 1) ", {'duration': '9s', 'gpus': 4, 'after': [{'job': 0}]},"
+                                                     "{'duration': '1s', 'after': [{'job': 1}]},"
+                                                     "{'duration': '1s', 'after': [{'job': 2}]},"
+                                                     "{'duration': '1s', 'after': [{'job': 0}, {'job': 1}]}"));
+    CHECK_EQ_INT(rows->n_jobs, 5);
+    for (int64_t id = 0; id < 5; id++)
+        CHECK_EQ_STR(bed_job(rows, id)->status, id == 0 ? "finished" : "rejected");
+    CHECK_NEAR(rows->end_s, 10, 1e-9);
+}
+
 static const char *write_ticks(const char *data)
 {
     return test_file("spot.json", "{'metadata': {'gap_seconds': 10}, 'data': [%s]}", data);
