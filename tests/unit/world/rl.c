@@ -131,6 +131,23 @@ TEST(rows_of_steps_belong_to_no_request)
     CHECK_EQ_INT(n, 9); /* three steps that generate, train and send */
 }
 
+/* A step takes from the end of the training before it, or from the start of the run, to the end of its own, when its
+ * weights are sent. */
+TEST(times_of_steps_add_up_to_the_last_training)
+{
+    const struct bed_rows *rows = run("'keep': 'decisions',", TWO, 24, "'gpus': 2");
+    double before_s = 0, longest_s = 0;
+    CHECK_EQ_INT(rows->code, 0);
+    for (size_t i = 0; i < rows->n_decisions; i++) {
+        if (strcmp(rows->decisions[i].policy, "rl") != 0 || strcmp(rows->decisions[i].action, "send") != 0) continue;
+        longest_s = fmax(longest_s, rows->decisions[i].t_s - before_s);
+        before_s = rows->decisions[i].t_s;
+    }
+    CHECK(before_s > 0);
+    CHECK_NEAR(bed_metric(rows, "rl.step_s.mean"), before_s / 3, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "rl.step_s.max"), longest_s, 1e-9);
+}
+
 /* Samples that KV blocks are short for are preempted and recomputed. They are trained as long as they are. */
 TEST(recomputed_tokens_are_trained_once)
 {
