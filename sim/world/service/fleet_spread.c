@@ -46,19 +46,30 @@ void fleet_spread_fini(struct fleet *fleet)
     mem_free(fleet->on_node);
 }
 
-/* Parts of a replica on one node lie side by side, and count once. */
+/* Whether one of the replica's parts before `end` lies in the rack. */
+static bool has_part_in(const struct cluster *site, const struct replica *replica, const struct allocation *end,
+                        int32_t rack)
+{
+    for (const struct allocation *part = replica->holder.held; part != end; part = part->next)
+        if (rack_of(site, part->node) == rack) return true;
+    return false;
+}
+
+/* Parts of a replica on one node lie side by side, and count once. Those in one rack may have others between them, and
+ * count once too. */
 void fleet_spread_count(const struct fleet *fleet, const struct replica *replica, int32_t sign)
 {
-    int32_t last_node = -1, last_rack = -1;
+    int32_t last_node = -1;
     if (fleet->on_node == NULL) return;
+    const struct cluster *site = fleet->env->cluster;
     const struct fleet_pool *pool = fleet_pool_of(fleet, replica->index);
     for (const struct allocation *part = replica->holder.held; part != NULL; part = part->next) {
-        const int32_t rack = rack_of(fleet->env->cluster, part->node);
-        fleet->on_node[part->node] += part->node != last_node ? sign : 0;
-        pool->on_node[part->node] += part->node != last_node ? sign : 0;
-        pool->in_rack[rack] += rack != last_rack ? sign : 0;
+        if (part->node == last_node) continue;
+        const int32_t rack = rack_of(site, part->node);
+        fleet->on_node[part->node] += sign;
+        pool->on_node[part->node] += sign;
+        pool->in_rack[rack] += has_part_in(site, replica, part, rack) ? 0 : sign;
         last_node = part->node;
-        last_rack = rack;
     }
 }
 
