@@ -336,7 +336,7 @@ void work_add_iteration(struct work_sums *sums, const struct work_of *of, const 
 }
 
 void work_add_steps(struct work_sums *sums, const struct work_of *of, const struct work_steps *row,
-                  const struct work_step *steps, int32_t n)
+                    const struct work_step *steps, int32_t n)
 {
     struct work_sums to = *sums; /* nobody else sees it, so that it can be in registers */
     struct work_parts parts = row->parts;
