@@ -164,8 +164,8 @@ int work_remark_model_error(struct compare_work *work)
     const char *apart = errors.is_common && n_of_power > 0 ? ", of power one for each" : "";
     if (within.failed || beyond.failed) code = SIM_E_NOMEM;
     if (code == 0 && n_within > 0)
-        code = work_remark(work, "within the error of the cost models (%s%s), maybe none on hardware: %s", common, apart,
-                           within.chars);
+        code = work_remark(work, "within the error of the cost models (%s%s), maybe none on hardware: %s", common,
+                           apart, within.chars);
     if (code == 0 && n_beyond > 0)
         code = work_remark(work, "beyond the error of the cost models (%s%s): %s", common, apart, beyond.chars);
     text_fini(&within);
