@@ -142,6 +142,22 @@ TEST(stages_over_nodes_take_as_few_as_hold_them)
     CHECK_EQ_INT(n, 2 * site.replicas);
 }
 
+/* Five stages of one GPU on nodes with 1, 1, 3 and 3: two nodes hold them. */
+TEST(stages_that_no_node_holds_go_where_most_fit)
+{
+    for (int node = 0; node < 4; node++) {
+        struct bed_rows *rows = bed_run(BED(.check = true),
+                                        "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 2, 'gpus_per_node': 1, 'node_types':"
+                                        " {'more': {'gpu': 'a100-80-sxm', 'nodes': 2, 'gpus_per_node': 3}},"
+                                        " 'network': {'bandwidth': '50GB/s'}}, 'failures': {'outages': {'x': {'node': %d,"
+                                        " 'from': '10s', 'until': '1000s'}}}, 'services': {'chat': {'llm': 'mistral-7b',"
+                                        " 'replicas': 1, 'pipeline_parallel': 5, " SPREAD SMALL "}}, 'until': '30s'}",
+                                        node);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(bed_decisions(rows, "fail", -1), node < 2 ? 0 : 1);
+    }
+}
+
 /* Each replica goes to a node with room that has the fewest. */
 static int64_t most_by_hand(const int32_t *free_gpus, int n_nodes, int64_t replicas, int64_t wide)
 {
