@@ -172,6 +172,10 @@ int fleet_build_speculation(const struct fleet *fleet, struct fleet_pool *pool)
         model->memo = arena_alloc(fleet->env->site->arena, pool->env.model.memo_bytes);
         if (model->memo == NULL) return SIM_E_NOMEM;
     }
+    if (policy->plans_alike) {
+        model->shared = arena_alloc(fleet->env->site->arena, sizeof *model->shared);
+        if (model->shared == NULL) return SIM_E_NOMEM;
+    }
     code = build_acceptance(fleet, model);
     if (code == 0) code = build_draft(fleet, pool, model);
     if (code == 0) code = check_sharing(fleet, pool, model);
