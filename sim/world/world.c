@@ -410,6 +410,11 @@ void world_say_time_errors(const struct world *world, struct time_errors *errors
     for (size_t i = 0; i < world->n_services; i++) service_say_time_errors(world->services[i], errors);
 }
 
+void world_say_kernels(const struct world *world, const char *intro, struct text *lines)
+{
+    for (size_t i = 0; i < world->n_services; i++) service_say_kernels(world->services[i], intro, lines);
+}
+
 double world_power_error(const struct world *world)
 {
     double most = 0.0;
