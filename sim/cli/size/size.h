@@ -82,6 +82,7 @@ struct size_option {
     int64_t groups; /* of data parallelism: 1, or one per GPU, which then hold the experts together */
     const struct size_batching *batching; /* of each group */
     int64_t prefill_replicas; /* a pool of its own for prompts; 0: no pools */
+    bool is_engines;          /* the preset of the engine that the settings name has the policy */
 };
 
 static inline int64_t size_replica_gpus(const struct size_option *option)
@@ -101,11 +102,13 @@ static inline int64_t size_first_replicas(const struct size_option *option)
     return option->prefill_replicas + 1;
 }
 
+struct size_result;
+
 /* --- size_space.c --- */
 
-/* Writes all options of the question, in an order of their own, with the batching policies of the engine. `scheduler`:
- * the one in its preset; NULL: not known. Returns 0 or SIM_E_NOMEM. */
-int size_options(const struct size_question *question, const char *scheduler, struct arena *arena,
+/* Writes all options of the question, in an order of their own, with the batching policies of the engine that a result
+ * names. Returns 0 or SIM_E_NOMEM. */
+int size_options(const struct size_question *question, const struct size_result *of_engine, struct arena *arena,
                  struct size_option **options, size_t *n);
 
 /* Writes the section "services.llm" of a scenario, or its members that the option decides. */
@@ -264,6 +267,7 @@ struct size_result {
     bool names_kernels;         /* the settings name a calibration, or a set of its kernels */
     const char *cost_model, *engine; /* of all fleets, by name; engine NULL: the cost model knows no engines */
     const char *scheduler;           /* batching policy in the preset of the engine; NULL: none */
+    bool names_engine;               /* the settings name the engine */
     struct size_requests requests;
     const char *trust; /* of the best one: size_find_trust; NULL: there is none */
 };
