@@ -29,7 +29,7 @@ static const struct option calibrate_options[] = {
      "the serving engine whose iterations were measured: fit its CPU overhead"},
     {NULL, "set", 's', OPTION_TEXT, AT(set), "SET", NULL,
      "parameter set; default: that of the format, in-model or isolated"},
-    {NULL, "library", 0, OPTION_TEXT, AT(library), "NAME", NULL,
+    {NULL, "library", 0, OPTION_TEXT, AT(library), "LIB", NULL,
      "whose kernels were measured, with version and year: \"vLLM 0.14.0, 2026\""},
     {NULL, "llm", 0, OPTION_TEXT, AT(llm), "LLM", NULL, "the measured LLM, if the profile does not name it"},
     {NULL, "tp", 0, OPTION_TEXT, AT(tensor_parallel), "N", NULL,
@@ -365,7 +365,7 @@ static int calibrate(struct cli *cli, const struct cli_call *call)
 const struct verb verb_calibrate = {
     .name = "calibrate",
     .summary = "fit cost models to measured profiles of a GPU, or predict a profile",
-    .usage = "--gpu GPU PROFILE... [-o FILE] [-t] [--report DIR] [-s SET] [--library NAME] [--llm LLM] [--tp N]\n"
+    .usage = "--gpu GPU PROFILE... [-o FILE] [-t] [--report DIR] [-s SET] [--library LIB] [--llm LLM] [--tp N]\n"
              "--gpu default GPU=PROFILE... [-o FILE]\n"
              "--predict GPU PROFILE... [--calibration FILE] [--set SET] [--llm LLM] [--tp N] [--json|--csv]\n"
              "--engine NAME MEASURED... [-o FILE] [--json|--csv]\n"
