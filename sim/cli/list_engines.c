@@ -74,7 +74,7 @@ static int add_engine(struct listing *list, const char *name)
     return code;
 }
 
-int listing_engines(struct listing *list)
+int list_engines(struct listing *list)
 {
     static const struct table_column columns[] = {LEFT("engine"),
                                                   LEFT("kernels"),
@@ -157,7 +157,7 @@ static int add_calibration(struct listing *list, const char *name)
     return 0;
 }
 
-int listing_kernels(struct listing *list)
+int list_kernels(struct listing *list)
 {
     static const struct table_column columns[] = {LEFT("gpu"),     LEFT("set"),   LEFT("library"),
                                                   LEFT("version"), RIGHT("year"), LEFT("kernels")};

@@ -1,4 +1,4 @@
-/* What the listings of `orrery list` share, and those of engines and measured kernels. */
+/* A listing of `orrery list` under construction, and those of files of configs that have a source file of their own. */
 #ifndef ORRERY_CLI_LISTING_H
 #define ORRERY_CLI_LISTING_H
 
@@ -6,7 +6,6 @@
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 
-/* A listing under construction. */
 struct listing {
     struct cli *cli;
     struct arena arena;
@@ -26,9 +25,14 @@ int listing_add_each(struct listing *list, listing_names_fn list_names,
                      int (*add)(struct listing *list, const char *name));
 
 /* Serving engines: their kernels, libraries, CPU overheads and errors. */
-int listing_engines(struct listing *list);
+int list_engines(struct listing *list);
 
 /* The measured kernels of each GPU and set, by the library that they were measured with. */
-int listing_kernels(struct listing *list);
+int list_kernels(struct listing *list);
+
+/* Each makes the table of a listing. Returns 0 or a negative code with findings. */
+int list_clusters(struct listing *list);
+int list_scenarios(struct listing *list);
+int list_studies(struct listing *list);
 
 #endif

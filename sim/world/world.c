@@ -396,10 +396,8 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     if (code == 0) code = create_jobs(world);
     if (code == 0) code = create_power(world);
     if (world->parts != NULL) list_parts(world); /* also those that a failure left, to be destroyed */
-    if (code == 0) {
-        *out = world;
-        return 0;
-    }
+    if (code == 0) *out = world;
+    if (code == 0) return 0;
     if (diag->n_errors == 0) diag_error(diag, code, NULL, NULL, "%s", sim_err_text(code));
     world_destroy(world);
     return code;
@@ -424,6 +422,11 @@ double world_power_error(const struct world *world)
         most = fmax(most, error);
     }
     return most;
+}
+
+bool world_prices_jobs(const struct world *world)
+{
+    return world->jobs != NULL && jobs_are_priced(world->jobs);
 }
 
 const char *world_absent_job_type(const struct world *world, size_t *at)

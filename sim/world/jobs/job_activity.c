@@ -23,7 +23,13 @@ int job_activity_create(struct job *job)
     owner_init_passing(&activity->save, OWNER_ID_JOB_SAVES, job_number(job));
     owner_init_passing(&activity->works, OWNER_ID_JOB_WORKS, job_number(job));
     if (draws) job->holder.draw = &activity->draw;
+    job->jobs->has_drawn_by_plan = job->jobs->has_drawn_by_plan || draws;
     return 0;
+}
+
+bool jobs_are_priced(const struct jobs *jobs)
+{
+    return jobs->has_drawn_by_plan;
 }
 
 void job_activity_destroy(struct job *job)

@@ -84,6 +84,8 @@ struct kv_transfer_config {
     sim_ns latency_ns;
 };
 
+#define RANK_POWER_LEAST 0.01 /* of the key acceptance.rank_power */
+
 /* How often drafts are right: a property of the requests (sim/world/replica/speculation.h). */
 struct acceptance_config {
     struct config_list rates; /* of double */

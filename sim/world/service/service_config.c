@@ -149,7 +149,7 @@ static const struct config_field acceptance_fields[] = {
              "in place of rates: a CSV file with a rate for each request, in order of their ids"),
     ROW_PATH("ranks", ranks, OPTIONAL,
              "in place of rates: a CSV file of the rates of candidates by depth and rank, for trees of drafts"),
-    ROW_REAL("rank_power", rank_power, OPTIONAL, WITHIN(0.01, 2),
+    ROW_REAL("rank_power", rank_power, OPTIONAL, WITHIN(RANK_POWER_LEAST, 2),
              "beside rates or a table, which then are of chains of the best candidates: none of the r best is right in a "
              "share of the cases that falls as r^-power; default: rates and tables are of all that is verified"),
     {0}};

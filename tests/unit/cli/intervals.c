@@ -373,7 +373,7 @@ TEST(energy_of_jobs_has_no_part_in_the_error)
 }
 
 /* Jobs that train draw what a power model says, whose error is not known here: the energy that they have a part in has
- * no interval, unless the scenario states their power. */
+ * no interval, unless the scenario states their power, or no job is of the type that trains. */
 TEST(energy_of_jobs_that_train_has_no_interval)
 {
     static const char site[] =
@@ -381,15 +381,22 @@ TEST(energy_of_jobs_that_train_has_no_interval)
         " 'power': {'budget': '40kW'}}, 'until': '60s', 'services': {'a':"
         " {'llm': 'llama-3.1-8b', 'trace': {'format': 'generate', 'count': 400, 'arrival': {'process': 'poisson', 'rate':"
         " '4/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 300}, 'output': {'distribution': 'fixed', 'tokens': 120}}}},"
-        " 'jobs': {'types': {'default': {%s 'training': {'llm': 'llama-3.1-8b', 'tensor_parallel': 4, 'global_batch':"
-        " 64}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s', 'steps': 2, 'gpus': 8}]}}}";
+        " 'jobs': {'types': {'trains': {%s 'training': {'llm': 'llama-3.1-8b', 'tensor_parallel': 4, 'global_batch':"
+        " 64}}, 'other': {'power': {'mean': '171W'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'submit': '0s',"
+        " %s, 'gpus': 8}]}}}";
+    static const struct {
+        const char *power, *job;
+        int n_site;
+    } cases[] = {{"", "'type': 'trains', 'steps': 2", 0},
+                 {"'power': {'mean': '171W'},", "'type': 'trains', 'steps': 2", 3},
+                 {"", "'type': 'other', 'duration': '40s'", 3}};
     static const char *const names[] = {"energy.site_j", "energy.servers_j", "power.site_w.mean", "energy.jobs_j",
                                         "job.energy_j.mean"};
     static struct session s;
-    for (int stated = 0; stated < 2; stated++) {
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct run_intervals found;
         int n_site = 0, n_service = 0;
-        begin_json(&s, test_json(site, stated ? "'power': {'mean': '171W'}," : ""));
+        begin_json(&s, test_json(site, cases[c].power, cases[c].job));
         list_metrics(&s, 0, false);
         for (size_t i = 0; i < s.n; i++)
             if (strstr(s.metrics[i].name, "_j") != NULL || strcmp(s.metrics[i].name, "energy.j") == 0)
@@ -403,7 +410,7 @@ TEST(energy_of_jobs_that_train_has_no_interval)
                 n_site += strcmp(found.items[k].name, names[i]) == 0;
         }
         CHECK_EQ_INT(n_service, 1);
-        CHECK_EQ_INT(n_site, stated ? 3 : 0);
+        CHECK_EQ_INT(n_site, cases[c].n_site);
         end(&s);
     }
 }

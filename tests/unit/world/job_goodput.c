@@ -39,6 +39,20 @@ TEST(speed_is_relative_to_the_requested_run)
     CHECK_NEAR(jct_on(&type, 3, 2), 1000 * asked / goodput_at(&profile.step, batches, 12, 3, 512), 1e-5);
 }
 
+/* The run of the trace was on the fewest nodes of the type's own size, or of the cluster's. */
+TEST(the_requested_run_was_on_nodes_of_its_own)
+{
+    for (int64_t node_gpus = 0; node_gpus <= 8; node_gpus++) {
+        struct job_type type = type_of(512);
+        const struct goodput_batches *batches = &type.goodput.batches;
+        type.goodput.node_gpus = node_gpus;
+        const int64_t own = node_gpus == 0 ? 4 : node_gpus;
+        const int32_t nodes = (int32_t)((8 + own - 1) / own);
+        const double asked = goodput_at(&profile.step, batches, 8, nodes, 512);
+        CHECK_NEAR(jct_on(&type, 2, 8), 1000 * asked / goodput_at(&profile.step, batches, 8, 2, 512), 1e-5);
+    }
+}
+
 /* A batch of 128 splits over 4 GPUs at most. */
 TEST(gpus_beyond_the_batch_idle)
 {
