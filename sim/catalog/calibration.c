@@ -221,7 +221,7 @@ static int check_set(const struct reading *reading, const char *name)
     list_sets(reading, names);
     const char *nearest = text_nearest(name, names, n);
     const char *hint = nearest ? arena_printf(reading->arena, "did you mean '%s'?", nearest)
-                               : "sets are those of the GPU's file in configs/calibration, and of default.json";
+                               : "'orrery list kernels' shows the sets of each GPU, and those of 'default'";
     if (!hint) return diag_nomem(reading->diag);
     return diag_error(reading->diag, SIM_E_CONFIG, reading->request->sets_where, hint,
                       "no calibration of this GPU has a set '%s'", name);
@@ -285,6 +285,7 @@ static int take_source(const struct reading *reading, const struct source *sourc
         calibration->kernels.params[i] = set->classes[i].params;
         if (i == KERNEL_DECODE_ATTENTION) take_window_time(&source->file, &calibration->kernels.params[i].decode);
         calibration->writes_kv[i] = set->classes[i].writes_kv;
+        calibration->measured_with[i] = &set->classes[i].measured_with;
         calibration->origin[i] = source->origin ? source->origin : set->name;
         if (source->origin) continue;
         calibration->kernels.ranges[i] = set->classes[i].range;
@@ -306,6 +307,7 @@ static void borrow(struct calibration *calibration, enum kernel_class class, enu
     if (calibration->origin[class] != initial) return;
     calibration->kernels.params[class] = calibration->kernels.params[like];
     calibration->origin[class] = calibration->origin[like];
+    calibration->measured_with[class] = calibration->measured_with[like];
     calibration->borrowed[class] = true;
 }
 
@@ -399,6 +401,12 @@ int calibration_load(const struct catalog *catalog, const char *name, const char
     struct calibration_request request = {.kernels = set, .collectives = set};
     *(path_is_json(name) ? &request.file : &request.gpu) = name;
     return calibration_read(catalog, &request, arena, calibration, diag);
+}
+
+int catalog_list_calibrations(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
+                              struct diag *diag)
+{
+    return shelf_list(catalog, &calibrations, arena, names, diag);
 }
 
 bool calibration_writes_kv(const struct calibration *calibration)

@@ -121,6 +121,8 @@ static const struct config_field *class_fields(enum kernel_class class, struct a
         ROW_LIST("table", table, OPTIONAL, ANY, struct calibration_shape, shape,
                  "measured points that correct the model"),
         ROW_INT("rows", rows, REQUIRED, AT_LEAST(1), "measurements that were fitted"),
+        ROW_LIST("measured_with", measured_with, OPTIONAL, ANY, struct library_release, library_release_fields,
+                 "libraries whose kernels were measured, by version and year"),
         ROW_LIST("profiles", profiles, OPTIONAL, ANY, struct calibration_profile, calibration_profile_fields,
                  "files they come from"),
         ERRORS("fit", fit, "the error that is left, over bands and operators"),

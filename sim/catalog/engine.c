@@ -34,6 +34,8 @@ static const struct config_field gpu_fields[] = {{.kind = CONFIG_TEXT, .help = "
 static const struct config_field engine_preset_fields[] = {
     ROW_TEXT("summary", summary, REQUIRED, WITHIN(1, 512), "engine, version, how it was run"),
     ROW_TEXT("source", source, OPTIONAL, WITHIN(1, 512), "where the values of this file come from"),
+    ROW_LIST("libraries", libraries, OPTIONAL, ANY, struct library_release, library_release_fields,
+             "the engine, then other libraries whose kernels it runs, by version and year"),
     ROW_SHORT_VARIANT("batching", batching, OPTIONAL, "batching", "policy",
                       "the engine's scheduler, with the defaults of its version, of services that name none"),
     ROW_TEXT("kernels", kernels, DEFAULT("in-model"), WITHIN(1, 64),

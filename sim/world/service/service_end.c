@@ -110,6 +110,38 @@ static int emit_notes(const struct service *service)
     return code;
 }
 
+/* The kernels of a pool that are older than its engine, or of another library; NULL: none, or a pool before it has the
+ * same. */
+static const char *other_kernels(const struct service *service, const struct fleet_pool *pool)
+{
+    const char *others = pool->env.model.other_kernels;
+    if (others == NULL) return NULL;
+    for (const struct fleet_pool *told = service->fleet.pools; told < pool; told++)
+        if (told->env.model.other_kernels != NULL && strcmp(told->env.model.other_kernels, others) == 0) return NULL;
+    return others;
+}
+
+static int emit_other_kernels(const struct service *service, const struct fleet_pool *pool)
+{
+    const char *others = other_kernels(service, pool);
+    struct text text;
+    if (others == NULL) return 0;
+    text_init(&text);
+    text_printf(&text, "service '%s': %s", service->config->name, others);
+    const int code = text.failed ? SIM_E_NOMEM : service_emit_warning(service, "kernels", 1, text.chars);
+    text_fini(&text);
+    return code;
+}
+
+void service_say_kernels(const struct service *service, const char *intro, struct text *lines)
+{
+    const struct fleet *fleet = &service->fleet;
+    for (size_t i = 0; i < fleet->n_pools; i++) {
+        const char *others = other_kernels(service, &fleet->pools[i]);
+        if (others != NULL) text_printf(lines, "%s: service '%s': %s\n", intro, service->config->name, others);
+    }
+}
+
 /* Warnings about a pool's cost model, its power model, and missing GPU prices. */
 static int emit_model_warnings(const struct service *service, const struct fleet_pool *pool)
 {
@@ -119,6 +151,7 @@ static int emit_model_warnings(const struct service *service, const struct fleet
     if (pool->config.name != NULL) snprintf(of_pool, sizeof of_pool, ", pool '%s'", pool->config.name);
     snprintf(text, sizeof text, "service '%s'%s: %s", name, of_pool, model->caveat ? model->caveat : "");
     int code = service_emit_warning(service, "engine", model->caveat != NULL, text);
+    if (code == 0) code = emit_other_kernels(service, pool);
     if (code != 0) return code;
     snprintf(text, sizeof text, "service '%s'%s: the %s cost of %s on %s is not calibrated%s", name, of_pool,
              model->kind, service->llm.name, pool->gpu.name, gpu_vendor_caveat(&pool->gpu));
