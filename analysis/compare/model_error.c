@@ -161,7 +161,7 @@ int work_remark_model_error(struct compare_work *work)
     const char *common = !errors.is_common ? "one for each run"
                          : n_runs == 2     ? "one for both runs"
                                            : "one for all runs";
-    const char *apart = errors.is_common && n_of_power > 0 ? ", of power one for each" : "";
+    const char *apart = errors.is_common && n_of_power > 0 ? ", power apart" : "";
     if (within.failed || beyond.failed) code = SIM_E_NOMEM;
     if (code == 0 && n_within > 0)
         code = work_remark(work, "within the error of the cost models (%s%s), maybe none on hardware: %s", common,

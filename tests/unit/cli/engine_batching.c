@@ -145,7 +145,8 @@ TEST(pools_whose_engine_has_no_scheduler_have_their_services)
 /* As those of a service: whatever the engine. */
 TEST(parameters_of_a_pool_alone_are_of_the_default_policy)
 {
-    check_equal("'pools': {'b': {" EIGHT "}}", "'pools': {'b': {'batching': {'policy': 'vllm-v1', 'max_sequences': 8}}}");
+    check_equal("'pools': {'b': {" EIGHT "}}",
+                "'pools': {'b': {'batching': {'policy': 'vllm-v1', 'max_sequences': 8}}}");
     check_equal("'pools': {'b': {" EIGHT ", " NONE "}}",
                 "'pools': {'b': {'batching': {'policy': 'vllm-v1', 'max_sequences': 8}, " NONE "}}");
 }
