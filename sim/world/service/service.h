@@ -116,7 +116,7 @@ enum service_placement { SERVICE_PACKED, SERVICE_SPREAD };
 enum service_priority { SERVICE_HIGH, SERVICE_LOW };
 
 /* Formats in place of the LLM's own; 0: the LLM's, else one more than an enum number_format. `weights` comes first,
- * for all parts, and `parts` after it: 0 as `weights` left it, 1 that of the LLM's file, else two more than an enum
+ * for all parts, and `parts` after it: 0 as `weights` leaves it, 1 that of the LLM's file, else two more than an enum
  * number_format. */
 struct format_config {
     int weights, kv;
