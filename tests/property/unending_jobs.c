@@ -180,11 +180,13 @@ TEST(a_job_that_loses_all_it_gains_is_named)
 {
     for (int saves = 0; saves < 2; saves++) {
         const struct bed_rows *rows = bed_run(
-            &quiet, "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'types': {'default': {%s}}, 'trace': {'format':"
-                    " 'inline-jobs', 'jobs': [{'duration': '10s'}]}}, 'failures': {'causes': {'a': {'scope': 'node',"
-                    " 'lifetime': {'mean': '100ms'}, 'repair': {'mean': '10ms'}}}}}",
-            saves ? "'checkpoint': {'policy': {'policy': 'periodic', 'interval': '1s'}, 'bytes': '1kB', 'write': '1GB/s'}"
-                  : "");
+            &quiet,
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'types': {'default': {%s}}, 'trace': {'format':"
+            " 'inline-jobs', 'jobs': [{'duration': '10s'}]}}, 'failures': {'causes': {'a': {'scope': 'node',"
+            " 'lifetime': {'mean': '100ms'}, 'repair': {'mean': '10ms'}}}}}",
+            saves
+                ? "'checkpoint': {'policy': {'policy': 'periodic', 'interval': '1s'}, 'bytes': '1kB', 'write': '1GB/s'}"
+                : "");
         CHECK_EQ_INT(rows->code, SIM_E_STALLED);
         CHECK_EQ_INT(rows->diag.n_errors, 1);
         MUST(rows->diag.n_items >= 2);

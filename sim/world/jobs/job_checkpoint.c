@@ -316,8 +316,9 @@ void jobs_explain_stall(const struct jobs *jobs)
     if (worst == NULL) return;
     const double work_s = sim_s_from_ns(worst->progress.work_ns);
     diag_warning(jobs->site->diag, NULL,
-                 job_checkpoint_is_taken(worst) ? "save more often, or have failures take GPUs away less often"
-                                                : "give its type a 'checkpoint', or have failures take GPUs away less often",
+                 job_checkpoint_is_taken(worst)
+                     ? "save more often, or have failures take GPUs away less often"
+                     : "give its type a 'checkpoint', or have failures take GPUs away less often",
                  "job %" PRId64 " cannot end, as it loses what it gains: it lost its GPUs %" PRId32
                  " times, did work of %.4g GPU s in vain and has kept %.4g s of its %.4g s",
                  worst->view.id, worst->restarts, worst->lost_gpu_s, sim_s_from_ns(worst->progress.saved_ns), work_s);

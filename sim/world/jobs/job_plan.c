@@ -379,8 +379,7 @@ static bool may_join(const struct job *job, const struct job *running, const cha
     }
     if (!is_sound(job, &grant, reason)) return false;
     const struct cluster_view *view = jobs_view_of(jobs, grant.node_type);
-    const bool shares_well = jobs_shared_speed(view, views, 2, 0) > 0 &&
-                             jobs_shared_speed(view, views, 2, 1) > 0;
+    const bool shares_well = jobs_shared_speed(view, views, 2, 0) > 0 && jobs_shared_speed(view, views, 2, 1) > 0;
     if (!shares_well)
         job_plan_blame(jobs, &jobs->scheduler->policy,
                        "lets job %lld join job %lld, beside which it cannot run (reason: %s)", (long long)job->view.id,

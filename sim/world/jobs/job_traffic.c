@@ -67,14 +67,14 @@ static void warn_of_silence(const struct jobs *jobs, const struct job_type *type
     char where[DIAG_WHERE_CHARS];
     if (!is_counted && !job_training_is_uneven(jobs, type)) return;
     snprintf(where, sizeof where, "jobs.types.%s.training", type->name);
-    diag_warning(jobs->site->diag, config_where(jobs->site->config, where),
-                 is_counted && jobs->scheduler->shares_gpus ? "jobs that share GPUs are on no nodes"
-                 : is_counted ? "choose a placement that gives nodes, such as \"consolidated\""
-                              : "leave out 'lengths' to have their messages on the links",
-                 "jobs of type '%s' send nothing over the network: %s; their steps take the time of an idle network, on "
-                 "as few nodes as possible",
-                 type->name,
-                 is_counted ? "they are on no nodes in particular" : "their sequences have unlike lengths");
+    diag_warning(
+        jobs->site->diag, config_where(jobs->site->config, where),
+        is_counted && jobs->scheduler->shares_gpus ? "jobs that share GPUs are on no nodes"
+        : is_counted                               ? "choose a placement that gives nodes, such as \"consolidated\""
+                                                   : "leave out 'lengths' to have their messages on the links",
+        "jobs of type '%s' send nothing over the network: %s; their steps take the time of an idle network, on "
+        "as few nodes as possible",
+        type->name, is_counted ? "they are on no nodes in particular" : "their sequences have unlike lengths");
 }
 
 static void warn_of_silent_types(const struct jobs *jobs, const struct network_config *network)

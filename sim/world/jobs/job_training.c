@@ -344,8 +344,7 @@ void job_training_held(const struct job *job, sim_ns now)
     const struct jobs *jobs = job->jobs;
     if (jobs->trainings == NULL || job->view.state != JOB_RUNNING) return;
     const struct job_training_facts *facts = job_training_facts(jobs, job->type, job->view.node_type, job->view.gpus);
-    if (facts == NULL)
-        facts = job_training_facts(jobs, job->type, job->view.node_type, job->view.held_gpus);
+    if (facts == NULL) facts = job_training_facts(jobs, job->type, job->view.node_type, job->view.held_gpus);
     if (facts != NULL)
         jobs->trainings->peak_flop += facts->peak_flop_per_s * gpus_of(job->holder.ugpus) *
                                       sim_s_from_ns(now - job->since_ns);
@@ -505,7 +504,8 @@ static int warn_of_meeting(const struct jobs *jobs)
     say_room(host, sizeof host, trainings->most.host_bytes, tiers->host_bytes, "in host memory", "host_memory");
     say_room(disk, sizeof disk, trainings->most.disk_bytes, tiers->disk_bytes, "on drives", "disk");
     snprintf(text, sizeof text,
-             "jobs: up to %" PRId32 " jobs that keep states beyond their GPUs ran on one node at once, the last of type "
+             "jobs: up to %" PRId32
+             " jobs that keep states beyond their GPUs ran on one node at once, the last of type "
              "'%s', each as fast as alone on its host memory, drives and CPUs%s%s",
              trainings->most.n, trainings->meets->name, host, disk);
     return emit_warning(jobs, "shared-host", text);

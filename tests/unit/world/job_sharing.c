@@ -164,14 +164,15 @@ TEST(other_schedulers_keep_the_default_placement)
     for (int i = 0; i < 4; i += 2) {
         const bool has_speeds = i == 0;
         const struct bed_rows *unnamed = run_two(policies[i], has_speeds ? of_first : "", has_speeds ? of_second : "");
-        const struct bed_rows *named = run_two(policies[i + 1], has_speeds ? of_first : "", has_speeds ? of_second : "");
+        const struct bed_rows *named = run_two(policies[i + 1], has_speeds ? of_first : "",
+                                               has_speeds ? of_second : "");
         CHECK(unnamed->n_placements > 0);
         CHECK(bed_equal(unnamed, named));
     }
 }
 
-static const char *const sharers[] = {"muri",   "lucid", "gavel-packed", "gavel-fifo-packed", "gandiva", "horus",
-                                      "antman"};
+static const char *const sharers[] = {"muri",    "lucid", "gavel-packed", "gavel-fifo-packed",
+                                      "gandiva", "horus", "antman"};
 
 TEST(a_scheduler_that_cannot_share_warns)
 {
