@@ -580,6 +580,7 @@ int world_run(struct world *world, const struct sink *sink, struct world_result 
     int code = start_sampling(world);
     if (code == 0) code = start_all(world);
     if (code == 0) code = engine_run(world->site.engine, world->site.diag);
+    if (code == SIM_E_STALLED && world->jobs != NULL) jobs_explain_stall(world->jobs);
     if (code == 0) code = find_stuck(world);
     sim_ns now = engine_now(world->site.engine);
     if (code == 0 || code == SIM_E_INTERRUPTED || code == SIM_E_STALLED) {
