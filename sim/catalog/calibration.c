@@ -286,6 +286,7 @@ static int take_source(const struct reading *reading, const struct source *sourc
         if (i == KERNEL_DECODE_ATTENTION) take_window_time(&source->file, &calibration->kernels.params[i].decode);
         calibration->writes_kv[i] = set->classes[i].writes_kv;
         calibration->measured_with[i] = &set->classes[i].measured_with;
+        calibration->set[i] = set->name;
         calibration->origin[i] = source->origin ? source->origin : set->name;
         if (source->origin) continue;
         calibration->kernels.ranges[i] = set->classes[i].range;
@@ -306,6 +307,7 @@ static void borrow(struct calibration *calibration, enum kernel_class class, enu
 {
     if (calibration->origin[class] != initial) return;
     calibration->kernels.params[class] = calibration->kernels.params[like];
+    calibration->set[class] = calibration->set[like];
     calibration->origin[class] = calibration->origin[like];
     calibration->measured_with[class] = calibration->measured_with[like];
     calibration->borrowed[class] = true;
@@ -370,6 +372,19 @@ static bool is_measured(const struct source *source)
     return found;
 }
 
+/* Lists the files that measured the GPU, or one that it is like. */
+static void list_measured(const struct reading *reading)
+{
+    static const size_t order[CALIBRATION_MEASURED] = {ASKED_FOR, OWN, ALIKE};
+    struct calibration *calibration = reading->calibration;
+    for (size_t i = 0; i < CALIBRATION_MEASURED; i++) {
+        const struct source *source = &reading->sources[order[i]];
+        if (!source->path || is_pooled(&source->file)) continue;
+        calibration->measured[calibration->n_measured++] =
+            (struct calibration_measured){source->path, source->file.sets};
+    }
+}
+
 int calibration_read(const struct catalog *catalog, const struct calibration_request *request, struct arena *arena,
                      struct calibration *calibration, struct diag *diag)
 {
@@ -380,6 +395,7 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
     for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++) calibration->origin[i] = initial;
     int code = open_sources(&reading);
     if (code == 0) code = take_sources(&reading);
+    list_measured(&reading);
     calibration->calibrated = !request->is_slice &&
                               (is_measured(&reading.sources[ASKED_FOR]) || is_measured(&reading.sources[OWN]));
     borrow(calibration, KERNEL_GEMM_INT4, KERNEL_GEMM); /* a quarter of its bytes */

@@ -37,8 +37,19 @@
 #include "models/kernel.h"
 #include "sim/catalog/catalog.h"
 
+/* A file of measurements of the GPU, or of one that it is like. */
+struct calibration_measured {
+    const char *path;
+    struct config_list sets; /* struct calibration_set, of calibration_file.h */
+};
+
+enum { CALIBRATION_MEASURED = 3 }; /* the file that was asked for, the GPU's own, that of the like GPU */
+
 struct calibration {
     struct kernel_set kernels;
+    struct calibration_measured measured[CALIBRATION_MEASURED]; /* in the order in which they are searched */
+    size_t n_measured;
+    const char *set[KERNEL_CLASS_COUNT]; /* the set of its file that each class comes from; NULL: "initial" */
     const char *origin[KERNEL_CLASS_COUNT]; /* source of each class: a set, a like GPU, "default", "initial" */
     const struct config_list *measured_with[KERNEL_CLASS_COUNT]; /* struct library_release; NULL or empty: not stated */
     bool borrowed[KERNEL_CLASS_COUNT];      /* measured nowhere: parameters and origin are those of a similar class */

@@ -5,11 +5,17 @@
 #include "sim/catalog/calibration.h"
 #include "sim/catalog/engine.h"
 
-/* Sets *text to half a sentence about those of the `needed` classes (by class) that are older than the engine, or not
- * of its libraries: "engine vllm-0.12 is of vLLM 0.12 (2025); older are norm, rotary of Vidur (2024)". A class with
- * several libraries is older if one of them is. Classes without a stated library are left out. NULL: no class is so, or
- * the preset states no libraries. The text lives in `arena`. Returns 0 or SIM_E_NOMEM. */
+/* What is said of them; NULL: nothing. */
+struct library_statement {
+    const char *misfits; /* "engine vllm-0.12 on h100-sxm is of vLLM 0.12 (2025); older are norm of Vidur (2024)" */
+    const char
+        *fitting; /* sets of the same GPU that have such a class for the engine: "set 'vllm-0.24' has fitting gemm" */
+};
+
+/* Says which of the `needed` classes (by class) are older than the engine, newer by years, or not of its libraries. A
+ * class with several libraries is older if one of them is. Classes without a stated library are left out, as is all of
+ * a preset without libraries. Texts live in `arena`. Returns 0 or SIM_E_NOMEM. */
 int cost_libraries_say(const struct calibration *calibration, const bool *needed, const struct engine_preset *engine,
-                       struct arena *arena, const char **text);
+                       const char *gpu, struct arena *arena, struct library_statement *statement);
 
 #endif

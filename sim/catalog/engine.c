@@ -230,7 +230,9 @@ int catalog_engine(const struct catalog *catalog, const char *name, const char *
     if (code != 0) return code;
     preset->path = path;
     preset->name = shelf_entry_name(arena, path);
-    return preset->name ? check_order(preset, where, diag) : diag_nomem(diag);
+    if (!preset->name) return diag_nomem(diag);
+    code = library_check(&preset->libraries, path, diag);
+    return code == 0 ? check_order(preset, where, diag) : code;
 }
 
 int catalog_engine_document(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,

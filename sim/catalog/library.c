@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define ROW_OF struct library_release
 const struct config_field library_release_fields[] = {
@@ -24,9 +25,33 @@ static bool next_number(const char **version, unsigned long *number)
     return true;
 }
 
+/* The version without a leading "v". */
+static const char *skip_letter(const char *version)
+{
+    return *version == 'v' || *version == 'V' ? version + 1 : version;
+}
+
+bool library_is_version(const char *text)
+{
+    return isdigit((unsigned char)*skip_letter(text)) != 0;
+}
+
+int library_check(const struct config_list *releases, const char *where, struct diag *diag)
+{
+    const struct library_release *items = releases->items;
+    int code = 0;
+    for (size_t i = 0; i < releases->n; i++)
+        if (items[i].version != NULL && !library_is_version(items[i].version))
+            code = diag_error(diag, SIM_E_CONFIG, where, "write one like \"0.14.0\", or leave it out",
+                              "the version '%s' of %s does not begin with a digit", items[i].version, items[i].library);
+    return code;
+}
+
 int library_compare_versions(const char *a, const char *b)
 {
     unsigned long left, right;
+    a = skip_letter(a);
+    b = skip_letter(b);
     while (next_number(&a, &left) && next_number(&b, &right))
         if (left != right) return left < right ? -1 : 1;
     return 0;
@@ -37,7 +62,7 @@ static const struct library_release *find(const struct config_list *list, const 
 {
     const struct library_release *releases = list->items;
     for (size_t i = 0; i < list->n; i++)
-        if (strcmp(releases[i].library, library) == 0) return &releases[i];
+        if (strcasecmp(releases[i].library, library) == 0) return &releases[i];
     return NULL;
 }
 
@@ -49,7 +74,8 @@ enum library_relation library_relate(const struct library_release *kernel, const
     const bool has_versions = own->version != NULL && kernel->version != NULL;
     const bool is_older = has_versions ? library_compare_versions(kernel->version, own->version) < 0
                                        : kernel->year < own->year;
-    return is_older ? LIBRARY_OLDER : LIBRARY_FITS;
+    if (is_older) return LIBRARY_OLDER;
+    return kernel->year - own->year >= LIBRARY_NEWER_YEARS ? LIBRARY_NEWER : LIBRARY_FITS;
 }
 
 static bool is_equal(const char *a, const char *b)
@@ -59,7 +85,7 @@ static bool is_equal(const char *a, const char *b)
 
 bool library_is_same(const struct library_release *a, const struct library_release *b)
 {
-    return is_equal(a->library, b->library) && is_equal(a->version, b->version) && a->year == b->year;
+    return strcasecmp(a->library, b->library) == 0 && is_equal(a->version, b->version) && a->year == b->year;
 }
 
 void library_say(const struct library_release *release, struct text *text)

@@ -408,9 +408,12 @@ void world_say_time_errors(const struct world *world, struct time_errors *errors
     for (size_t i = 0; i < world->n_services; i++) service_say_time_errors(world->services[i], errors);
 }
 
-void world_say_kernels(const struct world *world, const char *intro, struct text *lines)
+int world_warn_kernels(const struct world *world, const char *where, struct diag *diag)
 {
-    for (size_t i = 0; i < world->n_services; i++) service_say_kernels(world->services[i], intro, lines);
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < world->n_services; i++)
+        code = service_warn_kernels(world->services[i], where, diag);
+    return code;
 }
 
 double world_power_error(const struct world *world)

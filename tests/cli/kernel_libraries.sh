@@ -10,21 +10,47 @@ run 0 list engines vllm-0.12
 out 'vLLM 0.12 (2025), NCCL (2025), DeepEP (2025)'
 
 # A run says what is older than the engine. So do validate and explain, in the same words.
-older='engine vllm-0.12 is of vLLM 0.12 (2025); older are norm, rotary, activation, embedding of Vidur (2024)'
+older='engine vllm-0.12 on h100-sxm is of vLLM 0.12 (2025); older are norm, rotary, activation, embedding of Vidur (2024)'
 set -- quickstart --set cluster.gpu=h100-sxm --set services.chat.trace.limit=20
 run 0 run "$@" -o "$T/r.db"
 out "warning: kernels: service 'chat': $older"
 sql "$T/r.db" "select text from warning where code = 'kernels'" "service 'chat': $older"
 run 0 validate "$@"
-out "service 'chat': $older"
+out 'quickstart: ok'
+err "quickstart: warning: service 'chat': $older; 'orrery list kernels' shows what was measured"
 run 0 explain cost "$@"
 out "chat: $older"
-
-# Nothing is said of a set that the scenario names, nor without an engine.
-for cost in '{"kind": "operators", "kernels": "isolated"}' '{"kind": "operators", "engine": "none"}' '"roofline"'; do
-    run 0 validate "$@" --set "services.chat.cost=$cost"
-    ! grep -q 'older' "$T/out" || complain "older kernels of $cost"
+for form in --json --csv; do
+    run 0 explain cost "$@" $form
+    ! grep -q 'older are' "$T/out" || complain "a note among the data of $form"
+    err "warning: chat: $older"
 done
+
+# A set that the scenario names is silent about its own classes alone. Without an engine nothing is said.
+run 0 validate "$@" --set 'services.chat.cost={"kind": "operators", "kernels": "isolated"}'
+err "service 'chat': $older"
+run 0 validate "$@" --set 'services.chat.cost={"kind": "operators", "kernels": "in-model"}'
+! grep -q 'norm' "$T/err" || complain 'norms of the named set are called older'
+for cost in '{"kind": "operators", "engine": "none"}' '"roofline"'; do
+    run 0 validate "$@" --set "services.chat.cost=$cost"
+    ! grep -q 'older' "$T/err" || complain "older kernels of $cost"
+done
+
+# The GPU's sets that fit the engine are named; kernels of much later years are.
+fitting="set 'vllm-0.24' has fitting gemm, prefill_attention, decode_attention"
+run 0 validate "$@" --set services.chat.cost.engine=vllm-0.19
+err "$fitting; 'orrery list kernels' shows"
+run 0 run "$@" --set services.chat.cost.engine=vllm-0.19
+out "; $fitting"
+run 0 explain cost "$@" --set services.chat.cost.engine=vllm-0.19
+out "; $fitting"
+run 0 validate "$@" --set services.chat.cost.engine=vllm-0.2
+err '; newer by years are prefill_attention, decode_attention of vLLM 0.14.0 (2026)'
+
+# Two pools of one engine on two GPUs have a line each.
+run 0 validate disaggregated
+err ", pool 'prompts': engine vllm-0.12 on h100-sxm is"
+err ", pool 'tokens': engine vllm-0.12 on a100-80-sxm is"
 
 # Another library, no older than the engine.
 run 0 explain cost quickstart --set cluster.gpu=h200-sxm
@@ -49,6 +75,20 @@ for set in in-model isolated vllm-0.24 sglang-0.5; do
         and abs(a.value ->> '$.most_ms' - b.value ->> '$.most_ms') < 1e-12")" 5 "the span by $set is the same"
 done
 
+# Sets of a GPU that this one is like count, and attention without the write to the cache beside such alone.
+like='--set cluster.gpu=a100-80-pcie'
+grep -q '"like": "a100-80-sxm"' configs/calibration/a100-80-pcie.json || complain 'the A100 PCIe is like no other'
+run 0 explain cost quickstart $like --operators --json
+equal "$(spans "$T/out")" '5|5|5' 'products of a like GPU within their span'
+attention() {
+    sqlite3 :memory: "select count(*), sum(value ->> '$.least_ms' is null) from json_each(readfile('$T/out'))
+        where value ->> '$.kernel' = 'decode_attention'"
+}
+run 0 explain cost quickstart --operators --json
+equal "$(attention)" '1|1' 'attention that one set has with the write'
+run 0 explain cost quickstart --set cluster.gpu=h100-sxm --operators --json
+equal "$(attention)" '1|0' 'attention that two sets have with the write'
+
 # A file of one's own states its library; a set that does not exist has a hint.
 printf 'kernel,tokens,width,number_bytes,time_us\n' >"$T/norm.csv"
 for tokens in 1 2 4 8 16 32 64 128 256 512 1024 2048 4096 8192 16384; do
@@ -59,6 +99,16 @@ equal "$(json_of "$T/mine.json" '$.sets.isolated.norm.measured_with')" \
     '[{"library":"our kernels","version":"1.2","year":2023}]' 'the library of a file'
 run 0 explain cost quickstart --set services.chat.cost.calibration="$T/mine.json"
 out 'older are norm of our kernels 1.2 (2023)'
+run 0 explain cost quickstart --set services.chat.cost.calibration="$T/mine.json" --operators --json
+equal "$(sqlite3 :memory: "select count(*), sum(value ->> '$.least_ms' < value ->> '$.most_ms')
+    from json_each(readfile('$T/out')) where value ->> '$.kernel' = 'norm'")" '1|1' 'norms of two files'
+mkdir -p "$T/__vllm0.14.0__"
+cp "$T/norm.csv" "$T/__vllm0.14.0__/vidur.csv"
+run 0 calibrate --gpu a100-80-sxm "$T/__vllm0.14.0__/vidur.csv" -o "$T/folder.json"
+equal "$(json_of "$T/folder.json" '$.sets.isolated.norm.measured_with')" '' 'no library by the name of a folder'
+sed 's/"version": "1.2"/"version": "main"/' "$T/mine.json" >"$T/main.json"
+run 2 explain cost quickstart --set services.chat.cost.calibration="$T/main.json"
+err "the version 'main' of our kernels does not begin with a digit; write one like"
 run 0 calibrate --gpu a100-80-sxm "$T/norm.csv" -o "$T/unstated.json"
 equal "$(json_of "$T/unstated.json" '$.sets.isolated.norm.measured_with')" '' 'no library where none is known'
 run 0 explain cost quickstart --set services.chat.cost.calibration="$T/unstated.json"

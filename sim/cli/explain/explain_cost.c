@@ -291,13 +291,14 @@ static void add_host(struct answer_table *table, const char *service, const stru
 }
 
 static int add_operators(struct answer_table *table, const char *service, const struct catalog *catalog,
-                         const struct cost_operators *cost, const struct iteration_work *work, struct arena *arena,
-                         struct diag *diag)
+                         const struct cost_operators *cost, const struct iteration_work *work, bool shows_operators,
+                         struct arena *arena, struct diag *diag)
 {
     struct iteration_breakdown breakdown;
-    struct sets_span spans[LLM_OPERATOR_COUNT];
+    struct sets_span spans[LLM_OPERATOR_COUNT] = {{.n_sets = 0}};
     iteration_breakdown(&cost->operators.parts, work, &breakdown);
-    const int code = explain_sets_find(catalog, cost, work, &breakdown, arena, spans, diag);
+    const int code =
+        shows_operators ? explain_sets_find(catalog, cost, work, &breakdown, arena, spans, diag) : 0;
     if (code != 0) return code;
     for (size_t i = 0; i < breakdown.n; i++)
         add_operator(table, service, cost, &breakdown.operators[i], &spans[i], breakdown.gpu_s + breakdown.host_s);
@@ -329,7 +330,21 @@ struct account {
     struct text notes, operator_notes;
     struct answer_table iterations, operators, traffic;
     struct iteration_work work; /* the iteration shown by operator */
+    bool shows_notes, shows_operators;
 };
+
+/* Kernels that do not fit the engine: a note, or a warning where only data are printed. */
+static void add_misfits(const struct modelled_pool *modelled, const char *where, struct account *account,
+                        struct diag *diag)
+{
+    const char *misfits = modelled->model.other_kernels, *fitting = modelled->model.fitting_kernels;
+    if (misfits == NULL) return;
+    if (!account->shows_notes)
+        diag_warning(diag, where, fitting, "%s: %s", modelled->name, misfits);
+    else
+        text_printf(&account->notes, "%s: %s%s%s\n", modelled->name, misfits, fitting != NULL ? "; " : "",
+                    fitting != NULL ? fitting : "");
+}
 
 static int add_pool(struct cli *cli, const struct setup *setup, const struct service_config *service, size_t index,
                     struct arena *arena, struct account *account)
@@ -339,8 +354,7 @@ static int add_pool(struct cli *cli, const struct setup *setup, const struct ser
     if (code != 0) return code;
     text_printf(&account->notes, "%s: %s on %g x %s, %s cost%s\n", modelled.name, modelled.llm.name, modelled.gpus,
                 modelled.gpu.name, modelled.model.kind, modelled.model.calibrated ? "" : ", uncalibrated");
-    if (modelled.model.other_kernels)
-        text_printf(&account->notes, "%s: %s\n", modelled.name, modelled.model.other_kernels);
+    add_misfits(&modelled, place_of(setup->config, service, &modelled.pool, "cost"), account, &cli->diag);
     if (modelled.model.caveat) text_printf(&account->notes, "%s: %s\n", modelled.name, modelled.model.caveat);
     const struct kv_offloader *offloader = modelled.pool.kv.offload.policy.entry;
     if (offloader != NULL && offloader->place != NULL)
@@ -353,7 +367,8 @@ static int add_pool(struct cli *cli, const struct setup *setup, const struct ser
     const struct cost_operators *cost = cost_operators_of(&modelled.model);
     if (!cost) return 0;
     say_iteration(modelled.name, cost, &account->work, &account->operator_notes);
-    code = add_operators(&account->operators, modelled.name, &setup->catalog, cost, &account->work, arena, &cli->diag);
+    code = add_operators(&account->operators, modelled.name, &setup->catalog, cost, &account->work,
+                         account->shows_operators, arena, &cli->diag);
     if (code != 0) return code;
     return explain_traffic_add(cli, setup, &modelled, &account->work, &account->traffic);
 }
@@ -415,6 +430,9 @@ int explain_cost(struct cli *cli, const struct setup *setup, const struct explai
     TABLE_INIT(&account.iterations, columns);
     TABLE_INIT(&account.operators, operator_columns);
     explain_traffic_init(&account.traffic);
+    const bool is_data = answer_is_data((enum answer_form)options->form);
+    account.shows_notes = !is_data;
+    account.shows_operators = !options->traffic && (options->operators || !is_data);
     int code = read_batch(&options->batch, &account.work, &cli->diag);
     if (code == 0 && setup->scenario.services.n == 0)
         code = diag_error(&cli->diag, SIM_E_CONFIG, NULL, "for jobs with plans see 'orrery plan'",

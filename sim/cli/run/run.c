@@ -282,16 +282,6 @@ static const struct option validate_options[] = {
     {NULL, "data", 0, OPTION_TEXT, offsetof(struct validate_options, data), "DIR", NULL, DATA_OPTION_HELP},
     {0}};
 
-/* Names kernels that are older than their engine, or of another library. A run warns of them. */
-static void say_kernels(const struct world *world, const char *scenario, FILE *out)
-{
-    struct text kernels;
-    text_init(&kernels);
-    world_say_kernels(world, scenario, &kernels);
-    if (kernels.length > 0 && !kernels.failed) answer_print(out, "%s", kernels.chars);
-    text_fini(&kernels);
-}
-
 static int validate(struct cli *cli, const struct cli_call *call)
 {
     const struct validate_options *options = call->options;
@@ -307,7 +297,7 @@ static int validate(struct cli *cli, const struct cli_call *call)
     }
     if (code == 0) code = world_read_through(world);
     if (code == 0) answer_print(cli->out, "%s: ok\n", call->arguments[0]);
-    if (code == 0) say_kernels(world, call->arguments[0], cli->out);
+    if (code == 0) code = world_warn_kernels(world, call->arguments[0], &cli->diag);
     world_destroy(world);
     setup_fini(&setup);
     return code;

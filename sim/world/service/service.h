@@ -264,8 +264,8 @@ double service_done_frac(const struct service *service);
 /* As world_say_time_errors. */
 void service_say_time_errors(const struct service *service, struct time_errors *errors);
 
-/* As world_say_kernels. */
-void service_say_kernels(const struct service *service, const char *intro, struct text *lines);
+/* As world_warn_kernels. */
+int service_warn_kernels(const struct service *service, const char *where, struct diag *diag);
 
 /* As world_power_error, of one service. */
 double service_power_error(const struct service *service);

@@ -110,36 +110,48 @@ static int emit_notes(const struct service *service)
     return code;
 }
 
-/* The kernels of a pool that are older than its engine, or of another library; NULL: none, or a pool before it has the
- * same. */
-static const char *other_kernels(const struct service *service, const struct fleet_pool *pool)
+/* "service 'chat', pool 'decode'". */
+static void say_pool(const struct service *service, const struct fleet_pool *pool, struct text *text)
 {
-    const char *others = pool->env.model.other_kernels;
-    if (others == NULL) return NULL;
-    for (const struct fleet_pool *told = service->fleet.pools; told < pool; told++)
-        if (told->env.model.other_kernels != NULL && strcmp(told->env.model.other_kernels, others) == 0) return NULL;
-    return others;
+    text_printf(text, "service '%s'", service->config->name);
+    if (pool->config.name != NULL) text_printf(text, ", pool '%s'", pool->config.name);
 }
 
+/* The kernels of a pool that do not fit its engine, and sets that do. */
 static int emit_other_kernels(const struct service *service, const struct fleet_pool *pool)
 {
-    const char *others = other_kernels(service, pool);
+    const struct iteration_model *model = &pool->env.model;
     struct text text;
-    if (others == NULL) return 0;
+    if (model->other_kernels == NULL) return 0;
     text_init(&text);
-    text_printf(&text, "service '%s': %s", service->config->name, others);
+    say_pool(service, pool, &text);
+    text_printf(&text, ": %s", model->other_kernels);
+    if (model->fitting_kernels != NULL) text_printf(&text, "; %s", model->fitting_kernels);
     const int code = text.failed ? SIM_E_NOMEM : service_emit_warning(service, "kernels", 1, text.chars);
     text_fini(&text);
     return code;
 }
 
-void service_say_kernels(const struct service *service, const char *intro, struct text *lines)
+int service_warn_kernels(const struct service *service, const char *where, struct diag *diag)
 {
-    const struct fleet *fleet = &service->fleet;
-    for (size_t i = 0; i < fleet->n_pools; i++) {
-        const char *others = other_kernels(service, &fleet->pools[i]);
-        if (others != NULL) text_printf(lines, "%s: service '%s': %s\n", intro, service->config->name, others);
+    static const char listed[] = "'orrery list kernels' shows what was measured";
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++) {
+        const struct fleet_pool *pool = &service->fleet.pools[i];
+        const struct iteration_model *model = &pool->env.model;
+        struct text name, hint;
+        if (model->other_kernels == NULL) continue;
+        text_init(&name);
+        text_init(&hint);
+        say_pool(service, pool, &name);
+        if (model->fitting_kernels != NULL) text_printf(&hint, "%s; ", model->fitting_kernels);
+        text_add(&hint, listed);
+        code = name.failed || hint.failed ? diag_nomem(diag) : 0;
+        if (code == 0) diag_warning(diag, where, hint.chars, "%s: %s", name.chars, model->other_kernels);
+        text_fini(&hint);
+        text_fini(&name);
     }
+    return code;
 }
 
 /* Warnings about a pool's cost model, its power model, and missing GPU prices. */

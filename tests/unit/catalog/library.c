@@ -9,7 +9,6 @@
 #include "tests/support/cost_fixture.h"
 #include "tests/support/harness.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -34,7 +33,7 @@ TEST(versions_are_numbers)
         const char *a, *b;
         int order;
     } cases[] = {{"0.2", "0.12", -1}, {"0.14.0", "0.12", 1}, {"0.14.0", "0.14", 0}, {"0.5.14", "0.5.9", 1},
-                 {"1.3.0rc20", "1.3", 0}, {"1.0", "1.3.0rc20", -1}, {"v0", "1", 0}, {"2", "2", 0}, {"10", "9.9", 1}};
+                 {"1.3.0rc20", "1.3", 0}, {"1.0", "1.3.0rc20", -1}, {"v0", "1", -1}, {"v0.2", "0.12", -1}, {"V2", "v2.0", 0}, {"2", "2", 0}, {"10", "9.9", 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_EQ_INT(library_compare_versions(cases[i].a, cases[i].b), cases[i].order);
         CHECK_EQ_INT(library_compare_versions(cases[i].b, cases[i].a), -cases[i].order);
@@ -52,11 +51,29 @@ TEST(kernels_relate_to_an_engine)
                  {{"vLLM", "0.2", 2026}, LIBRARY_OLDER},    {{"vLLM", NULL, 2024}, LIBRARY_OLDER},
                  {{"vLLM", NULL, 2025}, LIBRARY_FITS},      {{"NCCL", "2.27.3", 2025}, LIBRARY_FITS},
                  {{"NCCL", "2.27.3", 2024}, LIBRARY_OLDER}, {{"Vidur", NULL, 2024}, LIBRARY_OLDER},
-                 {{"PyTorch", "2.11", 2025}, LIBRARY_OTHER}};
+                 {{"PyTorch", "2.11", 2025}, LIBRARY_OTHER}, {{"vllm", "v0.11", 2025}, LIBRARY_OLDER},
+                 {{"VLLM", "0.14", 2026}, LIBRARY_FITS},     {{"vLLM", "0.14", 2027}, LIBRARY_NEWER},
+                 {{"NCCL", NULL, 2027}, LIBRARY_NEWER},      {{"PyTorch", "2.11", 2030}, LIBRARY_OTHER}};
     const struct config_list engine = {2, list}, unknown = {0, NULL};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_EQ_INT(library_relate(&cases[i].kernel, &engine), cases[i].relation);
         CHECK_EQ_INT(library_relate(&cases[i].kernel, &unknown), LIBRARY_FITS);
+    }
+}
+
+/* A version is none without a digit at its beginning, or behind a "v". */
+TEST(versions_without_a_digit_are_refused)
+{
+    static const char *const versions[] = {"0", "v1", "V0.2", "1.3rc", "main", "", "v", "vv1", "-1"};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        struct session session;
+        struct library_release release = {"vLLM", versions[i], 2025};
+        const struct config_list list = {1, &release};
+        const bool is_version = i < 4;
+        begin(&session);
+        CHECK_EQ_INT(library_is_version(versions[i]), is_version);
+        CHECK_EQ_INT(library_check(&list, "x.json", &session.diag), is_version ? 0 : SIM_E_CONFIG);
+        arena_fini(&session.arena);
     }
 }
 
@@ -68,7 +85,8 @@ TEST(a_library_is_read_as_people_write_it)
         const char *text, *library, *version;
         int64_t year;
     } cases[] = {{"vLLM 0.14.0, 2026", "vLLM", "0.14.0", 2026}, {"NCCL, 2025", "NCCL", NULL, 2025},
-                 {" my own kernels ,2024 ", "my own kernels", NULL, 2024}, {"a, b 2, 1999", "a, b", "2", 1999}};
+                 {" my own kernels ,2024 ", "my own kernels", NULL, 2024},
+                 {"vLLM v0.2, 2023", "vLLM", "v0.2", 2023}, {"a, b 2, 1999", "a, b", "2", 1999}};
     static const char *const wrong[] = {"", "vLLM", "vLLM 0.14.0", "vLLM, 14", "vLLM, 2026a", ", 2026", "vLLM,"};
     struct session session;
     struct library_release read;
@@ -97,15 +115,44 @@ TEST(the_first_fitting_entry_names_the_library)
     MUST(mkdir(folder, 0777) == 0);
     snprintf(path, sizeof path, "%s/sources.json", folder);
     test_write(path, "{'libraries': [{'path': '__x', 'library': 'X', 'version': '1', 'year': 2024}, "
-                     "{'path': 'a_', 'library': 'A', 'year': 2023}, {'path': 'broken', 'library': 'B'}]}");
-    CHECK_EQ_INT(profile_library_find(&catalog, "a__x.csv", &session.arena, &read, &session.diag), 0);
-    CHECK(read.library != NULL && strcmp(read.library, "X") == 0 && read.year == 2024);
-    CHECK_EQ_INT(profile_library_find(&catalog, "d/a_y.csv", &session.arena, &read, &session.diag), 0);
-    CHECK(read.library != NULL && strcmp(read.library, "A") == 0 && read.version == NULL);
-    CHECK_EQ_INT(profile_library_find(&catalog, "y.csv", &session.arena, &read, &session.diag), 0);
-    CHECK(read.library == NULL);
-    CHECK_EQ_INT(profile_library_find(&catalog, "broken.csv", &session.arena, &read, &session.diag), SIM_E_CONFIG);
+                     "{'path': 'a_', 'library': 'A', 'year': 2023, 'source': 's'}], "
+                     "'calibration': {'g': {'files': ['p/a__x.csv', 'd/a_y.csv'], 'sets': {'s': ['p/y.csv']}}}}");
+    static const struct {
+        const char *path, *library;
+    } cases[] = {{"p/a__x.csv", "X"}, {"/data/p/a__x.csv", "X"}, {"d/a_y.csv", "A"}, {"../d/a_y.csv", "A"},
+                 {"p/y.csv", NULL}, {"a__x.csv", NULL}, {"pp/a__x.csv", NULL}, {"/home/__x/mine.csv", NULL},
+                 {"mine__x.csv", NULL}, {"p/a__x.csv.mine", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK_EQ_INT(profile_library_find(&catalog, cases[i].path, &session.arena, &read, &session.diag), 0);
+        CHECK_EQ_STR(read.library != NULL ? read.library : "-", cases[i].library != NULL ? cases[i].library : "-");
+    }
     arena_fini(&session.arena);
+}
+
+/* Every entry is checked, also those of other profiles. */
+TEST(wrong_entries_are_refused)
+{
+    static const char *const entries[] = {
+        "{'library': 'A', 'year': 2024}", "{'path': 'a', 'year': 2024}", "{'path': 'a', 'library': 'A'}",
+        "{'path': 'a', 'library': 'A', 'year': 24}", "{'path': 'a', 'library': 'A', 'year': 2024.5}",
+        "{'path': 'a', 'library': 'A', 'year': '2024'}", "{'path': 'a', 'library': 'A', 'year': 2024, 'version': 1.2}",
+        "{'path': 'a', 'library': 'A', 'year': 2024, 'version': 'main'}", "{'path': '', 'library': 'A', 'year': 2024}",
+        "{'path': 'a', 'library': 'A', 'year': 2024, 'yeer': 1}", "'a'"};
+    char folder[300], path[400], text[300];
+    const struct catalog catalog = {.root = test_tmpdir()};
+    snprintf(folder, sizeof folder, "%s/calibration", catalog.root);
+    mkdir(folder, 0777); /* a test before may have made it */
+    snprintf(path, sizeof path, "%s/sources.json", folder);
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        struct session session;
+        struct library_release read;
+        begin(&session);
+        snprintf(text, sizeof text, "{'libraries': [%s], 'calibration': {}}", entries[i]);
+        test_write(path, text);
+        CHECK_EQ_INT(profile_library_find(&catalog, "b.csv", &session.arena, &read, &session.diag), SIM_E_CONFIG);
+        CHECK(read.library == NULL && session.diag.n_errors == 1);
+        arena_fini(&session.arena);
+    }
 }
 
 /* --- Shipped files --- */
@@ -225,6 +272,15 @@ static bool names_class(const char *text, const char *name)
     return false;
 }
 
+/* Where the statement about one relation ends: at the next one's beginning. */
+static const char *end_of(const char *said)
+{
+    static const char *const others[] = {"; newer by years are ", "; of other libraries are "};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strstr(said, others[i]) != NULL) return strstr(said, others[i]);
+    return said + strlen(said);
+}
+
 /* No kernel that is older than its engine goes unsaid, on any GPU that was measured, nor is a fitting one named. */
 TEST(older_kernels_are_named)
 {
@@ -239,17 +295,17 @@ TEST(older_kernels_are_named)
     for (size_t i = 0; i < engines.n * (sizeof gpus / sizeof *gpus); i++) {
         struct engine_preset preset;
         struct calibration calibration;
-        const char *said, *gpu = gpus[i / engines.n], *name = engines.names[i % engines.n];
+        struct library_statement statement;
+        const char *gpu = gpus[i / engines.n], *name = engines.names[i % engines.n];
         MUST(catalog_engine(&shipped, name, "test", &session.arena, &preset, &session.diag) == 0);
         MUST(engine_preset_kernels(&preset, &shipped, gpu, &session.arena, &calibration, &session.diag) == 0);
-        CHECK_EQ_INT(cost_libraries_say(&calibration, all, &preset, &session.arena, &said), 0);
+        CHECK_EQ_INT(cost_libraries_say(&calibration, all, &preset, gpu, &session.arena, &statement), 0);
         if (preset.libraries.n == 0) {
-            CHECK(said == NULL);
+            CHECK(statement.misfits == NULL && statement.fitting == NULL);
             continue;
         }
-        if (said == NULL) said = "";
-        const char *others = strstr(said, "; of other libraries are ");
-        const char *older = arena_printf(&session.arena, "%.*s", others != NULL ? (int)(others - said) : INT_MAX, said);
+        const char *said = statement.misfits != NULL ? statement.misfits : "";
+        const char *older = arena_printf(&session.arena, "%.*s", (int)(end_of(said) - said), said);
         for (size_t c = 0; c < KERNEL_CLASS_COUNT; c++) {
             const struct config_list *measured = calibration.measured_with[c];
             bool expected = false;
@@ -263,25 +319,48 @@ TEST(older_kernels_are_named)
     arena_fini(&session.arena);
 }
 
-/* A model says it of the kernels that it launches, unless the scenario itself names their set. */
+/* A model says it of the kernels that it launches, but for those of a set that the scenario names. */
 TEST(models_name_older_kernels_that_they_launch)
 {
     static const struct {
-        const char *keys;
-        bool says;
-    } cases[] = {{"'engine': 'vllm-0.12'", true}, {"'engine': 'vllm-0.12', 'kernels': 'in-model'", false},
-                 {"'engine': 'none'", false}};
+        const char *keys, *says; /* NULL: nothing */
+    } cases[] = {{"'engine': 'vllm-0.12'", "norm, rotary, activation, embedding of Vidur (2024)"},
+                 {"'engine': 'vllm-0.12', 'kernels': 'isolated'", "norm, rotary, activation, embedding of Vidur (2024)"},
+                 {"'engine': 'vllm-0.12', 'kernels': 'in-model'", NULL},
+                 {"'engine': 'vllm-0.2'", "newer by years are prefill_attention, decode_attention of vLLM 0.14.0 (2026)"},
+                 {"'engine': 'none'", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[256];
         struct cost_fixture fixture;
         snprintf(text, sizeof text, "{'cost': {'kind': 'operators', %s}}", cases[i].keys);
         CHECK_EQ_INT(cost_fixture_init(&fixture, text, "h100-sxm", "llama-3.1-8b", 1, 1), 0);
         const char *said = fixture.model.other_kernels;
-        CHECK_EQ_INT(said != NULL, cases[i].says);
+        CHECK_EQ_INT(said != NULL, cases[i].says != NULL);
         if (said != NULL) {
-            CHECK(names_class(said, "norm") && strstr(said, "of Vidur (2024)") != NULL);
-            CHECK(!names_class(said, "gemm") && !names_class(said, "moe") && !names_class(said, "all_reduce"));
+            CHECK(strstr(said, cases[i].says) != NULL && strstr(said, " on h100-sxm is of vLLM") != NULL);
+            CHECK(!names_class(said, "moe") && !names_class(said, "all_reduce"));
+            CHECK_EQ_INT(names_class(said, "gemm"), i == 3); /* of Vidur (2024) */
         }
+        cost_fixture_fini(&fixture);
+    }
+}
+
+/* Sets are named that have the engine's own kernels, and only for classes that do not fit. */
+TEST(models_name_sets_that_fit)
+{
+    static const struct {
+        const char *gpu, *engine, *fitting;
+    } cases[] = {{"h100-sxm", "vllm-0.19", "set 'vllm-0.24' has fitting gemm, prefill_attention, decode_attention"},
+                 {"h100-sxm", "sglang-0.5", "set 'sglang-0.5' has fitting gemm"},
+                 {"h100-sxm", "vllm-0.12", NULL},
+                 {"h200-sxm", "vllm-0.12", NULL}}; /* its own file has these classes, before that of the H100 */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        struct cost_fixture fixture;
+        snprintf(text, sizeof text, "{'cost': {'kind': 'operators', 'engine': '%s'}}", cases[i].engine);
+        CHECK_EQ_INT(cost_fixture_init(&fixture, text, cases[i].gpu, "llama-3.1-8b", 1, 1), 0);
+        const char *fitting = fixture.model.fitting_kernels;
+        CHECK_EQ_STR(fitting != NULL ? fitting : "-", cases[i].fitting != NULL ? cases[i].fitting : "-");
         cost_fixture_fini(&fixture);
     }
 }
