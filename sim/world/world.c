@@ -410,10 +410,9 @@ void world_say_time_errors(const struct world *world, struct time_errors *errors
 
 int world_warn_kernels(const struct world *world, const char *where, struct diag *diag)
 {
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < world->n_services; i++)
-        code = service_warn_kernels(world->services[i], where, diag);
-    return code;
+    for (size_t i = 0; i < world->n_services; i++)
+        if (service_warn_kernels(world->services[i], where, diag) != 0) return SIM_E_NOMEM;
+    return 0;
 }
 
 double world_power_error(const struct world *world)
