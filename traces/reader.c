@@ -535,7 +535,7 @@ static int find_widest(const struct reader *reader, struct widest_row *widest, s
 }
 
 /* Checks the numbers of columns before the run, which may not read all rows. What is no file, such as a pipe, can be
- * read once: it is checked at its end. */
+ * read once: it is checked at its end, if the run reads so far. */
 static int check_numbers_ahead(const struct reader *reader, struct diag *diag)
 {
     struct widest_row widest = {0};

@@ -19,17 +19,17 @@
  * @ 0a949d3, scheduledBlocksManager.h @ 1ce9149, kvCacheManager.cpp (getRemainingBlocksToCompletion). Defaults:
  * tensorrt_llm/llmapi/llm_args.py of 1.0.
  *
- * Requests whose prompt was processed in a prefill pool (state DISAGG_GENERATION_INIT) need the blocks to their limit or,
- * under max-utilization, of their context. They join in their order, before all waiting prompts. One that does not fit
- * holds up those behind it, but no prompt: so does capacityScheduler.cpp for guaranteed-no-evict and static-batch, which
- * goes through its pendingDisGenInitRequests first.
+ * Requests whose prompt was processed in a prefill pool (state DISAGG_GENERATION_INIT) need the blocks to their limit,
+ * under max-utilization those of their context. They join in their order, before all waiting prompts. One that does not
+ * fit holds up those behind it, but no prompt. So does capacityScheduler.cpp for guaranteed-no-evict and static-batch:
+ * it goes through its pendingDisGenInitRequests first.
  *
  * The limit of a request is `max_tokens`, for all alike, or exactly its output (`limits`). ORACLE_OUTPUT serves the
  * second. It also serves the rejection of requests whose output exceeds the limit: the engine would have cut them.
  *
  * Differences from the engine:
- * - Under max-utilization the engine has one order for requests that were handed over and for prompts that wait. Here the
- *   former overtake the latter, in pools that do both.
+ * - Under max-utilization the engine has one order for requests that were handed over and for prompts that wait. Here
+ *   the former overtake the latter, in pools that do both.
  * - Reserved blocks are taken at admission, so that they cannot hold cached prefixes meanwhile. The engine counts them.
  * - A request is not held back to reuse the prefix of one that is being processed (capacityScheduler.cpp,
  *   beneficialToSkip). So prompts that are admitted together compute a common prefix each, as they would there if they

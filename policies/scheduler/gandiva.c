@@ -175,6 +175,7 @@ const struct scheduler scheduler_gandiva = {
                .name = "gandiva",
                .summary = "in rounds over all jobs, equal parts for all; if requests exceed the GPUs, pairs of jobs that gain by it share GPUs",
                .source = "Xiao et al. (OSDI 2018), as in Gavel's simulator, gandiva",
+               .oracle = ORACLE_SPEEDS,
                .params = gandiva_fields,
                .params_bytes = sizeof(struct gandiva_params),
                .state_bytes = sizeof(struct gandiva),
@@ -185,4 +186,5 @@ const struct scheduler scheduler_gandiva = {
     .decide = gavel_decide,
     .uses_node_types = true,
     .ignores_estimates = true,
+    .shares_gpus = true,
 };

@@ -441,6 +441,7 @@ const struct scheduler scheduler_gavel = {
                .summary = "in rounds over all jobs, time shares on each GPU type by a linear program: fair rates, "
                           "makespan, finish times, cost",
                .source = "Narayanan et al., Gavel (OSDI 2020)",
+               .oracle = ORACLE_SPEEDS,
                .params = gavel_fields,
                .params_bytes = sizeof(struct lp_params),
                .state_bytes = sizeof(struct gavel),

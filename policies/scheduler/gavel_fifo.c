@@ -323,7 +323,7 @@ const struct scheduler scheduler_gavel_fifo = {
 
 GAVEL_SCHEDULER(scheduler_gavel_fifo_perf, fastest, struct fifo, fifo_notify, fifo_fini, .name = "gavel-fifo-perf",
                 .summary = "in rounds over all jobs, first in, first out, each job on the fastest node type that older jobs leave",
-                .source = "Gavel (OSDI 2020) simulator, fifo_perf");
+                .source = "Gavel (OSDI 2020) simulator, fifo_perf", .oracle = ORACLE_SPEEDS);
 
 static int packed_init(void *state, const void *params, struct diag *diag)
 {
@@ -347,6 +347,7 @@ const struct scheduler scheduler_gavel_fifo_packed = {
                .name = "gavel-fifo-packed",
                .summary = "as gavel-fifo-perf; then waiting jobs join running ones where both together do much more than one",
                .source = "Gavel (OSDI 2020) simulator, fifo_packed",
+               .oracle = ORACLE_SPEEDS,
                .params = packed_fields,
                .params_bytes = sizeof(struct fifo_packed_params),
                .state_bytes = sizeof(struct fifo),
@@ -358,4 +359,5 @@ const struct scheduler scheduler_gavel_fifo_packed = {
     .prepare = gavel_check_types,
     .uses_node_types = true,
     .ignores_estimates = true,
+    .shares_gpus = true,
 };

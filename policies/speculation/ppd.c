@@ -106,7 +106,7 @@ static double build(const struct draft_rates *rates, const struct ppd_params *pa
 static void find_trees(struct ppd *ppd, const struct draft_rates *rates)
 {
     const int32_t tokens = (int32_t)ppd->params.tokens, stride = 1 + tokens / 64;
-    int32_t best = 1, most_candidates[SPECULATION_MAX_DEPTH + 1];
+    int32_t best = 1, most_candidates[SPECULATION_MAX_DEPTH + 1] = {0};
     double most = -1.0;
     for (int32_t g = 0; g <= (int32_t)ppd->params.depth; g++) {
         draft_tree_likeliest(rates, g, DRAFT_MAX_RANK, 0, tokens - 1, &ppd->trees[g]);

@@ -192,8 +192,8 @@ static int algorithm_format(struct quantisation *q, const struct json_node *algo
     static const struct {
         const char *name;
         enum number_format format;
-    } known[] = {{"FP8", FORMAT_FP8},       {"FP8_PER_CHANNEL_PER_TOKEN", FORMAT_FP8},
-                 {"NVFP4", FORMAT_NVFP4},   {"NVFP4_AWQ", FORMAT_NVFP4},
+    } known[] = {{"FP8", FORMAT_FP8},        {"FP8_PER_CHANNEL_PER_TOKEN", FORMAT_FP8},
+                 {"NVFP4", FORMAT_NVFP4},    {"NVFP4_AWQ", FORMAT_NVFP4},
                  {"W4A16_AWQ", FORMAT_INT4}, {"FP8_PB_WO", FORMAT_FP8_BLOCK}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (has_text(algorithm, known[i].name)) return 1 + (int)known[i].format;
@@ -299,16 +299,25 @@ static enum number_format part_format(struct quantisation *q, enum llm_part part
     return format;
 }
 
-/* Whether no wildcards mean some experts of a layer and others not; of the layers between only part_format looks. */
+static bool have_numbers_apart(const struct quantisation *q, const struct module_name *a, const struct module_name *b)
+{
+    if (module_patterns_differ(&q->left_out, a, b)) return true;
+    for (int format = 0; format < FORMAT_COUNT; format++)
+        if (module_patterns_differ(&q->schemes[format].modules, a, b)) return true;
+    return false;
+}
+
+/* Whether no wildcards mean some experts of a layer and others not. */
 static void check_experts(struct quantisation *q)
 {
     struct module_name first, other;
-    for (int layer = MODULE_FIRST_LAYER; layer <= MODULE_LAST_LAYER; layer++)
+    for (int64_t layer = q->llm->dense_layers; layer < q->llm->layers; layer++)
         for (int64_t number = 0; number < (q->llm->gated_ffn ? 3 : 2); number++) {
-            module_name_of_expert(q->llm, (enum module_layer)layer, number, 0, &first);
+            module_name_of_expert(q->llm, layer, number, 0, &first);
             const enum number_format format = format_of(q, &first, false);
             for (int64_t expert = 1; expert < q->llm->experts && !q->reading->failed; expert++) {
-                module_name_of_expert(q->llm, (enum module_layer)layer, number, expert, &other);
+                module_name_of_expert(q->llm, layer, number, expert, &other);
+                if (!have_numbers_apart(q, &first, &other)) continue;
                 if (format_of(q, &other, false) != format) refuse_mix(q, LLM_PART_EXPERTS, &first, &other);
             }
         }

@@ -71,12 +71,25 @@ bool module_names_expert(const char *text, long *number)
     return *end == '.' || *end == 0;
 }
 
+/* Whether a pattern may mean a module with one number and not that with another one. Text between `*` or `.*` does
+ * not, if it has neither a digit nor what stands for some characters. */
+static bool reads_numbers(const char *text, bool is_regex)
+{
+    if (!is_regex) return strpbrk(text, "*?[") != NULL && strpbrk(text, "?[0123456789") != NULL;
+    for (const char *c = text; *c != 0; c++) {
+        if (isdigit((unsigned char)*c) || strchr("[?+|", *c) != NULL || (c[0] == '.' && c[1] != '*')) return true;
+        if (c[0] == '\\' && isalnum((unsigned char)*++c)) return true;
+        if (*c == 0) break;
+    }
+    return false;
+}
+
 int module_patterns_add(struct module_patterns *patterns, const char *text, const char **why)
 {
     char posix[512], anchored[520];
     long number;
-    struct module_pattern pattern = {.text = text, .is_regex = strncmp(text, "re:", 3) == 0,
-                                     .is_of_expert = module_names_expert(text, &number)};
+    struct module_pattern pattern = {
+        .text = text, .is_regex = strncmp(text, "re:", 3) == 0, .is_of_expert = module_names_expert(text, &number)};
     if (pattern.is_regex) {
         pattern.text = text + 3;
         *why = translate(pattern.text, posix, sizeof posix);
@@ -86,6 +99,7 @@ int module_patterns_add(struct module_patterns *patterns, const char *text, cons
         *why = "brackets or parentheses that do not match, or what else is no expression";
         if (problem != 0) return problem == REG_ESPACE ? SIM_E_NOMEM : SIM_E_CONFIG;
     }
+    pattern.reads_numbers = reads_numbers(pattern.text, pattern.is_regex);
     if (vec_push(&patterns->at, &patterns->n, &patterns->capacity, pattern) == 0) return 0;
     if (pattern.is_regex) regfree(&pattern.regex);
     return SIM_E_NOMEM;
@@ -128,7 +142,8 @@ static bool means(const struct module_pattern *pattern, const char *name)
     return stands_between_dots(pattern->text, name);
 }
 
-bool module_patterns_mean(const struct module_patterns *patterns, const struct module_name *name, bool by_number)
+/* Whether a pattern means the module, by any of its names, with any prefix of multimodal checkpoints. */
+static bool means_any(const struct module_pattern *pattern, const struct module_name *name)
 {
     static const char *const prefixes[] = {"model.", "language_model.model.", "model.language_model."};
     for (size_t k = 0; k < sizeof name->text / sizeof *name->text && *name->text[k] != 0; k++) {
@@ -137,10 +152,25 @@ bool module_patterns_mean(const struct module_patterns *patterns, const struct m
             char whole[160];
             snprintf(whole, sizeof whole, "%s%s", is_outer ? (p == 0 ? "" : "language_model.") : prefixes[p],
                      name->text[k]);
-            for (size_t i = 0; i < patterns->n; i++)
-                if ((by_number || !patterns->at[i].is_of_expert) && means(&patterns->at[i], whole)) return true;
+            if (means(pattern, whole)) return true;
         }
     }
+    return false;
+}
+
+bool module_patterns_mean(const struct module_patterns *patterns, const struct module_name *name, bool by_number)
+{
+    for (size_t i = 0; i < patterns->n; i++)
+        if ((by_number || !patterns->at[i].is_of_expert) && means_any(&patterns->at[i], name)) return true;
+    return false;
+}
+
+bool module_patterns_differ(const struct module_patterns *patterns, const struct module_name *a,
+                            const struct module_name *b)
+{
+    for (size_t i = 0; i < patterns->n; i++)
+        if (patterns->at[i].reads_numbers && means_any(&patterns->at[i], a) != means_any(&patterns->at[i], b))
+            return true;
     return false;
 }
 
@@ -154,17 +184,13 @@ struct matrix {
 static const struct matrix head_inputs[] = {{{"self_attn.q_proj", "self_attn.qkv_proj"}},
                                             {{"self_attn.k_proj", "self_attn.qkv_proj"}},
                                             {{"self_attn.v_proj", "self_attn.qkv_proj"}}};
-static const struct matrix latent_inputs[] = {{{"self_attn.kv_a_proj_with_mqa"}},
-                                              {{"self_attn.kv_b_proj"}},
-                                              {{"self_attn.q_a_proj"}},
-                                              {{"self_attn.q_b_proj"}}};
-static const struct matrix whole_query_inputs[] = {{{"self_attn.kv_a_proj_with_mqa"}},
-                                                   {{"self_attn.kv_b_proj"}},
-                                                   {{"self_attn.q_proj"}}};
+static const struct matrix latent_inputs[] = {
+    {{"self_attn.kv_a_proj_with_mqa"}}, {{"self_attn.kv_b_proj"}}, {{"self_attn.q_a_proj"}}, {{"self_attn.q_b_proj"}}};
+static const struct matrix whole_query_inputs[] = {
+    {{"self_attn.kv_a_proj_with_mqa"}}, {{"self_attn.kv_b_proj"}}, {{"self_attn.q_proj"}}};
 static const struct matrix outputs[] = {{{"self_attn.o_proj"}}};
-static const struct matrix dense[] = {{{"mlp.up_proj", "mlp.gate_up_proj"}},
-                                      {{"mlp.down_proj"}},
-                                      {{"mlp.gate_proj", "mlp.gate_up_proj"}}};
+static const struct matrix dense[] = {
+    {{"mlp.up_proj", "mlp.gate_up_proj"}}, {{"mlp.down_proj"}}, {{"mlp.gate_proj", "mlp.gate_up_proj"}}};
 static const struct matrix shared[] = {{{"mlp.shared_experts.up_proj", "mlp.shared_expert.up_proj"}},
                                        {{"mlp.shared_experts.down_proj", "mlp.shared_expert.down_proj"}},
                                        {{"mlp.shared_experts.gate_proj", "mlp.shared_expert.gate_proj"}}};
@@ -176,9 +202,9 @@ static const struct matrix head[] = {{{"lm_head"}}};
 /* The matrices of a part in each of its layers. */
 struct part_matrices {
     const struct matrix *matrices;
-    int64_t n;                     /* in a layer, of each expert */
-    int64_t layers, first;         /* how many layers, and the first one */
-    int64_t experts;               /* that stand for all of a layer; 1 without */
+    int64_t n;             /* in a layer, of each expert */
+    int64_t layers, first; /* how many layers, and the first one */
+    int64_t experts;       /* that stand for all of a layer; 1 without */
 };
 
 static struct part_matrices matrices_of(const struct llm_spec *llm, enum llm_part part)
@@ -233,9 +259,8 @@ void module_name_of(const struct llm_spec *llm, enum llm_part part, int64_t numb
     if (part == LLM_PART_HEAD) snprintf(name->text[0], sizeof name->text[0], "%s", head[0].names[0]);
 }
 
-void module_name_of_expert(const struct llm_spec *llm, enum module_layer layer, int64_t number, int64_t expert,
+void module_name_of_expert(const struct llm_spec *llm, int64_t layer, int64_t number, int64_t expert,
                            struct module_name *name)
 {
-    const struct part_matrices of = matrices_of(llm, LLM_PART_EXPERTS);
-    put_name(&of.matrices[number], layer == MODULE_LAST_LAYER ? of.first + of.layers - 1 : of.first, expert, name);
+    put_name(&matrices_of(llm, LLM_PART_EXPERTS).matrices[number], layer, expert, name);
 }

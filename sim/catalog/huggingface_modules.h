@@ -16,7 +16,8 @@
 struct module_pattern {
     const char *text; /* without "re:" */
     bool is_regex;
-    bool is_of_expert; /* module_names_expert */
+    bool is_of_expert;  /* module_names_expert */
+    bool reads_numbers; /* its wildcards may mean the module of one expert or layer, and not that of another one */
     regex_t regex;
 };
 
@@ -42,15 +43,18 @@ struct module_name {
  * `by_number`, patterns that name an expert by its number are passed over. */
 bool module_patterns_mean(const struct module_patterns *patterns, const struct module_name *name, bool by_number);
 
+/* Whether wildcards of some pattern mean one of two modules alone, which differ in numbers. */
+bool module_patterns_differ(const struct module_patterns *patterns, const struct module_name *a,
+                            const struct module_name *b);
+
 /* Number of matrices of a part, over all layers; of experts the first and the last one of a layer stand for all. */
 int64_t module_count(const struct llm_spec *llm, enum llm_part part);
 
 /* The name of one of them, by its number. */
 void module_name_of(const struct llm_spec *llm, enum llm_part part, int64_t number, struct module_name *name);
 
-/* The name of a matrix of an expert in the first or the last layer with experts. number: 0 to 2, or 1 without gate. */
-enum module_layer { MODULE_FIRST_LAYER, MODULE_LAST_LAYER };
-void module_name_of_expert(const struct llm_spec *llm, enum module_layer layer, int64_t number, int64_t expert,
+/* The name of a matrix of an expert in a layer with experts. number: 0 to 2, or 1 without gate. */
+void module_name_of_expert(const struct llm_spec *llm, int64_t layer, int64_t number, int64_t expert,
                            struct module_name *name);
 
 #endif

@@ -177,7 +177,8 @@ static int check(struct engine *engine, uint32_t last_id, struct diag *diag)
     const struct engine_options *options = &engine->options;
     uint64_t fired = engine->stats.fired, idle = fired - engine->progress_at;
     if (idle >= options->stall_events)
-        return diag_error(diag, SIM_E_STALLED, NULL, "a policy or a retry goes round in circles",
+        return diag_error(diag, SIM_E_STALLED, NULL,
+                          "a policy or a retry goes round in circles, or failures undo what jobs do",
                           "no progress in %llu events up to %.15g s; the last one was of owner %u",
                           (unsigned long long)idle, sim_s_from_ns(engine->now), last_id);
     if (fired % options->look_every == 0 && options->look != NULL) options->look(options->context, engine->now, fired);

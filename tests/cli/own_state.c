@@ -82,6 +82,12 @@ static bool wants_sizes(const void *state)
     return true;
 }
 
+static bool shares(const void *state)
+{
+    check(state, "shares");
+    return false;
+}
+
 static void finish(void *state, struct job_plan *plan)
 {
     check(state, "finish");
@@ -94,6 +100,7 @@ static const struct scheduler own_scheduler = {.policy = OWN(scheduler, POLICY_S
                                                .decide = decide,
                                                .prepare = prepare,
                                                .wants_sizes = wants_sizes,
+                                               .shares = shares,
                                                .finish = finish};
 
 /* --- Blocks for prompt and output are reserved at admission --- */

@@ -147,8 +147,7 @@ TEST(halted_and_kept_time_is_apart)
     CHECK_EQ_INT(progress.done_ns, 100);
 }
 
-/* A job without speed ends once nothing is left, and else never. */
-/* However often its kept time is looked at, and whatever was left of the interval. */
+/* However often its kept time is looked at, and whatever was left of the interval. All its work counts. */
 TEST(after_all_its_work_a_job_saves_no_more)
 {
     struct rng rng = test_rng(3, "job_progress", 0);
@@ -166,11 +165,13 @@ TEST(after_all_its_work_a_job_saves_no_more)
             job_progress_move(&progress, now);
             CHECK_EQ_INT(progress.stalled_ns, walker.stalled_ns);
             CHECK_EQ_INT(progress.kept_ns, now - end_ns);
+            CHECK_EQ_INT(progress.saved_ns, progress.work_ns);
             CHECK_EQ_INT(job_progress_end_ns(&progress), now);
         }
     }
 }
 
+/* A job without speed ends once nothing is left, and else never. */
 TEST(what_is_done_needs_no_speed)
 {
     struct job_progress progress = {.work_ns = 7, .done_ns = 7, .from_ns = 100, .wait_ns = 20, .flushed_at = SIM_NS_MAX};

@@ -4,6 +4,8 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
+#include <stdio.h>
+
 #define SITE "'cluster': {'nodes': %d, 'gpus_per_node': 2, 'network': {'bandwidth': '10GB/s', 'latency': '0s'%s}}"
 #define STEP "'types': {'default': {'step': {'compute': '1s', 'collectives': [%s]}}}"
 #define RING "{'kind': 'all-reduce', 'group': 'rail', 'bytes': '%gGB'}"
@@ -332,6 +334,20 @@ TEST(gradient_coding_bears_stragglers)
             CHECK_NEAR(bed_job(both, 0)->end_s, since_s < all_s ? since_s + (all_s - since_s) / 0.5 : all_s, 1e-6);
         }
     }
+}
+
+/* A job cannot do without all its nodes: on one node coding bears nothing and costs nothing, and on two it bears one. */
+TEST(gradient_coding_never_bears_all_nodes)
+{
+    for (int seed = 1; seed <= 20; seed++)
+        for (int gpus = 1; gpus <= 2; gpus++) {
+            char jobs[80];
+            double end_s[2];
+            snprintf(jobs, sizeof jobs, "{'submit': '0s', 'duration': '100s', 'gpus': %d}", gpus);
+            for (int more = 0; more <= 1; more++)
+                end_s[more] = bed_job(on_slow_nodes(seed, gpus - 1 + more, jobs), 0)->end_s;
+            CHECK_NEAR(end_s[1], end_s[0], 1e-9);
+        }
 }
 
 /* --- Errors --- */

@@ -342,8 +342,9 @@ static int choose_node(const struct twin *twin, int replica, int64_t i)
     int best[RANKS] = {0}, chosen = -1;
     for (int node = 0; node < twin->n_nodes; node++) {
         if (strcmp(twin->gpu[node], twin->pools[pool].config.gpu) != 0 || twin->free_gpus[node] < parts->gpus) continue;
+        const int left = (int)(parts->n - i) - twin->free_gpus[node] / parts->gpus; /* for other nodes */
         const int ranks[RANKS] = {
-            !has_own_part(twin, replica, i, node),   twin->free_gpus[node] < parts->gpus * (parts->n - i),
+            !has_own_part(twin, replica, i, node),   left > 0 ? left : 0,
             count_replicas(twin, pool, node, false), count_replicas(twin, -1, node, false),
             count_replicas(twin, pool, node, true),  twin->free_gpus[node]};
         int k = 0;

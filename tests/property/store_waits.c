@@ -182,10 +182,10 @@ static struct bed_rows *two_that_end_at_once(const char *store)
  * waits for a load. */
 TEST(prompts_end_before_those_that_decode_whoever_waits)
 {
-    static const char *const stores[] = {
+    static const char *const with_loads[] = {
         "", ", 'prefix_store': {'waits': 'batch', 'tiers': {'host': {'capacity': '1GB', 'write': 'through'}}}"};
-    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
-        struct bed_rows *rows = two_that_end_at_once(stores[i]);
+    for (size_t i = 0; i < sizeof with_loads / sizeof *with_loads; i++) {
+        struct bed_rows *rows = two_that_end_at_once(with_loads[i]);
         const struct request_row *decodes = bed_request(rows, 2), *prompt = bed_request(rows, 3);
         CHECK_NEAR(decodes->arrival_s + decodes->e2e_s, prompt->arrival_s + prompt->e2e_s, 1e-9);
         CHECK_EQ_INT(bed_request(rows, 5)->cached_tokens, 0);

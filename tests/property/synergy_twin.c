@@ -302,7 +302,8 @@ static const struct scheduler twin_policy = {.policy = {.abi = POLICY_ABI,
                                                         .family = POLICY_SCHEDULER,
                                                         .name = "twin",
                                                         .summary = "",
-                                                        .source = ""},
+                                                        .source = "",
+                                                        .oracle = ORACLE_SPEEDS},
                                              .notify = twin_notify,
                                              .decide = twin_decide};
 

@@ -171,6 +171,12 @@ static bool checker_wants_sizes(const void *state)
     return checker->inner->wants_sizes(checker->inner_state);
 }
 
+static bool checker_shares(const void *state)
+{
+    const struct checker *checker = state;
+    return checker->inner->shares(checker->inner_state);
+}
+
 static int checker_prepare(void *state, const struct cluster_view *view, struct diag *diag)
 {
     struct checker *checker = state;
@@ -195,6 +201,7 @@ static struct scheduler checker_of(const struct scheduler *inner)
     if (inner->finish != NULL) checker.finish = checker_finish;
     checker.wants_speed_events = true;
     if (inner->wants_sizes != NULL) checker.wants_sizes = checker_wants_sizes;
+    if (inner->shares != NULL) checker.shares = checker_shares;
     return checker;
 }
 

@@ -365,6 +365,7 @@ const struct scheduler scheduler_elasticflow = {
                .name = "elasticflow",
                .summary = "in rounds, the fewest GPUs that keep all deadlines of admitted jobs; the rest where it saves GPU time",
                .source = "Gu et al., ElasticFlow (ASPLOS 2023)",
+               .oracle = ORACLE_SPEEDS,
                .params = elasticflow_fields,
                .params_bytes = sizeof(struct elastic_params),
                .state_bytes = sizeof(struct elasticflow),

@@ -113,6 +113,7 @@ const struct scheduler scheduler_afs = {
                .name = "afs",
                .summary = "in rounds, GPU by GPU to the shorter job, or to a longer one that gains relatively more",
                .source = "Hwang et al., Elastic Resource Sharing (NSDI 2021)",
+               .oracle = ORACLE_SPEEDS,
                .params = afs_fields,
                .params_bytes = sizeof(struct elastic_params),
                .state_bytes = sizeof(struct afs),

@@ -83,6 +83,7 @@ const struct scheduler scheduler_optimus = {
                .name = "optimus",
                .summary = "in rounds, one GPU for each job, and more where they shorten the remaining time most",
                .source = "Peng et al., Optimus (EuroSys 2018)",
+               .oracle = ORACLE_SPEEDS,
                .params = optimus_fields,
                .params_bytes = sizeof(struct elastic_params),
                .state_bytes = sizeof(struct optimus),

@@ -123,6 +123,7 @@ const struct scheduler scheduler_pollux = {
                .name = "pollux",
                .summary = "in rounds, the numbers of GPUs with the highest mean goodput; jobs adapt their batch size",
                .source = "Qiao et al., Pollux (OSDI 2021)",
+               .oracle = ORACLE_SPEEDS,
                .params = pollux_fields,
                .params_bytes = sizeof(struct pollux_params),
                .state_bytes = sizeof(struct pollux),

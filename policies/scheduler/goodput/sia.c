@@ -157,6 +157,7 @@ const struct scheduler scheduler_sia = {
                .name = "sia",
                .summary = "in rounds, a number of GPUs of one type for each job, by an exact program over goodputs",
                .source = "Jayaram Subramanya et al., Sia (SOSP 2023)",
+               .oracle = ORACLE_SPEEDS,
                .params = sia_fields,
                .params_bytes = sizeof(struct sia_params),
                .state_bytes = sizeof(struct sia),

@@ -191,6 +191,7 @@ const struct scheduler scheduler_themis = {
                .name = "themis",
                .summary = "auctions of leases among the jobs whose finish times are least fair; all requested GPUs or none",
                .source = "Mahajan et al., Themis (NSDI 2020)",
+               .oracle = ORACLE_SPEEDS,
                .params = themis_fields,
                .params_bytes = sizeof(struct themis_params),
                .state_bytes = sizeof(struct themis),

@@ -516,6 +516,7 @@ const struct scheduler scheduler_synergy = {
                .summary = "CPUs and memory by how much jobs gain from them; the GPUs decide who runs, in a base order; "
                           "preemptive",
                .source = "Mohan et al., Synergy (OSDI 2022)",
+               .oracle = ORACLE_SPEEDS,
                .params = synergy_fields,
                .params_bytes = sizeof(struct synergy_params),
                .state_bytes = sizeof(struct synergy),

@@ -171,6 +171,7 @@ const struct scheduler scheduler_antman = {
                .name = "antman",
                .summary = "opportunistic jobs run beside resource-guarantee ones, in the time that these leave idle",
                .source = "Xiao et al., AntMan (OSDI 2020)",
+               .oracle = ORACLE_SPEEDS,
                .params = antman_fields,
                .params_bytes = sizeof(struct antman_params),
                .state_bytes = sizeof(struct antman),
@@ -180,4 +181,5 @@ const struct scheduler scheduler_antman = {
     .notify = antman_notify,
     .decide = antman_decide,
     .ignores_estimates = true,
+    .shares_gpus = true,
 };

@@ -380,11 +380,17 @@ static const struct config_field packed_fields[] = {
     {0}};
 #undef ROW_OF
 
+static bool packed_shares(const void *state)
+{
+    return ((const struct packed *)state)->params.shares;
+}
+
 const struct scheduler scheduler_gavel_packed = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "gavel-packed",
                .summary = "Gavel with space sharing: time shares of jobs and of pairs on each GPU type by a linear program",
                .source = "Narayanan et al., Gavel (OSDI 2020)",
+               .oracle = ORACLE_SPEEDS,
                .params = packed_fields,
                .params_bytes = sizeof(struct packed_params),
                .state_bytes = sizeof(struct packed),
@@ -395,4 +401,6 @@ const struct scheduler scheduler_gavel_packed = {
     .decide = packed_decide,
     .prepare = gavel_check_types,
     .uses_node_types = true,
+    .shares = packed_shares,
+    .shares_gpus = true,
 };

@@ -107,6 +107,7 @@ const struct scheduler scheduler_horus = {
                .name = "horus",
                .summary = "order of submission; jobs that do not fit join running ones with the least predicted utilisation",
                .source = "Yeung et al., Horus (IEEE TPDS 33(1), 2022)",
+               .oracle = ORACLE_SPEEDS,
                .params = horus_fields,
                .params_bytes = sizeof(struct horus_params),
                .state_bytes = sizeof(struct horus),
@@ -116,4 +117,5 @@ const struct scheduler scheduler_horus = {
     .notify = horus_notify,
     .decide = horus_decide,
     .ignores_estimates = true,
+    .shares_gpus = true,
 };

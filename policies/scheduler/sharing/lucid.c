@@ -134,6 +134,7 @@ const struct scheduler scheduler_lucid = {
                .name = "lucid",
                .summary = "least predicted GPU time first; jobs that do not fit join running ones if both keep their speed",
                .source = "Hu et al., Lucid (ASPLOS 2023)",
+               .oracle = ORACLE_SPEEDS,
                .params = lucid_fields,
                .params_bytes = sizeof(struct lucid_params),
                .state_bytes = sizeof(struct lucid),
@@ -142,4 +143,5 @@ const struct scheduler scheduler_lucid = {
     .job_bytes = sizeof(struct partner_job),
     .notify = lucid_notify,
     .decide = lucid_decide,
+    .shares_gpus = true,
 };

@@ -286,12 +286,17 @@ static const struct config_field muri_fields[] = {
     {0}};
 #undef ROW_OF
 
+static bool muri_shares(const void *state)
+{
+    return ((const struct muri *)state)->params.most > 1;
+}
+
 const struct scheduler scheduler_muri = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER),
                .name = "muri",
                .summary = "groups of jobs that use different resources at a time share GPUs; matched for the highest efficiency",
                .source = "Zhao et al., Muri (SIGCOMM 2022)",
-               .oracle = ORACLE_DURATION,
+               .oracle = ORACLE_DURATION | ORACLE_SPEEDS,
                .params = muri_fields,
                .params_bytes = sizeof(struct muri_params),
                .state_bytes = sizeof(struct muri),
@@ -301,4 +306,6 @@ const struct scheduler scheduler_muri = {
     .notify = muri_notify,
     .decide = muri_decide,
     .ignores_estimates = true,
+    .shares = muri_shares,
+    .shares_gpus = true,
 };

@@ -70,7 +70,7 @@ struct holder {
     void *watcher_state[HOLDER_WATCHERS]; /* by slot of the watcher: its state of the holder */
     const struct holder_draw *draw; /* holders that draw alike may share it */
     double drawn_j;                 /* steady: energy before it was given its present GPUs; a watcher sets it */
-    int32_t bears_slow;             /* steady: slow nodes that it does without */
+    int32_t bears_slow;             /* steady: slow nodes that it does without; set before it is given GPUs */
     struct holder *next;                     /* in holders.first */
 };
 

@@ -379,6 +379,9 @@ void job_migrate(struct job *job, sim_ns now);
 /* Whether the node type of a view has a GPU of a model that the job accepts. */
 bool job_has_model(const struct cluster_view *view, const struct job *job);
 
+/* As job_view_shared_speed, for the world itself. */
+double jobs_shared_speed(const struct cluster_view *view, const struct job_view *const *jobs, int32_t n, int32_t i);
+
 /* Speed on `gpus` GPUs of the node type of a view, but for their distance and clock. */
 double job_speed_on(const struct job *job, const struct cluster_view *view, double gpus);
 

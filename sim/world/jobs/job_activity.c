@@ -23,7 +23,6 @@ int job_activity_create(struct job *job)
     owner_init_passing(&activity->save, OWNER_ID_JOB_SAVES, job_number(job));
     owner_init_passing(&activity->works, OWNER_ID_JOB_WORKS, job_number(job));
     if (draws) job->holder.draw = &activity->draw;
-    job->jobs->has_drawn_by_plan = job->jobs->has_drawn_by_plan || draws;
     return 0;
 }
 
@@ -136,6 +135,7 @@ static bool draws_by_turns(struct job *job, sim_ns now)
 
 void job_activity_paced(struct job *job, sim_ns now)
 {
+    if (job->activity->draws_by_plan) job->jobs->has_drawn_by_plan = true;
     job_saver_paced(job, now);
     if (draws_by_turns(job, now)) job_await_work(job); /* at speed 0 no save begins */
 }

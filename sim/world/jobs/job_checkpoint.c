@@ -7,6 +7,7 @@
 #include "sim/world/policy/instance.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,8 +33,9 @@ const struct config_field checkpoint_config_fields[] = {
                  "datastates: bandwidth from each GPU to pinned host memory"),
     ROW_QUANTITY("gpu_buffer", gpu_buffer_bytes, UNIT_BYTES, DEFAULT("16GB"), AT_LEAST(0),
                  "datastates: pinned host memory for each GPU"),
-    ROW_QUANTITY("overlap", overlap_s, UNIT_TIME, DEFAULT("0s"), AT_LEAST(0),
-                 "duration of a step's forward and backward pass, which hides writes of fastpersist and datastates"),
+    ROW_QUANTITY("overlap", overlap_s, UNIT_TIME, OPTIONAL, AT_LEAST(0),
+                 "duration of a step's forward and backward pass, which hides writes of fastpersist and datastates; "
+                 "default: that of the 'training' plan, else 0s"),
     ROW_CHOICE("preempt_keeps", preempt_keeps, DEFAULT("all"), keeps_names,
                "work kept at a preemption: all, or saved work only; a failure keeps saved work only"),
     ROW_TEXT(
@@ -187,6 +189,17 @@ double job_checkpoint_bytes(const struct job *job)
            config->bytes_per_param;
 }
 
+double job_checkpoint_overlap_s(const struct job *job)
+{
+    const double stated_s = job->type->checkpoint.overlap_s;
+    if (!isnan(stated_s)) return stated_s;
+    if (job->type->checkpoint.design == CHECKPOINT_SYNCHRONOUS) return 0.0;
+    const struct job_training_facts *facts = job_training_facts(job->jobs, job->type, job->view.node_type,
+                                                                job->view.held_gpus);
+    if (facts == NULL) facts = job_training_facts(job->jobs, job->type, job->view.node_type, job->view.gpus);
+    return facts != NULL ? facts->passes_s : 0.0;
+}
+
 static struct checkpoint_save save_of(const struct job *job)
 {
     const struct checkpoint_config *config = &job->type->checkpoint;
@@ -199,7 +212,7 @@ static struct checkpoint_save save_of(const struct job *job)
                                               config->node_write_bytes_per_s * nodes_of(job)),
         .copy_bytes_per_s = config->gpu_copy_bytes_per_s * job->view.held_gpus,
         .buffer_bytes = config->gpu_buffer_bytes * job->view.held_gpus,
-        .overlap_s = config->overlap_s};
+        .overlap_s = job_checkpoint_overlap_s(job)};
 }
 
 static struct checkpoint_view view_of(const struct job *job, const struct checkpoint_save *save)
@@ -294,6 +307,22 @@ int job_checkpoints_warn(const struct jobs *jobs)
     const struct warning_row row = {.t_s = (double)NAN, .code = "never-saves", .text = text,
                                     .count = jobs->n_never_saved};
     return jobs->site->sink->warning(jobs->site->sink->context, &row);
+}
+
+void jobs_explain_stall(const struct jobs *jobs)
+{
+    const struct job *worst = NULL;
+    for (const struct job *job = jobs->oldest; job != NULL; job = job->next)
+        if (job->lost_gpu_s > (worst != NULL ? worst->lost_gpu_s : 0.0)) worst = job;
+    if (worst == NULL) return;
+    const double work_s = sim_s_from_ns(worst->progress.work_ns);
+    diag_warning(jobs->site->diag, NULL,
+                 job_checkpoint_is_taken(worst)
+                     ? "save more often, or have failures take GPUs away less often"
+                     : "give its type a 'checkpoint', or have failures take GPUs away less often",
+                 "job %" PRId64 " may never end, as it loses what it gains: it lost its GPUs %" PRId32
+                 " times, did work of %.4g GPU s in vain and has kept %.4g s of its %.4g s",
+                 worst->view.id, worst->restarts, worst->lost_gpu_s, sim_s_from_ns(worst->progress.saved_ns), work_s);
 }
 
 /* --- Flows in an idle network --- */

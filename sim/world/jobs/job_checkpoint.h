@@ -51,6 +51,9 @@ struct job_saves job_checkpoint_saves(struct job *job);
 double job_checkpoint_bytes(const struct job *job);
 sim_ns job_checkpoint_interval_ns(struct job *job);
 
+/* Time of a step that hides its writes: as stated, else that of its plan on the GPUs that it holds, or asks for. */
+double job_checkpoint_overlap_s(const struct job *job);
+
 /* Whether a policy makes the job save its state; and how long a save takes on its present GPUs, from its start until it
  * counts. */
 bool job_checkpoint_is_taken(const struct job *job);

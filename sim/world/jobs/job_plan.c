@@ -309,18 +309,28 @@ void job_plan_take_over(struct job_plan *plan, struct job *job, const struct job
     mem_free(where.gpus);
 }
 
+/* Whether the scheduler says that it shares GPUs; if not, that it does is a fault. */
+static bool declares_sharing(struct jobs *jobs, const char *reason)
+{
+    if (jobs->scheduler->shares_gpus) return true;
+    job_plan_blame(jobs, &jobs->scheduler->policy, "lets jobs share GPUs, and does not set 'shares_gpus' (reason: %s)",
+                   reason);
+    return false;
+}
+
 /* Whether the jobs may share the GPUs of the grant; if not, that is a fault of the scheduler. */
 static bool is_sound_group(struct jobs *jobs, const struct job_view *const *views, int32_t n,
                            const struct job_grant *grant, const char *reason)
 {
     const struct policy *policy = &jobs->scheduler->policy;
+    if (!declares_sharing(jobs, reason)) return false;
     if (n < 1 || n > INTERLEAVING_MOST || jobs->placer != NULL)
         job_plan_blame(jobs, policy, "lets %d jobs share GPUs, which %s (reason: %s)", n,
                        jobs->placer != NULL ? "needs the placement 'counted'" : "is not possible", reason);
     for (int32_t i = 0; i < n && jobs->plan.code == 0; i++) {
         if (!is_sound(job_of(views[i]), &(struct job_grant){views[i]->gpus, grant->node_type}, reason)) return false;
         if (views[i]->gpus != grant->gpus ||
-            !(job_view_shared_speed(jobs_view_of(jobs, grant->node_type), views, n, i) > 0))
+            !(jobs_shared_speed(jobs_view_of(jobs, grant->node_type), views, n, i) > 0))
             job_plan_blame(jobs, policy, "lets job %lld share %.6g GPUs, where it cannot run (reason: %s)",
                            (long long)views[i]->id, grant->gpus, reason);
     }
@@ -358,6 +368,7 @@ static bool may_join(const struct job *job, const struct job *running, const cha
     const struct job_grant grant = {.gpus = job->view.gpus, .node_type = running->view.node_type};
     const bool is_alone = running->view.state == JOB_RUNNING && running->mate == NULL && jobs->placer == NULL &&
                           running->view.held_gpus == job->view.gpus;
+    if (!declares_sharing(jobs, reason)) return false;
     if (!is_alone) {
         job_plan_blame(jobs, &jobs->scheduler->policy, "lets job %lld join job %lld, which is %s (reason: %s)",
                        (long long)job->view.id, (long long)running->view.id,
@@ -368,8 +379,7 @@ static bool may_join(const struct job *job, const struct job *running, const cha
     }
     if (!is_sound(job, &grant, reason)) return false;
     const struct cluster_view *view = jobs_view_of(jobs, grant.node_type);
-    const bool shares_well = job_view_shared_speed(view, views, 2, 0) > 0 &&
-                             job_view_shared_speed(view, views, 2, 1) > 0;
+    const bool shares_well = jobs_shared_speed(view, views, 2, 0) > 0 && jobs_shared_speed(view, views, 2, 1) > 0;
     if (!shares_well)
         job_plan_blame(jobs, &jobs->scheduler->policy,
                        "lets job %lld join job %lld, beside which it cannot run (reason: %s)", (long long)job->view.id,
@@ -470,6 +480,7 @@ static int exchange(struct job *job, const struct exchange *exchange)
     }
     const int emitted = job_emit_placement(job, now);
     holders_taken(&jobs->cluster->holders, &job->holder, now);
+    job_training_leaves(job);
     cluster_forget(cluster, before);
     job->holder.held = after;
     job_set_node_type(job, exchange->node_type);

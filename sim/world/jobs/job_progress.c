@@ -120,9 +120,11 @@ static bool has_flushed(const struct job_progress *progress, sim_ns now)
     return progress->flushed_at <= (progress->is_paused ? progress->from_ns : now);
 }
 
-/* What counts when so much has passed. The save before the last one has been flushed. */
+/* What counts when so much has passed: all work once it is done, else that of the last save. The save before that one
+ * has been flushed. */
 static sim_ns saved_after(const struct job_progress *progress, const struct passed *passed, sim_ns now)
 {
+    if (done_after(progress, passed->worked_ns) == progress->work_ns) return progress->work_ns;
     const struct job_saves *saves = &progress->saves;
     const sim_ns before_ns = has_flushed(progress, now) ? progress->flushing_ns : progress->saved_ns;
     if (passed->n_saves == 0) return before_ns;

@@ -105,8 +105,10 @@ void job_rearm(struct job *job)
 static void report_given(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
+    job->holder.bears_slow = job_step_stragglers(job);
     if (job->activity != NULL) job_activity_redraw(job, now, false);
     int code = holders_given(&jobs->cluster->holders, &job->holder, now);
+    job_training_enters(job);
     if (code == 0 && job->holder.speed_frac < 1.0) code = job_emit_clock(job, now);
     if (code != 0) engine_fail(jobs->site->engine, code);
 }
@@ -164,6 +166,7 @@ void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
 static void count_held(struct job *job, sim_ns now)
 {
     job_stats_idle(&job->jobs->stats, job);
+    job_training_held(job, now);
     job->held_ugpu_ns = job_held_ugpu_ns(job, now);
     job->executed_ns = job_executed_ns(job, now);
     job->since_ns = now;
@@ -184,6 +187,7 @@ void job_stop(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
     holders_taken(&jobs->cluster->holders, &job->holder, now);
+    job_training_leaves(job);
     job_progress_move(&job->progress, now);
     if (job->activity != NULL) job_activity_end(job);
     job->unsaved_gpu_s = unsaved_gpu_s(job);

@@ -258,7 +258,7 @@ void job_saver_paced(struct job *job, sim_ns now)
 
 static sim_ns overlap_of(const struct job_saver *saver)
 {
-    return sim_ns_from_s(config_of(saver->job)->overlap_s);
+    return sim_ns_from_s(job_checkpoint_overlap_s(saver->job));
 }
 
 /* DataStates: what the copy to the host takes beyond the overlap. */
@@ -267,7 +267,7 @@ static sim_ns copy_stall_ns(const struct job_saver *saver)
     const struct checkpoint_config *config = config_of(saver->job);
     const double copy_s = job_checkpoint_bytes(saver->job) /
                           (config->gpu_copy_bytes_per_s * saver->job->view.held_gpus);
-    return sim_ns_from_s(fmax(copy_s - config->overlap_s, 0.0));
+    return sim_ns_from_s(fmax(copy_s - job_checkpoint_overlap_s(saver->job), 0.0));
 }
 
 static int begin_save(struct job_saver *saver, sim_ns now)

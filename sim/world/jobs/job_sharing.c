@@ -3,6 +3,7 @@
 #include "sim/core/check.h"
 #include "sim/world/jobs/job.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,8 +28,9 @@ const struct config_field sharing_config_fields[] = {
              "parts of an iteration that use different resources, in their order; all types have equally many"),
     ROW_REAL("utilisation", utilisation, OPTIONAL, WITHIN(1e-6, 1),
              "share of the time that a job alone uses its GPUs; jobs on the same GPUs slow down where these exceed 1"),
-    ROW_REAL("memory_frac", memory_frac, DEFAULT("0"), WITHIN(0, 1),
-             "beside 'utilisation': share of the memory of its GPUs; together at most 1"),
+    ROW_REAL("memory_frac", memory_frac, OPTIONAL, WITHIN(0, 1),
+             "beside 'utilisation': share of the memory of its GPUs; together at most 1; default: that of its 'training' "
+             "plan, else 0"),
     ROW_BOOL("opportunistic", opportunistic, DEFAULT("false"),
              "under antman yields to others; beside 'utilisation': gets the time that jobs on its GPUs leave"),
     {0}};
@@ -47,6 +49,30 @@ int sharing_config_check(const struct sharing_config *config, const char *where,
     snprintf(place, sizeof place, "%s.phases", where);
     return diag_error(diag, SIM_E_CONFIG, place, "write for example [0.1, 0.02, 0.3, 0.05]",
                       "an iteration takes time on some resource");
+}
+
+/* --- Where jobs can share --- */
+
+static const char placement_key[] = "jobs.placement";
+
+static bool states_sharing(const struct sharing_config *config)
+{
+    return config->pairs.n > 0 || config->phases.n > 0 || config->utilisation > 0;
+}
+
+void job_sharing_check(const struct jobs *jobs)
+{
+    const struct scheduler *scheduler = jobs->scheduler;
+    const struct config_list *types = &jobs->config->all_types;
+    const bool shares = scheduler->shares != NULL ? scheduler->shares(jobs->scheduler_state) : scheduler->shares_gpus;
+    bool some = false;
+    for (size_t i = 0; i < types->n && !some; i++)
+        some = states_sharing(&((const struct job_type *)types->items)[i].sharing);
+    if (shares && some && jobs->placer != NULL)
+        diag_warning(jobs->site->diag, config_where(jobs->site->config, placement_key),
+                     "\"placement\": \"counted\" lets them; no job is then on nodes",
+                     "no jobs share GPUs under '%s': the placement '%s' gives each job GPUs of its own",
+                     scheduler->policy.name, jobs->placer->policy.name);
 }
 
 /* --- Speeds --- */
@@ -68,69 +94,98 @@ static double pair_speed(const struct job_type *type, const struct job_type *oth
 }
 
 /* Whether both can run: a pair with a speed of 0 on either side cannot share. */
-static double paired_speed(const struct job_type *const *types, const char *gpu)
+static double paired_speed(const struct job_type *type, const struct job_type *other, const char *gpu)
 {
-    return pair_speed(types[1], types[0], gpu) > 0 ? pair_speed(types[0], types[1], gpu) : 0;
+    return pair_speed(other, type, gpu) > 0 ? pair_speed(type, other, gpu) : 0;
 }
 
-static double interleaved_speed(const struct job_type *const *types, int32_t n, const char *gpu)
+/* A job on the GPUs that it asked for, of the node type that it is to share. */
+struct sharer {
+    const struct job_type *type;
+    struct job_demand demand;
+};
+
+/* Whether their memory is known not to suffice. */
+static bool overflow(const struct sharer *sharers, int32_t n)
+{
+    double memory_frac = 0;
+    for (int32_t i = 0; i < n; i++) memory_frac += sharers[i].demand.memory_frac;
+    return memory_frac > 1;
+}
+
+/* The share of its speed alone that the first of them keeps. */
+static double interleaved_share(const struct sharer *sharers, int32_t n)
 {
     struct interleaving_job jobs[INTERLEAVING_MOST] = {{{0}}};
-    const int32_t resources = (int32_t)types[0]->sharing.phases.n;
-    if (n > resources) return 0;
+    const int32_t resources = (int32_t)sharers[0].type->sharing.phases.n;
+    if (n > resources || overflow(sharers, n)) return 0;
     for (int32_t i = 0; i < n; i++) {
-        const double *phase_s = types[i]->sharing.phases.items;
-        if ((int32_t)types[i]->sharing.phases.n != resources) return 0;
+        const struct sharing_config *sharing = &sharers[i].type->sharing;
+        const double *phase_s = sharing->phases.items;
+        if ((int32_t)sharing->phases.n != resources) return 0;
         memcpy(jobs[i].phase_s, phase_s, (size_t)resources * sizeof *phase_s);
     }
-    return interleaving_alone_s(&jobs[0], resources) / interleaving_period_s(jobs, n, resources) *
-           job_type_speed(types[0], gpu, 1, 1);
+    return interleaving_alone_s(&jobs[0], resources) / interleaving_period_s(jobs, n, resources);
 }
 
-struct job_demand sharing_demand(const struct sharing_config *config)
+/* Share of the memory of each GPU: as stated, else that of the job's plan. */
+static double memory_of(const struct job *job, int32_t node_type)
 {
-    return (struct job_demand){config->utilisation > 0 ? config->utilisation : 0, config->memory_frac,
+    const double stated_frac = job->type->sharing.memory_frac;
+    const struct job_training_facts *facts = job_training_facts(job->jobs, job->type, node_type, job->view.gpus);
+    if (!isnan(stated_frac)) return stated_frac;
+    return facts != NULL ? facts->memory_frac : 0;
+}
+
+struct job_demand job_sharing_demand(const struct job *job, int32_t node_type)
+{
+    if (job->type == NULL) return (struct job_demand){0};
+    const struct sharing_config *config = &job->type->sharing;
+    return (struct job_demand){config->utilisation > 0 ? config->utilisation : 0, memory_of(job, node_type),
                                config->opportunistic};
 }
 
 /* The GPU's time goes to jobs by their utilisation, in equal proportion where it does not suffice. Opportunistic jobs
  * share what the others leave. */
-static double utilised_speed(const struct job_type *const *types, int32_t n, const char *gpu)
+static double utilised_share(const struct sharer *sharers, int32_t n)
 {
-    double guaranteed = 0, opportunistic = 0, memory_frac = 0;
+    double guaranteed = 0, opportunistic = 0;
     for (int32_t i = 0; i < n; i++) {
-        const struct job_demand demand = sharing_demand(&types[i]->sharing);
-        if (!(demand.utilisation > 0)) return 0;
-        *(demand.is_opportunistic ? &opportunistic : &guaranteed) += demand.utilisation;
-        memory_frac += demand.memory_frac;
+        const struct job_demand *demand = &sharers[i].demand;
+        if (!(demand->utilisation > 0)) return 0;
+        *(demand->is_opportunistic ? &opportunistic : &guaranteed) += demand->utilisation;
     }
-    if (memory_frac > 1) return 0;
-    const bool yields = types[0]->sharing.opportunistic;
+    if (overflow(sharers, n)) return 0;
+    const bool yields = sharers[0].demand.is_opportunistic;
     const double time = yields ? 1 - guaranteed : 1, wanted = yields ? opportunistic : guaranteed;
-    const double part = time >= wanted ? 1 : time > 0 ? time / wanted : 0;
-    return part * job_type_speed(types[0], gpu, 1, 1);
+    return time >= wanted ? 1 : time > 0 ? time / wanted : 0;
 }
 
-double job_type_shared_speed(const struct job_type *const *types, int32_t n, const char *gpu)
+double job_group_speed(const struct job *const *jobs, int32_t n, int32_t node_type)
 {
-    for (int32_t i = 0; i < n; i++)
-        if (types[i] == NULL) return 0;
-    if (n == 1) return job_type_speed(types[0], gpu, 1, 1);
-    if (types[0]->sharing.phases.n > 0) return interleaved_speed(types, n, gpu);
-    if (types[0]->sharing.pairs.n == 0) return utilised_speed(types, n, gpu);
-    return n == 2 ? paired_speed(types, gpu) : 0;
+    const struct cluster_view *view = jobs_view_of(jobs[0]->jobs, node_type);
+    const double alone_speed = job_speed_on(jobs[0], view, jobs[0]->view.gpus);
+    struct sharer sharers[INTERLEAVING_MOST] = {{.type = NULL}};
+    for (int32_t i = 0; i < n; i++) {
+        if (jobs[i]->type == NULL) return 0;
+        sharers[i] = (struct sharer){jobs[i]->type, job_sharing_demand(jobs[i], node_type)};
+    }
+    if (n == 1) return alone_speed;
+    if (sharers[0].type->sharing.phases.n > 0) return alone_speed * interleaved_share(sharers, n);
+    if (sharers[0].type->sharing.pairs.n == 0) return alone_speed * utilised_share(sharers, n);
+    return n == 2 ? paired_speed(sharers[0].type, sharers[1].type, view->gpu) : 0;
 }
 
 double job_shared_speed(const struct job *job)
 {
-    const struct job_type *types[INTERLEAVING_MOST];
+    const struct job *members[INTERLEAVING_MOST];
     int32_t n = 0;
     const struct job *member = job;
     do {
-        types[n++] = member->type;
+        members[n++] = member;
         member = member->mate;
     } while (member != job && n < INTERLEAVING_MOST);
-    return job_type_shared_speed(types, n, jobs_cluster_of(job->jobs, job->view.node_type)->gpu);
+    return job_group_speed(members, n, job->view.node_type);
 }
 
 /* --- Groups --- */

@@ -19,12 +19,13 @@
 
 struct job;
 struct job_type;
+struct jobs;
 
 struct sharing_config {
     struct config_list pairs;  /* struct pair_config */
     struct config_list phases; /* double: seconds on each resource; 2 .. INTERLEAVING_MOST of them */
     double utilisation;        /* NAN or 0: not known */
-    double memory_frac;
+    double memory_frac;        /* NAN: that of its plan, else 0 */
     bool opportunistic;
 };
 
@@ -33,11 +34,15 @@ extern const struct config_field sharing_config_fields[];
 /* Checks across fields. Returns 0 or SIM_E_CONFIG with findings; `where` is the path of the section. */
 int sharing_config_check(const struct sharing_config *config, const char *where, struct diag *diag);
 
-/* Speed of the first of n jobs of these types that share GPUs of type `gpu` (NULL: any): 1 is the speed of the trace's
- * run times; 0: they cannot share. */
-double job_type_shared_speed(const struct job_type *const *types, int32_t n, const char *gpu);
+/* Warns of a scheduler that shares GPUs where jobs of some type could, but the placement gives each its own. */
+void job_sharing_check(const struct jobs *jobs);
 
-struct job_demand sharing_demand(const struct sharing_config *config);
+/* Speed of the first of n jobs that share the GPUs that each of them asked for, of this node type: 1 is the speed of
+ * the trace's run times; 0: they cannot share. */
+double job_group_speed(const struct job *const *jobs, int32_t n, int32_t node_type);
+
+/* What a job alone uses of each GPU of this node type. */
+struct job_demand job_sharing_demand(const struct job *job, int32_t node_type);
 
 /* Speed of a job in its group. */
 double job_shared_speed(const struct job *job);

@@ -279,6 +279,7 @@ static void count_useful(struct job_stats *stats, const struct job *job, sim_ns 
     const int32_t milli = job_gpu_milli(job);
     const tally_int128 gpu_ns = (tally_int128)job_done_ns(job, now) * job->view.gpus;
     stats->useful_gpu_ns += milli == 1000 ? gpu_ns : gpu_ns * milli / 1000;
+    job_training_done(job, now);
 }
 
 /* A job that the trace has end before its work was of use. */
@@ -374,6 +375,7 @@ int job_stats_reject(struct job_stats *stats, const struct job *job, const char 
 int job_stats_unfinished(struct job_stats *stats, const struct job *job, sim_ns now)
 {
     count_useful(stats, job, now);
+    job_training_held(job, now);
     return stats->sink->job != NULL ? emit_row(stats, job, now, "unfinished") : 0;
 }
 
@@ -526,6 +528,7 @@ int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_n
     if (code == 0) code = emit_held(stats, &jobs->graph);
     if (code == 0 && !isnan(stats->least_loss)) code = metric_emit(stats->sink, "job.loss.min", stats->least_loss);
     if (code == 0) code = emit_deadlines(stats);
+    if (code == 0) code = job_trainings_emit(jobs);
     if (code == 0) code = emit_waste(stats, &jobs->graph);
     return code < 0 ? code : emit_service(stats, jobs, now);
 }

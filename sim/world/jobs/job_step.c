@@ -120,12 +120,21 @@ static int32_t flows_per_nic(const struct traffic_type *type, const struct step_
     return type->kind == STEP_ALL_TO_ALL && place->partners > 1 ? place->partners : 1;
 }
 
-/* Computing time over that without coding, on so many nodes. */
-static double coded(const struct job_traffic *traffic, int32_t nodes)
+int32_t job_step_stragglers(const struct job *job)
 {
-    const int64_t most = nodes - 1, given = traffic->job->type->step.stragglers;
+    int64_t most = -1;
+    if (job->type == NULL) return 0;
+    for (const struct allocation *part = job->holder.held; part != NULL; part = part->next) most++;
+    const int64_t given = job->type->step.stragglers;
+    return given < most ? (int32_t)given : most > 0 ? (int32_t)most : 0;
+}
+
+/* Computing time over that without coding, on the job's nodes. */
+static double coded(const struct job_traffic *traffic)
+{
+    const int32_t nodes = traffic->n_nodes;
     const struct gradient_code code = {.scheme = GRADIENT_GC, .workers = nodes,
-                                       .stragglers = (int32_t)(given < most ? given : most)};
+                                       .stragglers = job_step_stragglers(traffic->job)};
     return nodes * gradient_code_load(&code);
 }
 
@@ -153,7 +162,7 @@ double job_step_flow_bytes_per_s(const struct job_traffic *traffic)
 
 double job_step_now_s(const struct job_traffic *traffic, double least_bytes_per_s)
 {
-    return step_s(traffic, &traffic->place, coded(traffic, traffic->n_nodes), least_bytes_per_s);
+    return step_s(traffic, &traffic->place, coded(traffic), least_bytes_per_s);
 }
 
 /* --- Edges --- */

@@ -60,6 +60,30 @@ static bool states_steps(const struct job_type *type)
     return type->step.collectives.n > 0;
 }
 
+/* Warns of a type that trains by a plan on a network, and whose jobs claim none of it. */
+static void warn_of_silence(const struct jobs *jobs, const struct job_type *type)
+{
+    const bool is_counted = jobs->placer == NULL;
+    char where[DIAG_WHERE_CHARS];
+    if (!is_counted && !job_training_is_uneven(jobs, type)) return;
+    snprintf(where, sizeof where, "jobs.types.%s.training", type->name);
+    diag_warning(
+        jobs->site->diag, config_where(jobs->site->config, where),
+        is_counted && jobs->scheduler->shares_gpus ? "jobs that share GPUs are on no nodes"
+        : is_counted                               ? "choose a placement that gives nodes, such as \"consolidated\""
+                                                   : "leave out 'lengths' to have their messages on the links",
+        "jobs of type '%s' send nothing over the network: %s; their steps take the time of an idle network, on "
+        "as few nodes as possible",
+        type->name, is_counted ? "they are on no nodes in particular" : "their sequences have unlike lengths");
+}
+
+static void warn_of_silent_types(const struct jobs *jobs, const struct network_config *network)
+{
+    if (network == NULL || site_nodes(jobs) < 2) return;
+    for (size_t i = 0; i < jobs->config->all_types.n; i++)
+        if (type_at(jobs, i)->training.plan.llm != NULL) warn_of_silence(jobs, type_at(jobs, i));
+}
+
 static int read_type(struct jobs *jobs, size_t i, const struct network_config *network)
 {
     const struct job_type *type = type_at(jobs, i);
@@ -75,6 +99,7 @@ int job_traffic_create(struct jobs *jobs, struct topology *topology)
     if (network != NULL && !(network->bytes_per_s > 0)) network = NULL;
     const bool is_placed = network != NULL && jobs->placer != NULL;
     bool any = false;
+    warn_of_silent_types(jobs, network);
     for (size_t i = 0; i < n_types; i++)
         any = any || states_steps(type_at(jobs, i)) || (is_placed && type_at(jobs, i)->training.plan.llm != NULL);
     if (!any) return 0;

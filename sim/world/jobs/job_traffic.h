@@ -15,7 +15,7 @@
  * An all-to-all among more than STEP_PARTNERS + 1 nodes is represented by so many partners of each node, evenly spaced.
  *
  * With `stragglers` s, the job computes by gradient coding (models/gradient_code.h): each node computes s + 1 shares of
- * the data, and a step does without the s slowest nodes.
+ * the data, and a step does without the s slowest nodes. On s nodes or fewer, s counts as one less than the nodes.
  *
  * Leaves out: PCIe links of the job's GPUs, other traffic of the job, and steps of different length. */
 #ifndef ORRERY_WORLD_JOBS_JOB_TRAFFIC_H
@@ -58,6 +58,10 @@ void job_traffic_destroy(struct jobs *jobs);
 bool job_has_traffic(const struct job *job);
 
 /* The following functions are for jobs with an activity (job_activity.h). */
+
+/* Slow nodes that the job does without on its present GPUs: `stragglers` of its step, but not all its nodes. For jobs
+ * with or without an activity. */
+int32_t job_step_stragglers(const struct job *job);
 
 /* The job begins to work, or ceases to exchange data, on its present GPUs. begin returns 0 or SIM_E_NOMEM. Before
  * end, its progress has been moved to now. */

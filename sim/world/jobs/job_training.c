@@ -2,6 +2,7 @@
 
 #include "sim/core/mem.h"
 #include "sim/world/jobs/job.h"
+#include "sim/world/rows/metric.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,6 +14,7 @@ struct priced {
     bool is_priced; /* some step has a price */
     struct training_setup *setup;
     double *step_s; /* [n]; NAN: not priced yet; 0: cannot be */
+    struct job_training_facts *facts; /* [n], of steps with a price */
     struct power_stage **phases;    /* [n][TRAINING_PHASES]; NULL: not priced, or out of memory */
     struct job_messages **messages; /* [n]; NULL: not asked for yet */
     int64_t n;
@@ -23,10 +25,21 @@ struct priced {
     int64_t outside_gpus;
 };
 
+/* Jobs on a node that keep states beyond their GPUs, and what they keep there; excess: over its room, at least 1. */
+struct met {
+    int32_t n;
+    double host_bytes, disk_bytes, excess;
+};
+
 struct job_trainings {
     int32_t n_node_types;
+    struct met *on_node;          /* [nodes of the site]; NULL: no job keeps states beyond its GPUs */
+    struct met most;              /* most jobs on a node at once; then most host memory */
+    const struct job_type *meets; /* type of the last of these */
     size_t n_types;
     struct priced *priced; /* [n_types][n_node_types] */
+    double model_flop, hardware_flop; /* of the steps that jobs have done and kept */
+    double peak_flop;                 /* of the GPU time that they held */
 };
 
 /* --- Setting up --- */
@@ -78,9 +91,10 @@ static int make_one(struct jobs *jobs, const struct job_type *type, int32_t node
                           type->training.plan.context_parallel;
     priced->n = cluster->total_gpus / ranks + 1;
     priced->step_s = arena_alloc(arena, (size_t)priced->n * sizeof *priced->step_s);
+    priced->facts = arena_alloc(arena, (size_t)priced->n * sizeof *priced->facts);
     priced->messages = arena_alloc(arena, (size_t)priced->n * sizeof *priced->messages);
     priced->phases = (struct power_stage **)arena_alloc(arena, (size_t)priced->n * sizeof *priced->phases);
-    if (priced->step_s == NULL || priced->messages == NULL || priced->phases == NULL)
+    if (priced->step_s == NULL || priced->facts == NULL || priced->messages == NULL || priced->phases == NULL)
         return diag_nomem(jobs->site->diag);
     for (int64_t i = 0; i < priced->n; i++) priced->step_s[i] = (double)NAN;
     return 0;
@@ -125,6 +139,27 @@ static int check_plan(struct jobs *jobs, const struct job_type *type)
                       hint[0] != 0 ? hint : "'orrery plan' lists plans that can be", "%s", problem);
 }
 
+/* Whether its jobs keep states in the host memory or on the drives of their nodes. */
+static bool uses_host(const struct job_type *type)
+{
+    const struct training_config *plan = &type->training.plan;
+    return plan->llm != NULL && (plan->offload.optimizer_frac > 0.0 || plan->tiers.weights != HOME_GPU ||
+                                 plan->tiers.gradients != HOME_GPU || plan->tiers.optimizer != HOME_GPU ||
+                                 plan->tiers.activations != HOME_GPU);
+}
+
+/* Room to count jobs by node, if some keep states there. */
+static int make_nodes(const struct jobs *jobs, struct job_trainings *trainings)
+{
+    bool some = false;
+    size_t n = 0;
+    for (size_t i = 0; i < trainings->n_types; i++) some = some || uses_host(type_at(jobs, i));
+    for (const struct cluster *at = jobs->cluster; at != NULL; at = at->next) n += (size_t)at->n_nodes;
+    if (!some || jobs->placer == NULL) return 0;
+    trainings->on_node = mem_zalloc(n, sizeof *trainings->on_node);
+    return trainings->on_node != NULL ? 0 : diag_nomem(jobs->site->diag);
+}
+
 int job_trainings_create(struct jobs *jobs, const struct jobs_options *options, struct job_trainings **out)
 {
     const size_t n_types = jobs->config->all_types.n;
@@ -138,7 +173,7 @@ int job_trainings_create(struct jobs *jobs, const struct jobs_options *options, 
     trainings->priced = mem_zalloc(n_types * (size_t)jobs->n_node_types, sizeof *trainings->priced);
     *out = trainings;
     if (trainings->priced == NULL) return diag_nomem(jobs->site->diag);
-    int code = 0;
+    int code = make_nodes(jobs, trainings);
     for (size_t i = 0; i < n_types && code == 0; i++) {
         const struct job_type *type = type_at(jobs, i);
         if (type->training.plan.llm == NULL) continue;
@@ -152,6 +187,7 @@ void job_trainings_destroy(struct job_trainings *trainings)
 {
     if (trainings == NULL) return;
     mem_free(trainings->priced);
+    mem_free(trainings->on_node);
     mem_free(trainings);
 }
 
@@ -173,8 +209,22 @@ static const char *find_problem(const struct priced *priced, int64_t gpus, struc
     return lacking[step->lacks];
 }
 
-/* Seconds of a step on `gpus` GPUs; 0: it cannot be. */
-static double price(struct priced *priced, int64_t gpus, struct arena *arena, struct power_stage **phases)
+static struct job_training_facts facts_of(const struct training_setup *setup, double reserve_frac, int64_t gpus,
+                                          const struct training_step *step)
+{
+    return (struct job_training_facts){
+        .memory_frac = step->memory.total_bytes / (setup->gpu.memory_bytes * (1.0 - reserve_frac)),
+        .passes_s = step->passes_s + step->bubble_s,
+        .host_bytes = step->memory.host_bytes,
+        .disk_bytes = step->memory.disk_bytes,
+        .model_flop = step->model_flop,
+        .hardware_flop = step->hardware_flop,
+        .peak_flop_per_s = step->mfu > 0.0 ? step->model_flop / (step->mfu * step->step_s * (double)gpus) : 0.0};
+}
+
+/* Seconds of a step on `gpus` GPUs, and what else it takes; 0: it cannot be. */
+static double price(struct priced *priced, const struct job_type *type, int64_t gpus, struct arena *arena,
+                    int64_t ranks)
 {
     struct training_step step;
     double lacking_gib;
@@ -185,8 +235,10 @@ static double price(struct priced *priced, int64_t gpus, struct arena *arena, st
             priced->outside_frac = step.outside_frac;
             priced->outside_gpus = gpus;
         }
-        *phases = arena_alloc(arena, TRAINING_PHASES * sizeof **phases);
-        if (*phases != NULL) training_phases_of(&priced->setup->parts, &step, *phases);
+        priced->facts[ranks] = facts_of(priced->setup, type->training.plan.reserve_frac, gpus, &step);
+        struct power_stage *phases = arena_alloc(arena, TRAINING_PHASES * sizeof *phases);
+        if (phases != NULL) training_phases_of(&priced->setup->parts, &step, phases);
+        priced->phases[ranks] = phases;
         return step.step_s;
     }
     if (priced->problem != NULL) return 0.0;
@@ -227,7 +279,7 @@ static double step_s(const struct jobs *jobs, const struct job_type *type, int32
     const int64_t ranks = ranks_on(type, gpus);
     if (ranks < 1 || ranks >= priced->n) return 0.0;
     if (isnan(priced->step_s[ranks]))
-        priced->step_s[ranks] = price(priced, ranks * rank_gpus(type), jobs->site->arena, &priced->phases[ranks]);
+        priced->step_s[ranks] = price(priced, type, ranks * rank_gpus(type), jobs->site->arena, ranks);
     return priced->step_s[ranks];
 }
 
@@ -239,11 +291,86 @@ const struct power_stage *job_training_phases(const struct jobs *jobs, const str
     return priced_of(jobs, type, node_type)->phases[ranks_on(type, gpus)];
 }
 
+const struct job_training_facts *job_training_facts(const struct jobs *jobs, const struct job_type *type,
+                                                    int32_t node_type, double gpus)
+{
+    if (type == NULL || type->training.plan.llm == NULL || !(step_s(jobs, type, node_type, gpus) > 0.0)) return NULL;
+    return &priced_of(jobs, type, node_type)->facts[ranks_on(type, gpus)];
+}
+
 double job_training_asked_s(const struct jobs *jobs, const struct job_type *type, double asked)
 {
     double seconds = 0.0;
     for (int32_t i = 0; i < jobs->n_node_types && !(seconds > 0.0); i++) seconds = step_s(jobs, type, i, asked);
     return seconds;
+}
+
+/* --- Jobs that meet on a node --- */
+
+static void count_on_nodes(const struct job *job, int32_t sign)
+{
+    struct job_trainings *trainings = job->jobs->trainings;
+    if (trainings == NULL || trainings->on_node == NULL || job->type == NULL || !uses_host(job->type)) return;
+    const struct job_training_facts *facts = job_training_facts(job->jobs, job->type, job->view.node_type,
+                                                                gpus_of(job->holder.ugpus));
+    const struct cluster *cluster = jobs_cluster_of(job->jobs, job->view.node_type);
+    for (const struct allocation *part = job->holder.held; part != NULL && facts != NULL; part = part->next) {
+        struct met *met = &trainings->on_node[cluster->first_node + part->node];
+        met->n += sign;
+        met->host_bytes = met->n > 0 ? met->host_bytes + sign * facts->host_bytes : 0.0;
+        met->disk_bytes = met->n > 0 ? met->disk_bytes + sign * facts->disk_bytes : 0.0;
+        const struct training_tiers_config *tiers = &job->type->training.plan.tiers;
+        met->excess = fmax(1.0, fmax(met->host_bytes / tiers->host_bytes, met->disk_bytes / tiers->disk_bytes));
+        const struct met *most = &trainings->most;
+        if (met->excess < most->excess || (met->excess == most->excess && met->n <= most->n)) continue;
+        trainings->most = *met;
+        trainings->meets = job->type;
+    }
+}
+
+void job_training_enters(const struct job *job)
+{
+    count_on_nodes(job, 1);
+}
+
+void job_training_leaves(const struct job *job)
+{
+    count_on_nodes(job, -1);
+}
+
+/* --- What jobs have done --- */
+
+void job_training_held(const struct job *job, sim_ns now)
+{
+    const struct jobs *jobs = job->jobs;
+    if (jobs->trainings == NULL || job->view.state != JOB_RUNNING) return;
+    const struct job_training_facts *facts = job_training_facts(jobs, job->type, job->view.node_type, job->view.gpus);
+    if (facts == NULL) facts = job_training_facts(jobs, job->type, job->view.node_type, job->view.held_gpus);
+    if (facts != NULL)
+        jobs->trainings->peak_flop += facts->peak_flop_per_s * gpus_of(job->holder.ugpus) *
+                                      sim_s_from_ns(now - job->since_ns);
+}
+
+void job_training_done(const struct job *job, sim_ns now)
+{
+    const struct jobs *jobs = job->jobs;
+    const struct job_training_facts *facts = NULL;
+    if (jobs->trainings == NULL) return;
+    for (int32_t i = 0; i < jobs->n_node_types && facts == NULL; i++)
+        facts = job_training_facts(jobs, job->type, i, job->view.gpus);
+    if (facts == NULL) return;
+    const double steps = sim_s_from_ns(job_done_ns(job, now)) / job_training_asked_s(jobs, job->type, job->view.gpus);
+    jobs->trainings->model_flop += steps * facts->model_flop;
+    jobs->trainings->hardware_flop += steps * facts->hardware_flop;
+}
+
+int job_trainings_emit(const struct jobs *jobs)
+{
+    const struct job_trainings *trainings = jobs->trainings;
+    if (trainings == NULL || !(trainings->peak_flop > 0.0)) return 0;
+    const int code = metric_emit(jobs->site->sink, "job.mfu", trainings->model_flop / trainings->peak_flop);
+    if (code < 0) return code;
+    return metric_emit(jobs->site->sink, "job.hfu", trainings->hardware_flop / trainings->peak_flop);
 }
 
 double job_training_speed(const struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
@@ -286,6 +413,11 @@ static struct job_messages *describe(struct jobs *jobs, struct priced *priced, i
     *messages = (struct job_messages){.setup = priced->setup, .plan = priced->setup->plan, .stages = stages};
     training_exchanges_of(&priced->setup->parts, stages);
     return job_messages_ideal_s(messages) > 0.0 ? messages : NULL;
+}
+
+bool job_training_is_uneven(const struct jobs *jobs, const struct job_type *type)
+{
+    return priced_of(jobs, type, 0)->setup->lengths != NULL;
 }
 
 int job_training_messages(struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
@@ -351,6 +483,33 @@ bool job_training_problem(const struct job *job, char *text, size_t bytes)
         return true;
     }
     return false;
+}
+
+/* "; together 1900 GiB in host memory, and a node has 119 ('tiers.host_memory')", where it is not enough. */
+static void say_room(char *text, size_t bytes, double used_bytes, double room_bytes, const char *what, const char *key)
+{
+    const double gib = 1024.0 * 1024.0 * 1024.0;
+    text[0] = 0;
+    if (room_bytes > 0.0 && used_bytes > room_bytes)
+        snprintf(text, bytes, "; they keep %.4g GiB %s, and a node has %.4g ('tiers.%s')", used_bytes / gib, what,
+                 room_bytes / gib, key);
+}
+
+/* Warns of jobs that are timed as if each had a node's host memory, drives and CPUs alone. */
+static int warn_of_meeting(const struct jobs *jobs)
+{
+    const struct job_trainings *trainings = jobs->trainings;
+    char text[640], host[120], disk[120];
+    if (trainings->most.n < 2) return 0;
+    const struct training_tiers_config *tiers = &trainings->meets->training.plan.tiers;
+    say_room(host, sizeof host, trainings->most.host_bytes, tiers->host_bytes, "in host memory", "host_memory");
+    say_room(disk, sizeof disk, trainings->most.disk_bytes, tiers->disk_bytes, "on drives", "disk");
+    snprintf(text, sizeof text,
+             "jobs: up to %" PRId32
+             " jobs that keep states beyond their GPUs ran on one node at once, the last of type "
+             "'%s', each as fast as alone on its host memory, drives and CPUs%s%s",
+             trainings->most.n, trainings->meets->name, host, disk);
+    return emit_warning(jobs, "shared-host", text);
 }
 
 /* Whether steps of these GPUs have prices. */
@@ -429,8 +588,8 @@ static int warn_if_first(const struct jobs *jobs, const struct priced *priced)
 int job_trainings_warn(const struct jobs *jobs)
 {
     const struct job_trainings *trainings = jobs->trainings;
-    int code = 0;
     if (trainings == NULL || jobs->site->sink->warning == NULL) return 0;
+    int code = warn_of_meeting(jobs);
     for (size_t i = 0; i < trainings->n_types && code == 0; i++)
         for (int32_t k = 0; k < trainings->n_node_types && code == 0; k++) {
             const struct priced *priced = &trainings->priced[i * (size_t)trainings->n_node_types + (size_t)k];

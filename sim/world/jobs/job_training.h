@@ -43,6 +43,9 @@ double job_training_params(const struct jobs *jobs, const struct job_type *type)
 /* Seconds of a step on the GPUs that a job asks for, of the first node type that can run it so; 0: none can. */
 double job_training_asked_s(const struct jobs *jobs, const struct job_type *type, double asked);
 
+/* Whether the sequences of its steps have unlike lengths, so that each step sends something else. */
+bool job_training_is_uneven(const struct jobs *jobs, const struct job_type *type);
+
 /* What the ranks of such a job send on `gpus` GPUs. *messages lasts as long as the jobs. Returns 1, 0 if it cannot run
  * so or its sequences have unlike lengths, or SIM_E_NOMEM. */
 int job_training_messages(struct jobs *jobs, const struct job_type *type, int32_t node_type, double gpus,
@@ -53,6 +56,19 @@ int job_training_messages(struct jobs *jobs, const struct job_type *type, int32_
 const struct power_stage *job_training_phases(const struct jobs *jobs, const struct job_type *type, int32_t node_type,
                                               double gpus, int64_t *used);
 
+/* Of a step on GPUs that are adjacent, in an idle network. */
+struct job_training_facts {
+    double memory_frac; /* of the usable memory of a GPU */
+    double passes_s;    /* forward and backward passes of all micro-batches, until the optimizer may begin */
+    double host_bytes, disk_bytes; /* that 'tiers' keep on each node, beyond its GPUs */
+    double model_flop, hardware_flop; /* of all GPUs; hardware_flop with recomputation */
+    double peak_flop_per_s;           /* of a GPU, in the format of computing */
+};
+
+/* NULL: the type trains no LLM, or cannot run so. */
+const struct job_training_facts *job_training_facts(const struct jobs *jobs, const struct job_type *type,
+                                                    int32_t node_type, double gpus);
+
 /* Gives a record with steps, or of a type with steps, its run time on the GPUs that it requests; where none can run it
  * so, any. Returns 0, or SIM_E_CONFIG: it has steps, and its type does not train. */
 int job_training_price(struct jobs *jobs, struct job_record *record);
@@ -60,6 +76,18 @@ int job_training_price(struct jobs *jobs, struct job_record *record);
 /* Writes where and why the job cannot train on the GPUs that it asks for: "on 4 h100-sxm: ...", of the first node type
  * that it accepts and that has so many. False: it can, or its plan is not why. */
 bool job_training_problem(const struct job *job, char *text, size_t bytes);
+
+/* Counts the GPU time of a running job since it last got GPUs or their number changed; the steps that a job has done,
+ * as it leaves or the run ends. */
+void job_training_held(const struct job *job, sim_ns now);
+void job_training_done(const struct job *job, sim_ns now);
+
+/* The job is on its GPUs, or leaves them: counts those that keep states on the same nodes. */
+void job_training_enters(const struct job *job);
+void job_training_leaves(const struct job *job);
+
+/* Emits job.mfu and job.hfu, if jobs have trained. Returns 0 or the sink's code. */
+int job_trainings_emit(const struct jobs *jobs);
 
 /* Warns of jobs that could not run as their plans say. Returns 0 or the sink's code. */
 int job_trainings_warn(const struct jobs *jobs);

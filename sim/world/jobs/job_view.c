@@ -94,6 +94,13 @@ static void require_oracle(const struct job_view *job)
         job_plan_fault(jobs, "reads, without declaring it, the true run time of", job);
 }
 
+static void require_speeds(const struct job_view *job)
+{
+    struct jobs *jobs = job_of(job)->jobs;
+    if (!(jobs->scheduler->policy.oracle & ORACLE_SPEEDS))
+        job_plan_fault(jobs, "reads, without declaring it, the exact speed of", job);
+}
+
 sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_view *job)
 {
     require_oracle(job);
@@ -200,14 +207,20 @@ int32_t job_view_rank_gpus(const struct job_view *job)
 
 double job_view_shared_speed(const struct cluster_view *view, const struct job_view *const *jobs, int32_t n, int32_t i)
 {
-    const struct job_type *types[INTERLEAVING_MOST];
+    if (n > 1) require_speeds(jobs[i]);
+    return jobs_shared_speed(view, jobs, n, i);
+}
+
+double jobs_shared_speed(const struct cluster_view *view, const struct job_view *const *jobs, int32_t n, int32_t i)
+{
+    const struct job *members[INTERLEAVING_MOST];
     if (n < 1 || n > INTERLEAVING_MOST) return 0;
     for (int32_t k = 0; k < n; k++) {
         const struct job_view *member = jobs[(i + k) % n];
         if (member->gpus != jobs[i]->gpus || member->gpus == 0 || !job_has_model(view, job_of(member))) return 0;
-        types[k] = job_of(member)->type;
+        members[k] = job_of(member);
     }
-    return job_type_shared_speed(types, n, view->gpu);
+    return job_group_speed(members, n, number_of(view, members[0]));
 }
 
 bool job_view_possible_on(const struct cluster_view *view, const struct job_view *job)
@@ -220,9 +233,8 @@ bool job_view_possible_on(const struct cluster_view *view, const struct job_view
 
 struct job_demand job_view_demand(const struct cluster_view *view, const struct job_view *job)
 {
-    const struct job_type *type = job_of(job)->type;
-    (void)view;
-    return type != NULL ? sharing_demand(&type->sharing) : (struct job_demand){0};
+    require_speeds(job);
+    return job_sharing_demand(job_of(job), number_of(view, job_of(job)));
 }
 
 sim_ns job_remaining_ns(const struct job *job, sim_ns now)
@@ -404,6 +416,7 @@ double job_view_host_speed(const struct cluster_view *view, const struct job_vie
 {
     const struct job *of = job_of(job);
     (void)view;
+    require_speeds(job);
     if (!has_host_needs(of)) return 1.0;
     struct resource_request request = of->jobs->requests.items[job->request];
     request.cpu_milli = host->cpu_milli;
@@ -416,6 +429,7 @@ struct job_host job_view_host_best(const struct cluster_view *view, const struct
 {
     const struct job *of = job_of(job);
     (void)view;
+    require_speeds(job);
     if (of->jobs->cluster->resources == NULL) return (struct job_host){0, 0};
     const struct resource_request *request = &of->jobs->requests.items[job->request];
     struct job_host best = {request->cpu_milli, request->memory_bytes};

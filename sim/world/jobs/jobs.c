@@ -219,7 +219,6 @@ static struct job *enter(struct jobs *jobs)
     job->holder.ops = &job_holder_ops;
     job->holder.number = (uint64_t)jobs->stats.n_submitted;
     job->holder.draw = job_typed_draw(job);
-    job->holder.bears_slow = type != NULL ? (int32_t)type->step.stragglers : 0;
     job->active_before_ns = jobs->active.job_ns;
     job->status = record->status;
     owner_init_passing(&job->finish, OWNER_ID_JOBS, job_number(job));
@@ -385,6 +384,7 @@ static int open_trace(struct jobs *jobs, const struct jobs_config *config)
 /* Shows the scheduler its cluster. */
 static int prepare(struct jobs *jobs)
 {
+    job_sharing_check(jobs);
     if (jobs->scheduler->prepare == NULL) return 0;
     jobs_refresh_view(jobs);
     const int n_errors = jobs->site->diag != NULL ? jobs->site->diag->n_errors : 0;

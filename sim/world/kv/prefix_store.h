@@ -3,9 +3,9 @@
  * A tier holds whole prefix blocks (prefix_cache.h) under the same keys and has an evictor of its own. A block is
  * written down when it is published in GPU memory ("through"), or when the tier above evicts it ("back"). It counts in
  * a tier when its write has ended, and takes room from the start. Blocks that are being copied cannot be evicted. A
- * block that the last tier evicts is gone. Loading a block leaves the copy below where it is. Where a tier promotes, the
- * first tier is written from GPU memory as soon as a load from the lower one has ended (LMCache puts what it has read
- * from disk or a server into its CPU memory).
+ * block that the last tier evicts is gone. Loading a block leaves the copy below where it is. Where a tier promotes,
+ * the first tier is written from GPU memory as soon as a load from the lower one has ended. LMCache keeps what it has
+ * read from disk or a server in its CPU memory.
  *
  * Copies are transfers over the links of the site. All blocks that one event moves between the same two places are one
  * transfer. Source of a write: the tier above, if it holds the block by then; else GPU memory.

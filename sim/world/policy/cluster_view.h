@@ -105,8 +105,8 @@ double job_view_speed_on(const struct cluster_view *view, const struct job_view 
  * multiples of them, and the rest of its GPUs idles. 1 for other jobs. */
 int32_t job_view_rank_gpus(const struct job_view *job);
 
-/* Speed of jobs[i] when the n jobs share the GPUs that each of them requested, on the node type of `view`: 1 is that of
- * the trace's run times; 0: they cannot share. */
+/* Oracle (ORACLE_SPEEDS): speed of jobs[i] when the n jobs share the GPUs that each of them requested, on the node type
+ * of `view`: 1 is that of the trace's run times; 0: they cannot share. */
 double job_view_shared_speed(const struct cluster_view *view, const struct job_view *const *jobs, int32_t n, int32_t i);
 
 /* CPUs and memory of a whole job. */
@@ -126,15 +126,15 @@ struct job_part {
  * meanwhile. */
 bool job_view_next_part(const struct job_view *job, struct job_part *part);
 
-/* Speed of the job with these CPUs and this memory on the GPUs it asked for, relative to that with what it asked for. 1
- * for jobs whose type does not say ("jobs.types.NAME.host"). */
+/* Oracle (ORACLE_SPEEDS): speed of the job with these CPUs and this memory on the GPUs it asked for, relative to that
+ * with what it asked for. 1 for jobs whose type does not say ("jobs.types.NAME.host"). */
 double job_view_host_speed(const struct cluster_view *view, const struct job_view *job, const struct job_host *host);
 
-/* The least CPUs and memory with which no more of them make the job faster; what it asked for where its type does not
- * say. Equal amounts for each GPU. */
+/* Oracle (ORACLE_SPEEDS): the least CPUs and memory with which no more of them make the job faster; what it asked for
+ * where its type does not say. Equal amounts for each GPU. */
 struct job_host job_view_host_best(const struct cluster_view *view, const struct job_view *job);
 
-/* What a job alone uses of each of its GPUs, and whether it yields to others on them. */
+/* Oracle (ORACLE_SPEEDS): what a job alone uses of each of its GPUs, and whether it yields to others on them. */
 struct job_demand {
     double utilisation; /* share of the time, 0 .. 1; 0: not known */
     double memory_frac; /* share of the memory, 0 .. 1; 0: not known */

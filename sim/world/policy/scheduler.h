@@ -46,7 +46,8 @@ bool job_plan_set_host(struct job_plan *plan, const struct job_view *job, const 
 
 /* Starts n pending jobs that share GPUs, as many as each of them requested, if they are free. Each counts as
  * holding an nth of them; job_view_shared_speed returns its speed. When one of them stops, the others run on with
- * its part. A group of which a job cannot run is a policy fault, and so is one where a placer places GPUs. */
+ * its part. A group of which a job cannot run is a policy fault. So is one where a placer places GPUs, and one of
+ * a scheduler without `shares_gpus`. */
 bool job_plan_start_group(struct job_plan *plan, const struct job_view *const *jobs, int32_t n,
                           const struct job_grant *grant, const char *reason);
 
@@ -119,7 +120,9 @@ struct job_note {
  * finish: called once, after the run. May warn (job_plan_warn) with texts that last as long as the state.
  *
  * reads_estimates: whether it reads estimates of run times, where that follows from its parameters. NULL: unless it
- * ignores_estimates. */
+ * ignores_estimates.
+ *
+ * shares: whether jobs share GPUs under it, where that follows from its parameters. NULL: if shares_gpus. */
 #define SCHEDULER_FUNCTIONS(X)                                                                                         \
     X(scheduler, REQUIRED, void, notify,                                                                               \
       (void *state, const struct cluster_view *view, const struct job_note *note), (state, view, note),                \
@@ -131,7 +134,8 @@ struct job_note {
       (state, view, diag), view, POLICY_NONE)                                                                          \
     X(scheduler, OPTIONAL, void, finish, (void *state, struct job_plan *plan), (state, plan), POLICY_NONE,             \
       POLICY_NONE)                                                                                                     \
-    X(scheduler, OPTIONAL, bool, reads_estimates, (const void *state), (state), POLICY_NONE, POLICY_NONE)
+    X(scheduler, OPTIONAL, bool, reads_estimates, (const void *state), (state), POLICY_NONE, POLICY_NONE)              \
+    X(scheduler, OPTIONAL, bool, shares, (const void *state), (state), POLICY_NONE, POLICY_NONE)
 
 struct scheduler {
     struct policy policy;
@@ -141,6 +145,7 @@ struct scheduler {
     bool uses_node_types;    /* may use further node types; else jobs that never fit on the first are rejected */
     bool adapts_batch;       /* jobs with a goodput profile take the best batch size for the GPUs that they hold */
     bool ignores_estimates;  /* reads no estimate of a run time; else a run whose estimates are exact says so */
+    bool shares_gpus;        /* may start groups, or join jobs, under the placement "counted" */
 };
 
 #endif

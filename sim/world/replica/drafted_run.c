@@ -92,9 +92,9 @@ static inline __attribute__((always_inline)) struct left_over end_members(const 
     struct left_over left = {.least = INT64_MAX};
     for (; member < end; member++) {
         const int64_t before = member->end - member->position, most = before - 1 < depth ? before - 1 : depth;
-        const int64_t right =
-            is_plain ? acceptance_few(acceptance, acceptance_number(&member->acceptance, member->position), most)
-                     : acceptance_draw_of(acceptance, &member->acceptance, member->position, most);
+        const int64_t right = is_plain ? acceptance_few(acceptance,
+                                                        acceptance_number(&member->acceptance, member->position), most)
+                                       : acceptance_draw_of(acceptance, &member->acceptance, member->position, most);
         const int64_t gained = 1 + right, after = before - gained;
         const int64_t blocks = is_plain ? gained > member->slack_tokens : blocks_for(member, gained, block_tokens);
         const int64_t next = after < 1 + drafts ? after : 1 + drafts;

@@ -29,8 +29,7 @@ static int take_state(const struct speculation_model *model, void **state, struc
 
 static void give_state(const struct speculation_model *model, void *state)
 {
-    if (model->shared == NULL || --model->shared->n_replicas == 0)
-        policy_state_destroy(&model->policy->policy, state);
+    if (model->shared == NULL || --model->shared->n_replicas == 0) policy_state_destroy(&model->policy->policy, state);
 }
 
 int replica_speculation_init(struct replica *replica)

@@ -123,7 +123,7 @@ struct work_step {
 
 /* Adds the n iterations of a row, none of them at another clock: what work_add_iteration comes to, to the bit. */
 void work_add_steps(struct work_sums *sums, const struct work_of *of, const struct work_steps *row,
-                  const struct work_step *steps, int32_t n);
+                    const struct work_step *steps, int32_t n);
 
 void work_merge(struct work_sums *into, const struct work_sums *from);
 

@@ -104,7 +104,8 @@ static void take_parameters(struct applying *applying, const char *service, cons
     if (config_lay_under(applying->config, to, applying->config, from) != 0) applying->failed = true;
 }
 
-/* Names the default policy where the preset under a pool gives parameters alone: a pool has no default of its own. */
+/* Names the default policy where a pool, with the preset under it, has parameters alone: it has no default of its
+ * own. */
 static void name_policy(struct applying *applying, const char *pool)
 {
     static const char text[] = "{\"policy\": \"" SERVICE_DEFAULT_BATCHING "\"}";
@@ -129,7 +130,6 @@ static void apply_to_pool(struct applying *applying, const char *service, const 
     if (own_policy == NULL) return;
     if (!has_batching) take_parameters(applying, service, engine, pool, own_policy);
     lay_under(applying, pool, own);
-    name_policy(applying, pool);
 }
 
 /* A pool without a cost model of its own takes what the service has, unless it gives parameters without a policy. */
@@ -139,7 +139,9 @@ static void apply_to_pools(struct applying *applying, const char *service, const
     for (size_t i = 0; pools != NULL && (name = config_member(applying->config, pools, i)) != NULL; i++) {
         const char *pool = key_of(applying, pools, name);
         const char *own = has(applying, pool, "cost") ? engine_of(applying, pool) : engine;
-        if (own != NULL && !names_policy(applying, pool)) apply_to_pool(applying, service, engine, pool, own);
+        if (names_policy(applying, pool)) continue;
+        if (own != NULL) apply_to_pool(applying, service, engine, pool, own);
+        if (has(applying, pool, "batching")) name_policy(applying, pool);
     }
 }
 

@@ -4,15 +4,19 @@
 #include "tests/support/harness.h"
 #include "tests/support/huggingface_fixture.h"
 
-/* Two layers with four heads, of which the first is dense where there are experts. */
-#define COMMON                                                                                                         \
-    "'num_hidden_layers': 3, 'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128, 'vocab_size': "    \
-    "100, 'max_position_embeddings': 512, 'dtype': 'bfloat16', 'quantization_config': "
+/* Three layers with four heads, of which the first is dense where there are experts; or five such layers. */
+#define LAYERS(n)                                                                                                      \
+    "'num_hidden_layers': " n ", 'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128, "              \
+    "'vocab_size': 100, 'max_position_embeddings': 512, 'dtype': 'bfloat16', 'quantization_config': "
+#define COMMON LAYERS("3")
 #define DENSE "{'model_type': 'llama', " COMMON
-#define LATENT                                                                                                         \
+#define LATENT_SHAPE                                                                                                   \
     "{'model_type': 'deepseek_v3', 'qk_nope_head_dim': 16, 'qk_rope_head_dim': 8, 'v_head_dim': 16, 'kv_lora_rank': "  \
     "32, 'q_lora_rank': 32, 'first_k_dense_replace': 1, 'n_routed_experts': 12, 'num_experts_per_tok': 2, "            \
-    "'n_shared_experts': 1, 'moe_intermediate_size': 32, 'moe_layer_freq': 1, " COMMON
+    "'n_shared_experts': 1, 'moe_intermediate_size': 32, 'moe_layer_freq': 1, "
+#define LATENT LATENT_SHAPE COMMON
+#define OF_FIVE(pattern)                                                                                               \
+    LATENT_SHAPE LAYERS("5") "{'quant_method': 'fp8', 'modules_to_not_convert': ['" pattern "']}}"
 
 #define SMALL_LLAMA                                                                                                    \
     "{'model_type': 'llama', 'num_hidden_layers': 3, 'hidden_size': 64, 'num_attention_heads': 4, "                    \
@@ -217,6 +221,11 @@ TEST(formats_without_kernels_are_refused)
          "the experts must have one format"},
         {LATENT "{'quant_method': 'fp8', 'modules_to_not_convert': ['re:.*layers.2.*experts\\\\.[1-9]\\\\.down.*']}}",
          "gives layers.2.mlp.experts.1.down_proj another format"},
+        /* ... in each layer */
+        {OF_FIVE("re:.*layers\\\\.2\\\\..*experts\\\\.[1-9]\\\\..*"), "gives layers.2.mlp.experts.1.up_proj another format"},
+        {OF_FIVE("re:.*layers\\\\.3\\\\..*experts.[2-5].down.*"), "gives layers.3.mlp.experts.2.down_proj another format"},
+        {OF_FIVE("*layers.3.mlp.experts.5*"), "gives layers.3.mlp.experts.5.up_proj another format"},
+        {OF_FIVE("*layers.2.mlp.experts.[2-9].gate*"), "gives layers.2.mlp.experts.2.gate_proj another format"},
         {DENSE CT("", ""), "has no 'config_groups'"},
         {DENSE "{'quant_method': 'modelopt', 'quant_algo': 'MXFP8'}}", "has an algorithm without kernels here"},
         {DENSE "{'quant_method': 'modelopt', 'quant_algo': 'MIXED_PRECISION'}}", "without 'quantized_layers'"},

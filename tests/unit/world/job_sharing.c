@@ -55,6 +55,7 @@ static const struct scheduler grouping = {
                .init = grouping_init},
     .notify = grouping_notify,
     .decide = grouping_decide,
+    .shares_gpus = true,
 };
 
 static struct gpu_speed beside_b = {.gpu = "v100", .speed = 0.6}, beside_a = {.gpu = "v100", .speed = 0.8};
@@ -129,4 +130,95 @@ TEST(a_share_of_memory_needs_a_utilisation)
         CHECK_EQ_INT(rows->code, stated ? 0 : SIM_E_CONFIG);
         if (!stated) CHECK(strstr(rows->diag.items[0].where, "jobs.types.a.sharing") != NULL);
     }
+}
+
+/* --- Where jobs can share --- */
+
+#define TWO_JOBS                                                                                                       \
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 8}, 'jobs': {%s, 'types': {'a': {%s}, 'b': {%s}},"                      \
+    " 'trace': {'format': 'inline-jobs', 'jobs': [{'type': 'a', 'gpus': 8, 'duration': '1000s'},"                      \
+    " {'type': 'b', 'gpus': 8, 'duration': '1000s'}]}}}"
+
+static const char of_first[] = "'sharing': {'phases': [1, 0.1]}", of_second[] = "'sharing': {'phases': [0.1, 1]}";
+
+static struct bed_rows *run_two(const char *policies, const char *first, const char *second)
+{
+    return bed_ok(BED(.quiet = true), TWO_JOBS, policies, first, second);
+}
+
+/* Phases that fit into each other cost nothing: both jobs end after 1000 s on the same GPUs. The default placement
+ * gives each job its own, and the run says so. */
+TEST(jobs_share_where_no_placer_puts_them_on_nodes)
+{
+    const struct bed_rows *rows = run_two("'scheduler': 'muri', 'placement': 'counted'", of_first, of_second);
+    CHECK_EQ_INT(rows->diag.n_warnings, 0);
+    for (int64_t id = 0; id < 2; id++) CHECK_NEAR(bed_job(rows, id)->jct_s, 1000.0, 1e-9);
+    rows = run_two("'scheduler': 'muri'", of_first, of_second);
+    CHECK_EQ_INT(rows->diag.n_warnings, 1);
+    CHECK(bed_job(rows, 1)->jct_s >= 2000.0); /* after job 0 */
+}
+
+static const char *const sharers[] = {"muri",    "lucid", "gavel-packed", "gavel-fifo-packed",
+                                      "gandiva", "horus", "antman"};
+
+TEST(a_scheduler_that_cannot_share_warns)
+{
+    for (size_t i = 0; i < sizeof sharers / sizeof *sharers; i++) {
+        char policies[96];
+        snprintf(policies, sizeof policies, "'scheduler': '%s', 'placement': 'consolidated'", sharers[i]);
+        const struct bed_rows *rows = run_two(policies, of_first, of_second);
+        CHECK_EQ_INT(rows->diag.n_warnings, 1);
+        CHECK(strstr(rows->diag.items[0].text, "no jobs share GPUs under") != NULL);
+        CHECK(strstr(rows->diag.items[0].text, "'consolidated'") != NULL);
+        CHECK_EQ_INT(run_two(policies, "", "")->diag.n_warnings, 0); /* there is nothing to share */
+        snprintf(policies, sizeof policies, "'scheduler': '%s', 'placement': 'counted'", sharers[i]);
+        CHECK_EQ_INT(run_two(policies, of_first, of_second)->diag.n_warnings, 0);
+    }
+}
+
+TEST(a_scheduler_that_is_told_not_to_share_does_not_warn)
+{
+    const char *const policies[] = {"'scheduler': {'policy': 'muri', 'most': 1}, 'placement': 'consolidated'",
+                                    "'scheduler': {'policy': 'gavel-packed', 'shares': false}, 'placement': 'best-fit'",
+                                    "'scheduler': 'fifo', 'placement': 'consolidated'"};
+    for (int i = 0; i < 3; i++) CHECK_EQ_INT(run_two(policies[i], of_first, of_second)->diag.n_warnings, 0);
+}
+
+TEST(sharing_without_saying_so_is_a_fault)
+{
+    struct scheduler silent = grouping;
+    struct job_type types[] = {{.name = "a", .sharing = {.utilisation = 0.2}}};
+    const struct job_record records[] = {record_of(0, 10, "a"), record_of(1, 10, "a")};
+    const struct jobrun_spec spec = {.records = records, .n = 2, .cluster = {.nodes = 1, .gpus_per_node = 2},
+                                     .own_scheduler = &silent, .types = {1, types}};
+    silent.shares_gpus = false;
+    expected_jobs = 2;
+    preempts_at_ns = 0;
+    SCOPED(jobrun) run;
+    jobrun_init(&run, &spec, SIM_E_POLICY);
+    CHECK(strstr(run.diag.items[0].text, "'shares_gpus'") != NULL);
+}
+
+/* --- The memory of jobs that train by a plan --- */
+
+#define PLANNED                                                                                                        \
+    "{'cluster': {'gpu': 'h100-sxm', 'nodes': 1, 'gpus_per_node': 8}, 'jobs': {'scheduler': 'horus',"                  \
+    " 'placement': 'counted',"                                                                                         \
+    " 'types': {'a': {'sharing': {'utilisation': 0.4%s}, 'training': {'llm': '%s', 'global_batch': 64,"                \
+    " 'recompute': 'full', 'sequence_tokens': 2048}}}, 'trace': {'format': 'inline-jobs', 'jobs': ["                   \
+    "{'type': 'a', 'gpus': 8, 'steps': 100}, {'type': 'a', 'gpus': 8, 'steps': 100}]}}}"
+
+static bool run_at_once(const char *more, const char *llm)
+{
+    const struct bed_rows *rows = bed_ok(BED(.quiet = true), PLANNED, more, llm);
+    return bed_job(rows, 1)->start_s < bed_job(rows, 0)->end_s;
+}
+
+/* Weights and 32-bit gradients of 8 billion parameters take 48 GB of 80 already, and those of 2.7 billion 16 GB. */
+TEST(plans_share_a_gpu_only_if_it_holds_both)
+{
+    CHECK(!run_at_once("", "llama-3.1-8b"));
+    CHECK(run_at_once("", "phi-2"));
+    CHECK(run_at_once(", 'memory_frac': 0.5", "llama-3.1-8b")); /* what is stated goes first */
+    CHECK(!run_at_once(", 'memory_frac': 0.51", "phi-2"));
 }

@@ -65,6 +65,13 @@ static int ask_the_oracle(void *state, const struct cluster_view *view, struct j
     return 0;
 }
 
+static int ask_for_speeds(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    (void)plan;
+    job_view_demand(view, ((struct script *)state)->jobs[0]);
+    return 0;
+}
+
 /* Starts one job per ten seconds, whatever comes and goes. */
 static int start_on_the_clock(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
@@ -139,6 +146,7 @@ TEST(impossible_actions_are_policy_faults)
                                   "(reason: no reason), at 1.5 s");
     expect_fault(wake_in_the_past, "policy 'script' asks to be woken at 1.5 s, which is not later than now, at 1.5 s");
     expect_fault(ask_the_oracle, "policy 'script' reads, without declaring it, the true run time of job 0, at 1.5 s");
+    expect_fault(ask_for_speeds, "policy 'script' reads, without declaring it, the exact speed of job 0, at 1.5 s");
 }
 
 static int place_too_many(void *state, const struct cluster_view *view, const struct job_view *job,
