@@ -104,18 +104,16 @@ static void add_row(const struct draft_rates *rates, const struct draft_tree *tr
     for (int32_t i = 0; i < tree->n; i++) row[tree->nodes[i].guesses] += fmax(ends[i], 0.0);
 }
 
-/* squared = chain times chain, with rows that sum to 1. */
+/* Multiplies the chain by itself, with rows that sum to 1. It adds row by row: no sum waits for its last summand. */
 static void square(int32_t n, double chain[STATES][STATES])
 {
-    double squared[STATES][STATES];
+    double squared[STATES][STATES] = {{0}};
     for (int32_t from = 0; from < n; from++) {
-        double sum = 0.0;
-        for (int32_t to = 0; to < n; to++) {
-            squared[from][to] = 0.0;
-            for (int32_t by = 0; by < n; by++) squared[from][to] += chain[from][by] * chain[by][to];
-            sum += squared[from][to];
-        }
-        for (int32_t to = 0; to < n; to++) squared[from][to] /= sum;
+        double sum = 0.0, *row = squared[from];
+        for (int32_t by = 0; by < n; by++)
+            for (int32_t to = 0; to < n; to++) row[to] += chain[from][by] * chain[by][to];
+        for (int32_t to = 0; to < n; to++) sum += row[to];
+        for (int32_t to = 0; to < n; to++) row[to] /= sum;
     }
     memcpy(chain, squared, (size_t)n * sizeof *squared);
 }

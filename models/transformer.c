@@ -10,6 +10,16 @@ enum number_format llm_format(const struct llm_spec *llm, enum llm_part part)
     return part == LLM_PART_OUT ? llm_format(llm, LLM_PART_ATTENTION) : llm->weights;
 }
 
+bool llm_has(const struct llm_spec *llm, enum llm_part part)
+{
+    switch (part) {
+    case LLM_PART_DENSE: return llm->experts == 0 || llm->dense_layers > 0;
+    case LLM_PART_SHARED: return llm->experts > 0 && llm->ffn > 0;
+    case LLM_PART_EXPERTS: return llm->experts > 0;
+    default: return true;
+    }
+}
+
 void llm_set_weights(struct llm_spec *llm, enum number_format format)
 {
     llm->weights = format;
@@ -261,8 +271,7 @@ static const char *latent_problem(const struct llm_spec *llm)
 
 static const char *expert_problem(const struct llm_spec *llm)
 {
-    const bool has_formats = llm->part_formats[LLM_PART_EXPERTS] > 0 || llm->part_formats[LLM_PART_SHARED] > 0;
-    if (llm->experts == 0 && (llm->expert_bias || has_formats)) return "its experts are described but not counted";
+    if (llm->experts == 0 && llm->expert_bias) return "its experts are described but not counted";
     if (llm->experts < 0 || llm->experts > LLM_MAX_EXPERTS) return "the number of experts must be at most 1024";
     if (llm->experts == 0) {
         if (llm->experts_per_token != 0 || llm->expert_ffn != 0) return "its experts are described but not counted";
@@ -284,6 +293,18 @@ static const char *window_problem(const struct llm_spec *llm)
     return llm->full_layers < llm->layers ? NULL : "none of its layers has the sliding window";
 }
 
+static const char *format_problem(const struct llm_spec *llm)
+{
+    static const char *const absent[LLM_PART_COUNT] = {
+        [LLM_PART_DENSE] = "it has a format of dense layers, but experts in all layers",
+        [LLM_PART_SHARED] = "it has a format of shared experts, but none",
+        [LLM_PART_EXPERTS] = "it has a format of experts, but none",
+    };
+    for (int part = 0; part < LLM_PART_COUNT; part++)
+        if (llm->part_formats[part] > 0 && !llm_has(llm, (enum llm_part)part)) return absent[part];
+    return NULL;
+}
+
 const char *llm_problem(const struct llm_spec *llm)
 {
     const char *problem = size_problem(llm);
@@ -294,7 +315,8 @@ const char *llm_problem(const struct llm_spec *llm)
         return "there are too many learned positions";
     problem = latent_problem(llm);
     if (!problem) problem = window_problem(llm);
-    return problem ? problem : expert_problem(llm);
+    if (!problem) problem = expert_problem(llm);
+    return problem ? problem : format_problem(llm);
 }
 
 const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel)

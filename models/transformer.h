@@ -77,6 +77,9 @@ static inline enum llm_part llm_ffn_part(const struct llm_spec *llm)
     return llm->experts > 0 ? LLM_PART_SHARED : LLM_PART_DENSE;
 }
 
+/* Whether an LLM has matrices of a part. */
+bool llm_has(const struct llm_spec *llm, enum llm_part part);
+
 /* Gives all matrices of the layers one format, whatever their parts had, and the head that of computing. */
 void llm_set_weights(struct llm_spec *llm, enum number_format format);
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sim/core/number.h"
 #include "traces/guess.h"
@@ -375,18 +376,31 @@ static enum row_result check_sign(struct reader *reader, const union trace_recor
                       sim_s_from_ns(record->any.time_ns));
 }
 
-/* Without a header, a number beyond every row would leave its column empty unnoticed. Known once the file is read to
- * its end. */
-static int check_numbers(const struct reader *reader, struct diag *diag)
+static void see_width(struct widest_row *widest, const struct csv *csv)
 {
-    if (!reader->format.csv.by_user || !reader->format.no_header) return 0;
-    for (size_t i = 0; i < reader->format.n_columns; i++)
-        if (reader->positions[i] >= (int)reader->most_fields)
-            return diag_error(diag, SIM_E_DATA, csv_name(reader->csv), NULL,
-                              "no row has more than %zu field%s, but '%s' is column %d", reader->most_fields,
-                              reader->most_fields == 1 ? "" : "s", column_name(reader, (int)i),
-                              reader->positions[i] + 1);
-    return 0;
+    if (csv_n_fields(csv) <= widest->n_fields) return;
+    widest->n_fields = csv_n_fields(csv);
+    csv_where(csv, 0, 0, widest->where);
+}
+
+/* The column with the largest number. */
+static size_t last_column(const struct reader *reader)
+{
+    size_t last = 0;
+    for (size_t i = 1; i < reader->format.n_columns; i++)
+        if (reader->positions[i] > reader->positions[last]) last = i;
+    return last;
+}
+
+/* Without a header, a number beyond every row would leave its column empty unnoticed. `widest`: of all rows. */
+static int check_numbers(const struct reader *reader, const struct widest_row *widest, struct diag *diag)
+{
+    const size_t last = last_column(reader);
+    if (!reader->format.csv.by_user || !reader->format.no_header || widest->n_fields == 0) return 0;
+    if (reader->positions[last] < (int)widest->n_fields) return 0;
+    return diag_error(diag, SIM_E_DATA, widest->where, "number the columns from 1, and leave out what the file lacks",
+                      "no row has more than %zu field%s, but '%s' is column %d", widest->n_fields,
+                      widest->n_fields == 1 ? "" : "s", column_name(reader, (int)last), reader->positions[last] + 1);
 }
 
 static int end_of_file(struct reader *reader, struct diag *diag)
@@ -394,7 +408,7 @@ static int end_of_file(struct reader *reader, struct diag *diag)
     bool first_time = !reader->ended;
     reader->ended = true;
     if (!first_time) return 0;
-    if (reader->n_kept > 0) return check_numbers(reader, diag);
+    if (reader->n_kept > 0) return check_numbers(reader, &reader->widest, diag);
     const char *name = csv_name(reader->csv);
     if (reader->n_rows == 0) return diag_error(diag, SIM_E_DATA, name, NULL, "trace is empty; expected rows of data");
     return diag_error(diag, SIM_E_DATA, name, reader->notes.n > 0 ? reader->notes.items[0].text : NULL,
@@ -412,7 +426,7 @@ static int reader_next(struct stream *stream, union trace_record *record, struct
         reader->fields = csv_fields(reader->csv);
         reader->offsets = NULL;
         reader->n_fields = csv_n_fields(reader->csv);
-        if (code == 1 && reader->n_fields > reader->most_fields) reader->most_fields = reader->n_fields;
+        if (code == 1) see_width(&reader->widest, reader->csv);
         enum row_result result = code == 1 ? reader->format.row(reader, record) : ROW_BAD;
         if (result == ROW_KEPT) result = check_sign(reader, record);
         if (result == ROW_KEPT) result = check_order(reader, record);
@@ -495,6 +509,43 @@ static int find_columns(struct reader *reader, struct diag *diag)
     return 0;
 }
 
+/* Finds the widest row of the file, or one that has all columns: mostly its first. Returns 0 or SIM_E_NOMEM;
+ * *widest has no fields if the file cannot be read to its end, or the search is interrupted. */
+static int find_widest(const struct reader *reader, struct widest_row *widest, struct diag *diag)
+{
+    const size_t needed = (size_t)reader->positions[last_column(reader)] + 1;
+    struct input *input;
+    struct csv *csv;
+    struct diag unheard;
+    diag_init(&unheard);
+    if (input_open(reader->file->path, &input, &unheard) != 0) return 0;
+    int code = csv_create(input, &reader->format.csv, &csv, &unheard);
+    if (code != 0) return code == SIM_E_NOMEM ? diag_nomem_at(diag, reader->file->path) : 0;
+    while ((code = csv_next(csv, &unheard)) == 1 || code == SIM_E_DATA) {
+        if (code == 1) see_width(widest, csv);
+        diag_init(&unheard);
+        if (widest->n_fields >= needed) break;
+        if (source_is_interrupted(reader->interrupt)) code = SIM_E_INTERRUPTED;
+        if (code == SIM_E_INTERRUPTED) break;
+    }
+    csv_destroy(csv);
+    if (code == SIM_E_NOMEM) return diag_nomem_at(diag, reader->file->path);
+    if (code < 0 && code != SIM_E_DATA) widest->n_fields = 0;
+    return 0;
+}
+
+/* Checks the numbers of columns before the run, which may not read all rows. What is no file, such as a pipe, can be
+ * read once: it is checked at its end, if the run reads so far. */
+static int check_numbers_ahead(const struct reader *reader, struct diag *diag)
+{
+    struct widest_row widest = {0};
+    struct stat status;
+    if (!reader->format.csv.by_user || !reader->format.no_header) return 0;
+    if (stat(reader->file->path, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+    const int code = find_widest(reader, &widest, diag);
+    return code == 0 ? check_numbers(reader, &widest, diag) : code;
+}
+
 /* Takes ownership of `input`. */
 static int open_input(const struct row_format *format, const struct trace_file *file, struct input *input,
                       const volatile sig_atomic_t *interrupt, struct stream **stream, struct diag *diag)
@@ -519,6 +570,7 @@ static int open_input(const struct row_format *format, const struct trace_file *
     memcpy(reader->columns, format->columns, format->n_columns * sizeof *format->columns);
     arena_init(&reader->arena);
     code = find_columns(reader, diag);
+    if (code == 0) code = check_numbers_ahead(reader, diag);
     if (code != 0) {
         reader_close(&reader->stream);
         return code;

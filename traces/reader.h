@@ -52,6 +52,12 @@ struct row_format {
     void (*destroy_state)(void *state); /* may be NULL */
 };
 
+/* The first of the rows with the most fields. */
+struct widest_row {
+    size_t n_fields;
+    char where[DIAG_WHERE_CHARS];
+};
+
 struct reader {
     struct stream stream;
     struct row_format format;
@@ -61,7 +67,8 @@ struct reader {
     struct csv_column columns[READER_MAX_COLUMNS];
     int positions[READER_MAX_COLUMNS]; /* of each column in a row; -1: absent */
     const struct csv_field *fields;    /* of the current row */
-    size_t n_fields, most_fields; /* of the current row; of any row */
+    size_t n_fields;                   /* of the current row */
+    struct widest_row widest;
     /* In the line, of fields that a format took out of the row's only one, or READER_ABSENT; NULL: there are none. */
     const size_t *offsets;
     const char *latest[READER_MAX_COLUMNS]; /* last interned text of each column, which often repeats */

@@ -36,10 +36,14 @@ static bool find_means(const struct run_intervals *runs, size_t n, const char *m
     return true;
 }
 
+static bool is_of_power(const char *metric)
+{
+    return strncmp(metric, "energy.", 7) == 0 || strncmp(metric, "power.", 6) == 0;
+}
+
 static bool find_ends(const struct errors *errors, const char *metric, struct ends *ends)
 {
-    const bool is_power = strncmp(metric, "energy.", 7) == 0 || strncmp(metric, "power.", 6) == 0;
-    const bool by_speed = errors->is_common && !is_power;
+    const bool by_speed = errors->is_common && !is_of_power(metric);
     double base[2];
     if (!find_means(errors->base, errors->n_base, metric, by_speed, base) ||
         !find_means(errors->changed, errors->n_changed, metric, by_speed, ends->changed))
@@ -133,7 +137,7 @@ int work_remark_model_error(struct compare_work *work)
 {
     struct errors errors;
     struct text within, beyond;
-    size_t n_within = 0, n_beyond = 0;
+    size_t n_within = 0, n_beyond = 0, n_of_power = 0;
     int code = read_errors(work, &errors);
     const size_t n_runs = errors.n_base + errors.n_changed;
     if (code == 0 && errors.n_without > 0 && errors.n_without < n_runs)
@@ -146,6 +150,7 @@ int work_remark_model_error(struct compare_work *work)
         const struct compare_row *row = &work->comparison->rows[i];
         struct ends ends;
         if (!has_moved(row) || !find_ends(&errors, row->metric, &ends)) continue;
+        n_of_power += is_of_power(row->metric);
         if (may_be_none(row, &ends))
             add_metric(row, &ends, n_within++, &within);
         else
@@ -156,12 +161,13 @@ int work_remark_model_error(struct compare_work *work)
     const char *common = !errors.is_common ? "one for each run"
                          : n_runs == 2     ? "one for both runs"
                                            : "one for all runs";
+    const char *apart = errors.is_common && n_of_power > 0 ? ", of power one for each" : "";
     if (within.failed || beyond.failed) code = SIM_E_NOMEM;
     if (code == 0 && n_within > 0)
-        code = work_remark(work, "within the error of the cost models (%s), maybe none on hardware: %s", common,
-                           within.chars);
+        code = work_remark(work, "within the error of the cost models (%s%s), maybe none on hardware: %s", common,
+                           apart, within.chars);
     if (code == 0 && n_beyond > 0)
-        code = work_remark(work, "beyond the error of the cost models (%s): %s", common, beyond.chars);
+        code = work_remark(work, "beyond the error of the cost models (%s%s): %s", common, apart, beyond.chars);
     text_fini(&within);
     text_fini(&beyond);
     return code;

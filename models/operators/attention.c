@@ -110,7 +110,8 @@ static struct cutting cutting_of(const struct decode_params *params, const struc
                             time->flop / peak_of(gpu, shape), time->memory_s};
 }
 
-static double cut_seconds(const struct decode_cuts *cuts, const struct cutting *cutting, int i)
+static inline __attribute__((always_inline)) double cut_seconds(const struct decode_cuts *cuts,
+                                                                const struct cutting *cutting, int i)
 {
     return cutting->start_s + cuts->join_s[i] +
            soft_max_4(larger_of(cuts->compute_s[i], cutting->least_s), cutting->memory_s);

@@ -2,7 +2,9 @@
  * prompts are processed in the same iteration as the decoding of others. KV slots for prompt and output are reserved at
  * admission and held to the end, so no request is ever preempted. There are as many batches in flight as pipeline
  * stages, each of at most max_sequences (its Algorithm 1; so in Vidur). `reservation` selects what is known of the
- * output (Kwon et al., SOSP 2023, section 6.1). */
+ * output (Kwon et al., SOSP 2023, section 6.1).
+ *
+ * Takes no requests whose prompt was processed elsewhere: the paper has none, and Orca's code is not public. */
 #include "policies/batching/reservation.h"
 #include "policies/declared.h"
 #include "sim/world/policy/batching.h"

@@ -19,14 +19,17 @@
  * @ 0a949d3, scheduledBlocksManager.h @ 1ce9149, kvCacheManager.cpp (getRemainingBlocksToCompletion). Defaults:
  * tensorrt_llm/llmapi/llm_args.py of 1.0.
  *
- * Requests whose prompt was processed in a prefill pool join as waiting ones do (capacityScheduler.cpp takes those in
- * state DISAGG_GENERATION_INIT, too): by order, with the blocks to their limit or, under max-utilization, of their
- * context.
+ * Requests whose prompt was processed in a prefill pool (state DISAGG_GENERATION_INIT) need the blocks to their limit,
+ * under max-utilization those of their context. They join in their order, before all waiting prompts. One that does not
+ * fit holds up those behind it, but no prompt. So does capacityScheduler.cpp for guaranteed-no-evict and static-batch:
+ * it goes through its pendingDisGenInitRequests first.
  *
  * The limit of a request is `max_tokens`, for all alike, or exactly its output (`limits`). ORACLE_OUTPUT serves the
  * second. It also serves the rejection of requests whose output exceeds the limit: the engine would have cut them.
  *
  * Differences from the engine:
+ * - Under max-utilization the engine has one order for requests that were handed over and for prompts that wait. Here
+ *   the former overtake the latter, in pools that do both.
  * - Reserved blocks are taken at admission, so that they cannot hold cached prefixes meanwhile. The engine counts them.
  * - A request is not held back to reuse the prefix of one that is being processed (capacityScheduler.cpp,
  *   beneficialToSkip). So prompts that are admitted together compute a common prefix each, as they would there if they
@@ -302,8 +305,8 @@ static bool add_prompts(struct micro_batch *batch, const struct request_view *la
 
 /* --- The iteration --- */
 
-/* Requests of a prefill pool join in order of arrival, like waiting ones: their blocks, slots and tokens must be free.
- * Those whose KV has yet to come take no token. */
+/* Requests of a prefill pool join in order of arrival, before those that wait: their blocks, slots and tokens must be
+ * free. Those whose KV has yet to come take no token. */
 static void resume_remote(const struct trtllm *params, const struct replica_view *view, struct batch_plan *plan,
                           const struct room_rules *rules, struct room *room)
 {

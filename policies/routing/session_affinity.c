@@ -19,7 +19,7 @@ struct session_affinity {
     double bound;
 };
 
-enum { PLACES = 1 << 13, REMEMBERED = 4 };
+enum { SETS = 1 << 11, WAYS = 4, REMEMBERED = 4 }; /* a set is one line of the CPU's cache */
 
 /* How the order of a session begins. */
 struct affinity_order {
@@ -30,7 +30,7 @@ struct affinity_order {
 struct affinity_state {
     struct session_affinity params;
     int32_t first, n_replicas;            /* of the fleet that `orders` is about; n_replicas 0: none yet */
-    struct affinity_order orders[PLACES]; /* by the mixed number modulo PLACES */
+    struct affinity_order orders[SETS][WAYS]; /* by the mixed number modulo SETS, the one used last first */
 };
 
 #define ROW_OF struct session_affinity
@@ -98,13 +98,25 @@ static bool is_remembered(struct affinity_state *state, const struct fleet_view 
     return state->first == view->first && state->n_replicas == view->n_replicas;
 }
 
+/* The order of a session, remembered or new, which takes the place of the one in its set that was used longest ago. */
+static const struct affinity_order *find_order(struct affinity_state *state, const struct fleet_view *view,
+                                               uint64_t session)
+{
+    struct affinity_order *set = state->orders[session % SETS];
+    int way = 0;
+    while (way < WAYS && (set[way].session != session || set[way].replicas[0] == 0)) way++;
+    const struct affinity_order order = way < WAYS ? set[way] : order_of(view, session);
+    for (int i = way < WAYS ? way : WAYS - 1; i > 0; i--) set[i] = set[i - 1];
+    set[0] = order;
+    return set;
+}
+
 /* The first replica with room among those remembered, or -1. */
 static int32_t remembered_with_room(struct affinity_state *state, const struct fleet_view *view, uint64_t session,
                                     int64_t most)
 {
-    struct affinity_order *order = &state->orders[session % PLACES];
     if (!is_remembered(state, view)) return -1;
-    if (order->replicas[0] == 0 || order->session != session) *order = order_of(view, session);
+    const struct affinity_order *order = find_order(state, view, session);
     for (int i = 0; i < REMEMBERED && order->replicas[i] > 0; i++)
         if (view->loads[order->replicas[i] - 1].outstanding < most) return order->replicas[i] - 1;
     return -1;

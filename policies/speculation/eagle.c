@@ -131,4 +131,5 @@ const struct speculator speculation_eagle = {
                .init = eagle_init},
     .plan = eagle_plan,
     .draft = SPECULATION_DRAFT_LAYERS,
+    .plans_alike = true,
 };

@@ -78,14 +78,22 @@ static void add_prompts(const struct draft_rates *rates, const double *gives, in
     }
 }
 
-/* Trees with at most so many candidates. Returns the drafts per step in the long run. */
-static double build(const struct draft_rates *rates, const struct ppd_params *params, int32_t candidates,
-                    struct draft_tree *trees)
+/* Leaves a tree its likeliest candidates, which come first, and takes away its prompt tokens. */
+static void cut_to(struct draft_tree *tree, int32_t candidates)
+{
+    tree->n = candidates;
+    for (int32_t i = 0; i <= tree->n; i++) *guesses_at(tree, i) = 0;
+}
+
+/* Cuts the trees, which have most[g] candidates, to so many, and deals their prompt tokens. Returns the drafts per step
+ * in the long run. */
+static double build(const struct draft_rates *rates, const struct ppd_params *params, const int32_t *most,
+                    int32_t candidates, struct draft_tree *trees)
 {
     const int32_t depth = (int32_t)params->depth;
     double gives[DRAFT_MAX_DEPTH + 1] = {0.0}, kept[DRAFT_MAX_NODES], reach[DRAFT_MAX_DEPTH + 1], sum = 0.0;
     for (int32_t g = 0; g <= depth; g++) {
-        draft_tree_likeliest(rates, g, DRAFT_MAX_RANK, 0, candidates, &trees[g]);
+        cut_to(&trees[g], candidates < most[g] ? candidates : most[g]);
         gives[g] = draft_tree_kept(rates, &trees[g], kept);
     }
     for (int32_t g = 0; g <= depth; g++) add_prompts(rates, gives, depth, params->tokens - trees[g].n, &trees[g]);
@@ -94,19 +102,23 @@ static double build(const struct draft_rates *rates, const struct ppd_params *pa
     return sum;
 }
 
-/* Tries every number of candidates, or up to 64 of them. */
+/* Tries every number of candidates, or up to 64 of them. The likeliest candidates are the first ones of all. */
 static void find_trees(struct ppd *ppd, const struct draft_rates *rates)
 {
     const int32_t tokens = (int32_t)ppd->params.tokens, stride = 1 + tokens / 64;
-    int32_t best = 1;
+    int32_t best = 1, most_candidates[SPECULATION_MAX_DEPTH + 1] = {0};
     double most = -1.0;
+    for (int32_t g = 0; g <= (int32_t)ppd->params.depth; g++) {
+        draft_tree_likeliest(rates, g, DRAFT_MAX_RANK, 0, tokens - 1, &ppd->trees[g]);
+        most_candidates[g] = ppd->trees[g].n;
+    }
     for (int32_t candidates = 1; candidates < tokens; candidates += stride) {
-        const double drafts = build(rates, &ppd->params, candidates, ppd->trees);
+        const double drafts = build(rates, &ppd->params, most_candidates, candidates, ppd->trees);
         if (drafts <= most) continue;
         most = drafts;
         best = candidates;
     }
-    build(rates, &ppd->params, best, ppd->trees);
+    build(rates, &ppd->params, most_candidates, best, ppd->trees);
     ppd->has_trees = true;
 }
 
@@ -141,4 +153,5 @@ const struct speculator speculation_ppd = {
                .init = ppd_init},
     .plan = ppd_plan,
     .draft = SPECULATION_DRAFT_NONE,
+    .plans_alike = true,
 };

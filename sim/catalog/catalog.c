@@ -1,6 +1,7 @@
 #include "sim/catalog/catalog.h"
 
 #include "sim/catalog/huggingface.h"
+#include "sim/catalog/huggingface_fields.h"
 #include "sim/catalog/llm_names.h"
 #include "sim/catalog/mig.h"
 #include "sim/catalog/shelf.h"
@@ -289,8 +290,7 @@ static int check_shape(const struct json_node *root, const struct llm_spec *llm,
 static int load_beside(const struct catalog *catalog, const char *path, const struct json_node *root,
                        struct arena *arena, struct json_node **beside, struct diag *diag)
 {
-    const struct json_node *own = json_member(root, "quantization_config");
-    if (strcmp(path_name(path), "config.json") != 0 || (own != NULL && own->kind != JSON_NULL)) return 0;
+    if (strcmp(path_name(path), "config.json") != 0 || is_given(root, "quantization_config")) return 0;
     const char *folder = path_directory(arena, path);
     const char *other = folder != NULL ? path_join(arena, folder, "hf_quant_config.json") : NULL;
     if (other == NULL) return diag_nomem(diag);

@@ -66,6 +66,12 @@ static inline bool read_flag(struct reading *reading, const char *key, bool fall
     return fallback;
 }
 
+static inline bool is_given(const struct json_node *node, const char *key)
+{
+    const struct json_node *value = json_member(node, key);
+    return value != NULL && value->kind != JSON_NULL;
+}
+
 static inline bool has_text(const struct json_node *node, const char *text)
 {
     return node && node->kind == JSON_STRING && strcmp(node->text, text) == 0;

@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* A format, and the modules that have it. */
 struct scheme {
@@ -30,26 +29,19 @@ static void refuse(struct quantisation *q, const struct json_node *node, const c
 
 /* --- Modules --- */
 
-/* Whether a text is the name of an expert that others stand for, or of a module in it: neither the first nor the last
- * expert. Patterns may mean several experts. */
-static bool is_stood_for(const struct llm_spec *llm, const char *text)
-{
-    const char *experts = strstr(text, "experts.");
-    const bool is_pattern = strpbrk(text, "*?[") != NULL || strncmp(text, "re:", 3) == 0;
-    if (is_pattern || experts == NULL || !isdigit((unsigned char)experts[8])) return false;
-    char *end;
-    const long number = strtol(experts + 8, &end, 10);
-    return (*end == '.' || *end == 0) && number != 0 && number != llm->experts - 1;
-}
-
 static void add_module(struct quantisation *q, struct module_patterns *patterns, const struct json_node *node,
                        const char *text)
 {
-    if (is_stood_for(q->llm, text)) return;
-    const int code = module_patterns_add(patterns, text);
+    const char *why;
+    char unread[256];
+    long expert;
+    /* The first and the last expert stand for those between. Wildcards are looked at for all (check_experts). */
+    if (module_names_expert(text, &expert) && expert != 0 && expert != q->llm->experts - 1) return;
+    const int code = module_patterns_add(patterns, text, &why);
     if (code == SIM_E_NOMEM) refuse(q, node, "lists more modules than memory holds");
-    if (code == SIM_E_CONFIG)
-        refuse(q, node, "has a regular expression with groups, letters or counts that are not read here");
+    if (code != SIM_E_CONFIG) return;
+    snprintf(unread, sizeof unread, "has a regular expression with %s", why);
+    refuse(q, node, unread);
 }
 
 /* The modules of a list; NULL: none. */
@@ -71,12 +63,6 @@ static double number_of(const struct json_node *node, const char *key)
 {
     const struct json_node *value = json_member(node, key);
     return value != NULL && value->kind == JSON_NUMBER ? value->number : 0.0;
-}
-
-static bool is_given(const struct json_node *node, const char *key)
-{
-    const struct json_node *value = json_member(node, key);
-    return value != NULL && value->kind != JSON_NULL;
 }
 
 /* Whether a list is [128, 128], the blocks that kernels were measured with. */
@@ -206,8 +192,8 @@ static int algorithm_format(struct quantisation *q, const struct json_node *algo
     static const struct {
         const char *name;
         enum number_format format;
-    } known[] = {{"FP8", FORMAT_FP8},       {"FP8_PER_CHANNEL_PER_TOKEN", FORMAT_FP8},
-                 {"NVFP4", FORMAT_NVFP4},   {"NVFP4_AWQ", FORMAT_NVFP4},
+    } known[] = {{"FP8", FORMAT_FP8},        {"FP8_PER_CHANNEL_PER_TOKEN", FORMAT_FP8},
+                 {"NVFP4", FORMAT_NVFP4},    {"NVFP4_AWQ", FORMAT_NVFP4},
                  {"W4A16_AWQ", FORMAT_INT4}, {"FP8_PB_WO", FORMAT_FP8_BLOCK}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (has_text(algorithm, known[i].name)) return 1 + (int)known[i].format;
@@ -270,39 +256,71 @@ static void read_method(struct quantisation *q)
 
 /* --- Parts --- */
 
-static enum number_format format_of(const struct quantisation *q, const struct module_name *name)
+/* `by_number`: as in module_patterns_mean. */
+static enum number_format format_of(const struct quantisation *q, const struct module_name *name, bool by_number)
 {
-    if (module_patterns_mean(&q->left_out, name)) return q->llm->compute;
+    if (module_patterns_mean(&q->left_out, name, by_number)) return q->llm->compute;
     for (int format = 0; format < FORMAT_COUNT; format++)
-        if (module_patterns_mean(&q->schemes[format].modules, name)) return (enum number_format)format;
+        if (module_patterns_mean(&q->schemes[format].modules, name, by_number)) return (enum number_format)format;
     for (int format = 0; format < FORMAT_COUNT; format++)
         if (q->schemes[format].is_of_all) return (enum number_format)format;
     return q->llm->compute;
 }
 
+static const char *const part_names[] = {"attention's projections",
+                                         "attention's output projection",
+                                         "dense feed-forward layers",
+                                         "shared expert",
+                                         "experts",
+                                         "head"};
+
+static void refuse_mix(struct quantisation *q, enum llm_part part, const struct module_name *first,
+                       const struct module_name *other)
+{
+    char why[512];
+    snprintf(why, sizeof why, "gives %s another format than %s: the %s must have one format here", other->text[0],
+             first->text[0], part_names[part]);
+    refuse(q, NULL, why);
+}
+
 /* The one format of all matrices of a part that has some. */
 static enum number_format part_format(struct quantisation *q, enum llm_part part)
 {
-    static const char *const names[] = {"attention's projections",
-                                        "attention's output projection",
-                                        "dense feed-forward layers",
-                                        "shared expert",
-                                        "experts",
-                                        "head"};
     const int64_t n = module_count(q->llm, part);
     struct module_name first, other;
     module_name_of(q->llm, part, 0, &first);
-    const enum number_format format = format_of(q, &first);
+    const enum number_format format = format_of(q, &first, true);
     for (int64_t i = 1; i < n; i++) {
         module_name_of(q->llm, part, i, &other);
-        if (format_of(q, &other) == format) continue;
-        char why[512];
-        snprintf(why, sizeof why, "gives %s another format than %s: the %s must have one format here", other.text[0],
-                 first.text[0], names[part]);
-        refuse(q, NULL, why);
+        if (format_of(q, &other, true) == format) continue;
+        refuse_mix(q, part, &first, &other);
         return format;
     }
     return format;
+}
+
+static bool have_numbers_apart(const struct quantisation *q, const struct module_name *a, const struct module_name *b)
+{
+    if (module_patterns_differ(&q->left_out, a, b)) return true;
+    for (int format = 0; format < FORMAT_COUNT; format++)
+        if (module_patterns_differ(&q->schemes[format].modules, a, b)) return true;
+    return false;
+}
+
+/* Whether no wildcards mean some experts of a layer and others not. */
+static void check_experts(struct quantisation *q)
+{
+    struct module_name first, other;
+    for (int64_t layer = q->llm->dense_layers; layer < q->llm->layers; layer++)
+        for (int64_t number = 0; number < (q->llm->gated_ffn ? 3 : 2); number++) {
+            module_name_of_expert(q->llm, layer, number, 0, &first);
+            const enum number_format format = format_of(q, &first, false);
+            for (int64_t expert = 1; expert < q->llm->experts && !q->reading->failed; expert++) {
+                module_name_of_expert(q->llm, layer, number, expert, &other);
+                if (!have_numbers_apart(q, &first, &other)) continue;
+                if (format_of(q, &other, false) != format) refuse_mix(q, LLM_PART_EXPERTS, &first, &other);
+            }
+        }
 }
 
 /* `weights` is what the attention's projections have; other parts say what differs. */
@@ -315,6 +333,7 @@ static void set_parts(struct quantisation *q, struct llm_spec *llm)
         const bool is_kept = part == LLM_PART_HEAD && q->keeps_head;
         if (module_count(&shape, part) == 0 || is_kept) continue;
         const enum number_format format = part_format(q, part);
+        if (part == LLM_PART_EXPERTS && !q->reading->failed) check_experts(q);
         if (format != llm_format(llm, part)) llm->part_formats[part] = 1 + (int)format;
     }
 }

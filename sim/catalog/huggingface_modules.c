@@ -3,54 +3,103 @@
 #include "sim/core/err.h"
 #include "sim/core/vec.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- Patterns --- */
 
-/* The expression with what Python writes otherwise than POSIX: \d, (?:...). Returns false for other groups, for other
- * backslashes in brackets, where POSIX reads them as themselves, and for counts of repetitions. */
-static bool translate(const char *python, char *posix, size_t size)
+static const char no_bracket[] = "a backslash or '[:' in brackets, where \\d alone is read";
+static const char no_escape[] = "a backslash before what it is not read of (read are \\b, \\d, \\s, \\w, \\B, \\S, \\W "
+                                "and characters that stand for themselves)";
+
+/* What of Python's syntax at `c` POSIX reads otherwise; NULL: nothing. `first`: the first character of the open
+ * bracket; NULL: none is open. */
+static const char *unread(const char *c, const char *first, bool follows_count)
+{
+    if (first != NULL) {
+        const bool is_class = c[0] == '[' && c[1] != 0 && strchr(":.=", c[1]) != NULL;
+        return is_class || (c[0] == '\\' && c[1] != 'd') ? no_bracket : NULL;
+    }
+    if (c[0] == '\\' && (isalnum((unsigned char)c[1]) ? strchr("bdswBSW", c[1]) == NULL : strchr("<>`'", c[1]) != NULL))
+        return no_escape;
+    if (c[0] == '{') return "a count of repetitions";
+    if (c[0] == '+' && follows_count) return "a possessive repetition";
+    return c[0] == '(' && c[1] == '?' && c[2] != ':' ? "a group other than (...) and (?:...)" : NULL;
+}
+
+/* The expression with what Python writes otherwise than POSIX: \d, (?:...). Returns NULL, or what cannot be read. */
+static const char *translate(const char *python, char *posix, size_t size)
 {
     size_t used = 0;
+    bool follows_count = false;
     const char *first = NULL; /* character of the open bracket, where "]" does not close it */
     for (const char *c = python; *c != 0; c++) {
-        const bool escapes = c[0] == '\\' && c[1] != 0, is_digit = escapes && c[1] == 'd';
-        const char *put = is_digit ? first != NULL ? "0-9" : "[0-9]" : NULL;
-        if (first != NULL) {
-            if (c[0] == '\\' && !is_digit) return false;
+        const char *why = unread(c, first, follows_count), *put = NULL;
+        const bool escapes = c[0] == '\\' && c[1] != 0;
+        if (why != NULL) return why;
+        follows_count = first == NULL && strchr("*+?", *c) != NULL;
+        if (escapes && c[1] == 'd') {
+            put = first != NULL ? "0-9" : "[0-9]";
+        } else if (first != NULL) {
             if (c[0] == ']' && c != first) first = NULL;
         } else if (c[0] == '[') {
             first = c + (c[1] == '^' ? 2 : 1);
-        } else if (c[0] == '{') {
-            return false;
         } else if (c[0] == '(' && c[1] == '?') {
-            if (c[2] != ':') return false;
             put = "(";
             c++;
         }
         const size_t n = put != NULL ? strlen(put) : escapes ? 2 : 1;
-        if (used + n >= size) return false;
+        if (used + n >= size) return "more characters than are read here";
         memcpy(posix + used, put != NULL ? put : c, n);
         used += n;
         if (put != NULL || escapes) c++;
     }
     posix[used] = 0;
-    return true;
+    return NULL;
 }
 
-int module_patterns_add(struct module_patterns *patterns, const char *text)
+bool module_names_expert(const char *text, long *number)
+{
+    const char *experts = strstr(text, "experts.");
+    const bool is_pattern = strpbrk(text, "*?[") != NULL || strncmp(text, "re:", 3) == 0;
+    char *end;
+    if (is_pattern || experts == NULL || !isdigit((unsigned char)experts[8])) return false;
+    *number = strtol(experts + 8, &end, 10);
+    return *end == '.' || *end == 0;
+}
+
+/* Whether a pattern may mean a module with one number and not that with another one. Text between `*` or `.*` does
+ * not, if it has neither a digit nor what stands for some characters. */
+static bool reads_numbers(const char *text, bool is_regex)
+{
+    if (!is_regex) return strpbrk(text, "*?[") != NULL && strpbrk(text, "?[0123456789") != NULL;
+    for (const char *c = text; *c != 0; c++) {
+        if (isdigit((unsigned char)*c) || strchr("[?+|", *c) != NULL || (c[0] == '.' && c[1] != '*')) return true;
+        if (c[0] == '\\' && isalnum((unsigned char)*++c)) return true;
+        if (*c == 0) break;
+    }
+    return false;
+}
+
+int module_patterns_add(struct module_patterns *patterns, const char *text, const char **why)
 {
     char posix[512], anchored[520];
-    struct module_pattern pattern = {.text = text, .is_regex = strncmp(text, "re:", 3) == 0};
+    long number;
+    struct module_pattern pattern = {
+        .text = text, .is_regex = strncmp(text, "re:", 3) == 0, .is_of_expert = module_names_expert(text, &number)};
     if (pattern.is_regex) {
         pattern.text = text + 3;
-        if (!translate(pattern.text, posix, sizeof posix)) return SIM_E_CONFIG;
+        *why = translate(pattern.text, posix, sizeof posix);
+        if (*why != NULL) return SIM_E_CONFIG;
         snprintf(anchored, sizeof anchored, "^(%s)", posix);
         const int problem = regcomp(&pattern.regex, anchored, REG_EXTENDED | REG_NOSUB);
+        *why = "brackets or parentheses that do not match, or what else is no expression";
         if (problem != 0) return problem == REG_ESPACE ? SIM_E_NOMEM : SIM_E_CONFIG;
     }
+    pattern.reads_numbers = reads_numbers(pattern.text, pattern.is_regex);
     if (vec_push(&patterns->at, &patterns->n, &patterns->capacity, pattern) == 0) return 0;
     if (pattern.is_regex) regfree(&pattern.regex);
     return SIM_E_NOMEM;
@@ -93,7 +142,8 @@ static bool means(const struct module_pattern *pattern, const char *name)
     return stands_between_dots(pattern->text, name);
 }
 
-bool module_patterns_mean(const struct module_patterns *patterns, const struct module_name *name)
+/* Whether a pattern means the module, by any of its names, with any prefix of multimodal checkpoints. */
+static bool means_any(const struct module_pattern *pattern, const struct module_name *name)
 {
     static const char *const prefixes[] = {"model.", "language_model.model.", "model.language_model."};
     for (size_t k = 0; k < sizeof name->text / sizeof *name->text && *name->text[k] != 0; k++) {
@@ -102,10 +152,25 @@ bool module_patterns_mean(const struct module_patterns *patterns, const struct m
             char whole[160];
             snprintf(whole, sizeof whole, "%s%s", is_outer ? (p == 0 ? "" : "language_model.") : prefixes[p],
                      name->text[k]);
-            for (size_t i = 0; i < patterns->n; i++)
-                if (means(&patterns->at[i], whole)) return true;
+            if (means(pattern, whole)) return true;
         }
     }
+    return false;
+}
+
+bool module_patterns_mean(const struct module_patterns *patterns, const struct module_name *name, bool by_number)
+{
+    for (size_t i = 0; i < patterns->n; i++)
+        if ((by_number || !patterns->at[i].is_of_expert) && means_any(&patterns->at[i], name)) return true;
+    return false;
+}
+
+bool module_patterns_differ(const struct module_patterns *patterns, const struct module_name *a,
+                            const struct module_name *b)
+{
+    for (size_t i = 0; i < patterns->n; i++)
+        if (patterns->at[i].reads_numbers && means_any(&patterns->at[i], a) != means_any(&patterns->at[i], b))
+            return true;
     return false;
 }
 
@@ -119,17 +184,13 @@ struct matrix {
 static const struct matrix head_inputs[] = {{{"self_attn.q_proj", "self_attn.qkv_proj"}},
                                             {{"self_attn.k_proj", "self_attn.qkv_proj"}},
                                             {{"self_attn.v_proj", "self_attn.qkv_proj"}}};
-static const struct matrix latent_inputs[] = {{{"self_attn.kv_a_proj_with_mqa"}},
-                                              {{"self_attn.kv_b_proj"}},
-                                              {{"self_attn.q_a_proj"}},
-                                              {{"self_attn.q_b_proj"}}};
-static const struct matrix whole_query_inputs[] = {{{"self_attn.kv_a_proj_with_mqa"}},
-                                                   {{"self_attn.kv_b_proj"}},
-                                                   {{"self_attn.q_proj"}}};
+static const struct matrix latent_inputs[] = {
+    {{"self_attn.kv_a_proj_with_mqa"}}, {{"self_attn.kv_b_proj"}}, {{"self_attn.q_a_proj"}}, {{"self_attn.q_b_proj"}}};
+static const struct matrix whole_query_inputs[] = {
+    {{"self_attn.kv_a_proj_with_mqa"}}, {{"self_attn.kv_b_proj"}}, {{"self_attn.q_proj"}}};
 static const struct matrix outputs[] = {{{"self_attn.o_proj"}}};
-static const struct matrix dense[] = {{{"mlp.up_proj", "mlp.gate_up_proj"}},
-                                      {{"mlp.down_proj"}},
-                                      {{"mlp.gate_proj", "mlp.gate_up_proj"}}};
+static const struct matrix dense[] = {
+    {{"mlp.up_proj", "mlp.gate_up_proj"}}, {{"mlp.down_proj"}}, {{"mlp.gate_proj", "mlp.gate_up_proj"}}};
 static const struct matrix shared[] = {{{"mlp.shared_experts.up_proj", "mlp.shared_expert.up_proj"}},
                                        {{"mlp.shared_experts.down_proj", "mlp.shared_expert.down_proj"}},
                                        {{"mlp.shared_experts.gate_proj", "mlp.shared_expert.gate_proj"}}};
@@ -141,9 +202,9 @@ static const struct matrix head[] = {{{"lm_head"}}};
 /* The matrices of a part in each of its layers. */
 struct part_matrices {
     const struct matrix *matrices;
-    int64_t n;                     /* in a layer, of each expert */
-    int64_t layers, first;         /* how many layers, and the first one */
-    int64_t experts;               /* that stand for all of a layer; 1 without */
+    int64_t n;             /* in a layer, of each expert */
+    int64_t layers, first; /* how many layers, and the first one */
+    int64_t experts;       /* that stand for all of a layer; 1 without */
 };
 
 static struct part_matrices matrices_of(const struct llm_spec *llm, enum llm_part part)
@@ -183,17 +244,23 @@ static void put_expert(char *text, size_t size, int64_t layer, const char *patte
     if (mark != NULL) snprintf(text + used, size - (size_t)used, "%lld%s", (long long)expert, mark + 2);
 }
 
+static void put_name(const struct matrix *matrix, int64_t layer, int64_t expert, struct module_name *name)
+{
+    *name = (struct module_name){{{0}}};
+    for (size_t k = 0; k < sizeof matrix->names / sizeof *matrix->names && matrix->names[k] != NULL; k++)
+        put_expert(name->text[k], sizeof name->text[k], layer, matrix->names[k], expert);
+}
+
 void module_name_of(const struct llm_spec *llm, enum llm_part part, int64_t number, struct module_name *name)
 {
     const struct part_matrices of = matrices_of(llm, part);
-    const struct matrix *matrix = &of.matrices[number % of.n];
     const int64_t expert = number / of.n % of.experts > 0 ? llm->experts - 1 : 0;
-    const int64_t layer = of.first + number / (of.n * of.experts);
-    *name = (struct module_name){{{0}}};
-    for (size_t k = 0; k < sizeof matrix->names / sizeof *matrix->names && matrix->names[k] != NULL; k++) {
-        if (part == LLM_PART_HEAD)
-            snprintf(name->text[k], sizeof name->text[k], "%s", matrix->names[k]);
-        else
-            put_expert(name->text[k], sizeof name->text[k], layer, matrix->names[k], expert);
-    }
+    put_name(&of.matrices[number % of.n], of.first + number / (of.n * of.experts), expert, name);
+    if (part == LLM_PART_HEAD) snprintf(name->text[0], sizeof name->text[0], "%s", head[0].names[0]);
+}
+
+void module_name_of_expert(const struct llm_spec *llm, int64_t layer, int64_t number, int64_t expert,
+                           struct module_name *name)
+{
+    put_name(&matrices_of(llm, LLM_PART_EXPERTS).matrices[number], layer, expert, name);
 }

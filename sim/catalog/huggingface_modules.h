@@ -16,6 +16,8 @@
 struct module_pattern {
     const char *text; /* without "re:" */
     bool is_regex;
+    bool is_of_expert;  /* module_names_expert */
+    bool reads_numbers; /* its wildcards may mean the module of one expert or layer, and not that of another one */
     regex_t regex;
 };
 
@@ -24,9 +26,12 @@ struct module_patterns {
     size_t n, capacity;
 };
 
-/* Adds a pattern. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG for a regular expression that is none, or that POSIX does
- * not know. */
-int module_patterns_add(struct module_patterns *patterns, const char *text);
+/* Whether a text is the name of an expert or of a module in it, without wildcards; *number: which expert. */
+bool module_names_expert(const char *text, long *number);
+
+/* Adds a pattern. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG for a regular expression that is none, or that POSIX reads
+ * otherwise than Python; then *why is what of it. */
+int module_patterns_add(struct module_patterns *patterns, const char *text, const char **why);
 void module_patterns_fini(struct module_patterns *patterns);
 
 /* A matrix of a decoder, by the name that most checkpoints give it, and by those of other checkpoints. */
@@ -34,13 +39,22 @@ struct module_name {
     char text[3][96]; /* unused ones are empty */
 };
 
-/* Whether a pattern means the module, by any of its names, with any prefix of multimodal checkpoints. */
-bool module_patterns_mean(const struct module_patterns *patterns, const struct module_name *name);
+/* Whether a pattern means the module, by any of its names, with any prefix of multimodal checkpoints. Unless
+ * `by_number`, patterns that name an expert by its number are passed over. */
+bool module_patterns_mean(const struct module_patterns *patterns, const struct module_name *name, bool by_number);
+
+/* Whether wildcards of some pattern mean one of two modules alone, which differ in numbers. */
+bool module_patterns_differ(const struct module_patterns *patterns, const struct module_name *a,
+                            const struct module_name *b);
 
 /* Number of matrices of a part, over all layers; of experts the first and the last one of a layer stand for all. */
 int64_t module_count(const struct llm_spec *llm, enum llm_part part);
 
 /* The name of one of them, by its number. */
 void module_name_of(const struct llm_spec *llm, enum llm_part part, int64_t number, struct module_name *name);
+
+/* The name of a matrix of an expert in a layer with experts. number: 0 to 2, or 1 without gate. */
+void module_name_of_expert(const struct llm_spec *llm, int64_t layer, int64_t number, int64_t expert,
+                           struct module_name *name);
 
 #endif

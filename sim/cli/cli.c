@@ -251,7 +251,7 @@ static const char *verb_meant(const char *word)
         {"train", "plan"},     {"training", "plan"}, {"study", "sweep"},     {"grid", "sweep"},     {"search", "sweep"},
         {"lint", "validate"},  {"verify", "check"},  {"test", "check"},      {"gate", "check"},     {"cost", "explain cost"},
         {"links", "explain links"}, {"schema", "explain schema"}, {"config", "explain config"}, {"ls", "list"},
-        {"gpus", "list gpus"}, {"llms", "list llms"}, {"models", "list llms"}, {"policies", "list policies"},
+        {"describe", "explain"}, {"clusters", "list clusters"}, {"gpus", "list gpus"}, {"llms", "list llms"}, {"models", "list llms"}, {"policies", "list policies"},
         {"metrics", "list metrics"}, {"keys", "list keys"}, {"scenarios", "list scenarios"}, {"studies", "list studies"},
         {"traces", "list traces"}, {"generate", "trace generate"}, {"convert", "trace convert"}, {"stat", "trace stat"},
         {"init", "list scenarios"}, {"new", "list scenarios"}, {"examples", "list scenarios"}, {"csv", "export"},

@@ -7,6 +7,7 @@
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/list_empty.h"
+#include "sim/cli/listing.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/plugins.h"
 #include "sim/core/config/config_table.h"
@@ -30,18 +31,6 @@ static const struct option list_options[] = {
      "print a table of Markdown"},
     {NULL, "latex", 0, OPTION_WORD, offsetof(struct list_options, form), NULL, answer_forms, "print a table of LaTeX"},
     {0}};
-
-/* A listing under construction. */
-struct listing {
-    struct cli *cli;
-    struct arena arena;
-    struct catalog catalog;
-    enum answer_form form;
-    const char *only; /* the family or the beginning of the names to list; "": all */
-    struct answer_table table;
-};
-
-#define COLUMNS(list, columns) TABLE_INIT(&(list)->table, columns)
 
 /* A name as scenarios write it: code in Markdown. */
 static void add_name(struct listing *list, const char *name)
@@ -468,56 +457,6 @@ static int list_parameters(struct listing *list)
     return n > 0 ? code : fail_no_family(list, &families);
 }
 
-/* --- Scenarios and studies --- */
-
-/* The first line of a file: a comment that describes it. */
-static const char *first_comment(struct arena *arena, const char *path)
-{
-    char line[256];
-    FILE *file = fopen(path, "r");
-    if (file == NULL) return NULL;
-    bool found = fgets(line, sizeof line, file) != NULL && strncmp(line, "//", 2) == 0;
-    fclose(file);
-    if (!found) return NULL;
-    const char *text = line + 2 + strspn(line + 2, " ");
-    return arena_printf(arena, "%.*s", (int)strcspn(text, "\r\n"), text);
-}
-
-/* The files of a folder of configs, with what they say of themselves. */
-static int list_folder(struct listing *list, const char *folder)
-{
-    static const char *const endings[] = {".json", NULL};
-    struct file_names names;
-    const char *directory = arena_printf(&list->arena, "%s/%s", list->catalog.root, folder);
-    int code = directory != NULL ? paths_list_files(&list->arena, directory, endings, &names) : SIM_E_NOMEM;
-    if (code == SIM_E_IO)
-        return diag_error(&list->cli->diag, code, directory, CATALOG_ROOT_HINT, "cannot list the %s", folder);
-    for (size_t i = 0; code == 0 && i < names.n; i++) {
-        const char *path = arena_printf(&list->arena, "%s/%s", directory, names.names[i]);
-        const char *name = arena_printf(&list->arena, "%.*s", (int)(strlen(names.names[i]) - strlen(endings[0])),
-                                        names.names[i]);
-        if (path == NULL || name == NULL) return SIM_E_NOMEM;
-        table_text(&list->table, name);
-        table_text(&list->table, first_comment(&list->arena, path));
-        table_text(&list->table, path);
-    }
-    return code;
-}
-
-static int list_scenarios(struct listing *list)
-{
-    static const struct table_column columns[] = {LEFT("scenario"), LEFT("summary"), JSON_ONLY("path")};
-    COLUMNS(list, columns);
-    return list_folder(list, "scenarios");
-}
-
-static int list_studies(struct listing *list)
-{
-    static const struct table_column columns[] = {LEFT("study"), LEFT("summary"), JSON_ONLY("path")};
-    COLUMNS(list, columns);
-    return list_folder(list, "studies");
-}
-
 /* --- The verb --- */
 
 static const struct {
@@ -536,6 +475,7 @@ static const struct {
     {"formats", list_formats, false, "formats of traces, and generators"},
     {"traces", list_traces, false, "public traces, and where they can be had"},
     {"metrics", list_metrics, true, "metrics of a run, with their units"},
+    {"clusters", list_clusters, false, "clusters that come with the program: servers, and pods with their switches"},
     {"scenarios", list_scenarios, false, "scenarios that come with the program"},
     {"studies", list_studies, false, "studies that come with the program"},
     {"keys", list_keys, true, "keys of a scenario"},
@@ -582,7 +522,7 @@ static int list(struct cli *cli, const struct cli_call *call)
 const struct verb verb_list = {
     .name = "list",
     .summary = "the names that a scenario may use",
-    .usage = "gpus|llms|engines|trainers|storage|prices|formats|traces|scenarios|studies [WORD] [options]\n"
+    .usage = "gpus|llms|engines|trainers|storage|prices|clusters|formats|traces|scenarios|studies [WORD] [options]\n"
              "policies [FAMILY] [--json|--csv|--markdown]\n"
              "metrics [PREFIX] [--json|--csv|--markdown]\n"
              "keys [PREFIX] [--json|--csv|--markdown]\n"

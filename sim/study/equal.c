@@ -2,26 +2,35 @@
 
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
+#include "sim/core/text.h"
 #include "sim/core/units.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Two values --- */
+/* --- The canonical text of a value: values mean the same if and only if their texts are equal --- */
 
 bool equal_is_whole(const struct json_node *node)
 {
     return node->kind == JSON_NUMBER && strpbrk(node->text, ".eE") == NULL;
 }
 
-static bool are_numbers_equal(const struct json_node *a, const struct json_node *b)
+/* -0 as 0. */
+static double unsigned_zero(double value)
 {
-    const bool is_whole = equal_is_whole(a);
-    if (is_whole && equal_is_whole(b)) return strcmp(a->text, b->text) == 0;
-    if (is_whole != equal_is_whole(b) && fabs(a->number) >= 0x1p53) return false;
-    return a->number == b->number;
+    return value == 0.0 ? 0.0 : value;
+}
+
+static void add_number(struct text *text, const struct json_node *node)
+{
+    const double value = unsigned_zero(node->number);
+    if (equal_is_whole(node))
+        text_printf(text, "i%s;", value == 0.0 ? "0" : node->text);
+    else if (fabs(value) < 0x1p53 && value == floor(value))
+        text_printf(text, "i%.0f;", value);
+    else
+        text_printf(text, "r%.17g;", value);
 }
 
 /* The dimension of a text that is a quantity, and its value in SI; UNIT_NONE: it is none. Each unit has one
@@ -35,131 +44,75 @@ static enum unit_dim quantity_of(const char *text, double *si)
     return UNIT_NONE;
 }
 
-static bool is_near(double a, double b)
+/* Quantities have 15 digits, which the rounding of their units leaves as they are. The length of other texts, and of
+ * keys, keeps neighbours apart. */
+static void add_string(struct text *text, const char *chars)
 {
-    return fabs(a - b) <= 4 * DBL_EPSILON * fabs(a);
+    double si;
+    const enum unit_dim dim = quantity_of(chars, &si);
+    if (dim != UNIT_NONE)
+        text_printf(text, "q%d:%.15g;", (int)dim, unsigned_zero(si));
+    else
+        text_printf(text, "s%zu:%s;", strlen(chars), chars);
 }
 
-static bool are_texts_equal(const char *a, const char *b)
+static int compare_keys(const void *a, const void *b)
 {
-    double a_si, b_si;
-    if (strcmp(a, b) == 0) return true;
-    const enum unit_dim dim = quantity_of(a, &a_si);
-    return dim != UNIT_NONE && quantity_of(b, &b_si) == dim && is_near(a_si, b_si);
+    return strcmp((*(const struct json_node *const *)a)->key, (*(const struct json_node *const *)b)->key);
 }
 
-/* The order of an object's members does not matter, that of a list's items does. */
-static bool are_children_equal(const struct json_node *a, const struct json_node *b)
+static void add_value(struct text *text, const struct json_node *node);
+
+/* The order of an object's members does not matter. */
+static void add_object(struct text *text, const struct json_node *object)
 {
-    const struct json_node *other = b->first;
-    if (a->n != b->n) return false;
-    for (const struct json_node *child = a->first; child != NULL; child = child->next) {
-        const struct json_node *match = a->kind == JSON_OBJECT ? json_member(b, child->key) : other;
-        if (match == NULL || !equal_values(child, match)) return false;
-        other = other->next;
+    const struct json_node **members = mem_alloc((object->n + 1) * sizeof *members);
+    size_t n = 0;
+    if (members == NULL) text->failed = true;
+    for (const struct json_node *member = object->first; members != NULL && member != NULL; member = member->next)
+        members[n++] = member;
+    if (n > 0) qsort(members, n, sizeof *members, compare_keys);
+    text_add(text, "{");
+    for (size_t i = 0; i < n; i++) {
+        text_printf(text, "%zu:%s", strlen(members[i]->key), members[i]->key);
+        add_value(text, members[i]);
     }
-    return true;
+    text_add(text, "}");
+    mem_free(members);
 }
 
-bool equal_values(const struct json_node *a, const struct json_node *b)
+static void add_list(struct text *text, const struct json_node *list)
 {
-    if (a->kind != b->kind) return false;
-    switch (a->kind) {
-    case JSON_NUMBER: return are_numbers_equal(a, b);
-    case JSON_BOOL: return a->number == b->number;
-    case JSON_STRING: return are_texts_equal(a->text, b->text);
-    case JSON_OBJECT:
-    case JSON_LIST: return are_children_equal(a, b);
+    text_add(text, "[");
+    for (const struct json_node *item = list->first; item != NULL; item = item->next) add_value(text, item);
+    text_add(text, "]");
+}
+
+static void add_value(struct text *text, const struct json_node *node)
+{
+    switch (node->kind) {
+    case JSON_NUMBER: add_number(text, node); return;
+    case JSON_BOOL: text_add(text, node->number != 0.0 ? "t" : "f"); return;
+    case JSON_STRING: add_string(text, node->text); return;
+    case JSON_OBJECT: add_object(text, node); return;
+    case JSON_LIST: add_list(text, node); return;
     case JSON_NULL: break;
     }
-    return true;
-}
-
-/* --- The items of a column --- */
-
-struct item {
-    const struct json_node *node;
-    enum unit_dim dim; /* of a quantity */
-    double value;
-    bool is_whole;
-    size_t row, class; /* class: the first row with an equal item */
-};
-
-static struct item make_item(const struct json_node *node, size_t row)
-{
-    struct item item = {.node = node, .dim = UNIT_NONE, .is_whole = equal_is_whole(node), .row = row, .class = row};
-    if (node->kind == JSON_NUMBER || node->kind == JSON_BOOL) item.value = node->number;
-    if (node->kind == JSON_STRING) item.dim = quantity_of(node->text, &item.value);
-    if (item.dim == UNIT_NONE && node->kind == JSON_STRING) item.value = 0;
-    return item;
-}
-
-static bool is_nested(const struct item *item)
-{
-    return item->node->kind == JSON_OBJECT || item->node->kind == JSON_LIST;
-}
-
-static int order(double a, double b)
-{
-    return (a > b) - (a < b);
-}
-
-/* Equal items, but for objects and lists, lie side by side. */
-static int compare_items(const void *a, const void *b)
-{
-    const struct item *x = a, *y = b;
-    const bool has_text = x->node->kind == JSON_NUMBER || x->node->kind == JSON_STRING;
-    if (x->node->kind != y->node->kind) return x->node->kind < y->node->kind ? -1 : 1;
-    if (x->dim != y->dim) return x->dim < y->dim ? -1 : 1;
-    if (x->value != y->value) return order(x->value, y->value);
-    if (x->is_whole != y->is_whole) return x->is_whole ? -1 : 1;
-    const int by_text = has_text ? strcmp(x->node->text, y->node->text) : 0;
-    return by_text != 0 ? by_text : (x->row > y->row) - (x->row < y->row);
-}
-
-static void class_nested(struct item *items, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < i && items[i].class == items[i].row; j++)
-            if (items[j].class == items[j].row && equal_values(items[j].node, items[i].node))
-                items[i].class = items[j].row;
-}
-
-static void class_sorted(struct item *items, size_t n)
-{
-    size_t end;
-    for (size_t begin = 0; begin < n; begin = end) {
-        size_t first = items[begin].row;
-        end = begin + 1;
-        while (end < n && (is_nested(&items[begin]) ? items[end].node->kind == items[begin].node->kind
-                                                    : equal_values(items[end - 1].node, items[end].node))) {
-            first = items[end].row < first ? items[end].row : first;
-            end++;
-        }
-        if (is_nested(&items[begin])) class_nested(items + begin, end - begin);
-        for (size_t i = begin; i < end && !is_nested(&items[begin]); i++) items[i].class = first;
-    }
+    text_add(text, "n");
 }
 
 /* --- The rows --- */
 
 struct row {
-    const size_t *classes; /* [n_columns] */
-    size_t n_columns, number;
+    struct text text; /* of its items, one after the other */
+    size_t number;
 };
-
-static int compare_classes(const struct row *a, const struct row *b)
-{
-    for (size_t i = 0; i < a->n_columns; i++)
-        if (a->classes[i] != b->classes[i]) return a->classes[i] < b->classes[i] ? -1 : 1;
-    return 0;
-}
 
 static int compare_rows(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    const int by_class = compare_classes(x, y);
-    return by_class != 0 ? by_class : (x->number > y->number) - (x->number < y->number);
+    const int by_text = strcmp(x->text.chars, y->text.chars);
+    return by_text != 0 ? by_text : (x->number > y->number) - (x->number < y->number);
 }
 
 static int find_repeat(struct row *rows, size_t n, size_t found[2])
@@ -167,7 +120,7 @@ static int find_repeat(struct row *rows, size_t n, size_t found[2])
     int has = 0;
     qsort(rows, n, sizeof *rows, compare_rows);
     for (size_t i = 1; i < n; i++) {
-        if (compare_classes(&rows[i - 1], &rows[i]) != 0 || (has && rows[i].number > found[1])) continue;
+        if (strcmp(rows[i - 1].text.chars, rows[i].text.chars) != 0 || (has && rows[i].number > found[1])) continue;
         has = 1;
         found[0] = rows[i - 1].number;
         found[1] = rows[i].number;
@@ -177,20 +130,15 @@ static int find_repeat(struct row *rows, size_t n, size_t found[2])
 
 int equal_find_rows(const struct json_node *const *items, size_t n, size_t n_columns, size_t found[2])
 {
-    struct item *column = mem_zalloc(n + 1, sizeof *column);
     struct row *rows = mem_zalloc(n + 1, sizeof *rows);
-    size_t *classes = mem_zalloc(n * n_columns + 1, sizeof *classes);
-    int code = column == NULL || rows == NULL || classes == NULL ? SIM_E_NOMEM : 0;
-    for (size_t c = 0; c < n_columns && code == 0; c++) {
-        for (size_t i = 0; i < n; i++) column[i] = make_item(items[i * n_columns + c], i);
-        qsort(column, n, sizeof *column, compare_items);
-        class_sorted(column, n);
-        for (size_t i = 0; i < n; i++) classes[column[i].row * n_columns + c] = column[i].class;
+    int code = rows == NULL ? SIM_E_NOMEM : 0;
+    for (size_t i = 0; i < n && code == 0; i++) {
+        rows[i].number = i;
+        for (size_t c = 0; c < n_columns; c++) add_value(&rows[i].text, items[i * n_columns + c]);
+        if (rows[i].text.failed || rows[i].text.chars == NULL) code = SIM_E_NOMEM;
     }
-    for (size_t i = 0; i < n && code == 0; i++) rows[i] = (struct row){classes + i * n_columns, n_columns, i};
     if (code == 0) code = find_repeat(rows, n, found);
-    mem_free(column);
+    for (size_t i = 0; i < n && rows != NULL; i++) text_fini(&rows[i].text);
     mem_free(rows);
-    mem_free(classes);
     return code;
 }

@@ -2,7 +2,7 @@
 
 #define ROW_OF struct cluster_section
 const struct config_field cluster_section_fields[] = {
-    ROW_INT("nodes", nodes.nodes, DEFAULT("1"), WITHIN(1, 1e7), "number of nodes"),
+    ROW_INT("nodes", nodes.nodes, SOURCED_DEFAULT("1"), WITHIN(1, 1e7), "number of nodes"),
     ROW_INT("gpus_per_node", nodes.gpus_per_node, DEFAULT("8"), WITHIN(1, 1024), "GPUs of each node"),
     ROW_NAME_OR_PATH("gpu", nodes.gpu, OPTIONAL, ANY,
                      "GPU type: a name of the hardware catalog, or the path of such a file; services need it"),

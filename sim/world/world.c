@@ -421,6 +421,11 @@ double world_power_error(const struct world *world)
     return most;
 }
 
+bool world_prices_jobs(const struct world *world)
+{
+    return world->jobs != NULL && jobs_are_priced(world->jobs);
+}
+
 const char *world_absent_job_type(const struct world *world, size_t *at)
 {
     return world->jobs != NULL ? jobs_absent_type(world->jobs, at) : NULL;

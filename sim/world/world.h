@@ -87,6 +87,9 @@ void world_say_time_errors(const struct world *world, struct time_errors *errors
 /* The 90th percentile of the error of the power of the services' GPUs, the largest of them; NAN: one is unknown. */
 double world_power_error(const struct world *world);
 
+/* As jobs_are_priced, after the run; false without jobs. */
+bool world_prices_jobs(const struct world *world);
+
 /* As jobs_absent_type and jobs_unnamed_types, after the run; none without jobs. */
 const char *world_absent_job_type(const struct world *world, size_t *at);
 size_t world_unnamed_job_types(const struct world *world, const char *const **names);

@@ -1,7 +1,8 @@
 /* Measures the CPU time of a round in which all jobs are new: one JSON line per scheduler and number of jobs. It is the
  * time of a run of one decision, less that of a run under fifo-skip; the median of five. "growth" is that time relative
  * to half as many jobs. Each listed scheduler has a cell: those that need more than jobs and GPUs are below, all others
- * have the plain one.
+ * have the plain one. Trials do nothing at their start, so the cell of halving is a whole sweep, of about as many
+ * decisions as trials.
  *
  * Times are noisy on a busy machine. Instructions are not:
  * valgrind --tool=callgrind --toggle-collect=on_decide build/release/bench/rounds CELL JOBS
@@ -18,11 +19,15 @@
 #include <string.h>
 
 static const double long_s = 0.2; /* a round of a cell after which no longer one is measured */
+enum { LEAST_TRIALS = 27 }; /* of a sweep */
 
-/* Texts have ' for ". Jobs are of the types a, b and c. */
+/* Texts have ' for ", and # for the number of jobs. Jobs are of the types a, b and c. */
 struct cell {
     const char *name, *policy, *params; /* params: members after the policy */
     const char *placement, *cluster, *types;
+    int chain;         /* jobs that come after one another; 0: none do */
+    bool is_narrow;    /* jobs of one GPU only */
+    const char *until; /* NULL: the first decision */
 };
 
 #define NODES "'nodes': 128, 'gpus_per_node': 8"
@@ -32,6 +37,12 @@ struct cell {
     "'gpu': 'h100-sxm', 'nodes': 64, 'gpus_per_node': 8, 'node_types': {"                                              \
     "'x': {'nodes': 32, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'},"                                                    \
     " 'y': {'nodes': 32, 'gpus_per_node': 8, 'gpu': 'v100-16-sxm'}}"
+#define ELEMENT(name, gpu) "'" name "': {'nodes': 1, 'gpus_per_node': 1, 'gpu': '" gpu "'}"
+#define ELEMENTS(name)                                                                                                 \
+    ELEMENT(name "x", "a100-80-sxm") ", " ELEMENT(name "y", "v100-16-sxm") ", " ELEMENT(name "z", "h100-sxm")
+#define SIXTEEN                                                                                                        \
+    "'gpu': 'h100-sxm', 'nodes': 1, 'gpus_per_node': 1, 'node_types': {" ELEMENTS("a") ", " ELEMENTS("b") ", "         \
+    ELEMENTS("c") ", " ELEMENTS("d") ", " ELEMENTS("e") "}"
 #define SPEEDS(second, third) "'speeds': {'h100-sxm': 1, 'a100-80-sxm': " #second ", 'v100-16-sxm': " #third "}"
 #define SPEEDUP(p) "'speedup': {'law': 'power', 'exponent': " #p "}"
 #define GOODPUT(first, beta, noise)                                                                                    \
@@ -54,16 +65,19 @@ static const char plain[] = TYPES("", "", ""), widths[] = TYPES(SPEEDUP(0.6), SP
                   hosts[] = TYPES(HOST, "", "");
 
 #define DEEP ", 'depth': 100000"
-#define ONE_TYPE(name, params, types) {name, name, params, "consolidated", H100, types}
-#define MIXED(name, params) {"gavel" name, "gavel", params, "consolidated", NODE_TYPES, gpus}
-#define MIXED_FIFO(name) {name, name, "", "consolidated", NODE_TYPES, gpus}
-#define SHARED(name, params, types) {name, name, params, "counted", H100, types}
-#define SYNERGY(name, params) {"synergy" name, "synergy", params, "consolidated", NODES ", 'cpus_per_node': 24", hosts}
+#define NEW 0, false, NULL /* jobs without needs, at the first decision */
+#define ONE_TYPE(name, params, types) {name, name, params, "consolidated", H100, types, NEW}
+#define MIXED(name, params) {"gavel" name, "gavel", params, "consolidated", NODE_TYPES, gpus, NEW}
+#define MIXED_FIFO(name) {name, name, "", "consolidated", NODE_TYPES, gpus, NEW}
+#define SHARED(name, params, types) {name, name, params, "counted", H100, types, NEW}
+#define GRAPHS(name, policy, params, chain) {name, policy, params, "consolidated", SIXTEEN, gpus, chain, true, NULL}
+#define CPUS NODES ", 'cpus_per_node': 24"
+#define SYNERGY(name, params) {"synergy" name, "synergy", params, "consolidated", CPUS, hosts, NEW}
 
 static const struct cell cells[] = {
     {"hived", "hived",
      ", 'virtual_clusters': {'a': {'cells': [{'gpus': 8, 'count': 48}]}, 'b': {'cells': [{'gpus': 4, 'count': 96}]}}",
-     "consolidated", NODES, plain},
+     "consolidated", NODES, plain, NEW},
     ONE_TYPE("shockwave", DEEP, plain),
     ONE_TYPE("chronus", DEEP, plain),
     ONE_TYPE("themis", DEEP, plain),
@@ -92,15 +106,25 @@ static const struct cell cells[] = {
     SHARED("lucid", "", loads),
     SHARED("antman", "", loads),
     SHARED("horus", "", loads),
+    GRAPHS("dispatch", "dispatch", ", 'rule': 's-opn'", 2),
+    GRAPHS("heft", "heft", "", 4),
+    GRAPHS("heft-start", "heft", ", 'order': 'least-start'", 4),
+    GRAPHS("heft-finish", "heft", ", 'order': 'least-finish'", 4),
+    {"halving", "halving", ", 'eta': 3, 'rungs': 4, 'trials': #", "consolidated", H100, plain, 0, false, "1000h"},
     SYNERGY("", ""),
     SYNERGY("-opt", ", 'division': 'opt'"),
     SYNERGY("-las", ", 'order': 'las'"),
     SYNERGY("-ftf", ", 'order': 'ftf'"),
 };
 
-static void add_quoted(struct text *text, const char *part)
+static void add_quoted(struct text *text, const char *part, int jobs)
 {
-    for (const char *c = part; *c != 0; c++) text_add_bytes(text, *c == '\'' ? "\"" : c, 1);
+    for (const char *c = part; *c != 0; c++) {
+        if (*c == '#')
+            text_printf(text, "%d", jobs);
+        else
+            text_add_bytes(text, *c == '\'' ? "\"" : c, 1);
+    }
 }
 
 /* Jobs with 1 to 4 GPUs and run times of 100 s to 20,000 s, evenly distributed by their logarithms. */
@@ -109,16 +133,22 @@ static void write_scenario(struct text *text, const struct cell *cell, const cha
     struct rng rng;
     rng_init(&rng, 1, 0, "bench", 0);
     text_printf(text, "{\"cluster\": {");
-    add_quoted(text, cell->cluster);
-    text_printf(text, "}, \"until\": \"1s\", \"jobs\": {\"scheduler\": {\"policy\": \"%s\"", policy);
-    add_quoted(text, params);
+    add_quoted(text, cell->cluster, jobs);
+    text_printf(text, "}, \"until\": \"%s\", \"jobs\": {\"scheduler\": {\"policy\": \"%s\"",
+                cell->until != NULL ? cell->until : "1s", policy);
+    add_quoted(text, params, jobs);
     text_printf(text, "}, \"placement\": \"%s\", \"types\": {", cell->placement);
-    add_quoted(text, cell->types);
+    add_quoted(text, cell->types, jobs);
     text_printf(text, "}, \"deadlines\": {\"least\": 1, \"most\": 4, \"best_effort\": 0.3}, \"trace\": {\"format\":"
                       " \"inline-jobs\", \"jobs\": [");
-    for (int i = 0; i < jobs; i++)
-        text_printf(text, "%s{\"duration\": \"%.0fs\", \"gpus\": %d, \"type\": \"%c\"}", i > 0 ? ", " : "",
-                    100 * pow(200, rng_uniform(&rng)), 1 << rng_below(&rng, 3), 'a' + (int)rng_below(&rng, 3));
+    for (int i = 0; i < jobs; i++) {
+        const int type = 'a' + (int)rng_below(&rng, 3), width = 1 << rng_below(&rng, 3);
+        text_printf(text, "%s{\"duration\": \"%.0fs\", \"gpus\": %d, \"type\": \"%c\"", i > 0 ? ", " : "",
+                    100 * pow(200, rng_uniform(&rng)), cell->is_narrow ? 1 : width, type);
+        if (cell->chain > 0 && i % cell->chain > 0)
+            text_printf(text, ", \"after\": [{\"job\": %d, \"delay\": \"1s\"}]", i - 1);
+        text_add(text, "}");
+    }
     text_printf(text, "]}}}");
 }
 
@@ -141,7 +171,7 @@ static void measure(const struct cell *cell)
     const int n_repeats = is_tiny ? 1 : BENCH_REPEATS;
     double before_s = NAN;
     for (int jobs = 500; jobs <= (is_tiny ? 500 : 4000); jobs *= 2) {
-        const int n = bench_load(jobs);
+        const int load = bench_load(jobs), n = cell->until != NULL && load < LEAST_TRIALS ? LEAST_TRIALS : load;
         const double spent_s = run_s(cell, cell->policy, cell->params, n, n_repeats) -
                                (is_tiny ? 0 : run_s(cell, "fifo-skip", "", n, n_repeats));
         printf("{\"bench\": \"rounds\", \"cell\": \"%s\", \"scheduler\": \"%s\", \"jobs\": %d, \"ms_per_round\": %.2f,"
@@ -168,7 +198,7 @@ static bool cell_at(size_t index, struct cell *cell)
         bool is_above = table.policies[i]->family != POLICY_SCHEDULER;
         for (size_t j = 0; j < n_cells; j++) is_above = is_above || strcmp(cells[j].policy, name) == 0;
         if (is_above || index-- > 0) continue;
-        *cell = (struct cell){name, name, "", "consolidated", NODES, plain};
+        *cell = (struct cell){name, name, "", "consolidated", NODES, plain, NEW};
         return true;
     }
     return false;

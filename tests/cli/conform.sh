@@ -82,6 +82,9 @@ out "orrery run $T/kept/routing-forgetful-all-at-once.json --check event --plugi
 err 'error: the policy does not conform'
 run 0 run "$T/kept/routing-forgetful-all-at-once.json" --check event --plugin "$T/forgetful.so" --quiet
 [ ! -e "$T/kept/routing-forgetful-one-request.json" ] || complain 'what passed was kept, too'
+run 1 conform "$T/forgetful.so" --json
+out '"is_last_call": false'
+! grep -q '"is_last_call": true' "$T/out" || complain 'the time of a finding is named one of a call'
 
 # One that blocks is stopped by the clock, and no further scenario is waited for; one that leaves another process is
 # found.
@@ -107,6 +110,7 @@ run 4 conform "$T/tires.so" --limit 1
 like 'with vllm-v0, last called at 0[.][0-9]+ s: it does not end: stopped after 1 s; it is inside call [0-9]+, of .route. at 0[.][0-9]+ s; after at least [0-9]+ events; [0-9]+ wait, [0-9]+ run; call [0-9]+, of .route. at 0[.][0-9]+ s, returned 0$'
 run 4 conform "$T/tires.so" --limit 1 --json
 like '"t_s": 0[.][0-9]+'
+like '"is_last_call": true'
 like '"failure": "it does not end: stopped after 1 s; it is inside call [0-9]'
 router later 'return view->now_ns > 77000000 ? *(volatile int *)8 : 0;'
 run 4 conform "$T/later.so"

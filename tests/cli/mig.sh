@@ -46,9 +46,9 @@ err 'node types have different numbers of MIG slices per GPU, and PCIe switches'
 # What a cut changes stands beside what was before, also a default that nobody wrote.
 like() { grep -qE "$1" "$T/out" || complain "nothing in its output is like: $1"; }
 run 0 explain config quickstart -s cluster.mig=1g.10gb
-like '^cluster.gpus_per_node +56 .*\(before: 8\) GPUs of each node'
-like '^cluster.gpu +a100-80-sxm:1g.10gb .*\(before: a100-80-sxm\)'
-like '^cluster.network.bandwidth +[0-9.]+B/s .*\(before: 25GB/s\)'
+like '^cluster.gpus_per_node +56 .*\(written: 8\) GPUs of each node'
+like '^cluster.gpu +a100-80-sxm:1g.10gb .*\(written: a100-80-sxm\)'
+like '^cluster.network.bandwidth +[0-9.]+B/s .*\(written: 25GB/s\)'
 run 0 explain config quickstart -s cluster.mig=1g.10gb --json
 sql :memory: "select value ->> 'value', value ->> 'written' from json_each(readfile('$T/out')) where value ->> 'key' = 'cluster.gpus_per_node'" '56|8'
 run 0 explain config quickstart

@@ -198,7 +198,7 @@ done <<'END'
 2	run T/y.yaml	y.yaml: error: this is YAML, not JSON; write it as JSON
 2	sweep T/y.yaml	this is YAML, not JSON
 2	run T/zero.json	zero.json:1:1: error: expected a value, got the end of the text; the document is empty
-2	explain	usage: orrery explain config|cost|experts|links|schema ...
+2	explain	usage: orrery explain cluster|config|cost|experts|links|schema ...
 2	plan llama-3.1-8b	error: there is no GPU to train on; name it with --gpu
 2	trace generate -o T/g.csv --set rate=5/s	write --set 'arrival={"process": "poisson", "rate": "5/s"}'
 2	list keys service.chat	did you mean 'services.NAME'?

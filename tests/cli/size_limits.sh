@@ -111,7 +111,7 @@ other() { # GPU, NULL: 1 or 0, TEXT
 sql :memory: "with o as (select key, coalesce(value ->> 'usd_per_h', 1e6 + (value ->> 'at_least_usd_per_h'), 1e9) as place
     from json_each(readfile('$T/asked'), '\$.others'))
     select count(*) > 2, (select count(*) from o a join o b on a.key < b.key and a.place > b.place) from o" '1|0'
-other b200-sxm 0 'at least $10.01/h, more than the fleets listed'
+other b300-sxm 0 'at least $14.32/h, more than the fleets listed'
 other a10g 1 'closed form'
 other l4 1 'misses the limits; longest within them'
 
@@ -129,4 +129,15 @@ awk 'BEGIN { print "arrival_s,prompt_tokens,output_tokens"
     for (i = 0; i < 100; i++) print i ",100," (i < 45 ? 1949 : 20) }' >"$T/long.csv"
 run 0 size phi-2 --trace "$T/long.csv" --slo ttft.p55=10s -g h100-sxm --max-gpus 1 -q
 run 2 size phi-2 --trace "$T/long.csv" --slo ttft.p56=10s -g h100-sxm --max-gpus 1 -q
+
+# An engine has the schedulers of its time alone, with the parameters of its preset.
+of_engine() { # ENGINE POLICIES PARAMETER
+    run 0 size llama-3.1-8b --requests 60 --rate 5/s --gpu h100-sxm --max-gpus 1 -q --csv --slo ttft.p99=2s \
+        --set services.llm.cost.engine="$1" --study "$T/engine.json"
+    equal "$(tr -d '\r' <"$T/out" | awk -F, 'NR > 1 { print $8 }' | sort -u)" "$2" "batching with $1"
+    run 0 sweep "$T/engine.json" -q -o "$T/$1.db"
+    sql "$T/$1.db" "select distinct scenario ->> '$3' from run" 1
+}
+of_engine vllm-0.19 vllm-v1 '$.services.llm.batching.async'
+of_engine vllm-0.2 vllm-v0 '$.services.llm.batching.padded'
 finish

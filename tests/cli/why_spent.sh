@@ -89,6 +89,14 @@ cat >"$T/kept.json" <<'END'
    {"gpus": 8, "duration": "10s", "after": [{"job": 0, "keeps_gpus": true}]}]}}}
 END
 took "$T/kept.json" '0: took 140 s for 100 s of work: 40 s after its work, on GPUs kept for others'
+sed -e 's/"gpus": 8, "duration": "100s"/&, "type": "saving"/' -e 's/"duration": "140s"/"duration": "175s"/' \
+    -e 's|"jobs": {|&"types": {"saving": {"checkpoint": {"policy": {"policy": "periodic", "interval": "10s"},\
+                                                         "bytes": "8GB", "write": "8GB/s"}}}, |' \
+    "$T/kept.json" >"$T/saving.json"
+took "$T/saving.json" \
+    '0: took 175 s for 100 s of work: 66 s after its work, on GPUs kept for others, 9 s stalled while it saved'
+equal "$(sqlite3 "$T/took.db" "select value from metric where name = 'job.checkpoint_gpu_s.sum'
+    order by run_id desc limit 1")" 72.0 'GPU time of saves'
 cat >"$T/outage.json" <<'END'
 {"cluster": {"gpu": "a100-80-sxm", "nodes": 2, "gpus_per_node": 8},
  "failures": {"outages": {"o": {"node": 0, "nodes": 2, "from": "70s", "until": "90s"}}},
@@ -98,6 +106,27 @@ cat >"$T/outage.json" <<'END'
 END
 took "$T/outage.json" '0: took 120 s for 100 s of work: 20 s paused or hung on its GPUs' \
     "1: took 220 s for 100 s of work: 100 s more at 50 % $of_speed, 20 s paused or hung on its GPUs"
+
+# A job waits for a share of a GPU, or for CPU cores, as others do for GPUs, and not for jobs before it.
+cat >"$T/shares.json" <<'END'
+{"cluster": {"gpu": "a100-80-sxm", "nodes": 1, "gpus_per_node": 1, "cpus_per_node": 8},
+ "jobs": {"placement": "packing", "trace": {"format": "inline-jobs", "jobs": [
+   {"gpus": 1, "duration": "100s", "cpus": 8}, {"gpus": 1, "gpu_share": 0.5, "duration": "50s", "cpus": 1},
+   {"gpus": 0, "duration": "30s", "cpus": 4}]}}}
+END
+took "$T/shares.json" '0: ' '1: ' '2: '
+out '      0.000000 s  submit   asks for CPU cores and memory: '
+out '    100.000000 s  waited   100 s for CPU cores and memory'
+run 0 why "$T/took.db" job 2 --json
+json '$.spent.waited_for_gpus_s' 100
+json '$.spent.waited_for_jobs_s' 0
+run 0 why "$T/took.db" job 1 --json
+json '$.spent.waited_for_gpus_s' 100
+json '$.spent.waited_for_jobs_s' 0
+json '$.waited_s' 100
+run 0 why "$T/took.db" job 1
+out '      0.000000 s  submit   asks for 0.5 of a GPU: '
+out '    100.000000 s  waited   100 s for 0.5 of a GPU'
 
 # Jobs that fail or are cancelled have done the work of their record, trials that the scheduler stops have not.
 cat >"$T/fates.csv" <<'END'

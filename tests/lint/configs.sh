@@ -28,7 +28,7 @@ for file in $(find configs -name '*.json' | LC_ALL=C sort); do
     esac
 done
 run 0 figure list
-for kind in gpus:hardware llms:llms storage:storage engines:engines; do
+for kind in gpus:hardware llms:llms storage:storage engines:engines clusters:clusters; do
     run 0 list "${kind%%:*}" --json
     equal "$(sqlite3 :memory: "select json_array_length(readfile('$T/out'))")" \
         "$(ls "configs/${kind##*:}"/*.json | wc -l)" "number of ${kind%%:*}"

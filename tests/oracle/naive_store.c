@@ -193,6 +193,15 @@ void store_flush(struct naive_store *naive, int replica)
     }
 }
 
+/* Host memory gets what the drives have loaded, its first block first. */
+static void promote(struct naive_store *naive, const struct copy *copy)
+{
+    for (int i = 0; i < copy->n; i++)
+        want(naive, copy->replica, 0, copy->keys[naive->s->through[0] ? i : copy->n - 1 - i]);
+    naive->promoted += copy->n;
+    store_flush(naive, copy->replica);
+}
+
 static void end_copy(struct naive_store *naive, struct copy *copy)
 {
     struct server *server = &naive->servers[copy->replica];
@@ -206,6 +215,7 @@ static void end_copy(struct naive_store *naive, struct copy *copy)
     if (copy->to < 0) {
         struct store_request *waiter = copy->waiter >= 0 ? &naive->s->requests[copy->waiter] : NULL;
         naive->loaded[copy->from] += copy->n;
+        if (copy->from == 1 && naive->s->promotes) promote(naive, copy);
         if (waiter == NULL)
             server->n_loads--;
         else if (--waiter->n_loads == 0)

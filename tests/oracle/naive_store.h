@@ -38,6 +38,7 @@ struct store_scenario {
     int n, replicas, max_sequences, kv_block, item; /* tokens of a KV block, of a prefix block */
     int kv_blocks, drives, capacity[STORE_PLACES];
     bool through[STORE_PLACES], shared[STORE_PLACES];
+    bool promotes; /* what the drives have loaded, into host memory */
     bool is_v1, alone, full_prompt; /* vLLM v1; requests wait for loads alone; admitted if the whole prompt fits */
     int budget;                     /* of tokens in an iteration (vLLM v1) */
     int long_prompt;                /* most tokens of one prompt in an iteration (vLLM v1); 0: no limit */
@@ -84,7 +85,7 @@ struct naive_store {
     struct cached tiers[STORE_PLACES][STORE_REPLICAS];
     struct copy copies[STORE_COPIES];
     int64_t parked, found_coming; /* the latter: hits that an earlier prompt of the iteration computes (vLLM v1) */
-    int64_t loaded[STORE_PLACES], written[STORE_PLACES], evicted[STORE_PLACES];
+    int64_t loaded[STORE_PLACES], written[STORE_PLACES], evicted[STORE_PLACES], promoted;
 };
 
 /* Serves the scenario; its requests get their times and hits. */

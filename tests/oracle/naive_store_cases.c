@@ -31,6 +31,7 @@ void store_random_site(struct store_scenario *s, struct rng *rng)
     }
     s->prefill = random_terms(rng);
     s->decode = random_terms(rng);
+    s->promotes = s->capacity[1] % 2 == 1; /* no draw, so that the other numbers stay */
 }
 
 void store_random_memory(struct store_scenario *s, struct rng *rng)
@@ -69,10 +70,11 @@ static void add_terms(struct text *text, const char *phase, const struct naive_t
 
 static void add_tier(struct text *text, const struct store_scenario *s, int place)
 {
-    text_printf(text, "'%s': {%s'capacity': '%lldB', 'write': '%s', 'scope': '%s'}", place == 0 ? "host" : "disk",
+    const char *more = place == 0 ? "" : s->promotes ? ", 'promote': 'always'" : ", 'promote': 'never'";
+    text_printf(text, "'%s': {%s'capacity': '%lldB', 'write': '%s', 'scope': '%s'%s}", place == 0 ? "host" : "disk",
                 place == 0 ? "" : "'device': 'drives', ",
                 (long long)s->capacity[place] * s->item * (long long)NAIVE_TOKEN_BYTES,
-                s->through[place] ? "through" : "back", s->shared[place] ? "shared" : "replica");
+                s->through[place] ? "through" : "back", s->shared[place] ? "shared" : "replica", more);
 }
 
 void store_write_scenario(const struct store_scenario *s, const char *format, const char *trace, struct text *text)
@@ -92,8 +94,8 @@ void store_write_scenario(const struct store_scenario *s, const char *format, co
     text_printf(
         text,
         ", 'max_sequences': %d}, 'kv': {'blocks': %d, 'block_tokens': %d, 'prefix_cache': 'lru', 'prefix_store':"
-        " {'waits': '%s', 'tiers': {",
-        s->max_sequences, s->kv_blocks, s->kv_block, s->alone ? "request" : "batch");
+        " {'waits': '%s', 'promote': %s, 'tiers': {",
+        s->max_sequences, s->kv_blocks, s->kv_block, s->alone ? "request" : "batch", s->promotes ? "false" : "true");
     add_tier(text, s, 0);
     text_printf(text, ", ");
     add_tier(text, s, 1);
@@ -137,4 +139,5 @@ void store_compare(const struct naive_store *naive, const struct bed_rows *rows,
         snprintf(metric, sizeof metric, "store.evicted_blocks.sum[%s]", names[place]);
         CHECK_EQ_INT(bed_metric(rows, metric), naive->evicted[place]);
     }
+    if (s->promotes) CHECK_EQ_INT(bed_metric(rows, "store.promoted_blocks.sum[disk]"), naive->promoted);
 }

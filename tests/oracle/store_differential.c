@@ -70,7 +70,7 @@ static void write_trace(const struct store_scenario *s, const char *path)
 }
 
 struct sums {
-    int64_t loaded[STORE_PLACES], evicted[STORE_PLACES], preempted, parked, found_coming;
+    int64_t loaded[STORE_PLACES], evicted[STORE_PLACES], promoted, preempted, parked, found_coming;
 };
 
 static void compare_scenario(struct store_scenario *s, uint64_t seed, struct sums *sums)
@@ -92,6 +92,7 @@ static void compare_scenario(struct store_scenario *s, uint64_t seed, struct sum
         sums->evicted[place] += naive.evicted[place];
     }
     for (int id = 0; id < s->n; id++) sums->preempted += s->requests[id].preemptions;
+    sums->promoted += naive.promoted;
     sums->parked += naive.parked;
     sums->found_coming += naive.found_coming;
     bed_free(macro);
@@ -107,6 +108,7 @@ TEST(stores_serve_as_the_naive_simulator_does)
         compare_scenario(&s, seed, &sums);
     }
     for (int place = 0; place < STORE_PLACES; place++) CHECK(sums.loaded[place] > 500 && sums.evicted[place] > 500);
+    CHECK(sums.promoted > 200);
 }
 
 /* Under vLLM v1, where requests are preempted. In three of four scenarios requests wait for their loads alone. */

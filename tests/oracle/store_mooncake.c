@@ -46,6 +46,8 @@ struct level_count {
 
 struct counter {
     struct level_count gpu, tiers[TIERS]; /* a tier that is not there has a capacity of 0 */
+    bool promotes;                        /* host memory gets what drives load */
+    long promoted;
 };
 
 static void order_init(struct order *order, int n_ids)
@@ -133,6 +135,28 @@ static void release_both(struct level_count *tier, const struct group *loaded, d
     release(tier, is_loaded_first ? written : loaded);
 }
 
+/* Drives have loaded a group, and host memory gets it, where no copy is under way any more: those over PCIe alone last
+ * shorter than a load of one block. `written` are blocks that the drives have been getting since 0, until `written_ns`
+ * if alone. What host memory now evicts is written beside them: each gets half of the drives. */
+static void promote(struct counter *counter, const struct group *loaded, double loaded_ns, const struct group *written,
+                    double written_ns)
+{
+    struct group promoted, victims, taken = {{0}, 0}, gone;
+    struct level_count *host = &counter->tiers[0], *disk = &counter->tiers[1];
+    const bool is_over = written_ns < loaded_ns;
+    if (is_over) release(disk, written);
+    release(disk, loaded);
+    come(host, loaded, false, &promoted, &victims);
+    counter->promoted += loaded->n;
+    if (!disk->through) come(disk, &victims, true, &taken, &gone);
+    release(host, &promoted);
+    const double left_bytes = written->n * block_bytes - loaded_ns * drives_write; /* both have one latency */
+    const bool is_first = !is_over && left_bytes <= taken.n * block_bytes;
+    if (is_first) release(disk, written);
+    release(disk, &taken);
+    if (!is_over && !is_first) release(disk, written);
+}
+
 /* GPU memory has evicted a group, while `loads` are on their way. */
 static void evicted(struct counter *counter, const struct group *group, const struct group *loads)
 {
@@ -142,8 +166,12 @@ static void evicted(struct counter *counter, const struct group *group, const st
     if (!disk->through) come(disk, &victims, true, &taken[1], &gone);
     const double beside = loads[1].n > 0 ? drives_read : 0;
     release_both(host, &loads[0], end_ns(loads[0].n, 0, pcie - beside), &taken[0], end_ns(taken[0].n, 0, pcie));
-    release_both(disk, &loads[1], end_ns(loads[1].n, 45e3, drives_read), &taken[1],
-                 end_ns(taken[1].n, 17e3, drives_write));
+    const double loaded_ns = end_ns(loads[1].n, 45e3, drives_read);
+    const double written_ns = end_ns(taken[1].n, 17e3, drives_write);
+    if (counter->promotes && loads[1].n > 0)
+        promote(counter, &loads[1], loaded_ns, &taken[1], written_ns);
+    else
+        release_both(disk, &loads[1], loaded_ns, &taken[1], written_ns);
 }
 
 /* GPU memory has got a group. */
@@ -272,15 +300,17 @@ struct setup {
     int n_tiers;
     bool through[TIERS];
     long capacity[TIERS];
+    bool promotes;
 };
 
 static struct bed_rows *run(const struct setup *setup, const char *path)
 {
     char tiers[400] = "";
     for (int i = 0; i < setup->n_tiers; i++)
-        snprintf(tiers + strlen(tiers), sizeof tiers - strlen(tiers), "%s'%s': {%s'capacity': '%.0fB', 'write': '%s'}",
+        snprintf(tiers + strlen(tiers), sizeof tiers - strlen(tiers), "%s'%s': {%s'capacity': '%.0fB', 'write': '%s'%s}",
                  i > 0 ? ", " : "", i > 0 ? "disk" : "host", i > 0 ? "'device': 'drives', " : "",
-                 (double)setup->capacity[i] * block_bytes, setup->through[i] ? "through" : "back");
+                 (double)setup->capacity[i] * block_bytes, setup->through[i] ? "through" : "back",
+                 i > 0 && setup->promotes ? ", 'promote': 'always'" : "");
     return bed_run(BED(.no_detail = true),
                    "{'cluster': {'gpu': 'h100-sxm', 'pcie': '1000TB/s', 'storage': {'drives': {'device':"
                    " 'samsung-980-pro', 'count': 64}}}, 'services': {'s': {'llm': 'llama-3.1-8b', 'cost': {'kind':"
@@ -323,6 +353,8 @@ static long compare(const struct trace *trace, const char *path, const struct se
     struct counter counter;
     struct bed_rows *rows = run(setup, path);
     long n_wrong = 0, hits = 0, loaded = 0;
+    counter.promotes = setup->promotes;
+    counter.promoted = 0;
     level_init_count(&counter.gpu, trace->n_ids, 0, false);
     for (int i = 0; i < TIERS; i++)
         level_init_count(&counter.tiers[i], trace->n_ids, i < setup->n_tiers ? setup->capacity[i] : 0,
@@ -340,6 +372,7 @@ static long compare(const struct trace *trace, const char *path, const struct se
         loaded += counter.tiers[i].loaded;
     }
     CHECK_EQ_INT(n_wrong, 0);
+    if (setup->promotes) CHECK_EQ_INT(bed_metric(rows, "store.promoted_blocks.sum[disk]"), counter.promoted);
     CHECK_EQ_INT(bed_metric(rows, "prefix.saved_tokens.sum"), hits * BLOCK_TOKENS);
     CHECK_EQ_INT(bed_metric(rows, "store.loaded_tokens.sum"), loaded * BLOCK_TOKENS);
     level_free(&counter.gpu);
@@ -348,19 +381,21 @@ static long compare(const struct trace *trace, const char *path, const struct se
     return loaded;
 }
 
-/* Host memory alone, and above drives of four times its capacity; ways of writing. Those that mix are left out where
- * there are many capacities. */
+/* Host memory alone, and above drives of four times its capacity, also with promotion; ways of writing. Those that mix
+ * are left out where there are many capacities, and there promotion is only tried where both tiers are written back. */
 static void compare_all(const char *format, const long *capacities, int n_capacities, long at_least)
 {
     static struct trace trace;
     const char *path = spread(&trace, format);
     long loaded = 0;
     for (int c = 0; c < n_capacities; c++)
-        for (int ways = 0; ways < 6; ways++) {
-            if (n_capacities > 3 && (ways == 3 || ways == 4)) continue;
-            const struct setup setup = {.n_tiers = ways < 2 ? 1 : 2,
-                                        .through = {ways % 2 == 1, ways >= 4},
-                                        .capacity = {capacities[c], 4 * capacities[c]}};
+        for (int ways = 0; ways < 10; ways++) {
+            if (n_capacities > 3 && (ways == 3 || ways == 4 || ways > 6)) continue;
+            const int way = ways < 6 ? ways : ways - 4; /* the last four: those of two tiers, with promotion */
+            const struct setup setup = {.n_tiers = way < 2 ? 1 : 2,
+                                        .through = {way % 2 == 1, way >= 4},
+                                        .capacity = {capacities[c], 4 * capacities[c]},
+                                        .promotes = ways >= 6};
             loaded += compare(&trace, path, &setup);
         }
     CHECK(loaded >= at_least);

@@ -41,6 +41,28 @@ TEST(a_byte_waits_for_those_that_send)
     }
 }
 
+/* So does a byte of an exchange among three nodes: each adapter divides its 10 GB/s between two partners, and sends
+ * two thirds of the buffer. The fabric has just what one job wants. */
+TEST(a_byte_of_an_exchange_waits_for_those_that_send)
+{
+    static const struct pair pairs[] = {{{1.0, 1.5}, {10.0, 15.0}}, {{1.0, 9.0}, {10.0, 10.0}},
+                                        {{0.0, 3.0}, {10.0, 2.0}}};
+    for (int i = 0; i < 3; i++) {
+        const struct pair *pair = &pairs[i];
+        const struct bed_rows *rows = bed_ok(
+            NULL,
+            "{'cluster': {'nodes': 6, 'gpus_per_node': 1, 'network': {'bandwidth': '10GB/s', 'latency': '0s', 'fabric':"
+            " '30GB/s', 'sends': 'in-part'}}, 'jobs': {'types': {'a': {'step': {'compute': '%.12gs', 'collectives': [{"
+            "'kind': 'all-to-all', 'bytes': '%.12gGB'}]}}, 'b': {'step': {'compute': '%.12gs', 'collectives': [{'kind':"
+            " 'all-to-all', 'bytes': '%.12gGB'}]}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '100s',"
+            " 'gpus': 3, 'type': 'a'}, {'duration': '10000s', 'gpus': 3, 'type': 'b'}]}}}",
+            pair->compute_s[0], pair->gb[0], pair->compute_s[1], pair->gb[1]);
+        const double own_s = pair->gb[0] * 2 / 3 / 10.0, other_s = pair->gb[1] * 2 / 3 / 10.0;
+        const double other = other_s / (other_s + pair->compute_s[1]), step_s = pair->compute_s[0] + own_s;
+        CHECK_NEAR(bed_job(rows, 0)->end_s, 100.0 * (step_s + own_s * other) / step_s, 1e-4);
+    }
+}
+
 /* Jobs that do nothing but send are those of the worst case. */
 TEST(jobs_that_always_send_are_the_worst_case)
 {

@@ -147,6 +147,30 @@ TEST(halted_and_kept_time_is_apart)
     CHECK_EQ_INT(progress.done_ns, 100);
 }
 
+/* However often its kept time is looked at, and whatever was left of the interval. All its work counts. */
+TEST(after_all_its_work_a_job_saves_no_more)
+{
+    struct rng rng = test_rng(3, "job_progress", 0);
+    for (int run = 0; run < 100; run++) {
+        struct walker walker = {.speed = 1, .work_ns = 40 + (sim_ns)rng_below(&rng, 100)};
+        struct job_progress progress = {.work_ns = walker.work_ns, .speed = 1};
+        begin(&walker, &progress, &rng);
+        const sim_ns end_ns = job_progress_end_ns(&progress);
+        walk_to(&walker, end_ns);
+        job_progress_move(&progress, end_ns);
+        CHECK_EQ_INT(progress.stalled_ns, walker.stalled_ns);
+        for (sim_ns now = end_ns, steps = 0; steps < 10; steps++) {
+            CHECK(!job_progress_stalls(&progress, now) && job_progress_turn_ns(&progress) == SIM_NS_MAX);
+            now += (sim_ns)rng_below(&rng, 100);
+            job_progress_move(&progress, now);
+            CHECK_EQ_INT(progress.stalled_ns, walker.stalled_ns);
+            CHECK_EQ_INT(progress.kept_ns, now - end_ns);
+            CHECK_EQ_INT(progress.saved_ns, progress.work_ns);
+            CHECK_EQ_INT(job_progress_end_ns(&progress), now);
+        }
+    }
+}
+
 /* A job without speed ends once nothing is left, and else never. */
 TEST(what_is_done_needs_no_speed)
 {

@@ -220,6 +220,29 @@ TEST(budgets_that_no_clock_keeps_are_warned_of)
     CHECK_EQ_INT(floors.n_stuck, 0);
 }
 
+/* A lock of the jobs of low priority. It holds all GPUs in use only once those of high priority have ended at 10 s,
+ * however many these are: only then is a reading above the budget one that no clock keeps. */
+TEST(a_lock_of_one_priority_holds_all_gpus_once_the_other_has_none)
+{
+    for (int high = 0; high <= 4; high++) {
+        char first[96] = "";
+        struct floors floors = {0};
+        const struct sink sink = {.context = &floors, .warning = catch_floor};
+        if (high > 0) snprintf(first, sizeof first, "{'duration': '10s', 'gpus': %d, 'type': 'a'}, ", high);
+        const struct bed_rows *rows = bed_ok(
+            BED(.also = &sink),
+            "{'until': '30s', 'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'server_power': {'idle':"
+            " '670W', 'per_gpu_watt': 0.5}, 'power': {'budget': '1.4kW', 'level': 'server', 'telemetry': {'period':"
+            " '1s'}, 'capping': {'policy': 'static-lock', 'clock': '288MHz', 'on': 'low'}}}, 'jobs': {'types': {'a':"
+            " {'power': {'mean': '390W', 'priority': 'high'}}, 'b': {'power': {'mean': '390W', 'clock_share': 0.5}}},"
+            " 'trace': {'format': 'inline-jobs', 'jobs': [%s{'duration': '300s', 'gpus': 4, 'type': 'b'}]}}}",
+            first);
+        const double over_s = bed_metric(rows, "power.over_budget_s");
+        CHECK(over_s >= 28.0);
+        CHECK_NEAR((double)floors.n_stuck, over_s - (high > 0 ? 10.0 : 0.0), 1e-9);
+    }
+}
+
 static int catch_limit(void *context, const struct warning_row *row)
 {
     const char **text = context;

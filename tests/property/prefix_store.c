@@ -3,6 +3,8 @@
 #include "tests/support/harness.h"
 #include "tests/support/prefix_store_bed.h"
 
+#include <math.h>
+
 /* Host memory and drives whose whole blocks are whole granules. */
 #define CLUSTER                                                                                                        \
     "'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8, 'nodes': 2, 'pcie': '50GB/s',"                                 \
@@ -19,7 +21,9 @@ static const char *const stores[] = {
     "'tiers': {'host': {'capacity': '4GB', 'scope': 'shared'}, 'pool': {'device': 'pool', 'capacity': '60GB',"
     " 'write': 'through'}}, 'prefetch': true",
     "'tiers': {'host': {'capacity': '2GB', 'write': 'through'}, 'disk': {'device': 'drives', 'capacity': '4GB'},"
-    " 'pool': {'device': 'pool', 'capacity': '60GB'}}, 'prefetch': true, 'load': 'when-faster'"};
+    " 'pool': {'device': 'pool', 'capacity': '60GB'}}, 'prefetch': true, 'load': 'when-faster'",
+    "'tiers': {'host': {'capacity': '2GB'}, 'disk': {'device': 'drives', 'capacity': '8GB', 'promote': 'never'},"
+    " 'pool': {'device': 'pool', 'capacity': '60GB'}}, 'promote': true"};
 enum { N_STORES = sizeof stores / sizeof *stores };
 
 static struct bed_rows *run(const char *store, const char *service, const struct bed_options *options)
@@ -67,6 +71,13 @@ TEST(bytes_of_tiers_are_bytes_of_links)
     CHECK_EQ_INT(bed_metric(rows, "link.pcie.bytes"), host + disk_in);
     CHECK_EQ_INT(bed_metric(rows, "link.host.bytes"), host + 2 * disk_in + disk_out); /* drives go through the host */
     CHECK_EQ_INT(bed_metric(rows, "link.storage.bytes"), 2 * (disk_in + disk_out));   /* flash and port */
+    const struct bed_rows *promotes = run("'promote': true, 'tiers': {'host': {'capacity': '8GB'}, 'disk': {'device':"
+                                          " 'drives', 'capacity': '30GB'}}",
+                                          service, &checked);
+    const double up = store_of_tier(promotes, "loaded_bytes.sum", "disk");
+    CHECK(bed_metric(promotes, "store.promoted_blocks.sum[disk]") > 0);
+    CHECK_EQ_INT(bed_metric(promotes, "link.pcie.bytes"), up + store_of_tier(promotes, "loaded_bytes.sum", "host") +
+                                                              store_of_tier(promotes, "written_bytes.sum", "host"));
     CHECK_EQ_INT(bed_metric(rows, "tier.dram.used_bytes.max"), 16e9);
     CHECK_EQ_INT(bed_metric(rows, "tier.ssd.used_bytes.max"), 60e9);
     rows = run(stores[2], service, &checked);
@@ -75,6 +86,66 @@ TEST(bytes_of_tiers_are_bytes_of_links)
     const double fetched = store_of_tier(rows, "fetched_blocks.sum", "host") * (double)BLOCK_BYTES;
     CHECK(pool > 0 && fetched > 0);
     CHECK_EQ_INT(bed_metric(rows, "link.network.bytes"), 3 * (pool + fetched)); /* NIC, and the pool's media and port */
+}
+
+/* --- Upward: prefetching and promotion, tier by tier --- */
+
+#define LIFTED "'replicas': 2, 'batching': 'vllm-v1', 'trace': {" SESSIONS ", 'rate_scale': 0.05}"
+
+/* Three tiers; %s: more keys of the disk, of the pool, and of the store. */
+static struct bed_rows *run_lifted(const char *disk, const char *pool, const char *all)
+{
+    char store[512];
+    snprintf(store, sizeof store,
+             "'tiers': {'host': {'capacity': '2GB'}, 'disk': {'device': 'drives', 'capacity': '4GB'%s},"
+             " 'pool': {'device': 'pool', 'capacity': '60GB'%s}}%s",
+             disk, pool, all);
+    struct bed_rows *rows = run(store, LIFTED, &checked);
+    CHECK_EQ_INT(rows->code, 0);
+    store_check_tokens(rows);
+    return rows;
+}
+
+/* The key of the store is that of all tiers below the first which say nothing themselves. */
+TEST(a_store_says_what_its_tiers_leave_open)
+{
+    static const char *const keys[] = {"prefetch", "promote"};
+    for (int i = 0; i < 2; i++) {
+        char always[64], never[64], all[64], none[64];
+        snprintf(always, sizeof always, ", '%s': 'always'", keys[i]);
+        snprintf(never, sizeof never, ", '%s': 'never'", keys[i]);
+        snprintf(all, sizeof all, ", '%s': true", keys[i]);
+        snprintf(none, sizeof none, ", '%s': false", keys[i]);
+        const struct bed_rows *with = run_lifted("", "", all), *without = run_lifted("", "", "");
+        CHECK(bed_equal(with, run_lifted(always, always, "")));
+        CHECK(bed_equal(with, run_lifted(always, "", all)));
+        CHECK(bed_equal(without, run_lifted(never, never, all)));
+        CHECK(bed_equal(without, run_lifted("", never, none)));
+        CHECK(!bed_equal(with, without));
+    }
+}
+
+/* What one tier does leaves the blocks of the other where they are. */
+TEST(tiers_prefetch_and_promote_one_by_one)
+{
+    const struct bed_rows *disk = run_lifted(", 'promote': 'always'", "", "");
+    const struct bed_rows *pool = run_lifted("", ", 'promote': 'always'", "");
+    const struct bed_rows *both = run_lifted("", "", ", 'promote': true");
+    CHECK(store_of_tier(disk, "loaded_blocks.sum", "pool") > 0 && store_of_tier(pool, "loaded_blocks.sum", "disk") > 0);
+    CHECK_EQ_INT(bed_metric(disk, "store.promoted_blocks.sum[disk]"), store_of_tier(disk, "loaded_blocks.sum", "disk"));
+    CHECK_EQ_INT(bed_metric(pool, "store.promoted_blocks.sum[pool]"), store_of_tier(pool, "loaded_blocks.sum", "pool"));
+    CHECK(isnan(bed_metric(disk, "store.promoted_blocks.sum[pool]")));
+    CHECK(isnan(bed_metric(pool, "store.promoted_blocks.sum[disk]")));
+    CHECK_EQ_INT(bed_metric(both, "store.promoted_blocks.sum[disk]") + bed_metric(both, "store.promoted_blocks.sum[pool]"),
+                 store_of_tier(both, "loaded_blocks.sum", "disk") + store_of_tier(both, "loaded_blocks.sum", "pool"));
+    const struct bed_rows *none = run_lifted("", "", "");
+    const struct bed_rows *fetches = run_lifted(", 'prefetch': 'always'", "", "");
+    const struct bed_rows *all = run_lifted("", "", ", 'prefetch': true");
+    const double some = store_of_tier(fetches, "fetched_blocks.sum", "host");
+    CHECK_EQ_INT(store_of_tier(none, "fetched_blocks.sum", "host"), 0);
+    CHECK(some > 0 && some < store_of_tier(all, "fetched_blocks.sum", "host"));
+    CHECK(store_of_tier(fetches, "loaded_blocks.sum", "pool") > store_of_tier(all, "loaded_blocks.sum", "pool"));
+    CHECK_EQ_INT(store_of_tier(all, "loaded_blocks.sum", "pool"), 0); /* all of it is in host memory first */
 }
 
 /* --- The same, whatever the stepping --- */
@@ -356,6 +427,10 @@ TEST(what_cannot_be_is_refused)
     check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '8GB', 'eviction': 'belady'}}}",
                 "asks for the accesses that are still to come");
     check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {" HOST "}, 'prefetch': true}", "there is only one");
+    check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {" HOST "}, 'promote': true}", "there is only one");
+    check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '8GB', 'promote': 'never'},"
+                " 'disk': {'device': 'drives', 'capacity': '8GB'}}}",
+                "tier 'host' is the first");
     check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '60MB'}}}",
                 "holds no block of 512 tokens");
     check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '600GB'}}}",

@@ -43,6 +43,33 @@ TEST(an_idle_network_changes_nothing)
     }
 }
 
+/* Leaves of one node whose ports carry what its NICs send, one port for each NIC. Planned paths give each edge of a
+ * ring, or of an exchange between two nodes, a port of its own, so that nothing is slower than on a network of its own.
+ * With more nodes as many edges share a port as share a NIC. Hashed paths meet on some port. */
+TEST(planned_paths_of_a_replica_do_not_meet)
+{
+    static const char *const gpus[] = {"cluster.gpus_per_node=8", "cluster.gpus_per_node=4", "cluster.gpus_per_node=2"};
+    static const char *const llms[] = {"llama-2-7b", "mixtral-8x7b"};
+    for (int i = 0; i < 6; i++) {
+        char llm[64], groups[64], experts[64];
+        const bool has_experts = i % 2 == 1;
+        snprintf(llm, sizeof llm, "services.chat.llm=%s", llms[i % 2]);
+        snprintf(groups, sizeof groups, "services.chat.data_parallel=%d", has_experts ? 8 : 1);
+        snprintf(experts, sizeof experts, "services.chat.cost.expert_parallel=%d", has_experts ? 8 : 1);
+        const char *const sets[] = {gpus[i / 2], llm, groups, experts, "cluster.network.nodes_per_leaf=1",
+                                    "cluster.network.uplink=20GB/s", "cluster.network.paths=planned", NULL};
+        const char *const hashed[] = {gpus[i / 2], llm, groups, experts, "cluster.network.nodes_per_leaf=1",
+                                      "cluster.network.uplink=20GB/s", NULL};
+        struct bed_rows *alone = bed_ok(BED(.sets = sets), SITE, "alone", 16 >> (i / 2 > 0), 1, ONE_REQUEST, "");
+        struct bed_rows *planned = bed_ok(BED(.check = true, .sets = sets), SITE, "shared", 16 >> (i / 2 > 0), 1,
+                                          ONE_REQUEST, "");
+        struct bed_rows *ecmp = bed_ok(BED(.check = true, .sets = hashed), SITE, "shared", 16 >> (i / 2 > 0), 1,
+                                       ONE_REQUEST, "");
+        CHECK_NEAR(planned->requests[0].e2e_s, alone->requests[0].e2e_s, 1e-12);
+        CHECK(ecmp->requests[0].e2e_s > 1.001 * alone->requests[0].e2e_s);
+    }
+}
+
 /* A ring enters and leaves each node once. One request: 100 iterations of a token behind one of 192. */
 TEST(bytes_on_links_are_those_of_the_rings)
 {

@@ -142,6 +142,22 @@ TEST(stages_over_nodes_take_as_few_as_hold_them)
     CHECK_EQ_INT(n, 2 * site.replicas);
 }
 
+/* Five stages of one GPU on nodes with 1, 1, 3 and 3: two nodes hold them. */
+TEST(stages_that_no_node_holds_go_where_most_fit)
+{
+    for (int node = 0; node < 4; node++) {
+        struct bed_rows *rows = bed_run(BED(.check = true),
+                                        "{'cluster': {'gpu': 'a100-80-sxm', 'nodes': 2, 'gpus_per_node': 1, 'node_types':"
+                                        " {'more': {'gpu': 'a100-80-sxm', 'nodes': 2, 'gpus_per_node': 3}},"
+                                        " 'network': {'bandwidth': '50GB/s'}}, 'failures': {'outages': {'x': {'node': %d,"
+                                        " 'from': '10s', 'until': '1000s'}}}, 'services': {'chat': {'llm': 'mistral-7b',"
+                                        " 'replicas': 1, 'pipeline_parallel': 5, " SPREAD SMALL "}}, 'until': '30s'}",
+                                        node);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(bed_decisions(rows, "fail", -1), node < 2 ? 0 : 1);
+    }
+}
+
 /* Each replica goes to a node with room that has the fewest. */
 static int64_t most_by_hand(const int32_t *free_gpus, int n_nodes, int64_t replicas, int64_t wide)
 {
@@ -236,4 +252,195 @@ TEST(an_endless_cluster_has_no_nodes_to_spread_over)
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
     MUST(rows->diag.n_items > 0);
     CHECK(strstr(rows->diag.items[0].text, "an unlimited cluster has none") != NULL);
+}
+
+/* --- Each choice is that of a naive twin --- */
+
+enum { NODES = 12, POOLS = 2, REPLICAS = 6, PARTS = 3, RANKS = 6 }; /* at most; REPLICAS: of a pool */
+
+/* A service on a site. Beside it, what the twin knows of the site: per node its rack, its GPU and its free GPUs. */
+struct twin {
+    struct cluster *cluster;
+    struct service_config config;
+    struct service_env env;
+    struct fleet fleet;
+    struct fleet_pool pools[POOLS];
+    struct fleet_parts parts[POOLS];
+    struct replica replicas[POOLS * REPLICAS];
+    struct allocation held[POOLS * REPLICAS][PARTS];
+    int n_nodes, rack[NODES], free_gpus[NODES];
+    const char *gpu[NODES];
+};
+
+/* Up to three types of nodes, two of which may have one GPU. Racks do not reach from one type to the next. */
+static void make_site(struct twin *twin, struct rng *rng)
+{
+    struct node_type_config types[2];
+    struct cluster_config config = {.nodes = 1 + (int64_t)rng_below(rng, 4),
+                                    .gpus_per_node = 4,
+                                    .gpu = "a",
+                                    .nodes_per_rack = (int64_t)rng_below(rng, 4),
+                                    .node_types = {.n = rng_below(rng, 3), .items = types}};
+    for (size_t i = 0; i < config.node_types.n; i++)
+        types[i] = (struct node_type_config){.name = i == 0 ? "x" : "y",
+                                             .nodes = 1 + (int64_t)rng_below(rng, 4),
+                                             .gpus_per_node = 1 + (int64_t)rng_below(rng, 6),
+                                             .gpu = rng_below(rng, 3) > 0 ? "a" : "b"};
+    MUST(cluster_create(&config, &twin->cluster) == 0);
+    int n_racks = 0;
+    for (size_t type = 0; type <= config.node_types.n; type++) {
+        const struct node_type_config own = {.nodes = config.nodes, .gpus_per_node = 4, .gpu = "a"};
+        const struct node_type_config *of = type == 0 ? &own : &types[type - 1];
+        for (int64_t i = 0; i < of->nodes; i++) {
+            n_racks += i == 0 || (config.nodes_per_rack > 0 && i % config.nodes_per_rack == 0);
+            twin->rack[twin->n_nodes] = n_racks;
+            twin->gpu[twin->n_nodes] = of->gpu;
+            twin->free_gpus[twin->n_nodes++] = (int)of->gpus_per_node;
+        }
+    }
+}
+
+static void make_service(struct twin *twin, struct rng *rng)
+{
+    twin->config.placement = SERVICE_SPREAD;
+    twin->env.cluster = twin->cluster;
+    twin->fleet = (struct fleet){.config = &twin->config, .env = &twin->env, .n_pools = POOLS, .pools = twin->pools};
+    for (int i = 0; i < POOLS; i++) {
+        twin->pools[i] = (struct fleet_pool){.first = i * REPLICAS, .n = REPLICAS};
+        twin->pools[i].config.gpu = rng_below(rng, 5) > 0 ? "a" : "b";
+        twin->parts[i] = (struct fleet_parts){1 + (int32_t)rng_below(rng, 3), 1 + (int64_t)rng_below(rng, PARTS)};
+    }
+    for (int i = 0; i < POOLS * REPLICAS; i++) twin->replicas[i] = (struct replica){.index = i, .parts = twin->held[i]};
+    MUST(fleet_spread_init(&twin->fleet) == 0);
+}
+
+/* Replicas of a pool, or of all if it is negative, with a part on the node, or in its rack. */
+static int count_replicas(const struct twin *twin, int pool, int node, bool in_rack)
+{
+    int n = 0;
+    for (int i = 0; i < POOLS * REPLICAS; i++) {
+        bool has = false;
+        for (const struct allocation *part = twin->replicas[i].holder.held; part != NULL; part = part->next)
+            has = has || (in_rack ? twin->rack[part->node] == twin->rack[node] : part->node == node);
+        n += has && (pool < 0 || i / REPLICAS == pool);
+    }
+    return n;
+}
+
+static int has_own_part(const struct twin *twin, int replica, int64_t n_parts, int node)
+{
+    for (int64_t i = 0; i < n_parts; i++)
+        if (twin->held[replica][i].node == node) return true;
+    return false;
+}
+
+/* The node for part number `i`; -1: there is none. */
+static int choose_node(const struct twin *twin, int replica, int64_t i)
+{
+    const int pool = replica / REPLICAS;
+    const struct fleet_parts *parts = &twin->parts[pool];
+    int best[RANKS] = {0}, chosen = -1;
+    for (int node = 0; node < twin->n_nodes; node++) {
+        if (strcmp(twin->gpu[node], twin->pools[pool].config.gpu) != 0 || twin->free_gpus[node] < parts->gpus) continue;
+        const int left = (int)(parts->n - i) - twin->free_gpus[node] / parts->gpus; /* for other nodes */
+        const int ranks[RANKS] = {
+            !has_own_part(twin, replica, i, node),   left > 0 ? left : 0,
+            count_replicas(twin, pool, node, false), count_replicas(twin, -1, node, false),
+            count_replicas(twin, pool, node, true),  twin->free_gpus[node]};
+        int k = 0;
+        while (k < RANKS && ranks[k] == best[k]) k++;
+        if (chosen >= 0 && (k == RANKS || ranks[k] > best[k])) continue;
+        memcpy(best, ranks, sizeof best);
+        chosen = node;
+    }
+    return chosen;
+}
+
+static bool has_room_for(const struct twin *twin, int pool)
+{
+    int64_t n = 0;
+    for (int node = 0; node < twin->n_nodes; node++)
+        if (strcmp(twin->gpu[node], twin->pools[pool].config.gpu) == 0)
+            n += twin->free_gpus[node] / twin->parts[pool].gpus;
+    return n >= twin->parts[pool].n;
+}
+
+static void start_replica(struct twin *twin, int number)
+{
+    struct replica *replica = &twin->replicas[number];
+    const struct fleet_parts parts = twin->parts[number / REPLICAS];
+    for (int64_t i = 0; i < parts.n; i++) {
+        const int expected = choose_node(twin, number, i);
+        const int node = fleet_spread_part(&twin->fleet, &twin->pools[number / REPLICAS], replica, parts, i, 0);
+        MUST(node == expected && node >= 0);
+        twin->free_gpus[node] -= parts.gpus;
+        replica->parts[i] = (struct allocation){.node = node, .gpus = parts.gpus};
+        if (i > 0) replica->parts[i - 1].next = &replica->parts[i];
+    }
+    replica->holder.held = replica->parts;
+    fleet_spread_count(&twin->fleet, replica, 1);
+}
+
+static void stop_replica(struct twin *twin, int number)
+{
+    struct replica *replica = &twin->replicas[number];
+    for (const struct allocation *part = replica->holder.held; part != NULL; part = part->next) {
+        cluster_release_group_of(twin->cluster, 0, part->node, part->gpus);
+        twin->free_gpus[part->node] += part->gpus;
+    }
+    fleet_spread_count(&twin->fleet, replica, -1);
+    replica->holder.held = NULL;
+}
+
+/* Others on the nodes, who leave them unlike. */
+static void fill_some(struct twin *twin, struct rng *rng)
+{
+    for (int node = 0; node < twin->n_nodes; node++) {
+        const int gpus = (int)rng_below(rng, (uint64_t)twin->free_gpus[node] + 1);
+        if (gpus == 0 || rng_below(rng, 2) == 0) continue;
+        cluster_take_group_on(twin->cluster, 0, node, gpus);
+        twin->free_gpus[node] -= gpus;
+    }
+}
+
+/* The counts of a node and of a rack, which stands at its first node, are those of replicas with a part there. */
+static void check_counts(const struct twin *twin)
+{
+    for (int node = 0; node < twin->n_nodes; node++) {
+        CHECK_EQ_INT(twin->fleet.on_node[node], count_replicas(twin, -1, node, false));
+        for (int i = 0; i < POOLS; i++) {
+            const bool begins = node == 0 || twin->rack[node] != twin->rack[node - 1];
+            CHECK_EQ_INT(twin->pools[i].on_node[node], count_replicas(twin, i, node, false));
+            CHECK_EQ_INT(twin->pools[i].in_rack[node], begins ? count_replicas(twin, i, node, true) : 0);
+        }
+    }
+}
+
+TEST(each_part_goes_to_the_node_of_a_naive_twin)
+{
+    int n_started = 0;
+    for (uint64_t trial = 0; trial < 400; trial++) {
+        struct rng rng = test_rng(3, "spread-twin", trial);
+        struct twin *twin = calloc(1, sizeof *twin);
+        make_site(twin, &rng);
+        make_service(twin, &rng);
+        if (rng_below(&rng, 3) == 0) fill_some(twin, &rng);
+        for (int step = 0; step < 40; step++) {
+            const int number = (int)rng_below(&rng, POOLS * REPLICAS);
+            if (twin->replicas[number].holder.held != NULL)
+                stop_replica(twin, number);
+            else if (has_room_for(twin, number / REPLICAS)) {
+                start_replica(twin, number);
+                n_started++;
+            }
+            check_counts(twin);
+        }
+        for (int i = 0; i < POOLS * REPLICAS; i++)
+            if (twin->replicas[i].holder.held != NULL) stop_replica(twin, i);
+        check_counts(twin);
+        fleet_spread_fini(&twin->fleet);
+        cluster_destroy(twin->cluster);
+        free(twin);
+    }
+    CHECK(n_started > 4000);
 }

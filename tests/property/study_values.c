@@ -6,10 +6,11 @@
 #include <stdio.h>
 
 static const char *const spellings[] = {
-    "8", "8.0", "8e0", "80e-1", "9", "-8", "0", "-0.0", "true", "false", "null", "\"8\"", "\"600s\"", "\"10min\"",
+    "8", "8.0", "8e0", "80e-1", "9", "-8", "0", "-0.0", "-0", "\"-0s\"", "\"0ms\"", "true", "false", "null", "\"8\"", "\"600s\"", "\"10min\"",
     "\"0.1ms\"", "\"100us\"", "\"100us \"", "\"1kB\"", "\"1000B\"", "\"1kB/s\"", "\"1/s\"", "\"60/min\"", "\"$1\"",
     "\"$1/h\"", "\"fcfs\"", "\"sjf\"", "\"min\"", "\"\"", "\".5s\"", "\"500ms\"", "9007199254740993",
     "9007199254740992", "9007199254740992.0", "9.007199254740992e15", "9007199254740991", "9007199254740991.0",
+    "[-0, 0]", "[0, 0.0]", "[0.0, -0.0]", "{\"a\": [8], \"b\": {\"c\": null}}", "{\"b\": {\"c\": null}, \"a\": [8.0]}",
     "{\"a\": 8, \"b\": \"600s\"}", "{\"b\": \"10min\", \"a\": 8.0}", "{\"a\": 8}", "[8, 9]", "[8.0, 9]", "[9, 8]"};
 enum { N_SPELLINGS = sizeof spellings / sizeof *spellings };
 
@@ -21,10 +22,17 @@ static const struct json_node *parse(struct arena *arena, const char *text)
     return node;
 }
 
+static bool are_equal(const struct json_node *a, const struct json_node *b)
+{
+    const struct json_node *const items[] = {a, b};
+    size_t rows[2];
+    return equal_find_rows(items, 2, 1, rows) == 1;
+}
+
 static bool are_rows_equal(const struct json_node *const *items, size_t n_columns, size_t a, size_t b)
 {
     for (size_t c = 0; c < n_columns; c++)
-        if (!equal_values(items[a * n_columns + c], items[b * n_columns + c])) return false;
+        if (!are_equal(items[a * n_columns + c], items[b * n_columns + c])) return false;
     return true;
 }
 
@@ -68,14 +76,42 @@ TEST(large_whole_numbers_equal_only_themselves)
                  {"9007199254740992", "9007199254740992.0", false}, {"9007199254740991", "9007199254740991.0", true},
                  {"9007199254740992.0", "9.007199254740992e15", true}, {"9007199254740993", "9007199254740992", false},
                  {"9007199254740993", "9007199254740993", true}, {"\"10min\"", "\"600s\"", true},
-                 {"\"1kB\"", "\"1kB/s\"", false}, {"\"$1\"", "\"$1.0\"", true}, {"\"nan\"", "\"inf\"", false}};
+                 {"\"1kB\"", "\"1kB/s\"", false}, {"\"$1\"", "\"$1.0\"", true}, {"\"nan\"", "\"inf\"", false}, {"-0", "0", true},
+                 {"-0", "0.0", true}, {"[-0, 0]", "[0.0, -0.0]", true}, {"\"-0s\"", "\"0ms\"", true},
+                 {"[1, 2]", "[12]", false}, {"[\"a\", \"b\"]", "[\"a;s1:b\"]", false}, {"[[1], 2]", "[[1, 2]]", false},
+                 {"{\"a\": {\"b\": 1}}", "{\"a\": {}, \"b\": 1}", false}, {"\"0.3s\"", "\"300ms\"", true},
+                 {"\"1/min\"", "\"60/h\"", true}, {"\"1.00000000000001s\"", "\"1s\"", false}};
     struct arena arena;
     arena_init(&arena);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct json_node *a = parse(&arena, cases[i].a), *b = parse(&arena, cases[i].b);
-        CHECK_EQ_INT(equal_values(a, b), cases[i].equal);
-        CHECK_EQ_INT(equal_values(b, a), cases[i].equal);
+        CHECK_EQ_INT(are_equal(a, b), cases[i].equal);
+        CHECK_EQ_INT(are_equal(b, a), cases[i].equal);
     }
+    arena_fini(&arena);
+}
+
+/* Whichever is equal to one is equal to the other: quantities that differ by less and less, and all the spellings. */
+TEST(equal_values_are_classes)
+{
+    enum { CHAIN = 40, N = N_SPELLINGS + CHAIN };
+    const struct json_node *nodes[N];
+    struct arena arena;
+    char text[64];
+    int n_equal = 0;
+    arena_init(&arena);
+    for (size_t i = 0; i < N_SPELLINGS; i++) nodes[i] = parse(&arena, spellings[i]);
+    for (int i = 0; i < CHAIN; i++) {
+        snprintf(text, sizeof text, "\"%.17gs\"", 1 + 1.5 * i * 0x1p-52);
+        nodes[N_SPELLINGS + i] = parse(&arena, text);
+    }
+    for (size_t a = 0; a < N; a++)
+        for (size_t b = 0; b < N; b++) {
+            if (!are_equal(nodes[a], nodes[b])) continue;
+            n_equal++;
+            for (size_t c = 0; c < N; c++) CHECK(are_equal(nodes[a], nodes[c]) == are_equal(nodes[b], nodes[c]));
+        }
+    CHECK(n_equal > 2 * N);
     arena_fini(&arena);
 }
 
@@ -90,6 +126,26 @@ TEST(many_quantities_are_compared_at_once)
     arena_init(&arena);
     for (int i = 0; i < MANY; i++) {
         snprintf(text, sizeof text, i == MANY - 1 ? "\"%d000us\"" : "\"%dms\"", i == MANY - 1 ? 77 : i);
+        items[i] = parse(&arena, text);
+    }
+    CHECK_EQ_INT(equal_find_rows(items, MANY - 1, 1, rows), 0);
+    CHECK_EQ_INT(equal_find_rows(items, MANY, 1, rows), 1);
+    CHECK(rows[0] == 77 && rows[1] == MANY - 1);
+    arena_fini(&arena);
+}
+
+/* So are objects. */
+TEST(many_objects_are_compared_at_once)
+{
+    enum { MANY = 20000 };
+    static const struct json_node *items[MANY];
+    struct arena arena;
+    size_t rows[2];
+    char text[96];
+    arena_init(&arena);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(text, sizeof text, i == MANY - 1 ? "{\"b\": [{}], \"a\": %d.0}" : "{\"a\": %d, \"b\": [{}]}",
+                 i == MANY - 1 ? 77 : i);
         items[i] = parse(&arena, text);
     }
     CHECK_EQ_INT(equal_find_rows(items, MANY - 1, 1, rows), 0);

@@ -196,3 +196,23 @@ TEST(a_job_that_loses_all_it_gains_is_named)
         CHECK(strstr(item->hint, saves ? "save more often" : "'checkpoint'") != NULL);
     }
 }
+
+/* Jobs that wait for GPUs count, and those that wait for other jobs; those that have ended, and came after others, do
+ * not. Job 2 makes no progress on all GPUs. */
+TEST(jobs_that_wait_for_others_are_counted)
+{
+    for (int n_after = 0; n_after < 4; n_after++) {
+        char jobs[600] = "{'duration': '1s'}, {'duration': '1s', 'after': [{'job': 0}]},"
+                         " {'submit': '10s', 'duration': '5s', 'gpus': 16}, {'submit': '10s', 'duration': '1s'}",
+             expected[80];
+        for (int i = 0; i < n_after; i++)
+            snprintf(jobs + strlen(jobs), sizeof jobs - strlen(jobs),
+                     ", {'submit': '%ds', 'duration': '1s', 'after': [{'job': %d}]}", 11 + i, 2 + i);
+        snprintf(expected, sizeof expected, "1 running and %d waiting jobs never finish", 1 + n_after);
+        const struct bed_rows *rows = run_apart(&quiet, "fifo", jobs);
+        CHECK_EQ_INT(rows->code, SIM_E_STALLED);
+        MUST(rows->diag.n_items > 0);
+        if (!CHECK(strstr(rows->diag.items[0].text, expected) != NULL))
+            fprintf(stderr, "  '%s' has no '%s'\n", rows->diag.items[0].text, expected);
+    }
+}

@@ -2,6 +2,7 @@
  * the schema of scenarios. */
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/explain/explain_cluster.h"
 #include "sim/cli/explain/explain_cost.h"
 #include "sim/cli/explain/explain_experts.h"
 #include "sim/cli/key_names.h"
@@ -230,7 +231,7 @@ static int explain_links(struct cli *cli, const struct setup *setup, enum answer
 
 /* --- The verb --- */
 
-enum topic { CONFIG, COST, EXPERTS, LINKS, SCHEMA };
+enum topic { CLUSTER, CONFIG, COST, EXPERTS, LINKS, SCHEMA };
 
 struct explain_options {
     struct option_texts settings;
@@ -309,12 +310,25 @@ static int explain_schema(struct cli *cli)
     return print_text(cli, &json, config_schema(scenario_fields, &families, &json));
 }
 
+/* Whether the word is one of `orrery list clusters`. */
+static bool is_shipped_cluster(const char *word)
+{
+    struct arena arena;
+    arena_init(&arena);
+    const bool is_shipped = paths_shipped(&arena, "clusters", word) != NULL;
+    arena_fini(&arena);
+    return is_shipped;
+}
+
 static int explain_scenario(struct cli *cli, const struct explain_options *options, const char *scenario,
                             enum topic topic)
 {
     struct setup_options over = {.settings = &options->settings, .plugins = cli->plugins};
     struct setup setup;
-    int code = setup_load(&setup, scenario, &over, &cli->diag);
+    const bool is_site = topic == CLUSTER || (topic == LINKS && is_shipped_cluster(scenario));
+    int code = is_site ? setup_load_site(&setup, scenario, &over, &cli->diag)
+                       : setup_load(&setup, scenario, &over, &cli->diag);
+    if (code == 0 && topic == CLUSTER) code = explain_cluster(cli, &setup, options->cost.form);
     if (code == 0 && topic == CONFIG) code = explain_config(cli, &setup, (enum answer_form)options->cost.form);
     if (code == 0 && topic == COST) code = explain_cost(cli, &setup, &options->cost);
     if (code == 0 && topic == EXPERTS) code = explain_experts(cli, &setup, &options->affinity, options->cost.form);
@@ -349,7 +363,7 @@ static int check_options(struct cli *cli, const struct explain_options *given, e
 
 static int explain(struct cli *cli, const struct cli_call *call)
 {
-    static const char *const topics[] = {"config", "cost", "experts", "links", "schema", NULL};
+    static const char *const topics[] = {"cluster", "config", "cost", "experts", "links", "schema", NULL};
     int picked = cli_pick(cli, "topic", call->arguments[0], topics);
     if (picked < 0) return SIM_E_USAGE;
     const enum topic topic = (enum topic)picked;
@@ -373,12 +387,14 @@ static int explain(struct cli *cli, const struct cli_call *call)
 
 const struct verb verb_explain = {
     .name = "explain",
-    .summary = "origin of a scenario's values, cost of its iterations, placement of experts, speed of links",
-    .usage = "config SCENARIO [--set KEY=VALUE]... [--json|--csv]\n"
+    .summary = "switches of a cluster, origin of a scenario's values, cost of its iterations, placement of experts, speed of links",
+    .usage = "cluster CLUSTER|SCENARIO [--set KEY=VALUE]... [--json|--csv]\n"
+             "config SCENARIO [--set KEY=VALUE]... [--json|--csv]\n"
              "cost SCENARIO [--operators|--traffic] [--batch N] [--context N] [--prompt N] [options]\n"
              "experts SCENARIO [--set KEY=VALUE]... [--affinity SHARE|--affinity-file FILE] [--json|--csv]\n"
-             "links SCENARIO [--set KEY=VALUE]... [--json|--csv]\nschema",
-    .notes = "config: each value with its place in the files, its unit and its meaning\n"
+             "links CLUSTER|SCENARIO [--set KEY=VALUE]... [--json|--csv]\nschema",
+    .notes = "cluster: GPUs, NICs and switches, with the sources of what is given: one of 'orrery list clusters', or a file\n"
+             "config: each value with its place in the files, its unit and its meaning\n"
              "cost:   time, work and bandwidth of iterations, for each service; with \"operators\" costs also one\n"
              "        iteration by operator, kernel by kernel: ms, its share, what bounds it, efficiency (the time that\n"
              "        the data sheet allows, over its own), whether its kernels lie in the range that their parameters\n"

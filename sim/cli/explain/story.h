@@ -92,6 +92,7 @@ struct story_queue {
     bool waits, has_latest;
     double from_s, most_free_gpus;
     int64_t gpus;                /* that it asks for */
+    int32_t gpu_milli;           /* of each of them */
     int64_t n_decisions;         /* that did not start it */
     int64_t n_enough, n_divided; /* before which enough GPUs were free; enough, but not on one node or whole ones */
     int64_t node_parts;          /* nodes on which its GPUs have room, if these are empty */
@@ -146,7 +147,7 @@ struct story {
     size_t clock_event;    /* 1 + index of the event of the command that sets the job's clock; 0: none since a stop */
     struct story_slowed slowed;
     struct story_idle idle;
-    double queued_s;       /* when a job is known to the scheduler: those that it comes after have ended; NAN: never */
+    double queued_s;       /* since when a job may start, others that it awaits having ended; NAN: it needs no node */
     double yields_at_s;    /* when the job last gave its GPUs to a service; NAN: that is told, or it never did */
 };
 

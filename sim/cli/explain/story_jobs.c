@@ -21,6 +21,22 @@ static void free_text(char *text, size_t bytes, const struct queue_row *row)
         snprintf(text + n, bytes - (size_t)n, ", at most %" PRId64 " of them on one node", row->most_on_node_gpus);
 }
 
+static bool asks_whole_gpus(const struct story_queue *queue)
+{
+    return queue->gpus > 0 && queue->gpu_milli == 1000;
+}
+
+/* "2 GPUs", "0.5 of a GPU", or what a job without GPUs is placed for. */
+static void asked_text(char *text, size_t bytes, const struct story_queue *queue)
+{
+    if (queue->gpus == 0)
+        snprintf(text, bytes, "CPU cores and memory");
+    else if (queue->gpu_milli < 1000)
+        snprintf(text, bytes, "%.10g of a GPU", queue->gpu_milli / 1000.0);
+    else
+        snprintf(text, bytes, "%" PRId64 " GPU%s", queue->gpus, story_plural((double)queue->gpus));
+}
+
 /* Whether the free GPUs are scattered: the job does not fit on one node, or on whole nodes and a part of one more, as
  * most placers put it. */
 static bool is_scattered(const struct queue_row *row, int64_t gpus)
@@ -83,9 +99,9 @@ int story_on_queue(void *context, const struct queue_row *row)
 {
     struct story *story = context;
     struct story_queue *queue = &story->queue;
-    char free[96], others[64] = "", type[96] = "";
+    char asked[64], free[96], others[64] = "", type[96] = "";
     if (!story->subject.is_job) return 0;
-    if (row->job < 0 && queue->waits) {
+    if (row->job < 0 && queue->waits && asks_whole_gpus(queue)) {
         count_decision(queue);
         queue->latest = *row;
         queue->has_latest = true;
@@ -93,14 +109,15 @@ int story_on_queue(void *context, const struct queue_row *row)
     }
     if (row->job != story->subject.id) return 0;
     story->queued_s = row->t_s;
-    *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = row->gpus, .started = -1};
+    *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = row->gpus, .gpu_milli = row->gpu_milli,
+                                  .started = -1};
+    asked_text(asked, sizeof asked, queue);
     free_text(free, sizeof free, row);
     if (row->other_gpus > 0) snprintf(others, sizeof others, "; in use by services: %.10g", row->other_gpus);
     if (row->type != NULL && strcmp(row->type, "default") != 0)
         snprintf(type, sizeof type, ", of type %.64s", row->type);
-    return story_tell(story, row->t_s, "submit",
-                      "asks for %" PRId64 " GPU%s%s: %s%s; jobs waiting: %" PRId64 ", running: %" PRId64, row->gpus,
-                      story_plural((double)row->gpus), type, free, others, row->pending, row->running);
+    return story_tell(story, row->t_s, "submit", "asks for %s%s: %s%s; jobs waiting: %" PRId64 ", running: %" PRId64,
+                      asked, type, free, others, row->pending, row->running);
 }
 
 /* "; with room for it, 2 started another job (last: job 5), 1 none": what the scheduler did with the room. */
@@ -117,12 +134,22 @@ static void room_text(char *text, size_t bytes, const struct story_queue *queue)
         snprintf(text, bytes, "; with room for it, %" PRId64 " started none", n_none);
 }
 
+/* "12 s for 0.5 of a GPU": free GPUs do not tell whether there is room. */
+static int tell_queue_of_parts(struct story *story, double t_s, const char *what)
+{
+    char asked[64];
+    asked_text(asked, sizeof asked, &story->queue);
+    return story_tell(story, t_s, what, "%.6g s for %s%s", t_s - story->queue.from_s, asked,
+                      strcmp(what, "waited") == 0 ? "" : " so far");
+}
+
 /* "12 s; of 17 decisions of the scheduler, 3 found 8 GPUs or more free, 2 of them on no single node; ..." */
 static int tell_queue(struct story *story, double t_s, const char *what)
 {
     const struct story_queue *queue = &story->queue;
     const bool is_over = strcmp(what, "waited") == 0;
     char divided[80] = "", room[160];
+    if (!asks_whole_gpus(queue)) return tell_queue_of_parts(story, t_s, what);
     if (queue->n_decisions == 0)
         return story_tell(story, t_s, what, "%.6g s for GPUs%s", t_s - queue->from_s,
                           is_over ? ", until the next decision" : " so far, without a decision");
@@ -169,7 +196,8 @@ int story_follow_job(struct story *story, const struct decision_row *row)
         if (code != 0) return code;
     }
     if (stops) {
-        *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = queue->gpus, .started = -1};
+        *queue = (struct story_queue){.waits = true, .from_s = row->t_s, .gpus = queue->gpus,
+                                      .gpu_milli = queue->gpu_milli, .started = -1};
         story->waits.n_stops++;
         story->clock_event = 0;
         story_set_speed(story, row->t_s, 1);

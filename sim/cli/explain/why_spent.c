@@ -54,7 +54,7 @@ static bool find_spent(const struct story *story, struct spent *spent)
     const struct job_row *job = &story->job;
     const struct story_idle *idle = &story->idle;
     if (!has_ended(job) || !(idle->work_s > 0)) return false;
-    const double queued_s = isnan(story->queued_s) ? job->start_s : story->queued_s; /* NAN: it has no GPUs */
+    const double queued_s = isnan(story->queued_s) ? job->start_s : story->queued_s; /* NAN: it needs no node */
     const double before_s = queued_s - job->submit_s;
     const double executed_s = job->jct_s - before_s - story->waits.total_s;
     const double working_s = executed_s - idle->loaded_s - idle->saved_s - idle->moved_s - idle->halted_s -
@@ -82,12 +82,14 @@ static const char *until(const struct job_row *job)
     return strcmp(job->status, "cancelled") == 0 ? " until it was cancelled," : "";
 }
 
-static void say_part(const struct spent *spent, enum part part, struct answer *answer)
+static void say_part(const struct spent *spent, const struct job_row *job, enum part part, struct answer *answer)
 {
     const double s = spent->part_s[part];
     if (part == PART_SLOWER)
         answer_say(answer, "%.6g s %s at %.3g %% of its speed alone on the GPUs it asks for", fabs(s),
                    s > 0 ? "more" : "less", 100 * spent->speed_frac);
+    else if (part == PART_WAITED && job->gpus == 0)
+        answer_say(answer, "%.6g s waiting for CPU cores and memory", s);
     else
         answer_say(answer, "%.6g s %s", s, parts[part].words);
 }
@@ -110,7 +112,7 @@ void why_say_spent(const struct story *story, struct answer *answer)
     answer_say(answer, "took %.6g s%s for %.6g s of work: ", spent.jct_s, until(&story->job), spent.work_s);
     for (int i = 0; i < n; i++) {
         if (i > 0) answer_say(answer, ", ");
-        say_part(&spent, order[i], answer);
+        say_part(&spent, &story->job, order[i], answer);
     }
     answer_say(answer, "\n");
 }

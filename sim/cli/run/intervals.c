@@ -14,7 +14,7 @@ struct widening {
     struct metric_interval *ends;
     enum time_case time_case;
     double power_error; /* NAN: unknown */
-    bool models_jobs;      /* some jobs draw what a power model says of their plan */
+    bool prices_jobs;      /* some jobs draw what a power model says of their plan */
     const char *left_out;  /* the metric whose requests differ most, so that it has no interval; NULL: none */
     double left_out_share; /* the share of these requests */
 };
@@ -49,6 +49,7 @@ static int run_end(const struct setup *setup, const struct world_options *how, s
     world_say_time_errors(world, errors);
     widening->power_error = world_power_error(world);
     if (errors->basis->length > 0) code = world_run(world, &sink, &result);
+    widening->prices_jobs = widening->prices_jobs || world_prices_jobs(world);
     world_destroy(world);
     return code;
 }
@@ -57,19 +58,16 @@ static int run_end(const struct setup *setup, const struct world_options *how, s
 
 enum power_kind { NO_POWER, OF_POWER, PER_POWER, FROM_POWER };
 
-/* Whether a type trains by a plan without a stated power, so that a power model prices its jobs. */
-static bool models_jobs(const struct jobs_config *jobs)
+static bool is_energy_of_jobs(const char *name)
 {
-    const struct job_type *types = jobs->all_types.items;
-    for (size_t i = 0; i < jobs->all_types.n; i++)
-        if (types[i].training.plan.llm != NULL && !(types[i].power.mean_w > 0.0)) return true;
-    return false;
+    return strncmp(name, "job.energy_j", 12) == 0 || strcmp(name, "energy.jobs_j") == 0 ||
+           strcmp(name, "energy.j_per_job") == 0;
 }
 
 /* The power model of the services' GPUs has no part in the energy of jobs. */
 static bool is_of_jobs(const char *name)
 {
-    return strncmp(name, "job.", 4) == 0 || strcmp(name, "energy.jobs_j") == 0 || strcmp(name, "energy.j_per_job") == 0;
+    return strncmp(name, "job.", 4) == 0 || is_energy_of_jobs(name);
 }
 
 static double value_of(const struct widening *widening, const char *name)
@@ -88,11 +86,9 @@ static bool is_of_site(const char *name)
 }
 
 /* The error of the model that prices jobs is not known here: neither their energy nor the site's has an interval. */
-static bool is_of_modelled_jobs(const struct widening *widening, const char *name)
+static bool is_of_priced_jobs(const struct widening *widening, const char *name)
 {
-    if (!widening->models_jobs) return false;
-    return is_of_site(name) || strncmp(name, "job.energy_j", 12) == 0 || strcmp(name, "energy.jobs_j") == 0 ||
-           strcmp(name, "energy.j_per_job") == 0;
+    return widening->prices_jobs && (is_of_site(name) || is_energy_of_jobs(name));
 }
 
 /* The share of a metric that grows with the power of the model: of the site and of its servers, what GPUs without jobs
@@ -123,7 +119,7 @@ static bool widen_power(const struct widening *widening, const struct metric_row
 {
     const double error = widening->power_error, share = modelled_frac(widening, metric->name);
     const enum power_kind kind = power_kind_of(metric);
-    if (is_of_modelled_jobs(widening, metric->name)) return false;
+    if (is_of_priced_jobs(widening, metric->name)) return false;
     if (kind == NO_POWER) return true;
     if (kind == FROM_POWER || !(error < 1.0)) return false;
     const double more = 1.0 + share * error / (1.0 - error), less = 1.0 - share * error / (1.0 + error);
@@ -248,8 +244,7 @@ int intervals_find(const struct setup *setup, const struct world_options *how, c
                    size_t n_metrics, struct arena *arena, struct run_intervals *found, struct diag *diag)
 {
     struct text basis, systems, unknown;
-    struct widening widening = {
-        .metrics = metrics, .n = n_metrics, .models_jobs = models_jobs(&setup->scenario.jobs)};
+    struct widening widening = {.metrics = metrics, .n = n_metrics};
     *found = (struct run_intervals){.share = TIME_ERROR_SHARE};
     if (setup->scenario.services.n == 0) return 0;
     widening.ends = arena_alloc(arena, (n_metrics + 1) * sizeof *widening.ends);

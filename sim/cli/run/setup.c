@@ -101,12 +101,19 @@ static int check_is_no_part(struct setup *setup, const char *name, struct diag *
         const char *folder, *what, *key;
     } parts[] = {{"llms", "an LLM", "services.NAME.llm"},
                  {"hardware", "a GPU", "cluster.gpu"},
-                 {"engines", "an engine", "services.NAME.cost.engine"}};
+                 {"engines", "an engine", "services.NAME.cost.engine"},
+                 {"clusters", "a cluster", NULL}};
     if (strchr(name, '/') != NULL || paths_is_file(name)) return 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const char *path = arena_printf(&setup->arena, "%s/%s/%s.json", setup->catalog.root, parts[i].folder, name);
-        const char *hint = arena_printf(
-            &setup->arena, "name a scenario, and change it by --set %s=%s; such as quickstart", parts[i].key, name);
+        const char *hint =
+            parts[i].key == NULL
+                ? arena_printf(
+                      &setup->arena,
+                      "a scenario says \"extends\": [\"configs/clusters/%s.json\"]; 'orrery explain cluster %s'", name,
+                      name)
+                : arena_printf(&setup->arena, "name a scenario, and change it by --set %s=%s; such as quickstart",
+                               parts[i].key, name);
         if (path == NULL || hint == NULL) return diag_nomem(diag);
         if (paths_is_file(path))
             return diag_error(diag, SIM_E_USAGE, name, hint, "this is %s, not a scenario", parts[i].what);
@@ -252,6 +259,44 @@ int setup_load(struct setup *setup, const char *scenario, const struct setup_opt
     if (code == 0) code = set_options(setup->config, options, diag);
     if (code == 0) code = bind(setup, path, diag);
     return code == 0 ? check_left_behind(setup, data, diag) : code;
+}
+
+/* A word that is no file, no cluster and no scenario. Returns 0 where it is one. */
+static int check_is_site(struct setup *setup, const char *name, struct diag *diag)
+{
+    static const char *const endings[] = {".json", NULL};
+    struct file_names names = {0};
+    const char *folder = path_join(&setup->arena, setup->catalog.root, "clusters"), *hint = NULL;
+    if (strpbrk(name, "/.") != NULL || paths_is_file(name)) return 0;
+    if (paths_shipped(&setup->arena, "clusters", name) || paths_shipped(&setup->arena, "scenarios", name)) return 0;
+    if (folder == NULL) return diag_nomem(diag);
+    if (paths_list_files(&setup->arena, folder, endings, &names) == 0) hint = text_nearest(name, names.names, names.n);
+    hint = hint != NULL ? arena_printf(&setup->arena, "did you mean '%.*s'?", (int)strcspn(hint, "."), hint)
+                        : "name a file, or one of 'orrery list clusters'";
+    return diag_error(diag, SIM_E_USAGE, NULL, hint, "no cluster or scenario '%s'", name);
+}
+
+int setup_load_site(struct setup *setup, const char *name, const struct setup_options *options, struct diag *diag)
+{
+    const char *data = setup_start(setup, options);
+    setup->families.data = options->data;
+    if (data == NULL) return diag_nomem(diag);
+    const char *const roots[] = {data, NULL};
+    const char *cluster = paths_shipped(&setup->arena, "clusters", name), *path = NULL;
+    if (cluster != NULL) path = arena_printf(&setup->arena, "%s/clusters/%s.json", setup->catalog.root, cluster);
+    int code = check_is_site(setup, name, diag);
+    if (code == 0 && cluster == NULL) code = find_scenario(setup, name, &path, diag);
+    if (code == 0 && path == NULL) code = diag_nomem(diag);
+    if (code == 0) code = config_load_within(path, roots, NULL, &setup->config, diag);
+    if (code == 0) code = file_kind_check(setup->config, path, FILE_SCENARIO, diag);
+    if (code == 0) code = set_options(setup->config, options, diag);
+    struct scenario *scenario = &setup->scenario;
+    if (code == 0)
+        code = config_bind(setup->config, scenario_fields, &setup->families, &setup->arena, scenario, sizeof *scenario,
+                           diag);
+    return code == 0
+               ? cluster_config_load(&scenario->cluster.nodes, setup->config, &setup->catalog, &setup->arena, diag)
+               : code;
 }
 
 /* The scenario in `json`, whose relative paths start at `directory`. */

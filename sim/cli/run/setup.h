@@ -34,6 +34,10 @@ struct setup_options {
  * code with findings; setup_fini may follow either. */
 int setup_load(struct setup *setup, const char *scenario, const struct setup_options *options, struct diag *diag);
 
+/* Loads the site of a scenario, or a cluster that comes with the program ("dgx-h100"). Nothing need arrive there.
+ * Returns like setup_load. */
+int setup_load_site(struct setup *setup, const char *name, const struct setup_options *options, struct diag *diag);
+
 /* The resolved scenario of a run, and the hash of the inputs that it read (NULL or empty: none). */
 struct stored_scenario {
     const char *json, *trace_hash;

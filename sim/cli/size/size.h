@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum { SIZE_MAX_OBJECTIVES = 16, SIZE_MAX_GPUS = 64 };
-enum { SIZE_WANTED = 10 }; /* fleets of the table */
+enum { SIZE_WANTED = 10 };          /* fleets of the table */
 enum { SIZE_MOST_SEQUENCES = 256 }; /* of a replica: the default of most batchers */
 
 enum size_time { SIZE_TTFT, SIZE_TPOT, SIZE_E2E, SIZE_TIMES };
@@ -57,9 +57,9 @@ struct size_question {
     struct size_gpu gpus[SIZE_MAX_GPUS];
     struct size_gpu unpriced[SIZE_MAX_GPUS]; /* `prices` lacks them; at the price of the hardware file */
     int64_t most_gpus;
-    bool disaggregated; /* pools are tried, too */
-    bool sure;          /* a fleet must meet the objectives at both ends of the interval, too */
-    bool has_experts;   /* the LLM: attention in groups of its own is tried, too */
+    bool disaggregated;  /* pools are tried, too */
+    bool sure;           /* a fleet must meet the objectives at both ends of the interval, too */
+    bool has_experts;    /* the LLM: attention in groups of its own is tried, too */
     int64_t max_context; /* of the LLM, in tokens; 0: not known */
     struct catalog_memory *memory;
     const struct plugins *plugins;
@@ -69,10 +69,10 @@ struct size_question {
 struct size_batching {
     const char *policy;
     int64_t token_budget;
-    const char *budget_key;  /* the parameter with the budget */
-    bool shares_iterations;  /* prompts and decoding share iterations */
-    int64_t max_sequences;   /* 0: the default of the policy */
-    const char *capacity;    /* of `trtllm`, with prompts in chunks; else NULL */
+    const char *budget_key; /* the parameter with the budget */
+    bool shares_iterations; /* prompts and decoding share iterations */
+    int64_t max_sequences;  /* 0: the default of the policy */
+    const char *capacity;   /* of `trtllm`, with prompts in chunks; else NULL */
 };
 
 /* A configuration but for the number of its replicas. */
@@ -81,7 +81,8 @@ struct size_option {
     int64_t tensor_parallel, pipeline_parallel;
     int64_t groups; /* of data parallelism: 1, or one per GPU, which then hold the experts together */
     const struct size_batching *batching; /* of each group */
-    int64_t prefill_replicas; /* a pool of its own for prompts; 0: no pools */
+    int64_t prefill_replicas;             /* a pool of its own for prompts; 0: no pools */
+    bool is_engines;                      /* the preset of the engine that the settings name has the policy */
 };
 
 static inline int64_t size_replica_gpus(const struct size_option *option)
@@ -101,11 +102,13 @@ static inline int64_t size_first_replicas(const struct size_option *option)
     return option->prefill_replicas + 1;
 }
 
+struct size_result;
+
 /* --- size_space.c --- */
 
-/* Writes all options of the question, in an order of their own, with the batching policies of the engine. `scheduler`:
- * the one in its preset; NULL: not known. Returns 0 or SIM_E_NOMEM. */
-int size_options(const struct size_question *question, const char *scheduler, struct arena *arena,
+/* Writes all options of the question, in an order of their own, with the batching policies of the engine that a result
+ * names. Returns 0 or SIM_E_NOMEM. */
+int size_options(const struct size_question *question, const struct size_result *of_engine, struct arena *arena,
                  struct size_option **options, size_t *n);
 
 /* Writes the section "services.llm" of a scenario, or its members that the option decides. */
@@ -136,11 +139,11 @@ struct size_requests {
         uint32_t objectives; /* bit i: objective i counts it */
         bool is_shared;      /* its prompt may be cached in part */
     } * items;
-    double span_s; /* first to last arrival */
+    double span_s;                       /* first to last arrival */
     double prompt_tokens, output_tokens; /* of all */
     size_t counted[SIZE_MAX_OBJECTIVES]; /* requests that an objective counts */
     size_t n_long[SIZE_MAX_OBJECTIVES];  /* of these, longer than the LLM's context: rejected by every fleet */
-    bool is_closed; /* arrivals depend on the fleet: only the first ones are here */
+    bool is_closed;                      /* arrivals depend on the fleet: only the first ones are here */
 };
 
 /* Reads the trace of a loaded scenario. Returns 0 or a negative code with findings. */
@@ -185,10 +188,10 @@ struct size_outcome {
     bool has_run; /* false: `why` says why */
     bool meets;
     int n_simulations; /* that it took, as predicted and at the ends of the interval */
-    bool is_cut; /* ended as soon as an objective was missed for good; values are not known */
-    int missed;  /* the first objective that was missed; -1: none */
-    double reached_s; /* cut: what its quantile is at least, by the requests that had ended */
-    size_t n_ended;   /* of the requests that it counts */
+    bool is_cut;       /* ended as soon as an objective was missed for good; values are not known */
+    int missed;        /* the first objective that was missed; -1: none */
+    double reached_s;  /* cut: what its quantile is at least, by the requests that had ended */
+    size_t n_ended;    /* of the requests that it counts */
     double values[SIZE_MAX_OBJECTIVES];
     double extrapolated_frac;
     double kv_peak_frac; /* NAN: not known */
@@ -220,14 +223,14 @@ enum size_end { SIZE_END_UNKNOWN, SIZE_END_KEPT, SIZE_END_MISSED };
 struct size_state {
     struct size_option option;
     struct size_bound bound;
-    int64_t replicas;          /* the least that meet the objectives; 0: none found */
-    bool is_exact;             /* one replica fewer fails, or a closed form says so */
-    struct size_outcome good;  /* of `replicas` */
-    struct size_outcome bad;   /* of the most replicas that failed; has_run false: none was simulated */
-    int64_t bad_replicas;      /* those */
-    struct size_outcome slow;  /* of the best, at the slow end */
-    enum size_end slow_end;    /* of the best; unknown where the error of the times is, and of all others */
-    int64_t failed, most;      /* replicas that fail, by a run or a closed form, and that there may be */
+    int64_t replicas;         /* the least that meet the objectives; 0: none found */
+    bool is_exact;            /* one replica fewer fails, or a closed form says so */
+    struct size_outcome good; /* of `replicas` */
+    struct size_outcome bad;  /* of the most replicas that failed; has_run false: none was simulated */
+    int64_t bad_replicas;     /* those */
+    struct size_outcome slow; /* of the best, at the slow end */
+    enum size_end slow_end;   /* of the best; unknown where the error of the times is, and of all others */
+    int64_t failed, most;     /* replicas that fail, by a run or a closed form, and that there may be */
 };
 
 /* A fleet that has a replica less than the best one, run to its end: as predicted, and where the question asks for
@@ -243,27 +246,28 @@ struct size_result {
     size_t n;
     struct size_state *states; /* [n] */
     size_t n_best;
-    size_t *best;     /* [n_best] the cheapest first */
-    bool has_ends;    /* of the best one: it ran to both ends of the interval, and the error of its model is known */
-    struct size_outcome fast, slow; /* those runs (sim/catalog/time_error.h) */
-    struct size_outcome whole;      /* of the best one, as predicted */
+    size_t *best;  /* [n_best] the cheapest first */
+    bool has_ends; /* of the best one: it ran to both ends of the interval, and the error of its model is known */
+    struct size_outcome fast, slow;      /* those runs (sim/catalog/time_error.h) */
+    struct size_outcome whole;           /* of the best one, as predicted */
     struct size_fewer fewer[SIZE_POOLS]; /* [0]: one replica less, with pools of those that decode; [1]: for prompts */
     const struct size_state *other;      /* the best with pools if the best one has none, or without; NULL: none */
     struct size_outcome other_fast, other_slow;
-    bool has_sure;    /* the best one misses a limit at an end: `sure` was searched, too */
-    struct size_state sure; /* the best that keeps the limits at both ends; replicas 0: there is none */
-    struct size_state sure_other; /* of these, the best of the other kind; replicas 0: none was found */
-    double sure_open_usd_per_h;   /* as size_open_of_kind, of that kind and any GPU */
-    struct size_state sure_alike; /* the best of that kind with the GPU of `sure`; replicas 0: none was found */
+    bool has_sure;                    /* the best one misses a limit at an end: `sure` was searched, too */
+    struct size_state sure;           /* the best that keeps the limits at both ends; replicas 0: there is none */
+    struct size_state sure_other;     /* of these, the best of the other kind; replicas 0: none was found */
+    double sure_open_usd_per_h;       /* as size_open_of_kind, of that kind and any GPU */
+    struct size_state sure_alike;     /* the best of that kind with the GPU of `sure`; replicas 0: none was found */
     double sure_alike_open_usd_per_h; /* as size_open_of_kind, of that kind and this GPU */
-    int64_t n_runs;       /* of the search: configurations and numbers of replicas that were tried */
-    int64_t n_simulations; /* in all: of each run that was tried, at the ends of the interval, and for `sure` */
-    int64_t n_sweep;  /* runs of a sweep over all options and numbers of replicas */
+    int64_t n_runs;                   /* of the search: configurations and numbers of replicas that were tried */
+    int64_t n_simulations;       /* in all: of each run that was tried, at the ends of the interval, and for `sure` */
+    int64_t n_sweep;             /* runs of a sweep over all options and numbers of replicas */
     size_t n_unfit, n_ruled_out; /* options that cannot hold the LLM, and that a closed form rules out */
-    double poisson_per_s;       /* rate of the arrivals; 0: they are not Poisson */
-    bool names_kernels;         /* the settings name a calibration, or a set of its kernels */
+    double poisson_per_s;        /* rate of the arrivals; 0: they are not Poisson */
+    bool names_kernels;          /* the settings name a calibration, or a set of its kernels */
     const char *cost_model, *engine; /* of all fleets, by name; engine NULL: the cost model knows no engines */
     const char *scheduler;           /* batching policy in the preset of the engine; NULL: none */
+    bool names_engine;               /* the settings name the engine */
     struct size_requests requests;
     const char *trust; /* of the best one: size_find_trust; NULL: there is none */
 };
@@ -357,8 +361,8 @@ int size_find_trust(const struct size_question *question, const struct catalog *
 struct size_lack {
     const struct size_outcome *outcome;
     enum time_case time_case;
-    int objective;        /* the one that it misses */
-    bool is_short_of_kv;  /* at least 95 % of a KV cache were in use */
+    int objective;       /* the one that it misses */
+    bool is_short_of_kv; /* at least 95 % of a KV cache were in use */
     double kv_frac, waiting;
     double busy_frac, prompts_frac, decoding_frac; /* replicas compute; in iterations with prompts, in all others */
 };

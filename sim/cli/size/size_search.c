@@ -174,7 +174,7 @@ static int take_best(const struct size_question *question, const struct sizing *
 static int list_options(const struct size_question *question, struct arena *arena, struct size_result *result)
 {
     struct size_option *options;
-    int code = size_options(question, result->scheduler, arena, &options, &result->n);
+    int code = size_options(question, result, arena, &options, &result->n);
     if (code != 0) return code;
     result->states = arena_alloc(arena, (result->n + 1) * sizeof *result->states);
     if (result->states == NULL) return SIM_E_NOMEM;
@@ -197,6 +197,7 @@ static int name_engine(const struct setup *setup, struct arena *arena, struct si
                          ? catalog_engine(&setup->catalog, engine, "services.llm.cost.engine", arena, &preset, diag)
                          : 0;
     result->scheduler = preset.batching.name != NULL ? arena_strdup(arena, preset.batching.name) : NULL;
+    result->names_engine = config_is_given(setup->config, "services.llm.cost.engine");
     return code;
 }
 

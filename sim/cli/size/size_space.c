@@ -9,7 +9,8 @@ enum { NODE_GPUS = 8 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Budgets from short steps (even token times) to few steps (throughput). vllm-v0 processes whole prompts. */
+/* Budgets from short steps (even token times) to few steps (throughput). vllm-v0 processes whole prompts and comes
+ * last. */
 #define VLLM_V1(budget) {"vllm-v1", budget, "token_budget", true, 0, NULL}
 #define SGLANG(budget) {"sglang", budget, "chunked_prefill_tokens", false, SIZE_MOST_SEQUENCES, NULL}
 #define TRTLLM(budget) {"trtllm", budget, "token_budget", true, SIZE_MOST_SEQUENCES, "max-utilization"}
@@ -28,7 +29,10 @@ struct engine_batchings {
 static const struct engine_batchings *batchings_of(const char *scheduler)
 {
     static const struct engine_batchings others = {NULL, vllm, COUNT(vllm)},
-                                         own[] = {{"sglang", sglang, COUNT(sglang)}, {"trtllm", trtllm, COUNT(trtllm)}};
+                                         own[] = {{"vllm-v1", vllm, COUNT(vllm) - 1},
+                                                  {"vllm-v0", &vllm[COUNT(vllm) - 1], 1},
+                                                  {"sglang", sglang, COUNT(sglang)},
+                                                  {"trtllm", trtllm, COUNT(trtllm)}};
     for (size_t i = 0; scheduler != NULL && i < COUNT(own); i++)
         if (strcmp(scheduler, own[i].scheduler) == 0) return &own[i];
     return &others;
@@ -55,10 +59,10 @@ static void set_shape(struct size_option *option, size_t shape)
     option->groups = has_groups ? option->tensor_parallel : 1;
 }
 
-int size_options(const struct size_question *question, const char *scheduler, struct arena *arena,
+int size_options(const struct size_question *question, const struct size_result *of_engine, struct arena *arena,
                  struct size_option **options, size_t *n)
 {
-    const struct engine_batchings *of = batchings_of(scheduler);
+    const struct engine_batchings *of = batchings_of(of_engine->scheduler);
     const size_t n_shapes = N_SHAPES + (question->has_experts ? COUNT(group_widths) : 0);
     const size_t n_ways = of->n * COUNT(prefill_pools);
     *n = 0;
@@ -69,6 +73,7 @@ int size_options(const struct size_question *question, const char *scheduler, st
             for (size_t way = 0; way < n_ways; way++) {
                 struct size_option option = {.gpu = &question->gpus[gpu],
                                              .batching = &of->batchings[way % of->n],
+                                             .is_engines = of->scheduler != NULL && of_engine->names_engine,
                                              .prefill_replicas = prefill_pools[way / of->n]};
                 set_shape(&option, shape);
                 const int64_t gpus = size_replica_gpus(&option);
@@ -80,12 +85,13 @@ int size_options(const struct size_question *question, const char *scheduler, st
     return 0;
 }
 
-/* Engines give each group a batch of its own. */
+/* A policy that is not named is the engine's, with the parameters of its preset. Engines give each group a batch of
+ * its own. */
 static void write_batching(const struct size_option *option, struct json_writer *json)
 {
     const struct size_batching *batching = option->batching;
     json_write_open_row(json, "batching", '{');
-    json_write_string(json, "policy", batching->policy);
+    if (!option->is_engines) json_write_string(json, "policy", batching->policy);
     if (batching->token_budget > 0) json_write_number(json, batching->budget_key, (double)size_token_budget(option));
     if (batching->max_sequences > 0 || option->groups > 1)
         json_write_number(json, "max_sequences", (double)(option->groups * SIZE_MOST_SEQUENCES));

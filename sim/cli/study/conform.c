@@ -100,6 +100,7 @@ static void write_case(struct answer *answer, const struct conform_case *wanted,
     if (result->code != 0) {
         answer_text(answer, "with", policy_family_partners(policy->family)[result->partner]);
         answer_number(answer, "t_s", result->t_s);
+        answer_bool(answer, "is_last_call", result->is_last_call);
         answer_text(answer, "failure", result->text);
     }
     answer_close(answer, '}');

@@ -221,7 +221,7 @@ static void add_line(void *context, const struct config_explained *explained)
         const size_t chars = count_chars(cells[i]);
         text_printf(lines, "%s%*s", cells[i], (int)(chars < to->width[i] ? to->width[i] - chars : 0) + 2, "");
     }
-    if (explained->written != NULL) text_printf(lines, "(before: %s) ", explained->written);
+    if (explained->written != NULL) text_printf(lines, "(written: %s) ", explained->written);
     if (explained->help != NULL) text_add(lines, explained->help);
     if (source != NULL || sure != NULL)
         text_printf(lines, "%s[%s%s%s]", explained->help != NULL ? " " : "", sure != NULL ? sure : "",

@@ -142,6 +142,7 @@ struct jobs {
     struct job_types_seen types_seen;
     int64_t n_never_saved;  /* times that a job which never saves lost all its work */
     const struct job_type *never_saved; /* the type of the first of them */
+    bool has_drawn_by_plan; /* a power model prices some jobs, whose power nobody states */
     int64_t n_without_peer; /* runs whose checkpoints go to a peer that they do not have */
     struct job_stats stats;
 };
@@ -175,6 +176,12 @@ static inline sim_ns job_done_ns(const struct job *job, sim_ns now)
 {
     if (job->view.state == JOB_RUNNING) return job_progress_done_ns(&job->progress, now);
     return job->falls_back ? job->progress.saved_ns : job->progress.done_ns;
+}
+
+/* Node types that jobs may run on: the first ones. */
+static inline int32_t jobs_used_types(const struct jobs *jobs)
+{
+    return jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
 }
 
 /* The share of one GPU that the job requests, in 1/1000: below 1000 only where shares of GPUs are placed. */

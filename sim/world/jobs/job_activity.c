@@ -26,6 +26,11 @@ int job_activity_create(struct job *job)
     return 0;
 }
 
+bool jobs_are_priced(const struct jobs *jobs)
+{
+    return jobs->has_drawn_by_plan;
+}
+
 void job_activity_destroy(struct job *job)
 {
     pool_give(&job->jobs->activities, job->activity);
@@ -130,6 +135,7 @@ static bool draws_by_turns(struct job *job, sim_ns now)
 
 void job_activity_paced(struct job *job, sim_ns now)
 {
+    if (job->activity->draws_by_plan) job->jobs->has_drawn_by_plan = true;
     job_saver_paced(job, now);
     if (draws_by_turns(job, now)) job_await_work(job); /* at speed 0 no save begins */
 }

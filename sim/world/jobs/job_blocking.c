@@ -115,7 +115,7 @@ static bool can_take(const struct job *job, const struct job *kept)
 static bool finds_free(const struct job *job)
 {
     struct jobs *jobs = job->jobs;
-    const int32_t n = jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
+    const int32_t n = jobs_used_types(jobs);
     for (int32_t i = 0; i < n; i++)
         if (cluster_has_free(jobs_cluster_of(jobs, i), job_ugpus(job, job->view.gpus)) &&
             job_view_speed_on(jobs_view_of(jobs, i), &job->view, job->view.gpus) > 0)

@@ -288,7 +288,6 @@ static void lengthen(struct job *job)
 {
     struct job *due = job;
     set_head(job);
-    job->place->next_due = NULL;
     while (due != NULL) {
         struct job *at = due;
         const struct job_place before = *at->place;

@@ -190,7 +190,7 @@ static bool is_sound(const struct job *job, const struct job_grant *grant, const
     if (job->view.state != JOB_PENDING)
         job_plan_blame(jobs, policy, "starts job %lld, which is %s (reason: %s)", id, state_name(job->view.state),
                        reason);
-    else if (grant->node_type < 0 || grant->node_type >= (jobs->scheduler->uses_node_types ? jobs->n_node_types : 1))
+    else if (grant->node_type < 0 || grant->node_type >= jobs_used_types(jobs))
         job_plan_blame(jobs, policy, "starts job %lld on node type %d, which does not exist (reason: %s)", id,
                        grant->node_type, reason);
     else if (!(job_view_speed_on(jobs_view_of(jobs, grant->node_type), &job->view, grant->gpus) > 0))
@@ -532,7 +532,7 @@ bool job_plan_resize(struct job_plan *plan, const struct job_view *view, double 
 static bool may_migrate(const struct job *job, int32_t node_type, const char *reason)
 {
     struct jobs *jobs = job->jobs;
-    const int32_t n_types = jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
+    const int32_t n_types = jobs_used_types(jobs);
     const bool there_is = node_type >= 0 && node_type < n_types;
     if (jobs->plan.code < 0) return false;
     if (job->view.state != JOB_RUNNING || !there_is)

@@ -27,6 +27,13 @@ static sim_ns work_in(const struct job_progress *progress, sim_ns time_ns)
     return work_ns < (double)most_ns ? (sim_ns)work_ns : most_ns;
 }
 
+/* Saves that begin before the end of the work, which must not be paused; its interval is not 0. */
+static int64_t saves_left(const struct job_progress *progress)
+{
+    const sim_ns time_ns = time_left(progress), after_ns = time_ns - progress->to_save_ns;
+    return time_ns == 0 || after_ns <= 0 ? 0 : 1 + (after_ns - 1) / progress->saves.interval_ns;
+}
+
 /* Since from_ns: what has passed of moving, waiting, stalling and working. The rest is halted. */
 struct passed {
     sim_ns moved_ns, waited_ns, stalled_ns, worked_ns;
@@ -58,9 +65,11 @@ static struct passed passed_at(const struct job_progress *progress, sim_ns now)
     if (saves->interval_ns == 0 || time_ns < progress->to_save_ns || passed.stall_left_ns > 0) return passed;
     if (progress->is_paused) return passed;
     const sim_ns cycle_ns = sim_ns_add(saves->interval_ns, saves->stall_ns), over_ns = time_ns - progress->to_save_ns;
-    const int64_t n_cycles = over_ns / cycle_ns;
-    passed.n_saves = n_cycles + 1;
-    passed.since_save = over_ns % cycle_ns;
+    const int64_t n_left = saves_left(progress), n_begun = over_ns / cycle_ns + 1;
+    if (n_left == 0) return passed;
+    passed.n_saves = n_begun < n_left ? n_begun : n_left;
+    const int64_t n_cycles = passed.n_saves - 1;
+    passed.since_save = over_ns - n_cycles * cycle_ns;
     passed.save_worked = progress->to_save_ns + n_cycles * saves->interval_ns;
     const sim_ns stalled_ns = least(passed.since_save, saves->stall_ns);
     passed.stall_left_ns = saves->stall_ns - stalled_ns;
@@ -111,9 +120,11 @@ static bool has_flushed(const struct job_progress *progress, sim_ns now)
     return progress->flushed_at <= (progress->is_paused ? progress->from_ns : now);
 }
 
-/* What counts when so much has passed. The save before the last one has been flushed. */
+/* What counts when so much has passed: all work once it is done, else that of the last save. The save before that one
+ * has been flushed. */
 static sim_ns saved_after(const struct job_progress *progress, const struct passed *passed, sim_ns now)
 {
+    if (done_after(progress, passed->worked_ns) == progress->work_ns) return progress->work_ns;
     const struct job_saves *saves = &progress->saves;
     const sim_ns before_ns = has_flushed(progress, now) ? progress->flushing_ns : progress->saved_ns;
     if (passed->n_saves == 0) return before_ns;
@@ -132,9 +143,8 @@ sim_ns job_progress_end_ns(const struct job_progress *progress)
     const struct job_saves *saves = &progress->saves;
     const sim_ns idle_ns = sim_ns_add(sim_ns_add(progress->move_ns, progress->wait_ns), progress->stall_ns);
     const sim_ns start_ns = sim_ns_add(progress->from_ns, idle_ns);
-    const sim_ns time_ns = time_left(progress), end_ns = sim_ns_add(start_ns, time_ns);
-    if (saves->interval_ns == 0 || time_ns <= progress->to_save_ns) return end_ns;
-    const int64_t n_saves = 1 + (time_ns - progress->to_save_ns - 1) / saves->interval_ns;
+    const sim_ns end_ns = sim_ns_add(start_ns, time_left(progress));
+    const int64_t n_saves = saves->interval_ns > 0 ? saves_left(progress) : 0;
     const double stalls_ns = (double)n_saves * (double)saves->stall_ns;
     return stalls_ns < 9e18 ? sim_ns_add(end_ns, n_saves * saves->stall_ns) : SIM_NS_MAX;
 }
@@ -153,7 +163,7 @@ sim_ns job_progress_turn_ns(const struct job_progress *progress)
     if (progress->stall_ns > 0) return sim_ns_add(start_ns, progress->stall_ns);
     if (progress->saves.interval_ns == 0 || progress->saves.stall_ns == 0) return SIM_NS_MAX;
     if (!(progress->speed > 0.0)) return SIM_NS_MAX;
-    return time_left(progress) <= progress->to_save_ns ? SIM_NS_MAX : sim_ns_add(start_ns, progress->to_save_ns);
+    return saves_left(progress) == 0 ? SIM_NS_MAX : sim_ns_add(start_ns, progress->to_save_ns);
 }
 
 void job_progress_save_last(struct job_progress *progress, sim_ns save_ns)

@@ -35,12 +35,12 @@ static const char *type_name(const struct jobs *jobs, const struct job *job)
 int jobs_emit_queue(const struct jobs *jobs, const struct job *submitted, sim_ns now)
 {
     const struct sink *sink = jobs->site->sink;
-    if (submitted != NULL && job_gpu_milli(submitted) < 1000) return 0;
     const struct cluster *cluster = jobs->cluster;
     struct queue_row row = {.t_s = sim_s_from_ns(now),
                             .job = submitted != NULL ? submitted->view.id : -1,
                             .most_on_node_gpus = -1,
                             .gpus = submitted != NULL ? submitted->view.gpus : 0,
+                            .gpu_milli = submitted != NULL ? job_gpu_milli(submitted) : 1000,
                             .pending = jobs->view.n_pending,
                             .running = jobs->view.n_running,
                             .type = submitted != NULL ? type_name(jobs, submitted) : NULL,

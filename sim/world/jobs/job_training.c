@@ -466,7 +466,7 @@ bool job_training_problem(const struct job *job, char *text, size_t bytes)
     const struct job_type *type = job->type;
     if (type == NULL || type->training.plan.llm == NULL) return false;
     const int64_t ranks = ranks_on(type, job->view.gpus);
-    const int32_t n_used = jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
+    const int32_t n_used = jobs_used_types(jobs);
     for (int32_t k = 0; k < n_used; k++) {
         struct priced met = *priced_of(jobs, type, k);
         struct training_step step;

@@ -489,15 +489,10 @@ void jobs_check_held(void *self, sim_ns now)
     }
 }
 
-static int32_t n_used_types(const struct jobs *jobs)
-{
-    return jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
-}
-
 bool jobs_can_run(struct jobs *jobs, struct job *job)
 {
     jobs_refresh_view(jobs);
-    for (int32_t i = 0; i < n_used_types(jobs); i++)
+    for (int32_t i = 0; i < jobs_used_types(jobs); i++)
         if (job_is_possible_on(job, i, job->view.gpus)) return true;
     return false;
 }
@@ -506,7 +501,7 @@ int64_t jobs_most_gpus(struct jobs *jobs)
 {
     int64_t most = 0;
     jobs_refresh_view(jobs);
-    for (int32_t i = 0; i < n_used_types(jobs); i++) {
+    for (int32_t i = 0; i < jobs_used_types(jobs); i++) {
         const struct cluster *cluster = jobs_cluster_of(jobs, i);
         const int64_t kept = cluster->claimed_gpus - cluster->returnable_gpus - cluster_missing_gpus(cluster);
         const int64_t gpus = jobs_view_of(jobs, i)->total_gpus - kept;

@@ -3,6 +3,7 @@
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
+#include "sim/world/kv/store_tiers.h"
 
 #include <math.h>
 
@@ -383,12 +384,28 @@ int prefix_store_pin(struct prefix_store *store, const uint64_t *keys, int32_t n
     return code;
 }
 
+/* Notes loaded blocks that the first tier is to get: the first of them first, whatever the order of its writes. */
+static int promote(const struct store_copy *copy)
+{
+    struct prefix_store *store = copy->store;
+    const bool is_reversed = !is_through(store, 0);
+    int code = 0;
+    if (!store->tiers[copy->from]->promotes) return 0;
+    for (int32_t i = 0; i < copy->n && code == 0; i++) {
+        const int32_t item = copy->from_items[is_reversed ? copy->n - 1 - i : i];
+        code = want(store, 0, cache_item_at(&store->tiers[copy->from]->cache, item)->key);
+    }
+    store->tiers[copy->from]->counts.promoted_blocks += copy->n;
+    return code;
+}
+
 int prefix_store_unpin(struct store_copy *copy, bool is_done)
 {
     struct store_counts *counts = &copy->store->tiers[copy->from]->counts;
     counts->loaded_blocks += is_done ? copy->n : 0;
     counts->loaded_bytes += is_done ? store_copy_bytes(copy) : 0;
-    const int code = release_sources(copy);
+    int code = is_done ? promote(copy) : 0;
+    if (code == 0) code = release_sources(copy);
     give_copy(copy);
     return code;
 }
@@ -421,7 +438,9 @@ int prefix_store_fetch(struct prefix_store *store, const uint64_t *keys, int32_t
     int32_t item;
     for (int32_t i = 0; i < n && code == 0; i++) { /* sources first, so that making room does not evict them */
         const int32_t place = find(store, keys[i], &item);
-        if (place == 0 || place == store->n || cache_find(&store->tiers[0]->cache, keys[i]) != CACHE_NO_ITEM) continue;
+        if (place == store->n || !store_prefetches(store->config, (size_t)place) ||
+            cache_find(&store->tiers[0]->cache, keys[i]) != CACHE_NO_ITEM)
+            continue;
         if (copies[place] == NULL && (copies[place] = take_copy(store, place, 0)) == NULL) return SIM_E_NOMEM;
         copies[place]->waiter = waiter;
         code = hold_source(copies[place], store->tiers[place], item);
@@ -434,35 +453,6 @@ int prefix_store_fetch(struct prefix_store *store, const uint64_t *keys, int32_t
 }
 
 /* --- Opening and closing --- */
-
-/* Times that the paths cross a link. */
-static int32_t count_uses(const struct link_path *paths, int32_t n, const struct link *link)
-{
-    int32_t uses = 0;
-    for (int32_t i = 0; i < n; i++)
-        for (int32_t k = 0; k < paths[i].n; k++) uses += paths[i].links[k] == link;
-    return uses;
-}
-
-/* The rate of a load that is alone on its links: that of the slowest one, over which so many of the shards go. */
-static int find_load_rate(struct prefix_store *store, int32_t place)
-{
-    const struct topology_end from = end_at(store, place), to = end_at(store, GPU_MEMORY);
-    const int32_t n = topology_shards(from, to);
-    struct link_path *paths = mem_alloc((size_t)n * sizeof *paths);
-    double cap_bytes_per_s, slowest_s = 0.0;
-    int code = paths != NULL ? 0 : SIM_E_NOMEM;
-    for (int32_t i = 0; i < n && code == 0; i++)
-        code = topology_path(store->placement->topology, from, to, i, &paths[i], &cap_bytes_per_s);
-    for (int32_t i = 0; i < n && code == 0; i++)
-        for (int32_t k = 0; k < paths[i].n; k++)
-            slowest_s = fmax(slowest_s, (double)count_uses(paths, n, paths[i].links[k]) / (double)n /
-                                            link_bytes_per_s(paths[i].links[k]));
-    store->load_s_per_byte[place] = slowest_s;
-    store->load_latency_s[place] = code == 0 ? sim_s_from_ns(paths[0].latency_ns) : 0.0;
-    mem_free(paths);
-    return code;
-}
 
 static bool is_shared(const struct store_tier_config *config, const struct tier *device)
 {
@@ -482,8 +472,11 @@ static int reach_tier(struct prefix_store *store, int32_t place, sim_ns now)
     if (tier == NULL) tier = make_tier(all, config, device, replica, now);
     if (tier == NULL) return SIM_E_NOMEM;
     store->tiers[place] = tier;
+    tier->promotes = store_promotes(store->config, (size_t)place);
     code = open_tier(store, tier, now);
-    return code == 0 && store->config->load == STORE_LOAD_WHEN_FASTER ? find_load_rate(store, place) : code;
+    if (code != 0 || store->config->load != STORE_LOAD_WHEN_FASTER) return code;
+    return store_load_rate(end_at(store, place), end_at(store, GPU_MEMORY), &store->load_s_per_byte[place],
+                           &store->load_latency_s[place]);
 }
 
 int prefix_store_open(struct prefix_store *store, sim_ns now)

@@ -3,7 +3,9 @@
  * A tier holds whole prefix blocks (prefix_cache.h) under the same keys and has an evictor of its own. A block is
  * written down when it is published in GPU memory ("through"), or when the tier above evicts it ("back"). It counts in
  * a tier when its write has ended, and takes room from the start. Blocks that are being copied cannot be evicted. A
- * block that the last tier evicts is gone. Loading a block leaves the copy below where it is.
+ * block that the last tier evicts is gone. Loading a block leaves the copy below where it is. Where a tier promotes,
+ * the first tier is written from GPU memory as soon as a load from the lower one has ended. LMCache keeps what it has
+ * read from disk or a server in its CPU memory.
  *
  * Copies are transfers over the links of the site. All blocks that one event moves between the same two places are one
  * transfer. Source of a write: the tier above, if it holds the block by then; else GPU memory.
@@ -25,6 +27,7 @@ enum store_write { STORE_BACK, STORE_THROUGH };
 enum store_scope { STORE_USUAL, STORE_OWN, STORE_SHARED };
 enum store_load { STORE_LOAD_ALWAYS, STORE_LOAD_WHEN_FASTER };
 enum store_waits { STORE_BATCH_WAITS, STORE_REQUEST_WAITS };
+enum store_lift { STORE_LIFT_USUAL, STORE_LIFT_ALWAYS, STORE_LIFT_NEVER }; /* usual: as the store says */
 
 struct store_tier_config {
     const char *name;
@@ -33,6 +36,7 @@ struct store_tier_config {
     struct config_variant eviction;
     int write; /* enum store_write */
     int scope; /* enum store_scope */
+    int prefetch, promote; /* enum store_lift; of a tier below the first */
 };
 
 struct store_config {
@@ -40,9 +44,14 @@ struct store_config {
     int load;                 /* enum store_load */
     int waits;                /* enum store_waits: for loads */
     bool prefetch;            /* from lower tiers into the first one, while the request queues */
+    bool promote;             /* blocks that are loaded from lower tiers, into the first one */
 };
 
 extern const struct config_field store_config_fields[];
+
+/* Whether blocks of a tier (0: the first) are copied into the first one: while their request queues; once loaded. */
+bool store_prefetches(const struct store_config *config, size_t tier);
+bool store_promotes(const struct store_config *config, size_t tier);
 
 /* Checks a given store without knowing the site. Returns 0 or SIM_E_CONFIG with a finding at `where`. */
 int store_config_check(const struct store_config *config, const struct topology_config *links, const char *where,
@@ -54,6 +63,7 @@ struct store_counts {
     int64_t loaded_blocks, loaded_bytes; /* into GPU memory */
     int64_t written_blocks, written_bytes; /* into the tier, of ended writes, also by prefetching */
     int64_t fetched_blocks;              /* of these, by prefetching */
+    int64_t promoted_blocks;             /* loaded ones that the first tier was to get */
     int64_t evictions, refusals;         /* blocks; refused: all others were being copied */
 };
 
@@ -61,7 +71,7 @@ struct store_tier {
     const struct store_tier_config *config;
     struct tier *device;
     int32_t replica; /* whose own it is; -1: shared */
-    bool is_open;
+    bool is_open, promotes;
     struct cache cache;
     int64_t capacity_bytes, block_bytes;
     struct level used; /* bytes of its blocks, those on their way included */
@@ -155,7 +165,8 @@ int32_t prefix_store_match(const struct prefix_store *store, const uint64_t *key
 double prefix_store_load_s(const struct prefix_store *store, const uint64_t *keys, int32_t n);
 
 /* Holds n blocks, which must be in the store, each in the highest tier that has it: a copy per tier, from the top, or
- * NULL with a negative code. prefix_store_unpin ends one of them; `is_done`: its bytes have moved. */
+ * NULL with a negative code. prefix_store_unpin ends one of them; `is_done`: its bytes have moved. Promotion begins
+ * with prefix_store_flush, in the same event. */
 int prefix_store_pin(struct prefix_store *store, const uint64_t *keys, int32_t n, struct store_copy **copies);
 int prefix_store_unpin(struct store_copy *copy, bool is_done);
 int64_t store_copy_bytes(const struct store_copy *copy);

@@ -7,6 +7,7 @@ static const char *const write_names[] = {"back", "through", NULL};
 static const char *const scope_names[] = {"usual", "replica", "shared", NULL};
 static const char *const load_names[] = {"always", "when-faster", NULL};
 static const char *const waits_names[] = {"batch", "request", NULL};
+static const char *const lift_names[] = {"usual", "always", "never", NULL};
 
 #define ROW_OF struct store_tier_config
 static const struct config_field store_tier_fields[] = {
@@ -19,6 +20,10 @@ static const struct config_field store_tier_fields[] = {
                "through: when GPU memory gets a block; back: when the tier above evicts it"),
     ROW_CHOICE("scope", scope, DEFAULT("usual"), scope_names,
                "a tier per replica, or one that all share; usual: shared if remote"),
+    ROW_CHOICE("prefetch", prefetch, DEFAULT("usual"), lift_names,
+               "of a tier below the first: whether its blocks are prefetched; usual: as the store's 'prefetch' says"),
+    ROW_CHOICE("promote", promote, DEFAULT("usual"), lift_names,
+               "of a tier below the first: whether its blocks are promoted; usual: as the store's 'promote' says"),
     {0}};
 #undef ROW_OF
 
@@ -32,8 +37,44 @@ const struct config_field store_config_fields[] = {
                "for loads: the whole batch, or the request alone"),
     ROW_BOOL("prefetch", prefetch, DEFAULT("false"),
              "fetch from lower tiers into the first while requests queue"),
+    ROW_BOOL("promote", promote, DEFAULT("false"), "copy blocks that are loaded from lower tiers into the first"),
     {0}};
 #undef ROW_OF
+
+static bool is_lifted(bool usual, int lift)
+{
+    return lift == STORE_LIFT_USUAL ? usual : lift == STORE_LIFT_ALWAYS;
+}
+
+bool store_prefetches(const struct store_config *config, size_t tier)
+{
+    const struct store_tier_config *tiers = config->tiers.items;
+    return tier > 0 && is_lifted(config->prefetch, tiers[tier].prefetch);
+}
+
+bool store_promotes(const struct store_config *config, size_t tier)
+{
+    const struct store_tier_config *tiers = config->tiers.items;
+    return tier > 0 && is_lifted(config->promote, tiers[tier].promote);
+}
+
+/* Blocks come to the first tier from those below it: there must be some, and the first is none of them. */
+static int check_lifts(const struct store_config *config, const char *where, struct diag *diag)
+{
+    const struct store_tier_config *first = config->tiers.items;
+    const char *all = config->tiers.n > 1 ? NULL : config->prefetch ? "prefetch" : config->promote ? "promote" : NULL;
+    const char *own = first->prefetch != STORE_LIFT_USUAL  ? "prefetch"
+                      : first->promote != STORE_LIFT_USUAL ? "promote"
+                                                           : NULL;
+    if (all != NULL)
+        return diag_error(diag, SIM_E_CONFIG, where, "add a second tier, or leave it out",
+                          "'%s' copies into the first tier from those below it, and there is only one", all);
+    if (own != NULL)
+        return diag_error(diag, SIM_E_CONFIG, where, "set it in a tier below, or leave it out",
+                          "'%s' copies into the first tier from those below it, and tier '%s' is the first", own,
+                          first->name);
+    return 0;
+}
 
 int store_config_check(const struct store_config *config, const struct topology_config *links, const char *where,
                        struct diag *diag)
@@ -45,8 +86,5 @@ int store_config_check(const struct store_config *config, const struct topology_
         places[i] = (struct store_place){tiers[i].name, tiers[i].device, tiers[i].eviction.entry};
         code = store_place_check(places, i + 1, links, "", where, diag);
     }
-    if (code == 0 && config->prefetch && config->tiers.n == 1)
-        return diag_error(diag, SIM_E_CONFIG, where, "add a second tier, or leave 'prefetch' out",
-                          "'prefetch' copies into the first tier from those below it, and there is only one");
-    return code;
+    return code == 0 ? check_lifts(config, where, diag) : code;
 }

@@ -183,6 +183,11 @@ int graph_init(struct graph *graph, const struct network_config *network, const 
     return 0;
 }
 
+const char *graph_topology_name(const struct graph *graph)
+{
+    return topology_names[graph->topology];
+}
+
 /* --- Places --- */
 
 int32_t graph_leaf_of(const struct graph *graph, struct graph_nic nic)

@@ -62,6 +62,9 @@ static inline bool graph_is_flat(const struct graph *graph)
     return graph->topology == NETWORK_FLAT;
 }
 
+/* As scenarios write it: "leaf-spine". */
+const char *graph_topology_name(const struct graph *graph);
+
 int32_t graph_leaf_of(const struct graph *graph, struct graph_nic nic);
 int32_t graph_pod_of(const struct graph *graph, int32_t leaf);
 

@@ -130,8 +130,8 @@ bool job_view_next_part(const struct job_view *job, struct job_part *part);
  * with what it asked for. 1 for jobs whose type does not say ("jobs.types.NAME.host"). */
 double job_view_host_speed(const struct cluster_view *view, const struct job_view *job, const struct job_host *host);
 
-/* Oracle (ORACLE_SPEEDS): the least CPUs and memory with which no more of them make the job faster; what it asked for where its type does not
- * say. Equal amounts for each GPU. */
+/* Oracle (ORACLE_SPEEDS): the least CPUs and memory with which no more of them make the job faster; what it asked for
+ * where its type does not say. Equal amounts for each GPU. */
 struct job_host job_view_host_best(const struct cluster_view *view, const struct job_view *job);
 
 /* Oracle (ORACLE_SPEEDS): what a job alone uses of each of its GPUs, and whether it yields to others on them. */

@@ -12,6 +12,7 @@
 #include "sim/core/units.h"
 #include "sim/world/policy/policy.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -82,6 +83,9 @@ struct speculator {
     struct policy policy;
     SPECULATOR_FUNCTIONS(POLICY_MEMBER)
     enum speculation_draft draft;
+    /* Its plan follows from its parameters and the rates of candidates alone. The replicas of a pool then share its
+     * state, so that what takes long is computed once. */
+    bool plans_alike;
 };
 
 #endif

@@ -44,11 +44,12 @@ static void add_member(const struct replica *replica, const struct request *requ
 {
     const struct running_batch *running = replica->ready;
     const int64_t block_tokens = running->growth.block_tokens, context = running_context(running, request);
+    const int64_t position = running_generated(running, request);
     *member = (struct drafted_member){
         .acceptance = acceptance_of(&replica->env->speculation->acceptance, request->view.id),
-        .position = running_generated(running, request),
-        .context_tokens = context,
-        .left = request->finish_step - running->step,
+        .position = position,
+        .end = position + request->finish_step - running->step,
+        .before_tokens = context - position,
         .slack_tokens = request->grows ? kvcache_blocks(&replica->kv, context - 1) * block_tokens - (context - 1)
                                        : INT64_MAX / 2};
 }
@@ -73,49 +74,67 @@ static inline int64_t blocks_for(const struct drafted_member *member, int64_t to
 
 /* What an iteration leaves to the next one. */
 struct left_over {
-    int64_t free_blocks, growing, slots; /* growing: blocks of the next step without drafts; slots: with them */
-    int64_t longest_tokens;
-    bool any_ends;
+    int64_t used_blocks, accepted; /* in the iteration itself */
+    int64_t growing, slots;        /* blocks of the next step: without drafts, with them */
+    int64_t least;                 /* tokens still to come, of any member */
 };
 
-/* The end of the last iteration: tokens, and the blocks that they fill. */
-static void end_iteration(const struct replica *replica, struct drafted_run *run, struct left_over *left)
+/* The members get the tokens of the last iteration, and the blocks that these fill. is_plain: no step takes more than a
+ * block, and drafts are few. The compiler makes a loop of its own for that. */
+static inline __attribute__((always_inline)) struct left_over end_members(const struct speculating *speculating,
+                                                                          struct drafted_run *run, int64_t drafts,
+                                                                          int64_t block_tokens, bool is_plain)
 {
-    const struct acceptance *acceptance = replica->speculating->acceptance;
-    const int64_t depth = replica->speculating->plan.depth, drafts = replica->ready->drafts;
-    const int64_t block_tokens = replica->kv.block_tokens;
-    const bool is_small = drafts < block_tokens; /* then no step takes more than a block */
-    struct drafted_iteration *last = &run->iterations[run->n - 1];
-    struct drafted_member *members = run->members;
-    const int32_t n = run->n_members;
-    uint8_t *rights = run->right + (size_t)(run->n - 1) * (size_t)n;
-    int64_t used = 0, accepted = 0, growing = 0, slots = 0, longest = 0, least_left = INT64_MAX;
-    for (int32_t i = 0; i < n; i++) {
-        struct drafted_member *member = &members[i];
-        const int64_t most = member->left - 1 < depth ? member->left - 1 : depth;
-        const int64_t right = acceptance_draw_of(acceptance, &member->acceptance, member->position, most);
-        const int64_t gained = 1 + right;
-        const int64_t blocks = is_small ? gained > member->slack_tokens : blocks_for(member, gained, block_tokens);
+    const struct acceptance *acceptance = speculating->acceptance;
+    const int64_t depth = speculating->plan.depth;
+    struct drafted_member *member = run->members, *const end = member + run->n_members;
+    uint8_t *rights = run->right + (size_t)(run->n - 1) * (size_t)run->n_members;
+    struct left_over left = {.least = INT64_MAX};
+    for (; member < end; member++) {
+        const int64_t before = member->end - member->position, most = before - 1 < depth ? before - 1 : depth;
+        const int64_t right = is_plain ? acceptance_few(acceptance,
+                                                        acceptance_number(&member->acceptance, member->position), most)
+                                       : acceptance_draw_of(acceptance, &member->acceptance, member->position, most);
+        const int64_t gained = 1 + right, after = before - gained;
+        const int64_t blocks = is_plain ? gained > member->slack_tokens : blocks_for(member, gained, block_tokens);
+        const int64_t next = after < 1 + drafts ? after : 1 + drafts;
         member->position += gained;
-        member->context_tokens += gained;
-        member->left -= gained;
         member->slack_tokens += blocks * block_tokens - gained;
-        used += blocks;
-        accepted += right;
-        growing += member->slack_tokens == 0;
-        const int64_t most_next = member->left < 1 + drafts ? member->left : 1 + drafts;
-        slots += is_small ? most_next > member->slack_tokens : blocks_for(member, most_next, block_tokens);
-        least_left = member->left < least_left ? member->left : least_left;
-        longest = member->context_tokens > longest ? member->context_tokens : longest;
-        rights[i] = (uint8_t)right;
+        left.used_blocks += blocks;
+        left.accepted += right;
+        left.growing += member->slack_tokens == 0;
+        left.slots += is_plain ? next > member->slack_tokens : blocks_for(member, next, block_tokens);
+        left.least = after < left.least ? after : left.least;
+        *rights++ = (uint8_t)right;
     }
-    last->used_blocks = used;
-    last->accepted = accepted;
-    *left = (struct left_over){.free_blocks = run->free_blocks -= used,
-                               .growing = growing,
-                               .slots = slots,
-                               .longest_tokens = longest,
-                               .any_ends = least_left == 0};
+    return left;
+}
+
+/* The end of the last iteration. */
+static struct left_over end_iteration(const struct replica *replica, struct drafted_run *run)
+{
+    const struct speculating *speculating = replica->speculating;
+    const int64_t drafts = replica->ready->drafts, block_tokens = replica->kv.block_tokens;
+    const bool is_plain = drafts < block_tokens && speculating->acceptance->rates == NULL &&
+                          speculating->plan.depth <= ACCEPTANCE_FEW;
+    struct drafted_iteration *last = &run->iterations[run->n - 1];
+    const struct left_over left = is_plain ? end_members(speculating, run, drafts, block_tokens, true)
+                                           : end_members(speculating, run, drafts, block_tokens, false);
+    last->used_blocks = left.used_blocks;
+    last->accepted = left.accepted;
+    run->free_blocks -= left.used_blocks;
+    return left;
+}
+
+/* Processed tokens of the member with the longest context. */
+static int64_t longest_tokens(const struct drafted_run *run)
+{
+    int64_t longest = 0;
+    for (int32_t i = 0; i < run->n_members; i++) {
+        const int64_t tokens = run->members[i].before_tokens + run->members[i].position;
+        longest = tokens > longest ? tokens : longest;
+    }
+    return longest;
 }
 
 /* Adds the next iteration, which has no cost yet. */
@@ -126,7 +145,7 @@ static void begin_iteration(const struct replica *replica, struct drafted_run *r
     run->works[run->n] = (struct iteration_work){
         .decode_sequences = n,
         .decode_context_tokens = last->decode_context_tokens + n + accepted,
-        .decode_longest_tokens = replica->ready->orders_contexts ? left->longest_tokens : 0,
+        .decode_longest_tokens = replica->ready->orders_contexts ? longest_tokens(run) : 0,
         .decode_drafts = last->decode_drafts};
     run->iterations[run->n++].drafted_blocks = left->slots;
 }
@@ -140,12 +159,11 @@ static sim_ns end_of(const struct drafted_iteration *iteration)
 static void draw_ahead(const struct replica *replica, struct drafted_run *run)
 {
     while (!run->is_over && run->n < ITERATIONS_AHEAD) {
-        struct left_over left;
         const int64_t steps = run->n - run->at;
-        end_iteration(replica, run, &left);
-        run->is_over = left.any_ends || replica->ready->step + steps >= replica->plan_end_step ||
-                       left.free_blocks - left.growing < replica->plan.keep_free_blocks ||
-                       left.slots > left.free_blocks;
+        const struct left_over left = end_iteration(replica, run);
+        run->is_over = left.least == 0 || replica->ready->step + steps >= replica->plan_end_step ||
+                       run->free_blocks - left.growing < replica->plan.keep_free_blocks ||
+                       left.slots > run->free_blocks;
         if (!run->is_over) begin_iteration(replica, run, &left);
     }
 }
@@ -158,8 +176,7 @@ static int price_ahead(const struct replica *replica, struct drafted_run *run, i
     replica_drafted_costs(replica, &run->works[n_priced], run->n - n_priced, costs);
     for (int32_t i = n_priced; i < run->n; i++) {
         const struct iteration_cost *cost = &costs[i - n_priced];
-        const int code = replica_check_cost(replica, &run->works[i], cost);
-        if (code != 0) return code;
+        if (!replica_cost_is_sound(cost)) return replica_refuse_cost(replica, &run->works[i], cost);
         run->iterations[i].start_ns = end_of(&run->iterations[i - 1]);
         run->iterations[i].first_ns = cost->first_s * 1e9;
         run->iterations[i].extrapolated_frac = cost->extrapolated_frac;
@@ -214,39 +231,40 @@ int replica_start_drafts(struct replica *replica)
 
 /* --- Applying --- */
 
-/* The work of all iterations of a run alike, but for the context. */
-struct steps_work {
-    struct work_of of;
-    struct work_parts parts;
-    int64_t idle_tokens;
+/* Iterations that end, for what is counted of them together. */
+struct steps {
+    struct work_step works[ITERATIONS_AHEAD];
+    sim_ns ends_ns[ITERATIONS_AHEAD];
+    int32_t n;
 };
 
-static void count_work(struct replica *replica, const struct iteration_work *work, sim_ns lasted_ns,
-                       struct steps_work *of)
+/* The replica steps from iteration `at` into the next one; its members follow later. */
+static void step(struct replica *replica, struct drafted_run *run, struct steps *steps)
 {
-    const int64_t context = work->decode_context_tokens;
-    of->parts.pairs = (double)(context * (1 + work->decode_drafts));
-    of->parts.context_tokens = (double)context;
-    of->of.draft_j = replica_draft_j(replica, work);
-    work_add_parts(&replica->work, &of->of, &of->parts, context - work->decode_sequences + of->idle_tokens, lasted_ns);
-}
-
-/* The replica steps from iteration `at` into the next one; of its members only the sums are kept. */
-static int step(struct replica *replica, struct drafted_run *run, struct steps_work *of)
-{
-    struct running_batch *running = replica->ready;
     const struct drafted_iteration *last = &run->iterations[run->at], *next = last + 1;
+    const struct iteration_work *work = &run->works[run->at];
     replica_count_busy(replica, last->start_ns, next->start_ns);
-    if (replica->env->llm != NULL) count_work(replica, &run->works[run->at], next->start_ns - last->start_ns, of);
-    running_advance(running, 1);
-    const int code = running_count_gap(running, next->start_ns, replica->env->token_gap_s);
-    running->context_tokens += last->accepted;
+    steps->works[steps->n] = (struct work_step){.context_tokens = work->decode_context_tokens,
+                                                .used_blocks = replica->kv.total_blocks - replica->kv.free_blocks,
+                                                .lasted_ns = next->start_ns - last->start_ns,
+                                                .draft_j = replica_draft_j(replica, work)};
+    steps->ends_ns[steps->n++] = next->start_ns;
     kvcache_give(&replica->kv, last->drafted_blocks - last->used_blocks);
     replica_take_blocks(replica, next->drafted_blocks);
     replica->clock = (struct run_clock){next->start_ns, next->first_ns, 0};
     replica->run_extrapolated_frac = next->extrapolated_frac;
+    replica->speculating->lacking = (struct iteration_work){0};
     run->at++;
-    return code;
+}
+
+static void count_work(struct replica *replica, const struct iteration_work *first, const struct steps *steps,
+                       int64_t idle_tokens)
+{
+    const struct work_of of = replica_work_of(replica, &replica->run_clock_state);
+    const struct work_steps row = {.parts = work_parts_of(&replica->env->reads, first),
+                                 .queries = 1 + first->decode_drafts,
+                                 .beyond_tokens = idle_tokens - first->decode_sequences};
+    work_add_steps(&replica->work, &of, &row, steps->works, steps->n);
 }
 
 static void hasten(struct running_batch *running, const struct request *member, int64_t gained)
@@ -275,31 +293,28 @@ static void extend_members(struct replica *replica, const struct drafted_run *ru
         if (gained > 0) running_extend(running, member, gained);
         member->draft_tokens = (int32_t)running_context(running, member);
     }
-    running->context_tokens -= gains->accepted; /* step() has added them */
 }
 
 static int follow_to(struct replica *replica, struct drafted_run *run, int32_t to)
 {
     struct running_batch *running = replica->ready;
-    struct speculating *speculating = replica->speculating;
     const int32_t from = run->at;
     struct drafted_gains gains = {0};
-    struct steps_work of = {.of = replica_work_of(replica, &replica->run_clock_state),
-                            .parts = work_parts_of(&replica->env->reads, &run->works[from]),
-                            .idle_tokens = replica_idle_tokens(replica)};
-    int code = 0;
-    while (code == 0 && run->at < to) {
-        code = step(replica, run, &of);
-        speculating->lacking = (struct iteration_work){0};
-    }
-    const int64_t iterations = run->at - from, sequences = iterations * run->n_members;
+    struct steps steps;
+    steps.n = 0;
+    const int64_t idle_tokens = replica_idle_tokens(replica);
+    while (run->at < to) step(replica, run, &steps);
+    if (replica->env->llm != NULL) count_work(replica, &run->works[from], &steps, idle_tokens);
+    running_advance(running, steps.n);
+    const int code = running_count_gap_row(running, steps.ends_ns, steps.n, replica->env->token_gap_s);
+    const int64_t sequences = (int64_t)steps.n * run->n_members;
     replica->run_work = run->works[run->at];
     running->drafted_blocks = run->iterations[run->at].drafted_blocks;
     extend_members(replica, run, from, &gains);
-    replica->counts.decode_iterations += iterations;
-    replica->counts.decode_steps += iterations;
+    replica->counts.decode_iterations += steps.n;
+    replica->counts.decode_steps += steps.n;
     replica->counts.decode_tokens += sequences;
-    const int counted = replica_count_drafts(replica, iterations, sequences, &gains);
+    const int counted = replica_count_drafts(replica, steps.n, sequences, &gains);
     return code != 0 ? code : counted;
 }
 

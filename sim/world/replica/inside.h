@@ -56,9 +56,15 @@ static inline bool replica_plan_departs(const struct replica *replica)
 void replica_drafted_costs(const struct replica *replica, const struct iteration_work *works, int32_t n,
                            struct iteration_cost *costs);
 
-/* Durations must be finite and at least a nanosecond. Returns 0, or SIM_E_CONFIG with a finding. */
-int replica_check_cost(const struct replica *replica, const struct iteration_work *work,
-                       const struct iteration_cost *cost);
+/* Durations must be finite and at least a nanosecond. */
+static inline bool replica_cost_is_sound(const struct iteration_cost *cost)
+{
+    return isfinite(cost->first_s) && isfinite(cost->slope_s) && cost->first_s >= 1e-9 && cost->until >= 1;
+}
+
+/* A finding about a cost that is not. Returns SIM_E_CONFIG. */
+int replica_refuse_cost(const struct replica *replica, const struct iteration_work *work,
+                        const struct iteration_cost *cost) __attribute__((cold));
 
 /* The model's cost of this work, checked: durations must be finite and at least a nanosecond. *clock_state is the one
  * under the current order. An iteration of this work begins now: where the replica has shares of links (stream,

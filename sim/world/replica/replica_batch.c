@@ -6,8 +6,6 @@
 #include "sim/world/replica/replica_stream.h"
 #include "sim/world/replica/replica_traffic.h"
 
-#include <math.h>
-
 /* --- Transfers of KV ---
  *
  * To the host and back, or from the replica that processed the prompt. env.move_kv decides who moves KV and how fast;
@@ -159,10 +157,9 @@ void replica_drafted_costs(const struct replica *replica, const struct iteration
     }
 }
 
-int replica_check_cost(const struct replica *replica, const struct iteration_work *work,
-                       const struct iteration_cost *cost)
+int replica_refuse_cost(const struct replica *replica, const struct iteration_work *work,
+                        const struct iteration_cost *cost)
 {
-    if (isfinite(cost->first_s) && isfinite(cost->slope_s) && cost->first_s >= 1e-9 && cost->until >= 1) return 0;
     return diag_error(replica->env->diag, SIM_E_CONFIG, NULL, "check its parameters",
                       "the %s cost of service '%s' gives %g s, then %g s more each time, for %lld iterations of %lld "
                       "prefill tokens and %lld decoding sequences",
@@ -188,7 +185,7 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
     clock_state->is_slow = false;
     if (replica_is_ordered(replica)) slow_down(replica, work, cost, clock_state);
     if (replica->traffic != NULL) code = replica_traffic_cost(replica->traffic, work, cost);
-    return code != 0 ? code : replica_check_cost(replica, work, cost);
+    return code != 0 || replica_cost_is_sound(cost) ? code : replica_refuse_cost(replica, work, cost);
 }
 
 /* --- Leaving the batch --- */

@@ -13,20 +13,38 @@ struct shown {
     const struct replica *replica;
 };
 
+/* A state of the policy: the shared one, made for its first replica, or a new one. */
+static int take_state(const struct speculation_model *model, void **state, struct diag *diag)
+{
+    struct shared_policy *shared = model->shared;
+    int code = 0;
+    if (shared == NULL || shared->n_replicas == 0)
+        code = policy_state_create(&model->policy->policy, POLICY_SPECULATION, sizeof *model->policy, model->params,
+                                   state, diag);
+    if (shared == NULL) return code;
+    if (shared->n_replicas++ == 0) shared->state = *state;
+    *state = shared->state;
+    return code;
+}
+
+static void give_state(const struct speculation_model *model, void *state)
+{
+    if (model->shared == NULL || --model->shared->n_replicas == 0) policy_state_destroy(&model->policy->policy, state);
+}
+
 int replica_speculation_init(struct replica *replica)
 {
     const struct speculation_model *model = replica->env->speculation;
     if (model == NULL) return 0;
     replica->speculating = mem_zalloc(1, sizeof *replica->speculating);
     if (replica->speculating == NULL) return SIM_E_NOMEM;
-    return policy_state_create(&model->policy->policy, POLICY_SPECULATION, sizeof *model->policy, model->params,
-                               &replica->speculating->state, replica->env->diag);
+    return take_state(model, &replica->speculating->state, replica->env->diag);
 }
 
 void replica_speculation_fini(struct replica *replica)
 {
     if (replica->speculating == NULL) return;
-    policy_state_destroy(&replica->env->speculation->policy->policy, replica->speculating->state);
+    give_state(replica->env->speculation, replica->speculating->state);
     replica_drafted_run_fini(&replica->speculating->run);
     mem_free(replica->speculating);
     replica->speculating = NULL;

@@ -14,7 +14,7 @@
  * could then hold all blocks and wait for more, for ever. With the whole prompt each can go on.
  *
  * With "prefetch" a request first waits, outside the queue, for copies of its blocks from lower tiers into the first
- * one. Then it joins the queue at its place by arrival.
+ * one. Then it joins the queue at its place by arrival. With "promote" the first tier gets what lower ones have loaded.
  *
  * Sources: LMCache and vLLM's KV connectors load before the forward pass of the batch; SGLang's HiCache prefetches from
  * storage to host memory while a request queues (both as documented). Asynchronous loading: vllm-project/vllm,
@@ -128,6 +128,7 @@ static void on_loaded(struct transfer *transfer, sim_ns now)
     struct request *request = move->request;
     unlink_load(request, move);
     int code = move->copy != NULL ? prefix_store_unpin(move->copy, true) : 0;
+    if (code == 0 && replica->store != NULL) code = prefix_store_flush(replica->store);
     if (code == 0) code = replica_kv_moved(move, now);
     if (code == 0 && request->view.state == REQUEST_LOADING && request->loads == NULL)
         code = end_loading(replica, request, now);
@@ -193,9 +194,16 @@ int replica_leave_store(struct replica *replica, sim_ns now)
     return replica->store != NULL ? prefix_store_close(replica->store, now) : 0;
 }
 
+static bool prefetches(const struct store_config *config)
+{
+    for (size_t tier = 1; tier < config->tiers.n; tier++)
+        if (store_prefetches(config, tier)) return true;
+    return false;
+}
+
 bool replica_fetch_prefix(struct replica *replica, struct request *request, sim_ns now)
 {
-    if (!replica->store->config->prefetch || replica->store->n == 0 || request->prefix == NULL) return false;
+    if (!prefetches(replica->store->config) || replica->store->n == 0 || request->prefix == NULL) return false;
     replica_catch_up(replica, now);
     int32_t usable;
     const int32_t hits = replica_matched_blocks(replica, request, &usable);

@@ -60,33 +60,61 @@ static int32_t count_nodes(const struct topology_placement *placement)
     return n;
 }
 
-/* The edge of a GPU to the node that is `shift` further, in a ring of the nodes. */
-static int make_edge(struct replica_traffic *traffic, int32_t gpu, int32_t shift, int32_t per_node)
+/* A NIC of the replica, and the one of the same place on the node that is `shift` further in a ring of the nodes. */
+static struct graph_flow flow_of(const struct topology_placement *placement, int32_t gpu, int32_t shift,
+                                 int32_t per_node)
 {
-    const struct topology_placement *placement = &traffic->replica->placement;
     const int32_t to = (gpu + shift * per_node) % placement->n_gpus;
-    struct traffic_edge *edge = &traffic->edges[traffic->n];
-    *edge = (struct traffic_edge){.traffic = traffic, .is_ring = shift == 1};
-    const uint64_t label = (uint64_t)traffic->replica->owner.id << LABEL_BITS | (uint64_t)traffic->n++;
-    return topology_nic_path(placement->topology, topology_placement_nic(placement, gpu),
-                             topology_placement_nic(placement, to), (struct topology_route){label, NULL}, &edge->path);
+    return (struct graph_flow){topology_placement_nic(placement, gpu), topology_placement_nic(placement, to)};
 }
 
-/* All GPUs send to their partners: to the next node alone, unless some collective reaches them all. */
+/* All GPUs send to their partners: to the next node alone, unless some collective reaches them all. Writes the flows
+ * [traffic->n], and which edges are those of a ring. */
+static void list_flows(struct replica_traffic *traffic, int32_t nodes, struct graph_flow *flows)
+{
+    const struct topology_placement *placement = &traffic->replica->placement;
+    for (int32_t i = 0; i < traffic->n; i++) {
+        const int32_t q = i / placement->n_gpus, gpu = i % placement->n_gpus;
+        const int32_t shift = 1 + (int32_t)((int64_t)q * (nodes - 1) / traffic->n_partners);
+        flows[i] = flow_of(placement, gpu, shift, placement->n_gpus / nodes);
+        traffic->edges[i] = (struct traffic_edge){.traffic = traffic, .is_ring = shift == 1};
+    }
+}
+
+/* Finds the paths of all edges. Where paths are planned, they are planned together: until the claims begin, no edge is
+ * load to the next one. */
+static int find_paths(struct replica_traffic *traffic, const struct graph_flow *flows, struct graph_choice *choices)
+{
+    struct topology *topology = traffic->replica->placement.topology;
+    const bool is_planned = topology_config(topology)->network.paths == NETWORK_PLANNED;
+    int code = is_planned ? topology_plan(topology, flows, traffic->n, choices) : 0;
+    for (int32_t i = 0; i < traffic->n && code == 0; i++) {
+        const uint64_t label = (uint64_t)traffic->replica->owner.id << LABEL_BITS | (uint64_t)i;
+        code = topology_nic_path(topology, flows[i].from, flows[i].to,
+                                 (struct topology_route){label, is_planned ? &choices[i] : NULL},
+                                 &traffic->edges[i].path);
+    }
+    return code;
+}
+
 static int make_edges(struct replica_traffic *traffic)
 {
     static const struct iteration_work one = {.decode_sequences = 1, .decode_context_tokens = 1};
     const struct topology_placement *placement = &traffic->replica->placement;
-    const int32_t nodes = count_nodes(placement), per_node = placement->n_gpus / nodes;
+    const int32_t nodes = count_nodes(placement);
     struct iteration_traffic sent;
-    int code = 0;
     read_traffic(traffic, &one, 1.0, &sent);
     traffic->n_partners = !(sent.spread_bytes > 0.0) ? 1 : nodes - 1 < MOST_PARTNERS ? nodes - 1 : MOST_PARTNERS;
-    traffic->edges = mem_zalloc((size_t)placement->n_gpus * (size_t)traffic->n_partners, sizeof *traffic->edges);
-    if (traffic->edges == NULL) return SIM_E_NOMEM;
-    for (int32_t q = 0; q < traffic->n_partners && nodes > 1; q++)
-        for (int32_t gpu = 0; gpu < placement->n_gpus && code == 0; gpu++)
-            code = make_edge(traffic, gpu, 1 + (int32_t)((int64_t)q * (nodes - 1) / traffic->n_partners), per_node);
+    traffic->n = nodes > 1 ? placement->n_gpus * traffic->n_partners : 0;
+    const size_t n = (size_t)traffic->n + 1;
+    struct graph_flow *flows = mem_zalloc(n, sizeof *flows);
+    struct graph_choice *choices = mem_zalloc(n, sizeof *choices);
+    traffic->edges = mem_zalloc(n, sizeof *traffic->edges);
+    const bool has_memory = flows != NULL && choices != NULL && traffic->edges != NULL;
+    if (has_memory) list_flows(traffic, nodes, flows);
+    const int code = has_memory ? find_paths(traffic, flows, choices) : SIM_E_NOMEM;
+    mem_free(choices);
+    mem_free(flows);
     return code;
 }
 

@@ -330,6 +330,16 @@ int running_count_gap(struct running_batch *running, sim_ns token_ns, struct his
     return code;
 }
 
+int running_count_gap_row(struct running_batch *running, const sim_ns *tokens_ns, int32_t n,
+                          struct histogram *token_gap_s)
+{
+    int code = 0;
+    for (int32_t i = 0; code == 0 && i < n; i++)
+        code = count_gap(running, running->step - n + 1 + i, tokens_ns[i], token_gap_s);
+    if (running->gaps.n > running->forget_at) forget_gaps(running);
+    return code;
+}
+
 int running_count_gaps(struct running_batch *running, const struct run_clock *clock, int64_t counted, int64_t n,
                        sim_ns end_ns, struct histogram *token_gap_s)
 {

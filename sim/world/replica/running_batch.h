@@ -159,6 +159,10 @@ int running_count_gaps(struct running_batch *running, const struct run_clock *cl
 /* The same for the latest step, whose tokens came at token_ns. */
 int running_count_gap(struct running_batch *running, sim_ns token_ns, struct histogram *token_gap_s);
 
+/* The same for the latest n steps, whose tokens came at tokens_ns[n]. */
+int running_count_gap_row(struct running_batch *running, const sim_ns *tokens_ns, int32_t n,
+                          struct histogram *token_gap_s);
+
 /* The longest gap between two tokens of a member, up to now. */
 struct token_wait running_max_gap(const struct running_batch *running, const struct request *member);
 

@@ -77,18 +77,29 @@ static inline struct acceptance_of acceptance_of(const struct acceptance *accept
                                   acceptance->rates != NULL ? acceptance->rates[request % acceptance->n_rates] : 0.0};
 }
 
+/* The number drawn behind an output position, below 2^53. */
+static inline uint64_t acceptance_number(const struct acceptance_of *of, int64_t position)
+{
+    return acceptance_mixed(of->key + ACCEPTANCE_GOLDEN * ((uint64_t)position + 1)) >> 11;
+}
+
+/* The right drafts by this number where `most` is at most ACCEPTANCE_FEW and no request has a rate of its own. */
+enum { ACCEPTANCE_FEW = 4 };
+static inline int64_t acceptance_few(const struct acceptance *acceptance, uint64_t draw, int64_t most)
+{
+    const uint64_t *right = acceptance->right_draws;
+    const int64_t n = (int64_t)(draw < right[1]) + (draw < right[2]) + (draw < right[3]) + (draw < right[4]);
+    return n < most ? n : most;
+}
+
 /* acceptance_draw for its request. right_frac never rises, so counting needs no early end: where the draw falls is
  * unpredictable. */
 static inline int64_t acceptance_draw_of(const struct acceptance *acceptance, const struct acceptance_of *of,
                                          int64_t position, int64_t most)
 {
-    const uint64_t draw = acceptance_mixed(of->key + ACCEPTANCE_GOLDEN * ((uint64_t)position + 1)) >> 11;
-    const uint64_t *right = acceptance->right_draws;
+    const uint64_t draw = acceptance_number(of, position), *right = acceptance->right_draws;
     int64_t n = 0;
-    if (acceptance->rates == NULL && most <= 4) {
-        n = (draw < right[1]) + (draw < right[2]) + (draw < right[3]) + (draw < right[4]);
-        return n < most ? n : most;
-    }
+    if (acceptance->rates == NULL && most <= ACCEPTANCE_FEW) return acceptance_few(acceptance, draw, most);
     const double drawn = (double)draw * 0x1p-53;
     if (acceptance->rates == NULL)
         for (int64_t i = 1; i <= most; i++) n += draw < right[i];
@@ -96,6 +107,12 @@ static inline int64_t acceptance_draw_of(const struct acceptance *acceptance, co
         for (double right_frac = of->rate; n < most && drawn < right_frac; right_frac *= of->rate) n++;
     return n;
 }
+
+/* The state of a policy whose plans are alike (speculator.plans_alike). */
+struct shared_policy {
+    void *state;
+    int32_t n_replicas; /* that use it */
+};
 
 /* Shared by the replicas of a pool. */
 struct speculation_model {
@@ -112,6 +129,7 @@ struct speculation_model {
     struct llm_reads draft_reads;
     struct energy_model draft_energy; /* all zero: not known */
     void *memo; /* of the LLM's cost_row, which changes it though the rest is const; NULL: there is no cost_row */
+    struct shared_policy *shared; /* changes too; NULL: each replica has a state of its own */
 };
 
 /* An iteration of a drafted run. */
@@ -126,8 +144,8 @@ struct drafted_iteration {
 /* A member, as the last computed iteration has it. */
 struct drafted_member {
     struct acceptance_of acceptance;
-    int64_t position, context_tokens;
-    int64_t left;         /* tokens to come, those of this iteration included */
+    int64_t position, end; /* output tokens before this iteration, and in the end */
+    int64_t before_tokens; /* processed beside the output tokens */
     int64_t slack_tokens; /* that its KV blocks have room for; beyond any number if it does not grow */
 };
 

@@ -1,5 +1,7 @@
 #include "sim/world/replica/work.h"
 
+#include "sim/core/check.h"
+
 #include <math.h>
 
 /* --- Energy --- */
@@ -300,17 +302,10 @@ struct work_parts work_parts_of(const struct llm_reads *reads, const struct iter
         .context_tokens = (double)(work->prefill_context_tokens + work->prefill_tokens + work->decode_context_tokens)};
 }
 
-void work_add_iteration(struct work_sums *sums, const struct work_of *of, const struct iteration_work *work,
-                        int64_t held_tokens, sim_ns lasted_ns)
+/* All but the energy. */
+static inline void add_parts(struct work_sums *sums, const struct kvcache *kv, const struct work_parts *parts,
+                             int64_t used_blocks, int64_t held_tokens, sim_ns lasted_ns)
 {
-    const struct work_parts parts = work_parts_of(of->reads, work);
-    work_add_parts(sums, of, &parts, held_tokens, lasted_ns);
-}
-
-void work_add_parts(struct work_sums *sums, const struct work_of *of, const struct work_parts *parts,
-                    int64_t held_tokens, sim_ns lasted_ns)
-{
-    const struct kvcache *kv = of->kv;
     const double lasted = (double)lasted_ns;
     sums->tokens += parts->tokens;
     sums->rows += parts->rows;
@@ -318,13 +313,43 @@ void work_add_parts(struct work_sums *sums, const struct work_of *of, const stru
     sums->context_tokens += parts->context_tokens;
     sums->weight_bytes += parts->weight_bytes;
     sums->widened_bytes += parts->widened_bytes;
-    add_slots(sums, kv, (double)(kv->total_blocks - kv->free_blocks) * lasted, (double)held_tokens * lasted, lasted);
+    add_slots(sums, kv, (double)used_blocks * lasted, (double)held_tokens * lasted, lasted);
+}
+
+static inline void add_parts_energy(struct energy_sums *sums, const struct energy_model *model,
+                                    const struct work_parts *parts, double draft_j, sim_ns lasted_ns)
+{
+    energy_add_one(sums, model, parts_j(model, parts) + draft_j, 1e-9 * (double)lasted_ns);
+}
+
+void work_add_iteration(struct work_sums *sums, const struct work_of *of, const struct iteration_work *work,
+                        int64_t held_tokens, sim_ns lasted_ns)
+{
+    const struct work_parts parts = work_parts_of(of->reads, work);
+    add_parts(sums, of->kv, &parts, of->kv->total_blocks - of->kv->free_blocks, held_tokens, lasted_ns);
     sums->energy.draft_j += of->draft_j;
     if (of->energy == NULL) return;
     if (of->energy_at_clock == NULL)
-        energy_add_one(&sums->energy, of->energy, parts_j(of->energy, parts) + of->draft_j, 1e-9 * lasted);
+        add_parts_energy(&sums->energy, of->energy, &parts, of->draft_j, lasted_ns);
     else
-        add_energy(&sums->energy, of, parts, 0.0, (struct energy_run){.n = 1, .time_s = 1e-9 * lasted});
+        add_energy(&sums->energy, of, &parts, 0.0, (struct energy_run){.n = 1, .time_s = 1e-9 * (double)lasted_ns});
+}
+
+void work_add_steps(struct work_sums *sums, const struct work_of *of, const struct work_steps *row,
+                    const struct work_step *steps, int32_t n)
+{
+    struct work_sums to = *sums; /* nobody else sees it, so that it can be in registers */
+    struct work_parts parts = row->parts;
+    SIM_REQUIRE(of->energy_at_clock == NULL);
+    for (int32_t i = 0; i < n; i++) {
+        const struct work_step *step = &steps[i];
+        parts.pairs = (double)(step->context_tokens * row->queries);
+        parts.context_tokens = (double)step->context_tokens;
+        add_parts(&to, of->kv, &parts, step->used_blocks, step->context_tokens + row->beyond_tokens, step->lasted_ns);
+        to.energy.draft_j += step->draft_j;
+        if (of->energy != NULL) add_parts_energy(&to.energy, of->energy, &parts, step->draft_j, step->lasted_ns);
+    }
+    *sums = to;
 }
 
 void work_merge(struct work_sums *into, const struct work_sums *from)

@@ -107,9 +107,23 @@ void work_add_decode(struct work_sums *sums, const struct work_of *of, const str
 void work_add_iteration(struct work_sums *sums, const struct work_of *of, const struct iteration_work *work,
                         int64_t held_tokens, sim_ns lasted_ns);
 
-/* The same for work whose parts are known. */
-void work_add_parts(struct work_sums *sums, const struct work_of *of, const struct work_parts *parts,
-                    int64_t held_tokens, sim_ns lasted_ns);
+/* Iterations one after the other that differ in their contexts alone: their sequences and drafts are the same. */
+struct work_steps {
+    struct work_parts parts; /* of each, but for what follows from its context */
+    int64_t queries;         /* of each sequence, its drafts included */
+    int64_t beyond_tokens;   /* in the cache, beyond the context */
+};
+
+/* One of them. */
+struct work_step {
+    int64_t context_tokens, used_blocks; /* blocks: of KV, while it is under way */
+    sim_ns lasted_ns;
+    double draft_j; /* as in work_of */
+};
+
+/* Adds the n iterations of a row, none of them at another clock: what work_add_iteration comes to, to the bit. */
+void work_add_steps(struct work_sums *sums, const struct work_of *of, const struct work_steps *row,
+                    const struct work_step *steps, int32_t n);
 
 void work_merge(struct work_sums *into, const struct work_sums *from);
 

@@ -15,11 +15,10 @@ static int64_t divided_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* Prices a batch of so many tokens. Returns NULL, or why the plan cannot be. */
+/* Prices a batch of so many tokens, above 0. Returns NULL, or why the plan cannot be. */
 static const char *price(struct rl *rl, int64_t tokens, struct training_step *step)
 {
-    const int64_t sequences = divided_up(tokens, rl->training.sequence_tokens);
-    rl->training.global_batch = sequences > 0 ? sequences : 1;
+    rl->training.global_batch = divided_up(tokens, rl->training.sequence_tokens);
     return training_setup_price(rl->setup, rl->gpus, true, step);
 }
 

@@ -36,6 +36,7 @@ struct batch_row {
 struct queue_row {
     double t_s;
     int64_t job, gpus;         /* the job submitted, and what it asks for; -1, 0: before a decision */
+    int32_t gpu_milli;         /* of each of these GPUs; 1000: whole ones */
     double free_gpus;          /* INFINITY: unlimited */
     int64_t most_on_node_gpus; /* most free GPUs of one node; -1: jobs are on no node in particular */
     int64_t gpus_per_node;     /* of the largest nodes; 0: no nodes */

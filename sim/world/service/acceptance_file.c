@@ -324,6 +324,27 @@ static double most_power(double first)
     return floor(1000.0 * log2((1.0 - first) / (1.0 - 2.0 * first))) / 1000.0;
 }
 
+/* Says which powers all depths allow. The key's range begins at RANK_POWER_LEAST. */
+static void hint_power(const struct draft_rates *ranks, int first_item, struct diag *diag)
+{
+    double least = (double)INFINITY;
+    int32_t at = 1;
+    for (int32_t depth = 1; depth <= ranks->depths; depth++) {
+        const double first = draft_rate(ranks, depth, 1);
+        if (!(first > 0.0 && first < 0.5) || most_power(first) >= least) continue;
+        least = most_power(first);
+        at = depth;
+    }
+    if (least >= RANK_POWER_LEAST)
+        diag_add_hint(diag, first_item, "lower rank_power: at depth %d at most %g", at, least);
+    else
+        diag_add_hint(
+            diag, first_item,
+            "leave rank_power out, or give 'ranks': at depth %d the best candidate is right too rarely (%g) for "
+            "any power",
+            at, draft_rate(ranks, at, 1));
+}
+
 /* The acceptance of chains gives the rates of the best candidates. */
 static int add_power(const struct acceptance_config *config, const char *where, struct arena *arena,
                      struct acceptance *acceptance, struct diag *diag)
@@ -334,14 +355,13 @@ static int add_power(const struct acceptance_config *config, const char *where, 
     const int first_item = diag != NULL ? diag->n_items : 0;
     int code = 0;
     ranks->depths = config->table != NULL ? DRAFT_MAX_DEPTH : (int32_t)config->rates.n;
-    for (int32_t depth = 1; depth <= ranks->depths && code == 0; depth++) {
+    for (int32_t depth = 1; depth <= ranks->depths; depth++) {
         const double from_table = right[depth - 1] > 0.0 ? right[depth] / right[depth - 1] : 0.0;
         draft_rates_by_power(ranks, depth, config->table != NULL ? from_table : given[depth - 1], config->rank_power);
-        code = check_ranks(ranks, depth, where, "'rank_power' and the rates", NULL, diag);
-        if (code != 0)
-            diag_add_hint(diag, first_item, "lower rank_power: at depth %d at most %g", depth,
-                          most_power(draft_rate(ranks, depth, 1)));
     }
+    for (int32_t depth = 1; depth <= ranks->depths && code == 0; depth++)
+        code = check_ranks(ranks, depth, where, "'rank_power' and the rates", NULL, diag);
+    if (code != 0) hint_power(ranks, first_item, diag);
     return code;
 }
 

@@ -77,26 +77,59 @@ static void lay_under(struct applying *applying, const char *of, const char *eng
     config_destroy(preset);
 }
 
-/* The policy of an engine's scheduler, that of services without an engine where it names none; NULL: out of memory. */
-static const char *policy_of(struct applying *applying, const char *of, const char *engine)
+/* The policy of the scheduler in an engine's preset, the default one where it gives parameters alone. Without an
+ * engine or a scheduler, `without`. NULL also where the preset cannot be read, or out of memory. */
+static const char *policy_of(struct applying *applying, const char *of, const char *engine, const char *without)
 {
     struct config *preset = engine != NULL ? preset_of(applying, of, engine) : NULL;
-    const char *name = preset != NULL ? config_text(preset, "batching.policy") : NULL;
-    if (name == NULL && preset != NULL) name = config_text(preset, "batching");
-    name = arena_strdup(&applying->arena, name != NULL ? name : SERVICE_DEFAULT_BATCHING);
-    if (name == NULL) applying->failed = true;
+    const char *name = preset != NULL || engine == NULL ? without : NULL;
+    if (preset != NULL && config_is_given(preset, "batching")) {
+        name = config_text(preset, "batching.policy");
+        if (name == NULL) name = config_text(preset, "batching");
+        if (name == NULL) name = SERVICE_DEFAULT_BATCHING;
+    }
+    const char *kept = name != NULL ? arena_strdup(&applying->arena, name) : NULL;
+    if (name != NULL && kept == NULL) applying->failed = true;
     config_destroy(preset);
-    return name;
+    return kept;
 }
 
 /* Gives a pool the parameters that the scenario gives its service, if its engine's policy is the service's. */
 static void take_parameters(struct applying *applying, const char *service, const char *engine, const char *pool,
-                            const char *own)
+                            const char *own_policy)
 {
     const char *to = key_of(applying, pool, "batching"), *from = key_of(applying, service, "batching");
-    const char *policy = policy_of(applying, service, engine), *own_policy = policy_of(applying, pool, own);
-    if (to == NULL || from == NULL || policy == NULL || own_policy == NULL || strcmp(policy, own_policy) != 0) return;
+    const char *policy = policy_of(applying, service, engine, SERVICE_DEFAULT_BATCHING);
+    if (to == NULL || from == NULL || policy == NULL || strcmp(policy, own_policy) != 0) return;
     if (config_lay_under(applying->config, to, applying->config, from) != 0) applying->failed = true;
+}
+
+/* Names the default policy where a pool, with the preset under it, has parameters alone: it has no default of its
+ * own. */
+static void name_policy(struct applying *applying, const char *pool)
+{
+    static const char text[] = "{\"policy\": \"" SERVICE_DEFAULT_BATCHING "\"}";
+    const char *batching = key_of(applying, pool, "batching");
+    struct config *named = NULL;
+    struct diag unheard;
+    if (batching == NULL || names_policy(applying, pool)) return;
+    diag_init(&unheard);
+    int code = config_parse("engine", ".", text, sizeof text - 1, &named, &unheard);
+    if (code == 0) code = config_lay_under(applying->config, batching, named, "");
+    if (code != 0) applying->failed = true;
+    config_destroy(named);
+}
+
+/* Lays the scheduler of a pool's engine under the pool; nothing if the preset has none, or cannot be read. */
+static void apply_to_pool(struct applying *applying, const char *service, const char *engine, const char *pool,
+                          const char *own)
+{
+    const bool has_cost = has(applying, pool, "cost"), has_batching = has(applying, pool, "batching");
+    if (!has_cost && !has_batching) return;
+    const char *own_policy = policy_of(applying, pool, own, NULL);
+    if (own_policy == NULL) return;
+    if (!has_batching) take_parameters(applying, service, engine, pool, own_policy);
+    lay_under(applying, pool, own);
 }
 
 /* A pool without a cost model of its own takes what the service has, unless it gives parameters without a policy. */
@@ -105,11 +138,10 @@ static void apply_to_pools(struct applying *applying, const char *service, const
     const char *pools = key_of(applying, service, "pools"), *name;
     for (size_t i = 0; pools != NULL && (name = config_member(applying->config, pools, i)) != NULL; i++) {
         const char *pool = key_of(applying, pools, name);
-        const bool has_cost = has(applying, pool, "cost"), has_batching = has(applying, pool, "batching");
-        const char *own = has_cost ? engine_of(applying, pool) : engine;
-        if (own == NULL || names_policy(applying, pool)) continue;
-        if (has_cost && !has_batching) take_parameters(applying, service, engine, pool, own);
-        if (has_cost || has_batching) lay_under(applying, pool, own);
+        const char *own = has(applying, pool, "cost") ? engine_of(applying, pool) : engine;
+        if (names_policy(applying, pool)) continue;
+        if (own != NULL) apply_to_pool(applying, service, engine, pool, own);
+        if (has(applying, pool, "batching")) name_policy(applying, pool);
     }
 }
 

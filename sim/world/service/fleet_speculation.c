@@ -22,7 +22,8 @@ static int refuse(const struct fleet *fleet, const char *hint, const char *why)
                       "service '%s' cannot speculate: %s", fleet->config->name, why);
 }
 
-/* What does not go together with drafts. */
+/* What does not go together with drafts. Of pipeline stages no released engine says who drafts, and when the next batch
+ * may start: vLLM refuses the pair (vllm-project/vllm, issues 57755 and 44697, pull request 15173). */
 static int check_pool(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     if (pool->config.pipeline_parallel > 1)
@@ -170,6 +171,10 @@ int fleet_build_speculation(const struct fleet *fleet, struct fleet_pool *pool)
     if (pool->env.model.cost_row != NULL) {
         model->memo = arena_alloc(fleet->env->site->arena, pool->env.model.memo_bytes);
         if (model->memo == NULL) return SIM_E_NOMEM;
+    }
+    if (policy->plans_alike) {
+        model->shared = arena_alloc(fleet->env->site->arena, sizeof *model->shared);
+        if (model->shared == NULL) return SIM_E_NOMEM;
     }
     code = build_acceptance(fleet, model);
     if (code == 0) code = build_draft(fleet, pool, model);

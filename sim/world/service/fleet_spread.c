@@ -1,13 +1,13 @@
 /* Replicas of a service with "placement": "spread". Each part goes to a node with a part of the same replica, else to
- * one with room for all parts that remain. Among equals the node precedes that has the fewest replicas of the pool,
- * then of the service, then in its rack of the pool, then the fewest free GPUs, then the lowest number. On R replicas
- * that each fit on a node, and N equally free nodes, no node has more than ceil(R / N) of them. Replicas that run do
- * not move when others leave. */
+ * one with room for all parts that remain, else to the one with room for the most, so that few nodes hold the replica.
+ * Among equals the node precedes that has the fewest replicas of the pool, then of the service, then in its rack of
+ * the pool, then the fewest free GPUs, then the lowest number. On R replicas that each fit on a node, and N equally
+ * free nodes, no node has more than ceil(R / N) of them. Replicas that run do not move when others leave. */
 #include "sim/core/mem.h"
 #include "sim/world/service/fleet.h"
 
 /* What decides between nodes: the lowest wins, by the members in this order. */
-enum { IS_APART, LACKS_ROOM, POOL_REPLICAS, SERVICE_REPLICAS, RACK_REPLICAS, FREE_GPUS, N_RANKS };
+enum { IS_APART, PARTS_LEFT, POOL_REPLICAS, SERVICE_REPLICAS, RACK_REPLICAS, FREE_GPUS, N_RANKS };
 
 struct rank {
     int32_t by[N_RANKS];
@@ -46,19 +46,30 @@ void fleet_spread_fini(struct fleet *fleet)
     mem_free(fleet->on_node);
 }
 
-/* Parts of a replica on one node lie side by side, and count once. */
+/* Whether one of the replica's parts before `end` lies in the rack. */
+static bool has_part_in(const struct cluster *site, const struct replica *replica, const struct allocation *end,
+                        int32_t rack)
+{
+    for (const struct allocation *part = replica->holder.held; part != end; part = part->next)
+        if (rack_of(site, part->node) == rack) return true;
+    return false;
+}
+
+/* Parts of a replica on one node lie side by side, and count once. Those in one rack may have others between them, and
+ * count once too. */
 void fleet_spread_count(const struct fleet *fleet, const struct replica *replica, int32_t sign)
 {
-    int32_t last_node = -1, last_rack = -1;
+    int32_t last_node = -1;
     if (fleet->on_node == NULL) return;
+    const struct cluster *site = fleet->env->cluster;
     const struct fleet_pool *pool = fleet_pool_of(fleet, replica->index);
     for (const struct allocation *part = replica->holder.held; part != NULL; part = part->next) {
-        const int32_t rack = rack_of(fleet->env->cluster, part->node);
-        fleet->on_node[part->node] += part->node != last_node ? sign : 0;
-        pool->on_node[part->node] += part->node != last_node ? sign : 0;
-        pool->in_rack[rack] += rack != last_rack ? sign : 0;
+        if (part->node == last_node) continue;
+        const int32_t rack = rack_of(site, part->node);
+        fleet->on_node[part->node] += sign;
+        pool->on_node[part->node] += sign;
+        pool->in_rack[rack] += has_part_in(site, replica, part, rack) ? 0 : sign;
         last_node = part->node;
-        last_rack = rack;
     }
 }
 
@@ -87,8 +98,9 @@ int32_t fleet_spread_part(const struct fleet *fleet, const struct fleet_pool *po
         for (int32_t k = 0; k < part->n_nodes; k++) {
             const int32_t node = part->first_node + k, free_gpus = part->node_free_gpus[k];
             if (free_gpus < parts.gpus) continue;
+            const int64_t n_left = parts.n - i - free_gpus / parts.gpus;
             const struct rank rank = {{[IS_APART] = !has_part_on(replica, i, node),
-                                       [LACKS_ROOM] = free_gpus / parts.gpus < parts.n - i,
+                                       [PARTS_LEFT] = n_left > 0 ? (int32_t)n_left : 0,
                                        [POOL_REPLICAS] = pool->on_node[node],
                                        [SERVICE_REPLICAS] = fleet->on_node[node],
                                        [RACK_REPLICAS] = pool->in_rack[rack_of(site, node)],

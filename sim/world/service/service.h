@@ -84,6 +84,8 @@ struct kv_transfer_config {
     sim_ns latency_ns;
 };
 
+#define RANK_POWER_LEAST 0.01 /* of the key acceptance.rank_power */
+
 /* How often drafts are right: a property of the requests (sim/world/replica/speculation.h). */
 struct acceptance_config {
     struct config_list rates; /* of double */
@@ -114,7 +116,8 @@ enum service_placement { SERVICE_PACKED, SERVICE_SPREAD };
 enum service_priority { SERVICE_HIGH, SERVICE_LOW };
 
 /* Formats in place of the LLM's own; 0: the LLM's, else one more than an enum number_format. `weights` comes first,
- * for all parts, and `parts` after it. */
+ * for all parts, and `parts` after it: 0 as `weights` left it, 1 that of the LLM's file, else two more than an enum
+ * number_format. */
 struct format_config {
     int weights, kv;
     int parts[LLM_PART_COUNT];

@@ -44,28 +44,30 @@ static const struct config_field kv_fields[] = {
     {0}};
 #undef ROW_OF
 
-static const char *const format_names[] = {
-    "llm",
 #define FORMAT_NAME(id, name, bytes) name,
-    NUMBER_FORMATS(FORMAT_NAME)
+static const char *const format_names[] = {"llm", NUMBER_FORMATS(FORMAT_NAME) NULL};
+static const char *const part_formats[] = {"weights", "llm", NUMBER_FORMATS(FORMAT_NAME) NULL};
 #undef FORMAT_NAME
-                                               NULL};
 
 #define FORMAT(key, member, what)                                                                                      \
     ROW_CHOICE(key, member, DEFAULT("llm"), format_names, "number format " what "; llm: that of the LLM's file")
+#define PART_FORMAT(key, part, what)                                                                                   \
+    ROW_CHOICE(key, parts[LLM_PART_##part], DEFAULT("weights"), part_formats,                                          \
+               "number format " what "; weights: what `weights` gives it")
 #define ROW_OF struct format_config
 static const struct config_field format_fields[] = {
     FORMAT("weights", weights, "of the layers' matrices, where the next keys give no other"),
-    FORMAT("attention_weights", parts[LLM_PART_ATTENTION], "of the attention's projections"),
-    FORMAT("output_weights", parts[LLM_PART_OUT], "of the attention's output projection"),
-    FORMAT("dense_weights", parts[LLM_PART_DENSE], "of feed-forward layers, the shared expert left out"),
-    FORMAT("shared_weights", parts[LLM_PART_SHARED], "of the shared expert"),
-    FORMAT("expert_weights", parts[LLM_PART_EXPERTS], "of the experts' matrices"),
-    FORMAT("head_weights", parts[LLM_PART_HEAD], "of the head"),
+    PART_FORMAT("attention_weights", ATTENTION, "of the attention's projections"),
+    PART_FORMAT("output_weights", OUT, "of the attention's output projection"),
+    PART_FORMAT("dense_weights", DENSE, "of feed-forward layers, the shared expert left out"),
+    PART_FORMAT("shared_weights", SHARED, "of the shared expert"),
+    PART_FORMAT("expert_weights", EXPERTS, "of the experts' matrices"),
+    PART_FORMAT("head_weights", HEAD, "of the head"),
     FORMAT("kv", kv, "of the KV cache"),
     {0}};
 #undef ROW_OF
 #undef FORMAT
+#undef PART_FORMAT
 
 /* The default rate: a weight file (safetensors) read cold from NVMe on an H100 server takes 20.0 s for the 65.5 GB of
  * Qwen3-32B, 18.7 s for those of DeepSeek-R1-Distill-Qwen-32B (medians of 30 loads each; ServerlessLLM's
@@ -147,7 +149,7 @@ static const struct config_field acceptance_fields[] = {
              "in place of rates: a CSV file with a rate for each request, in order of their ids"),
     ROW_PATH("ranks", ranks, OPTIONAL,
              "in place of rates: a CSV file of the rates of candidates by depth and rank, for trees of drafts"),
-    ROW_REAL("rank_power", rank_power, OPTIONAL, WITHIN(0.01, 2),
+    ROW_REAL("rank_power", rank_power, OPTIONAL, WITHIN(RANK_POWER_LEAST, 2),
              "beside rates or a table, which then are of chains of the best candidates: none of the r best is right in a "
              "share of the cases that falls as r^-power; default: rates and tables are of all that is verified"),
     {0}};
@@ -238,10 +240,14 @@ int service_llm(const struct service_config *config, const struct catalog *catal
 {
     const int code = catalog_llm(catalog, config->llm, where, arena, llm, diag);
     if (code != 0) return code;
-    if (config->formats.weights > 0) llm_set_weights(llm, (enum number_format)(config->formats.weights - 1));
-    if (config->formats.kv > 0) llm->kv = (enum number_format)(config->formats.kv - 1);
-    for (int part = 0; part < LLM_PART_COUNT; part++)
-        if (config->formats.parts[part] > 0) llm->part_formats[part] = config->formats.parts[part];
+    const struct llm_spec file = *llm;
+    const struct format_config *formats = &config->formats;
+    if (formats->weights > 0) llm_set_weights(llm, (enum number_format)(formats->weights - 1));
+    if (formats->kv > 0) llm->kv = (enum number_format)(formats->kv - 1);
+    for (enum llm_part part = 0; part < LLM_PART_COUNT; part++) {
+        if (formats->parts[part] > 1) llm->part_formats[part] = formats->parts[part] - 1;
+        if (formats->parts[part] == 1 && llm_has(llm, part)) llm->part_formats[part] = 1 + (int)llm_format(&file, part);
+    }
     const char *problem = llm_problem(llm);
     if (problem == NULL) return 0;
     return diag_error(diag, SIM_E_CONFIG, where, "'formats' names parts that the LLM has",

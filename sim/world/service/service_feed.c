@@ -87,7 +87,6 @@ static void arrive(struct engine *engine, struct owner *owner, sim_ns now)
     int64_t i = 0;
     feed->n_due = 0;
     for (; i < n && got == 1; i += got == 1) got = admit_one(service, i % feed->samples, now);
-    service->dry = service->dry || got == 0;
     if (got == 0) got = feed->feeder->ran_dry(feed->feeder, n - i, now);
     if (got < 0) engine_fail(engine, got);
 }

@@ -74,8 +74,11 @@ static int emit_only_node(const struct service *service)
     int n = snprintf(text, sizeof text,
                      "service '%s': node %d held all its replicas at the start, so that one failure stops all of them",
                      service->config->name, service->scaling->only_node);
-    if (service->config->placement == SERVICE_PACKED && n > 0 && (size_t)n < sizeof text)
+    if (n <= 0 || (size_t)n >= sizeof text) return 0;
+    if (service->config->placement == SERVICE_PACKED)
         snprintf(text + n, sizeof text - (size_t)n, "; set services.%s.placement to spread", service->config->name);
+    else
+        snprintf(text + n, sizeof text - (size_t)n, "; no other node with its GPUs had room for one");
     return service_emit_warning(service, "one-node", 1, text);
 }
 

@@ -157,15 +157,16 @@ static const struct fragment {
     {SERVICES, 15, "{'services': {'a': {'kv': {'prefix_cache': '?', 'blocks': '$40-400'},"
                    " 'trace': {'sessions': {'continue': '?', 'block_tokens': 16, 'system_blocks': '?'}}}}}"},
     {SERVICES, 12, "{'cluster': {'storage': {'drives': {'device': 'samsung-980-pro'}}}, 'services': {'a': {'kv': {"
-                   "'prefix_cache': '?', 'blocks': '$40-400', 'prefix_store': {'load': '?', 'prefetch': '?', 'tiers': {"
-                   "'host': {'capacity': '$20-300MB', 'eviction': '?', 'write': '?', 'scope': '?'},"
-                   "'disk': {'device': 'drives', 'capacity': '$20-900MB', 'eviction': '?', 'write': '?', 'scope': '?'}}}},"
+                   "'prefix_cache': '?', 'blocks': '$40-400', 'prefix_store': {'load': '?', 'prefetch': '?', 'promote':"
+                   " '?', 'tiers': {'host': {'capacity': '$20-300MB', 'eviction': '?', 'write': '?', 'scope': '?'},"
+                   "'disk': {'device': 'drives', 'capacity': '$20-900MB', 'eviction': '?', 'write': '?', 'scope': '?',"
+                   " 'prefetch': '?', 'promote': '?'}}}},"
                    " 'trace': {'sessions': {'continue': '?', 'block_tokens': 16, 'system_blocks': '?'}}}}}"},
     {SERVICES, 8, "{'cluster': {'storage': {'drives': {'device': 'samsung-980-pro'}}}, 'services': {'a': {'batching': {"
                   "'policy': 'vllm-v1'}, 'kv': {'prefix_cache': '?', 'blocks': '$40-400', 'prefix_store': {'load': '?',"
-                  " 'waits': '?', 'prefetch': '?', 'tiers': {'host': {'capacity': '$20-300MB', 'eviction': '?', 'write':"
-                  " '?', 'scope': '?'}, 'disk': {'device': 'drives', 'capacity': '$20-900MB', 'eviction': '?', 'write':"
-                  " '?', 'scope': '?'}}}}, 'trace': {'sessions': {'continue': '?', 'block_tokens': 16, 'system_blocks':"
+                  " 'waits': '?', 'prefetch': '?', 'promote': '?', 'tiers': {'host': {'capacity': '$20-300MB', 'eviction':"
+                  " '?', 'write': '?', 'scope': '?'}, 'disk': {'device': 'drives', 'capacity': '$20-900MB', 'eviction':"
+                  " '?', 'write': '?', 'scope': '?', 'prefetch': '?', 'promote': '?'}}}}, 'trace': {'sessions': {'continue': '?', 'block_tokens': 16, 'system_blocks':"
                   " '?'}}}}}"},
     {SERVICES, 12, "{'services': {'s': {'llm': '$llm', 'replicas': '$1-3', 'batching': '?', 'routing': '?', 'cost': '?',"
                    " 'kv': {'prefix_cache': '?', 'blocks': '$80-400'}, 'trace': {'format': 'generate-sessions', 'count':"

@@ -4,15 +4,19 @@
 #include "tests/support/harness.h"
 #include "tests/support/huggingface_fixture.h"
 
-/* Two layers with four heads, of which the first is dense where there are experts. */
-#define COMMON                                                                                                         \
-    "'num_hidden_layers': 3, 'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128, 'vocab_size': "    \
-    "100, 'max_position_embeddings': 512, 'dtype': 'bfloat16', 'quantization_config': "
+/* Three layers with four heads, of which the first is dense where there are experts; or five such layers. */
+#define LAYERS(n)                                                                                                      \
+    "'num_hidden_layers': " n ", 'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128, "              \
+    "'vocab_size': 100, 'max_position_embeddings': 512, 'dtype': 'bfloat16', 'quantization_config': "
+#define COMMON LAYERS("3")
 #define DENSE "{'model_type': 'llama', " COMMON
-#define LATENT                                                                                                         \
+#define LATENT_SHAPE                                                                                                   \
     "{'model_type': 'deepseek_v3', 'qk_nope_head_dim': 16, 'qk_rope_head_dim': 8, 'v_head_dim': 16, 'kv_lora_rank': "  \
     "32, 'q_lora_rank': 32, 'first_k_dense_replace': 1, 'n_routed_experts': 12, 'num_experts_per_tok': 2, "            \
-    "'n_shared_experts': 1, 'moe_intermediate_size': 32, 'moe_layer_freq': 1, " COMMON
+    "'n_shared_experts': 1, 'moe_intermediate_size': 32, 'moe_layer_freq': 1, "
+#define LATENT LATENT_SHAPE COMMON
+#define OF_FIVE(pattern)                                                                                               \
+    LATENT_SHAPE LAYERS("5") "{'quant_method': 'fp8', 'modules_to_not_convert': ['" pattern "']}}"
 
 #define SMALL_LLAMA                                                                                                    \
     "{'model_type': 'llama', 'num_hidden_layers': 3, 'hidden_size': 64, 'num_attention_heads': 4, "                    \
@@ -108,6 +112,14 @@ TEST(modules_left_out_are_parts)
         {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 ", 'targets': ['Linear']}",
                   "'lm_head', 're:.*layers[]._][\\\\d]+[^\\\\d]self_attn'"),
          {FORMAT_BF16, FORMAT_BF16, FORMAT_FP8, 0, 0, FORMAT_BF16}, FORMAT_BF16},
+        /* letters and edges of words */
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 ", 'targets': ['Linear']}",
+                  "'re:lm\\\\w*$', 're:.*\\\\bself_attn\\\\b'"),
+         {FORMAT_BF16, FORMAT_BF16, FORMAT_FP8, 0, 0, FORMAT_BF16}, FORMAT_BF16},
+        /* all experts by two expressions, or each by its number */
+        {LATENT "{'quant_method': 'fp8', 'modules_to_not_convert': ['re:.*experts\\\\.\\\\d\\\\..*', "
+                "'re:.*experts\\\\.1[01]\\\\..*']}}",
+         {FORMAT_FP8, FORMAT_FP8, FORMAT_FP8, FORMAT_FP8, FORMAT_BF16, FORMAT_BF16}, FORMAT_BF16},
         /* a layer by the number of another does not count */
         {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 ", 'targets': ['Linear']}", "'lm_head', 'model.layers.10.mlp'"),
          ALL(FORMAT_FP8)},
@@ -189,12 +201,31 @@ TEST(formats_without_kernels_are_refused)
         {DENSE CT("'a': {'weights': {'num_bits': 4, 'type': 'float', 'group_size': 16}}", ""), "nvfp4 beside wider"},
         {DENSE CT("'a': {'weights': {'num_bits': 4, 'type': 'int'}, " INPUT8 "}", ""), "beside weights in int4"},
         {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:(?!lm_head).*'"), "regular expression"},
-        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:.*[\\\\w]_proj'"), "regular expression"},
-        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:.*layers.[0-9]{1,2}.mlp'"), "regular expression"},
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:.*[\\\\w]_proj'"), "backslash or '[:' in brackets"},
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:.*[[:alpha:]]_proj'"), "backslash or '[:' in brackets"},
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:.*layers.[0-9]{1,2}.mlp'"), "count of repetitions"},
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:.*layers.[0-9]++.mlp'"), "possessive repetition"},
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:.*layers.\\\\D'"), "a backslash before what"},
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:.*lm_head\\\\Z'"), "a backslash before what"},
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:(.*)(mlp)\\\\2'"), "a backslash before what"},
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:.*\\\\<mlp'"), "a backslash before what"},
+        {DENSE CT("'a': {" FLOAT8 "'channel'}, " INPUT8 "}", "'re:.*(mlp'"), "parentheses that do not match"},
         /* wildcards and expressions mean the last expert too, 11 of 12 */
         {LATENT "{'quant_method': 'fp8', 'modules_to_not_convert': ['*.experts.1*']}}", "the experts must have one format"},
         {LATENT "{'quant_method': 'fp8', 'modules_to_not_convert': ['re:.*mlp.experts.1.*']}}",
          "the experts must have one format"},
+        /* ... and those between the first and the last one */
+        {LATENT "{'quant_method': 'fp8', 'modules_to_not_convert': ['*.experts.5*']}}",
+         "gives layers.1.mlp.experts.5.up_proj another format than layers.1.mlp.experts.0.up_proj: the experts must have"},
+        {LATENT "{'quant_method': 'fp8', 'modules_to_not_convert': ['re:.*experts\\\\.[1-9]\\\\..*']}}",
+         "the experts must have one format"},
+        {LATENT "{'quant_method': 'fp8', 'modules_to_not_convert': ['re:.*layers.2.*experts\\\\.[1-9]\\\\.down.*']}}",
+         "gives layers.2.mlp.experts.1.down_proj another format"},
+        /* ... in each layer */
+        {OF_FIVE("re:.*layers\\\\.2\\\\..*experts\\\\.[1-9]\\\\..*"), "gives layers.2.mlp.experts.1.up_proj another format"},
+        {OF_FIVE("re:.*layers\\\\.3\\\\..*experts.[2-5].down.*"), "gives layers.3.mlp.experts.2.down_proj another format"},
+        {OF_FIVE("*layers.3.mlp.experts.5*"), "gives layers.3.mlp.experts.5.up_proj another format"},
+        {OF_FIVE("*layers.2.mlp.experts.[2-9].gate*"), "gives layers.2.mlp.experts.2.gate_proj another format"},
         {DENSE CT("", ""), "has no 'config_groups'"},
         {DENSE "{'quant_method': 'modelopt', 'quant_algo': 'MXFP8'}}", "has an algorithm without kernels here"},
         {DENSE "{'quant_method': 'modelopt', 'quant_algo': 'MIXED_PRECISION'}}", "without 'quantized_layers'"},

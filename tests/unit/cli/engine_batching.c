@@ -126,6 +126,44 @@ TEST(pools_keep_the_parameters_of_their_service)
                                     ", 'batching': 'sglang'}}");
 }
 
+/* It has what its service has: a scheduler, or the parameters of one. */
+TEST(pools_whose_engine_has_no_scheduler_have_their_services)
+{
+#define NONE "'cost': {'kind': 'operators', 'engine': 'none'}"
+#define EIGHT "'batching': {'max_sequences': 8}"
+#define TWENTY "'cost': {'kind': 'operators', 'engine': 'vllm-0.20'}"
+    check_has(SIXTEEN NONE "}}", "\"max_sequences\": 16", true);
+    check_equal(SIXTEEN NONE "}}",
+                "'batching': {'policy': 'vllm-v1', 'max_sequences': 16}, 'pools': {'a': {}, 'b': {" NONE "}}");
+    check_has(ENGINE("none") ", " SIXTEEN NONE "}}", "\"max_sequences\": 16", true);
+    check_has(ENGINE("trtllm-1.0") ", 'pools': {'b': {" NONE "}}", "\"policy\": \"vllm-v1\"", false);
+    /* A preset that cannot be read is found when the cost model is built: nothing else is wrong. */
+    check_has(SIXTEEN TWENTY "}}", "\"engine\": \"vllm-0.20\"", true);
+    check_has("'pools': {'b': {" EIGHT ", " TWENTY "}}", "\"engine\": \"vllm-0.20\"", true);
+}
+
+/* As those of a service: whatever the engine. */
+TEST(parameters_of_a_pool_alone_are_of_the_default_policy)
+{
+    check_equal("'pools': {'b': {" EIGHT "}}",
+                "'pools': {'b': {'batching': {'policy': 'vllm-v1', 'max_sequences': 8}}}");
+    check_equal("'pools': {'b': {" EIGHT ", " NONE "}}",
+                "'pools': {'b': {'batching': {'policy': 'vllm-v1', 'max_sequences': 8}, " NONE "}}");
+}
+
+TEST(a_preset_of_parameters_alone_has_the_default_policy_below_pools_too)
+{
+    char path[512], alone[700], named[700];
+    snprintf(path, sizeof path, "%s/parameters.json", test_tmpdir());
+    test_write(path, "%s", "{'summary': 's', 'batching': {'max_sequences': 8}}");
+    snprintf(alone, sizeof alone, "'pools': {'b': {'cost': {'kind': 'operators', 'engine': '%s'}}}", path);
+    snprintf(named, sizeof named,
+             "'pools': {'b': {'cost': {'kind': 'operators', 'engine': '%s'}, 'batching': "
+             "{'policy': 'vllm-v1', 'max_sequences': 8}}}",
+             path);
+    check_equal(alone, named);
+}
+
 TEST(a_preset_of_ones_own_names_a_scheduler_and_has_its_errors)
 {
     char path[512], members[600];

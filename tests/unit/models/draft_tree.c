@@ -119,6 +119,75 @@ TEST(each_further_node_gives_as_much_or_more_and_less_than_the_one_before)
     }
 }
 
+/* A tree that is sound, and what one member less or more makes unsound. Each bound is met exactly. */
+TEST(each_limit_of_a_sound_tree_is_met_exactly)
+{
+    enum { TREES = 3, LEVELS = 4, N = 20 };
+    struct rng rng = test_rng(1, "sound", 0);
+    for (int round = 0; round < 50; round++) {
+        const struct draft_rates rates = random_rates(&rng, 3, RANKS);
+        struct draft_tree sound, bad;
+        draft_tree_likeliest(&rates, LEVELS, RANKS, 0, N, &sound);
+        MUST(sound.n == N);
+        int64_t tokens = N + (sound.guesses = (uint8_t)rng_below(&rng, TREES));
+        int32_t deepest = 0, twin = -1, of = -1;
+        for (int32_t i = 0; i < N; i++) {
+            tokens += sound.nodes[i].guesses = (uint8_t)rng_below(&rng, TREES);
+            if (sound.nodes[i].depth > sound.nodes[deepest].depth) deepest = i;
+            for (int32_t k = 0; k < i; k++)
+                if (sound.nodes[k].parent == sound.nodes[i].parent) {
+                    of = k;
+                    twin = i;
+                }
+        }
+        MUST(twin >= 0);
+        const int64_t depth = sound.nodes[deepest].depth;
+        CHECK(draft_tree_is_sound(&sound, TREES, depth, tokens));
+        CHECK(!draft_tree_is_sound(&sound, TREES, depth, tokens - 1));
+        CHECK(!draft_tree_is_sound(&sound, TREES, depth - 1, tokens));
+        const int32_t i = (int32_t)rng_below(&rng, N);
+        const struct {
+            int32_t node; /* -1: of the tree */
+            struct draft_node of;
+        } bads[] = {
+            {i, {(int16_t)i, sound.nodes[i].depth, sound.nodes[i].rank, 0}},
+            {i, {-2, sound.nodes[i].depth, sound.nodes[i].rank, 0}},
+            {i, {sound.nodes[i].parent, (uint8_t)(sound.nodes[i].depth + 1), sound.nodes[i].rank, 0}},
+            {i, {sound.nodes[i].parent, (uint8_t)(sound.nodes[i].depth - 1), sound.nodes[i].rank, 0}},
+            {i, {sound.nodes[i].parent, sound.nodes[i].depth, 0, 0}},
+            {i, {sound.nodes[i].parent, sound.nodes[i].depth, DRAFT_MAX_RANK + 1, 0}},
+            {i, {sound.nodes[i].parent, sound.nodes[i].depth, sound.nodes[i].rank, TREES}},
+            {twin, {sound.nodes[of].parent, sound.nodes[of].depth, sound.nodes[of].rank, 0}},
+        };
+        for (size_t k = 0; k < sizeof bads / sizeof *bads; k++) {
+            bad = sound;
+            bad.nodes[bads[k].node] = bads[k].of;
+            CHECK(!draft_tree_is_sound(&bad, TREES, LEVELS + 2, 1000));
+        }
+        /* Ranks up to the last, and trees with as many prompt tokens as lead to the last tree. */
+        bad = sound;
+        bad.nodes[N - 1].rank = DRAFT_MAX_RANK;
+        bad.nodes[N - 1].guesses = bad.guesses = TREES - 1;
+        CHECK(draft_tree_is_sound(&bad, TREES, LEVELS, 1000));
+        bad.guesses = TREES;
+        CHECK(!draft_tree_is_sound(&bad, TREES, LEVELS, 1000));
+    }
+}
+
+TEST(trees_hold_no_more_nodes_than_they_have_room_for)
+{
+    const struct draft_rates rates = {.depths = 1, .of = {{0.5, 0.3}}};
+    struct draft_tree tree = {.n = 0};
+    CHECK(draft_tree_is_sound(&tree, 1, 0, 0));
+    tree.n = -1;
+    CHECK(!draft_tree_is_sound(&tree, 1, 0, 0));
+    draft_tree_likeliest(&rates, DRAFT_MAX_DEPTH, DRAFT_MAX_RANK, 0, DRAFT_MAX_NODES, &tree);
+    CHECK_EQ_INT(tree.n, DRAFT_MAX_NODES);
+    CHECK(draft_tree_is_sound(&tree, 1, DRAFT_MAX_DEPTH, DRAFT_MAX_NODES));
+    tree.n++;
+    CHECK(!draft_tree_is_sound(&tree, 1, DRAFT_MAX_DEPTH, 1000));
+}
+
 /* --- The best tree --- */
 
 /* The most that n further nodes give, chosen among candidates from `from` on, whose parents are chosen: all trees. */
@@ -255,6 +324,19 @@ TEST(shares_of_trees_known_by_hand)
         trees[1].nodes[0].guesses = 1;
         draft_trees_reach(&rates, trees, 2, reach);
         CHECK_NEAR(reach[1], p, 1e-9);
+    }
+}
+
+/* The long run of a chain is its 2^24th step: rounding must not grow with the steps. */
+TEST(shares_of_the_long_run_keep_their_digits)
+{
+    for (int i = 1; i < 37; i++) {
+        const double p = i / 37.0;
+        const struct draft_rates rates = {.depths = 1, .of = {{p}}};
+        const struct draft_tree trees[2] = {{.guesses = 1}, {.n = 1, .guesses = 1, .nodes = {{-1, 1, 1, 0}}}};
+        double reach[DRAFT_MAX_DEPTH + 1];
+        draft_trees_reach(&rates, trees, 2, reach);
+        CHECK_NEAR(reach[1], p / (1.0 + p), 1e-13);
     }
 }
 

@@ -345,6 +345,28 @@ static void check_problem(const struct llm_spec *llm, const char *word)
     CHECK(problem && strstr(problem, word));
 }
 
+/* A part has a format exactly where it has matrices. */
+TEST(parts_without_matrices_have_no_format)
+{
+    struct llm_spec shared = mixtral_8x7b, first_dense = mixtral_8x7b;
+    shared.ffn = 1024;
+    first_dense.dense_layers = 1, first_dense.dense_ffn = 1024;
+    const struct llm_spec *const shapes[] = {&llama_2_70b, &mixtral_8x7b, &shared, &first_dense};
+    static const bool has[][LLM_PART_COUNT] = {{true, true, true, false, false, true},
+                                               {true, true, false, false, true, true},
+                                               {true, true, false, true, true, true},
+                                               {true, true, true, false, true, true}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (enum llm_part part = 0; part < LLM_PART_COUNT; part++) {
+            struct llm_spec llm = *shapes[i];
+            const double bytes = llm_weight_bytes(&llm);
+            llm.part_formats[part] = 1 + FORMAT_FP8;
+            CHECK_EQ_INT(llm_has(&llm, part), has[i][part]);
+            CHECK_EQ_INT(llm_problem(&llm) == NULL, has[i][part]);
+            CHECK_EQ_INT(llm_weight_bytes(&llm) < bytes, has[i][part]);
+        }
+}
+
 TEST(impossible_shapes_are_named)
 {
     CHECK(llm_problem(&llama_2_70b) == NULL && llm_problem(&mixtral_8x7b) == NULL && llm_problem(&opt_13b) == NULL);

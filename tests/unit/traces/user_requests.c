@@ -128,8 +128,14 @@ TEST(a_misspelt_column_of_a_table_is_an_error)
         {NUMBERED("prefix", "4"), "0,600,5,7 8\n1,9,2\n", "0 600/5 b7 b8 - s0; 1 9/2 - s0; "},
         {NUMBERED("prefix", "4"), "1,9,2\n1,600,5,7 8\n", "1 9/2 - s0; 1 600/5 b7 b8 - s0; "},
         {NUMBERED("prefix", "4"), "1,9,2\n1,600,5,\n", "1 9/2 - s0; 1 600/5 - s0; "},
-        {NUMBERED("prefix", "4"), "1,9,2\n1,600,5\n", "m.csv: error: no row has more than 3 fields, but '4' is column 4"},
-        {NUMBERED("prefix", "5"), "0,600,5,7 8\n", "m.csv: error: no row has more than 4 fields, but '5' is column 5"}};
+        {NUMBERED("prefix", "4"), "1,9,2\n1,600,5\n",
+         "m.csv:1:1: error: no row has more than 3 fields, but '4' is column 4; number the columns from 1"},
+        {NUMBERED("prefix", "4"), "1,9\n1,600,5\n", "m.csv:2:1: error: no row has more than 3 fields"},
+        {NUMBERED("prefix", "4") ", 'limit': 1", "1,9,2\n1,600,5\n", "m.csv:1:1: error: no row has more than 3 fields"},
+        {NUMBERED("prefix", "4") ", 'window': ['0s', '2s']", "1,9,2\n3,600,5\n",
+         "m.csv:1:1: error: no row has more than 3 fields"},
+        {NUMBERED("prefix", "4") ", 'limit': 1", "1,9,2\n1,600,5,7 8\n", "1 9/2 - s0; "},
+        {NUMBERED("prefix", "5"), "0,600,5,7 8\n", "m.csv:1:1: error: no row has more than 4 fields, but '5' is column 5"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (strstr(shown(cases[i].params, "m.csv", cases[i].text), cases[i].says) == NULL)
             CHECK_EQ_STR(shown(cases[i].params, "m.csv", cases[i].text), cases[i].says);

@@ -165,15 +165,51 @@ TEST(wrong_ranks_are_refused)
     check_ranks_refused(NULL, 1.5, "'rank_power' and the rates: at depth 2 a candidate of rank 2 is right more often");
 }
 
-/* With a first candidate right in 1/4 of the cases, the second is right in 3/4 (1 - 2^-b): as often for 2^-b = 2/3. */
+static int build_power(double *rates, size_t n, double power, struct arena *arena, struct diag *diag)
+{
+    const struct acceptance_config config = {.rates = {n, rates}, .rank_power = power};
+    struct acceptance acceptance;
+    diag_init(diag);
+    return acceptance_build(&config, "here", arena, &acceptance, diag);
+}
+
+/* With a first candidate right in 1/4 of the cases, the second is right in 3/4 (1 - 2^-b): as often for 2^-b = 2/3. A
+ * power as hinted is possible at all depths, one a little larger is not. */
 TEST(the_largest_power_is_hinted)
 {
     static struct arena arena;
     struct diag diag;
-    struct acceptance acceptance;
-    CHECK(build_ranks(NULL, NULL, 0.586, &acceptance, &arena, &diag) != 0 && diag.n_errors == 1);
-    CHECK(strcmp(diag.items[0].hint, "lower rank_power: at depth 2 at most 0.584") == 0);
-    CHECK(build_ranks(NULL, NULL, 0.584, &acceptance, &arena, &diag) == 0);
+    struct rng rng = test_rng(1, "rank_power", 0);
+    double known[] = {0.5, 0.25}, falling[] = {0.45, 0.25, 0.1, 0.3};
+    CHECK(build_power(known, 2, 0.586, &arena, &diag) != 0 && diag.n_errors == 1);
+    CHECK_EQ_STR(diag.items[0].hint, "lower rank_power: at depth 2 at most 0.584");
+    CHECK_EQ_INT(build_power(known, 2, 0.584, &arena, &diag), 0);
+    CHECK(build_power(falling, 4, 2, &arena, &diag) != 0);
+    CHECK(strstr(diag.items[0].text, "at depth 2 ") != NULL);
+    CHECK(strstr(diag.items[0].hint, "lower rank_power: at depth 3 at most 0.1") != NULL);
+    for (int run = 0; run < 200; run++) {
+        double rates[3], most = 0;
+        for (int i = 0; i < 3; i++) rates[i] = 0.01 + 0.6 * rng_uniform(&rng);
+        if (build_power(rates, 3, 2, &arena, &diag) == 0) continue;
+        const char *number = strstr(diag.items[0].hint, "at most ");
+        if (!CHECK(number != NULL && sscanf(number, "at most %lf", &most) == 1)) continue;
+        CHECK_EQ_INT(build_power(rates, 3, most, &arena, &diag), 0);
+        CHECK(build_power(rates, 3, most + 0.0011, &arena, &diag) != 0);
+    }
+    arena_fini(&arena);
+}
+
+/* The key's least value is 0.01, so that a rate below 0.0069 allows none: 1 - 2^-0.01. */
+TEST(rates_that_allow_no_power_say_so)
+{
+    static struct arena arena;
+    struct diag diag;
+    double low[] = {0.4, 0.006}, enough[] = {0.4, 0.007};
+    CHECK(build_power(low, 2, 0.01, &arena, &diag) != 0);
+    CHECK_EQ_STR(diag.items[0].hint,
+                 "leave rank_power out, or give 'ranks': at depth 2 the best candidate is right too "
+                 "rarely (0.006) for any power");
+    CHECK_EQ_INT(build_power(enough, 2, 0.01, &arena, &diag), 0);
     arena_fini(&arena);
 }
 

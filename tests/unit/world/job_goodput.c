@@ -39,6 +39,43 @@ TEST(speed_is_relative_to_the_requested_run)
     CHECK_NEAR(jct_on(&type, 3, 2), 1000 * asked / goodput_at(&profile.step, batches, 12, 3, 512), 1e-5);
 }
 
+/* The run of the trace was on the fewest nodes of the type's own size, or of the cluster's. */
+TEST(the_requested_run_was_on_nodes_of_its_own)
+{
+    for (int64_t node_gpus = 0; node_gpus <= 8; node_gpus++) {
+        struct job_type type = type_of(512);
+        const struct goodput_batches *batches = &type.goodput.batches;
+        type.goodput.node_gpus = node_gpus;
+        const int64_t own = node_gpus == 0 ? 4 : node_gpus;
+        const int32_t nodes = (int32_t)((8 + own - 1) / own);
+        const double asked = goodput_at(&profile.step, batches, 8, nodes, 512);
+        CHECK_NEAR(jct_on(&type, 2, 8), 1000 * asked / goodput_at(&profile.step, batches, 8, 2, 512), 1e-5);
+    }
+}
+
+/* Two types ask for 8 GPUs, one of a run on one node, the other of a run on two. Both get two nodes. */
+TEST(types_in_one_run_keep_their_own_requests)
+{
+    struct job_type types[] = {type_of(512), type_of(256)};
+    types[0].name = "one";
+    types[0].goodput.node_gpus = 8;
+    types[1].name = "two";
+    types[1].goodput.node_gpus = 4;
+    struct job_record records[] = {jobrun_record(0, 0, 1000, 8), jobrun_record(1, 0, 1000, 8),
+                                   jobrun_record(2, 0, 1000, 8)};
+    for (int i = 0; i < 3; i++) records[i].type = types[i % 2].name;
+    const struct jobrun_spec spec = {.records = records, .n = 3, .cluster = {.nodes = 6, .gpus_per_node = 4},
+                                     .scheduler = "fifo", .placement = "first-fit",
+                                     .types = {.n = 2, .items = types}};
+    struct jobrun run;
+    jobrun_init(&run, &spec, 0);
+    const struct goodput_batches *batches = &types[0].goodput.batches;
+    const double slower = goodput_at(&profile.step, batches, 8, 1, 512) / goodput_at(&profile.step, batches, 8, 2, 512);
+    CHECK(slower > 1.01);
+    for (int i = 0; i < 3; i++) CHECK_NEAR(run.jobs[i].jct_s, i % 2 == 0 ? 1000 * slower : 1000, 1e-5);
+    jobrun_fini(&run);
+}
+
 /* A batch of 128 splits over 4 GPUs at most. */
 TEST(gpus_beyond_the_batch_idle)
 {

@@ -1,4 +1,5 @@
 /* Metrics of jobs in cases small enough to be done by hand. */
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
@@ -176,4 +177,18 @@ TEST(sizes_have_their_borders)
     check(&run, "job.queue_s.mean[2-8 GPUs]", 7.5);
     check(&run, "job.queue_s.mean[9-64 GPUs]", 5.5);
     check(&run, "job.queue_s.mean[65 GPUs or more]", 2);
+}
+
+/* Jobs are held from their own submission on, until the last of their needs ends. */
+TEST(jobs_are_held_from_their_submission_on)
+{
+    const struct bed_rows *rows = bed_run(
+        BED(.check = true),
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'p100'}, 'jobs': {'trace': {'format': 'inline-jobs', 'jobs': ["
+        "{'submit': '1s', 'duration': '10s'}, {'submit': '2s', 'duration': '30s'},"
+        "{'submit': '5s', 'duration': '1s', 'after': [{'job': 0}]},"
+        "{'submit': '8s', 'duration': '1s', 'after': [{'job': 0}, {'job': 1}]}"
+        "]}}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(bed_metric(rows, "job.held_s.mean"), ((11.0 - 5) + (32 - 8)) / 2, 1e-9);
 }

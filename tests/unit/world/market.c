@@ -80,6 +80,35 @@ TEST(prices_that_change)
                   2 * (60 * 1000 + 60 * 2000), 100);
 }
 
+/* One GPU for each $3.6/h of the price that it sees, and two more. */
+static int rent_by_price(void *state, const struct market_view *view, const struct job_view *job, struct rental *rental)
+{
+    (void)state;
+    (void)job;
+    *rental = (struct rental){.gpus = 2 + view->offers[0].usd_per_h / 3.6};
+    return 0;
+}
+
+/* Renters see the price in force when a job comes, in dollars per hour. */
+TEST(renters_see_the_price_of_the_moment)
+{
+    const struct renter renter = {.policy = {POLICY_HEAD(renter, POLICY_RENTAL), .name = "by-price", .summary = "",
+                                             .source = "", .state_bytes = 1},
+                                  .rent = rent_by_price};
+    const char *scenario = SCENARIO(", " CHANGES, JOB("0s", "10s", 1) ", " JOB("50s", "10s", 1) ", " JOB(
+                                                      "119s", "10s", 1) ", " JOB("120s", "10s", 1));
+    static const char by_price[] = "'renting': 'by-price'";
+    char text[1024];
+    const char *at = strstr(scenario, "'renting': 'as-asked'");
+    MUST(at != NULL);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - scenario), scenario, by_price,
+             at + strlen("'renting': 'as-asked'"));
+    struct bed_rows *rows = bed_ok(BED(.check = true, .policy = &renter.policy), "%s", text);
+    static const double gpus[] = {3, 4, 4, 2};
+    MUST(rows->n_leases == 4);
+    for (size_t i = 0; i < 4; i++) CHECK_NEAR(rows->leases[i].gpus, gpus[rows->leases[i].job], 1e-6);
+}
+
 /* At an offer of three GPUs the second job waits for the first, and the third for its turn. */
 TEST(lines_where_supply_lacks)
 {
@@ -90,6 +119,21 @@ TEST(lines_where_supply_lacks)
     CHECK_NEAR(bed_job(rows, 2)->start_s, 100, 1e-9);
     CHECK_NEAR(bed_metric(rows, "rental.gpus.max"), 3, 1e-9);
     CHECK_EQ_INT(bill(rows), 410000);
+}
+
+/* Job 1 asks for more GPUs than the offer ever has, once job 0 has ended. So it is rejected then, and with it all that
+ * come after it: job 2, by way of it job 3, and job 4, which needs job 0 as well. */
+TEST(what_comes_after_a_job_without_an_offer_is_rejected)
+{
+    struct bed_rows *rows = bed_ok(
+        BED(.check = true, .quiet = true), "%s",
+        SCENARIO(", 'limit': 3", JOB("0s", "10s", 1) ", {'duration': '9s', 'gpus': 4, 'after': [{'job': 0}]},"
+                                                     "{'duration': '1s', 'after': [{'job': 1}]},"
+                                                     "{'duration': '1s', 'after': [{'job': 2}]},"
+                                                     "{'duration': '1s', 'after': [{'job': 0}, {'job': 1}]}"));
+    CHECK_EQ_INT(rows->n_jobs, 5);
+    for (int64_t id = 0; id < 5; id++) CHECK_EQ_STR(bed_job(rows, id)->status, id == 0 ? "finished" : "rejected");
+    CHECK_NEAR(rows->end_s, 10, 1e-9);
 }
 
 static const char *write_ticks(const char *data)

@@ -37,6 +37,10 @@ TEST(what_is_not_simulated_is_refused)
     check_refused("", "'scaling': {'policy': 'schedule', 'max': 2},", "'gpus': 2", "varies");
     check_refused("", "'kv': {'offload': 'flexgen', 'tiers': {'host': {'device': 'host-dram-pcie4'}}},", "'gpus': 2",
                   "places weights or cache elsewhere");
+    check_refused(
+        "",
+        "'pools': {'p': {}, 'q': {'kv': {'offload': 'flexgen', 'tiers': {'host': {'device': 'host-dram-pcie4'}}}}},",
+        "'gpus': 2", "places weights or cache elsewhere");
     check_refused("", "'sampling': {'sequences': 2}," TWO, "'gpus': 2", "several sequences of a request");
     check_refused("", "'pipeline_parallel': 2, 'replicas': 1,", "'gpus': 2, 'update': 'halt'", "cannot halt");
     check_refused("'failures': {'causes': {'c': {'scope': 'node', 'lifetime': {'law': 'exponential', 'mean': '1d'}}}},",
@@ -127,6 +131,23 @@ TEST(rows_of_steps_belong_to_no_request)
     CHECK_EQ_INT(n, 9); /* three steps that generate, train and send */
 }
 
+/* A step takes from the end of the training before it, or from the start of the run, to the end of its own, when its
+ * weights are sent. */
+TEST(times_of_steps_add_up_to_the_last_training)
+{
+    const struct bed_rows *rows = run("'keep': 'decisions',", TWO, 24, "'gpus': 2");
+    double before_s = 0, longest_s = 0;
+    CHECK_EQ_INT(rows->code, 0);
+    for (size_t i = 0; i < rows->n_decisions; i++) {
+        if (strcmp(rows->decisions[i].policy, "rl") != 0 || strcmp(rows->decisions[i].action, "send") != 0) continue;
+        longest_s = fmax(longest_s, rows->decisions[i].t_s - before_s);
+        before_s = rows->decisions[i].t_s;
+    }
+    CHECK(before_s > 0);
+    CHECK_NEAR(bed_metric(rows, "rl.step_s.mean"), before_s / 3, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "rl.step_s.max"), longest_s, 1e-9);
+}
+
 /* Samples that KV blocks are short for are preempted and recomputed. They are trained as long as they are. */
 TEST(recomputed_tokens_are_trained_once)
 {
@@ -197,6 +218,38 @@ TEST(bytes_on_links_are_those_of_the_weights)
     CHECK(isnan(bed_metric(together, "link.network.bytes")));
 }
 
+/* The states of a training belong to its GPUs, however these are cut into replicas. The host of the node holds them,
+ * and the weights for each replica, to the byte. */
+TEST(states_fit_into_the_host_to_the_byte)
+{
+    static const char *const cuts[] = {TWO, "'tensor_parallel': 2,"};
+    double moved[2];
+    for (int64_t i = 0; i < 2; i++) {
+        const int64_t replicas = 2 - i, steps = 3;
+        const struct bed_rows *rows = run("", cuts[i], 24, "'layout': 'together'");
+        MUST(rows->code == 0);
+        moved[i] = bed_metric(rows, "rl.swap_bytes.sum");
+        CHECK_EQ_INT((int64_t)bed_metric(rows, "rl.sends"), steps);
+        const int64_t states = (int64_t)moved[i] / (2 * steps); /* out and back in each step */
+        const int64_t weights = (int64_t)bed_metric(rows, "rl.weight_bytes.sum") / (steps * replicas);
+        CHECK(states > 0 && weights > 0);
+        for (int64_t lacking = 0; lacking < 2; lacking++) {
+            char host[64];
+            snprintf(host, sizeof host, "'gpus_per_node': 2, 'host': {'memory': '%" PRId64 "B'}",
+                     states + replicas * weights - lacking);
+            const struct bed_rows *fits = bed_run(
+                BED(.quiet = true, .check = true),
+                "{'cluster': {'gpu': 'h100-sxm', 'nodes': 1, %s}, 'services': {'a': {'llm': 'phi-2', %s 'trace':"
+                " {'format': 'generate', 'count': 8, 'arrival': {'process': 'poisson', 'rate': '5/s'}}}}, 'rl':"
+                " {'service': 'a', 'prompts': 4, 'samples': 2, 'steps': 1, 'layout': 'together', 'training': {'llm':"
+                " 'phi-2', 'recompute': 'full'}}}",
+                host, cuts[i]);
+            CHECK_EQ_INT(fits->code, lacking == 0 ? 0 : SIM_E_UNFIT);
+        }
+    }
+    CHECK(moved[0] == moved[1]);
+}
+
 /* GPUs of a node that share a NIC are those of the training's own node type. */
 TEST(training_has_the_network_of_its_own_nodes)
 {
@@ -228,5 +281,12 @@ TEST(steps_that_do_not_fit_are_refused)
     const struct bed_rows *few = bed_ok(NULL, scenario, 8), *many = bed_run(BED(.quiet = true), scenario, 2000);
     CHECK_EQ_INT((int64_t)bed_metric(few, "rl.steps"), 1);
     CHECK_EQ_INT(many->code, SIM_E_UNFIT);
-    CHECK(many->diag.n_items > 0 && strstr(many->diag.items[0].text, "does not fit") != NULL);
+    MUST(many->diag.n_items > 0);
+    double needed_gib = 0, usable_gib = 0;
+    CHECK_EQ_INT(sscanf(many->diag.items[0].text,
+                        "training on 2 GPUs does not fit: %lf GiB of a GPU, and %lf are usable", &needed_gib,
+                        &usable_gib),
+                 2);
+    CHECK_NEAR(usable_gib, (1 - 0.06) * 81559 / 1024, 0.01); /* of the 81,559 MiB of the GPU, all but reserve_frac */
+    CHECK(needed_gib > usable_gib && needed_gib < 1000);
 }

@@ -87,6 +87,7 @@ TEST(replicas_that_are_spread_are_not_told_to_be)
     const struct seen spread = only_node_of(two, "'replicas': 2, 'placement': 'spread',", fails);
     CHECK(packed.n == 1 && spread.n == 1);
     CHECK(strstr(packed.text, hint) != NULL && strstr(spread.text, hint) == NULL);
+    CHECK(strstr(spread.text, "; no other node with its GPUs had room for one") != NULL);
 }
 
 TEST(a_node_with_all_replicas_is_told_where_it_failed)

@@ -5,6 +5,8 @@
 #include "sim/world/service/slo.h"
 #include "tests/support/harness.h"
 
+#include <string.h>
+
 static const struct catalog catalog = {.root = "configs"};
 
 struct bench {
@@ -103,6 +105,44 @@ TEST(runs_equal_their_iterations)
     struct rng rng = test_rng(1, "work", 0);
     if (bench_open(&bench, "mixtral-8x7b"))
         for (int i = 0; i < 300; i++) random_run(&bench, &rng);
+    arena_fini(&bench.arena);
+}
+
+/* Iterations with drafts, counted in rows and one by one: the sums are the same to the bit, below the power limit and
+ * beyond it. */
+TEST(rows_equal_their_iterations)
+{
+    enum { STEPS = 16 };
+    const struct energy_model energy = {.idle_w = 60, .busy_w = 100, .limit_w = 300, .token_j = 1e-3, .row_j = 1e-4,
+                                        .pair_j = 3e-7, .weight_byte_j = 4e-11, .widened_byte_j = 1e-12, .context_j = 7e-6};
+    struct bench bench;
+    struct kvcache kv;
+    struct rng rng = test_rng(1, "rows", 0);
+    struct work_sums rows = {0}, iterations = {0};
+    if (!bench_open(&bench, "llama-2-7b")) return;
+    kvcache_init(&kv, 16, 100000);
+    for (int run = 0; run < 200; run++) {
+        struct work_of of = {.reads = &bench.reads, .kv = &kv, .energy = run % 4 > 0 ? &energy : NULL};
+        struct iteration_work work = {.decode_sequences = 1 + (int64_t)rng_below(&rng, 9),
+                                      .decode_drafts = (int64_t)rng_below(&rng, 5)};
+        const int64_t idle_tokens = (int64_t)rng_below(&rng, 1000);
+        const int32_t n = (int32_t)rng_below(&rng, STEPS + 1);
+        struct work_step steps[STEPS];
+        const struct work_steps row = {.parts = work_parts_of(&bench.reads, &work), .queries = 1 + work.decode_drafts,
+                                       .beyond_tokens = idle_tokens - work.decode_sequences};
+        for (int32_t i = 0; i < n; i++) {
+            work.decode_context_tokens = work.decode_sequences * (1 + (int64_t)rng_below(&rng, 5000));
+            kv.free_blocks = (int64_t)rng_below(&rng, 100000);
+            of.draft_j = (double)rng_below(&rng, 2) * rng_uniform(&rng);
+            steps[i] = (struct work_step){work.decode_context_tokens, kv.total_blocks - kv.free_blocks,
+                                          1 + (sim_ns)rng_below(&rng, 20000000), of.draft_j};
+            work_add_iteration(&iterations, &of, &work, work.decode_context_tokens + row.beyond_tokens,
+                               steps[i].lasted_ns);
+        }
+        work_add_steps(&rows, &of, &row, steps, n);
+    }
+    CHECK(memcmp(&rows, &iterations, sizeof rows) == 0);
+    CHECK(rows.energy.excess_j > 0.0 && rows.energy.peak_w > 0.0 && rows.energy.draft_j > 0.0);
     arena_fini(&bench.arena);
 }
 
