@@ -78,6 +78,8 @@ struct iteration_model {
     bool calibrated;
     bool reads_longest; /* decode_longest_tokens has an influence; else nobody needs to know it */
     const char *caveat; /* what else was not measured, as half a sentence; NULL: nothing */
+    const char *other_kernels; /* kernels older than those of the engine, or of another library; NULL: none */
+    const char *fitting_kernels; /* sets of measurements that have such kernels for the engine; NULL: none */
     const char *unmeasured; /* products, attention and experts of a calibrated GPU that were not measured on it, nor on
                                its chip: names of kernels; NULL: none */
 };

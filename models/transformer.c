@@ -296,9 +296,9 @@ static const char *window_problem(const struct llm_spec *llm)
 static const char *format_problem(const struct llm_spec *llm)
 {
     static const char *const absent[LLM_PART_COUNT] = {
-        [LLM_PART_DENSE] = "it has a format of dense layers, but experts in all layers",
-        [LLM_PART_SHARED] = "it has a format of shared experts, but none",
-        [LLM_PART_EXPERTS] = "it has a format of experts, but none",
+        [LLM_PART_DENSE] = "'dense_weights' is given, but all its layers have experts",
+        [LLM_PART_SHARED] = "'shared_weights' is given, but it has no shared expert",
+        [LLM_PART_EXPERTS] = "'expert_weights' is given, but it has no experts",
     };
     for (int part = 0; part < LLM_PART_COUNT; part++)
         if (llm->part_formats[part] > 0 && !llm_has(llm, (enum llm_part)part)) return absent[part];

@@ -206,6 +206,35 @@ static void write_formats(struct json_writer *json, const struct kernel_class_in
     json_write_close(json, ']');
 }
 
+/* Whether an earlier profile of the class has the library, too. */
+static bool is_library_told(const struct calibrated_set *set, enum kernel_class class, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (profile_has_class(&set->profiles[i], class) &&
+            library_is_same(&set->profiles[i].library, &set->profiles[index].library))
+            return true;
+    return false;
+}
+
+/* The libraries of the class's profiles, each once; nothing if none is stated. */
+static void write_libraries(struct json_writer *json, const struct calibrated_set *set, enum kernel_class class)
+{
+    bool is_open = false;
+    for (size_t i = 0; i < set->n_profiles; i++) {
+        const struct library_release *release = &set->profiles[i].library;
+        if (release->library == NULL || !profile_has_class(&set->profiles[i], class) || is_library_told(set, class, i))
+            continue;
+        if (!is_open) json_write_open(json, "measured_with", '[');
+        is_open = true;
+        json_write_open(json, NULL, '{');
+        json_write_string(json, "library", release->library);
+        if (release->version != NULL) json_write_string(json, "version", release->version);
+        json_write_number(json, "year", (double)release->year);
+        json_write_close(json, '}');
+    }
+    if (is_open) json_write_close(json, ']');
+}
+
 static void write_profiles(struct json_writer *json, const struct calibrated_set *set, enum kernel_class class)
 {
     json_write_open(json, "profiles", '[');
@@ -285,6 +314,7 @@ static void write_class(struct json_writer *json, const struct calibrated_set *s
     }
     if (set->has_table) write_table(json, report->rows, report->n_rows);
     json_write_number(json, "rows", (double)report->n_rows);
+    write_libraries(json, set, class);
     write_profiles(json, set, class);
     write_cuts(json, "fit", &report->fit);
     write_held_out(json, set->classes[class]);

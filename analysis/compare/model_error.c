@@ -94,6 +94,12 @@ static bool has_moved(const struct compare_row *row)
 
 enum { MOST_NAMED = 2 };
 
+/* Metrics that moved, in words. */
+struct moved {
+    struct text text;
+    size_t n, n_of_power;
+};
+
 /* The least and the largest of the change at both ends and of that without errors. */
 static void find_range(const double at_ends[2], double without_errors, double range[2])
 {
@@ -108,11 +114,13 @@ static void find_differences(const struct compare_row *row, const struct ends *e
 }
 
 /* Changes are relative to the base at their own end. */
-static void add_metric(const struct compare_row *row, const struct ends *ends, size_t n_before, struct text *text)
+static void add_metric(const struct compare_row *row, const struct ends *ends, struct moved *moved)
 {
     double range[2];
-    if (n_before >= MOST_NAMED) return;
-    text_printf(text, "%s%s", n_before > 0 ? ", " : "", row->metric);
+    struct text *text = &moved->text;
+    moved->n_of_power += is_of_power(row->metric);
+    if (moved->n++ >= MOST_NAMED) return;
+    text_printf(text, "%s%s", moved->n > 1 ? ", " : "", row->metric);
     if (!(row->base > 0.0 && ends->base[0] > 0.0 && ends->base[1] > 0.0)) {
         find_differences(row, ends, range);
         text_printf(text, " (%+.3g .. %+.3g)", range[0], range[1]);
@@ -133,42 +141,47 @@ static bool may_be_none(const struct compare_row *row, const struct ends *ends)
     return range[0] <= 0.0 && range[1] >= 0.0;
 }
 
+/* Which runs have an error in common; power has none. */
+static const char *in_common(const struct errors *errors, const struct moved *moved)
+{
+    const bool is_pair = errors->n_base + errors->n_changed == 2;
+    if (!errors->is_common || moved->n_of_power == moved->n) return "one for each run";
+    if (moved->n_of_power == 0) return is_pair ? "one for both runs" : "one for all runs";
+    return is_pair ? "one for both runs, power apart" : "one for all runs, power apart";
+}
+
+static int remark(struct compare_work *work, const struct errors *errors, struct moved *moved, const char *where,
+                  const char *says)
+{
+    if (moved->n > MOST_NAMED) text_printf(&moved->text, " and %zu more", moved->n - MOST_NAMED);
+    int code = moved->text.failed ? SIM_E_NOMEM : 0;
+    if (code == 0 && moved->n > 0)
+        code = work_remark(work, "%s the error of the cost models (%s)%s: %s", where, in_common(errors, moved), says,
+                           moved->text.chars);
+    return code;
+}
+
 int work_remark_model_error(struct compare_work *work)
 {
     struct errors errors;
-    struct text within, beyond;
-    size_t n_within = 0, n_beyond = 0, n_of_power = 0;
+    struct moved within = {.n = 0}, beyond = {.n = 0};
     int code = read_errors(work, &errors);
     const size_t n_runs = errors.n_base + errors.n_changed;
     if (code == 0 && errors.n_without > 0 && errors.n_without < n_runs)
         code = work_remark(work, "%zu of %zu runs have no interval, so changes are not held against the models' error",
                            errors.n_without, n_runs);
     if (code != 0 || errors.n_without > 0 || errors.n_base == 0) return code;
-    text_init(&within);
-    text_init(&beyond);
+    text_init(&within.text);
+    text_init(&beyond.text);
     for (size_t i = 0; i < work->comparison->n_rows; i++) {
         const struct compare_row *row = &work->comparison->rows[i];
         struct ends ends;
         if (!has_moved(row) || !find_ends(&errors, row->metric, &ends)) continue;
-        n_of_power += is_of_power(row->metric);
-        if (may_be_none(row, &ends))
-            add_metric(row, &ends, n_within++, &within);
-        else
-            add_metric(row, &ends, n_beyond++, &beyond);
+        add_metric(row, &ends, may_be_none(row, &ends) ? &within : &beyond);
     }
-    if (n_within > MOST_NAMED) text_printf(&within, " and %zu more", n_within - MOST_NAMED);
-    if (n_beyond > MOST_NAMED) text_printf(&beyond, " and %zu more", n_beyond - MOST_NAMED);
-    const char *common = !errors.is_common ? "one for each run"
-                         : n_runs == 2     ? "one for both runs"
-                                           : "one for all runs";
-    const char *apart = errors.is_common && n_of_power > 0 ? ", of power one for each" : "";
-    if (within.failed || beyond.failed) code = SIM_E_NOMEM;
-    if (code == 0 && n_within > 0)
-        code = work_remark(work, "within the error of the cost models (%s%s), maybe none on hardware: %s", common,
-                           apart, within.chars);
-    if (code == 0 && n_beyond > 0)
-        code = work_remark(work, "beyond the error of the cost models (%s%s): %s", common, apart, beyond.chars);
-    text_fini(&within);
-    text_fini(&beyond);
+    code = remark(work, &errors, &within, "within", ", maybe none on hardware");
+    if (code == 0) code = remark(work, &errors, &beyond, "beyond", "");
+    text_fini(&within.text);
+    text_fini(&beyond.text);
     return code;
 }

@@ -19,7 +19,7 @@ struct session_affinity {
     double bound;
 };
 
-enum { SETS = 1 << 11, WAYS = 4, REMEMBERED = 4 }; /* a set is one line of the CPU's cache */
+enum { SETS = 1 << 11, WAYS = 4, REMEMBERED = 4 };
 
 /* How the order of a session begins. */
 struct affinity_order {

@@ -221,7 +221,7 @@ static int check_set(const struct reading *reading, const char *name)
     list_sets(reading, names);
     const char *nearest = text_nearest(name, names, n);
     const char *hint = nearest ? arena_printf(reading->arena, "did you mean '%s'?", nearest)
-                               : "sets are those of the GPU's file in configs/calibration, and of default.json";
+                               : "'orrery list kernels' shows the sets of each GPU, and those of 'default'";
     if (!hint) return diag_nomem(reading->diag);
     return diag_error(reading->diag, SIM_E_CONFIG, reading->request->sets_where, hint,
                       "no calibration of this GPU has a set '%s'", name);
@@ -285,6 +285,8 @@ static int take_source(const struct reading *reading, const struct source *sourc
         calibration->kernels.params[i] = set->classes[i].params;
         if (i == KERNEL_DECODE_ATTENTION) take_window_time(&source->file, &calibration->kernels.params[i].decode);
         calibration->writes_kv[i] = set->classes[i].writes_kv;
+        calibration->measured_with[i] = &set->classes[i].measured_with;
+        calibration->set[i] = set->name;
         calibration->origin[i] = source->origin ? source->origin : set->name;
         if (source->origin) continue;
         calibration->kernels.ranges[i] = set->classes[i].range;
@@ -305,7 +307,9 @@ static void borrow(struct calibration *calibration, enum kernel_class class, enu
 {
     if (calibration->origin[class] != initial) return;
     calibration->kernels.params[class] = calibration->kernels.params[like];
+    calibration->set[class] = calibration->set[like];
     calibration->origin[class] = calibration->origin[like];
+    calibration->measured_with[class] = calibration->measured_with[like];
     calibration->borrowed[class] = true;
 }
 
@@ -368,6 +372,19 @@ static bool is_measured(const struct source *source)
     return found;
 }
 
+/* Lists the files that measured the GPU, or one that it is like. */
+static void list_measured(const struct reading *reading)
+{
+    static const size_t order[CALIBRATION_MEASURED] = {ASKED_FOR, OWN, ALIKE};
+    struct calibration *calibration = reading->calibration;
+    for (size_t i = 0; i < CALIBRATION_MEASURED; i++) {
+        const struct source *source = &reading->sources[order[i]];
+        if (!source->path || is_pooled(&source->file)) continue;
+        calibration->measured[calibration->n_measured++] =
+            (struct calibration_measured){source->path, source->file.sets};
+    }
+}
+
 int calibration_read(const struct catalog *catalog, const struct calibration_request *request, struct arena *arena,
                      struct calibration *calibration, struct diag *diag)
 {
@@ -378,6 +395,7 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
     for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++) calibration->origin[i] = initial;
     int code = open_sources(&reading);
     if (code == 0) code = take_sources(&reading);
+    list_measured(&reading);
     calibration->calibrated = !request->is_slice &&
                               (is_measured(&reading.sources[ASKED_FOR]) || is_measured(&reading.sources[OWN]));
     borrow(calibration, KERNEL_GEMM_INT4, KERNEL_GEMM); /* a quarter of its bytes */
@@ -399,6 +417,12 @@ int calibration_load(const struct catalog *catalog, const char *name, const char
     struct calibration_request request = {.kernels = set, .collectives = set};
     *(path_is_json(name) ? &request.file : &request.gpu) = name;
     return calibration_read(catalog, &request, arena, calibration, diag);
+}
+
+int catalog_list_calibrations(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
+                              struct diag *diag)
+{
+    return shelf_list(catalog, &calibrations, arena, names, diag);
 }
 
 bool calibration_writes_kv(const struct calibration *calibration)

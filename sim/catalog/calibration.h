@@ -13,6 +13,7 @@
  *             "table": [{"n": 6144, "k": 4096, "weights": "bf16", "compute": "bf16",          // one shape
  *                        "m": [1, 16, 256], "seconds": [5.1e-5, 5.2e-5, 9.8e-5]}],            // its measured points
  *             "rows": 12345,
+ *             "measured_with": [{"library": "vLLM", "version": "0.14.0", "year": 2026}],      // see library.h
  *             "profiles": [{"file": "a100__Llama-2-70b__dense_ops.csv", "hash": "..."}],
  *             "fit": {"all": {"rows": 1, "median": 0.045, "p90": 0.126, "worst": 0.8, "bias": 0.0},
  *                     "17-256": {...}, "qkv": {...}, ...},                // by band of tokens and operator
@@ -36,9 +37,21 @@
 #include "models/kernel.h"
 #include "sim/catalog/catalog.h"
 
+/* A file of measurements of the GPU, or of one that it is like. */
+struct calibration_measured {
+    const char *path;
+    struct config_list sets; /* struct calibration_set, of calibration_file.h */
+};
+
+enum { CALIBRATION_MEASURED = 3 }; /* the file that was asked for, the GPU's own, that of the like GPU */
+
 struct calibration {
     struct kernel_set kernels;
+    struct calibration_measured measured[CALIBRATION_MEASURED]; /* in the order in which they are searched */
+    size_t n_measured;
+    const char *set[KERNEL_CLASS_COUNT]; /* the set of its file that each class comes from; NULL: "initial" */
     const char *origin[KERNEL_CLASS_COUNT]; /* source of each class: a set, a like GPU, "default", "initial" */
+    const struct config_list *measured_with[KERNEL_CLASS_COUNT]; /* struct library_release; NULL or empty: not stated */
     bool borrowed[KERNEL_CLASS_COUNT];      /* measured nowhere: parameters and origin are those of a similar class */
     bool writes_kv[KERNEL_CLASS_COUNT];     /* attention that was measured together with writing the cache */
     bool calibrated;                        /* the GPU was measured: there is a file, with a set in it */
@@ -66,6 +79,10 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
 /* Reads all classes of one set, of a GPU by name or a file by path. */
 int calibration_load(const struct catalog *catalog, const char *name, const char *set, struct arena *arena,
                      struct calibration *calibration, struct diag *diag);
+
+/* The names of the calibrated GPUs, and "default". */
+int catalog_list_calibrations(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
+                              struct diag *diag);
 
 /* Whether attention kernels write the KV cache, so that an iteration launches no separate kernel for it. */
 bool calibration_writes_kv(const struct calibration *calibration);

@@ -121,6 +121,8 @@ static const struct config_field *class_fields(enum kernel_class class, struct a
         ROW_LIST("table", table, OPTIONAL, ANY, struct calibration_shape, shape,
                  "measured points that correct the model"),
         ROW_INT("rows", rows, REQUIRED, AT_LEAST(1), "measurements that were fitted"),
+        ROW_LIST("measured_with", measured_with, OPTIONAL, ANY, struct library_release, library_release_fields,
+                 "libraries whose kernels were measured, by version and year"),
         ROW_LIST("profiles", profiles, OPTIONAL, ANY, struct calibration_profile, calibration_profile_fields,
                  "files they come from"),
         ERRORS("fit", fit, "the error that is left, over bands and operators"),
@@ -201,6 +203,16 @@ static int take_classes(const struct config *config, const struct calibration_fi
     return code;
 }
 
+static int check_libraries(const struct calibration_file *file, const char *path, struct diag *diag)
+{
+    const struct calibration_set *sets = file->sets.items;
+    int code = 0;
+    for (size_t i = 0; i < file->sets.n; i++)
+        for (size_t j = 0; j < KERNEL_CLASS_COUNT; j++)
+            if (library_check(&sets[i].classes[j].measured_with, path, diag) != 0) code = SIM_E_CONFIG;
+    return code;
+}
+
 int calibration_file_read(const char *path, struct arena *arena, struct calibration_file *file, struct diag *diag)
 {
 #define ROW_OF struct calibration_file
@@ -218,6 +230,7 @@ int calibration_file_read(const char *path, struct arena *arena, struct calibrat
     if (code == 0) code = config_bind(config, fields, NULL, arena, file, sizeof *file, diag);
     if (code == 0) file->files = config_files(config);
     if (code == 0) code = take_classes(config, file, arena, diag);
+    if (code == 0) code = check_libraries(file, path, diag);
     config_destroy(config);
     return code;
 }

@@ -3,6 +3,7 @@
 #define ORRERY_CATALOG_CALIBRATION_FILE_H
 
 #include "models/kernel.h"
+#include "sim/catalog/library.h"
 #include "sim/core/config/config.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
@@ -41,6 +42,7 @@ struct calibration_class {
     struct kernel_range range;                  /* the same */
     bool writes_kv;                             /* attention that was measured together with writing the cache */
     struct config_list table;                   /* struct calibration_shape: measured points, if any */
+    struct config_list measured_with;           /* struct library_release: each library once; empty: not stated */
     struct config_list profiles;                /* struct calibration_profile */
     struct config_list fit;                     /* struct calibration_error, over bands and operators */
     struct calibration_held_out held_out;

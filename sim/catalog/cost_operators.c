@@ -1,6 +1,7 @@
 #include "sim/catalog/cost_operators.h"
 
 #include "sim/catalog/cost_kind.h"
+#include "sim/catalog/cost_libraries.h"
 #include "sim/catalog/expert_loads.h"
 #include "sim/core/text.h"
 
@@ -219,6 +220,25 @@ static int name_unmeasured(const struct calibration *calibration, const struct o
     return n == 0 || *names ? 0 : SIM_E_NOMEM;
 }
 
+/* Says which of the kernels that some batch launches are not of the engine's libraries, or of other releases. A set
+ * that the user names is taken at its word; classes that it lacks are chosen as ever. */
+static int name_other_kernels(const struct operators_params *params, const struct cost_operators *cost,
+                              const struct operators_parts *parts, struct arena *arena, struct iteration_model *model)
+{
+    bool needed[KERNEL_CLASS_COUNT] = {false};
+    struct library_statement statement;
+    find_classes(parts, needed);
+    if (parts->split.tensor == 1) needed[KERNEL_ALL_REDUCE] = false; /* listed for messages that nobody sends */
+    for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++) {
+        const char *set = cost->calibration.set[i];
+        if (!is_auto(params->kernels) && set && strcmp(set, params->kernels) == 0) needed[i] = false;
+    }
+    const int code = cost_libraries_say(&cost->calibration, needed, &cost->engine, parts->gpu->name, arena, &statement);
+    model->other_kernels = statement.misfits;
+    model->fitting_kernels = statement.fitting;
+    return code;
+}
+
 /* Takes the CPU overhead that the scenario sets. Returns whether it sets all of it. */
 static bool set_overhead(const struct engine_overhead *overhead, struct engine_params *engine)
 {
@@ -307,6 +327,7 @@ static int build(const void *given, const struct cost_request *request, struct i
     code = engine_preset_caveat(&cost->engine, gpu_whole_name(request->gpu), group_gpus, request->arena,
                                 &model->caveat);
     if (code == 0) code = name_unmeasured(&cost->calibration, &parts, request->arena, &model->unmeasured);
+    if (code == 0) code = name_other_kernels(params, cost, &parts, request->arena, model);
     if (code != 0) return code;
     if (set_overhead(&params->overhead, &parts.engine)) model->caveat = NULL;
     if (!params->cuda_graphs) parts.engine.graph_tokens = 0;

@@ -34,6 +34,8 @@ static const struct config_field gpu_fields[] = {{.kind = CONFIG_TEXT, .help = "
 static const struct config_field engine_preset_fields[] = {
     ROW_TEXT("summary", summary, REQUIRED, WITHIN(1, 512), "engine, version, how it was run"),
     ROW_TEXT("source", source, OPTIONAL, WITHIN(1, 512), "where the values of this file come from"),
+    ROW_LIST("libraries", libraries, OPTIONAL, ANY, struct library_release, library_release_fields,
+             "the engine, then other libraries whose kernels it runs, by version and year"),
     ROW_SHORT_VARIANT("batching", batching, OPTIONAL, "batching", "policy",
                       "the engine's scheduler, with the defaults of its version, of services that name none"),
     ROW_TEXT("kernels", kernels, DEFAULT("in-model"), WITHIN(1, 64),
@@ -228,7 +230,9 @@ int catalog_engine(const struct catalog *catalog, const char *name, const char *
     if (code != 0) return code;
     preset->path = path;
     preset->name = shelf_entry_name(arena, path);
-    return preset->name ? check_order(preset, where, diag) : diag_nomem(diag);
+    if (!preset->name) return diag_nomem(diag);
+    code = library_check(&preset->libraries, path, diag);
+    return code == 0 ? check_order(preset, where, diag) : code;
 }
 
 int catalog_engine_document(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,

@@ -3,6 +3,7 @@
  * tested on the rest.
  *
  *     { "summary": "vLLM 0.2 (late 2023): no CUDA graphs, Ray workers", "source": "...",
+ *       "libraries": [{"library": "vLLM", "version": "0.2", "year": 2023}, {"library": "NCCL", "year": 2023}],
  *       "batching": {"policy": "vllm-v0", "padded": true},
  *       "kernels": "in-model", "collectives": "in-model", "own_kernels": "vllm-0.24",
  *       "direct_all_reduce": false, "fused_residual": false, "mixed_attention": false, "samples": false,
@@ -15,6 +16,9 @@
  *       "profiles": [{"file": "splitwise__llama2-70b__latency_and_power.csv", "hash": "..."}, ...],
  *       "fit": {"all": {"rows": 1, "median": 0.02, "p90": 0.08, "worst": 0.3, "bias": 0.0}, "tokens": {...}, ...},
  *       "kernels_fit": {...}, "held_out": {...}, "left_out": {"a100-80-sxm__bloom-176b": {...}, ...} }
+ *
+ * `libraries` are the engine and those that it runs kernels of. Kernels of other libraries and older releases stand in
+ * where no others were measured; runs say so (cost_libraries.h).
  *
  * Launch times and overheads depend on the CPU of the host, so both are listed by GPU; its usual host is meant. A GPU
  * without a launch time takes the first one. Entries of an overhead without a GPU hold for all GPUs that no entry
@@ -45,11 +49,13 @@ struct engine_overhead {
 struct engine_preset {
     const char *name, *path; /* of the file; NULL: read from none */
     const char *summary, *source;
+    struct config_list libraries;      /* struct library_release: the engine, then others; none: not stated */
     const char *kernels, *collectives; /* names of calibration sets */
     const char *own_kernels;           /* of experts, latent attention, narrow products; NULL: `kernels` */
     const char *own_all_reduce;        /* that of the engine's own all-reduce; likewise `collectives` */
     bool direct_all_reduce, fused_residual, mixed_attention, samples; /* see llm_split */
     struct config_variant batching; /* the engine's scheduler: its name, without parameters; or none */
+    const char *libraries_json;     /* the libraries of presets to be written; NULL in those that were read */
     const char *batching_json;      /* all of it, in presets to be written; NULL in those that were read */
     bool fused_narrowing; /* operators hand activations of fp8 products on in fp8 */
     int64_t graph_tokens;

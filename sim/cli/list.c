@@ -1,7 +1,6 @@
 /* orrery list: the names that a scenario may use, and the reference of its keys, in every form of an answer. */
 #include "policies/registry.h"
 #include "sim/catalog/catalog.h"
-#include "sim/catalog/engine.h"
 #include "sim/catalog/storage.h"
 #include "sim/catalog/trainer.h"
 #include "sim/cli/answer.h"
@@ -56,18 +55,6 @@ static double positive(double value)
 
 /* --- The catalog --- */
 
-typedef int (*names_fn)(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
-                        struct diag *diag);
-
-/* Adds the rows of each entry of a catalog folder. */
-static int add_each(struct listing *list, names_fn list_names, int (*add)(struct listing *list, const char *name))
-{
-    struct catalog_names names;
-    int code = list_names(&list->catalog, &list->arena, &names, &list->cli->diag);
-    for (size_t i = 0; code == 0 && i < names.n; i++) code = add(list, names.names[i]);
-    return code;
-}
-
 static int add_gpu(struct listing *list, const char *name)
 {
     struct answer_table *table = &list->table;
@@ -105,7 +92,7 @@ static int list_gpus(struct listing *list)
                                                   JSON_ONLY("usd_origin"),
                                                   JSON_ONLY("mig")};
     COLUMNS(list, columns);
-    return add_each(list, catalog_list_gpus, add_gpu);
+    return listing_add_each(list, catalog_list_gpus, add_gpu);
 }
 
 static int add_llm(struct listing *list, const char *name)
@@ -133,7 +120,7 @@ static int list_llms(struct listing *list)
         LEFT("llm"),          RIGHT("parameters_1e9"),     RIGHT("active_1e9"), RIGHT("layers"),
         RIGHT("max_context"), RIGHT("kv_bytes_per_token"), RIGHT("weights_gb"), LEFT("aliases")};
     COLUMNS(list, columns);
-    return add_each(list, catalog_list_llms, add_llm);
+    return listing_add_each(list, catalog_list_llms, add_llm);
 }
 
 static int add_storage(struct listing *list, const char *name)
@@ -164,68 +151,7 @@ static int list_storage(struct listing *list)
                                                   RIGHT("write_gb_per_s"), RIGHT("write_sustained_gb_per_s"),
                                                   JSON_ONLY("summary")};
     COLUMNS(list, columns);
-    return add_each(list, catalog_list_storage, add_storage);
-}
-
-/* Adds the value, or "-" if it was not measured. */
-static void add_measured(struct answer_table *table, bool is_known, double value)
-{
-    if (is_known)
-        table_number(table, value);
-    else
-        table_undefined(table);
-}
-
-static int add_measured_on(struct listing *list, const struct engine_preset *preset)
-{
-    const char *const *gpus = preset->measured_on.items;
-    const char *names = preset->measured_on.n > 0 ? gpus[0] : NULL;
-    for (size_t i = 1; i < preset->measured_on.n && names; i++)
-        names = arena_printf(&list->arena, "%s, %s", names, gpus[i]);
-    table_text(&list->table, names);
-    return names || preset->measured_on.n == 0 ? 0 : SIM_E_NOMEM;
-}
-
-/* Adds the constant CPU overhead of an iteration on one GPU and on eight, in ms. An engine with neither overheads
- * nor measurements has none by definition. */
-static int add_engine(struct listing *list, const char *name)
-{
-    struct engine_preset read;
-    const struct engine_preset *preset = &read;
-    int code = catalog_engine(&list->catalog, name, name, &list->arena, &read, &list->cli->diag);
-    if (code != 0) return code;
-    struct answer_table *table = &list->table;
-    struct engine_params one, eight;
-    const struct calibration_error *held_out = preset->held_out.items;
-    const bool is_defined = preset->overheads.n == 0 && preset->measured_on.n == 0;
-    const bool eight_known = is_defined || engine_preset_lists(preset, "", 8);
-    engine_preset_params(preset, "", 1, &one);
-    engine_preset_params(preset, "", 8, &eight);
-    table_text(table, preset->name);
-    table_text(table, preset->kernels);
-    code = add_measured_on(list, preset);
-    add_measured(table, is_defined || engine_preset_lists(preset, "", 1), 1e3 * one.iteration_s);
-    add_measured(table, eight_known, 1e3 * eight.iteration_s);
-    add_measured(table, eight_known, 1e6 * eight.sequence_s);
-    add_measured(table, is_defined || preset->launches.n > 0, 1e6 * eight.layer_launch_s);
-    add_measured(table, preset->held_out.n > 0, preset->held_out.n > 0 ? round(held_out->median * 1e4) / 1e2 : 0.0);
-    table_text(table, preset->summary);
-    return code;
-}
-
-static int list_engines(struct listing *list)
-{
-    static const struct table_column columns[] = {LEFT("engine"),
-                                                  LEFT("kernels"),
-                                                  LEFT("measured_on"),
-                                                  RIGHT("iteration_ms_1_gpu"),
-                                                  RIGHT("iteration_ms_8_gpus"),
-                                                  RIGHT("sequence_us"),
-                                                  RIGHT("layer_launch_us"),
-                                                  RIGHT("error_%"),
-                                                  LEFT("summary")};
-    COLUMNS(list, columns);
-    return add_each(list, catalog_list_engines, add_engine);
+    return listing_add_each(list, catalog_list_storage, add_storage);
 }
 
 /* A row for each GPU that its constants were fitted on, or one for all others. */
@@ -252,7 +178,7 @@ static int list_trainers(struct listing *list)
     static const struct table_column columns[] = {LEFT("trainer"), LEFT("measured_on"), RIGHT("sustained_compute"),
                                                   RIGHT("step_ms"), LEFT("summary")};
     COLUMNS(list, columns);
-    return add_each(list, catalog_list_trainers, add_trainer);
+    return listing_add_each(list, catalog_list_trainers, add_trainer);
 }
 
 static int add_prices(struct listing *list, const char *name)
@@ -284,7 +210,7 @@ static int list_prices(struct listing *list)
                                                   RIGHT("spot_usd_per_h"),
                                                   JSON_ONLY("source")};
     COLUMNS(list, columns);
-    return add_each(list, catalog_list_prices, add_prices);
+    return listing_add_each(list, catalog_list_prices, add_prices);
 }
 
 /* --- The tables of the program --- */
@@ -469,6 +395,7 @@ static const struct {
     {"llms", list_llms, false, "LLMs with their shapes"},
     {"storage", list_storage, false, "drives and other storage devices"},
     {"engines", list_engines, false, "serving engines, by version"},
+    {"kernels", list_kernels, false, "measured kernels, by GPU, set, library and version"},
     {"trainers", list_trainers, false, "training frameworks"},
     {"prices", list_prices, false, "prices of rented GPUs"},
     {"policies", list_policies, true, "policies, by family"},
@@ -522,7 +449,8 @@ static int list(struct cli *cli, const struct cli_call *call)
 const struct verb verb_list = {
     .name = "list",
     .summary = "the names that a scenario may use",
-    .usage = "gpus|llms|engines|trainers|storage|prices|clusters|formats|traces|scenarios|studies [WORD] [options]\n"
+    .usage = "gpus|llms|engines|kernels|trainers|storage|prices|clusters|formats [WORD] [options]\n"
+             "traces|scenarios|studies [WORD] [options]\n"
              "policies [FAMILY] [--json|--csv|--markdown]\n"
              "metrics [PREFIX] [--json|--csv|--markdown]\n"
              "keys [PREFIX] [--json|--csv|--markdown]\n"

@@ -1,4 +1,4 @@
-/* A listing of `orrery list` under construction, and those whose rows are files of configs. */
+/* A listing of `orrery list` under construction, and those of files of configs that have a source file of their own. */
 #ifndef ORRERY_CLI_LISTING_H
 #define ORRERY_CLI_LISTING_H
 
@@ -16,6 +16,19 @@ struct listing {
 };
 
 #define COLUMNS(list, columns) TABLE_INIT(&(list)->table, columns)
+
+typedef int (*listing_names_fn)(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
+                                struct diag *diag);
+
+/* Adds the rows of each entry of a catalog folder. Returns the code of the first that fails. */
+int listing_add_each(struct listing *list, listing_names_fn list_names,
+                     int (*add)(struct listing *list, const char *name));
+
+/* Serving engines: their kernels, libraries, CPU overheads and errors. */
+int list_engines(struct listing *list);
+
+/* The measured kernels of each GPU and set, by the library that they were measured with. */
+int list_kernels(struct listing *list);
 
 /* Each makes the table of a listing. Returns 0 or a negative code with findings. */
 int list_clusters(struct listing *list);

@@ -56,7 +56,6 @@ int scenario_bind(struct config *config, const struct config_families *families,
                   struct arena *arena, struct scenario *scenario, struct diag *diag)
 {
     int code = engine_batching_apply(config, catalog, diag);
-    if (code == 0) code = job_sharing_place(config, families, diag);
     if (code == 0) code = config_bind(config, scenario_fields, families, arena, scenario, sizeof *scenario, diag);
     if (code == 0) code = cluster_config_load(&scenario->cluster.nodes, config, catalog, arena, diag);
     if (code == 0) code = share_links(&scenario->cluster, config, diag);

@@ -33,8 +33,8 @@ struct policy;
 extern const struct config_field scenario_fields[];
 
 /* Binds the document and checks what no single field can: something arrives, the warm-up ends before the run. MIG
- * profiles come from the catalog, and so do the batching policies of engines and the placement of
- * schedulers that share GPUs, which join the document. Returns 0 or a negative code with findings. */
+ * profiles come from the catalog, and so do the batching policies of engines, which join the document. Returns 0 or a
+ * negative code with findings. */
 int scenario_bind(struct config *config, const struct config_families *families, const struct catalog *catalog,
                   struct arena *arena, struct scenario *scenario, struct diag *diag);
 

@@ -396,10 +396,8 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     if (code == 0) code = create_jobs(world);
     if (code == 0) code = create_power(world);
     if (world->parts != NULL) list_parts(world); /* also those that a failure left, to be destroyed */
-    if (code == 0) {
-        *out = world;
-        return 0;
-    }
+    if (code == 0) *out = world;
+    if (code == 0) return 0;
     if (diag->n_errors == 0) diag_error(diag, code, NULL, NULL, "%s", sim_err_text(code));
     world_destroy(world);
     return code;
@@ -408,6 +406,14 @@ int world_create(const struct scenario *scenario, const struct world_options *op
 void world_say_time_errors(const struct world *world, struct time_errors *errors)
 {
     for (size_t i = 0; i < world->n_services; i++) service_say_time_errors(world->services[i], errors);
+}
+
+int world_warn_kernels(const struct world *world, const char *where, struct diag *diag)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < world->n_services; i++)
+        code = service_warn_kernels(world->services[i], where, diag);
+    return code;
 }
 
 double world_power_error(const struct world *world)

@@ -38,6 +38,7 @@ scenario '"warmup": "1s"'
 run 0 validate "$T/s.json"
 out_is <<END
 $T/s.json: ok
+$T/s.json: service 'chat': engine vllm-0.12 is of vLLM 0.12 (2025); older are norm, rotary, activation, embedding of Vidur (2024)
 END
 
 scenario '"warmpu": "1s"'

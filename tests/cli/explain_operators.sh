@@ -89,7 +89,7 @@ run 0 explain cost "$T/s.json" --operators --csv --set cluster.gpu=b200-sxm --se
 equal "$(tr -d '\r' <"$T/out" | awk -F, '$14 ~ /gemm/ { printf "%s %s, ", $2, $14 }')" \
     'qkv gemm, out gemm, up gemm_nvfp4, down gemm_nvfp4, head gemm_fp8, ' 'kernels by part'
 run 2 explain cost "$T/s.json" --set services.chat.formats.expert_weights=fp8
-err "llama-2-7b cannot have the formats of service 'chat': it has a format of experts, but none"
+err "llama-2-7b cannot have the 'formats' of service 'chat': 'expert_weights' is given, but it has no experts"
 # `llm` keeps a part as the LLM's file has it, beside other `weights`; a part that the LLM lacks stays without one.
 service gpt-oss-120b 1 none
 run 0 explain cost "$T/s.json" --operators --csv --set cluster.gpu=b200-sxm --set services.chat.formats.weights=fp8 \
@@ -97,7 +97,7 @@ run 0 explain cost "$T/s.json" --operators --csv --set cluster.gpu=b200-sxm --se
 equal "$(tr -d '\r' <"$T/out" | awk -F, '$14 ~ /gemm|moe/ { printf "%s %s, ", $2, $14 }')" \
     'qkv gemm_fp8, out gemm_fp8, router gemm, experts moe_mxfp4, head gemm, ' 'kernels of the parts that stay'
 run 2 explain cost "$T/s.json" --set services.chat.formats.dense_weights=fp8
-err "it has a format of dense layers, but experts in all layers"
+err "'dense_weights' is given, but all its layers have experts"
 
 # What would be ignored is refused.
 service llama-2-7b 1 none

@@ -161,7 +161,7 @@ run 0 compare "$T/r.db:1" "$T/r.db:4" -m request.e2e_s.max
 out 'beyond the error of the cost models (one for both runs): request.e2e_s.max ('
 cp "$T/out" "$T/pair"
 run 0 compare "$T/r.db:1" "$T/r.db:4" -m energy.j
-out 'within the error of the cost models (one for both runs, of power one for each), maybe none on hardware: energy.j ('
+out 'within the error of the cost models (one for each run), maybe none on hardware: energy.j ('
 
 # So do comparisons of groups: of one pair as those of two runs, of more by the means at equal ends, paired or not.
 words() { sed -n 's/^note: \(.*of the cost models.*)\).*$/\1/p' "$1"; }

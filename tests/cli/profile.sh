@@ -40,7 +40,7 @@ done
 
 optimised
 # The fits are those of orrery calibrate on the single files, to the byte.
-run 0 calibrate --gpu h200-sxm "$T/rows/kernels-isolated.csv" -o "$T/kernels.json"
+run 0 calibrate --gpu h200-sxm --library 'PyTorch 2.11.0, 2026' "$T/rows/kernels-isolated.csv" -o "$T/kernels.json"
 cmp -s "$T/kernels.json" "$T/gpu.json" || complain 'another fit of kernels'
 run 0 calibrate power --gpu h200-sxm "$T/rows/power.csv" -o "$T/watts.json"
 cmp -s "$T/watts.json" "$T/power.json" || complain 'another fit of power'

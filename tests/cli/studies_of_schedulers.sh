@@ -86,17 +86,69 @@ aware=$(jct gavel)
 says "takes all speeds for equal takes $(longer "$(jct 'gavel aware=false')" "$aware") % longer than \`gavel\`"
 says "takes $(longer "$(jct gavel-isolated)" "$aware") % longer, and first in, first out on a random type $(longer "$(jct gavel-fifo)" "$aware") %"
 
+span() { of task-graph "$1" 2; }
+holds_that "$(span 'heft order=least-finish') == 76 && $(span 'heft order=critical-path') == 86"
+says 'A plan ends the last task after 76 to 86 s, a rule after 97 to 112 s'
+plans='heft heft_order=critical-path heft_order=submission_choice=time'
+for plan in $plans; do
+    took=$(span "$(echo "$plan" | tr _ ' ')")
+    holds_that "(76 <= $took) * ($took <= 86)"
+done
+holds_that "$(span 'dispatch rule=spt') == 97 && $(span 'dispatch rule=lwkr') == 112"
+for rule in dispatch dispatch_rule=lpt dispatch_rule=mwkr dispatch_rule=mopnr; do
+    took=$(span "$(echo $rule | tr _ ' ')")
+    holds_that "(97 < $took) * ($took < 112)"
+done
+says "The best rule is \`spt\`, $(longer "$(span 'dispatch rule=spt')" "$(span heft)") % behind HEFT"
+
 jct() { of training-beside-chat "$1" 2; }
 met() { percent "$(of training-beside-chat "$1" 3)"; }
 free=$(jct '42kW brake')
 equal "$(of training-beside-chat '42kW brake' 1)" 0 'brakes at 42 kW'
 says "jobs take $(longer "$(jct '37kW polca')" "$free") % longer under POLCA, and $(met '37kW polca') % of the requests meet their SLO"
 says "jobs take $(longer "$(jct '37kW brake')" "$free") % longer, and $(met '37kW brake') % meet it"
-# Each scheduler has a scenario, or a study of one.
+# Each scheduler has a scenario, or a study of one: as the value of `scheduler`, or of an axis `jobs.scheduler`.
+# schedulers_of FILE...: the names that the files give there, one to a line.
+schedulers_of() {
+    sed 's|^ *//.*||; s|  *//.*$||' "$@" | tr '\n' ' ' | awk '
+        function block(text, open, close_, depth, i, c) { # the brackets that `text` begins with, and what they hold
+            for (i = 1; i <= length(text); i++) {
+                c = substr(text, i, 1)
+                depth += (c == open) - (c == close_)
+                if (depth == 0) return substr(text, 1, i)
+            }
+        }
+        function names(text, pattern) {
+            for (; match(text, pattern); text = substr(text, RSTART + RLENGTH)) {
+                name = substr(text, RSTART, RLENGTH - 1)
+                sub(/.*"/, "", name)
+                print name
+            }
+        }
+        { for (text = $0; match(text, /"(jobs[.])?scheduler" *[:,] *("values": *)?/);) {
+            text = substr(text, RSTART + RLENGTH)
+            first = substr(text, 1, 1)
+            value = first == "{" ? block(text, "{", "}") : first == "[" ? block(text, "[", "]") : text
+            if (first == "\"") { sub(/^"/, "", value); sub(/".*/, "", value); print value; continue }
+            names(value, "\"policy\": *\"[^\"]*\"")
+            while (first == "[" && sub(/\{[^{}]*\}/, "", value)) continue
+            if (first == "[") names(value, "\"[^\"]*\"")
+        } }'
+}
+find configs/scenarios configs/studies -name '*.json' >"$T/files"
+while read -r file; do schedulers_of "$file"; done <"$T/files" | sort -u >"$T/shown"
 run 0 list policies scheduler
 awk 'NR > 1 { print $2 }' "$T/out" >"$T/schedulers"
 [ "$(wc -l <"$T/schedulers")" -gt 40 ] || complain 'few schedulers are listed'
 while read -r scheduler; do
-    grep -qrF "\"$scheduler\"" configs/scenarios configs/studies || complain "no scenario or study has $scheduler"
+    grep -qxF -e "$scheduler" "$T/shown" || complain "no scenario or study has $scheduler"
 done <"$T/schedulers"
+# Of this file only the values count: no key of another section, and no name under another policy.
+cat >"$T/look.json" <<'END'
+{"jobs": {"scheduler": {"policy": "a", "order": "las"}}, "services": {"s": {"cost": {"dispatch": "x"},
+  "kv": {"eviction": "fifo", "offload": {"policy": "p"}}}}, // "scheduler": "comment"
+ "axes": [{"key": "jobs.scheduler", "values": ["b", {"policy": "c", "rule": "r"}]},
+  {"zip": {"k": ["v"], "jobs.scheduler": [{"policy": "d"}, "e"]}}, {"key": "jobs.placement", "values": ["q"]}]}
+END
+equal "$(schedulers_of "$T/look.json" | sort | tr '\n' ' ')" 'a b c d e ' 'schedulers of a file'
 finish

@@ -146,7 +146,9 @@ static enum verdict judge(struct naive_store *naive, int replica, const struct s
         stored = store_count_stored(naive, replica, request, hits, usable_blocks(naive, request));
         if (!naive->s->alone || stored == 0) {
             hits = count_hits(naive, server, request, decision->coming, &in_use);
-            stored = store_count_stored(naive, replica, request, hits, usable_blocks(naive, request));
+            /* What lies behind blocks that are coming is not loaded alone. */
+            if (!naive->s->alone)
+                stored = store_count_stored(naive, replica, request, hits, usable_blocks(naive, request));
         }
         done = (hits + (naive->s->alone ? 0 : stored)) * naive->s->item;
     }

@@ -127,3 +127,37 @@ TEST(requests_wait_for_loads_as_in_the_naive_simulator)
     CHECK(sums.preempted > 200 && sums.parked > 500);
     CHECK(sums.found_coming > 40);
 }
+
+/* --- By hand --- */
+
+static void add_request(struct store_scenario *s, int at_ms, int prompt, int output, const int *keys, int n_keys)
+{
+    struct store_request *request = &s->requests[s->n++];
+    *request = (struct store_request){.prompt = prompt, .output = output, .n_keys = n_keys, .parent = -1, .join = -1};
+    request->arrival_ns = at_ms * INT64_C(1000000);
+    memcpy(request->keys, keys, (size_t)n_keys * sizeof *keys);
+}
+
+/* Host memory has block 2 and no longer block 1 before it: 2 was loaded behind a hit, so 1 was used less recently when
+ * block 5 came. Of two prompts that come at once the first computes block 1. The second shares it, and computes 2:
+ * what lies behind blocks that are just scheduled is not loaded by a request that waits alone. */
+TEST(nothing_is_loaded_alone_behind_scheduled_blocks)
+{
+    static struct store_scenario s;
+    struct sums sums = {0};
+    s = (struct store_scenario){.replicas = 1, .max_sequences = 4, .kv_block = 4, .item = 4, .kv_blocks = 4, .drives = 1,
+                                .capacity = {2, 1}, .through = {true, true}, .is_v1 = true, .alone = true,
+                                .budget = 1000000, .pcie = 1, .prefill = {.fixed = 10000000},
+                                .decode = {.fixed = 10000000}};
+    add_request(&s, 0, 8, 1, (const int[]){1, 2}, 2);
+    add_request(&s, 1000, 3, 10, (const int[]){3}, 1); /* GPU memory evicts 2 */
+    add_request(&s, 2000, 9, 1, (const int[]){1, 2, 4}, 3);
+    add_request(&s, 3000, 4, 13, (const int[]){5}, 1); /* GPU memory evicts all, host memory 1 */
+    add_request(&s, 5000, 8, 1, (const int[]){1, 7}, 2);
+    add_request(&s, 5000, 9, 1, (const int[]){1, 2, 8}, 3);
+    compare_scenario(&s, 0, &sums);
+    CHECK_EQ_INT(sums.loaded[0], 1);
+    CHECK_EQ_INT(sums.parked, 1);
+    CHECK_EQ_INT(s.requests[5].hits, 1);
+    CHECK_EQ_INT(s.requests[5].first_ns, s.requests[4].first_ns);
+}

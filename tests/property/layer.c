@@ -33,10 +33,8 @@ static struct llm_spec random_llm(struct rng *rng)
         if (chance(rng)) llm.dense_layers = (int64_t)rng_below(rng, (uint64_t)llm.layers);
         if (llm.dense_layers > 0) llm.dense_ffn = 512 * up_to(rng, 50);
     }
-    for (enum llm_part part = 0; part < LLM_PART_COUNT; part++) {
-        const bool is_of_experts = part == LLM_PART_SHARED || part == LLM_PART_EXPERTS;
-        if (rng_below(rng, 4) == 0 && (llm.experts > 0 || !is_of_experts)) llm.part_formats[part] = 1 + FORMAT_INT8;
-    }
+    for (enum llm_part part = 0; part < LLM_PART_COUNT; part++)
+        if (rng_below(rng, 4) == 0 && llm_has(&llm, part)) llm.part_formats[part] = 1 + FORMAT_INT8;
     if (rng_below(rng, 4) == 0) {
         llm.kv_heads = llm.q_heads;
         llm.kv_latent = 64 * up_to(rng, 16);

@@ -152,6 +152,48 @@ TEST(stepping_is_the_same_while_requests_load)
     CHECK(preemptions > 20);
 }
 
+/* --- Ends of an iteration --- */
+
+/* In blocks of 8 tokens, of which GPU memory has 10. The third request decodes; the fourth has a prompt of 2 blocks and
+ * one token of output. Both end in the same iteration, before which the fourth loads its first block if there is a
+ * store. The fifth takes room of three blocks: the last one of the second request, and those used least recently of
+ * the other two. The sixth has the prompt of the fourth. */
+static struct bed_rows *two_that_end_at_once(const char *store)
+{
+    const char *path = test_file("ends.jsonl",
+                                 "{'timestamp': 0, 'input_length': 8, 'output_length': 1, 'hash_ids': [1]}\n"
+                                 "{'timestamp': 500, 'input_length': 80, 'output_length': 1, 'hash_ids':"
+                                 " [31,32,33,34,35,36,37,38,39,40]}\n"
+                                 "{'timestamp': 1000, 'input_length': 40, 'output_length': 11, 'hash_ids':"
+                                 " [11,12,13,14,15]}\n"
+                                 "{'timestamp': 1095, 'input_length': 16, 'output_length': 1, 'hash_ids': [1,2]}\n"
+                                 "{'timestamp': 2000, 'input_length': 40, 'output_length': 1, 'hash_ids':"
+                                 " [21,22,23,24,25]}\n"
+                                 "{'timestamp': 3000, 'input_length': 24, 'output_length': 1, 'hash_ids': [1,2,3]}\n");
+    return bed_ok(&checked,
+                  "{'cluster': {'gpu': 'h100-sxm', 'nodes': 1, 'gpus_per_node': 1}, 'services': {'chat': {'llm':"
+                  " 'llama-3.1-8b', 'cost': {'kind': 'affine', 'prefill': {'fixed': '10ms'}, 'decode': {'fixed':"
+                  " '10ms'}}, 'batching': 'vllm-v1', 'kv': {'blocks': 10, 'block_tokens': 8, 'prefix_cache': 'lru'%s},"
+                  " 'trace': {'format': 'mooncake', 'block_tokens': 8, 'path': '%s'}}}}",
+                  store, path);
+}
+
+/* Prompts first, then those that decoded: their blocks were used less recently. So it is also in an iteration that
+ * waits for a load. */
+TEST(prompts_end_before_those_that_decode_whoever_waits)
+{
+    static const char *const with_loads[] = {
+        "", ", 'prefix_store': {'waits': 'batch', 'tiers': {'host': {'capacity': '1GB', 'write': 'through'}}}"};
+    for (size_t i = 0; i < sizeof with_loads / sizeof *with_loads; i++) {
+        struct bed_rows *rows = two_that_end_at_once(with_loads[i]);
+        const struct request_row *decodes = bed_request(rows, 2), *prompt = bed_request(rows, 3);
+        CHECK_NEAR(decodes->arrival_s + decodes->e2e_s, prompt->arrival_s + prompt->e2e_s, 1e-9);
+        CHECK_EQ_INT(bed_request(rows, 5)->cached_tokens, 0);
+        if (i == 1) CHECK_EQ_INT(bed_metric(rows, "store.loaded_blocks.sum[host]"), 1 + 2);
+        bed_free(rows);
+    }
+}
+
 /* --- Failures --- */
 
 /* A node fails every 4 s, while requests of its replica load from slow memory behind the network. */

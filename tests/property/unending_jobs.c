@@ -175,28 +175,6 @@ TEST(a_job_that_fails_beyond_the_threshold_waits_behind_others)
     }
 }
 
-/* A run of 10 s among failures that come every 100 ms never gets to its end without saves. */
-TEST(a_job_that_loses_all_it_gains_is_named)
-{
-    for (int saves = 0; saves < 2; saves++) {
-        const struct bed_rows *rows = bed_run(
-            &quiet,
-            "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'types': {'default': {%s}}, 'trace': {'format':"
-            " 'inline-jobs', 'jobs': [{'duration': '10s'}]}}, 'failures': {'causes': {'a': {'scope': 'node',"
-            " 'lifetime': {'mean': '100ms'}, 'repair': {'mean': '10ms'}}}}}",
-            saves
-                ? "'checkpoint': {'policy': {'policy': 'periodic', 'interval': '1s'}, 'bytes': '1kB', 'write': '1GB/s'}"
-                : "");
-        CHECK_EQ_INT(rows->code, SIM_E_STALLED);
-        CHECK_EQ_INT(rows->diag.n_errors, 1);
-        MUST(rows->diag.n_items >= 2);
-        const struct diag_item *item = &rows->diag.items[1];
-        CHECK(strstr(item->text, "job 0 cannot end") != NULL);
-        CHECK(strstr(item->text, "has kept 0 s of its 10 s") != NULL);
-        CHECK(strstr(item->hint, saves ? "save more often" : "'checkpoint'") != NULL);
-    }
-}
-
 /* Jobs that wait for GPUs count, and those that wait for other jobs; those that have ended, and came after others, do
  * not. Job 2 makes no progress on all GPUs. */
 TEST(jobs_that_wait_for_others_are_counted)
@@ -214,5 +192,27 @@ TEST(jobs_that_wait_for_others_are_counted)
         MUST(rows->diag.n_items > 0);
         if (!CHECK(strstr(rows->diag.items[0].text, expected) != NULL))
             fprintf(stderr, "  '%s' has no '%s'\n", rows->diag.items[0].text, expected);
+    }
+}
+
+/* A run of 10 s among failures that come every 100 ms never gets to its end without saves. */
+TEST(a_job_that_loses_all_it_gains_is_named)
+{
+    for (int saves = 0; saves < 2; saves++) {
+        const struct bed_rows *rows = bed_run(
+            &quiet,
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 1}, 'jobs': {'types': {'default': {%s}}, 'trace': {'format':"
+            " 'inline-jobs', 'jobs': [{'duration': '10s'}]}}, 'failures': {'causes': {'a': {'scope': 'node',"
+            " 'lifetime': {'mean': '100ms'}, 'repair': {'mean': '10ms'}}}}}",
+            saves
+                ? "'checkpoint': {'policy': {'policy': 'periodic', 'interval': '1s'}, 'bytes': '1kB', 'write': '1GB/s'}"
+                : "");
+        CHECK_EQ_INT(rows->code, SIM_E_STALLED);
+        CHECK_EQ_INT(rows->diag.n_errors, 1);
+        MUST(rows->diag.n_items >= 2);
+        const struct diag_item *item = &rows->diag.items[1];
+        CHECK(strstr(item->text, "job 0 may never end") != NULL);
+        CHECK(strstr(item->text, "has kept 0 s of its 10 s") != NULL);
+        CHECK(strstr(item->hint, saves ? "save more often" : "'checkpoint'") != NULL);
     }
 }

@@ -19,33 +19,48 @@ enum { MAX_GROUPS = 16 };
 /* The largest batch for which no measured recent engine waits for launches. */
 enum { GRAPH_TOKENS = 8192 };
 
+#define RELEASE(name, version, year) \
+    "{\"library\": \"" name "\", \"version\": \"" version "\", \"year\": " year "}"
+#define OF_YEAR(name, year) "{\"library\": \"" name "\", \"year\": " year "}"
+
 static const struct engine_recipe recipes[] = {
-    {.name = "vllm-0.2", .batching = "{\"policy\": \"vllm-v0\", \"padded\": true}",
+    {.name = "vllm-0.2", .libraries = "[" RELEASE("vLLM", "0.2", "2023") ", " OF_YEAR("NCCL", "2023") "]",
+     .batching = "{\"policy\": \"vllm-v0\", \"padded\": true}",
      .summary = "vLLM 0.2 (late 2023): kernels launched one by one, Ray workers",
      .source = "Mutinifni/splitwise-sim @ 8f99e7dc, data/perf_model.csv", .kernels = "in-model",
      .collectives = "in-model", .terms = ENGINE_ITERATION | ENGINE_COMMON_SEQUENCE | ENGINE_LAUNCH | ENGINE_PROMPT},
-    {.name = "vllm-2024", .batching = "{\"policy\": \"vllm-v0\"}",
+    {.name = "vllm-2024",
+     .libraries = "[" OF_YEAR("vLLM", "2024") ", " OF_YEAR("Vidur", "2024") ", " OF_YEAR("NCCL", "2024") "]",
+     .batching = "{\"policy\": \"vllm-v0\"}",
      .summary = "vLLM of early 2024, as Vidur profiled it: host steps of decode iterations, launches left out",
      .source = "microsoft/vidur @ 7f14d6ab, data/profiling/{a100,a40}/cpu_overheads.csv", .kernels = "in-model",
      .collectives = "in-model", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
-    {.name = "vllm-0.12", .batching = "{\"policy\": \"vllm-v1\"}",
+    {.name = "vllm-0.12",
+     .libraries = "[" RELEASE("vLLM", "0.12", "2025") ", " OF_YEAR("NCCL", "2025") ", " OF_YEAR("DeepEP", "2025") "]",
+     .batching = "{\"policy\": \"vllm-v1\"}",
      .summary = "vLLM 0.12 (2025): CUDA graphs, prompts in chunks beside decoding",
      .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .own_kernels = "vllm-0.24",
      .is_recent = true, .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
-    {.name = "vllm-0.19", .batching = "{\"policy\": \"vllm-v1\", \"async\": true}",
+    {.name = "vllm-0.19",
+     .libraries = "[" RELEASE("vLLM", "0.19", "2026") ", " OF_YEAR("NCCL", "2026") ", " OF_YEAR("DeepEP", "2026") "]",
+     .batching = "{\"policy\": \"vllm-v1\", \"async\": true}",
      .summary = "vLLM 0.19 (2026), as LLMServingSim profiled its kernels: CPU overhead not measured",
      .source = "casys-kaist/LLMServingSim @ 5daddb21, profiler/perf" EAGER, .kernels = "in-model",
      .collectives = "in-model", .is_recent = true, .samples = true, .launches_of = "vllm-0.2"},
-    {.name = "trtllm-1.0", .batching = "{\"policy\": \"trtllm\"}",
+    {.name = "trtllm-1.0", .libraries = "[" RELEASE("TensorRT-LLM", "1.0", "2025") ", " OF_YEAR("NCCL", "2025") "]",
+     .batching = "{\"policy\": \"trtllm\"}",
      .summary = "TensorRT-LLM 1.0 (2025): CUDA graphs, whole prompts beside decoding",
      .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .own_kernels = "trtllm-1.3",
      .own_all_reduce = "trtllm-1.3", .is_recent = true, .attends_apart = true, .fused_narrowing = true, .launches_of = "vllm-0.2",
      .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
-    {.name = "sglang-0.5", .batching = "{\"policy\": \"sglang\"}",
+    {.name = "sglang-0.5",
+     .libraries = "[" RELEASE("SGLang", "0.5", "2025") ", " OF_YEAR("NCCL", "2025") ", " OF_YEAR("DeepEP", "2025") "]",
+     .batching = "{\"policy\": \"sglang\"}",
      .summary = "SGLang 0.5 (2025): CUDA graphs, prompts before decoding",
      .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .own_kernels = "sglang-0.5",
      .own_all_reduce = "sglang-0.5", .is_recent = true, .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
-    {.name = "swifttransformer", .batching = "{\"policy\": \"distserve\"}",
+    {.name = "swifttransformer", .libraries = "[" OF_YEAR("SwiftTransformer", "2024") ", " OF_YEAR("NCCL", "2024") "]",
+     .batching = "{\"policy\": \"distserve\"}",
      .summary = "SwiftTransformer (DistServe, 2024): C++, kernels launched one by one",
      .source = "LLMServe/DistServe @ 82831f16, profiler-a100-80g.distserve.json", .kernels = "in-model",
      .collectives = "in-model", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE | ENGINE_PROMPT},
@@ -59,7 +74,7 @@ const struct engine_recipe *engine_recipe_at(size_t index)
 struct engine_preset engine_recipe_preset(const struct engine_recipe *recipe)
 {
     return (struct engine_preset){.name = recipe->name, .summary = recipe->summary, .source = recipe->source,
-                                  .batching_json = recipe->batching,
+                                  .libraries_json = recipe->libraries, .batching_json = recipe->batching,
                                   .kernels = recipe->kernels, .collectives = recipe->collectives,
                                   .own_kernels = recipe->own_kernels, .own_all_reduce = recipe->own_all_reduce,
                                   .direct_all_reduce = recipe->is_recent, .fused_residual = recipe->is_recent,
@@ -341,6 +356,10 @@ int engine_preset_write(const struct engine_preset *preset, struct text *json)
     json_write_open(&writer, NULL, '{');
     json_write_string(&writer, "summary", preset->summary);
     if (preset->source != NULL) json_write_string(&writer, "source", preset->source);
+    if (preset->libraries_json != NULL) {
+        json_write_key(&writer, "libraries");
+        text_add(json, preset->libraries_json);
+    }
     if (preset->batching_json != NULL) {
         json_write_key(&writer, "batching");
         text_add(json, preset->batching_json);

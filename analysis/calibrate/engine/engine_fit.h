@@ -23,6 +23,7 @@ enum engine_term {
 /* How the preset of an engine is made. */
 struct engine_recipe {
     const char *name, *summary;
+    const char *libraries; /* that it runs kernels of, as JSON (sim/catalog/library.h); NULL: not stated */
     const char *batching; /* its scheduler with the defaults of its version, as JSON; NULL: none */
     const char *source; /* of the measurements */
     const char *kernels, *collectives;

@@ -9,6 +9,7 @@
 #include "models/kernel.h"
 #include "models/operators/layer.h"
 #include "sim/catalog/catalog.h"
+#include "sim/catalog/library.h"
 
 struct profile_row {
     struct kernel_call call;
@@ -32,6 +33,7 @@ struct profile {
     size_t n_groups;
     struct dropped_rows dropped[DROPPED_MAX_REASONS];
     size_t n_dropped;
+    struct library_release library;      /* whose kernels were measured, set by the caller; no name: not stated */
     bool uses_llm, uses_tensor_parallel; /* options that were used because the file does not state them */
     char hash[HASH_HEX_CHARS]; /* of the file */
 };

@@ -1,5 +1,6 @@
 /* orrery calibrate: fits the cost models of a GPU to measured profiles, or reports the error of a shipped fit on
  * them; fits the CPU overhead of an engine and the power of a GPU. */
+#include "analysis/calibrate/profile/profile_library.h"
 #include "sim/catalog/calibration.h"
 #include "sim/cli/calibrate/calibrate_measured.h"
 #include "sim/cli/calibrate/calibrate_print.h"
@@ -13,7 +14,7 @@
 enum { MAX_PROFILES = 256 };
 
 struct calibrate_options {
-    const char *gpu, *predict, *calibration, *engine, *set, *llm, *tensor_parallel, *output, *report;
+    const char *gpu, *predict, *calibration, *engine, *set, *library, *llm, *tensor_parallel, *output, *report;
     int form; /* enum answer_form */
     bool table;
 };
@@ -28,6 +29,8 @@ static const struct option calibrate_options[] = {
      "the serving engine whose iterations were measured: fit its CPU overhead"},
     {NULL, "set", 's', OPTION_TEXT, AT(set), "SET", NULL,
      "parameter set; default: that of the format, in-model or isolated"},
+    {NULL, "library", 0, OPTION_TEXT, AT(library), "LIB", NULL,
+     "whose kernels were measured, with version and year: \"vLLM 0.14.0, 2026\""},
     {NULL, "llm", 0, OPTION_TEXT, AT(llm), "LLM", NULL, "the measured LLM, if the profile does not name it"},
     {NULL, "tp", 0, OPTION_TEXT, AT(tensor_parallel), "N", NULL,
      "tensor parallelism of the profile, if the profile does not state it"},
@@ -83,6 +86,14 @@ static void check_profile(const struct profile *profile, const struct profile_op
         diag_warning(diag, profile->path, NULL, "'--tp' is not used: the profile gives the tensor parallelism");
 }
 
+/* Whose kernels were measured: as the user says, else as the repository says of its profiles. */
+static int find_library(struct reading *reading, const char *path, struct library_release *release)
+{
+    const char *given = reading->options->library;
+    if (given != NULL) return profile_library_parse(given, &reading->arena, release, &reading->cli->diag);
+    return profile_library_find(&reading->catalog, path, &reading->arena, release, &reading->cli->diag);
+}
+
 static int read_profile(struct reading *reading, const char *argument, const char *gpu_name)
 {
     const struct calibrate_options *options = reading->options;
@@ -101,6 +112,7 @@ static int read_profile(struct reading *reading, const char *argument, const cha
     how.gpu = gpu;
     if (code == 0) code = catalog_gpu(&reading->catalog, gpu_name, where, &reading->arena, gpu, &reading->cli->diag);
     if (code == 0) code = profile_read(path, &how, &reading->arena, profile, &reading->cli->diag);
+    if (code == 0 && options->predict == NULL) code = find_library(reading, path, &profile->library);
     if (code != 0) return code;
     check_profile(profile, &how, &reading->cli->diag);
     if (path == argument) reading->gpu = how.gpu->name;
@@ -258,7 +270,8 @@ static int check_power_usage(struct cli *cli, const struct cli_call *call)
         return fail_usage(cli, "write orrery calibrate power --gpu GPU MEASURED...",
                           "power is fitted to measurements of one GPU");
     if (options->predict == NULL && options->engine == NULL && options->calibration == NULL && options->set == NULL &&
-        options->llm == NULL && options->tensor_parallel == NULL && options->report == NULL && !options->table)
+        options->library == NULL && options->llm == NULL && options->tensor_parallel == NULL &&
+        options->report == NULL && !options->table)
         return 0;
     return fail_usage(cli, "leave out all but --gpu, --output, --json and --csv",
                       "the measurements of power determine all else");
@@ -269,7 +282,7 @@ static int check_file_usage(struct cli *cli, const struct cli_call *call, const 
 {
     const struct calibrate_options *options = call->options;
     if (call->n_arguments == 2 && options->gpu == NULL && options->predict == NULL && options->engine == NULL &&
-        options->calibration == NULL && options->set == NULL && options->llm == NULL &&
+        options->calibration == NULL && options->set == NULL && options->library == NULL && options->llm == NULL &&
         options->tensor_parallel == NULL && options->report == NULL && !options->table)
         return 0;
     return fail_usage(cli, hint, text);
@@ -286,6 +299,8 @@ static int check_usage(struct cli *cli, const struct calibrate_options *options)
         (options->report != NULL || options->set != NULL || options->llm != NULL || options->tensor_parallel != NULL))
         return fail_usage(cli, "leave out --report, --set, --llm and --tp",
                           "an engine's measurements determine all else");
+    if (options->library != NULL && options->gpu == NULL)
+        return fail_usage(cli, "leave out --library", "only a fitted file states a library");
     if (options->predict != NULL && (options->output != NULL || options->report != NULL))
         return fail_usage(cli, "leave out --output and --report", "a prediction fits nothing, and writes no files");
     if (options->table && (options->gpu == NULL || strcmp(options->gpu, pooled_name) == 0))
@@ -350,7 +365,8 @@ static int calibrate(struct cli *cli, const struct cli_call *call)
 const struct verb verb_calibrate = {
     .name = "calibrate",
     .summary = "fit cost models to measured profiles of a GPU, or predict a profile",
-    .usage = "--gpu GPU PROFILE... [-o FILE] [-t] [--report DIR] [-s SET] [--llm LLM] [--tp N] [--json|--csv]\n"
+    .usage = "--gpu GPU PROFILE... [-o FILE] [-t] [--report DIR] [-s SET] [--library LIB] [--llm LLM] [--tp N] "
+             "[--json|--csv]\n"
              "--gpu default GPU=PROFILE... [-o FILE]\n"
              "--predict GPU PROFILE... [--calibration FILE] [--set SET] [--llm LLM] [--tp N] [--json|--csv]\n"
              "--engine NAME MEASURED... [-o FILE] [--json|--csv]\n"

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct profile_verb_options {
     const char *gpu, *kit, *output, *power;
@@ -68,6 +69,16 @@ static void check_profile(const struct profile *profile, const struct gpu_spec *
     }
 }
 
+/* Whose kernels a file of the kit has: NCCL's collectives, all else PyTorch's; its own in Triton count as these. */
+static void name_library(const struct kit *kit, const char *file, struct library_release *release)
+{
+    const bool is_nccl = strcmp(file, "kernels-collectives.csv") == 0;
+    const char *version = is_nccl ? kit->nccl : kit->torch;
+    const int64_t year = kit->date != NULL ? strtoll(kit->date, NULL, 10) : 0;
+    if (version == NULL || year < 1990 || year > 2100) return;
+    *release = (struct library_release){is_nccl ? "NCCL" : "PyTorch", version, year};
+}
+
 static int read_profiles(struct session *session)
 {
     struct profile_findings *findings = &session->findings;
@@ -84,6 +95,7 @@ static int read_profiles(struct session *session)
         const char *path = path_join(&session->arena, findings->kit.folder, names[i]);
         code = path != NULL ? profile_read(path, &how, &session->arena, profile, diag) : SIM_E_NOMEM;
         if (code == 0) check_profile(profile, &session->gpu, diag);
+        if (code == 0) name_library(&findings->kit, names[i], &profile->library);
     }
     return code;
 }

@@ -3,6 +3,7 @@
 #include "models/operators/operators.h"
 #include "sim/catalog/cost.h"
 #include "sim/catalog/cost_operators.h"
+#include "sim/cli/explain/explain_sets.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/explain/explain_traffic.h"
 #include "sim/core/number.h"
@@ -168,7 +169,8 @@ static const struct table_column operator_columns[] = {
     LEFT("service"),     LEFT("operator"),     RIGHT("launches"),         RIGHT("ms"),
     RIGHT("share_frac"), LEFT("bound"),        RIGHT("efficiency"),       JSON_ONLY("tflop"),
     JSON_ONLY("gb"),     JSON_ONLY("link_gb"), JSON_ONLY("outside_frac"), LEFT("domain"),
-    LEFT("by"),          LEFT("kernel"),       LEFT("parameters")};
+    LEFT("by"),          LEFT("kernel"),       LEFT("parameters"),
+    RIGHT("least_ms"),   RIGHT("most_ms"),     LEFT("measured_with")};
 
 bool explain_batch_is_given(const struct explain_batch *given)
 {
@@ -224,8 +226,31 @@ static const char *basis_of(const struct operator_share *row)
     return row->measured_s < row->time.seconds ? "fit and table" : "table";
 }
 
+/* The libraries that a class's kernels were measured with: "vLLM 0.14.0 (2026)". */
+static void add_libraries(struct answer_table *table, const struct config_list *measured_with)
+{
+    struct text text;
+    text_init(&text);
+    library_say_all(measured_with, &text);
+    table->failed |= text.failed;
+    table_text(table, text.chars);
+    text_fini(&text);
+}
+
+/* Where several sets of the GPU measured the class, the shortest and the longest time by them. */
+static void add_span(struct answer_table *table, const struct sets_span *span)
+{
+    if (span->n_sets > 1) {
+        table_number(table, span->least_s * 1e3);
+        table_number(table, span->most_s * 1e3);
+    } else {
+        table_undefined(table);
+        table_undefined(table);
+    }
+}
+
 static void add_operator(struct answer_table *table, const char *service, const struct cost_operators *cost,
-                         const struct operator_share *row, double iteration_s)
+                         const struct operator_share *row, const struct sets_span *span, double iteration_s)
 {
     table_text(table, service);
     table_text(table, llm_operator_name(row->op));
@@ -242,6 +267,8 @@ static void add_operator(struct answer_table *table, const char *service, const 
     table_text(table, basis_of(row));
     table_text(table, kernel_class_info(row->class)->name);
     table_text(table, cost->calibration.origin[row->class]);
+    add_span(table, span);
+    add_libraries(table, cost->calibration.measured_with[row->class]);
 }
 
 /* The CPU overhead: no peak of the data sheet bounds it, and no kernel's range holds it. */
@@ -259,16 +286,24 @@ static void add_host(struct answer_table *table, const char *service, const stru
     table_text(table, NULL);
     table_text(table, NULL);
     table_text(table, cost->engine.name);
+    add_span(table, &(struct sets_span){.n_sets = 0});
+    table_text(table, NULL);
 }
 
-static void add_operators(struct answer_table *table, const char *service, const struct cost_operators *cost,
-                          const struct iteration_work *work)
+static int add_operators(struct answer_table *table, const char *service, const struct catalog *catalog,
+                         const struct cost_operators *cost, const struct iteration_work *work, bool shows_operators,
+                         struct arena *arena, struct diag *diag)
 {
     struct iteration_breakdown breakdown;
+    struct sets_span spans[LLM_OPERATOR_COUNT] = {{.n_sets = 0}};
     iteration_breakdown(&cost->operators.parts, work, &breakdown);
+    const int code =
+        shows_operators ? explain_sets_find(catalog, cost, work, &breakdown, arena, spans, diag) : 0;
+    if (code != 0) return code;
     for (size_t i = 0; i < breakdown.n; i++)
-        add_operator(table, service, cost, &breakdown.operators[i], breakdown.gpu_s + breakdown.host_s);
+        add_operator(table, service, cost, &breakdown.operators[i], &spans[i], breakdown.gpu_s + breakdown.host_s);
     add_host(table, service, cost, &breakdown);
+    return 0;
 }
 
 static void say_iteration(const char *service, const struct cost_operators *cost, const struct iteration_work *work,
@@ -295,16 +330,31 @@ struct account {
     struct text notes, operator_notes;
     struct answer_table iterations, operators, traffic;
     struct iteration_work work; /* the iteration shown by operator */
+    bool shows_notes, shows_operators;
 };
+
+/* Kernels that do not fit the engine: a note, or a warning where only data are printed. */
+static void add_misfits(const struct modelled_pool *modelled, const char *where, struct account *account,
+                        struct diag *diag)
+{
+    const char *misfits = modelled->model.other_kernels, *fitting = modelled->model.fitting_kernels;
+    if (misfits == NULL) return;
+    if (!account->shows_notes)
+        diag_warning(diag, where, fitting, "%s: %s", modelled->name, misfits);
+    else
+        text_printf(&account->notes, "%s: %s%s%s\n", modelled->name, misfits, fitting != NULL ? "; " : "",
+                    fitting != NULL ? fitting : "");
+}
 
 static int add_pool(struct cli *cli, const struct setup *setup, const struct service_config *service, size_t index,
                     struct arena *arena, struct account *account)
 {
     struct modelled_pool modelled;
-    const int code = explain_model_pool(cli, setup, service, index, arena, &modelled);
+    int code = explain_model_pool(cli, setup, service, index, arena, &modelled);
     if (code != 0) return code;
     text_printf(&account->notes, "%s: %s on %g x %s, %s cost%s\n", modelled.name, modelled.llm.name, modelled.gpus,
                 modelled.gpu.name, modelled.model.kind, modelled.model.calibrated ? "" : ", uncalibrated");
+    add_misfits(&modelled, place_of(setup->config, service, &modelled.pool, "cost"), account, &cli->diag);
     if (modelled.model.caveat) text_printf(&account->notes, "%s: %s\n", modelled.name, modelled.model.caveat);
     const struct kv_offloader *offloader = modelled.pool.kv.offload.policy.entry;
     if (offloader != NULL && offloader->place != NULL)
@@ -317,7 +367,9 @@ static int add_pool(struct cli *cli, const struct setup *setup, const struct ser
     const struct cost_operators *cost = cost_operators_of(&modelled.model);
     if (!cost) return 0;
     say_iteration(modelled.name, cost, &account->work, &account->operator_notes);
-    add_operators(&account->operators, modelled.name, cost, &account->work);
+    code = add_operators(&account->operators, modelled.name, &setup->catalog, cost, &account->work,
+                         account->shows_operators, arena, &cli->diag);
+    if (code != 0) return code;
     return explain_traffic_add(cli, setup, &modelled, &account->work, &account->traffic);
 }
 
@@ -378,6 +430,9 @@ int explain_cost(struct cli *cli, const struct setup *setup, const struct explai
     TABLE_INIT(&account.iterations, columns);
     TABLE_INIT(&account.operators, operator_columns);
     explain_traffic_init(&account.traffic);
+    const bool is_data = answer_is_data((enum answer_form)options->form);
+    account.shows_notes = !is_data;
+    account.shows_operators = !options->traffic && (options->operators || !is_data);
     int code = read_batch(&options->batch, &account.work, &cli->diag);
     if (code == 0 && setup->scenario.services.n == 0)
         code = diag_error(&cli->diag, SIM_E_CONFIG, NULL, "for jobs with plans see 'orrery plan'",

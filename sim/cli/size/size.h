@@ -102,13 +102,12 @@ static inline int64_t size_first_replicas(const struct size_option *option)
     return option->prefill_replicas + 1;
 }
 
-struct size_result;
-
 /* --- size_space.c --- */
 
-/* Writes all options of the question, in an order of their own, with the batching policies of the engine that a result
- * names. Returns 0 or SIM_E_NOMEM. */
-int size_options(const struct size_question *question, const struct size_result *of_engine, struct arena *arena,
+/* Writes all options of the question, in an order of their own, with the batching policies of the engine. `scheduler`:
+ * the one in its preset; NULL: not known. `names_engine`: the settings name the engine, so that the policy is left to
+ * it. Returns 0 or SIM_E_NOMEM. */
+int size_options(const struct size_question *question, const char *scheduler, bool names_engine, struct arena *arena,
                  struct size_option **options, size_t *n);
 
 /* Writes the section "services.llm" of a scenario, or its members that the option decides. */

@@ -174,7 +174,7 @@ static int take_best(const struct size_question *question, const struct sizing *
 static int list_options(const struct size_question *question, struct arena *arena, struct size_result *result)
 {
     struct size_option *options;
-    int code = size_options(question, result, arena, &options, &result->n);
+    int code = size_options(question, result->scheduler, result->names_engine, arena, &options, &result->n);
     if (code != 0) return code;
     result->states = arena_alloc(arena, (result->n + 1) * sizeof *result->states);
     if (result->states == NULL) return SIM_E_NOMEM;

@@ -9,13 +9,14 @@ enum { NODE_GPUS = 8 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Budgets from short steps (even token times) to few steps (throughput). vllm-v0 processes whole prompts and comes
- * last. */
+/* Budgets from short steps (even token times) to few steps (throughput). vllm-v0 processes whole prompts. */
 #define VLLM_V1(budget) {"vllm-v1", budget, "token_budget", true, 0, NULL}
 #define SGLANG(budget) {"sglang", budget, "chunked_prefill_tokens", false, SIZE_MOST_SEQUENCES, NULL}
 #define TRTLLM(budget) {"trtllm", budget, "token_budget", true, SIZE_MOST_SEQUENCES, "max-utilization"}
-static const struct size_batching vllm[] = {VLLM_V1(512), VLLM_V1(2048), VLLM_V1(8192),
-                                            {"vllm-v0", 0, NULL, false, 0, NULL}};
+#define VLLM_V0 {"vllm-v0", 0, NULL, false, 0, NULL}
+static const struct size_batching vllm[] = {VLLM_V1(512), VLLM_V1(2048), VLLM_V1(8192), VLLM_V0};
+static const struct size_batching vllm_v1[] = {VLLM_V1(512), VLLM_V1(2048), VLLM_V1(8192)};
+static const struct size_batching vllm_v0[] = {VLLM_V0}, distserve[] = {{"distserve", 0, NULL, false, 0, NULL}};
 static const struct size_batching sglang[] = {SGLANG(2048), SGLANG(8192), SGLANG(16384)};
 static const struct size_batching trtllm[] = {TRTLLM(512), TRTLLM(2048), TRTLLM(8192)};
 
@@ -29,10 +30,11 @@ struct engine_batchings {
 static const struct engine_batchings *batchings_of(const char *scheduler)
 {
     static const struct engine_batchings others = {NULL, vllm, COUNT(vllm)},
-                                         own[] = {{"vllm-v1", vllm, COUNT(vllm) - 1},
-                                                  {"vllm-v0", &vllm[COUNT(vllm) - 1], 1},
+                                         own[] = {{"vllm-v1", vllm_v1, COUNT(vllm_v1)},
+                                                  {"vllm-v0", vllm_v0, COUNT(vllm_v0)},
                                                   {"sglang", sglang, COUNT(sglang)},
-                                                  {"trtllm", trtllm, COUNT(trtllm)}};
+                                                  {"trtllm", trtllm, COUNT(trtllm)},
+                                                  {"distserve", distserve, COUNT(distserve)}};
     for (size_t i = 0; scheduler != NULL && i < COUNT(own); i++)
         if (strcmp(scheduler, own[i].scheduler) == 0) return &own[i];
     return &others;
@@ -59,10 +61,10 @@ static void set_shape(struct size_option *option, size_t shape)
     option->groups = has_groups ? option->tensor_parallel : 1;
 }
 
-int size_options(const struct size_question *question, const struct size_result *of_engine, struct arena *arena,
+int size_options(const struct size_question *question, const char *scheduler, bool names_engine, struct arena *arena,
                  struct size_option **options, size_t *n)
 {
-    const struct engine_batchings *of = batchings_of(of_engine->scheduler);
+    const struct engine_batchings *of = batchings_of(scheduler);
     const size_t n_shapes = N_SHAPES + (question->has_experts ? COUNT(group_widths) : 0);
     const size_t n_ways = of->n * COUNT(prefill_pools);
     *n = 0;
@@ -73,7 +75,7 @@ int size_options(const struct size_question *question, const struct size_result 
             for (size_t way = 0; way < n_ways; way++) {
                 struct size_option option = {.gpu = &question->gpus[gpu],
                                              .batching = &of->batchings[way % of->n],
-                                             .is_engines = of->scheduler != NULL && of_engine->names_engine,
+                                             .is_engines = of->scheduler != NULL && names_engine,
                                              .prefill_replicas = prefill_pools[way / of->n]};
                 set_shape(&option, shape);
                 const int64_t gpus = size_replica_gpus(&option);

@@ -193,6 +193,7 @@ double job_checkpoint_overlap_s(const struct job *job)
 {
     const double stated_s = job->type->checkpoint.overlap_s;
     if (!isnan(stated_s)) return stated_s;
+    if (job->type->checkpoint.design == CHECKPOINT_SYNCHRONOUS) return 0.0;
     const struct job_training_facts *facts = job_training_facts(job->jobs, job->type, job->view.node_type,
                                                                 job->view.held_gpus);
     if (facts == NULL) facts = job_training_facts(job->jobs, job->type, job->view.node_type, job->view.gpus);
@@ -319,7 +320,7 @@ void jobs_explain_stall(const struct jobs *jobs)
                  job_checkpoint_is_taken(worst)
                      ? "save more often, or have failures take GPUs away less often"
                      : "give its type a 'checkpoint', or have failures take GPUs away less often",
-                 "job %" PRId64 " cannot end, as it loses what it gains: it lost its GPUs %" PRId32
+                 "job %" PRId64 " may never end, as it loses what it gains: it lost its GPUs %" PRId32
                  " times, did work of %.4g GPU s in vain and has kept %.4g s of its %.4g s",
                  worst->view.id, worst->restarts, worst->lost_gpu_s, sim_s_from_ns(worst->progress.saved_ns), work_s);
 }

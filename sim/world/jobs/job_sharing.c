@@ -60,48 +60,6 @@ static bool states_sharing(const struct sharing_config *config)
     return config->pairs.n > 0 || config->phases.n > 0 || config->utilisation > 0;
 }
 
-/* Whether the document gives speeds of jobs that share, itself or by a file of profiles. */
-static bool has_speeds(const struct config *config)
-{
-    static const char *const sources[] = {"pairs", "phases", "utilisation"};
-    const char *type;
-    if (config_is_given(config, "jobs.profiles")) return true;
-    for (size_t i = 0; (type = config_member(config, "jobs.types", i)) != NULL; i++)
-        for (size_t k = 0; k < sizeof sources / sizeof *sources; k++) {
-            char key[DIAG_WHERE_CHARS];
-            snprintf(key, sizeof key, "jobs.types.%s.sharing.%s", type, sources[k]);
-            if (config_is_given(config, key)) return true;
-        }
-    return false;
-}
-
-/* The scheduler that the document names; NULL: the default, or none of this name. */
-static const struct scheduler *scheduler_of(const struct config *config, const struct config_families *families)
-{
-    const char *name = config_text(config, "jobs.scheduler.policy");
-    struct config_alternative alternative;
-    if (name == NULL) name = config_text(config, "jobs.scheduler");
-    for (size_t i = 0; name != NULL && families->alternative(families->context, "scheduler", i, &alternative); i++)
-        if (strcmp(alternative.name, name) == 0) return alternative.entry;
-    return NULL;
-}
-
-int job_sharing_place(struct config *config, const struct config_families *families, struct diag *diag)
-{
-    static const char counted[] = "{\"placement\": \"counted\"}";
-    char of[DIAG_WHERE_CHARS];
-    struct config *below;
-    if (families == NULL || config_is_given(config, placement_key) || !has_speeds(config)) return 0;
-    const struct scheduler *scheduler = scheduler_of(config, families);
-    if (scheduler == NULL || !scheduler->shares_gpus) return 0;
-    snprintf(of, sizeof of, "scheduler %s", scheduler->policy.name);
-    int code = config_parse(of, ".", counted, sizeof counted - 1, &below, diag);
-    if (code != 0) return code;
-    code = config_lay_under(config, placement_key, below, "placement");
-    config_destroy(below);
-    return code == 0 ? 0 : diag_nomem(diag);
-}
-
 void job_sharing_check(const struct jobs *jobs)
 {
     const struct scheduler *scheduler = jobs->scheduler;
@@ -112,7 +70,7 @@ void job_sharing_check(const struct jobs *jobs)
         some = states_sharing(&((const struct job_type *)types->items)[i].sharing);
     if (shares && some && jobs->placer != NULL)
         diag_warning(jobs->site->diag, config_where(jobs->site->config, placement_key),
-                     "\"placement\": \"counted\", which is what it has if none is named",
+                     "\"placement\": \"counted\" lets them; no job is then on nodes",
                      "no jobs share GPUs under '%s': the placement '%s' gives each job GPUs of its own",
                      scheduler->policy.name, jobs->placer->policy.name);
 }

@@ -34,11 +34,6 @@ extern const struct config_field sharing_config_fields[];
 /* Checks across fields. Returns 0 or SIM_E_CONFIG with findings; `where` is the path of the section. */
 int sharing_config_check(const struct sharing_config *config, const char *where, struct diag *diag);
 
-/* Gives a document that is not bound yet the placement "counted" if it names none, its scheduler shares GPUs, and some
- * type of job has "sharing" or comes from "profiles". All that reads the document sees the choice. Returns 0 or
- * SIM_E_NOMEM. */
-int job_sharing_place(struct config *config, const struct config_families *families, struct diag *diag);
-
 /* Warns of a scheduler that shares GPUs where jobs of some type could, but the placement gives each its own. */
 void job_sharing_check(const struct jobs *jobs);
 

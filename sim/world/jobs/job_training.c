@@ -25,10 +25,10 @@ struct priced {
     int64_t outside_gpus;
 };
 
-/* Jobs on a node that keep states beyond their GPUs, and what they keep there. */
+/* Jobs on a node that keep states beyond their GPUs, and what they keep there; excess: over its room, at least 1. */
 struct met {
     int32_t n;
-    double host_bytes, disk_bytes;
+    double host_bytes, disk_bytes, excess;
 };
 
 struct job_trainings {
@@ -319,9 +319,10 @@ static void count_on_nodes(const struct job *job, int32_t sign)
         met->n += sign;
         met->host_bytes = met->n > 0 ? met->host_bytes + sign * facts->host_bytes : 0.0;
         met->disk_bytes = met->n > 0 ? met->disk_bytes + sign * facts->disk_bytes : 0.0;
-        if (met->n < trainings->most.n ||
-            (met->n == trainings->most.n && met->host_bytes <= trainings->most.host_bytes))
-            continue;
+        const struct training_tiers_config *tiers = &job->type->training.plan.tiers;
+        met->excess = fmax(1.0, fmax(met->host_bytes / tiers->host_bytes, met->disk_bytes / tiers->disk_bytes));
+        const struct met *most = &trainings->most;
+        if (met->excess < most->excess || (met->excess == most->excess && met->n <= most->n)) continue;
         trainings->most = *met;
         trainings->meets = job->type;
     }

@@ -41,7 +41,7 @@ static const struct config_field fragmentation_fields[] = {
 #define ROW_OF struct jobs_config
 const struct config_field jobs_config_fields[] = {
     ROW_SHORT_VARIANT("scheduler", scheduler, DEFAULT("fifo"), "scheduler", "policy", "which jobs run"),
-    ROW_SHORT_VARIANT("placement", placement, DEFAULT("consolidated"), "placement", "policy", "on which GPUs a job runs; counted, where a scheduler shares GPUs"),
+    ROW_SHORT_VARIANT("placement", placement, DEFAULT("consolidated"), "placement", "policy", "on which GPUs a job runs"),
     ROW_VARIANT("trace", trace, REQUIRED, "job-trace", "format", "source of the jobs"),
     ROW_VARIANT("profiles", profiles, OPTIONAL, "job-profile", "format",
                 "file of measured speeds, whose types of jobs are added to 'types'"),

@@ -124,11 +124,11 @@ const char *jobs_absent_type(const struct jobs *jobs, size_t *at);
 /* Names of types that jobs had and "jobs.types" has not: a few of them. Returns their number. */
 size_t jobs_unnamed_types(const struct jobs *jobs, const char *const **names);
 
-/* After a run without progress: warns of the job that lost most work, if any did. */
-void jobs_explain_stall(const struct jobs *jobs);
-
 /* Whether a power model prices some of the jobs so far: they train by a plan without a stated power. */
 bool jobs_are_priced(const struct jobs *jobs);
+
+/* After a run without progress: warns of the job that lost most work, if any did. */
+void jobs_explain_stall(const struct jobs *jobs);
 
 /* Position in the trace, for progress reports. */
 struct source_place jobs_place(const struct jobs *jobs);

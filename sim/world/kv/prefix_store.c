@@ -199,7 +199,7 @@ static bool is_ready(const struct store_tier *tier, int32_t item)
 /* Takes room for an absent block, which comes with the copy. */
 static int hold_target(struct store_copy *copy, struct store_tier *tier, uint64_t key)
 {
-    int32_t item;
+    int32_t item = 0;
     tier->mover = copy->store;
     const int code = cache_insert_held(&tier->cache, key, &item);
     if (code <= 0) {
@@ -369,7 +369,7 @@ int prefix_store_pin(struct prefix_store *store, const uint64_t *keys, int32_t n
     int code = 0;
     *copies = NULL;
     for (int32_t i = 0; i < n && code == 0; i++) {
-        int32_t item;
+        int32_t item = 0;
         const int32_t place = find(store, keys[i], &item);
         SIM_REQUIRE(place < store->n);
         if (from[place] == NULL && (from[place] = take_copy(store, place, GPU_MEMORY)) == NULL) return SIM_E_NOMEM;
@@ -435,7 +435,7 @@ int prefix_store_fetch(struct prefix_store *store, const uint64_t *keys, int32_t
 {
     struct store_copy *copies[STORE_TIERS] = {NULL};
     int code = 0;
-    int32_t item;
+    int32_t item = 0;
     for (int32_t i = 0; i < n && code == 0; i++) { /* sources first, so that making room does not evict them */
         const int32_t place = find(store, keys[i], &item);
         if (place == store->n || !store_prefetches(store->config, (size_t)place) ||

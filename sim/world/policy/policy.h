@@ -28,7 +28,7 @@ enum { POLICY_ABI = 5 };
     X(ORACLE_OUTPUT, 1, "output tokens")                                                                               \
     X(ORACLE_FUTURE, 2, "future accesses")                                                                             \
     X(ORACLE_MIX, 3, "mix of jobs")                                                                                    \
-    X(ORACLE_ESTIMATES, 4, "exact estimates") /* no policy says this: a run whose estimates are exact has it */ \
+    X(ORACLE_ESTIMATES, 4, "exact estimates") /* of runs whose estimates are the run times, of no policy */    \
     X(ORACLE_SPEEDS, 5, "exact speeds")
 
 enum policy_oracle {

@@ -145,7 +145,7 @@ struct scheduler {
     bool uses_node_types;    /* may use further node types; else jobs that never fit on the first are rejected */
     bool adapts_batch;       /* jobs with a goodput profile take the best batch size for the GPUs that they hold */
     bool ignores_estimates;  /* reads no estimate of a run time; else a run whose estimates are exact says so */
-    bool shares_gpus;        /* may start groups, or join jobs; where the scenario names no placer, it has "counted" */
+    bool shares_gpus;        /* may start groups, or join jobs, under the placement "counted" */
 };
 
 #endif

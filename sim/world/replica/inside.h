@@ -86,7 +86,7 @@ void replica_begin_step(struct replica *replica, struct running_batch *running, 
 int replica_complete_prefills(struct replica *replica, const struct batch_prefill *prefills, int32_t n,
                               struct request_list *list, sim_ns now);
 
-/* Members that got their last token at the present step leave. */
+/* Members that got their last token at the present step leave: after the prompts of the iteration, by number. */
 int replica_finish_due(struct replica *replica, struct running_batch *running, sim_ns now);
 
 /* The request, of no list or batch, ends here. */

@@ -235,7 +235,7 @@ static void sort_by_arrival(struct request_list *list)
     *list = sorted;
 }
 
-/* Decoding sequences have their token: finished ones leave, the others are ready again. */
+/* Decoding sequences have their token and are ready again, finished ones too: they leave after the prompts. */
 static int complete_decoding(struct replica *replica, struct inflight_batch *inflight, sim_ns now)
 {
     struct running_batch *running = inflight->decoding;
@@ -245,7 +245,6 @@ static int complete_decoding(struct replica *replica, struct inflight_batch *inf
     int code = running_count_gap(running, now, replica->env->token_gap_s);
     if (code == 0 && running->drafts > 0) code = replica_end_drafts(replica, running);
     if (running->n_watched > 0) replica_resample_beams(replica, running);
-    if (code == 0) code = replica_finish_due(replica, running, now);
     if (code != 0) return code;
     inflight->decoding = NULL;
     if (replica->ready->members.n == 0) {
@@ -289,9 +288,9 @@ int inflight_complete(struct replica *replica, struct inflight_batch *inflight, 
     }
     int code = inflight_report(replica, inflight, 1, now);
     if (code == 0 && decodes) code = complete_decoding(replica, inflight, now);
-    return code != 0
-               ? code
-               : replica_complete_prefills(replica, inflight->chunks, inflight->n_chunks, &inflight->prefilling, now);
+    if (code == 0)
+        code = replica_complete_prefills(replica, inflight->chunks, inflight->n_chunks, &inflight->prefilling, now);
+    return code == 0 && decodes ? replica_finish_due(replica, replica->ready, now) : code;
 }
 
 int replica_complete_inflight(struct replica *replica, sim_ns now)

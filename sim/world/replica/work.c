@@ -340,7 +340,7 @@ void work_add_steps(struct work_sums *sums, const struct work_of *of, const stru
 {
     struct work_sums to = *sums; /* nobody else sees it, so that it can be in registers */
     struct work_parts parts = row->parts;
-    SIM_REQUIRE(of->energy_at_clock == NULL);
+    SIM_REQUIRE(of->energy_at_clock == NULL); /* replica_is_ordered: no row is counted then */
     for (int32_t i = 0; i < n; i++) {
         const struct work_step *step = &steps[i];
         parts.pairs = (double)(step->context_tokens * row->queries);

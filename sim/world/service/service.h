@@ -116,7 +116,7 @@ enum service_placement { SERVICE_PACKED, SERVICE_SPREAD };
 enum service_priority { SERVICE_HIGH, SERVICE_LOW };
 
 /* Formats in place of the LLM's own; 0: the LLM's, else one more than an enum number_format. `weights` comes first,
- * for all parts, and `parts` after it: 0 as `weights` left it, 1 that of the LLM's file, else two more than an enum
+ * for all parts, and `parts` after it: 0 as `weights` leaves it, 1 that of the LLM's file, else two more than an enum
  * number_format. */
 struct format_config {
     int weights, kv;
@@ -263,6 +263,9 @@ double service_done_frac(const struct service *service);
 
 /* As world_say_time_errors. */
 void service_say_time_errors(const struct service *service, struct time_errors *errors);
+
+/* As world_warn_kernels. */
+int service_warn_kernels(const struct service *service, const char *where, struct diag *diag);
 
 /* As world_power_error, of one service. */
 double service_power_error(const struct service *service);

@@ -46,23 +46,23 @@ static const struct config_field kv_fields[] = {
 
 #define FORMAT_NAME(id, name, bytes) name,
 static const char *const format_names[] = {"llm", NUMBER_FORMATS(FORMAT_NAME) NULL};
-static const char *const part_formats[] = {"weights", "llm", NUMBER_FORMATS(FORMAT_NAME) NULL};
+static const char *const part_formats[] = {"default", "llm", NUMBER_FORMATS(FORMAT_NAME) NULL};
 #undef FORMAT_NAME
 
 #define FORMAT(key, member, what)                                                                                      \
     ROW_CHOICE(key, member, DEFAULT("llm"), format_names, "number format " what "; llm: that of the LLM's file")
 #define PART_FORMAT(key, part, what)                                                                                   \
-    ROW_CHOICE(key, parts[LLM_PART_##part], DEFAULT("weights"), part_formats,                                          \
-               "number format " what "; weights: what `weights` gives it")
+    ROW_CHOICE(key, parts[LLM_PART_##part], DEFAULT("default"), part_formats,                                          \
+               "number format " what "; llm: that of the LLM's file")
 #define ROW_OF struct format_config
 static const struct config_field format_fields[] = {
     FORMAT("weights", weights, "of the layers' matrices, where the next keys give no other"),
-    PART_FORMAT("attention_weights", ATTENTION, "of the attention's projections"),
-    PART_FORMAT("output_weights", OUT, "of the attention's output projection"),
-    PART_FORMAT("dense_weights", DENSE, "of feed-forward layers, the shared expert left out"),
-    PART_FORMAT("shared_weights", SHARED, "of the shared expert"),
-    PART_FORMAT("expert_weights", EXPERTS, "of the experts' matrices"),
-    PART_FORMAT("head_weights", HEAD, "of the head"),
+    PART_FORMAT("attention_weights", ATTENTION, "of the attention's projections; default: as `weights`"),
+    PART_FORMAT("output_weights", OUT, "of the attention's output projection; default: that of its other projections"),
+    PART_FORMAT("dense_weights", DENSE, "of feed-forward layers, the shared expert left out; default: as `weights`"),
+    PART_FORMAT("shared_weights", SHARED, "of the shared expert; default: as `weights`"),
+    PART_FORMAT("expert_weights", EXPERTS, "of the experts' matrices; default: as `weights`"),
+    PART_FORMAT("head_weights", HEAD, "of the head; default: that of computing beside `weights`"),
     FORMAT("kv", kv, "of the KV cache"),
     {0}};
 #undef ROW_OF
@@ -250,8 +250,8 @@ int service_llm(const struct service_config *config, const struct catalog *catal
     }
     const char *problem = llm_problem(llm);
     if (problem == NULL) return 0;
-    return diag_error(diag, SIM_E_CONFIG, where, "'formats' names parts that the LLM has",
-                      "%s cannot have the formats of service '%s': %s", llm->name, config->name, problem);
+    return diag_error(diag, SIM_E_CONFIG, where, "leave that key of 'formats' out, or take another LLM",
+                      "%s cannot have the 'formats' of service '%s': %s", llm->name, config->name, problem);
 }
 
 size_t service_n_pools(const struct service_config *config)
