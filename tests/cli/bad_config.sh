@@ -136,15 +136,14 @@ done
 host='services.chat.kv.tiers={"host": {"device": "host-dram-pcie4"}}'
 run 0 validate quickstart --set "$host" --set services.chat.kv.offload=zero-inference --set services.chat.kv.slo_tpot=1s \
     --set services.chat.kv.workload.sequences=8
-err_is <<'END'
---set services.chat.kv.slo_tpot: warning: 'kv.slo_tpot' has no effect: kv.offload 'zero-inference' does not read it with these settings; leave it out
-END
+err "--set services.chat.kv.slo_tpot: warning: 'kv.slo_tpot' has no effect: kv.offload 'zero-inference' does not read it with these settings; leave it out"
+equal "$(grep -c 'has no effect' "$T/err")" 1 'keys without effect'
 run 0 validate quickstart --set "$host" --set services.chat.kv.offload=select-n --set services.chat.kv.slo_tpot=1s \
     --set services.chat.kv.slo_ttft=9s
 err "'kv.slo_ttft' has no effect: kv.offload 'select-n' does not read it with these settings"
 run 0 validate quickstart --set "$host" --set 'services.chat.kv.offload={"policy": "select-n", "phase": "prefill"}' \
     --set services.chat.kv.slo_ttft=9s --set services.chat.kv.bus_gpus=2 --set services.chat.kv.bus_bandwidth=20GB/s
-err_is </dev/null
+equal "$(grep -c 'has no effect' "$T/err")" 0 'keys without effect'
 run 0 validate disaggregated --set services.chat.kv.slo_tpot=1s \
     --set 'services.chat.pools.tokens.kv={"offload": "select-n", "tiers": {"host": {"device": "host-dram-pcie4"}}}'
 err "--set services.chat.kv.slo_tpot: warning: 'kv.slo_tpot' has no effect: kv.offload 'none' places nothing"
