@@ -2,6 +2,12 @@
 # Wrong scenarios: each mistake is told with its place, what was expected, and a hint; all of them in one pass.
 . tests/cli/lib.sh
 
+# Valid scenarios also warn of their kernels, which kernel_libraries.sh is about.
+err_is() {
+    grep -v "'orrery list kernels' shows what was measured\$" "$T/err" >"$T/findings"
+    same "$T/findings"
+}
+
 cat >"$T/trace.csv" <<'END'
 TIMESTAMP,ContextTokens,GeneratedTokens
 2024-01-01 00:00:00,100,10
@@ -38,7 +44,6 @@ scenario '"warmup": "1s"'
 run 0 validate "$T/s.json"
 out_is <<END
 $T/s.json: ok
-$T/s.json: service 'chat': engine vllm-0.12 is of vLLM 0.12 (2025); older are norm, rotary, activation, embedding of Vidur (2024)
 END
 
 scenario '"warmpu": "1s"'
