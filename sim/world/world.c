@@ -74,7 +74,7 @@ static void world_observe(void *context, sim_ns now, uint64_t events)
 
 /* --- Building --- */
 
-/* Placers see leaves as racks, if the scenario names none, and pods. Further node types begin at a leaf or have none. */
+/* Placers see leaves as racks, if the scenario names none, and pods. More node types begin at a leaf or have none. */
 static void note_distances(struct world *world)
 {
     const struct graph *graph = topology_graph(world->topology);
