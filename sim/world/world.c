@@ -74,8 +74,7 @@ static void world_observe(void *context, sim_ns now, uint64_t events)
 
 /* --- Building --- */
 
-/* Placers see the leaves of the network as racks, if the scenario names no others, and its pods. Further node types
- * begin at a leaf, or have none. */
+/* Placers see leaves as racks, if the scenario names none, and pods. More node types begin at a leaf or have none. */
 static void note_distances(struct world *world)
 {
     const struct graph *graph = topology_graph(world->topology);
@@ -410,10 +409,9 @@ void world_say_time_errors(const struct world *world, struct time_errors *errors
 
 int world_warn_kernels(const struct world *world, const char *where, struct diag *diag)
 {
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < world->n_services; i++)
-        code = service_warn_kernels(world->services[i], where, diag);
-    return code;
+    for (size_t i = 0; i < world->n_services; i++)
+        if (service_warn_kernels(world->services[i], where, diag) != 0) return SIM_E_NOMEM;
+    return 0;
 }
 
 double world_power_error(const struct world *world)
@@ -544,8 +542,7 @@ static int fail_stuck_jobs(const struct world *world)
         running, waiting);
 }
 
-/* No event is left before the end of time: requests and jobs that are still in the system stay there. Running jobs come
- * first, since all others may wait for their GPUs. */
+/* No event is left: what is still in the system stays there. Running jobs first: all others may await their GPUs. */
 static int find_stuck(const struct world *world)
 {
     sim_ns until = world->scenario->until_ns;

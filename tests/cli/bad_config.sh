@@ -2,6 +2,12 @@
 # Wrong scenarios: each mistake is told with its place, what was expected, and a hint; all of them in one pass.
 . tests/cli/lib.sh
 
+# Valid scenarios also warn of their kernels, which kernel_libraries.sh is about.
+err_is() {
+    grep -v "'orrery list kernels' shows what was measured\$" "$T/err" >"$T/findings"
+    same "$T/findings"
+}
+
 cat >"$T/trace.csv" <<'END'
 TIMESTAMP,ContextTokens,GeneratedTokens
 2024-01-01 00:00:00,100,10
@@ -38,7 +44,6 @@ scenario '"warmup": "1s"'
 run 0 validate "$T/s.json"
 out_is <<END
 $T/s.json: ok
-$T/s.json: service 'chat': engine vllm-0.12 is of vLLM 0.12 (2025); older are norm, rotary, activation, embedding of Vidur (2024)
 END
 
 scenario '"warmpu": "1s"'
@@ -136,15 +141,14 @@ done
 host='services.chat.kv.tiers={"host": {"device": "host-dram-pcie4"}}'
 run 0 validate quickstart --set "$host" --set services.chat.kv.offload=zero-inference --set services.chat.kv.slo_tpot=1s \
     --set services.chat.kv.workload.sequences=8
-err_is <<'END'
---set services.chat.kv.slo_tpot: warning: 'kv.slo_tpot' has no effect: kv.offload 'zero-inference' does not read it with these settings; leave it out
-END
+err "--set services.chat.kv.slo_tpot: warning: 'kv.slo_tpot' has no effect: kv.offload 'zero-inference' does not read it with these settings; leave it out"
+equal "$(grep -c 'has no effect' "$T/err")" 1 'keys without effect'
 run 0 validate quickstart --set "$host" --set services.chat.kv.offload=select-n --set services.chat.kv.slo_tpot=1s \
     --set services.chat.kv.slo_ttft=9s
 err "'kv.slo_ttft' has no effect: kv.offload 'select-n' does not read it with these settings"
 run 0 validate quickstart --set "$host" --set 'services.chat.kv.offload={"policy": "select-n", "phase": "prefill"}' \
     --set services.chat.kv.slo_ttft=9s --set services.chat.kv.bus_gpus=2 --set services.chat.kv.bus_bandwidth=20GB/s
-err_is </dev/null
+equal "$(grep -c 'has no effect' "$T/err")" 0 'keys without effect'
 run 0 validate disaggregated --set services.chat.kv.slo_tpot=1s \
     --set 'services.chat.pools.tokens.kv={"offload": "select-n", "tiers": {"host": {"device": "host-dram-pcie4"}}}'
 err "--set services.chat.kv.slo_tpot: warning: 'kv.slo_tpot' has no effect: kv.offload 'none' places nothing"

@@ -336,7 +336,7 @@ TEST(gradient_coding_bears_stragglers)
     }
 }
 
-/* A job cannot do without all its nodes: on one node coding bears nothing and costs nothing, and on two it bears one. */
+/* A job cannot do without all its nodes: on one node coding bears nothing and costs nothing, on two it bears one. */
 TEST(gradient_coding_never_bears_all_nodes)
 {
     for (int seed = 1; seed <= 20; seed++)

@@ -17,8 +17,8 @@
 int profile_library_find(const struct catalog *catalog, const char *path, struct arena *arena,
                          struct library_release *release, struct diag *diag);
 
-/* Reads "vLLM 0.14.0, 2026" or "NCCL, 2025": a library, a version that begins with a digit or "v", and a year. Returns 0,
- * SIM_E_USAGE or SIM_E_NOMEM. */
+/* Reads "vLLM 0.14.0, 2026" or "NCCL, 2025": a library, a version that begins with a digit or "v", and a year. Returns
+ * 0, SIM_E_USAGE or SIM_E_NOMEM. */
 int profile_library_parse(const char *text, struct arena *arena, struct library_release *release, struct diag *diag);
 
 #endif

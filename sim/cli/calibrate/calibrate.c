@@ -365,8 +365,7 @@ static int calibrate(struct cli *cli, const struct cli_call *call)
 const struct verb verb_calibrate = {
     .name = "calibrate",
     .summary = "fit cost models to measured profiles of a GPU, or predict a profile",
-    .usage = "--gpu GPU PROFILE... [-o FILE] [-t] [--report DIR] [-s SET] [--library LIB] [--llm LLM] [--tp N] "
-             "[--json|--csv]\n"
+    .usage = "--gpu GPU PROFILE... [-o FILE] [-t] [--report DIR] [-s SET] [--library LIB] [--json|--csv]\n"
              "--gpu default GPU=PROFILE... [-o FILE]\n"
              "--predict GPU PROFILE... [--calibration FILE] [--set SET] [--llm LLM] [--tp N] [--json|--csv]\n"
              "--engine NAME MEASURED... [-o FILE] [--json|--csv]\n"

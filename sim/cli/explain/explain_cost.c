@@ -297,8 +297,7 @@ static int add_operators(struct answer_table *table, const char *service, const 
     struct iteration_breakdown breakdown;
     struct sets_span spans[LLM_OPERATOR_COUNT] = {{.n_sets = 0}};
     iteration_breakdown(&cost->operators.parts, work, &breakdown);
-    const int code =
-        shows_operators ? explain_sets_find(catalog, cost, work, &breakdown, arena, spans, diag) : 0;
+    const int code = shows_operators ? explain_sets_find(catalog, cost, work, &breakdown, arena, spans, diag) : 0;
     if (code != 0) return code;
     for (size_t i = 0; i < breakdown.n; i++)
         add_operator(table, service, cost, &breakdown.operators[i], &spans[i], breakdown.gpu_s + breakdown.host_s);

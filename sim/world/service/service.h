@@ -180,6 +180,7 @@ double pool_weight_bytes(const struct pool_config *pool, const struct llm_spec *
 int64_t pool_kv_blocks(const struct pool_config *pool, const struct gpu_spec *gpu, const struct llm_spec *llm);
 
 struct service;
+struct fleet_pool;
 
 /* Who decides when the requests of a service's trace arrive, in place of their times (service_feed.c). Both functions
  * return 0 or a negative code. */
@@ -263,6 +264,9 @@ double service_done_frac(const struct service *service);
 
 /* As world_say_time_errors. */
 void service_say_time_errors(const struct service *service, struct time_errors *errors);
+
+/* Emits a warning of the kernels of a pool that do not fit its engine, and of sets that do. */
+int service_emit_kernels(const struct service *service, const struct fleet_pool *pool);
 
 /* As world_warn_kernels. */
 int service_warn_kernels(const struct service *service, const char *where, struct diag *diag);

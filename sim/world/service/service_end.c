@@ -110,50 +110,6 @@ static int emit_notes(const struct service *service)
     return code;
 }
 
-/* "service 'chat', pool 'decode'". */
-static void say_pool(const struct service *service, const struct fleet_pool *pool, struct text *text)
-{
-    text_printf(text, "service '%s'", service->config->name);
-    if (pool->config.name != NULL) text_printf(text, ", pool '%s'", pool->config.name);
-}
-
-/* The kernels of a pool that do not fit its engine, and sets that do. */
-static int emit_other_kernels(const struct service *service, const struct fleet_pool *pool)
-{
-    const struct iteration_model *model = &pool->env.model;
-    struct text text;
-    if (model->other_kernels == NULL) return 0;
-    text_init(&text);
-    say_pool(service, pool, &text);
-    text_printf(&text, ": %s", model->other_kernels);
-    if (model->fitting_kernels != NULL) text_printf(&text, "; %s", model->fitting_kernels);
-    const int code = text.failed ? SIM_E_NOMEM : service_emit_warning(service, "kernels", 1, text.chars);
-    text_fini(&text);
-    return code;
-}
-
-int service_warn_kernels(const struct service *service, const char *where, struct diag *diag)
-{
-    static const char listed[] = "'orrery list kernels' shows what was measured";
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++) {
-        const struct fleet_pool *pool = &service->fleet.pools[i];
-        const struct iteration_model *model = &pool->env.model;
-        struct text name, hint;
-        if (model->other_kernels == NULL) continue;
-        text_init(&name);
-        text_init(&hint);
-        say_pool(service, pool, &name);
-        if (model->fitting_kernels != NULL) text_printf(&hint, "%s; ", model->fitting_kernels);
-        text_add(&hint, listed);
-        code = name.failed || hint.failed ? diag_nomem(diag) : 0;
-        if (code == 0) diag_warning(diag, where, hint.chars, "%s: %s", name.chars, model->other_kernels);
-        text_fini(&hint);
-        text_fini(&name);
-    }
-    return code;
-}
-
 /* Warnings about a pool's cost model, its power model, and missing GPU prices. */
 static int emit_model_warnings(const struct service *service, const struct fleet_pool *pool)
 {
@@ -163,7 +119,7 @@ static int emit_model_warnings(const struct service *service, const struct fleet
     if (pool->config.name != NULL) snprintf(of_pool, sizeof of_pool, ", pool '%s'", pool->config.name);
     snprintf(text, sizeof text, "service '%s'%s: %s", name, of_pool, model->caveat ? model->caveat : "");
     int code = service_emit_warning(service, "engine", model->caveat != NULL, text);
-    if (code == 0) code = emit_other_kernels(service, pool);
+    if (code == 0) code = service_emit_kernels(service, pool);
     if (code != 0) return code;
     snprintf(text, sizeof text, "service '%s'%s: the %s cost of %s on %s is not calibrated%s", name, of_pool,
              model->kind, service->llm.name, pool->gpu.name, gpu_vendor_caveat(&pool->gpu));

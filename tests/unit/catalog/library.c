@@ -33,7 +33,8 @@ TEST(versions_are_numbers)
         const char *a, *b;
         int order;
     } cases[] = {{"0.2", "0.12", -1}, {"0.14.0", "0.12", 1}, {"0.14.0", "0.14", 0}, {"0.5.14", "0.5.9", 1},
-                 {"1.3.0rc20", "1.3", 0}, {"1.0", "1.3.0rc20", -1}, {"v0", "1", -1}, {"v0.2", "0.12", -1}, {"V2", "v2.0", 0}, {"2", "2", 0}, {"10", "9.9", 1}};
+                 {"1.3.0rc20", "1.3", 0}, {"1.0", "1.3.0rc20", -1}, {"v0", "1", -1}, {"v0.2", "0.12", -1}, {"V2", "v2.0", 0},
+                 {"2", "2", 0}, {"10", "9.9", 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_EQ_INT(library_compare_versions(cases[i].a, cases[i].b), cases[i].order);
         CHECK_EQ_INT(library_compare_versions(cases[i].b, cases[i].a), -cases[i].order);
@@ -325,9 +326,11 @@ TEST(models_name_older_kernels_that_they_launch)
     static const struct {
         const char *keys, *says; /* NULL: nothing */
     } cases[] = {{"'engine': 'vllm-0.12'", "norm, rotary, activation, embedding of Vidur (2024)"},
-                 {"'engine': 'vllm-0.12', 'kernels': 'isolated'", "norm, rotary, activation, embedding of Vidur (2024)"},
+                 {"'engine': 'vllm-0.12', 'kernels': 'isolated'",
+                  "norm, rotary, activation, embedding of Vidur (2024)"},
                  {"'engine': 'vllm-0.12', 'kernels': 'in-model'", NULL},
-                 {"'engine': 'vllm-0.2'", "newer by years are prefill_attention, decode_attention of vLLM 0.14.0 (2026)"},
+                 {"'engine': 'vllm-0.2'",
+                  "newer by years are prefill_attention, decode_attention of vLLM 0.14.0 (2026)"},
                  {"'engine': 'none'", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[256];
