@@ -20,9 +20,9 @@
  * tensorrt_llm/llmapi/llm_args.py of 1.0.
  *
  * Requests whose prompt was processed in a prefill pool (state DISAGG_GENERATION_INIT) need the blocks to their limit,
- * under max-utilization those of their context. They join in their order, before all waiting prompts. One that does not
- * fit holds up those behind it, but no prompt. So does capacityScheduler.cpp for guaranteed-no-evict and static-batch:
- * it goes through its pendingDisGenInitRequests first.
+ * under max-utilization those of their context. They join in their order, before all waiting prompts. One that does
+ * not fit holds up those behind it, but no prompt. So does capacityScheduler.cpp for guaranteed-no-evict and
+ * static-batch: it goes through its pendingDisGenInitRequests first.
  *
  * The limit of a request is `max_tokens`, for all alike, or exactly its output (`limits`). ORACLE_OUTPUT serves the
  * second. It also serves the rejection of requests whose output exceeds the limit: the engine would have cut them.

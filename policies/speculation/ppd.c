@@ -85,8 +85,8 @@ static void cut_to(struct draft_tree *tree, int32_t candidates)
     for (int32_t i = 0; i <= tree->n; i++) *guesses_at(tree, i) = 0;
 }
 
-/* Cuts the trees, which have most[g] candidates, to so many, and deals their prompt tokens. Returns the drafts per step
- * in the long run. */
+/* Cuts the trees, which have most[g] candidates, to so many, and deals their prompt tokens. Returns the drafts per
+ * step in the long run. */
 static double build(const struct draft_rates *rates, const struct ppd_params *params, const int32_t *most,
                     int32_t candidates, struct draft_tree *trees)
 {

@@ -51,7 +51,7 @@ struct calibration {
     size_t n_measured;
     const char *set[KERNEL_CLASS_COUNT]; /* the set of its file that each class comes from; NULL: "initial" */
     const char *origin[KERNEL_CLASS_COUNT]; /* source of each class: a set, a like GPU, "default", "initial" */
-    const struct config_list *measured_with[KERNEL_CLASS_COUNT]; /* struct library_release; NULL or empty: not stated */
+    const struct config_list *measured_with[KERNEL_CLASS_COUNT]; /* struct library_release; none: not stated */
     bool borrowed[KERNEL_CLASS_COUNT];      /* measured nowhere: parameters and origin are those of a similar class */
     bool writes_kv[KERNEL_CLASS_COUNT];     /* attention that was measured together with writing the cache */
     bool calibrated;                        /* the GPU was measured: there is a file, with a set in it */

@@ -4,8 +4,8 @@
  *
  * A release is older than another of the same library if its version is lower. Versions begin with a digit, or a "v"
  * before it that means nothing. They are compared number by number, as far as both have numbers: "0.5.14" is as old as
- * "v0.5". Releases of other libraries, or without a version, are compared by their year: that of the release, or of the
- * measurement where no release is known. Capitals in names of libraries mean nothing. */
+ * "v0.5". Releases of other libraries, or without a version, are compared by their year: that of the release, or of
+ * the measurement where no release is known. Capitals in names of libraries mean nothing. */
 #ifndef ORRERY_CATALOG_LIBRARY_H
 #define ORRERY_CATALOG_LIBRARY_H
 

@@ -1,4 +1,4 @@
-/* A listing of `orrery list` under construction, and those of files of configs that have a source file of their own. */
+/* A listing of `orrery list` under construction, and the listings that have a source file of their own. */
 #ifndef ORRERY_CLI_LISTING_H
 #define ORRERY_CLI_LISTING_H
 

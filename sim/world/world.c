@@ -425,19 +425,9 @@ double world_power_error(const struct world *world)
     return most;
 }
 
-bool world_prices_jobs(const struct world *world)
+const struct jobs *world_jobs(const struct world *world)
 {
-    return world->jobs != NULL && jobs_are_priced(world->jobs);
-}
-
-const char *world_absent_job_type(const struct world *world, size_t *at)
-{
-    return world->jobs != NULL ? jobs_absent_type(world->jobs, at) : NULL;
-}
-
-size_t world_unnamed_job_types(const struct world *world, const char *const **names)
-{
-    return world->jobs != NULL ? jobs_unnamed_types(world->jobs, names) : 0;
+    return world->jobs;
 }
 
 void world_destroy(struct world *world)

@@ -91,12 +91,9 @@ int world_warn_kernels(const struct world *world, const char *where, struct diag
 /* The 90th percentile of the error of the power of the services' GPUs, the largest of them; NAN: one is unknown. */
 double world_power_error(const struct world *world);
 
-/* As jobs_are_priced, after the run; false without jobs. */
-bool world_prices_jobs(const struct world *world);
-
-/* As jobs_absent_type and jobs_unnamed_types, after the run; none without jobs. */
-const char *world_absent_job_type(const struct world *world, size_t *at);
-size_t world_unnamed_job_types(const struct world *world, const char *const **names);
+/* The jobs, to be asked after the run (sim/world/jobs/jobs.h); NULL: it has none. */
+struct jobs;
+const struct jobs *world_jobs(const struct world *world);
 
 /* Runs once. Also after an interrupt or a stall the rows and metrics of what has happened are emitted. Returns 0,
  * SIM_E_INTERRUPTED, SIM_E_STALLED, SIM_E_POLICY, SIM_E_DATA, the sink's code, or SIM_E_NOMEM. */

@@ -382,7 +382,7 @@ static long compare(const struct trace *trace, const char *path, const struct se
 }
 
 /* Host memory alone, and above drives of four times its capacity, also with promotion; ways of writing. Those that mix
- * are left out where there are many capacities, and there promotion is only tried where both tiers are written back. */
+ * are left out where there are many capacities, and there promotion is tried only where both tiers are written back. */
 static void compare_all(const char *format, const long *capacities, int n_capacities, long at_least)
 {
     static struct trace trace;

@@ -44,8 +44,8 @@ TEST(an_idle_network_changes_nothing)
 }
 
 /* Leaves of one node whose ports carry what its NICs send, one port for each NIC. Planned paths give each edge of a
- * ring, or of an exchange between two nodes, a port of its own, so that nothing is slower than on a network of its own.
- * With more nodes as many edges share a port as share a NIC. Hashed paths meet on some port. */
+ * ring, or of an exchange between two nodes, a port of its own, so that nothing is slower than on a network of its
+ * own. With more nodes as many edges share a port as share a NIC. Hashed paths meet on some port. */
 TEST(planned_paths_of_a_replica_do_not_meet)
 {
     static const char *const gpus[] = {"cluster.gpus_per_node=8", "cluster.gpus_per_node=4", "cluster.gpus_per_node=2"};

@@ -168,8 +168,8 @@ static void run_twin(struct twin *twin)
 
 /* --- Cases --- */
 
-/* At the last tick an offer has at least as many instances as ever, so that all jobs end. Times are not those of ticks,
- * but for some submissions. */
+/* At the last tick an offer has at least as many instances as ever, so that all jobs end. Times are not those of
+ * ticks, but for some submissions. */
 static void draw(struct twin *twin, struct rng *rng)
 {
     for (int i = 0; i < OFFERS; i++) {

@@ -154,9 +154,9 @@ TEST(stepping_is_the_same_while_requests_load)
 
 /* --- Ends of an iteration --- */
 
-/* In blocks of 8 tokens, of which GPU memory has 10. The third request decodes; the fourth has a prompt of 2 blocks and
- * one token of output. Both end in the same iteration, before which the fourth loads its first block if there is a
- * store. The fifth takes room of three blocks: the last one of the second request, and those used least recently of
+/* In blocks of 8 tokens, of which GPU memory has 10. The third request decodes; the fourth has a prompt of 2 blocks
+ * and one token of output. Both end in the same iteration, before which the fourth loads its first block if there is
+ * a store. The fifth takes room of three blocks: the last one of the second request, and those used least recently of
  * the other two. The sixth has the prompt of the fourth. */
 static struct bed_rows *two_that_end_at_once(const char *store)
 {

@@ -3,8 +3,8 @@
  *
  *     "libraries": [{"path": "__vllm0.14.0__", "library": "vLLM", "version": "0.14.0", "year": 2026, "source": "..."}]
  *
- * The part "calibration" of that file lists the repository's profiles. The first entry counts whose `path` is a part of
- * the profile's path in that list. A file that is not in it has no library, whatever its folders are called. */
+ * The part "calibration" of that file lists the repository's profiles. The first entry counts whose `path` is a part
+ * of the profile's path in that list. A file that is not in it has no library, whatever its folders are called. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_PROFILE_PROFILE_LIBRARY_H
 #define ORRERY_ANALYSIS_CALIBRATE_PROFILE_PROFILE_LIBRARY_H
 

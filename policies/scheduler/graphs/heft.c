@@ -22,8 +22,8 @@
  * A plan costs the square of the n jobs planned together. Under least-start and least-finish each job that can be next
  * keeps its slot on every element, 16 bytes each. Only the slots that the planned job overlaps move, so a plan costs
  * n^2 slots, unless these pass by many gaps too short for them. 1,000 jobs of tests/bench/rounds.c on 16 elements take
- * 48, 106 and 81 million instructions by rank, least start and least finish; 2,000 take 3.3, 3.9 and 3.7 times as many.
- * On a cluster whose node types have more GPUs there is no plan: ready jobs start in the order where they fit.
+ * 48, 106 and 81 million instructions by rank, least start and least finish; 2,000 take 3.3, 3.9 and 3.7 times as
+ * many. On a cluster whose node types have more GPUs there is no plan: ready jobs start in the order where they fit.
  *
  * Sources: Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002 (HEFT, CPOP); Hwang et al., SIAM J. Computing 18(2), 1989
  * (ETF). */
@@ -125,8 +125,8 @@ static sim_ns data_ns(const struct heft *heft, const struct cluster_view *view, 
     return there_ns;
 }
 
-/* The first time from `from_ns` on at which an element is free for `time_ns`, beside the given task of its plan and all
- * behind that. */
+/* The first time from `from_ns` on at which an element is free for `time_ns`, beside the given task of its plan and
+ * all behind that. */
 static sim_ns free_ns(const struct heft *heft, const struct task *first, sim_ns from_ns, sim_ns time_ns)
 {
     sim_ns at_ns = from_ns;

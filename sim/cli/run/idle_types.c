@@ -3,6 +3,7 @@
 
 #include "sim/core/text.h"
 #include "sim/world/jobs/job_types.h"
+#include "sim/world/jobs/jobs.h"
 #include "sim/world/policy/scheduler.h"
 
 #include <string.h>
@@ -68,14 +69,16 @@ void warn_trace_misfit(const struct setup *setup, struct diag *diag)
 void warn_absent_job_types(const struct setup *setup, const struct world *world, struct diag *diag)
 {
     const char *const *unnamed, *absent;
-    const size_t n_unnamed = world_unnamed_job_types(world, &unnamed);
+    const struct jobs *jobs = world_jobs(world);
+    if (jobs == NULL) return;
+    const size_t n_unnamed = jobs_unnamed_types(jobs, &unnamed);
     struct text hint;
     size_t at = 0;
     text_init(&hint);
     for (size_t i = 0; i < n_unnamed && i < SHOWN_TYPES; i++)
         text_printf(&hint, "%s'%s'", i > 0 ? ", " : "jobs had these types, which it does not name: ", unnamed[i]);
     if (n_unnamed > SHOWN_TYPES) text_printf(&hint, ", ...");
-    while ((absent = world_absent_job_type(world, &at)) != NULL) {
+    while ((absent = jobs_absent_type(jobs, &at)) != NULL) {
         char key[512];
         snprintf(key, sizeof key, "jobs.types.%s", absent);
         diag_warning(diag, config_where(setup->config, key), n_unnamed > 0 && !hint.failed ? hint.chars : NULL,

@@ -2,6 +2,7 @@
 
 #include "sim/cli/run/simulate.h"
 #include "sim/core/text.h"
+#include "sim/world/jobs/jobs.h"
 #include "sim/world/rows/metric.h"
 
 #include <math.h>
@@ -49,7 +50,7 @@ static int run_end(const struct setup *setup, const struct world_options *how, s
     world_say_time_errors(world, errors);
     widening->power_error = world_power_error(world);
     if (errors->basis->length > 0) code = world_run(world, &sink, &result);
-    widening->prices_jobs = widening->prices_jobs || world_prices_jobs(world);
+    widening->prices_jobs = widening->prices_jobs || (world_jobs(world) != NULL && jobs_are_priced(world_jobs(world)));
     world_destroy(world);
     return code;
 }

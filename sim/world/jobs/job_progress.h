@@ -5,8 +5,8 @@
  *
  * A job that takes checkpoints alternates between an interval of work and the stall of a save, without events. Work
  * done when a save began counts once the save has been flushed; a failure falls back to the latest work that counts.
- * A flush that does not end before the next save begins never counts. Once all its work is done, it counts, and no save
- * begins.
+ * A flush that does not end before the next save begins never counts. Once all its work is done, it counts, and no
+ * save begins.
  *
  * A job whose speed is 0 does no work and begins no save; the stall and the flush of a save that has begun go on. A job
  * that pauses stalls and flushes no further, either: these go on after the pause. Moves and waits go on in both. */

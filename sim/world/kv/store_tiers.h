@@ -19,8 +19,8 @@ bool store_has_device(const struct topology_config *links, const char *name);
 int store_place_check(const struct store_place *places, size_t n, const struct topology_config *links,
                       const char *other_hint, const char *where, struct diag *diag);
 
-/* The time per byte of a load that is alone on its links: that of the slowest one, over which so many of the shards go.
- * Also its latency. Returns 0 or SIM_E_NOMEM. */
+/* The time per byte of a load that is alone on its links: that of the slowest one, over which so many of the shards
+ * go. Also its latency. Returns 0 or SIM_E_NOMEM. */
 int store_load_rate(struct topology_end from, struct topology_end to, double *s_per_byte, double *latency_s);
 
 #endif

@@ -105,8 +105,8 @@ double job_view_speed_on(const struct cluster_view *view, const struct job_view 
  * multiples of them, and the rest of its GPUs idles. 1 for other jobs. */
 int32_t job_view_rank_gpus(const struct job_view *job);
 
-/* Oracle (ORACLE_SPEEDS): speed of jobs[i] when the n jobs share the GPUs that each of them requested, on the node type
- * of `view`: 1 is that of the trace's run times; 0: they cannot share. */
+/* Oracle (ORACLE_SPEEDS): speed of jobs[i] when the n jobs share the GPUs that each of them requested, on the node
+ * type of `view`: 1 is that of the trace's run times; 0: they cannot share. */
 double job_view_shared_speed(const struct cluster_view *view, const struct job_view *const *jobs, int32_t n, int32_t i);
 
 /* CPUs and memory of a whole job. */

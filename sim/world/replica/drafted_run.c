@@ -79,8 +79,8 @@ struct left_over {
     int64_t least;                 /* tokens still to come, of any member */
 };
 
-/* The members get the tokens of the last iteration, and the blocks that these fill. is_plain: no step takes more than a
- * block, and drafts are few. The compiler makes a loop of its own for that. */
+/* The members get the tokens of the last iteration, and the blocks that these fill. is_plain: no step takes more than
+ * a block, and drafts are few. The compiler makes a loop of its own for that. */
 static inline __attribute__((always_inline)) struct left_over end_members(const struct speculating *speculating,
                                                                           struct drafted_run *run, int64_t drafts,
                                                                           int64_t block_tokens, bool is_plain)

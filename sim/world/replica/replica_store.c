@@ -14,7 +14,8 @@
  * could then hold all blocks and wait for more, for ever. With the whole prompt each can go on.
  *
  * With "prefetch" a request first waits, outside the queue, for copies of its blocks from lower tiers into the first
- * one. Then it joins the queue at its place by arrival. With "promote" the first tier gets what lower ones have loaded.
+ * one. Then it joins the queue at its place by arrival. With "promote" the first tier gets what lower ones have
+ * loaded.
  *
  * Sources: LMCache and vLLM's KV connectors load before the forward pass of the batch; SGLang's HiCache prefetches from
  * storage to host memory while a request queues (both as documented). Asynchronous loading: vllm-project/vllm,

@@ -22,8 +22,8 @@ static int refuse(const struct fleet *fleet, const char *hint, const char *why)
                       "service '%s' cannot speculate: %s", fleet->config->name, why);
 }
 
-/* What does not go together with drafts. Of pipeline stages no released engine says who drafts, and when the next batch
- * may start: vLLM refuses the pair (vllm-project/vllm, issues 57755 and 44697, pull request 15173). */
+/* What does not go together with drafts. Of pipeline stages no released engine says who drafts, and when the next
+ * batch may start: vLLM refuses the pair (vllm-project/vllm, issues 57755 and 44697, pull request 15173). */
 static int check_pool(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     if (pool->config.pipeline_parallel > 1)

@@ -121,7 +121,7 @@ static const struct bed_rows *offload(int jobs, const char *placement, const cha
 
 #define ON_HOST ", 'tiers': {'weights': 'host', 'gradients': 'host', 'optimizer': 'host', 'host_memory': '100GB'}"
 
-/* 2.8 billion parameters keep 16 bytes each and more on the host: 100 GB hold those of one or two jobs and not of 8. */
+/* 2.8 billion parameters keep 16 bytes each and more on the host: 100 GB hold those of two jobs and not of 8. */
 TEST(jobs_that_share_a_host_are_counted)
 {
     CHECK(bed_warning(offload(1, "consolidated", ON_HOST), "shared-host") == NULL);
