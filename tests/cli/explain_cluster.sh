@@ -24,6 +24,7 @@ equal "$(row pods) $(row 'oversubscription of pods')" '8 7' 'pods'
 # Files and scenarios can be described too, with their types of nodes.
 run 0 explain cluster disaggregated --csv
 equal "$(grep -c '^"nodes of type hopper, of 8 h100-sxm",1,,' "$T/out")" 1 'a node type'
+equal "$(row gpus)" 24 'GPUs of two nodes of 8 and of a type with one'
 printf '{"extends": ["configs/clusters/superpod-b200.json"], "cluster": {"nodes": 64}}' >"$T/own.json"
 run 0 explain cluster "$T/own.json" --csv
 equal "$(row leaves)" 16 'a file'
@@ -48,6 +49,8 @@ run 2 explain cluster superpod-h10
 err "did you mean 'superpod-h100'?"
 run 2 explain cluster quickstrat
 err 'no cluster or scenario'
+run 2 explain cluster superpod-h100 --set cluster.gpu=nope
+err "--set cluster.gpu: error: unknown GPU 'nope'"
 run 2 list clusters zzz
 err 'zzz'
 finish

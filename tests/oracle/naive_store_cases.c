@@ -139,5 +139,4 @@ void store_compare(const struct naive_store *naive, const struct bed_rows *rows,
         snprintf(metric, sizeof metric, "store.evicted_blocks.sum[%s]", names[place]);
         CHECK_EQ_INT(bed_metric(rows, metric), naive->evicted[place]);
     }
-    if (s->promotes) CHECK_EQ_INT(bed_metric(rows, "store.promoted_blocks.sum[disk]"), naive->promoted);
 }

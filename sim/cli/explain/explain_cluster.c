@@ -50,17 +50,19 @@ static void add_nodes(struct described *described)
 {
     const struct cluster_config *nodes = described->nodes;
     const struct network_config *network = described->network;
+    const struct node_type_config *types = nodes->node_types.items;
+    int64_t gpus = nodes->nodes * nodes->gpus_per_node;
+    for (size_t i = 0; i < nodes->node_types.n; i++) gpus += types[i].nodes * types[i].gpus_per_node;
     add_word(described, "gpu", nodes->gpu, "gpu");
     add_number(described, "nodes", (double)nodes->nodes, NULL, "nodes");
     add_number(described, "gpus of a node", (double)nodes->gpus_per_node, NULL, "gpus_per_node");
-    add_number(described, "gpus", (double)(nodes->nodes * nodes->gpus_per_node), NULL, NULL);
+    add_number(described, "gpus", (double)gpus, NULL, NULL);
     table_text(described->table, "nvlink of a gpu");
     table_number(described->table, described->gpu.nvlink_bytes_per_s / 1e9);
     table_text(described->table, "GB/s");
     table_text(described->table, "file of the gpu");
     table_text(described->table, NULL);
     table_text(described->table, NULL);
-    const struct node_type_config *types = nodes->node_types.items;
     for (size_t i = 0; i < nodes->node_types.n; i++) {
         const char *what = arena_printf(described->arena, "nodes of type %s, of %lld %s", types[i].name,
                                         (long long)types[i].gpus_per_node, types[i].gpu);
@@ -113,7 +115,7 @@ static const char *where_of(void *context, const char *key)
 static int describe(struct cli *cli, struct described *described)
 {
     const struct setup *setup = described->setup;
-    const char *where = config_where(setup->config, "cluster");
+    const char *where = config_where(setup->config, described->nodes->gpu != NULL ? "cluster.gpu" : "cluster");
     if (described->nodes->gpu == NULL)
         return diag_error(&cli->diag, SIM_E_CONFIG, where, "add \"gpu\": see 'orrery list gpus'",
                           "a cluster is described by its 'gpu'");

@@ -395,7 +395,6 @@ static int promote(const struct store_copy *copy)
         const int32_t item = copy->from_items[is_reversed ? copy->n - 1 - i : i];
         code = want(store, 0, cache_item_at(&store->tiers[copy->from]->cache, item)->key);
     }
-    store->tiers[copy->from]->counts.promoted_blocks += copy->n;
     return code;
 }
 

@@ -63,7 +63,6 @@ struct store_counts {
     int64_t loaded_blocks, loaded_bytes; /* into GPU memory */
     int64_t written_blocks, written_bytes; /* into the tier, of ended writes, also by prefetching */
     int64_t fetched_blocks;              /* of these, by prefetching */
-    int64_t promoted_blocks;             /* loaded ones that the first tier was to get */
     int64_t evictions, refusals;         /* blocks; refused: all others were being copied */
 };
 

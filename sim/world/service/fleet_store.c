@@ -91,7 +91,6 @@ struct tier_total {
     const char *name;
     struct store_counts counts;
     double mean_bytes, most_bytes;
-    bool promotes;
 };
 
 static void add_tier(struct tier_total *total, const struct store_tier *tier, sim_ns now)
@@ -99,8 +98,6 @@ static void add_tier(struct tier_total *total, const struct store_tier *tier, si
     total->counts.loaded_blocks += tier->counts.loaded_blocks;
     total->counts.loaded_bytes += tier->counts.loaded_bytes;
     total->counts.written_bytes += tier->counts.written_bytes;
-    total->promotes |= tier->promotes;
-    total->counts.promoted_blocks += tier->counts.promoted_blocks;
     total->counts.fetched_blocks += tier->counts.fetched_blocks;
     total->counts.evictions += tier->counts.evictions;
     total->counts.refusals += tier->counts.refusals;
@@ -124,8 +121,6 @@ static int emit_tier(const struct tier_total *total, const struct sink *sink)
     int code = 0;
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics && code == 0; i++)
         code = metric_emit_of(sink, metrics[i].name, total->name, metrics[i].value);
-    if (code == 0 && total->promotes)
-        code = metric_emit_of(sink, "store.promoted_blocks.sum", total->name, (double)total->counts.promoted_blocks);
     return code;
 }
 
