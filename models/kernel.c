@@ -133,7 +133,20 @@ static const struct kernel_param low_exchange_table[] = {EXCHANGE_PARAMS(1e-5, 0
 static const char *const exchange_axes[] = {"tokens", "hidden", "chosen", "experts", "gpus", "nodes"};
 #define low_exchange_axes exchange_axes
 
-enum kernel_kind { GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, SENT_MOE, COLLECTIVE, EXCHANGE, LOW_EXCHANGE };
+/* DeepSeek states up to 640 TFLOP/s on H800 and 1450 on B200 for sparse attention over prompts, 0.65 of the peaks, and
+ * 410 on H800 for decoding over a cache of 8 bits (deepseek-ai/FlashMLA, README.md). No source is known for indexers
+ * and linear attention: their shares are assumptions. */
+#define SCAN_PARAMS(compute)                                                                                           \
+    {"start", "launch, ramp and drain of a kernel", SECONDS, 5e-6, 1e-7, 1e-3},                                        \
+    {"compute_efficiency", "share of the peak", PLAIN, compute, 0.01, 1.2},                                            \
+    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.8, 0.02, 1.2}
+
+static const struct kernel_param scan_table[] = {SCAN_PARAMS(0.65)};
+static const struct kernel_param narrow_scan_table[] = {SCAN_PARAMS(0.41)};
+static const char *const scan_axes[] = {"queries", "pairs", "keys", "sequences"};
+#define narrow_scan_axes scan_axes
+
+enum kernel_kind { SCAN, NARROW_SCAN, GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, SENT_MOE, COLLECTIVE, EXCHANGE, LOW_EXCHANGE };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define INFO(text, kind, stored) {text, COUNT(kind##_table), COUNT(kind##_axes), kind##_table, kind##_axes, stored}
@@ -147,6 +160,8 @@ enum kernel_kind { GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, SENT_MOE, 
 #define SENT_MOE_INFO(text) INFO(text, sent_moe, "weights")
 #define COLLECTIVE_INFO(text) INFO(text, collective, NULL)
 #define EXCHANGE_INFO(text) INFO(text, exchange, NULL)
+#define SCAN_INFO(text) INFO(text, scan, NULL)
+#define NARROW_SCAN_INFO(text) INFO(text, narrow_scan, NULL)
 #define LOW_EXCHANGE_INFO(text) INFO(text, low_exchange, NULL)
 
 static const struct kernel_class_info infos[] = {
@@ -193,6 +208,7 @@ PLACE(prefill, shape->sequences, shape->tokens, shape->past, shape->q_heads, sha
 PLACE(decode, shape->sequences, shape->context, shape->q_heads, shape->kv_heads, shape->key_dim, shape->value_dim,
       shape->shared_kv)
 PLACE(elementwise, shape->tokens, shape->width)
+PLACE(scan, shape->queries, shape->pairs, shape->keys, shape->sequences)
 PLACE(moe, shape->tokens, shape->hidden, shape->inner, shape->chosen, shape->experts)
 PLACE(sent_moe, shape->tokens, shape->hidden, shape->inner, shape->chosen, shape->held)
 PLACE(collective, shape->bytes, shape->gpus, shape->nodes)
@@ -207,6 +223,8 @@ enum number_format kernel_call_compute(const struct kernel_call *call)
     case DECODE: return call->shape.decode.compute;
     case MOE:
     case SENT_MOE: return call->shape.moe.compute;
+    case SCAN:
+    case NARROW_SCAN: return call->shape.scan.compute;
     case ELEMENTWISE:
     case COLLECTIVE:
     case EXCHANGE:
@@ -223,6 +241,8 @@ void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXE
     case PREFILL: prefill_place(&call->shape.prefill, axes); return;
     case DECODE: decode_place(&call->shape.decode, axes); return;
     case ELEMENTWISE: elementwise_place(&call->shape.elementwise, axes); return;
+    case SCAN:
+    case NARROW_SCAN: scan_place(&call->shape.scan, axes); return;
     case MOE: moe_place(&call->shape.moe, axes); return;
     case SENT_MOE: sent_moe_place(&call->shape.moe, axes); return;
     case COLLECTIVE: collective_place(&call->shape.collective, axes); return;
@@ -248,6 +268,8 @@ struct kernel_formats kernel_call_formats(const struct kernel_call *call)
     case DECODE: formats = (struct kernel_formats){call->shape.decode.kv, call->shape.decode.compute}; break;
     case MOE:
     case SENT_MOE: formats = (struct kernel_formats){call->shape.moe.weights, call->shape.moe.compute}; break;
+    case SCAN:
+    case NARROW_SCAN:
     case ELEMENTWISE:
     case COLLECTIVE:
     case EXCHANGE:
@@ -315,6 +337,8 @@ struct kernel_time kernel_call_time(const union kernel_params *params, const str
     case ELEMENTWISE: return elementwise_time(&params->elementwise, gpu, &call->shape.elementwise);
     case MOE:
     case SENT_MOE: return experts_time(params, gpu, call);
+    case SCAN:
+    case NARROW_SCAN: return scan_time(&params->scan, gpu, &call->shape.scan);
     case EXCHANGE:
     case LOW_EXCHANGE: return exchange_time(&params->exchange, gpu, &call->shape.exchange);
     case COLLECTIVE: break;
@@ -430,6 +454,13 @@ static const struct kernel_member exchange_members[] = {
     FOLLOWS(exchange, network_bytes_per_s),
     END};
 
+static const struct kernel_member scan_members[] = {
+    RUNNING(scan, queries),           RUNNING(scan, pairs),           FOLLOWS(scan, keys),
+    FOLLOWS(scan, sequences),         MAYBE(scan, window, 0.0),       MAYBE(scan, query_flop, 0.0),
+    MAYBE(scan, pair_flop, 0.0),      MAYBE(scan, query_bytes, 0.0),  MAYBE(scan, pair_bytes, 0.0),
+    MAYBE(scan, key_bytes, 0.0),      MAYBE(scan, sequence_bytes, 0.0), FORMAT_OF(scan, compute),
+    END};
+
 #define GEMM_MEMBERS gemm_members
 #define GEMM_FP8_MEMBERS gemm_members
 #define PREFILL_MEMBERS prefill_members
@@ -440,6 +471,8 @@ static const struct kernel_member exchange_members[] = {
 #define COLLECTIVE_MEMBERS collective_members
 #define EXCHANGE_MEMBERS exchange_members
 #define LOW_EXCHANGE_MEMBERS exchange_members
+#define SCAN_MEMBERS scan_members
+#define NARROW_SCAN_MEMBERS scan_members
 
 static const struct kernel_member *const members_of[] = {
 #define CLASS_MEMBERS(id, name, kind) kind##_MEMBERS,

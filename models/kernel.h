@@ -12,6 +12,7 @@
 #include "models/operators/exchange.h"
 #include "models/operators/kernel_time.h"
 #include "models/operators/moe.h"
+#include "models/operators/scan.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,6 +29,11 @@
     X(KERNEL_DECODE_ATTENTION, "decode_attention", DECODE)                                                             \
     X(KERNEL_LATENT_DECODE, "latent_decode_attention", DECODE) /* over latent vectors */                               \
     X(KERNEL_LATENT_PREFILL, "latent_prefill_attention", PREFILL) /* over keys and values expanded from these */       \
+    X(KERNEL_SPARSE, "sparse_attention", SCAN) /* over the latent vectors that an indexer chose */                     \
+    X(KERNEL_SPARSE_FP8, "sparse_attention_fp8", NARROW_SCAN) /* decoding over those of 8 bits, which are widened */   \
+    X(KERNEL_INDEX, "index_scores", SCAN) /* which chooses these, for prompts and decoding sequences */                \
+    X(KERNEL_LINEAR_PREFILL, "linear_prefill_attention", SCAN) /* the gated delta rule, in chunks */                   \
+    X(KERNEL_LINEAR_DECODE, "linear_decode_attention", SCAN)   /* the same, token by token */                          \
     X(KERNEL_NORM, "norm", ELEMENTWISE)                                                                                \
     X(KERNEL_ROTARY, "rotary", ELEMENTWISE)                                                                            \
     X(KERNEL_ACTIVATION, "activation", ELEMENTWISE)                                                                    \
@@ -61,6 +67,12 @@ enum kernel_class {
     KERNEL_CLASS_COUNT
 };
 
+/* Kernels whose shape is a scan_shape. */
+static inline bool kernel_is_scan(enum kernel_class class)
+{
+    return class >= KERNEL_SPARSE && class <= KERNEL_LINEAR_DECODE;
+}
+
 enum { KERNEL_MAX_PARAMS = 15, KERNEL_MAX_AXES = 10 };
 
 /* One kernel launch: its class says which shape it has. */
@@ -74,6 +86,7 @@ struct kernel_call {
         struct moe_shape moe;
         struct collective_shape collective;
         struct exchange_shape exchange;
+        struct scan_shape scan;
     } shape;
 };
 
@@ -86,6 +99,7 @@ union kernel_params {
     struct moe_params moe;
     struct collective_params collective;
     struct exchange_params exchange;
+    struct scan_params scan;
 };
 
 /* A switch is 0 or 1, a power one of 2 between its bounds: tried, not fitted. */

@@ -53,11 +53,48 @@ static int64_t latent_weights(const struct llm_spec *llm)
     return llm->kv_latent > 0 ? llm->hidden * (llm->query_latent + llm->kv_latent + llm->rotary_dim) : 0;
 }
 
+/* Weights of the indexer of one layer: every GPU holds all of them. Its key has a norm with bias. */
+static int64_t index_weights(const struct llm_spec *llm)
+{
+    const int64_t queries = llm->query_latent * llm->index_heads * llm->index_dim;
+    return llm->index_tokens > 0 ? queries + llm->hidden * (llm->index_dim + llm->index_heads) : 0;
+}
+
+/* Weights of linear attention of one layer but for the output projection, for a share of the heads: queries, keys,
+ * values and gates on the results; decay and strength of each value head. */
+static double linear_inward_weights(const struct llm_spec *llm)
+{
+    const int64_t width = 2 * (llm_linear_keys(llm) + llm_linear_values(llm) + llm->linear_value_heads);
+    return (double)(llm->hidden * width);
+}
+
+static double linear_out_weights(const struct llm_spec *llm)
+{
+    return (double)(llm->hidden * llm_linear_values(llm));
+}
+
+/* Convolution, decay, its offset, and the norm of a head, in one layer. */
+static int64_t linear_vectors(const struct llm_spec *llm)
+{
+    const int64_t channels = 2 * llm_linear_keys(llm) + llm_linear_values(llm);
+    return llm->linear_conv * channels + 2 * llm->linear_value_heads + llm->linear_value_dim;
+}
+
+double llm_state_bytes(const struct llm_spec *llm, int64_t tensor_parallel)
+{
+    const double channels = (double)(2 * llm_linear_keys(llm) + llm_linear_values(llm));
+    const double kept = llm->linear_layers > 0 ? channels * (double)(llm->linear_conv - 1) : 0.0;
+    const double state = (double)(llm->linear_key_dim * llm_linear_values(llm));
+    return (double)llm->linear_layers / (double)tensor_parallel *
+           (state * number_format_bytes(FORMAT_FP32) + kept * number_format_bytes(llm->compute));
+}
+
 /* Weights of the attention matrices of one layer for some of the heads, but for the output projection. */
 static double head_weights(const struct llm_spec *llm, double q_heads, double kv_heads)
 {
     const double hidden = (double)llm->hidden;
-    if (llm->kv_latent == 0) return hidden * (double)llm->head_dim * (q_heads + 2.0 * kv_heads);
+    const double gated = llm->attention_gate ? 2.0 : 1.0;
+    if (llm->kv_latent == 0) return hidden * (double)llm->head_dim * (gated * q_heads + 2.0 * kv_heads);
     const double query = llm->query_latent > 0 ? (double)llm->query_latent : hidden;
     const double expanded = kv_heads * (double)(llm->kv_latent * (llm->head_dim + llm->value_dim));
     return q_heads * query * (double)llm_key_dim(llm) + expanded;
@@ -75,10 +112,22 @@ static int64_t inward_weights(const struct llm_spec *llm)
     return latent_weights(llm) + (int64_t)head_weights(llm, (double)llm->q_heads, (double)llm->kv_heads);
 }
 
-/* Weights of the attention matrices of one layer. */
+/* Weights of the attention matrices of all layers, by what they do: into attention, and out of it. */
+static double all_inward_weights(const struct llm_spec *llm)
+{
+    return (double)((llm->layers - llm->linear_layers) * inward_weights(llm) + llm->index_layers * index_weights(llm)) +
+           (double)llm->linear_layers * linear_inward_weights(llm);
+}
+
+static double all_out_weights(const struct llm_spec *llm)
+{
+    return (double)(llm->layers - llm->linear_layers) * out_weights(llm, (double)llm->q_heads) +
+           (double)llm->linear_layers * linear_out_weights(llm);
+}
+
 static int64_t attention_weights(const struct llm_spec *llm)
 {
-    return inward_weights(llm) + (int64_t)out_weights(llm, (double)llm->q_heads);
+    return (int64_t)(all_inward_weights(llm) + all_out_weights(llm));
 }
 
 static int64_t expert_weights(const struct llm_spec *llm)
@@ -86,9 +135,10 @@ static int64_t expert_weights(const struct llm_spec *llm)
     return ffn_matrices(llm) * llm->hidden * llm->expert_ffn;
 }
 
+/* Of the router, and of the gate on the shared expert. */
 static int64_t router_weights(const struct llm_spec *llm)
 {
-    return llm->hidden * llm->experts;
+    return llm->hidden * (llm->experts + (llm->shared_gate ? 1 : 0));
 }
 
 /* Weights of the feed-forward matrices of all layers, routers included, that are met by a token which `experts` serve
@@ -105,17 +155,27 @@ static int64_t norm_parameters(const struct llm_spec *llm)
     return llm->hidden * (llm->norm_bias ? 2 : 1);
 }
 
-/* Norms and biases of one layer. */
-static int64_t layer_vectors(const struct llm_spec *llm)
+/* Norms and biases of one layer with softmax attention, but for the norms of the layer. */
+static int64_t attention_vectors(const struct llm_spec *llm)
 {
-    int64_t n = llm->layer_norms * norm_parameters(llm);
+    int64_t n = 0;
     if (llm->qk_norm) n += 2 * llm->head_dim;
     if (llm->kv_latent > 0) n += llm->query_latent + llm->kv_latent;
     if (llm->qkv_bias) n += (llm->q_heads + 2 * llm->kv_heads) * llm->head_dim;
     if (llm->output_bias) n += llm->hidden;
-    if (llm->ffn_bias) n += (ffn_matrices(llm) - 1) * llm->ffn + llm->hidden;
     if (llm->attention_sinks) n += llm->q_heads;
     return n;
+}
+
+/* Norms and biases of so many layers, a share of which have linear attention. */
+static double layers_vectors(const struct llm_spec *llm, double layers)
+{
+    const int64_t ffn_biases = llm->ffn_bias ? (ffn_matrices(llm) - 1) * llm->ffn + llm->hidden : 0;
+    const double linear = layers * llm_linear_frac(llm);
+    const double indexers = layers * (double)llm->index_layers / (double)llm->layers;
+    return layers * (double)(llm->layer_norms * norm_parameters(llm) + ffn_biases) +
+           (layers - linear) * (double)attention_vectors(llm) + linear * (double)linear_vectors(llm) +
+           indexers * 2.0 * (double)llm->index_dim;
 }
 
 /* Biases of the router, and of one expert, in one layer with experts. */
@@ -141,8 +201,8 @@ static int64_t outer_vectors(const struct llm_spec *llm)
 static int64_t count_parameters(const struct llm_spec *llm, int64_t experts)
 {
     const int64_t biases = (llm->layers - llm->dense_layers) * (router_biases(llm) + experts * expert_biases(llm));
-    return llm->layers * (attention_weights(llm) + layer_vectors(llm)) + ffn_weights(llm, experts) + biases +
-           (llm->tied_embeddings ? 1 : 2) * llm->vocab * llm->hidden + outer_vectors(llm);
+    return attention_weights(llm) + llround(layers_vectors(llm, (double)llm->layers)) + ffn_weights(llm, experts) +
+           biases + (llm->tied_embeddings ? 1 : 2) * llm->vocab * llm->hidden + outer_vectors(llm);
 }
 
 int64_t llm_parameters(const struct llm_spec *llm)
@@ -179,12 +239,16 @@ double llm_kv_bytes_per_token(const struct llm_spec *llm)
 
 double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens)
 {
-    const int64_t weights = llm->layers * attention_weights(llm) + ffn_weights(llm, llm->experts_per_token);
-    const bool is_cut = llm->sliding_window > 0 && llm->sliding_window < context_tokens;
-    const int64_t full_layers = is_cut ? llm->full_layers : llm->layers;
+    const int64_t weights = attention_weights(llm) + ffn_weights(llm, llm->experts_per_token);
+    const double seen = llm_seen_tokens(llm), context = (double)context_tokens;
+    const int64_t attending = llm->layers - llm->linear_layers;
+    const bool is_cut = seen > 0.0 && seen < context;
+    const int64_t full_layers = is_cut ? llm->full_layers : attending;
     const int64_t width = llm->q_heads * (llm_key_dim(llm) + llm_value_dim(llm));
-    return 2.0 * (double)weights + llm_head_flop(llm) + 2.0 * (double)(full_layers * width) * (double)context_tokens +
-           2.0 * (double)((llm->layers - full_layers) * width) * (double)llm->sliding_window;
+    const double scores = (double)(llm->index_layers * llm->index_heads * (llm->index_dim + 1)) * context;
+    const double states = (double)(llm->linear_layers * llm->linear_key_dim * llm_linear_values(llm));
+    return 2.0 * (double)weights + llm_head_flop(llm) + 2.0 * (double)(full_layers * width) * context +
+           2.0 * (double)((attending - full_layers) * width) * seen + 2.0 * scores + LINEAR_FLOP * states;
 }
 
 double llm_head_flop(const struct llm_spec *llm)
@@ -196,8 +260,8 @@ double llm_head_flop(const struct llm_spec *llm)
 static void layer_weights(const struct llm_spec *llm, double weights[LLM_PART_EXPERTS])
 {
     const int64_t row = ffn_matrices(llm) * llm->hidden;
-    weights[LLM_PART_ATTENTION] = (double)(llm->layers * inward_weights(llm));
-    weights[LLM_PART_OUT] = (double)llm->layers * out_weights(llm, (double)llm->q_heads);
+    weights[LLM_PART_ATTENTION] = all_inward_weights(llm);
+    weights[LLM_PART_OUT] = all_out_weights(llm);
     weights[LLM_PART_DENSE] = (double)(llm->dense_layers * row * llm->dense_ffn);
     weights[LLM_PART_SHARED] = 0.0;
     weights[llm_ffn_part(llm)] += (double)((llm->layers - llm->dense_layers) * row * llm->ffn);
@@ -293,6 +357,38 @@ static const char *window_problem(const struct llm_spec *llm)
     return llm->full_layers < llm->layers ? NULL : "none of its layers has the sliding window";
 }
 
+static const char *index_problem(const struct llm_spec *llm)
+{
+    if (llm->index_tokens == 0) {
+        const bool described = llm->index_heads != 0 || llm->index_dim != 0 || llm->index_layers != 0;
+        return described ? "its indexer is described but 'index_tokens' is missing" : NULL;
+    }
+    if (llm->kv_latent == 0 || llm->query_latent == 0) return "an indexer needs latent attention with a 'query_latent'";
+    if (llm->sliding_window > 0) return "an indexer and a sliding window exclude each other";
+    if (llm->index_heads < 1 || llm->index_heads > LLM_MAX_HEADS || llm->index_dim < 1 ||
+        llm->index_dim > LLM_MAX_HEAD_DIM || llm->index_tokens > LLM_MAX_CONTEXT)
+        return "an indexer has from 1 to 4096 heads, from 1 to 4096 wide";
+    return llm->index_layers >= 1 && llm->index_layers <= llm->layers ? NULL : "'index_layers' is from 1 to 'layers'";
+}
+
+static const char *linear_problem(const struct llm_spec *llm)
+{
+    const int64_t counts[] = {llm->linear_key_heads, llm->linear_value_heads, llm->linear_key_dim,
+                              llm->linear_value_dim, llm->linear_conv};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        if (llm->linear_layers == 0 && counts[i] != 0) return "its linear attention is described but has no layers";
+        if (llm->linear_layers != 0 && (counts[i] < 1 || counts[i] > LLM_MAX_HEADS))
+            return "heads, widths and convolution of linear attention are from 1 to 4096";
+    }
+    if (llm->linear_layers == 0) return NULL;
+    if (llm->linear_layers < 0 || llm->linear_layers >= llm->layers) return "none of its layers has softmax attention";
+    if (llm->kv_latent > 0 || llm->sliding_window > 0)
+        return "linear attention stands beside whole attention with plain heads only";
+    return llm->linear_value_heads % llm->linear_key_heads == 0
+               ? NULL
+               : "the value heads of linear attention are not a multiple of its key heads";
+}
+
 static const char *format_problem(const struct llm_spec *llm)
 {
     static const char *const absent[LLM_PART_COUNT] = {
@@ -315,6 +411,11 @@ const char *llm_problem(const struct llm_spec *llm)
         return "there are too many learned positions";
     problem = latent_problem(llm);
     if (!problem) problem = window_problem(llm);
+    if (!problem) problem = index_problem(llm);
+    if (!problem) problem = linear_problem(llm);
+    if (!problem && llm->attention_gate && llm->kv_latent > 0) problem = "latent attention has no gate on its results";
+    if (!problem && llm->shared_gate && (llm->experts == 0 || llm->ffn == 0))
+        problem = "a gate on the shared expert is described, but it has none";
     if (!problem) problem = expert_problem(llm);
     return problem ? problem : format_problem(llm);
 }
@@ -329,6 +430,8 @@ const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_para
     if (llm->ffn % tensor_parallel != 0 || llm->expert_ffn % tensor_parallel != 0 ||
         llm->dense_ffn % tensor_parallel != 0)
         return "the width of the feed-forward layer is not a multiple of the tensor parallelism";
+    if (llm->linear_key_heads % tensor_parallel != 0)
+        return "the number of key heads of linear attention is not a multiple of the tensor parallelism";
     if (pipeline_parallel > llm->layers) return "there are fewer layers than pipeline stages";
     return NULL;
 }
@@ -391,14 +494,21 @@ struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_paral
                               sparse * (shard.ffn * part_bytes(llm, llm_ffn_part(llm)) + experts));
     const double biases = (double)router_biases(llm) +
                           (double)(llm->experts * expert_biases(llm)) / (double)tensor_parallel;
+    const double linear = (double)layers * llm_linear_frac(llm), attending = (double)layers - linear;
+    const double indexers = (double)layers * (double)llm->index_layers / (double)llm->layers;
     const double inward = (double)latent_weights(llm) + head_weights(llm, shard.q_heads, shard.kv_heads);
-    const double attention_bytes = inward * part_bytes(llm, LLM_PART_ATTENTION) +
-                                   out_weights(llm, shard.q_heads) * part_bytes(llm, LLM_PART_OUT);
-    const double vectors = (double)layers * (double)layer_vectors(llm) +
-                           sparse * ((double)router_weights(llm) + biases) + (double)outer_vectors(llm);
-    shard.weight_bytes = (double)layers * attention_bytes + ffn_bytes + vectors * number_format_bytes(llm->compute) +
+    const double attention_bytes =
+        (attending * inward + indexers * (double)index_weights(llm) + linear / tp * linear_inward_weights(llm)) *
+            part_bytes(llm, LLM_PART_ATTENTION) +
+        (attending * out_weights(llm, shard.q_heads) + linear / tp * linear_out_weights(llm)) *
+            part_bytes(llm, LLM_PART_OUT);
+    const double vectors = layers_vectors(llm, (double)layers) + sparse * ((double)router_weights(llm) + biases) +
+                           (double)outer_vectors(llm);
+    shard.weight_bytes = attention_bytes + ffn_bytes + vectors * number_format_bytes(llm->compute) +
                          shard_vocab_bytes(llm, shard.vocab, pipeline_parallel);
-    shard.kv_bytes_per_token = (double)layers * layer_kv_bytes(llm, shard.kv_heads);
+    shard.linear_layers = linear;
+    shard.index_layers = indexers;
+    shard.kv_bytes_per_token = attending * layer_kv_bytes(llm, shard.kv_heads) + indexers * llm_index_key_bytes(llm);
     return shard;
 }
 
@@ -406,7 +516,8 @@ struct llm_shard llm_mtp_shard(const struct llm_spec *llm, int64_t tensor_parall
 {
     struct llm_spec layers = *llm;
     layers.layers = llm->mtp_layers;
-    layers.dense_layers = layers.full_layers = layers.sliding_window = 0;
+    layers.dense_layers = layers.full_layers = layers.sliding_window = layers.linear_layers = 0;
+    if (layers.index_layers > 0) layers.index_layers = layers.layers;
     struct llm_shard shard = llm_data_shard(&layers, tensor_parallel, 1, data_parallel);
     const double own = (double)(llm->mtp_layers * (2 * llm->hidden * llm->hidden + 3 * norm_parameters(llm)));
     shard.weight_bytes += (own - (double)outer_vectors(llm)) * number_format_bytes(llm->compute) -
@@ -446,10 +557,12 @@ struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec
                                                             shard.expert_ffn),
         .activation_bytes = activation_bytes(llm, &shard, params),
         .reserve_bytes = params->reserve_bytes,
+        .state_bytes = (double)params->batch_sequences * llm_state_bytes(llm, tensor_parallel / groups) *
+                       (double)shard.layers / (double)llm->layers,
         .block_bytes = shard.kv_bytes_per_token * (double)params->block_tokens,
     };
     const double left_bytes = capacity.usable_bytes - capacity.weight_bytes - capacity.activation_bytes -
-                              capacity.reserve_bytes;
+                              capacity.reserve_bytes - capacity.state_bytes;
     if (left_bytes > 0.0) capacity.blocks = (int64_t)floor(left_bytes / capacity.block_bytes);
     return capacity;
 }

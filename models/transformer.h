@@ -2,12 +2,20 @@
  *
  * Covers multi-head, grouped-query, multi-query and multi-head latent attention, gated and plain feed-forward layers,
  * mixtures of experts (in all layers, or in all but the first), tied embeddings, parallel attention and feed-forward,
- * sliding windows in all or some layers, formats by part. Leaves out encoders, cross-attention and other layers of
- * different kinds.
+ * sliding windows in all or some layers, linear attention in some, sparse attention with an indexer, formats by part.
+ * Leaves out encoders, cross-attention and other layers of different kinds.
  *
  * Multi-head latent attention (DeepSeek-V2, 2024) keeps one latent vector of kv_latent numbers and one rotary key of
  * rotary_dim per token, for all heads together. Heads get keys of head_dim numbers beside the rotary one, and values of
- * value_dim, as products of the latent vector. */
+ * value_dim, as products of the latent vector.
+ *
+ * Sparse attention (DeepSeek-V3.2, 2025): in every layer a query attends over the index_tokens latent vectors that an
+ * indexer scores highest. It has index_heads small queries, made of the latent query, and caches one key of index_dim
+ * numbers of 8 bits per token, with a scale. Layers without an indexer of their own take the choice of one before.
+ *
+ * Linear attention (Gated DeltaNet: Yang, Kautz and Hatamizadeh, 2025) keeps no keys: a state of linear_key_dim x
+ * linear_value_dim numbers for each value head, in fp32, and the last linear_conv - 1 inputs of its convolution. The
+ * layers with it are spread evenly among the others. */
 #ifndef ORRERY_MODELS_TRANSFORMER_H
 #define ORRERY_MODELS_TRANSFORMER_H
 
@@ -50,6 +58,10 @@ struct llm_spec {
     int64_t vocab, max_context;
     int64_t sliding_window; /* tokens a query looks back, in all layers but full_layers; 0: all tokens */
     int64_t full_layers;    /* with a sliding window: layers whose queries look back at all tokens nevertheless */
+    int64_t index_heads, index_dim, index_tokens, index_layers; /* sparse attention; index_tokens 0: none. index_layers:
+                                                                   layers with an indexer of their own */
+    int64_t linear_layers; /* with linear attention; 0: none, and nothing below */
+    int64_t linear_key_heads, linear_value_heads, linear_key_dim, linear_value_dim, linear_conv;
     int64_t experts, experts_per_token, expert_ffn; /* per layer; experts 0: dense */
     int64_t dense_layers, dense_ffn; /* first layers, without experts; their width */
     int64_t mtp_layers;    /* beside `layers`, for multi-token prediction: services load them that draft with them */
@@ -59,6 +71,8 @@ struct llm_spec {
     bool qkv_bias, output_bias, ffn_bias, head_bias, norm_bias;
     bool expert_bias;       /* on the experts' projections, and on the router */
     bool qk_norm, embedding_norm;
+    bool attention_gate;    /* on the results of attention, made beside the queries and as wide */
+    bool shared_gate;       /* one number per token, on what the shared expert makes */
     bool attention_sinks;   /* a learned number per head, which takes part in each softmax: costs nothing */
     int64_t layer_norms;         /* per layer */
     int64_t position_embeddings; /* learned positions */
@@ -83,11 +97,39 @@ bool llm_has(const struct llm_spec *llm, enum llm_part part);
 /* Gives all matrices of the layers one format, whatever their parts had, and the head that of computing. */
 void llm_set_weights(struct llm_spec *llm, enum number_format format);
 
-/* Share of the layers whose queries look back a window only. */
+/* Share of the layers with softmax attention whose queries look back a window only. */
 static inline double llm_window_frac(const struct llm_spec *llm)
 {
     return llm->sliding_window > 0 ? 1.0 - (double)llm->full_layers / (double)llm->layers : 0.0;
 }
+
+/* Tokens that a query looks back at most, in layers that do not look back at all: those of the window, or those that an
+ * indexer chose; 0: all layers look back at all tokens. */
+static inline double llm_seen_tokens(const struct llm_spec *llm)
+{
+    return (double)(llm->index_tokens > 0 ? llm->index_tokens : llm->sliding_window);
+}
+
+/* Share of the layers with linear attention. */
+static inline double llm_linear_frac(const struct llm_spec *llm)
+{
+    return (double)llm->linear_layers / (double)llm->layers;
+}
+
+/* Numbers of a token that linear attention works on in a layer: queries and keys, and values. */
+static inline int64_t llm_linear_keys(const struct llm_spec *llm)
+{
+    return llm->linear_key_heads * llm->linear_key_dim;
+}
+
+static inline int64_t llm_linear_values(const struct llm_spec *llm)
+{
+    return llm->linear_value_heads * llm->linear_value_dim;
+}
+
+/* Bytes that the layers with linear attention keep of a sequence, whatever its length, on one of `tensor_parallel` GPUs
+ * that hold all layers. */
+double llm_state_bytes(const struct llm_spec *llm, int64_t tensor_parallel);
 
 /* All parameters, biases and norms included. */
 int64_t llm_parameters(const struct llm_spec *llm);
@@ -104,13 +146,24 @@ double llm_copies_bytes(const struct llm_spec *llm, int64_t copies);
 /* Bytes of keys and values, or of latent vectors, per token over all layers, on one GPU without parallelism. */
 double llm_kv_bytes_per_token(const struct llm_spec *llm);
 
+/* Bytes of an indexer's key of a token in one layer: 8 bits a number, and a scale in fp32. 0 without one. */
+static inline double llm_index_key_bytes(const struct llm_spec *llm)
+{
+    return llm->index_tokens > 0 ? (double)llm->index_dim + number_format_bytes(FORMAT_FP32) : 0.0;
+}
+
+/* FLOP of linear attention for each number of its state and token: decay, what the key recalls, the correction that is
+ * written, what the query reads. */
+enum { LINEAR_FLOP = 7 };
+
 /* Widths of the keys and values that a head attends over: head_dim both, but for latent attention. */
 int64_t llm_key_dim(const struct llm_spec *llm);
 int64_t llm_value_dim(const struct llm_spec *llm);
 
 /* Forward floating-point operations for one more token that attends to `context_tokens` tokens, logits included: two
  * per weight of the matrices it meets, and 2 q_heads (key_dim + value_dim) per layer and context token (scores and
- * weighted sum). Decoding over latent vectors instead takes 2 q_heads (2 kv_latent + rotary_dim) of these. */
+ * weighted sum); 2 index_heads (index_dim + 1) per indexer and context token; LINEAR_FLOP per number of linear states.
+ * Decoding over latent vectors instead takes 2 q_heads (2 kv_latent + rotary_dim) of these. */
 double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens);
 
 /* FLOP of the head for one row of logits. Engines run it once per sequence, not for every token of a prompt. */
@@ -179,6 +232,7 @@ const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_para
  * outnumber them, and latent vectors always, with the matrices that make them. */
 struct llm_shard {
     int64_t layers, dense_layers; /* of them those without experts, if others have some */
+    double linear_layers, index_layers; /* of them, on average: with linear attention, with an indexer of their own */
     double q_heads, kv_heads, ffn, expert_ffn, dense_ffn, vocab; /* fractional where the split is uneven on average */
     double weight_bytes, kv_bytes_per_token;
 };
@@ -219,9 +273,10 @@ struct kv_params {
     int64_t redundant_experts; /* copies of experts in each layer that has some, dealt to all GPUs alike */
 };
 
-/* All per GPU: usable = weights + activations + reserve + blocks * block + rest, 0 <= rest < block. */
+/* All per GPU: usable = weights + activations + reserve + states + blocks * block + rest, 0 <= rest < block. States are
+ * those of linear attention, for batch_sequences sequences: a pool of their own, as in SGLang. */
 struct kv_capacity {
-    double usable_bytes, weight_bytes, activation_bytes, reserve_bytes, block_bytes;
+    double usable_bytes, weight_bytes, activation_bytes, reserve_bytes, state_bytes, block_bytes;
     int64_t blocks; /* 0 when the weights alone do not fit */
 };
 

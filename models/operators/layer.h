@@ -10,6 +10,16 @@
  * prompt again with each chunk); decoding sequences attend over the latent vectors as over one head of keys that are
  * values too, with the expansion's halves multiplied into queries and results (DeepSeek-V2, 2024).
  *
+ * Sparse attention: every indexer scores all earlier tokens for each query, in 8 bits. The scores are written, and the
+ * choice reads them again. Prompts and decoding sequences then attend over the latent vectors that each query chose,
+ * with one head of keys, in rows of 64 query heads at least (FlashMLA). So nothing is expanded.
+ *
+ * Linear attention (Gated DeltaNet): one product makes queries, keys, values and gates, another the decay and strength
+ * of each head. Then come a convolution with its activation, the gated delta rule, a norm with the gate, and the output
+ * projection. Decoding reads and writes the states of its sequences, and writes those of each draft. Prompts go in
+ * chunks of 64 tokens, with their products and the states between them (Yang et al., 2024, "Parallelizing Linear
+ * Transformers with the Delta Rule").
+ *
  * Numbers that an element-wise operator reads and writes per row: norm 2 hidden (of queries and keys twice the width of
  * their heads), rotary 2 (q_heads + kv_heads) head_dim, activation 3 ffn with a gate and 2 ffn without, residual 3
  * hidden, embedding 2 hidden, KV write twice what the cache keeps of a token in a layer. Norms and residual sums count
@@ -32,6 +42,8 @@
     X(OP_PREFILL_ATTENTION, "prefill_attention")                                                                       \
     X(OP_DECODE_ATTENTION, "decode_attention")                                                                         \
     X(OP_MIXED_ATTENTION, "mixed_attention")                                                                           \
+    X(OP_INDEX, "index")                                                                                               \
+    X(OP_LINEAR_ATTENTION, "linear_attention")                                                                         \
     X(OP_OUT, "out")                                                                                                   \
     X(OP_UP, "up")                                                                                                     \
     X(OP_ACTIVATION, "activation")                                                                                     \
@@ -125,7 +137,7 @@ void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *wor
 /* The same for the shape of attention over prompts; mixes: with the decoding sequences of the batch. */
 void prefill_shape_rebatch(struct prefill_shape *shape, const struct iteration_work *work, bool mixes);
 
-enum { LLM_MAX_USES = 40 };
+enum { LLM_MAX_USES = 56 };
 
 /* Why the model cannot be split so, as a static text, or NULL if it can. */
 const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split *split);

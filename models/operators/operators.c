@@ -97,6 +97,7 @@ static inline __attribute__((always_inline)) struct operators_time straggle_time
     struct operators_time time = {0.0, 0.0};
     for (size_t i = 0; n > 0 && ahead > 0 && i < operators->decode_attention.n; i++) {
         struct kernel_use use = operators->decode_attention.uses[i];
+        if (kernel_is_scan(use.call.class)) continue;
         kernel_use_rebatch(&use, work);
         struct decode_shape shape = use.call.shape.decode;
         shape.longest = (double)ahead / (double)n;
@@ -135,6 +136,21 @@ static struct piece drafted_attention(const struct operators *operators, const s
     return piece_line(time.seconds, 0.0);
 }
 
+/* What decoding sequences take beside prompts whose attention serves them too: linear attention. */
+static __attribute__((noinline)) struct piece linear_attention(const struct operators *operators,
+                                                               const struct iteration_work *work, double *outside_s)
+{
+    struct operators_time time = {0.0, 0.0};
+    for (size_t i = 0; work->decode_sequences > 0 && i < operators->decode_attention.n; i++) {
+        struct kernel_use use = operators->decode_attention.uses[i];
+        if (!kernel_is_scan(use.call.class)) continue;
+        kernel_use_rebatch(&use, work);
+        time = operators_add(time, use_time(&operators->parts, &use));
+    }
+    *outside_s = time.outside_s;
+    return piece_line(time.seconds, 0.0);
+}
+
 struct operators_time operators_steady(const struct operators *operators, const struct iteration_work *own,
                                        int64_t all_tokens)
 {
@@ -159,6 +175,8 @@ operators_computing(const struct operators *operators, const struct iteration_wo
         decode = drafted_attention(operators, own, &decode_outside_s);
     else if (is_alone)
         decode = decode_attention(&operators->decode, own, &decode_outside_s);
+    else if (operators->is_hybrid)
+        decode = linear_attention(operators, own, &decode_outside_s);
     if (is_alone && own->decode_drafts == 0) steady = operators_add(steady, straggle_time(operators, own));
     if (operators->parts.split.data > 1)
         steady = operators_add(steady, curve_time(&operators->by_all_tokens, all_tokens));
@@ -203,8 +221,11 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
     struct operators_time steady = is_listed ? operators->steady[work->decode_sequences] : steady_time(operators, work);
     double decode_outside_s = 0.0;
     const bool is_alone = work->prefill_tokens == 0 || !operators->prompts.mix;
-    const struct piece decode = is_alone ? decode_attention(&operators->decode, work, &decode_outside_s)
-                                         : piece_line(0.0, 0.0);
+    struct piece decode = piece_line(0.0, 0.0);
+    if (is_alone)
+        decode = decode_attention(&operators->decode, work, &decode_outside_s);
+    else if (operators->is_hybrid)
+        decode = linear_attention(operators, work, &decode_outside_s);
     if (is_alone) steady = operators_add(steady, straggle_time(operators, work));
     if (is_parted) steady = operators_add(steady, curve_time(&operators->by_all_tokens, all_tokens));
     const struct piece gpu = piece_add(decode, piece_line(steady.seconds, 0.0));
@@ -243,6 +264,14 @@ static void add_token_knots(struct knots *knots)
     for (; done <= LAST_TOKENS; done *= 2) knots_add(knots, done);
 }
 
+/* The first kernel of decoding over keys and values, or latent vectors; NULL: there is none. */
+static const struct decode_shape *decode_shape_of(const struct operators_uses *attention)
+{
+    for (size_t i = 0; i < attention->n; i++)
+        if (!kernel_is_scan(attention->uses[i].call.class)) return &attention->uses[i].call.shape.decode;
+    return NULL;
+}
+
 /* Small batches one by one: every sequence is another few blocks of threads. In larger ones the SMs are given one KV
  * head after another, whole or halved, so that knots enclose what fills them half, once, one and a half times ... */
 static void add_sequence_knots(struct knots *knots, const struct gpu_spec *gpu, const struct operators_uses *attention)
@@ -253,8 +282,9 @@ static void add_sequence_knots(struct knots *knots, const struct gpu_spec *gpu, 
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
         while (at < strides[i].last) knots_add(knots, at += strides[i].rows);
     for (; at <= LAST_SEQUENCES; at *= 2) knots_add(knots, at);
-    for (int64_t half = 1; half <= HALF_WAVES && attention->n > 0; half++) {
-        const double full = 0.5 * (double)(half * gpu->sm_count) / attention->uses[0].call.shape.decode.kv_heads;
+    const struct decode_shape *shape = decode_shape_of(attention);
+    for (int64_t half = 1; half <= HALF_WAVES && shape != NULL; half++) {
+        const double full = 0.5 * (double)(half * gpu->sm_count) / shape->kv_heads;
         knots_add(knots, (int64_t)full);
         knots_add(knots, (int64_t)full + 1);
     }
@@ -269,7 +299,11 @@ static void add_context_knots(struct knots *knots, const struct operators_uses *
         knots_add(knots, block * BLOCK_TOKENS + BLOCK_TOKENS / 2);
         knots_add(knots, block * 3 / 2 * BLOCK_TOKENS + BLOCK_TOKENS / 2);
     }
-    for (size_t i = 0; i < attention->n; i++) knots_add(knots, (int64_t)attention->uses[i].call.shape.decode.window);
+    for (size_t i = 0; i < attention->n; i++) {
+        const struct kernel_call *call = &attention->uses[i].call;
+        const bool is_scan = kernel_is_scan(call->class);
+        knots_add(knots, (int64_t)(is_scan ? call->shape.scan.window : call->shape.decode.window));
+    }
 }
 
 /* Knots on both sides of where a call enters and leaves its range; it grows evenly, from `one` at 1 to `two` at 2. */
@@ -341,7 +375,7 @@ static void add_table_knots(struct knots *knots, size_t limit, const struct kern
 static bool is_attention(const struct kernel_use *use)
 {
     const enum kernel_class class = use->call.class;
-    return class >= KERNEL_PREFILL_ATTENTION && class <= KERNEL_LATENT_PREFILL;
+    return class >= KERNEL_PREFILL_ATTENTION && class <= KERNEL_LINEAR_DECODE;
 }
 
 /* The kernels of one driver when it stands at x, for each group, attention or all the others. */
@@ -466,6 +500,7 @@ void operators_init(struct operators *operators, const struct operators_parts *p
 {
     operators->parts = *parts;
     operators->layers = (double)llm_shard(parts->llm, parts->split.tensor, parts->split.pipeline).layers;
+    operators->is_hybrid = parts->llm->linear_layers > 0;
     init_curve(&operators->by_all_tokens, parts, BY_ALL_TOKENS);
     init_curve(&operators->by_tokens, parts, BY_TOKENS);
     init_curve(&operators->by_sent_tokens, parts, BY_SENT_TOKENS);
@@ -505,6 +540,7 @@ void operators_copy(struct operators *operators, const struct operators *from, c
 {
     operators->parts = *parts;
     operators->layers = from->layers;
+    operators->is_hybrid = from->is_hybrid;
     copy_curve(&operators->by_all_tokens, &from->by_all_tokens);
     copy_curve(&operators->by_tokens, &from->by_tokens);
     copy_curve(&operators->by_sequences, &from->by_sequences);

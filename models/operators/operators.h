@@ -65,12 +65,13 @@ struct operators_uses {
 /* One kernel of attention over prompts, and what follows from all but the batch (prompt_cost.c). */
 struct operators_prompt {
     struct kernel_use use; /* of some batch */
-    bool is_tabled;        /* measured: its table decides */
+    bool is_tabled;        /* measured, or no attention over keys: evaluated as it is */
     struct prefill_row row;
     const struct kernel_range *range; /* of its class; NULL: what no batch changes lies outside */
 };
 
-/* With and without a window: a layer's attention has one or none. */
+/* With and without a window: a layer's attention has one or none. Or sparse attention and its indexer, or softmax and
+ * linear attention. */
 enum { OPERATORS_PROMPTS = 2 };
 struct operators_prompts {
     size_t n;
@@ -90,7 +91,8 @@ struct operators_parts {
 
 struct operators {
     struct operators_parts parts;
-    double layers; /* of the stage */
+    double layers;  /* of the stage */
+    bool is_hybrid; /* some of them have linear attention */
     struct operators_curve by_all_tokens, by_tokens, by_sequences;
     struct operators_curve by_sent_tokens; /* DeepEP's kernels */
     struct operators_curve by_keys, by_decoding; /* products from and to latent vectors */

@@ -39,7 +39,8 @@ void operators_prompts_init(struct operators_prompts *prompts, const struct oper
         struct operators_prompt *prompt = &prompts->kernels[i];
         const enum kernel_class class = list->uses[i].call.class;
         prompt->use = list->uses[i];
-        prompt->is_tabled = parts->kernels->tables[class] != NULL;
+        prompt->is_tabled = parts->kernels->tables[class] != NULL || kernel_is_scan(class);
+        if (kernel_is_scan(class)) continue;
         prompt->range = range_of(parts->kernels, prompt->use.call);
         struct prefill_shape shape = prompt->use.call.shape.prefill;
         shape.expanded = class == KERNEL_LATENT_PREFILL;

@@ -2,6 +2,7 @@
 
 #include "sim/catalog/huggingface_fields.h"
 #include "sim/catalog/huggingface_formats.h"
+#include "sim/catalog/huggingface_gpt.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,37 +16,42 @@ static void read_late_windows(struct reading *reading, struct llm_spec *llm)
     llm->full_layers = llm->sliding_window > 0 ? full_layers : 0;
 }
 
-/* Which layers have the sliding window, as newer files list them. The list decides where it is there. */
+/* Which layers have the sliding window or linear attention, as newer files list them. The list decides where it is
+ * there. */
 static void read_layer_types(struct reading *reading, struct llm_spec *llm)
 {
     const struct json_node *types = find(reading, "layer_types");
-    int64_t full_layers = 0;
+    int64_t full_layers = 0, linear_layers = 0;
     if (!types) return;
     if (types->kind != JSON_LIST || (int64_t)types->n != llm->layers) {
         report(reading, types, "layer_types", "must list the kind of each layer");
         return;
     }
     for (const struct json_node *type = types->first; type; type = type->next) {
-        const bool is_full = has_text(type, "full_attention");
+        const bool is_sparse = llm->index_tokens > 0 && has_text(type, "deepseek_sparse_attention");
+        const bool is_full = has_text(type, "full_attention") || is_sparse;
+        const bool is_linear = llm->linear_layers > 0 && has_text(type, "linear_attention");
         full_layers += is_full;
-        if (is_full || (llm->sliding_window > 0 && has_text(type, "sliding_attention"))) continue;
+        linear_layers += is_linear;
+        if (is_full || is_linear || (llm->sliding_window > 0 && has_text(type, "sliding_attention"))) continue;
         report(reading, type, "layer_types",
                "has a kind that is not modelled (full_attention is, and sliding_attention beside a sliding_window)");
         return;
     }
+    llm->linear_layers = linear_layers;
     if (full_layers == llm->layers) llm->sliding_window = 0;
     llm->full_layers = llm->sliding_window > 0 ? full_layers : 0;
 }
 
-/* What all decoders of the Llama line share. */
-static void read_llama(struct reading *reading, struct llm_spec *llm)
+/* What all decoders of the Llama line share. `ffn`: the width where the file has none; -1: it must. */
+static void read_decoder(struct reading *reading, struct llm_spec *llm, int64_t ffn)
 {
     llm->layers = read_required(reading, "num_hidden_layers");
     llm->hidden = read_required(reading, "hidden_size");
     llm->q_heads = read_required(reading, "num_attention_heads");
     llm->kv_heads = read_count(reading, "num_key_value_heads", llm->q_heads);
     llm->head_dim = read_count(reading, "head_dim", llm->q_heads > 0 ? llm->hidden / llm->q_heads : 0);
-    llm->ffn = read_required(reading, "intermediate_size");
+    llm->ffn = read_count(reading, "intermediate_size", ffn);
     llm->vocab = read_required(reading, "vocab_size");
     llm->max_context = read_required(reading, "max_position_embeddings");
     llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", false);
@@ -53,6 +59,11 @@ static void read_llama(struct reading *reading, struct llm_spec *llm)
     llm->layer_norms = 2;
     llm->qkv_bias = llm->output_bias = read_flag(reading, "attention_bias", false);
     llm->ffn_bias = read_flag(reading, "mlp_bias", false);
+}
+
+static void read_llama(struct reading *reading, struct llm_spec *llm)
+{
+    read_decoder(reading, llm, -1);
 }
 
 static void read_mistral(struct reading *reading, struct llm_spec *llm)
@@ -91,12 +102,18 @@ static void refuse_caps(struct reading *reading, const char *key)
     if (find(reading, key)) report(reading, find(reading, key), key, "is given: soft caps on scores are not modelled");
 }
 
-/* A file of the language model, or of a multimodal one: its member `text_config`, which may leave out what is the
- * default. Images are left out. */
-static void read_gemma3(struct reading *reading, struct llm_spec *llm)
+/* From the language model of a multimodal file on, keys are those of its `text_config`. Images are left out. */
+static void read_text_config(struct reading *reading)
 {
     const struct json_node *text = find(reading, "text_config");
     if (text && text->kind == JSON_OBJECT) reading->root = text;
+}
+
+/* A file of the language model, or of a multimodal one: its member `text_config`, which may leave out what is the
+ * default. */
+static void read_gemma3(struct reading *reading, struct llm_spec *llm)
+{
+    read_text_config(reading);
     llm->layers = read_required(reading, "num_hidden_layers");
     llm->hidden = read_required(reading, "hidden_size");
     llm->ffn = read_required(reading, "intermediate_size");
@@ -149,13 +166,8 @@ static void read_qwen3(struct reading *reading, struct llm_spec *llm)
     read_late_windows(reading, llm);
 }
 
-static void read_qwen3_moe(struct reading *reading, struct llm_spec *llm)
+static void refuse_dense_between(struct reading *reading)
 {
-    read_qwen3(reading, llm);
-    llm->experts = read_required(reading, "num_experts");
-    llm->experts_per_token = read_required(reading, "num_experts_per_tok");
-    llm->expert_ffn = read_required(reading, "moe_intermediate_size");
-    llm->ffn = 0;
     const struct json_node *dense = find(reading, "mlp_only_layers");
     if (read_count(reading, "decoder_sparse_step", 1) != 1)
         report(reading, find(reading, "decoder_sparse_step"), "decoder_sparse_step",
@@ -163,6 +175,35 @@ static void read_qwen3_moe(struct reading *reading, struct llm_spec *llm)
     if (dense && dense->n > 0)
         report(reading, dense, "mlp_only_layers",
                "is not empty: dense layers between those with experts are not modelled");
+}
+
+static void read_qwen3_moe(struct reading *reading, struct llm_spec *llm)
+{
+    read_qwen3(reading, llm);
+    llm->experts = read_required(reading, "num_experts");
+    llm->experts_per_token = read_required(reading, "num_experts_per_tok");
+    llm->expert_ffn = read_required(reading, "moe_intermediate_size");
+    llm->ffn = 0;
+    refuse_dense_between(reading);
+}
+
+/* The language model of a multimodal file: dense, or with experts. */
+static void read_qwen3_vl(struct reading *reading, struct llm_spec *llm)
+{
+    const bool tied = read_flag(reading, "tie_word_embeddings", false);
+    read_text_config(reading);
+    if (find(reading, "num_experts"))
+        read_qwen3_moe(reading, llm);
+    else
+        read_qwen3(reading, llm);
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", tied);
+}
+
+/* Qwen2's shape, with layers for multi-token prediction. */
+static void read_mimo(struct reading *reading, struct llm_spec *llm)
+{
+    read_qwen2(reading, llm);
+    llm->mtp_layers = read_count(reading, "num_nextn_predict_layers", 0);
 }
 
 /* Experts with shared ones beside them, dense layers first. */
@@ -198,12 +239,77 @@ static void read_deepseek(struct reading *reading, struct llm_spec *llm)
     read_deepseek_experts(reading, llm);
 }
 
-/* Kimi K2.5: the same in a multimodal file. Images are left out. */
+/* Kimi K2.5: the same in a multimodal file. */
 static void read_kimi_k25(struct reading *reading, struct llm_spec *llm)
 {
-    const struct json_node *text = find(reading, "text_config");
-    if (text && text->kind == JSON_OBJECT) reading->root = text;
+    read_text_config(reading);
     read_deepseek(reading, llm);
+}
+
+/* DeepSeek-V3.2 and GLM-5: the same with an indexer. GLM-5.2 lists the layers that have one of their own. */
+static void read_deepseek_sparse(struct reading *reading, struct llm_spec *llm)
+{
+    read_deepseek(reading, llm);
+    llm->index_heads = read_required(reading, "index_n_heads");
+    llm->index_dim = read_required(reading, "index_head_dim");
+    llm->index_tokens = read_required(reading, "index_topk");
+    llm->index_layers = llm->layers;
+    const struct json_node *types = find(reading, "indexer_types");
+    if (types == NULL) return;
+    llm->index_layers = 0;
+    for (const struct json_node *type = types->first; type; type = type->next) {
+        llm->index_layers += has_text(type, "full");
+        if (has_text(type, "full") || has_text(type, "shared")) continue;
+        report(reading, type, "indexer_types", "has a kind that is not modelled (full and shared are)");
+        return;
+    }
+    if (types->kind != JSON_LIST || (int64_t)types->n != llm->layers)
+        report(reading, types, "indexer_types", "must list the kind of each layer");
+}
+
+/* Three layers with linear attention before each with gated softmax attention. */
+static void read_gated_delta(struct reading *reading, struct llm_spec *llm)
+{
+    const int64_t interval = read_count(reading, "full_attention_interval", 4);
+    llm->qkv_bias = llm->output_bias = read_flag(reading, "attention_bias", false);
+    llm->attention_gate = read_flag(reading, "attn_output_gate", true);
+    llm->linear_layers = interval > 0 ? llm->layers - llm->layers / interval : 0;
+    llm->linear_key_heads = read_count(reading, "linear_num_key_heads", 16);
+    llm->linear_value_heads = read_count(reading, "linear_num_value_heads", 32);
+    llm->linear_key_dim = read_count(reading, "linear_key_head_dim", 128);
+    llm->linear_value_dim = read_count(reading, "linear_value_head_dim", 128);
+    llm->linear_conv = read_count(reading, "linear_conv_kernel_dim", 4);
+    llm->mtp_layers = read_count(reading, "mtp_num_hidden_layers", 0);
+}
+
+/* Experts in every layer, and a gated shared one. */
+static void read_gated_experts(struct reading *reading, struct llm_spec *llm)
+{
+    llm->experts = read_required(reading, "num_experts");
+    llm->experts_per_token = read_required(reading, "num_experts_per_tok");
+    llm->expert_ffn = read_required(reading, "moe_intermediate_size");
+    llm->ffn = read_count(reading, "shared_expert_intermediate_size", 0);
+    llm->shared_gate = llm->ffn > 0;
+    refuse_dense_between(reading);
+}
+
+/* The dense LLMs of the line, or all its files: those of experts need not state a dense width. */
+static void read_qwen3_5(struct reading *reading, struct llm_spec *llm)
+{
+    const bool tied = read_flag(reading, "tie_word_embeddings", false);
+    read_text_config(reading);
+    read_decoder(reading, llm, find(reading, "num_experts") ? 0 : -1);
+    llm->head_dim = read_count(reading, "head_dim", 256);
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", tied);
+    llm->qk_norm = true;
+    read_gated_delta(reading, llm);
+    if (find(reading, "num_experts")) read_gated_experts(reading, llm);
+}
+
+static void read_qwen2_moe(struct reading *reading, struct llm_spec *llm)
+{
+    read_qwen2(reading, llm);
+    read_gated_experts(reading, llm);
 }
 
 /* GLM-4.5 and later: the DeepSeek line's experts beside grouped queries. */
@@ -243,89 +349,15 @@ static void read_internlm(struct reading *reading, struct llm_spec *llm)
     llm->qkv_bias = llm->output_bias = read_flag(reading, "bias", true);
 }
 
-/* What the decoders of the GPT line share: plain feed-forward of four times the width, LayerNorm, biases. */
-static void set_gpt(struct llm_spec *llm, bool bias)
-{
-    llm->kv_heads = llm->q_heads;
-    llm->head_dim = llm->q_heads > 0 ? llm->hidden / llm->q_heads : 0;
-    llm->layer_norms = 2;
-    llm->norm_bias = true;
-    llm->qkv_bias = llm->output_bias = llm->ffn_bias = bias;
-}
-
-static void read_opt(struct reading *reading, struct llm_spec *llm)
-{
-    llm->layers = read_required(reading, "num_hidden_layers");
-    llm->hidden = read_required(reading, "hidden_size");
-    llm->q_heads = read_required(reading, "num_attention_heads");
-    llm->ffn = read_required(reading, "ffn_dim");
-    llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_required(reading, "max_position_embeddings");
-    llm->position_embeddings = llm->max_context + 2; /* the first two positions stand for padding */
-    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
-    set_gpt(llm, read_flag(reading, "enable_bias", true));
-    if (read_count(reading, "word_embed_proj_dim", llm->hidden) != llm->hidden)
-        report(reading, find(reading, "word_embed_proj_dim"), "word_embed_proj_dim",
-               "differs from 'hidden_size': projected embeddings are not modelled");
-}
-
-/* Checkpoints hold the head although the configuration class ties it by default. */
-static void read_falcon(struct reading *reading, struct llm_spec *llm)
-{
-    llm->layers = read_either(reading, "num_hidden_layers", "n_layer");
-    llm->hidden = read_required(reading, "hidden_size");
-    llm->q_heads = read_either(reading, "num_attention_heads", "n_head");
-    llm->ffn = read_count(reading, "ffn_hidden_size", 4 * llm->hidden);
-    llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_count(reading, "max_position_embeddings", 2048);
-    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", false);
-    llm->parallel_block = read_flag(reading, "parallel_attn", true);
-    set_gpt(llm, read_flag(reading, "bias", false));
-    if (read_flag(reading, "new_decoder_architecture", false)) {
-        llm->kv_heads = read_either(reading, "num_kv_heads", "n_head_kv");
-        return;
-    }
-    if (read_flag(reading, "multi_query", true)) llm->kv_heads = 1;
-    if (llm->parallel_block) llm->layer_norms = 1;
-}
-
-static void read_bloom(struct reading *reading, struct llm_spec *llm)
-{
-    llm->layers = read_either(reading, "n_layer", "num_hidden_layers");
-    llm->hidden = read_either(reading, "hidden_size", "n_embed");
-    llm->q_heads = read_either(reading, "n_head", "num_attention_heads");
-    llm->ffn = 4 * llm->hidden;
-    llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_count(reading, "seq_length", 2048);
-    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
-    llm->embedding_norm = true;
-    set_gpt(llm, true);
-}
-
 static void read_phi(struct reading *reading, struct llm_spec *llm)
 {
     read_llama(reading, llm);
     const int64_t kv_heads = llm->kv_heads;
-    set_gpt(llm, true);
+    huggingface_set_gpt(llm, true);
     llm->kv_heads = kv_heads;
     llm->gated_ffn = false;
     llm->parallel_block = llm->head_bias = true;
     llm->layer_norms = 1;
-}
-
-/* Matrices of several projections are stored as one, which changes no count. Only some variants have a window. */
-static void read_baichuan(struct reading *reading, struct llm_spec *llm)
-{
-    llm->layers = read_required(reading, "num_hidden_layers");
-    llm->hidden = read_required(reading, "hidden_size");
-    llm->q_heads = llm->kv_heads = read_required(reading, "num_attention_heads");
-    llm->head_dim = llm->q_heads > 0 ? llm->hidden / llm->q_heads : 0;
-    llm->ffn = read_required(reading, "intermediate_size");
-    llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_either(reading, "max_position_embeddings", "model_max_length");
-    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", false);
-    llm->gated_ffn = true;
-    llm->layer_norms = 2;
 }
 
 static void read_internlm2(struct reading *reading, struct llm_spec *llm)
@@ -343,79 +375,28 @@ static void read_starcoder2(struct reading *reading, struct llm_spec *llm)
     llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
 }
 
-/* Widths of GPT-2 and its descendants, and their positions. */
-static void read_gpt_widths(struct reading *reading, struct llm_spec *llm)
-{
-    llm->layers = read_either(reading, "n_layer", "num_hidden_layers");
-    llm->hidden = read_either(reading, "n_embd", "hidden_size");
-    llm->q_heads = read_either(reading, "n_head", "num_attention_heads");
-    llm->ffn = read_count(reading, "n_inner", 4 * llm->hidden);
-    llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_either(reading, "n_positions", "max_position_embeddings");
-}
-
-static void read_gpt2(struct reading *reading, struct llm_spec *llm)
-{
-    read_gpt_widths(reading, llm);
-    set_gpt(llm, true);
-    llm->position_embeddings = llm->max_context;
-    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
-    if (read_flag(reading, "add_cross_attention", false))
-        report(reading, find(reading, "add_cross_attention"), "add_cross_attention",
-               "is true: cross-attention is not modelled");
-}
-
-/* SantaCoder and StarCoder. */
-static void read_gpt_bigcode(struct reading *reading, struct llm_spec *llm)
-{
-    read_gpt2(reading, llm);
-    if (read_flag(reading, "multi_query", true)) llm->kv_heads = 1;
-}
-
-static void read_gptj(struct reading *reading, struct llm_spec *llm)
-{
-    read_gpt_widths(reading, llm);
-    set_gpt(llm, false);
-    llm->ffn_bias = llm->head_bias = llm->parallel_block = true;
-    llm->layer_norms = 1;
-    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", false);
-}
-
 static void read_gpt_neox(struct reading *reading, struct llm_spec *llm)
 {
     read_llama(reading, llm);
-    set_gpt(llm, true);
+    huggingface_set_gpt(llm, true);
     llm->gated_ffn = false;
     llm->qkv_bias = llm->output_bias = read_flag(reading, "attention_bias", true);
     llm->parallel_block = read_flag(reading, "use_parallel_residual", true);
 }
 
-/* What the attention of an MPT has beyond plain heads. */
-static void read_mpt_attention(struct reading *reading, struct llm_spec *llm)
+/* Matrices of several projections are stored as one, which changes no count. Only some variants have a window. */
+static void read_baichuan(struct reading *reading, struct llm_spec *llm)
 {
-    const struct json_node *attention = find(reading, "attn_config");
-    const struct json_node *kv_heads = json_member(attention, "kv_n_heads"), *norms = json_member(attention, "qk_ln");
-    const struct json_node *window = json_member(attention, "sliding_window_size");
-    if (kv_heads && kv_heads->kind == JSON_NUMBER && kv_heads->number >= 1.0 && kv_heads->number <= LLM_MAX_HEADS)
-        llm->kv_heads = (int64_t)kv_heads->number;
-    if (norms && norms->number != 0.0)
-        report(reading, norms, "qk_ln", "is true: norms over all heads are not modelled");
-    if (window && window->kind == JSON_NUMBER && window->number > 0.0)
-        report(reading, window, "sliding_window_size", "is given: windows of MPT are not modelled");
-}
-
-static void read_mpt(struct reading *reading, struct llm_spec *llm)
-{
-    llm->layers = read_required(reading, "n_layers");
-    llm->hidden = read_required(reading, "d_model");
-    llm->q_heads = read_required(reading, "n_heads");
-    llm->ffn = read_count(reading, "expansion_ratio", 4) * llm->hidden;
+    llm->layers = read_required(reading, "num_hidden_layers");
+    llm->hidden = read_required(reading, "hidden_size");
+    llm->q_heads = llm->kv_heads = read_required(reading, "num_attention_heads");
+    llm->head_dim = llm->q_heads > 0 ? llm->hidden / llm->q_heads : 0;
+    llm->ffn = read_required(reading, "intermediate_size");
     llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_required(reading, "max_seq_len");
-    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
-    set_gpt(llm, !read_flag(reading, "no_bias", true));
-    llm->norm_bias = llm->qkv_bias;
-    read_mpt_attention(reading, llm);
+    llm->max_context = read_either(reading, "max_position_embeddings", "model_max_length");
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", false);
+    llm->gated_ffn = true;
+    llm->layer_norms = 2;
 }
 
 static const struct architecture {
@@ -437,24 +418,35 @@ static const struct architecture {
     {"deepseek_v3", "DeepseekV3ForCausalLM", read_deepseek},
     {"kimi_k2", "DeepseekV3ForCausalLM", read_deepseek},
     {"kimi_k25", "KimiK25ForConditionalGeneration", read_kimi_k25},
+    {"deepseek_v32", "DeepseekV32ForCausalLM", read_deepseek_sparse},
+    {"glm_moe_dsa", "GlmMoeDsaForCausalLM", read_deepseek_sparse},
+    {"qwen2_moe", "Qwen2MoeForCausalLM", read_qwen2_moe},
+    {"qwen3_next", "Qwen3NextForCausalLM", read_qwen3_5},
+    {"qwen3_5", "Qwen3_5ForConditionalGeneration", read_qwen3_5},
+    {"qwen3_5_text", "Qwen3_5ForCausalLM", read_qwen3_5},
+    {"qwen3_5_moe", "Qwen3_5MoeForConditionalGeneration", read_qwen3_5},
+    {"qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", read_qwen3_5},
+    {"qwen3_vl", "Qwen3VLForConditionalGeneration", read_qwen3_vl},
+    {"qwen3_vl_moe", "Qwen3VLMoeForConditionalGeneration", read_qwen3_vl},
+    {"mimo", "MiMoForCausalLM", read_mimo},
     {"glm4_moe", "Glm4MoeForCausalLM", read_glm4_moe},
     {"minimax_m2", "MiniMaxM2ForCausalLM", read_minimax_m2},
     {"internlm", "InternLMForCausalLM", read_internlm},
-    {"opt", "OPTForCausalLM", read_opt},
-    {"falcon", "FalconForCausalLM", read_falcon},
-    {"bloom", "BloomForCausalLM", read_bloom},
+    {"opt", "OPTForCausalLM", huggingface_opt},
+    {"falcon", "FalconForCausalLM", huggingface_falcon},
+    {"bloom", "BloomForCausalLM", huggingface_bloom},
     {"phi", "PhiForCausalLM", read_phi},
     {"phi3", "Phi3ForCausalLM", read_mistral},
     {"starcoder2", "Starcoder2ForCausalLM", read_starcoder2},
     {"baichuan", "BaichuanForCausalLM", read_baichuan},
     {"internlm2", "InternLM2ForCausalLM", read_internlm2},
-    {"gpt2", "GPT2LMHeadModel", read_gpt2},
-    {"gpt_bigcode", "GPTBigCodeForCausalLM", read_gpt_bigcode},
-    {"gptj", "GPTJForCausalLM", read_gptj},
+    {"gpt2", "GPT2LMHeadModel", huggingface_gpt2},
+    {"gpt_bigcode", "GPTBigCodeForCausalLM", huggingface_gpt_bigcode},
+    {"gptj", "GPTJForCausalLM", huggingface_gptj},
     {"gpt_neox", "GPTNeoXForCausalLM", read_gpt_neox},
-    {"mpt", "MPTForCausalLM", read_mpt},
+    {"mpt", "MPTForCausalLM", huggingface_mpt},
     {"Yi", "YiForCausalLM", read_llama},
-    {"RefinedWeb", "RWForCausalLM", read_falcon},
+    {"RefinedWeb", "RWForCausalLM", huggingface_falcon},
 };
 
 enum { N_ARCHITECTURES = sizeof architectures / sizeof *architectures };
@@ -467,13 +459,7 @@ static const struct {
     {"cohere2", "norms without bias over the mean (LayerNorm), beside scaled logits"},
     {"llama4", "chunked attention in some of the layers"},
     {"llama4_text", "chunked attention in some of the layers"},
-    {"qwen2_moe", "a gate on the shared expert"},
-    {"qwen3_next", "linear attention in some of the layers"},
-    {"qwen3_5", "linear attention in some of the layers"},
-    {"qwen3_5_moe", "linear attention in some of the layers"},
     {"minimax", "linear attention in some of the layers"},
-    {"deepseek_v32", "sparse attention with an indexer"},
-    {"glm_moe_dsa", "sparse attention with an indexer"},
     {"minicpm3", "latent attention beside scaled embeddings"},
     {"olmo2", "norms over all heads of queries and keys"},
     {"mamba", "state-space layers"},

@@ -189,6 +189,11 @@ static const struct matrix latent_inputs[] = {
 static const struct matrix whole_query_inputs[] = {
     {{"self_attn.kv_a_proj_with_mqa"}}, {{"self_attn.kv_b_proj"}}, {{"self_attn.q_proj"}}};
 static const struct matrix outputs[] = {{{"self_attn.o_proj"}}};
+/* What makes decay and strength of linear attention's heads is left out: few numbers, which checkpoints keep wide. */
+static const struct matrix linear_inputs[] = {{{"linear_attn.in_proj_qkv", "linear_attn.in_proj_qkvz"}},
+                                              {{"linear_attn.in_proj_z", "linear_attn.in_proj_qkvz"}},
+                                              {{"linear_attn.in_proj_qkv", "linear_attn.in_proj_qkvz"}}};
+static const struct matrix linear_outputs[] = {{{"linear_attn.out_proj"}}};
 static const struct matrix dense[] = {
     {{"mlp.up_proj", "mlp.gate_up_proj"}}, {{"mlp.down_proj"}}, {{"mlp.gate_proj", "mlp.gate_up_proj"}}};
 static const struct matrix shared[] = {{{"mlp.shared_experts.up_proj", "mlp.shared_expert.up_proj"}},
@@ -251,11 +256,22 @@ static void put_name(const struct matrix *matrix, int64_t layer, int64_t expert,
         put_expert(name->text[k], sizeof name->text[k], layer, matrix->names[k], expert);
 }
 
+/* Whether a layer has linear attention: those without it are spread evenly, each the last of its group. */
+static bool is_linear(const struct llm_spec *llm, int64_t layer)
+{
+    const int64_t attending = llm->layers - llm->linear_layers;
+    return llm->linear_layers > 0 && (layer + 1) * attending / llm->layers == layer * attending / llm->layers;
+}
+
 void module_name_of(const struct llm_spec *llm, enum llm_part part, int64_t number, struct module_name *name)
 {
     const struct part_matrices of = matrices_of(llm, part);
     const int64_t expert = number / of.n % of.experts > 0 ? llm->experts - 1 : 0;
-    put_name(&of.matrices[number % of.n], of.first + number / (of.n * of.experts), expert, name);
+    const int64_t layer = of.first + number / (of.n * of.experts);
+    const struct matrix *matrices = of.matrices;
+    if (part == LLM_PART_ATTENTION && is_linear(llm, layer)) matrices = linear_inputs;
+    if (part == LLM_PART_OUT && is_linear(llm, layer)) matrices = linear_outputs;
+    put_name(&matrices[number % of.n], layer, expert, name);
     if (part == LLM_PART_HEAD) snprintf(name->text[0], sizeof name->text[0], "%s", head[0].names[0]);
 }
 

@@ -14,6 +14,7 @@ static const struct subject {
 } subjects[] = {
     {"h100-sxm", "llama-3.1-8b", 1}, {"a100-80-sxm", "llama-2-70b", 4},   {"h100-sxm", "mixtral-8x7b", 2},
     {"a40", "mistral-7b", 1},        {"h100-sxm", "qwen3-30b-a3b", 1},    {"h200-sxm", "deepseek-v3", 8},
+    {"h200-sxm", "deepseek-v3.2", 8}, {"h200-sxm", "qwen3.5-122b-a10b", 8},
 };
 
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
@@ -533,12 +534,13 @@ static void check_token_knots(const struct operators *operators)
 /* Small batches one by one; where KV heads fill the SMs 0.5, 1, 1.5 ... 16 times. */
 static void check_sequence_knots(const struct operators *operators)
 {
-    const double heads = operators->decode_attention.uses[0].call.shape.decode.kv_heads;
+    const struct kernel_call *call = &operators->decode_attention.uses[0].call;
+    const double heads = kernel_is_scan(call->class) ? 0.0 : call->shape.decode.kv_heads;
     for (int64_t n = 1; n <= 1024; n++)
         if (n % (n <= 128 ? 1 : n <= 256 ? 2 : n <= 512 ? 4 : 32) == 0)
             check_knot(&operators->decode.sequences, "sequences", n);
     for (int64_t n = 1024; n <= 1 << 16; n *= 2) check_knot(&operators->decode.sequences, "sequences", n);
-    for (int half = 1; half <= 32; half++) {
+    for (int half = 1; half <= 32 && heads > 0.0; half++) {
         const int64_t full = (int64_t)floor(half * (double)operators->parts.gpu->sm_count / (2.0 * heads));
         if (full > 0) check_knot(&operators->decode.sequences, "sequences", full);
         check_knot(&operators->decode.sequences, "sequences", full + 1);
@@ -556,7 +558,8 @@ static void check_context_knots(const struct operators *operators)
         check_knot(knots, "contexts", 192 * block + 64);
     }
     for (size_t i = 0; i < operators->decode_attention.n; i++) {
-        const double window = operators->decode_attention.uses[i].call.shape.decode.window;
+        const struct kernel_call *call = &operators->decode_attention.uses[i].call;
+        const double window = kernel_is_scan(call->class) ? call->shape.scan.window : call->shape.decode.window;
         if (window >= 1) check_knot(knots, "contexts", (int64_t)window);
     }
 }

@@ -229,6 +229,16 @@ static void complete_elementwise(struct kernel_call *call, const struct gpu_spec
     set_if_absent(&call->shape.elementwise.number_bytes, 2.0);
 }
 
+static void complete_scan(struct kernel_call *call, const struct gpu_spec *gpu)
+{
+    struct scan_shape *shape = &call->shape.scan;
+    double *const members[] = {&shape->keys,       &shape->sequences, &shape->window,
+                               &shape->query_flop, &shape->pair_flop, &shape->query_bytes,
+                               &shape->pair_bytes, &shape->key_bytes, &shape->sequence_bytes};
+    (void)gpu;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) set_if_absent(members[i], 0.0);
+}
+
 static void complete_moe(struct kernel_call *call, const struct gpu_spec *gpu)
 {
     struct moe_shape *shape = &call->shape.moe;
@@ -279,6 +289,8 @@ static void complete_call(struct kernel_call *call, const struct gpu_spec *gpu)
 #define COLLECTIVE_COMPLETE complete_collective
 #define EXCHANGE_COMPLETE complete_exchange
 #define LOW_EXCHANGE_COMPLETE complete_exchange
+#define SCAN_COMPLETE complete_scan
+#define NARROW_SCAN_COMPLETE complete_scan
 #define CLASS_COMPLETE(id, name, kind) kind##_COMPLETE,
     static complete_shape *const completes[] = {KERNEL_CLASSES(CLASS_COMPLETE)};
 #undef CLASS_COMPLETE
@@ -312,6 +324,8 @@ static int read_operator(struct profile_reader *reader, int column, enum kernel_
         [KERNEL_MOE_FP8_CONTIGUOUS] = OP_EXPERTS,
         [KERNEL_PREFILL_ATTENTION] = OP_PREFILL_ATTENTION, [KERNEL_DECODE_ATTENTION] = OP_DECODE_ATTENTION,
         [KERNEL_LATENT_DECODE] = OP_DECODE_ATTENTION, [KERNEL_LATENT_PREFILL] = OP_PREFILL_ATTENTION,
+        [KERNEL_SPARSE] = OP_PREFILL_ATTENTION, [KERNEL_SPARSE_FP8] = OP_DECODE_ATTENTION, [KERNEL_INDEX] = OP_INDEX,
+        [KERNEL_LINEAR_PREFILL] = OP_LINEAR_ATTENTION, [KERNEL_LINEAR_DECODE] = OP_LINEAR_ATTENTION,
         [KERNEL_NORM] = OP_NORM, [KERNEL_ROTARY] = OP_ROTARY, [KERNEL_ACTIVATION] = OP_ACTIVATION,
         [KERNEL_RESIDUAL] = OP_RESIDUAL, [KERNEL_EMBEDDING] = OP_EMBEDDING, [KERNEL_KV_WRITE] = OP_KV_WRITE,
         [KERNEL_SAMPLING] = OP_SAMPLING, [KERNEL_MOE] = OP_EXPERTS, [KERNEL_MOE_FP8] = OP_EXPERTS,

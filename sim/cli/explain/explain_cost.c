@@ -64,35 +64,28 @@ struct sample {
     const char *phase;
     int64_t sequences, tokens;
     struct iteration_work work;
-    double pairs;     /* (query, key) pairs within the sliding window, mean over the layers */
-    double kv_tokens; /* tokens whose keys and values are read, mean over the layers */
+    double pairs, seen_pairs;         /* (query, key) pairs: all, and within the window or an indexer's choice */
+    double kv_tokens, seen_kv_tokens; /* tokens whose keys and values are read, in the same two ways */
 };
-
-/* The mean over the layers of what those with the sliding window have and what the others have. */
-static double mean_of_layers(const struct llm_spec *llm, double windowed, double full)
-{
-    const double frac = llm_window_frac(llm);
-    return frac == 1.0 ? windowed : frac * windowed + (1.0 - frac) * full;
-}
 
 static struct sample prefill_sample(const struct llm_spec *llm, int64_t tokens)
 {
-    double n = (double)tokens, window = llm->sliding_window > 0 ? (double)llm->sliding_window : n;
+    const double n = (double)tokens, seen = llm_seen_tokens(llm), window = seen > 0.0 ? seen : n;
     return (struct sample){
         .phase = "prefill", .sequences = 1, .tokens = tokens,
         .work = {.prefill_sequences = 1, .prefill_tokens = tokens, .prefill_pairs = n * n},
-        .pairs = mean_of_layers(llm, fmin(n * n, llm_window_pairs(n, 0, window)), n * n) / 2, .kv_tokens = n};
+        .pairs = n * n / 2, .seen_pairs = fmin(n * n, llm_window_pairs(n, 0, window)) / 2,
+        .kv_tokens = n, .seen_kv_tokens = n};
 }
 
 static struct sample decode_sample(const struct llm_spec *llm, int64_t sequences, int64_t tokens)
 {
-    const bool slides = llm->sliding_window > 0 && llm->sliding_window < tokens;
-    const double windowed = (double)(sequences * (slides ? llm->sliding_window : tokens));
-    const double seen_tokens = mean_of_layers(llm, windowed, (double)(sequences * tokens));
+    const double seen = llm_seen_tokens(llm), all = (double)(sequences * tokens);
+    const double seen_tokens = seen > 0.0 ? fmin(all, (double)sequences * seen) : all;
     return (struct sample){
         .phase = "decode", .sequences = sequences, .tokens = tokens,
         .work = {.decode_sequences = sequences, .decode_context_tokens = sequences * tokens},
-        .pairs = seen_tokens, .kv_tokens = seen_tokens};
+        .pairs = all, .seen_pairs = seen_tokens, .kv_tokens = all, .seen_kv_tokens = seen_tokens};
 }
 
 static int64_t sample_tokens(const struct sample *sample)
@@ -103,19 +96,27 @@ static int64_t sample_tokens(const struct sample *sample)
 /* Floating-point operations of matrix products, over all GPUs of the replica; the head runs once per sequence. */
 static double sample_flop(const struct llm_spec *llm, const struct sample *sample)
 {
-    double token = llm_flop_per_token(llm, 0), pair = llm_flop_per_token(llm, 1) - token;
-    double head = llm_head_flop(llm);
-    return (double)sample_tokens(sample) * (token - head) + (double)sample->sequences * head + pair * sample->pairs;
+    const double token = llm_flop_per_token(llm, 0), head = llm_head_flop(llm),
+                 near = llm_flop_per_token(llm, 1) - token;
+    const int64_t seen = (int64_t)llm_seen_tokens(llm);
+    const double far = seen > 0 ? llm_flop_per_token(llm, seen + 1) - llm_flop_per_token(llm, seen) : near;
+    return (double)sample_tokens(sample) * (token - head) + (double)sample->sequences * head + far * sample->pairs +
+           (near - far) * sample->seen_pairs;
 }
 
-/* Bytes of weights, keys and values, each read once; by each attention group, where there are some. */
+/* Bytes of weights, keys and values, each read once; by each attention group, where there are some. States of linear
+ * attention are read and written. */
 static double sample_bytes(const struct modelled_pool *modelled, const struct sample *sample)
 {
     const struct llm_spec *llm = &modelled->llm;
     struct llm_reads reads = llm_reads(llm);
     reads.groups = (double)modelled->pool.data_parallel;
-    return llm_reads_bytes(&reads, sample_tokens(sample), sample->sequences) +
-           llm_kv_bytes_per_token(llm) * sample->kv_tokens;
+    const double index_bytes = (double)llm->index_layers * llm_index_key_bytes(llm);
+    const double frac = llm->index_tokens > 0 ? 1.0 : llm_window_frac(llm);
+    return llm_reads_bytes(&reads, sample_tokens(sample), sample->sequences) + index_bytes * sample->kv_tokens +
+           (llm_kv_bytes_per_token(llm) - index_bytes) *
+               (frac * sample->seen_kv_tokens + (1.0 - frac) * sample->kv_tokens) +
+           2.0 * (double)sample->sequences * llm_state_bytes(llm, 1);
 }
 
 /* An amount per second; undefined if no time passes. */

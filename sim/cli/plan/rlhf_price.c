@@ -349,9 +349,10 @@ static int read_llms(struct rlhf_setup *setup, struct arena *arena, struct diag 
             llm_set_weights(llm, FORMAT_BF16);
             llm->compute = llm->kv = FORMAT_BF16;
         }
-        if (llm->experts > 0 || llm->kv_latent > 0)
+        if (llm->experts > 0 || llm->kv_latent > 0 || llm->linear_layers > 0)
             return diag_error(diag, SIM_E_CONFIG, where, "name an LLM without experts, such as llama-3.1-8b",
-                              "plans of RLHF know neither experts nor latent attention, as %s has them", llm->name);
+                              "plans of RLHF know neither experts nor latent or linear attention, as %s has them",
+                              llm->name);
     }
     return 0;
 }

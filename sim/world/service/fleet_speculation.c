@@ -210,7 +210,7 @@ int64_t fleet_blocks_beside_draft(const struct fleet *fleet, const struct fleet_
     const int64_t groups = llm_groups(pool->config.data_parallel);
     const struct llm_shard draft = draft_shard(fleet, model, pool->config.tensor_parallel, groups);
     const double left = memory.usable_bytes - memory.weight_bytes - memory.activation_bytes - memory.reserve_bytes -
-                        draft.weight_bytes;
+                        memory.state_bytes - draft.weight_bytes;
     const double block = memory.block_bytes + draft.kv_bytes_per_token * (double)pool->config.kv.block_tokens;
     return left > 0.0 ? groups * (int64_t)(left / block) : 0;
 }

@@ -160,6 +160,19 @@ static int emit_kv_windows(const struct service *service)
     return service_emit_warning(service, "kv-windows", llm->full_layers > 0, text);
 }
 
+/* A prompt that goes on behind cached blocks needs the states of linear attention there. */
+static int emit_kv_states(const struct service *service)
+{
+    char text[512];
+    const struct llm_spec *llm = &service->llm;
+    snprintf(text, sizeof text,
+             "service '%s': its prefix cache keeps a state of linear attention of %s beside every block (%.3g MB), but "
+             "their memory is not counted",
+             service->config->name, llm->name, 1e-6 * llm_state_bytes(llm, 1));
+    return service_emit_warning(service, "kv-states", llm->linear_layers > 0 && fleet_caches_prefixes(&service->fleet),
+                                text);
+}
+
 /* Adds an entry to a list that "; " separates, if it is not there. */
 static void add_entry(const char *entry, struct text *text)
 {
@@ -407,6 +420,7 @@ static int emit_warnings(const struct service *service)
     if (code == 0) code = emit_assumed_drafts(service);
     if (code == 0) code = emit_extrapolation(service);
     if (code == 0) code = emit_kv_windows(service);
+    if (code == 0) code = emit_kv_states(service);
     if (code == 0) code = emit_absent_classes(service);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_energy_warnings(service, &service->fleet.pools[i]);

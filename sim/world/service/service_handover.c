@@ -309,6 +309,7 @@ static int begin(struct service *service, struct request *request, int32_t from,
     return choose_taker(handover, now);
 }
 
+/* Keys and values of so many tokens. */
 static int64_t kv_bytes(const struct service *service, double tokens)
 {
     return llround(llm_kv_bytes_per_token(&service->llm) * tokens);
@@ -370,7 +371,8 @@ int service_on_handover(struct replica *replica, struct request *request, sim_ns
     if (code != 0) return code;
     struct handover *handover = request->handover;
     handover->processed_ns = now;
-    handover->rest.bytes = kv_bytes(service, request->view.prompt_tokens) - handover->early.bytes;
+    handover->rest.bytes = kv_bytes(service, request->view.prompt_tokens) + llround(llm_state_bytes(&service->llm, 1)) -
+                           handover->early.bytes;
     if ((code = report(handover, HANDOVER_PROCESSED, now)) != 0) return code;
     if (request->decode_replica >= 0) return send(handover, now);
     request_list_push_back(&service->handing_over.undecided, request);

@@ -103,15 +103,30 @@ TEST(findings_name_the_field)
                   "'quantization_config' has another number of bits than 4 and 8");
 }
 
+#define WIDTHS                                                                                                         \
+    "'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 99, 'vocab_size': 100, "                        \
+    "'max_position_embeddings': 512"
+
+#define SPARSE                                                                                                         \
+    "'qk_nope_head_dim': 32, 'qk_rope_head_dim': 16, 'v_head_dim': 32, 'kv_lora_rank': 64, 'q_lora_rank': 128, "       \
+    "'n_routed_experts': 8, 'num_experts_per_tok': 2, 'moe_intermediate_size': 96, 'index_n_heads': 4, "               \
+    "'index_head_dim': 64, 'index_topk': 512, " SHAPE
+
 TEST(missing_operators_are_named)
 {
     check_finding("{'model_type': 'mamba'}",
                   "config.json:1:16: error: model type \"mamba\" needs operators that are not "
                   "modelled: state-space layers; 'orrery list llms' shows");
     check_finding("{'model_type': 'gemma2', " SHAPE "}", "not modelled: soft caps on scores");
-    check_finding("{'model_type': 'qwen2_moe', " SHAPE "}", "not modelled: a gate on the shared expert");
     check_finding("{'model_type': 't5'}", "not modelled: an encoder and cross-attention");
-    check_finding("{'model_type': 'qwen3_5_moe'}", "not modelled: linear attention in some of the layers");
+    check_finding("{'model_type': 'minimax'}", "not modelled: linear attention in some of the layers");
+    check_finding("{'model_type': 'qwen3_5', 'layer_types': ['linear_attention', 'sliding_attention'], " SHAPE "}",
+                  "'layer_types' has a kind that is not modelled");
+    check_finding("{'model_type': 'glm_moe_dsa', 'indexer_types': ['full', 'half'], " SPARSE "}",
+                  "'indexer_types' has a kind that is not modelled");
+    check_finding("{'model_type': 'glm_moe_dsa', 'indexer_types': ['full'], " SPARSE "}",
+                  "'indexer_types' must list the kind of each layer");
+    check_finding("{'model_type': 'deepseek_v32', " SHAPE "}", "'index_topk' is missing");
     check_finding("{'model_type': 'minimax_m2', 'num_local_experts': 4, 'num_experts_per_tok': 1, 'attn_type_list': "
                   "[1, 0], " SHAPE "}",
                   "'attn_type_list' has a layer of another kind than 1: linear attention is not modelled");
@@ -189,6 +204,81 @@ TEST(shapes_of_further_types_have_the_published_parameters)
         CHECK_EQ_INT(llm_parameters(&llm), shapes[i].parameters);
         CHECK(llm_problem(&llm) == NULL);
     }
+}
+
+/* Layers with linear attention are those of the list, else all but every fourth. A gate doubles the queries. */
+TEST(linear_layers_are_counted)
+{
+    static const struct {
+        const char *text;
+        int64_t linear_layers, experts;
+        bool gated;
+    } files[] = {
+        {"{'model_type': 'qwen3_next', 'num_hidden_layers': 9, " WIDTHS "}", 7, 0, true},
+        {"{'model_type': 'qwen3_5', 'text_config': {'num_hidden_layers': 9, 'full_attention_interval': 2, " WIDTHS "}}",
+         5, 0, true},
+        {"{'model_type': 'qwen3_5', 'text_config': {'num_hidden_layers': 3, 'attn_output_gate': false, 'layer_types': "
+         "['linear_attention', 'full_attention', 'full_attention'], " WIDTHS "}}",
+         1, 0, false},
+        {"{'model_type': 'qwen3_5_moe', 'text_config': {'num_hidden_layers': 4, 'num_experts': 8, "
+         "'num_experts_per_tok': 2, 'moe_intermediate_size': 96, 'shared_expert_intermediate_size': 64, " WIDTHS "}}",
+         3, 8, true},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct llm_spec llm = {0};
+        char messages[1024];
+        CHECK_EQ_INT(huggingface_text(files[i].text, &llm, messages, sizeof messages), 0);
+        CHECK(llm_problem(&llm) == NULL);
+        CHECK_EQ_INT(llm.linear_layers, files[i].linear_layers);
+        CHECK_EQ_INT(llm.experts, files[i].experts);
+        CHECK(llm.attention_gate == files[i].gated && llm.shared_gate == (files[i].experts > 0));
+    }
+}
+
+/* Of a multimodal file the language model is read; its ties stand beside it. */
+TEST(language_models_of_multimodal_files_are_read)
+{
+    struct llm_spec llm = {0};
+    char messages[1024];
+    CHECK_EQ_INT(huggingface_text("{'model_type': 'qwen3_vl', 'tie_word_embeddings': true, 'text_config': {" SHAPE "}}",
+                                  &llm, messages, sizeof messages),
+                 0);
+    CHECK(llm.experts == 8 && llm.ffn == 0 && !llm.tied_embeddings);
+    CHECK_EQ_INT(huggingface_text("{'model_type': 'mimo', 'num_nextn_predict_layers': 1, " SHAPE "}", &llm, messages,
+                                  sizeof messages),
+                 0);
+    CHECK(llm.mtp_layers == 1 && llm.qkv_bias);
+}
+
+/* Indexers are those of the list, else one in every layer. */
+TEST(indexers_are_counted)
+{
+    struct llm_spec llm = {0};
+    char messages[1024];
+    CHECK_EQ_INT(huggingface_text("{'model_type': 'deepseek_v32', " SPARSE "}", &llm, messages, sizeof messages), 0);
+    CHECK(llm_problem(&llm) == NULL && llm.index_layers == llm.layers && llm.index_tokens == 512);
+    CHECK_EQ_INT(huggingface_text("{'model_type': 'glm_moe_dsa', 'indexer_types': ['full', 'shared'], " SPARSE "}",
+                                  &llm, messages, sizeof messages),
+                 0);
+    CHECK(llm_problem(&llm) == NULL && llm.index_layers == 1);
+}
+
+/* Of a line whose modules differ by layer, a format holds if all of them have it. */
+TEST(linear_layers_have_modules_of_their_own)
+{
+#define QUANTISED(modules)                                                                                             \
+    "{'model_type': 'qwen3_next', 'num_hidden_layers': 4, 'torch_dtype': 'bfloat16', 'quantization_config': "          \
+    "{'quant_method': 'fp8', 'weight_block_size': [128, 128], 'modules_to_not_convert': [" modules "]}, " WIDTHS "}"
+    struct llm_spec llm = {0};
+    char messages[1024];
+    CHECK_EQ_INT(huggingface_text(QUANTISED("'model.layers.0.linear_attn', 'model.layers.1.linear_attn', "
+                                            "'model.layers.2.linear_attn', 'model.layers.3.self_attn'"),
+                                  &llm, messages, sizeof messages),
+                 0);
+    CHECK_EQ_INT(llm_format(&llm, LLM_PART_ATTENTION), FORMAT_BF16);
+    CHECK_EQ_INT(llm_format(&llm, LLM_PART_OUT), FORMAT_BF16);
+    CHECK_EQ_INT(llm_format(&llm, LLM_PART_DENSE), FORMAT_FP8_BLOCK);
+    check_finding(QUANTISED("'model.layers.3.self_attn'"), "another format than layers.0.linear_attn.in_proj_qkv");
 }
 
 static struct llm_spec windows_of(const char *text)

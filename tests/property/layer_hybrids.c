@@ -1,0 +1,271 @@
+/* What an iteration launches of linear attention, and of sparse attention with an indexer: operations and bytes are
+ * those of closed forms, over random shapes. */
+#include "models/operators/layer.h"
+#include "tests/support/harness.h"
+
+enum { CASES = 1000 };
+
+static int64_t up_to(struct rng *rng, int64_t most)
+{
+    return 1 + (int64_t)rng_below(rng, (uint64_t)most);
+}
+
+static bool chance(struct rng *rng)
+{
+    return rng_below(rng, 2) == 1;
+}
+
+static void add_experts(struct rng *rng, struct llm_spec *llm)
+{
+    llm->experts = 8 * up_to(rng, 20);
+    llm->experts_per_token = up_to(rng, 8);
+    llm->expert_ffn = 64 * up_to(rng, 32);
+    llm->shared_gate = chance(rng);
+}
+
+/* Three of four layers, or any other number, with linear attention. */
+static struct llm_spec random_linear(struct rng *rng)
+{
+    const int64_t layers = 2 + up_to(rng, 60);
+    struct llm_spec llm = {
+        .layers = layers, .hidden = 128 * up_to(rng, 50), .q_heads = 8 * up_to(rng, 4), .kv_heads = 8, .head_dim = 256,
+        .ffn = 512 * up_to(rng, 30), .vocab = 32000, .max_context = 1 << 18, .layer_norms = 2, .gated_ffn = true,
+        .qk_norm = true, .attention_gate = chance(rng),
+        .linear_layers = up_to(rng, layers - 1), .linear_key_heads = 8 * up_to(rng, 2), .linear_key_dim = 64 * up_to(rng, 2),
+        .linear_value_dim = 64 * up_to(rng, 2), .linear_conv = up_to(rng, 8), .weights = FORMAT_BF16,
+        .compute = FORMAT_BF16, .kv = FORMAT_BF16,
+    };
+    llm.linear_value_heads = llm.linear_key_heads * up_to(rng, 4);
+    if (chance(rng)) add_experts(rng, &llm);
+    CHECK(llm_problem(&llm) == NULL);
+    return llm;
+}
+
+static struct llm_spec random_sparse(struct rng *rng)
+{
+    const int64_t layers = 2 + up_to(rng, 60), heads = 64 * up_to(rng, 2);
+    struct llm_spec llm = {
+        .layers = layers, .hidden = 128 * up_to(rng, 50), .q_heads = heads, .kv_heads = heads, .head_dim = 128,
+        .query_latent = 512 * up_to(rng, 4), .kv_latent = 512, .rotary_dim = 64, .value_dim = 128,
+        .index_heads = 8 * up_to(rng, 8), .index_dim = 128, .index_tokens = 64 * up_to(rng, 64),
+        .index_layers = up_to(rng, layers),
+        .ffn = 512 * up_to(rng, 30), .vocab = 32000, .max_context = 1 << 18, .layer_norms = 2, .gated_ffn = true,
+        .weights = FORMAT_BF16, .compute = FORMAT_BF16, .kv = FORMAT_BF16,
+    };
+    if (chance(rng)) add_experts(rng, &llm);
+    CHECK(llm_problem(&llm) == NULL);
+    return llm;
+}
+
+static const struct gpu_spec gpu = {
+    .peak_flop_per_s = {[FORMAT_FP32] = 60e12, [FORMAT_FP16] = 900e12, [FORMAT_FP8] = 1800e12},
+    .memory_bytes_per_s = 3e12, .sm_count = 132, .boost_hz = 1.8e9,
+    .fabric = FABRIC_SWITCH, .nvlink_gpus = 8, .nvlink_bytes_per_s = 450e9, .pcie_bytes_per_s = 64e9,
+};
+
+static const struct llm_split whole = {.tensor = 1, .pipeline = 1, .expert = 1, .gpus_per_node = 8};
+
+static struct iteration_work decoding(int64_t sequences, int64_t context, int64_t drafts)
+{
+    return (struct iteration_work){.decode_sequences = sequences, .decode_context_tokens = sequences * context,
+                                   .decode_drafts = drafts};
+}
+
+static struct iteration_work prompt(int64_t tokens, int64_t before)
+{
+    struct iteration_work work = {.prefill_sequences = 0};
+    iteration_add_prompt(&work, tokens, before);
+    return work;
+}
+
+/* Sums over the operators of an iteration, or over one of them. */
+struct sums {
+    double flop, bytes, launches;
+};
+
+static struct sums sums_of(const struct llm_spec *llm, const struct llm_split *split, const struct iteration_work *work,
+                           enum llm_operator first, enum llm_operator last)
+{
+    struct kernel_set set;
+    struct kernel_use uses[LLM_MAX_USES];
+    struct sums sums = {0.0, 0.0, 0.0};
+    kernel_set_init(&set);
+    const size_t n = llm_iteration_kernels(llm, split, &gpu, work, uses);
+    CHECK(n > 0 && n <= LLM_MAX_USES);
+    for (size_t i = 0; i < n; i++) {
+        const struct kernel_time time = kernel_call_time(&set.params[uses[i].call.class], &gpu, &uses[i].call);
+        if (uses[i].op < first || uses[i].op > last) continue;
+        sums.flop += uses[i].count * time.flop;
+        sums.bytes += uses[i].count * time.bytes;
+        sums.launches += uses[i].count;
+    }
+    return sums;
+}
+
+static double flop_of(const struct llm_spec *llm, const struct llm_split *split, const struct iteration_work *work)
+{
+    return sums_of(llm, split, work, OP_EMBEDDING, OP_HEAD).flop;
+}
+
+/* Every decoding sequence takes what the LLM states for a token at its context. */
+TEST(decoding_takes_the_operations_of_the_closed_form)
+{
+    struct rng rng = test_rng(1, "decoding", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_linear(&rng);
+        const int64_t n = up_to(&rng, 200), context = up_to(&rng, 30000);
+        const struct iteration_work work = decoding(n, context, 0);
+        CHECK_NEAR(flop_of(&llm, &whole, &work) / ((double)n * llm_flop_per_token(&llm, context)), 1.0, 1e-9);
+    }
+}
+
+/* The same of sparse attention, but that it attends over latent vectors, as many as the indexer chose. */
+TEST(sparse_attention_takes_the_operations_of_the_closed_form)
+{
+    struct rng rng = test_rng(2, "sparse", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_sparse(&rng);
+        const int64_t n = up_to(&rng, 200), context = up_to(&rng, 30000);
+        const int64_t seen = context < llm.index_tokens ? context : llm.index_tokens;
+        const struct iteration_work work = decoding(n, context, 0);
+        const double heads = (double)(llm.layers * llm.q_heads),
+                     keys = (double)(llm_key_dim(&llm) + llm_value_dim(&llm));
+        const double latent = (double)(2 * llm.kv_latent + llm.rotary_dim);
+        const double expected = llm_flop_per_token(&llm, context) + 2.0 * heads * (double)seen * (latent - keys);
+        CHECK_NEAR(flop_of(&llm, &whole, &work) / ((double)n * expected), 1.0, 1e-9);
+    }
+}
+
+/* A prompt of n tokens takes what n decoding sequences take at the contexts that its tokens have: nothing is expanded,
+ * and as many pairs are looked at, but for half a token of each query that the triangle counts otherwise. */
+TEST(sparse_prompts_take_what_decoding_takes)
+{
+    struct rng rng = test_rng(3, "prompts", 0);
+    for (int i = 0; i < CASES; i++) {
+        struct llm_spec llm = random_sparse(&rng);
+        const int64_t n = up_to(&rng, 64), before = 200 + up_to(&rng, 20000);
+        const struct iteration_work chunk = prompt(n, before);
+        double expected = (double)(1 - n) * llm_head_flop(&llm);
+        for (int64_t k = 0; k < n; k++) {
+            const struct iteration_work work = decoding(1, before + k + 1, 0);
+            expected += flop_of(&llm, &whole, &work);
+        }
+        CHECK_NEAR(flop_of(&llm, &whole, &chunk) / expected, 1.0, 2e-3);
+    }
+}
+
+/* Weights of all matrix products are read once. */
+TEST(weights_are_read_once)
+{
+    struct rng rng = test_rng(4, "weights", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = chance(&rng) ? random_linear(&rng) : random_sparse(&rng);
+        const int64_t n = up_to(&rng, 200);
+        const struct iteration_work work = decoding(n, 1000, 0);
+        struct kernel_use uses[LLM_MAX_USES];
+        double bytes = 0.0;
+        const size_t n_uses = llm_iteration_kernels(&llm, &whole, &gpu, &work, uses);
+        for (size_t k = 0; k < n_uses; k++) {
+            const struct gemm_shape *gemm = &uses[k].call.shape.gemm;
+            if (uses[k].call.class == KERNEL_GEMM)
+                bytes += uses[k].count * gemm->k * gemm->n * number_format_bytes(gemm->weights);
+        }
+        const struct llm_reads reads = llm_reads(&llm);
+        const double experts = reads.sparse_layers * llm_experts_read(&reads, n) * reads.expert_bytes;
+        CHECK_NEAR((bytes + experts) / llm_read_bytes(&llm, n), 1.0, 1e-9);
+    }
+}
+
+/* A decoding sequence reads and writes its state once, and writes one more for each draft, whatever its context. */
+TEST(states_are_read_and_written)
+{
+    struct rng rng = test_rng(5, "states", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_linear(&rng);
+        const int64_t n = up_to(&rng, 200), drafts = (int64_t)rng_below(&rng, 5);
+        const struct iteration_work near = decoding(n, 10, drafts), far = decoding(n, 10000, drafts);
+        const double state = (double)(llm.linear_layers * llm.linear_key_dim * llm.linear_value_dim *
+                                      llm.linear_value_heads) *
+                             4.0;
+        const double moved = 2.0 * (double)(llm.linear_layers * 2 * (llm_linear_keys(&llm) + llm_linear_values(&llm)));
+        const struct sums sums = sums_of(&llm, &whole, &near, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
+        const struct sums later = sums_of(&llm, &whole, &far, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
+        CHECK_NEAR(sums.bytes / ((double)n * (state + (double)(1 + drafts) * (state + moved))), 1.0, 1e-12);
+        CHECK(sums.bytes == later.bytes && sums.flop == later.flop);
+    }
+}
+
+/* The context beyond what the indexer chooses costs its keys and scores, and nothing else. */
+TEST(far_tokens_are_only_scored)
+{
+    struct rng rng = test_rng(6, "scores", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_sparse(&rng);
+        const int64_t n = up_to(&rng, 200), context = llm.index_tokens + up_to(&rng, 9000), more = up_to(&rng, 9000);
+        const struct iteration_work near = decoding(n, context, 0), far = decoding(n, context + more, 0);
+        const struct sums now = sums_of(&llm, &whole, &near, OP_EMBEDDING, OP_HEAD);
+        const struct sums later = sums_of(&llm, &whole, &far, OP_EMBEDDING, OP_HEAD);
+        const double pairs = (double)(n * more * llm.index_layers);
+        CHECK_NEAR((later.bytes - now.bytes) / (pairs * (double)(llm.index_dim + 4 + 2 * 4)), 1.0, 1e-6);
+        CHECK_NEAR((later.flop - now.flop) / (pairs * 2.0 * (double)(llm.index_heads * (llm.index_dim + 1))), 1.0,
+                   1e-5);
+    }
+}
+
+/* An indexer that chooses more than there is leaves the attention of decoding as it is without one. */
+TEST(short_contexts_are_seen_whole)
+{
+    struct rng rng = test_rng(7, "short", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_sparse(&rng);
+        struct llm_spec dense = llm;
+        dense.index_heads = dense.index_dim = dense.index_tokens = dense.index_layers = 0;
+        const struct iteration_work work = decoding(up_to(&rng, 200), up_to(&rng, llm.index_tokens), 0);
+        const struct sums sparse = sums_of(&llm, &whole, &work, OP_DECODE_ATTENTION, OP_DECODE_ATTENTION);
+        const struct sums plain = sums_of(&dense, &whole, &work, OP_DECODE_ATTENTION, OP_DECODE_ATTENTION);
+        CHECK_NEAR(sparse.flop / plain.flop, 1.0, 1e-12);
+        CHECK_NEAR(sparse.bytes / plain.bytes, 1.0, 1e-12);
+        CHECK(sparse.launches == plain.launches);
+        CHECK(sums_of(&dense, &whole, &work, OP_INDEX, OP_INDEX).launches == 0.0);
+    }
+}
+
+/* All GPUs together do the work of one; the heads of linear attention are dealt to them. */
+TEST(parts_of_linear_attention_add_up)
+{
+    struct rng rng = test_rng(8, "parts", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_linear(&rng);
+        const struct llm_split split = {.tensor = 1 << rng_below(&rng, 4), .pipeline = 1, .expert = 1,
+                                        .gpus_per_node = 8};
+        const struct iteration_work work = chance(&rng) ? prompt(up_to(&rng, 3000), up_to(&rng, 3000))
+                                                        : decoding(up_to(&rng, 300), up_to(&rng, 3000), 0);
+        if (llm_split_problem(&llm, &split) != NULL) continue;
+        const double gpus = (double)split.tensor;
+        const struct sums part = sums_of(&llm, &split, &work, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
+        const struct sums all = sums_of(&llm, &whole, &work, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
+        CHECK_NEAR(gpus * part.flop / all.flop, 1.0, 1e-9);
+        CHECK_NEAR(gpus * part.bytes / all.bytes, 1.0, 1e-9);
+        const double routed = (gpus - 1.0) * 2.0 * (double)(llm.layers * llm.hidden) *
+                              (double)(llm.experts + (llm.shared_gate ? 1 : 0));
+        const double tokens = (double)(work.prefill_tokens + work.decode_sequences);
+        CHECK_NEAR(gpus * flop_of(&llm, &split, &work) / (flop_of(&llm, &whole, &work) + tokens * routed), 1.0, 1e-9);
+    }
+}
+
+/* Keys and values are those of the layers with softmax attention, and states those of the others. */
+TEST(each_layer_keeps_its_own)
+{
+    struct rng rng = test_rng(9, "memory", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_linear(&rng);
+        const double attending = (double)(llm.layers - llm.linear_layers);
+        CHECK_NEAR(llm_kv_bytes_per_token(&llm) / (attending * 2.0 * (double)(llm.kv_heads * llm.head_dim) * 2.0), 1.0,
+                   1e-12);
+        const int64_t channels = 2 * llm_linear_keys(&llm) + llm_linear_values(&llm);
+        const double state = (double)(llm.linear_key_dim * llm_linear_values(&llm)) * 4.0;
+        const double kept = (double)(channels * (llm.linear_conv - 1)) * 2.0;
+        CHECK_NEAR(llm_state_bytes(&llm, 1) / ((double)llm.linear_layers * (state + kept)), 1.0, 1e-12);
+        CHECK_NEAR(8.0 * llm_state_bytes(&llm, 8) / llm_state_bytes(&llm, 1), 1.0, 1e-12);
+    }
+}
