@@ -243,12 +243,13 @@ double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens)
     const double seen = llm_seen_tokens(llm), context = (double)context_tokens;
     const int64_t attending = llm->layers - llm->linear_layers;
     const bool is_cut = seen > 0.0 && seen < context;
+    const double visible = llm->chunked && is_cut ? fmod(context - 1.0, seen) + 1.0 : seen;
     const int64_t full_layers = is_cut ? llm->full_layers : attending;
     const int64_t width = llm->q_heads * (llm_key_dim(llm) + llm_value_dim(llm));
     const double scores = (double)(llm->index_layers * llm->index_heads * (llm->index_dim + 1)) * context;
     const double states = (double)(llm->linear_layers * llm->linear_key_dim * llm_linear_values(llm));
     return 2.0 * (double)weights + llm_head_flop(llm) + 2.0 * (double)(full_layers * width) * context +
-           2.0 * (double)((attending - full_layers) * width) * seen + 2.0 * scores + LINEAR_FLOP * states;
+           2.0 * (double)((attending - full_layers) * width) * visible + 2.0 * scores + LINEAR_FLOP * states;
 }
 
 double llm_head_flop(const struct llm_spec *llm)
@@ -303,6 +304,14 @@ double llm_window_pairs(double tokens, double context_tokens, double window_toke
     return growing * growing + 2.0 * growing * context_tokens + 2.0 * (tokens - growing) * window_tokens;
 }
 
+double llm_chunk_pairs(double tokens, double context_tokens, double chunk_tokens)
+{
+    const double held = fmod(context_tokens, chunk_tokens), room = chunk_tokens - held;
+    const double first = tokens < room ? tokens : room, rest = tokens - first;
+    const double last = fmod(rest, chunk_tokens);
+    return first * first + 2.0 * first * held + (rest - last) * chunk_tokens + last * last;
+}
+
 static const char *size_problem(const struct llm_spec *llm)
 {
     if (llm->layers < 1 || llm->layers > LLM_MAX_LAYERS) return "the number of layers must be from 1 to 1024";
@@ -339,18 +348,23 @@ static const char *expert_problem(const struct llm_spec *llm)
     if (llm->experts < 0 || llm->experts > LLM_MAX_EXPERTS) return "the number of experts must be at most 1024";
     if (llm->experts == 0) {
         if (llm->experts_per_token != 0 || llm->expert_ffn != 0) return "its experts are described but not counted";
+        if (llm->alternating_dense) return "'alternating_dense' is given, but it has no experts";
         if (llm->dense_layers != 0) return "it has dense layers apart but no experts in the others";
         return llm->ffn > 0 ? NULL : "it has neither a feed-forward layer nor experts";
     }
     if (llm->experts_per_token < 1 || llm->experts_per_token > llm->experts)
         return "the experts per token must be from 1 to the number of experts";
     if (llm->dense_layers < 0 || llm->dense_layers >= llm->layers) return "none of its layers has experts";
+    if (llm->alternating_dense && 2 * llm->dense_layers != llm->layers + llm->layers % 2)
+        return "layers that alternate are half of all";
     if ((llm->dense_layers > 0) != (llm->dense_ffn > 0)) return "its dense layers are counted or described, not both";
     return llm->expert_ffn > 0 ? NULL : "the width of the experts' feed-forward layer is missing";
 }
 
 static const char *window_problem(const struct llm_spec *llm)
 {
+    if (llm->chunked && (llm->sliding_window == 0 || llm->kv_latent > 0))
+        return "chunks need a 'sliding_window' and plain heads: it is their length";
     if (llm->full_layers == 0) return NULL;
     if (llm->kv_latent > 0) return "latent attention has no window in some of the layers";
     if (llm->sliding_window == 0) return "layers without a sliding window are counted, but no layer has one";
@@ -479,7 +493,7 @@ struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_paral
     const double tp = (double)group;
     struct llm_shard shard = {
         .layers = layers,
-        .dense_layers = layers > with_experts ? layers - with_experts : 0,
+        .dense_layers = llm->alternating_dense ? layers / 2 : layers > with_experts ? layers - with_experts : 0,
         .q_heads = (double)llm->q_heads / tp,
         .kv_heads = llm->kv_heads < group ? 1.0 : (double)llm->kv_heads / tp,
         .ffn = (double)llm->ffn / tp,

@@ -2,8 +2,8 @@
  *
  * Covers multi-head, grouped-query, multi-query and multi-head latent attention, gated and plain feed-forward layers,
  * mixtures of experts (in all layers, or in all but the first), tied embeddings, parallel attention and feed-forward,
- * sliding windows in all or some layers, linear attention in some, sparse attention with an indexer, formats by part.
- * Leaves out encoders, cross-attention and other layers of different kinds.
+ * sliding windows or chunks in all or some layers, linear attention in some, sparse attention with an indexer, formats
+ * by part. Leaves out encoders, cross-attention and other layers of different kinds.
  *
  * Multi-head latent attention (DeepSeek-V2, 2024) keeps one latent vector of kv_latent numbers and one rotary key of
  * rotary_dim per token, for all heads together. Heads get keys of head_dim numbers beside the rotary one, and values of
@@ -57,13 +57,15 @@ struct llm_spec {
     int64_t ffn;           /* width of the feed-forward layer; beside experts: of the shared expert, 0 without */
     int64_t vocab, max_context;
     int64_t sliding_window; /* tokens a query looks back, in all layers but full_layers; 0: all tokens */
+    bool chunked; /* the window begins anew after each sliding_window tokens: a query sees its chunk alone */
     int64_t full_layers;    /* with a sliding window: layers whose queries look back at all tokens nevertheless */
-    int64_t index_heads, index_dim, index_tokens, index_layers; /* sparse attention; index_tokens 0: none. index_layers:
-                                                                   layers with an indexer of their own */
+    int64_t index_heads, index_dim, index_tokens; /* sparse attention; index_tokens 0: none */
+    int64_t index_layers;                         /* layers with an indexer of their own */
     int64_t linear_layers; /* with linear attention; 0: none, and nothing below */
     int64_t linear_key_heads, linear_value_heads, linear_key_dim, linear_value_dim, linear_conv;
     int64_t experts, experts_per_token, expert_ffn; /* per layer; experts 0: dense */
     int64_t dense_layers, dense_ffn; /* first layers, without experts; their width */
+    bool alternating_dense;          /* these alternate with the others instead, as far as they go */
     int64_t mtp_layers;    /* beside `layers`, for multi-token prediction: services load them that draft with them */
     bool gated_ffn;        /* gate and up projection (SwiGLU) instead of up alone */
     bool parallel_block;   /* attention and feed-forward side by side: one all-reduce per layer, not two */
@@ -103,8 +105,8 @@ static inline double llm_window_frac(const struct llm_spec *llm)
     return llm->sliding_window > 0 ? 1.0 - (double)llm->full_layers / (double)llm->layers : 0.0;
 }
 
-/* Tokens that a query looks back at most, in layers that do not look back at all: those of the window, or those that an
- * indexer chose; 0: all layers look back at all tokens. */
+/* Tokens that a query sees at most, in layers where it does not see all: those of the window or the chunk, or those
+ * that an indexer chose; 0: all layers see all tokens. */
 static inline double llm_seen_tokens(const struct llm_spec *llm)
 {
     return (double)(llm->index_tokens > 0 ? llm->index_tokens : llm->sliding_window);
@@ -127,8 +129,8 @@ static inline int64_t llm_linear_values(const struct llm_spec *llm)
     return llm->linear_value_heads * llm->linear_value_dim;
 }
 
-/* Bytes that the layers with linear attention keep of a sequence, whatever its length, on one of `tensor_parallel` GPUs
- * that hold all layers. */
+/* Bytes that the layers with linear attention keep of a sequence, whatever its length, on one of `tensor_parallel`
+ * GPUs that hold all layers. */
 double llm_state_bytes(const struct llm_spec *llm, int64_t tensor_parallel);
 
 /* All parameters, biases and norms included. */
@@ -221,6 +223,16 @@ static inline double llm_widened_bytes(const struct llm_reads *reads, int64_t to
  * `window_tokens` > 0: the window's part of tokens^2 + 2 tokens context_tokens. */
 double llm_window_pairs(double tokens, double context_tokens, double window_tokens);
 
+/* The same where a query sees its chunk alone. */
+double llm_chunk_pairs(double tokens, double context_tokens, double chunk_tokens);
+
+/* Tokens that decoding sequences see of their chunks, which have `context_tokens` in the mean: all of the first chunk;
+ * behind it they stand anywhere in one. */
+static inline double llm_chunk_context(double context_tokens, double chunk_tokens)
+{
+    return context_tokens <= chunk_tokens ? context_tokens : 0.5 * (chunk_tokens + 1.0);
+}
+
 /* Why no LLM can have this shape, as a static text, or NULL if one can. */
 const char *llm_problem(const struct llm_spec *llm);
 
@@ -273,8 +285,8 @@ struct kv_params {
     int64_t redundant_experts; /* copies of experts in each layer that has some, dealt to all GPUs alike */
 };
 
-/* All per GPU: usable = weights + activations + reserve + states + blocks * block + rest, 0 <= rest < block. States are
- * those of linear attention, for batch_sequences sequences: a pool of their own, as in SGLang. */
+/* All per GPU: usable = weights + activations + reserve + states + blocks * block + rest, 0 <= rest < block. States
+ * are those of linear attention, for batch_sequences sequences: a pool of their own, as in SGLang. */
 struct kv_capacity {
     double usable_bytes, weight_bytes, activation_bytes, reserve_bytes, state_bytes, block_bytes;
     int64_t blocks; /* 0 when the weights alone do not fit */

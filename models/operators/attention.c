@@ -62,7 +62,8 @@ double decode_straggle_seconds(const struct decode_params *params, const struct 
                                const struct decode_shape *shape)
 {
     const double beyond = shape->longest - shape->context;
-    if (beyond <= 0.0 || shape->window > 0.0 || !leaves_whole(params, gpu, shape->sequences * shape->kv_heads))
+    if (beyond <= 0.0 || shape->window > 0.0 || shape->chunk > 0.0 ||
+        !leaves_whole(params, gpu, shape->sequences * shape->kv_heads))
         return 0.0;
     const double sm_bytes_per_s = gpu->memory_bytes_per_s / (double)gpu->sm_count;
     return params->straggle_frac * beyond * head_bytes(shape) / sm_bytes_per_s;
@@ -359,11 +360,11 @@ static double decode_tiles_seconds(const struct prefill_row *row, const struct p
     return frac * tiles * row->tile_flop / row->flop_per_s + params->empty_s * units * (rows - 1.0) / row->sms;
 }
 
-/* Delay by the longest sequence; windows cut all alike. */
+/* Delay by the longest sequence; windows and chunks cut all alike. */
 static double straggle_seconds(const struct prefill_row *row, const struct prefill_shape *shape)
 {
     const double beyond = shape->decode_longest - shape->decode_context;
-    if (beyond <= 0.0 || shape->window > 0.0) return 0.0;
+    if (beyond <= 0.0 || shape->window > 0.0 || shape->chunk > 0.0) return 0.0;
     const double sm_flop_per_s = row->flop_per_s / row->sms;
     return row->params->decode_straggle_frac * beyond / row->tiling.columns * row->tile_flop / sm_flop_per_s;
 }

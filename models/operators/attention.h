@@ -92,6 +92,8 @@ struct decode_shape {
     double key_dim, value_dim;            /* per head */
     enum number_format kv, compute;       /* of the cache; of queries and results */
     double window;                        /* tokens a query looks back; 0: all */
+    double chunk;                         /* tokens of a chunk, which a query does not look back from; 0: none. The
+                                             context is that of the chunk then */
     bool shared_kv;                       /* keys and values are one (multi-latent attention): read once */
     bool writes_kv; /* the call also writes the new ones into the cache: part of what its parameters were fitted to */
     double drafts;  /* tokens beside the newest of each sequence whose queries share the pass over its keys */
@@ -128,6 +130,7 @@ struct prefill_shape {
     double q_heads, kv_heads, key_dim, value_dim;
     enum number_format kv, compute;
     double window;
+    double chunk;          /* as for decoding: each piece of a prompt that lies in one is a sequence of its own */
     bool shared_kv;
     bool full;             /* every query sees all keys of its chunk: no causal mask */
     bool writes_kv;        /* the call also writes its keys and values into the cache */

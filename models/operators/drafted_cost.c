@@ -47,7 +47,7 @@ static __attribute__((noinline)) void keep(const struct operators *operators, co
         struct kernel_use use = operators->decode_attention.uses[i];
         kernel_use_rebatch(&use, own);
         keep_use(parts, &use, &kept->uses[i]);
-        if (kernel_is_scan(use.call.class)) kept->is_possible = false;
+        if (kernel_is_scan(use.call.class) || use.call.shape.decode.chunk > 0.0) kept->is_possible = false;
         if (kept->uses[i].varies && parts->kernels->tables[use.call.class] != NULL) kept->is_possible = false;
     }
 }

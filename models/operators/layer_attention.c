@@ -68,7 +68,8 @@ static void add_prefill_attention(struct listing *list, double layers, double wi
         .value_dim = (double)llm_value_dim(llm),
         .kv = llm->kv,
         .compute = llm->compute,
-        .window = window_tokens,
+        .window = list->llm->chunked ? 0.0 : window_tokens,
+        .chunk = list->llm->chunked ? window_tokens : 0.0,
         .writes_kv = attention_writes_kv(list),
     };
     const struct kernel_call call = {
@@ -89,7 +90,8 @@ static void add_decode_attention(struct listing *list, double layers, double win
         .value_dim = (double)(latent ? llm->kv_latent : llm->head_dim),
         .kv = llm->kv,
         .compute = llm->compute,
-        .window = window_tokens,
+        .window = list->llm->chunked ? 0.0 : window_tokens,
+        .chunk = list->llm->chunked ? window_tokens : 0.0,
         .shared_kv = latent,
         .writes_kv = attention_writes_kv(list),
     };

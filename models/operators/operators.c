@@ -303,6 +303,9 @@ static void add_context_knots(struct knots *knots, const struct operators_uses *
         const struct kernel_call *call = &attention->uses[i].call;
         const bool is_scan = kernel_is_scan(call->class);
         knots_add(knots, (int64_t)(is_scan ? call->shape.scan.window : call->shape.decode.window));
+        if (is_scan || call->shape.decode.chunk <= 0.0) continue;
+        knots_add(knots, (int64_t)call->shape.decode.chunk);
+        knots_add(knots, (int64_t)call->shape.decode.chunk + 1);
     }
 }
 

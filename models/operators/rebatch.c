@@ -12,6 +12,17 @@ static double seen_pairs(const struct iteration_work *work, double window_tokens
     return fmin(work->prefill_pairs, prompts * llm_window_pairs(tokens / prompts, past / prompts, window_tokens));
 }
 
+/* Cuts prompts at the ends of chunks: a first piece behind what its chunk holds already, then whole chunks. */
+static void cut_at_chunks(struct prefill_shape *shape)
+{
+    const double prompts = shape->sequences, n = shape->tokens / prompts, p = shape->past / prompts;
+    const double held = fmod(p, shape->chunk), first = fmin(n, shape->chunk - held);
+    shape->sequences = prompts * (1.0 + ceil((n - first) / shape->chunk));
+    shape->past = prompts * held;
+    shape->pairs = prompts * llm_chunk_pairs(n, p, shape->chunk);
+    if (shape->decodes > 0.0) shape->decode_context = llm_chunk_context(shape->decode_context, shape->chunk);
+}
+
 void prefill_shape_rebatch(struct prefill_shape *shape, const struct iteration_work *work, bool mixes)
 {
     shape->sequences = (double)work->prefill_sequences;
@@ -24,6 +35,7 @@ void prefill_shape_rebatch(struct prefill_shape *shape, const struct iteration_w
         shape->decode_context = shape->decodes > 0.0 ? (double)work->decode_context_tokens / shape->decodes : 0.0;
     }
     shape->pairs = seen_pairs(work, shape->window);
+    if (shape->chunk > 0.0) cut_at_chunks(shape);
 }
 
 /* Gives a kernel that walks over contexts the prompts of a batch: half of their "pairs" are pairs. */
@@ -70,6 +82,8 @@ static void rebatch_decode(struct kernel_call *call, const struct iteration_work
     call->shape.decode.drafts = (double)work->decode_drafts;
     call->shape.decode.context = (double)work->decode_context_tokens / sequences;
     call->shape.decode.longest = (double)work->decode_longest_tokens;
+    if (call->shape.decode.chunk > 0.0)
+        call->shape.decode.context = llm_chunk_context(call->shape.decode.context, call->shape.decode.chunk);
 }
 
 void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *work)

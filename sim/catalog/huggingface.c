@@ -33,7 +33,9 @@ static void read_layer_types(struct reading *reading, struct llm_spec *llm)
         const bool is_linear = llm->linear_layers > 0 && has_text(type, "linear_attention");
         full_layers += is_full;
         linear_layers += is_linear;
-        if (is_full || is_linear || (llm->sliding_window > 0 && has_text(type, "sliding_attention"))) continue;
+        if (llm->chunked && has_text(type, "chunked_attention")) continue;
+        if (is_full || is_linear || (!llm->chunked && llm->sliding_window > 0 && has_text(type, "sliding_attention")))
+            continue;
         report(reading, type, "layer_types",
                "has a kind that is not modelled (full_attention is, and sliding_attention beside a sliding_window)");
         return;
@@ -100,6 +102,13 @@ static void read_gpt_oss(struct reading *reading, struct llm_spec *llm)
 static void refuse_caps(struct reading *reading, const char *key)
 {
     if (find(reading, key)) report(reading, find(reading, key), key, "is given: soft caps on scores are not modelled");
+}
+
+/* Of a type whose modules are not known by name. */
+static void refuse_quantised(struct reading *reading)
+{
+    const struct json_node *node = find(reading, "quantization_config");
+    if (node) report(reading, node, "quantization_config", "is given: set 'formats' of the service instead");
 }
 
 /* From the language model of a multimodal file on, keys are those of its `text_config`. Images are left out. */
@@ -204,6 +213,31 @@ static void read_mimo(struct reading *reading, struct llm_spec *llm)
 {
     read_qwen2(reading, llm);
     llm->mtp_layers = read_count(reading, "num_nextn_predict_layers", 0);
+}
+
+/* Llama 4: three layers with chunks before each that sees all tokens; a shared expert beside those that are chosen, in
+ * all layers or in every second one. */
+static void read_llama4(struct reading *reading, struct llm_spec *llm)
+{
+    refuse_quantised(reading);
+    read_text_config(reading);
+    read_llama(reading, llm);
+    const int64_t step = read_count(reading, "interleave_moe_layer_step", 1),
+                  every = read_count(reading, "no_rope_layer_interval", 4);
+    llm->head_dim = read_count(reading, "head_dim", 128);
+    llm->qk_norm = read_flag(reading, "use_qk_norm", true);
+    llm->sliding_window = read_count(reading, "attention_chunk_size", 0);
+    llm->chunked = llm->sliding_window > 0;
+    llm->full_layers = llm->chunked && every > 0 ? llm->layers / every : 0;
+    llm->experts = read_required(reading, "num_local_experts");
+    llm->experts_per_token = read_required(reading, "num_experts_per_tok");
+    llm->expert_ffn = llm->ffn;
+    if (step > 2)
+        report(reading, find(reading, "interleave_moe_layer_step"), "interleave_moe_layer_step", "is neither 1 nor 2");
+    if (step != 2) return;
+    llm->alternating_dense = true;
+    llm->dense_layers = llm->layers - llm->layers / 2;
+    llm->dense_ffn = read_required(reading, "intermediate_size_mlp");
 }
 
 /* Experts with shared ones beside them, dense layers first. */
@@ -426,6 +460,8 @@ static const struct architecture {
     {"qwen3_5_text", "Qwen3_5ForCausalLM", read_qwen3_5},
     {"qwen3_5_moe", "Qwen3_5MoeForConditionalGeneration", read_qwen3_5},
     {"qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", read_qwen3_5},
+    {"llama4", "Llama4ForConditionalGeneration", read_llama4},
+    {"llama4_text", "Llama4ForCausalLM", read_llama4},
     {"qwen3_vl", "Qwen3VLForConditionalGeneration", read_qwen3_vl},
     {"qwen3_vl_moe", "Qwen3VLMoeForConditionalGeneration", read_qwen3_vl},
     {"mimo", "MiMoForCausalLM", read_mimo},
@@ -457,8 +493,6 @@ static const struct {
 } unsupported[] = {
     {"gemma2", "soft caps on scores"},
     {"cohere2", "norms without bias over the mean (LayerNorm), beside scaled logits"},
-    {"llama4", "chunked attention in some of the layers"},
-    {"llama4_text", "chunked attention in some of the layers"},
     {"minimax", "linear attention in some of the layers"},
     {"minicpm3", "latent attention beside scaled embeddings"},
     {"olmo2", "norms over all heads of queries and keys"},

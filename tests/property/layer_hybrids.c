@@ -1,5 +1,5 @@
-/* What an iteration launches of linear attention, and of sparse attention with an indexer: operations and bytes are
- * those of closed forms, over random shapes. */
+/* What an iteration launches of linear attention, of sparse attention with an indexer, and of attention within chunks:
+ * operations and bytes are those of closed forms, over random shapes. */
 #include "models/operators/layer.h"
 #include "tests/support/harness.h"
 
@@ -53,6 +53,20 @@ static struct llm_spec random_sparse(struct rng *rng)
         .weights = FORMAT_BF16, .compute = FORMAT_BF16, .kv = FORMAT_BF16,
     };
     if (chance(rng)) add_experts(rng, &llm);
+    CHECK(llm_problem(&llm) == NULL);
+    return llm;
+}
+
+static struct llm_spec random_chunked(struct rng *rng)
+{
+    const int64_t layers = 2 + up_to(rng, 60);
+    struct llm_spec llm = {
+        .layers = layers, .hidden = 128 * up_to(rng, 50), .q_heads = 8 * up_to(rng, 8), .kv_heads = 8, .head_dim = 128,
+        .ffn = 512 * up_to(rng, 30), .vocab = 32000, .max_context = 1 << 20, .layer_norms = 2, .gated_ffn = true,
+        .sliding_window = 64 * up_to(rng, 64), .chunked = true,
+        .full_layers = (int64_t)rng_below(rng, (uint64_t)layers), .weights = FORMAT_BF16, .compute = FORMAT_BF16,
+        .kv = FORMAT_BF16,
+    };
     CHECK(llm_problem(&llm) == NULL);
     return llm;
 }
@@ -267,5 +281,53 @@ TEST(each_layer_keeps_its_own)
         const double kept = (double)(channels * (llm.linear_conv - 1)) * 2.0;
         CHECK_NEAR(llm_state_bytes(&llm, 1) / ((double)llm.linear_layers * (state + kept)), 1.0, 1e-12);
         CHECK_NEAR(8.0 * llm_state_bytes(&llm, 8) / llm_state_bytes(&llm, 1), 1.0, 1e-12);
+    }
+}
+
+/* In its first chunk a sequence sees all of its context. Behind it, it is anywhere in a chunk: the mean over all places
+ * there. */
+TEST(decoding_sees_its_chunk)
+{
+    struct rng rng = test_rng(10, "chunks", 0);
+    for (int i = 0; i < CASES / 10; i++) {
+        const struct llm_spec llm = random_chunked(&rng);
+        const int64_t n = up_to(&rng, 200), chunk = llm.sliding_window, near = up_to(&rng, chunk);
+        const int64_t before = chunk * up_to(&rng, 5);
+        const struct iteration_work first = decoding(n, near, 0);
+        CHECK_NEAR(flop_of(&llm, &whole, &first) / ((double)n * llm_flop_per_token(&llm, near)), 1.0, 1e-9);
+        double mean = 0.0, context = 0.0;
+        for (int64_t at = before + 1; at <= before + chunk; at++) {
+            mean += llm_flop_per_token(&llm, at) / (double)chunk;
+            context += (double)at / (double)chunk;
+        }
+        struct iteration_work far = decoding(2 * n, 0, 0);
+        far.decode_context_tokens = llround(2.0 * (double)n * context);
+        CHECK_NEAR(flop_of(&llm, &whole, &far) / (2.0 * (double)n * mean), 1.0, 1e-9);
+    }
+}
+
+/* A prompt costs what its pieces cost as prompts of one batch. */
+TEST(prompts_are_cut_at_chunks)
+{
+    struct rng rng = test_rng(11, "pieces", 0);
+    for (int i = 0; i < CASES; i++) {
+        struct llm_spec llm = random_chunked(&rng), plain;
+        llm.full_layers = 0;
+        plain = llm;
+        plain.chunked = false;
+        plain.sliding_window = 0;
+        const int64_t chunk = llm.sliding_window, n = up_to(&rng, 9000), before = chance(&rng) ? up_to(&rng, 9000) : 0;
+        const struct iteration_work work = prompt(n, before);
+        struct iteration_work pieces = {.prefill_sequences = 0};
+        for (int64_t at = before; at < before + n;) {
+            const int64_t end = (at / chunk + 1) * chunk, last = end < before + n ? end : before + n;
+            iteration_add_prompt(&pieces, last - at, at % chunk);
+            at = last;
+        }
+        const struct sums cut = sums_of(&llm, &whole, &work, OP_PREFILL_ATTENTION, OP_PREFILL_ATTENTION);
+        const struct sums apart = sums_of(&plain, &whole, &pieces, OP_PREFILL_ATTENTION, OP_PREFILL_ATTENTION);
+        CHECK_NEAR(cut.flop / apart.flop, 1.0, 1e-9);
+        CHECK_NEAR(cut.bytes / apart.bytes, 1.0, 1e-9);
+        CHECK(cut.launches == apart.launches);
     }
 }

@@ -74,14 +74,16 @@ static struct sample prefill_sample(const struct llm_spec *llm, int64_t tokens)
     return (struct sample){
         .phase = "prefill", .sequences = 1, .tokens = tokens,
         .work = {.prefill_sequences = 1, .prefill_tokens = tokens, .prefill_pairs = n * n},
-        .pairs = n * n / 2, .seen_pairs = fmin(n * n, llm_window_pairs(n, 0, window)) / 2,
+        .pairs = n * n / 2,
+        .seen_pairs = (llm->chunked ? llm_chunk_pairs(n, 0, window) : fmin(n * n, llm_window_pairs(n, 0, window))) / 2,
         .kv_tokens = n, .seen_kv_tokens = n};
 }
 
 static struct sample decode_sample(const struct llm_spec *llm, int64_t sequences, int64_t tokens)
 {
     const double seen = llm_seen_tokens(llm), all = (double)(sequences * tokens);
-    const double seen_tokens = seen > 0.0 ? fmin(all, (double)sequences * seen) : all;
+    const double visible = llm->chunked ? llm_chunk_context((double)tokens, seen) : seen;
+    const double seen_tokens = seen > 0.0 ? fmin(all, (double)sequences * visible) : all;
     return (struct sample){
         .phase = "decode", .sequences = sequences, .tokens = tokens,
         .work = {.decode_sequences = sequences, .decode_context_tokens = sequences * tokens},
@@ -99,7 +101,8 @@ static double sample_flop(const struct llm_spec *llm, const struct sample *sampl
     const double token = llm_flop_per_token(llm, 0), head = llm_head_flop(llm),
                  near = llm_flop_per_token(llm, 1) - token;
     const int64_t seen = (int64_t)llm_seen_tokens(llm);
-    const double far = seen > 0 ? llm_flop_per_token(llm, seen + 1) - llm_flop_per_token(llm, seen) : near;
+    const double further = seen > 0 ? llm_flop_per_token(llm, 2 * seen + 1) - llm_flop_per_token(llm, seen + 1) : near;
+    const double far = seen > 0 ? further / (double)seen : near;
     return (double)sample_tokens(sample) * (token - head) + (double)sample->sequences * head + far * sample->pairs +
            (near - far) * sample->seen_pairs;
 }

@@ -243,11 +243,40 @@ TEST(language_models_of_multimodal_files_are_read)
     CHECK_EQ_INT(huggingface_text("{'model_type': 'qwen3_vl', 'tie_word_embeddings': true, 'text_config': {" SHAPE "}}",
                                   &llm, messages, sizeof messages),
                  0);
+    CHECK(llm.layers == 2 && llm.experts == 0 && llm.qk_norm && llm.tied_embeddings);
+    CHECK_EQ_INT(huggingface_text("{'model_type': 'qwen3_vl_moe', 'text_config': {'num_experts': 8, "
+                                  "'num_experts_per_tok': 2, 'moe_intermediate_size': 96, " SHAPE "}}",
+                                  &llm, messages, sizeof messages),
+                 0);
     CHECK(llm.experts == 8 && llm.ffn == 0 && !llm.tied_embeddings);
     CHECK_EQ_INT(huggingface_text("{'model_type': 'mimo', 'num_nextn_predict_layers': 1, " SHAPE "}", &llm, messages,
                                   sizeof messages),
                  0);
     CHECK(llm.mtp_layers == 1 && llm.qkv_bias);
+}
+
+/* Chunks in three of four layers, or in those of the list; experts in all layers or in every second one. */
+TEST(chunks_are_read)
+{
+#define LLAMA_4 "'num_local_experts': 4, 'num_experts_per_tok': 1, 'intermediate_size_mlp': 256, " SHAPE
+    struct llm_spec llm = {0};
+    char messages[1024];
+    CHECK_EQ_INT(huggingface_text(
+                     "{'model_type': 'llama4_text', 'attention_chunk_size': 64, 'no_rope_layer_interval': 2, " LLAMA_4
+                     "}",
+                     &llm, messages, sizeof messages),
+                 0);
+    CHECK(llm_problem(&llm) == NULL && llm.chunked && llm.sliding_window == 64 && llm.full_layers == 1);
+    CHECK(llm.experts == 4 && llm.dense_layers == 0 && llm.ffn == 128);
+    CHECK_EQ_INT(huggingface_text("{'model_type': 'llama4', 'text_config': {'interleave_moe_layer_step': 2, "
+                                  "'attention_chunk_size': 64, 'layer_types': ['chunked_attention', "
+                                  "'chunked_attention'], " LLAMA_4 "}}",
+                                  &llm, messages, sizeof messages),
+                 0);
+    CHECK(llm_problem(&llm) == NULL && llm.full_layers == 0 && llm.alternating_dense && llm.dense_ffn == 256);
+    check_finding("{'model_type': 'llama4_text', 'interleave_moe_layer_step': 3, " LLAMA_4 "}", "is neither 1 nor 2");
+    check_finding("{'model_type': 'llama4_text', 'quantization_config': {'quant_method': 'fp8'}, " LLAMA_4 "}",
+                  "'quantization_config' is given: set 'formats' of the service instead");
 }
 
 /* Indexers are those of the list, else one in every layer. */

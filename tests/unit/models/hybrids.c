@@ -93,6 +93,40 @@ TEST(shards_add_up)
     }
 }
 
+/* Counted query by query. */
+TEST(chunks_leave_their_pairs)
+{
+    for (int64_t chunk = 1; chunk <= 12; chunk++)
+        for (int64_t context = 0; context <= 25; context++)
+            for (int64_t tokens = 1; tokens <= 25; tokens++) {
+                double seen = 0.0; /* a query stands in the middle of its own key */
+                for (int64_t i = 0; i < tokens; i++) seen += (double)((context + i) % chunk) + 0.5;
+                CHECK_NEAR(llm_chunk_pairs((double)tokens, (double)context, (double)chunk), 2.0 * seen, 1e-9);
+            }
+}
+
+/* Llama 4 Maverick: 400 billion parameters, of which a token meets 17 (Meta, 2025). Its stages have both kinds of
+ * layers. */
+TEST(dense_layers_may_alternate)
+{
+    struct llm_spec llm = {
+        .layers = 48, .hidden = 5120, .q_heads = 40, .kv_heads = 8, .head_dim = 128, .sliding_window = 8192,
+        .chunked = true, .full_layers = 12, .ffn = 8192, .vocab = 202048, .max_context = 1 << 20, .experts = 128,
+        .experts_per_token = 1, .expert_ffn = 8192, .dense_layers = 24, .dense_ffn = 16384, .alternating_dense = true,
+        .gated_ffn = true, .layer_norms = 2, .weights = FORMAT_BF16, .compute = FORMAT_BF16, .kv = FORMAT_BF16,
+    };
+    CHECK(llm_problem(&llm) == NULL);
+    CHECK_NEAR((double)llm_parameters(&llm), 400e9, 1e9);
+    CHECK_NEAR((double)llm_active_parameters(&llm), 17e9, 0.3e9);
+    for (int64_t stages = 1; stages <= 8; stages *= 2)
+        CHECK_EQ_INT(llm_shard(&llm, 1, stages).dense_layers, 24 / stages);
+    llm.dense_layers = 23;
+    CHECK(llm_problem(&llm) != NULL);
+    llm.dense_layers = 24;
+    llm.sliding_window = 0;
+    CHECK(llm_problem(&llm) != NULL);
+}
+
 TEST(impossible_hybrids_are_named)
 {
     static const struct {
