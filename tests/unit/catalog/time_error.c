@@ -64,3 +64,15 @@ TEST(no_interval_for_what_no_run_had)
         cost_fixture_fini(&fixture);
     }
 }
+
+/* Nor did any LLM with linear, sparse or chunked attention run. */
+TEST(no_interval_for_attention_that_no_run_had)
+{
+    static const char *const llms[] = {"qwen3-235b-a22b", "qwen3.5-122b-a10b", "deepseek-v3.2", "llama-4-scout"};
+    for (size_t i = 0; i < sizeof llms / sizeof *llms; i++) {
+        struct cost_fixture fixture;
+        CHECK_EQ_INT(cost_fixture_init(&fixture, "{'cost': {'kind': 'operators'}}", "h200-sxm", llms[i], 8, 1), 0);
+        CHECK_EQ_INT(fixture.error.slow_frac > 0.0, i == 0);
+        cost_fixture_fini(&fixture);
+    }
+}
