@@ -526,12 +526,21 @@ struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_paral
     return shard;
 }
 
+struct llm_spec llm_further_layers(const struct llm_spec *llm, int64_t layers)
+{
+    struct llm_spec further = *llm;
+    further.layers = layers;
+    further.dense_layers = further.dense_ffn = further.full_layers = further.sliding_window = 0;
+    further.chunked = further.alternating_dense = false;
+    further.linear_layers = further.linear_key_heads = further.linear_value_heads = 0;
+    further.linear_key_dim = further.linear_value_dim = further.linear_conv = 0;
+    if (further.index_layers > 0) further.index_layers = layers;
+    return further;
+}
+
 struct llm_shard llm_mtp_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t data_parallel)
 {
-    struct llm_spec layers = *llm;
-    layers.layers = llm->mtp_layers;
-    layers.dense_layers = layers.full_layers = layers.sliding_window = layers.linear_layers = 0;
-    if (layers.index_layers > 0) layers.index_layers = layers.layers;
+    const struct llm_spec layers = llm_further_layers(llm, llm->mtp_layers);
     struct llm_shard shard = llm_data_shard(&layers, tensor_parallel, 1, data_parallel);
     const double own = (double)(llm->mtp_layers * (2 * llm->hidden * llm->hidden + 3 * norm_parameters(llm)));
     shard.weight_bytes += (own - (double)outer_vectors(llm)) * number_format_bytes(llm->compute) -

@@ -262,6 +262,10 @@ static inline int64_t llm_groups(int64_t data_parallel)
 struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel,
                                 int64_t data_parallel);
 
+/* So many layers like the LLM's last ones, but that see all tokens, or those that an indexer of their own chooses:
+ * without windows, chunks and linear attention, whatever some of the others have. */
+struct llm_spec llm_further_layers(const struct llm_spec *llm, int64_t layers);
+
 /* The layers for multi-token prediction on one GPU, split like llm_data_shard; the LLM has some. They are like its
  * last layers, but look back at all tokens. Each has norms of its own, and a matrix of 2 hidden x hidden in the
  * format of computing that joins a hidden state and an embedding. Embedding and head are the LLM's (DeepSeek-V3,

@@ -70,15 +70,6 @@ static int check_sharing(const struct fleet *fleet, const struct fleet_pool *poo
 
 /* --- The cost of drafts --- */
 
-/* One further layer of the LLM, with its head. It has no window, whatever some of the others have. */
-static struct llm_spec layer_of(const struct llm_spec *llm)
-{
-    struct llm_spec layer = *llm;
-    layer.layers = 1;
-    layer.dense_layers = layer.full_layers = layer.sliding_window = 0;
-    return layer;
-}
-
 /* Whether a cost of this kind follows from the shape of an LLM, so that it prices others too. */
 static bool is_of_shape(const struct iteration_model *model)
 {
@@ -123,7 +114,7 @@ static int build_draft_llm(const struct fleet *fleet, const struct fleet_pool *p
 /* Costs that know no layers charge one layer's share of an iteration. */
 static int build_draft_layer(const struct fleet *fleet, const struct fleet_pool *pool, struct speculation_model *model)
 {
-    model->draft_llm = layer_of(fleet->llm);
+    model->draft_llm = llm_further_layers(fleet->llm, 1);
     if (fleet->config->draft.llm != NULL)
         return diag_error(fleet->env->site->diag, SIM_E_CONFIG, place_of(fleet, "draft.llm"), "leave it out",
                           "speculation policy '%s' drafts with a layer of the LLM, not with another LLM",

@@ -62,6 +62,16 @@ TEST(caches_hold_what_layers_keep)
     CHECK_NEAR(llm_mtp_shard(&drafting, 1, 1).kv_bytes_per_token, 2.0 * 2.0 * 256.0 * 2.0, 0.0);
 }
 
+/* A layer that drafts is one with whole attention, or with an indexer of its own. */
+TEST(further_layers_see_all)
+{
+    const struct llm_spec layer = llm_further_layers(&qwen3_5, 1), sparse = llm_further_layers(&glm_5, 2);
+    CHECK(llm_problem(&layer) == NULL && llm_problem(&sparse) == NULL);
+    CHECK_NEAR(llm_kv_bytes_per_token(&layer), 2.0 * 2.0 * 256.0 * 2.0, 0.0);
+    CHECK_NEAR(llm_kv_bytes_per_token(&sparse), llm_kv_bytes_per_token(&glm_5) / 39.0, 1e-9);
+    CHECK(llm_state_bytes(&layer, 1) == 0.0 && sparse.index_layers == 2 && sparse.dense_layers == 0);
+}
+
 /* The states of the largest batch leave less room for blocks. */
 TEST(states_take_room)
 {
