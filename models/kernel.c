@@ -142,11 +142,11 @@ static const char *const exchange_axes[] = {"tokens", "hidden", "chosen", "exper
     {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.8, 0.02, 1.2}
 
 static const struct kernel_param scan_table[] = {SCAN_PARAMS(0.65)};
-static const struct kernel_param narrow_scan_table[] = {SCAN_PARAMS(0.41)};
+static const struct kernel_param decoding_scan_table[] = {SCAN_PARAMS(0.41)};
 static const char *const scan_axes[] = {"queries", "pairs", "keys", "sequences"};
-#define narrow_scan_axes scan_axes
+#define decoding_scan_axes scan_axes
 
-enum kernel_kind { SCAN, NARROW_SCAN, GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, SENT_MOE, COLLECTIVE, EXCHANGE, LOW_EXCHANGE };
+enum kernel_kind { SCAN, DECODING_SCAN, GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, SENT_MOE, COLLECTIVE, EXCHANGE, LOW_EXCHANGE };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define INFO(text, kind, stored) {text, COUNT(kind##_table), COUNT(kind##_axes), kind##_table, kind##_axes, stored}
@@ -161,7 +161,7 @@ enum kernel_kind { SCAN, NARROW_SCAN, GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWI
 #define COLLECTIVE_INFO(text) INFO(text, collective, NULL)
 #define EXCHANGE_INFO(text) INFO(text, exchange, NULL)
 #define SCAN_INFO(text) INFO(text, scan, NULL)
-#define NARROW_SCAN_INFO(text) INFO(text, narrow_scan, NULL)
+#define DECODING_SCAN_INFO(text) INFO(text, decoding_scan, NULL)
 #define LOW_EXCHANGE_INFO(text) INFO(text, low_exchange, NULL)
 
 static const struct kernel_class_info infos[] = {
@@ -224,7 +224,7 @@ enum number_format kernel_call_compute(const struct kernel_call *call)
     case MOE:
     case SENT_MOE: return call->shape.moe.compute;
     case SCAN:
-    case NARROW_SCAN: return call->shape.scan.compute;
+    case DECODING_SCAN: return call->shape.scan.compute;
     case ELEMENTWISE:
     case COLLECTIVE:
     case EXCHANGE:
@@ -242,7 +242,7 @@ void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXE
     case DECODE: decode_place(&call->shape.decode, axes); return;
     case ELEMENTWISE: elementwise_place(&call->shape.elementwise, axes); return;
     case SCAN:
-    case NARROW_SCAN: scan_place(&call->shape.scan, axes); return;
+    case DECODING_SCAN: scan_place(&call->shape.scan, axes); return;
     case MOE: moe_place(&call->shape.moe, axes); return;
     case SENT_MOE: sent_moe_place(&call->shape.moe, axes); return;
     case COLLECTIVE: collective_place(&call->shape.collective, axes); return;
@@ -269,7 +269,7 @@ struct kernel_formats kernel_call_formats(const struct kernel_call *call)
     case MOE:
     case SENT_MOE: formats = (struct kernel_formats){call->shape.moe.weights, call->shape.moe.compute}; break;
     case SCAN:
-    case NARROW_SCAN:
+    case DECODING_SCAN:
     case ELEMENTWISE:
     case COLLECTIVE:
     case EXCHANGE:
@@ -338,7 +338,7 @@ struct kernel_time kernel_call_time(const union kernel_params *params, const str
     case MOE:
     case SENT_MOE: return experts_time(params, gpu, call);
     case SCAN:
-    case NARROW_SCAN: return scan_time(&params->scan, gpu, &call->shape.scan);
+    case DECODING_SCAN: return scan_time(&params->scan, gpu, &call->shape.scan);
     case EXCHANGE:
     case LOW_EXCHANGE: return exchange_time(&params->exchange, gpu, &call->shape.exchange);
     case COLLECTIVE: break;
@@ -472,7 +472,7 @@ static const struct kernel_member scan_members[] = {
 #define EXCHANGE_MEMBERS exchange_members
 #define LOW_EXCHANGE_MEMBERS exchange_members
 #define SCAN_MEMBERS scan_members
-#define NARROW_SCAN_MEMBERS scan_members
+#define DECODING_SCAN_MEMBERS scan_members
 
 static const struct kernel_member *const members_of[] = {
 #define CLASS_MEMBERS(id, name, kind) kind##_MEMBERS,

@@ -29,8 +29,8 @@
     X(KERNEL_DECODE_ATTENTION, "decode_attention", DECODE)                                                             \
     X(KERNEL_LATENT_DECODE, "latent_decode_attention", DECODE) /* over latent vectors */                               \
     X(KERNEL_LATENT_PREFILL, "latent_prefill_attention", PREFILL) /* over keys and values expanded from these */       \
-    X(KERNEL_SPARSE, "sparse_attention", SCAN) /* over the latent vectors that an indexer chose */                     \
-    X(KERNEL_SPARSE_FP8, "sparse_attention_fp8", NARROW_SCAN) /* decoding over those of 8 bits, which are widened */   \
+    X(KERNEL_SPARSE_PREFILL, "sparse_prefill_attention", SCAN) /* over the latent vectors that an indexer chose */     \
+    X(KERNEL_SPARSE_DECODE, "sparse_decode_attention", DECODING_SCAN) /* the same */                                   \
     X(KERNEL_INDEX, "index_scores", SCAN) /* which chooses these, for prompts and decoding sequences */                \
     X(KERNEL_LINEAR_PREFILL, "linear_prefill_attention", SCAN) /* the gated delta rule, in chunks */                   \
     X(KERNEL_LINEAR_DECODE, "linear_decode_attention", SCAN)   /* the same, token by token */                          \
@@ -70,7 +70,7 @@ enum kernel_class {
 /* Kernels whose shape is a scan_shape. */
 static inline bool kernel_is_scan(enum kernel_class class)
 {
-    return class >= KERNEL_SPARSE && class <= KERNEL_LINEAR_DECODE;
+    return class >= KERNEL_SPARSE_PREFILL && class <= KERNEL_LINEAR_DECODE;
 }
 
 enum { KERNEL_MAX_PARAMS = 15, KERNEL_MAX_AXES = 10 };

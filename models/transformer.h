@@ -1,9 +1,9 @@
 /* The shape of a decoder-only transformer, and quantities that follow from it: parameters, bytes, operations.
  *
  * Covers multi-head, grouped-query, multi-query and multi-head latent attention, gated and plain feed-forward layers,
- * mixtures of experts (in all layers, or in all but the first), tied embeddings, parallel attention and feed-forward,
- * sliding windows or chunks in all or some layers, linear attention in some, sparse attention with an indexer, formats
- * by part. Leaves out encoders, cross-attention and other layers of different kinds.
+ * mixtures of experts (in all layers, in all but the first, or in every other one), tied embeddings, parallel attention
+ * and feed-forward, sliding windows or chunks in all or some layers, linear attention in some, sparse attention with an
+ * indexer, formats by part. Leaves out encoders, cross-attention and other layers of different kinds.
  *
  * Multi-head latent attention (DeepSeek-V2, 2024) keeps one latent vector of kv_latent numbers and one rotary key of
  * rotary_dim per token, for all heads together. Heads get keys of head_dim numbers beside the rotary one, and values of
@@ -61,7 +61,7 @@ struct llm_spec {
     int64_t full_layers;    /* with a sliding window: layers whose queries look back at all tokens nevertheless */
     int64_t index_heads, index_dim, index_tokens; /* sparse attention; index_tokens 0: none */
     int64_t index_layers;                         /* layers with an indexer of their own */
-    int64_t linear_layers; /* with linear attention; 0: none, and nothing below */
+    int64_t linear_layers; /* with linear attention; 0: none, and nothing of the next line */
     int64_t linear_key_heads, linear_value_heads, linear_key_dim, linear_value_dim, linear_conv;
     int64_t experts, experts_per_token, expert_ffn; /* per layer; experts 0: dense */
     int64_t dense_layers, dense_ffn; /* first layers, without experts; their width */
@@ -148,6 +148,11 @@ double llm_copies_bytes(const struct llm_spec *llm, int64_t copies);
 /* Bytes of keys and values, or of latent vectors, per token over all layers, on one GPU without parallelism. */
 double llm_kv_bytes_per_token(const struct llm_spec *llm);
 
+/* Bytes of a latent vector with its rotary key, of a token in one layer. Beside an indexer a cache of 8 bits has a
+ * scale in fp32 for each 128 numbers, and rotary keys in the format of computing: 656 bytes in DeepSeek-V3.2
+ * (deepseek-ai/FlashMLA, README.md). */
+double llm_latent_bytes(const struct llm_spec *llm);
+
 /* Bytes of an indexer's key of a token in one layer: 8 bits a number, and a scale in fp32. 0 without one. */
 static inline double llm_index_key_bytes(const struct llm_spec *llm)
 {
@@ -226,11 +231,14 @@ double llm_window_pairs(double tokens, double context_tokens, double window_toke
 /* The same where a query sees its chunk alone. */
 double llm_chunk_pairs(double tokens, double context_tokens, double chunk_tokens);
 
-/* Tokens that decoding sequences see of their chunks, which have `context_tokens` in the mean: all of the first chunk;
- * behind it they stand anywhere in one. */
+/* Tokens that decoding sequences see of their chunks, which have `context_tokens` in the mean: all of the first chunk.
+ * From two chunks on they stand anywhere in one. Between, where some of a batch are in the first chunk and some in the
+ * second, the number falls evenly. */
 static inline double llm_chunk_context(double context_tokens, double chunk_tokens)
 {
-    return context_tokens <= chunk_tokens ? context_tokens : 0.5 * (chunk_tokens + 1.0);
+    const double half = 0.5 * (chunk_tokens + 1.0), beyond = context_tokens / chunk_tokens - 1.0;
+    if (beyond <= 0.0) return context_tokens;
+    return beyond < 1.0 ? chunk_tokens - beyond * (chunk_tokens - half) : half;
 }
 
 /* Why no LLM can have this shape, as a static text, or NULL if one can. */

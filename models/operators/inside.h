@@ -33,6 +33,7 @@ static inline void listing_add(struct listing *list, enum llm_operator op, enum 
 static inline void listing_add_batched(struct listing *list, enum llm_operator op, enum kernel_driver driver,
                                        double layers, bool mixes, struct kernel_call call)
 {
+    if (!(layers > 0.0)) return;
     listing_add(list, op, driver, layers, call);
     list->uses[list->n - 1].mixes = mixes;
     kernel_use_rebatch(&list->uses[list->n - 1], list->work);

@@ -32,6 +32,14 @@ static void add_product_in(struct listing *list, double layers, enum llm_operato
     listing_add(list, op, BY_TOKENS, layers, listing_product(list, part, list->tokens, n, k));
 }
 
+/* A small product with weights in the format of computing. */
+static void add_wide_product(struct listing *list, double layers, double n, double k)
+{
+    const enum number_format format = list->llm->compute;
+    const struct gemm_shape shape = {list->tokens, n, k, format, format};
+    listing_add(list, OP_QKV, BY_TOKENS, layers, (struct kernel_call){.class = KERNEL_GEMM, .shape.gemm = shape});
+}
+
 static void add_product(struct listing *list, enum llm_operator op, double n, double k)
 {
     add_product_in(list, list->attending, op, n, k);
@@ -157,7 +165,7 @@ static void add_linear_attention(struct listing *list)
     const double values = (double)llm_linear_values(llm) / gpus, hidden = (double)llm->hidden;
     if (list->linear <= 0.0) return;
     add_product_in(list, list->linear, OP_QKV, 2.0 * (keys + values), hidden);
-    add_product_in(list, list->linear, OP_QKV, 2.0 * (double)llm->linear_value_heads / gpus, hidden);
+    add_wide_product(list, list->linear, 2.0 * (double)llm->linear_value_heads / gpus, hidden);
     listing_add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, list->linear, list->tokens,
                             2.0 * (2.0 * keys + values));
     if (list->work->prefill_tokens > 0)
@@ -187,7 +195,8 @@ static void add_indexers(struct listing *list)
     const struct kernel_call scores = {.class = KERNEL_INDEX, .shape.scan = shape};
     if (llm->index_tokens == 0) return;
     add_product_in(list, layers, OP_QKV, width, (double)llm->query_latent);
-    add_product_in(list, layers, OP_QKV, key + heads, hidden);
+    add_product_in(list, layers, OP_QKV, key, hidden);
+    add_wide_product(list, layers, heads, hidden);
     listing_add_elementwise(list, OP_NORM, KERNEL_NORM, layers, list->tokens, 2.0 * key);
     listing_add_elementwise(list, OP_ROTARY, KERNEL_ROTARY, layers, list->tokens, 2.0 * (width + key));
     if (list->work->prefill_tokens > 0) listing_add_batched(list, OP_INDEX, BY_PREFILL, layers, false, scores);
@@ -201,7 +210,7 @@ static void add_sparse(struct listing *list, bool prompts)
     const struct llm_spec *llm = list->llm;
     const double rows = 64.0, latent = (double)llm->kv_latent, key = latent + (double)llm->rotary_dim;
     const double heads = ceil(list->shard.q_heads / rows) * rows;
-    const double key_bytes = key * number_format_bytes(llm->kv);
+    const double key_bytes = llm_latent_bytes(llm);
     const struct scan_shape shape = {
         .window = (double)llm->index_tokens,
         .pair_flop = 2.0 * heads * (key + latent),
@@ -210,10 +219,9 @@ static void add_sparse(struct listing *list, bool prompts)
         .key_bytes = prompts ? key_bytes : 0.0,
         .compute = llm->compute,
     };
-    const bool is_narrow = !prompts && number_format_bytes(llm->kv) < list->number_bytes;
     listing_add_batched(list, prompts ? OP_PREFILL_ATTENTION : OP_DECODE_ATTENTION, prompts ? BY_PREFILL : BY_DECODE,
                         list->layers, false,
-                        (struct kernel_call){.class = is_narrow ? KERNEL_SPARSE_FP8 : KERNEL_SPARSE,
+                        (struct kernel_call){.class = prompts ? KERNEL_SPARSE_PREFILL : KERNEL_SPARSE_DECODE,
                                              .shape.scan = shape});
 }
 

@@ -305,7 +305,7 @@ static void add_context_knots(struct knots *knots, const struct operators_uses *
         knots_add(knots, (int64_t)(is_scan ? call->shape.scan.window : call->shape.decode.window));
         if (is_scan || call->shape.decode.chunk <= 0.0) continue;
         knots_add(knots, (int64_t)call->shape.decode.chunk);
-        knots_add(knots, (int64_t)call->shape.decode.chunk + 1);
+        knots_add(knots, 2 * (int64_t)call->shape.decode.chunk);
     }
 }
 

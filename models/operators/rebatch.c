@@ -19,7 +19,7 @@ static void cut_at_chunks(struct prefill_shape *shape)
     const double held = fmod(p, shape->chunk), first = fmin(n, shape->chunk - held);
     shape->sequences = prompts * (1.0 + ceil((n - first) / shape->chunk));
     shape->past = prompts * held;
-    shape->pairs = prompts * llm_chunk_pairs(n, p, shape->chunk);
+    shape->pairs = fmin(shape->pairs, prompts * llm_chunk_pairs(n, p, shape->chunk));
     if (shape->decodes > 0.0) shape->decode_context = llm_chunk_context(shape->decode_context, shape->chunk);
 }
 

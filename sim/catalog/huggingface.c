@@ -3,6 +3,8 @@
 #include "sim/catalog/huggingface_fields.h"
 #include "sim/catalog/huggingface_formats.h"
 #include "sim/catalog/huggingface_gpt.h"
+#include "sim/catalog/huggingface_hybrids.h"
+#include "sim/catalog/huggingface_modules.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +16,25 @@ static void read_late_windows(struct reading *reading, struct llm_spec *llm)
     const int64_t full_layers = read_count(reading, "max_window_layers", 28);
     llm->sliding_window = full_layers < llm->layers ? read_count(reading, "sliding_window", 0) : 0;
     llm->full_layers = llm->sliding_window > 0 ? full_layers : 0;
+}
+
+static void clear_linear(struct llm_spec *llm)
+{
+    llm->linear_layers = llm->linear_key_heads = llm->linear_value_heads = 0;
+    llm->linear_key_dim = llm->linear_value_dim = llm->linear_conv = 0;
+}
+
+/* Modules of a quantised checkpoint are sought in layers with linear attention that are spread evenly. */
+static void check_order(struct reading *reading, const struct json_node *types, const struct llm_spec *llm)
+{
+    int64_t layer = 0;
+    for (const struct json_node *type = types->first; type && llm->linear_layers > 0; type = type->next, layer++) {
+        if (has_text(type, "linear_attention") == module_layer_is_linear(llm, layer)) continue;
+        if (reading->is_quantised)
+            report(reading, type, "layer_types",
+                   "spreads linear attention unevenly: its quantised modules are not read");
+        return;
+    }
 }
 
 /* Which layers have the sliding window or linear attention, as newer files list them. The list decides where it is
@@ -41,31 +62,15 @@ static void read_layer_types(struct reading *reading, struct llm_spec *llm)
         return;
     }
     llm->linear_layers = linear_layers;
+    if (linear_layers == 0) clear_linear(llm);
+    check_order(reading, types, llm);
     if (full_layers == llm->layers) llm->sliding_window = 0;
     llm->full_layers = llm->sliding_window > 0 ? full_layers : 0;
 }
 
-/* What all decoders of the Llama line share. `ffn`: the width where the file has none; -1: it must. */
-static void read_decoder(struct reading *reading, struct llm_spec *llm, int64_t ffn)
-{
-    llm->layers = read_required(reading, "num_hidden_layers");
-    llm->hidden = read_required(reading, "hidden_size");
-    llm->q_heads = read_required(reading, "num_attention_heads");
-    llm->kv_heads = read_count(reading, "num_key_value_heads", llm->q_heads);
-    llm->head_dim = read_count(reading, "head_dim", llm->q_heads > 0 ? llm->hidden / llm->q_heads : 0);
-    llm->ffn = read_count(reading, "intermediate_size", ffn);
-    llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_required(reading, "max_position_embeddings");
-    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", false);
-    llm->gated_ffn = true;
-    llm->layer_norms = 2;
-    llm->qkv_bias = llm->output_bias = read_flag(reading, "attention_bias", false);
-    llm->ffn_bias = read_flag(reading, "mlp_bias", false);
-}
-
 static void read_llama(struct reading *reading, struct llm_spec *llm)
 {
-    read_decoder(reading, llm, -1);
+    huggingface_decoder(reading, llm, -1);
 }
 
 static void read_mistral(struct reading *reading, struct llm_spec *llm)
@@ -102,20 +107,6 @@ static void read_gpt_oss(struct reading *reading, struct llm_spec *llm)
 static void refuse_caps(struct reading *reading, const char *key)
 {
     if (find(reading, key)) report(reading, find(reading, key), key, "is given: soft caps on scores are not modelled");
-}
-
-/* Of a type whose modules are not known by name. */
-static void refuse_quantised(struct reading *reading)
-{
-    const struct json_node *node = find(reading, "quantization_config");
-    if (node) report(reading, node, "quantization_config", "is given: set 'formats' of the service instead");
-}
-
-/* From the language model of a multimodal file on, keys are those of its `text_config`. Images are left out. */
-static void read_text_config(struct reading *reading)
-{
-    const struct json_node *text = find(reading, "text_config");
-    if (text && text->kind == JSON_OBJECT) reading->root = text;
 }
 
 /* A file of the language model, or of a multimodal one: its member `text_config`, which may leave out what is the
@@ -175,17 +166,6 @@ static void read_qwen3(struct reading *reading, struct llm_spec *llm)
     read_late_windows(reading, llm);
 }
 
-static void refuse_dense_between(struct reading *reading)
-{
-    const struct json_node *dense = find(reading, "mlp_only_layers");
-    if (read_count(reading, "decoder_sparse_step", 1) != 1)
-        report(reading, find(reading, "decoder_sparse_step"), "decoder_sparse_step",
-               "is not 1: dense layers between those with experts are not modelled");
-    if (dense && dense->n > 0)
-        report(reading, dense, "mlp_only_layers",
-               "is not empty: dense layers between those with experts are not modelled");
-}
-
 static void read_qwen3_moe(struct reading *reading, struct llm_spec *llm)
 {
     read_qwen3(reading, llm);
@@ -196,15 +176,20 @@ static void read_qwen3_moe(struct reading *reading, struct llm_spec *llm)
     refuse_dense_between(reading);
 }
 
-/* The language model of a multimodal file: dense, or with experts. */
+/* The language model of a multimodal file. */
 static void read_qwen3_vl(struct reading *reading, struct llm_spec *llm)
 {
     const bool tied = read_flag(reading, "tie_word_embeddings", false);
     read_text_config(reading);
-    if (find(reading, "num_experts"))
-        read_qwen3_moe(reading, llm);
-    else
-        read_qwen3(reading, llm);
+    read_qwen3(reading, llm);
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", tied);
+}
+
+static void read_qwen3_vl_moe(struct reading *reading, struct llm_spec *llm)
+{
+    const bool tied = read_flag(reading, "tie_word_embeddings", false);
+    read_text_config(reading);
+    read_qwen3_moe(reading, llm);
     llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", tied);
 }
 
@@ -213,31 +198,6 @@ static void read_mimo(struct reading *reading, struct llm_spec *llm)
 {
     read_qwen2(reading, llm);
     llm->mtp_layers = read_count(reading, "num_nextn_predict_layers", 0);
-}
-
-/* Llama 4: three layers with chunks before each that sees all tokens; a shared expert beside those that are chosen, in
- * all layers or in every second one. */
-static void read_llama4(struct reading *reading, struct llm_spec *llm)
-{
-    refuse_quantised(reading);
-    read_text_config(reading);
-    read_llama(reading, llm);
-    const int64_t step = read_count(reading, "interleave_moe_layer_step", 1),
-                  every = read_count(reading, "no_rope_layer_interval", 4);
-    llm->head_dim = read_count(reading, "head_dim", 128);
-    llm->qk_norm = read_flag(reading, "use_qk_norm", true);
-    llm->sliding_window = read_count(reading, "attention_chunk_size", 0);
-    llm->chunked = llm->sliding_window > 0;
-    llm->full_layers = llm->chunked && every > 0 ? llm->layers / every : 0;
-    llm->experts = read_required(reading, "num_local_experts");
-    llm->experts_per_token = read_required(reading, "num_experts_per_tok");
-    llm->expert_ffn = llm->ffn;
-    if (step > 2)
-        report(reading, find(reading, "interleave_moe_layer_step"), "interleave_moe_layer_step", "is neither 1 nor 2");
-    if (step != 2) return;
-    llm->alternating_dense = true;
-    llm->dense_layers = llm->layers - llm->layers / 2;
-    llm->dense_ffn = read_required(reading, "intermediate_size_mlp");
 }
 
 /* Experts with shared ones beside them, dense layers first. */
@@ -299,51 +259,6 @@ static void read_deepseek_sparse(struct reading *reading, struct llm_spec *llm)
     }
     if (types->kind != JSON_LIST || (int64_t)types->n != llm->layers)
         report(reading, types, "indexer_types", "must list the kind of each layer");
-}
-
-/* Three layers with linear attention before each with gated softmax attention. */
-static void read_gated_delta(struct reading *reading, struct llm_spec *llm)
-{
-    const int64_t interval = read_count(reading, "full_attention_interval", 4);
-    llm->qkv_bias = llm->output_bias = read_flag(reading, "attention_bias", false);
-    llm->attention_gate = read_flag(reading, "attn_output_gate", true);
-    llm->linear_layers = interval > 0 ? llm->layers - llm->layers / interval : 0;
-    llm->linear_key_heads = read_count(reading, "linear_num_key_heads", 16);
-    llm->linear_value_heads = read_count(reading, "linear_num_value_heads", 32);
-    llm->linear_key_dim = read_count(reading, "linear_key_head_dim", 128);
-    llm->linear_value_dim = read_count(reading, "linear_value_head_dim", 128);
-    llm->linear_conv = read_count(reading, "linear_conv_kernel_dim", 4);
-    llm->mtp_layers = read_count(reading, "mtp_num_hidden_layers", 0);
-}
-
-/* Experts in every layer, and a gated shared one. */
-static void read_gated_experts(struct reading *reading, struct llm_spec *llm)
-{
-    llm->experts = read_required(reading, "num_experts");
-    llm->experts_per_token = read_required(reading, "num_experts_per_tok");
-    llm->expert_ffn = read_required(reading, "moe_intermediate_size");
-    llm->ffn = read_count(reading, "shared_expert_intermediate_size", 0);
-    llm->shared_gate = llm->ffn > 0;
-    refuse_dense_between(reading);
-}
-
-/* The dense LLMs of the line, or all its files: those of experts need not state a dense width. */
-static void read_qwen3_5(struct reading *reading, struct llm_spec *llm)
-{
-    const bool tied = read_flag(reading, "tie_word_embeddings", false);
-    read_text_config(reading);
-    read_decoder(reading, llm, find(reading, "num_experts") ? 0 : -1);
-    llm->head_dim = read_count(reading, "head_dim", 256);
-    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", tied);
-    llm->qk_norm = true;
-    read_gated_delta(reading, llm);
-    if (find(reading, "num_experts")) read_gated_experts(reading, llm);
-}
-
-static void read_qwen2_moe(struct reading *reading, struct llm_spec *llm)
-{
-    read_qwen2(reading, llm);
-    read_gated_experts(reading, llm);
 }
 
 /* GLM-4.5 and later: the DeepSeek line's experts beside grouped queries. */
@@ -433,6 +348,12 @@ static void read_baichuan(struct reading *reading, struct llm_spec *llm)
     llm->layer_norms = 2;
 }
 
+static void read_qwen2_moe(struct reading *reading, struct llm_spec *llm)
+{
+    read_qwen2(reading, llm);
+    huggingface_gated_experts(reading, llm);
+}
+
 static const struct architecture {
     const char *model_type, *class_name;
     void (*read)(struct reading *reading, struct llm_spec *llm);
@@ -455,15 +376,15 @@ static const struct architecture {
     {"deepseek_v32", "DeepseekV32ForCausalLM", read_deepseek_sparse},
     {"glm_moe_dsa", "GlmMoeDsaForCausalLM", read_deepseek_sparse},
     {"qwen2_moe", "Qwen2MoeForCausalLM", read_qwen2_moe},
-    {"qwen3_next", "Qwen3NextForCausalLM", read_qwen3_5},
-    {"qwen3_5", "Qwen3_5ForConditionalGeneration", read_qwen3_5},
-    {"qwen3_5_text", "Qwen3_5ForCausalLM", read_qwen3_5},
-    {"qwen3_5_moe", "Qwen3_5MoeForConditionalGeneration", read_qwen3_5},
-    {"qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", read_qwen3_5},
-    {"llama4", "Llama4ForConditionalGeneration", read_llama4},
-    {"llama4_text", "Llama4ForCausalLM", read_llama4},
+    {"qwen3_next", "Qwen3NextForCausalLM", huggingface_qwen3_next},
+    {"qwen3_5", "Qwen3_5ForConditionalGeneration", huggingface_qwen3_5},
+    {"qwen3_5_text", "Qwen3_5ForCausalLM", huggingface_qwen3_5},
+    {"qwen3_5_moe", "Qwen3_5MoeForConditionalGeneration", huggingface_qwen3_next},
+    {"qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", huggingface_qwen3_next},
+    {"llama4", "Llama4ForConditionalGeneration", huggingface_llama4},
+    {"llama4_text", "Llama4ForCausalLM", huggingface_llama4},
     {"qwen3_vl", "Qwen3VLForConditionalGeneration", read_qwen3_vl},
-    {"qwen3_vl_moe", "Qwen3VLMoeForConditionalGeneration", read_qwen3_vl},
+    {"qwen3_vl_moe", "Qwen3VLMoeForConditionalGeneration", read_qwen3_vl_moe},
     {"mimo", "MiMoForCausalLM", read_mimo},
     {"glm4_moe", "Glm4MoeForCausalLM", read_glm4_moe},
     {"minimax_m2", "MiniMaxM2ForCausalLM", read_minimax_m2},
@@ -571,12 +492,17 @@ bool huggingface_recognises(const struct json_node *root)
     return json_member(root, "model_type") || json_member(root, "architectures");
 }
 
+static bool find_quantisation(const struct json_node *root)
+{
+    return is_given(root, "quantization_config") || is_given(json_member(root, "text_config"), "quantization_config");
+}
+
 int huggingface_read(const struct json_node *root, const struct json_node *beside, struct llm_spec *llm,
                      struct diag *diag)
 {
     const struct architecture *architecture = find_architecture(root);
     if (!architecture) return report_architecture(root, diag);
-    struct reading reading = {root, diag, false};
+    struct reading reading = {.root = root, .diag = diag, .is_quantised = beside || find_quantisation(root)};
     *llm = (struct llm_spec){.source = "Hugging Face config.json"};
     architecture->read(&reading, llm);
     read_layer_types(&reading, llm);

@@ -15,6 +15,7 @@ struct reading {
     const struct json_node *root;
     struct diag *diag;
     bool failed;
+    bool is_quantised; /* formats of modules are stated */
 };
 
 static inline void report(struct reading *reading, const struct json_node *node, const char *key, const char *problem)
@@ -81,6 +82,29 @@ static inline bool has_text(const struct json_node *node, const char *text)
 static inline int64_t read_window(struct reading *reading, int64_t fallback)
 {
     return json_member(reading->root, "sliding_window") ? read_count(reading, "sliding_window", 0) : fallback;
+}
+
+static inline void refuse_zero(struct reading *reading, const char *key, int64_t count)
+{
+    if (count == 0) report(reading, find(reading, key), key, "must be above 0");
+}
+
+/* From the language model of a multimodal file on, keys are those of its `text_config`. Images are left out. */
+static inline void read_text_config(struct reading *reading)
+{
+    const struct json_node *text = find(reading, "text_config");
+    if (text && text->kind == JSON_OBJECT) reading->root = text;
+}
+
+static inline void refuse_dense_between(struct reading *reading)
+{
+    const struct json_node *dense = find(reading, "mlp_only_layers");
+    if (read_count(reading, "decoder_sparse_step", 1) != 1)
+        report(reading, find(reading, "decoder_sparse_step"), "decoder_sparse_step",
+               "is not 1: dense layers between those with experts are not modelled");
+    if (dense && dense->n > 0)
+        report(reading, dense, "mlp_only_layers",
+               "is not empty: dense layers between those with experts are not modelled");
 }
 
 #endif

@@ -256,8 +256,7 @@ static void put_name(const struct matrix *matrix, int64_t layer, int64_t expert,
         put_expert(name->text[k], sizeof name->text[k], layer, matrix->names[k], expert);
 }
 
-/* Whether a layer has linear attention: those without it are spread evenly, each the last of its group. */
-static bool is_linear(const struct llm_spec *llm, int64_t layer)
+bool module_layer_is_linear(const struct llm_spec *llm, int64_t layer)
 {
     const int64_t attending = llm->layers - llm->linear_layers;
     return llm->linear_layers > 0 && (layer + 1) * attending / llm->layers == layer * attending / llm->layers;
@@ -269,8 +268,8 @@ void module_name_of(const struct llm_spec *llm, enum llm_part part, int64_t numb
     const int64_t expert = number / of.n % of.experts > 0 ? llm->experts - 1 : 0;
     const int64_t layer = of.first + number / (of.n * of.experts);
     const struct matrix *matrices = of.matrices;
-    if (part == LLM_PART_ATTENTION && is_linear(llm, layer)) matrices = linear_inputs;
-    if (part == LLM_PART_OUT && is_linear(llm, layer)) matrices = linear_outputs;
+    if (part == LLM_PART_ATTENTION && module_layer_is_linear(llm, layer)) matrices = linear_inputs;
+    if (part == LLM_PART_OUT && module_layer_is_linear(llm, layer)) matrices = linear_outputs;
     put_name(&matrices[number % of.n], layer, expert, name);
     if (part == LLM_PART_HEAD) snprintf(name->text[0], sizeof name->text[0], "%s", head[0].names[0]);
 }

@@ -50,6 +50,9 @@ bool module_patterns_differ(const struct module_patterns *patterns, const struct
 /* Number of matrices of a part, over all layers; of experts the first and the last one of a layer stand for all. */
 int64_t module_count(const struct llm_spec *llm, enum llm_part part);
 
+/* Whether a layer has linear attention: those without it are spread evenly, each the last of its group. */
+bool module_layer_is_linear(const struct llm_spec *llm, int64_t layer);
+
 /* The name of one of them, by its number. */
 void module_name_of(const struct llm_spec *llm, enum llm_part part, int64_t number, struct module_name *name);
 

@@ -209,6 +209,40 @@ TEST(states_are_read_and_written)
     }
 }
 
+/* A prompt goes in chunks of 64 tokens: six products of their length with keys, four with values, six with states. */
+TEST(prompts_take_chunks_of_the_delta_rule)
+{
+    struct rng rng = test_rng(13, "delta", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_linear(&rng);
+        const int64_t n = up_to(&rng, 9000), before = (int64_t)rng_below(&rng, 2) * 5000;
+        const struct iteration_work work = prompt(n, before);
+        const double heads = (double)(llm.linear_layers * llm.linear_value_heads), keys = (double)llm.linear_key_dim;
+        const double values = (double)llm.linear_value_dim, tokens = (double)n;
+        const struct sums sums = sums_of(&llm, &whole, &work, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
+        const double flop = heads * tokens * (64.0 * (6.0 * keys + 4.0 * values) + 6.0 * keys * values);
+        CHECK_NEAR(sums.flop / flop, 1.0, 1e-12);
+        const double moved = (double)(llm.linear_layers * 2 * (llm_linear_keys(&llm) + llm_linear_values(&llm)));
+        const double states = heads * keys * values * (2.0 * 4.0 + 2.0 * 2.0 * tokens / 64.0);
+        CHECK_NEAR(sums.bytes / (3.0 * 2.0 * moved * tokens + states), 1.0, 1e-12);
+    }
+}
+
+/* Sparse attention takes rows of 64 heads, however few there are on a GPU. */
+TEST(few_heads_take_whole_rows)
+{
+    struct rng rng = test_rng(14, "rows", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_sparse(&rng);
+        const struct llm_split split = {.tensor = llm.q_heads / 64 * 4, .pipeline = 1, .expert = 1, .gpus_per_node = 8};
+        const struct iteration_work work = chance(&rng) ? decoding(up_to(&rng, 100), 5000, 0) : prompt(500, 3000);
+        if (llm_split_problem(&llm, &split) != NULL) continue;
+        const struct sums part = sums_of(&llm, &split, &work, OP_PREFILL_ATTENTION, OP_DECODE_ATTENTION);
+        const struct sums all = sums_of(&llm, &whole, &work, OP_PREFILL_ATTENTION, OP_DECODE_ATTENTION);
+        CHECK_NEAR(part.flop / all.flop, 64.0 / (double)llm.q_heads, 1e-12);
+    }
+}
+
 /* The context beyond what the indexer chooses costs its keys and scores, and nothing else. */
 TEST(far_tokens_are_only_scored)
 {
@@ -284,15 +318,15 @@ TEST(each_layer_keeps_its_own)
     }
 }
 
-/* In its first chunk a sequence sees all of its context. Behind it, it is anywhere in a chunk: the mean over all places
- * there. */
+/* In its first chunk a sequence sees all of its context. From the third on it is anywhere in a chunk: the mean over all
+ * places there. In the second the number falls evenly. */
 TEST(decoding_sees_its_chunk)
 {
     struct rng rng = test_rng(10, "chunks", 0);
     for (int i = 0; i < CASES / 10; i++) {
         const struct llm_spec llm = random_chunked(&rng);
         const int64_t n = up_to(&rng, 200), chunk = llm.sliding_window, near = up_to(&rng, chunk);
-        const int64_t before = chunk * up_to(&rng, 5);
+        const int64_t before = chunk * (1 + up_to(&rng, 5));
         const struct iteration_work first = decoding(n, near, 0);
         CHECK_NEAR(flop_of(&llm, &whole, &first) / ((double)n * llm_flop_per_token(&llm, near)), 1.0, 1e-9);
         double mean = 0.0, context = 0.0;
@@ -303,6 +337,33 @@ TEST(decoding_sees_its_chunk)
         struct iteration_work far = decoding(2 * n, 0, 0);
         far.decode_context_tokens = llround(2.0 * (double)n * context);
         CHECK_NEAR(flop_of(&llm, &whole, &far) / (2.0 * (double)n * mean), 1.0, 1e-9);
+    }
+}
+
+TEST(what_is_seen_of_a_chunk_has_no_step)
+{
+    const double chunk = 8192.0;
+    CHECK_NEAR(llm_chunk_context(chunk, chunk), chunk, 0.0);
+    CHECK_NEAR(llm_chunk_context(2.0 * chunk, chunk), 0.5 * (chunk + 1.0), 1e-9);
+    for (double at = 1.0; at <= 4.0 * chunk; at += 1.0) {
+        const double step = llm_chunk_context(at + 1.0, chunk) - llm_chunk_context(at, chunk);
+        CHECK(step <= 1.0 && step > -0.51);
+    }
+}
+
+/* Prompts of unequal length never have more pairs in their chunks than in all. */
+TEST(chunks_add_no_pairs)
+{
+    struct rng rng = test_rng(12, "unequal", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_chunked(&rng);
+        struct llm_spec plain = llm;
+        plain.chunked = false;
+        plain.sliding_window = plain.full_layers = 0;
+        struct iteration_work work = prompt(up_to(&rng, 300), 0);
+        iteration_add_prompt(&work, up_to(&rng, 3), up_to(&rng, 30000));
+        const double cut = sums_of(&llm, &whole, &work, OP_PREFILL_ATTENTION, OP_PREFILL_ATTENTION).flop;
+        CHECK(cut <= sums_of(&plain, &whole, &work, OP_PREFILL_ATTENTION, OP_PREFILL_ATTENTION).flop * (1.0 + 1e-12));
     }
 }
 

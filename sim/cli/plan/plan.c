@@ -104,11 +104,12 @@ static int fail_plan(struct cli *cli, const struct training_setup *setup, const 
     const bool batch = strstr(problem, "needs 'global_batch'") != NULL, network = strstr(problem, "network") != NULL;
     training_setup_hint(setup, problem, hint);
     return diag_error(&cli->diag, SIM_E_CONFIG, "plan",
-                      hint[0] != 0            ? hint
-                      : batch                 ? BATCH_HINT
-                      : is_exclusion(problem) ? "leave one of the two out"
-                      : network               ? "such as --set network=50GB/s, per GPU and direction"
-                                              : "'orrery plan --help' explains how to search",
+                      hint[0] != 0                              ? hint
+                      : batch                                   ? BATCH_HINT
+                      : is_exclusion(problem)                   ? "leave one of the two out"
+                      : strstr(problem, "not modelled") != NULL ? "take another LLM, such as llama-3.1-8b"
+                      : network                                 ? "such as --set network=50GB/s, per GPU and direction"
+                                                                : "'orrery plan --help' explains how to search",
                       "%s", problem);
 }
 

@@ -21,6 +21,9 @@ static int check_pool(const struct fleet *fleet, const struct fleet_pool *pool)
     if (pool->config.kv.prefix_cache.entry != NULL)
         return refuse(fleet, pool, "leave one of them out",
                       "a 'prefix_cache', which would keep the same KV a second time");
+    if (fleet->llm->linear_layers > 0)
+        return refuse(fleet, pool, "take an LLM without 'linear_layers'",
+                      "the state of linear attention depends on all tokens before a chunk");
     if (offload_in_use(&pool->offload))
         return refuse(fleet, pool, "take a kv.offload that leaves weights and cache on the GPU",
                       "its 'kv.offload' places weights or KV cache elsewhere");

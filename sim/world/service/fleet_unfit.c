@@ -58,12 +58,17 @@ static const char *unfit_place(const struct fleet *fleet, const struct fleet_poo
 
 int fleet_refuse_memory(const struct fleet *fleet, const struct fleet_pool *pool)
 {
-    char hint[DIAG_TEXT_CHARS], fits[208] = "";
+    char hint[2 * DIAG_TEXT_CHARS], fits[208] = "";
     const bool is_slice = pool->gpu.slices > 0; /* which no replica has several of */
     const int64_t least = is_slice ? 0 : least_parallel(fleet, pool);
+    char states[128] = "";
     if (least > 0) show_fit(fleet, pool, least, fits, sizeof fits);
-    snprintf(hint, sizeof hint, "its weights have %.4g GB; take %s%s",
-             pool_weight_bytes(&pool->config, fleet->llm) / 1e9,
+    if (fleet->llm->linear_layers > 0)
+        snprintf(states, sizeof states, ", states of %lld sequences %.3g GB (see kv.activation_sequences)",
+                 (long long)pool->config.kv.activation_sequences,
+                 1e-9 * (double)pool->config.kv.activation_sequences * llm_state_bytes(fleet->llm, 1));
+    snprintf(hint, sizeof hint, "its weights have %.4g GB%s; take %s%s",
+             pool_weight_bytes(&pool->config, fleet->llm) / 1e9, states,
              is_slice ? "a larger profile, or whole GPUs"
                       : "more GPUs per replica (tensor_parallel) or a GPU with more memory",
              fits);

@@ -21,7 +21,7 @@ static const struct config_field kv_fields[] = {
     ROW_INT("activation_tokens", activation_tokens, DEFAULT("4096"), WITHIN(1, 1e9),
             "tokens of the largest iteration, for which activations are kept"),
     ROW_INT("activation_sequences", activation_sequences, DEFAULT("256"), WITHIN(1, 1e6),
-            "sequences of the largest iteration, for which logits are kept"),
+            "sequences of the largest iteration, for which logits and states of linear attention are kept"),
     ROW_SHORT_VARIANT("prefix_cache", prefix_cache, OPTIONAL, "eviction", "policy",
                       "eviction of cached prompt blocks; default: no prefixes are cached"),
     ROW_SECTION("prefix_store", prefix_store, OPTIONAL, store_config_fields,

@@ -104,8 +104,8 @@ TEST(findings_name_the_field)
 }
 
 #define WIDTHS                                                                                                         \
-    "'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 99, 'vocab_size': 100, "                        \
-    "'max_position_embeddings': 512"
+    "'hidden_size': 64, 'num_attention_heads': 4, 'num_key_value_heads': 2, 'intermediate_size': 99, "                 \
+    "'vocab_size': 100, 'max_position_embeddings': 512"
 
 #define SPARSE                                                                                                         \
     "'qk_nope_head_dim': 32, 'qk_rope_head_dim': 16, 'v_head_dim': 32, 'kv_lora_rank': 64, 'q_lora_rank': 128, "       \
@@ -119,6 +119,11 @@ TEST(missing_operators_are_named)
                   "modelled: state-space layers; 'orrery list llms' shows");
     check_finding("{'model_type': 'gemma2', " SHAPE "}", "not modelled: soft caps on scores");
     check_finding("{'model_type': 't5'}", "not modelled: an encoder and cross-attention");
+    check_finding("{'model_type': 'qwen3_5_moe', 'num_hidden_layers': 4, " WIDTHS "}", "'num_experts' is missing");
+    check_finding("{'model_type': 'qwen3_5', 'num_hidden_layers': 4, 'num_experts': 4, " WIDTHS "}",
+                  "'num_experts' is given: the type of LLMs with experts is qwen3_5_moe");
+    check_finding("{'model_type': 'qwen3_5', 'num_hidden_layers': 4, 'full_attention_interval': 0, " WIDTHS "}",
+                  "'full_attention_interval' must be above 0");
     check_finding("{'model_type': 'minimax'}", "not modelled: linear attention in some of the layers");
     check_finding("{'model_type': 'qwen3_5', 'layer_types': ['linear_attention', 'sliding_attention'], " SHAPE "}",
                   "'layer_types' has a kind that is not modelled");
@@ -214,7 +219,13 @@ TEST(linear_layers_are_counted)
         int64_t linear_layers, experts;
         bool gated;
     } files[] = {
-        {"{'model_type': 'qwen3_next', 'num_hidden_layers': 9, " WIDTHS "}", 7, 0, true},
+        {"{'model_type': 'qwen3_5_text', 'num_hidden_layers': 9, " WIDTHS "}", 7, 0, true},
+        {"{'model_type': 'qwen3_5', 'num_hidden_layers': 2, 'layer_types': ['full_attention', 'full_attention'], " WIDTHS
+         "}",
+         0, 0, true},
+        {"{'model_type': 'qwen3_next', 'num_hidden_layers': 8, 'num_experts': 4, 'num_experts_per_tok': 1, "
+         "'moe_intermediate_size': 96, 'shared_expert_intermediate_size': 64, " WIDTHS "}",
+         6, 4, true},
         {"{'model_type': 'qwen3_5', 'text_config': {'num_hidden_layers': 9, 'full_attention_interval': 2, " WIDTHS "}}",
          5, 0, true},
         {"{'model_type': 'qwen3_5', 'text_config': {'num_hidden_layers': 3, 'attn_output_gate': false, 'layer_types': "
@@ -258,7 +269,7 @@ TEST(language_models_of_multimodal_files_are_read)
 /* Chunks in three of four layers, or in those of the list; experts in all layers or in every second one. */
 TEST(chunks_are_read)
 {
-#define LLAMA_4 "'num_local_experts': 4, 'num_experts_per_tok': 1, 'intermediate_size_mlp': 256, " SHAPE
+#define LLAMA_4 "'num_key_value_heads': 2, 'num_local_experts': 4, 'num_experts_per_tok': 1, 'intermediate_size_mlp': 256, " SHAPE
     struct llm_spec llm = {0};
     char messages[1024];
     CHECK_EQ_INT(huggingface_text(
@@ -274,6 +285,20 @@ TEST(chunks_are_read)
                                   &llm, messages, sizeof messages),
                  0);
     CHECK(llm_problem(&llm) == NULL && llm.full_layers == 0 && llm.alternating_dense && llm.dense_ffn == 256);
+    CHECK_EQ_INT(huggingface_text("{'model_type': 'llama4_text', 'no_rope_layers': [1, 0], " LLAMA_4 "}", &llm,
+                                  messages, sizeof messages),
+                 0);
+    CHECK(llm.full_layers == 1 && llm.sliding_window == 8192);
+    CHECK_EQ_INT(huggingface_text("{'model_type': 'llama4_text', 'attention_chunk_size': null, " LLAMA_4 "}", &llm,
+                                  messages, sizeof messages),
+                 0);
+    CHECK(!llm.chunked && llm.full_layers == 0 && llm.sliding_window == 0);
+    check_finding("{'model_type': 'llama4_text', 'no_rope_layers': [1, 0, 1], " LLAMA_4 "}",
+                  "'no_rope_layers' must have a number for each layer");
+    check_finding("{'model_type': 'llama4_text', 'moe_layers': [1], " LLAMA_4 "}", "'moe_layers' is given");
+    check_finding("{'model_type': 'llama4', 'text_config': {'quantization_config': {'quant_method': 'fp8'}, " LLAMA_4
+                  "}}",
+                  "'quantization_config' is given: set 'formats' of the service instead");
     check_finding("{'model_type': 'llama4_text', 'interleave_moe_layer_step': 3, " LLAMA_4 "}", "is neither 1 nor 2");
     check_finding("{'model_type': 'llama4_text', 'quantization_config': {'quant_method': 'fp8'}, " LLAMA_4 "}",
                   "'quantization_config' is given: set 'formats' of the service instead");
@@ -296,7 +321,7 @@ TEST(indexers_are_counted)
 TEST(linear_layers_have_modules_of_their_own)
 {
 #define QUANTISED(modules)                                                                                             \
-    "{'model_type': 'qwen3_next', 'num_hidden_layers': 4, 'torch_dtype': 'bfloat16', 'quantization_config': "          \
+    "{'model_type': 'qwen3_5_text', 'num_hidden_layers': 4, 'torch_dtype': 'bfloat16', 'quantization_config': "          \
     "{'quant_method': 'fp8', 'weight_block_size': [128, 128], 'modules_to_not_convert': [" modules "]}, " WIDTHS "}"
     struct llm_spec llm = {0};
     char messages[1024];
@@ -307,6 +332,9 @@ TEST(linear_layers_have_modules_of_their_own)
     CHECK_EQ_INT(llm_format(&llm, LLM_PART_ATTENTION), FORMAT_BF16);
     CHECK_EQ_INT(llm_format(&llm, LLM_PART_OUT), FORMAT_BF16);
     CHECK_EQ_INT(llm_format(&llm, LLM_PART_DENSE), FORMAT_FP8_BLOCK);
+    check_finding("{'model_type': 'qwen3_5_text', 'num_hidden_layers': 2, 'layer_types': ['full_attention', "
+                  "'linear_attention'], 'quantization_config': {'quant_method': 'fp8'}, " WIDTHS "}",
+                  "'layer_types' spreads linear attention unevenly");
     check_finding(QUANTISED("'model.layers.3.self_attn'"), "another format than layers.0.linear_attn.in_proj_qkv");
 }
 

@@ -51,7 +51,10 @@ TEST(caches_hold_what_layers_keep)
 {
     CHECK_NEAR(llm_kv_bytes_per_token(&glm_5), 78.0 * (576.0 * 2.0 + 132.0), 0.0);
     CHECK_NEAR(llm_kv_bytes_per_token(&qwen3_5), 15.0 * 2.0 * 2.0 * 256.0 * 2.0, 0.0);
-    struct llm_spec shared = glm_5;
+    struct llm_spec shared = glm_5, narrow = glm_5;
+    narrow.kv = FORMAT_FP8;
+    CHECK_NEAR(llm_latent_bytes(&narrow), 656.0, 0.0);
+    CHECK_NEAR(llm_kv_bytes_per_token(&narrow), 78.0 * (656.0 + 132.0), 0.0);
     shared.index_layers = 21;
     CHECK_NEAR(llm_kv_bytes_per_token(&shared), 78.0 * 576.0 * 2.0 + 21.0 * 132.0, 1e-9);
     CHECK_NEAR(llm_state_bytes(&qwen3_5, 1), 45.0 * (64.0 * 128.0 * 128.0 * 4.0 + 3.0 * 12288.0 * 2.0), 0.0);
@@ -69,6 +72,9 @@ TEST(further_layers_see_all)
     CHECK(llm_problem(&layer) == NULL && llm_problem(&sparse) == NULL);
     CHECK_NEAR(llm_kv_bytes_per_token(&layer), 2.0 * 2.0 * 256.0 * 2.0, 0.0);
     CHECK_NEAR(llm_kv_bytes_per_token(&sparse), llm_kv_bytes_per_token(&glm_5) / 39.0, 1e-9);
+    struct llm_spec drafting = glm_5;
+    drafting.mtp_layers = 1;
+    CHECK_NEAR(llm_mtp_shard(&drafting, 1, 1).kv_bytes_per_token, llm_kv_bytes_per_token(&glm_5) / 78.0, 1e-9);
     CHECK(llm_state_bytes(&layer, 1) == 0.0 && sparse.index_layers == 2 && sparse.dense_layers == 0);
 }
 
@@ -85,6 +91,9 @@ TEST(states_take_room)
     const double left = many.usable_bytes - many.weight_bytes - many.activation_bytes - many.state_bytes;
     CHECK_EQ_INT(many.blocks, (int64_t)floor(left / many.block_bytes));
     CHECK(many.blocks < one.blocks);
+    params.data_parallel = 8;
+    CHECK_NEAR(kv_capacity(&gpu, &qwen3_5, 8, 1, &params).state_bytes, 100.0 * llm_state_bytes(&qwen3_5, 1), 1e-3);
+    params.data_parallel = 1;
     const struct kv_capacity half = kv_capacity(&gpu, &qwen3_5, 8, 2, &params);
     CHECK_NEAR(half.state_bytes, 0.5 * many.state_bytes, 1e-3);
 }
@@ -130,6 +139,10 @@ TEST(dense_layers_may_alternate)
     CHECK_NEAR((double)llm_active_parameters(&llm), 17e9, 0.3e9);
     for (int64_t stages = 1; stages <= 8; stages *= 2)
         CHECK_EQ_INT(llm_shard(&llm, 1, stages).dense_layers, 24 / stages);
+    llm.dense_layers = 24;
+    llm.layers = 47;
+    CHECK(llm_problem(&llm) != NULL);
+    llm.layers = 48;
     llm.dense_layers = 23;
     CHECK(llm_problem(&llm) != NULL);
     llm.dense_layers = 24;
