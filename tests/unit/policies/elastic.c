@@ -127,6 +127,15 @@ TEST(themis_leaves_no_gpu_that_a_job_wants)
     for (int i = 0; i < 4; i++) CHECK_NEAR(run.jobs[i].end_s, 500, 1e-6);
 }
 
+/* More GPUs than an auction divides are left to all, the worst job among them. */
+TEST(themis_gives_many_gpus_without_an_auction)
+{
+    const struct job_record records[] = {jobrun_record(0, 0, 500, 8), jobrun_record(1, 0, 500, 4096)};
+    SCOPED(jobrun) run;
+    run_on(&run, records, 2, 4200, "themis", "{\"round\": \"100s\"}");
+    for (int i = 0; i < 2; i++) CHECK_NEAR(run.jobs[i].end_s, 500, 1e-6);
+}
+
 /* Of jobs that are alike the one that has waited longer is the worse off. */
 TEST(themis_counts_the_age_of_a_job)
 {

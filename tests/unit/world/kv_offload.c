@@ -365,7 +365,8 @@ static int64_t least_interval(const struct offload_view *view, const struct offl
                          (view->workload.prompt + view->workload.output);
     for (int64_t interval = 1; interval <= (int64_t)layer->layers; interval++) {
         const double resident = layer->layers - floor(layer->layers / (double)interval) + 1.0;
-        const bool fits = resident * layer->weight_bytes + layer->other_bytes + cache <= view->capacity_bytes[0];
+        const double others = layer->other_bytes + view->activation_bytes;
+        const bool fits = resident * layer->weight_bytes + others + cache <= view->capacity_bytes[0];
         if (grouped_s(view, plan, decodes, interval) <= slowdown * grouped_s(view, plan, decodes, 0))
             return fits ? interval : 0; /* larger intervals leave less room */
     }
@@ -391,6 +392,8 @@ TEST(select_n_takes_the_smallest_interval_in_time)
                                                 .prompt = 3000, .output = 20};
         view->capacity_bytes[0] = (12 + 20.0 * (round / 24)) * 0x1p30;
         view->bus_bytes_per_s = (double)INFINITY;
+        view->layer.other_bytes = 3e9;
+        view->activation_bytes = 1e9;
         view->bus_gpus = 1;
         offload_plan_default(view, &plan);
         const int64_t least = least_interval(view, &plan, decodes, slowdown);
@@ -404,6 +407,10 @@ TEST(select_n_takes_the_smallest_interval_in_time)
         CHECK_EQ_INT(plan.problem != NULL, least == 0);
         if (least == 0) continue;
         CHECK_EQ_INT(plan.placement.interval, least);
+        const double layers = view->layer.layers, bytes = view->layer.weight_bytes;
+        const double on_host = floor(layers / (double)least) * bytes;
+        CHECK_NEAR(plan.fixed_bytes[OFFLOAD_HOST], on_host, 1.0);
+        CHECK_NEAR(plan.fixed_bytes[OFFLOAD_GPU_MEMORY], (layers + 1) * bytes - on_host + 4e9, 1.0);
         smallest = least < smallest ? least : smallest;
         largest = least > largest ? least : largest;
         found++;
