@@ -252,6 +252,43 @@ TEST(costs_are_those_of_the_kernels_and_halves_hide_some)
     CHECK(hidden > 20);
 }
 
+/* Two halves of a batch that decodes, each priced as a batch of its own: one sends while the other computes. Of an odd
+ * number of sequences the larger half counts. */
+TEST(halves_of_a_decoding_batch_are_batches)
+{
+    SCOPED(session) session = {0};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    struct kernel_set set;
+    struct operators *plain = arena_alloc(&session.arena, sizeof *plain);
+    struct operators *halved = arena_alloc(&session.arena, sizeof *halved);
+    kernel_set_init(&set);
+    MUST(plain != NULL && halved != NULL && find(&session, "deepseek-v3", &gpu, &llm));
+    struct operators_parts parts = {.gpu = &gpu, .llm = &llm, .kernels = &set, .split = split_of(DISPATCH_LOW_LATENCY)};
+    operators_init(plain, &parts);
+    parts.two_batches = true;
+    operators_init(halved, &parts);
+    int hidden = 0;
+    for (int64_t each = 63; each <= 511; each = 2 * each + 1)
+        for (int64_t context = 100; context <= 6400; context *= 4) {
+            const int64_t n = 16 * each, most = 16 * (each + 1) / 2;
+            const struct iteration_work work = {.decode_sequences = n, .decode_context_tokens = n * context};
+            const struct iteration_work half = {.decode_sequences = most, .decode_context_tokens = most * context};
+            struct iteration_breakdown breakdown;
+            double sent_s = 0.0;
+            iteration_breakdown(&parts, &half, &breakdown);
+            for (size_t j = 0; j < breakdown.n; j++) {
+                const enum llm_operator op = breakdown.operators[j].op;
+                if (op == OP_DISPATCH || op == OP_COMBINE) sent_s += breakdown.operators[j].time.seconds;
+            }
+            const double computed_s = cost_s(plain, &half) - sent_s;
+            const double turns_s = 2 * fmax(computed_s, sent_s) + fmin(computed_s, sent_s) / 61;
+            CHECK_NEAR(cost_s(halved, &work) / fmin(cost_s(plain, &work), turns_s), 1.0, 0.03);
+            hidden += turns_s < 0.9 * cost_s(plain, &work);
+        }
+    CHECK(hidden > 2);
+}
+
 /* 16 GPUs on one node, and each on a node of its own whose adapter is as fast as the link: iterations take as long. */
 TEST(a_network_like_the_link_makes_one_node)
 {

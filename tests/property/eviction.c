@@ -98,6 +98,113 @@ TEST(definitions_and_policies_agree)
     }
 }
 
+/* --- S3-FIFO --- */
+
+enum { S3_ROOM = 64 };
+
+struct s3_page {
+    uint64_t page;
+    int uses;
+};
+
+/* A queue, the oldest page first. */
+struct s3_queue {
+    int n;
+    struct s3_page pages[S3_ROOM];
+};
+
+/* Two queues, and every page that ever left the small one. A page is remembered from its last departure until it
+ * returns, or until as many pages as the main queue holds have departed after it. */
+struct naive_s3 {
+    int small_room, main_room, promote, n_left;
+    struct s3_queue small, main;
+    struct {
+        uint64_t page;
+        bool has_returned;
+    } left[PAGING_MAX];
+};
+
+static struct s3_page s3_take(struct s3_queue *queue, int at)
+{
+    const struct s3_page page = queue->pages[at];
+    for (queue->n--; at < queue->n; at++) queue->pages[at] = queue->pages[at + 1];
+    return page;
+}
+
+static bool s3_hits(struct s3_queue *queue, uint64_t page)
+{
+    for (int i = 0; i < queue->n; i++) {
+        if (queue->pages[i].page != page) continue;
+        if (queue->pages[i].uses < 3) queue->pages[i].uses++;
+        return true;
+    }
+    return false;
+}
+
+static uint64_t s3_evict(struct naive_s3 *s3)
+{
+    while (s3->small.n > 0 && (s3->small.n >= s3->small_room || s3->main.n == 0)) {
+        const struct s3_page oldest = s3_take(&s3->small, 0);
+        if (oldest.uses < s3->promote) {
+            s3->left[s3->n_left].has_returned = false;
+            s3->left[s3->n_left++].page = oldest.page;
+            return oldest.page;
+        }
+        s3->main.pages[s3->main.n++] = (struct s3_page){oldest.page, 0};
+        if (s3->main.n > s3->main_room) break;
+    }
+    for (;;) {
+        const struct s3_page oldest = s3_take(&s3->main, 0);
+        if (oldest.uses == 0) return oldest.page;
+        s3->main.pages[s3->main.n++] = (struct s3_page){oldest.page, oldest.uses - 1};
+    }
+}
+
+static bool s3_remembers(struct naive_s3 *s3, uint64_t page)
+{
+    for (int i = s3->n_left - 1; i >= 0 && i >= s3->n_left - s3->main_room; i--) {
+        if (s3->left[i].page != page) continue;
+        const bool is_ghost = !s3->left[i].has_returned;
+        s3->left[i].has_returned = true;
+        return is_ghost;
+    }
+    return false;
+}
+
+static void compare_s3(const struct paging *paging, int capacity, double small_frac, int promote)
+{
+    struct naive_s3 s3 = {.small_room = (int)fmax(floor(small_frac * capacity), 1), .promote = promote};
+    s3.main_room = s3.small_room < capacity ? capacity - s3.small_room : 1;
+    struct paging_run run;
+    char params[64];
+    int n_victims = 0;
+    snprintf(params, sizeof params, "{\"small\": %g, \"promote\": %d}", small_frac, promote);
+    paging_run(paging, "s3-fifo", params, capacity, 1, &run);
+    for (int i = 0; i < paging->n; i++) {
+        const uint64_t page = paging->pages[i];
+        if (s3_hits(&s3.small, page) || s3_hits(&s3.main, page)) continue;
+        if (s3.small.n + s3.main.n == capacity) {
+            const uint64_t victim = s3_evict(&s3);
+            CHECK(n_victims < run.n_victims && run.victims[n_victims] == victim);
+            n_victims++;
+        }
+        struct s3_queue *queue = s3_remembers(&s3, page) ? &s3.main : &s3.small;
+        queue->pages[queue->n++] = (struct s3_page){page, 0};
+    }
+    CHECK_EQ_INT(run.n_victims, n_victims);
+}
+
+TEST(s3_fifo_is_two_queues_and_a_memory)
+{
+    static const double fracs[] = {0, 0.1, 0.25, 0.5, 1};
+    struct paging paging;
+    for (int round = 0; round < 60; round++) {
+        const int capacity = 1 + round % 12 * (1 + round / 12), promote = 1 + round % 3;
+        paging_local(&paging, (uint64_t)round, 500, 3 * capacity + 2, capacity + 1);
+        for (size_t i = 0; i < sizeof fracs / sizeof *fracs; i++) compare_s3(&paging, capacity, fracs[i], promote);
+    }
+}
+
 /* --- Items in use --- */
 
 enum { N_KEYS = 40 };

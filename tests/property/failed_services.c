@@ -98,6 +98,7 @@ TEST(services_are_down_until_they_have_started_again)
     CHECK_NEAR(bed_metric(rows, "failure.service_down_s"), 50, 1e-6);
     CHECK_NEAR(bed_metric(rows, "failure.replica_down_s"), 4 * 50, 1e-6);
     CHECK_NEAR(bed_metric(rows, "failure.replica_stops"), 4, 0);
+    CHECK(isnan(bed_metric(rows, "failure.replica_stops[chat]"))); /* a lone service is the whole */
     CHECK_EQ_INT(bed_decisions(rows, "fail", -1), 4);
     for (size_t i = 0; i < rows->n_requests; i++) {
         const struct request_row *row = &rows->requests[i];
@@ -106,6 +107,31 @@ TEST(services_are_down_until_they_have_started_again)
         if (row->arrival_s < 99.0 || row->arrival_s > 151.0) CHECK(row->e2e_s < 0.1);
     }
     CHECK_NEAR(rows->end_s, 160, 1.5);
+}
+
+/* What two services lose adds up to what the site reports. */
+TEST(losses_of_services_add_up)
+{
+    static const char *const sums[] = {"failure.replica_stops", "failure.restarted_requests", "failure.lost_kv_tokens",
+                                       "failure.replica_down_s", "failure.service_down_s"};
+    struct bed_rows *rows = run(
+        &(struct bed_options){.check = true},
+        "'cluster': {'nodes': 3, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'failures': {'causes': {'fan': {'scope':"
+        " 'node', 'lifetime': {'mean': '60s'}, 'repair': {'mean': '30s'}}}}, 'services': {'a': {'llm': 'mistral-7b', " AFFINE
+        ", 'trace': {'format': 'generate', 'duration': '500s', 'arrival': {'process': 'fixed', 'rate': '1/s'}, " UNEQUAL
+        "}}, 'b': {'llm': 'mistral-7b', 'replicas': 2, " AFFINE ", 'trace': {'format': 'generate', 'duration':"
+        " '500s', 'arrival': {'process': 'fixed', 'rate': '2/s'}, " UNEQUAL "}}}");
+    CHECK_EQ_INT(rows->code, 0);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        double sum = 0;
+        for (char entity = 'a'; entity <= 'b'; entity++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s[%c]", sums[i], entity);
+            sum += bed_metric(rows, name);
+        }
+        CHECK(bed_metric(rows, sums[i]) > 0);
+        CHECK_NEAR(sum, bed_metric(rows, sums[i]), 1e-6);
+    }
 }
 
 /* With a spare node that is there after 5 s: two replicas are up after 25 s, the others with their own node's

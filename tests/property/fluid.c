@@ -229,3 +229,14 @@ TEST(remainders_leave_no_gpu_idle)
     CHECK_NEAR(bed_job(rows, 0)->end_s, 10, 1e-9);
     CHECK_NEAR(bed_metric(rows, "cluster.gpus_in_use.mean"), 8, 1e-9);
 }
+
+/* Two GPUs and three jobs: the one with the most work left gets none, although it was running. */
+TEST(the_largest_job_leaves_when_gpus_are_too_few)
+{
+    struct bed_rows *rows = run_site("hesrpt", "'cluster': {'nodes': 1, 'gpus_per_node': 2}",
+                                     "{'duration': '300s', 'gpus': 1}, {'submit': '10s', 'duration': '30s', 'gpus': 1},"
+                                     "{'submit': '10s', 'duration': '60s', 'gpus': 1}");
+    for (int64_t id = 1; id < 3; id++) CHECK_NEAR(bed_job(rows, id)->start_s, 10, 1e-9);
+    CHECK_EQ_INT(bed_decisions(rows, "preempt", 0), 1);
+    bed_free(rows);
+}

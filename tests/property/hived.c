@@ -282,6 +282,25 @@ TEST(a_held_node_does_not_close_its_rack)
     }
 }
 
+/* Two racks of 4 GPUs. A service holds one GPU of the first, an opportunistic job all others. The promised rack is
+ * bound to the second one, of which no GPU is lost. */
+TEST(a_promised_rack_is_bound_where_nothing_is_lost)
+{
+    struct job_record records[] = {jobrun_record(0, 0, 100, 7), jobrun_record(1, 5, 10, 1)};
+    records[1].type = "a";
+    const struct jobrun_spec spec = {.records = records, .n = 2, .placement = "consolidated", .scheduler = "hived",
+                                     .cluster = {.nodes = 4, .gpus_per_node = 2, .nodes_per_rack = 2},
+                                     .group_gpus = 1,
+                                     .scheduler_params = "{\"virtual_clusters\": {\"a\": {\"cells\": [{\"gpus\": 4}]}}}"};
+    SCOPED(jobrun) run;
+    jobrun_init(&run, &spec, 0);
+    CHECK_NEAR(run.jobs[1].start_s, 5, 0);
+    int64_t rack = -1;
+    for (size_t i = 0; i < run.n_placements; i++)
+        if (run.placements[i].job == 1) rack = run.placements[i].node / 2;
+    CHECK_EQ_INT(rack, 1);
+}
+
 /* Every cell of a random list of takes and gives is free and has GPUs of its own. At the end the roots are whole. */
 TEST(cells_never_overlap)
 {

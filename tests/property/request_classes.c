@@ -149,6 +149,16 @@ TEST(each_class_has_its_own_limits)
     CHECK(attained(rows, "interactive", 0.06, 1.2) < attained(rows, "interactive", 0.06, 0));
     const double whole = bed_metric(rows, "slo.attained_frac");
     CHECK(whole > 0 && whole < 1);
+    static const char *const classes[] = {"batch", "interactive", "default"};
+    double kept = 0, n = 0;
+    for (int i = 0; i < 3; i++) {
+        char entity[32];
+        snprintf(entity, sizeof entity, "chat/%s", classes[i]);
+        const double finished = of_class(rows, "request.finished", entity);
+        kept += finished * attained(rows, classes[i], i == 0 ? 0.02 : 0.06, 0);
+        n += finished;
+    }
+    CHECK_NEAR(bed_metric(rows, "slo.ttft_kept_frac"), kept / n, 1e-12);
 }
 
 /* Without limits for all, classes without any are not counted. */

@@ -407,6 +407,7 @@ TEST(lone_collectives_on_a_scarce_network_are_told)
                  {"'fabric': '100TB/s'", WIDE ", 'replicas': 2", 0},
                  {"'fabric': '20GB/s'", WIDE ", 'replicas': 2", 1},
                  {"'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': 8", WIDE, 0},
+                 {"'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'uplink': '1GB/s'", WIDE, 0}, /* no GPU sends up */
                  /* of the two nodes below a leaf, the ring leaves it from one */
                  {"'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'uplink': '100GB/s', 'oversubscription': 2",
                   "'tensor_parallel': 16", 0},

@@ -68,7 +68,8 @@ TEST(others_go_on_while_a_request_loads)
 }
 
 /* The node fails at 99.9 s, while the fourth request loads alone for 1.2 s from its memory. All is lost with the node:
- * the fourth request computes its prompt of 8 blocks, and the replica loads nothing any more. */
+ * the fourth request computes its prompt of 8 blocks, and the replica loads nothing any more. Tokens that were still on
+ * their way are not lost, only those of the second request, which decodes in 11 ms. */
 TEST(a_failure_ends_a_load_for_good)
 {
     struct bed_rows *rows = two_in_a_batch("request", 0.4,
@@ -78,6 +79,7 @@ TEST(a_failure_ends_a_load_for_good)
     const double prompts_s = 9e-3 + 60e-6 * 512 * 8;
     CHECK(loads->ttft_s > 0.7 + prompts_s && loads->ttft_s < 0.7 + prompts_s + 60e-6 * 900);
     CHECK_EQ_INT(bed_metric(rows, "failure.restarted_requests"), 2);
+    CHECK_NEAR(bed_metric(rows, "failure.lost_kv_tokens"), 512 + (99.9 - 99.0 - 9e-3 - 60e-6 * 512) / 11e-3, 2);
     CHECK_EQ_INT(bed_metric(rows, "request.finished"), 4);
     bed_free(rows);
 }

@@ -267,6 +267,61 @@ TEST(node_types_make_no_more_room_than_is_wanted)
                           12, "gavel-fifo", 4, 8);
 }
 
+/* One node is free, and counts: only the jobs of the other one yield. */
+TEST(jobs_make_room_for_what_free_nodes_lack)
+{
+    check_room_for_stages(CLUSTER, 4, "fifo-skip", 4, 4);
+}
+
+/* Two types of nodes of four GPUs, the second one with `gpu`, and a replica that wants four A100. There are eight jobs
+ * of one GPU, of which the first n_firm are of the type `firm`. */
+static struct bed_rows *run_two_types(const char *gpu, const char *placement, const char *types, int n_firm)
+{
+    SCOPED(text) json = {0};
+    text_printf(
+        &json,
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'node_types': {'other': {'nodes': 1,"
+        " 'gpus_per_node': 4, 'gpu': '%s'}}}, 'keep': 'decisions', 'services': {'chat': {'llm': 'mistral-7b',"
+        " 'tensor_parallel': 4, 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s',"
+        " 'replicas': 0}, {'at': '100s', 'replicas': 1}]}, 'min': 0, 'max': 1, 'interval': '100s'}, " AFFINE
+        ", 'trace': {'format': 'generate', 'duration': '400s', 'arrival': {'process': 'fixed',"
+        " 'rate': '0.0301/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 10}, 'output':"
+        " {'distribution': 'fixed', 'tokens': 2}}}}, 'jobs': {'scheduler': 'gavel-fifo', 'placement': '%s',"
+        " 'preemptible': true, 'types': {%s}, 'trace': {'format': 'inline-jobs', 'jobs': [",
+        gpu, placement, types);
+    for (int i = 0; i < 8; i++)
+        text_printf(&json, "%s{'submit': '1s', 'duration': '350s', 'type': '%s'}", i > 0 ? ", " : "",
+                    i < n_firm ? "firm" : "soft");
+    text_printf(&json, "]}}}");
+    return bed_ok(BED(.check = true), "%s", json.chars);
+}
+
+/* Firm jobs hold the nodes that the replica needs. The others run on another GPU: if they yielded, it were in vain. */
+TEST(jobs_on_another_gpu_do_not_yield)
+{
+    struct bed_rows *rows = run_two_types("h100-sxm", "consolidated",
+                                          "'firm': {'preemptible': false, 'speeds': {'a100-80-sxm': 1, 'h100-sxm': 0}},"
+                                          " 'soft': {'speeds': {'a100-80-sxm': 0, 'h100-sxm': 1}}",
+                                          4);
+    CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == 0);
+    CHECK(bed_metric(rows, "scaling.missing_replica_s.sum") > 0);
+    for (int64_t id = 0; id < 8; id++) CHECK_NEAR(bed_job(rows, id)->end_s, 351, 1e-6);
+}
+
+/* One type of nodes has a firm job, so that three GPUs there would be free in vain. The jobs of the other one yield,
+ * whether GPUs are on nodes or only counted. */
+TEST(the_type_of_nodes_that_can_make_room_does)
+{
+    static const char *const placements[] = {"consolidated", "counted"};
+    for (int i = 0; i < 2; i++) {
+        struct bed_rows *rows = run_two_types("a100-80-sxm", placements[i],
+                                              "'firm': {'preemptible': false}, 'soft': {}", 1);
+        CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == 4);
+        CHECK(bed_metric(rows, "scaling.missing_replica_s.sum") == 0);
+        CHECK_EQ_INT(bed_job(rows, 0)->preemptions, 0);
+    }
+}
+
 /* Two jobs hold half of the GPU each. %s: whether the first one may be preempted. */
 static struct bed_rows *run_sharers(const char *first_type)
 {

@@ -381,6 +381,28 @@ TEST(bootstraps_of_ties)
     CHECK(isnan(interval.low) && isnan(interval.high));
 }
 
+/* Units do not matter: values times a power of 2 have an interval times it, to the bit. Some resamples miss the few
+ * zeros, so that all their values are equal. */
+TEST(bootstrap_of_a_mean_knows_no_unit)
+{
+    enum { N = 500, RARE = 5 };
+    double values[N], scaled[N];
+    struct interval interval, other;
+    for (int round = 0; round < 24; round++) {
+        const int unit = round % 2 == 0 ? -30 : 30;
+        const double level = 0.90 + 0.0025 * (double)(round + 1);
+        for (int i = 0; i < N; i++) {
+            values[i] = i < RARE ? 0 : 1;
+            scaled[i] = ldexp(values[i], unit);
+        }
+        MUST(stats_bootstrap_mean(values, N, level, 1000, 3, &interval) == 0);
+        MUST(stats_bootstrap_mean(scaled, N, level, 1000, 3, &other) == 0);
+        CHECK(interval.low < interval.mean && interval.mean < interval.high);
+        CHECK(other.mean == ldexp(interval.mean, unit) && other.low == ldexp(interval.low, unit) &&
+              other.high == ldexp(interval.high, unit));
+    }
+}
+
 TEST(resampling_repeats_under_its_seed)
 {
     double values[300];

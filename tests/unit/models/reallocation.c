@@ -142,6 +142,28 @@ TEST(a_model_enters_a_node_once)
     CHECK_NEAR(moved.seconds, fmax(whole / 8.0 / 25.0, whole / 300.0), 1e-12);
 }
 
+/* A model of 2^-30 times the bytes moves in 2^-30 times the time, to the bit. */
+TEST(time_is_in_proportion_to_bytes)
+{
+    const struct reallocation_model model = model_of_pieces();
+    const struct reallocation_links links = {8, 300.0, 25.0};
+    struct reallocation_model small = model;
+    struct reallocation_part *parts[] = {&small.layer, &small.embedding, &small.head};
+    for (int i = 0; i < 3; i++) {
+        parts[i]->split_bytes = ldexp(parts[i]->split_bytes, -30);
+        parts[i]->copied_bytes = ldexp(parts[i]->copied_bytes, -30);
+    }
+    struct rng rng = test_rng(10, "reallocation", 0);
+    for (int i = 0; i < 100; i++) {
+        const struct reallocation_layout from = draw_layout(&rng), to = draw_layout(&rng);
+        const struct reallocation moved = reallocation_of(&model, &from, &to, &links);
+        const struct reallocation less = reallocation_of(&small, &from, &to, &links);
+        CHECK(less.seconds == ldexp(moved.seconds, -30));
+        CHECK(less.kept_bytes == ldexp(moved.kept_bytes, -30) && less.node_bytes == ldexp(moved.node_bytes, -30) &&
+              less.network_bytes == ldexp(moved.network_bytes, -30));
+    }
+}
+
 TEST(a_rank_has_the_bytes_of_its_cells)
 {
     const struct reallocation_model model = model_of_pieces();

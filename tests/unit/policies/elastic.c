@@ -104,6 +104,49 @@ TEST(themis_leases_to_the_worst)
     jobrun_fini(&run);
 }
 
+/* Of equally unfair jobs two of 2 GPUs win against one of 3: their product of values is larger. Neither takes anything
+ * from the other, so both keep their whole lease. */
+TEST(themis_takes_the_largest_product)
+{
+    const struct job_record records[] = {jobrun_record(0, 0, 1000, 3), jobrun_record(1, 0, 1000, 2),
+                                         jobrun_record(2, 0, 1000, 2)};
+    SCOPED(jobrun) run;
+    run_on(&run, records, 3, 4, "themis", "{\"round\": \"100s\", \"lease\": \"2000s\", \"fairness\": 0}");
+    CHECK_NEAR(run.jobs[1].end_s, 1000, 1e-6);
+    CHECK_NEAR(run.jobs[2].end_s, 1000, 1e-6);
+    CHECK_NEAR(run.jobs[0].start_s, 1000, 1e-6);
+}
+
+/* One job bids; GPUs that it leaves go to the others in the same round. */
+TEST(themis_leaves_no_gpu_that_a_job_wants)
+{
+    struct job_record records[4];
+    for (int i = 0; i < 4; i++) records[i] = jobrun_record(i, 0, 500, 1);
+    SCOPED(jobrun) run;
+    run_on(&run, records, 4, 4, "themis", "{\"round\": \"100s\", \"fairness\": 1}");
+    for (int i = 0; i < 4; i++) CHECK_NEAR(run.jobs[i].end_s, 500, 1e-6);
+}
+
+/* More GPUs than an auction divides are left to all, the worst job among them. */
+TEST(themis_gives_many_gpus_without_an_auction)
+{
+    const struct job_record records[] = {jobrun_record(0, 0, 500, 8), jobrun_record(1, 0, 500, 4096)};
+    SCOPED(jobrun) run;
+    run_on(&run, records, 2, 4200, "themis", "{\"round\": \"100s\"}");
+    for (int i = 0; i < 2; i++) CHECK_NEAR(run.jobs[i].end_s, 500, 1e-6);
+}
+
+/* Of jobs that are alike the one that has waited longer is the worse off. */
+TEST(themis_counts_the_age_of_a_job)
+{
+    const struct job_record records[] = {jobrun_record(0, 0, 150, 1), jobrun_record(1, 10, 1000, 1),
+                                         jobrun_record(2, 90, 1000, 1)};
+    SCOPED(jobrun) run;
+    run_on(&run, records, 3, 1, "themis", "{\"round\": \"100s\", \"fairness\": 1}");
+    CHECK_NEAR(run.jobs[1].start_s, 200, 1e-6);
+    CHECK(run.jobs[2].start_s > 200);
+}
+
 /* Both bid, and the winner pays: its lease is shorter by 1.1, what the other would have gained. It wins again at 200 s,
  * where log(1.1) exceeds log(1.3 / 1.2). */
 TEST(themis_winner_pays)

@@ -124,3 +124,24 @@ TEST(a_pair_gains_as_much_on_a_slow_gpu)
     CHECK_NEAR(fast_s, 125, 1e-6);
     CHECK_NEAR(slow_s, 4 * fast_s, 1e-6);
 }
+
+/* A job that does not run beside another one never joins it, and is never joined by it. */
+TEST(horus_shares_if_both_jobs_run)
+{
+    for (int stuck = 0; stuck < 2; stuck++)
+        for (int first = 0; first < 2; first++) {
+            struct types made;
+            SCOPED(jobrun) result;
+            make_types(&made, stuck == 0 ? BESIDE(0, 0.9, 0, 0, 0, 0) : BESIDE(0.9, 0, 0, 0, 0, 0));
+            for (int i = 0; i < 2; i++) made.types[i].sharing.utilisation = 0.2;
+            struct job_record records[] = {jobrun_record(0, 0, 100, 1), jobrun_record(1, 10, 100, 1)};
+            records[0].type = names[first];
+            records[1].type = names[!first];
+            jobrun_init(&result,
+                        &(struct jobrun_spec){.records = records, .n = 2, .cluster = {.nodes = 1, .gpus_per_node = 1},
+                                              .scheduler = "horus", .types = {2, made.types}},
+                        0);
+            CHECK_NEAR(result.jobs[0].end_s, 100, 1e-6);
+            CHECK_NEAR(result.jobs[1].start_s, 100, 1e-6);
+        }
+}

@@ -84,6 +84,18 @@ static double cheapest_of_all(const struct melange_problem *problem)
     return best;
 }
 
+/* The shares of a bucket are all of it, and no kind is given more than its GPUs serve. */
+static void check_served(const struct melange_problem *problem, const struct melange_fleet *fleet)
+{
+    double load[KINDS] = {0, 0};
+    for (int i = 0; i < BUCKETS; i++) {
+        CHECK_NEAR(fleet->shares[i * KINDS] + fleet->shares[i * KINDS + 1], 1.0, 1e-9);
+        for (int j = 0; j < KINDS; j++)
+            load[j] += fleet->shares[i * KINDS + j] * problem->rate_per_s[i] / problem->max_per_s[j * BUCKETS + i];
+    }
+    for (int j = 0; j < KINDS; j++) CHECK(load[j] <= (double)fleet->gpus[j] + 1e-6);
+}
+
 TEST(as_all_fleets)
 {
     struct rng rng = test_rng(1, "melange", 0);
@@ -94,10 +106,12 @@ TEST(as_all_fleets)
         for (int i = 0; i < BUCKETS; i++) rate_per_s[i] = 6 * rng_uniform(&rng);
         for (int i = 0; i < KINDS * BUCKETS; i++) max_per_s[i] = 0.5 + 4 * rng_uniform(&rng);
         int64_t gpus[KINDS];
+        double shares[BUCKETS * KINDS];
         const struct melange_problem problem = {KINDS, BUCKETS, SLICES, usd_per_h, most, rate_per_s, max_per_s};
-        struct melange_fleet fleet = {.gpus = gpus};
+        struct melange_fleet fleet = {.gpus = gpus, .shares = shares};
         MUST(melange_solve(&problem, &fleet) == LP_OPTIMAL);
         CHECK_NEAR(fleet.usd_per_h, cheapest_of_all(&problem), 1e-9);
+        check_served(&problem, &fleet);
         const double mix_usd_per_h = fleet.usd_per_h;
         MUST(melange_single_kind(&problem, &fleet) == LP_OPTIMAL);
         CHECK(mix_usd_per_h <= fleet.usd_per_h + 1e-9);

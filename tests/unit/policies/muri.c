@@ -56,3 +56,25 @@ TEST(placed_jobs_run_alone)
     CHECK_NEAR(run.jobs[1].jct_s, 600, 1e-6);
     jobrun_fini(&run);
 }
+
+/* Of three jobs of three types on two GPUs any two could share one. The best pair does, whatever the order, and no job
+ * is slower than alone. Halves of three pairs would have a larger sum. */
+TEST(the_best_pair_of_three_shares)
+{
+    static double even[] = {1.5, 1.5};
+    struct job_type three[] = {types[0], types[1], {.name = "z", .sharing.phases = {2, even}}};
+    static const char *const orders[] = {"xyz", "xzy", "yxz", "yzx", "zxy", "zyx"};
+    for (int i = 0; i < 6; i++) {
+        struct job_record records[3];
+        SCOPED(jobrun) run;
+        for (int id = 0; id < 3; id++) {
+            records[id] = jobrun_record(id, 0, 300, 1);
+            records[id].type = three[orders[i][id] - 'x'].name;
+        }
+        const struct jobrun_spec spec = {.records = records, .n = 3, .cluster = {.nodes = 1, .gpus_per_node = 2},
+                                         .scheduler = "muri", .types = {3, three},
+                                         .scheduler_params = "{\"round\": \"1000s\", \"most\": 2}"};
+        jobrun_init(&run, &spec, 0);
+        for (int id = 0; id < 3; id++) CHECK_NEAR(run.jobs[id].jct_s, 300, 1e-6);
+    }
+}

@@ -1,4 +1,5 @@
 /* Placers on nodes that differ, in shares of GPUs, and what distance costs: whole runs of scenarios. */
+#include "policies/placement/scored.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -217,4 +218,20 @@ TEST(where_cpu_or_memory_counts_nodes_have_64_gpus)
         if (rows->code != 0)
             CHECK_EQ_STR(rows->diag.items[0].text, "where CPU or memory counts, a node may have 64 GPUs, not 65");
     }
+}
+
+/* What a part would leave of a node: of GPUs, of the largest node's; where CPUs count, half each. */
+TEST(what_a_part_leaves_is_a_share_of_the_largest_node)
+{
+    struct scored scored = {.most_gpus = 8};
+    for (int32_t gpus = 1; gpus <= 4; gpus++)
+        for (int32_t milli = 250; milli <= 1000; milli += 250) {
+            const struct node_view node = {.gpus = 4, .left_milli = 4000, .cpu_milli = 64000, .cpu_left_milli = 48000};
+            const struct part part = {.gpus = gpus, .gpu_milli = milli, .cpu_milli = 16000};
+            const double gpus_frac = (4 - gpus * milli / 1000.0) / 8;
+            scored.most_cpu_milli = 0;
+            CHECK_NEAR(scored_rest_frac(&scored, &node, &part), gpus_frac, 1e-12);
+            scored.most_cpu_milli = 128000;
+            CHECK_NEAR(scored_rest_frac(&scored, &node, &part), (gpus_frac + 0.25) / 2, 1e-12);
+        }
 }

@@ -47,3 +47,19 @@ TEST(causes_count_on_all_node_types)
     CHECK_NEAR(bed_metric(rows, "failure.events[two]"), 9 * 5, 0);
     CHECK_NEAR(bed_metric(rows, "failure.events"), 9 * 15, 0);
 }
+
+/* Each domain is available on its own. Nodes fail together, so all are as long as the cluster. */
+TEST(every_domain_is_reported)
+{
+    const struct bed_rows *rows = bed_ok(
+        NULL,
+        "{'cluster': {'nodes': 4, 'gpus_per_node': 1}, 'keep': 'metrics', 'until': '100000s', 'failures': {'causes': {"
+        " 'grid': {'scope': 'site', 'lifetime': {'mean': '1000s'}, 'repair': {'mean': '300s'}}}, 'domains': {"
+        " 'a': {'nodes': 1, 'needed': 1}, 'b': {'nodes': 2, 'needed': 1}, 'c': {'nodes': 4, 'needed': 3}}},"
+        " 'jobs': {'placement': 'first-fit', 'trace': {'format': 'inline-jobs', 'jobs': ["
+        " {'duration': '100000s', 'gpus': 0}]}}}");
+    static const char *const names[] = {"failure.available_frac[a]", "failure.available_frac[b]",
+                                        "failure.available_frac[c]"};
+    for (int i = 0; i < 3; i++)
+        CHECK_NEAR(bed_metric(rows, names[i]), bed_metric(rows, "cluster.available_frac"), 1e-12);
+}

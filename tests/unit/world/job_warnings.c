@@ -139,3 +139,21 @@ TEST(steps_have_one_line_per_gpu_and_trainer)
         " 'jobs': [" JOB("s") "," JOB("t") "," JOB("u") "," JOB("s") "]}}}");
     CHECK_EQ_INT(rows->n_warnings, 2 + 4);
 }
+
+/* Checkpoints go to a peer over a network that is not there: refused, of whichever type they are. */
+TEST(checkpoints_of_every_type_need_their_network)
+{
+    for (int wrong = -1; wrong < 3; wrong++) {
+        SCOPED(text) list = {0};
+        for (int i = 0; i < 3; i++)
+            text_printf(&list, "%s'%c': {%s}", i > 0 ? ", " : "", 'a' + i,
+                        i == wrong ? "'checkpoint': {'policy': 'daly', 'bytes': '1GB', 'to': 'peer'}" : "");
+        const struct bed_rows *rows = bed_run(
+            BED(.quiet = true),
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 2}, 'jobs': {'placement': 'first-fit', 'types': {%s}, 'trace': {"
+            "'format': 'inline-jobs', 'jobs': [{'type': 'c', 'gpus': 2, 'duration': '100s'}]}}}",
+            list.chars);
+        CHECK_EQ_INT(rows->code != 0, wrong >= 0);
+        if (wrong >= 0) CHECK(strstr(rows->diag.items[0].text, "there is no network") != NULL);
+    }
+}

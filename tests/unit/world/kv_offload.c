@@ -1,10 +1,12 @@
 /* Offloading in the world: what a service's policy of the family kv_offload changes, and what it says when it
  * cannot. */
+#include "policies/declared.h"
 #include "policies/kv_offload/flexgen_search.h"
 #include "policies/kv_offload/select_n_bus.h"
 #include "policies/registry.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
+#include "tests/support/policy_params.h"
 
 /* Ten requests at once; `kv` are members of that section, `more` of the service. */
 static struct bed_rows *serve(const char *kv, const char *more, const struct bed_options *options)
@@ -218,20 +220,45 @@ TEST(replicas_share_their_host)
 
 /* --- The policies' own searches --- */
 
+/* A GPU, an LLM of 48 layers, and memory as FlexGen's cost model states them. */
+struct streaming {
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    struct offload_view view;
+};
+
+static void streaming_init(struct streaming *streaming)
+{
+    const double none = (double)INFINITY, gib = 0x1p30;
+    *streaming = (struct streaming){
+        .gpu = {.peak_flop_per_s = {[FORMAT_FP16] = 65e12}, .memory_bytes_per_s = 320e9},
+        .llm = {.compute = FORMAT_FP16},
+        .view = {.layer = {.layers = 48, .gpus = 1, .weight_bytes = 1.233e9, .kv_token_bytes = 28672,
+                           .hidden_token_bytes = 14336, .token_flop = 1.233e9, .context_flop = 28672, .heads = 56,
+                           .ffn = 28672, .hidden = 7168, .number_bytes = 2},
+                 .rates = {12.89 * gib, 0.97 * gib, 4.82 * gib, 2 * gib, 1.9 * gib, 0.746 * gib, 2.015 * gib,
+                           2.015 * gib, none, none, 0.0123e12, 21.24e12, 9.97e12, 4.3e12, 0.079e12},
+                 .capacity_bytes = {12 * gib, 100 * gib, 1200 * gib, 0}, .workload = {96, 48, 512, 32}}};
+    streaming->view.gpu = &streaming->gpu;
+    streaming->view.llm = &streaming->llm;
+}
+
+static bool fits(const struct offload_view *view, const struct offload_placement *placement, double rounding)
+{
+    const struct offload_memory memory = offload_memory(&view->layer, placement, &view->workload, 1);
+    for (int tier = 0; tier < OFFLOAD_CSD; tier++)
+        if (memory.prefill[tier] > view->capacity_bytes[tier] * (1 + rounding) ||
+            memory.decode[tier] > view->capacity_bytes[tier] * (1 + rounding))
+            return false;
+    return true;
+}
+
 /* FlexGen's linear program against a grid of placements: nothing on the grid is faster, by more than rounding. */
 TEST(flexgen_beats_a_grid)
 {
-    const double none = (double)INFINITY, gib = 0x1p30;
-    struct offload_view view = {
-        .layer = {.layers = 48, .gpus = 1, .weight_bytes = 1.233e9, .kv_token_bytes = 28672, .hidden_token_bytes = 14336,
-                  .token_flop = 1.233e9, .context_flop = 28672, .heads = 56, .ffn = 28672, .hidden = 7168, .number_bytes = 2},
-        .rates = {12.89 * gib, 0.97 * gib, 4.82 * gib, 2 * gib, 1.9 * gib, 0.746 * gib, 2.015 * gib, 2.015 * gib, none,
-                  none, 0.0123e12, 21.24e12, 9.97e12, 4.3e12, 0.079e12},
-        .capacity_bytes = {12 * gib, 100 * gib, 1200 * gib, 0}, .workload = {96, 48, 512, 32}};
-    const struct gpu_spec gpu = {.peak_flop_per_s = {[FORMAT_FP16] = 65e12}, .memory_bytes_per_s = 320e9};
-    const struct llm_spec llm = {.compute = FORMAT_FP16};
-    view.gpu = &gpu;
-    view.llm = &llm;
+    struct streaming streaming;
+    streaming_init(&streaming);
+    const struct offload_view view = streaming.view;
     struct offload_plan plan;
     offload_plan_default(&view, &plan);
     plan.placement.schedule = OFFLOAD_RELEASED;
@@ -249,22 +276,146 @@ TEST(flexgen_beats_a_grid)
         struct offload_placement other = best;
         other.shares = (struct offload_shares){
             .weights = {w, wh, 1 - w - wh, 0}, .cache = {c, ch, 1 - c - ch, 0}, .hidden = {h, 1 - h, 0, 0}};
-        const struct offload_memory memory = offload_memory(&view.layer, &other,
-                                                            &(struct offload_block){96, 48, 512, 32}, 1);
-        bool fits = true;
-        for (int tier = 0; tier < OFFLOAD_CSD; tier++)
-            fits = fits && memory.prefill[tier] <= view.capacity_bytes[tier] &&
-                   memory.decode[tier] <= view.capacity_bytes[tier];
-        if (!fits) continue;
+        if (!fits(&view, &other, 0.0)) continue;
         fitting++;
         CHECK(flexgen_sequence_s(&search, &other) >= best_s * (1.0 - 1e-6));
     }
     CHECK(fitting > 10);
-    const struct offload_memory memory = offload_memory(&view.layer, &best, &(struct offload_block){96, 48, 512, 32},
-                                                        1);
-    for (int tier = 0; tier < OFFLOAD_CSD; tier++)
-        CHECK(memory.prefill[tier] <= view.capacity_bytes[tier] * (1 + 1e-6) &&
-              memory.decode[tier] <= view.capacity_bytes[tier] * (1 + 1e-6));
+    CHECK(fits(&view, &best, 1e-6));
+}
+
+static struct offload_placement best_shares(const struct flexgen_search *search)
+{
+    struct offload_placement best = search->plan->placement;
+    best.gpu_batch = 48;
+    best.batches = 2;
+    CHECK(flexgen_best_shares(search, &best));
+    return best;
+}
+
+/* Of the best shares for each length of the answers that fit, those for the very length are the fastest. Nor do hidden
+ * states all in one place make them faster. */
+TEST(flexgen_knows_the_length_of_answers)
+{
+    enum { LENGTHS = 5 };
+    static const double outputs[LENGTHS] = {1, 2, 4, 16, 64}, sizes[] = {1, 8};
+    int tried = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct streaming streaming;
+        struct offload_placement best[LENGTHS], other[LENGTHS + 3];
+        struct offload_plan plan;
+        streaming_init(&streaming);
+        streaming.view.layer.hidden_token_bytes *= sizes[i];
+        offload_plan_default(&streaming.view, &plan);
+        plan.placement.schedule = OFFLOAD_RELEASED;
+        plan.placement.attention = OFFLOAD_ATTEND_HOST;
+        const struct flexgen_search search = {&streaming.view, &plan};
+        for (int k = 0; k < LENGTHS; k++) {
+            streaming.view.workload.output = outputs[k];
+            best[k] = best_shares(&search);
+            CHECK(fits(&streaming.view, &best[k], 1e-6));
+        }
+        for (int k = 0; k < LENGTHS; k++) {
+            streaming.view.workload.output = outputs[k];
+            memcpy(other, best, sizeof best);
+            for (int tier = 0; tier < 3; tier++) {
+                other[LENGTHS + tier] = best[k];
+                for (int at = 0; at < 3; at++) other[LENGTHS + tier].shares.hidden[at] = at == tier;
+            }
+            for (int n = 0; n < LENGTHS + 3; n++) {
+                if (!fits(&streaming.view, &other[n], 1e-9)) continue;
+                CHECK(flexgen_sequence_s(&search, &other[n]) >= flexgen_sequence_s(&search, &best[k]) * (1 - 1e-6));
+                tried++;
+            }
+        }
+    }
+    CHECK(tried > 30);
+}
+
+/* --- Select-N --- */
+
+/* Seconds of the batch whose times count, with the last of every `interval` layers in host memory; 0: none. */
+static double grouped_s(const struct offload_view *view, const struct offload_plan *plan, bool decodes,
+                        int64_t interval)
+{
+    const struct offload_block *of = &view->workload;
+    const int64_t n = (int64_t)of->sequences, prompt = (int64_t)of->prompt;
+    const struct iteration_work token = {.decode_sequences = n, .decode_context_tokens = n * (prompt + 1)};
+    const struct iteration_work prompts = {.prefill_sequences = n, .prefill_tokens = n * prompt,
+                                           .prefill_pairs = of->sequences * of->prompt * of->prompt};
+    struct offload offload = offload_of_plan(view, plan);
+    struct offload_step step;
+    if (interval > 0) {
+        const double on_host = floor(view->layer.layers / (double)interval) / view->layer.layers;
+        offload.placement.schedule = OFFLOAD_GROUPED;
+        offload.placement.interval = interval;
+        offload.placement.shares.weights[OFFLOAD_HOST] = on_host;
+        offload.placement.shares.weights[OFFLOAD_GPU_MEMORY] = 1.0 - on_host;
+    }
+    offload_step(&offload, decodes ? &token : &prompts, &step);
+    return step.seconds.now;
+}
+
+/* Tries every interval. Returns the smallest that keeps the goal and leaves room for the cache; 0: none. */
+static int64_t least_interval(const struct offload_view *view, const struct offload_plan *plan, bool decodes,
+                              double slowdown)
+{
+    const struct offload_layer *layer = &view->layer;
+    const double cache = layer->layers * layer->kv_token_bytes * view->workload.sequences *
+                         (view->workload.prompt + view->workload.output);
+    for (int64_t interval = 1; interval <= (int64_t)layer->layers; interval++) {
+        const double resident = layer->layers - floor(layer->layers / (double)interval) + 1.0;
+        const double others = layer->other_bytes + view->activation_bytes;
+        const bool fits = resident * layer->weight_bytes + others + cache <= view->capacity_bytes[0];
+        if (grouped_s(view, plan, decodes, interval) <= slowdown * grouped_s(view, plan, decodes, 0))
+            return fits ? interval : 0; /* larger intervals leave less room */
+    }
+    return 0;
+}
+
+TEST(select_n_takes_the_smallest_interval_in_time)
+{
+    const struct kv_offloader *policy = &kv_offload_select_n;
+    int64_t found = 0, smallest = INT64_MAX, largest = 0;
+    for (int round = 0; round < 96; round++) {
+        static const double slowdowns[] = {1.02, 1.3, 2, 8};
+        const bool decodes = round % 2 == 0;
+        const double slowdown = slowdowns[round / 2 % 4];
+        struct streaming streaming;
+        struct offload_plan plan;
+        char params[80];
+        SCOPED(arena) arena;
+        arena_init(&arena);
+        streaming_init(&streaming);
+        struct offload_view *view = &streaming.view;
+        view->workload = (struct offload_block){.sequences = 1 + round / 8 % 3 * 20, .gpu_batch = 1,
+                                                .prompt = 3000, .output = 20};
+        view->capacity_bytes[0] = (12 + 20.0 * (round / 24)) * 0x1p30;
+        view->bus_bytes_per_s = (double)INFINITY;
+        view->layer.other_bytes = 3e9;
+        view->activation_bytes = 1e9;
+        view->bus_gpus = 1;
+        offload_plan_default(view, &plan);
+        const int64_t least = least_interval(view, &plan, decodes, slowdown);
+        snprintf(params, sizeof params, "{\"phase\": \"%s\", \"slowdown\": %g}", decodes ? "decode" : "prefill",
+                 slowdown);
+        void *state = arena_alloc(&arena, policy->policy.state_bytes);
+        const void *given = policy_params(&policy->policy, params, &arena);
+        MUST(state != NULL && given != NULL);
+        memcpy(state, given, policy->policy.params_bytes);
+        CHECK_EQ_INT(policy->place(state, view, &plan), 0);
+        CHECK_EQ_INT(plan.problem != NULL, least == 0);
+        if (least == 0) continue;
+        CHECK_EQ_INT(plan.placement.interval, least);
+        const double layers = view->layer.layers, bytes = view->layer.weight_bytes;
+        const double on_host = floor(layers / (double)least) * bytes;
+        CHECK_NEAR(plan.fixed_bytes[OFFLOAD_HOST], on_host, 1.0);
+        CHECK_NEAR(plan.fixed_bytes[OFFLOAD_GPU_MEMORY], (layers + 1) * bytes - on_host + 4e9, 1.0);
+        smallest = least < smallest ? least : smallest;
+        largest = least > largest ? least : largest;
+        found++;
+    }
+    CHECK(found > 10 && smallest < largest);
 }
 
 /* Two kinds of GPUs on a bus: all of it is used, none is late, and a bus too slow for anything hands back. */

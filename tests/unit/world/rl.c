@@ -290,3 +290,22 @@ TEST(steps_that_do_not_fit_are_refused)
     CHECK_NEAR(usable_gib, (1 - 0.06) * 81559 / 1024, 0.01); /* of the 81,559 MiB of the GPU, all but reserve_frac */
     CHECK(needed_gib > usable_gib && needed_gib < 1000);
 }
+
+/* GPUs in use are those of the replicas and of the training, and an hour of them has its price. */
+TEST(gpus_are_those_of_replicas_and_training)
+{
+    for (int gpus = 1; gpus <= 4; gpus += gpus) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.quiet = true, .check = true),
+            "{'cluster': {'gpu': 'h100-sxm', 'nodes': 4, 'gpus_per_node': 2, 'gpu_price': '$2/h', 'network': {"
+            " 'bandwidth': '16GB/s'}}, 'services': {'a': {'llm': 'phi-2', 'trace': {'format': 'generate', 'count': 8,"
+            " 'arrival': {'process': 'poisson', 'rate': '5/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 64},"
+            " 'output': {'distribution': 'fixed', 'tokens': 16}}}}, 'rl': {'service': 'a', 'prompts': 4, 'steps': 2,"
+            " 'gpus': %d, 'training': {'llm': 'phi-2', 'recompute': 'full', 'zero': 3}}}",
+            gpus);
+        const double usd_per_s = bed_metric(rows, "rl.usd_per_h") / 3600;
+        CHECK_EQ_INT(bed_metric(rows, "cluster.gpus_in_use.max"), 1 + gpus);
+        CHECK_NEAR(usd_per_s, 2.0 * (1 + gpus) / 3600, 1e-12);
+        CHECK_NEAR(bed_metric(rows, "rl.tokens_per_usd") * usd_per_s / bed_metric(rows, "rl.tokens_per_s"), 1, 1e-9);
+    }
+}
