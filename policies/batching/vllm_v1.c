@@ -8,7 +8,8 @@
  * The first that does not fit stops admission.
  *
  * Full blocks of a prompt are in the prefix cache from when they are scheduled (allocate_slots). Requests that are
- * admitted after it in the same iteration share them.
+ * admitted after it in the same iteration share them. Requests that end in one iteration release their blocks in order
+ * of admission, as they were scheduled (update_from_output).
  *
  * An unfinished prompt is preempted like any other sequence: by one that was admitted before it, or by itself when its
  * next chunk finds no block. All that it has processed is lost, except for full blocks that stay in a prefix cache. In
@@ -503,5 +504,6 @@ const struct batcher batching_vllm_v1 = {
     .forks = true,
     .loads = true,
     .caches_scheduled = true,
+    .ends_as_scheduled = true,
     .order = BATCH_BY_ADMISSION,
 };

@@ -352,27 +352,21 @@ static void leave(struct naive *naive, struct replica *replica, int id)
     end_turn(naive, id);
 }
 
-/* Prompts in the order of the batch; then those that decoded, by number. */
+/* In the order of the batch. */
 static void end_batch(struct naive *naive, struct replica *replica)
 {
-    bool was_prompt[REQUESTS];
     replica->batch_end_ns = -1;
     for (int i = 0; i < replica->batch.n; i++) {
         const int id = replica->batch.id[i];
         struct naive_sequence *sequence = &naive->sequences[id];
-        was_prompt[id] = is_prompt(sequence);
+        const bool was_prompt = is_prompt(sequence);
         sequence->processed += replica->batch_tokens[i];
-        if (was_prompt[id]) publish(naive, replica, sequence, sequence->processed);
+        if (was_prompt) publish(naive, replica, sequence, sequence->processed);
         if (is_prompt(sequence)) continue;
-        if (was_prompt[id]) sequence->processed++;
+        if (was_prompt) sequence->processed++;
         if (++sequence->generated == 1) sequence->first_ns = naive->now_ns;
-        if (was_prompt[id] && sequence->generated == sequence->output) leave(naive, replica, id);
+        if (sequence->generated == sequence->output) leave(naive, replica, id);
     }
-    for (int id = 0; id < naive->s->n_requests; id++)
-        for (int i = 0; i < replica->batch.n; i++)
-            if (replica->batch.id[i] == id && !was_prompt[id] &&
-                naive->sequences[id].generated == naive->sequences[id].output)
-                leave(naive, replica, id);
     replica->batch.n = 0;
 }
 

@@ -457,7 +457,7 @@ static int by_id(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-void store_sort_ids(int *ids, int n)
+static void sort_ids(int *ids, int n)
 {
     qsort(ids, (size_t)n, sizeof *ids, by_id);
 }
@@ -483,7 +483,7 @@ static void end_decode(struct naive_store *naive, int replica)
             server->running[n++] = id;
     }
     server->n_running = n;
-    store_sort_ids(over, n_over);
+    sort_ids(over, n_over);
     for (int i = 0; i < n_over; i++) store_leave(naive, replica, over[i]);
     store_flush(naive, replica);
 }

@@ -113,7 +113,6 @@ void store_publish(struct naive_store *naive, int replica, struct store_request 
 void store_give_blocks(struct naive_store *naive, int replica, struct store_request *request);
 void store_flush(struct naive_store *naive, int replica);
 void store_leave(struct naive_store *naive, int replica, int id);
-void store_sort_ids(int *ids, int n);
 double store_request_ns(const struct naive_terms *terms, double n, double before, bool is_prompt);
 
 void store_v1_compose(struct naive_store *naive, int replica);

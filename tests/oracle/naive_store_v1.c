@@ -309,7 +309,7 @@ static void stop(struct naive_store *naive, int replica, int id)
 static void end_decoding(struct naive_store *naive, int replica)
 {
     struct server *server = &naive->servers[replica];
-    int growth = 0, n_over = 0, over[STORE_REQUESTS];
+    int growth = 0;
     for (int i = 0; i < server->n_batch; i++) {
         struct store_request *request = &naive->s->requests[server->batch[i]];
         if (server->tokens[i] > 0) continue;
@@ -318,12 +318,8 @@ static void end_decoding(struct naive_store *naive, int replica)
         request->own_blocks += n > 0 ? n : 0;
         request->done++;
         request->made++;
-        if (request->made == request->output) over[n_over++] = server->batch[i];
     }
     if (!server->is_prefill) store_take_blocks(naive, replica, growth);
-    store_sort_ids(over, n_over);
-    for (int i = 0; i < n_over; i++) stop(naive, replica, over[i]);
-    store_flush(naive, replica);
 }
 
 static void end_prompts(struct naive_store *naive, int replica)
@@ -336,15 +332,21 @@ static void end_prompts(struct naive_store *naive, int replica)
         publish(naive, replica, request, request->done);
         if (is_prompt(request)) continue;
         if (++request->made == 1) request->first_ns = naive->now_ns;
-        if (request->made == request->output) stop(naive, replica, server->batch[i]);
     }
     store_flush(naive, replica);
 }
 
+/* Those that have their last token leave in the order of the batch. */
 void store_v1_end(struct naive_store *naive, int replica)
 {
-    if (naive->servers[replica].is_prefill) end_prompts(naive, replica);
+    const struct server *server = &naive->servers[replica];
+    if (server->is_prefill) end_prompts(naive, replica);
     end_decoding(naive, replica);
+    for (int i = 0; i < server->n_batch; i++) {
+        const struct store_request *request = &naive->s->requests[server->batch[i]];
+        if (request->made == request->output) stop(naive, replica, server->batch[i]);
+    }
+    store_flush(naive, replica);
 }
 
 /* Two requests with nothing stored, in blocks of 4 tokens, of which there are 4: the second one grows first, and is

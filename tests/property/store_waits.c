@@ -160,7 +160,7 @@ TEST(stepping_is_the_same_while_requests_load)
  * and one token of output. Both end in the same iteration, before which the fourth loads its first block if there is
  * a store. The fifth takes room of three blocks: the last one of the second request, and those used least recently of
  * the other two. The sixth has the prompt of the fourth. */
-static struct bed_rows *two_that_end_at_once(const char *store)
+static struct bed_rows *two_that_end_at_once(const char *batcher, const char *store)
 {
     const char *path = test_file("ends.jsonl",
                                  "{'timestamp': 0, 'input_length': 8, 'output_length': 1, 'hash_ids': [1]}\n"
@@ -175,23 +175,26 @@ static struct bed_rows *two_that_end_at_once(const char *store)
     return bed_ok(&checked,
                   "{'cluster': {'gpu': 'h100-sxm', 'nodes': 1, 'gpus_per_node': 1}, 'services': {'chat': {'llm':"
                   " 'llama-3.1-8b', 'cost': {'kind': 'affine', 'prefill': {'fixed': '10ms'}, 'decode': {'fixed':"
-                  " '10ms'}}, 'batching': 'vllm-v1', 'kv': {'blocks': 10, 'block_tokens': 8, 'prefix_cache': 'lru'%s},"
+                  " '10ms'}}, 'batching': '%s', 'kv': {'blocks': 10, 'block_tokens': 8, 'prefix_cache': 'lru'%s},"
                   " 'trace': {'format': 'mooncake', 'block_tokens': 8, 'path': '%s'}}}}",
-                  store, path);
+                  batcher, store, path);
 }
 
-/* Prompts first, then those that decoded: their blocks were used less recently. So it is also in an iteration that
- * waits for a load. */
-TEST(prompts_end_before_those_that_decode_whoever_waits)
+/* vLLM V1 lets them end as it scheduled them, in order of admission: the blocks of the third request are used less
+ * recently. Elsewhere prompts end first: then those of the fourth are. So it is also in an iteration that waits for a
+ * load. */
+TEST(those_that_end_at_once_end_as_scheduled_or_prompts_first)
 {
     static const char *const with_loads[] = {
         "", ", 'prefix_store': {'waits': 'batch', 'tiers': {'host': {'capacity': '1GB', 'write': 'through'}}}"};
-    for (size_t i = 0; i < sizeof with_loads / sizeof *with_loads; i++) {
-        struct bed_rows *rows = two_that_end_at_once(with_loads[i]);
+    static const char *const batchers[] = {"vllm-v1", "sarathi"};
+    for (size_t i = 0; i < 4; i++) {
+        const bool has_store = i % 2 == 1, as_scheduled = i < 2;
+        struct bed_rows *rows = two_that_end_at_once(batchers[i / 2], with_loads[i % 2]);
         const struct request_row *decodes = bed_request(rows, 2), *prompt = bed_request(rows, 3);
         CHECK_NEAR(decodes->arrival_s + decodes->e2e_s, prompt->arrival_s + prompt->e2e_s, 1e-9);
-        CHECK_EQ_INT(bed_request(rows, 5)->cached_tokens, 0);
-        if (i == 1) CHECK_EQ_INT(bed_metric(rows, "store.loaded_blocks.sum[host]"), 1 + 2);
+        CHECK_EQ_INT(bed_request(rows, 5)->cached_tokens, as_scheduled ? 2 * 8 : 0);
+        if (has_store) CHECK_EQ_INT(bed_metric(rows, "store.loaded_blocks.sum[host]"), as_scheduled ? 1 : 1 + 2);
         bed_free(rows);
     }
 }

@@ -306,6 +306,9 @@ struct batcher {
     /* The batcher may reject requests that could be served, such as those that would be late. Conformance expects all
      * others to be served. */
     bool drops;
+    /* Requests that end in one iteration leave in the order in which the engine scheduled them, which is that of their
+     * admissions. Otherwise those whose prompt was processed leave first, and those that decoded in order of ids. */
+    bool ends_as_scheduled;
 };
 
 /* Whether the policy, of any family, is a batcher that drops. */

@@ -510,6 +510,9 @@ int64_t inflight_held_tokens(const struct inflight_batch *inflight);
 /* Sets the batch's times from its work. Returns 0 or a negative code. */
 int inflight_set_times(struct replica *replica, struct inflight_batch *inflight);
 
+/* As running_init, which see. */
+int replica_init_batch(const struct replica *replica, struct running_batch *running);
+
 /* Takes an empty running batch, NULL when out of memory; returns an empty one to the spares. */
 struct running_batch *replica_take_spare_batch(struct replica *replica);
 void replica_give_spare_batch(struct replica *replica, struct running_batch *running);

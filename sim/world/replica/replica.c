@@ -575,7 +575,7 @@ int replica_init(struct replica *replica, const struct replica_env *env, int32_t
     replica->view.max_context_tokens = env->max_context_tokens;
     replica->view.stages = env->stages > 0 ? env->stages : 1;
     replica->ready = mem_zalloc(1, sizeof *replica->ready);
-    if (replica->ready == NULL || running_init(replica->ready, block_tokens, env->model.reads_longest) != 0 ||
+    if (replica->ready == NULL || replica_init_batch(replica, replica->ready) != 0 ||
         replica_inflight_init(replica) != 0 || replica_stages_init(replica) != 0)
         return SIM_E_NOMEM;
     const int code = replica_speculation_init(replica);

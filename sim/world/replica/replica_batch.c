@@ -484,14 +484,16 @@ static int end_prefill(struct replica *replica, struct request *request, sim_ns 
     request->joined_ns = now;
     request->context_tokens = request->view.prompt_tokens + 1;
     engine_progress(replica->env->engine);
+    const struct batcher *batcher = replica->env->batcher;
     if (request->generated_tokens == request->output_tokens) {
+        /* It ends among those that decode: replica_finish_due. */
+        if (batcher->ends_as_scheduled) return running_join(replica->ready, request, batcher->order);
         replica_give_blocks(replica, request);
         return replica_finish(replica, request, now);
     }
     if (replica->env->on_prefilled != NULL) code = replica->env->on_prefilled(replica, request, now);
     if (code < 0) return code;
-    return code == 1 ? hand_over(replica, request, now)
-                     : running_join(replica->ready, request, replica->env->batcher->order);
+    return code == 1 ? hand_over(replica, request, now) : running_join(replica->ready, request, batcher->order);
 }
 
 int replica_complete_prefills(struct replica *replica, const struct batch_prefill *prefills, int32_t n,

@@ -48,12 +48,17 @@ static struct inflight_batch *inflight_at(const struct replica *replica, int32_t
     return &replica->inflight[(replica->first_inflight + i) % replica->view.stages];
 }
 
+int replica_init_batch(const struct replica *replica, struct running_batch *running)
+{
+    const struct replica_env *env = replica->env;
+    return running_init(running, replica->kv.block_tokens, env->model.reads_longest, env->batcher->ends_as_scheduled);
+}
+
 struct running_batch *replica_take_spare_batch(struct replica *replica)
 {
     if (replica->n_spares > 0) return replica->spares[--replica->n_spares];
     struct running_batch *running = mem_zalloc(1, sizeof *running);
-    if (running != NULL && running_init(running, replica->kv.block_tokens, replica->env->model.reads_longest) == 0)
-        return running;
+    if (running != NULL && replica_init_batch(replica, running) == 0) return running;
     running_free(running);
     return NULL;
 }
@@ -290,7 +295,9 @@ int inflight_complete(struct replica *replica, struct inflight_batch *inflight, 
     if (code == 0 && decodes) code = complete_decoding(replica, inflight, now);
     if (code == 0)
         code = replica_complete_prefills(replica, inflight->chunks, inflight->n_chunks, &inflight->prefilling, now);
-    return code == 0 && decodes ? replica_finish_due(replica, replica->ready, now) : code;
+    return code == 0 && (decodes || replica->env->batcher->ends_as_scheduled)
+               ? replica_finish_due(replica, replica->ready, now)
+               : code;
 }
 
 int replica_complete_inflight(struct replica *replica, sim_ns now)

@@ -24,7 +24,12 @@ void request_order_fini(struct request_order *order)
 static bool is_before(const struct request_entry *a, const struct request_entry *b)
 {
     if (a->number != b->number) return a->number < b->number;
-    return a->id != b->id ? a->id < b->id : a->request->slot < b->request->slot;
+    return a->tie != b->tie ? a->tie < b->tie : a->request->slot < b->request->slot;
+}
+
+static struct request_entry entry_of(const struct request_order *order, struct request *request, int64_t number)
+{
+    return (struct request_entry){number, order->by_admission ? request->view.admission : request->view.id, request};
 }
 
 static void request_order_put(struct request_order *order, int32_t at, struct request_entry entry)
@@ -57,7 +62,8 @@ static void sift_down(struct request_order *order, int32_t at, struct request_en
 int request_order_add(struct request_order *order, struct request *request, int64_t number)
 {
     if (vec_reserve(&order->entries, &order->capacity, order->n + 1) != 0) return SIM_E_NOMEM;
-    sift_up(order, order->n++, (struct request_entry){number, request->view.id, request});
+    const int32_t at = order->n++;
+    sift_up(order, at, entry_of(order, request, number));
     return 0;
 }
 
@@ -77,7 +83,7 @@ void request_order_lower(struct request_order *order, struct request *request, i
 {
     const int32_t at = request->ranks[order->rank];
     SIM_REQUIRE(at < order->n && order->entries[at].request == request && number <= order->entries[at].number);
-    sift_up(order, at, (struct request_entry){number, request->view.id, request});
+    sift_up(order, at, entry_of(order, request, number));
 }
 
 /* --- The longest gap of a suffix of the steps --- */
@@ -123,10 +129,11 @@ void token_gaps_forget_before(struct token_gaps *gaps, int64_t step)
 
 /* --- Sequences that decode together --- */
 
-int running_init(struct running_batch *running, int64_t block_tokens, bool orders_contexts)
+int running_init(struct running_batch *running, int64_t block_tokens, bool orders_contexts, bool ends_as_scheduled)
 {
     *running = (struct running_batch){.last_token_ns = TIME_UNSET, .orders_contexts = orders_contexts};
     request_order_init(&running->finishing, RANK_FINISH);
+    running->finishing.by_admission = ends_as_scheduled;
     request_order_init(&running->contexts, RANK_LONGEST);
     token_gaps_init(&running->gaps);
     return kv_growth_init(&running->growth, block_tokens);

@@ -18,9 +18,9 @@
 #include <stdint.h>
 
 /* Decoding requests ordered by a number: when they finish, or less of what they have processed. A binary heap by
- * (number, id). */
+ * (number, tie). */
 struct request_entry {
-    int64_t number, id;
+    int64_t number, tie;
     struct request *request;
 };
 
@@ -28,6 +28,7 @@ struct request_order {
     struct request_entry *entries;
     int32_t n, capacity;
     enum request_rank rank; /* index of this order in request.ranks */
+    bool by_admission;      /* ties: in order of admission, otherwise of ids */
 };
 
 void request_order_init(struct request_order *order, enum request_rank rank);
@@ -98,8 +99,9 @@ struct running_batch {
     int64_t drafted_blocks; /* of KV that this iteration has taken, if it has drafts */
 };
 
-/* 0 or SIM_E_NOMEM; call running_fini also after failure. */
-int running_init(struct running_batch *running, int64_t block_tokens, bool orders_contexts);
+/* ends_as_scheduled: members that finish in one step do so in order of admission. Returns 0 or SIM_E_NOMEM; call
+ * running_fini also after failure. */
+int running_init(struct running_batch *running, int64_t block_tokens, bool orders_contexts, bool ends_as_scheduled);
 void running_fini(struct running_batch *running);
 
 /* Tokens that a member has processed, and the KV blocks that it holds before its next step. */
