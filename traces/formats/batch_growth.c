@@ -48,15 +48,16 @@ static const struct doubling doublings[] = {
     {LM, 20, 4, {11, 61}},                 {LM, 40, 4, {61}},                 {RECOMMENDATION, 512, 1, {21, 41, 71, 91}},
     {RECOMMENDATION, 1024, 1, {21, 51, 91}}, {RECOMMENDATION, 2048, 1, {21, 41}}, {RECOMMENDATION, 4096, 1, {41}}};
 
-static int64_t doubled(const struct growing_model *model, int64_t batch, int64_t gpus, int64_t epoch)
+static int64_t doubled(const struct growing_model *model, int64_t first, int64_t gpus, int64_t epoch)
 {
+    int64_t batch = first;
     for (size_t i = 0; i < sizeof doublings / sizeof *doublings; i++) {
         const struct doubling *doubling = &doublings[i];
-        if (&models[doubling->model] != model || doubling->batch != batch || doubling->gpus != gpus) continue;
+        if (&models[doubling->model] != model || doubling->batch != first || doubling->gpus != gpus) continue;
         for (int d = 0; d < DOUBLINGS && doubling->at[d] > 0; d++)
             if (epoch >= doubling->at[d]) batch *= 2;
     }
-    return batch < model->largest ? batch : model->largest;
+    return batch;
 }
 
 /* --- Accordion --- */
@@ -75,8 +76,10 @@ static int is_critical(const struct growing_model *model, int64_t batch, int64_t
     case RESNET_50: return epoch % 30 < 10;
     case LM: return epoch < 10;
     case RECOMMENDATION:
-        return epoch < (batch <= 1024 ? 30 : batch == 2048 ? 40 : 10) || is_between(epoch, 60, 70) ||
-               is_between(epoch, 80, 90);
+        return epoch < (batch <= 1024   ? 30
+                        : batch == 2048 ? 40
+                                        : 10) ||
+               is_between(epoch, 60, 70) || is_between(epoch, 80, 90);
     default: return 1;
     }
 }

@@ -84,8 +84,7 @@ static enum row_result read_job(struct reader *reader, union trace_record *recor
     *job = (struct job_record){.id = reader->row};
     if (!reader_time(reader, ARRIVAL, TIME_S, &job->submit_ns) ||
         !reader_duration(reader, DURATION, TIME_S, &job->duration_ns) ||
-        !reader_i32(reader, GPUS, 1, INT32_MAX, &job->gpus) ||
-        !reader_i64(reader, STEPS, 1, INT32_MAX, &trained.steps))
+        !reader_i32(reader, GPUS, 1, INT32_MAX, &job->gpus) || !reader_i64(reader, STEPS, 1, INT32_MAX, &trained.steps))
         return ROW_BAD;
     const char *problem = read_job_type(reader_text(reader, JOB_TYPE), &trained);
     if (problem != NULL) return reader_bad(reader, JOB_TYPE, NULL, "%s", problem);
