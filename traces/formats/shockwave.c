@@ -50,7 +50,8 @@ static const char *read_job_type(struct csv_field field, struct trained *job)
     const size_t before = n + strlen(middle);
     if (field.n_chars < before + 2 || field.chars[field.n_chars - 1] != ')' ||
         memcmp(field.chars + n, middle, strlen(middle)) != 0 ||
-        number_i64(field.chars + before, field.n_chars - before - 1, &job->batch) != NUMBER_OK || job->batch < 1)
+        number_i64(field.chars + before, field.n_chars - before - 1, &job->batch) != NUMBER_OK || job->batch < 1 ||
+        job->batch > INT32_MAX)
         return "a job type must be written as \"LM (batch size 10)\"";
     job->model = growing_model_find(model, n);
     return job->model != NULL ? NULL : "the model is none of ResNet-18, ResNet-50, Transformer, LM, Recommendation";

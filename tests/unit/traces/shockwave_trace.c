@@ -100,6 +100,7 @@ TEST(jobs_have_the_type_of_model_batch_gpus_mode_and_epochs)
     CHECK_EQ_STR(jobs_of(TWO_JOBS), "0@0:1418/1 lm-10-1-gns-23 1@50.5:895/2 resnet-50-32-2-static-2 ");
     CHECK(strstr(jobs_of(ROW("LM", "1", "1", "gns", "1", "0")),
                  "jobs.tsv:1:1: error: a job type must be written as \"LM (batch size 10)\"") != NULL);
+    CHECK(strstr(jobs_of(ROW("LM (batch size 9999999999)", "1", "1", "gns", "1", "0")), "a job type must be") != NULL);
     CHECK(strstr(jobs_of(ROW("Bert (batch size 8)", "1", "1", "gns", "1", "0")), "the model is none of ResNet-18") != NULL);
     CHECK(strstr(jobs_of(ROW("LM (batch size 5)", "1", "1", "fast", "1", "0")), "a mode must be one of static") != NULL);
     CHECK(strstr(jobs_of(ROW("LM (batch size 5)", "0", "1", "gns", "1", "0")), "jobs.tsv:1:52: error: 'steps'") != NULL);
