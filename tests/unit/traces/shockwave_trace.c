@@ -39,7 +39,8 @@ TEST(accordion_keeps_the_batch_in_critical_epochs)
     CHECK_EQ_STR(batches_of("lm", GROWTH_ACCORDION, 10, 1, 20), "10x10 80x10 ");
     CHECK_EQ_STR(batches_of("lm", GROWTH_ACCORDION, 10, 1, 100), "10x31 80x69 ");
     CHECK_EQ_STR(batches_of("resnet-50", GROWTH_ACCORDION, 32, 1, 70), "32x22 128x8 32x10 128x20 32x10 ");
-    CHECK_EQ_STR(batches_of("recommendation", GROWTH_ACCORDION, 512, 1, 95), "512x30 8192x30 512x10 8192x10 512x10 8192x5 ");
+    CHECK_EQ_STR(batches_of("recommendation", GROWTH_ACCORDION, 512, 1, 95),
+                 "512x30 8192x30 512x10 8192x10 512x10 8192x5 ");
     CHECK_EQ_STR(batches_of("resnet-18", GROWTH_ACCORDION, 256, 2, 300), "256x300 ");
     CHECK_EQ_STR(batches_of("transformer", GROWTH_ACCORDION, 16, 1, 50), "16x50 ");
 }
@@ -73,7 +74,8 @@ TEST(epochs_are_whole_passes_over_the_data)
 /* --- Files --- */
 
 #define ROW(type, steps, gpus, mode, duration, arrival)                                                                \
-    type "\tpython3 main.py\tfolder\t--steps\t1\t" steps "\t" gpus "\t" mode "\t1\t-1.000000\t" duration "\t" arrival "\n"
+    type "\tpython3 main.py\tfolder\t--steps\t1\t" steps "\t" gpus "\t" mode "\t1\t-1.000000\t" duration "\t" arrival  \
+         "\n"
 #define TWO_JOBS                                                                                                       \
     ROW("LM (batch size 10)", "134583", "1", "gns", "1418", "0")                                                       \
     ROW("ResNet-50 (batch size 32)", "5279", "2", "static", "895", "50.5")
@@ -101,9 +103,12 @@ TEST(jobs_have_the_type_of_model_batch_gpus_mode_and_epochs)
     CHECK(strstr(jobs_of(ROW("LM", "1", "1", "gns", "1", "0")),
                  "jobs.tsv:1:1: error: a job type must be written as \"LM (batch size 10)\"") != NULL);
     CHECK(strstr(jobs_of(ROW("LM (batch size 9999999999)", "1", "1", "gns", "1", "0")), "a job type must be") != NULL);
-    CHECK(strstr(jobs_of(ROW("Bert (batch size 8)", "1", "1", "gns", "1", "0")), "the model is none of ResNet-18") != NULL);
-    CHECK(strstr(jobs_of(ROW("LM (batch size 5)", "1", "1", "fast", "1", "0")), "a mode must be one of static") != NULL);
-    CHECK(strstr(jobs_of(ROW("LM (batch size 5)", "0", "1", "gns", "1", "0")), "jobs.tsv:1:52: error: 'steps'") != NULL);
+    CHECK(strstr(jobs_of(ROW("Bert (batch size 8)", "1", "1", "gns", "1", "0")), "the model is none of ResNet-18") !=
+          NULL);
+    CHECK(strstr(jobs_of(ROW("LM (batch size 5)", "1", "1", "fast", "1", "0")), "a mode must be one of static") !=
+          NULL);
+    CHECK(strstr(jobs_of(ROW("LM (batch size 5)", "0", "1", "gns", "1", "0")), "jobs.tsv:1:52: error: 'steps'") !=
+          NULL);
     CHECK(strstr(jobs_of("LM (batch size 5)\tcommand\n"), "jobs.tsv:1") != NULL);
 }
 
@@ -147,7 +152,8 @@ static const char *types_of(const char *more, const char *document)
 TEST(speeds_of_batch_sizes_are_those_of_jobs_that_begin_with_them)
 {
     static const char text[] = ROW("LM (batch size 10)", "134583", "1", "gns", "1345.83", "0")
-        ROW("LM (batch size 20)", "7500", "1", "static", "100", "1") ROW("LM (batch size 20)", "80", "1", "static", "1", "1");
+        ROW("LM (batch size 20)", "7500", "1", "static", "100", "1")
+            ROW("LM (batch size 20)", "80", "1", "static", "1", "1");
     CHECK_EQ_STR(types_of(", 'rates': {'lm-40-1': 50}", text),
                  "lm-10-1-gns-23: 11 1 100, 10 1.5 75, 2 2 50|lm-20-1-static-3: 3 1 75|lm-20-1-static-1: 1 1 75|");
     CHECK_EQ_STR(types_of(", 'rates': {'lm-40-1': 50, 'lm-20-1': 100}", ROW("LM (batch size 20)", "7500", "1", "static", "100", "1")),
