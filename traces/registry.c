@@ -77,7 +77,8 @@ static bool length_alternative(size_t index, struct config_alternative *out)
 
 static bool profile_alternative(size_t index, struct config_alternative *out)
 {
-    static const struct job_profile_format *const profiles[] = {&job_profile_gavel, &job_profile_muri};
+    static const struct job_profile_format *const profiles[] = {&job_profile_gavel, &job_profile_muri,
+                                                                &job_profile_shockwave};
     if (index >= sizeof profiles / sizeof *profiles) return false;
     const struct job_profile_format *format = profiles[index];
     *out = (struct config_alternative){.name = format->name,

@@ -4,7 +4,7 @@
  * All tokens of a batch go through one matrix product per projection (gate and up merged, so are queries, keys and
  * values); prompts and decoding sequences attend apart; the head runs once per prompt, and once per token of a sequence
  * that decodes: its newest and its drafts (speculation). Each part's format decides its kernels (weight_kernels.h). The
- * router, gates, linear attention's decay and strength, and an indexer's weights of heads always have that of computing.
+ * router, gates, linear attention's decay and strength, and an indexer's weights of heads have that of computing.
  *
  * Latent attention: prompts expand the latent vectors into keys and values of every head (the earlier ones of a chunked
  * prompt again with each chunk); decoding sequences attend over the latent vectors as over one head of keys that are

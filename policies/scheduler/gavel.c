@@ -9,7 +9,8 @@
  *     cost      maximise work per dollar, each job's rate relative to its fastest type; with `slo` each job is fast
  *               enough to finish within `slo` times its estimated run time, as long as all jobs can
  *
- * With `rates` the last two are those of the released code: the sum of raw rates, for cost each over its price.
+ * With `rates` or `raw` the last two are those of the released code: the sum of raw rates, for cost each over its
+ * price. With `raw` they are the steps per second of the jobs' types, which change with the batch size.
  *
  * If the jobs cannot meet their slo together, that allocation ignores it. A job past its own slo has none any more. If
  * the LP solver fails, the allocation falls back to equal shares. The run warns of all three.
@@ -59,12 +60,23 @@ struct type_weight {
 struct lp_params {
     struct gavel_params rounds;
     int objective;
-    bool aware;
+    bool aware, raw;
     double slo;
     struct config_list prices;  /* struct gpu_price */
     struct config_list weights; /* struct type_weight */
-    struct config_list rates;   /* struct type_weight: raw rates; none: relative ones count */
+    struct config_list rates;   /* struct type_weight: raw rates; none, and not `raw`: relative ones count */
 };
+
+/* The objectives that may count raw rates. */
+static bool sums_rates(const struct lp_params *params)
+{
+    return params->objective == OBJECTIVE_COST || params->objective == OBJECTIVE_THROUGHPUT;
+}
+
+static bool is_raw(const struct lp_params *params)
+{
+    return sums_rates(params) && (params->raw || params->rates.n > 0);
+}
 
 struct gavel {
     struct gavel_rounds rounds;
@@ -109,13 +121,13 @@ static int table_init(struct table *table, struct gavel *gavel)
     return 0;
 }
 
-/* What the list says of the job's type; 1: nothing. */
-static double stated_for(const struct config_list *list, const struct gavel_job *job)
+/* What the list says of the job's type; `other`: nothing. */
+static double stated_for(const struct config_list *list, const struct gavel_job *job, double other)
 {
     const struct type_weight *weight = list->items;
     for (size_t i = 0; i < list->n; i++, weight++)
         if (strcmp(weight->type, job->view->type) == 0) return weight->weight;
-    return 1;
+    return other;
 }
 
 /* The kind of a job of this width, weight and these speeds; table->jobs.kinds: none yet. */
@@ -135,7 +147,7 @@ static void add_job(struct table *table, const struct gavel *gavel, size_t at)
 {
     const struct gavel_rounds *rounds = &gavel->rounds;
     struct gavel_job *job = rounds->jobs[at];
-    const double width = job->view->gpus, weight = stated_for(&gavel->params.weights, job);
+    const double width = job->view->gpus, weight = stated_for(&gavel->params.weights, job, 1);
     double speed[GAVEL_TYPES], most = 0;
     for (int j = 0; j < rounds->types; j++) {
         speed[j] = width <= rounds->gpus[j] ? gavel_speed_on(rounds, job, j, width) : 0;
@@ -162,6 +174,17 @@ static double left_s(const struct gavel *gavel, const struct cluster_view *view,
     return fmax(work, sim_s_from_ns(gavel->rounds.params.round_ns)); /* a job past its estimate ends in this round */
 }
 
+/* Steps per second at speed 1: as `rates` states, or with `raw` those of the job's type; 1: neither does. */
+static double raw_rate(const struct gavel *gavel, const struct cluster_view *view, const struct gavel_job *job)
+{
+    const double of_type = gavel->params.raw ? job_view_steps_per_s(view, job->view) : 1;
+    const double steps_per_s = stated_for(&gavel->params.rates, job, of_type);
+    if (steps_per_s > 0) return steps_per_s;
+    job_plan_warn(gavel->rounds.plan, "gavel-raw",
+                  "times that a job counted as one step per second, as none are stated");
+    return 1;
+}
+
 /* Inputs of the objectives, for kinds of one job each. */
 static void describe(struct table *table, const struct gavel *gavel, const struct cluster_view *view)
 {
@@ -170,6 +193,7 @@ static void describe(struct table *table, const struct gavel *gavel, const struc
         struct gavel_job *job = table->first[k];
         table->left[k] = left_s(gavel, view, job);
         table->age[k] = sim_s_from_ns(view->now_ns - job->view->submit_ns);
+        if (is_raw(&gavel->params)) table->weight[k] = raw_rate(gavel, view, job);
         if (job->left_rate > 0) job->alone_s += fmax(job->left_s - table->left[k], 0) / job->left_rate;
         job->left_s = table->left[k];
         job->left_rate = gavel_rate(&table->jobs, table->x, k);
@@ -190,17 +214,9 @@ static enum lp_outcome optimise_fifo(struct table *table)
     return gavel_max_sum(&table->jobs, table->need, NULL, table->x);
 }
 
-/* Most work, per price unless it is NULL, in raw rates. */
-static enum lp_outcome optimise_raw(struct table *table, const struct gavel *gavel, const double *price,
-                                    const double *at_least)
-{
-    for (int k = 0; k < table->jobs.kinds; k++) table->weight[k] = stated_for(&gavel->params.rates, table->first[k]);
-    return gavel_max_raw(&table->jobs, table->weight, price, at_least, table->x);
-}
-
 static enum lp_outcome optimise_throughput(struct table *table, const struct gavel *gavel)
 {
-    if (gavel->params.rates.n > 0) return optimise_raw(table, gavel, NULL, NULL);
+    if (is_raw(&gavel->params)) return gavel_max_raw(&table->jobs, table->weight, NULL, NULL, table->x);
     for (int k = 0; k < table->jobs.kinds; k++) table->need[k] = 1;
     return gavel_max_sum(&table->jobs, table->need, NULL, table->x);
 }
@@ -208,7 +224,7 @@ static enum lp_outcome optimise_throughput(struct table *table, const struct gav
 static enum lp_outcome optimise_per_cost(struct table *table, const struct gavel *gavel, const double *at_least)
 {
     double ratio;
-    if (gavel->params.rates.n > 0) return optimise_raw(table, gavel, gavel->price, at_least);
+    if (is_raw(&gavel->params)) return gavel_max_raw(&table->jobs, table->weight, gavel->price, at_least, table->x);
     return gavel_max_per_cost(&table->jobs, gavel->price, at_least, table->x, &ratio);
 }
 
@@ -334,8 +350,8 @@ static void warn_of_unused(const struct lp_params *params, struct diag *diag)
         diag_warning(diag, "jobs.scheduler.slo", "leave it out", "has no effect: the objective is not 'cost'");
     if (!saves && params->prices.n > 0)
         diag_warning(diag, "jobs.scheduler.prices", "leave it out", "has no effect: the objective is not 'cost'");
-    if (!saves && params->objective != OBJECTIVE_THROUGHPUT && params->rates.n > 0)
-        diag_warning(diag, "jobs.scheduler.rates", "leave it out",
+    if (!sums_rates(params) && (params->rates.n > 0 || params->raw))
+        diag_warning(diag, params->raw ? "jobs.scheduler.raw" : "jobs.scheduler.rates", "leave it out",
                      "has no effect: the objective is neither 'cost' nor 'throughput'");
     if (params->objective != OBJECTIVE_LAS && params->weights.n > 0)
         diag_warning(diag, "jobs.scheduler.weights", "leave it out", "has no effect: the objective is not 'las'");
@@ -385,7 +401,7 @@ static void gavel_finish(void *state, struct job_plan *plan)
     const struct lp_params *params = &gavel->params;
     if (params->objective == OBJECTIVE_LAS)
         warn_of_unread(&params->weights, gavel->has_arrived, "weights", "gavel-weights", gavel->unread[0], plan);
-    if (params->objective == OBJECTIVE_COST || params->objective == OBJECTIVE_THROUGHPUT)
+    if (sums_rates(params))
         warn_of_unread(&params->rates, gavel->has_arrived + params->weights.n, "rates", "gavel-rates", gavel->unread[1],
                        plan);
 }
@@ -430,8 +446,8 @@ static const struct config_field gavel_fields[] = {
             "for las: a job's share relative to others, by its type; 1 where not named"),
     ROW_MAP(
         "rates", rates, OPTIONAL, ANY, struct type_weight, rate_fields,
-        "for cost and throughput, as in the released code: steps per second at speed 1, by type of job; 1 where not "
-        "named"),
+        "for cost and throughput, as in the released code: steps per second at speed 1 by job type; 1 where not named"),
+    ROW_BOOL("raw", raw, DEFAULT("false"), "those that jobs.types.NAME.regimes state, where `rates` does not"),
     {0}};
 #undef ROW_OF
 

@@ -4,6 +4,6 @@
 
 #include "sim/world/rows/source.h"
 
-extern const struct job_profile_format job_profile_gavel, job_profile_muri;
+extern const struct job_profile_format job_profile_gavel, job_profile_muri, job_profile_shockwave;
 
 #endif

@@ -96,6 +96,7 @@ const struct scheduler scheduler_dispatch = {
                .name = "dispatch",
                .summary = "job-shop dispatch rules over node types; looks at all waiting jobs",
                .source = "Blackstone, Phillips and Hogg, IJPR 20(1), 1982",
+               .oracle = ORACLE_SPEEDS, /* paths are means over node types */
                .params = dispatch_fields,
                .params_bytes = sizeof(struct dispatch_params),
                .state_bytes = sizeof(struct dispatch),

@@ -474,7 +474,7 @@ static const struct config_field heft_fields[] = {
 const struct scheduler scheduler_heft = {
     .policy = {POLICY_HEAD(scheduler, POLICY_SCHEDULER), .name = "heft",
                .summary = "plans graphs of jobs on node types of one GPU: HEFT, CPOP, ETF, EFT, MET",
-               .source = "Topcuoglu, Hariri and Wu, TPDS 13(3), 2002", .params = heft_fields,
+               .source = "Topcuoglu, Hariri and Wu, TPDS 13(3), 2002", .oracle = ORACLE_SPEEDS, .params = heft_fields,
                .params_bytes = sizeof(struct heft_params), .state_bytes = sizeof(struct heft), .fini = heft_fini},
     .job_bytes = sizeof(struct task),
     .notify = heft_notify,

@@ -4,6 +4,8 @@
 const struct config_field job_regime_fields[] = {
     ROW_REAL("epochs", epochs, REQUIRED, WITHIN(1e-6, 1e6), "its epochs, relative to those of the other regimes"),
     ROW_REAL("speed", speed, REQUIRED, WITHIN(1e-3, 1e3), "epochs per time, relative to the first batch size"),
+    ROW_REAL("steps_per_s", steps_per_s, DEFAULT("0"), WITHIN(0, 1e9),
+             "steps per second on the requested GPUs, for schedulers that compare jobs by it; 0: not stated"),
     {0}};
 #undef ROW_OF
 
@@ -82,4 +84,18 @@ struct job_epochs job_regimes_epochs(const struct config_list *regimes, double w
         if (!(left >= 0)) break;
     }
     return of;
+}
+
+double job_regimes_steps_per_s(const struct config_list *regimes, double work_frac)
+{
+    double epochs, time;
+    if (regimes->n == 0) return 0;
+    sum_up(regimes, &epochs, &time);
+    double left = work_frac * time;
+    size_t i = 0;
+    for (; i + 1 < regimes->n; i++) {
+        left -= regime_at(regimes, i)->epochs / regime_at(regimes, i)->speed;
+        if (!(left >= 0)) break;
+    }
+    return regime_at(regimes, i)->steps_per_s;
 }

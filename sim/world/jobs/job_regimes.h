@@ -12,11 +12,7 @@
 #include "sim/core/err.h"
 #include "sim/core/units.h"
 #include "sim/world/policy/cluster_view.h"
-
-struct job_regime {
-    double epochs; /* relative to the other regimes of the type */
-    double speed;  /* 1: that of the first batch size */
-};
+#include "sim/world/rows/source.h"
 
 extern const struct config_field job_regime_fields[];
 
@@ -28,5 +24,8 @@ sim_ns job_regimes_run_ns(const struct config_list *regimes, sim_ns first_ns);
 
 /* The epochs of a job that has done the share `work_frac` of its run time. */
 struct job_epochs job_regimes_epochs(const struct config_list *regimes, double work_frac);
+
+/* Steps per second of such a job with its present batch size, at speed 1; 0: the regimes do not state it. */
+double job_regimes_steps_per_s(const struct config_list *regimes, double work_frac);
 
 #endif

@@ -60,8 +60,25 @@ static bool states_sharing(const struct sharing_config *config)
     return config->pairs.n > 0 || config->phases.n > 0 || config->utilisation > 0;
 }
 
+/* Where jobs are on no nodes, some settings have no effect, while others are errors. */
+static void warn_of_nodeless(const struct jobs *jobs)
+{
+    static const char penalty_key[] = "jobs.network_penalty";
+    const struct network_penalty *penalty = &jobs->config->network_penalty;
+    if (jobs->placer != NULL) return;
+    if (penalty->nodes_frac > 0 || penalty->racks_frac > 0)
+        diag_warning(jobs->site->diag, config_where(jobs->site->config, penalty_key), "leave it out",
+                     "has no effect: jobs are on no nodes in particular");
+    for (const struct cluster *cluster = jobs->cluster; cluster != NULL; cluster = cluster->next)
+        if (cluster->resources != NULL)
+            diag_warning(jobs->site->diag, config_where(jobs->site->config, placement_key),
+                         "choose a placement that gives nodes, such as \"best-fit\", if jobs are to need them",
+                         "jobs take no CPUs and no memory of nodes: the placement only compares numbers of GPUs");
+}
+
 void job_sharing_check(const struct jobs *jobs)
 {
+    warn_of_nodeless(jobs);
     const struct scheduler *scheduler = jobs->scheduler;
     const struct config_list *types = &jobs->config->all_types;
     const bool shares = scheduler->shares != NULL ? scheduler->shares(jobs->scheduler_state) : scheduler->shares_gpus;

@@ -34,7 +34,8 @@ extern const struct config_field sharing_config_fields[];
 /* Checks across fields. Returns 0 or SIM_E_CONFIG with findings; `where` is the path of the section. */
 int sharing_config_check(const struct sharing_config *config, const char *where, struct diag *diag);
 
-/* Warns of a scheduler that shares GPUs where jobs of some type could, but the placement gives each its own. */
+/* Warns of a scheduler that shares GPUs where jobs of some type could, but the placement gives each its own, and of
+ * settings that have no effect where jobs are on no nodes. */
 void job_sharing_check(const struct jobs *jobs);
 
 /* Speed of the first of n jobs that share the GPUs that each of them asked for, of this node type: 1 is the speed of

@@ -94,6 +94,7 @@ static void take_profile(struct job_type *type, const struct job_profile *profil
     if (type->speeds.n == 0) type->speeds = profile->speeds;
     if (type->sharing.pairs.n == 0) type->sharing.pairs = profile->pairs;
     if (type->sharing.phases.n == 0) type->sharing.phases = profile->phases;
+    if (type->regimes.n == 0) type->regimes = profile->regimes;
 }
 
 int job_types_load(const struct config_list *types, const struct config_variant *profiles,

@@ -52,9 +52,8 @@ struct job_type {
 extern const struct config_field job_type_config_fields[];
 
 /* Sets *all to `types` (struct job_type), followed by the types of `profiles`. Of a type that both have, the lists of
- * `types` replace those of the profile: speeds, pairs and phases, each as a whole. Reads the file of the profiles.
- * Returns 0 or a negative code
- * with a finding. */
+ * `types` replace those of the profile: speeds, pairs, phases and regimes, each as a whole. Reads the file of the
+ * profiles. Returns 0 or a negative code with a finding. */
 int job_types_load(const struct config_list *types, const struct config_variant *profiles,
                    const struct config_families *families, struct arena *arena, struct config_list *all,
                    struct diag *diag);

@@ -138,13 +138,24 @@ static sim_ns time_for(const struct job *job, sim_ns left_ns, sim_ns now)
     return end_ns < SIM_NS_MAX ? end_ns - now : SIM_NS_MAX;
 }
 
+/* Share of the job's run time that is done. */
+static double work_frac(const struct cluster_view *view, const struct job *job)
+{
+    const sim_ns work_ns = job->progress.work_ns;
+    return work_ns > 0 ? (double)job_done_ns(job, view->now_ns) / (double)work_ns : 0;
+}
+
 struct job_epochs job_view_epochs(const struct cluster_view *view, const struct job_view *job)
 {
     static const struct config_list none;
     const struct job *of = job_of(job);
-    const sim_ns work_ns = of->progress.work_ns;
-    const double done_frac = work_ns > 0 ? (double)job_done_ns(of, view->now_ns) / (double)work_ns : 0;
-    return job_regimes_epochs(of->type != NULL ? &of->type->regimes : &none, done_frac);
+    return job_regimes_epochs(of->type != NULL ? &of->type->regimes : &none, work_frac(view, of));
+}
+
+double job_view_steps_per_s(const struct cluster_view *view, const struct job_view *job)
+{
+    const struct job *of = job_of(job);
+    return of->type != NULL ? job_regimes_steps_per_s(&of->type->regimes, work_frac(view, of)) : 0;
 }
 
 sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const struct job_view *job)

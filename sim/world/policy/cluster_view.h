@@ -171,6 +171,10 @@ double job_view_loss(const struct cluster_view *view, const struct job_view *job
 /* Of a job whose type has no regimes, one mode. Its later regimes are not known. */
 struct job_epochs job_view_epochs(const struct cluster_view *view, const struct job_view *job);
 
+/* Steps per second with the present batch size, on the GPUs it asked for at speed 1. A job reports its steps, so they
+ * are no oracle. 0: its type does not state them ("jobs.types.NAME.regimes"). */
+double job_view_steps_per_s(const struct cluster_view *view, const struct job_view *job);
+
 /* Where a job stands among those that come after one another, by estimated run times: means over the node types on
  * which a job can run. A path counts the delays between its jobs; needs that had ended before a job's submission are
  * not on it. */

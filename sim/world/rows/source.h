@@ -210,12 +210,20 @@ struct pair_config {
     struct config_list speeds; /* struct gpu_speed */
 };
 
+/* A part of a job's epochs, with one batch size. */
+struct job_regime {
+    double epochs;      /* relative to the other regimes of the type */
+    double speed;       /* epochs per time; 1: that of the first batch size */
+    double steps_per_s; /* on the requested GPUs at speed 1 there; 0: not stated */
+};
+
 /* What a file of measurements tells of a type of jobs; lists may be empty. */
 struct job_profile {
     const char *type;
     struct config_list speeds; /* struct gpu_speed: alone */
     struct config_list pairs;  /* struct pair_config */
     struct config_list phases; /* double: seconds of an iteration on each resource */
+    struct config_list regimes; /* struct job_regime: its batch sizes */
 };
 
 /* A format of such files, as the roof lists it: the family "job-profile", tag "format". */

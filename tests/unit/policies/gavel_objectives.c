@@ -15,6 +15,7 @@ struct field {
     double work[MOST_JOBS], fast[MOST_JOBS], slow[MOST_JOBS]; /* work per time on either */
     int width[MOST_JOBS];     /* 0: 1 */
     double submit_s[MOST_JOBS];
+    struct config_list regimes[MOST_JOBS]; /* struct job_regime */
     int code;
     size_t n_warnings;
     double end[MOST_JOBS];
@@ -25,7 +26,8 @@ static struct job_type field_type(const struct field *field, int i, struct gpu_s
     static const char *const names[MOST_JOBS] = {"a", "b", "c", "d"};
     speeds[0] = (struct gpu_speed){"fast", field->fast[i]};
     speeds[1] = (struct gpu_speed){"slow", field->slow[i]};
-    return (struct job_type){.name = names[i], .speeds = {field->gpus > 0 ? 0 : 2, speeds}};
+    return (struct job_type){.name = names[i], .speeds = {field->gpus > 0 ? 0 : 2, speeds},
+                             .regimes = field->regimes[i]};
 }
 
 static void field_run(struct field *field)
@@ -71,6 +73,30 @@ TEST(raw_rates_give_the_fast_gpu_to_the_job_of_most_steps)
     struct field field = {.params = "{'objective': 'throughput', 'rates': {'b': 10}}", .n = 2, .work = {1, 2},
                           .fast = {4, 2}, .slow = {1, 1}};
     check_ends(&field, (double[]){1, 1});
+}
+
+/* One GPU goes to the job of most steps per second with its present batch. The first job has 10, and 2 after half of
+ * its epochs, which counts as the third one comes. The second has 5 and the third 1. */
+TEST(raw_rates_follow_the_batch_size)
+{
+    struct job_regime grows[] = {{1, 1, 10}, {1, 1, 2}}, keeps[] = {{1, 1, 5}}, few[] = {{1, 1, 1}};
+    struct field field = {.params = "{'objective': 'throughput', 'raw': true, 'reallocation': '0s'}", .n = 3, .gpus = 1,
+                          .work = {1, 1, 0.1}, .submit_s = {0, 0, 0.6 * UNIT_S},
+                          .regimes = {{2, grows}, {1, keeps}, {1, few}}};
+    check_ends(&field, (double[]){2, 1.6, 2.1});
+    CHECK_EQ_INT(field.n_warnings, 0);
+    field.params = "{'objective': 'throughput', 'raw': true, 'reallocation': '0s', 'rates': {'c': 20}}";
+    check_ends(&field, (double[]){2.1, 1.7, 0.7});
+}
+
+/* Without steps per second a job counts as one of 1, and the run warns. */
+TEST(jobs_without_steps_per_second_are_warned_of)
+{
+    struct job_regime stated[] = {{1, 1, 0.5}};
+    struct field field = {.params = "{'objective': 'throughput', 'raw': true}", .n = 2, .gpus = 1, .work = {1, 1},
+                          .regimes = {{1, stated}}};
+    check_ends(&field, (double[]){2, 1});
+    CHECK_EQ_INT(field.n_warnings, 1);
 }
 
 /* Three jobs of which each gains less than the one before by the fast GPU: effective throughputs 1.8182, 1.4545,

@@ -89,7 +89,7 @@ static void run_on(struct jobrun *run, const struct job_record *records, size_t 
 /* Of 100 s at the first batch size, half of the epochs take 50 s and the others, twice as fast, 25 s. */
 TEST(regimes_change_the_run_time)
 {
-    struct job_regime regimes[] = {{1, 1}, {1, 2}};
+    struct job_regime regimes[] = {{1, 1, 0}, {1, 2, 0}};
     struct job_type type = {.name = "a", .regimes = {2, regimes}};
     struct job_record record = jobrun_record(0, 0, 100, 1);
     SCOPED(jobrun) run;

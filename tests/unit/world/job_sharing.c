@@ -176,6 +176,24 @@ TEST(a_scheduler_that_cannot_share_warns)
     }
 }
 
+/* Where jobs are on no nodes, neither distance nor what nodes have beside GPUs counts: the results are the same. */
+TEST(settings_of_nodes_warn_where_jobs_are_on_none)
+{
+    static const char *const sets[][2] = {
+        {"jobs.network_penalty.nodes=0.5"}, {"cluster.cpus_per_node=8"}, {"cluster.memory_per_node=64GB"}};
+    const char *const counted = "'scheduler': 'muri', 'placement': 'counted'";
+    for (int i = 0; i < 3; i++) {
+        const struct bed_rows *rows = bed_ok(BED(.quiet = true, .sets = sets[i]), TWO_JOBS, counted, of_first,
+                                             of_second);
+        CHECK_EQ_INT(rows->diag.n_warnings, 1);
+        CHECK(strstr(rows->diag.items[0].text, i == 0 ? "has no effect: jobs are on no nodes" : "jobs take no CPUs") !=
+              NULL);
+        for (int64_t id = 0; id < 2; id++) CHECK_NEAR(bed_job(rows, id)->jct_s, 1000.0, 1e-9);
+        rows = bed_ok(BED(.quiet = true, .sets = sets[i]), TWO_JOBS, "'scheduler': 'fifo'", "", "");
+        CHECK_EQ_INT(rows->diag.n_warnings, 0);
+    }
+}
+
 TEST(a_scheduler_that_is_told_not_to_share_does_not_warn)
 {
     const char *const policies[] = {"'scheduler': {'policy': 'muri', 'most': 1}, 'placement': 'consolidated'",
