@@ -1,6 +1,6 @@
 #!/bin/sh
-# The figure of Shockwave's testbed as it is shipped: its claims pass, and fail where batches do not grow. The page's
-# table of means, and of errors job by job, is that of these runs.
+# The figure of Shockwave's testbed as it is shipped: its claims pass. Without growth Shockwave's mean is too
+# long. The page's table of means, and of errors job by job, is that of these runs.
 . tests/cli/lib.sh
 optimised
 
@@ -12,7 +12,7 @@ lists=$runs/shockwave_tacc32_physical_vs_sim__lists.csv
 run 0 figure run shockwave/testbed -o "$T" --json
 equal "$(sqlite3 :memory: "select group_concat(json_extract(value, '\$.verdict')) from json_each(readfile('$T/out'))
     where json_extract(value, '\$.claim') is not null and json_extract(value, '\$.verdict') not like 'reported%'")" \
-    'pass,pass,pass,pass,pass,pass,pass,pass,known to fail' 'verdicts'
+    'pass,pass,pass,pass,pass,pass,pass,known to fail' 'verdicts'
 
 # errors POLICY DATABASE: median and 90th percentile of |run / testbed - 1| over the jobs, in %, of Orrery's run and of
 # the authors' simulator.
@@ -49,7 +49,7 @@ row '`ftf`' finish_time_fairness ftf
 row '`las`' max_min_fairness las
 row '`throughput`, `raw`' max_sum_throughput_perf throughput
 
-# Without growth jobs take longer than on the testbed.
+# Without growth the jobs that Shockwave plans for take longer than on the testbed; the other means pass.
 mkdir "$T/data"
 ln -s "$(realpath ../shared)" "$T/shared"
 cp -r configs "$T/data/"
@@ -59,4 +59,6 @@ done
 ORRERY_DATA=$T/data
 export ORRERY_DATA
 run 1 figure run shockwave/testbed -o "$T/steady" --json
+equal "$(sqlite3 :memory: "select group_concat(json_extract(value, '\$.claim'), '; ') from json_each(readfile('$T/out'))
+    where json_extract(value, '\$.verdict') = 'fail'")" "mean completion time under Shockwave; mean completion times rise from most steps per second to Shockwave, finish time fairness and max-min fairness" 'claims that fail'
 finish

@@ -74,7 +74,7 @@ err "'nics' is not free in a plan of RLHF"
 run 2 plan $sample --set critic.zero=3
 err 'do not know weights that data ranks share'
 run 2 plan $sample --set actor.llm=mixtral-8x7b
-err 'neither experts nor latent attention'
+err 'neither experts nor latent or linear attention'
 run 2 plan $sample --set actor.offload.optimizer=1
 err "'offload' is not free in a plan of RLHF"
 err 'keep all states on GPUs'

@@ -19,7 +19,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { ARRIVAL, JOB_TYPE, STEPS, GPUS, MODE, DURATION, N_COLUMNS, MODEL_CHARS = 32 };
+enum { ARRIVAL, JOB_TYPE, STEPS, GPUS, MODE, DURATION, N_COLUMNS, MODEL_CHARS = 32, MOST_EPOCHS = 1000000 };
 
 static const struct csv_column columns[N_COLUMNS] = {
     [ARRIVAL] = {.name = "arrival"}, [JOB_TYPE] = {.name = "job type"}, [STEPS] = {.name = "steps"},
@@ -54,7 +54,8 @@ static const char *read_job_type(struct csv_field field, struct trained *job)
         job->batch > INT32_MAX)
         return "a job type must be written as \"LM (batch size 10)\"";
     job->model = growing_model_find(model, n);
-    return job->model != NULL ? NULL : "the model is none of ResNet-18, ResNet-50, Transformer, LM, Recommendation";
+    if (job->model == NULL) return "the model is none of ResNet-18, ResNet-50, Transformer, LM, Recommendation";
+    return job->batch <= job->model->largest ? NULL : "the batch size is above the largest of the model";
 }
 
 static const char *read_mode(struct csv_field field, struct trained *job)
@@ -139,6 +140,7 @@ struct shockwave_file {
     struct csv *csv;
     struct arena *arena;
     struct config_list rows; /* struct profiled */
+    bool *are_used;          /* of the rates */
 };
 
 static int row_error(const struct csv *csv, int column, const char *problem, struct diag *diag)
@@ -172,6 +174,7 @@ static int read_row(const struct csv *csv, struct profiled *row, struct diag *di
         return row_error(csv, DURATION, "a duration must be a number of seconds above 0", diag);
     row->job.epochs = growth_epochs(row->job.model, row->job.batch, row->job.steps);
     row->line = csv_line(csv);
+    if (row->job.epochs > MOST_EPOCHS) return row_error(csv, STEPS, "steps are of more than a million epochs", diag);
     return 0;
 }
 
@@ -183,7 +186,10 @@ static double rate_of(const struct shockwave_file *file, const struct trained *j
     snprintf(name, sizeof name, "%s-%" PRId64 "-%" PRId64, job->model->name, batch, job->gpus);
     const struct stated_rate *rate = file->params->rates.items;
     for (size_t i = 0; i < file->params->rates.n; i++, rate++)
-        if (strcmp(rate->type, name) == 0) return rate->steps_per_s;
+        if (strcmp(rate->type, name) == 0) {
+            file->are_used[i] = true;
+            return rate->steps_per_s;
+        }
     double longest_s = 0, steps_per_s = 0;
     const struct profiled *row = file->rows.items;
     for (size_t i = 0; i < file->rows.n; i++, row++) {
@@ -211,8 +217,13 @@ static int add_regimes(const struct shockwave_file *file, const struct profiled 
                               "line %" PRId64 ": no job begins as %s-%" PRId64 "-%" PRId64
                               ", so its steps per second are unknown",
                               row->line, job->model->name, batch, job->gpus);
+        const double speed = per_s * (double)batch / (first_per_s * (double)job->batch);
+        if (!(speed >= 1e-3 && speed <= 1e3))
+            return diag_error(diag, SIM_E_DATA, file->params->path, "look at its steps and duration, or at 'rates'",
+                              "line %" PRId64 ": with batch size %" PRId64 " the job is %g times as fast as at first",
+                              row->line, batch, speed);
         const struct job_regime regime = {.epochs = (double)(to - from), .steps_per_s = per_s,
-                                          .speed = per_s * (double)batch / (first_per_s * (double)job->batch)};
+                                          .speed = speed};
         if (config_list_append(regimes, file->arena, &regime, sizeof regime) != 0) return diag_nomem(diag);
     }
     return 0;
@@ -234,6 +245,15 @@ static int add_type(const struct shockwave_file *file, const struct profiled *ro
     return config_list_append(profiles, file->arena, &profile, sizeof profile) == 0 ? 0 : diag_nomem(diag);
 }
 
+static void warn_unused(const struct shockwave_file *file, struct diag *diag)
+{
+    const struct stated_rate *rates = file->params->rates.items;
+    for (size_t i = 0; i < file->params->rates.n; i++)
+        if (!file->are_used[i])
+            diag_warning(diag, file->params->path, "names are MODEL-BATCH-GPUS, such as lm-40-1",
+                         "no job has a batch of '%s', which 'rates' names", rates[i].type);
+}
+
 static int read_types(const void *params, struct arena *arena, struct config_list *profiles, struct diag *diag)
 {
     struct shockwave_file file = {.params = params, .arena = arena};
@@ -242,7 +262,10 @@ static int read_types(const void *params, struct arena *arena, struct config_lis
     int code = input_open(file.params->path, &input, diag);
     if (code == 0) code = csv_create(input, &tabs, &file.csv, diag);
     if (code != 0) return code;
-    while ((code = csv_next(file.csv, diag)) == 1) {
+    file.are_used = arena_alloc(arena, (file.params->rates.n + 1) * sizeof *file.are_used);
+    if (file.are_used == NULL) code = diag_nomem(diag);
+    for (size_t i = 0; code == 0 && i < file.params->rates.n; i++) file.are_used[i] = false;
+    while (code == 0 && (code = csv_next(file.csv, diag)) == 1) {
         struct profiled row = {0};
         code = read_row(file.csv, &row, diag);
         if (code == 0 && config_list_append(&file.rows, arena, &row, sizeof row) != 0) code = diag_nomem(diag);
@@ -250,6 +273,7 @@ static int read_types(const void *params, struct arena *arena, struct config_lis
     }
     for (size_t i = 0; i < file.rows.n && code == 0; i++)
         code = add_type(&file, (const struct profiled *)file.rows.items + i, profiles, diag);
+    if (code == 0) warn_unused(&file, diag);
     csv_destroy(file.csv);
     return code;
 }

@@ -74,6 +74,7 @@ struct board_row {
     const char *group;          /* GPU, LLM and engine */
     const char *preset, *note;  /* NULL: none */
     bool foreign;               /* the CPU overhead of the preset was not measured with this GPU */
+    bool unmeasured;            /* kernels of the LLM's attention were never measured */
     const char *reason;         /* why it is not predicted; NULL: it is */
     const char *suspect;        /* why its measurement is not trusted; NULL */
     struct measured_row asked;  /* as the predictor takes it */
@@ -102,7 +103,8 @@ int board_read(struct board *board, const struct board_file *file, const struct 
  * SIM_E_IO, SIM_E_DATA, SIM_E_CONFIG or SIM_E_NOMEM. */
 int board_predict(struct board *board, struct diag *diag);
 
-/* Whether the row counts in the claims: aggregated, the first copy, of sure size, not suspect, predicted. */
+/* Whether the row counts in the claims: aggregated, the first copy, of sure size, not suspect, predicted, of an LLM
+ * whose attention was measured. */
 bool board_row_is_judged(const struct board_row *row);
 
 /* "none", "group" or "row": what a fit used. */

@@ -2,7 +2,8 @@
  *
  * Keys and values are as the LLM's file says; TensorRT-LLM stores them in fp8 beside narrower weights, as in the rows
  * that its preset was fitted to. Of a mixture of experts the format of the experts counts, which are most of its
- * weights. Attention data-parallel over GPUs that share their experts is predicted and not judged. */
+ * weights. Attention data-parallel over GPUs that share their experts is predicted and not judged, and so are LLMs with
+ * linear or sparse attention, whose kernels were never measured, or with chunks. */
 #include "analysis/calibrate/board/board_left_out.h"
 #include "analysis/calibrate/board/board_names.h"
 
@@ -30,7 +31,7 @@ static bool is_aggregated(const struct board_row *row)
 bool board_row_is_judged(const struct board_row *row)
 {
     return is_aggregated(row) && row->first_copy && row->suspect == NULL && row->reason == NULL &&
-           row->asked.data_parallel <= 1;
+           row->asked.data_parallel <= 1 && !row->unmeasured;
 }
 
 const char *board_fit_name(enum board_fit in_fit)
@@ -154,6 +155,11 @@ static void note_version(struct predictor *predictor, struct board_row *row)
                              row->preset);
 }
 
+static bool has_other_attention(const struct llm_spec *llm)
+{
+    return llm->linear_layers > 0 || llm->index_tokens > 0 || llm->chunked;
+}
+
 /* Fills row->asked, or row->reason. Returns 0 or a negative code. */
 static int resolve(struct predictor *predictor, struct board_row *row, const struct board_name **gpu,
                    const struct board_name **llm, struct board_preset **preset)
@@ -172,6 +178,7 @@ static int resolve(struct predictor *predictor, struct board_row *row, const str
     if (row->reason == NULL && !(*llm)->known) row->reason = no_llm(predictor, row);
     if (row->reason == NULL && *preset == NULL) row->reason = no_entry(predictor, "engine", row->engine);
     if (row->reason == NULL) row->reason = size_problem(row, &(*gpu)->gpu, &(*llm)->llm);
+    if (row->reason == NULL) row->unmeasured = has_other_attention(&(*llm)->llm);
     if (row->reason == NULL) row->reason = read_formats(predictor, row, &(*llm)->llm);
     if (row->reason == NULL) row->reason = read_loop(predictor, row, &(*llm)->llm);
     if (row->reason != NULL) return 0;

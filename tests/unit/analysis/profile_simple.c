@@ -146,13 +146,14 @@ TEST(members_do_not_contradict_each_other)
 TEST(every_class_has_an_operator)
 {
     static const char header[] =
-        "kernel,m,n,k,sequences,tokens,context,q_heads,kv_heads,width,hidden,inner,chosen,experts,bytes,gpus,time_us\n";
+        "kernel,m,n,k,sequences,tokens,context,q_heads,kv_heads,width,hidden,inner,chosen,experts,bytes,gpus,queries,"
+        "pairs,time_us\n";
     for (int class = 0; class < KERNEL_CLASS_COUNT; class ++) {
         const char *name = kernel_class_info((enum kernel_class) class)->name;
         SCOPED(profile_fixture) fixture = {0};
         char text[512];
         MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
-        snprintf(text, sizeof text, "%s%s,16,64,64,2,16,64,8,8,64,64,64,2,8,1e6,8,1000\n", header, name);
+        snprintf(text, sizeof text, "%s%s,16,64,64,2,16,64,8,8,64,64,64,2,8,1e6,8,4,9,1000\n", header, name);
         MUST(CHECK_EQ_INT(profile_fixture_text(&fixture, "own.csv", text), 0));
         MUST(CHECK_EQ_INT(fixture.files[0].n, 1));
         const char *operator= llm_operator_name(fixture.files[0].rows[0].op);
