@@ -350,8 +350,11 @@ static void warn_of_unused(const struct lp_params *params, struct diag *diag)
         diag_warning(diag, "jobs.scheduler.slo", "leave it out", "has no effect: the objective is not 'cost'");
     if (!saves && params->prices.n > 0)
         diag_warning(diag, "jobs.scheduler.prices", "leave it out", "has no effect: the objective is not 'cost'");
-    if (!sums_rates(params) && (params->rates.n > 0 || params->raw))
-        diag_warning(diag, params->raw ? "jobs.scheduler.raw" : "jobs.scheduler.rates", "leave it out",
+    if (!sums_rates(params) && params->rates.n > 0)
+        diag_warning(diag, "jobs.scheduler.rates", "leave it out",
+                     "has no effect: the objective is neither 'cost' nor 'throughput'");
+    if (!sums_rates(params) && params->raw)
+        diag_warning(diag, "jobs.scheduler.raw", "leave it out",
                      "has no effect: the objective is neither 'cost' nor 'throughput'");
     if (params->objective != OBJECTIVE_LAS && params->weights.n > 0)
         diag_warning(diag, "jobs.scheduler.weights", "leave it out", "has no effect: the objective is not 'las'");
@@ -447,7 +450,7 @@ static const struct config_field gavel_fields[] = {
     ROW_MAP(
         "rates", rates, OPTIONAL, ANY, struct type_weight, rate_fields,
         "for cost and throughput, as in the released code: steps per second at speed 1 by job type; 1 where not named"),
-    ROW_BOOL("raw", raw, DEFAULT("false"), "those that jobs.types.NAME.regimes state, where `rates` does not"),
+    ROW_BOOL("raw", raw, DEFAULT("false"), "for cost and throughput: steps per second as jobs.types.NAME.regimes state them, where rates does not"),
     {0}};
 #undef ROW_OF
 

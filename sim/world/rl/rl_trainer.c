@@ -2,6 +2,7 @@
 #include "sim/world/rl/rl_state.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char *where_of(const struct rl *rl, const char *path)
 {
@@ -91,8 +92,8 @@ static int check_plan(struct rl *rl)
     const char *problem = price(rl, divided_up(tokens, config->updates), &step);
     if (problem != NULL)
         return diag_error(rl->env.site->diag, SIM_E_CONFIG, where_of(rl, "rl.training"),
-                          "'orrery plan' prices such a plan", "training cannot run on %lld GPUs: %s",
-                          (long long)rl->gpus, problem);
+                          strstr(problem, "not modelled") ? "take another LLM" : "'orrery plan' prices such a plan",
+                          "training cannot run on %lld GPUs: %s", (long long)rl->gpus, problem);
     rl->state_bytes = step.memory.weight_bytes + step.memory.optimizer_bytes;
     return step.fits || rl->setup->plan.schedule == SCHEDULE_GPIPE ? 0 : refuse_memory(rl, &step);
 }
