@@ -450,7 +450,7 @@ static const struct config_field gavel_fields[] = {
     ROW_MAP(
         "rates", rates, OPTIONAL, ANY, struct type_weight, rate_fields,
         "for cost and throughput, as in the released code: steps per second at speed 1 by job type; 1 where not named"),
-    ROW_BOOL("raw", raw, DEFAULT("false"), "steps per second of the regimes of job types, for types not in rates"),
+    ROW_BOOL("raw", raw, DEFAULT("false"), "steps per second of regimes of job types, for types not in rates"),
     {0}};
 #undef ROW_OF
 
