@@ -112,6 +112,12 @@ static inline double llm_seen_tokens(const struct llm_spec *llm)
     return (double)(llm->index_tokens > 0 ? llm->index_tokens : llm->sliding_window);
 }
 
+/* Whether some attention is of a kind of which no kernel, load or row was measured: linear, sparse, or in chunks. */
+static inline bool llm_is_unmeasured_kind(const struct llm_spec *llm)
+{
+    return llm->linear_layers > 0 || llm->index_tokens > 0 || llm->chunked;
+}
+
 /* Share of the layers with linear attention. */
 static inline double llm_linear_frac(const struct llm_spec *llm)
 {

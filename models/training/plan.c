@@ -203,7 +203,7 @@ const char *training_plan_problem(const struct training_plan *plan, const struct
     if (!problem) problem = schedule_problem(plan);
     if (!problem) problem = split_problem(plan, llm);
     if (!problem) problem = linear_problem(plan, llm);
-    if (!problem && (llm->linear_layers > 0 || llm->index_tokens > 0 || llm->chunked || llm->alternating_dense))
+    if (!problem && (llm_is_unmeasured_kind(llm) || llm->alternating_dense))
         problem = "training of an LLM with linear, sparse or chunked attention is not modelled";
     if (!problem && plan->lengths != NULL) problem = training_mixed_problem(plan);
     if (!problem && training_plan_gpus(plan) > plan->gpus_per_node && plan->nics.n == 0 &&

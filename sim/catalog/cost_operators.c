@@ -361,8 +361,8 @@ static int time_error(const void *given, const struct cost_request *request, str
     bool found = false;
     int code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &preset, request->diag);
     if (code != 0 || !is_shipped(params, &preset)) return code;
-    const bool is_hybrid = request->llm->linear_layers > 0 || request->llm->index_tokens > 0 || request->llm->chunked;
-    if (request->gpu->vendor != VENDOR_NVIDIA || is_hybrid) return 0; /* no judged row is of its kind */
+    /* No judged row is of their kind. */
+    if (request->gpu->vendor != VENDOR_NVIDIA || llm_is_unmeasured_kind(request->llm)) return 0;
     const bool is_dealt = params->dispatch != DISPATCH_ALL_TO_ALL || params->overlap != OVERLAP_NONE ||
                           params->redundant_experts > 0;
     if (request->nodes.gpus_per_node > 0 || request->data_parallel > 1 || is_dealt) return 0; /* no judged row is so */

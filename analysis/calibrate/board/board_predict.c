@@ -155,11 +155,6 @@ static void note_version(struct predictor *predictor, struct board_row *row)
                              row->preset);
 }
 
-static bool has_other_attention(const struct llm_spec *llm)
-{
-    return llm->linear_layers > 0 || llm->index_tokens > 0 || llm->chunked;
-}
-
 /* Fills row->asked, or row->reason. Returns 0 or a negative code. */
 static int resolve(struct predictor *predictor, struct board_row *row, const struct board_name **gpu,
                    const struct board_name **llm, struct board_preset **preset)
@@ -178,7 +173,7 @@ static int resolve(struct predictor *predictor, struct board_row *row, const str
     if (row->reason == NULL && !(*llm)->known) row->reason = no_llm(predictor, row);
     if (row->reason == NULL && *preset == NULL) row->reason = no_entry(predictor, "engine", row->engine);
     if (row->reason == NULL) row->reason = size_problem(row, &(*gpu)->gpu, &(*llm)->llm);
-    if (row->reason == NULL) row->unmeasured = has_other_attention(&(*llm)->llm);
+    if (row->reason == NULL) row->unmeasured = llm_is_unmeasured_kind(&(*llm)->llm);
     if (row->reason == NULL) row->reason = read_formats(predictor, row, &(*llm)->llm);
     if (row->reason == NULL) row->reason = read_loop(predictor, row, &(*llm)->llm);
     if (row->reason != NULL) return 0;

@@ -360,7 +360,7 @@ static int read_mlenergy(struct power_reader *reader)
         return drop(reader, "long prompts, images or videos, of unknown length");
     const struct llm_spec *llm = served_llm(reader, &code);
     if (code == 0 && llm == NULL) return drop(reader, "an LLM that the catalog lacks");
-    if (code == 0 && (llm->chunked || llm->linear_layers > 0 || llm->index_tokens > 0))
+    if (code == 0 && llm_is_unmeasured_kind(llm))
         return drop(reader, "an LLM with chunked, linear or sparse attention, whose loads are not counted");
     if (code == 0) code = sheet_numbers(&reader->sheet, 0, ML_NUMBERS, numbers);
     if (code != 0) return code;
