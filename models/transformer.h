@@ -1,9 +1,10 @@
 /* The shape of a decoder-only transformer, and quantities that follow from it: parameters, bytes, operations.
  *
  * Covers multi-head, grouped-query, multi-query and multi-head latent attention, gated and plain feed-forward layers,
- * mixtures of experts (in all layers, in all but the first, or in every other one), tied embeddings, parallel attention
- * and feed-forward, sliding windows or chunks in all or some layers, linear attention in some, sparse attention with an
- * indexer, formats by part. Leaves out encoders, cross-attention and other layers of different kinds.
+ * mixtures of experts (in all layers, in all but the first, or in every other one), tied embeddings, parallel
+ * attention and feed-forward, sliding windows or chunks in all or some layers, linear attention in some, sparse
+ * attention with an indexer, formats by part. Leaves out encoders, cross-attention and other layers of different
+ * kinds.
  *
  * Multi-head latent attention (DeepSeek-V2, 2024) keeps one latent vector of kv_latent numbers and one rotary key of
  * rotary_dim per token, for all heads together. Heads get keys of head_dim numbers beside the rotary one, and values of

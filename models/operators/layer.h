@@ -15,9 +15,9 @@
  * with one head of keys, in rows of 64 query heads at least (FlashMLA). So nothing is expanded.
  *
  * Linear attention (Gated DeltaNet): one product makes queries, keys, values and gates, another the decay and strength
- * of each head. Then come a convolution with its activation, the gated delta rule, a norm with the gate, and the output
- * projection. Decoding reads and writes the states of its sequences, and writes those of each draft. Prompts go in
- * chunks of 64 tokens, with their products and the states between them (Yang et al., 2024, "Parallelizing Linear
+ * of each head. Then come a convolution with its activation, the gated delta rule, a norm with the gate, and the
+ * output projection. Decoding reads and writes the states of its sequences, and writes those of each draft. Prompts go
+ * in chunks of 64 tokens, with their products and the states between them (Yang et al., 2024, "Parallelizing Linear
  * Transformers with the Delta Rule").
  *
  * Numbers that an element-wise operator reads and writes per row: norm 2 hidden (of queries and keys twice the width of

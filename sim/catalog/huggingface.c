@@ -176,21 +176,24 @@ static void read_qwen3_moe(struct reading *reading, struct llm_spec *llm)
     refuse_dense_between(reading);
 }
 
-/* The language model of a multimodal file. */
-static void read_qwen3_vl(struct reading *reading, struct llm_spec *llm)
+/* The language model of a multimodal file, whose ties may stand beside it. */
+static void read_multimodal(struct reading *reading, struct llm_spec *llm,
+                            void (*read)(struct reading *reading, struct llm_spec *llm))
 {
     const bool tied = read_flag(reading, "tie_word_embeddings", false);
     read_text_config(reading);
-    read_qwen3(reading, llm);
+    read(reading, llm);
     llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", tied);
+}
+
+static void read_qwen3_vl(struct reading *reading, struct llm_spec *llm)
+{
+    read_multimodal(reading, llm, read_qwen3);
 }
 
 static void read_qwen3_vl_moe(struct reading *reading, struct llm_spec *llm)
 {
-    const bool tied = read_flag(reading, "tie_word_embeddings", false);
-    read_text_config(reading);
-    read_qwen3_moe(reading, llm);
-    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", tied);
+    read_multimodal(reading, llm, read_qwen3_moe);
 }
 
 /* Qwen2's shape, with layers for multi-token prediction. */

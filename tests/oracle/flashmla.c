@@ -2,9 +2,9 @@
  * laws that price them. "Up to" is the words there; shapes are those of DeepSeek-V3.2 on one GPU.
  *
  * Prompts: 640 TFLOP/s on H800 and 1450 on B200. Both chose the share of the peak, 0.65, that models/kernel.c states.
- * Decoding, over a cache of 8 bits: 410 TFLOP/s on H800, which chose the share 0.41, also for caches of 16 bits. In the
- * first run decoding had the law of dense latent attention, which gave 799. On B200, where 350 are stated and called
- * "not really optimized yet", the same share gives 2.6 times as much: sparse decoding is too fast there. */
+ * Decoding, over a cache of 8 bits: 410 TFLOP/s on H800, which chose the share 0.41, also for caches of 16 bits. In
+ * the first run decoding had the law of dense latent attention, which gave 799. On B200, where 350 are stated and
+ * called "not really optimized yet", the same share gives 2.6 times as much: sparse decoding is too fast there. */
 #include "models/kernel.h"
 #include "models/operators/layer.h"
 #include "sim/catalog/calibration.h"

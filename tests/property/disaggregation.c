@@ -56,8 +56,8 @@ static double lonely_transfer_s(const char *mode, const char *prefill, double gb
     return mean_s;
 }
 
-/* A prompt takes the state of linear attention along, besides keys and values: of qwen3.5-27b those of 16 layers with 4
- * heads of 256, and in 48 layers 48 states of 128 x 128 in fp32 beside three tokens of 10,240 numbers. A cache of
+/* A prompt takes the state of linear attention along, besides keys and values: of qwen3.5-27b those of 16 layers with
+ * 4 heads of 256, and in 48 layers 48 states of 128 x 128 in fp32 beside three tokens of 10,240 numbers. A cache of
  * prefixes would need a state at every block. */
 TEST(states_are_handed_over)
 {

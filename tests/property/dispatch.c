@@ -214,6 +214,17 @@ static double cost_s(const struct operators *operators, const struct iteration_w
     return cost.first_s;
 }
 
+/* Of dispatch and combine. */
+static double sent_seconds(const struct iteration_breakdown *breakdown)
+{
+    double sent_s = 0.0;
+    for (size_t i = 0; i < breakdown->n; i++) {
+        const enum llm_operator op = breakdown->operators[i].op;
+        if (op == OP_DISPATCH || op == OP_COMBINE) sent_s += breakdown->operators[i].time.seconds;
+    }
+    return sent_s;
+}
+
 /* The tables give what the kernels one by one do. Two halves are never slower, and no faster than the GPU's computing
  * or its sending alone. */
 TEST(costs_are_those_of_the_kernels_and_halves_hide_some)
@@ -238,11 +249,7 @@ TEST(costs_are_those_of_the_kernels_and_halves_hide_some)
             struct iteration_breakdown breakdown;
             iteration_breakdown(&parts, &work, &breakdown);
             const double plain_s = cost_s(plain, &work), halved_s = cost_s(halved, &work);
-            double sent_s = 0.0;
-            for (size_t j = 0; j < breakdown.n; j++) {
-                const enum llm_operator op = breakdown.operators[j].op;
-                if (op == OP_DISPATCH || op == OP_COMBINE) sent_s += breakdown.operators[j].time.seconds;
-            }
+            const double sent_s = sent_seconds(&breakdown);
             CHECK_NEAR(plain_s / breakdown.gpu_s, 1.0, 0.03);
             CHECK(halved_s <= plain_s * (1.0 + 1e-12));
             CHECK(halved_s >= 0.97 * fmin(fmax(sent_s, breakdown.gpu_s - sent_s), plain_s));
@@ -275,12 +282,8 @@ TEST(halves_of_a_decoding_batch_are_batches)
             const struct iteration_work work = {.decode_sequences = n, .decode_context_tokens = n * context};
             const struct iteration_work half = {.decode_sequences = most, .decode_context_tokens = most * context};
             struct iteration_breakdown breakdown;
-            double sent_s = 0.0;
             iteration_breakdown(&parts, &half, &breakdown);
-            for (size_t j = 0; j < breakdown.n; j++) {
-                const enum llm_operator op = breakdown.operators[j].op;
-                if (op == OP_DISPATCH || op == OP_COMBINE) sent_s += breakdown.operators[j].time.seconds;
-            }
+            const double sent_s = sent_seconds(&breakdown);
             const double computed_s = cost_s(plain, &half) - sent_s;
             const double turns_s = 2 * fmax(computed_s, sent_s) + fmin(computed_s, sent_s) / 61;
             CHECK_NEAR(cost_s(halved, &work) / fmin(cost_s(plain, &work), turns_s), 1.0, 0.03);

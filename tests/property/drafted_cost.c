@@ -1,5 +1,5 @@
-/* Batches that verify drafts, priced in rows (models/operators/drafted_cost.c), where the range of a kernel class ends:
- * as each batch alone. */
+/* Batches that verify drafts, priced in rows (models/operators/drafted_cost.c), where the range of a kernel class
+ * ends: as each batch alone. */
 #include "models/operators/operators.h"
 #include "tests/support/calibration_fixture.h"
 #include "tests/support/cost_fixture.h"

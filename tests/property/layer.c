@@ -2,6 +2,7 @@
  * part of a split does its share of the whole, and calls depend on nothing but their drivers. */
 #include "models/operators/layer.h"
 #include "tests/support/harness.h"
+#include "tests/support/iteration_sums.h"
 
 enum { CASES = 3000 };
 
@@ -82,32 +83,14 @@ static struct iteration_work random_work(struct rng *rng)
     return work;
 }
 
-/* Sums over an iteration. */
-struct sums {
-    double flop, bytes, link_bytes;
-};
-
-static struct sums sum_of(const struct llm_spec *llm, const struct llm_split *split, const struct iteration_work *work,
-                          enum llm_operator first, enum llm_operator last)
+static struct iteration_sums sum_of(const struct llm_spec *llm, const struct llm_split *split,
+                                    const struct iteration_work *work, enum llm_operator first, enum llm_operator last)
 {
-    struct kernel_set set;
-    struct kernel_use uses[LLM_MAX_USES];
-    struct sums sums = {0.0, 0.0, 0.0};
-    kernel_set_init(&set);
-    const size_t n = llm_iteration_kernels(llm, split, &gpu, work, uses);
-    CHECK(n > 0 && n <= LLM_MAX_USES);
-    for (size_t i = 0; i < n; i++) {
-        const struct kernel_call *call = &uses[i].call;
-        const struct kernel_time time = kernel_call_time(&set.params[call->class], &gpu, call);
-        if (uses[i].op < first || uses[i].op > last) continue;
-        sums.flop += uses[i].count * time.flop;
-        sums.bytes += uses[i].count * time.bytes;
-        sums.link_bytes += uses[i].count * time.link_bytes;
-    }
-    return sums;
+    return iteration_sums(llm, split, &gpu, work, first, last);
 }
 
-static struct sums all_of(const struct llm_spec *llm, const struct llm_split *split, const struct iteration_work *work)
+static struct iteration_sums all_of(const struct llm_spec *llm, const struct llm_split *split,
+                                    const struct iteration_work *work)
 {
     return sum_of(llm, split, work, OP_EMBEDDING, OP_HEAD);
 }

@@ -2,6 +2,7 @@
  * operations and bytes are those of closed forms, over random shapes. */
 #include "models/operators/layer.h"
 #include "tests/support/harness.h"
+#include "tests/support/iteration_sums.h"
 
 enum { CASES = 1000 };
 
@@ -92,28 +93,10 @@ static struct iteration_work prompt(int64_t tokens, int64_t before)
     return work;
 }
 
-/* Sums over the operators of an iteration, or over one of them. */
-struct sums {
-    double flop, bytes, launches;
-};
-
-static struct sums sums_of(const struct llm_spec *llm, const struct llm_split *split, const struct iteration_work *work,
-                           enum llm_operator first, enum llm_operator last)
+static struct iteration_sums sums_of(const struct llm_spec *llm, const struct llm_split *split,
+                                     const struct iteration_work *work, enum llm_operator first, enum llm_operator last)
 {
-    struct kernel_set set;
-    struct kernel_use uses[LLM_MAX_USES];
-    struct sums sums = {0.0, 0.0, 0.0};
-    kernel_set_init(&set);
-    const size_t n = llm_iteration_kernels(llm, split, &gpu, work, uses);
-    CHECK(n > 0 && n <= LLM_MAX_USES);
-    for (size_t i = 0; i < n; i++) {
-        const struct kernel_time time = kernel_call_time(&set.params[uses[i].call.class], &gpu, &uses[i].call);
-        if (uses[i].op < first || uses[i].op > last) continue;
-        sums.flop += uses[i].count * time.flop;
-        sums.bytes += uses[i].count * time.bytes;
-        sums.launches += uses[i].count;
-    }
-    return sums;
+    return iteration_sums(llm, split, &gpu, work, first, last);
 }
 
 static double flop_of(const struct llm_spec *llm, const struct llm_split *split, const struct iteration_work *work)
@@ -202,8 +185,8 @@ TEST(states_are_read_and_written)
                                       llm.linear_value_heads) *
                              4.0;
         const double moved = 2.0 * (double)(llm.linear_layers * 2 * (llm_linear_keys(&llm) + llm_linear_values(&llm)));
-        const struct sums sums = sums_of(&llm, &whole, &near, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
-        const struct sums later = sums_of(&llm, &whole, &far, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
+        const struct iteration_sums sums = sums_of(&llm, &whole, &near, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
+        const struct iteration_sums later = sums_of(&llm, &whole, &far, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
         CHECK_NEAR(sums.bytes / ((double)n * (state + (double)(1 + drafts) * (state + moved))), 1.0, 1e-12);
         CHECK(sums.bytes == later.bytes && sums.flop == later.flop);
     }
@@ -219,7 +202,7 @@ TEST(prompts_take_chunks_of_the_delta_rule)
         const struct iteration_work work = prompt(n, before);
         const double heads = (double)(llm.linear_layers * llm.linear_value_heads), keys = (double)llm.linear_key_dim;
         const double values = (double)llm.linear_value_dim, tokens = (double)n;
-        const struct sums sums = sums_of(&llm, &whole, &work, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
+        const struct iteration_sums sums = sums_of(&llm, &whole, &work, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
         const double flop = heads * tokens * (64.0 * (6.0 * keys + 4.0 * values) + 6.0 * keys * values);
         CHECK_NEAR(sums.flop / flop, 1.0, 1e-12);
         const double moved = (double)(llm.linear_layers * 2 * (llm_linear_keys(&llm) + llm_linear_values(&llm)));
@@ -237,8 +220,8 @@ TEST(few_heads_take_whole_rows)
         const struct llm_split split = {.tensor = llm.q_heads / 64 * 4, .pipeline = 1, .expert = 1, .gpus_per_node = 8};
         const struct iteration_work work = chance(&rng) ? decoding(up_to(&rng, 100), 5000, 0) : prompt(500, 3000);
         if (llm_split_problem(&llm, &split) != NULL) continue;
-        const struct sums part = sums_of(&llm, &split, &work, OP_PREFILL_ATTENTION, OP_DECODE_ATTENTION);
-        const struct sums all = sums_of(&llm, &whole, &work, OP_PREFILL_ATTENTION, OP_DECODE_ATTENTION);
+        const struct iteration_sums part = sums_of(&llm, &split, &work, OP_PREFILL_ATTENTION, OP_DECODE_ATTENTION);
+        const struct iteration_sums all = sums_of(&llm, &whole, &work, OP_PREFILL_ATTENTION, OP_DECODE_ATTENTION);
         CHECK_NEAR(part.flop / all.flop, 64.0 / (double)llm.q_heads, 1e-12);
     }
 }
@@ -251,8 +234,8 @@ TEST(far_tokens_are_only_scored)
         const struct llm_spec llm = random_sparse(&rng);
         const int64_t n = up_to(&rng, 200), context = llm.index_tokens + up_to(&rng, 9000), more = up_to(&rng, 9000);
         const struct iteration_work near = decoding(n, context, 0), far = decoding(n, context + more, 0);
-        const struct sums now = sums_of(&llm, &whole, &near, OP_EMBEDDING, OP_HEAD);
-        const struct sums later = sums_of(&llm, &whole, &far, OP_EMBEDDING, OP_HEAD);
+        const struct iteration_sums now = sums_of(&llm, &whole, &near, OP_EMBEDDING, OP_HEAD);
+        const struct iteration_sums later = sums_of(&llm, &whole, &far, OP_EMBEDDING, OP_HEAD);
         const double pairs = (double)(n * more * llm.index_layers);
         CHECK_NEAR((later.bytes - now.bytes) / (pairs * (double)(llm.index_dim + 4 + 2 * 4)), 1.0, 1e-6);
         CHECK_NEAR((later.flop - now.flop) / (pairs * 2.0 * (double)(llm.index_heads * (llm.index_dim + 1))), 1.0,
@@ -269,8 +252,8 @@ TEST(short_contexts_are_seen_whole)
         struct llm_spec dense = llm;
         dense.index_heads = dense.index_dim = dense.index_tokens = dense.index_layers = 0;
         const struct iteration_work work = decoding(up_to(&rng, 200), up_to(&rng, llm.index_tokens), 0);
-        const struct sums sparse = sums_of(&llm, &whole, &work, OP_DECODE_ATTENTION, OP_DECODE_ATTENTION);
-        const struct sums plain = sums_of(&dense, &whole, &work, OP_DECODE_ATTENTION, OP_DECODE_ATTENTION);
+        const struct iteration_sums sparse = sums_of(&llm, &whole, &work, OP_DECODE_ATTENTION, OP_DECODE_ATTENTION);
+        const struct iteration_sums plain = sums_of(&dense, &whole, &work, OP_DECODE_ATTENTION, OP_DECODE_ATTENTION);
         CHECK_NEAR(sparse.flop / plain.flop, 1.0, 1e-12);
         CHECK_NEAR(sparse.bytes / plain.bytes, 1.0, 1e-12);
         CHECK(sparse.launches == plain.launches);
@@ -290,8 +273,8 @@ TEST(parts_of_linear_attention_add_up)
                                                         : decoding(up_to(&rng, 300), up_to(&rng, 3000), 0);
         if (llm_split_problem(&llm, &split) != NULL) continue;
         const double gpus = (double)split.tensor;
-        const struct sums part = sums_of(&llm, &split, &work, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
-        const struct sums all = sums_of(&llm, &whole, &work, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
+        const struct iteration_sums part = sums_of(&llm, &split, &work, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
+        const struct iteration_sums all = sums_of(&llm, &whole, &work, OP_LINEAR_ATTENTION, OP_LINEAR_ATTENTION);
         CHECK_NEAR(gpus * part.flop / all.flop, 1.0, 1e-9);
         CHECK_NEAR(gpus * part.bytes / all.bytes, 1.0, 1e-9);
         const double routed = (gpus - 1.0) * 2.0 * (double)(llm.layers * llm.hidden) *
@@ -318,8 +301,8 @@ TEST(each_layer_keeps_its_own)
     }
 }
 
-/* In its first chunk a sequence sees all of its context. From the third on it is anywhere in a chunk: the mean over all
- * places there. In the second the number falls evenly. */
+/* In its first chunk a sequence sees all of its context. From the third on it is anywhere in a chunk: the mean over
+ * all places there. In the second the number falls evenly. */
 TEST(decoding_sees_its_chunk)
 {
     struct rng rng = test_rng(10, "chunks", 0);
@@ -385,8 +368,9 @@ TEST(prompts_are_cut_at_chunks)
             iteration_add_prompt(&pieces, last - at, at % chunk);
             at = last;
         }
-        const struct sums cut = sums_of(&llm, &whole, &work, OP_PREFILL_ATTENTION, OP_PREFILL_ATTENTION);
-        const struct sums apart = sums_of(&plain, &whole, &pieces, OP_PREFILL_ATTENTION, OP_PREFILL_ATTENTION);
+        const struct iteration_sums cut = sums_of(&llm, &whole, &work, OP_PREFILL_ATTENTION, OP_PREFILL_ATTENTION);
+        const struct iteration_sums apart = sums_of(&plain, &whole, &pieces, OP_PREFILL_ATTENTION,
+                                                    OP_PREFILL_ATTENTION);
         CHECK_NEAR(cut.flop / apart.flop, 1.0, 1e-9);
         CHECK_NEAR(cut.bytes / apart.bytes, 1.0, 1e-9);
         CHECK(cut.launches == apart.launches);

@@ -1,6 +1,6 @@
 /* The tables of a cost model against its kernels, for LLMs whose layers differ: linear and sparse attention, chunks. A
- * batch of prompts and decoding sequences costs what the kernels of an iteration take one by one, whether one launch of
- * attention serves both or each has its own. */
+ * batch of prompts and decoding sequences costs what the kernels of an iteration take one by one, whether one launch
+ * of attention serves both or each has its own. */
 #include "models/operators/operators.h"
 #include "sim/catalog/catalog.h"
 #include "tests/support/harness.h"

@@ -504,8 +504,8 @@ TEST(goodput_decides_by_load)
     }
 }
 
-/* A first draft is nearly always right, and a second one hardly ever. The rule that learns rates by depth is as fast as
- * one draft, within 2 %. With the mean rate of all drafts it takes too many. */
+/* A first draft is nearly always right, and a second one hardly ever. The rule that learns rates by depth is as fast
+ * as one draft, within 2 %. With the mean rate of all drafts it takes too many. */
 TEST(rates_by_depth_find_the_useful_drafts)
 {
 #define RATES "'acceptance': {'rates': [0.95, 0.01]},"

@@ -68,8 +68,8 @@ TEST(others_go_on_while_a_request_loads)
 }
 
 /* The node fails at 99.9 s, while the fourth request loads alone for 1.2 s from its memory. All is lost with the node:
- * the fourth request computes its prompt of 8 blocks, and the replica loads nothing any more. Tokens that were still on
- * their way are not lost, only those of the second request, which decodes in 11 ms. */
+ * the fourth request computes its prompt of 8 blocks, and the replica loads nothing any more. Tokens that were still
+ * on their way are not lost, only those of the second request, which decodes in 11 ms. */
 TEST(a_failure_ends_a_load_for_good)
 {
     struct bed_rows *rows = two_in_a_batch("request", 0.4,

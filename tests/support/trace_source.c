@@ -1,6 +1,7 @@
 #include "tests/support/trace_source.h"
 
 #include "tests/support/harness.h"
+#include "traces/formats/job_profiles.h"
 #include "traces/guess.h"
 #include "traces/registry.h"
 
@@ -126,4 +127,18 @@ const char *trace_source_file_bytes(const char *name, const void *bytes, size_t 
 const char *trace_source_file(const char *name, const char *text)
 {
     return trace_source_file_bytes(name, text, strlen(text));
+}
+
+int trace_source_profiles(const char *json, struct arena *arena, struct config_list *profiles, struct diag *diag)
+{
+    static const struct config_field fields[] = {{.name = "profiles", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED,
+                                                  .family = "job-profile", .tag = "format"},
+                                                 {0}};
+    struct config *config;
+    struct config_variant variant = {.entry = NULL};
+    int code = config_parse("t.json", ".", json, strlen(json), &config, diag);
+    if (code == 0) code = config_bind(config, fields, &families, arena, &variant, sizeof variant, diag);
+    config_destroy(config);
+    const struct job_profile_format *format = variant.entry;
+    return code == 0 ? format->read(variant.params, arena, profiles, diag) : code;
 }

@@ -46,6 +46,9 @@ struct trace_totals trace_source_totals(struct trace_source *trace);
 /* The count of a note of the source; 0 when it has none of this code. */
 int64_t trace_source_note(const struct trace_source *trace, const char *code);
 
+/* Reads the job profiles of {"profiles": {"format": ...}}, struct job_profile; findings go to `diag`. */
+int trace_source_profiles(const char *json, struct arena *arena, struct config_list *profiles, struct diag *diag);
+
 /* Writes a file into a fresh directory and returns its path. */
 const char *trace_source_file(const char *name, const char *text);
 const char *trace_source_file_bytes(const char *name, const void *bytes, size_t n_bytes);

@@ -2,7 +2,7 @@
  *
  * Keys and values are as the LLM's file says; TensorRT-LLM stores them in fp8 beside narrower weights, as in the rows
  * that its preset was fitted to. Of a mixture of experts the format of the experts counts, which are most of its
- * weights. Attention data-parallel over GPUs that share their experts is predicted and not judged, and so are LLMs with
+ * weights. Attention data-parallel over GPUs that share their experts is predicted and not judged. So are LLMs with
  * linear or sparse attention, whose kernels were never measured, or with chunks. */
 #include "analysis/calibrate/board/board_left_out.h"
 #include "analysis/calibrate/board/board_names.h"

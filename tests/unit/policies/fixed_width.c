@@ -74,8 +74,8 @@ TEST(a_class_of_one_width_draws_nothing)
     mem_free(state);
 }
 
-/* Widths are those of the problem set up by hand: each type with the offers that it runs on, and one without a class at
- * the common price. */
+/* Widths are those of the problem set up by hand: each type with the offers that it runs on, and one without a class
+ * at the common price. */
 TEST(widths_are_the_optimum_of_the_types_and_offers)
 {
     enum { ONE = 1, BOTH = 2 };

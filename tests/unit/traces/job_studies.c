@@ -2,7 +2,6 @@
 #include "tests/support/harness.h"
 #include "tests/support/trace_source.h"
 #include "traces/formats/job_profiles.h"
-#include "traces/registry.h"
 
 /* Jobs as "id@submit:duration/gpus type " in seconds, then the first finding. */
 static const char *jobs_of(const char *format, const char *more, const char *text)
@@ -57,9 +56,6 @@ TEST(one_of_several_workloads_is_chosen)
 
 /* --- Profiles --- */
 
-static const struct config_field profile_fields[] = {
-    {.name = "profiles", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .family = "job-profile", .tag = "format"}, {0}};
-
 static void print_speeds(struct text *text, const struct config_list *speeds)
 {
     const struct gpu_speed *speed = speeds->items;
@@ -70,11 +66,8 @@ static void print_speeds(struct text *text, const struct config_list *speeds)
 static const char *types_of(const char *more, const char *document)
 {
     static char result[2048];
-    const struct config_families families = {.alternative = trace_alternative};
     SCOPED(arena) arena;
     SCOPED(text) text;
-    struct config *config;
-    struct config_variant variant;
     struct config_list profiles;
     struct diag diag;
     const char *path = trace_source_file("speeds.json", document);
@@ -82,11 +75,7 @@ static const char *types_of(const char *more, const char *document)
     diag_init(&diag);
     arena_init(&arena);
     text_init(&text);
-    int code = config_parse("t.json", ".", json, strlen(json), &config, &diag);
-    if (code == 0) code = config_bind(config, profile_fields, &families, &arena, &variant, sizeof variant, &diag);
-    config_destroy(config);
-    const struct job_profile_format *format = variant.entry;
-    if (code == 0) code = format->read(variant.params, &arena, &profiles, &diag);
+    const int code = trace_source_profiles(json, &arena, &profiles, &diag);
     CHECK_EQ_INT(code, 0);
     for (size_t i = 0; code == 0 && i < profiles.n; i++) {
         const struct job_profile *profile = (const struct job_profile *)profiles.items + i;

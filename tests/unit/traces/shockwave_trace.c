@@ -3,7 +3,6 @@
 #include "tests/support/trace_source.h"
 #include "traces/formats/batch_growth.h"
 #include "traces/formats/job_profiles.h"
-#include "traces/registry.h"
 
 /* Batch sizes of a job as "batch x epochs ...". */
 static const char *batches_of(const char *name, enum growth_mode mode, int64_t batch, int64_t gpus, int64_t epochs)
@@ -112,18 +111,12 @@ TEST(jobs_have_the_type_of_model_batch_gpus_mode_and_epochs)
     CHECK(strstr(jobs_of("LM (batch size 5)\tcommand\n"), "jobs.tsv:1") != NULL);
 }
 
-static const struct config_field profile_fields[] = {
-    {.name = "profiles", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .family = "job-profile", .tag = "format"}, {0}};
-
 /* Types as "type: epochs speed steps/s, ...|", or the finding. */
 static const char *types_of(const char *more, const char *document)
 {
     static char result[2048];
-    const struct config_families families = {.alternative = trace_alternative};
     SCOPED(arena) arena;
     SCOPED(text) text;
-    struct config *config;
-    struct config_variant variant;
     struct config_list profiles = {0};
     struct diag diag;
     const char *path = trace_source_file("jobs.tsv", document);
@@ -131,11 +124,7 @@ static const char *types_of(const char *more, const char *document)
     diag_init(&diag);
     arena_init(&arena);
     text_init(&text);
-    int code = config_parse("t.json", ".", json, strlen(json), &config, &diag);
-    if (code == 0) code = config_bind(config, profile_fields, &families, &arena, &variant, sizeof variant, &diag);
-    config_destroy(config);
-    const struct job_profile_format *format = variant.entry;
-    if (code == 0) code = format->read(variant.params, &arena, &profiles, &diag);
+    const int code = trace_source_profiles(json, &arena, &profiles, &diag);
     for (size_t i = 0; code == 0 && i < profiles.n; i++) {
         const struct job_profile *profile = (const struct job_profile *)profiles.items + i;
         const struct job_regime *regime = profile->regimes.items;
