@@ -60,6 +60,8 @@ static const char *window_heads_problem(const struct llm_spec *llm)
     if (llm_heads_are_plain(llm)) return NULL;
     if (llm->keys_as_values && (llm->kv_latent > 0 || llm_value_dim(llm) != llm->head_dim))
         return "'keys_as_values' needs values as wide as keys, and no latent attention";
+    if (llm->keys_as_values && llm->sliding_window > 0 && llm->full_layers == 0)
+        return "'keys_as_values' is of layers without a window, and it has none";
     if (windowed.q_heads == llm->q_heads && windowed.kv_heads == llm->kv_heads && windowed.head_dim == llm->head_dim &&
         llm_value_dim(&windowed) == llm_value_dim(llm))
         return NULL;

@@ -237,6 +237,11 @@ TEST(impossible_windows_are_named)
     llm.keys_as_values = true;
     llm.value_dim = llm.head_dim / 2;
     CHECK_EQ_STR(llm_problem(&llm), "'keys_as_values' needs values as wide as keys, and no latent attention");
+    llm = random_llm(&rng);
+    llm.keys_as_values = true;
+    CHECK(llm_problem(&llm) == NULL);
+    llm.full_layers = 0;
+    CHECK_EQ_STR(llm_problem(&llm), "'keys_as_values' is of layers without a window, and it has none");
 }
 
 /* GPUs share the heads of both kinds of layers. */
