@@ -44,7 +44,32 @@ int64_t llm_key_dim(const struct llm_spec *llm)
 
 int64_t llm_value_dim(const struct llm_spec *llm)
 {
-    return llm->kv_latent > 0 ? llm->value_dim : llm->head_dim;
+    return llm->value_dim > 0 ? llm->value_dim : llm->head_dim;
+}
+
+static int64_t stated_or(int64_t stated, int64_t other)
+{
+    return stated > 0 ? stated : other;
+}
+
+struct llm_spec llm_windowed(const struct llm_spec *llm)
+{
+    struct llm_spec windowed = *llm;
+    windowed.full_layers = windowed.window_q_heads = windowed.window_kv_heads = 0;
+    windowed.window_head_dim = windowed.window_value_dim = 0;
+    windowed.keys_as_values = false;
+    windowed.q_heads = stated_or(llm->window_q_heads, llm->q_heads);
+    windowed.kv_heads = stated_or(llm->window_kv_heads, llm->kv_heads);
+    windowed.head_dim = stated_or(llm->window_head_dim, llm->head_dim);
+    windowed.value_dim = stated_or(llm->window_value_dim, llm->window_head_dim > 0 ? 0 : llm->value_dim);
+    return windowed;
+}
+
+/* Mean over the layers with softmax attention of what has one value in those that see all tokens, another one in those
+ * with a window. */
+static double mean_of(const struct llm_spec *llm, double full, double windowed)
+{
+    return full + llm_window_frac(llm) * (windowed - full);
 }
 
 /* Weights of the matrices of one layer that make latent vectors: every GPU holds all of them. */
@@ -101,7 +126,9 @@ static double head_weights(const struct llm_spec *llm, double q_heads, double kv
 {
     const double hidden = (double)llm->hidden;
     const double gated = llm->attention_gate ? 2.0 : 1.0;
-    if (llm->kv_latent == 0) return hidden * (double)llm->head_dim * (gated * q_heads + 2.0 * kv_heads);
+    const double key_dim = (double)llm->head_dim, value_dim = llm->keys_as_values ? 0.0 : (double)llm_value_dim(llm);
+    if (llm->kv_latent == 0)
+        return hidden * ((q_heads + kv_heads) * key_dim + ((gated - 1.0) * q_heads + kv_heads) * value_dim);
     const double query = llm->query_latent > 0 ? (double)llm->query_latent : hidden;
     const double expanded = kv_heads * (double)(llm->kv_latent * (llm->head_dim + llm->value_dim));
     return q_heads * query * (double)llm_key_dim(llm) + expanded;
@@ -119,16 +146,27 @@ static int64_t inward_weights(const struct llm_spec *llm)
     return latent_weights(llm) + (int64_t)head_weights(llm, (double)llm->q_heads, (double)llm->kv_heads);
 }
 
+/* Layers whose queries look back a window only. */
+static int64_t window_layers(const struct llm_spec *llm)
+{
+    return llm->sliding_window > 0 ? llm->layers - llm->full_layers : 0;
+}
+
 /* Weights of the attention matrices of all layers, by what they do: into attention, and out of it. */
 static double all_inward_weights(const struct llm_spec *llm)
 {
-    return (double)((llm->layers - llm->linear_layers) * inward_weights(llm) + llm->index_layers * index_weights(llm)) +
+    const struct llm_spec windowed = llm_windowed(llm);
+    const int64_t windows = window_layers(llm), full = llm->layers - llm->linear_layers - windows;
+    const int64_t softmax = full * inward_weights(llm) + windows * inward_weights(&windowed);
+    return (double)(softmax + llm->index_layers * index_weights(llm)) +
            (double)llm->linear_layers * linear_inward_weights(llm);
 }
 
 static double all_out_weights(const struct llm_spec *llm)
 {
-    return (double)(llm->layers - llm->linear_layers) * out_weights(llm, (double)llm->q_heads) +
+    const struct llm_spec windowed = llm_windowed(llm);
+    const double windows = (double)window_layers(llm), full = (double)(llm->layers - llm->linear_layers) - windows;
+    return full * out_weights(llm, (double)llm->q_heads) + windows * out_weights(&windowed, (double)windowed.q_heads) +
            (double)llm->linear_layers * linear_out_weights(llm);
 }
 
@@ -168,7 +206,9 @@ static int64_t attention_vectors(const struct llm_spec *llm)
     int64_t n = 0;
     if (llm->qk_norm) n += 2 * llm->head_dim;
     if (llm->kv_latent > 0) n += llm->query_latent + llm->kv_latent;
-    if (llm->qkv_bias) n += (llm->q_heads + 2 * llm->kv_heads) * llm->head_dim;
+    if (llm->qkv_bias)
+        n += (llm->q_heads + llm->kv_heads) * llm->head_dim +
+             (llm->keys_as_values ? 0 : llm->kv_heads * llm_value_dim(llm));
     if (llm->output_bias) n += llm->hidden;
     if (llm->attention_sinks) n += llm->q_heads;
     return n;
@@ -177,12 +217,13 @@ static int64_t attention_vectors(const struct llm_spec *llm)
 /* Norms and biases of so many layers, a share of which have linear attention. */
 static double layers_vectors(const struct llm_spec *llm, double layers)
 {
+    const struct llm_spec windowed = llm_windowed(llm);
     const int64_t ffn_biases = llm->ffn_bias ? (ffn_matrices(llm) - 1) * llm->ffn + llm->hidden : 0;
     const double linear = layers * llm_linear_frac(llm);
     const double indexers = layers * (double)llm->index_layers / (double)llm->layers;
     return layers * (double)(llm->layer_norms * norm_parameters(llm) + ffn_biases) +
-           (layers - linear) * (double)attention_vectors(llm) + linear * (double)linear_vectors(llm) +
-           indexers * 2.0 * (double)llm->index_dim;
+           (layers - linear) * mean_of(llm, (double)attention_vectors(llm), (double)attention_vectors(&windowed)) +
+           linear * (double)linear_vectors(llm) + indexers * 2.0 * (double)llm->index_dim;
 }
 
 /* Biases of the router, and of one expert, in one layer with experts. */
@@ -244,6 +285,12 @@ double llm_kv_bytes_per_token(const struct llm_spec *llm)
     return llm_shard(llm, 1, 1).kv_bytes_per_token;
 }
 
+/* Numbers of keys and values that all query heads of a layer attend over, for each token. */
+static int64_t attended_width(const struct llm_spec *llm)
+{
+    return llm->q_heads * (llm_key_dim(llm) + llm_value_dim(llm));
+}
+
 double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens)
 {
     const int64_t weights = attention_weights(llm) + ffn_weights(llm, llm->experts_per_token);
@@ -251,12 +298,14 @@ double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens)
     const int64_t attending = llm->layers - llm->linear_layers;
     const bool is_cut = seen > 0.0 && seen < context;
     const double visible = llm->chunked && is_cut ? fmod(context - 1.0, seen) + 1.0 : seen;
-    const int64_t full_layers = is_cut ? llm->full_layers : attending;
-    const int64_t width = llm->q_heads * (llm_key_dim(llm) + llm_value_dim(llm));
+    const struct llm_spec windowed = llm_windowed(llm);
+    const int64_t cut_layers = llm->index_tokens > 0 ? attending : window_layers(llm);
     const double scores = (double)(llm->index_layers * llm->index_heads * (llm->index_dim + 1)) * context;
     const double states = (double)(llm->linear_layers * llm->linear_key_dim * llm_linear_values(llm));
-    return 2.0 * (double)weights + llm_head_flop(llm) + 2.0 * (double)(full_layers * width) * context +
-           2.0 * (double)((attending - full_layers) * width) * visible + 2.0 * scores + LINEAR_FLOP * states;
+    return 2.0 * (double)weights + llm_head_flop(llm) +
+           2.0 * (double)((attending - cut_layers) * attended_width(llm)) * context +
+           2.0 * (double)(cut_layers * attended_width(&windowed)) * (is_cut ? visible : context) + 2.0 * scores +
+           LINEAR_FLOP * states;
 }
 
 double llm_head_flop(const struct llm_spec *llm)
@@ -341,8 +390,14 @@ double llm_latent_bytes(const struct llm_spec *llm)
 /* Bytes of keys and values, or of the latent vector, of a token in one layer. */
 static double layer_kv_bytes(const struct llm_spec *llm, double kv_heads)
 {
-    const double heads = 2.0 * kv_heads * (double)llm->head_dim;
+    const double heads = kv_heads * (double)(llm_key_dim(llm) + llm_value_dim(llm));
     return llm->kv_latent > 0 ? llm_latent_bytes(llm) : heads * number_format_bytes(llm->kv);
+}
+
+/* Heads of keys and values on each of so many GPUs. */
+static double split_kv_heads(const struct llm_spec *llm, int64_t gpus)
+{
+    return llm->kv_heads < gpus ? 1.0 : (double)llm->kv_heads / (double)gpus;
 }
 
 struct llm_shard llm_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel)
@@ -361,7 +416,7 @@ struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_paral
         .layers = layers,
         .dense_layers = llm->alternating_dense ? layers / 2 : layers > with_experts ? layers - with_experts : 0,
         .q_heads = (double)llm->q_heads / tp,
-        .kv_heads = llm->kv_heads < group ? 1.0 : (double)llm->kv_heads / tp,
+        .kv_heads = split_kv_heads(llm, group),
         .ffn = (double)llm->ffn / tp,
         .expert_ffn = (double)llm->expert_ffn / (double)tensor_parallel,
         .dense_ffn = (double)llm->dense_ffn / tp,
@@ -376,19 +431,27 @@ struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_paral
                           (double)(llm->experts * expert_biases(llm)) / (double)tensor_parallel;
     const double linear = (double)layers * llm_linear_frac(llm), attending = (double)layers - linear;
     const double indexers = (double)layers * (double)llm->index_layers / (double)llm->layers;
-    const double inward = (double)latent_weights(llm) + head_weights(llm, shard.q_heads, shard.kv_heads);
-    const double attention_bytes =
-        (attending * inward + indexers * (double)index_weights(llm) + linear / tp * linear_inward_weights(llm)) *
-            part_bytes(llm, LLM_PART_ATTENTION) +
-        (attending * out_weights(llm, shard.q_heads) + linear / tp * linear_out_weights(llm)) *
-            part_bytes(llm, LLM_PART_OUT);
+    const struct llm_spec windowed = llm_windowed(llm);
+    shard.window_q_heads = (double)windowed.q_heads / tp;
+    shard.window_kv_heads = split_kv_heads(&windowed, group);
+    const double inward = (double)latent_weights(llm) +
+                          mean_of(llm, head_weights(llm, shard.q_heads, shard.kv_heads),
+                                  head_weights(&windowed, shard.window_q_heads, shard.window_kv_heads));
+    const double outward = mean_of(llm, out_weights(llm, shard.q_heads), out_weights(&windowed, shard.window_q_heads));
+    const double attention_bytes = (attending * inward + indexers * (double)index_weights(llm) +
+                                    linear / tp * linear_inward_weights(llm)) *
+                                       part_bytes(llm, LLM_PART_ATTENTION) +
+                                   (attending * outward + linear / tp * linear_out_weights(llm)) *
+                                       part_bytes(llm, LLM_PART_OUT);
     const double vectors = layers_vectors(llm, (double)layers) + sparse * ((double)router_weights(llm) + biases) +
                            wide_weights(llm, (double)layers, tp) + (double)outer_vectors(llm);
     shard.weight_bytes = attention_bytes + ffn_bytes + vectors * number_format_bytes(llm->compute) +
                          shard_vocab_bytes(llm, shard.vocab, pipeline_parallel);
     shard.linear_layers = linear;
     shard.index_layers = indexers;
-    shard.kv_bytes_per_token = attending * layer_kv_bytes(llm, shard.kv_heads) + indexers * llm_index_key_bytes(llm);
+    shard.kv_bytes_per_token = attending * mean_of(llm, layer_kv_bytes(llm, shard.kv_heads),
+                                                   layer_kv_bytes(&windowed, shard.window_kv_heads)) +
+                               indexers * llm_index_key_bytes(llm);
     return shard;
 }
 
@@ -398,6 +461,7 @@ struct llm_spec llm_further_layers(const struct llm_spec *llm, int64_t layers)
     further.layers = layers;
     further.dense_layers = further.dense_ffn = further.full_layers = further.sliding_window = 0;
     further.chunked = further.alternating_dense = false;
+    further.window_q_heads = further.window_kv_heads = further.window_head_dim = further.window_value_dim = 0;
     further.linear_layers = further.linear_key_heads = further.linear_value_heads = 0;
     further.linear_key_dim = further.linear_value_dim = further.linear_conv = 0;
     if (further.index_layers > 0) further.index_layers = layers;
@@ -422,8 +486,11 @@ static double widest_numbers(const struct llm_spec *llm, const struct llm_shard 
     const double passes = llm->gated_ffn ? 3.0 : 2.0;
     const double sparse = passes * (shard->ffn + (double)llm->experts_per_token * shard->expert_ffn);
     const double dense = passes * shard->dense_ffn;
-    const double heads = (shard->q_heads + shard->kv_heads) * (double)(llm_key_dim(llm) + llm_value_dim(llm));
-    return fmax(heads, fmax(sparse, dense));
+    const struct llm_spec windowed = llm_windowed(llm);
+    const double full = (shard->q_heads + shard->kv_heads) * (double)(llm_key_dim(llm) + llm_value_dim(llm));
+    const double window = (shard->window_q_heads + shard->window_kv_heads) *
+                          (double)(llm_key_dim(&windowed) + llm_value_dim(&windowed));
+    return fmax(fmax(full, llm->sliding_window > 0 ? window : 0.0), fmax(sparse, dense));
 }
 
 static double activation_bytes(const struct llm_spec *llm, const struct llm_shard *shard,

@@ -2,9 +2,9 @@
  *
  * Covers multi-head, grouped-query, multi-query and multi-head latent attention, gated and plain feed-forward layers,
  * mixtures of experts (in all layers, in all but the first, or in every other one), tied embeddings, parallel
- * attention and feed-forward, sliding windows or chunks in all or some layers, linear attention in some, sparse
- * attention with an indexer, formats by part. Leaves out encoders, cross-attention and other layers of different
- * kinds.
+ * attention and feed-forward, sliding windows or chunks in all or some layers, with heads of their own there, linear
+ * attention in some, sparse attention with an indexer, formats by part. Leaves out encoders, cross-attention and other
+ * layers of different kinds.
  *
  * Multi-head latent attention (DeepSeek-V2, 2024) keeps one latent vector of kv_latent numbers and one rotary key of
  * rotary_dim per token, for all heads together. Heads get keys of head_dim numbers beside the rotary one, and values of
@@ -53,13 +53,16 @@ enum llm_part {
 struct llm_spec {
     const char *name, *source;
     int64_t layers, hidden, q_heads, kv_heads, head_dim;
-    int64_t query_latent, kv_latent, rotary_dim, value_dim; /* latent attention; kv_latent 0: none; query_latent 0:
-                                                               queries straight from the hidden state */
+    int64_t query_latent, kv_latent, rotary_dim; /* latent attention; kv_latent 0: none; query_latent 0: queries
+                                                    straight from the hidden state */
+    int64_t value_dim;     /* of a head; 0 but with latent attention: head_dim */
     int64_t ffn;           /* width of the feed-forward layer; beside experts: of the shared expert, 0 without */
     int64_t vocab, max_context;
     int64_t sliding_window; /* tokens a query looks back, in all layers but full_layers; 0: all tokens */
     bool chunked; /* the window begins anew after each sliding_window tokens: a query sees its chunk alone */
     int64_t full_layers;    /* with a sliding window: layers whose queries look back at all tokens nevertheless */
+    int64_t window_q_heads, window_kv_heads, window_head_dim, window_value_dim; /* of the others; 0: as in these */
+    bool keys_as_values;    /* layers without the window make values of what keys are made of, by no other matrix */
     int64_t index_heads, index_dim, index_tokens; /* sparse attention; index_tokens 0: none */
     int64_t index_layers;                         /* layers with an indexer of their own */
     int64_t linear_layers; /* with linear attention; 0: none, and nothing of the next line */
@@ -119,6 +122,17 @@ static inline bool llm_is_unmeasured_kind(const struct llm_spec *llm)
     return llm->linear_layers > 0 || llm->index_tokens > 0 || llm->chunked;
 }
 
+/* Whether all layers with softmax attention have the same heads, with keys and values of one width, made alike. */
+static inline bool llm_heads_are_plain(const struct llm_spec *llm)
+{
+    const bool apart = llm->window_q_heads > 0 || llm->window_kv_heads > 0 || llm->window_head_dim > 0 ||
+                       llm->window_value_dim > 0 || llm->keys_as_values;
+    return !apart && (llm->kv_latent > 0 || llm->value_dim == 0 || llm->value_dim == llm->head_dim);
+}
+
+/* The LLM whose layers all are like those with a window. */
+struct llm_spec llm_windowed(const struct llm_spec *llm);
+
 /* Share of the layers with linear attention. */
 static inline double llm_linear_frac(const struct llm_spec *llm)
 {
@@ -170,7 +184,7 @@ static inline double llm_index_key_bytes(const struct llm_spec *llm)
  * written, what the query reads. */
 enum { LINEAR_FLOP = 7 };
 
-/* Widths of the keys and values that a head attends over: head_dim both, but for latent attention. */
+/* Widths of the keys and values that a head attends over, in layers that see all tokens. */
 int64_t llm_key_dim(const struct llm_spec *llm);
 int64_t llm_value_dim(const struct llm_spec *llm);
 
@@ -261,6 +275,7 @@ struct llm_shard {
     int64_t layers, dense_layers; /* of them those without experts, if others have some */
     double linear_layers, index_layers; /* of them, on average: with linear attention, with an indexer of their own */
     double q_heads, kv_heads, ffn, expert_ffn, dense_ffn, vocab; /* fractional where the split is uneven on average */
+    double window_q_heads, window_kv_heads; /* of layers with a window */
     double weight_bytes, kv_bytes_per_token;
 };
 

@@ -22,7 +22,8 @@ static const char *size_problem(const struct llm_spec *llm)
 static const char *latent_problem(const struct llm_spec *llm)
 {
     if (llm->kv_latent == 0) {
-        const bool described = llm->query_latent != 0 || llm->rotary_dim != 0 || llm->value_dim != 0;
+        const bool described = llm->query_latent != 0 || llm->rotary_dim != 0;
+        if (llm->value_dim < 0 || llm->value_dim > LLM_MAX_HEAD_DIM) return "values must be at most 4096 wide";
         return described ? "its latent attention is described but 'kv_latent' is missing" : NULL;
     }
     if (llm->kv_latent < 0 || llm->kv_latent > LLM_MAX_HIDDEN || llm->query_latent < 0 ||
@@ -50,6 +51,28 @@ static const char *expert_problem(const struct llm_spec *llm)
         return "with 'alternating_dense' half of the layers are dense: 'dense_layers' is half of 'layers'";
     if ((llm->dense_layers > 0) != (llm->dense_ffn > 0)) return "its dense layers are counted or described, not both";
     return llm->expert_ffn > 0 ? NULL : "the width of the experts' feed-forward layer is missing";
+}
+
+/* Of heads that layers with a window have for themselves. */
+static const char *window_heads_problem(const struct llm_spec *llm)
+{
+    const struct llm_spec windowed = llm_windowed(llm);
+    if (llm_heads_are_plain(llm)) return NULL;
+    if (llm->keys_as_values && (llm->kv_latent > 0 || llm_value_dim(llm) != llm->head_dim))
+        return "'keys_as_values' needs values as wide as keys, and no latent attention";
+    if (llm->keys_as_values && llm->sliding_window > 0 && llm->full_layers == 0)
+        return "'keys_as_values' is of layers without a window, and it has none";
+    if (windowed.q_heads == llm->q_heads && windowed.kv_heads == llm->kv_heads && windowed.head_dim == llm->head_dim &&
+        llm_value_dim(&windowed) == llm_value_dim(llm))
+        return NULL;
+    if (llm->kv_latent > 0 || llm->full_layers == 0)
+        return "layers with a window have heads of their own beside layers without one only";
+    if (windowed.q_heads > LLM_MAX_HEADS || windowed.kv_heads > LLM_MAX_HEADS || windowed.head_dim > LLM_MAX_HEAD_DIM ||
+        windowed.value_dim > LLM_MAX_HEAD_DIM)
+        return "heads of layers with a window are from 1 to 4096, from 1 to 4096 wide";
+    return windowed.q_heads % windowed.kv_heads == 0
+               ? NULL
+               : "the attention heads of layers with a window are not a multiple of their key-value heads";
 }
 
 static const char *window_problem(const struct llm_spec *llm)
@@ -116,6 +139,7 @@ const char *llm_problem(const struct llm_spec *llm)
         return "there are too many learned positions";
     problem = latent_problem(llm);
     if (!problem) problem = window_problem(llm);
+    if (!problem) problem = window_heads_problem(llm);
     if (!problem) problem = index_problem(llm);
     if (!problem) problem = linear_problem(llm);
     if (!problem && llm->attention_gate && llm->kv_latent > 0) problem = "latent attention has no gate on its results";
@@ -125,12 +149,18 @@ const char *llm_problem(const struct llm_spec *llm)
     return problem ? problem : format_problem(llm);
 }
 
+static bool splits_heads(const struct llm_spec *llm, int64_t tensor_parallel)
+{
+    return llm->kv_heads % tensor_parallel == 0 || tensor_parallel % llm->kv_heads == 0;
+}
+
 const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel)
 {
+    const struct llm_spec windowed = llm_windowed(llm);
     if (tensor_parallel < 1 || pipeline_parallel < 1) return "parallelism starts at 1";
-    if (llm->q_heads % tensor_parallel != 0)
+    if (llm->q_heads % tensor_parallel != 0 || windowed.q_heads % tensor_parallel != 0)
         return "the number of attention heads is not a multiple of the tensor parallelism";
-    if (llm->kv_heads % tensor_parallel != 0 && tensor_parallel % llm->kv_heads != 0)
+    if (!splits_heads(llm, tensor_parallel) || !splits_heads(&windowed, tensor_parallel))
         return "the number of key-value heads is neither a multiple nor a divisor of the tensor parallelism";
     if (llm->ffn % tensor_parallel != 0 || llm->expert_ffn % tensor_parallel != 0 ||
         llm->dense_ffn % tensor_parallel != 0)

@@ -137,7 +137,7 @@ void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *wor
 /* The same for the shape of attention over prompts; mixes: with the decoding sequences of the batch. */
 void prefill_shape_rebatch(struct prefill_shape *shape, const struct iteration_work *work, bool mixes);
 
-enum { LLM_MAX_USES = 56 };
+enum { LLM_MAX_USES = 64 };
 
 /* Why the model cannot be split so, as a static text, or NULL if it can. */
 const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split *split);

@@ -95,7 +95,7 @@ static void add_decode_attention(struct listing *list, double layers, double win
         .q_heads = list->shard.q_heads,
         .kv_heads = latent ? 1.0 : list->shard.kv_heads,
         .key_dim = (double)(latent ? llm->kv_latent + llm->rotary_dim : llm->head_dim),
-        .value_dim = (double)(latent ? llm->kv_latent : llm->head_dim),
+        .value_dim = (double)(latent ? llm->kv_latent : llm_value_dim(llm)),
         .kv = llm->kv,
         .compute = llm->compute,
         .window = list->llm->chunked ? 0.0 : window_tokens,
@@ -116,22 +116,46 @@ static void add_attention_in(struct listing *list, double layers, double window_
     if (decodes(list) && !(prompts && mixes_attention(list))) add_decode_attention(list, layers, window_tokens);
 }
 
-static void add_attention(struct listing *list)
+/* The layers of the list with softmax attention, `windowed` of which look back a window only. */
+static void add_heads(struct listing *list, double windowed)
 {
     const struct llm_spec *llm = list->llm;
-    const double head_dim = (double)llm->head_dim;
-    const double q_width = list->shard.q_heads * head_dim, kv_width = list->shard.kv_heads * head_dim;
-    add_product(list, OP_QKV, (llm->attention_gate ? 2.0 : 1.0) * q_width + 2.0 * kv_width, (double)llm->hidden);
+    const double q_heads = list->shard.q_heads, kv_heads = list->shard.kv_heads;
+    const double key_dim = (double)llm->head_dim, value_dim = (double)llm_value_dim(llm);
+    const double q_width = q_heads * key_dim, k_width = kv_heads * key_dim, v_width = kv_heads * value_dim;
+    const double results = q_heads * value_dim;
+    const double made = q_width + (llm->attention_gate ? results : 0.0) + k_width +
+                        (llm->keys_as_values ? 0.0 : v_width);
+    add_product(list, OP_QKV, made, (double)llm->hidden);
     add_inner_norm(list, llm->qk_norm ? q_width : 0.0);
-    add_inner_norm(list, llm->qk_norm ? kv_width : 0.0);
-    add_rotary(list, q_width + kv_width);
-    if (!attention_writes_kv(list)) add_kv_write(list, 2.0 * kv_width);
-    const double windowed = list->attending * llm_window_frac(llm);
+    add_inner_norm(list, llm->qk_norm ? k_width : 0.0);
+    add_rotary(list, q_width + k_width);
+    if (!attention_writes_kv(list)) add_kv_write(list, k_width + v_width);
     if (windowed < list->attending) add_attention_in(list, list->attending - windowed, 0.0);
     if (windowed > 0.0) add_attention_in(list, windowed, (double)llm->sliding_window);
     if (llm->attention_gate)
-        listing_add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, list->attending, list->tokens, 3.0 * q_width);
-    add_product(list, OP_OUT, (double)llm->hidden, q_width);
+        listing_add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, list->attending, list->tokens, 3.0 * results);
+    add_product(list, OP_OUT, (double)llm->hidden, results);
+}
+
+/* Layers with a window are listed apart where they have heads of their own. */
+static void add_attention(struct listing *list)
+{
+    const struct llm_spec *llm = list->llm, windowed_llm = llm_windowed(llm);
+    const double windowed = list->attending * llm_window_frac(llm);
+    if (llm_heads_are_plain(llm) || windowed <= 0.0 || windowed >= list->attending) {
+        add_heads(list, windowed);
+        return;
+    }
+    struct listing part = *list;
+    part.attending = list->attending - windowed;
+    add_heads(&part, 0.0);
+    part.llm = &windowed_llm;
+    part.attending = windowed;
+    part.shard.q_heads = list->shard.window_q_heads;
+    part.shard.kv_heads = list->shard.window_kv_heads;
+    add_heads(&part, windowed);
+    list->n = part.n;
 }
 
 /* The gated delta rule, for the value heads of one GPU. A chunk multiplies queries and keys with keys, the inverse of

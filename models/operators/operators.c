@@ -264,14 +264,6 @@ static void add_token_knots(struct knots *knots)
     for (; done <= LAST_TOKENS; done *= 2) knots_add(knots, done);
 }
 
-/* The first kernel of decoding over keys and values, or latent vectors; NULL: there is none. */
-static const struct decode_shape *decode_shape_of(const struct operators_uses *attention)
-{
-    for (size_t i = 0; i < attention->n; i++)
-        if (!kernel_is_scan(attention->uses[i].call.class)) return &attention->uses[i].call.shape.decode;
-    return NULL;
-}
-
 /* Small batches one by one: every sequence is another few blocks of threads. In larger ones the SMs are given one KV
  * head after another, whole or halved, so that knots enclose what fills them half, once, one and a half times ... */
 static void add_sequence_knots(struct knots *knots, const struct gpu_spec *gpu, const struct operators_uses *attention)
@@ -282,11 +274,13 @@ static void add_sequence_knots(struct knots *knots, const struct gpu_spec *gpu, 
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
         while (at < strides[i].last) knots_add(knots, at += strides[i].rows);
     for (; at <= LAST_SEQUENCES; at *= 2) knots_add(knots, at);
-    const struct decode_shape *shape = decode_shape_of(attention);
-    for (int64_t half = 1; half <= HALF_WAVES && shape != NULL; half++) {
-        const double full = 0.5 * (double)(half * gpu->sm_count) / shape->kv_heads;
-        knots_add(knots, (int64_t)full);
-        knots_add(knots, (int64_t)full + 1);
+    for (size_t i = 0; i < attention->n; i++) {
+        const struct kernel_call *call = &attention->uses[i].call;
+        for (int64_t half = 1; half <= HALF_WAVES && !kernel_is_scan(call->class); half++) {
+            const double full = 0.5 * (double)(half * gpu->sm_count) / call->shape.decode.kv_heads;
+            knots_add(knots, (int64_t)full);
+            knots_add(knots, (int64_t)full + 1);
+        }
     }
 }
 

@@ -205,6 +205,8 @@ const char *training_plan_problem(const struct training_plan *plan, const struct
     if (!problem) problem = linear_problem(plan, llm);
     if (!problem && (llm_is_unmeasured_kind(llm) || llm->alternating_dense))
         problem = "training of an LLM with linear, sparse or chunked attention is not modelled";
+    if (!problem && !llm_heads_are_plain(llm))
+        problem = "training of an LLM with heads of two kinds, or values of another width than keys, is not modelled";
     if (!problem && plan->lengths != NULL) problem = training_mixed_problem(plan);
     if (!problem && training_plan_gpus(plan) > plan->gpus_per_node && plan->nics.n == 0 &&
         !(plan->network_bytes_per_s > 0.0))

@@ -101,7 +101,8 @@ static const struct config_field roofline_fields[] = {
 static int roofline_build(const void *params, const struct cost_request *request, struct iteration_model *model)
 {
     const struct llm_spec *llm = request->llm;
-    if (llm->kv_latent > 0 || llm->dense_layers > 0 || llm->linear_layers > 0 || llm->chunked)
+    if (llm->kv_latent > 0 || llm->dense_layers > 0 || llm->linear_layers > 0 || llm->chunked ||
+        !llm_heads_are_plain(llm))
         return diag_error(
             request->diag, SIM_E_CONFIG, request->where, "choose another kind, such as \"operators\"",
             "the roofline knows neither latent, linear nor chunked attention nor layers of two kinds, as %s has them",

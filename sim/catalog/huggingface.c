@@ -104,36 +104,6 @@ static void read_gpt_oss(struct reading *reading, struct llm_spec *llm)
     llm->expert_bias = llm->attention_sinks = true;
 }
 
-static void refuse_caps(struct reading *reading, const char *key)
-{
-    if (find(reading, key)) report(reading, find(reading, key), key, "is given: soft caps on scores are not modelled");
-}
-
-/* A file of the language model, or of a multimodal one: its member `text_config`, which may leave out what is the
- * default. */
-static void read_gemma3(struct reading *reading, struct llm_spec *llm)
-{
-    read_text_config(reading);
-    llm->layers = read_required(reading, "num_hidden_layers");
-    llm->hidden = read_required(reading, "hidden_size");
-    llm->ffn = read_required(reading, "intermediate_size");
-    llm->q_heads = read_count(reading, "num_attention_heads", 8);
-    llm->kv_heads = read_count(reading, "num_key_value_heads", 4);
-    llm->head_dim = read_count(reading, "head_dim", 256);
-    llm->vocab = read_count(reading, "vocab_size", 262208);
-    llm->max_context = read_count(reading, "max_position_embeddings", 131072);
-    llm->sliding_window = read_window(reading, 4096);
-    const int64_t pattern = read_count(reading, "sliding_window_pattern", 6);
-    if (pattern == 1) llm->sliding_window = 0;
-    llm->full_layers = llm->sliding_window > 0 && pattern > 0 ? llm->layers / pattern : 0;
-    llm->qkv_bias = llm->output_bias = read_flag(reading, "attention_bias", false);
-    refuse_caps(reading, "attn_logit_softcapping");
-    refuse_caps(reading, "final_logit_softcapping");
-    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
-    llm->gated_ffn = llm->qk_norm = true;
-    llm->layer_norms = 4;
-}
-
 /* First generation. Its embeddings are scaled, which takes no time of its own. */
 static void read_gemma(struct reading *reading, struct llm_spec *llm)
 {
@@ -366,8 +336,10 @@ static const struct architecture {
     {"mixtral", "MixtralForCausalLM", read_mixtral},
     {"gpt_oss", "GptOssForCausalLM", read_gpt_oss},
     {"gemma", "GemmaForCausalLM", read_gemma},
-    {"gemma3", "Gemma3ForConditionalGeneration", read_gemma3},
-    {"gemma3_text", "Gemma3ForCausalLM", read_gemma3},
+    {"gemma3", "Gemma3ForConditionalGeneration", huggingface_gemma3},
+    {"gemma3_text", "Gemma3ForCausalLM", huggingface_gemma3},
+    {"gemma4", "Gemma4ForConditionalGeneration", huggingface_gemma4},
+    {"gemma4_text", "Gemma4ForCausalLM", huggingface_gemma4},
     {"qwen", "QWenLMHeadModel", read_qwen},
     {"qwen2", "Qwen2ForCausalLM", read_qwen2},
     {"qwen3", "Qwen3ForCausalLM", read_qwen3},
@@ -389,6 +361,7 @@ static const struct architecture {
     {"qwen3_vl", "Qwen3VLForConditionalGeneration", read_qwen3_vl},
     {"qwen3_vl_moe", "Qwen3VLMoeForConditionalGeneration", read_qwen3_vl_moe},
     {"mimo", "MiMoForCausalLM", read_mimo},
+    {"mimo_v2_flash", "MiMoV2FlashForCausalLM", huggingface_mimo_v2_flash},
     {"glm4_moe", "Glm4MoeForCausalLM", read_glm4_moe},
     {"minimax_m2", "MiniMaxM2ForCausalLM", read_minimax_m2},
     {"internlm", "InternLMForCausalLM", read_internlm},

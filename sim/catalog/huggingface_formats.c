@@ -299,11 +299,11 @@ static enum number_format part_format(struct quantisation *q, enum llm_part part
     return format;
 }
 
-static bool have_numbers_apart(const struct quantisation *q, const struct module_name *a, const struct module_name *b)
+static bool may_tell_experts_apart(const struct quantisation *q, const struct module_name *name)
 {
-    if (module_patterns_differ(&q->left_out, a, b)) return true;
+    if (module_patterns_tell_experts_apart(&q->left_out, name)) return true;
     for (int format = 0; format < FORMAT_COUNT; format++)
-        if (module_patterns_differ(&q->schemes[format].modules, a, b)) return true;
+        if (module_patterns_tell_experts_apart(&q->schemes[format].modules, name)) return true;
     return false;
 }
 
@@ -314,10 +314,10 @@ static void check_experts(struct quantisation *q)
     for (int64_t layer = q->llm->dense_layers; layer < q->llm->layers; layer++)
         for (int64_t number = 0; number < (q->llm->gated_ffn ? 3 : 2); number++) {
             module_name_of_expert(q->llm, layer, number, 0, &first);
+            if (!may_tell_experts_apart(q, &first)) continue;
             const enum number_format format = format_of(q, &first, false);
             for (int64_t expert = 1; expert < q->llm->experts && !q->reading->failed; expert++) {
                 module_name_of_expert(q->llm, layer, number, expert, &other);
-                if (!have_numbers_apart(q, &first, &other)) continue;
                 if (format_of(q, &other, false) != format) refuse_mix(q, LLM_PART_EXPERTS, &first, &other);
             }
         }

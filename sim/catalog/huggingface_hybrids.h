@@ -1,4 +1,5 @@
-/* Readers of LLMs whose layers differ: linear attention in most, or chunks. For huggingface.c. */
+/* Readers of LLMs whose layers differ: linear attention in most, chunks, or windows (huggingface_windows.c). For
+ * huggingface.c. */
 #ifndef ORRERY_CATALOG_HUGGINGFACE_HYBRIDS_H
 #define ORRERY_CATALOG_HUGGINGFACE_HYBRIDS_H
 
@@ -15,5 +16,8 @@ void huggingface_gated_experts(struct reading *reading, struct llm_spec *llm);
 void huggingface_qwen3_5(struct reading *reading, struct llm_spec *llm);
 void huggingface_qwen3_next(struct reading *reading, struct llm_spec *llm);
 void huggingface_llama4(struct reading *reading, struct llm_spec *llm);
+void huggingface_gemma3(struct reading *reading, struct llm_spec *llm);
+void huggingface_gemma4(struct reading *reading, struct llm_spec *llm);
+void huggingface_mimo_v2_flash(struct reading *reading, struct llm_spec *llm);
 
 #endif

@@ -100,6 +100,8 @@ int module_patterns_add(struct module_patterns *patterns, const char *text, cons
         if (problem != 0) return problem == REG_ESPACE ? SIM_E_NOMEM : SIM_E_CONFIG;
     }
     pattern.reads_numbers = reads_numbers(pattern.text, pattern.is_regex);
+    pattern.has_wildcards = !pattern.is_regex && strpbrk(pattern.text, "*?[") != NULL;
+    pattern.head = pattern.is_regex ? 0 : strcspn(pattern.text, "*?[\\");
     if (vec_push(&patterns->at, &patterns->n, &patterns->capacity, pattern) == 0) return 0;
     if (pattern.is_regex) regfree(&pattern.regex);
     return SIM_E_NOMEM;
@@ -138,39 +140,66 @@ static bool fits_wildcards(const char *text, const char *name)
 static bool means(const struct module_pattern *pattern, const char *name)
 {
     if (pattern->is_regex) return regexec(&pattern->regex, name, 0, NULL, 0) == 0;
-    if (strpbrk(pattern->text, "*?[") != NULL) return fits_wildcards(pattern->text, name);
+    if (pattern->has_wildcards)
+        return strncmp(pattern->text, name, pattern->head) == 0 && fits_wildcards(pattern->text, name);
     return stands_between_dots(pattern->text, name);
 }
 
-/* Whether a pattern means the module, by any of its names, with any prefix of multimodal checkpoints. */
-static bool means_any(const struct module_pattern *pattern, const struct module_name *name)
+/* A module's names with any prefix of multimodal checkpoints. */
+struct whole_names {
+    char text[9][160];
+    size_t n;
+};
+
+static void put_whole_names(const struct module_name *name, struct whole_names *whole)
 {
     static const char *const prefixes[] = {"model.", "language_model.model.", "model.language_model."};
+    static const char *const outer[] = {"", "language_model."};
+    whole->n = 0;
     for (size_t k = 0; k < sizeof name->text / sizeof *name->text && *name->text[k] != 0; k++) {
         const bool is_outer = strncmp(name->text[k], "layers.", 7) != 0;
-        for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++) {
-            char whole[160];
-            snprintf(whole, sizeof whole, "%s%s", is_outer ? (p == 0 ? "" : "language_model.") : prefixes[p],
+        const size_t n = is_outer ? sizeof outer / sizeof *outer : sizeof prefixes / sizeof *prefixes;
+        for (size_t p = 0; p < n; p++)
+            snprintf(whole->text[whole->n++], sizeof whole->text[0], "%s%s", (is_outer ? outer : prefixes)[p],
                      name->text[k]);
-            if (means(pattern, whole)) return true;
-        }
     }
+}
+
+static bool means_any(const struct module_pattern *pattern, const struct whole_names *whole)
+{
+    for (size_t i = 0; i < whole->n; i++)
+        if (means(pattern, whole->text[i])) return true;
     return false;
 }
 
 bool module_patterns_mean(const struct module_patterns *patterns, const struct module_name *name, bool by_number)
 {
+    struct whole_names whole;
+    if (patterns->n == 0) return false;
+    put_whole_names(name, &whole);
     for (size_t i = 0; i < patterns->n; i++)
-        if ((by_number || !patterns->at[i].is_of_expert) && means_any(&patterns->at[i], name)) return true;
+        if ((by_number || !patterns->at[i].is_of_expert) && means_any(&patterns->at[i], &whole)) return true;
     return false;
 }
 
-bool module_patterns_differ(const struct module_patterns *patterns, const struct module_name *a,
-                            const struct module_name *b)
+/* Whether the pattern may mean one module alone of those that begin as `name` up to the number of its expert. */
+static bool may_tell_apart(const struct module_pattern *pattern, const struct whole_names *whole)
 {
+    if (!pattern->reads_numbers) return false;
+    for (size_t i = 0; i < whole->n; i++) {
+        const char *experts = strstr(whole->text[i], "experts.");
+        const size_t common = experts != NULL ? (size_t)(experts - whole->text[i]) + 8 : 0;
+        if (strncmp(pattern->text, whole->text[i], pattern->head < common ? pattern->head : common) == 0) return true;
+    }
+    return false;
+}
+
+bool module_patterns_tell_experts_apart(const struct module_patterns *patterns, const struct module_name *name)
+{
+    struct whole_names whole;
+    put_whole_names(name, &whole);
     for (size_t i = 0; i < patterns->n; i++)
-        if (patterns->at[i].reads_numbers && means_any(&patterns->at[i], a) != means_any(&patterns->at[i], b))
-            return true;
+        if (may_tell_apart(&patterns->at[i], &whole)) return true;
     return false;
 }
 

@@ -15,9 +15,10 @@
 
 struct module_pattern {
     const char *text; /* without "re:" */
-    bool is_regex;
+    bool is_regex, has_wildcards;
     bool is_of_expert;  /* module_names_expert */
     bool reads_numbers; /* its wildcards may mean the module of one expert or layer, and not that of another one */
+    size_t head; /* characters before its first wildcard; 0 of regular expressions */
     regex_t regex;
 };
 
@@ -43,9 +44,8 @@ struct module_name {
  * `by_number`, patterns that name an expert by its number are passed over. */
 bool module_patterns_mean(const struct module_patterns *patterns, const struct module_name *name, bool by_number);
 
-/* Whether wildcards of some pattern mean one of two modules alone, which differ in numbers. */
-bool module_patterns_differ(const struct module_patterns *patterns, const struct module_name *a,
-                            const struct module_name *b);
+/* Whether wildcards of some pattern may mean some experts of a layer and others not. name: a matrix of one of them. */
+bool module_patterns_tell_experts_apart(const struct module_patterns *patterns, const struct module_name *name);
 
 /* Number of matrices of a part, over all layers; of experts the first and the last one of a layer stand for all. */
 int64_t module_count(const struct llm_spec *llm, enum llm_part part);

@@ -93,6 +93,22 @@ static struct llm_spec with_windows_only(struct llm_spec llm)
     return llm;
 }
 
+/* The same with heads of their own in layers with the window. */
+static struct llm_spec with_heads_apart(struct rng *rng, struct llm_spec llm)
+{
+    llm.window_kv_heads = (int64_t)1 << rng_below(rng, 4);
+    llm.window_q_heads = llm.window_kv_heads * up_to(rng, 16);
+    llm.window_head_dim = 64 * up_to(rng, 4);
+    llm.window_value_dim = 64 * (int64_t)rng_below(rng, 5);
+    llm.keys_as_values = rng_below(rng, 2) == 1;
+    if (!llm.keys_as_values) llm.value_dim = (int64_t)rng_below(rng, 3) * 64;
+    llm.qk_norm = rng_below(rng, 2) == 1;
+    llm.qkv_bias = rng_below(rng, 2) == 1;
+    llm.attention_gate = rng_below(rng, 2) == 1;
+    CHECK(llm_problem(&llm) == NULL);
+    return llm;
+}
+
 static void check_mean(double actual, double full_frac, double full, double windowed)
 {
     CHECK_NEAR(actual / (full_frac * full + (1.0 - full_frac) * windowed), 1.0, 1e-12);
@@ -117,6 +133,53 @@ TEST(windows_in_some_layers_cost_the_mean)
                    llm_flop_per_token(&all, context));
         CHECK_EQ_INT(llm_parameters(&some), llm_parameters(&none));
         CHECK(llm_kv_bytes_per_token(&some) == llm_kv_bytes_per_token(&none));
+    }
+}
+
+/* Layers with heads of their own are those of an LLM that has no others. */
+TEST(heads_of_windows_cost_the_mean)
+{
+    struct rng rng = test_rng(5, "heads", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec some = with_heads_apart(&rng, random_llm(&rng)), all = llm_windowed(&some);
+        struct llm_spec none = without_windows(some);
+        none.window_q_heads = none.window_kv_heads = none.window_head_dim = none.window_value_dim = 0;
+        const struct iteration_work work = random_work(&rng);
+        const bool mixed = rng_below(&rng, 2) == 1;
+        const double frac = (double)some.full_layers / (double)some.layers;
+        const struct sums s = sum_of(&some, &work, mixed), n = sum_of(&none, &work, mixed),
+                          a = sum_of(&all, &work, mixed);
+        CHECK(!llm_heads_are_plain(&some) && all.window_kv_heads == 0);
+        check_mean(s.seconds, frac, n.seconds, a.seconds);
+        check_mean(s.flop, frac, n.flop, a.flop);
+        check_mean(s.bytes, frac, n.bytes, a.bytes);
+        const int64_t context = up_to(&rng, 9000), tensor = (int64_t)1 << rng_below(&rng, 3);
+        check_mean(llm_flop_per_token(&some, context), frac, llm_flop_per_token(&none, context),
+                   llm_flop_per_token(&all, context));
+        check_mean((double)llm_parameters(&some), frac, (double)llm_parameters(&none), (double)llm_parameters(&all));
+        const struct llm_shard shards[] = {llm_shard(&some, tensor, 1), llm_shard(&none, tensor, 1),
+                                           llm_shard(&all, tensor, 1)};
+        check_mean(shards[0].kv_bytes_per_token, frac, shards[1].kv_bytes_per_token, shards[2].kv_bytes_per_token);
+        check_mean(shards[0].weight_bytes, frac, shards[1].weight_bytes, shards[2].weight_bytes);
+    }
+}
+
+/* Heads of their own that are as in the other layers change nothing. */
+TEST(heads_of_windows_may_be_stated_alike)
+{
+    struct rng rng = test_rng(6, "alike", 0);
+    for (int i = 0; i < CASES / 4; i++) {
+        const struct llm_spec some = random_llm(&rng);
+        struct llm_spec stated = some;
+        stated.window_q_heads = some.q_heads;
+        stated.window_kv_heads = some.kv_heads;
+        stated.window_head_dim = stated.window_value_dim = stated.value_dim = some.head_dim;
+        const struct iteration_work work = random_work(&rng);
+        CHECK(llm_problem(&stated) == NULL);
+        CHECK_NEAR(sum_of(&stated, &work, false).seconds / sum_of(&some, &work, false).seconds, 1.0, 1e-12);
+        CHECK_NEAR(sum_of(&stated, &work, false).bytes / sum_of(&some, &work, false).bytes, 1.0, 1e-12);
+        CHECK_EQ_INT(llm_parameters(&stated), llm_parameters(&some));
+        CHECK(llm_weight_bytes(&stated) == llm_weight_bytes(&some));
     }
 }
 
@@ -162,4 +225,38 @@ TEST(impossible_windows_are_named)
     CHECK_EQ_STR(llm_problem(&llm), "layers without a sliding window are counted, but no layer has one");
     llm.full_layers = 0;
     CHECK(llm_problem(&llm) == NULL);
+    llm.window_kv_heads = 2 * llm.kv_heads;
+    CHECK_EQ_STR(llm_problem(&llm), "layers with a window have heads of their own beside layers without one only");
+    llm = random_llm(&rng);
+    llm.window_q_heads = llm.kv_heads + 1;
+    llm.window_kv_heads = llm.kv_heads + 2;
+    CHECK_EQ_STR(llm_problem(&llm),
+                 "the attention heads of layers with a window are not a multiple of their key-value heads");
+    llm.window_q_heads = 3 * llm.window_kv_heads;
+    CHECK(llm_problem(&llm) == NULL);
+    llm.keys_as_values = true;
+    llm.value_dim = llm.head_dim / 2;
+    CHECK_EQ_STR(llm_problem(&llm), "'keys_as_values' needs values as wide as keys, and no latent attention");
+    llm = random_llm(&rng);
+    llm.keys_as_values = true;
+    CHECK(llm_problem(&llm) == NULL);
+    llm.full_layers = 0;
+    CHECK_EQ_STR(llm_problem(&llm), "'keys_as_values' is of layers without a window, and it has none");
+}
+
+/* GPUs share the heads of both kinds of layers. */
+TEST(heads_of_both_kinds_are_split)
+{
+    struct rng rng = test_rng(7, "split", 0);
+    struct llm_spec llm = random_llm(&rng);
+    llm.ffn = llm.expert_ffn = 4096;
+    llm.q_heads = llm.kv_heads = 32;
+    llm.window_q_heads = llm.window_kv_heads = 4;
+    CHECK(llm_parallel_problem(&llm, 4, 1) == NULL);
+    CHECK_EQ_STR(llm_parallel_problem(&llm, 8, 1),
+                 "the number of attention heads is not a multiple of the tensor parallelism");
+    llm.window_q_heads = 24;
+    llm.window_kv_heads = 3;
+    CHECK_EQ_STR(llm_parallel_problem(&llm, 8, 1),
+                 "the number of key-value heads is neither a multiple nor a divisor of the tensor parallelism");
 }

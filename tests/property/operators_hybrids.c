@@ -35,8 +35,8 @@ static struct iteration_work random_work(struct rng *rng)
 
 TEST(batches_cost_what_their_kernels_take)
 {
-    static const char *const llms[] = {"qwen3.5-122b-a10b", "qwen3.5-27b", "deepseek-v3.2", "glm-5.2-fp8",
-                                       "llama-4-scout"};
+    static const char *const llms[] = {"qwen3.5-122b-a10b", "qwen3.5-27b", "deepseek-v3.2",   "glm-5.2-fp8",
+                                       "llama-4-scout",     "gemma-4-31b", "gemma-4-26b-a4b", "mimo-v2-flash"};
     static struct operators operators;
     SCOPED(arena) arena = {0};
     struct diag diag = {0};

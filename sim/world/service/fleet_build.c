@@ -133,7 +133,7 @@ static int place_offloaded(const struct fleet *fleet, struct fleet_pool *pool)
     if (code == 0) code = check_preemption(fleet, pool);
     if (code != 0 || !offload_in_use(&pool->offload)) return code;
     const struct llm_spec *llm = fleet->llm;
-    if (llm->linear_layers > 0 || llm->index_tokens > 0 || llm->alternating_dense)
+    if (llm->linear_layers > 0 || llm->index_tokens > 0 || llm->alternating_dense || !llm_heads_are_plain(llm))
         return diag_error(env->site->diag, SIM_E_CONFIG, request.where,
                           "take a kv.offload that leaves weights and cache on the GPU",
                           "kv.offload places layers that are alike, and those of %s are not", llm->name);

@@ -24,10 +24,10 @@ static void dump(struct llm_spec llm, struct text *json)
 TEST(published_files_give_the_catalogs_shapes)
 {
     static const char *const names[] = {
-        "llama-2-7b",   "llama-2-70b",   "mistral-7b",       "mixtral-8x7b",    "yi-34b",       "qwen-72b",
-        "qwen3-32b",    "qwen3-30b-a3b", "opt-13b",          "falcon-180b",     "bloom-176b",   "phi-2",
-        "internlm-20b", "deepseek-v3",   "deepseek-v2-lite", "qwen3-235b-a22b", "gpt-oss-120b", "gemma-3-27b",
-        "kimi-k2",      "glm-4.7",       "minimax-m2.5"};
+        "llama-2-7b",   "llama-2-70b",   "mistral-7b",       "mixtral-8x7b",    "yi-34b",          "qwen-72b",
+        "qwen3-32b",    "qwen3-30b-a3b", "opt-13b",          "falcon-180b",     "bloom-176b",      "phi-2",
+        "internlm-20b", "deepseek-v3",   "deepseek-v2-lite", "qwen3-235b-a22b", "gpt-oss-120b",    "gemma-3-27b",
+        "kimi-k2",      "glm-4.7",       "minimax-m2.5",     "gemma-4-31b",     "gemma-4-26b-a4b", "mimo-v2-flash"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         SCOPED(arena) arena = {0};
         struct llm_spec ours, published;
@@ -111,6 +111,33 @@ TEST(findings_name_the_field)
     "'qk_nope_head_dim': 32, 'qk_rope_head_dim': 16, 'v_head_dim': 32, 'kv_lora_rank': 64, 'q_lora_rank': 128, "       \
     "'n_routed_experts': 8, 'num_experts_per_tok': 2, 'moe_intermediate_size': 96, 'index_n_heads': 4, "               \
     "'index_head_dim': 64, 'index_topk': 512, " SHAPE
+
+#define MARKS                                                                                                          \
+    "'v_head_dim': 8, 'sliding_window': 9, 'n_routed_experts': 8, 'num_experts_per_tok': 2, "                          \
+    "'moe_intermediate_size': 96, 'moe_layer_freq': [0, 1], " SHAPE
+
+/* What no layer here has in LLMs whose layers with a window have heads of their own. */
+TEST(other_heads_of_windows_are_refused)
+{
+    check_finding("{'model_type': 'gemma4', 'hidden_size_per_layer_input': 256, " SHAPE "}",
+                  "'hidden_size_per_layer_input' is above 0");
+    check_finding("{'model_type': 'gemma4', 'num_kv_shared_layers': 20, " SHAPE "}",
+                  "'num_kv_shared_layers' is above 0");
+    check_finding("{'model_type': 'gemma4', 'enable_moe_block': true, 'num_experts': 8, 'top_k_experts': 2, "
+                  "'moe_intermediate_size': 96, 'quantization_config': {'quant_method': 'fp8'}, " SHAPE "}",
+                  "'quantization_config' is given: set 'formats'");
+    check_finding("{'model_type': 'mimo_v2_flash', 'hybrid_layer_pattern': [0], " MARKS "}",
+                  "'hybrid_layer_pattern' must have 0 or 1 for each layer");
+    check_finding("{'model_type': 'mimo_v2_flash', 'hybrid_layer_pattern': [0, 2], " MARKS "}",
+                  "'hybrid_layer_pattern' must have 0 or 1 for each layer");
+    check_finding("{'model_type': 'mimo_v2_flash', 'hybrid_layer_pattern': [1, 0], 'n_shared_experts': 1, " MARKS "}",
+                  "'n_shared_experts' is above 0");
+    check_finding(
+        "{'model_type': 'mimo_v2_flash', 'hybrid_layer_pattern': [1, 0], 'v_head_dim': 8, 'sliding_window': 9, "
+        "'n_routed_experts': 8, 'num_experts_per_tok': 2, 'moe_intermediate_size': 96, "
+        "'moe_layer_freq': [1, 0], " SHAPE "}",
+        "'moe_layer_freq' must have zeros, then ones");
+}
 
 TEST(missing_operators_are_named)
 {
