@@ -515,7 +515,8 @@ int64_t llm_window_blocks(const struct llm_spec *llm, double share, int64_t bloc
 {
     const int64_t whole = (tokens + block_tokens - 1) / block_tokens;
     const int64_t most = (llm->sliding_window - 1 + block_tokens - 1) / block_tokens + 1;
-    return (int64_t)ceil(share * (double)(whole < most ? whole : most) - 1e-6); /* what a whole share misses by rounding */
+    const double rounding = 1e-6; /* of a share that is whole */
+    return (int64_t)ceil(share * (double)(whole < most ? whole : most) - rounding);
 }
 
 struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t tensor_parallel,

@@ -1,5 +1,5 @@
-/* What is reported of a replica whose GPUs have no memory for a KV cache, and how many would have; and of one that is to
- * free what it needs. */
+/* What is reported of a replica whose GPUs have no memory for a KV cache, and how many would have; and of one that is
+ * to free what it needs. */
 #include "sim/world/links/topology_config.h"
 #include "sim/world/service/fleet.h"
 
