@@ -452,6 +452,9 @@ struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_paral
     shard.kv_bytes_per_token = attending * mean_of(llm, layer_kv_bytes(llm, shard.kv_heads),
                                                    layer_kv_bytes(&windowed, shard.window_kv_heads)) +
                                indexers * llm_index_key_bytes(llm);
+    if (llm->full_layers > 0)
+        shard.window_kv_bytes_per_token = attending * llm_window_frac(llm) *
+                                          layer_kv_bytes(&windowed, shard.window_kv_heads);
     return shard;
 }
 
@@ -502,6 +505,20 @@ static double activation_bytes(const struct llm_spec *llm, const struct llm_shar
     return (double)params->batch_tokens * token_numbers * number_bytes + (double)params->batch_sequences * logit_bytes;
 }
 
+double llm_window_share(const struct llm_spec *llm, int64_t tensor_parallel)
+{
+    const struct llm_shard shard = llm_shard(llm, tensor_parallel, 1);
+    return shard.window_kv_bytes_per_token / (shard.kv_bytes_per_token - shard.window_kv_bytes_per_token);
+}
+
+int64_t llm_window_blocks(const struct llm_spec *llm, double share, int64_t block_tokens, int64_t tokens)
+{
+    const int64_t whole = (tokens + block_tokens - 1) / block_tokens;
+    const int64_t most = (llm->sliding_window - 1 + block_tokens - 1) / block_tokens + 1;
+    const double rounding = 1e-6; /* of a share that is whole */
+    return (int64_t)ceil(share * (double)(whole < most ? whole : most) - rounding);
+}
+
 struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t tensor_parallel,
                                int64_t pipeline_parallel, const struct kv_params *params)
 {
@@ -515,7 +532,8 @@ struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec
         .reserve_bytes = params->reserve_bytes,
         .state_bytes = (double)params->batch_sequences * llm_state_bytes(llm, tensor_parallel / groups) *
                        (double)shard.layers / (double)llm->layers,
-        .block_bytes = shard.kv_bytes_per_token * (double)params->block_tokens,
+        .block_bytes = (shard.kv_bytes_per_token - (params->frees_windows ? shard.window_kv_bytes_per_token : 0.0)) *
+                       (double)params->block_tokens,
     };
     const double left_bytes = capacity.usable_bytes - capacity.weight_bytes - capacity.activation_bytes -
                               capacity.reserve_bytes - capacity.state_bytes;

@@ -277,6 +277,7 @@ struct llm_shard {
     double q_heads, kv_heads, ffn, expert_ffn, dense_ffn, vocab; /* fractional where the split is uneven on average */
     double window_q_heads, window_kv_heads; /* of layers with a window */
     double weight_bytes, kv_bytes_per_token;
+    double window_kv_bytes_per_token; /* of it, in layers with a window, where others have none; else 0 */
 };
 
 struct llm_shard llm_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel);
@@ -317,6 +318,7 @@ struct kv_params {
     int64_t block_tokens;
     int64_t data_parallel;   /* groups of GPUs with sequences of their own; 0: one */
     int64_t redundant_experts; /* copies of experts in each layer that has some, dealt to all GPUs alike */
+    bool frees_windows;        /* blocks hold the layers without a window alone (llm_window_blocks) */
 };
 
 /* All per GPU: usable = weights + activations + reserve + states + blocks * block + rest, 0 <= rest < block. States
@@ -325,6 +327,14 @@ struct kv_capacity {
     double usable_bytes, weight_bytes, activation_bytes, reserve_bytes, state_bytes, block_bytes;
     int64_t blocks; /* 0 when the weights alone do not fit */
 };
+
+/* Blocks that a sequence of so many tokens holds beside those of its layers without a window, where tokens behind the
+ * window are freed (vLLM's hybrid KV cache manager): of ceil((window - 1) / block) + 1 blocks at most, the share that
+ * the layers with a window have. 0 unless layers of both kinds are there. share: llm_window_share. */
+int64_t llm_window_blocks(const struct llm_spec *llm, double share, int64_t block_tokens, int64_t tokens);
+
+/* Bytes of a token in the layers with a window, over those in the others; 0 unless both are there. */
+double llm_window_share(const struct llm_spec *llm, int64_t tensor_parallel);
 
 /* The activations are those of the widest point of a layer, over batch_tokens: two hidden states, and gate, up and
  * their product in the feed-forward layer, or queries, keys, values and results of attention; then the logits of

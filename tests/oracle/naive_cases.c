@@ -418,13 +418,24 @@ static bool all_scale(const struct naive_scenario *s)
     return s->site->scaling[0].max > 0 && (s->prefill_replicas == 0 || s->site->scaling[1].max > 0);
 }
 
+/* Two layers see all tokens; two for each share of them have a window. */
+static const char *llm_of(const struct naive_scenario *s)
+{
+    if (s->site != NULL) return "mixtral-8x7b";
+    if (s->window_share == 0) return "llama-2-7b";
+    return test_file(
+        "windows.json",
+        "{'source': 'test', 'layers': %d, 'full_layers': 2, 'sliding_window': %d, 'hidden': 64, 'q_heads': 4, "
+        "'kv_heads': 4, 'head_dim': 16, 'ffn': 128, 'vocab': 100, 'max_context': %d}",
+        2 + 2 * s->window_share, s->window_tokens, s->max_context);
+}
+
 static void write_scenario(const struct naive_scenario *s, const char *trace, struct text *text)
 {
     text_printf(text, "{");
     add_cluster(text, s);
     if (s->site != NULL && s->site->n_causes > 0) add_failures(text, s->site);
-    text_printf(text, "'services': {'s': {'llm': '%s', 'routing': %s, ",
-                s->site != NULL ? "mixtral-8x7b" : "llama-2-7b", routing_of(s));
+    text_printf(text, "'services': {'s': {'llm': '%s', 'routing': %s, ", llm_of(s), routing_of(s));
     if (s->site == NULL || s->prefill_replicas == 0) text_printf(text, "'pipeline_parallel': %d, ", s->stages);
     if (s->site != NULL && s->prefill_replicas == 0)
         text_printf(text, "'tensor_parallel': %d, 'data_parallel': %d, ", s->site->gpus, s->site->groups);
@@ -441,7 +452,8 @@ static void write_scenario(const struct naive_scenario *s, const char *trace, st
     else
         text_printf(text, "'replicas': %d, ",
                     s->site != NULL && all_scale(s) ? s->site->scaling[0].start : s->replicas);
-    text_printf(text, "'kv': {'blocks': %lld, 'block_tokens': %d}, ", (long long)s->blocks, s->block_tokens);
+    text_printf(text, "'kv': {'blocks': %lld, 'block_tokens': %d%s}, ", (long long)s->blocks, s->block_tokens,
+                s->window_share > 0 ? ", 'windows': 'free'" : "");
     add_batching(text, s);
     text_printf(text, "'cost': {'kind': 'affine', ");
     const int stages = s->stages * (s->decode_stages > 0 ? s->decode_stages : 1);

@@ -107,6 +107,8 @@ struct naive_scenario {
     const struct naive_speculation *speculation; /* NULL: one token per iteration */
     const struct naive_sampling *sampling; /* NULL: every request is one sequence */
     const struct naive_site *site; /* NULL: moves are as above, and nothing fails */
+    int window_tokens, window_share; /* vLLM v1: KV behind the window is freed in layers that have so many times the KV
+                                      * of the others; 0: all layers see all tokens */
     bool push;             /* KV sets out when the prompt is processed; else when the other takes the request */
     struct naive_terms prefill, decode, decode_large; /* the last from large_from sequences on; 0: never */
     int large_from;

@@ -200,6 +200,14 @@ static inline int64_t blocks_of(const struct naive *naive, int64_t tokens)
     return (tokens + naive->s->block_tokens - 1) / naive->s->block_tokens;
 }
 
+/* Blocks that a request holds all the time for layers with a window: those of its last step. */
+static inline int64_t windows_of(const struct naive *naive, const struct naive_request *request)
+{
+    const int64_t all = blocks_of(naive, request->prompt + request->output - 1);
+    const int64_t most = blocks_of(naive, naive->s->window_tokens - 1) + 1;
+    return naive->s->window_share * (all < most ? all : most);
+}
+
 static inline bool is_prompt(const struct sequence *sequence)
 {
     return sequence->processed < sequence->todo;

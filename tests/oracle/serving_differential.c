@@ -169,6 +169,28 @@ TEST(vllm_v0)
     CHECK(totals.requests > 1000 && totals.preemptions > 300 && totals.rejections > 20);
 }
 
+/* KV behind windows is freed. */
+static void check_windows(int scenarios, struct naive_totals *totals)
+{
+    static struct naive_scenario s;
+    *totals = (struct naive_totals){0};
+    for (int seed = 0; seed < scenarios; seed++) {
+        struct rng rng;
+        rng_init(&rng, (uint64_t)seed, 0, "windows", 0);
+        naive_random_scenario(&s, NAIVE_VLLM_V1, (uint64_t)seed + 7000);
+        s.window_tokens = naive_between(&rng, 1, 60);
+        s.window_share = naive_between(&rng, 1, 3);
+        naive_check_scenario(&s, (uint64_t)seed, totals);
+    }
+}
+
+TEST(vllm_v1_windows)
+{
+    struct naive_totals totals;
+    check_windows(100, &totals);
+    CHECK(totals.requests > 2500 && totals.preemptions > 300 && totals.rejections > 100);
+}
+
 TEST(vllm_v0_swapping)
 {
     struct naive_totals totals;

@@ -244,6 +244,35 @@ TEST(impossible_windows_are_named)
     CHECK_EQ_STR(llm_problem(&llm), "'keys_as_values' is of layers without a window, and it has none");
 }
 
+/* A GPU that frees what lies behind windows has blocks of the other layers alone. Those of a sequence for windows are
+ * the bytes of its last tokens, rounded up to blocks. */
+TEST(windows_take_blocks_of_the_other_layers)
+{
+    struct rng rng = test_rng(8, "blocks", 0);
+    struct gpu_spec large = gpu;
+    large.memory_bytes = 1e13;
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = with_heads_apart(&rng, random_llm(&rng));
+        const struct llm_shard shard = llm_shard(&llm, 1, 1);
+        const double share = llm_window_share(&llm, 1), full_bytes = shard.kv_bytes_per_token / (1.0 + share);
+        struct kv_params params = {.usable_frac = 0.9, .batch_tokens = 100, .batch_sequences = 1,
+                                   .block_tokens = up_to(&rng, 64)};
+        const struct kv_capacity keeps = kv_capacity(&large, &llm, 1, 1, &params);
+        params.frees_windows = true;
+        const struct kv_capacity frees = kv_capacity(&large, &llm, 1, 1, &params);
+        CHECK_NEAR(frees.block_bytes / (full_bytes * (double)params.block_tokens), 1.0, 1e-12);
+        CHECK_NEAR(keeps.block_bytes / frees.block_bytes, 1.0 + share, 1e-9);
+        CHECK_NEAR((double)frees.blocks / (double)keeps.blocks / (1.0 + share), 1.0, 1e-3);
+        const int64_t tokens = up_to(&rng, 9000), b = params.block_tokens;
+        const int64_t seen = tokens < llm.sliding_window - 1 ? tokens : llm.sliding_window - 1;
+        const double bytes = (double)llm_window_blocks(&llm, share, b, tokens) * frees.block_bytes;
+        CHECK(bytes >= shard.window_kv_bytes_per_token * (double)seen * (1.0 - 1e-5));
+        CHECK(bytes <= shard.window_kv_bytes_per_token * (double)(seen + 2 * b) + frees.block_bytes);
+    }
+    const struct llm_spec none = without_windows(random_llm(&rng));
+    CHECK(llm_window_share(&none, 1) == 0.0 && llm_window_blocks(&none, 0.0, 16, 1000) == 0);
+}
+
 /* GPUs share the heads of both kinds of layers. */
 TEST(heads_of_both_kinds_are_split)
 {

@@ -92,7 +92,8 @@ struct replica_env {
     struct histogram *token_gap_s;  /* all times between two tokens of a sequence */
     int64_t max_context_tokens;
     int64_t stages;                 /* of the pipeline; 0 means 1 */
-    int64_t kv_block_bytes;         /* over all GPUs of a replica */
+    int64_t kv_block_bytes;         /* over all GPUs of a replica, in all layers */
+    double window_share;            /* llm_window_share, where KV behind windows is freed; else 0 */
     struct pool *kv_moves;          /* of struct kv_move */
     struct change_log *changed_loads; /* replicas, by index; NULL: nobody reads it */
     bool single_step;
@@ -202,6 +203,7 @@ struct replica {
     struct pipeline *pipeline; /* replaces `inflight` when stages batch independently (replica_stages.c), or NULL */
     struct kv_move *unattached; /* moves that the next batch waits for */
     int64_t n_moves;        /* in transfer */
+    int64_t window_blocks;           /* that its requests hold for layers with a window */
     int64_t n_parked, parked_tokens; /* requests in the queue that load alone or have loaded; what they hold or load */
     struct replica_prefixes prefixes;
     struct prefix_store *store; /* below it; NULL: none */

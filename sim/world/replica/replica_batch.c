@@ -193,8 +193,9 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
 void replica_give_blocks(struct replica *replica, struct request *request)
 {
     int64_t shared_blocks = replica_leave_group(replica, request) + replica_release_prefix(replica, request);
-    kvcache_give(&replica->kv, request->held_blocks - shared_blocks);
-    request->held_blocks = 0;
+    kvcache_give(&replica->kv, request->held_blocks + request->window_blocks - shared_blocks);
+    replica->window_blocks -= request->window_blocks;
+    request->held_blocks = request->window_blocks = 0;
 }
 
 int replica_finish(struct replica *replica, struct request *request, sim_ns now)
@@ -423,6 +424,7 @@ int replica_admit_prefills(struct replica *replica, struct iteration_work *work,
         const struct batch_prefill *prefill = &plan->prefills[i];
         struct request *request = request_of(prefill->request);
         int64_t needed = replica_view_needed_blocks(&replica->view, prefill->request, prefill->hold_tokens);
+        const int64_t windows = replica_window_blocks(replica, request);
         const bool is_new = request->view.state == REQUEST_WAITING;
         int code = is_new && !request->is_parked ? replica_take_expected(replica, request) : 0;
         if (code == 0 && replica->env->on_prefill != NULL)
@@ -431,7 +433,9 @@ int replica_admit_prefills(struct replica *replica, struct iteration_work *work,
         if (is_new) count_reservation(replica, request, prefill->hold_tokens, request->view.prompt_tokens);
         if (is_new) admit(replica, request, now);
         replica_take_blocks(replica, needed);
-        request->held_blocks += needed;
+        request->held_blocks += needed - windows;
+        request->window_blocks += windows;
+        replica->window_blocks += windows;
         if ((code = replica_publish_scheduled(replica, request, prefill->tokens)) != 0) return code;
         iteration_add_prompt(work, prefill->tokens, request->view.prefilled_tokens);
     }

@@ -13,7 +13,7 @@ static int64_t count_list(const struct request_list *list)
 /* What the requests of a replica add up to. */
 struct sums {
     const struct replica *replica;
-    int64_t requests, unprocessed_tokens, held_blocks, elsewhere_blocks;
+    int64_t requests, unprocessed_tokens, held_blocks, window_blocks, elsewhere_blocks;
     int64_t shares; /* prefix blocks that they hold in the prefix cache */
     int64_t overlap_blocks; /* of their groups */
     int64_t parked, parked_tokens;
@@ -62,6 +62,7 @@ static void add_request(void *context, struct request *request)
     check_state(sums->replica, request);
     sums->requests++;
     sums->held_blocks += blocks_held(sums->replica, request);
+    sums->window_blocks += request->window_blocks;
     sums->overlap_blocks += overlap_of(request);
     sums->parked += request->is_parked;
     sums->parked_tokens += request->is_parked ? request->view.prefilled_tokens : 0;
@@ -118,9 +119,10 @@ static void check_requests(const struct replica *replica)
     const struct replica_prefixes *prefixes = &replica->prefixes;
     int64_t shared_twice = (prefixes->shares - prefixes->cache.view.held) * prefixes->item_blocks;
     SIM_LAW("INV-2 (KV blocks are conserved)",
-            replica->kv.free_blocks + sums.held_blocks + replica->handed_blocks - shared_twice -
+            replica->kv.free_blocks + sums.held_blocks + sums.window_blocks + replica->handed_blocks - shared_twice -
                 replica->overlap_blocks,
             replica->kv.total_blocks);
+    SIM_LAW("INV-2 (KV blocks of windows)", sums.window_blocks, replica->window_blocks);
     SIM_LAW("INV-1 (requests that load or have loaded)", sums.parked, replica->n_parked);
     SIM_LAW("INV-2 (tokens of prompts that load)", sums.parked_tokens, replica->parked_tokens);
     SIM_LAW("INV-2 (blocks of several sequences)", sums.overlap_blocks, replica->overlap_blocks);

@@ -65,7 +65,7 @@ void replica_restart_request(struct replica *replica, struct request *request)
     if (!is_prompt(request)) request->view.prompt_tokens = request->context_tokens;
     request->view.prefilled_tokens = 0;
     request->view.state = REQUEST_WAITING;
-    request->held_blocks = request->planned = 0;
+    request->held_blocks = request->window_blocks = request->planned = 0;
     request->draft_tokens = 0;
     request->in_flight = request->is_remote = request->kv_is_pushed = false;
     request->move = NULL;
@@ -113,7 +113,7 @@ static void empty(struct replica *replica)
     replica->nonresident = replica->moving = replica->arrived = (struct request_list){0};
     replica->unattached = NULL;
     replica->n_remote = replica->n_moves = replica->host_blocks = replica->moving_blocks = 0;
-    replica->n_parked = replica->parked_tokens = 0;
+    replica->n_parked = replica->parked_tokens = replica->window_blocks = 0;
     replica_add_load(replica, -replica->load->outstanding, -replica->load->waiting, -replica->load->queued_tokens);
     replica->next_group = 0;
     replica->state = REPLICA_IDLE;

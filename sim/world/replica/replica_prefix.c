@@ -428,14 +428,15 @@ int64_t replica_view_needed_blocks(const struct replica_view *view, const struct
     const struct replica *replica = replica_of(view);
     int64_t needed = blocks_for_tokens(view, hold_tokens) - replica_view_blocks(view, request);
     if (may_hit(replica, request_of(request))) needed -= blocks_in_use(replica, request_of(request));
-    return needed > 0 ? needed : 0;
+    return (needed > 0 ? needed : 0) + replica_window_blocks(replica, request_of(request));
 }
 
 int64_t replica_view_freed_blocks(const struct replica_view *view, const struct request_view *request)
 {
     const struct replica *replica = replica_of(view);
     const struct prefix_chain *chain = request_of(request)->prefix;
-    int64_t blocks = replica_view_blocks(view, request) - replica_group_blocks(request_of(request));
+    int64_t blocks = replica_view_blocks(view, request) + request_of(request)->window_blocks -
+                     replica_group_blocks(request_of(request));
     if (!holds_prefix(replica, request_of(request))) return blocks;
     for (int32_t i = 0; i < chain->n_published; i++)
         if (chain->items[i] != CACHE_NO_ITEM && cache_item_at(&replica->prefixes.cache, chain->items[i])->holders > 1)

@@ -11,14 +11,14 @@ static int64_t held_tokens(const struct request_list *list)
 }
 
 /* Cached tokens of sequences that do not decode now: prompts that are partially processed or load, paused and resuming
- * sequences. Shared tokens count once. */
+ * sequences. Shared tokens count once. Blocks of windows count as full: they are few for each sequence. */
 int64_t replica_idle_tokens(const struct replica *replica)
 {
     int64_t tokens = replica->parked_tokens + held_tokens(&replica->paused) + held_tokens(&replica->moving) +
                      held_tokens(&replica->arrived);
     for (const struct request *r = replica->prefilling.head; r != NULL; r = request_of(r->view.next))
         tokens += r->view.prefilled_tokens;
-    return tokens - replica_duplicate_tokens(replica);
+    return tokens + replica->window_blocks * replica->kv.block_tokens - replica_duplicate_tokens(replica);
 }
 
 static void count_shared(struct replica *replica, sim_ns lasted_ns)

@@ -44,6 +44,7 @@ struct request {
     int64_t joined_step, finish_step;
     int64_t held_blocks;                 /* of KV; while it decodes and `grows` they follow from its context instead */
     bool grows;                          /* takes KV blocks as it decodes */
+    int64_t window_blocks;               /* held beside these, for layers with a window (replica_env.window_share) */
     int32_t draft_tokens;                /* that the draft model has processed (speculation.h) */
     int64_t planned;                     /* number of the last batch plan that named it */
     sim_ns scheduled_ns, first_token_ns; /* TIME_UNSET before */

@@ -194,7 +194,8 @@ int64_t fleet_sequence_blocks(const struct fleet_pool *pool)
 /* Whether an empty replica of the pool has room for `tokens` tokens. */
 static bool has_room(const struct fleet *fleet, const struct fleet_pool *pool, int64_t tokens)
 {
-    return kvcache_blocks(&fleet->replicas[pool->first].kv, tokens) <= fleet_sequence_blocks(pool);
+    const int64_t windows = llm_window_blocks(fleet->llm, pool->env.window_share, pool->config.kv.block_tokens, tokens);
+    return kvcache_blocks(&fleet->replicas[pool->first].kv, tokens) + windows <= fleet_sequence_blocks(pool);
 }
 
 static int64_t kv_tokens(const struct fleet_pool *pool)

@@ -168,6 +168,9 @@ int fleet_refuse_replica(const struct fleet *fleet, const struct fleet_pool *poo
  * SIM_E_UNFIT. */
 int fleet_refuse_memory(const struct fleet *fleet, const struct fleet_pool *pool);
 
+/* Whether nothing keeps the cache of a pool that frees what lies behind windows from it. Returns 0 or SIM_E_CONFIG. */
+int fleet_check_windows(const struct fleet *fleet, const struct fleet_pool *pool);
+
 /* Makes an empty replica like new, except for its counts. Returns 0 or a negative code. */
 int fleet_renew(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica);
 

@@ -364,6 +364,10 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     pool->env.stages = pool->config.pipeline_parallel;
     pool->env.kv_block_bytes = kv_block_bytes(&pool->config, fleet->llm);
     pool->env.offload = &pool->offload;
+    code = fleet_check_windows(fleet, pool);
+    if (code != 0) return code;
+    if (pool->config.frees_windows)
+        pool->env.window_share = llm_window_share(fleet->llm, pool->config.tensor_parallel / pool->config.data_parallel);
     code = build_model(fleet, pool);
     if (code == 0) code = fleet_check_sharing(fleet, pool);
     if (code == 0) code = place_offloaded(fleet, pool);

@@ -1,4 +1,5 @@
-/* What is reported of a replica whose GPUs have no memory for a KV cache, and how many would have. */
+/* What is reported of a replica whose GPUs have no memory for a KV cache, and how many would have; and of one that is
+ * to free what it needs. */
 #include "sim/world/links/topology_config.h"
 #include "sim/world/service/fleet.h"
 
@@ -75,4 +76,13 @@ int fleet_refuse_memory(const struct fleet *fleet, const struct fleet_pool *pool
     return diag_error(fleet->env->site->diag, SIM_E_UNFIT, unfit_place(fleet, pool), hint,
                       "'%s' does not fit into %lld x %s: no memory is left for KV blocks", fleet->llm->name,
                       (long long)pool->config.tensor_parallel, pool->gpu.name);
+}
+
+int fleet_check_windows(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    const char *problem = pool->config.frees_windows ? service_windows_problem(fleet->config, &pool->config) : NULL;
+    if (problem == NULL) return 0;
+    return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "kv.windows"),
+                      "take \"keep\", or leave it out", "service '%s' cannot free what lies behind windows: %s",
+                      fleet->config->name, problem);
 }

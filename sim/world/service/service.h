@@ -20,12 +20,16 @@
 
 #include <math.h>
 
+/* What the cache keeps in layers with a window: what the engine does, all tokens, or those in the window. */
+enum kv_windows { KV_WINDOWS_USUAL, KV_WINDOWS_KEEP, KV_WINDOWS_FREE };
+
 struct kv_config {
     int64_t block_tokens;
     int64_t blocks;               /* per replica; 0: as many as fit into the GPU's memory */
     double usable_frac;             /* share of the GPU's memory that the engine may use */
     double reserve_bytes;           /* of the runtime: context, buffers, graphs */
     int64_t activation_tokens, activation_sequences; /* largest iteration, for which activations are kept */
+    int windows;                    /* enum kv_windows */
     struct offload_config offload;
     struct config_variant prefix_cache; /* family eviction; no entry: prefixes are not cached */
     struct store_config prefix_store;   /* below it; no tiers: none */
@@ -70,6 +74,7 @@ struct pool_config {
     struct kv_config kv;
     struct scaling_config scaling;
     int64_t start_replicas; /* at time 0; set by service_pool */
+    bool frees_windows;     /* KV behind windows is freed; set by service_pool */
 };
 
 enum kv_transfer_mode { KV_TRANSFER_SERIAL, KV_TRANSFER_LAYER_WISE };
@@ -152,6 +157,9 @@ extern const struct config_field service_config_fields[];
 /* The pools of a service, at least one. A pool inherits from the service what it does not give. */
 size_t service_n_pools(const struct service_config *config);
 struct pool_config service_pool(const struct service_config *config, size_t index);
+
+/* What keeps the cache of a pool from freeing what lies behind windows, as a static text; NULL: nothing. */
+const char *service_windows_problem(const struct service_config *config, const struct pool_config *pool);
 
 /* The LLM of a service, in the service's formats. `where` is the place of its name. Returns as catalog_llm. */
 int service_llm(const struct service_config *config, const struct catalog *catalog, const char *where,

@@ -8,6 +8,9 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
+
+static const char *const kv_windows[] = {"usual", "keep", "free", NULL};
 
 #define ROW_OF struct kv_config
 static const struct config_field kv_fields[] = {
@@ -22,6 +25,9 @@ static const struct config_field kv_fields[] = {
             "tokens of the largest iteration, for which activations are kept"),
     ROW_INT("activation_sequences", activation_sequences, DEFAULT("256"), WITHIN(1, 1e6),
             "sequences of the largest iteration, for which logits and states of linear attention are kept"),
+    ROW_CHOICE("windows", windows, DEFAULT("usual"), kv_windows,
+               "tokens behind the window of layers that have one: keep or free their blocks; usual: free with vllm-v1 "
+               "where nothing else keeps them"),
     ROW_SHORT_VARIANT("prefix_cache", prefix_cache, OPTIONAL, "eviction", "policy",
                       "eviction of cached prompt blocks; default: no prefixes are cached"),
     ROW_SECTION("prefix_store", prefix_store, OPTIONAL, store_config_fields,
@@ -259,7 +265,26 @@ size_t service_n_pools(const struct service_config *config)
     return config->pools.n > 0 ? config->pools.n : 1;
 }
 
-struct pool_config service_pool(const struct service_config *config, size_t index)
+const char *service_windows_problem(const struct service_config *config, const struct pool_config *pool)
+{
+    const struct kv_config *kv = &pool->kv;
+    const struct policy *batcher = pool->batching.entry, *offload = kv->offload.policy.entry;
+    if (batcher == NULL || strcmp(batcher->name, "vllm-v1") != 0) return "the batcher is not vllm-v1";
+    if (kv->prefix_cache.entry != NULL || kv->chunk_store.tiers.n > 0) return "prompts are cached";
+    if (offload != NULL && strcmp(offload->name, "none") != 0) return "'kv.offload' places the cache";
+    if (config->pools.n > 0) return "KV moves between pools";
+    if (config->speculation.entry != NULL) return "drafts are verified";
+    return config->sampling.sequences > 1 ? "requests have several sequences" : NULL;
+}
+
+/* By default as vLLM does, unless blocks are counted by the scenario. */
+static bool frees_windows(const struct service_config *config, const struct pool_config *pool)
+{
+    if (pool->kv.windows != KV_WINDOWS_USUAL) return pool->kv.windows == KV_WINDOWS_FREE;
+    return pool->kv.blocks == 0 && service_windows_problem(config, pool) == NULL;
+}
+
+static struct pool_config inherit(const struct service_config *config, size_t index)
 {
     struct pool_config pool = {.role = POOL_MIXED};
     if (config->pools.n > 0) pool = ((const struct pool_config *)config->pools.items)[index];
@@ -278,6 +303,13 @@ struct pool_config service_pool(const struct service_config *config, size_t inde
     if (pool.kv.block_tokens != 0) return pool;
     pool.kv = config->kv;
     if (pool.role == POOL_DECODE) pool.kv.chunk_store = (struct chunk_store_config){0}; /* it processes no prompts */
+    return pool;
+}
+
+struct pool_config service_pool(const struct service_config *config, size_t index)
+{
+    struct pool_config pool = inherit(config, index);
+    pool.frees_windows = frees_windows(config, &pool);
     return pool;
 }
 
@@ -333,6 +365,7 @@ struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct
                                      .batch_sequences = pool->kv.activation_sequences,
                                      .block_tokens = pool->kv.block_tokens,
                                      .data_parallel = pool->data_parallel,
+                                     .frees_windows = pool->frees_windows,
                                      .redundant_experts = cost_redundant_experts(&pool->cost)};
     return kv_capacity(gpu, llm, pool->tensor_parallel, pool->pipeline_parallel, &params);
 }

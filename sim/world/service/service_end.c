@@ -157,7 +157,9 @@ static int emit_kv_windows(const struct service *service)
              "service '%s': %lld of %lld layers of %s look back %lld tokens, but its KV cache keeps all tokens",
              service->config->name, (long long)(llm->layers - llm->full_layers), (long long)llm->layers, llm->name,
              (long long)llm->sliding_window);
-    return service_emit_warning(service, "kv-windows", llm->full_layers > 0, text);
+    bool keeps = false;
+    for (size_t i = 0; i < service->fleet.n_pools; i++) keeps |= !service->fleet.pools[i].config.frees_windows;
+    return service_emit_warning(service, "kv-windows", llm->full_layers > 0 && keeps, text);
 }
 
 /* A prompt that goes on behind cached blocks needs the states of linear attention there. */
