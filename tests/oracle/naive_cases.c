@@ -343,11 +343,13 @@ static struct naive_terms rounded_terms(const struct naive_terms *terms)
                                 .pair = 32 * ceil(terms->pair / 32)};
 }
 
-static struct naive_terms layer_terms(const struct naive_terms *terms)
+/* Of the terms of one stage of so many. */
+static struct naive_terms layer_terms(const struct naive_terms *terms, int stages)
 {
-    return (struct naive_terms){.fixed = terms->fixed / 32, .token = terms->token / 32,
-                                .sequence = terms->sequence / 32, .context = terms->context / 32,
-                                .pair = terms->pair / 32};
+    const double part = stages / 32.0;
+    return (struct naive_terms){.fixed = terms->fixed * part, .token = terms->token * part,
+                                .sequence = terms->sequence * part, .context = terms->context * part,
+                                .pair = terms->pair * part};
 }
 
 /* Llama-2-7B has 32 layers. Rates and power are such that no candidate is likelier than a better one. Equal candidates
@@ -369,8 +371,8 @@ void naive_random_tree(struct naive_scenario *s, struct naive_speculation *specu
     find_passes(speculation);
     s->prefill = rounded_terms(&s->prefill);
     s->decode = rounded_terms(&s->decode);
-    speculation->prefill = layer_terms(&s->prefill);
-    speculation->decode = layer_terms(&s->decode);
+    speculation->prefill = layer_terms(&s->prefill, s->stages);
+    speculation->decode = layer_terms(&s->decode, s->stages);
 }
 
 static struct sampling_model sampling_of(const struct naive_sampling *sampling)

@@ -131,21 +131,22 @@ static int64_t stage_ns_of(const struct naive *naive, const struct replica *repl
         ns += terms->sequence + terms->token * n + terms->context * p;
         if (prompt) ns += terms->pair * (n * n + 2 * n * p);
     }
-    if (naive->s->speculation != NULL && index_of(naive, replica) >= naive->s->prefill_replicas)
-        ns += draft_ns_of(naive, batch);
     if (naive->s->decode_stages > 0)
         return llrint(fixed + ns) * naive->s->stages * naive->s->decode_stages / stages_of(naive, replica);
     return llrint(fixed + ns);
 }
 
-/* Passes the stages in turn, each after the batches before it. */
+/* Passes the stages in turn, each after the batches before it. The last one drafts. */
 static void start(struct naive *naive, struct replica *replica, struct batch *batch)
 {
-    int64_t stage_ns = stage_ns_of(naive, replica, batch),
-            at_ns = naive->now_ns + replica->copied_blocks * naive->s->copy_block_ns;
-    for (int stage = 0; stage < stages_of(naive, replica); stage++) {
+    const bool drafts = naive->s->speculation != NULL && index_of(naive, replica) >= naive->s->prefill_replicas;
+    const int64_t stage_ns = stage_ns_of(naive, replica, batch);
+    const int64_t draft_ns = drafts ? llrint(draft_ns_of(naive, batch)) : 0;
+    const int stages = stages_of(naive, replica);
+    int64_t at_ns = naive->now_ns + replica->copied_blocks * naive->s->copy_block_ns;
+    for (int stage = 0; stage < stages; stage++) {
         if (at_ns < replica->stage_free_ns[stage]) at_ns = replica->stage_free_ns[stage];
-        at_ns += stage_ns;
+        at_ns += stage_ns + (stage == stages - 1 ? draft_ns : 0);
         replica->stage_free_ns[stage] = at_ns;
     }
     batch->end_ns = at_ns;
