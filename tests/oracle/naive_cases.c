@@ -494,6 +494,26 @@ static bool same(const struct naive_request *request, const struct naive_outcome
            (strcmp(row->status, "rejected") == 0) == naive->rejected;
 }
 
+/* Rows come in the order of ends: so do those of requests that end in one iteration. */
+static bool compare_order(const struct naive_outcome *outcomes, const struct bed_rows *rows, uint64_t seed,
+                          struct naive_totals *totals)
+{
+    for (size_t i = 1; i < rows->n_requests; i++) {
+        const struct naive_outcome *before = &outcomes[rows->requests[i - 1].id],
+                                   *now = &outcomes[rows->requests[i].id];
+        char told[200];
+        if (before->end_ns != now->end_ns || before->replica != now->replica || before->rejected || now->rejected)
+            continue;
+        totals->ties++;
+        totals->turned += rows->requests[i].id < rows->requests[i - 1].id;
+        if (now->end_number > before->end_number) continue;
+        snprintf(told, sizeof told, "seed %d: request %d ends behind %d at %lld, naive before it", (int)seed,
+                 (int)rows->requests[i].id, (int)rows->requests[i - 1].id, (long long)now->end_ns);
+        return test_check(false, told, __FILE__, __LINE__);
+    }
+    return true;
+}
+
 static bool compare(const struct naive_scenario *s, const struct naive_outcome *outcomes, const struct bed_rows *rows,
                     uint64_t seed, struct naive_totals *totals)
 {
@@ -515,7 +535,7 @@ static bool compare(const struct naive_scenario *s, const struct naive_outcome *
         snprintf(told, sizeof told, "seed %d request %d: %s", (int)seed, i, text);
         return test_check(false, told, __FILE__, __LINE__);
     }
-    return true;
+    return compare_order(outcomes, rows, seed, totals);
 }
 
 void naive_check_scenario(struct naive_scenario *s, uint64_t seed, struct naive_totals *totals)
