@@ -231,8 +231,8 @@ static void hand_over(struct naive *naive, int id)
 }
 
 /* Whether a sequence of the batch ends before another one that it stands behind. In vLLM V1 none does: the scheduler
- * frees sequences in the order of its running list (update_from_output), which is that of the batch. Elsewhere those whose
- * prompt was processed end first, then those that decoded, by the id of their request. */
+ * frees sequences in the order of its running list (update_from_output), which is that of the batch. Elsewhere those
+ * whose prompt was processed end first, then those that decoded, by the id of their request. */
 static bool ends_before(const struct naive *naive, int id, bool was_prompt, int other, bool other_was_prompt)
 {
     if (naive->s->kind == NAIVE_VLLM_V1) return false;
