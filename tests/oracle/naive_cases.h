@@ -11,6 +11,8 @@ enum { NAIVE_MAX_CONTEXT = 4096, NAIVE_TOKEN_BYTES = 2 * 32 * 4096 * 2 };
 
 struct naive_totals {
     int64_t requests, preemptions, cut_prompts, rejections, restarts, lost_moves, right, starts, drains;
+    int64_t ties;    /* requests that end in the iteration in which the one before them in the rows does */
+    int64_t turned;  /* of these, such as have the smaller id */
     int64_t halfway; /* scenarios that differ where a flow ends halfway between two nanoseconds */
 };
 

@@ -260,6 +260,7 @@ void samples_join(const struct naive *naive, int root)
         all_gone &= one->rejected || one->end_ns >= 0;
         any |= one->end_ns >= 0;
         if (gone_ns > all.end_ns) all.end_ns = gone_ns;
+        if (one->end_number > all.end_number) all.end_number = one->end_number;
         if (one->max_gap_ns > gap_ns) gap_ns = one->max_gap_ns;
     }
     if (!all_gone) abort();

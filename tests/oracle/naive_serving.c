@@ -131,21 +131,22 @@ static int64_t stage_ns_of(const struct naive *naive, const struct replica *repl
         ns += terms->sequence + terms->token * n + terms->context * p;
         if (prompt) ns += terms->pair * (n * n + 2 * n * p);
     }
-    if (naive->s->speculation != NULL && index_of(naive, replica) >= naive->s->prefill_replicas)
-        ns += draft_ns_of(naive, batch);
     if (naive->s->decode_stages > 0)
         return llrint(fixed + ns) * naive->s->stages * naive->s->decode_stages / stages_of(naive, replica);
     return llrint(fixed + ns);
 }
 
-/* Passes the stages in turn, each after the batches before it. */
+/* Passes the stages in turn, each after the batches before it. The last one drafts. */
 static void start(struct naive *naive, struct replica *replica, struct batch *batch)
 {
-    int64_t stage_ns = stage_ns_of(naive, replica, batch),
-            at_ns = naive->now_ns + replica->copied_blocks * naive->s->copy_block_ns;
-    for (int stage = 0; stage < stages_of(naive, replica); stage++) {
+    const bool drafts = naive->s->speculation != NULL && index_of(naive, replica) >= naive->s->prefill_replicas;
+    const int64_t stage_ns = stage_ns_of(naive, replica, batch);
+    const int64_t draft_ns = drafts ? llrint(draft_ns_of(naive, batch)) : 0;
+    const int stages = stages_of(naive, replica);
+    int64_t at_ns = naive->now_ns + replica->copied_blocks * naive->s->copy_block_ns;
+    for (int stage = 0; stage < stages; stage++) {
         if (at_ns < replica->stage_free_ns[stage]) at_ns = replica->stage_free_ns[stage];
-        at_ns += stage_ns;
+        at_ns += stage_ns + (stage == stages - 1 ? draft_ns : 0);
         replica->stage_free_ns[stage] = at_ns;
     }
     batch->end_ns = at_ns;
@@ -229,16 +230,42 @@ static void hand_over(struct naive *naive, int id)
     if (!send(naive, id)) list_insert(&naive->undecided, naive->undecided.n, id);
 }
 
+/* Whether a sequence of the batch ends before another one that it stands behind. In vLLM V1 none does: the scheduler
+ * frees sequences in the order of its running list (update_from_output), which is that of the batch. Elsewhere those
+ * whose prompt was processed end first, then those that decoded, by the id of their request. */
+static bool ends_before(const struct naive *naive, int id, bool was_prompt, int other, bool other_was_prompt)
+{
+    if (naive->s->kind == NAIVE_VLLM_V1) return false;
+    if (was_prompt != other_was_prompt) return was_prompt;
+    return !was_prompt && id % naive->s->n < other % naive->s->n;
+}
+
+static void number_ends(struct naive *naive, const struct batch *batch, const bool *was_prompt)
+{
+    bool is_numbered[NAIVE_REQUESTS] = {false};
+    for (int turn = 0; turn < batch->n; turn++) {
+        int first = -1;
+        for (int i = 0; i < batch->n; i++)
+            if (!is_numbered[i] &&
+                (first < 0 || ends_before(naive, batch->id[i], was_prompt[i], batch->id[first], was_prompt[first])))
+                first = i;
+        is_numbered[first] = true;
+        if (naive->outcomes[batch->id[first]].end_ns == naive->now_ns)
+            naive->outcomes[batch->id[first]].end_number = ++naive->ends;
+    }
+}
+
 static void end_batch(struct naive *naive, struct replica *replica)
 {
     struct batch batch = replica->flying[0];
+    bool was_prompt[NAIVE_REQUESTS];
     replica->n_flying--;
     memmove(replica->flying, replica->flying + 1, (size_t)replica->n_flying * sizeof *replica->flying);
     for (int i = 0; i < batch.n; i++) {
         int id = batch.id[i];
         struct sequence *sequence = &naive->sequences[id];
         struct naive_outcome *outcome = &naive->outcomes[id];
-        bool prompt = is_prompt(sequence);
+        bool prompt = was_prompt[i] = is_prompt(sequence);
         sequence->processed += batch.tokens[i];
         if (is_prompt(sequence)) {
             naive_rejoin(naive, replica, id);
@@ -261,6 +288,7 @@ static void end_batch(struct naive *naive, struct replica *replica)
             give_blocks(naive, replica, id);
         }
     }
+    number_ends(naive, &batch, was_prompt);
     if (naive->s->sampling != NULL) samples_resample(naive, replica, &batch);
 }
 

@@ -118,6 +118,7 @@ struct naive_scenario {
 
 struct naive_outcome {
     int64_t first_ns, end_ns; /* -1: never */
+    int64_t end_number;       /* among all ends, in the order in which they happen */
     int replica, preemptions, restarts;
     int cut_prompts; /* of the preemptions: amid a prompt, of which a part was processed */
     int64_t token_ns, max_gap_ns; /* of its latest token; largest time between two tokens, -1: it has fewer */

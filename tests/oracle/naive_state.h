@@ -83,7 +83,7 @@ struct naive {
     struct naive_outcome *outcomes;
     struct sequence sequences[NAIVE_REQUESTS];
     struct replica replicas[NAIVE_REPLICAS];
-    int64_t now_ns, moved_ns, admissions, batches; /* moved_ns: up to which moves have been followed */
+    int64_t now_ns, moved_ns, admissions, batches, ends; /* moved_ns: up to which moves have been followed */
     int arrived, next_replica;
     bool released; /* blocks of another replica, in these decisions */
     struct network network;

@@ -225,7 +225,7 @@ TEST(vllm_v1_by_priority)
         s.by_priority = true;
         for (int i = 0; i < s.n; i++) s.requests[i].priority = naive_between(&rng, 0, NAIVE_PRIORITIES - 1);
         naive_random_speculation(&speculation, (uint64_t)seed);
-        if (naive_one_in(&rng, 4) && s.stages == 1) s.speculation = &speculation;
+        if (naive_one_in(&rng, 4)) s.speculation = &speculation;
         naive_check_scenario(&s, (uint64_t)seed, &totals);
     }
     CHECK(totals.requests > 2000 && totals.preemptions > 500 && totals.cut_prompts > 50);

@@ -545,7 +545,9 @@ static void check_refused(const char *more, const char *words)
 
 TEST(impossible_combinations_are_refused)
 {
-    check_refused("'pipeline_parallel': 2, 'speculation': 'fixed', 'acceptance': {'rates': [0.5]},", "pipeline stages");
+    check_refused(
+        "'pipeline_parallel': 2, 'batching': 'distserve', 'speculation': 'fixed', 'acceptance': {'rates': [0.5]},",
+        "stages batch for themselves");
     check_refused("'speculation': 'fixed', 'acceptance': {},", "acceptance needs");
     check_refused("'speculation': 'mtp', 'acceptance': {'rates': [0.5]}, 'draft': {'llm': 'phi-2'},",
                   "drafts with a layer");

@@ -36,7 +36,7 @@ static bool may_look_ahead(const struct replica *replica)
                            replica->moving.n + replica->arrived.n;
     return others == 0 && named == 0 && !env->single_step && env->on_batch == NULL && env->on_compose == NULL &&
            env->on_queue == NULL && replica->store == NULL && replica->stream == NULL && replica->traffic == NULL &&
-           replica->unattached == NULL && env->sampling == NULL && !replica->speculating->is_cut &&
+           replica->unattached == NULL && env->sampling == NULL && !replica->speculating->now.is_cut &&
            !replica_is_ordered(replica) && replica->plan_end_step > replica->ready->step + 1;
 }
 
@@ -81,12 +81,11 @@ struct left_over {
 
 /* The members get the tokens of the last iteration, and the blocks that these fill. is_plain: no step takes more than
  * a block, and drafts are few. The compiler makes a loop of its own for that. */
-static inline __attribute__((always_inline)) struct left_over end_members(const struct speculating *speculating,
-                                                                          struct drafted_run *run, int64_t drafts,
-                                                                          int64_t block_tokens, bool is_plain)
+static inline __attribute__((always_inline)) struct left_over end_members(const struct acceptance *acceptance,
+                                                                          int64_t depth, struct drafted_run *run,
+                                                                          int64_t drafts, int64_t block_tokens,
+                                                                          bool is_plain)
 {
-    const struct acceptance *acceptance = speculating->acceptance;
-    const int64_t depth = speculating->plan.depth;
     struct drafted_member *member = run->members, *const end = member + run->n_members;
     uint8_t *rights = run->right + (size_t)(run->n - 1) * (size_t)run->n_members;
     struct left_over left = {.least = INT64_MAX};
@@ -113,13 +112,14 @@ static inline __attribute__((always_inline)) struct left_over end_members(const 
 /* The end of the last iteration. */
 static struct left_over end_iteration(const struct replica *replica, struct drafted_run *run)
 {
-    const struct speculating *speculating = replica->speculating;
-    const int64_t drafts = replica->ready->drafts, block_tokens = replica->kv.block_tokens;
-    const bool is_plain = drafts < block_tokens && speculating->acceptance->rates == NULL &&
-                          speculating->plan.depth <= ACCEPTANCE_FEW;
+    const struct drafting *drafting = &replica->speculating->now;
+    const struct acceptance *acceptance = drafting_acceptance(drafting, replica->env->speculation);
+    const int64_t drafts = replica->ready->drafts, block_tokens = replica->kv.block_tokens,
+                  depth = drafting->plan.depth;
+    const bool is_plain = drafts < block_tokens && acceptance->rates == NULL && depth <= ACCEPTANCE_FEW;
     struct drafted_iteration *last = &run->iterations[run->n - 1];
-    const struct left_over left = is_plain ? end_members(speculating, run, drafts, block_tokens, true)
-                                           : end_members(speculating, run, drafts, block_tokens, false);
+    const struct left_over left = is_plain ? end_members(acceptance, depth, run, drafts, block_tokens, true)
+                                           : end_members(acceptance, depth, run, drafts, block_tokens, false);
     last->used_blocks = left.used_blocks;
     last->accepted = left.accepted;
     run->free_blocks -= left.used_blocks;
@@ -187,12 +187,12 @@ static int price_ahead(const struct replica *replica, struct drafted_run *run, i
 /* Adds iterations up to the one that ends the run, or to so many. */
 static int look_ahead(struct replica *replica, struct drafted_run *run)
 {
-    const struct iteration_work lacking = replica->speculating->lacking; /* of the first iteration alone */
+    const struct iteration_work lacking = replica->speculating->now.lacking; /* of the first iteration alone */
     const int32_t n_priced = run->n;
-    replica->speculating->lacking = (struct iteration_work){0};
+    replica->speculating->now.lacking = (struct iteration_work){0};
     draw_ahead(replica, run);
     const int code = run->n > n_priced ? price_ahead(replica, run, n_priced) : 0;
-    replica->speculating->lacking = lacking;
+    replica->speculating->now.lacking = lacking;
     return code;
 }
 
@@ -253,7 +253,7 @@ static void step(struct replica *replica, struct drafted_run *run, struct steps 
     replica_take_blocks(replica, next->drafted_blocks);
     replica->clock = (struct run_clock){next->start_ns, next->first_ns, 0};
     replica->run_extrapolated_frac = next->extrapolated_frac;
-    replica->speculating->lacking = (struct iteration_work){0};
+    replica->speculating->now.lacking = (struct iteration_work){0};
     run->at++;
 }
 
@@ -314,7 +314,7 @@ static int follow_to(struct replica *replica, struct drafted_run *run, int32_t t
     replica->counts.decode_iterations += steps.n;
     replica->counts.decode_steps += steps.n;
     replica->counts.decode_tokens += sequences;
-    const int counted = replica_count_drafts(replica, steps.n, sequences, &gains);
+    const int counted = replica_count_drafts(replica, replica->ready, steps.n, sequences, &gains);
     return code != 0 ? code : counted;
 }
 

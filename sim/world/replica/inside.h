@@ -51,10 +51,15 @@ static inline bool replica_plan_departs(const struct replica *replica)
 /* --- replica_batch.c --- */
 
 /* The costs of n >= 1 iterations in a row whose drafts are computed ahead, at the full clock and unshared links: those
- * of replica_cost, not checked. All verify equally many drafts of equally many sequences. speculating->lacking counts
- * in each of them: it must be empty, unless there is one iteration and it is the one that is next or under way. */
+ * of replica_cost, not checked. All verify equally many drafts of equally many sequences. speculating->now.lacking
+ * counts in each of them: it must be empty, unless there is one iteration and it is the one that is next or under
+ * way. */
 void replica_drafted_costs(const struct replica *replica, const struct iteration_work *works, int32_t n,
                            struct iteration_cost *costs);
+
+/* Seconds of drafting in the first_s that replica_cost gave for this work with this clock state. */
+double replica_drafting_s(const struct replica *replica, const struct iteration_work *work,
+                          const struct clock_state *clock_state);
 
 /* Durations must be finite and at least a nanosecond. */
 static inline bool replica_cost_is_sound(const struct iteration_cost *cost)
@@ -277,7 +282,7 @@ int replica_speculate(struct replica *replica, sim_ns now);
 /* Whether the next iteration is planned with drafts. */
 static inline bool replica_drafts(const struct replica *replica)
 {
-    return replica->speculating != NULL && replica->speculating->plan.depth > 0;
+    return replica->speculating != NULL && replica->speculating->now.plan.depth > 0;
 }
 
 /* Takes the blocks of a step of the running batch with its drafts, which are adapted to the free blocks, and adds the
@@ -294,15 +299,17 @@ struct drafted_gains {
     int64_t with_right[SPECULATION_MAX_DEPTH + 1]; /* members with so many right drafts, summed over iterations */
 };
 
-/* Counts iterations with drafts, in which members made so many steps together. Returns 0 or SIM_E_NOMEM. */
-int replica_count_drafts(struct replica *replica, int64_t iterations, int64_t steps, const struct drafted_gains *gains);
+/* Counts iterations of the running batch with drafts, in which members made so many steps together. Returns 0 or
+ * SIM_E_NOMEM. */
+int replica_count_drafts(struct replica *replica, const struct running_batch *running, int64_t iterations,
+                         int64_t steps, const struct drafted_gains *gains);
 
 /* Joules of the draft model for an iteration with this work, beside those of its time. */
 static inline double replica_draft_j(const struct replica *replica, const struct iteration_work *work)
 {
     if (replica->speculating == NULL || replica->env->energy == NULL) return 0.0;
-    return speculation_draft_j(replica->env->speculation, &replica->speculating->plan, &replica->speculating->lacking,
-                               work);
+    return speculation_draft_j(replica->env->speculation, &replica->speculating->now.plan,
+                               &replica->speculating->now.lacking, work);
 }
 
 /* --- replica_fork.c: requests that decode as several sequences --- */
@@ -498,8 +505,10 @@ struct inflight_batch {
     int32_t n_chunks, capacity;
     int32_t n_moves; /* moves of KV that it waits for */
     bool is_timed;
-    sim_ns entry_ns, stage_ns; /* time on the first stage, and on each of the others */
+    sim_ns entry_ns, stage_ns, last_ns; /* time on the first stage, one between, the last of several */
     sim_ns busy_ns;            /* mean over the stages */
+    struct drafting *drafting; /* with speculation and several stages; else NULL */
+    double draft_j;            /* of its drafts, beside the joules of their time */
     sim_ns start_ns, end_ns;
     double extrapolated_frac;
     struct iteration_work work;

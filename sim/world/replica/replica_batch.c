@@ -138,8 +138,17 @@ static inline void add_drafting(const struct replica *replica, double draft_s, s
 
 static double draft_s_of(const struct replica *replica, const struct iteration_work *work)
 {
-    return speculation_draft_s(replica->env->speculation, &replica->speculating->plan, &replica->speculating->lacking,
-                               work);
+    return speculation_draft_s(replica->env->speculation, &replica->speculating->now.plan,
+                               &replica->speculating->now.lacking, work);
+}
+
+double replica_drafting_s(const struct replica *replica, const struct iteration_work *work,
+                          const struct clock_state *clock_state)
+{
+    if (replica->speculating == NULL) return 0.0;
+    double draft_s = draft_s_of(replica, work);
+    if (replica->env->speed_frac > 0.0) draft_s /= replica->env->speed_frac;
+    return clock_state->is_slow ? draft_s / clock_state->speed_frac : draft_s;
 }
 
 /* Without a draft LLM, drafting takes equally long for all batches: they are of equally many sequences. */

@@ -1,7 +1,8 @@
 /* Batches in flight: iterations that own their sequences. With pipeline stages, up to one batch per stage is in
  * flight. Each stage takes the iteration's stage time and serves batches in the order in which they were composed. So
  * the completion time of a batch is known when it starts (as in Vidur; Agrawal et al., MLSys 2024). A batch may have
- * to wait for a copy of KV before its first stage; the batches behind it then wait too. */
+ * to wait for a copy of KV before its first stage; the batches behind it then wait too. Drafts occupy the last stage
+ * (speculation.h). Each batch keeps its own, which replica->speculating shows while the batch is looked at. */
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
@@ -28,6 +29,7 @@ void running_free(struct running_batch *running)
 
 void inflight_fini(struct inflight_batch *inflight)
 {
+    mem_free(inflight->drafting);
     mem_free(inflight->chunks);
     running_free(inflight->decoding);
 }
@@ -66,6 +68,16 @@ struct running_batch *replica_take_spare_batch(struct replica *replica)
 void replica_give_spare_batch(struct replica *replica, struct running_batch *running)
 {
     replica->spares[replica->n_spares++] = running;
+}
+
+static void keep_drafting(const struct replica *replica, struct inflight_batch *inflight)
+{
+    if (inflight->drafting != NULL) *inflight->drafting = replica->speculating->now;
+}
+
+static void recall_drafting(struct replica *replica, const struct inflight_batch *inflight)
+{
+    if (inflight->drafting != NULL) replica->speculating->now = *inflight->drafting;
 }
 
 /* --- Starting --- */
@@ -112,13 +124,27 @@ static sim_ns rounded_ns(double seconds)
 int inflight_set_times(struct replica *replica, struct inflight_batch *inflight)
 {
     struct iteration_cost cost;
+    recall_drafting(replica, inflight);
     int code = replica_cost(replica, &inflight->work, &cost, &inflight->clock_state);
     if (code != 0) return code;
-    inflight->stage_ns = rounded_ns(cost.first_s);
-    inflight->entry_ns = rounded_ns(cost.first_s + cost.entry_s);
-    inflight->busy_ns = inflight->stage_ns + (inflight->entry_ns - inflight->stage_ns) / replica->view.stages;
+    const double draft_s = replica->view.stages > 1 && inflight->work.decode_drafts > 0
+                               ? replica_drafting_s(replica, &inflight->work, &inflight->clock_state)
+                               : 0.0;
+    inflight->stage_ns = rounded_ns(cost.first_s - draft_s);
+    inflight->entry_ns = rounded_ns(cost.first_s - draft_s + cost.entry_s);
+    inflight->last_ns = rounded_ns(cost.first_s);
+    const sim_ns beyond_ns = inflight->entry_ns - inflight->stage_ns + inflight->last_ns - inflight->stage_ns;
+    inflight->busy_ns = inflight->stage_ns + beyond_ns / replica->view.stages;
+    inflight->draft_j = replica_draft_j(replica, &inflight->work);
     inflight->extrapolated_frac = cost.extrapolated_frac;
     return 0;
+}
+
+/* Time on a stage; a single one is the first one. */
+static sim_ns time_on(const struct replica *replica, const struct inflight_batch *inflight, int64_t stage)
+{
+    if (stage == 0) return inflight->entry_ns;
+    return stage == replica->view.stages - 1 ? inflight->last_ns : inflight->stage_ns;
 }
 
 /* Computes when batches without pending moves pass the stages, in order. */
@@ -134,7 +160,7 @@ static int schedule_inflight(struct replica *replica, sim_ns now)
         for (int64_t stage = 0; stage < replica->view.stages; stage++) {
             if (at < replica->stage_free_ns[stage]) at = replica->stage_free_ns[stage];
             if (stage == 0) inflight->start_ns = at;
-            at = sim_ns_add(at, stage == 0 ? inflight->entry_ns : inflight->stage_ns);
+            at = sim_ns_add(at, time_on(replica, inflight, stage));
             replica->stage_free_ns[stage] = at;
         }
         inflight->end_ns = at;
@@ -167,6 +193,7 @@ int inflight_fill(struct replica *replica, struct inflight_batch *inflight, sim_
     }
     replica->in_flight += inflight->prefilling.n + work.decode_sequences;
     inflight->work = work;
+    keep_drafting(replica, inflight);
     return code;
 }
 
@@ -184,7 +211,7 @@ int replica_start_inflight(struct replica *replica, sim_ns now)
 static double inflight_j(const struct replica *replica, const struct inflight_batch *inflight)
 {
     struct work_of of = replica_work_of(replica, &inflight->clock_state);
-    of.draft_j = replica_draft_j(replica, &inflight->work);
+    of.draft_j = inflight->draft_j;
     return work_iteration_j(&of, &inflight->work, sim_s_from_ns(inflight->busy_ns));
 }
 
@@ -195,7 +222,8 @@ void replica_reprice_inflight(struct replica *replica, sim_ns now)
     if (replica->env->energy != NULL)
         replica_keep_drawn(replica, inflight->start_ns, inflight->end_ns, inflight_j(replica, inflight), now);
     inflight->end_ns = replica_end_at_share(replica, &inflight->work, now, inflight->end_ns);
-    inflight->entry_ns = inflight->stage_ns = inflight->busy_ns = inflight->end_ns - inflight->start_ns;
+    inflight->entry_ns = inflight->stage_ns = inflight->last_ns = inflight->busy_ns = inflight->end_ns -
+                                                                                      inflight->start_ns;
     replica->stage_free_ns[0] = inflight->end_ns;
     replica_arm_completion(replica);
 }
@@ -281,6 +309,7 @@ static void count_work(struct replica *replica, const struct inflight_batch *com
 int inflight_complete(struct replica *replica, struct inflight_batch *inflight, sim_ns now)
 {
     bool decodes = inflight->decoding != NULL;
+    recall_drafting(replica, inflight);
     replica->counts.prefill_iterations += inflight->n_chunks > 0;
     replica->counts.decode_iterations += inflight->n_chunks == 0;
     replica->counts.busy_ns += inflight->busy_ns;
@@ -341,7 +370,7 @@ static sim_ns busy_by(const struct replica *replica, int32_t index, sim_ns now)
     const struct inflight_batch *inflight = inflight_at(replica, index);
     sim_ns busy_ns = 0, end_ns = inflight->end_ns;
     for (int64_t stage = replica->view.stages - 1; stage >= 0; stage--) {
-        sim_ns begin_ns = end_ns - (stage == 0 ? inflight->entry_ns : inflight->stage_ns);
+        sim_ns begin_ns = end_ns - time_on(replica, inflight, stage);
         if (now > begin_ns) busy_ns += (now < end_ns ? now : end_ns) - begin_ns;
         end_ns = begin_ns; /* an upper bound: it may have waited between the stages */
     }

@@ -134,7 +134,7 @@ static void refresh_view(struct replica *replica, sim_ns now)
     view->paused = view_of(replica->paused.head);
     view->nonresident = view_of(replica->nonresident.head);
     view->decode_step = ready->step;
-    view->decode_tokens_each = replica_drafts(replica) ? 1 + replica->speculating->plan.tokens : 1;
+    view->decode_tokens_each = replica_drafts(replica) ? 1 + replica->speculating->now.plan.tokens : 1;
 }
 
 /* --- The check --- */
@@ -509,8 +509,8 @@ int replica_plan(struct replica *replica, sim_ns now)
     if (names_requests) code = replica_apply_moves(replica, now);
     replica_see_prefills(replica, 0);
     int64_t iterations = plan->iterations;
-    if (replica->speculating != NULL && replica->speculating->plan.iterations < iterations)
-        iterations = replica->speculating->plan.iterations;
+    if (replica->speculating != NULL && replica->speculating->now.plan.iterations < iterations)
+        iterations = replica->speculating->now.plan.iterations;
     replica->plan_end_step = iterations < INT64_MAX - step ? step + iterations : INT64_MAX;
     return code;
 }

@@ -38,6 +38,10 @@ int replica_speculation_init(struct replica *replica)
     if (model == NULL) return 0;
     replica->speculating = mem_zalloc(1, sizeof *replica->speculating);
     if (replica->speculating == NULL) return SIM_E_NOMEM;
+    for (int64_t i = 0; replica->view.stages > 1 && i < replica->view.stages; i++) {
+        struct inflight_batch *inflight = &replica->inflight[i];
+        if ((inflight->drafting = mem_zalloc(1, sizeof *inflight->drafting)) == NULL) return SIM_E_NOMEM;
+    }
     return take_state(model, &replica->speculating->state, replica->env->diag);
 }
 
@@ -109,12 +113,12 @@ static int follow_trees(struct replica *replica, sim_ns now)
 {
     struct speculating *speculating = replica->speculating;
     const struct speculation_model *model = replica->env->speculation;
-    const struct speculation_plan *plan = &speculating->plan;
-    speculating->acceptance = &model->acceptance;
+    const struct speculation_plan *plan = &speculating->now.plan;
+    speculating->now.of_trees = false;
     if (plan->trees == NULL || plan->depth == 0) return 0;
-    speculating->acceptance = &speculating->of_trees;
+    speculating->now.of_trees = true;
     const struct trees_seen seen = {plan->trees, plan->n_trees, plan->depth, plan->tokens};
-    if (is_seen(&seen, &speculating->seen)) return 0;
+    if (is_seen(&seen, &speculating->now.seen)) return 0;
     bool are_sound = model->acceptance.ranks != NULL && plan->n_trees >= 1 && plan->n_trees <= plan->depth + 1;
     for (int32_t i = 0; are_sound && i < plan->n_trees; i++)
         are_sound = draft_tree_is_sound(&plan->trees[i], plan->n_trees, plan->depth, plan->tokens);
@@ -124,8 +128,8 @@ static int follow_trees(struct replica *replica, sim_ns now)
             "speculation policy '%s' planned at %.9f s trees that are none of %lld levels and %lld tokens, "
             "or without rates of candidates",
             model->policy->policy.name, sim_s_from_ns(now), (long long)plan->depth, (long long)plan->tokens);
-    acceptance_of_trees(&model->acceptance, plan->trees, plan->n_trees, &speculating->of_trees);
-    speculating->seen = seen;
+    acceptance_of_trees(&model->acceptance, plan->trees, plan->n_trees, &speculating->now.trees);
+    speculating->now.seen = seen;
     return 0;
 }
 
@@ -144,13 +148,13 @@ int replica_speculate(struct replica *replica, sim_ns now)
                                    .history = &speculating->history,
                                    .rates = replica->env->speculation->acceptance.ranks}};
     /* sequences that only join now have no drafts yet */
-    speculating->plan = (struct speculation_plan){.iterations = shown.view.sequences > 0 ? INT64_MAX : 1};
+    speculating->now.plan = (struct speculation_plan){.iterations = shown.view.sequences > 0 ? INT64_MAX : 1};
     if (shown.view.sequences > 0) {
-        const int code = policy->plan(speculating->state, &shown.view, &speculating->plan);
+        const int code = policy->plan(speculating->state, &shown.view, &speculating->now.plan);
         if (code != 0) return policy_failed(&policy->policy, "plan", code, now, replica->env->diag);
     }
-    complete(&speculating->plan);
-    const int code = check_plan(replica, &speculating->plan, now);
+    complete(&speculating->now.plan);
+    const int code = check_plan(replica, &speculating->now.plan, now);
     return code != 0 ? code : follow_trees(replica, now);
 }
 
@@ -158,15 +162,15 @@ int replica_speculate(struct replica *replica, sim_ns now)
 
 /* Of a tree, a chain of its best candidates is left. Of trees with prompt tokens nothing is left: a step without
  * prompt tokens makes no guesses for the next one. */
-static int64_t cut_tree(struct speculating *speculating, const struct acceptance *acceptance, int64_t slots)
+static int64_t cut_tree(struct speculating *speculating, int64_t slots)
 {
-    if (speculating->plan.trees == NULL) return slots;
-    const bool has_prompts = speculating->plan.n_trees > 1;
-    speculating->plan.trees = NULL;
-    speculating->plan.width = 1;
-    speculating->acceptance = acceptance;
+    if (speculating->now.plan.trees == NULL) return slots;
+    const bool has_prompts = speculating->now.plan.n_trees > 1;
+    speculating->now.plan.trees = NULL;
+    speculating->now.plan.width = 1;
+    speculating->now.of_trees = false;
     if (has_prompts) return 0;
-    return slots < speculating->plan.depth ? slots : speculating->plan.depth;
+    return slots < speculating->now.plan.depth ? slots : speculating->now.plan.depth;
 }
 
 /* Prompts that the draft model processes before the drafts: what it lacks of the members' tokens before the newest. */
@@ -183,23 +187,23 @@ static struct iteration_work lacking_of(const struct running_batch *running)
 static void look_for_lacking(struct replica *replica, const struct running_batch *running)
 {
     struct speculating *speculating = replica->speculating;
-    speculating->lacking = lacking_of(running);
-    if (speculating->lacking.prefill_tokens == 0) return;
-    speculating->history.prompts += speculating->lacking.prefill_sequences;
-    speculating->history.prompts_s += speculation_prompts_s(replica->env->speculation, &speculating->lacking);
+    speculating->now.lacking = lacking_of(running);
+    if (speculating->now.lacking.prefill_tokens == 0) return;
+    speculating->history.prompts += speculating->now.lacking.prefill_sequences;
+    speculating->history.prompts_s += speculation_prompts_s(replica->env->speculation, &speculating->now.lacking);
 }
 
 void replica_begin_drafts(struct replica *replica, struct running_batch *running, struct iteration_work *work)
 {
-    struct speculation_plan *plan = &replica->speculating->plan;
+    struct speculation_plan *plan = &replica->speculating->now.plan;
     int64_t slots = plan->depth > 0 ? plan->tokens : 0;
     while (slots > 0 && running_growth(running, slots) > replica->kv.free_blocks) slots--;
-    replica->speculating->is_cut = slots < plan->tokens;
-    if (slots < plan->tokens) slots = cut_tree(replica->speculating, &replica->env->speculation->acceptance, slots);
+    replica->speculating->now.is_cut = slots < plan->tokens;
+    if (slots < plan->tokens) slots = cut_tree(replica->speculating, slots);
     if (slots < plan->tokens) plan->tokens = slots; /* as many as there are blocks for, in a row */
     if (slots < plan->depth) plan->depth = slots;
     if (plan->depth < plan->passes) plan->passes = plan->depth;
-    replica->speculating->lacking = (struct iteration_work){0};
+    replica->speculating->now.lacking = (struct iteration_work){0};
     if (slots > 0 && replica->env->speculation->draft.cost != NULL) look_for_lacking(replica, running);
     work->decode_drafts = slots;
     running->drafts = slots;
@@ -244,27 +248,29 @@ static void note(struct speculation_history *history, int64_t depth, const struc
     }
 }
 
-int replica_count_drafts(struct replica *replica, int64_t iterations, int64_t steps, const struct drafted_gains *gains)
+int replica_count_drafts(struct replica *replica, const struct running_batch *running, int64_t iterations,
+                         int64_t steps, const struct drafted_gains *gains)
 {
     struct speculating *speculating = replica->speculating;
-    note(&speculating->history, speculating->plan.depth, gains, steps);
+    note(&speculating->history, speculating->now.plan.depth, gains, steps);
     replica->counts.drafted_iterations += iterations;
     replica->counts.drafted_steps += steps;
-    replica->counts.drafted_tokens += replica->ready->drafts * steps;
+    replica->counts.drafted_tokens += running->drafts * steps;
     replica->counts.accepted_tokens += gains->accepted;
     return gains->accepted > 0 ? histogram_add(replica->env->token_gap_s, 0.0, (uint64_t)gains->accepted) : 0;
 }
 
 int replica_end_drafts(struct replica *replica, struct running_batch *running)
 {
-    const struct acceptance *acceptance = replica->speculating->acceptance;
-    const int64_t depth = replica->speculating->plan.depth;
+    const struct drafting *drafting = &replica->speculating->now;
+    const struct acceptance *acceptance = drafting_acceptance(drafting, replica->env->speculation);
+    const int64_t depth = drafting->plan.depth;
     const int64_t step = running->step % running->growth.block_tokens;
     struct drafted_gains gains = {0};
     for (struct request *member = running->members.head; member != NULL; member = request_of(member->view.next))
         accept(acceptance, running, member, depth, step, &gains);
     kvcache_give(&replica->kv, running->drafted_blocks - gains.used_blocks);
-    const int code = replica_count_drafts(replica, 1, running->members.n, &gains);
+    const int code = replica_count_drafts(replica, running, 1, running->members.n, &gains);
     running->drafts = running->drafted_blocks = 0;
     return code;
 }

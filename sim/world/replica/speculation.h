@@ -18,7 +18,15 @@
  *
  * Drafts come before verification, on the same GPUs: `passes` iterations of the draft model, one after the other.
  * Before its first draft of a sequence, the draft model processes the tokens that it lacks, as one prompt: the
- * request's prompt, and what was generated without drafts. Left out: drafts that overlap with scheduling. */
+ * request's prompt, and what was generated without drafts. Left out: drafts that overlap with scheduling.
+ *
+ * With pipeline stages the last stage alone has the draft model and makes the drafts: behind the verification of a
+ * batch, before it takes the next batch. The drafts of several batches are under way at once. So do vLLM
+ * (vllm-project/vllm, vllm/v1/worker/gpu/pp_utils.py @ 007f85b, PPHandler.broadcast_drafts; pull requests 50514 and
+ * 46994, merged) and SGLang (sgl-project/sglang, pull request 30775, merged, SGLANG_ENABLE_PP_SPEC). Both draft for
+ * the next verification of the batch, here the time counts with the verification itself. A sequence pays as often: an
+ * engine also drafts behind its prompt, and behind its last token in vain. Left out: that its tokens are known before
+ * the drafts are made, and what the last stage sends to the first one, some bytes per draft. */
 #ifndef ORRERY_WORLD_REPLICA_SPECULATION_H
 #define ORRERY_WORLD_REPLICA_SPECULATION_H
 
@@ -170,18 +178,30 @@ struct trees_seen {
     int64_t depth, tokens;
 };
 
+/* The drafts of an iteration. */
+struct drafting {
+    struct speculation_plan plan;
+    struct iteration_work lacking; /* prompts that the draft model processes in it */
+    bool is_cut;                   /* fewer drafts than planned: KV blocks are short */
+    bool of_trees;                 /* their acceptance is that of `trees`, not the model's */
+    struct acceptance trees;       /* of the trees planned latest */
+    struct trees_seen seen;        /* that `trees` is of */
+};
+
 /* State of a replica with speculation. */
 struct speculating {
-    struct speculation_plan plan; /* of the iteration that is next or under way */
-    struct iteration_work lacking; /* prompts that the draft model processes in it */
+    struct drafting now; /* of the iteration that is next or under way; with stages, of the batch that is looked at */
     struct speculation_history history;
     struct drafted_run run;
-    const struct acceptance *acceptance; /* of these drafts: of_trees, or the model's */
-    struct acceptance of_trees;          /* of the trees planned latest */
-    struct trees_seen seen;              /* that of_trees is of */
-    bool is_cut; /* the iteration under way has fewer drafts than planned: KV blocks are short */
     void *state; /* of the policy */
 };
+
+/* How often the drafts of the iteration are right. */
+static inline const struct acceptance *drafting_acceptance(const struct drafting *drafting,
+                                                           const struct speculation_model *model)
+{
+    return drafting->of_trees ? &drafting->trees : &model->acceptance;
+}
 
 /* Seconds of drafting for an iteration with this work, before it starts. lacking: prompts that the draft model still
  * has to process, or none. */

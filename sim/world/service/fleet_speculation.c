@@ -22,13 +22,12 @@ static int refuse(const struct fleet *fleet, const char *hint, const char *why)
                       "service '%s' cannot speculate: %s", fleet->config->name, why);
 }
 
-/* What does not go together with drafts. Of pipeline stages no released engine says who drafts, and when the next
- * batch may start: vLLM refuses the pair (vllm-project/vllm, issues 57755 and 44697, pull request 15173). */
+/* What does not go together with drafts. */
 static int check_pool(const struct fleet *fleet, const struct fleet_pool *pool)
 {
-    if (pool->config.pipeline_parallel > 1)
-        return refuse(fleet, "take tensor_parallel, or leave speculation out",
-                      "with pipeline stages the drafts of a sequence would wait for its last stage");
+    if (pool->config.pipeline_parallel > 1 && pool->env.batcher->compose_stage != NULL)
+        return refuse(fleet, "take another batching policy, one stage, or leave speculation out",
+                      "no rule says who drafts where stages batch for themselves");
     if (offload_in_use(&pool->offload))
         return refuse(fleet, "take another kv.offload, or leave speculation out",
                       "the cost of offloaded iterations knows no drafts");
@@ -111,7 +110,7 @@ static int build_draft_llm(const struct fleet *fleet, const struct fleet_pool *p
     return build_cost(fleet, pool, is_own ? &draft->cost : &pool->config.cost, is_own, model);
 }
 
-/* Costs that know no layers charge one layer's share of an iteration. */
+/* Costs that know no layers charge one layer's share of an iteration, of which a stage takes its part. */
 static int build_draft_layer(const struct fleet *fleet, const struct fleet_pool *pool, struct speculation_model *model)
 {
     model->draft_llm = llm_further_layers(fleet->llm, 1);
@@ -121,7 +120,7 @@ static int build_draft_layer(const struct fleet *fleet, const struct fleet_pool 
                           model->policy->policy.name);
     if (is_of_shape(&pool->env.model)) return build_cost(fleet, pool, &pool->config.cost, false, model);
     model->draft = pool->env.model;
-    model->draft_frac = 1.0 / (double)fleet->llm->layers;
+    model->draft_frac = (double)pool->config.pipeline_parallel / (double)fleet->llm->layers;
     return 0;
 }
 
