@@ -217,7 +217,6 @@ static void add_indexers(struct listing *list)
         .compute = FORMAT_FP8,
     };
     const struct kernel_call scores = {.class = KERNEL_INDEX, .shape.scan = shape};
-    if (llm->index_tokens == 0) return;
     add_product_in(list, layers, OP_QKV, width, (double)llm->query_latent);
     add_product_in(list, layers, OP_QKV, key, hidden);
     add_wide_product(list, layers, heads, hidden);

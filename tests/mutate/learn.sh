@@ -27,7 +27,7 @@ blocks() { # PROGRAM
         /call.*<__sanitizer_cov_trace_pc>/ { begins = 1; next }
         /^ / {
             if (begins) { at = $1; sub(/:/, "", at); block = at; begins = 0 }
-            if (line ~ /^(sim|policies|models|analysis)\// && block != "" && !((block, line) in seen)) {
+            if (line ~ /^(sim|policies|models|traces|analysis)\// && block != "" && !((block, line) in seen)) {
                 seen[block, line] = 1
                 print block, line
             }

@@ -76,6 +76,59 @@ TEST(parts_add_up)
     CHECK(prompts > 80.0 * bed_metric(rows, "sim.end_s") && tokens > 80.0 * bed_metric(rows, "sim.end_s"));
 }
 
+static double of(const struct bed_rows *rows, const char *name, const char *entity)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%s%s", name, entity);
+    return bed_metric(rows, text);
+}
+
+/* Checks the rates of an entity that finished so many requests of so many tokens in all. */
+static void check_rates(const struct bed_rows *rows, const char *entity, double requests, double tokens)
+{
+    const double joules = of(rows, "energy.j", entity);
+    CHECK_NEAR(of(rows, "energy.j_per_request", entity) / (joules / requests), 1.0, 1e-12);
+    CHECK_NEAR(of(rows, "energy.j_per_output_token", entity) / (joules / tokens), 1.0, 1e-12);
+    CHECK_NEAR(of(rows, "energy.output_tokens_per_j", entity) / (tokens / joules), 1.0, 1e-12);
+    CHECK_NEAR(of(rows, "power.gpus_w.mean", entity) / (joules / bed_metric(rows, "sim.end_s")), 1.0, 1e-12);
+}
+
+#define AFFINE "'kv': {'blocks': 400}, 'cost': {'kind': 'affine', 'prefill': {'fixed': '%s'}, 'decode': {'fixed': '800ms'}}"
+#define FIXED(n, output)                                                                                               \
+    "'trace': {'format': 'generate', 'count': " n ", 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt':"         \
+    " {'distribution': 'fixed', 'tokens': 160}, 'output': {'distribution': 'fixed', 'tokens': " output "}}"
+
+/* Two services, one of them with pools, which have no rates. Slower prompts take less power. */
+TEST(services_add_up)
+{
+    static const char *const paces[][2] = {{"100ms", "400ms"}, {"400ms", "100ms"}};
+    for (int i = 0; i < 2; i++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true, .no_detail = true),
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'}, 'services': {"
+            "'chat': {'llm': 'llama-3.1-8b', 'pools': {'prompts': {'role': 'prefill'}, 'tokens': {'role': 'decode'}}, " AFFINE
+            ", " FIXED("10", "11") "}, 'code': {'llm': 'llama-3.1-8b', " AFFINE ", " FIXED("7", "5") "}}}",
+            paces[i][0], paces[i][1]);
+        const double chat = bed_metric(rows, "energy.j[chat]"), code = bed_metric(rows, "energy.j[code]");
+        const double prompts = bed_metric(rows, "energy.j[chat/prompts]"),
+                     tokens = bed_metric(rows, "energy.j[chat/tokens]");
+        CHECK_NEAR((chat + code) / bed_metric(rows, "energy.j"), 1.0, 1e-12);
+        CHECK_NEAR((prompts + tokens) / chat, 1.0, 1e-12);
+        check_rates(rows, "", 17, 10 * 11 + 7 * 5);
+        check_rates(rows, "[chat]", 10, 10 * 11);
+        check_rates(rows, "[code]", 7, 7 * 5);
+        CHECK(isnan(bed_metric(rows, "energy.j_per_request[chat/prompts]")));
+        CHECK(isnan(bed_metric(rows, "energy.output_tokens_per_j[chat/tokens]")));
+        CHECK(isnan(bed_metric(rows, "energy.j[code/default]")));
+        const double peaks[] = {bed_metric(rows, "power.replica_w.max[chat]"),
+                                bed_metric(rows, "power.replica_w.max[code]")};
+        const double pools = fmax(bed_metric(rows, "power.replica_w.max[chat/prompts]"),
+                                  bed_metric(rows, "power.replica_w.max[chat/tokens]"));
+        CHECK((peaks[0] > peaks[1]) == (i == 0) && peaks[0] != peaks[1]);
+        CHECK(peaks[0] == pools && bed_metric(rows, "power.replica_w.max") == fmax(peaks[0], peaks[1]));
+    }
+}
+
 TEST(nothing_is_guessed)
 {
     struct bed_rows *rows = run("l4", "", false);

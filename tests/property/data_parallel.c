@@ -138,6 +138,35 @@ TEST(groups_of_several_gpus_gather_and_sum)
         }
 }
 
+/* With sequence parallelism each GPU has its own tokens. A shared expert is whole on it where tokens travel to the
+ * others: then layers with experts need no sum after them, else the same as dense ones. */
+TEST(shared_experts_of_own_tokens_need_no_sum)
+{
+    static const char *const names[] = {"deepseek-v3", "mixtral-8x7b"};
+    SCOPED(session) session = {0};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    const struct iteration_work work = {.decode_sequences = 64, .decode_context_tokens = 64 * 1000};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        MUST(find(&session, names[k], &gpu, &llm));
+        for (int64_t expert = 1; expert <= 8; expert *= 8) {
+            const struct llm_split split = {.tensor = 8, .pipeline = 1, .expert = expert, .sequence = true,
+                                            .gpus_per_node = 8};
+            struct kernel_use uses[LLM_MAX_USES];
+            double scatters = 0, gathers = 0;
+            const size_t n = llm_iteration_kernels(&llm, &split, &gpu, &work, uses);
+            for (size_t i = 0; i < n; i++) {
+                if (uses[i].op == OP_REDUCE_SCATTER) scatters += uses[i].count;
+                if (uses[i].op == OP_ALL_GATHER) gathers += uses[i].count;
+                CHECK(uses[i].op != OP_ALL_REDUCE);
+            }
+            const double sums = (double)(llm.layers + (expert == 1 ? llm.layers : llm.dense_layers));
+            CHECK_NEAR(scatters, 1 + sums, 0); /* of the embedding, too */
+            CHECK_NEAR(gathers, sums + 2, 0);  /* for the head, and of its results */
+        }
+    }
+}
+
 /* The tables give what the kernels one by one do, the CPU overhead of the engine included. */
 TEST(costs_are_those_of_the_kernels_one_by_one)
 {

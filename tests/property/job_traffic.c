@@ -350,6 +350,37 @@ TEST(gradient_coding_never_bears_all_nodes)
         }
 }
 
+/* --- Metrics --- */
+
+/* Jobs of 100 steps, each with two nodes of its own: a ring between two nodes sends its buffer once by each of 8 links,
+ * of which those of the lone node have no part. */
+TEST(metrics_of_links_are_of_those_used)
+{
+    static const double gb[][2] = {{1, 3}, {3, 1}, {2, 2}};
+    for (size_t i = 0; i < sizeof gb / sizeof *gb; i++) {
+        const double end_s = 100 + 10 * fmax(gb[i][0], gb[i][1]), sum = gb[i][0] + gb[i][1];
+        char types[512], jobs[512];
+        snprintf(types, sizeof types,
+                 "'a': {'step': {'compute': '1s', 'collectives': [" RING "]}}, 'b': {'step': {'compute': '1s',"
+                 " 'collectives': [" RING "]}}",
+                 gb[i][0], gb[i][1]);
+        snprintf(
+            jobs, sizeof jobs,
+            "{'type': 'a', 'submit': '0s', 'duration': '%gs', 'gpus': 4}, {'type': 'b', 'submit': '0s', 'duration':"
+            " '%gs', 'gpus': 4}",
+            100 + 10 * gb[i][0], 100 + 10 * gb[i][1]);
+        const struct bed_rows *rows = bed_ok(
+            NULL, "{" SITE ", 'jobs': {'types': {%s}, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}", 5, "", types,
+            jobs);
+        CHECK_NEAR(bed_metric(rows, "sim.end_s"), end_s, 1e-6);
+        CHECK_NEAR(bed_metric(rows, "link.network.bytes") / (8 * 100 * 1e9 * sum), 1.0, 1e-9);
+        CHECK_NEAR(bed_metric(rows, "link.network.used_frac.mean") / (100 * sum / 2 / (10 * end_s)), 1.0, 1e-6);
+        CHECK_NEAR(bed_metric(rows, "link.network.used_frac.max") / (100 * fmax(gb[i][0], gb[i][1]) / (10 * end_s)),
+                   1.0, 1e-6);
+        CHECK(isnan(bed_metric(rows, "link.pcie.bytes")) && isnan(bed_metric(rows, "link.uplink.used_frac.mean")));
+    }
+}
+
 /* --- Errors --- */
 
 TEST(steps_that_cannot_be_are_refused)

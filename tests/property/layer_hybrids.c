@@ -376,3 +376,58 @@ TEST(prompts_are_cut_at_chunks)
         CHECK(cut.launches == apart.launches);
     }
 }
+
+static struct llm_spec random_hybrid(struct rng *rng)
+{
+    switch (rng_below(rng, 3)) {
+    case 0: return random_linear(rng);
+    case 1: return random_sparse(rng);
+    default: return random_chunked(rng);
+    }
+}
+
+/* Equal prompts, or equal decoding sequences, take as many times what one takes. */
+TEST(equal_sequences_add_up)
+{
+    struct rng rng = test_rng(15, "equal", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_hybrid(&rng);
+        const int64_t n = up_to(&rng, 30), tokens = up_to(&rng, 9000), before = chance(&rng) ? up_to(&rng, 9000) : 0;
+        const int64_t drafts = (int64_t)rng_below(&rng, 4);
+        struct iteration_work one = prompt(tokens, before), all = {.prefill_sequences = 0};
+        if (chance(&rng))
+            one = decoding(1, tokens, drafts), all = decoding(n, tokens, drafts);
+        else
+            for (int64_t k = 0; k < n; k++) iteration_add_prompt(&all, tokens, before);
+        static const enum llm_operator ops[] = {OP_PREFILL_ATTENTION, OP_DECODE_ATTENTION, OP_LINEAR_ATTENTION, OP_INDEX};
+        for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
+            const struct iteration_sums a = sums_of(&llm, &whole, &one, ops[k], ops[k]);
+            const struct iteration_sums b = sums_of(&llm, &whole, &all, ops[k], ops[k]);
+            CHECK_NEAR(b.flop, (double)n * a.flop, 1e-9 * b.flop);
+            CHECK_NEAR(b.bytes, (double)n * a.bytes, 1e-9 * b.bytes);
+            CHECK(a.launches == b.launches);
+        }
+    }
+}
+
+/* One launch for prompts and decoding sequences takes the operations of two. */
+TEST(mixed_launches_take_the_operations_of_both)
+{
+    struct rng rng = test_rng(16, "mixed", 0);
+    struct llm_split mixed = whole;
+    mixed.mixed_attention = true;
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_chunked(&rng);
+        const struct iteration_work prompts = prompt(up_to(&rng, 3000), up_to(&rng, 9000));
+        const struct iteration_work tokens = decoding(up_to(&rng, 200), up_to(&rng, 9000), (int64_t)rng_below(&rng, 4));
+        struct iteration_work both = prompts;
+        both.decode_sequences = tokens.decode_sequences;
+        both.decode_context_tokens = tokens.decode_context_tokens;
+        both.decode_drafts = tokens.decode_drafts;
+        const double apart = sums_of(&llm, &mixed, &prompts, OP_PREFILL_ATTENTION, OP_PREFILL_ATTENTION).flop +
+                             sums_of(&llm, &mixed, &tokens, OP_DECODE_ATTENTION, OP_DECODE_ATTENTION).flop;
+        const struct iteration_sums together = sums_of(&llm, &mixed, &both, OP_MIXED_ATTENTION, OP_MIXED_ATTENTION);
+        CHECK(together.launches > 0.0);
+        CHECK_NEAR(together.flop / apart, 1.0, 1e-9);
+    }
+}

@@ -61,6 +61,7 @@ static struct sums sum_of(const struct llm_spec *llm, const struct iteration_wor
     kernel_set_init(&set);
     const size_t n = llm_iteration_kernels(llm, &split, &gpu, work, uses);
     for (size_t i = 0; i < n; i++) {
+        CHECK(uses[i].count > 0.0);
         const struct kernel_time time = kernel_call_time(&set.params[uses[i].call.class], &gpu, &uses[i].call);
         sums.seconds += uses[i].count * time.seconds;
         sums.flop += uses[i].count * time.flop;

@@ -55,7 +55,7 @@ TEST(repeated_rows_are_those_of_all_pairs)
     for (int trial = 0; trial < 4000; trial++) {
         const size_t n_columns = 1 + rng_below(&rng, 3), n = 1 + rng_below(&rng, 12);
         const size_t n_used = 2 + rng_below(&rng, N_SPELLINGS - 1), from = rng_below(&rng, N_SPELLINGS);
-        size_t rows[2], expected[2];
+        size_t rows[2] = {0, 0}, expected[2] = {0, 0};
         for (size_t i = 0; i < n * n_columns; i++) items[i] = nodes[(from + rng_below(&rng, n_used)) % N_SPELLINGS];
         const int found = equal_find_rows(items, n, n_columns, rows);
         if (!CHECK_EQ_INT(found, find_by_pairs(items, n, n_columns, expected)) || found == 0) continue;

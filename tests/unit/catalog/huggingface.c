@@ -327,6 +327,9 @@ TEST(chunks_are_read)
                   "}}",
                   "'quantization_config' is given: set 'formats' of the service instead");
     check_finding("{'model_type': 'llama4_text', 'interleave_moe_layer_step': 3, " LLAMA_4 "}", "is neither 1 nor 2");
+    check_finding("{'model_type': 'llama4_text', 'interleave_moe_layer_step': 0, " LLAMA_4 "}", "is neither 1 nor 2");
+    check_finding("{'model_type': 'llama4_text', 'no_rope_layer_interval': 0, " LLAMA_4 "}",
+                  "'no_rope_layer_interval' must be above 0");
     check_finding("{'model_type': 'llama4_text', 'quantization_config': {'quant_method': 'fp8'}, " LLAMA_4 "}",
                   "'quantization_config' is given: set 'formats' of the service instead");
 }

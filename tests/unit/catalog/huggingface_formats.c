@@ -131,6 +131,38 @@ TEST(modules_left_out_are_parts)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_formats(&cases[i]);
 }
 
+/* A module goes by the names that several kinds of checkpoints give it, and by those of multimodal ones. */
+TEST(modules_go_by_all_their_names)
+{
+#define WITHOUT(shape, modules) shape "{'quant_method': 'modelopt', 'quant_algo': 'FP8', 'ignore': [" modules "]}}"
+#define LINEAR                                                                                                         \
+    "{'model_type': 'qwen3_5_text', 'num_key_value_heads': 4, 'layer_types': ['linear_attention', 'linear_attention', " \
+    "'full_attention'], " COMMON
+    static const struct expected cases[] = {
+        {WITHOUT(DENSE, "'lm_head', '*.qkv_proj'"),
+         {FORMAT_BF16, FORMAT_FP8, FORMAT_FP8, 0, 0, FORMAT_BF16}, FORMAT_BF16},
+        {WITHOUT(DENSE, "'lm_head', '*.gate_up_proj', '*.down_proj'"),
+         {FORMAT_FP8, FORMAT_FP8, FORMAT_BF16, 0, 0, FORMAT_BF16}, FORMAT_BF16},
+        {WITHOUT(LATENT, "'lm_head', '*.shared_expert.*'"),
+         {FORMAT_FP8, FORMAT_FP8, FORMAT_FP8, FORMAT_BF16, FORMAT_FP8, FORMAT_BF16}, FORMAT_BF16},
+        {WITHOUT(LATENT, "'lm_head', '*.block_sparse_moe.experts.*.w[123]'"),
+         {FORMAT_FP8, FORMAT_FP8, FORMAT_FP8, FORMAT_FP8, FORMAT_BF16, FORMAT_BF16}, FORMAT_BF16},
+        {WITHOUT(LINEAR, "'lm_head', '*.in_proj_qkvz', '*.qkv_proj'"),
+         {FORMAT_BF16, FORMAT_FP8, FORMAT_FP8, 0, 0, FORMAT_BF16}, FORMAT_BF16},
+        {WITHOUT(LINEAR, "'lm_head', '*.in_proj_qkv', '*.in_proj_z', '*.[qkv]_proj'"),
+         {FORMAT_BF16, FORMAT_FP8, FORMAT_FP8, 0, 0, FORMAT_BF16}, FORMAT_BF16},
+        {WITHOUT(LINEAR, "'lm_head', '*linear_attn.out_proj', '*self_attn.o_proj'"),
+         {FORMAT_FP8, FORMAT_BF16, FORMAT_FP8, 0, 0, FORMAT_BF16}, FORMAT_BF16},
+        {WITHOUT(DENSE, "'lm_head', 'model.layers.*.mlp.*'"),
+         {FORMAT_FP8, FORMAT_FP8, FORMAT_BF16, 0, 0, FORMAT_BF16}, FORMAT_BF16},
+        {WITHOUT(DENSE, "'language_model.lm_h*', 'language_model.model.layers.*.mlp.*'"),
+         {FORMAT_FP8, FORMAT_FP8, FORMAT_BF16, 0, 0, FORMAT_BF16}, FORMAT_BF16},
+        {WITHOUT(DENSE, "'model.language_model.layers.*.o_proj'"),
+         {FORMAT_FP8, FORMAT_BF16, FORMAT_FP8, 0, 0, FORMAT_FP8}, FORMAT_BF16},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_formats(&cases[i]);
+}
+
 /* Several schemes: named modules come before classes of them, in any order of the groups. */
 TEST(schemes_are_of_modules)
 {

@@ -64,6 +64,8 @@ TEST(throughput_gives_the_fast_gpu_to_the_job_that_gains_most)
 {
     struct field field = {.params = "{'objective': 'throughput'}", .n = 2, .work = {4, 1}, .fast = {4, 2}, .slow = {1, 1}};
     check_ends(&field, (double[]){1, 1});
+    struct field turned = {.params = "{'objective': 'throughput'}", .n = 2, .work = {1, 4}, .fast = {2, 4}, .slow = {1, 1}};
+    check_ends(&turned, (double[]){1, 1});
 }
 
 /* With raw rates the second job, of 10 steps per second to 1, has the fast GPU: 20 + 1 is more than 4 + 10. Relative to

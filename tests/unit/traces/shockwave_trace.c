@@ -158,3 +158,60 @@ TEST(a_batch_size_without_a_speed_is_an_error)
     CHECK(strstr(types_of("", ROW("LM (batch size 10)", "1.5", "1", "static", "1", "0")), "steps must be") != NULL);
     CHECK(strstr(types_of("", ROW("LM (batch size 10)", "1", "0", "static", "1", "0")), "GPUs must be") != NULL);
 }
+
+/* At 100 steps/s of a batch of 10: 50000 steps/s of 20 are a thousand times as fast by samples, 0.05 a thousandth. */
+TEST(no_batch_size_is_a_thousand_times_as_fast)
+{
+    static const struct {
+        const char *rate, *expected;
+    } cases[] = {{"50000", "lm-10-1-gns-23: 11 1 100, 10 1000 50000, 2 2 50|"},
+                 {"0.05", "lm-10-1-gns-23: 11 1 100, 10 0.001 0.05, 2 2 50|"},
+                 {"50001", "line 1: with batch size 20 the job is 1000.02 times as fast as at first"},
+                 {"0.04999", "line 1: with batch size 20 the job is 0.0009998 times as fast as at first"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_EQ_STR(types_of(test_json(", 'rates': {'lm-40-1': 50, 'lm-20-1': %s}", cases[i].rate),
+                              ROW("LM (batch size 10)", "134583", "1", "gns", "1345.83", "0")),
+                     cases[i].expected);
+}
+
+/* Of several jobs that begin alike the longest states the speed, wherever its row stands. */
+TEST(the_longest_job_states_the_speed)
+{
+#define SHORT ROW("LM (batch size 20)", "80", "1", "static", "1", "1")
+#define LONG ROW("LM (batch size 20)", "7500", "1", "static", "100", "1")
+    static const char *const orders[] = {SHORT LONG, LONG SHORT, SHORT LONG SHORT};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        const char *types = types_of("", orders[i]);
+        CHECK(strstr(types, "lm-20-1-static-3: 3 1 75|") != NULL && strstr(types, "lm-20-1-static-1: 1 1 75|") != NULL);
+    }
+    CHECK_EQ_STR(types_of("", LONG ROW("LM (batch size 20)", "100", "2", "static", "200", "1")
+                                  ROW("ResNet-18 (batch size 128)", "100", "1", "static", "400", "1")),
+                 "lm-20-1-static-3: 3 1 75|lm-20-2-static-1: 1 1 0.5|resnet-18-128-1-static-1: 1 1 0.25|");
+}
+
+/* A million epochs of the recommendation model's largest batch, of 15 steps each, and one step more. */
+TEST(no_job_has_more_than_a_million_epochs)
+{
+    CHECK(strstr(types_of("", ROW("Recommendation (batch size 8192)", "15000000", "1", "static", "1", "0")),
+                 "recommendation-8192-1-static-1000000: 1e+06 1 1.5e+07|") != NULL);
+    CHECK(strstr(types_of("", ROW("Recommendation (batch size 8192)", "15000001", "1", "static", "1", "0")),
+                 "steps are of more than a million epochs") != NULL);
+}
+
+TEST(rates_that_no_job_has_are_told)
+{
+    SCOPED(arena) arena;
+    struct config_list profiles = {0};
+    struct diag diag;
+    const char *path = trace_source_file("jobs.tsv", ROW("LM (batch size 20)", "7500", "1", "static", "100", "1"));
+    const char *json = test_json(
+        "{'profiles': {'format': 'shockwave', 'path': '%s', 'rates': {'lm-10-1': 5, 'lm-20-1': "
+        "6, 'lm-20-2': 7}}}",
+        path);
+    diag_init(&diag);
+    arena_init(&arena);
+    CHECK_EQ_INT(trace_source_profiles(json, &arena, &profiles, &diag), 0);
+    CHECK_EQ_INT(diag.n_items, 2);
+    CHECK_EQ_STR(diag.items[0].text, "no job has a batch of 'lm-10-1', which 'rates' names");
+    CHECK_EQ_STR(diag.items[1].text, "no job has a batch of 'lm-20-2', which 'rates' names");
+}

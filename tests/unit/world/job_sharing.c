@@ -240,3 +240,14 @@ TEST(plans_share_a_gpu_only_if_it_holds_both)
     CHECK(run_at_once(", 'memory_frac': 0.5", "llama-3.1-8b")); /* what is stated goes first */
     CHECK(!run_at_once(", 'memory_frac': 0.51", "phi-2"));
 }
+
+/* Shares of time that are all 0 are of no iteration; one that is above 0 is enough. */
+TEST(phases_without_time_are_refused)
+{
+    const struct bed_rows *rows = bed_run(BED(.quiet = true), TWO_JOBS, "'scheduler': 'muri', 'placement': 'counted'",
+                                          "'sharing': {'phases': [0, 0]}", of_second);
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    CHECK_EQ_STR(rows->diag.items[0].text, "an iteration takes time on some resource");
+    rows = run_two("'scheduler': 'muri', 'placement': 'counted'", "'sharing': {'phases': [0, 0, 0.1]}", of_second);
+    CHECK_EQ_INT(rows->diag.n_warnings, 0);
+}
