@@ -249,6 +249,11 @@ double job_traffic_speed(const struct job *job)
     return traffic != NULL ? traffic->speed : 1.0;
 }
 
+double job_traffic_ideal_s(const struct job *job)
+{
+    return job->activity->traffic != NULL ? job->activity->traffic->ideal_s : 0.0;
+}
+
 const struct power_stage *job_traffic_phases(const struct job *job)
 {
     const struct job_traffic *traffic = job->activity->traffic;

@@ -71,6 +71,9 @@ void job_traffic_end(struct job *job);
 /* Speed of the job relative to an idle network; 1 without steps. */
 double job_traffic_speed(const struct job *job);
 
+/* Seconds of its step on the GPUs that it asks for, in an idle network; 0: it exchanges no data. */
+double job_traffic_ideal_s(const struct job *job);
+
 /* The phases of its step at present [TRAINING_PHASES]; NULL: none, or those on adjacent GPUs in an idle network. */
 const struct power_stage *job_traffic_phases(const struct job *job);
 
