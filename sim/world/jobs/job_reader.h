@@ -5,7 +5,7 @@
  *
  * While the job works, it holds a claim on the links from the storage to each NIC. The claim asks for what the job
  * needs at full speed in an idle network. Once a whole step of the buffer is free, it asks for all that the path or
- * `node_read` lets through, until the buffer is full. The data read ahead, Q bytes of all GPUs together, change as a fluid:
+ * `node_read` lets through, until the buffer is full. The data read ahead, Q bytes of all GPUs, change as a fluid:
  *
  *     dQ/dt = R - U      R: GPUs times the least grant; U: what the job works off, at most its need
  *
