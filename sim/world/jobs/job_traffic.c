@@ -393,7 +393,8 @@ static int describe(struct job_traffic *traffic, struct traffic_edges *edges)
     }
     job_step_place(traffic);
     traffic->ideal_s = job_step_ideal_s(traffic);
-    return job_step_edges(traffic, edges);
+    const int code = job_step_compute(traffic);
+    return code == 0 ? job_step_edges(traffic, edges) : code;
 }
 
 static int start_flows(struct job_traffic *traffic)
