@@ -11,6 +11,7 @@
 #include "sim/world/jobs/job_activity.h"
 #include "sim/world/jobs/job_graph.h"
 #include "sim/world/jobs/job_progress.h"
+#include "sim/world/jobs/job_reader.h"
 #include "sim/world/jobs/job_stats.h"
 #include "sim/world/jobs/job_training.h"
 #include "sim/world/jobs/jobs.h"
@@ -129,6 +130,7 @@ struct jobs {
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
     struct topology *topology;   /* NULL: no links */
     struct job_network *network; /* NULL: the scenario describes no steps */
+    struct job_readers *readers; /* NULL: no type reads data while it works */
     struct resource_requests requests;     /* of all jobs so far, where node resources are tracked */
     struct job_host share_of_gpu;          /* of each GPU, if all have equal parts; 0: not counted */
     struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
@@ -385,8 +387,9 @@ double jobs_shared_speed(const struct cluster_view *view, const struct job_view 
 /* Speed on `gpus` GPUs of the node type of a view, but for their distance and clock. */
 double job_speed_on(const struct job *job, const struct cluster_view *view, double gpus);
 
-/* Speed on its present GPUs at their last clock. */
+/* Speed on its present GPUs at their last clock; and the same if it need not wait for data. */
 double job_speed(const struct job *job);
+double job_full_speed(const struct job *job);
 
 /* The progress of a running job has changed: its finish event follows. */
 void job_rearm(struct job *job);

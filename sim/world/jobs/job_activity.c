@@ -16,12 +16,13 @@ int job_activity_create(struct job *job)
 {
     if (job->type == NULL) return 0;
     const bool draws = draws_by_plan(job);
-    if (!draws && !job_has_traffic(job) && !job_has_saver(job)) return 0;
+    if (!draws && !job_has_traffic(job) && !job_has_saver(job) && !job_reads(job)) return 0;
     struct job_activity *activity = job->activity = pool_take(&job->jobs->activities);
     if (activity == NULL) return SIM_E_NOMEM;
     *activity = (struct job_activity){.job = job, .draws_by_plan = draws, .draw = *job->holder.draw};
     owner_init_passing(&activity->save, OWNER_ID_JOB_SAVES, job_number(job));
     owner_init_passing(&activity->works, OWNER_ID_JOB_WORKS, job_number(job));
+    owner_init_passing(&activity->read, OWNER_ID_JOB_READS, job_number(job));
     if (draws) job->holder.draw = &activity->draw;
     return 0;
 }
@@ -68,12 +69,18 @@ void job_await_work(struct job *job)
         engine_disarm(engine, &job->activity->works);
 }
 
-/* A job that waits sends nothing. */
+static bool is_on_links(const struct job *job)
+{
+    return job_has_traffic(job) || job_reads(job);
+}
+
+/* A job that waits sends nothing, and reads no data. */
 void job_activity_begin_traffic(struct job *job, sim_ns now)
 {
-    const bool waits = job_has_traffic(job) && job_waits(job, now);
+    const bool waits = is_on_links(job) && job_waits(job, now);
     if (waits) job_await_work(job);
-    const int code = job->jobs->network != NULL && !waits ? job_traffic_begin(job) : 0;
+    int code = job->jobs->network != NULL && !waits && job->activity->traffic == NULL ? job_traffic_begin(job) : 0;
+    if (code == 0 && !waits) code = job_reader_begin(job);
     if (code != 0) engine_fail(job->jobs->site->engine, code);
     if (job->activity->traffic != NULL) job_activity_redraw(job, now, true);
 }
@@ -81,7 +88,7 @@ void job_activity_begin_traffic(struct job *job, sim_ns now)
 void job_begins_work(struct job *job, sim_ns now)
 {
     job_progress_move(&job->progress, now);
-    if (job_has_traffic(job) && job->activity->traffic == NULL) job_activity_begin_traffic(job, now);
+    if (is_on_links(job)) job_activity_begin_traffic(job, now);
     job_activity_redraw(job, now, true);
     job_speed_changed(job, now);
 }
@@ -90,6 +97,7 @@ void job_begins_work(struct job *job, sim_ns now)
 
 void job_activity_begin_saver(struct job *job, sim_ns now, bool starts)
 {
+    if (starts) job->activity->ahead_bytes = 0.0;
     if (job->activity->saver != NULL || !job_has_saver(job)) return;
     const int code = job_saver_begin(job, now, starts);
     if (code != 0) engine_fail(job->jobs->site->engine, code);
@@ -100,6 +108,8 @@ void job_activity_resized(struct job *job, sim_ns now, sim_ns idle_ns)
     const int code = job_has_saver(job) ? job_saver_resized(job, now, idle_ns) : 0;
     if (code != 0) engine_fail(job->jobs->site->engine, code);
     job_traffic_end(job);
+    job_reader_end(job);
+    job->activity->ahead_bytes = 0.0;
     job_activity_begin_traffic(job, now);
 }
 
@@ -107,6 +117,7 @@ void job_activity_end(struct job *job)
 {
     job_saver_end(job);
     job_traffic_end(job);
+    job_reader_end(job);
     engine_disarm(job->jobs->site->engine, &job->activity->works);
 }
 
@@ -137,15 +148,17 @@ void job_activity_paced(struct job *job, sim_ns now)
 {
     if (job->activity->draws_by_plan) job->jobs->has_drawn_by_plan = true;
     job_saver_paced(job, now);
+    job_reader_paced(job, now);
     if (draws_by_turns(job, now)) job_await_work(job); /* at speed 0 no save begins */
 }
 
-/* A job that waits, or stalls for a save, draws as GPUs idle with a process. Its clock is that at which it trains. */
+/* A job that waits, or stalls for a save, draws as GPUs idle with a process; and in the part of its time in which it
+ * waits for data. Its clock is that at which it trains. */
 static double used_frac(struct job *job, sim_ns now, int64_t gpus)
 {
     const bool rests = job_waits(job, now) || job_progress_stalls(&job->progress, now);
     if (draws_by_turns(job, now)) job_await_work(job);
-    return rests ? 0.0 : (double)gpus / job->view.held_gpus;
+    return rests ? 0.0 : (1.0 - job_reader_waits_frac(job)) * (double)gpus / job->view.held_gpus;
 }
 
 void job_activity_redraw(struct job *job, sim_ns now, bool is_running)

@@ -1,6 +1,6 @@
 /* What the type of a job describes beyond its speed: saves and reads that are flows (job_saver.h), data that it sends
- * between nodes (job_traffic.h), and the power of the phases of its training plan. Saves, traffic and power begin when
- * the job works, after it has moved, waited and read.
+ * between nodes (job_traffic.h) or reads from storage (job_reader.h), and the power of the phases of its training plan.
+ * Saves, traffic, data and power begin when the job works, after it has moved, waited and read.
  *
  * Only jobs of such types have an activity. Most runs have none, and pay for none. */
 #ifndef ORRERY_WORLD_JOBS_JOB_ACTIVITY_H
@@ -8,6 +8,7 @@
 
 #include "sim/core/engine.h"
 #include "sim/world/cluster/holder.h"
+#include "sim/world/jobs/job_reader.h"
 #include "sim/world/jobs/job_saver.h"
 #include "sim/world/jobs/job_traffic.h"
 
@@ -18,9 +19,12 @@ struct job;
 struct job_activity {
     struct job *job;
     struct owner save, works;    /* save: of the saver, over all runs; works: the end of a wait */
+    struct owner read;           /* of the reader, over all runs */
     struct job_saver *saver;     /* its saves and reads while it runs, if they are flows; else NULL */
     int64_t unread_bytes;        /* when it last stopped, of what it was to read before it works */
     struct job_traffic *traffic; /* what it exchanges while it runs; NULL: nothing */
+    struct job_reader *reader;   /* the data that it reads while it works; NULL: none */
+    double ahead_bytes;          /* when it last stopped, of data read ahead: a job that continues has them */
     bool draws_by_plan;          /* else its power is that of its type */
     struct holder_draw draw;
     struct power_stage stages[HOLDER_STAGES]; /* behind draw.stages */
@@ -38,7 +42,7 @@ void job_activity_destroy(struct job *job);
  * reads what it had not read when it stopped. */
 void job_activity_begin_saver(struct job *job, sim_ns now, bool starts);
 
-/* Its traffic begins, or will when its wait is over. */
+/* Its traffic and its data begin, or will when its wait is over. */
 void job_activity_begin_traffic(struct job *job, sim_ns now);
 
 /* The speed of the running job may have changed, and its progress has been moved to now. */

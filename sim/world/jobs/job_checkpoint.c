@@ -157,8 +157,10 @@ static int check_type(const struct jobs *jobs, const struct job_type *type, cons
 {
     const struct saver_place saves = {"checkpoint.to", type->checkpoint.to, "checkpoints", "go to", true};
     const struct saver_place reads = {"load.from", type->load.from, "jobs", "load from", false};
-    const int code = saves.storage != NULL ? check_place(jobs, type, saves, topology) : 0;
-    return code == 0 && reads.storage != NULL ? check_place(jobs, type, reads, topology) : code;
+    const struct saver_place data = {"data.from", type->data.from, "jobs", "read data from", false};
+    int code = saves.storage != NULL ? check_place(jobs, type, saves, topology) : 0;
+    if (code == 0 && reads.storage != NULL) code = check_place(jobs, type, reads, topology);
+    return code == 0 && data.storage != NULL ? check_place(jobs, type, data, topology) : code;
 }
 
 int job_savers_check(const struct jobs *jobs, struct topology *topology)

@@ -41,7 +41,7 @@ extern const struct config_field load_config_fields[];
 int job_checkpoints_create(struct jobs *jobs);
 void job_checkpoints_destroy(struct jobs *jobs);
 
-/* Checks `checkpoint.to` and `load.from` of all types. Returns 0 or SIM_E_CONFIG with findings. */
+/* Checks `checkpoint.to`, `load.from` and `data.from` of all types. Returns 0 or SIM_E_CONFIG with findings. */
 int job_savers_check(const struct jobs *jobs, struct topology *topology);
 
 /* How the job saves its state on its present GPUs. A fault of the policy fails the engine. */

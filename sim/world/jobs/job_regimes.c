@@ -1,4 +1,4 @@
-#include "sim/world/jobs/job_regimes.h"
+#include "sim/world/jobs/job_types.h"
 
 #define ROW_OF struct job_regime
 const struct config_field job_regime_fields[] = {

@@ -77,7 +77,7 @@ sim_ns job_owed_wait_ns(const struct job *job)
     return sim_ns_add(job_resume_wait_ns(job), job->restart_ns);
 }
 
-double job_speed(const struct job *job)
+double job_full_speed(const struct job *job)
 {
     if (job->view.gpus == 0) return job->holder.is_paused ? 0.0 : 1.0; /* slow GPUs do not slow it */
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
@@ -88,6 +88,12 @@ double job_speed(const struct job *job)
     if (job->type != NULL && goodput_is_given(&job->type->goodput))
         return job->place_speed * slowed * job_goodput_held(job);
     return job->place_speed * slowed * job_speed_on(job, view, job->view.held_gpus);
+}
+
+double job_speed(const struct job *job)
+{
+    const double full = job_full_speed(job);
+    return job->activity != NULL ? fmin(full, job_reader_speed(job)) : full;
 }
 
 static void arm(struct job *job)

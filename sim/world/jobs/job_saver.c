@@ -207,6 +207,7 @@ static void hold(struct job_saver *saver, sim_ns *rest_ns, sim_ns now)
     job_progress_move(&saver->job->progress, now);
     *rest_ns = SIM_NS_MAX;
     job_rearm(saver->job);
+    job_reader_turned(saver->job, now);
     job_activity_redraw(saver->job, now, true);
 }
 
@@ -215,6 +216,7 @@ static void release(struct job_saver *saver, sim_ns *rest_ns, sim_ns now)
     job_progress_move(&saver->job->progress, now);
     *rest_ns = 0;
     job_rearm(saver->job);
+    job_reader_turned(saver->job, now);
     job_activity_redraw(saver->job, now, true);
 }
 

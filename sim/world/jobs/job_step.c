@@ -8,6 +8,28 @@
 
 static const char *const kind_names[] = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send", NULL};
 static const char *const group_names[] = {"all", "rail", "node", NULL};
+static const char *const scheme_names[] = {"none", "sr-sgc", "m-sgc", NULL};
+
+#define ROW_OF struct code_config
+static const struct config_field code_fields[] = {
+    ROW_CHOICE("scheme", scheme, REQUIRED, scheme_names, "sequential gradient coding by repetition, or by two parts of the data"),
+    ROW_INT("burst", burst, DEFAULT("1"), WITHIN(1, 63), "B: most rounds in a row in which a node may be late"),
+    ROW_INT("window", window, DEFAULT("2"), WITHIN(2, 64), "W: rounds in a row that the code looks at"),
+    ROW_INT("different", different, REQUIRED, WITHIN(1, 1e6), "lambda: most different nodes that may be late in a window"),
+    {0}};
+#undef ROW_OF
+
+#define ROW_OF struct delays_config
+static const struct config_field delays_fields[] = {
+    ROW_REAL("late", late_frac, REQUIRED, WITHIN(1e-9, 1), "share of its rounds in which a node is late"),
+    ROW_REAL("rounds", late_rounds, DEFAULT("1"), WITHIN(1, 1e6), "mean number of rounds in a row for which a node is late"),
+    ROW_QUANTITY("delay", delay_s, UNIT_TIME, REQUIRED, WITHIN(0, 1e6), "time by which a late node answers later"),
+    ROW_QUANTITY("base", base_s, UNIT_TIME, DEFAULT("0s"), WITHIN(0, 1e6),
+                 "time of each round beside its computing, of all nodes, such as calls of functions"),
+    ROW_REAL("patience", patience, DEFAULT("1"), WITHIN(0, 1e6),
+             "with a code: nodes are stragglers after 1 + this times the fastest node's time"),
+    {0}};
+#undef ROW_OF
 
 #define ROW_OF struct collective_config
 static const struct config_field collective_fields[] = {
@@ -26,6 +48,8 @@ const struct config_field step_config_fields[] = {
     ROW_QUANTITY("compute", compute_s, UNIT_TIME, REQUIRED, WITHIN(0, 1e6), "computing time of a step"),
     ROW_INT("stragglers", stragglers, DEFAULT("0"), WITHIN(0, 64),
             "slow nodes that a step does without, by gradient coding: each node computes so many shares more"),
+    ROW_SECTION("code", code, OPTIONAL, code_fields, "sequential gradient coding, in place of 'stragglers'"),
+    ROW_SECTION("delays", delays, OPTIONAL, delays_fields, "nodes that answer late in some rounds; default: none does"),
     ROW_LIST("collectives", collectives, REQUIRED, WITHIN(1, 64), struct collective_config, collective_fields,
              "exchanges of a step, one after another"),
     {0}};
@@ -43,11 +67,34 @@ static bool is_ring(int kind)
     return kind != STEP_ALL_TO_ALL && kind != STEP_SEND;
 }
 
+static int check_code(const struct jobs *jobs, const struct job_type *type)
+{
+    const struct step_config *step = &type->step;
+    const struct code_config *code = &step->code;
+    const struct delays_config *delays = &step->delays;
+    if (delays->late_frac > 0.0 && delays->late_frac * (delays->late_rounds + 1.0) > delays->late_rounds)
+        return job_traffic_refuse(jobs, type, "step.delays", "raise 'rounds', or lower 'late'",
+                                  "nodes that are late so often are late for more rounds in a row");
+    if (code->scheme == 0) return 0;
+    if (step->stragglers > 0)
+        return job_traffic_refuse(jobs, type, "step.code", "leave out 'stragglers'",
+                                  "a sequential code takes the place of 'stragglers'");
+    if (code->burst >= code->window)
+        return job_traffic_refuse(jobs, type, "step.code.burst", "for example \"burst\": 1, \"window\": 2",
+                                  "'burst' must be less than 'window'");
+    if (code->scheme + GRADIENT_GC == GRADIENT_SR_SGC && (code->window - 1) % code->burst != 0)
+        return job_traffic_refuse(jobs, type, "step.code.window", "for example \"burst\": 2, \"window\": 3",
+                                  "'burst' of sr-sgc must divide 'window' - 1");
+    return 0;
+}
+
 int job_step_read_type(const struct jobs *jobs, const struct job_type *type, struct traffic_type *out)
 {
     const struct config_list *list = &type->step.collectives;
     const struct collective_config *first = NULL;
     if (list->n == 0) return 0;
+    const int checked = check_code(jobs, type);
+    if (checked != 0) return checked;
     out->collectives = mem_zalloc(list->n, sizeof *out->collectives);
     if (out->collectives == NULL) return SIM_E_NOMEM;
     for (size_t i = 0; i < list->n; i++) {
@@ -123,26 +170,91 @@ static int32_t flows_per_nic(const struct traffic_type *type, const struct step_
 int32_t job_step_stragglers(const struct job *job)
 {
     int64_t most = -1;
-    if (job->type == NULL) return 0;
+    if (job->type == NULL || job->type->step.code.scheme != 0) return 0;
     for (const struct allocation *part = job->holder.held; part != NULL; part = part->next) most++;
     const int64_t given = job->type->step.stragglers;
     return given < most ? (int32_t)given : most > 0 ? (int32_t)most : 0;
 }
 
-/* Computing time over that without coding, on the job's nodes. */
-static double coded(const struct job_traffic *traffic)
+/* --- Gradient coding ---
+ *
+ * A node is a worker. Its load is at most all of the data: a job on few nodes does with smaller numbers. */
+
+static struct gradient_code code_of(const struct job_traffic *traffic)
 {
-    const int32_t nodes = traffic->n_nodes;
-    const struct gradient_code code = {.scheme = GRADIENT_GC, .workers = nodes,
-                                       .stragglers = job_step_stragglers(traffic->job)};
-    return nodes * gradient_code_load(&code);
+    const struct step_config *step = &traffic->job->type->step;
+    const int32_t nodes = traffic->n_nodes > 0 ? traffic->n_nodes : 1;
+    struct gradient_code code = {.scheme = GRADIENT_GC, .workers = nodes,
+                                 .stragglers = job_step_stragglers(traffic->job)};
+    if (step->code.scheme == 0 || nodes < 2) return code;
+    code.scheme = (enum gradient_scheme)(GRADIENT_GC + step->code.scheme);
+    code.burst = (int32_t)step->code.burst;
+    code.window = (int32_t)step->code.window;
+    code.different = step->code.different < nodes ? (int32_t)step->code.different : nodes;
+    return code;
 }
 
-static double step_s(const struct job_traffic *traffic, const struct step_place *place, double coding,
+/* Draws n rounds of all nodes: the delays of rounds in a row are those of a chain in its steady state. */
+static void draw_delays(const struct job_traffic *traffic, int32_t nodes, int64_t n, double *delay_s, bool *late)
+{
+    const struct job *job = traffic->job;
+    const struct delays_config *delays = &job->type->step.delays;
+    const double ends_frac = 1.0 / delays->late_rounds;
+    const double begins_frac = ends_frac * delays->late_frac / (1.0 - delays->late_frac);
+    struct rng rng;
+    rng_init(&rng, job->jobs->site->seed, job->jobs->site->run, "jobs.delays", job_number(job));
+    for (int64_t i = 0; i < n * nodes; i++) {
+        const bool was_late = i >= nodes && late[i - nodes];
+        const double late_frac = i < nodes ? delays->late_frac : was_late ? 1.0 - ends_frac : begins_frac;
+        late[i] = rng_uniform(&rng) < late_frac;
+        delay_s[i] = delays->base_s + (late[i] ? delays->delay_s : 0.0);
+    }
+}
+
+/* Sets *sum_s to the computing of so many steps, with the rounds of the code's delay. Returns 0 or SIM_E_NOMEM. */
+static int run_rounds(const struct job_traffic *traffic, const struct gradient_code *code, int32_t steps, double *sum_s)
+{
+    const struct step_config *step = &traffic->job->type->step;
+    const int64_t rounds = steps + gradient_code_delay(code);
+    double *delay_s = mem_zalloc((size_t)(rounds * code->workers), sizeof *delay_s);
+    bool *late = mem_zalloc((size_t)(rounds * code->workers), sizeof *late);
+    const bool has_both = delay_s != NULL && late != NULL;
+    if (has_both) {
+        draw_delays(traffic, code->workers, rounds, delay_s, late);
+        *sum_s = gradient_code_run_s(code, delay_s, step->compute_s * code->workers, step->delays.patience, steps,
+                                     late);
+    }
+    mem_free(delay_s);
+    mem_free(late);
+    return has_both ? 0 : SIM_E_NOMEM;
+}
+
+/* Steps of the job, of which at most STEP_ROUNDS node rounds are drawn; 100 at least. */
+static double steps_of(const struct job_traffic *traffic)
+{
+    const double work_s = sim_s_from_ns(traffic->job->progress.work_ns);
+    return traffic->ideal_s > 0.0 ? fmax(round(work_s / traffic->ideal_s), 1.0) : 1.0;
+}
+
+int job_step_compute(struct job_traffic *traffic)
+{
+    const struct step_config *step = &traffic->job->type->step;
+    const struct gradient_code code = code_of(traffic);
+    const double steps = steps_of(traffic), more = gradient_code_delay(&code);
+    traffic->compute_s = step->compute_s * code.workers * gradient_code_load(&code) * (steps + more) / steps;
+    if (!(step->delays.late_frac > 0.0)) return 0;
+    const double drawn = fmin(steps, fmax(floor((double)STEP_ROUNDS / code.workers), 100.0));
+    double sum_s;
+    const int result = run_rounds(traffic, &code, (int32_t)drawn, &sum_s);
+    if (result == 0) traffic->compute_s = sum_s / (drawn + more) * (steps + more) / steps;
+    return result;
+}
+
+static double step_s(const struct job_traffic *traffic, const struct step_place *place, double compute_s,
                      double edge_bytes_per_s)
 {
-    return step_time_s(coding * traffic->job->type->step.compute_s, traffic->type->collectives, traffic->type->n, place,
-                       rates_of(traffic->job), edge_bytes_per_s);
+    return step_time_s(compute_s, traffic->type->collectives, traffic->type->n, place, rates_of(traffic->job),
+                       edge_bytes_per_s);
 }
 
 double job_step_ideal_s(const struct job_traffic *traffic)
@@ -152,7 +264,8 @@ double job_step_ideal_s(const struct job_traffic *traffic)
     const int32_t each = jobs_cluster_of(job->jobs, job->view.node_type)->gpus_per_node;
     const int32_t gpus = job->view.gpus, nodes = (gpus + each - 1) / each;
     const struct step_place place = place_on(network, traffic->type, nodes, gpus / nodes, (gpus + nodes - 1) / nodes);
-    return step_s(traffic, &place, 1.0, nic_bytes_per_s(network) / flows_per_nic(traffic->type, &place));
+    return step_s(traffic, &place, job->type->step.compute_s,
+                  nic_bytes_per_s(network) / flows_per_nic(traffic->type, &place));
 }
 
 double job_step_flow_bytes_per_s(const struct job_traffic *traffic)
@@ -162,7 +275,7 @@ double job_step_flow_bytes_per_s(const struct job_traffic *traffic)
 
 double job_step_now_s(const struct job_traffic *traffic, double least_bytes_per_s)
 {
-    return step_s(traffic, &traffic->place, coded(traffic), least_bytes_per_s);
+    return step_s(traffic, &traffic->place, traffic->compute_s, least_bytes_per_s);
 }
 
 /* --- Edges --- */

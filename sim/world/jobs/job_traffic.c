@@ -249,6 +249,11 @@ double job_traffic_speed(const struct job *job)
     return traffic != NULL ? traffic->speed : 1.0;
 }
 
+double job_traffic_ideal_s(const struct job *job)
+{
+    return job->activity->traffic != NULL ? job->activity->traffic->ideal_s : 0.0;
+}
+
 const struct power_stage *job_traffic_phases(const struct job *job)
 {
     const struct job_traffic *traffic = job->activity->traffic;
@@ -388,7 +393,8 @@ static int describe(struct job_traffic *traffic, struct traffic_edges *edges)
     }
     job_step_place(traffic);
     traffic->ideal_s = job_step_ideal_s(traffic);
-    return job_step_edges(traffic, edges);
+    const int code = job_step_compute(traffic);
+    return code == 0 ? job_step_edges(traffic, edges) : code;
 }
 
 static int start_flows(struct job_traffic *traffic)

@@ -16,6 +16,10 @@
  *
  * With `stragglers` s, the job computes by gradient coding (models/gradient_code.h): each node computes s + 1 shares of
  * the data, and a step does without the s slowest nodes. On s nodes or fewer, s counts as one less than the nodes.
+ * `code` is one of the two sequential codes, whose load is less. They bear no node that is slow for long, as a failure
+ * makes it. With `delays`, nodes are late in single rounds: a chain of two states for each node, late and not, as in the
+ * model of Gilbert and Elliott. A job of K steps has K rounds, and those of the code's delay. They are drawn from the
+ * stream "jobs.delays" of the job, at most STEP_ROUNDS over all nodes, and all take the mean of their computing.
  *
  * Leaves out: PCIe links of the job's GPUs, other traffic of the job, and steps of different length. */
 #ifndef ORRERY_WORLD_JOBS_JOB_TRAFFIC_H
@@ -28,7 +32,7 @@
 
 #include <stdbool.h>
 
-enum { STEP_PARTNERS = 16 };
+enum { STEP_PARTNERS = 16, STEP_ROUNDS = 1000000 };
 
 struct job;
 struct jobs;
@@ -41,9 +45,23 @@ struct collective_config {
     int64_t nodes; /* of a group; 0: all nodes of the job */
 };
 
+/* Sequential gradient coding; absent: scheme 0. */
+struct code_config {
+    int scheme; /* enum gradient_scheme, less GRADIENT_GC */
+    int64_t burst, window, different;
+};
+
+/* Nodes that answer late in some rounds; absent: late_frac 0. */
+struct delays_config {
+    double late_frac, late_rounds; /* of all rounds; mean length of a run of late rounds */
+    double delay_s, base_s, patience;
+};
+
 struct step_config {
     double compute_s;
     int64_t stragglers; /* slow nodes that it does without, by gradient coding */
+    struct code_config code;
+    struct delays_config delays;
     struct config_list collectives; /* struct collective_config; n 0: the scenario describes no steps */
 };
 
@@ -70,6 +88,9 @@ void job_traffic_end(struct job *job);
 
 /* Speed of the job relative to an idle network; 1 without steps. */
 double job_traffic_speed(const struct job *job);
+
+/* Seconds of its step on the GPUs that it asks for, in an idle network; 0: it exchanges no data. */
+double job_traffic_ideal_s(const struct job *job);
 
 /* The phases of its step at present [TRAINING_PHASES]; NULL: none, or those on adjacent GPUs in an idle network. */
 const struct power_stage *job_traffic_phases(const struct job *job);

@@ -92,6 +92,7 @@ struct job_traffic {
     struct power_stage phases[TRAINING_PHASES]; /* of that step */
     struct step_place place;
     double ideal_s, speed;  /* of a step in an idle network; present speed relative to that */
+    double compute_s;       /* of a stated step, with its code and its late nodes */
     double held_gpus;       /* since it began */
     sim_ns since_ns, began_at_ns; /* of the present speed; work done when it began */
     int32_t n_nodes, n_flows;
@@ -130,6 +131,7 @@ double job_duty_share(const struct job_traffic *traffic, double net_frac, double
 int job_step_read_type(const struct jobs *jobs, const struct job_type *type, struct traffic_type *out);
 int job_step_read_rates(const struct jobs *jobs, struct job_network *network);
 void job_step_place(struct job_traffic *traffic);
+int job_step_compute(struct job_traffic *traffic); /* sets compute_s, behind ideal_s */
 int job_step_edges(const struct job_traffic *traffic, struct traffic_edges *edges);
 double job_step_ideal_s(const struct job_traffic *traffic);
 double job_step_now_s(const struct job_traffic *traffic, double least_bytes_per_s);

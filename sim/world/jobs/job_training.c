@@ -201,11 +201,10 @@ static const char *find_problem(const struct priced *priced, int64_t gpus, struc
     static const char *const lacking[] = {"it does not fit into the memory of a GPU",
                                           "its states do not fit into the host memory of a node ('tiers.host_memory')",
                                           "its states do not fit on the drives of a node ('tiers.disk')"};
-    const double gib = 1024.0 * 1024.0 * 1024.0;
     const char *problem = training_setup_price(priced->setup, gpus, true, step);
     *lacking_gib = 0.0;
     if (problem != NULL || step->fits) return problem;
-    if (step->lacks == HOME_GPU) *lacking_gib = step->memory.total_bytes / gib;
+    if (step->lacks == HOME_GPU) *lacking_gib = step->memory.total_bytes / 0x1p30;
     return lacking[step->lacks];
 }
 
@@ -217,6 +216,7 @@ static struct job_training_facts facts_of(const struct training_setup *setup, do
         .passes_s = step->passes_s + step->bubble_s,
         .host_bytes = step->memory.host_bytes,
         .disk_bytes = step->memory.disk_bytes,
+        .sequences = (double)training_plan_sequences(&setup->plan),
         .model_flop = step->model_flop,
         .hardware_flop = step->hardware_flop,
         .peak_flop_per_s = step->mfu > 0.0 ? step->model_flop / (step->mfu * step->step_s * (double)gpus) : 0.0};

@@ -61,6 +61,7 @@ struct job_training_facts {
     double memory_frac; /* of the usable memory of a GPU */
     double passes_s;    /* forward and backward passes of all micro-batches, until the optimizer may begin */
     double host_bytes, disk_bytes; /* that 'tiers' keep on each node, beyond its GPUs */
+    double sequences;                 /* of a step, over all data ranks */
     double model_flop, hardware_flop; /* of all GPUs; hardware_flop with recomputation */
     double peak_flop_per_s;           /* of a GPU, in the format of computing */
 };

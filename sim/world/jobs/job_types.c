@@ -63,6 +63,8 @@ const struct config_field job_type_config_fields[] = {
                 "checkpoints of its jobs; default: a failure loses all their work"),
     ROW_SECTION("load", load, OPTIONAL, load_config_fields,
                 "what each job reads over the network before it works, unless it reads a checkpoint there"),
+    ROW_SECTION("data", data, OPTIONAL, data_config_fields,
+                "data set that its jobs read over the network, step by step; default: reading takes no time"),
     ROW_SECTION("training", training, OPTIONAL, training_job_config_fields,
                 "LLM that its jobs train, and how: their speed on each GPU and number of GPUs follows"),
     ROW_SECTION("power", power, OPTIONAL, power_fields, "power of its GPUs; needs cluster.power"),

@@ -11,9 +11,10 @@
 #include "sim/world/cluster/host_needs.h"
 #include "sim/world/jobs/job_checkpoint.h"
 #include "sim/world/jobs/job_goodput.h"
-#include "sim/world/jobs/job_regimes.h"
+#include "sim/world/jobs/job_reader.h"
 #include "sim/world/jobs/job_sharing.h"
 #include "sim/world/jobs/job_traffic.h"
+#include "sim/world/policy/cluster_view.h"
 #include "sim/world/rows/site_env.h"
 #include "sim/world/rows/source.h"
 
@@ -39,7 +40,8 @@ struct job_type {
     bool preemptible;          /* if jobs.preemptible */
     int64_t priority;          /* jobs of lower priority yield first */
     struct checkpoint_config checkpoint;
-    struct load_config load;   /* all zero: its jobs read nothing */
+    struct load_config load;   /* all zero: its jobs read nothing before they work */
+    struct data_config data;   /* all zero: its jobs read no data while they work */
     struct job_power_config power; /* all zero: the scenario gives none */
     struct training_job_config training; /* plan.llm NULL: none */
     struct goodput_config goodput; /* all zero: the scenario gives none */
@@ -159,5 +161,26 @@ sim_ns deadline_of(const struct deadlines_config *config, const struct job_recor
 
 /* Whether a trace of the format may have jobs of the type, by its parameters: its name is then no slip. */
 bool job_type_may_occur(const struct trace_format *format, const char *name);
+
+/* Jobs that change their batch size as they train: the regimes of a job type, one behind the other. A regime is a part
+ * of a job's epochs and its speed, relative to the batch size that the job begins with. The trace's run time is that of
+ * all epochs with that batch size:
+ *
+ *     run time = run time in the trace x sum of (epochs / speed) / sum of epochs
+ *
+ * Whoever trains the model changes the batch size, such as Accordion or the gradient noise scale, not the scheduler. */
+extern const struct config_field job_regime_fields[];
+
+/* Checks that the regimes (struct job_regime) have at most JOB_MODES different speeds. Returns 0 or SIM_E_CONFIG. */
+int job_regimes_check(const struct config_list *regimes, const char *where, struct diag *diag);
+
+/* The run time of a job whose run time at the first batch size is `first_ns`; without regimes the same. */
+sim_ns job_regimes_run_ns(const struct config_list *regimes, sim_ns first_ns);
+
+/* The epochs of a job that has done the share `work_frac` of its run time. */
+struct job_epochs job_regimes_epochs(const struct config_list *regimes, double work_frac);
+
+/* Steps per second of such a job with its present batch size, at speed 1; 0: the regimes do not state it. */
+double job_regimes_steps_per_s(const struct config_list *regimes, double work_frac);
 
 #endif

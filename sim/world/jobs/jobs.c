@@ -428,6 +428,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     jobs->topology = options->topology;
     if (code == 0) code = job_traffic_create(jobs, options->topology);
     if (code == 0) code = job_savers_check(jobs, options->topology);
+    if (code == 0) code = job_readers_create(jobs);
     if (code == 0) code = prepare(jobs);
     for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++)
         jobs_cluster_of(jobs, i)->is_placed = jobs->placer != NULL;
@@ -455,8 +456,10 @@ void jobs_destroy(struct jobs *jobs)
         if (job->activity == NULL) continue;
         job_traffic_forget(job);
         job_saver_forget(job);
+        job_reader_forget(job);
     }
     job_traffic_destroy(jobs);
+    job_readers_destroy(jobs);
     job_checkpoints_destroy(jobs);
     job_trainings_destroy(jobs->trainings);
     mem_free(jobs->draws);
@@ -499,12 +502,14 @@ int jobs_finish(struct jobs *jobs)
         if (job->view.state == JOB_RUNNING) job_progress_move(&job->progress, now);
         if (job->activity != NULL) job_saver_end(job);
         if (job->activity != NULL) job_traffic_end(job);
+        if (job->activity != NULL) job_reader_end(job);
         job_stats_idle(&jobs->stats, job);
         if (code == 0) code = job_stats_unfinished(&jobs->stats, job, now);
     }
     active_jobs_move(jobs, now);
     if (code == 0) code = job_stats_emit(&jobs->stats, jobs, now);
-    return code < 0 ? code : job_traffic_emit(jobs);
+    if (code == 0) code = job_traffic_emit(jobs);
+    return code < 0 ? code : job_readers_emit(jobs);
 }
 
 int64_t jobs_waiting(const struct jobs *jobs)

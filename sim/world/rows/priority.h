@@ -28,7 +28,8 @@ enum {
     OWNER_ID_JOBS = 2 << PASSING_ID_BITS,
     OWNER_ID_JOB_FAILURES = 3 << PASSING_ID_BITS,
     OWNER_ID_JOB_SAVES = OWNER_ID_JOB_FAILURES + (1 << (PASSING_ID_BITS - 1)), /* failures: half of the ids */
-    OWNER_ID_JOB_WORKS = OWNER_ID_JOB_SAVES + (1 << (PASSING_ID_BITS - 2))     /* a quarter each */
+    OWNER_ID_JOB_WORKS = OWNER_ID_JOB_SAVES + (1 << (PASSING_ID_BITS - 2)),    /* a quarter */
+    OWNER_ID_JOB_READS = OWNER_ID_JOB_WORKS + (1 << (PASSING_ID_BITS - 3))     /* an eighth each */
 };
 
 #endif

@@ -225,6 +225,14 @@ static const struct fragment {
      " 'heads': 8}, 'pipeline_parallel': 2, 'schedule': '?', 'recompute': '?', 'global_batch': '$1-64',"
      " 'sequence_tokens': 512, 'nics': {'clusters': [{'stages': 1, 'network': '9GB/s'}, {'stages': 1, 'network': '?'}],"
      " 'between': '?', 'groups': '?', 'layers': '?'}}}}}}"},
+    {JOBS, 8,
+     "{'cluster': {'network': {'bandwidth': '10GB/s'}, 'storage': {'files': {'device': 'rdma-h800', 'ceiling':"
+     " '$1-40GB/s'}}}, 'jobs': {'types': {'default': {'data': {'from': 'files', 'step_bytes': '$1-9GB', 'step_time':"
+     " '$1-3s', 'prefetch': '$1-9', 'node_read': '?'}}}}}"},
+    {JOBS, 3,
+     "{'cluster': {'network': {'bandwidth': '10GB/s'}, 'storage': {'files': {'device': 'rdma-h800', 'ceiling':"
+     " '$1-40GB/s'}}}, 'jobs': {'types': {'default': {'step': {'compute': '$1-3s', 'collectives': '?2'}, 'data': {'from':"
+     " 'files', 'step_bytes': '$1-9GB'}}}}}"},
     {BOTH, 50, "{'jobs': {'preemptible': true, 'yield': '?'}}"},
     {JOBS, 4,
      "{'cluster': {'network': {'bandwidth': '10GB/s'}}, 'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b',"

@@ -1,5 +1,5 @@
 /* Epochs and run times of jobs with several batch sizes. */
-#include "sim/world/jobs/job_regimes.h"
+#include "sim/world/jobs/job_types.h"
 #include "tests/support/harness.h"
 
 TEST(epochs_by_hand)
