@@ -366,7 +366,7 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     pool->env.offload = &pool->offload;
     code = fleet_check_windows(fleet, pool);
     if (code != 0) return code;
-    if (pool->config.frees_windows)
+    if (pool_frees_windows(&pool->config, fleet->llm))
         pool->env.window_share = llm_window_share(fleet->llm, pool->config.tensor_parallel / pool->config.data_parallel);
     code = build_model(fleet, pool);
     if (code == 0) code = fleet_check_sharing(fleet, pool);

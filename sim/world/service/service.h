@@ -74,7 +74,7 @@ struct pool_config {
     struct kv_config kv;
     struct scaling_config scaling;
     int64_t start_replicas; /* at time 0; set by service_pool */
-    bool frees_windows;     /* KV behind windows is freed; set by service_pool */
+    bool frees_windows;     /* KV behind windows is freed; set by service_pool. See pool_frees_windows */
 };
 
 enum kv_transfer_mode { KV_TRANSFER_SERIAL, KV_TRANSFER_LAYER_WISE };
@@ -157,6 +157,13 @@ extern const struct config_field service_config_fields[];
 /* The pools of a service, at least one. A pool inherits from the service what it does not give. */
 size_t service_n_pools(const struct service_config *config);
 struct pool_config service_pool(const struct service_config *config, size_t index);
+
+/* Whether the cache of a pool frees what lies behind windows, where this LLM has some. By default vLLM does not with
+ * chunks (vllm/config/vllm.py, VLLM_ALLOW_CHUNKED_LOCAL_ATTN_WITH_HYBRID_KV_CACHE). */
+static inline bool pool_frees_windows(const struct pool_config *pool, const struct llm_spec *llm)
+{
+    return pool->frees_windows && (!llm->chunked || pool->kv.windows == KV_WINDOWS_FREE);
+}
 
 /* What keeps the cache of a pool from freeing what lies behind windows, as a static text; NULL: nothing. */
 const char *service_windows_problem(const struct service_config *config, const struct pool_config *pool);

@@ -27,7 +27,7 @@ static const struct config_field kv_fields[] = {
             "sequences of the largest iteration, for which logits and states of linear attention are kept"),
     ROW_CHOICE("windows", windows, DEFAULT("usual"), kv_windows,
                "tokens behind the window of layers that have one: keep or free their blocks; usual: free with vllm-v1 "
-               "where nothing else keeps them"),
+               "where nothing else keeps them, but not behind chunks"),
     ROW_SHORT_VARIANT("prefix_cache", prefix_cache, OPTIONAL, "eviction", "policy",
                       "eviction of cached prompt blocks; default: no prefixes are cached"),
     ROW_SECTION("prefix_store", prefix_store, OPTIONAL, store_config_fields,
@@ -365,7 +365,7 @@ struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct
                                      .batch_sequences = pool->kv.activation_sequences,
                                      .block_tokens = pool->kv.block_tokens,
                                      .data_parallel = pool->data_parallel,
-                                     .frees_windows = pool->frees_windows,
+                                     .frees_windows = pool_frees_windows(pool, llm),
                                      .redundant_experts = cost_redundant_experts(&pool->cost)};
     return kv_capacity(gpu, llm, pool->tensor_parallel, pool->pipeline_parallel, &params);
 }

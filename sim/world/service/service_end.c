@@ -158,7 +158,7 @@ static int emit_kv_windows(const struct service *service)
              service->config->name, (long long)(llm->layers - llm->full_layers), (long long)llm->layers, llm->name,
              (long long)llm->sliding_window);
     bool keeps = false;
-    for (size_t i = 0; i < service->fleet.n_pools; i++) keeps |= !service->fleet.pools[i].config.frees_windows;
+    for (size_t i = 0; i < service->fleet.n_pools; i++) keeps |= !pool_frees_windows(&service->fleet.pools[i].config, llm);
     return service_emit_warning(service, "kv-windows", llm->full_layers > 0 && keeps, text);
 }
 

@@ -35,6 +35,8 @@ TEST(vllm_v1_frees_what_lies_behind_windows)
     CHECK(keeps("gpt-oss-120b", "'kv': {'prefix_cache': 'lru'}, "));
     CHECK(keeps("gpt-oss-120b", "'sampling': {'sequences': 2}, "));
     CHECK(!keeps("llama-3-8b", ""));
+    CHECK(keeps("llama-4-scout", ""));
+    CHECK(!keeps("llama-4-scout", "'kv': {'windows': 'free'}, "));
 }
 
 /* A request alone takes the blocks of all its tokens but the last, in halves of its layers. Those with a window of 128
