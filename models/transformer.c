@@ -65,6 +65,14 @@ struct llm_spec llm_windowed(const struct llm_spec *llm)
     return windowed;
 }
 
+bool llm_heads_are_plain(const struct llm_spec *llm)
+{
+    const struct llm_spec windowed = llm_windowed(llm);
+    if (llm->keys_as_values || (llm->kv_latent == 0 && llm_value_dim(llm) != llm->head_dim)) return false;
+    return windowed.q_heads == llm->q_heads && windowed.kv_heads == llm->kv_heads &&
+           windowed.head_dim == llm->head_dim && llm_value_dim(&windowed) == llm_value_dim(llm);
+}
+
 /* Mean over the layers with softmax attention of what has one value in those that see all tokens, another one in those
  * with a window. */
 static double mean_of(const struct llm_spec *llm, double full, double windowed)
@@ -511,12 +519,25 @@ double llm_window_share(const struct llm_spec *llm, int64_t tensor_parallel)
     return shard.window_kv_bytes_per_token / (shard.kv_bytes_per_token - shard.window_kv_bytes_per_token);
 }
 
-int64_t llm_window_blocks(const struct llm_spec *llm, double share, int64_t block_tokens, int64_t tokens)
+/* Blocks of 1, 2 ... `tokens` tokens, added up. */
+static int64_t added_blocks(int64_t tokens, int64_t block_tokens)
 {
-    const int64_t whole = (tokens + block_tokens - 1) / block_tokens;
+    const int64_t whole = tokens / block_tokens, rest = tokens - whole * block_tokens;
+    return block_tokens * whole * (whole + 1) / 2 + rest * (whole + 1);
+}
+
+int64_t llm_window_blocks(const struct llm_spec *llm, double share, int64_t block_tokens, int64_t first_tokens,
+                          int64_t last_tokens)
+{
+    if (share <= 0.0) return 0;
     const int64_t most = (llm->sliding_window - 1 + block_tokens - 1) / block_tokens + 1;
+    const int64_t full = most * block_tokens; /* tokens from which on no block is added */
+    const int64_t before = first_tokens - 1 < full ? first_tokens - 1 : full;
+    const int64_t growing = last_tokens < full ? last_tokens : full;
+    const int64_t steps = last_tokens - first_tokens + 1, filled = steps - (growing - before);
+    const int64_t sum = added_blocks(growing, block_tokens) - added_blocks(before, block_tokens) + filled * most;
     const double rounding = 1e-6; /* of a share that is whole */
-    return (int64_t)ceil(share * (double)(whole < most ? whole : most) - rounding);
+    return (int64_t)ceil(share * (double)sum / (double)steps - rounding);
 }
 
 struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t tensor_parallel,

@@ -123,12 +123,7 @@ static inline bool llm_is_unmeasured_kind(const struct llm_spec *llm)
 }
 
 /* Whether all layers with softmax attention have the same heads, with keys and values of one width, made alike. */
-static inline bool llm_heads_are_plain(const struct llm_spec *llm)
-{
-    const bool apart = llm->window_q_heads > 0 || llm->window_kv_heads > 0 || llm->window_head_dim > 0 ||
-                       llm->window_value_dim > 0 || llm->keys_as_values;
-    return !apart && (llm->kv_latent > 0 || llm->value_dim == 0 || llm->value_dim == llm->head_dim);
-}
+bool llm_heads_are_plain(const struct llm_spec *llm);
 
 /* The LLM whose layers all are like those with a window. */
 struct llm_spec llm_windowed(const struct llm_spec *llm);
@@ -294,7 +289,8 @@ struct llm_shard llm_data_shard(const struct llm_spec *llm, int64_t tensor_paral
                                 int64_t data_parallel);
 
 /* So many layers like the LLM's last ones, but that see all tokens, or those that an indexer of their own chooses:
- * without windows, chunks and linear attention, whatever some of the others have. */
+ * without windows, chunks and linear attention, whatever some of the others have. Heads are those of layers without a
+ * window. */
 struct llm_spec llm_further_layers(const struct llm_spec *llm, int64_t layers);
 
 /* The layers for multi-token prediction on one GPU, split like llm_data_shard; the LLM has some. They are like its
@@ -328,10 +324,13 @@ struct kv_capacity {
     int64_t blocks; /* 0 when the weights alone do not fit */
 };
 
-/* Blocks that a sequence of so many tokens holds beside those of its layers without a window, where tokens behind the
- * window are freed (vLLM's hybrid KV cache manager): of ceil((window - 1) / block) + 1 blocks at most, the share that
- * the layers with a window have. 0 unless layers of both kinds are there. share: llm_window_share. */
-int64_t llm_window_blocks(const struct llm_spec *llm, double share, int64_t block_tokens, int64_t tokens);
+/* Blocks that a sequence holds beside those of its layers without a window, where tokens behind the window are freed
+ * (vLLM's hybrid KV cache manager): the share that the layers with a window have of ceil((window - 1) / block) + 1
+ * blocks at most. The mean over its steps, the first of which has first_tokens, the last one last_tokens >=
+ * first_tokens >= 1. Blocks of a chunk of a prompt that leave the window at once are not counted, nor layers that pad
+ * vLLM's groups of layers. share: llm_window_share. */
+int64_t llm_window_blocks(const struct llm_spec *llm, double share, int64_t block_tokens, int64_t first_tokens,
+                          int64_t last_tokens);
 
 /* Bytes of a token in the layers with a window, over those in the others; 0 unless both are there. */
 double llm_window_share(const struct llm_spec *llm, int64_t tensor_parallel);

@@ -109,6 +109,8 @@ void huggingface_mimo_v2_flash(struct reading *reading, struct llm_spec *llm)
     if (llm->window_head_dim > 0 && llm->window_value_dim == 0) llm->window_value_dim = llm->value_dim;
     llm->sliding_window = read_required(reading, "sliding_window");
     llm->full_layers = llm->layers - count_marks(reading, "hybrid_layer_pattern", llm->layers, false);
+    if (!reading->failed && (llm->full_layers == 0 || llm->full_layers == llm->layers))
+        report(reading, find(reading, "hybrid_layer_pattern"), "hybrid_layer_pattern", "has layers of one kind alone");
     llm->attention_sinks = read_flag(reading, "add_swa_attention_sink_bias", false);
     llm->experts = read_required(reading, "n_routed_experts");
     llm->experts_per_token = read_required(reading, "num_experts_per_tok");

@@ -62,7 +62,7 @@ for operator in up experts router; do holds_true "sum(operator = '$operator') = 
 holds_true "sum(json_extract(v, '\$.launches') * (operator = 'experts')) = 26"
 holds_true "sum(json_extract(v, '\$.launches') * (operator = 'up')) = 27"
 run 2 explain cost "$T/s.json" --set services.chat.cost=roofline
-err 'knows neither latent, linear nor chunked attention nor layers of two kinds'
+err 'knows neither latent, linear nor chunked attention'
 
 # What is misspelt is refused before anything runs, whoever misspelt it.
 service llama-2-7b 1 none

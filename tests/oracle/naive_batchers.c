@@ -339,8 +339,8 @@ static void v1_compose(struct naive *naive, struct replica *replica, struct batc
         struct sequence *sequence = &naive->sequences[id];
         bool prompt = is_prompt(sequence);
         int left = sequence->todo - sequence->processed, tokens = !prompt ? 1 : left < budget ? left : budget;
-        const int64_t windows = windows_of(naive, &naive->s->requests[id]);
-        int64_t need = blocks_of(naive, sequence->processed + (prompt ? tokens : 0)) + windows - sequence->blocks;
+        int64_t need = blocks_of(naive, sequence->processed + (prompt ? tokens : 0)) + sequence->windows -
+                       sequence->blocks;
         const bool copies = !prompt && sequence->copies;
         if (copies) need = 1;
         waits = naive->s->by_priority ? !v1_make_room_by_priority(naive, replica, batch, &i, need, &budget)
@@ -362,10 +362,12 @@ static void v1_compose(struct naive *naive, struct replica *replica, struct batc
     budget -= (batch->n - in_batch) * each;
     if (naive->s->by_priority) sort_by_priority(naive, &replica->waiting);
     while (replica->waiting.n > 0 && budget > 0 && has_slots(naive, replica, batch, replica->waiting.id[0])) {
-        int todo = naive->sequences[replica->waiting.id[0]].todo, tokens = todo < budget ? todo : budget;
-        const int64_t need = blocks_of(naive, tokens) + windows_of(naive, &naive->s->requests[replica->waiting.id[0]]);
+        const int id = replica->waiting.id[0], todo = naive->sequences[id].todo, tokens = todo < budget ? todo : budget;
+        const int last = naive->s->requests[id].prompt + naive->s->requests[id].output - 1;
+        const int64_t windows = windows_of(naive, todo, last), need = blocks_of(naive, tokens) + windows;
         if (need > replica->free_blocks) return;
         admit_head(naive, replica, batch, need, tokens);
+        naive->sequences[id].windows = windows;
         budget -= tokens;
     }
 }

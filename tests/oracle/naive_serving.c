@@ -354,7 +354,7 @@ static bool fits_everywhere(const struct naive *naive, const struct naive_reques
         const bool fails = naive->s->site != NULL && naive->s->site->n_causes > 0;
         const bool only_prompts = i < naive->s->prefill_replicas && !fails;
         const int64_t tokens = only_prompts ? request->prompt : request->prompt + request->output - 1;
-        if (blocks_of(naive, tokens) + windows_of(naive, request) >
+        if (blocks_of(naive, tokens) + windows_of(naive, tokens, tokens) >
             naive->s->blocks / groups_of(naive, &naive->replicas[i]))
             return false;
     }

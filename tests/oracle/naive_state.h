@@ -13,7 +13,7 @@ struct sequence {
     int todo;      /* prompt to process; after a recompute preemption also what had been generated */
     int processed; /* tokens; when the prompt is complete also the newest generated one, as yet without KV */
     int generated, output;
-    int64_t blocks;
+    int64_t blocks, windows; /* windows: of these, for layers with a window */
     int draft_processed;   /* tokens that the draft LLM knows */
     int64_t drafted;       /* of these, taken for drafts of the batch that it is in */
     int64_t number;        /* order of admission */
@@ -200,12 +200,17 @@ static inline int64_t blocks_of(const struct naive *naive, int64_t tokens)
     return (tokens + naive->s->block_tokens - 1) / naive->s->block_tokens;
 }
 
-/* Blocks that a request holds all the time for layers with a window: those of its last step. */
-static inline int64_t windows_of(const struct naive *naive, const struct naive_request *request)
+/* Blocks that a sequence takes for layers with a window: the mean over its steps. */
+static inline int64_t windows_of(const struct naive *naive, int64_t first_tokens, int64_t last_tokens)
 {
-    const int64_t all = blocks_of(naive, request->prompt + request->output - 1);
-    const int64_t most = blocks_of(naive, naive->s->window_tokens - 1) + 1;
-    return naive->s->window_share * (all < most ? all : most);
+    const int64_t most = blocks_of(naive, naive->s->window_tokens - 1) + 1, share = naive->s->window_share;
+    int64_t sum = 0, steps = last_tokens - first_tokens + 1;
+    if (share == 0) return 0;
+    for (int64_t tokens = first_tokens; tokens <= last_tokens; tokens++) {
+        const int64_t all = blocks_of(naive, tokens);
+        sum += share * (all < most ? all : most);
+    }
+    return (sum + steps - 1) / steps;
 }
 
 static inline bool is_prompt(const struct sequence *sequence)
@@ -256,7 +261,7 @@ static inline void give_blocks(struct naive *naive, struct replica *replica, int
         return;
     }
     replica->free_blocks += naive->sequences[id].blocks;
-    naive->sequences[id].blocks = 0;
+    naive->sequences[id].blocks = naive->sequences[id].windows = 0;
 }
 
 static inline void release(struct naive *naive, int id)

@@ -4,6 +4,8 @@
 #include "models/roofline.h"
 #include "tests/support/harness.h"
 
+#include <math.h>
+
 enum { CASES = 2000 };
 
 static const struct gpu_spec gpu = {
@@ -150,7 +152,7 @@ TEST(heads_of_windows_cost_the_mean)
         const double frac = (double)some.full_layers / (double)some.layers;
         const struct sums s = sum_of(&some, &work, mixed), n = sum_of(&none, &work, mixed),
                           a = sum_of(&all, &work, mixed);
-        CHECK(!llm_heads_are_plain(&some) && all.window_kv_heads == 0);
+        CHECK(all.window_kv_heads == 0);
         check_mean(s.seconds, frac, n.seconds, a.seconds);
         check_mean(s.flop, frac, n.flop, a.flop);
         check_mean(s.bytes, frac, n.bytes, a.bytes);
@@ -176,7 +178,7 @@ TEST(heads_of_windows_may_be_stated_alike)
         stated.window_kv_heads = some.kv_heads;
         stated.window_head_dim = stated.window_value_dim = stated.value_dim = some.head_dim;
         const struct iteration_work work = random_work(&rng);
-        CHECK(llm_problem(&stated) == NULL);
+        CHECK(llm_problem(&stated) == NULL && llm_heads_are_plain(&stated));
         CHECK_NEAR(sum_of(&stated, &work, false).seconds / sum_of(&some, &work, false).seconds, 1.0, 1e-12);
         CHECK_NEAR(sum_of(&stated, &work, false).bytes / sum_of(&some, &work, false).bytes, 1.0, 1e-12);
         CHECK_EQ_INT(llm_parameters(&stated), llm_parameters(&some));
@@ -266,12 +268,24 @@ TEST(windows_take_blocks_of_the_other_layers)
         CHECK_NEAR((double)frees.blocks / (double)keeps.blocks / (1.0 + share), 1.0, 1e-3);
         const int64_t tokens = up_to(&rng, 9000), b = params.block_tokens;
         const int64_t seen = tokens < llm.sliding_window - 1 ? tokens : llm.sliding_window - 1;
-        const double bytes = (double)llm_window_blocks(&llm, share, b, tokens) * frees.block_bytes;
+        const double bytes = (double)llm_window_blocks(&llm, share, b, tokens, tokens) * frees.block_bytes;
         CHECK(bytes >= shard.window_kv_bytes_per_token * (double)seen * (1.0 - 1e-5));
         CHECK(bytes <= shard.window_kv_bytes_per_token * (double)(seen + 2 * b) + frees.block_bytes);
+        /* Over all steps it is the mean of the steps, and never more than what keeping all tokens takes. */
+        const int64_t first = up_to(&rng, 3000), last = first + (int64_t)rng_below(&rng, 2000);
+        double sum = 0.0, kept = 0.0;
+        for (int64_t t = first; t <= last; t++) {
+            const double most = ceil((double)(llm.sliding_window - 1) / (double)b) + 1.0;
+            sum += fmin(ceil((double)t / (double)b), most);
+            kept += ceil((double)t / (double)b);
+        }
+        const double steps = (double)(last - first + 1),
+                     blocks = (double)llm_window_blocks(&llm, share, b, first, last);
+        CHECK(blocks >= share * sum / steps - 1e-5 && blocks < share * sum / steps + 1.0);
+        CHECK(blocks < share * kept / steps + 1.0);
     }
     const struct llm_spec none = without_windows(random_llm(&rng));
-    CHECK(llm_window_share(&none, 1) == 0.0 && llm_window_blocks(&none, 0.0, 16, 1000) == 0);
+    CHECK(llm_window_share(&none, 1) == 0.0 && llm_window_blocks(&none, 0.0, 16, 1000, 1000) == 0);
 }
 
 /* GPUs share the heads of both kinds of layers. */

@@ -115,10 +115,12 @@ static double sample_bytes(const struct modelled_pool *modelled, const struct sa
     struct llm_reads reads = llm_reads(llm);
     reads.groups = (double)modelled->pool.data_parallel;
     const double index_bytes = (double)llm->index_layers * llm_index_key_bytes(llm);
-    const double frac = llm->index_tokens > 0 ? 1.0 : llm_window_frac(llm);
+    const struct llm_shard shard = llm_shard(llm, 1, 1);
+    const double cut = llm->full_layers > 0                               ? shard.window_kv_bytes_per_token
+                       : llm->index_tokens > 0 || llm->sliding_window > 0 ? shard.kv_bytes_per_token - index_bytes
+                                                                          : 0.0;
     return llm_reads_bytes(&reads, sample_tokens(sample), sample->sequences) + index_bytes * sample->kv_tokens +
-           (llm_kv_bytes_per_token(llm) - index_bytes) *
-               (frac * sample->seen_kv_tokens + (1.0 - frac) * sample->kv_tokens) +
+           cut * sample->seen_kv_tokens + (shard.kv_bytes_per_token - index_bytes - cut) * sample->kv_tokens +
            2.0 * (double)sample->sequences * llm_state_bytes(llm, 1);
 }
 

@@ -141,14 +141,14 @@ static inline int64_t replica_resumed_blocks(const struct replica *replica, cons
     return kvcache_blocks(&replica->kv, held > context ? held : context);
 }
 
-/* Blocks that a request takes with its first ones for layers with a window: those of its last step. An engine takes the
- * last of them as the request grows, up to the window. */
+/* Blocks that a request takes with its first ones for layers with a window: as many as an engine's request holds in the
+ * mean, from its prompt to its last token. An engine's grows to the window instead. */
 static inline int64_t replica_window_blocks(const struct replica *replica, const struct request *request)
 {
     const struct replica_env *env = replica->env;
     if (env->window_share <= 0.0 || request->window_blocks > 0) return 0;
-    const int64_t tokens = (int64_t)request->view.prompt_tokens + request->output_tokens - request->generated_tokens;
-    return llm_window_blocks(env->llm, env->window_share, replica->kv.block_tokens, tokens - 1);
+    const int64_t prompt = request->view.prompt_tokens, to_come = request->output_tokens - request->generated_tokens;
+    return llm_window_blocks(env->llm, env->window_share, replica->kv.block_tokens, prompt, prompt + to_come - 1);
 }
 
 /* Takes free blocks; evicts unused cached blocks to make room. */

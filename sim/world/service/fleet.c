@@ -194,20 +194,31 @@ int64_t fleet_sequence_blocks(const struct fleet_pool *pool)
 /* Whether an empty replica of the pool has room for `tokens` tokens. */
 static bool has_room(const struct fleet *fleet, const struct fleet_pool *pool, int64_t tokens)
 {
-    const int64_t windows = llm_window_blocks(fleet->llm, pool->env.window_share, pool->config.kv.block_tokens, tokens);
+    const int64_t windows = llm_window_blocks(fleet->llm, pool->env.window_share, pool->config.kv.block_tokens, tokens,
+                                              tokens);
     return kvcache_blocks(&fleet->replicas[pool->first].kv, tokens) + windows <= fleet_sequence_blocks(pool);
 }
 
-static int64_t kv_tokens(const struct fleet_pool *pool)
+int64_t fleet_sequence_tokens(const struct fleet *fleet, const struct fleet_pool *pool)
 {
-    return fleet_sequence_blocks(pool) * pool->config.kv.block_tokens;
+    const int64_t blocks = fleet_sequence_blocks(pool), b = pool->config.kv.block_tokens;
+    int64_t fits = 0, exceeds = blocks + 1;
+    while (pool->env.window_share > 0.0 && exceeds - fits > 1) {
+        const int64_t middle = fits + (exceeds - fits) / 2, tokens = middle * b;
+        if (middle + llm_window_blocks(fleet->llm, pool->env.window_share, b, tokens, tokens) <= blocks)
+            fits = middle;
+        else
+            exceeds = middle;
+    }
+    return (pool->env.window_share > 0.0 ? fits : blocks) * b;
 }
 
 const struct fleet_pool *fleet_smallest_kv(const struct fleet *fleet)
 {
     const struct fleet_pool *smallest = fleet->pools;
     for (size_t i = 1; i < fleet->n_pools; i++)
-        if (kv_tokens(&fleet->pools[i]) < kv_tokens(smallest)) smallest = &fleet->pools[i];
+        if (fleet_sequence_tokens(fleet, &fleet->pools[i]) < fleet_sequence_tokens(fleet, smallest))
+            smallest = &fleet->pools[i];
     return smallest;
 }
 

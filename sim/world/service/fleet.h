@@ -218,6 +218,9 @@ bool fleet_can_serve(const struct fleet *fleet, const struct request *request);
 /* KV blocks that one sequence can have at a replica: those of its attention group. */
 int64_t fleet_sequence_blocks(const struct fleet_pool *pool);
 
+/* Tokens of the longest sequence that these hold, with what layers with a window take of them. */
+int64_t fleet_sequence_tokens(const struct fleet *fleet, const struct fleet_pool *pool);
+
 /* The pool whose replicas hold the fewest tokens of a sequence; the first of equals. */
 const struct fleet_pool *fleet_smallest_kv(const struct fleet *fleet);
 

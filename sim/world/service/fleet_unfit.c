@@ -81,6 +81,8 @@ int fleet_refuse_memory(const struct fleet *fleet, const struct fleet_pool *pool
 int fleet_check_windows(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const char *problem = pool->config.frees_windows ? service_windows_problem(fleet->config, &pool->config) : NULL;
+    if (problem == NULL && pool->config.kv.windows == KV_WINDOWS_FREE && fleet->llm->full_layers == 0)
+        problem = "no layers of its LLM have a window beside others without";
     if (problem == NULL) return 0;
     return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "kv.windows"),
                       "take \"keep\", or leave it out", "service '%s' cannot free what lies behind windows: %s",

@@ -16,7 +16,8 @@ static const char *const kv_windows[] = {"usual", "keep", "free", NULL};
 static const struct config_field kv_fields[] = {
     ROW_INT("block_tokens", block_tokens, DEFAULT("16"), WITHIN(1, 65536), "tokens per block of the paged KV cache"),
     ROW_INT("blocks", blocks, DEFAULT("0"), WITHIN(0, 1e12),
-            "KV blocks per replica; 0: as many as fit beside the weights in the GPU's memory"),
+            "KV blocks per replica, of layers without a window alone where 'windows' is free; 0: as many as fit beside the "
+            "weights in the GPU's memory"),
     ROW_REAL("usable_frac", usable_frac, DEFAULT("0.9"), WITHIN(0.01, 1),
              "share of the GPU's memory that the engine uses (vLLM: gpu_memory_utilization)"),
     ROW_QUANTITY("reserve", reserve_bytes, UNIT_BYTES, DEFAULT("512MiB"), WITHIN(0, 1e12),
@@ -271,7 +272,8 @@ const char *service_windows_problem(const struct service_config *config, const s
     const struct policy *batcher = pool->batching.entry, *offload = kv->offload.policy.entry;
     if (batcher == NULL || strcmp(batcher->name, "vllm-v1") != 0) return "the batcher is not vllm-v1";
     if (kv->prefix_cache.entry != NULL || kv->chunk_store.tiers.n > 0) return "prompts are cached";
-    if (offload != NULL && strcmp(offload->name, "none") != 0) return "'kv.offload' places the cache";
+    if (offload != NULL && strcmp(offload->name, "none") != 0 && strcmp(offload->name, "recompute") != 0)
+        return "'kv.offload' places the cache";
     if (config->pools.n > 0) return "KV moves between pools";
     if (config->speculation.entry != NULL) return "drafts are verified";
     return config->sampling.sequences > 1 ? "requests have several sequences" : NULL;

@@ -52,7 +52,8 @@ int service_detail_too_long(const struct service *service, const struct request 
     return emit(service, world_name(service, name), "reject", request->view.id, now,
                 "prompt of %d and output of %d tokens: the context is %lld tokens, the KV cache %lld blocks of %lld",
                 request->prompt_tokens, request->output_tokens, (long long)service->llm.max_context,
-                (long long)fleet_sequence_blocks(pool), (long long)pool->config.kv.block_tokens);
+                (long long)(fleet_sequence_tokens(&service->fleet, pool) / pool->config.kv.block_tokens),
+                (long long)pool->config.kv.block_tokens);
 }
 
 int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now)

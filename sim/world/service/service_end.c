@@ -158,7 +158,8 @@ static int emit_kv_windows(const struct service *service)
              service->config->name, (long long)(llm->layers - llm->full_layers), (long long)llm->layers, llm->name,
              (long long)llm->sliding_window);
     bool keeps = false;
-    for (size_t i = 0; i < service->fleet.n_pools; i++) keeps |= !pool_frees_windows(&service->fleet.pools[i].config, llm);
+    for (size_t i = 0; i < service->fleet.n_pools; i++)
+        keeps |= !pool_frees_windows(&service->fleet.pools[i].config, llm);
     return service_emit_warning(service, "kv-windows", llm->full_layers > 0 && keeps, text);
 }
 
@@ -353,7 +354,7 @@ static int emit_too_long(const struct service *service)
              "service '%s': requests longer than the context of %s (%lld tokens) or the KV cache of %s (%lld)",
              service->config->name, service->llm.name, (long long)service->llm.max_context,
              pool->config.data_parallel > 1 ? "an attention group" : "a replica",
-             (long long)(fleet_sequence_blocks(pool) * pool->config.kv.block_tokens));
+             (long long)fleet_sequence_tokens(&service->fleet, pool));
     return service_emit_warning(service, "request-too-long", is_out_of_memory(service) ? 0 : service->n_too_long, text);
 }
 

@@ -63,6 +63,27 @@ TEST(a_request_alone_takes_its_window)
     }
 }
 
+/* Where sequences are shorter than the window and memory is not short, freeing holds as much as keeping, in the mean:
+ * what it takes early is missing later. */
+TEST(short_sequences_gain_nothing)
+{
+    double reserved[2];
+    for (int i = 0; i < 2; i++) {
+        struct bed_rows *rows =
+            bed_run(BED(.check = true),
+                    "{'cluster': {'gpu': 'h100-sxm', 'nodes': 1}, 'services': {'s': {'llm': 'gemma-3-27b', "
+                    "'tensor_parallel': 4, 'kv': {'windows': '%s'}, 'trace': {'format': 'generate', 'count': 100, "
+                    "'arrival': {'process': 'poisson', 'rate': '2/s'}, "
+                    "'prompt': {'distribution': 'fixed', 'tokens': 100}, "
+                    "'output': {'distribution': 'uniform', 'min': 50, 'max': 900}}}}}",
+                    i == 0 ? "keep" : "free");
+        MUST(rows->code == 0);
+        reserved[i] = bed_metric(rows, "kv.reserved_frac");
+        bed_free(rows);
+    }
+    CHECK_NEAR(reserved[1] / reserved[0], 1.0, 0.02);
+}
+
 /* Where memory is not short, freeing changes no time. */
 TEST(freed_windows_change_no_time)
 {
@@ -85,6 +106,7 @@ TEST(what_keeps_windows_is_named)
         {"'kv': {'windows': 'free', 'prefix_cache': 'lru'}, ", "cannot free what lies behind windows: prompts are cached"},
         {"'kv': {'windows': 'free'}, 'batching': 'sglang', ", "the batcher is not vllm-v1"},
         {"'kv': {'windows': 'free'}, 'sampling': {'sequences': 2}, ", "requests have several sequences"},
+        {"'kv': {'windows': 'free', 'offload': 'swap'}, ", "'kv.offload' places the cache"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bed_rows *rows = serve("gpt-oss-120b", cases[i].more);
