@@ -255,6 +255,32 @@ TEST(sweeps_come_one_after_another)
     check_gpu_time(rows);
 }
 
+/* With a GPU for each trial, two sweeps come to what each comes to alone. */
+TEST(sweeps_with_gpus_for_all_do_not_meet)
+{
+    static const char *const sweeps[] = {
+        "{'policy': 'halving', 'algorithm': 'synchronous', 'eta': 3, 'rungs': 3, 'trials': 9}",
+        "{'policy': 'halving', 'algorithm': 'synchronous', 'eta': 2, 'rungs': 3, 'trials': 9}",
+        "{'policy': 'halving', 'algorithm': 'asynchronous', 'eta': 3, 'rungs': 3, 'trials': 9}"};
+    struct rng rng = test_rng(17, "trials", 0);
+    for (int i = 0; i < 30; i++) {
+        const struct trials both = draw_trials(&rng, 18, 18, 3);
+        const struct bed_rows *rows = run(&both, sweeps[i % 3], "");
+        for (int k = 0; k < 2; k++) {
+            struct trials own = {.n = 9, .gpus = 9};
+            memcpy(own.duration_s, both.duration_s + 9 * k, sizeof(double) * 9);
+            memcpy(own.loss, both.loss + 9 * k, sizeof(double) * 9);
+            const struct bed_rows *alone = run(&own, sweeps[i % 3], "");
+            for (int t = 0; t < 9; t++) {
+                const struct job_row *a = row_of(alone, t), *b = row_of(rows, 9 * k + t);
+                CHECK_EQ_STR(b->status, a->status);
+                CHECK_NEAR(b->gpu_s, a->gpu_s, 1e-6);
+                CHECK_NEAR(b->end_s, a->end_s, 1e-6);
+            }
+        }
+    }
+}
+
 /* Nine trials in three waves of 410 s; the first three go on and wait once more. At the next rung the best one goes on
  * at the moment at which it would pause, and so keeps its GPU. */
 TEST(going_on_after_a_pause_costs_a_restart)

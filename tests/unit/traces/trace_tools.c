@@ -36,6 +36,23 @@ TEST(a_check_reports_every_bad_row)
     CHECK(check.first_ns == 0 && check.last_ns == 12 * SIM_NS_PER_S);
 }
 
+/* Tokens are those of all records that are read, right rows only. */
+TEST(a_check_sums_up_the_tokens)
+{
+    static const char rows[] = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46,7,2\n"
+                               "2023-11-16 18:15:47,x,1\n2023-11-16 18:15:48,20,5\n2023-11-16 18:15:58,100,30\n";
+    const char *path = trace_source_file("azure.csv", rows);
+    SCOPED(trace_source) trace = {0};
+    struct trace_check check;
+    MUST(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(trace_check_requests(trace.requests, &check, &trace.diag), SIM_E_DATA);
+    CHECK_EQ_INT(check.prompt_tokens, 127);
+    CHECK_EQ_INT(check.output_tokens, 37);
+    CHECK_EQ_INT(check.n_rows, 4);
+    CHECK_EQ_INT(check.n_records, 3);
+    CHECK_EQ_INT(check.n_bad_rows, 1);
+}
+
 static void check_rows(const char *rows, int n_errors, const char *first)
 {
     char text[512];

@@ -125,3 +125,30 @@ TEST(a_reservation_of_the_whole_context_is_told)
     CHECK_EQ_INT(reservation("'orca'").n, 1);
     CHECK_EQ_INT(reservation("'vllm-v1'").n, 0);
 }
+
+/* What was never measured, of pools with these GPUs; equal ones are of one type of nodes. */
+static const char *never_measured(const char *prompts, const char *tokens)
+{
+    const bool are_equal = strcmp(prompts, tokens) == 0;
+    const char *types = test_json(", 'node_types': {'b': {'nodes': 1, 'gpus_per_node': 8, 'gpu': '%s'}}", tokens);
+    const struct bed_rows *rows = bed_ok(
+        BED(.quiet = true),
+        "{'cluster': {'nodes': %d, 'gpus_per_node': 8, 'gpu': '%s', 'network': {'bandwidth': '25GB/s'}%s}, 'services':"
+        " {'chat': {'llm': 'mixtral-8x7b', 'pools': {'p': {'role': 'prefill', 'tensor_parallel': 8, 'gpu': '%s'},"
+        " 'd': {'role': 'decode', 'tensor_parallel': 8, 'gpu': '%s'}}, 'trace': {'format': 'generate', 'count': 3,"
+        " 'arrival': {'process': 'fixed', 'rate': '2/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 500}, 'output':"
+        " {'distribution': 'fixed', 'tokens': 9}}}}}",
+        are_equal ? 2 : 1, prompts, are_equal ? "" : types, prompts, tokens);
+    const char *text = bed_warning(rows, "extrapolated"), *never = text != NULL ? strstr(text, "; never") : NULL;
+    return never != NULL ? never : "";
+}
+
+/* Each GPU once, in the order of the pools. */
+TEST(kernels_without_measurements_are_told_once)
+{
+    const char *both = never_measured("a40", "rtx-4090"), *of_one = never_measured("rtx-4090", "rtx-4090");
+    CHECK(strncmp(both, "; never measured on a40: ", 25) == 0 &&
+          strstr(both, "; never measured on rtx-4090: ") != NULL);
+    CHECK(strncmp(of_one, "; never measured on rtx-4090: ", 30) == 0 && strstr(of_one + 1, "; never") == NULL);
+    CHECK_EQ_STR(strstr(both, "; never measured on rtx-4090: "), of_one);
+}
