@@ -425,6 +425,12 @@ TEST(what_cannot_be_is_refused)
     check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '8GB', 'promote': 'never'},"
                 " 'disk': {'device': 'drives', 'capacity': '8GB'}}}",
                 "tier 'host' is the first");
+    check_error("'prefix_cache': 'lru', 'prefix_store': {'promote': true, 'tiers': {" HOST
+                ", 'disk': {'device': 'drives', 'capacity': '8GB', 'promote': 'never'}}}",
+                "each tier below the first says 'never'");
+    check_error("'prefix_cache': 'lru', 'prefix_store': {'prefetch': true, 'tiers': {" HOST
+                ", 'disk': {'device': 'drives', 'capacity': '8GB', 'prefetch': 'never'}}}",
+                "each tier below the first says 'never'");
     check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '60MB'}}}",
                 "holds no block of 512 tokens");
     check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {'host': {'capacity': '600GB'}}}",

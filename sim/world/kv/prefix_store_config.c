@@ -58,7 +58,16 @@ bool store_promotes(const struct store_config *config, size_t tier)
     return tier > 0 && is_lifted(config->promote, tiers[tier].promote);
 }
 
-/* Blocks come to the first tier from those below it: there must be some, and the first is none of them. */
+/* Whether each tier below the first says for itself that its blocks do not come up. */
+static bool none_is_lifted(const struct store_config *config, bool (*is_lifting)(const struct store_config *, size_t))
+{
+    for (size_t i = 1; i < config->tiers.n; i++)
+        if (is_lifting(config, i)) return false;
+    return true;
+}
+
+/* Blocks come to the first tier from those below it: there must be some, not all of which refuse, and the first is none
+ * of them. */
 static int check_lifts(const struct store_config *config, const char *where, struct diag *diag)
 {
     const struct store_tier_config *first = config->tiers.items;
@@ -73,7 +82,13 @@ static int check_lifts(const struct store_config *config, const char *where, str
         return diag_error(diag, SIM_E_CONFIG, where, "set it in a tier below, or leave it out",
                           "'%s' copies into the first tier from those below it, and tier '%s' is the first", own,
                           first->name);
-    return 0;
+    const char *idle = config->prefetch && none_is_lifted(config, store_prefetches) ? "prefetch"
+                       : config->promote && none_is_lifted(config, store_promotes)  ? "promote"
+                                                                                    : NULL;
+    if (idle == NULL) return 0;
+    return diag_error(
+        diag, SIM_E_CONFIG, where, "leave it out, or 'never' in one of the tiers",
+        "'%s' of the store is for tiers that say nothing of it, and each tier below the first says 'never'", idle);
 }
 
 int store_config_check(const struct store_config *config, const struct topology_config *links, const char *where,
