@@ -66,8 +66,17 @@ static bool none_is_lifted(const struct store_config *config, bool (*is_lifting)
     return true;
 }
 
-/* Blocks come to the first tier from those below it: there must be some, not all of which refuse, and the first is none
- * of them. */
+static void warn_of_idle_lifts(const struct store_config *config, const char *where, struct diag *diag)
+{
+    const char *idle = config->prefetch && none_is_lifted(config, store_prefetches) ? "prefetch"
+                       : config->promote && none_is_lifted(config, store_promotes)  ? "promote"
+                                                                                    : NULL;
+    if (idle == NULL) return;
+    diag_warning(diag, where, "leave it out, or 'never' in one of the tiers",
+                 "'%s' of the store has no effect: each tier below the first says 'never'", idle);
+}
+
+/* Blocks come to the first tier from those below it: there must be some, and the first is none of them. */
 static int check_lifts(const struct store_config *config, const char *where, struct diag *diag)
 {
     const struct store_tier_config *first = config->tiers.items;
@@ -82,13 +91,8 @@ static int check_lifts(const struct store_config *config, const char *where, str
         return diag_error(diag, SIM_E_CONFIG, where, "set it in a tier below, or leave it out",
                           "'%s' copies into the first tier from those below it, and tier '%s' is the first", own,
                           first->name);
-    const char *idle = config->prefetch && none_is_lifted(config, store_prefetches) ? "prefetch"
-                       : config->promote && none_is_lifted(config, store_promotes)  ? "promote"
-                                                                                    : NULL;
-    if (idle == NULL) return 0;
-    return diag_error(
-        diag, SIM_E_CONFIG, where, "leave it out, or 'never' in one of the tiers",
-        "'%s' of the store is for tiers that say nothing of it, and each tier below the first says 'never'", idle);
+    warn_of_idle_lifts(config, where, diag);
+    return 0;
 }
 
 int store_config_check(const struct store_config *config, const struct topology_config *links, const char *where,
