@@ -89,10 +89,16 @@ static uint64_t key_of_system(const char *name)
 
 /* --- The requests of sessions --- */
 
+/* What the keys of a context need of a turn. They are read for all turns before one, so they lie side by side. */
+struct turn_reach {
+    int32_t parent, end_tokens; /* as in session_turn */
+};
+
 /* A session rests for minutes between two requests, among thousands of others. It therefore takes as little memory as
  * it needs, and its search leads straight to it. */
 struct live_session {
     int64_t id, first_request;
+    struct turn_reach *reaches; /* of each turn, in one block of memory with the turns, before them */
     struct session_plan plan; /* NULL turns: a spare one */
     uint64_t system_key;
     int32_t n_open;     /* requests that are with the service */
@@ -117,24 +123,24 @@ struct session_requests {
     size_t key_capacity;
 };
 
-static int32_t start_tokens(const struct session_plan *plan, int32_t turn)
+static int32_t start_tokens(const struct live_session *live, int32_t turn)
 {
     if (turn < 0) return 0;
-    const int32_t parent = plan->turns[turn].parent;
-    return parent >= 0 ? plan->turns[parent].end_tokens : plan->system_tokens;
+    const int32_t parent = live->reaches[turn].parent;
+    return parent >= 0 ? live->reaches[parent].end_tokens : live->plan.system_tokens;
 }
 
 /* Writes the keys of the `n` first blocks of a turn's context, from the last one on. */
 static void write_keys(const struct session_requests *requests, const struct live_session *live, int32_t turn,
                        int32_t n)
 {
-    int32_t from = start_tokens(&live->plan, turn);
+    int32_t from = start_tokens(live, turn);
     uint64_t owner = key_of((uint64_t)live->id, (uint64_t)turn);
     for (int64_t i = n - 1; i >= 0; i--) {
         const int64_t last = (i + 1) * requests->block_tokens - 1;
         while (last < from) {
-            turn = turn >= 0 ? live->plan.turns[turn].parent : -1;
-            from = start_tokens(&live->plan, turn);
+            turn = turn >= 0 ? live->reaches[turn].parent : -1;
+            from = start_tokens(live, turn);
             owner = turn >= 0 ? key_of((uint64_t)live->id, (uint64_t)turn) : live->system_key;
         }
         requests->keys[i] = key_of(owner, (uint64_t)i) >> 1; /* trace files hold ids of 63 bits */
@@ -159,7 +165,7 @@ static int fill(struct session_requests *requests, struct live_session *live, in
                                       .class_name = plan->class_name,
                                       .prefix_covers_output = true,
                                       .session_id = live->id,
-                                      .repeated_tokens = start_tokens(plan, turn),
+                                      .repeated_tokens = start_tokens(live, turn),
                                       .session_start_ns = plan->arrival_ns,
                                       .starts_session = turn == 0,
                                       .ends_session = (size_t)turn + 1 == plan->n_turns};
@@ -185,20 +191,22 @@ static int64_t take_live(struct session_requests *requests)
             return SIM_E_NOMEM;
     }
     struct live_session *live = &requests->lives[place];
-    struct session_turn *turns = mem_alloc(made->n_turns * sizeof *turns);
+    struct turn_reach *reaches = mem_alloc(made->n_turns * (sizeof *reaches + sizeof(struct session_turn)));
     const int64_t next = live->next_spare;
-    *live = (struct live_session){.plan = *made};
+    *live = (struct live_session){.plan = *made, .reaches = reaches};
     requests->first_spare = next;
-    live->plan.turns = turns;
+    live->plan.turns = reaches != NULL ? (struct session_turn *)(void *)(reaches + made->n_turns) : NULL;
     live->plan.capacity = made->n_turns;
-    if (turns == NULL) return SIM_E_NOMEM;
-    memcpy(turns, made->turns, made->n_turns * sizeof *turns);
+    if (reaches == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < made->n_turns; i++)
+        reaches[i] = (struct turn_reach){made->turns[i].parent, made->turns[i].end_tokens};
+    memcpy(live->plan.turns, made->turns, made->n_turns * sizeof *made->turns);
     return place;
 }
 
 static void give_live(struct session_requests *requests, struct live_session *live)
 {
-    session_plan_fini(&live->plan);
+    mem_free(live->reaches);
     *live = (struct live_session){.next_spare = requests->first_spare};
     requests->first_spare = live - requests->lives;
 }
@@ -291,7 +299,7 @@ static bool requests_note(const struct stream *stream, size_t index, struct sour
 static void requests_close(struct stream *stream)
 {
     struct session_requests *requests = (struct session_requests *)stream;
-    for (size_t i = 0; i < requests->n_lives; i++) session_plan_fini(&requests->lives[i].plan);
+    for (size_t i = 0; i < requests->n_lives; i++) mem_free(requests->lives[i].reaches);
     mem_free(requests->lives);
     session_plan_fini(&requests->made);
     key_map_fini(&requests->places);

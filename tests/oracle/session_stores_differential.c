@@ -181,8 +181,8 @@ static void compare_sessions(bool is_v1)
         if (is_v1) random_v1(&of, seed);
         write_trace(&of, trace);
         store_write_scenario(&of.s, "sessions", trace, &text);
-        struct bed_rows *macro = bed_run(BED(.check = seed % 4 == 0), "%s", text.chars);
-        struct bed_rows *single = bed_run(BED(.single_step = true, .queue = QUEUE_HEAP), "%s", text.chars);
+        struct bed_rows *macro = bed_run(BED(.check = seed % 4 == 0, .quiet = true), "%s", text.chars);
+        struct bed_rows *single = bed_run(BED(.single_step = true, .queue = QUEUE_HEAP, .quiet = true), "%s", text.chars);
         CHECK_EQ_INT(macro->code, 0);
         CHECK_EQ_INT(macro->n_requests, of.s.n);
         naive_store_simulate(&naive, &of.s);

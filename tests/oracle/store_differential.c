@@ -81,8 +81,8 @@ static void compare_scenario(struct store_scenario *s, uint64_t seed, struct sum
     snprintf(trace, sizeof trace, "%s/trace.jsonl", test_tmpdir());
     write_trace(s, trace);
     store_write_scenario(s, "mooncake", trace, &text);
-    struct bed_rows *macro = bed_run(BED(.check = seed % 4 == 0), "%s", text.chars);
-    struct bed_rows *single = bed_run(BED(.single_step = true, .queue = QUEUE_HEAP), "%s", text.chars);
+    struct bed_rows *macro = bed_run(BED(.check = seed % 4 == 0, .quiet = true), "%s", text.chars);
+    struct bed_rows *single = bed_run(BED(.single_step = true, .queue = QUEUE_HEAP, .quiet = true), "%s", text.chars);
     CHECK_EQ_INT(macro->code, 0);
     naive_store_simulate(&naive, s);
     store_compare(&naive, macro, seed, text.chars);

@@ -431,3 +431,23 @@ TEST(what_cannot_be_is_refused)
                 "takes 600000000000 bytes of 'host', of which");
     check_error("'prefix_cache': 'lru', 'prefix_store': {'tiers': {}}", "'tiers' must have between 1 and 4 items");
 }
+
+/* Of the store's keys such as no tier follows. */
+TEST(keys_without_effect_are_named)
+{
+    static const char *const keys[] = {"prefetch", "promote"};
+    for (int i = 0; i < 4; i++) {
+        const char *key = keys[i / 2], *says = i % 2 == 0 ? "never" : "usual";
+        const struct bed_rows *rows = bed_run(
+            BED(.quiet = true),
+            "{" CLUSTER ", 'services': {'chat': {'llm': 'llama-3.1-8b', 'kv': {'prefix_cache': 'lru', 'prefix_store': {"
+            "'%s': true, 'tiers': {" HOST
+            ", 'disk': {'device': 'drives', 'capacity': '8GB', '%s': '%s'}}}}, 'trace': {" SESSIONS "}}}}",
+            key, key, says);
+        bool is_named = false;
+        for (int k = 0; k < rows->diag.n_items; k++)
+            is_named |= strstr(rows->diag.items[k].text, "of the store has no effect") != NULL;
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK(is_named == (i % 2 == 0));
+    }
+}

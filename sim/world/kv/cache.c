@@ -178,6 +178,12 @@ int32_t cache_find(const struct cache *cache, uint64_t key)
     return CACHE_NO_ITEM;
 }
 
+void cache_prefetch(const struct cache *cache, uint64_t key)
+{
+    const struct cache_index *index = &cache->index;
+    if (index->n > 0) __builtin_prefetch(&index->places[home_of(index, hash_of(key))]);
+}
+
 static void index_put(struct cache_index *index, struct cache_place entry)
 {
     size_t place = home_of(index, entry.hash);

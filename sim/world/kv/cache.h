@@ -75,6 +75,9 @@ static inline struct cache_item *cache_item_at(const struct cache *cache, int32_
 /* The item of this key, or CACHE_NO_ITEM. Does not count as an access. */
 int32_t cache_find(const struct cache *cache, uint64_t key);
 
+/* A search for the key follows soon: memory that it reads is fetched meanwhile. */
+void cache_prefetch(const struct cache *cache, uint64_t key);
+
 /* Counts an access that found the item. Returns 0 or an error. */
 int cache_hit(struct cache *cache, int32_t item);
 

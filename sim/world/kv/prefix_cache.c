@@ -159,6 +159,7 @@ int32_t prefix_chain_publish(struct prefix_chain *chain, struct cache *cache, in
 {
     SIM_REQUIRE(chain->cache == cache && n <= chain->n);
     int32_t before = chain->n_shared;
+    for (int32_t i = chain->n_published + 1; i < n; i++) cache_prefetch(cache, chain->keys[i]);
     for (; chain->n_published < n; chain->n_published++) {
         uint64_t key = chain->keys[chain->n_published];
         int32_t item;

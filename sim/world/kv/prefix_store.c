@@ -31,6 +31,7 @@ static int want(struct prefix_store *store, int32_t place, uint64_t key)
 {
     struct store_wants *wants = &store->wants[place];
     store->n_wants++;
+    cache_prefetch(&store->tiers[place]->cache, key);
     return vec_push(&wants->keys, &wants->n, &wants->capacity, key);
 }
 

@@ -58,6 +58,24 @@ bool store_promotes(const struct store_config *config, size_t tier)
     return tier > 0 && is_lifted(config->promote, tiers[tier].promote);
 }
 
+/* Whether each tier below the first says for itself that its blocks do not come up. */
+static bool none_is_lifted(const struct store_config *config, bool (*is_lifting)(const struct store_config *, size_t))
+{
+    for (size_t i = 1; i < config->tiers.n; i++)
+        if (is_lifting(config, i)) return false;
+    return true;
+}
+
+static void warn_of_idle_lifts(const struct store_config *config, const char *where, struct diag *diag)
+{
+    const char *idle = config->prefetch && none_is_lifted(config, store_prefetches) ? "prefetch"
+                       : config->promote && none_is_lifted(config, store_promotes)  ? "promote"
+                                                                                    : NULL;
+    if (idle == NULL) return;
+    diag_warning(diag, where, "leave it out, or 'never' in one of the tiers",
+                 "'%s' of the store has no effect: each tier below the first says 'never'", idle);
+}
+
 /* Blocks come to the first tier from those below it: there must be some, and the first is none of them. */
 static int check_lifts(const struct store_config *config, const char *where, struct diag *diag)
 {
@@ -73,6 +91,7 @@ static int check_lifts(const struct store_config *config, const char *where, str
         return diag_error(diag, SIM_E_CONFIG, where, "set it in a tier below, or leave it out",
                           "'%s' copies into the first tier from those below it, and tier '%s' is the first", own,
                           first->name);
+    warn_of_idle_lifts(config, where, diag);
     return 0;
 }
 
