@@ -77,6 +77,7 @@ struct llm_spec {
     bool qkv_bias, output_bias, ffn_bias, head_bias, norm_bias;
     bool expert_bias;       /* on the experts' projections, and on the router */
     bool qk_norm, embedding_norm;
+    bool wide_qk_norm; /* norms on queries and keys over all heads together: GPUs add up their sums of squares */
     bool attention_gate;    /* on the results of attention, made beside the queries and as wide */
     bool shared_gate;       /* one number per token, on what the shared expert makes */
     bool attention_sinks;   /* a learned number per head, which takes part in each softmax: costs nothing */

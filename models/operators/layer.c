@@ -157,7 +157,8 @@ static void add_ffns(struct listing *list)
         add_ffn(list, part, list->sparse, list->tokens, list->shard.ffn);
 }
 
-/* The gate on what the shared expert makes: one number per token. */
+/* The gate on what the shared expert makes, one number per token: its sigmoid and the product are two kernels, as is
+ * the sum with what the experts make (TensorRT-LLM before its pull request 14306; SGLang 0.5, qwen2_moe.py). */
 static void add_shared_gate(struct listing *list)
 {
     const struct llm_spec *llm = list->llm;
@@ -165,6 +166,7 @@ static void add_shared_gate(struct listing *list)
     if (!llm->shared_gate) return;
     listing_add(list, OP_ROUTER, BY_TOKENS, list->sparse,
                 (struct kernel_call){.class = KERNEL_GEMM, .shape.gemm = gate});
+    listing_add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, list->sparse, list->tokens, 2.0);
     listing_add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, list->sparse, list->tokens,
                             2.0 * (double)llm->hidden);
 }
@@ -286,25 +288,28 @@ static enum kernel_class all_reduce_class(const struct listing *list, double byt
     return direct && bytes < direct_bytes ? KERNEL_DIRECT_ALL_REDUCE : KERNEL_ALL_REDUCE;
 }
 
-/* Two sums per layer, and one of the experts and the shared expert. */
+/* Two sums per layer, which norms may take over, and one of the experts and the shared expert, which they do not. */
 static void add_residuals(struct listing *list)
 {
     const double beside = list->llm->experts > 0 && list->llm->ffn > 0 ? list->sparse : 0.0;
-    if (list->split->fused_residual) return;
-    listing_add_elementwise(list, OP_RESIDUAL, KERNEL_RESIDUAL, 2.0 * list->layers + beside, list->own_tokens,
+    const double residuals = list->split->fused_residual ? 0.0 : 2.0 * list->layers;
+    listing_add_elementwise(list, OP_RESIDUAL, KERNEL_RESIDUAL, residuals + beside, list->own_tokens,
                             3.0 * (double)list->llm->hidden);
 }
 
 /* Whole hidden states are needed once after the embedding, and after attention and feed-forward layer of every layer,
  * if tokens do not travel: by all-reduces, or by both their halves, the last of which gathers for the head. A stage
  * that receives shares puts them together first. Groups sum up among themselves, also what a shared expert makes; what
- * the others make is summed up on its way back. */
+ * the others make is summed up on its way back. Norms on queries and keys over all heads sum two numbers per token. */
 static void add_sums(struct listing *list)
 {
     const double first = list->split->pipeline == 1 ? 1.0 : 0.0, bytes = hidden_bytes(list);
     const double shared = list->groups > 1.0 && list->llm->ffn > 0 ? list->sparse : 0.0;
     const double ffns = dispatches(list) || list->groups > 1.0 ? list->dense + shared : list->layers;
     const double sums = list->llm->parallel_block ? list->layers : list->layers + ffns;
+    const double squares = list->llm->wide_qk_norm ? list->attending : 0.0;
+    const double square_bytes = 2.0 * list->tokens * number_format_bytes(FORMAT_FP32);
+    add_collective(list, OP_ALL_REDUCE, all_reduce_class(list, square_bytes), BY_TOKENS, squares, square_bytes);
     if (list->split->sequence) {
         add_collective(list, OP_REDUCE_SCATTER, KERNEL_REDUCE_SCATTER, BY_TOKENS, first + sums, bytes);
         add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, sums + 1.0, bytes);

@@ -133,8 +133,10 @@ static void add_heads(struct listing *list, double windowed)
     if (!attention_writes_kv(list)) add_kv_write(list, k_width + v_width);
     if (windowed < list->attending) add_attention_in(list, list->attending - windowed, 0.0);
     if (windowed > 0.0) add_attention_in(list, windowed, (double)llm->sliding_window);
-    if (llm->attention_gate)
+    if (llm->attention_gate) { /* its sigmoid, and the product (sgl-project/sglang, pull request 27732) */
+        listing_add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, list->attending, list->tokens, 2.0 * results);
         listing_add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, list->attending, list->tokens, 3.0 * results);
+    }
     add_product(list, OP_OUT, (double)llm->hidden, results);
 }
 
@@ -191,7 +193,9 @@ static void add_linear_attention(struct listing *list)
     add_product_in(list, list->linear, OP_QKV, 2.0 * (keys + values), hidden);
     add_wide_product(list, list->linear, 2.0 * (double)llm->linear_value_heads / gpus, hidden);
     listing_add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, list->linear, list->tokens,
-                            2.0 * (2.0 * keys + values));
+                            4.0 * (keys + values)); /* their order in memory (sgl-project/sglang, pull request 21019) */
+    listing_add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, list->linear, list->tokens,
+                            2.0 * (2.0 * keys + values)); /* the convolution */
     if (list->work->prefill_tokens > 0)
         listing_add_batched(list, OP_LINEAR_ATTENTION, BY_PREFILL, list->linear, false,
                     (struct kernel_call){.class = KERNEL_LINEAR_PREFILL, .shape.scan = delta_rule(list, true)});

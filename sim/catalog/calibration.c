@@ -26,11 +26,16 @@ static const struct calibration_set *find_set(const struct calibration_file *fil
     return NULL;
 }
 
+static bool is_expert_class(size_t class)
+{
+    return class >= KERNEL_MOE && class < KERNEL_ALL_REDUCE;
+}
+
 /* The set that has an engine's own kernels of a class; NULL: none is named. */
 static const char *own_set(const struct calibration_request *request, size_t class)
 {
     if (class == KERNEL_DIRECT_ALL_REDUCE) return request->own_all_reduce;
-    const bool is_experts = class >= KERNEL_MOE && class < KERNEL_ALL_REDUCE;
+    const bool is_experts = is_expert_class(class);
     const bool is_latent = class == KERNEL_LATENT_DECODE || class == KERNEL_LATENT_PREFILL;
     const bool is_narrow = class == KERNEL_GEMM_FP8 || class == KERNEL_GEMM_FP8_BLOCK || class == KERNEL_GEMM_NVFP4;
     return is_experts || is_latent || is_narrow ? request->own_kernels : NULL;
@@ -40,9 +45,9 @@ static const char *own_set(const struct calibration_request *request, size_t cla
 static const struct calibration_set *asked_set(const struct calibration_file *file,
                                                const struct calibration_request *request, size_t class)
 {
-    const char *own = own_set(request, class);
-    if (own) {
-        const struct calibration_set *set = calibration_file_set(file, own);
+    const char *const own[] = {is_expert_class(class) ? request->experts : NULL, own_set(request, class)};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        const struct calibration_set *set = own[i] ? calibration_file_set(file, own[i]) : NULL;
         if (set && set->classes[class].rows > 0) return set;
     }
     return find_set(file, class < KERNEL_ALL_REDUCE ? request->kernels : request->collectives, class);

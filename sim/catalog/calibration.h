@@ -62,6 +62,7 @@ struct calibration_request {
     bool is_slice;                     /* for a MIG slice of `gpu`: nothing counts as measured on it */
     const char *kernels, *collectives; /* preferred sets */
     const char *own_kernels;           /* of experts, latent attention, narrow products; NULL or absent: `kernels` */
+    const char *experts;               /* of experts alone; NULL or absent: own_kernels */
     const char *own_all_reduce;        /* that of the engine's own all-reduce; likewise `collectives` */
     bool over_pcie;                    /* the collectives of a layer run over PCIe: they come from GPUs measured so */
     int64_t nvlink_gpus;               /* of the GPU: its own collectives of more GPUs were measured over PCIe */

@@ -172,6 +172,7 @@ const struct config_field catalog_llm_fields[] = {
     LLM_FLAG("head_bias", head_bias, "bias on the head"),
     LLM_FLAG("norm_bias", norm_bias, "norms with weight and bias (LayerNorm) instead of weight alone (RMSNorm)"),
     LLM_FLAG("qk_norm", qk_norm, "norms on queries and keys"),
+    LLM_FLAG("wide_qk_norm", wide_qk_norm, "these norms span all heads, whose GPUs add up sums of squares"),
     LLM_FLAG("attention_gate", attention_gate, "a gate on the results of attention, made beside the queries"),
     LLM_FLAG("shared_gate", shared_gate, "a gate on what the shared expert makes, one number per token"),
     LLM_FLAG("attention_sinks", attention_sinks, "a learned number per head in each softmax"),

@@ -176,6 +176,7 @@ static int find_calibration(const struct operators_params *params, const struct 
         .kernels = by_engine ? cost->engine.kernels : params->kernels,
         .collectives = by_engine ? cost->engine.collectives : params->kernels,
         .own_kernels = by_engine ? cost->engine.own_kernels : NULL,
+        .experts = by_engine ? cost->engine.experts : NULL,
         .own_all_reduce = by_engine ? cost->engine.own_all_reduce : NULL,
         .over_pcie = least(parts->split.tensor, parts->split.gpus_per_node) > request->gpu->nvlink_gpus,
         .nvlink_gpus = request->gpu->nvlink_gpus,

@@ -45,6 +45,8 @@ static const struct config_field engine_preset_fields[] = {
     ROW_TEXT("own_kernels", own_kernels, OPTIONAL, WITHIN(1, 64),
              "calibration set of experts, latent attention, products in FP8 and NVFP4, where the GPU has it; "
              "absent: as kernels"),
+    ROW_TEXT("experts", experts, OPTIONAL, WITHIN(1, 64),
+             "set with its kernels of experts, on GPUs that have it; default: own_kernels"),
     ROW_TEXT("own_all_reduce", own_all_reduce, OPTIONAL, WITHIN(1, 64),
              "calibration set of the engine's own all-reduce, where the GPU has it; absent: as collectives"),
     ROW_BOOL("direct_all_reduce", direct_all_reduce, DEFAULT("false"),
@@ -193,6 +195,7 @@ int engine_preset_kernels(const struct engine_preset *preset, const struct catal
 {
     const struct calibration_request request = {.gpu = gpu, .kernels = preset->kernels,
                                                 .collectives = preset->collectives, .own_kernels = preset->own_kernels,
+                                                .experts = preset->experts,
                                                 .own_all_reduce = preset->own_all_reduce,
                                                 .sets_where = preset->path};
     const int code = calibration_read(catalog, &request, arena, calibration, diag);

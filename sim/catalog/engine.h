@@ -52,6 +52,7 @@ struct engine_preset {
     struct config_list libraries;      /* struct library_release: the engine, then others; none: not stated */
     const char *kernels, *collectives; /* names of calibration sets */
     const char *own_kernels;           /* of experts, latent attention, narrow products; NULL: `kernels` */
+    const char *experts;               /* of experts alone; NULL: `own_kernels` */
     const char *own_all_reduce;        /* that of the engine's own all-reduce; likewise `collectives` */
     bool direct_all_reduce, fused_residual, mixed_attention, samples; /* see llm_split */
     struct config_variant batching; /* the engine's scheduler: its name, without parameters; or none */

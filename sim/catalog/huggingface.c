@@ -245,8 +245,8 @@ static void read_glm4_moe(struct reading *reading, struct llm_spec *llm)
     read_deepseek_experts(reading, llm);
 }
 
-/* MiniMax-M2 and later: small experts alone. Its norms of queries and keys reach over all heads; they are counted as
- * of each head. */
+/* MiniMax-M2 and later: small experts alone. The weights of its norms of queries and keys, which reach over all heads,
+ * are counted as of one head. */
 static void read_minimax_m2(struct reading *reading, struct llm_spec *llm)
 {
     read_llama(reading, llm);
@@ -254,7 +254,7 @@ static void read_minimax_m2(struct reading *reading, struct llm_spec *llm)
     llm->experts_per_token = read_required(reading, "num_experts_per_tok");
     llm->expert_ffn = llm->ffn;
     llm->ffn = read_count(reading, "shared_intermediate_size", 0);
-    llm->qk_norm = read_flag(reading, "use_qk_norm", false);
+    llm->qk_norm = llm->wide_qk_norm = read_flag(reading, "use_qk_norm", false);
     llm->mtp_layers = read_flag(reading, "use_mtp", false) ? read_count(reading, "num_mtp_modules", 0) : 0;
     const struct json_node *kinds = find(reading, "attn_type_list");
     for (const struct json_node *kind = kinds != NULL ? kinds->first : NULL; kind != NULL; kind = kind->next)

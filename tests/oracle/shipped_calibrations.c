@@ -75,8 +75,12 @@ static bool read_profile(struct bench *bench, const struct calibration_profile *
         if (strcmp(bench->names[i], listed->file) == 0) return true;
     const char *gpu_name = NULL, *path = listed_path(bench->sources, listed->file, &gpu_name);
     if (!CHECK(path != NULL && bench->n_profiles < MAX_FILES)) return false;
-    if (strncmp(path, "configs/", strlen("configs/")) != 0) path = test_shared(path);
-    if (path == NULL) return false; /* without shared data */
+    const char *kernel = strchr(path, '@'); /* of those that the file names */
+    const size_t n = kernel != NULL ? (size_t)(kernel - path) : strlen(path);
+    const char *file = arena_printf(&bench->arena, "%.*s", (int)n, path);
+    if (strncmp(path, "configs/", strlen("configs/")) != 0) file = test_shared(file);
+    if (file == NULL) return false; /* without shared data */
+    path = arena_printf(&bench->arena, "%s%s", file, kernel != NULL ? kernel : "");
     struct gpu_spec *gpu = arena_alloc(&bench->arena, sizeof *gpu);
     if (!CHECK(gpu != NULL && catalog_gpu(&catalog, gpu_name, "test", &bench->arena, gpu, &bench->diag) == 0))
         return false;

@@ -104,6 +104,50 @@ static double flop_of(const struct llm_spec *llm, const struct llm_split *split,
     return sums_of(llm, split, work, OP_EMBEDDING, OP_HEAD).flop;
 }
 
+static double launches_of(const struct llm_spec *llm, const struct llm_split *split, const struct iteration_work *work,
+                          enum llm_operator op)
+{
+    return sums_of(llm, split, work, op, op).launches;
+}
+
+/* The sum of what experts and a shared expert make is a kernel of its own, whether norms add the residuals or not. */
+TEST(norms_add_residuals_alone)
+{
+    struct rng rng = test_rng(1, "residuals", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_linear(&rng);
+        const struct iteration_work work = decoding(up_to(&rng, 64), 1000, 0);
+        struct llm_split split = whole;
+        const double beside = llm.experts > 0 ? (double)llm.layers : 0.0;
+        CHECK_NEAR(launches_of(&llm, &split, &work, OP_RESIDUAL), 2.0 * (double)llm.layers + beside, 0.0);
+        split.fused_residual = true;
+        CHECK_NEAR(launches_of(&llm, &split, &work, OP_RESIDUAL), beside, 0.0);
+    }
+}
+
+/* Norms on queries and keys over all heads add one sum of two numbers of 32 bits per token to each layer that has
+ * heads, if several GPUs share them. */
+TEST(wide_norms_sum_squares)
+{
+    struct rng rng = test_rng(1, "squares", 0);
+    for (int i = 0; i < CASES; i++) {
+        struct llm_spec llm = random_linear(&rng);
+        const struct iteration_work work = decoding(up_to(&rng, 64), 1000, 0);
+        const struct llm_split split = {.tensor = chance(&rng) ? 8 : 1, .pipeline = 1, .expert = 1, .gpus_per_node = 8};
+        struct kernel_use uses[LLM_MAX_USES];
+        const double without = launches_of(&llm, &split, &work, OP_ALL_REDUCE);
+        llm.wide_qk_norm = true;
+        const double more = split.tensor > 1 ? (double)(llm.layers - llm.linear_layers) : 0.0;
+        CHECK_NEAR(launches_of(&llm, &split, &work, OP_ALL_REDUCE), without + more, 0.0);
+        const size_t n = llm_iteration_kernels(&llm, &split, &gpu, &work, uses);
+        size_t small = 0;
+        for (size_t use = 0; use < n; use++)
+            small += uses[use].op == OP_ALL_REDUCE && fabs(uses[use].count - more) < 1e-9 &&
+                     uses[use].call.shape.collective.bytes == 8.0 * (double)work.decode_sequences;
+        CHECK_EQ_INT((int64_t)small, split.tensor > 1);
+    }
+}
+
 /* Every decoding sequence takes what the LLM states for a token at its context. */
 TEST(decoding_takes_the_operations_of_the_closed_form)
 {

@@ -21,10 +21,27 @@ struct board_table {
     const char *gpu, *path;
 };
 
-/* Rows that are shown and not judged. A text that is NULL fits every row; origin: the start of the row's. */
+/* Rows of a table. A text that is NULL and a tensor of 0 fit every row. `origin` and `measured` fit rows whose text
+ * begins so. */
+struct board_which {
+    const char *gpu, *llm, *engine, *version, *format, *mode, *origin, *measured;
+    double tensor; /* GPUs that share a layer */
+};
+
+/* Rows that are shown and not judged. */
 struct board_suspect {
-    const char *llm, *engine, *version, *mode, *origin;
+    struct board_which which;
     const char *because;
+};
+
+/* How rows ran, where their source says what the table does not. The last entry that fits a row counts. */
+struct board_run {
+    struct board_which which;
+    const char *kv;      /* number format of keys and values; NULL: by the other rules */
+    const char *experts; /* set of the calibration with its kernels of experts; NULL: that of the preset */
+    bool async;          /* the engine schedules an iteration while the GPU works on the one before */
+    double memory_frac;  /* share of the GPU's memory for weights, keys and values; 0: the default */
+    const char *source;
 };
 
 /* What the laws lack for an LLM of the tables, by its name there. */
@@ -44,6 +61,7 @@ struct board_file {
     struct config_list tables;   /* struct board_table */
     struct config_list lengths;  /* struct board_lengths */
     struct config_list suspects; /* struct board_suspect */
+    struct config_list runs;     /* struct board_run */
     struct config_list lacks;    /* struct board_lack */
     char hash[HASH_HEX_CHARS];   /* of the file */
 };
@@ -62,6 +80,7 @@ struct board_row {
     const char *table; /* name of its file */
     uint32_t line;
     const char *gpu, *model, *engine, *version, *gemm, *moe, *mode, *origin, *sizes_note;
+    const char *measured; /* date, as 2026-03-20; empty: not stated */
     bool first_copy, in_progress; /* in_progress: so marked by the source */
     double prompt_tokens, output_tokens, users;
     double batch; /* users of each part that data parallelism makes */

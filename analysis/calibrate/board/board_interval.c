@@ -34,9 +34,9 @@ static int compare_reals(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The interval from the rows outside of `group`; NULL: from all. */
-static void find_ends(const struct board *board, enum board_model model, const char *group, double *ratios,
-                      struct board_interval *interval)
+/* The interval from the rows of one kind outside of `group`; NULL: from all. */
+static void find_own_ends(const struct board *board, enum board_model model, const char *group, double *ratios,
+                          struct board_interval *interval)
 {
     const double tail = 0.5 * (1.0 - TIME_ERROR_SHARE);
     size_t n = 0;
@@ -50,6 +50,18 @@ static void find_ends(const struct board *board, enum board_model model, const c
     qsort(ratios, n, sizeof *ratios, compare_reals);
     interval->fast_frac = stats_quantile(ratios, n, tail);
     interval->slow_frac = stats_quantile(ratios, n, 1.0 - tail);
+}
+
+/* The same, of foreign GPUs at least that of the other kind. */
+static void find_ends(const struct board *board, enum board_model model, const char *group, double *ratios,
+                      struct board_interval *interval)
+{
+    struct board_interval known;
+    find_own_ends(board, model, group, ratios, interval);
+    if (model != BOARD_FOREIGN || interval->rows == 0) return;
+    find_own_ends(board, BOARD_PRESETS, group, ratios, &known);
+    interval->fast_frac = fmin(interval->fast_frac, known.fast_frac); /* a NAN is passed over */
+    interval->slow_frac = fmax(interval->slow_frac, known.slow_frac);
 }
 
 /* Judges the interval of a group by its rows, and notes it there. Returns the number of its rows inside. */

@@ -47,13 +47,16 @@ static bool begins(const char *text, const char *start)
 
 /* --- Suspicions --- */
 
-static bool fits(const struct board_suspect *suspect, const struct board_row *row)
+static bool fits(const struct board_which *which, const struct board_row *row)
 {
-    return (suspect->llm == NULL || (row->llm != NULL && strcmp(suspect->llm, row->llm) == 0)) &&
-           (suspect->engine == NULL || strcmp(suspect->engine, row->engine) == 0) &&
-           (suspect->version == NULL || strcmp(suspect->version, row->version) == 0) &&
-           (suspect->mode == NULL || strcmp(suspect->mode, row->mode) == 0) &&
-           (suspect->origin == NULL || begins(row->origin, suspect->origin));
+    const char *const texts[][2] = {{which->gpu, row->gpu},         {which->llm, row->llm},      {which->engine, row->engine},
+                                    {which->version, row->version}, {which->format, row->gemm}, {which->mode, row->mode}};
+    const char *const starts[][2] = {{which->origin, row->origin}, {which->measured, row->measured}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i][0] != NULL && (texts[i][1] == NULL || strcmp(texts[i][0], texts[i][1]) != 0)) return false;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (starts[i][0] != NULL && !begins(starts[i][1], starts[i][0])) return false;
+    return which->tensor == 0.0 || which->tensor == row->tensor;
 }
 
 /* The sizes of rows that the source multiplied are read from their copies, and sure. */
@@ -61,7 +64,7 @@ static const char *suspicion(const struct board_file *file, const struct board_r
 {
     const struct board_suspect *suspects = file->suspects.items;
     for (size_t i = 0; i < file->suspects.n; i++)
-        if (fits(&suspects[i], row)) return suspects[i].because;
+        if (fits(&suspects[i].which, row)) return suspects[i].because;
     if (row->in_progress) return "the source marks it as work in progress";
     if (*row->sizes_note != 0 && strcmp(row->sizes_note, "multiplied") != 0)
         return arena_printf(arena, "sizes: %s", row->sizes_note);
@@ -118,10 +121,23 @@ static const char *read_formats(struct predictor *predictor, struct board_row *r
     const char *name = llm->experts > 0 && *row->moe != 0 ? row->moe : row->gemm;
     row->asked.weights = llm->weights;
     row->asked.kv = llm->kv;
-    if (*name == 0) return NULL;
-    if (!board_format(name, &row->asked.weights)) return no_entry(predictor, "number format", name);
+    if (*name != 0 && !board_format(name, &row->asked.weights)) return no_entry(predictor, "number format", name);
     if (row->asked.weights == FORMAT_FP8 && llm->weights == FORMAT_FP8_BLOCK) row->asked.weights = FORMAT_FP8_BLOCK;
-    if (strcmp(row->engine, "trtllm") == 0) row->asked.kv = FORMAT_FP8;
+    if (*name != 0 && strcmp(row->engine, "trtllm") == 0) row->asked.kv = FORMAT_FP8;
+    return NULL;
+}
+
+/* How the row ran, as its source says. Returns the reason why that is unknown, or NULL. */
+static const char *read_run(struct predictor *predictor, struct board_row *row)
+{
+    const struct board_run *runs = predictor->board->file->runs.items, *run = NULL;
+    for (size_t i = 0; i < predictor->board->file->runs.n; i++)
+        if (fits(&runs[i].which, row)) run = &runs[i];
+    if (run == NULL) return NULL;
+    row->asked.memory_frac = run->memory_frac;
+    row->asked.experts = run->experts;
+    row->asked.async = run->async;
+    if (run->kv != NULL && !board_format(run->kv, &row->asked.kv)) return no_entry(predictor, "number format", run->kv);
     return NULL;
 }
 
@@ -175,6 +191,7 @@ static int resolve(struct predictor *predictor, struct board_row *row, const str
     if (row->reason == NULL) row->reason = size_problem(row, &(*gpu)->gpu, &(*llm)->llm);
     if (row->reason == NULL) row->unmeasured = llm_is_unmeasured_kind(&(*llm)->llm);
     if (row->reason == NULL) row->reason = read_formats(predictor, row, &(*llm)->llm);
+    if (row->reason == NULL) row->reason = read_run(predictor, row);
     if (row->reason == NULL) row->reason = read_loop(predictor, row, &(*llm)->llm);
     if (row->reason != NULL) return 0;
     row->preset = (*preset)->preset.name;

@@ -19,14 +19,34 @@ static const struct config_field lengths_fields[] = {
     {0}};
 #undef ROW_OF
 
+/* The rows that an entry is about. */
+#define WHICH_FIELDS                                                                                                   \
+    ROW_TEXT("gpu", which.gpu, OPTIONAL, WITHIN(1, 200), "of the catalog"),                                            \
+    ROW_TEXT("llm", which.llm, OPTIONAL, WITHIN(1, 200), "of the catalog"),                                            \
+    ROW_TEXT("engine", which.engine, OPTIONAL, WITHIN(1, 200), "as in the table"),                                     \
+    ROW_TEXT("version", which.version, OPTIONAL, WITHIN(1, 200), "of the engine"),                                     \
+    ROW_TEXT("format", which.format, OPTIONAL, WITHIN(1, 200), "of matrix products, as in the table"),                 \
+    ROW_REAL("tensor", which.tensor, DEFAULT("0"), WITHIN(0, 1024), "GPUs that share a layer; 0: any"),                \
+    ROW_TEXT("mode", which.mode, OPTIONAL, WITHIN(1, 200), "agg or disagg"),                                           \
+    ROW_TEXT("origin", which.origin, OPTIONAL, WITHIN(1, 200), "start of the row's origin"),                           \
+    ROW_TEXT("measured", which.measured, OPTIONAL, WITHIN(4, 10), "start of the date of the measurement")
+
 #define ROW_OF struct board_suspect
 static const struct config_field suspect_fields[] = {
-    ROW_TEXT("llm", llm, OPTIONAL, WITHIN(1, 200), "of the catalog"),
-    ROW_TEXT("engine", engine, OPTIONAL, WITHIN(1, 200), "as in the table"),
-    ROW_TEXT("version", version, OPTIONAL, WITHIN(1, 200), "of the engine"),
-    ROW_TEXT("mode", mode, OPTIONAL, WITHIN(1, 200), "agg or disagg"),
-    ROW_TEXT("origin", origin, OPTIONAL, WITHIN(1, 200), "start of the row's origin"),
+    WHICH_FIELDS,
     ROW_TEXT("because", because, REQUIRED, WITHIN(1, 1000), "why these rows are not trusted"),
+    {0}};
+#undef ROW_OF
+
+#define ROW_OF struct board_run
+static const struct config_field run_fields[] = {
+    WHICH_FIELDS,
+    ROW_TEXT("kv", kv, OPTIONAL, WITHIN(1, 200), "number format of keys and values"),
+    ROW_TEXT("experts", experts, OPTIONAL, WITHIN(1, 64), "set of the calibration with its kernels of experts"),
+    ROW_BOOL("async", async, DEFAULT("false"), "the engine schedules an iteration while the GPU works on the one before"),
+    ROW_REAL("memory", memory_frac, DEFAULT("0"), WITHIN(0, 1),
+             "share of the GPU's memory for weights, keys and values; 0: the default of services"),
+    ROW_TEXT("source", source, REQUIRED, WITHIN(1, 1000), "who says so"),
     {0}};
 #undef ROW_OF
 
@@ -47,6 +67,8 @@ static const struct config_field board_fields[] = {
              "rows whose lengths are drawn, and not the nominal ones"),
     ROW_LIST("suspects", suspects, OPTIONAL, ANY, struct board_suspect, suspect_fields,
              "rows that are shown and not judged"),
+    ROW_LIST("runs", runs, OPTIONAL, ANY, struct board_run, run_fields,
+             "how rows ran, where their source says what the table does not"),
     ROW_LIST("lacks", lacks, OPTIONAL, ANY, struct board_lack, lack_fields, "LLMs that no law describes"),
     {0}};
 #undef ROW_OF
@@ -73,11 +95,12 @@ const char *board_missing_file(const struct board_file *file)
 
 /* --- Tables --- */
 
-/* Texts first, then numbers. */
+/* Texts first, then numbers, and a text that a table may lack. */
 enum {
     MODEL, ENGINE, VERSION, GEMM, MOE, MODE, ORIGIN, SIZES_NOTE, FIRST_COPY, WIP, PROMPT, N_TEXTS = PROMPT, OUTPUT,
     USERS, BATCH, GPUS, TENSOR, DATA, EXPERT, PIPELINE, TTFT, TPOT, N_REQUIRED,
-    WORKERS = N_REQUIRED, DECODE_TENSOR, DECODE_DATA, DECODE_EXPERT, DECODE_PIPELINE, N_COLUMNS
+    WORKERS = N_REQUIRED, DECODE_TENSOR, DECODE_DATA, DECODE_EXPERT, DECODE_PIPELINE, N_NUMBERS,
+    MEASURED = N_NUMBERS, N_COLUMNS
 };
 
 static const struct sheet_column columns[N_COLUMNS] = {
@@ -90,16 +113,22 @@ static const struct sheet_column columns[N_COLUMNS] = {
     [PIPELINE] = {"pp_size", 0.0}, [TTFT] = {"silicon_ttft_ms", 0.0}, [TPOT] = {"silicon_tpot_ms", 0.0},
     [WORKERS] = {"decode_num_workers", 1.0}, [DECODE_TENSOR] = {"decode_tp_size", 1.0},
     [DECODE_DATA] = {"decode_attention_dp_size", 1.0}, [DECODE_EXPERT] = {"decode_moe_ep_size", 0.0},
-    [DECODE_PIPELINE] = {"decode_pp_size", 0.0}};
+    [DECODE_PIPELINE] = {"decode_pp_size", 0.0}, [MEASURED] = {"measured", 0.0}};
 
 static const double max_number = 1e9, ms = 1e-3;
+
+/* NULL when out of memory. */
+static const char *copy_text(const struct sheet *sheet, int column)
+{
+    const struct csv_field field = sheet_text(sheet, column);
+    return arena_printf(sheet->arena, "%.*s", (int)field.n_chars, field.chars);
+}
 
 /* Copies the texts of the current row. Returns false when out of memory. */
 static bool read_texts(const struct sheet *sheet, const char *texts[N_TEXTS])
 {
     for (int i = 0; i < N_TEXTS; i++) {
-        const struct csv_field field = sheet_text(sheet, i);
-        texts[i] = arena_printf(sheet->arena, "%.*s", (int)field.n_chars, field.chars);
+        texts[i] = copy_text(sheet, i);
         if (texts[i] == NULL) return false;
     }
     return true;
@@ -108,17 +137,19 @@ static bool read_texts(const struct sheet *sheet, const char *texts[N_TEXTS])
 static int add_row(struct board *board, struct sheet *sheet, const struct board_table *table)
 {
     const char *texts[N_TEXTS];
-    double values[N_COLUMNS];
-    const int code = sheet_numbers(sheet, N_TEXTS, sheet_has(sheet, WORKERS) ? N_COLUMNS : N_REQUIRED, values);
+    double values[N_NUMBERS];
+    const int code = sheet_numbers(sheet, N_TEXTS, sheet_has(sheet, WORKERS) ? N_NUMBERS : N_REQUIRED, values);
     if (code != 0) return code;
     if (!sheet_has(sheet, WORKERS)) values[WORKERS] = (double)NAN;
     board->rows = rows_grown(board->arena, board->rows, board->n, &board->capacity, sizeof *board->rows, sheet->diag);
     if (board->rows == NULL) return SIM_E_NOMEM;
-    if (!read_texts(sheet, texts)) return diag_nomem_at(sheet->diag, sheet->path);
+    const char *measured = copy_text(sheet, MEASURED);
+    if (measured == NULL || !read_texts(sheet, texts)) return diag_nomem_at(sheet->diag, sheet->path);
     board->rows[board->n++] = (struct board_row){
         .table = path_name(table->path), .line = (uint32_t)csv_line(sheet->csv), .gpu = table->gpu,
         .model = texts[MODEL], .engine = texts[ENGINE], .version = texts[VERSION], .gemm = texts[GEMM],
         .moe = texts[MOE], .mode = texts[MODE], .origin = texts[ORIGIN], .sizes_note = texts[SIZES_NOTE],
+        .measured = measured,
         .first_copy = strcmp(texts[FIRST_COPY], "1") == 0, .in_progress = strcmp(texts[WIP], "True") == 0,
         .prompt_tokens = values[PROMPT], .output_tokens = values[OUTPUT], .users = values[USERS],
         .batch = values[BATCH],

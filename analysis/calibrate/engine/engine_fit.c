@@ -183,6 +183,7 @@ struct engine_replica {
     struct engine_replica *next;
     const char *engine, *gpu_name, *llm_name;
     enum number_format weights, kv;
+    const char *experts;
     int64_t tensor_parallel, expert_parallel, data_parallel;
     struct gpu_spec gpu;
     struct llm_spec llm;
@@ -198,6 +199,8 @@ void engine_replicas_init(struct engine_replicas *replicas, const struct catalog
 static bool matches(const struct engine_replica *replica, const struct engine_preset *preset,
                     const struct measured_row *row)
 {
+    const bool is_named = replica->experts != NULL && row->experts != NULL;
+    if (is_named ? strcmp(replica->experts, row->experts) != 0 : replica->experts != row->experts) return false;
     return replica->weights == row->weights && replica->kv == row->kv &&
            replica->tensor_parallel == row->tensor_parallel && replica->expert_parallel == row->expert_parallel &&
            replica->data_parallel == row->data_parallel && strcmp(replica->gpu_name, row->gpu) == 0 &&
@@ -211,7 +214,10 @@ static int read_parts(const struct engine_replicas *replicas, const struct engin
     struct arena *arena = replicas->arena;
     int code = catalog_gpu(catalog, replica->gpu_name, "measured rows", arena, &replica->gpu, diag);
     if (code == 0) code = catalog_llm(catalog, replica->llm_name, "measured rows", arena, &replica->llm, diag);
-    if (code == 0) code = engine_preset_kernels(preset, catalog, replica->gpu_name, arena, &replica->calibration, diag);
+    struct engine_preset as_run = *preset;
+    if (replica->experts != NULL) as_run.experts = replica->experts;
+    if (code == 0)
+        code = engine_preset_kernels(&as_run, catalog, replica->gpu_name, arena, &replica->calibration, diag);
     if (replica->llm.weights != replica->weights) llm_set_weights(&replica->llm, replica->weights);
     replica->llm.kv = replica->kv;
     return code;
@@ -228,6 +234,7 @@ static int make(struct engine_replicas *replicas, const struct engine_preset *pr
     replica->llm_name = row->llm;
     replica->weights = row->weights;
     replica->kv = row->kv;
+    replica->experts = row->experts;
     replica->tensor_parallel = row->tensor_parallel;
     replica->expert_parallel = row->expert_parallel;
     replica->data_parallel = row->data_parallel;
@@ -273,10 +280,10 @@ static double gpu_seconds(const void *context, const struct iteration_work *work
 }
 
 /* How many requests of a loop have room for their keys and values; at least one, and 0 for an LLM that does not fit by
- * this reckoning, since it ran. Shares of memory are the defaults of services (kv_capacity). */
-static int64_t requests_at_once(const struct closed_loop *loop, const struct operators_parts *parts)
+ * this reckoning, since it ran. Shares of memory are the defaults of services (kv_capacity), or `memory_frac`. */
+static int64_t requests_at_once(const struct closed_loop *loop, double memory_frac, const struct operators_parts *parts)
 {
-    const struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 512.0 * 1024.0 * 1024.0,
+    const struct kv_params params = {.usable_frac = memory_frac > 0.0 ? memory_frac : 0.9, .reserve_bytes = 512.0 * 1024.0 * 1024.0,
                                      .batch_tokens = loop->batch_tokens, .batch_sequences = 256, .block_tokens = 16,
                                      .data_parallel = parts->split.data};
     const struct kv_capacity capacity = kv_capacity(parts->gpu, parts->llm, parts->split.tensor, 1, &params);
@@ -298,7 +305,7 @@ static int set_point(struct engine_point *point, const struct operators *operato
     if (point->row->kind == MEASURED_TPOT) {
         struct closed_loop_times times;
         struct closed_loop loop = point->row->loop;
-        loop.at_once = requests_at_once(&loop, &operators->parts);
+        loop.at_once = requests_at_once(&loop, point->row->memory_frac, &operators->parts);
         const int code = closed_loop_run(&loop, gpu_seconds, operators, &times);
         if (code != 0) return code;
         point->gpu_s = times.tpot_s;
@@ -351,8 +358,11 @@ double engine_point_s(const struct engine_preset *preset, const struct engine_po
     engine_preset_params(preset, point->row->gpu, group_gpus(point->row), &params);
     const int64_t tokens = point->row->work.prefill_tokens + point->row->work.decode_sequences;
     const double launch_s = tokens > params.graph_tokens ? point->layers * params.layer_launch_s : 0.0;
-    return (point->gpu_s > launch_s ? point->gpu_s : launch_s) + point->iterations * params.iteration_s +
-           point->sequences * params.sequence_s + point->prompts * params.prompt_s;
+    const double kernels_s = point->gpu_s > launch_s ? point->gpu_s : launch_s;
+    const double host_s = point->iterations * params.iteration_s + point->sequences * params.sequence_s +
+                          point->prompts * params.prompt_s;
+    if (point->row->async) return kernels_s > host_s ? kernels_s : host_s;
+    return kernels_s + host_s;
 }
 
 double engine_point_ttft_s(const struct engine_preset *preset, const struct engine_point *point)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <strings.h>
 
 #define HASH_NONFATAL_OOM 1
@@ -172,7 +173,11 @@ static int read_file(struct profile_reader *reader)
 #undef FORMAT_ADDRESS
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         const int status = recognise(reader, formats[i]);
-        if (status != 0) return status < 0 ? status : read_rows(reader, formats[i]);
+        if (status == 0) continue;
+        if (status > 0 && reader->kernel != NULL && !formats[i]->names_kernels)
+            return diag_error(reader->sheet.diag, SIM_E_DATA, reader->profile->path, "leave out '@' and what follows",
+                              "%s profiles do not name kernels, so none can be chosen", formats[i]->name);
+        return status < 0 ? status : read_rows(reader, formats[i]);
     }
     return report_unknown(reader, formats, sizeof formats / sizeof *formats);
 }
@@ -183,8 +188,14 @@ int profile_read(const char *path, const struct profile_options *options, struct
     *profile = (struct profile){.path = path};
     struct profile_reader reader = {.sheet = {.arena = arena, .diag = diag, .max = max_number, .empty = (double)NAN},
                                     .options = options, .profile = profile};
-    int status = file_hash(path, profile->hash, diag);
-    if (status == 0) status = sheet_open(&reader.sheet, path);
+    const char *at = strrchr(path, '@'), *file = path;
+    if (at != NULL && at[1] != 0 && strchr(at, '/') == NULL && access(path, F_OK) != 0) {
+        file = arena_printf(arena, "%.*s", (int)(at - path), path);
+        reader.kernel = at + 1;
+        if (file == NULL) return diag_nomem(diag);
+    }
+    int status = file_hash(file, profile->hash, diag);
+    if (status == 0) status = sheet_open(&reader.sheet, file);
     if (status == 0) status = read_file(&reader);
     HASH_CLEAR(hh, reader.group_index);
     sheet_close(&reader.sheet);

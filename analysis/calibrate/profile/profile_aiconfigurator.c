@@ -236,6 +236,15 @@ static bool is_not_served(const struct sheet *sheet)
                                                         sheet_text_is(sheet, MOE_KERNEL, "moe_torch_flow_nongated")));
 }
 
+/* FlashInfer's CUTLASS kernels for vLLM on Hopper, for scales per tensor as of ModelOpt, take two to five times as long
+ * as CUTLASS under TensorRT-LLM, in all layers but those of 16 experts. vLLM tunes FlashInfer when it starts
+ * (model_executor/warmup/kernel_warmup.py), and collector/vllm/collect_moe.py does not. */
+static bool is_untuned(const struct profile_reader *reader)
+{
+    return !(reader->options->gpu->peak_flop_per_s[FORMAT_NVFP4] > 0.0) &&
+           sheet_text_is(&reader->sheet, MOE_KERNEL, "vllm_modeloptfp8moe_flashinfer_cutlass_flashinferexperts");
+}
+
 /* The tables before May 2026 have these kernels of vLLM 0.14. */
 static bool is_early_table(const struct sheet *sheet)
 {
@@ -288,7 +297,12 @@ static int read_moe(struct profile_reader *reader)
     shape->weights = type->weights;
     shape->compute = type->compute;
     if (sheet_text_is(&reader->sheet, MOE_KERNEL, group_routed_kernel)) return profile_drop(reader, routed_in_groups);
-    if (is_not_served(&reader->sheet)) return profile_drop(reader, "a kernel that TensorRT-LLM does not serve with");
+    if (reader->kernel != NULL && !sheet_text_is(&reader->sheet, MOE_KERNEL, reader->kernel))
+        return profile_drop(reader, "another kernel than the one asked for");
+    if (reader->kernel == NULL && is_not_served(&reader->sheet))
+        return profile_drop(reader, "a kernel that TensorRT-LLM does not serve with");
+    if (reader->kernel == NULL && is_untuned(reader))
+        return profile_drop(reader, "a kernel that was not tuned, as serving tunes it");
     if (!find_choice(&reader->sheet, shape)) return profile_drop(reader, "choice of experts not known");
     double values[MOE_COLUMNS];
     int status = sheet_numbers(&reader->sheet, MOE_TOKENS, MOE_TYPE, values);
@@ -401,7 +415,7 @@ static void finish_moe(struct profile *profile)
 const struct profile_format profile_aiconfigurator_moe = {
     .name = "aiconfigurator-moe", .set = "isolated", .grouped_by = "shape", .columns = moe_columns,
     .n_columns = MOE_COLUMNS, .n_required = MOE_REQUIRED, .read_row = read_moe,
-    .finish = finish_moe};
+    .finish = finish_moe, .names_kernels = true};
 
 /* --- Collectives --- */
 

@@ -31,6 +31,7 @@ struct profile_reader {
     struct sheet sheet;
     const struct profile_options *options;
     struct profile *profile;
+    const char *kernel; /* the only one whose rows are read, by its name in the file; NULL: any */
     size_t row_capacity, group_capacity;
     struct profile_group *group_index;
     void *state; /* of the format, between its rows; set by its begin */
@@ -45,6 +46,7 @@ struct profile_format {
     int (*begin)(struct profile_reader *reader);            /* after the header; NULL: nothing to do */
     int (*read_row)(struct profile_reader *reader);         /* of the sheet's current row; 0 or a negative code */
     void (*finish)(struct profile *profile);                /* after the last row; NULL: nothing to do */
+    bool names_kernels;                                     /* files tell the kernels of their rows apart */
 };
 
 #define PROFILE_FORMAT_DECLARE(name) extern const struct profile_format profile_##name;

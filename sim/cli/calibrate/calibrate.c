@@ -378,6 +378,7 @@ const struct verb verb_calibrate = {
              "  gemm,16,4096,4096,fp16,fp16,21.5,llama-2-7b\n\n"
              "with the members of the kernel's shape as columns (see below), the time in 'time_us' or 'time_s', and\n"
              "optionally 'operator' and 'group' (rows to be held out together). Without -o nothing is written.\n"
+             "FILE@KERNEL reads the rows of one kernel, of a table of experts that names several.\n"
              "The name of a file of Vidur's collectives gives its topology, like network__a100_dgx__all_reduce.csv.\n"
              "'--gpu default' fits all GPUs together: what GPUs without calibration use.\n"
              "With '--table' a file also keeps the measured points, and costs of the same shapes between them scale\n"

@@ -18,22 +18,26 @@ struct session {
     struct board_file file;
     struct board board;
     char message[DIAG_LINE_CHARS];
+    const char *gpu; /* of the rows */
 };
 
-/* Predicts a board of these rows on the H100, beside two rows that the preset vllm-0.12 "was fitted to", the second of
- * which it was tested on. */
-static int predict(struct session *session, const char *rows)
+/* Predicts a board of these rows on the GPU of the session. Beside it lie two rows that the preset vllm-0.12 "was
+ * fitted to", the second of which it was tested on. */
+static int predict_as(struct session *session, const char *head, const char *rows, const char *more)
 {
-    const char *table = test_file("board.csv", HEAD "%s", rows);
+    const char *table = test_file("board.csv", "%s%s", head, rows);
     const char *directory = path_directory(&session->arena, table);
     test_write(path_join(&session->arena, directory, "h100_sxm__measured_ttft_tpot.csv"),
                SERVING "vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,agg,1024,128,,8.0,2.0,1.0,12.5\n"
                        "vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,agg,2048,128,,8.0,2.0,1.0,14.5\n");
     const char *path = path_join(&session->arena, directory, "b.board.json");
-    test_write(path, "{'source': 's', 'obtain': 'ask', 'tables': {'h100-sxm': 'board.csv'},"
-                     " 'drawn_lengths': [{'origin': 'db-dump', 'mean': 0.5}],"
-                     " 'suspects': [{'llm': 'qwen3-32b', 'version': '0.13.0', 'because': 'odd'}],"
-                     " 'lacks': [{'llm': 'Who/Knows', 'because': 'an operator'}]}");
+    test_write(path,
+               "{'source': 's', 'obtain': 'ask', 'tables': {'%s': 'board.csv'},"
+               " 'drawn_lengths': [{'origin': 'db-dump', 'mean': 0.5}],"
+               " 'suspects': [{'llm': 'qwen3-32b', 'version': '0.13.0', 'because': 'odd'},"
+               "              {'measured': '2026-01', 'tensor': 2, 'format': 'fp8', 'because': 'january'}],"
+               " 'lacks': [{'llm': 'Who/Knows', 'because': 'an operator'}]%s}",
+               session->gpu, more);
     int code = board_load(path, NULL, &session->arena, &session->file, &session->diag);
     if (code == 0)
         code = board_read(&session->board, &session->file, &session->catalog, &session->arena, &session->diag);
@@ -43,9 +47,14 @@ static int predict(struct session *session, const char *rows)
     return code;
 }
 
+static int predict(struct session *session, const char *rows)
+{
+    return predict_as(session, HEAD, rows, "");
+}
+
 static void begin(struct session *session)
 {
-    *session = (struct session){.catalog = {.root = "configs"}};
+    *session = (struct session){.catalog = {.root = "configs"}, .gpu = "h100-sxm"};
     arena_init(&session->arena);
     diag_init(&session->diag);
 }
@@ -236,6 +245,77 @@ TEST(reasons_and_suspects)
     CHECK_EQ_INT(rows[5].asked.data_parallel, 2);
     CHECK(rows[5].predicted_tpot_s > 0.0);
     arena_fini(&session.arena);
+}
+
+#define DATED_HEAD                                                                                                     \
+    "model_path,backend,backend_version,gemm_quant_mode,moe_quant_mode,mode,isl,osl,concurrency,batch_size,pp_size,"   \
+    "silicon_ttft_ms,silicon_tpot_ms,origin,wip,first_copy,gpus_read,tp_read,dp_read,ep_read,sizes_note,measured\n"
+
+/* Entries are about rows by date, format and degree of tensor parallelism. A table without dates has none. */
+TEST(suspects_by_date)
+{
+    struct session session;
+    begin(&session);
+    CHECK_EQ_INT(predict_as(&session, DATED_HEAD,
+                            "Qwen/Qwen3-32B,vllm,0.12.0,fp8,,agg,1024,128,8,8,1,100,12,x,,1,2,2,1,1,,2026-01-14\n"
+                            "Qwen/Qwen3-32B,vllm,0.12.0,fp8,,agg,1024,128,8,8,1,100,12,x,,1,2,2,1,1,,2026-02-14\n"
+                            "Qwen/Qwen3-32B,vllm,0.12.0,fp8,,agg,1024,128,8,8,1,100,12,x,,1,2,2,1,1,,\n"
+                            "Qwen/Qwen3-32B,vllm,0.12.0,fp8,,agg,1024,128,8,8,1,100,12,x,,1,4,4,1,1,,2026-01-14\n"
+                            "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,1024,128,8,8,1,100,12,x,,1,2,2,1,1,,2026-01-14\n",
+                            ""),
+                 0);
+    MUST(session.board.n == 5);
+    for (size_t i = 0; i < session.board.n; i++) CHECK_EQ_INT(session.board.rows[i].suspect != NULL, i == 0);
+    CHECK_EQ_STR(session.board.rows[0].suspect, "january");
+    arena_fini(&session.arena);
+}
+
+/* How a row ran: keys and values in fp8 are read faster, more memory holds more users, a GPU that hides the CPU
+ * overhead takes its kernels' time alone, and experts have the kernels of the set that is named. The last entry that
+ * fits a row counts. */
+TEST(rows_predicted_as_they_ran)
+{
+    static const char row[] = "Qwen/Qwen3-32B,vllm,0.12.0,,,agg,16384,128,8,8,1,100,12,x,,1,2,2,1,1,,\n";
+    static const char *const runs[] = {"",
+                                       "{'kv': 'fp8', 'source': 's'}",
+                                       "{'memory': 0.5, 'source': 's'}",
+                                       "{'async': true, 'source': 's'}",
+                                       "{'kv': 'fp8', 'async': true, 'source': 's'}, {'engine': 'vllm', 'source': 's'}",
+                                       "{'gpu': 'a40', 'kv': 'fp8', 'source': 's'}"};
+    double predicted_s[sizeof runs / sizeof *runs], kernels_s = 0.0;
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        struct session session;
+        begin(&session);
+        const char *more = arena_printf(&session.arena, ", 'runs': [%s]", runs[i]);
+        MUST(predict_as(&session, DATED_HEAD, row, more) == 0 && session.board.n == 1);
+        predicted_s[i] = session.board.rows[0].predicted_tpot_s;
+        if (i == 0) kernels_s = session.board.rows[0].point.gpu_s;
+        CHECK_EQ_INT(session.board.rows[0].asked.kv, i == 1 ? FORMAT_FP8 : FORMAT_BF16);
+        arena_fini(&session.arena);
+    }
+    CHECK(predicted_s[1] < 0.99 * predicted_s[0]);
+    CHECK(predicted_s[2] < predicted_s[0]); /* the others wait, which is no TPOT */
+    CHECK_NEAR(predicted_s[3], kernels_s, 1e-12);
+    CHECK(predicted_s[3] < predicted_s[0]);
+    CHECK_NEAR(predicted_s[4], predicted_s[0], 0.0);
+    CHECK_NEAR(predicted_s[5], predicted_s[0], 0.0);
+}
+
+/* The set of experts that a row names, on a GPU that has it. */
+TEST(rows_with_other_experts)
+{
+    static const char row[] = "deepseek-ai/DeepSeek-R1,trtllm,1.1.0,fp8,fp8,agg,1024,128,8,8,1,100,12,x,,1,8,8,1,1,,\n";
+    double predicted_s[2];
+    for (size_t i = 0; i < 2; i++) {
+        struct session session;
+        begin(&session);
+        session.gpu = "b200-sxm";
+        const char *more = i == 0 ? "" : ", 'runs': [{'experts': 'trtllm-1.3-deepgemm', 'source': 's'}]";
+        MUST(predict_as(&session, DATED_HEAD, row, more) == 0 && session.board.n == 1);
+        predicted_s[i] = session.board.rows[0].predicted_tpot_s;
+        arena_fini(&session.arena);
+    }
+    CHECK(predicted_s[1] > 1.1 * predicted_s[0]);
 }
 
 TEST(broken_tables)

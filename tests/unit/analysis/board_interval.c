@@ -66,7 +66,7 @@ TEST(only_judged_rows_count)
     CHECK(isnan(rows[0].fast_tpot_s) && isnan(rows[1].fast_tpot_s));
 }
 
-/* Rows of GPUs that are foreign to their preset have an interval of their own, from each other. */
+/* Rows of GPUs that are foreign to their preset have an interval from each other, widened to that of the others. */
 TEST(foreign_gpus_are_apart)
 {
     struct board_row rows[4 * PER_GROUP];
@@ -84,11 +84,33 @@ TEST(foreign_gpus_are_apart)
     CHECK_EQ_INT((int64_t)intervals[BOARD_PRESETS].rows, 2 * PER_GROUP);
     CHECK_EQ_INT((int64_t)intervals[BOARD_FOREIGN].rows, 2 * PER_GROUP);
     CHECK_EQ_INT((int64_t)intervals[BOARD_FOREIGN].groups, 2);
-    CHECK_NEAR(intervals[BOARD_FOREIGN].fast_frac, 3.0 * intervals[BOARD_PRESETS].fast_frac, 1e-12);
-    CHECK_NEAR(intervals[BOARD_FOREIGN].covered_frac, intervals[BOARD_PRESETS].covered_frac, 1e-12);
+    CHECK_NEAR(intervals[BOARD_FOREIGN].slow_frac, 3.0 * intervals[BOARD_PRESETS].slow_frac, 1e-12);
+    CHECK_NEAR(intervals[BOARD_FOREIGN].fast_frac, intervals[BOARD_PRESETS].fast_frac, 1e-12);
+    CHECK(intervals[BOARD_FOREIGN].covered_frac > intervals[BOARD_PRESETS].covered_frac);
     CHECK_NEAR(rows[0].slow_tpot_s, 0.010 * 1.2 * 1.45, 1e-12);
     CHECK_NEAR(rows[2 * PER_GROUP].slow_tpot_s, 3.0 * 0.010 * 1.2 * 1.45, 1e-12);
     CHECK_EQ_INT((int64_t)intervals[BOARD_ROOFLINE].rows, 4 * PER_GROUP);
+}
+
+/* The interval of foreign GPUs holds that of the others: both ends, of all rows and without a group. */
+TEST(foreign_gpus_are_no_surer)
+{
+    struct board_row rows[4 * PER_GROUP];
+    struct board board = {.rows = rows, .n = 4 * PER_GROUP};
+    struct board_interval intervals[N_BOARD_MODELS];
+    fill(rows);
+    fill(rows + 2 * PER_GROUP);
+    for (int i = 0; i < 2 * PER_GROUP; i++) {
+        struct board_row *row = &rows[2 * PER_GROUP + i];
+        row->group = i % 2 == 0 ? "c" : "d";
+        row->tpot_s = 0.010 + 0.1 * (row->tpot_s - 0.010);
+        row->foreign = true;
+    }
+    CHECK_EQ_INT(board_find_intervals(&board, intervals), 0);
+    CHECK_NEAR(intervals[BOARD_FOREIGN].fast_frac, intervals[BOARD_PRESETS].fast_frac, 1e-12);
+    CHECK_NEAR(intervals[BOARD_FOREIGN].slow_frac, intervals[BOARD_PRESETS].slow_frac, 1e-12);
+    CHECK_NEAR(rows[2 * PER_GROUP].fast_tpot_s, 0.010 * intervals[BOARD_PRESETS].fast_frac, 1e-12);
+    CHECK_NEAR(intervals[BOARD_FOREIGN].covered_frac, 1.0, 1e-12);
 }
 
 /* What is written is what the catalog reads, to four digits; an interval holds the prediction. */

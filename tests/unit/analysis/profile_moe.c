@@ -108,6 +108,40 @@ TEST(kernels_that_no_engine_takes_are_left_out)
     CHECK_EQ_INT(profile->dropped[0].rows, 2);
 }
 
+/* "FILE@KERNEL" has the rows of that kernel alone, also where no engine takes it by default. Files of other formats
+ * name no kernels, and a file whose own name has an '@' is itself. */
+TEST(a_kernel_can_be_asked_for)
+{
+    SCOPED(profile_fixture) fixture;
+    MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
+    const char *path = test_file("moe.csv", HEADER "deepgemm,fp8_block,64,4096,2048,8,256,1,8,balanced,0.3\r\n"
+                                                   "triton,fp8_block,64,4096,2048,8,256,1,8,balanced,0.2\r\n");
+    MUST(profile_fixture_read(&fixture, arena_printf(&fixture.arena, "%s@deepgemm", path)) == 0);
+    const struct profile *profile = &fixture.files[0];
+    MUST(profile->n == 1 && profile->n_dropped == 1);
+    CHECK_EQ_INT(profile->rows[0].line, 2);
+    CHECK_EQ_STR(profile->dropped[0].reason, "another kernel than the one asked for");
+    CHECK_EQ_INT(profile_fixture_text(&fixture, "a@b.csv", HEADER "triton,bfloat16,64,4096,2048,8,256,1,8,balanced,0.3\r\n"),
+                 0);
+    CHECK_EQ_INT(fixture.files[1].n, 1);
+    const char *products = test_file("gemm.csv", "gemm_dtype,m,n,k,latency\r\nbfloat16,64,4096,4096,0.1\r\n");
+    CHECK_EQ_INT(profile_fixture_read(&fixture, arena_printf(&fixture.arena, "%s@deepgemm", products)), SIM_E_DATA);
+    CHECK(strstr(fixture.message, "do not name kernels") != NULL);
+}
+
+/* FlashInfer's CUTLASS kernels were measured untuned on Hopper. On the B200 they were not slow. */
+TEST(untuned_kernels_are_left_out_on_hopper)
+{
+    static const char *const gpus[] = {"h100-sxm", "b200-sxm"};
+    for (size_t i = 0; i < 2; i++) {
+        SCOPED(profile_fixture) fixture;
+        MUST(profile_fixture_init(&fixture, gpus[i]) == 0);
+        const struct profile *profile = read_rows(&fixture, "vllm_modeloptfp8moe_flashinfer_cutlass_flashinferexperts,"
+                                                            "fp8,64,4096,2048,8,256,1,8,balanced,0.3\r\n");
+        CHECK_EQ_INT((int64_t)profile->n, (int64_t)i);
+    }
+}
+
 TEST(what_is_not_known_is_left_out)
 {
     SCOPED(profile_fixture) fixture;

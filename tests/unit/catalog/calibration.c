@@ -141,6 +141,23 @@ TEST(sets_are_chosen_apart_for_own_kernels)
     }
 }
 
+/* Experts alone may have another set than an engine's other kernels; where it lacks a class, theirs counts. */
+TEST(experts_may_have_another_set_than_own_kernels)
+{
+    static const struct calibration_part mine[] = {
+        {"own", KERNEL_MOE, 3e-6, 9.0, NULL}, {"own", KERNEL_MOE_FP8, 3e-6, 9.0, NULL},
+        {"own", KERNEL_LATENT_DECODE, 5e-6, 9.0, NULL}, {"other", KERNEL_MOE_FP8, 7e-6, 9.0, NULL}};
+    const struct calibration_request request = {
+        .gpu = "mine", .kernels = "own", .collectives = "own", .own_kernels = "own", .experts = "other"};
+    struct bench bench;
+    set_up(&bench);
+    calibration_fixture_write(bench.gpu_path, mine, sizeof mine / sizeof *mine);
+    MUST(calibration_read(&bench.catalog, &request, &bench.arena, &bench.calibration, &bench.diag) == 0);
+    check_class(&bench, KERNEL_MOE_FP8, 7e-6, "other");
+    check_class(&bench, KERNEL_MOE, 3e-6, "own");
+    arena_fini(&bench.arena);
+}
+
 /* Unmeasured contiguous experts cost what the fused kernel does, and nothing for experts elsewhere. */
 TEST(unmeasured_contiguous_experts_are_the_fused_kernel)
 {
