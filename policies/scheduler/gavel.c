@@ -6,8 +6,8 @@
  *     ftf       minimise the worst finish time relative to that on one nth of the cluster: finish time fairness
  *     fifo      maximise the sum of rates, where earlier jobs count more
  *     throughput  maximise the sum of rates, each relative to the job's fastest type and times its GPUs
- *     cost      maximise work per dollar, each job's rate relative to its fastest type; with `slo` each job is fast
- *               enough to finish within `slo` times its estimated run time, as long as all jobs can
+ *     cost      maximise work per dollar, each job's rate relative to its fastest type; with `slo` or `slos` each job
+ *               is fast enough to finish within that many times its estimated run time, as long as all jobs can
  *
  * With `rates` or `raw` the last two are those of the released code: the sum of raw rates, for cost each over its
  * price. With `raw` they are the steps per second of the jobs' types, which change with the batch size.
@@ -65,7 +65,13 @@ struct lp_params {
     struct config_list prices;  /* struct gpu_price */
     struct config_list weights; /* struct type_weight */
     struct config_list rates;   /* struct type_weight: raw rates; none, and not `raw`: relative ones count */
+    struct config_list slos;    /* struct type_weight: deadlines as multiples of the estimated run time */
 };
+
+static bool has_slo(const struct lp_params *params)
+{
+    return params->slo > 0 || params->slos.n > 0;
+}
 
 /* The objectives that may count raw rates. */
 static bool sums_rates(const struct lp_params *params)
@@ -82,8 +88,8 @@ struct gavel {
     struct gavel_rounds rounds;
     struct lp_params params;
     double price[GAVEL_TYPES];
-    bool *has_arrived; /* [weights + rates]: whether a job of that type has arrived */
-    char unread[2][256]; /* texts of the warnings at the end of the run: of weights, of rates */
+    bool *has_arrived; /* [weights + rates + slos]: whether a job of that type has arrived */
+    char unread[3][256]; /* texts of the warnings at the end of the run: of weights, of rates, of slos */
 };
 
 /* The jobs by kinds, as input of a linear program. */
@@ -230,9 +236,9 @@ static enum lp_outcome optimise_per_cost(struct table *table, const struct gavel
 
 static enum lp_outcome optimise_cost(struct table *table, const struct gavel *gavel)
 {
-    const double slo = gavel->params.slo;
     bool is_late = false;
     for (int k = 0; k < table->jobs.kinds; k++) {
+        const double slo = stated_for(&gavel->params.slos, table->first[k], gavel->params.slo);
         const double within_s = slo * sim_s_from_ns(table->first[k]->view->estimate_ns) - table->age[k];
         table->need[k] = slo > 0 && within_s > 0 ? table->left[k] / within_s : 0;
         is_late = is_late || (slo > 0 && within_s <= 0);
@@ -310,7 +316,8 @@ static int gavel_init(void *state, const void *params, struct diag *diag)
     (void)diag;
     struct gavel *gavel = state;
     gavel->params = *(const struct lp_params *)params;
-    gavel->has_arrived = mem_zalloc(gavel->params.weights.n + gavel->params.rates.n + 1, sizeof *gavel->has_arrived);
+    const size_t n = gavel->params.weights.n + gavel->params.rates.n + gavel->params.slos.n;
+    gavel->has_arrived = mem_zalloc(n + 1, sizeof *gavel->has_arrived);
     if (gavel->has_arrived == NULL) return SIM_E_NOMEM;
     const bool saves = gavel->params.objective == OBJECTIVE_COST;
     gavel_rounds_init(&gavel->rounds,
@@ -348,6 +355,8 @@ static void warn_of_unused(const struct lp_params *params, struct diag *diag)
     const bool saves = params->objective == OBJECTIVE_COST;
     if (!saves && params->slo > 0)
         diag_warning(diag, "jobs.scheduler.slo", "leave it out", "has no effect: the objective is not 'cost'");
+    if (!saves && params->slos.n > 0)
+        diag_warning(diag, "jobs.scheduler.slos", "leave it out", "has no effect: the objective is not 'cost'");
     if (!saves && params->prices.n > 0)
         diag_warning(diag, "jobs.scheduler.prices", "leave it out", "has no effect: the objective is not 'cost'");
     if (!sums_rates(params) && params->rates.n > 0)
@@ -379,9 +388,11 @@ static void note_type(const struct config_list *list, const char *type, bool *ha
 static void lp_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     struct gavel *gavel = state;
+    const struct lp_params *params = &gavel->params;
     if (note->event == JOB_EVENT_SUBMIT) {
-        note_type(&gavel->params.weights, note->job->type, gavel->has_arrived);
-        note_type(&gavel->params.rates, note->job->type, gavel->has_arrived + gavel->params.weights.n);
+        note_type(&params->weights, note->job->type, gavel->has_arrived);
+        note_type(&params->rates, note->job->type, gavel->has_arrived + params->weights.n);
+        note_type(&params->slos, note->job->type, gavel->has_arrived + params->weights.n + params->rates.n);
     }
     gavel_notify(state, view, note);
 }
@@ -407,6 +418,9 @@ static void gavel_finish(void *state, struct job_plan *plan)
     if (sums_rates(params))
         warn_of_unread(&params->rates, gavel->has_arrived + params->weights.n, "rates", "gavel-rates", gavel->unread[1],
                        plan);
+    if (params->objective == OBJECTIVE_COST)
+        warn_of_unread(&params->slos, gavel->has_arrived + params->weights.n + params->rates.n, "slos", "gavel-slos",
+                       gavel->unread[2], plan);
 }
 
 /* The other objectives look at rates alone. */
@@ -414,7 +428,7 @@ static bool gavel_reads_estimates(const void *state)
 {
     const struct lp_params *params = &((const struct gavel *)state)->params;
     return params->objective == OBJECTIVE_MAKESPAN || params->objective == OBJECTIVE_FTF ||
-           (params->objective == OBJECTIVE_COST && params->slo > 0);
+           (params->objective == OBJECTIVE_COST && has_slo(params));
 }
 
 static void gavel_fini(void *state)
@@ -444,6 +458,7 @@ static const struct config_field gavel_fields[] = {
              "uses the speed of each job on each GPU type; false: takes all speeds as 1"),
     ROW_REAL("slo", slo, DEFAULT("0"), WITHIN(0, 1e9),
              "for cost: deadline of a job as a multiple of its estimated run time; 0: none"),
+    ROW_MAP("slos", slos, OPTIONAL, ANY, struct type_weight, rate_fields, "for cost: slo by job type, in place of slo"),
     ROW_MAP("prices", prices, FILLED, ANY, struct gpu_price, price_fields, "for cost: price of a GPU, by its type"),
     ROW_MAP("weights", weights, FILLED, ANY, struct type_weight, weight_fields,
             "for las: a job's share relative to others, by its type; 1 where not named"),

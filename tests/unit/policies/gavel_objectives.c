@@ -210,6 +210,22 @@ TEST(cost_goes_by_prices)
     CHECK_EQ_INT(field.n_warnings, 0);
 }
 
+/* The slo of its own type makes a job take part of the dear GPU's time; one of another type keeps to the cheap one. */
+TEST(slo_may_depend_on_the_type)
+{
+    struct field field = {.params = "{'objective': 'cost', 'prices': {'fast': '$3/h', 'slow': '$1/h'},"
+                                    " 'slos': {'a': 1.3333333}}",
+                          .n = 1, .work = {1}, .fast = {1}, .slow = {0.5}};
+    check_ends(&field, (const double[]){4.0 / 3});
+    CHECK_EQ_INT(field.n_warnings, 0);
+    field.params = "{'objective': 'cost', 'prices': {'fast': '$3/h', 'slow': '$1/h'}, 'slo': 1.3333333,"
+                   " 'slos': {'a': 100}}";
+    check_ends(&field, (const double[]){2});
+    field.params = "{'objective': 'cost', 'prices': {'fast': '$3/h', 'slow': '$1/h'}, 'slos': {'b': 1.3333333}}";
+    check_ends(&field, (const double[]){2});
+    CHECK_EQ_INT(field.n_warnings, 1);
+}
+
 /* A single job's raw rate changes neither what is worth its price nor what meets the slo. */
 TEST(cost_in_raw_rates_goes_by_prices_and_slo)
 {
