@@ -4,8 +4,8 @@
  * All programs have sum_j X_mj <= 1 and sum_m width_m X_mj <= gpus_j. They differ in their demands on the rates, sum_j
  * speed_mj X_mj. Jobs that a program cannot tell apart may form one kind. The programs are convex, so the mean over
  * alike jobs in an optimum is an optimum too. Packing of two jobs on one GPU is left out. */
-#ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_LP_H
-#define ORRERY_POLICIES_SCHEDULER_GAVEL_LP_H
+#ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_GAVEL_LP_H
+#define ORRERY_POLICIES_SCHEDULER_GAVEL_GAVEL_LP_H
 
 #include "policies/lp.h"
 

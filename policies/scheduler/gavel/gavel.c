@@ -26,9 +26,9 @@
  * Remaining work follows from the users' estimates. Packing, hierarchies of entities, and estimated speeds are left
  * out. */
 #include "policies/declared.h"
-#include "policies/scheduler/gavel_lp.h"
-#include "policies/scheduler/gavel_program.h"
-#include "policies/scheduler/gavel_rounds.h"
+#include "policies/scheduler/gavel/gavel_lp.h"
+#include "policies/scheduler/gavel/gavel_program.h"
+#include "policies/scheduler/gavel/gavel_rounds.h"
 
 #include "sim/core/mem.h"
 

@@ -1,6 +1,6 @@
-#include "policies/scheduler/gavel_lp.h"
+#include "policies/scheduler/gavel/gavel_lp.h"
 
-#include "policies/scheduler/gavel_program.h"
+#include "policies/scheduler/gavel/gavel_program.h"
 #include "sim/core/mem.h"
 
 #include <math.h>
