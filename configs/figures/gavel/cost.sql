@@ -1,4 +1,4 @@
--- One row per seed: what the GPUs that jobs held cost, in dollars, and the share of the jobs that ended after their SLO.
+-- What the GPUs that jobs held cost, in dollars, mean over seeds, and the share of the jobs that ended after their SLO.
 -- A job's type is MODEL-RUN TIME-SLO, "resnet-50-12h-1.2". Prices are the on-demand prices of Google's cloud in 2020.
 create temp view paid as
 select placement.run_id, sum(placement.gpus * (placement.end_s - placement.start_s) / 3600 *

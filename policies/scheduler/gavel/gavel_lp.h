@@ -27,6 +27,15 @@ struct gavel_jobs {
 /* Maximises the least rate in units of `need` [kinds] > 0; `level` gets that rate. */
 enum lp_outcome gavel_max_min(const struct gavel_jobs *jobs, const double *need, double *x, double *level);
 
+/* gavel_max_min and gavel_max_sum for one set of numbers after another of the same jobs. Each begins where the last one
+ * of its kind ended. NULL: out of memory. The jobs outlive it. */
+struct gavel_levels;
+struct gavel_levels *gavel_levels_create(const struct gavel_jobs *jobs);
+void gavel_levels_destroy(struct gavel_levels *levels);
+enum lp_outcome gavel_levels_max_min(struct gavel_levels *levels, const double *need, double *x, double *level);
+enum lp_outcome gavel_levels_max_sum(struct gavel_levels *levels, const double *value, const double *at_least,
+                                     double *x);
+
 /* Least attained service: the `need` of gavel_max_min, weight rate(X_equal) / width. X_equal spreads each job's time
  * over the types in proportion to their GPUs: all its time or, with more jobs than GPUs, its nth part of the GPUs. */
 void gavel_equal_share(const struct gavel_jobs *jobs, const double *weight, double *need);

@@ -11,6 +11,7 @@ static const double UNIT_S = 360e3;
 /* Jobs of one kind each, on one fast and one slow GPU. */
 struct field {
     const char *params;
+    const char *groups[MOST_JOBS];
     int n, gpus;       /* of the first node type; 0: one fast and one slow */
     double work[MOST_JOBS], fast[MOST_JOBS], slow[MOST_JOBS]; /* work per time on either */
     int width[MOST_JOBS];     /* 0: 1 */
@@ -41,6 +42,7 @@ static void field_run(struct field *field)
         records[i] = jobrun_record(i, field->submit_s[i], field->work[i] * UNIT_S,
                                    field->width[i] > 0 ? field->width[i] : 1);
         records[i].type = types[i].name;
+        if (field->groups[i] != NULL) records[i].group = field->groups[i];
     }
     struct jobrun_spec spec = {.records = records, .n = (size_t)field->n, .types = {(size_t)field->n, types},
                                .scheduler = "gavel", .scheduler_params = field->params,
@@ -131,6 +133,24 @@ TEST(weights_are_shares)
     CHECK_EQ_INT(field.n_warnings, 1);
     field.params = "{}";
     check_ends(&field, (const double[]){1, 0.5});
+}
+
+/* Two jobs of the first group against one of the second, on one GPU: quarters against a half. With twice the weight
+ * the first group has two thirds, and in order its older job has all of them until it ends. */
+TEST(groups_are_entities)
+{
+    struct field field = {.params = "{'objective': 'entities'}", .n = 3, .gpus = 1, .groups = {"x", "x", "y"},
+                          .work = {0.25, 0.25, 0.5}};
+    check_ends(&field, (const double[]){1, 1, 1});
+    CHECK_EQ_INT(field.n_warnings, 0);
+    field.params = "{'objective': 'entities', 'entities': {'x': {'weight': 2, 'within': 'fifo'}}}";
+    field.work[0] = field.work[1] = 1.0 / 3;
+    field.work[2] = 1.0 / 3;
+    check_ends(&field, (const double[]){0.5, 1, 1});
+    CHECK_EQ_INT(field.n_warnings, 0);
+    field.params = "{'objective': 'entities', 'entities': {'z': {'weight': 2}}}";
+    field_run(&field);
+    CHECK_EQ_INT(field.n_warnings, 1);
 }
 
 /* A gang of two on two GPUs is done with as much GPU time as each of the others: a third of the time on both. */
