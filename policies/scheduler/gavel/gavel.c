@@ -555,7 +555,7 @@ static const struct config_field gavel_fields[] = {
     ROW_REAL("slo", slo, DEFAULT("0"), WITHIN(0, 1e9),
              "for cost: deadline of a job as a multiple of its estimated run time; 0: none"),
     ROW_MAP("slos", slos, OPTIONAL, ANY, struct type_weight, rate_fields, "for cost: slo by job type, in place of slo"),
-    ROW_MAP("prices", prices, FILLED, ANY, struct gpu_price, price_fields, "for cost: price of a GPU, by its type"),
+    ROW_GPUS("prices", prices, FILLED, ANY, struct gpu_price, price_fields, "for cost: price of a GPU, by its type"),
     ROW_MAP("weights", weights, FILLED, ANY, struct type_weight, weight_fields,
             "for las and entities: a job's share relative to others, by its type; 1 where not named"),
     ROW_MAP("entities", entities, OPTIONAL, ANY, struct entity_config, entity_fields,

@@ -17,7 +17,7 @@ static const struct config_field phase_item[] = {
 
 #define ROW_OF struct pair_config
 static const struct config_field pair_fields[] = {
-    ROW_MAP("speeds", speeds, REQUIRED, ANY, struct gpu_speed, speed_item, "speed on shared GPUs, by GPU type"), {0}};
+    ROW_GPUS("speeds", speeds, REQUIRED, ANY, struct gpu_speed, speed_item, "speed on shared GPUs, by GPU type"), {0}};
 #undef ROW_OF
 
 #define ROW_OF struct sharing_config
@@ -110,10 +110,8 @@ void job_sharing_check(const struct jobs *jobs)
 
 static double find_speed(const struct config_list *speeds, const char *gpu)
 {
-    const struct gpu_speed *speed = speeds->items;
-    for (size_t i = 0; i < speeds->n; i++, speed++)
-        if (gpu == NULL || gpu_speed_is_of(speed, gpu)) return speed->speed;
-    return 0;
+    const struct gpu_speed *speed = gpu != NULL ? gpu_speed_find(speeds, gpu) : speeds->items;
+    return speed != NULL && speeds->n > 0 ? speed->speed : 0;
 }
 
 static double pair_speed(const struct job_type *type, const struct job_type *other, const char *gpu)
