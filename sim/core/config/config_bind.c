@@ -238,11 +238,8 @@ static void bind_element(struct binding *binding, const struct config_field *fie
 static bool is_name(const struct config_field *map, const char *key)
 {
     static const char name_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
-    size_t n = strspn(key, name_chars);
-    if (n > 0 && key[n] == ':' && (map->flags & CONFIG_GPUS) != 0) {
-        const size_t n_profile = strspn(key + n + 1, name_chars);
-        n += n_profile > 0 ? 1 + n_profile : 0;
-    }
+    const size_t n = strspn(key, name_chars);
+    if (n > 0 && key[n] == ':' && (map->flags & CONFIG_GPUS) != 0) return is_name(&(struct config_field){0}, key + n + 1);
     return n > 0 && key[n] == 0;
 }
 
