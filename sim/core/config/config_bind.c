@@ -235,11 +235,11 @@ static void bind_element(struct binding *binding, const struct config_field *fie
 }
 
 /* A GPU may be a MIG slice. */
-static bool is_name(const struct config_field *map, const char *key)
+static bool is_name(const char *key, bool may_be_slice)
 {
     static const char name_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
     const size_t n = strspn(key, name_chars);
-    if (n > 0 && key[n] == ':' && (map->flags & CONFIG_GPUS) != 0) return is_name(&(struct config_field){0}, key + n + 1);
+    if (n > 0 && key[n] == ':' && may_be_slice) return is_name(key + n + 1, false);
     return n > 0 && key[n] == 0;
 }
 
@@ -303,7 +303,7 @@ static void bind_map(struct binding *binding, const struct config_field *field, 
     for (const struct json_node *member = trail->node->first; member != NULL; member = member->next) {
         if (!is_set(member)) continue;
         struct config_trail inner = {trail, member->key, 0, member};
-        if (!is_name(field, member->key)) report_name(binding, field, member);
+        if (!is_name(member->key, (field->flags & CONFIG_GPUS) != 0)) report_name(binding, field, member);
         char *name = arena_strdup(binding->reading.arena, member->key);
         if (name == NULL) config_report_nomem(&binding->reading);
         *(const char **)(void *)element = name;
