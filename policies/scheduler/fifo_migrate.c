@@ -87,6 +87,7 @@ const struct scheduler scheduler_fifo_migrate = {
                .name = "fifo-migrate",
                .summary = "order of submission with skipping; running jobs on distant GPUs migrate to nearer ones",
                .source = "migration as in Xiao et al., Gandiva (OSDI 2018)",
+               .oracle = ORACLE_SPEEDS, /* of a job where it would be after its migration */
                .params = migrate_fields,
                .params_bytes = sizeof(struct migrate_params),
                .state_bytes = sizeof(struct migrate),

@@ -3,7 +3,7 @@
  *
  *     alike     jobs of 26 types and four widths, as in the paper, in as many kinds
  *     unlike    each job with its own speeds, so that none share a kind */
-#include "policies/scheduler/gavel_lp.h"
+#include "policies/scheduler/gavel/gavel_lp.h"
 #include "sim/core/rng.h"
 #include "tests/bench/bench.h"
 

@@ -96,6 +96,7 @@ static const struct cell cells[] = {
     MIXED("-cost", ", 'objective': 'cost', 'prices': {'h100-sxm': '$3/h', 'a100-80-sxm': '$2/h',"
                    " 'v100-16-sxm': '$1/h'}"),
     MIXED("-throughput", ", 'objective': 'throughput'"),
+    MIXED("-entities", ", 'objective': 'entities'"),
     MIXED_FIFO("gavel-fifo"),
     MIXED_FIFO("gavel-fifo-perf"),
     MIXED_FIFO("gavel-isolated"),

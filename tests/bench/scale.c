@@ -88,6 +88,7 @@ static const struct stated {
     {"pollux", "'depth': 200"},
     {"sia", "'depth': 200"},
     {"gavel-packed", "'depth': 200"},
+    {"halving", "'trials': 40"},
     {"cheapest-single-type", NULL},
 };
 

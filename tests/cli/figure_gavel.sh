@@ -1,5 +1,5 @@
 #!/bin/sh
-# The scenario of Gavel's figure with 400 jobs: pairs shorten completion times by a tenth or more.
+# The scenario of Gavel's figures with 400 jobs: pairs shorten completion times by a tenth or more.
 . tests/cli/lib.sh
 optimised
 

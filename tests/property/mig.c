@@ -187,6 +187,44 @@ TEST(speeds_by_gpu_hold_for_its_slices)
 }
 
 /* A slice's name as `gpu` stands for the GPU and its profile. */
+#define HALVES_TOO(scheduler)                                                                                          \
+    "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'h100-sxm', 'node_types': {'halves': {'nodes': 1,"            \
+    " 'gpus_per_node': 1, 'gpu': 'h100-sxm', 'mig': '3g.40gb'}}}, 'jobs': {'scheduler': {'policy': 'gavel', " scheduler \
+    "}, 'placement': 'counted', 'types': {'big': {'speeds': {'h100-sxm': 1, 'h100-sxm:3g.40gb': 0.25}}, 'small':"      \
+    " {'speeds': {'h100-sxm:3g.40gb': 0.8}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '8h', 'type':"  \
+    " 'small'}, {'duration': '10h', 'type': 'small'}, {'duration': '10h', 'type': 'big'}]}}}"
+
+/* One GPU whole and one cut in two. The scheduler knows the speeds on both: the job that loses most by a slice has the
+ * whole GPU, and the others the slices. Without speeds of slices these would be as fast as the GPU. By price a slice is
+ * worth more to the small jobs and less to the big one. */
+TEST(a_scheduler_chooses_slices_by_their_speeds)
+{
+    const struct bed_rows *rows = bed_ok(NULL, HALVES_TOO("'objective': 'throughput'"));
+    CHECK_NEAR(bed_job(rows, 0)->jct_s, 10 * 3600, 1.0);
+    CHECK_NEAR(bed_job(rows, 2)->jct_s, 10 * 3600, 1.0);
+    rows = bed_ok(NULL, HALVES_TOO("'objective': 'cost', 'rates': {'big': 1}, 'prices': {'h100-sxm': '$4/h',"
+                                   " 'h100-sxm:3g.40gb': '$2/h'}"));
+    CHECK_NEAR(bed_job(rows, 0)->jct_s, 10 * 3600, 1.0);
+    CHECK_NEAR(bed_job(rows, 2)->jct_s, 10 * 3600, 1.0);
+}
+
+/* What no GPU is called, and a profile that the GPU does not have. */
+TEST(speeds_of_slices_name_profiles)
+{
+    static const char *const wrong[][2] = {{"h100-sxm:", "a MIG slice is GPU:PROFILE"},
+                                           {"h100-sxm:1g:2g", "a MIG slice is GPU:PROFILE"},
+                                           {"h100-sxm:9g.90gb", "1g.10gb"}};
+    for (int i = 0; i < 3; i++) {
+        const struct bed_rows *rows =
+            bed_run(BED(.quiet = true), "{'cluster': {'nodes': 1, 'gpu': 'h100-sxm'}, 'jobs': {'types': {'a': {'speeds':"
+                                        " {'%s': 0.5}}}, 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1s',"
+                                        " 'type': 'a'}]}}}",
+                    wrong[i][0]);
+        CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+        CHECK(strstr(rows->diag.items[0].hint, wrong[i][1]) != NULL);
+    }
+}
+
 TEST(the_name_of_a_slice_stands_for_gpu_and_profile)
 {
     CHECK(bed_equal(bed_ok(NULL, "{'cluster': {'gpu': 'h100-sxm', 'mig': '1g.20gb', 'gpus_per_node': 1}, " SERVICE "}"),

@@ -2,7 +2,7 @@
 #ifndef ORRERY_TESTS_SUPPORT_GAVEL_FIXTURE_H
 #define ORRERY_TESTS_SUPPORT_GAVEL_FIXTURE_H
 
-#include "policies/scheduler/gavel_simplex.h"
+#include "policies/scheduler/gavel/gavel_simplex.h"
 #include "sim/core/rng.h"
 
 enum { GAVEL_MOST_KINDS = 200, GAVEL_MOST_X = GAVEL_MOST_KINDS * GAVEL_PROGRAM_TYPES };

@@ -13,7 +13,7 @@
  * combination is owed go to jobs in order of submission. Pairs need the placement "counted" and speeds from
  * "sharing". */
 #include "policies/declared.h"
-#include "policies/scheduler/gavel_rounds.h"
+#include "policies/scheduler/gavel/gavel_rounds.h"
 #include "policies/scheduler/sharing/packed_kinds.h"
 
 #include "sim/core/mem.h"

@@ -57,6 +57,7 @@ struct halving {
     bool has_trials;              /* else no loss matters */
     struct trial *trials;         /* [n], in the order of submission */
     size_t n, capacity, first;    /* first: of the oldest sweep that is not over */
+    size_t started;               /* trials at and beyond it have never run */
     int code;
     char incomplete[128];         /* text of the warning */
 };
@@ -154,7 +155,11 @@ static void notify(void *state, const struct cluster_view *view, const struct jo
         return;
     }
     struct trial *trial = trial_of(halving, note->job);
-    if (note->event == JOB_EVENT_START) trial->state = TRIAL_RUNS;
+    if (note->event == JOB_EVENT_START) {
+        const size_t at = (size_t)(trial - halving->trials);
+        trial->state = TRIAL_RUNS;
+        if (at >= halving->started) halving->started = at + 1;
+    }
     if (note->event == JOB_EVENT_PREEMPT) trial->state = note->forced ? TRIAL_READY : TRIAL_PAUSES;
     if (note->event == JOB_EVENT_FINISH) end_trial(halving, view, trial);
 }
@@ -174,7 +179,7 @@ static bool is_whole(const struct halving *halving, size_t first)
 
 static void pause_those_at_rungs(struct halving *halving, const struct cluster_view *view, struct job_plan *plan)
 {
-    for (size_t i = halving->first; i < halving->n; i++) {
+    for (size_t i = halving->first; i < halving->started && halving->params.rungs > 1; i++) {
         struct trial *trial = &halving->trials[i];
         const double share = share_of(halving, trial->rung);
         if (trial->state != TRIAL_RUNS || trial->rung + 1 == halving->params.rungs) continue;
@@ -291,7 +296,7 @@ static bool starts(struct trial *trial, struct job_plan *plan)
 
 static void wake_at_rungs(const struct halving *halving, const struct cluster_view *view, struct job_plan *plan)
 {
-    for (size_t i = halving->first; i < halving->n; i++) {
+    for (size_t i = halving->first; i < halving->started && halving->params.rungs > 1; i++) {
         const struct trial *trial = &halving->trials[i];
         if (trial->state != TRIAL_RUNS || trial->rung + 1 == halving->params.rungs) continue;
         const sim_ns at_ns = job_view_reaches_ns(view, trial->job, share_of(halving, trial->rung));

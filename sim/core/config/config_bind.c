@@ -234,18 +234,21 @@ static void bind_element(struct binding *binding, const struct config_field *fie
     }
 }
 
-static bool is_name(const char *key)
+/* A GPU may be a MIG slice. */
+static bool is_name(const char *key, bool may_be_slice)
 {
     static const char name_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
-    return *key != 0 && key[strspn(key, name_chars)] == 0;
+    const size_t n = strspn(key, name_chars);
+    if (n > 0 && key[n] == ':' && may_be_slice) return is_name(key + n + 1, false);
+    return n > 0 && key[n] == 0;
 }
 
-static void report_name(struct binding *binding, const struct json_node *member)
+static void report_name(struct binding *binding, const struct config_field *map, const struct json_node *member)
 {
     struct json_node key = *member;
     key.place = member->key_place;
-    config_report(&binding->reading, &key, NULL, "the name '%s' may hold only letters, digits, '_', '.' and '-'",
-                  member->key);
+    config_report(&binding->reading, &key, (map->flags & CONFIG_GPUS) != 0 ? "a MIG slice is GPU:PROFILE" : NULL,
+                  "the name '%s' may hold only letters, digits, '_', '.' and '-'", member->key);
 }
 
 /* Takes room for the elements of a list or map whose number has been counted. */
@@ -300,7 +303,7 @@ static void bind_map(struct binding *binding, const struct config_field *field, 
     for (const struct json_node *member = trail->node->first; member != NULL; member = member->next) {
         if (!is_set(member)) continue;
         struct config_trail inner = {trail, member->key, 0, member};
-        if (!is_name(member->key)) report_name(binding, member);
+        if (!is_name(member->key, (field->flags & CONFIG_GPUS) != 0)) report_name(binding, field, member);
         char *name = arena_strdup(binding->reading.arena, member->key);
         if (name == NULL) config_report_nomem(&binding->reading);
         *(const char **)(void *)element = name;

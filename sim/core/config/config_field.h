@@ -46,6 +46,7 @@ enum config_flags {
                             laid over it by a later document or --set */
     CONFIG_NAME_OR_PATH = 16, /* TEXT only: what ends in ".json" is a path, treated like CONFIG_PATH; the rest a name */
     CONFIG_CLASSES = 32, /* MAP only: its keys name classes of requests; a run warns of one without requests */
+    CONFIG_GPUS = 128,   /* MAP only: its keys name GPUs, which may be MIG slices, "h100-sxm:1g.10gb" */
     CONFIG_STRETCH = 64 /* LIST of two TIMEs only: a text "2h:3h" stands for ["2h", "3h"]; "2h:" ends at the limit */
 };
 
@@ -105,6 +106,8 @@ struct config_list {
     CONFIG_ROW_ITEMS(CONFIG_MAP, key, member, absence, limits, 0, type, table, help_)
 #define ROW_CLASSES(key, member, absence, limits, type, table, help_)                                                  \
     CONFIG_ROW_ITEMS(CONFIG_MAP, key, member, absence, limits, CONFIG_CLASSES, type, table, help_)
+#define ROW_GPUS(key, member, absence, limits, type, table, help_)                                                     \
+    CONFIG_ROW_ITEMS(CONFIG_MAP, key, member, absence, limits, CONFIG_GPUS, type, table, help_)
 #define ROW_VARIANT(key, member, absence, family_, tag_, help_)                                                        \
     CONFIG_ROW_VARIANT(key, member, absence, 0, family_, tag_, help_)
 #define ROW_SHORT_VARIANT(key, member, absence, family_, tag_, help_)                                                  \

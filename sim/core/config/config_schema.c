@@ -267,7 +267,8 @@ static void write_schema(struct schema *schema, const char *key, const struct co
     case CONFIG_MAP:
         json_write_string(writer, "type", "object");
         json_write_open_row(writer, "propertyNames", '{');
-        json_write_string(writer, "pattern", "^[A-Za-z0-9_.-]+$");
+        json_write_string(writer, "pattern",
+                          field->flags & CONFIG_GPUS ? "^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?$" : "^[A-Za-z0-9_.-]+$");
         json_write_close(writer, '}');
         write_elements(schema, "additionalProperties", field->fields);
         write_limits(writer, field, "minProperties", "maxProperties");

@@ -17,7 +17,7 @@ static const struct config_field phase_item[] = {
 
 #define ROW_OF struct pair_config
 static const struct config_field pair_fields[] = {
-    ROW_MAP("speeds", speeds, REQUIRED, ANY, struct gpu_speed, speed_item, "speed on shared GPUs, by GPU type"), {0}};
+    ROW_GPUS("speeds", speeds, REQUIRED, ANY, struct gpu_speed, speed_item, "speed on shared GPUs, by GPU type"), {0}};
 #undef ROW_OF
 
 #define ROW_OF struct sharing_config
@@ -60,6 +60,12 @@ static bool states_sharing(const struct sharing_config *config)
     return config->pairs.n > 0 || config->phases.n > 0 || config->utilisation > 0;
 }
 
+/* Whether two of its jobs, each as fast as on half of its GPUs, may do more than one alone. */
+static bool may_gain_by_halves(const struct job_type *type)
+{
+    return type->speedup.law != SPEEDUP_LINEAR || type->training.plan.llm != NULL || goodput_is_given(&type->goodput);
+}
+
 /* Where jobs are on no nodes, some settings have no effect, while others are errors. */
 static void warn_of_nodeless(const struct jobs *jobs)
 {
@@ -82,9 +88,17 @@ void job_sharing_check(const struct jobs *jobs)
     const struct scheduler *scheduler = jobs->scheduler;
     const struct config_list *types = &jobs->config->all_types;
     const bool shares = scheduler->shares != NULL ? scheduler->shares(jobs->scheduler_state) : scheduler->shares_gpus;
-    bool some = false;
-    for (size_t i = 0; i < types->n && !some; i++)
-        some = states_sharing(&((const struct job_type *)types->items)[i].sharing);
+    bool some = false, may_gain = false;
+    for (size_t i = 0; i < types->n; i++) {
+        const struct job_type *type = (const struct job_type *)types->items + i;
+        some = some || states_sharing(&type->sharing);
+        may_gain = may_gain || may_gain_by_halves(type);
+    }
+    if (shares && !some && !may_gain)
+        diag_warning(jobs->site->diag, config_where(jobs->site->config, "jobs.scheduler"),
+                     "state 'sharing' of job types, or name measured speeds in 'jobs.profiles'",
+                     "no jobs share GPUs under '%s': no job type says how fast it is beside others",
+                     scheduler->policy.name);
     if (shares && some && jobs->placer != NULL)
         diag_warning(jobs->site->diag, config_where(jobs->site->config, placement_key),
                      "\"placement\": \"counted\" lets them; no job is then on nodes",
@@ -96,10 +110,8 @@ void job_sharing_check(const struct jobs *jobs)
 
 static double find_speed(const struct config_list *speeds, const char *gpu)
 {
-    const struct gpu_speed *speed = speeds->items;
-    for (size_t i = 0; i < speeds->n; i++, speed++)
-        if (gpu == NULL || gpu_speed_is_of(speed, gpu)) return speed->speed;
-    return 0;
+    const struct gpu_speed *speed = gpu != NULL ? gpu_speed_find(speeds, gpu) : speeds->items;
+    return speed != NULL && speeds->n > 0 ? speed->speed : 0;
 }
 
 static double pair_speed(const struct job_type *type, const struct job_type *other, const char *gpu)

@@ -54,7 +54,8 @@ static const struct config_field power_fields[] = {
 #define ROW_OF struct job_type
 const struct config_field job_type_config_fields[] = {
     ROW_SECTION("speedup", speedup, FILLED, speedup_fields, "speed on other numbers of GPUs than requested"),
-    ROW_MAP("speeds", speeds, OPTIONAL, ANY, struct gpu_speed, speed_fields, "speed by GPU type; 1 on types not named"),
+    ROW_GPUS("speeds", speeds, OPTIONAL, ANY, struct gpu_speed, speed_fields,
+             "speed by GPU type; 1 on types not named; a MIG slice that is not named has that of its GPU"),
     ROW_BOOL("preemptible", preemptible, DEFAULT("true"),
              "whether they yield to services; schedulers preempt all types"),
     ROW_INT("priority", priority, DEFAULT("0"), WITHIN(-1e6, 1e6),
@@ -277,18 +278,21 @@ struct speedup speedup_config_get(const struct speedup_config *config)
                             .points = config->points.items};
 }
 
-bool gpu_speed_is_of(const struct gpu_speed *speed, const char *gpu)
+const struct gpu_speed *gpu_speed_find(const struct config_list *speeds, const char *gpu)
 {
-    const size_t n = strlen(speed->gpu);
-    return strncmp(speed->gpu, gpu, n) == 0 && (gpu[n] == '\0' || gpu[n] == ':');
+    const struct gpu_speed *speed = speeds->items, *of_whole = NULL;
+    for (size_t i = 0; i < speeds->n; i++, speed++) {
+        const size_t n = strlen(speed->gpu);
+        if (strncmp(speed->gpu, gpu, n) != 0) continue;
+        if (gpu[n] == '\0') return speed;
+        if (gpu[n] == ':') of_whole = speed;
+    }
+    return of_whole;
 }
 
 static const struct gpu_speed *stated_speed(const struct job_type *type, const char *gpu)
 {
-    const struct gpu_speed *speed = type->speeds.items;
-    for (size_t i = 0; gpu != NULL && i < type->speeds.n; i++, speed++)
-        if (gpu_speed_is_of(speed, gpu)) return speed;
-    return NULL;
+    return gpu != NULL ? gpu_speed_find(&type->speeds, gpu) : NULL;
 }
 
 static double speed_on(const struct job_type *type, const char *gpu)

@@ -95,8 +95,8 @@ void job_types_see_gpu(struct job_types_seen *seen, const struct config_list *al
 int job_types_warn(const struct job_types_seen *seen, const struct config_list *all, const struct site_env *site,
                    const struct cluster *cluster);
 
-/* Whether a speed is of this GPU, or of the GPU that this MIG slice is cut from. */
-bool gpu_speed_is_of(const struct gpu_speed *speed, const char *gpu);
+/* The speed on this GPU; of a MIG slice that is not named, that of its GPU. NULL: neither is named. */
+const struct gpu_speed *gpu_speed_find(const struct config_list *speeds, const char *gpu);
 
 /* Checks that "speeds" name GPUs: of the site or else of the catalog, as scenarios share types of jobs. Returns 0, or
  * a negative code with findings. */

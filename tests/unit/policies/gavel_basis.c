@@ -1,6 +1,6 @@
 /* Laws of the bases of Gavel's programs. An optimal basis keeps to the conditions of Karush, Kuhn and Tucker by exact
  * values, and few steps lead to it. GLPK takes part in the last test alone. */
-#include "policies/scheduler/gavel_crash.h"
+#include "policies/scheduler/gavel/gavel_crash.h"
 #include "tests/support/gavel_fixture.h"
 #include "tests/support/harness.h"
 

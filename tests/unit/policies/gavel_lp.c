@@ -1,6 +1,6 @@
 /* Gavel's linear programs: worked cases, and against water filling, enumeration and bisection that know no linear
  * programming. */
-#include "policies/scheduler/gavel_lp.h"
+#include "policies/scheduler/gavel/gavel_lp.h"
 #include "tests/support/harness.h"
 
 enum { MOST_KINDS = 24, MOST_TYPES = 3, MOST_X = MOST_KINDS * MOST_TYPES };

@@ -11,6 +11,7 @@ static const double UNIT_S = 360e3;
 /* Jobs of one kind each, on one fast and one slow GPU. */
 struct field {
     const char *params;
+    const char *groups[MOST_JOBS];
     int n, gpus;       /* of the first node type; 0: one fast and one slow */
     double work[MOST_JOBS], fast[MOST_JOBS], slow[MOST_JOBS]; /* work per time on either */
     int width[MOST_JOBS];     /* 0: 1 */
@@ -41,6 +42,7 @@ static void field_run(struct field *field)
         records[i] = jobrun_record(i, field->submit_s[i], field->work[i] * UNIT_S,
                                    field->width[i] > 0 ? field->width[i] : 1);
         records[i].type = types[i].name;
+        if (field->groups[i] != NULL) records[i].group = field->groups[i];
     }
     struct jobrun_spec spec = {.records = records, .n = (size_t)field->n, .types = {(size_t)field->n, types},
                                .scheduler = "gavel", .scheduler_params = field->params,
@@ -135,6 +137,24 @@ TEST(weights_are_shares)
     check_ends(&field, (const double[]){1, 0.5});
 }
 
+/* Two jobs of the first group against one of the second, on one GPU: quarters against a half. With twice the weight
+ * the first group has two thirds, and in order its older job has all of them until it ends. */
+TEST(groups_are_entities)
+{
+    struct field field = {.params = "{'objective': 'entities'}", .n = 3, .gpus = 1, .groups = {"x", "x", "y"},
+                          .work = {0.25, 0.25, 0.5}};
+    check_ends(&field, (const double[]){1, 1, 1});
+    CHECK_EQ_INT(field.n_warnings, 0);
+    field.params = "{'objective': 'entities', 'entities': {'x': {'weight': 2, 'within': 'fifo'}}}";
+    field.work[0] = field.work[1] = 1.0 / 3;
+    field.work[2] = 1.0 / 3;
+    check_ends(&field, (const double[]){0.5, 1, 1});
+    CHECK_EQ_INT(field.n_warnings, 0);
+    field.params = "{'objective': 'entities', 'entities': {'z': {'weight': 2}}}";
+    field_run(&field);
+    CHECK_EQ_INT(field.n_warnings, 1);
+}
+
 /* A gang of two on two GPUs is done with as much GPU time as each of the others: a third of the time on both. */
 TEST(gangs_get_gpu_time_as_others)
 {
@@ -210,6 +230,22 @@ TEST(cost_goes_by_prices)
     field.params = "{'objective': 'cost', 'prices': {'fast': '$3/h', 'slow': '$1/h'}, 'slo': 1.3333333}";
     check_ends(&field, (const double[]){4.0 / 3});
     CHECK_EQ_INT(field.n_warnings, 0);
+}
+
+/* The slo of its own type makes a job take part of the dear GPU's time; one of another type keeps to the cheap one. */
+TEST(slo_may_depend_on_the_type)
+{
+    struct field field = {.params = "{'objective': 'cost', 'prices': {'fast': '$3/h', 'slow': '$1/h'},"
+                                    " 'slos': {'a': 1.3333333}}",
+                          .n = 1, .work = {1}, .fast = {1}, .slow = {0.5}};
+    check_ends(&field, (const double[]){4.0 / 3});
+    CHECK_EQ_INT(field.n_warnings, 0);
+    field.params = "{'objective': 'cost', 'prices': {'fast': '$3/h', 'slow': '$1/h'}, 'slo': 1.3333333,"
+                   " 'slos': {'a': 100}}";
+    check_ends(&field, (const double[]){2});
+    field.params = "{'objective': 'cost', 'prices': {'fast': '$3/h', 'slow': '$1/h'}, 'slos': {'b': 1.3333333}}";
+    check_ends(&field, (const double[]){2});
+    CHECK_EQ_INT(field.n_warnings, 1);
 }
 
 /* A single job's raw rate changes neither what is worth its price nor what meets the slo. */

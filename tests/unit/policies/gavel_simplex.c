@@ -1,5 +1,5 @@
 /* The simplex method for Gavel's programs against GLPK on random programs, many of them degenerate. */
-#include "policies/scheduler/gavel_lp.h"
+#include "policies/scheduler/gavel/gavel_lp.h"
 #include "tests/support/gavel_fixture.h"
 #include "tests/support/harness.h"
 

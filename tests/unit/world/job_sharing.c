@@ -170,7 +170,9 @@ TEST(a_scheduler_that_cannot_share_warns)
         CHECK_EQ_INT(rows->diag.n_warnings, 1);
         CHECK(strstr(rows->diag.items[0].text, "no jobs share GPUs under") != NULL);
         CHECK(strstr(rows->diag.items[0].text, "'consolidated'") != NULL);
-        CHECK_EQ_INT(run_two(policies, "", "")->diag.n_warnings, 0); /* there is nothing to share */
+        rows = run_two(policies, "", "");
+        CHECK_EQ_INT(rows->diag.n_warnings, 1);
+        CHECK(strstr(rows->diag.items[0].text, "no job type says how fast it is beside others") != NULL);
         snprintf(policies, sizeof policies, "'scheduler': '%s', 'placement': 'counted'", sharers[i]);
         CHECK_EQ_INT(run_two(policies, of_first, of_second)->diag.n_warnings, 0);
     }

@@ -1,7 +1,7 @@
-#include "policies/scheduler/gavel_program.h"
+#include "policies/scheduler/gavel/gavel_program.h"
 
 #include "policies/lp_columns.h"
-#include "policies/scheduler/gavel_simplex.h"
+#include "policies/scheduler/gavel/gavel_simplex.h"
 #include "sim/core/mem.h"
 
 #include <math.h>

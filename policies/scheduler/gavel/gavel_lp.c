@@ -1,6 +1,6 @@
-#include "policies/scheduler/gavel_lp.h"
+#include "policies/scheduler/gavel/gavel_lp.h"
 
-#include "policies/scheduler/gavel_program.h"
+#include "policies/scheduler/gavel/gavel_program.h"
 #include "sim/core/mem.h"
 
 #include <math.h>
@@ -115,18 +115,23 @@ static double first_factor(const struct gavel_jobs *jobs, int kind, int type)
     return 1 + by_kind * (1 + FIRST_FRAC * (jobs->types - type) / jobs->types);
 }
 
-/* Gains of the columns: the relative rate of each kind times `value` (NULL: 1, the first ones a little more). NULL:
- * out of memory. */
-static double *gains(const struct gavel_jobs *jobs, const double *value)
+/* Sets the gains of the columns: the relative rate of each kind times `value` (NULL: 1, more for the first). */
+static void set_gains(const struct gavel_jobs *jobs, const double *value, double *gain)
 {
-    double *gain = mem_zalloc((size_t)(jobs->kinds * jobs->types + 1), sizeof *gain);
-    for (int k = 0; gain != NULL && k < jobs->kinds; k++) {
+    for (int k = 0; k < jobs->kinds; k++) {
         const double most = fastest(jobs, k);
         for (int j = 0; j < jobs->types && most > 0; j++) {
             const double factor = value != NULL ? value[k] * jobs->width[k] : first_factor(jobs, k, j);
             gain[k * jobs->types + j] = jobs->count[k] * factor * speed_of(jobs, k, j) / most;
         }
     }
+}
+
+/* NULL: out of memory. */
+static double *gains(const struct gavel_jobs *jobs, const double *value)
+{
+    double *gain = mem_zalloc((size_t)(jobs->kinds * jobs->types + 1), sizeof *gain);
+    if (gain != NULL) set_gains(jobs, value, gain);
     return gain;
 }
 
@@ -180,6 +185,48 @@ enum lp_outcome gavel_max_min(const struct gavel_jobs *jobs, const double *need,
     const enum lp_outcome outcome = has_room ? max_min_solve(&max_min, jobs, need, x, level) : LP_NO_MEMORY;
     max_min_fini(&max_min);
     return outcome;
+}
+
+struct gavel_levels {
+    const struct gavel_jobs *jobs;
+    struct max_min max_min;
+    struct frame sum;
+    struct gavel_solver *sum_solver;
+};
+
+struct gavel_levels *gavel_levels_create(const struct gavel_jobs *jobs)
+{
+    struct gavel_levels *levels = mem_zalloc(1, sizeof *levels);
+    if (levels == NULL) return NULL;
+    levels->jobs = jobs;
+    if (max_min_init(&levels->max_min, jobs) && frame_init(&levels->sum, jobs, gains(jobs, NULL)))
+        levels->sum_solver = gavel_solver_create(&levels->sum.program);
+    if (levels->sum_solver != NULL) return levels;
+    gavel_levels_destroy(levels);
+    return NULL;
+}
+
+void gavel_levels_destroy(struct gavel_levels *levels)
+{
+    if (levels == NULL) return;
+    max_min_fini(&levels->max_min);
+    gavel_solver_destroy(levels->sum_solver);
+    frame_fini(&levels->sum);
+    mem_free(levels);
+}
+
+enum lp_outcome gavel_levels_max_min(struct gavel_levels *levels, const double *need, double *x, double *level)
+{
+    return max_min_solve(&levels->max_min, levels->jobs, need, x, level);
+}
+
+enum lp_outcome gavel_levels_max_sum(struct gavel_levels *levels, const double *value, const double *at_least,
+                                     double *x)
+{
+    double level;
+    set_gains(levels->jobs, value, levels->sum.program.gain);
+    if (!set_needs(&levels->sum, levels->jobs, at_least, 1)) return LP_INFEASIBLE;
+    return gavel_solve(levels->sum_solver, x, &level);
 }
 
 void gavel_equal_share(const struct gavel_jobs *jobs, const double *weight, double *need)

@@ -9,10 +9,10 @@
  * working system, of one row per GPU type. The level t is in the rates of all blocks. Where it is basic, one block may
  * have a single basic column of its own. That block keeps its former key column, and a further working row holds it
  * at 0. */
-#ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_BASIS_H
-#define ORRERY_POLICIES_SCHEDULER_GAVEL_BASIS_H
+#ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_GAVEL_BASIS_H
+#define ORRERY_POLICIES_SCHEDULER_GAVEL_GAVEL_BASIS_H
 
-#include "policies/scheduler/gavel_program.h"
+#include "policies/scheduler/gavel/gavel_program.h"
 
 enum { BASIS_ROWS = GAVEL_PROGRAM_TYPES + 1, BASIS_COMMON = -1 };
 

@@ -5,8 +5,8 @@
  *     sum_j speed_kj x_kj >= need_k t       its rate
  *     sum_k load_kj x_kj <= 1               the GPUs of type j
  *     x >= 0;  0 <= t <= 1 */
-#ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_PROGRAM_H
-#define ORRERY_POLICIES_SCHEDULER_GAVEL_PROGRAM_H
+#ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_GAVEL_PROGRAM_H
+#define ORRERY_POLICIES_SCHEDULER_GAVEL_GAVEL_PROGRAM_H
 
 #include "policies/lp.h"
 

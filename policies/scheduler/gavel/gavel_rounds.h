@@ -19,8 +19,8 @@
  *
  * Allocations and rounds look at all unfinished jobs, so the cost of a round grows with them. `depth` bounds it: only
  * the oldest `depth` jobs take part, and a younger one enters when one of them finishes. */
-#ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_ROUNDS_H
-#define ORRERY_POLICIES_SCHEDULER_GAVEL_ROUNDS_H
+#ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_GAVEL_ROUNDS_H
+#define ORRERY_POLICIES_SCHEDULER_GAVEL_GAVEL_ROUNDS_H
 
 #include "policies/scheduler/cpu_jobs.h"
 #include "sim/world/policy/scheduler.h"

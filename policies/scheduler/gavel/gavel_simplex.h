@@ -1,9 +1,9 @@
 /* The simplex method for Gavel's programs, on the basis of gavel_basis.h. A step takes time in proportion to the kinds
  * while the level changes, and else almost none. Of equally good columns the first enters. */
-#ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_SIMPLEX_H
-#define ORRERY_POLICIES_SCHEDULER_GAVEL_SIMPLEX_H
+#ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_GAVEL_SIMPLEX_H
+#define ORRERY_POLICIES_SCHEDULER_GAVEL_GAVEL_SIMPLEX_H
 
-#include "policies/scheduler/gavel_basis.h"
+#include "policies/scheduler/gavel/gavel_basis.h"
 
 struct gavel_simplex {
     struct gavel_basis basis;

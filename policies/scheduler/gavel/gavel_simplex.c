@@ -1,6 +1,6 @@
-#include "policies/scheduler/gavel_simplex.h"
+#include "policies/scheduler/gavel/gavel_simplex.h"
 
-#include "policies/scheduler/gavel_crash.h"
+#include "policies/scheduler/gavel/gavel_crash.h"
 #include "sim/core/mem.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "policies/scheduler/gavel_rounds.h"
+#include "policies/scheduler/gavel/gavel_rounds.h"
 
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"

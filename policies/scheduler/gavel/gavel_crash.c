@@ -1,4 +1,4 @@
-#include "policies/scheduler/gavel_crash.h"
+#include "policies/scheduler/gavel/gavel_crash.h"
 
 #include <math.h>
 #include <string.h>

@@ -13,7 +13,7 @@
  * it is its speed on half of its GPUs (jobs.types, speedup), whatever its partner. Nothing is packed if a placer places
  * whole GPUs. Gandiva's migrations and affinities are left out. */
 #include "policies/declared.h"
-#include "policies/scheduler/gavel_rounds.h"
+#include "policies/scheduler/gavel/gavel_rounds.h"
 
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"

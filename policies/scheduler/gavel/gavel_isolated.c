@@ -1,7 +1,7 @@
 /* Gavel's isolated shares: each of n jobs has one nth of the GPUs of every node type, as far as it can use them.
  * Rounds realise the shares. Neither speeds nor remaining work matter. */
 #include "policies/declared.h"
-#include "policies/scheduler/gavel_rounds.h"
+#include "policies/scheduler/gavel/gavel_rounds.h"
 
 static int allocate(struct gavel_rounds *rounds, const struct cluster_view *view)
 {

@@ -4,8 +4,8 @@
  * All programs have sum_j X_mj <= 1 and sum_m width_m X_mj <= gpus_j. They differ in their demands on the rates, sum_j
  * speed_mj X_mj. Jobs that a program cannot tell apart may form one kind. The programs are convex, so the mean over
  * alike jobs in an optimum is an optimum too. Packing of two jobs on one GPU is left out. */
-#ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_LP_H
-#define ORRERY_POLICIES_SCHEDULER_GAVEL_LP_H
+#ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_GAVEL_LP_H
+#define ORRERY_POLICIES_SCHEDULER_GAVEL_GAVEL_LP_H
 
 #include "policies/lp.h"
 
@@ -26,6 +26,15 @@ struct gavel_jobs {
 
 /* Maximises the least rate in units of `need` [kinds] > 0; `level` gets that rate. */
 enum lp_outcome gavel_max_min(const struct gavel_jobs *jobs, const double *need, double *x, double *level);
+
+/* gavel_max_min and gavel_max_sum for one set of numbers after another of the same jobs. Each begins where the last one
+ * of its kind ended. NULL: out of memory. The jobs outlive it. */
+struct gavel_levels;
+struct gavel_levels *gavel_levels_create(const struct gavel_jobs *jobs);
+void gavel_levels_destroy(struct gavel_levels *levels);
+enum lp_outcome gavel_levels_max_min(struct gavel_levels *levels, const double *need, double *x, double *level);
+enum lp_outcome gavel_levels_max_sum(struct gavel_levels *levels, const double *value, const double *at_least,
+                                     double *x);
 
 /* Least attained service: the `need` of gavel_max_min, weight rate(X_equal) / width. X_equal spreads each job's time
  * over the types in proportion to their GPUs: all its time or, with more jobs than GPUs, its nth part of the GPUs. */

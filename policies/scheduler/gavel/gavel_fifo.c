@@ -16,7 +16,7 @@
  * last listed type by name, whether or not the job fits. At first all types with free GPUs are listed. When the taken
  * type has exactly no GPU left, the drawn type is struck off. So the fastest type gets most jobs, and more than fit. */
 #include "policies/declared.h"
-#include "policies/scheduler/gavel_rounds.h"
+#include "policies/scheduler/gavel/gavel_rounds.h"
 
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"

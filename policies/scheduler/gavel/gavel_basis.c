@@ -1,4 +1,4 @@
-#include "policies/scheduler/gavel_basis.h"
+#include "policies/scheduler/gavel/gavel_basis.h"
 
 #include "sim/core/mem.h"
 
