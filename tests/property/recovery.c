@@ -1,5 +1,5 @@
-/* How failed jobs come back: at every hour of the day as a naive clock says, automatically or by people, and as often by
- * people as stated. The site fails as a whole, by constant lifetimes. */
+/* How failed jobs come back: at every hour of the day as a naive clock says, automatically or by people, and as often
+ * by people as stated. The site fails as a whole, by constant lifetimes. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -33,9 +33,10 @@ TEST(jobs_wait_for_the_next_shift)
     static const int shifts[][2] = {{9, 17}, {22, 6}, {0, 24}, {0, 1}, {13, 12}};
     for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++)
         for (int fails_h = 100; fails_h < 124; fails_h++) {
-            const struct bed_rows *rows = fail_at(fails_h, test_json("'automatic': 0, 'staff_from': '%dh', 'staff_until': "
-                                                                     "'%dh', 'staff_time': " CONSTANT("30min"),
-                                                                     shifts[i][0], shifts[i][1]));
+            const struct bed_rows *rows = fail_at(fails_h,
+                                                  test_json("'automatic': 0, 'staff_from': '%dh', 'staff_until': "
+                                                            "'%dh', 'staff_time': " CONSTANT("30min"),
+                                                            shifts[i][0], shifts[i][1]));
             const double waits_h = hours_until(fails_h, shifts[i][0], shifts[i][1]) + 0.5;
             /* the save at the hour of the failure has not counted: an hour is lost; the site fails again later */
             CHECK_NEAR(bed_job(rows, 0)->end_s / 3600, fails_h + waits_h + 1 / 6.0 + 6, 1e-4);
@@ -92,9 +93,10 @@ TEST(recovery_changes_no_failure)
                 "{'submit': '5h', 'duration': '1d', 'gpus': 8}, {'submit': '9h', 'duration': '2d', 'gpus': 2}]}}, 'until': "
                 "'30d'}",
                 seed,
-                i < 3 ? ", 'recovery': {'automatic': 0.5, 'staff_from': '8h', 'staff_until': '20h', 'staff_time': {'mean': "
-                        "'1h'}}"
-                      : "");
+                i < 3
+                    ? ", 'recovery': {'automatic': 0.5, 'staff_from': '8h', 'staff_until': '20h', 'staff_time': {'mean': "
+                      "'1h'}}"
+                    : "");
         CHECK(bed_equal(runs[0], runs[1]));
         CHECK(bed_equal(runs[0], runs[2]));
         CHECK(isnan(bed_metric(runs[3], "failure.by_staff")));

@@ -14,8 +14,8 @@
  * A failure costs O(log n) in the components, the decisions of the schedulers whose jobs it strikes, and for each
  * failed node a scan over all replicas.
  *
- * A cause may make its components slow, or hang, instead: failure_slow.c. Outages may be planned: failure_outages.c. Jobs
- * may come back only when the cause is found: failure_recovery.c.
+ * A cause may make its components slow, or hang, instead: failure_slow.c. Outages may be planned: failure_outages.c.
+ * Jobs may come back only when the cause is found: failure_recovery.c.
  *
  * Not modelled: GPUs that fail without their node; services whose replicas cannot restart (they keep what they hold on
  * a node that is down). */
