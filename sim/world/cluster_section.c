@@ -1,5 +1,7 @@
 #include "sim/world/cluster_section.h"
 
+#include <stdio.h>
+
 #define ROW_OF struct cluster_section
 const struct config_field cluster_section_fields[] = {
     ROW_INT("nodes", nodes.nodes, SOURCED_DEFAULT("1"), WITHIN(1, 1e7), "number of nodes"),
@@ -57,4 +59,17 @@ void cluster_section_warn_prices(const struct cluster_section *section, const st
         if (key != NULL) warn_price(config, key, diag);
     }
     arena_fini(&arena);
+}
+
+void cluster_section_warn_unlimited(const struct cluster_section *section, const struct config *config,
+                                    struct diag *diag)
+{
+    static const char *const keys[] = {"nodes", "nodes_per_rack", "pcie", "pcie_switch", "host", "storage", "network"};
+    for (size_t i = 0; section->nodes.unlimited && i < sizeof keys / sizeof *keys; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "cluster.%s", keys[i]);
+        if (config_is_given(config, path))
+            diag_warning(diag, config_where(config, path), "leave out \"unlimited\" to have nodes",
+                         "'%s' has no effect: an unlimited cluster has no nodes", keys[i]);
+    }
 }

@@ -19,4 +19,8 @@ extern const struct config_field cluster_section_fields[];
  * cost nothing. */
 void cluster_section_warn_prices(const struct cluster_section *section, const struct config *config, struct diag *diag);
 
+/* Warns of each key of an unlimited cluster that only describes nodes and links. */
+void cluster_section_warn_unlimited(const struct cluster_section *section, const struct config *config,
+                                    struct diag *diag);
+
 #endif

@@ -387,6 +387,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     world->parts = mem_zalloc(MOST_SINGLE_PARTS + scenario->services.n, sizeof *world->parts);
     if (world->parts == NULL) code = SIM_E_NOMEM;
     if (code == 0) code = check_node_types(world);
+    cluster_section_warn_unlimited(&scenario->cluster, world->site.config, world->site.diag);
     if (code == 0) code = create_topology(world);
     if (code == 0) code = create_market(world);
     if (code == 0) code = create_services(world);

@@ -252,3 +252,25 @@ TEST(no_network_makes_a_plan_faster)
     CHECK_EQ_INT(rows->code, 0);
     CHECK_NEAR(bed_metric(rows, "job.network_speed"), 1, 1e-9);
 }
+
+/* Keys that describe nodes say nothing of a cluster without any. */
+TEST(keys_of_nodes_warn_where_there_are_none)
+{
+    static const struct {
+        const char *cluster;
+        int n;
+    } cases[] = {{"", 0},
+                 {", 'nodes_per_rack': 4", 1},
+                 {", 'nodes': 3, 'nodes_per_rack': 4, 'pcie': '10GB/s', 'network': {'bandwidth': '1GB/s'}", 4},
+                 {", 'storage': {'files': {'device': 'pm9a3'}}, 'host': {'memory': '1TB'}", 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct bed_rows *rows = bed_run(
+            BED(.quiet = true), "{'cluster': {'unlimited': true%s}, 'jobs': {" TRACE(
+                "{'duration': '10s', 'gpus': 8}") "}}", cases[i].cluster);
+        int n = 0;
+        for (int k = 0; k < rows->diag.n_items; k++)
+            n += strstr(rows->diag.items[k].text, "has no effect: an unlimited cluster has no nodes") != NULL;
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(n, cases[i].n);
+    }
+}

@@ -17,6 +17,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ARRIVAL, JOB_TYPE, STEPS, GPUS, MODE, DURATION, N_COLUMNS, MODEL_CHARS = 32, MOST_EPOCHS = 1000000 };
@@ -92,6 +93,8 @@ static enum row_result read_job(struct reader *reader, union trace_record *recor
     if (problem != NULL) return reader_bad(reader, JOB_TYPE, NULL, "%s", problem);
     if ((problem = read_mode(reader_text(reader, MODE), &trained)) != NULL)
         return reader_bad(reader, MODE, NULL, "%s", problem);
+    if (trained.mode != GROWTH_STATIC)
+        reader_note(reader, SOURCE_UNPROFILED, "jobs keep the batch size that they begin with");
     trained.gpus = job->gpus;
     trained.epochs = growth_epochs(trained.model, trained.batch, trained.steps);
     job->type = reader_intern_name(reader, name, (size_t)name_type(&trained, name));
@@ -133,6 +136,8 @@ struct profiled {
     struct trained job;
     double duration_s;
     int64_t line;
+    double steps_per_s; /* of the longest job that begins with this batch on these GPUs */
+    bool is_first;      /* of its type in the file */
 };
 
 struct shockwave_file {
@@ -140,6 +145,7 @@ struct shockwave_file {
     struct csv *csv;
     struct arena *arena;
     struct config_list rows; /* struct profiled */
+    const struct profiled **sorted; /* [rows.n] by model, batch and GPUs, then by type, then by line */
     bool *are_used;          /* of the rates */
 };
 
@@ -178,6 +184,79 @@ static int read_row(const struct csv *csv, struct profiled *row, struct diag *di
     return 0;
 }
 
+static int compare_whole(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* By what jobs begin with: model, batch and GPUs. */
+static int compare_begins(const struct trained *a, const struct trained *b)
+{
+    const int models = strcmp(a->model->name, b->model->name);
+    if (models != 0) return models;
+    return a->batch != b->batch ? compare_whole(a->batch, b->batch) : compare_whole(a->gpus, b->gpus);
+}
+
+static int compare_types(const struct trained *a, const struct trained *b)
+{
+    const int begins = compare_begins(a, b);
+    if (begins != 0) return begins;
+    return a->mode != b->mode ? (int)a->mode - (int)b->mode : compare_whole(a->epochs, b->epochs);
+}
+
+static int compare_rows(const void *one, const void *other)
+{
+    const struct profiled *a = *(const struct profiled *const *)one, *b = *(const struct profiled *const *)other;
+    const int types = compare_types(&a->job, &b->job);
+    return types != 0 ? types : compare_whole(a->line, b->line);
+}
+
+/* Whether `row` tells the speed more exactly: it is longer, or as long and earlier in the file. */
+static bool is_better(const struct profiled *row, const struct profiled *best)
+{
+    return row->duration_s > best->duration_s || (row->duration_s == best->duration_s && row->line < best->line);
+}
+
+/* Sorts the rows; notes of each the speed of those that begin alike, and whether it is the first of its type. */
+static int sort_rows(struct shockwave_file *file)
+{
+    struct profiled *rows = file->rows.items;
+    const size_t n = file->rows.n;
+    struct profiled **sorted = arena_alloc(file->arena, (n + 1) * sizeof *sorted);
+    if (sorted == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < n; i++) sorted[i] = &rows[i];
+    qsort(sorted, n, sizeof *sorted, compare_rows);
+    for (size_t i = 0, end; i < n; i = end) {
+        const struct profiled *best = sorted[i];
+        for (end = i; end < n && compare_begins(&sorted[end]->job, &sorted[i]->job) == 0; end++)
+            if (is_better(sorted[end], best)) best = sorted[end];
+        for (size_t k = i; k < end; k++) {
+            sorted[k]->steps_per_s = (double)best->job.steps / best->duration_s;
+            sorted[k]->is_first = k == 0 || compare_types(&sorted[k - 1]->job, &sorted[k]->job) != 0;
+        }
+    }
+    file->sorted = (const struct profiled **)sorted;
+    return 0;
+}
+
+/* Some row that begins with this batch on the GPUs of the job; NULL: none does. */
+static const struct profiled *find_row(const struct shockwave_file *file, const struct trained *job, int64_t batch)
+{
+    struct trained wanted = *job;
+    size_t low = 0, high = file->rows.n;
+    wanted.batch = batch;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const int order = compare_begins(&file->sorted[middle]->job, &wanted);
+        if (order == 0) return file->sorted[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
 /* Steps per second with this batch size: as `rates` states, else of the longest job that begins with it, whose rounded
  * duration is the most exact. 0: there is none. */
 static double rate_of(const struct shockwave_file *file, const struct trained *job, int64_t batch)
@@ -190,15 +269,8 @@ static double rate_of(const struct shockwave_file *file, const struct trained *j
             file->are_used[i] = true;
             return rate->steps_per_s;
         }
-    double longest_s = 0, steps_per_s = 0;
-    const struct profiled *row = file->rows.items;
-    for (size_t i = 0; i < file->rows.n; i++, row++) {
-        if (row->job.model != job->model || row->job.batch != batch || row->job.gpus != job->gpus) continue;
-        if (row->duration_s <= longest_s) continue;
-        longest_s = row->duration_s;
-        steps_per_s = (double)row->job.steps / row->duration_s;
-    }
-    return steps_per_s;
+    const struct profiled *row = find_row(file, job, batch);
+    return row != NULL ? row->steps_per_s : 0.0;
 }
 
 /* Appends the regimes of a job: runs of epochs with one batch size. */
@@ -234,10 +306,8 @@ static int add_type(const struct shockwave_file *file, const struct profiled *ro
                     struct diag *diag)
 {
     char name[REQUEST_CLASS_CHARS + 1];
+    if (!row->is_first) return 0;
     name_type(&row->job, name);
-    const struct job_profile *known = profiles->items;
-    for (size_t i = 0; i < profiles->n; i++, known++)
-        if (strcmp(known->type, name) == 0) return 0;
     struct job_profile profile = {.type = arena_printf(file->arena, "%s", name)};
     if (profile.type == NULL) return diag_nomem(diag);
     int code = add_regimes(file, row, &profile.regimes, diag);
@@ -271,6 +341,7 @@ static int read_types(const void *params, struct arena *arena, struct config_lis
         if (code == 0 && config_list_append(&file.rows, arena, &row, sizeof row) != 0) code = diag_nomem(diag);
         if (code != 0) break;
     }
+    if (code == 0 && sort_rows(&file) != 0) code = diag_nomem(diag);
     for (size_t i = 0; i < file.rows.n && code == 0; i++)
         code = add_type(&file, (const struct profiled *)file.rows.items + i, profiles, diag);
     if (code == 0) warn_unused(&file, diag);

@@ -78,6 +78,7 @@ struct holder_strike {
     const char *cause;
     int32_t node;        /* number in the site; -1: the holder's software fails */
     sim_ns restart_ns;   /* wait of the holder's next start */
+    sim_ns ready_ns;     /* when that wait may begin, not before now */
     int64_t n_interrupts; /* out: jobs interrupted, and the GPU time of their lost work */
     double lost_gpu_s;
 };

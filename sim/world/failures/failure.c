@@ -583,6 +583,7 @@ static int finish(void *self, sim_ns now)
             code = emit_counts(failures, failures->sources[i].name, &of_name);
     }
     if (code == 0) code = emit_counts(failures, NULL, &all);
+    if (code == 0) code = failure_recovery_emit(failures);
     if (code == 0) code = failure_outages_finish(failures, now);
     return code != 0 ? code : emit_available(failures, now);
 }

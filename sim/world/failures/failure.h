@@ -15,6 +15,7 @@
  * failed node a scan over all replicas.
  *
  * A cause may make its components slow, or hang, instead: failure_slow.c. Outages may be planned: failure_outages.c.
+ * Jobs may come back only when the cause is found: failure_recovery.c.
  *
  * Not modelled: GPUs that fail without their node; services whose replicas cannot restart (they keep what they hold on
  * a node that is down). */

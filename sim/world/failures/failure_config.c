@@ -70,6 +70,19 @@ static const struct config_field outage_fields[] = {
     {0}};
 #undef ROW_OF
 
+#define ROW_OF struct recovery_config
+static const struct config_field recovery_fields[] = {
+    ROW_REAL("automatic", automatic_frac, DEFAULT("1"), WITHIN(0, 1),
+             "share of the failures whose cause is found automatically; people find the others"),
+    ROW_SECTION("diagnosis", diagnosis, OPTIONAL, lifetime_fields,
+                "time in which a cause is found automatically; default: none"),
+    ROW_TIME("staff_from", staff_from_ns, DEFAULT("0s"), WITHIN(0, 86400), "time of day from which staff are present"),
+    ROW_TIME("staff_until", staff_until_ns, DEFAULT("24h"), WITHIN(1e-9, 86400),
+             "time of day until which staff are present; before 'staff_from': over midnight"),
+    ROW_SECTION("staff_time", staff_time, OPTIONAL, lifetime_fields, "time in which people find a cause; default: none"),
+    {0}};
+#undef ROW_OF
+
 #define ROW_OF struct failures_config
 const struct config_field failures_config_fields[] = {
     ROW_MAP("causes", causes, OPTIONAL, ANY, struct failure_cause_config, cause_fields, "causes of failures, by name"),
@@ -77,6 +90,8 @@ const struct config_field failures_config_fields[] = {
             "failure domains: groups of nodes with common power, cooling or network, by name"),
     ROW_MAP("outages", outages, OPTIONAL, ANY, struct failure_outage_config, outage_fields,
             "planned outages: nodes that are down in a stated time, by name"),
+    ROW_SECTION("recovery", recovery, OPTIONAL, recovery_fields,
+                "how failed jobs come back: automatically, or by people; default: at once"),
     ROW_INT("nodes_per_switch", nodes_per_switch, DEFAULT("32"), WITHIN(1, 1e6), "nodes below each switch, for causes of scope 'switch'"),
     ROW_INT("spare_nodes", spare_nodes, DEFAULT("0"), WITHIN(0, 1e6),
             "number of spare nodes: the last ones of the cluster, which replace nodes that are down"),
@@ -119,13 +134,15 @@ struct lifetime lifetime_config_get(const struct lifetime_config *config)
 struct checking {
     const struct config *document;
     struct diag *diag;
-    const char *map, *name; /* "causes", "nvlink" */
+    const char *map, *name; /* "causes", "nvlink"; map NULL: a section */
 };
 
 static int report(const struct checking *checking, const char *key, const char *hint, const char *text)
 {
     char path[512];
-    snprintf(path, sizeof path, "failures.%s.%s.%s", checking->map, checking->name, key);
+    const bool is_in_map = checking->map != NULL;
+    snprintf(path, sizeof path, "failures.%s%s%s.%s", is_in_map ? checking->map : "", is_in_map ? "." : "",
+             checking->name, key);
     return diag_error(checking->diag, SIM_E_CONFIG, config_where(checking->document, path), hint, "%s of '%s' %s", key,
                       checking->name, text);
 }
@@ -212,6 +229,16 @@ static int check_outage(const struct failure_outage_config *outage, const struct
                   "is not after its 'from'");
 }
 
+static int check_recovery(const struct recovery_config *recovery, const struct config *document, struct diag *diag)
+{
+    const struct checking checking = {document, diag, NULL, "recovery"};
+    int code = check_lifetime(&checking, "diagnosis", &recovery->diagnosis);
+    if (recovery->staff_until_ns > 0 && recovery->staff_until_ns == recovery->staff_from_ns)
+        code = report(&checking, "staff_until", "for example \"staff_from\": \"9h\", \"staff_until\": \"21h\"",
+                      "is 'staff_from': staff are never present");
+    return both(code, check_lifetime(&checking, "staff_time", &recovery->staff_time));
+}
+
 /* Metrics identify causes, domains, outages and breakers by name alone. */
 static int check_name(const struct checking *checking, const char *taken, const char *by)
 {
@@ -229,7 +256,7 @@ int failures_config_check(const struct failures_config *config, bool has_breaker
     const struct failure_domain_config *domains = config->domains.items;
     const struct failure_outage_config *outages = config->outages.items;
     const char *breaker = has_breakers ? "breaker" : NULL;
-    int code = 0;
+    int code = check_recovery(&config->recovery, document, diag);
     for (size_t i = 0; i < config->causes.n; i++) {
         const struct checking checking = {document, diag, "causes", causes[i].name};
         code = both(code, check_cause(&causes[i], document, diag));

@@ -56,7 +56,15 @@ static inline sim_ns failure_outage_until_ns(const struct failure_outage_config 
     return outage->until_ns > 0 ? outage->until_ns : SIM_NS_MAX;
 }
 
+/* How failed jobs come back; absent: staff_until_ns 0. */
+struct recovery_config {
+    double automatic_frac;
+    struct lifetime_config diagnosis, staff_time;
+    sim_ns staff_from_ns, staff_until_ns; /* times of day; until before from: over midnight */
+};
+
 struct failures_config {
+    struct recovery_config recovery;
     struct config_list outages; /* struct failure_outage_config */
     struct config_list causes;  /* struct failure_cause_config */
     struct config_list domains; /* struct failure_domain_config */

@@ -8,10 +8,18 @@
 /* --- Strikes --- */
 
 /* Takes a holder's GPUs because of a node; -1: because of its software. Returns 0 or a negative code. */
-static int strike(const struct failure_effect *effect, struct holder *holder, int32_t node, sim_ns now)
+static int strike(struct failures *failures, const struct failure_effect *effect, struct holder *holder, int32_t node,
+                  sim_ns now)
 {
-    struct holder_strike strike = {.cause = effect->source->name, .node = node, .restart_ns = effect->restart_ns};
+    const struct failure_recovery recovery = failure_recovery(failures, effect->source, now);
+    struct holder_strike strike = {.cause = effect->source->name, .node = node, .restart_ns = effect->restart_ns,
+                                   .ready_ns = recovery.ready_ns};
     const int code = holder->ops->strike(holder, &strike, now);
+    if (strike.n_interrupts > 0) {
+        failures->n_recoveries++;
+        failures->n_by_staff += recovery.by_staff;
+        failures->recovery_s += sim_s_from_ns(recovery.ready_ns - now);
+    }
     effect->source->n_interrupts += strike.n_interrupts;
     effect->source->lost_gpu_s += strike.lost_gpu_s;
     return code;
@@ -30,7 +38,7 @@ int failure_clear_replicas(struct failures *failures, const struct failure_effec
     struct holder *holder = failures->cluster->holders.first;
     int code = 0;
     for (; code == 0 && holder != NULL; holder = holder->next)
-        if (is_on(holder, node)) code = strike(effect, holder, node, now);
+        if (is_on(holder, node)) code = strike(failures, effect, holder, node, now);
     return code;
 }
 
@@ -39,7 +47,7 @@ int failure_clear_node(struct failures *failures, const struct failure_effect *e
     const sim_ns now = engine_now(failures->site->engine);
     int code = 0;
     while (code == 0 && failures->nodes[node].occupants != NULL)
-        code = strike(effect, failures->nodes[node].occupants->exposure->holder, node, now);
+        code = strike(failures, effect, failures->nodes[node].occupants->exposure->holder, node, now);
     return code != 0 ? code : failure_clear_replicas(failures, effect, node);
 }
 
@@ -83,7 +91,7 @@ static void on_job_strike(struct engine *engine, struct owner *owner, sim_ns now
         source->n_seen++;
     else
         source->n_unseen++;
-    const int code = is_visible ? strike(&effect, exposure->holder, -1, now) : 0;
+    const int code = is_visible ? strike(exposure->failures, &effect, exposure->holder, -1, now) : 0;
     if (!is_visible) arm(exposure, now);
     if (code < 0) engine_fail(engine, code);
 }
@@ -220,11 +228,12 @@ static double rate_of(const struct failures *failures, const struct failure_sour
 static struct holder_risk risk(const struct watcher *watcher, const struct holder *holder)
 {
     const struct failures *failures = failures_of(watcher);
+    const double found_s = failure_recovery_mean_s(failures);
     double rate = 0.0, sum = 0.0;
     for (int32_t i = 0; i < failures->n_sources; i++) {
         const double of_source = rate_of(failures, &failures->sources[i], holder);
         rate += of_source;
-        sum += of_source * failures->sources[i].restart.mean_s;
+        sum += of_source * (failures->sources[i].restart.mean_s + found_s);
     }
     return rate > 0.0 ? (struct holder_risk){1.0 / rate, sum / rate} : (struct holder_risk){(double)INFINITY, 0.0};
 }

@@ -125,6 +125,8 @@ struct failures {
     struct failure_quorum *quorums;
     size_t n_quorums;
     struct pool exposures, occupants;
+    int64_t n_by_staff, n_recoveries; /* interrupted jobs that people bring back; all of them */
+    double recovery_s;                /* of all of them, until their causes are found */
 };
 
 /* The random numbers of the n-th strike of a component or a job: its time first. */
@@ -181,6 +183,22 @@ void failure_set_spares_aside(struct failures *failures);
 /* Adds a source of which `source` has the description. `kind` is a part of the name of its stream. Returns 0 or
  * SIM_E_NOMEM. */
 int failure_source_add(struct failures *failures, const struct failure_source *source, const char *kind);
+
+/* --- failure_recovery.c --- */
+
+/* When a job that fails now may restart, and whether people find the cause. */
+struct failure_recovery {
+    sim_ns ready_ns;
+    bool by_staff;
+};
+
+struct failure_recovery failure_recovery(const struct failures *failures, const struct failure_source *source,
+                                         sim_ns now);
+
+/* The mean time until the cause of a failure is found, at a random time of the day. */
+double failure_recovery_mean_s(const struct failures *failures);
+
+int failure_recovery_emit(const struct failures *failures); /* 0 or the sink's code */
 
 /* --- failure_outages.c --- */
 

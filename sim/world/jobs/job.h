@@ -33,6 +33,7 @@ struct job {
     struct job *mate;              /* the next of the jobs that share its GPUs, in a ring; NULL: none does */
     sim_ns first_start_ns;         /* -1: never started */
     sim_ns restart_ns;             /* wait that a failure adds to its next start */
+    sim_ns ready_ns;               /* that wait does not begin before */
     sim_ns since_ns;               /* when it took the GPUs that it holds now; when it last stopped */
     sim_ns held_from_ns;           /* its stay without a placement row so far */
     uint64_t preempted_in;         /* number of the plan that preempted it last; 0: none */

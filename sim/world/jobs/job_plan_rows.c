@@ -91,6 +91,15 @@ int job_plan_emit_actions(const struct job_plan *plan)
     return 0;
 }
 
+/* Whether some type says how the batch size of its jobs changes. */
+static bool has_regimes(const struct jobs *jobs)
+{
+    const struct job_type *types = jobs->config->all_types.items;
+    size_t i = 0;
+    while (i < jobs->config->all_types.n && types[i].regimes.n == 0) i++;
+    return i < jobs->config->all_types.n;
+}
+
 int jobs_emit_notes(const struct jobs *jobs)
 {
     struct source_note note;
@@ -98,8 +107,11 @@ int jobs_emit_notes(const struct jobs *jobs)
     for (size_t i = 0; code == 0 && jobs->site->sink->warning != NULL && jobs->source->note(jobs->source, i, &note);
          i++) {
         char text[512];
-        snprintf(text, sizeof text, "jobs: %s%s%s", note.text, note.where != NULL ? ", first at " : "",
-                 source_note_place(&note));
+        const bool is_unprofiled = strcmp(note.code, SOURCE_UNPROFILED) == 0;
+        if (is_unprofiled && has_regimes(jobs)) continue;
+        snprintf(text, sizeof text, "jobs: %s%s%s%s", note.text,
+                 is_unprofiled ? ": take this trace as \"profiles\" of jobs, too" : "",
+                 note.where != NULL ? ", first at " : "", source_note_place(&note));
         struct warning_row row = {.t_s = (double)NAN, .code = note.code, .text = text, .count = note.count};
         code = jobs->site->sink->warning(jobs->site->sink->context, &row);
     }

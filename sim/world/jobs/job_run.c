@@ -74,7 +74,8 @@ sim_ns job_resume_wait_ns(const struct job *job)
 sim_ns job_owed_wait_ns(const struct job *job)
 {
     if (job->first_start_ns < 0) return job->jobs->config->restart.start_ns;
-    return sim_ns_add(job_resume_wait_ns(job), job->restart_ns);
+    const sim_ns now = engine_now(job->jobs->site->engine), ready_ns = job->ready_ns > now ? job->ready_ns - now : 0;
+    return sim_ns_add(ready_ns, sim_ns_add(job_resume_wait_ns(job), job->restart_ns));
 }
 
 double job_full_speed(const struct job *job)
@@ -341,6 +342,7 @@ static int on_strike(struct holder *holder, struct holder_strike *strike, sim_ns
     if (strike->node >= 0) snprintf(place, sizeof place, " on node %d", strike->node);
     snprintf(reason, sizeof reason, "%.80s%s: loses %.6g s of work on", strike->cause, place, sim_s_from_ns(lost_ns));
     job->restart_ns = strike->restart_ns;
+    job->ready_ns = strike->ready_ns;
     const int code = job_interrupt(job, now, true, reason);
     strike->n_interrupts = 1;
     strike->lost_gpu_s = job->unsaved_gpu_s;

@@ -85,6 +85,9 @@ struct source_place {
     double done_frac; /* of the bytes read; 0 when unknown */
 };
 
+/* Code of notes about jobs whose batch size changes. No warning where types have regimes (sim/world/jobs). */
+#define SOURCE_UNPROFILED "unprofiled"
+
 /* Records that a source left out or changed, counted by reason: a warning of the run. */
 struct source_note {
     const char *code; /* "failed-request" */

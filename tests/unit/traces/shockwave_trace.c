@@ -1,4 +1,5 @@
 /* The traces of Shockwave's artifact: jobs, how their batches grow, and the batch sizes and speeds of their types. */
+#include "tests/support/bed.h"
 #include "tests/support/harness.h"
 #include "tests/support/trace_source.h"
 #include "traces/formats/batch_growth.h"
@@ -214,4 +215,63 @@ TEST(rates_that_no_job_has_are_told)
     CHECK_EQ_INT(diag.n_items, 2);
     CHECK_EQ_STR(diag.items[0].text, "no job has a batch of 'lm-10-1', which 'rates' names");
     CHECK_EQ_STR(diag.items[1].text, "no job has a batch of 'lm-20-2', which 'rates' names");
+}
+
+/* Types in the order of the file, each once, with the speed of the longest of the jobs that begin alike. */
+TEST(types_of_many_rows_are_those_of_a_walk_over_all_pairs)
+{
+    enum { N = 60 };
+    for (uint64_t index = 0; index < 20; index++) {
+        struct rng rng = test_rng(index, "shockwave", 0);
+        static char text[N * 128], expected[2048];
+        int batches[N], gpus[N], steps[N], seconds[N];
+        size_t n = 0, length = 0;
+        text[0] = expected[0] = 0;
+        for (int i = 0; i < N; i++) {
+            batches[i] = 5 << rng_below(&rng, 3);
+            gpus[i] = 1 + (int)rng_below(&rng, 2);
+            steps[i] = 1 + (int)rng_below(&rng, 4);
+            seconds[i] = 1 + (int)rng_below(&rng, 3);
+            n += (size_t)snprintf(text + n, sizeof text - n,
+                                  "LM (batch size %d)\tc\tf\t--steps\t1\t%d\t%d\tstatic\t1\t-1\t%d\t%d\n", batches[i],
+                                  12000 * steps[i], gpus[i], 1000 * seconds[i], i);
+        }
+        for (int i = 0; i < N; i++) {
+            int best = i, before = -1;
+            const int64_t epochs = growth_epochs(growing_model_find("lm", 2), batches[i], 12000 * steps[i]);
+            for (int k = 0; k < N; k++) {
+                const bool alike = batches[k] == batches[i] && gpus[k] == gpus[i];
+                if (alike && (seconds[k] > seconds[best] || (seconds[k] == seconds[best] && k < best))) best = k;
+                if (alike && k < i &&
+                    growth_epochs(growing_model_find("lm", 2), batches[k], 12000 * steps[k]) == epochs)
+                    before = k;
+            }
+            if (before >= 0) continue;
+            length += (size_t)snprintf(expected + length, sizeof expected - length, "lm-%d-%d-static-%lld: %lld 1 %g|",
+                                       batches[i], gpus[i], (long long)epochs, (long long)epochs,
+                                       12.0 * steps[best] / seconds[best]);
+        }
+        CHECK_EQ_STR(types_of("", text), expected);
+    }
+}
+
+/* Jobs whose batches grow keep the first one where no profiles say how: the run warns. */
+TEST(jobs_whose_batches_do_not_grow_are_counted)
+{
+    static const char text[] = ROW("LM (batch size 10)", "134583", "1", "gns", "1418", "0")
+        ROW("LM (batch size 20)", "7500", "1", "static", "100", "1")
+            ROW("LM (batch size 40)", "7500", "1", "static", "90", "2")
+                ROW("LM (batch size 10)", "134583", "1", "accordion", "1400", "3");
+    const char *path = trace_source_file("jobs.tsv", text);
+    for (int profiled = 0; profiled <= 1; profiled++) {
+        const struct bed_rows *rows = bed_run(
+            BED(.check = true), "{'cluster': {'nodes': 1}, 'jobs': {%s'trace': {'format': 'shockwave', 'path': '%s'}}}",
+            profiled ? test_json("'profiles': {'format': 'shockwave', 'path': '%s', 'rates': {'lm-80-1': 60}}, ", path)
+                     : "",
+            path);
+        const char *warning = bed_warning(rows, "unprofiled");
+        CHECK_EQ_INT(warning != NULL, !profiled);
+        if (warning != NULL) CHECK(strstr(warning, "keep the batch size that they begin with") != NULL);
+        if (!profiled) CHECK_EQ_INT(rows->code, 0);
+    }
 }
