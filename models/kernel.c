@@ -134,32 +134,19 @@ static const char *const exchange_axes[] = {"tokens", "hidden", "chosen", "exper
 #define low_exchange_axes exchange_axes
 
 /* DeepSeek states up to 640 TFLOP/s on H800 and 1450 on B200 for sparse attention over prompts, 0.65 of the peaks, and
- * 410 on H800 for decoding over a cache of 8 bits (deepseek-ai/FlashMLA, README.md). No source is known for indexers:
- * their shares are assumptions.
- *
- * Linear attention: fitted to the kernels of SGLang 0.5.14 on B200 and H100 together, all shapes of Qwen3.5
- * (ai-dynamo/aiconfigurator @ 095f58a5, gdn_perf: 8,008 rows of chunk_gated_delta_rule for prompts, 810 of
- * fused_recurrent_gated_delta_rule_packed_decode, states of 32 bits). Errors there are 18 / 47 % and 7 / 34 %, median
- * and 90th percentile. The kernels compute, but no share of the peak fits both GPUs better than one of the
- * bandwidth. */
-#define SCAN_PARAMS(start, compute, bandwidth)                                                                         \
-    {"start", "launch, ramp and drain of a kernel", SECONDS, start, 1e-7, 1e-3},                                       \
+ * 410 on H800 for decoding over a cache of 8 bits (deepseek-ai/FlashMLA, README.md). No source is known for indexers
+ * and linear attention: their shares are assumptions. */
+#define SCAN_PARAMS(compute)                                                                                           \
+    {"start", "launch, ramp and drain of a kernel", SECONDS, 5e-6, 1e-7, 1e-3},                                        \
     {"compute_efficiency", "share of the peak", PLAIN, compute, 0.01, 1.2},                                            \
-    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, bandwidth, 0.02, 1.2}
+    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.8, 0.02, 1.2}
 
-static const struct kernel_param scan_table[] = {SCAN_PARAMS(5e-6, 0.65, 0.8)};
-static const struct kernel_param decoding_scan_table[] = {SCAN_PARAMS(5e-6, 0.41, 0.8)};
-static const struct kernel_param linear_scan_table[] = {SCAN_PARAMS(24.2e-6, 0.65, 0.285)};
-static const struct kernel_param linear_decoding_table[] = {SCAN_PARAMS(3.7e-6, 0.65, 0.9)};
+static const struct kernel_param scan_table[] = {SCAN_PARAMS(0.65)};
+static const struct kernel_param decoding_scan_table[] = {SCAN_PARAMS(0.41)};
 static const char *const scan_axes[] = {"queries", "pairs", "keys", "sequences"};
 #define decoding_scan_axes scan_axes
-#define linear_scan_axes scan_axes
-#define linear_decoding_axes scan_axes
 
-enum kernel_kind {
-    SCAN, DECODING_SCAN, LINEAR_SCAN, LINEAR_DECODING, GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, SENT_MOE,
-    COLLECTIVE, EXCHANGE, LOW_EXCHANGE
-};
+enum kernel_kind { SCAN, DECODING_SCAN, GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, SENT_MOE, COLLECTIVE, EXCHANGE, LOW_EXCHANGE };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define INFO(text, kind, stored) {text, COUNT(kind##_table), COUNT(kind##_axes), kind##_table, kind##_axes, stored}
@@ -175,8 +162,6 @@ enum kernel_kind {
 #define EXCHANGE_INFO(text) INFO(text, exchange, NULL)
 #define SCAN_INFO(text) INFO(text, scan, NULL)
 #define DECODING_SCAN_INFO(text) INFO(text, decoding_scan, NULL)
-#define LINEAR_SCAN_INFO(text) INFO(text, linear_scan, NULL)
-#define LINEAR_DECODING_INFO(text) INFO(text, linear_decoding, NULL)
 #define LOW_EXCHANGE_INFO(text) INFO(text, low_exchange, NULL)
 
 static const struct kernel_class_info infos[] = {
@@ -239,9 +224,7 @@ enum number_format kernel_call_compute(const struct kernel_call *call)
     case MOE:
     case SENT_MOE: return call->shape.moe.compute;
     case SCAN:
-    case DECODING_SCAN:
-    case LINEAR_SCAN:
-    case LINEAR_DECODING: return call->shape.scan.compute;
+    case DECODING_SCAN: return call->shape.scan.compute;
     case ELEMENTWISE:
     case COLLECTIVE:
     case EXCHANGE:
@@ -259,9 +242,7 @@ void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXE
     case DECODE: decode_place(&call->shape.decode, axes); return;
     case ELEMENTWISE: elementwise_place(&call->shape.elementwise, axes); return;
     case SCAN:
-    case DECODING_SCAN:
-    case LINEAR_SCAN:
-    case LINEAR_DECODING: scan_place(&call->shape.scan, axes); return;
+    case DECODING_SCAN: scan_place(&call->shape.scan, axes); return;
     case MOE: moe_place(&call->shape.moe, axes); return;
     case SENT_MOE: sent_moe_place(&call->shape.moe, axes); return;
     case COLLECTIVE: collective_place(&call->shape.collective, axes); return;
@@ -289,8 +270,6 @@ struct kernel_formats kernel_call_formats(const struct kernel_call *call)
     case SENT_MOE: formats = (struct kernel_formats){call->shape.moe.weights, call->shape.moe.compute}; break;
     case SCAN:
     case DECODING_SCAN:
-    case LINEAR_SCAN:
-    case LINEAR_DECODING:
     case ELEMENTWISE:
     case COLLECTIVE:
     case EXCHANGE:
@@ -359,9 +338,7 @@ struct kernel_time kernel_call_time(const union kernel_params *params, const str
     case MOE:
     case SENT_MOE: return experts_time(params, gpu, call);
     case SCAN:
-    case DECODING_SCAN:
-    case LINEAR_SCAN:
-    case LINEAR_DECODING: return scan_time(&params->scan, gpu, &call->shape.scan);
+    case DECODING_SCAN: return scan_time(&params->scan, gpu, &call->shape.scan);
     case EXCHANGE:
     case LOW_EXCHANGE: return exchange_time(&params->exchange, gpu, &call->shape.exchange);
     case COLLECTIVE: break;
@@ -496,8 +473,6 @@ static const struct kernel_member scan_members[] = {
 #define LOW_EXCHANGE_MEMBERS exchange_members
 #define SCAN_MEMBERS scan_members
 #define DECODING_SCAN_MEMBERS scan_members
-#define LINEAR_SCAN_MEMBERS scan_members
-#define LINEAR_DECODING_MEMBERS scan_members
 
 static const struct kernel_member *const members_of[] = {
 #define CLASS_MEMBERS(id, name, kind) kind##_MEMBERS,

@@ -32,8 +32,8 @@
     X(KERNEL_SPARSE_PREFILL, "sparse_prefill_attention", SCAN) /* over the latent vectors that an indexer chose */     \
     X(KERNEL_SPARSE_DECODE, "sparse_decode_attention", DECODING_SCAN) /* the same */                                   \
     X(KERNEL_INDEX, "index_scores", SCAN) /* which chooses these, for prompts and decoding sequences */                \
-    X(KERNEL_LINEAR_PREFILL, "linear_attention_prefill", LINEAR_SCAN) /* the gated delta rule, in chunks */            \
-    X(KERNEL_LINEAR_DECODE, "linear_attention_decode", LINEAR_DECODING) /* the same, token by token */                 \
+    X(KERNEL_LINEAR_PREFILL, "linear_attention_prefill", SCAN) /* the gated delta rule, in chunks */                   \
+    X(KERNEL_LINEAR_DECODE, "linear_attention_decode", SCAN)   /* the same, token by token */                          \
     X(KERNEL_NORM, "norm", ELEMENTWISE)                                                                                \
     X(KERNEL_ROTARY, "rotary", ELEMENTWISE)                                                                            \
     X(KERNEL_ACTIVATION, "activation", ELEMENTWISE)                                                                    \

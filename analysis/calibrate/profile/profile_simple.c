@@ -291,8 +291,6 @@ static void complete_call(struct kernel_call *call, const struct gpu_spec *gpu)
 #define LOW_EXCHANGE_COMPLETE complete_exchange
 #define SCAN_COMPLETE complete_scan
 #define DECODING_SCAN_COMPLETE complete_scan
-#define LINEAR_SCAN_COMPLETE complete_scan
-#define LINEAR_DECODING_COMPLETE complete_scan
 #define CLASS_COMPLETE(id, name, kind) kind##_COMPLETE,
     static complete_shape *const completes[] = {KERNEL_CLASSES(CLASS_COMPLETE)};
 #undef CLASS_COMPLETE
