@@ -142,6 +142,7 @@ const char *llm_problem(const struct llm_spec *llm)
     if (!problem) problem = window_heads_problem(llm);
     if (!problem) problem = index_problem(llm);
     if (!problem) problem = linear_problem(llm);
+    if (!problem && llm->wide_qk_norm && !llm->qk_norm) problem = "'wide_qk_norm' is given, but it has no 'qk_norm'";
     if (!problem && llm->attention_gate && llm->kv_latent > 0) problem = "latent attention has no gate on its results";
     if (!problem && llm->shared_gate && (llm->experts == 0 || llm->ffn == 0))
         problem = "a gate on the shared expert is described, but it has none";

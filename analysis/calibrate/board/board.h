@@ -39,7 +39,6 @@ struct board_run {
     struct board_which which;
     const char *kv;      /* number format of keys and values; NULL: by the other rules */
     const char *experts; /* set of the calibration with its kernels of experts; NULL: that of the preset */
-    bool async;          /* the engine schedules an iteration while the GPU works on the one before */
     double memory_frac;  /* share of the GPU's memory for weights, keys and values; 0: the default */
     const char *source;
 };

@@ -57,15 +57,14 @@ static const struct board_preset *preset_of(const struct board_names *names, con
     return preset;
 }
 
-/* Copies the points of other groups, of the engine alone or of all engines. Returns how many. Where the GPU hides the
- * CPU overhead, a row tells nothing of it. */
+/* Copies the points of other groups, of the engine alone or of all engines. Returns how many. */
 static size_t collect(const struct evidence *evidence, const struct left_out *out, bool of_engine,
                       struct engine_point *points)
 {
     size_t n = 0;
     for (size_t i = 0; i < evidence->n; i++) {
         const struct board_row *row = evidence->rows[i];
-        const bool other = strcmp(row->group, out->group) != 0 && !row->asked.async;
+        const bool other = strcmp(row->group, out->group) != 0;
         if (other && (!of_engine || strcmp(row->engine, out->engine) == 0)) points[n++] = evidence->points[i];
     }
     return n;

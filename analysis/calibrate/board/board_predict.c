@@ -136,7 +136,6 @@ static const char *read_run(struct predictor *predictor, struct board_row *row)
     if (run == NULL) return NULL;
     row->asked.memory_frac = run->memory_frac;
     row->asked.experts = run->experts;
-    row->asked.async = run->async;
     if (run->kv != NULL && !board_format(run->kv, &row->asked.kv)) return no_entry(predictor, "number format", run->kv);
     return NULL;
 }

@@ -43,7 +43,6 @@ static const struct config_field run_fields[] = {
     WHICH_FIELDS,
     ROW_TEXT("kv", kv, OPTIONAL, WITHIN(1, 200), "number format of keys and values"),
     ROW_TEXT("experts", experts, OPTIONAL, WITHIN(1, 64), "set of the calibration with its kernels of experts"),
-    ROW_BOOL("async", async, DEFAULT("false"), "the engine schedules an iteration while the GPU works on the one before"),
     ROW_REAL("memory", memory_frac, DEFAULT("0"), WITHIN(0, 1),
              "share of the GPU's memory for weights, keys and values; 0: the default of services"),
     ROW_TEXT("source", source, REQUIRED, WITHIN(1, 1000), "who says so"),

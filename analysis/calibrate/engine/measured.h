@@ -28,7 +28,6 @@ struct measured_row {
     int64_t tensor_parallel, expert_parallel, data_parallel; /* the last two: 0 as 1 */
     struct iteration_work work;        /* MEASURED_HOST, MEASURED_ITERATION */
     struct closed_loop loop;           /* MEASURED_TPOT */
-    bool async;                        /* the engine schedules an iteration while the GPU works on the one before */
     double memory_frac;                /* of the GPU's memory, for weights, keys and values; 0: that of services */
     double measured_s;
     const char *group;                 /* of rows with a separate error, a static text: "tokens" ... */
