@@ -98,6 +98,7 @@ static bool choice_text(const char *policy, char choice[200])
     const char *members = "";
     for (size_t i = 0; i < sizeof stated / sizeof *stated; i++)
         if (strcmp(stated[i].policy, policy) == 0) members = stated[i].members;
+    if (strcmp(policy, "halving") == 0 && bench_load(1000) < 1000) members = "'rungs': 1, 'trials': 1";
     if (members != NULL) snprintf(choice, 200, "{'policy': '%s'%s%s}", policy, *members != 0 ? ", " : "", members);
     return members != NULL;
 }

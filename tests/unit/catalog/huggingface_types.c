@@ -162,7 +162,7 @@ TEST(mixtures_of_experts)
          "'use_qk_norm': true, 'use_mtp': true, 'num_mtp_modules': 3, 'attn_type_list': [1, 1, 1, 1, 1, 1], "
          "" MORE "}",
          "kv_heads: 2, head_dim: 40, ffn: 80, experts: 8, experts_per_token: 2, expert_ffn: 112, mtp_layers: 3, "
-         "tied_embeddings: true, qkv_bias: true, output_bias: true, ffn_bias: true, qk_norm: true"},
+         "tied_embeddings: true, qkv_bias: true, output_bias: true, ffn_bias: true, qk_norm: true, wide_qk_norm: true"},
         {"{'model_type': 'minimax_m2', 'num_local_experts': 8, 'num_experts_per_tok': 2, 'num_mtp_modules': 3, " COMMON
          "}",
          "ffn: 0, experts: 8, experts_per_token: 2, expert_ffn: 112"},

@@ -114,7 +114,7 @@ TEST(a_shape_has_no_parts_that_contradict_each_other)
     } cases[] = {
         {&plain, FIELD(kv_heads), 3, "is not a multiple of that of key-value heads"},
         {&plain, FIELD(query_latent), 1, missing}, {&plain, FIELD(rotary_dim), 1, missing},
-        {&plain, FIELD(value_dim), 1, missing}, {&latent, FIELD(kv_latent), -1, vectors},
+        {&plain, FIELD(value_dim), 4097, "values must be at most 4096 wide"}, {&latent, FIELD(kv_latent), -1, vectors},
         {&latent, FIELD(kv_heads), 2, "every attention head has keys and values"},
         {&plain, FIELD(experts_per_token), 1, uncounted}, {&plain, FIELD(expert_ffn), 1, uncounted},
         {&plain, FIELD(experts), -1, "number of experts must be at most"}, {&plain, FIELD(ffn), -1, ffn},
@@ -160,7 +160,9 @@ TEST(a_shape_has_its_options_only_where_they_apply)
         {&unshared, FIELD(shared_gate), shared}, {&plain, FIELD(expert_bias), "described but not counted"},
         {&mixture, FIELD(expert_bias), NULL}, {&plain, FIELD(alternating_dense), "but it has no experts"},
         {&alternating, FIELD(alternating_dense), NULL}, {&first_dense, FIELD(alternating_dense), half},
-        {&mixture, FIELD(alternating_dense), half},
+        {&mixture, FIELD(alternating_dense), half}, {&plain, FIELD(qk_norm), NULL},
+        {&plain, FIELD(wide_qk_norm), "has no 'qk_norm'"}, {&plain, FIELD(keys_as_values), NULL},
+        {&latent, FIELD(keys_as_values), "no latent attention"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct llm_spec llm = *cases[i].llm;
