@@ -4,8 +4,8 @@
  *
  * Whether the n-th failure of a source needs people is drawn for each source and n, from the stream
  * "failures.recovery". Under one seed it is the same for all policies. A cause of scope job strikes while jobs run, so
- * there the policy decides when the n-th failure comes, and which job it stops. Time 0 is midnight. Planned outages and
- * breakers need no diagnosis.
+ * there the policy decides when the n-th failure comes, and which job it stops. Time 0 is midnight. Planned outages
+ * and breakers need no diagnosis.
  *
  * Leaves out: people who are busy with another failure, holidays, and work that a shift leaves to the next one. */
 #include "sim/world/failures/failure_state.h"

@@ -64,7 +64,8 @@ TEST(types_that_no_job_has_are_told)
     }
 }
 
-/* A price counts for a GPU that the cluster names alike. Of one that it lacks, such as a mistyped slice, the run warns. */
+/* A price counts for a GPU that the cluster names alike. Of one that it lacks, such as a mistyped slice, the run
+ * warns. */
 TEST(prices_of_gpus_that_the_cluster_lacks_are_told)
 {
     static const char *const others[] = {"nogpu", "h100-sxm:9g.9gb", "h100-sxm:1g.10gb"};
