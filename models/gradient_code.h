@@ -15,6 +15,10 @@
  * stragglers. If those of this and earlier rounds are tolerated, the round ends. Else it ends with the slowest worker,
  * and has no stragglers.
  *
+ * The authors' released code checks SR-SGC by the same rule (selective_repeat_sgc.py, follows_straggler_model). That
+ * is stricter than decoding: any n - s results of a step suffice (is_decodable). Its GC tolerates less than s
+ * stragglers (gradient_coding.py), and here it is s at most, as in the paper of GC.
+ *
  * Leaves out: decoding, which coefficients the code has, and what workers send. */
 #ifndef ORRERY_MODELS_GRADIENT_CODE_H
 #define ORRERY_MODELS_GRADIENT_CODE_H

@@ -19,7 +19,8 @@ extern const struct config_field cluster_section_fields[];
  * cost nothing. */
 void cluster_section_warn_prices(const struct cluster_section *section, const struct config *config, struct diag *diag);
 
-/* Warns of each key of an unlimited cluster that only describes nodes and links. */
+/* Warns of keys of an unlimited cluster that only describe nodes and links. "gpus_per_node", "cpus_per_node" and
+ * "memory_per_node", which have no effect there either, get no warning. */
 void cluster_section_warn_unlimited(const struct cluster_section *section, const struct config *config,
                                     struct diag *diag);
 

@@ -161,9 +161,9 @@ TEST(codes_cost_their_load_and_their_delay)
     }
 }
 
-/* A node of two that a failure makes slow is slow for more rounds than a burst has: only the code of 'stragglers' does
- * without it. Two jobs of one GPU show when each node becomes slow. */
-TEST(sequential_codes_bear_no_node_that_stays_slow)
+/* A node of two that a failure makes slow is slow for more rounds than a burst has: the code of 'stragglers' does
+ * without it, and M-SGC does not. Two jobs of one GPU show when each node becomes slow. */
+TEST(m_sgc_waits_for_a_node_that_stays_slow)
 {
     static const char *const codes[] = {"'stragglers': 0", "'stragglers': 1",
                                         "'code': {'scheme': 'm-sgc', 'burst': 1, 'window': 2, 'different': 1}"};

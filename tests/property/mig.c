@@ -186,7 +186,6 @@ TEST(speeds_by_gpu_hold_for_its_slices)
     CHECK_NEAR(bed_metric(bed_ok(NULL, site, "a100-80-sxm"), "job.jct_s.mean"), 3600.0, 1.0);
 }
 
-/* A slice's name as `gpu` stands for the GPU and its profile. */
 #define HALVES_TOO(scheduler)                                                                                          \
     "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'h100-sxm', 'node_types': {'halves': {'nodes': 1,"            \
     " 'gpus_per_node': 1, 'gpu': 'h100-sxm', 'mig': '3g.40gb'}}}, 'jobs': {'scheduler': {'policy': 'gavel', " scheduler \
@@ -225,6 +224,7 @@ TEST(speeds_of_slices_name_profiles)
     }
 }
 
+/* A slice's name as `gpu` stands for the GPU and its profile. */
 TEST(the_name_of_a_slice_stands_for_gpu_and_profile)
 {
     CHECK(bed_equal(bed_ok(NULL, "{'cluster': {'gpu': 'h100-sxm', 'mig': '1g.20gb', 'gpus_per_node': 1}, " SERVICE "}"),

@@ -7,6 +7,7 @@
 #include "analysis/calibrate/board/board_left_out.h"
 #include "analysis/calibrate/board/board_names.h"
 
+#include "sim/catalog/calibration.h"
 #include "sim/catalog/cost.h"
 #include "sim/core/path.h"
 
@@ -360,6 +361,24 @@ static int make_roofline(struct predictor *predictor)
     return code;
 }
 
+/* The set of experts that a run names must be one of a GPU whose rows it may fit. */
+static int check_runs(const struct board *board, struct diag *diag)
+{
+    const struct board_run *runs = board->file->runs.items;
+    const struct board_table *tables = board->file->tables.items;
+    int code = 0;
+    for (size_t i = 0; i < board->file->runs.n; i++)
+        for (size_t k = 0; code == 0 && runs[i].experts != NULL && k < board->file->tables.n; k++) {
+            const struct calibration_request request = {.gpu = tables[k].gpu, .kernels = runs[i].experts,
+                                                        .collectives = runs[i].experts, .where = board->file->path,
+                                                        .sets_where = board->file->path};
+            struct calibration calibration;
+            const bool is_of = runs[i].which.gpu == NULL || strcmp(runs[i].which.gpu, tables[k].gpu) == 0;
+            if (is_of) code = calibration_read(board->catalog, &request, board->arena, &calibration, diag);
+        }
+    return code;
+}
+
 int board_predict(struct board *board, struct diag *diag)
 {
     struct predictor predictor = {.board = board, .diag = diag};
@@ -367,7 +386,8 @@ int board_predict(struct board *board, struct diag *diag)
     const char *directory = path_directory(board->arena, tables[0].path);
     if (directory == NULL) return diag_nomem(diag);
     engine_replicas_init(&predictor.replicas, board->catalog, board->arena);
-    int code = board_names_init(&predictor.names, board->catalog, board->arena, directory, diag);
+    int code = check_runs(board, diag);
+    if (code == 0) code = board_names_init(&predictor.names, board->catalog, board->arena, directory, diag);
     if (code == 0) code = make_roofline(&predictor);
     for (size_t i = 0; code == 0 && i < board->n; i++) code = predict(&predictor, &board->rows[i]);
     if (code == 0 && board_find_contradictions(board) != 0) code = diag_nomem(diag);

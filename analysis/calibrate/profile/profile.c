@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define HASH_NONFATAL_OOM 1
 #define uthash_malloc(bytes) mem_alloc(bytes)
@@ -197,6 +197,9 @@ int profile_read(const char *path, const struct profile_options *options, struct
     int status = file_hash(file, profile->hash, diag);
     if (status == 0) status = sheet_open(&reader.sheet, file);
     if (status == 0) status = read_file(&reader);
+    if (status == 0 && reader.kernel != NULL && !reader.has_kernel)
+        status = diag_error(diag, SIM_E_DATA, file, "the column kernel_source names those that it has",
+                            "has no rows of kernel '%s'", reader.kernel);
     HASH_CLEAR(hh, reader.group_index);
     sheet_close(&reader.sheet);
     return status;

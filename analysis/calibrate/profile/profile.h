@@ -51,7 +51,8 @@ extern const char profile_faster_than_peak[];
 
 /* Reads a file of any format. "FILE@KERNEL" reads only the rows of a kernel, where the file names several; without
  * one, rows of kernels that no engine serves with by default are left out. Rows and texts live in `arena`. Returns 0,
- * SIM_E_IO, SIM_E_DATA (unknown header, a wrong number, with its place), SIM_E_CONFIG (unknown LLM) or SIM_E_NOMEM. */
+ * SIM_E_IO, SIM_E_DATA (unknown header, a kernel that the file lacks, a wrong number, with its place), SIM_E_CONFIG
+ * (unknown LLM) or SIM_E_NOMEM. */
 int profile_read(const char *path, const struct profile_options *options, struct arena *arena, struct profile *profile,
                  struct diag *diag);
 

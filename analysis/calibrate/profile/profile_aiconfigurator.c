@@ -290,6 +290,7 @@ static int read_moe(struct profile_reader *reader)
 {
     struct profile_row row = {.op = OP_EXPERTS};
     struct moe_shape *shape = &row.call.shape.moe;
+    if (reader->kernel != NULL && sheet_text_is(&reader->sheet, MOE_KERNEL, reader->kernel)) reader->has_kernel = true;
     const struct number_type *type = find_type(&reader->sheet, MOE_TYPE, moe_types,
                                                sizeof moe_types / sizeof *moe_types);
     if (type == NULL) return profile_drop(reader, unread_type);

@@ -32,6 +32,7 @@ struct profile_reader {
     const struct profile_options *options;
     struct profile *profile;
     const char *kernel; /* the only one whose rows are read, by its name in the file; NULL: any */
+    bool has_kernel;    /* whether some row was of it */
     size_t row_capacity, group_capacity;
     struct profile_group *group_index;
     void *state; /* of the format, between its rows; set by its begin */

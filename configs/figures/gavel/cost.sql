@@ -1,5 +1,5 @@
 -- What the GPUs that jobs held cost, in dollars, mean over seeds, and the share of the jobs that ended after their SLO.
--- A job's type is MODEL-RUN TIME-SLO, "resnet-50-12h-1.2". Prices are the on-demand prices of Google's cloud in 2020.
+-- A job's type is MODEL-RUN TIME-SLO, "resnet-50-12h-1.2". Prices are those of the paper's figure 1b (cost.json).
 create temp view paid as
 select placement.run_id, sum(placement.gpus * (placement.end_s - placement.start_s) / 3600 *
   case placement.gpu when 'v100-16-sxm' then 2.85 when 'p100' then 1.68 else 0.52 end) as usd

@@ -408,26 +408,36 @@ static int set_prices(struct gavel *gavel, const struct cluster_view *view, stru
     return 0;
 }
 
+static void warn_of_prices(const struct config_list *prices, const struct cluster_view *first, struct diag *diag)
+{
+    const struct gpu_price *price = prices->items;
+    for (size_t i = 0; i < prices->n; i++, price++) {
+        const struct cluster_view *view = first;
+        while (view != NULL && (view->gpu == NULL || strcmp(view->gpu, price->gpu) != 0)) view = view->next_type;
+        if (view == NULL)
+            diag_warning(diag, "jobs.scheduler.prices", "name GPUs as the cluster does, slices with their profile",
+                         "the price of '%s' has no effect: the cluster has no such GPU", price->gpu);
+    }
+}
+
+/* Warns of a parameter of another objective. */
+static void warn_if(bool is_unread, const char *key, const char *objective, struct diag *diag)
+{
+    if (is_unread) diag_warning(diag, key, "leave it out", "has no effect: the objective is %s", objective);
+}
+
 static void warn_of_unused(const struct lp_params *params, struct diag *diag)
 {
-    const bool saves = params->objective == OBJECTIVE_COST;
-    if (!saves && params->slo > 0)
-        diag_warning(diag, "jobs.scheduler.slo", "leave it out", "has no effect: the objective is not 'cost'");
-    if (!saves && params->slos.n > 0)
-        diag_warning(diag, "jobs.scheduler.slos", "leave it out", "has no effect: the objective is not 'cost'");
-    if (!saves && params->prices.n > 0)
-        diag_warning(diag, "jobs.scheduler.prices", "leave it out", "has no effect: the objective is not 'cost'");
-    if (!sums_rates(params) && params->rates.n > 0)
-        diag_warning(diag, "jobs.scheduler.rates", "leave it out",
-                     "has no effect: the objective is neither 'cost' nor 'throughput'");
-    if (!sums_rates(params) && params->raw)
-        diag_warning(diag, "jobs.scheduler.raw", "leave it out",
-                     "has no effect: the objective is neither 'cost' nor 'throughput'");
-    if (params->objective != OBJECTIVE_ENTITIES && params->entities.n > 0)
-        diag_warning(diag, "jobs.scheduler.entities", "leave it out", "has no effect: the objective is not 'entities'");
-    if (!weighs_jobs(params) && params->weights.n > 0)
-        diag_warning(diag, "jobs.scheduler.weights", "leave it out",
-                     "has no effect: the objective is neither 'las' nor 'entities'");
+    static const char no_sum[] = "neither 'cost' nor 'throughput'";
+    const bool saves = params->objective == OBJECTIVE_COST, fills = params->objective == OBJECTIVE_ENTITIES;
+    warn_if(!saves && params->slo > 0, "jobs.scheduler.slo", "not 'cost'", diag);
+    warn_if(!saves && params->slos.n > 0, "jobs.scheduler.slos", "not 'cost'", diag);
+    warn_if(!saves && params->prices.n > 0, "jobs.scheduler.prices", "not 'cost'", diag);
+    warn_if(!sums_rates(params) && params->rates.n > 0, "jobs.scheduler.rates", no_sum, diag);
+    warn_if(!sums_rates(params) && params->raw, "jobs.scheduler.raw", no_sum, diag);
+    warn_if(!fills && params->entities.n > 0, "jobs.scheduler.entities", "not 'entities'", diag);
+    warn_if(!weighs_jobs(params) && params->weights.n > 0, "jobs.scheduler.weights", "neither 'las' nor 'entities'",
+            diag);
 }
 
 static int gavel_prepare(void *state, const struct cluster_view *view, struct diag *diag)
@@ -436,7 +446,9 @@ static int gavel_prepare(void *state, const struct cluster_view *view, struct di
     const int code = gavel_check_types(state, view, diag);
     if (code != 0) return code;
     warn_of_unused(&gavel->params, diag);
-    return gavel->params.objective == OBJECTIVE_COST ? set_prices(gavel, view, diag) : 0;
+    if (gavel->params.objective != OBJECTIVE_COST) return 0;
+    warn_of_prices(&gavel->params.prices, view, diag);
+    return set_prices(gavel, view, diag);
 }
 
 /* The lists whose names should be those of some job: of its type, or of its group. */
@@ -446,37 +458,27 @@ struct named {
     const char *names, *code; /* of the warning */
     bool counts;              /* under this objective */
     bool is_of_group;
-    const void *items;
-    size_t n, bytes;          /* of an item, which begins with its name */
+    const struct config_list *list;
+    size_t bytes;             /* of an item, which begins with its name */
 };
 
 static void list_named(const struct lp_params *params, struct named named[N_NAMED])
 {
     const size_t bytes = sizeof(struct type_weight);
-    named[NAMED_WEIGHTS] = (struct named){"weights of types",
-                                          "gavel-weights",
-                                          weighs_jobs(params),
-                                          false,
-                                          params->weights.items,
-                                          params->weights.n,
-                                          bytes};
-    named[NAMED_RATES] = (struct named){"rates of types", "gavel-rates", sums_rates(params), false, params->rates.items,
-                                        params->rates.n,  bytes};
+    named[NAMED_WEIGHTS] = (struct named){
+        "weights of types", "gavel-weights", weighs_jobs(params), false, &params->weights, bytes};
+    named[NAMED_RATES] =
+        (struct named){"rates of types", "gavel-rates", sums_rates(params), false, &params->rates, bytes};
     named[NAMED_SLOS] = (struct named){
-        "slos of types", "gavel-slos", params->objective == OBJECTIVE_COST, false, params->slos.items,
-        params->slos.n,  bytes};
-    named[NAMED_ENTITIES] = (struct named){"entities of groups",
-                                           "gavel-entities",
-                                           params->objective == OBJECTIVE_ENTITIES,
-                                           true,
-                                           params->entities.items,
-                                           params->entities.n,
+        "slos of types", "gavel-slos", params->objective == OBJECTIVE_COST, false, &params->slos, bytes};
+    named[NAMED_ENTITIES] = (struct named){"entities of groups", "gavel-entities",
+                                           params->objective == OBJECTIVE_ENTITIES, true, &params->entities,
                                            sizeof(struct entity_config)};
 }
 
 static const char *name_at(const struct named *named, size_t i)
 {
-    return *(const char *const *)((const char *)named->items + i * named->bytes);
+    return *(const char *const *)((const char *)named->list->items + i * named->bytes);
 }
 
 static void lp_notify(void *state, const struct cluster_view *view, const struct job_note *note)
@@ -486,8 +488,8 @@ static void lp_notify(void *state, const struct cluster_view *view, const struct
     bool *has_arrived = gavel->has_arrived;
     if (note->event == JOB_EVENT_SUBMIT) {
         list_named(&gavel->params, named);
-        for (int list = 0; list < N_NAMED; has_arrived += named[list++].n)
-            for (size_t i = 0; i < named[list].n; i++)
+        for (int list = 0; list < N_NAMED; has_arrived += named[list++].list->n)
+            for (size_t i = 0; i < named[list].list->n; i++)
                 if (strcmp(name_at(&named[list], i), named[list].is_of_group ? note->job->group : note->job->type) == 0)
                     has_arrived[i] = true;
     }
@@ -501,8 +503,8 @@ static void gavel_finish(void *state, struct job_plan *plan)
     struct named named[N_NAMED];
     const bool *has_arrived = gavel->has_arrived;
     list_named(&gavel->params, named);
-    for (int list = 0; list < N_NAMED; has_arrived += named[list++].n)
-        for (size_t i = 0; i < named[list].n; i++) {
+    for (int list = 0; list < N_NAMED; has_arrived += named[list++].list->n)
+        for (size_t i = 0; i < named[list].list->n; i++) {
             char *text = gavel->unread[list];
             if (has_arrived[i] || !named[list].counts) continue;
             if (text[0] == '\0')
@@ -538,6 +540,8 @@ static const struct config_field weight_fields[] = {
 static const struct config_field rate_fields[] = {
     {.kind = CONFIG_REAL, .offset = offsetof(struct type_weight, weight), .min = 1e-9, .max = 1e9, .help = "above 0"},
     {0}};
+static const struct config_field slo_fields[] = {
+    {.kind = CONFIG_REAL, .offset = offsetof(struct type_weight, weight), .max = 1e9, .help = "0: none"}, {0}};
 #define ROW_OF struct entity_config
 static const struct config_field entity_fields[] = {
     ROW_REAL("weight", weight, DEFAULT("1"), WITHIN(1e-3, 1e3), "part of the cluster relative to other entities"),
@@ -554,7 +558,7 @@ static const struct config_field gavel_fields[] = {
              "uses the speed of each job on each GPU type; false: takes all speeds as 1"),
     ROW_REAL("slo", slo, DEFAULT("0"), WITHIN(0, 1e9),
              "for cost: deadline of a job as a multiple of its estimated run time; 0: none"),
-    ROW_MAP("slos", slos, OPTIONAL, ANY, struct type_weight, rate_fields, "for cost: slo by job type, in place of slo"),
+    ROW_MAP("slos", slos, OPTIONAL, ANY, struct type_weight, slo_fields, "for cost: slo by job type, in place of slo; 0: none"),
     ROW_GPUS("prices", prices, FILLED, ANY, struct gpu_price, price_fields, "for cost: price of a GPU, by its type"),
     ROW_MAP("weights", weights, FILLED, ANY, struct type_weight, weight_fields,
             "for las and entities: a job's share relative to others, by its type; 1 where not named"),

@@ -2,8 +2,10 @@
  * `diagnosis`, or else people find it. These begin when staff are next present, and need `staff_time`. Then the job
  * restarts as its cause says. It holds the GPUs that it has, or gets, meanwhile.
  *
- * Which failures need people is drawn for each event, not for each job, from the stream "failures.recovery": under one
- * seed all policies meet the same. Time 0 is midnight. Planned outages and breakers need no diagnosis.
+ * Whether the n-th failure of a source needs people is drawn for each source and n, from the stream
+ * "failures.recovery". Under one seed it is the same for all policies. A cause of scope job strikes while jobs run, so
+ * there the policy decides when the n-th failure comes, and which job it stops. Time 0 is midnight. Planned outages
+ * and breakers need no diagnosis.
  *
  * Leaves out: people who are busy with another failure, holidays, and work that a shift leaves to the next one. */
 #include "sim/world/failures/failure_state.h"

@@ -16,10 +16,12 @@
  *
  * With `stragglers` s, the job computes by gradient coding (models/gradient_code.h): each node computes s + 1 shares of
  * the data, and a step does without the s slowest nodes. On s nodes or fewer, s counts as one less than the nodes.
- * `code` is one of the two sequential codes, whose load is less. They bear no node that is slow for long, as a failure
- * makes it. With `delays`, nodes are late in single rounds: a chain of two states for each node, late and not, as in
- * the model of Gilbert and Elliott. A job of K steps has K rounds, and those of the code's delay. They are drawn from
- * the stream "jobs.delays" of the job, at most STEP_ROUNDS over all nodes, and all take the mean of their computing.
+ * `code` is one of the two sequential codes, whose load is less. With them a step waits for each node that is slow for
+ * long, as a failure makes it: their model of stragglers excludes it. For SR-SGC this is stricter than decoding, for
+ * which n - s results suffice. With `delays`, nodes are late in single rounds: a chain of two states for each node,
+ * late and not, as in the model of Gilbert and Elliott. A job of K steps has K rounds, and those of the code's delay.
+ * They are drawn from the stream "jobs.delays" of the job, at most STEP_ROUNDS over all nodes, and all take the mean of
+ * their computing.
  *
  * Leaves out: PCIe links of the job's GPUs, other traffic of the job, and steps of different length. */
 #ifndef ORRERY_WORLD_JOBS_JOB_TRAFFIC_H

@@ -311,6 +311,19 @@ TEST(rows_with_other_experts)
     CHECK(predicted_s[1] > 1.1 * predicted_s[0]);
 }
 
+/* One that its GPU does not have would leave the row with the preset's. */
+TEST(experts_that_a_gpu_lacks_are_refused)
+{
+    struct session session;
+    begin(&session);
+    CHECK_EQ_INT(predict_as(&session, HEAD, VLLM "1024,128,8,8,1,100,12.5," END,
+                            ", 'runs': [{'experts': 'trtllm-1.3-depgemm', 'source': 's'}]"),
+                 SIM_E_CONFIG);
+    CHECK(strstr(session.message, "b.board.json: ") != NULL);
+    CHECK(strstr(session.message, "no calibration of this GPU has a set 'trtllm-1.3-depgemm'") != NULL);
+    arena_fini(&session.arena);
+}
+
 TEST(broken_tables)
 {
     struct session session;

@@ -129,6 +129,16 @@ TEST(a_kernel_can_be_asked_for)
     CHECK(strstr(fixture.message, "do not name kernels") != NULL);
 }
 
+TEST(a_kernel_that_the_file_lacks_is_named)
+{
+    SCOPED(profile_fixture) fixture;
+    MUST(profile_fixture_init(&fixture, "b200-sxm") == 0);
+    const char *path = test_file("moe.csv", HEADER "triton,fp8_block,64,4096,2048,8,256,1,8,balanced,0.2\r\n");
+    CHECK_EQ_INT(profile_fixture_read(&fixture, arena_printf(&fixture.arena, "%s@trition", path)), SIM_E_DATA);
+    CHECK(strstr(fixture.message, "has no rows of kernel 'trition'") != NULL);
+    CHECK(strstr(fixture.message, "moe.csv: ") != NULL);
+}
+
 /* FlashInfer's CUTLASS kernels were measured untuned on Hopper. On the B200 they were not slow. */
 TEST(untuned_kernels_are_left_out_on_hopper)
 {

@@ -63,3 +63,18 @@ TEST(types_that_no_job_has_are_told)
         CHECK_EQ_STR(text != NULL ? text : "none", cases[i].text != NULL ? cases[i].text : "none");
     }
 }
+
+/* A price counts for a GPU that the cluster names alike. Of one that it lacks, such as a mistyped slice, the run
+ * warns. */
+TEST(prices_of_gpus_that_the_cluster_lacks_are_told)
+{
+    static const char *const others[] = {"nogpu", "h100-sxm:9g.9gb", "h100-sxm:1g.10gb"};
+    CHECK_EQ_INT(run("'objective': 'cost', " PRICES)->diag.n_warnings, 0);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        const struct bed_rows *rows = run(test_json(
+            "'objective': 'cost', 'prices': {'h100-sxm': '$2/h', 'a100-80-sxm': '$1/h', '%s': '$1/h'}", others[i]));
+        MUST(rows->diag.n_warnings == 1);
+        CHECK(strstr(rows->diag.items[0].text, others[i]) != NULL);
+        CHECK(strstr(rows->diag.items[0].text, "the cluster has no such GPU") != NULL);
+    }
+}
