@@ -143,10 +143,13 @@ static double step_bytes_of(const struct job *job)
 
 /* --- The fluid --- */
 
-/* Bytes within which the buffer counts as empty or full: what rounding to ns moves. */
+/* Bytes within which the buffer counts as empty or full: what rounding to ns moves. Work is rounded to ns at speed 1,
+ * however slow the job is. */
 static double slack_bytes(const struct job_reader *reader)
 {
-    return 1e-9 * reader->step_bytes + 4e-9 * fmax(reader->need_bytes_per_s, reader->rate_bytes_per_s);
+    const double full_bytes_per_s = reader->step_bytes / reader->step_s;
+    return 1e-9 * reader->step_bytes + 2e-9 * full_bytes_per_s +
+           4e-9 * fmax(reader->need_bytes_per_s, reader->rate_bytes_per_s);
 }
 
 static double buffer_bytes(const struct job_reader *reader)
@@ -284,12 +287,14 @@ static void update(struct job_reader *reader, sim_ns now)
     await(reader, now);
 }
 
-/* The bytes have been moved to now, or the grants are others. */
+/* The bytes have been moved to now, or the grants are others. Each move of the progress rounds its work: it moves only
+ * if the speed changes, or a stall has begun or ended. */
 static void look(struct job_reader *reader, sim_ns now)
 {
     struct job *job = reader->job;
     const double waits_frac = reader->waits_frac;
     update(reader, now);
+    if (job_speed(job) == job->progress.speed && job_progress_turn_ns(&job->progress) > now) return;
     job_speed_changed(job, now);
     if (reader->waits_frac != waits_frac) job_activity_redraw(job, now, true);
 }
