@@ -153,6 +153,23 @@ TEST(a_job_that_saves_reads_ahead_meanwhile)
     }
 }
 
+/* Two jobs that need 3 GB/s share 4 GB/s. Node 0 pauses from 100 s on: the other job then has all that it needs. */
+TEST(a_job_that_pauses_leaves_the_storage_to_others)
+{
+    static const char *const outages[] = {"'jobs': 'pause', ", "'jobs': 'interrupt', "};
+    for (int i = 0; i < 2; i++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{" CLUSTER ", 'failures': {'outages': {'m': {'node': 0, %s'from': '100s', 'until': '1100s'}}}, 'jobs': "
+            "{'placement': 'first-fit', 'types': {'default': {'data': {'from': 'files', 'step_bytes': '300MB', "
+            "'step_time': '100ms'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [" JOB ", " JOB "]}}}",
+            2, "node", 4.0, outages[i], 0.0, 500.0, 2, 0.0, 500.0, 2);
+        /* 100 s at 2 of 3 GB/s; the pause first fills a buffer of 0.6 GB, which the other job reads the later */
+        CHECK_NEAR(jct(rows, 1), 100 + 500 - 100 * 2 / 3.0, 0.3);
+        if (i == 0) CHECK_NEAR(jct(rows, 0), 1100 + 500 - 100 * 2 / 3.0, 0.3);
+    }
+}
+
 /* --- Failures --- */
 
 /* All nodes fail at 100 s, when the last save, of 50 s of work, has counted. The rest is read again, and what was

@@ -220,19 +220,18 @@ double job_reader_speed(const struct job *job)
 
 static void note_stale(struct job_reader *reader, sim_ns now);
 
-/* What a flow asks for: its part of the need, or as much as it gets; less if the loaders read less. */
+/* What a flow asks for: its part of the need, or as much as it gets; less if the loaders read less. A claim must ask for
+ * something: that of a job that needs nothing asks for 1 byte/s. */
 static double demand_of(const struct job_reader *reader, const struct reader_flow *flow)
 {
-    const double full_bytes_per_s = reader->step_bytes / reader->step_s, need = reader->need_bytes_per_s;
     const double part = reader->fills ? link_flow_path_bytes_per_s(&flow->claim)
-                                      : (need > 0.0 ? need : full_bytes_per_s) / reader->n_parts;
+                                      : fmax(reader->need_bytes_per_s / reader->n_parts, 1.0);
     return fmin(part, flow->most_bytes_per_s);
 }
 
 /* A claim whose demand changes is not told of its grant. */
 static void ask(struct job_reader *reader, sim_ns now)
 {
-    if (!(reader->need_bytes_per_s > 0.0)) return;
     for (int32_t i = 0; i < reader->n_flows; i++)
         link_claim_ask(&reader->flows[i].claim, demand_of(reader, &reader->flows[i]));
     note_stale(reader, now);

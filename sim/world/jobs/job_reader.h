@@ -13,7 +13,8 @@
  * start after a failure or a preemption begins with nothing read ahead, and reads the data of repeated work again.
  *
  * Links count the bytes read, also of data that a job no longer uses, when the job stops. A job that stalls for a save
- * goes on to read ahead, and claims what it needs when it works.
+ * goes on to read ahead, and claims what it needs when it works. One whose speed is 0, such as in a pause, fills its
+ * buffer and then claims nothing.
  *
  * Leaves out: the wait for the first bytes, seeks and opening of files, caches of the nodes, shuffling, PCIe and host
  * memory, and that GPUs with a faster path than others cease to read once their own buffer is full. Which GPUs of its
