@@ -47,6 +47,20 @@ TEST(a_job_alone_takes_the_longer_of_computing_and_reading)
             }
 }
 
+/* 2 GPUs on one node and 1 on the other: the first NIC carries two thirds of the data. */
+TEST(parts_of_unlike_size_read_by_their_gpus)
+{
+    for (double need_gb = 6; need_gb <= 24; need_gb += 3) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{" CLUSTER ", 'jobs': {'placement': 'first-fit', 'types': {'default': {'data': {'from': 'files', "
+            "'step_bytes': '%gGB', 'step_time': '1s', 'prefetch': 1}}}, 'trace': {'format': 'inline-jobs', 'jobs': [" JOB
+            "]}}}",
+            2, "node", need_gb < 20 ? 15.5 : 100.0, need_gb, 0.0, 100.0, 3);
+        CHECK_NEAR(jct(rows, 0), 100 * fmax(1.0, need_gb / 15), 1e-5);
+    }
+}
+
 /* Loaders of two nodes that decode 2 GB/s each. */
 TEST(loaders_read_no_more_than_their_nodes_decode)
 {
@@ -388,9 +402,8 @@ static const char *random_site(uint64_t index)
         "'reads': {%s'data': {'from': 'files', 'step_bytes': '%dGB', 'step_time': '700ms', 'prefetch': %d}}, "
         "'talks': {'step': {'compute': '1s', 'collectives': [{'kind': 'all-reduce', 'bytes': '3GB', 'overlap': 0.3}]}, "
         "'data': {'from': 'files', 'step_bytes': '4GB'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
-        (int)index, networks[rng_below(&rng, 4)], 4 + (int)rng_below(&rng, 20),
-        schedulers[rng_below(&rng, 4)], saves[rng_below(&rng, 3)], 1 + (int)rng_below(&rng, 12),
-        1 + (int)rng_below(&rng, 6), jobs);
+        (int)index, networks[rng_below(&rng, 4)], 4 + (int)rng_below(&rng, 20), schedulers[rng_below(&rng, 4)],
+        saves[rng_below(&rng, 3)], 1 + (int)rng_below(&rng, 12), 1 + (int)rng_below(&rng, 6), jobs);
 }
 
 TEST(queues_and_checks_change_nothing)

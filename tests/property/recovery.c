@@ -64,9 +64,10 @@ TEST(a_second_failure_ends_no_wait)
             BED(.check = true),
             "{'seed': %d, 'cluster': {'nodes': 2}, 'until': '150h', 'failures': {'causes': {'a': {'scope': 'site', 'lifetime': " CONSTANT(
                 "100h") "}, 'b': {'scope': 'site', 'lifetime': " CONSTANT("101h") "}}, 'recovery': {'automatic': 0.5, "
-            "'staff_time': " CONSTANT("30h") "}}, 'jobs': {'types': {'default': {'checkpoint': {'policy': {'policy': "
-            "'periodic', 'interval': '1h'}, 'bytes': '1GB', 'write': '1000000GB/s'}}}, 'trace': {'format': "
-            "'inline-jobs', 'jobs': [{'submit': '0s', 'duration': '105h', 'gpus': 4}]}}}",
+                                                                                  "'staff_time': " CONSTANT(
+                                                                                      "30h") "}}, 'jobs': {'types': {'default': {'checkpoint': {'policy': {'policy': "
+                                                                                             "'periodic', 'interval': '1h'}, 'bytes': '1GB', 'write': '1000000GB/s'}}}, 'trace': {'format': "
+                                                                                             "'inline-jobs', 'jobs': [{'submit': '0s', 'duration': '105h', 'gpus': 4}]}}}",
             seed);
         if (!(bed_metric(rows, "failure.by_staff") > 0.0)) continue;
         n_waits++;
