@@ -47,6 +47,20 @@ TEST(a_job_alone_takes_the_longer_of_computing_and_reading)
             }
 }
 
+/* 2 GPUs on one node and 1 on the other: the first NIC carries two thirds of the data. */
+TEST(parts_of_unlike_size_read_by_their_gpus)
+{
+    for (double need_gb = 6; need_gb <= 24; need_gb += 3) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{" CLUSTER ", 'jobs': {'placement': 'first-fit', 'types': {'default': {'data': {'from': 'files', "
+            "'step_bytes': '%gGB', 'step_time': '1s', 'prefetch': 1}}}, 'trace': {'format': 'inline-jobs', 'jobs': [" JOB
+            "]}}}",
+            2, "node", need_gb < 20 ? 15.5 : 100.0, need_gb, 0.0, 100.0, 3);
+        CHECK_NEAR(jct(rows, 0), 100 * fmax(1.0, need_gb / 15), 1e-5);
+    }
+}
+
 /* Loaders of two nodes that decode 2 GB/s each. */
 TEST(loaders_read_no_more_than_their_nodes_decode)
 {
@@ -150,6 +164,23 @@ TEST(a_job_that_saves_reads_ahead_meanwhile)
          * the fourth stall. */
         CHECK_NEAR(jct(rows, 0), 4 * 30 + 8, 1e-5);
         CHECK_NEAR(bytes_read(rows) / 1e9 - (i == 0 ? 400 : 0), 70 * 16 + 64 - 8 * 6, 1e-4);
+    }
+}
+
+/* Two jobs that need 3 GB/s share 4 GB/s. Node 0 pauses from 100 s on: the other job then has all that it needs. */
+TEST(a_job_that_pauses_leaves_the_storage_to_others)
+{
+    static const char *const outages[] = {"'jobs': 'pause', ", "'jobs': 'interrupt', "};
+    for (int i = 0; i < 2; i++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{" CLUSTER ", 'failures': {'outages': {'m': {'node': 0, %s'from': '100s', 'until': '1100s'}}}, 'jobs': "
+            "{'placement': 'first-fit', 'types': {'default': {'data': {'from': 'files', 'step_bytes': '300MB', "
+            "'step_time': '100ms'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [" JOB ", " JOB "]}}}",
+            2, "node", 4.0, outages[i], 0.0, 500.0, 2, 0.0, 500.0, 2);
+        /* 100 s at 2 of 3 GB/s; the pause first fills a buffer of 0.6 GB, which the other job reads the later */
+        CHECK_NEAR(jct(rows, 1), 100 + 500 - 100 * 2 / 3.0, 0.3);
+        if (i == 0) CHECK_NEAR(jct(rows, 0), 1100 + 500 - 100 * 2 / 3.0, 0.3);
     }
 }
 
@@ -311,6 +342,32 @@ TEST(jobs_share_the_storage_as_a_naive_fluid_does)
     CHECK(n_short > 100);
 }
 
+/* Seven jobs at a storage of 8 GB/s, on shares of their GPUs that change at each start and end: at speeds far below 1
+ * work is rounded more coarsely than reading. Each takes at least its bytes over the storage. */
+TEST(slow_jobs_do_not_look_at_their_data_all_the_time)
+{
+    static const double submit_s[] = {291, 351, 699, 713, 1024, 1160, 1462};
+    static const int work_s[] = {1258, 3029, 1384, 2596, 1008, 3955, 1418}, gpus[] = {16, 20, 20, 20, 20, 10, 16};
+    char list[1024];
+    size_t n = 0;
+    double all_s = 0;
+    for (int i = 0; i < 7; i++) {
+        all_s += work_s[i];
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s{'submit': '%gs', 'duration': '%ds', 'gpus': %d}",
+                              i > 0 ? "," : "", submit_s[i], work_s[i], gpus[i]);
+    }
+    const struct bed_rows *rows = bed_ok(
+        NULL,
+        "{'cluster': {'nodes': 4, 'gpus_per_node': 8, 'network': {'bandwidth': '10GB/s', 'per': 'node'}, 'storage': "
+        "{'files': {'device': 'rdma-h800', 'ceiling': '8GB/s'}}}, 'jobs': {'placement': 'first-fit', 'scheduler': "
+        "'hesrpt', 'types': {'default': {'data': {'from': 'files', 'step_bytes': '1GB', 'step_time': '50ms', "
+        "'prefetch': 1}}}, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
+        list);
+    double last_s = 0;
+    for (int i = 0; i < 7; i++) last_s = fmax(last_s, bed_job(rows, i)->end_s);
+    CHECK(last_s >= 291 + all_s * 20 / 8);
+}
+
 /* --- Identity --- */
 
 static const char *random_site(uint64_t index)
@@ -319,6 +376,7 @@ static const char *random_site(uint64_t index)
     static char jobs[2048];
     static const char *const networks[] = {"", ", 'topology': 'leaf-spine', 'nodes_per_leaf': 2, 'oversubscription': 3",
                                            ", 'fabric': '12GB/s'", ", 'per': 'node'"};
+    static const char *const schedulers[] = {"srtf", "fifo-skip", "hesrpt", "equi"};
     static const char *const saves[] = {"",
                                         "'checkpoint': {'policy': {'policy': 'periodic', 'interval': '20s'}, 'bytes': "
                                         "'30GB', 'to': 'files'}, ",
@@ -344,9 +402,8 @@ static const char *random_site(uint64_t index)
         "'reads': {%s'data': {'from': 'files', 'step_bytes': '%dGB', 'step_time': '700ms', 'prefetch': %d}}, "
         "'talks': {'step': {'compute': '1s', 'collectives': [{'kind': 'all-reduce', 'bytes': '3GB', 'overlap': 0.3}]}, "
         "'data': {'from': 'files', 'step_bytes': '4GB'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}",
-        (int)index, networks[rng_below(&rng, 4)], 4 + (int)rng_below(&rng, 20),
-        rng_below(&rng, 2) ? "srtf" : "fifo-skip", saves[rng_below(&rng, 3)], 1 + (int)rng_below(&rng, 12),
-        1 + (int)rng_below(&rng, 6), jobs);
+        (int)index, networks[rng_below(&rng, 4)], 4 + (int)rng_below(&rng, 20), schedulers[rng_below(&rng, 4)],
+        saves[rng_below(&rng, 3)], 1 + (int)rng_below(&rng, 12), 1 + (int)rng_below(&rng, 6), jobs);
 }
 
 TEST(queues_and_checks_change_nothing)

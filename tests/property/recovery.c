@@ -55,6 +55,27 @@ TEST(a_cause_that_is_found_automatically_waits_for_nobody)
     }
 }
 
+/* Site failures at 100 h and 101 h, each found at once or in 30 h. The second never cuts the first one's wait short. */
+TEST(a_second_failure_ends_no_wait)
+{
+    int n_waits = 0;
+    for (int seed = 1; seed <= 16; seed++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.check = true),
+            "{'seed': %d, 'cluster': {'nodes': 2}, 'until': '150h', 'failures': {'causes': {'a': {'scope': 'site', 'lifetime': " CONSTANT(
+                "100h") "}, 'b': {'scope': 'site', 'lifetime': " CONSTANT("101h") "}}, 'recovery': {'automatic': 0.5, "
+                                                                                  "'staff_time': " CONSTANT(
+                                                                                      "30h") "}}, 'jobs': {'types': {'default': {'checkpoint': {'policy': {'policy': "
+                                                                                             "'periodic', 'interval': '1h'}, 'bytes': '1GB', 'write': '1000000GB/s'}}}, 'trace': {'format': "
+                                                                                             "'inline-jobs', 'jobs': [{'submit': '0s', 'duration': '105h', 'gpus': 4}]}}}",
+            seed);
+        if (!(bed_metric(rows, "failure.by_staff") > 0.0)) continue;
+        n_waits++;
+        CHECK(bed_job(rows, 0)->end_s >= 135 * 3600.0);
+    }
+    CHECK(n_waits > 8);
+}
+
 /* Random failures of many jobs: a share of them needs people, who are there for a third of the day. */
 TEST(people_find_the_share_that_is_left)
 {

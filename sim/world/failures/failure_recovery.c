@@ -1,6 +1,7 @@
 /* How failed jobs come back: "recovery" of "failures". A failure's cause is found automatically, in the time of
  * `diagnosis`, or else people find it. These begin when staff are next present, and need `staff_time`. Then the job
- * restarts as its cause says. It holds the GPUs that it has, or gets, meanwhile.
+ * restarts as its cause says. It holds the GPUs that it has, or gets, meanwhile. If it fails again meanwhile, it waits
+ * until the causes of all failures are found. People look for them at the same time.
  *
  * Whether the n-th failure of a source needs people is drawn for each source and n, from the stream
  * "failures.recovery". Under one seed it is the same for all policies. A cause of scope job strikes while jobs run, so

@@ -19,14 +19,16 @@ const struct config_field data_config_fields[] = {
                  "time of a step on the GPUs that a job asks for; default: that of its 'training' or 'step'"),
     ROW_INT("prefetch", prefetch_steps, DEFAULT("2"), WITHIN(1, 1e6),
             "steps that loaders read ahead: in PyTorch, workers times prefetch_factor"),
-    ROW_QUANTITY("node_read", node_read_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
-                 "most that the loaders of a node read, such as what its CPUs decode; default: what its NICs carry"),
+    ROW_QUANTITY(
+        "node_read", node_read_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
+        "most that the loaders of a job on a node read, such as what its CPUs decode; default: what its NICs carry"),
     {0}};
 #undef ROW_OF
 
 struct reader_flow {
     struct link_flow claim;
     struct job_reader *reader;
+    double part_frac;        /* of what the job reads: that of the GPUs it reads for */
     double most_bytes_per_s; /* of the loaders of its node, its part */
 };
 
@@ -34,6 +36,7 @@ struct job_reader {
     struct job *job;
     int32_t n_flows, n_parts;     /* n_parts: flows of a whole run */
     struct reader_flow *flows;    /* [n_parts] */
+    double gpus, widest_gpus;     /* that all flows read for, and the one that reads for most */
     double step_bytes, step_s;    /* step_s: of work */
     double need_bytes_per_s;      /* at full speed in an idle network, all flows together; 0: its speed is 0 */
     double ahead_bytes;           /* read, and not worked off */
@@ -43,6 +46,7 @@ struct job_reader {
     bool is_short;                /* some grant is less than it needs */
     bool is_stale;
     struct job_reader *next_stale;
+    sim_ns filled_ns;             /* when it last ceased to fill its buffer; -1: never */
     sim_ns moved_ns, done_ns;     /* up to when the bytes are counted; work done by then */
     sim_ns counted_ns;            /* up to when its GPU time is counted */
     double waits_frac;            /* of its time since then, for data */
@@ -143,10 +147,13 @@ static double step_bytes_of(const struct job *job)
 
 /* --- The fluid --- */
 
-/* Bytes within which the buffer counts as empty or full: what rounding to ns moves. */
+/* Bytes within which the buffer counts as empty or full: what rounding to ns moves. Work is rounded to ns at speed 1,
+ * however slow the job is. */
 static double slack_bytes(const struct job_reader *reader)
 {
-    return 1e-9 * reader->step_bytes + 4e-9 * fmax(reader->need_bytes_per_s, reader->rate_bytes_per_s);
+    const double full_bytes_per_s = reader->step_bytes / reader->step_s;
+    return 1e-9 * reader->step_bytes + 2e-9 * full_bytes_per_s +
+           4e-9 * fmax(reader->need_bytes_per_s, reader->rate_bytes_per_s);
 }
 
 static double buffer_bytes(const struct job_reader *reader)
@@ -217,40 +224,43 @@ double job_reader_speed(const struct job *job)
 
 static void note_stale(struct job_reader *reader, sim_ns now);
 
-/* What a flow asks for: its part of the need, or as much as it gets; less if the loaders read less. */
+/* What a flow asks for: its part of the need, or as much as it gets; less if the loaders read less. A claim must ask for
+ * something: that of a job that needs nothing asks for 1 byte/s. */
 static double demand_of(const struct job_reader *reader, const struct reader_flow *flow)
 {
-    const double full_bytes_per_s = reader->step_bytes / reader->step_s, need = reader->need_bytes_per_s;
     const double part = reader->fills ? link_flow_path_bytes_per_s(&flow->claim)
-                                      : (need > 0.0 ? need : full_bytes_per_s) / reader->n_parts;
+                                      : fmax(reader->need_bytes_per_s * flow->part_frac, 1.0);
     return fmin(part, flow->most_bytes_per_s);
 }
 
 /* A claim whose demand changes is not told of its grant. */
 static void ask(struct job_reader *reader, sim_ns now)
 {
-    if (!(reader->need_bytes_per_s > 0.0)) return;
     for (int32_t i = 0; i < reader->n_flows; i++)
         link_claim_ask(&reader->flows[i].claim, demand_of(reader, &reader->flows[i]));
     note_stale(reader, now);
 }
 
-/* Takes the grants of the moment. */
+/* Takes the grants of the moment. All parts are read at the pace of the slowest. */
 static void take_grants(struct job_reader *reader)
 {
     double least = (double)INFINITY;
-    for (int32_t i = 0; i < reader->n_flows; i++) least = fmin(least, link_flow_bytes_per_s(&reader->flows[i].claim));
-    reader->rate_bytes_per_s = least * reader->n_parts;
+    for (int32_t i = 0; i < reader->n_flows; i++)
+        least = fmin(least, link_flow_bytes_per_s(&reader->flows[i].claim) / reader->flows[i].part_frac);
+    reader->rate_bytes_per_s = least;
 }
 
-/* Decides whether it fills its buffer. It begins once a step of it is free, and so never twice at one moment. */
-static void set_filling(struct job_reader *reader)
+/* Decides whether it fills its buffer. It begins once a step of it is free, and never anew at the moment when it
+ * has ceased: parts of one job may slow each other when all ask for more. */
+static void set_filling(struct job_reader *reader, sim_ns now)
 {
     const double free_bytes = buffer_bytes(reader) - reader->ahead_bytes, slack = slack_bytes(reader);
     reader->is_short = reader->rate_bytes_per_s < reader->need_bytes_per_s * (1.0 - 1e-9);
-    if (reader->fills && (free_bytes <= slack || reader->is_short))
+    if (reader->fills && (free_bytes <= slack || reader->is_short)) {
         reader->fills = false;
-    else if (!reader->fills && !reader->is_short && free_bytes >= reader->step_bytes - slack)
+        reader->filled_ns = now;
+    } else if (!reader->fills && !reader->is_short && free_bytes >= reader->step_bytes - slack &&
+               reader->filled_ns != now)
         reader->fills = true;
 }
 
@@ -279,17 +289,19 @@ static void await(struct job_reader *reader, sim_ns now)
 static void update(struct job_reader *reader, sim_ns now)
 {
     const bool filled = reader->fills;
-    set_filling(reader);
+    set_filling(reader, now);
     if (reader->fills != filled) ask(reader, now);
     await(reader, now);
 }
 
-/* The bytes have been moved to now, or the grants are others. */
+/* The bytes have been moved to now, or the grants are others. Each move of the progress rounds its work: it moves only
+ * if the speed changes, or a stall has begun or ended. */
 static void look(struct job_reader *reader, sim_ns now)
 {
     struct job *job = reader->job;
     const double waits_frac = reader->waits_frac;
     update(reader, now);
+    if (job_speed(job) == job->progress.speed && job_progress_turn_ns(&job->progress) > now) return;
     job_speed_changed(job, now);
     if (reader->waits_frac != waits_frac) job_activity_redraw(job, now, true);
 }
@@ -377,6 +389,13 @@ static int32_t flows_on(const struct job *job, const struct allocation *part)
     return each && part->gpus > 0 ? part->gpus : 1;
 }
 
+/* GPUs that a flow reads for; parts of GPUs count as one. */
+static double gpus_of_flow(const struct job *job, const struct allocation *part)
+{
+    return part->gpus > 0 ? (double)part->gpus / flows_on(job, part) : 1.0;
+}
+
+/* One of the n claims of a part of the job. Claims have weights like their parts, and the greatest has weight 1. */
 static int start_claim(struct job_reader *reader, const struct allocation *part, int32_t nic, int32_t n)
 {
     struct job *job = reader->job;
@@ -387,11 +406,14 @@ static int start_claim(struct job_reader *reader, const struct allocation *part,
     struct link_path path;
     int code = topology_storage_path(topology, at, job->type->data.from, false, &path);
     flow->reader = reader;
+    flow->part_frac = gpus_of_flow(job, part) / reader->gpus;
     flow->most_bytes_per_s = isnan(most) ? (double)INFINITY : most / n;
     if (code == 0)
         code = link_claim_start(topology_net(topology), &flow->claim, &path, demand_of(reader, flow), on_changed, NULL);
     if (code != 0) return code;
     link_claim_hold(&flow->claim);
+    if (gpus_of_flow(job, part) < reader->widest_gpus)
+        link_claim_weigh(&flow->claim, gpus_of_flow(job, part) / reader->widest_gpus);
     topology_note_path(topology, &flow->claim, 1);
     reader->n_flows++;
     return 0;
@@ -401,8 +423,11 @@ static int start_claims(struct job_reader *reader)
 {
     const struct job *job = reader->job;
     int code = 0;
-    for (const struct allocation *part = job->holder.held; part != NULL; part = part->next)
+    for (const struct allocation *part = job->holder.held; part != NULL; part = part->next) {
         reader->n_parts += flows_on(job, part);
+        reader->gpus += flows_on(job, part) * gpus_of_flow(job, part);
+        reader->widest_gpus = fmax(reader->widest_gpus, gpus_of_flow(job, part));
+    }
     reader->flows = mem_zalloc((size_t)reader->n_parts + 1, sizeof *reader->flows);
     if (reader->flows == NULL) return SIM_E_NOMEM;
     for (const struct allocation *part = job->holder.held; part != NULL && code == 0; part = part->next) {
@@ -421,6 +446,7 @@ int job_reader_begin(struct job *job)
     struct job_reader *reader = job->activity->reader = mem_zalloc(1, sizeof *reader);
     if (reader == NULL) return SIM_E_NOMEM;
     reader->job = job;
+    reader->filled_ns = -1;
     reader->step_s = step_s;
     reader->step_bytes = step_bytes;
     reader->ahead_bytes = job->activity->ahead_bytes;
@@ -444,7 +470,7 @@ void job_reader_end(struct job *job)
     count_time(reader, now);
     for (int32_t i = 0; i < reader->n_flows; i++) {
         struct link_flow *claim = &reader->flows[i].claim;
-        const int64_t bytes = (int64_t)fmin(reader->read_bytes / reader->n_flows, 9e18);
+        const int64_t bytes = (int64_t)fmin(reader->read_bytes * reader->flows[i].part_frac, 9e18);
         link_claim_count(claim, bytes);
         topology_count_moved(topology, claim, bytes);
         topology_note_path(topology, claim, -1);

@@ -7,13 +7,14 @@
  * needs at full speed in an idle network. Once a whole step of the buffer is free, it asks for all that the path or
  * `node_read` lets through, until the buffer is full. The data read ahead, Q bytes of all GPUs, change as a fluid:
  *
- *     dQ/dt = R - U      R: GPUs times the least grant; U: what the job works off, at most its need
+ *     dQ/dt = R - U      R: GPUs times the least grant per GPU; U: what the job works off, at most its need
  *
  * At Q = 0 the job is as fast as R lets it. So jobs that share storage have max-min fair rates, at most their needs. A
  * start after a failure or a preemption begins with nothing read ahead, and reads the data of repeated work again.
  *
  * Links count the bytes read, also of data that a job no longer uses, when the job stops. A job that stalls for a save
- * goes on to read ahead, and claims what it needs when it works.
+ * goes on to read ahead, and claims what it needs when it works. One whose speed is 0, such as in a pause, fills its
+ * buffer and then claims nothing.
  *
  * Leaves out: the wait for the first bytes, seeks and opening of files, caches of the nodes, shuffling, PCIe and host
  * memory, and that GPUs with a faster path than others cease to read once their own buffer is full. Which GPUs of its

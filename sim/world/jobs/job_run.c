@@ -342,7 +342,7 @@ static int on_strike(struct holder *holder, struct holder_strike *strike, sim_ns
     if (strike->node >= 0) snprintf(place, sizeof place, " on node %d", strike->node);
     snprintf(reason, sizeof reason, "%.80s%s: loses %.6g s of work on", strike->cause, place, sim_s_from_ns(lost_ns));
     job->restart_ns = strike->restart_ns;
-    job->ready_ns = strike->ready_ns;
+    if (strike->ready_ns > job->ready_ns) job->ready_ns = strike->ready_ns; /* of several causes, the last found */
     const int code = job_interrupt(job, now, true, reason);
     strike->n_interrupts = 1;
     strike->lost_gpu_s = job->unsaved_gpu_s;
