@@ -224,8 +224,8 @@ double job_reader_speed(const struct job *job)
 
 static void note_stale(struct job_reader *reader, sim_ns now);
 
-/* What a flow asks for: its part of the need, or as much as it gets; less if the loaders read less. A claim must ask for
- * something: that of a job that needs nothing asks for 1 byte/s. */
+/* What a flow asks for: its part of the need, or as much as it gets; less if the loaders read less. A claim must ask
+ * for something: that of a job that needs nothing asks for 1 byte/s. */
 static double demand_of(const struct job_reader *reader, const struct reader_flow *flow)
 {
     const double part = reader->fills ? link_flow_path_bytes_per_s(&flow->claim)
