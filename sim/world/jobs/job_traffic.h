@@ -23,7 +23,8 @@
  * They are drawn from the stream "jobs.delays" of the job, at most STEP_ROUNDS over all nodes, and all take the mean of
  * their computing.
  *
- * Leaves out: PCIe links of the job's GPUs, other traffic of the job, and steps of different length. */
+ * Leaves out: PCIe links of the job's GPUs, other traffic of the job, and steps of different length. With codes also:
+ * the rounds under way that a restart loses, and that nodes late and nodes slow for long share `stragglers`. */
 #ifndef ORRERY_WORLD_JOBS_JOB_TRAFFIC_H
 #define ORRERY_WORLD_JOBS_JOB_TRAFFIC_H
 
