@@ -193,7 +193,7 @@ static void add_linear_attention(struct listing *list)
     add_product_in(list, list->linear, OP_QKV, 2.0 * (keys + values), hidden);
     add_wide_product(list, list->linear, 2.0 * (double)llm->linear_value_heads / gpus, hidden);
     listing_add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, list->linear, list->tokens,
-                            4.0 * (keys + values)); /* their order in memory (sgl-project/sglang, pull request 21019) */
+                            4.0 * (keys + values)); /* their order in memory (sglang, pull request 21019) */
     listing_add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, list->linear, list->tokens,
                             2.0 * (2.0 * keys + values)); /* the convolution */
     if (list->work->prefill_tokens > 0)

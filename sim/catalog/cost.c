@@ -105,8 +105,8 @@ static int roofline_build(const void *params, const struct cost_request *request
         !llm_heads_are_plain(llm))
         return diag_error(
             request->diag, SIM_E_CONFIG, request->where, "choose another kind, such as \"operators\"",
-            "the roofline knows neither latent, linear nor chunked attention, nor layers or heads of two kinds, nor values "
-            "of another width than keys, as %s has them",
+            "the roofline knows neither latent, linear nor chunked attention, nor layers or heads of two kinds, nor "
+            "values of another width than keys, as %s has them",
             llm->name);
     if (request->data_parallel > 1)
         return diag_error(request->diag, SIM_E_CONFIG, request->where, "choose another kind, such as \"operators\"",

@@ -1,8 +1,9 @@
-/* The order in which requests of one iteration end under vllm-v1, against the naive simulator: that in which the engine
- * scheduled them (vllm-project/vllm, vllm/v1/core/sched/scheduler.py @ 00024d3, update_from_output). It decides whose
- * blocks are evicted first, and which follow-up arrives first. Short outputs make many end together: prompts that are
- * processed beside sequences that decode, sequences that came back after a preemption, with drafts, on stages, and
- * several sequences of a request. Every scenario of naive_cases.h is compared so, under every batcher. */
+/* The order in which requests of one iteration end under vllm-v1, against the naive simulator: that in which the
+ * engine scheduled them (vllm-project/vllm, vllm/v1/core/sched/scheduler.py @ 00024d3, update_from_output). It
+ * decides whose blocks are evicted first, and which follow-up arrives first. Short outputs make many end together:
+ * prompts that are processed beside sequences that decode, sequences that came back after a preemption, with drafts,
+ * on stages, and several sequences of a request. Every scenario of naive_cases.h is compared so, under every
+ * batcher. */
 #include "tests/oracle/naive_cases.h"
 #include "tests/support/harness.h"
 

@@ -1,6 +1,6 @@
-/* Gradient codes of jobs on nodes that are late in some rounds: a naive master that counts round by round, closed forms
- * of loads and of the slowest of several nodes, and what sequential codes do not bear. Nodes have one GPU; exchanges
- * stay within nodes and take no time. */
+/* Gradient codes of jobs on nodes that are late in some rounds: a naive master that counts round by round, closed
+ * forms of loads and of the slowest of several nodes, and what sequential codes do not bear. Nodes have one GPU;
+ * exchanges stay within nodes and take no time. */
 #include "models/gradient_code.h"
 #include "sim/core/rng.h"
 #include "tests/support/bed.h"

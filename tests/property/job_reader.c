@@ -160,8 +160,8 @@ TEST(a_job_that_saves_reads_ahead_meanwhile)
             "'prefetch': 4}}}, 'trace': {'format': 'inline-jobs', 'jobs': [" JOB "]}}}",
             2, "node", 10.0, saves[i], 0.0, 70.0, 4);
         /* 20 s at 10 of 16 GB/s are 12.5 s of work. Each stall reads 64 GB ahead, which last for 64/6 s at full speed:
-         * 20 s behind it are 64/6 + (20 - 64/6) 5/8 = 16.5 s of work. Of 70 s of work, 8 s at full speed are left after
-         * the fourth stall. */
+         * 20 s behind it are 64/6 + (20 - 64/6) 5/8 = 16.5 s of work. Of 70 s of work, 8 s at full speed are left
+         * after the fourth stall. */
         CHECK_NEAR(jct(rows, 0), 4 * 30 + 8, 1e-5);
         CHECK_NEAR(bytes_read(rows) / 1e9 - (i == 0 ? 400 : 0), 70 * 16 + 64 - 8 * 6, 1e-4);
     }

@@ -352,8 +352,8 @@ TEST(gradient_coding_never_bears_all_nodes)
 
 /* --- Metrics --- */
 
-/* Jobs of 100 steps, each with two nodes of its own: a ring between two nodes sends its buffer once by each of 8 links,
- * of which those of the lone node have no part. */
+/* Jobs of 100 steps, each with two nodes of its own: a ring between two nodes sends its buffer once by each of 8
+ * links, of which those of the lone node have no part. */
 TEST(metrics_of_links_are_of_those_used)
 {
     static const double gb[][2] = {{1, 3}, {3, 1}, {2, 2}};

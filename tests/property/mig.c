@@ -194,8 +194,8 @@ TEST(speeds_by_gpu_hold_for_its_slices)
     " 'small'}, {'duration': '10h', 'type': 'small'}, {'duration': '10h', 'type': 'big'}]}}}"
 
 /* One GPU whole and one cut in two. The scheduler knows the speeds on both: the job that loses most by a slice has the
- * whole GPU, and the others the slices. Without speeds of slices these would be as fast as the GPU. By price a slice is
- * worth more to the small jobs and less to the big one. */
+ * whole GPU, and the others the slices. Without speeds of slices these would be as fast as the GPU. By price a slice
+ * is worth more to the small jobs and less to the big one. */
 TEST(a_scheduler_chooses_slices_by_their_speeds)
 {
     const struct bed_rows *rows = bed_ok(NULL, HALVES_TOO("'objective': 'throughput'"));

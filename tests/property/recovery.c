@@ -55,7 +55,8 @@ TEST(a_cause_that_is_found_automatically_waits_for_nobody)
     }
 }
 
-/* Site failures at 100 h and 101 h, each found at once or in 30 h. The second never cuts the first one's wait short. */
+/* Site failures at 100 h and 101 h, each found at once or in 30 h. The second never cuts the first one's wait
+ * short. */
 TEST(a_second_failure_ends_no_wait)
 {
     int n_waits = 0;

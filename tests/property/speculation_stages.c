@@ -33,8 +33,8 @@ static struct bed_rows *run_on(int stages, const struct bed_options *options, co
 #define FIRST_OF(i) (bed_request(rows[i], r)->ttft_s)
 #define WHOLE_OF(i) (bed_request(rows[i], r)->e2e_s)
 
-/* One request at a time. The time of a step is that of the LLM's layers, on whatever stage they are, and of the drafts.
- * So drafts add as much with any number of stages, and as many are right. */
+/* One request at a time. The time of a step is that of the LLM's layers, on whatever stage they are, and of the
+ * drafts. So drafts add as much with any number of stages, and as many are right. */
 TEST(a_lone_request_pays_for_its_drafts_once)
 {
     enum { WIDTHS = 3 };

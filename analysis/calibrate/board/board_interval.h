@@ -4,8 +4,8 @@
  *
  * Rows are apart whose GPU is foreign to the preset: its CPU overhead was measured with other GPUs only. What errors
  * have in common is known of a prediction before its error is (Mondrian conformal prediction: Vovk, Gammerman, Shafer,
- * Algorithmic Learning in a Random World, 2005). Few groups have foreign GPUs, and no prediction is surer for want of a
- * measured host: their interval also holds that of the other kind.
+ * Algorithmic Learning in a Random World, 2005). Few groups have foreign GPUs, and no prediction is surer for want of
+ * a measured host: their interval also holds that of the other kind.
  *
  * An interval is judged where it was not made: that of a group comes from all other groups. A row then lies inside or
  * not, and the share of rows inside is the coverage. Every row has the same weight, so large groups count more. */

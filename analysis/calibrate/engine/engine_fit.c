@@ -283,7 +283,8 @@ static double gpu_seconds(const void *context, const struct iteration_work *work
  * this reckoning, since it ran. Shares of memory are the defaults of services (kv_capacity), or `memory_frac`. */
 static int64_t requests_at_once(const struct closed_loop *loop, double memory_frac, const struct operators_parts *parts)
 {
-    const struct kv_params params = {.usable_frac = memory_frac > 0.0 ? memory_frac : 0.9, .reserve_bytes = 512.0 * 1024.0 * 1024.0,
+    const struct kv_params params = {.usable_frac = memory_frac > 0.0 ? memory_frac : 0.9,
+                                     .reserve_bytes = 512.0 * 1024.0 * 1024.0,
                                      .batch_tokens = loop->batch_tokens, .batch_sequences = 256, .block_tokens = 16,
                                      .data_parallel = parts->split.data};
     const struct kv_capacity capacity = kv_capacity(parts->gpu, parts->llm, parts->split.tensor, 1, &params);

@@ -236,8 +236,8 @@ static bool is_not_served(const struct sheet *sheet)
                                                         sheet_text_is(sheet, MOE_KERNEL, "moe_torch_flow_nongated")));
 }
 
-/* FlashInfer's CUTLASS kernels for vLLM on Hopper, for scales per tensor as of ModelOpt, take two to five times as long
- * as CUTLASS under TensorRT-LLM, in all layers but those of 16 experts. vLLM tunes FlashInfer when it starts
+/* FlashInfer's CUTLASS kernels for vLLM on Hopper, for scales per tensor as of ModelOpt, take two to five times as
+ * long as CUTLASS under TensorRT-LLM, in all layers but those of 16 experts. vLLM tunes FlashInfer when it starts
  * (model_executor/warmup/kernel_warmup.py), and collector/vllm/collect_moe.py does not. */
 static bool is_untuned(const struct profile_reader *reader)
 {

@@ -545,7 +545,8 @@ static const struct config_field slo_fields[] = {
 #define ROW_OF struct entity_config
 static const struct config_field entity_fields[] = {
     ROW_REAL("weight", weight, DEFAULT("1"), WITHIN(1e-3, 1e3), "part of the cluster relative to other entities"),
-    ROW_CHOICE("within", within, DEFAULT("fair"), within_names, "among its jobs, fair: max-min fair rates; fifo: order of arrival"),
+    ROW_CHOICE("within", within, DEFAULT("fair"), within_names,
+               "among its jobs, fair: max-min fair rates; fifo: order of arrival"),
     {0}};
 #undef ROW_OF
 #define ROW_OF struct lp_params
@@ -558,7 +559,8 @@ static const struct config_field gavel_fields[] = {
              "uses the speed of each job on each GPU type; false: takes all speeds as 1"),
     ROW_REAL("slo", slo, DEFAULT("0"), WITHIN(0, 1e9),
              "for cost: deadline of a job as a multiple of its estimated run time; 0: none"),
-    ROW_MAP("slos", slos, OPTIONAL, ANY, struct type_weight, slo_fields, "for cost: slo by job type, in place of slo; 0: none"),
+    ROW_MAP("slos", slos, OPTIONAL, ANY, struct type_weight, slo_fields,
+            "for cost: slo by job type, in place of slo; 0: none"),
     ROW_GPUS("prices", prices, FILLED, ANY, struct gpu_price, price_fields, "for cost: price of a GPU, by its type"),
     ROW_MAP("weights", weights, FILLED, ANY, struct type_weight, weight_fields,
             "for las and entities: a job's share relative to others, by its type; 1 where not named"),

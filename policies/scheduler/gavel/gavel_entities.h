@@ -11,7 +11,7 @@
 
 struct gavel_entity {
     double weight;    /* > 0: its share relative to others */
-    bool is_in_order; /* its first kind that can still rise has the weight, and is one job; else all by their weights */
+    bool is_in_order; /* its first kind that can still rise has the weight, and is one job; else all by weight */
 };
 
 struct gavel_entities {

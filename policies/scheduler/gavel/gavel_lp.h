@@ -27,8 +27,8 @@ struct gavel_jobs {
 /* Maximises the least rate in units of `need` [kinds] > 0; `level` gets that rate. */
 enum lp_outcome gavel_max_min(const struct gavel_jobs *jobs, const double *need, double *x, double *level);
 
-/* gavel_max_min and gavel_max_sum for one set of numbers after another of the same jobs. Each begins where the last one
- * of its kind ended. NULL: out of memory. The jobs outlive it. */
+/* gavel_max_min and gavel_max_sum for one set of numbers after another of the same jobs. Each begins where the last
+ * one of its kind ended. NULL: out of memory. The jobs outlive it. */
 struct gavel_levels;
 struct gavel_levels *gavel_levels_create(const struct gavel_jobs *jobs);
 void gavel_levels_destroy(struct gavel_levels *levels);

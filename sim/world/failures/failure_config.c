@@ -79,7 +79,8 @@ static const struct config_field recovery_fields[] = {
     ROW_TIME("staff_from", staff_from_ns, DEFAULT("0s"), WITHIN(0, 86400), "time of day from which staff are present"),
     ROW_TIME("staff_until", staff_until_ns, DEFAULT("24h"), WITHIN(1e-9, 86400),
              "time of day until which staff are present; before 'staff_from': over midnight"),
-    ROW_SECTION("staff_time", staff_time, OPTIONAL, lifetime_fields, "time in which people find a cause; default: none"),
+    ROW_SECTION("staff_time", staff_time, OPTIONAL, lifetime_fields,
+                "time in which people find a cause; default: none"),
     {0}};
 #undef ROW_OF
 

@@ -1,6 +1,6 @@
 /* What the type of a job describes beyond its speed: saves and reads that are flows (job_saver.h), data that it sends
- * between nodes (job_traffic.h) or reads from storage (job_reader.h), and the power of the phases of its training plan.
- * Saves, traffic, data and power begin when the job works, after it has moved, waited and read.
+ * between nodes (job_traffic.h) or reads from storage (job_reader.h), and the power of the phases of its training
+ * plan. Saves, traffic, data and power begin when the job works, after it has moved, waited and read.
  *
  * Only jobs of such types have an activity. Most runs have none, and pay for none. */
 #ifndef ORRERY_WORLD_JOBS_JOB_ACTIVITY_H

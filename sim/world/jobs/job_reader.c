@@ -12,7 +12,8 @@
 #define ROW_OF struct data_config
 const struct config_field data_config_fields[] = {
     ROW_TEXT("from", from, REQUIRED, ANY, "the storage: an entry of cluster.storage behind the network"),
-    ROW_QUANTITY("step_bytes", step_bytes, UNIT_BYTES, OPTIONAL, POSITIVE, "bytes that each step reads, all GPUs together"),
+    ROW_QUANTITY("step_bytes", step_bytes, UNIT_BYTES, OPTIONAL, POSITIVE,
+                 "bytes that each step reads, all GPUs together"),
     ROW_QUANTITY("sample_bytes", sample_bytes, UNIT_BYTES, OPTIONAL, POSITIVE,
                  "bytes of a sequence, in place of 'step_bytes': steps read the batch of the 'training' plan"),
     ROW_QUANTITY("step_time", step_s, UNIT_TIME, OPTIONAL, POSITIVE,

@@ -50,8 +50,8 @@ bool job_reads(const struct job *job);
 
 /* The following functions are for jobs with an activity (job_activity.h). */
 
-/* The job begins to work, or ceases to, on its present GPUs. begin returns 0 or SIM_E_NOMEM; does nothing for jobs that
- * read already, or never. Before end, its progress has been moved to now. */
+/* The job begins to work, or ceases to, on its present GPUs. begin returns 0 or SIM_E_NOMEM; does nothing for jobs
+ * that read already, or never. Before end, its progress has been moved to now. */
 int job_reader_begin(struct job *job);
 void job_reader_end(struct job *job);
 void job_reader_forget(struct job *job); /* after the run: frees only */

@@ -12,17 +12,20 @@ static const char *const scheme_names[] = {"none", "sr-sgc", "m-sgc", NULL};
 
 #define ROW_OF struct code_config
 static const struct config_field code_fields[] = {
-    ROW_CHOICE("scheme", scheme, REQUIRED, scheme_names, "sequential gradient coding by repetition, or by two parts of the data"),
+    ROW_CHOICE("scheme", scheme, REQUIRED, scheme_names,
+               "sequential gradient coding by repetition, or by two parts of the data"),
     ROW_INT("burst", burst, DEFAULT("1"), WITHIN(1, 63), "B: most rounds in a row in which a node may be late"),
     ROW_INT("window", window, DEFAULT("2"), WITHIN(2, 64), "W: rounds in a row that the code looks at"),
-    ROW_INT("different", different, REQUIRED, WITHIN(1, 1e6), "lambda: most different nodes that may be late in a window"),
+    ROW_INT("different", different, REQUIRED, WITHIN(1, 1e6),
+            "lambda: most different nodes that may be late in a window"),
     {0}};
 #undef ROW_OF
 
 #define ROW_OF struct delays_config
 static const struct config_field delays_fields[] = {
     ROW_REAL("late", late_frac, REQUIRED, WITHIN(1e-9, 1), "share of its rounds in which a node is late"),
-    ROW_REAL("rounds", late_rounds, DEFAULT("1"), WITHIN(1, 1e6), "mean number of rounds in a row for which a node is late"),
+    ROW_REAL("rounds", late_rounds, DEFAULT("1"), WITHIN(1, 1e6),
+             "mean number of rounds in a row for which a node is late"),
     ROW_QUANTITY("delay", delay_s, UNIT_TIME, REQUIRED, WITHIN(0, 1e6), "time by which a late node answers later"),
     ROW_QUANTITY("base", base_s, UNIT_TIME, DEFAULT("0s"), WITHIN(0, 1e6),
                  "time of each round beside its computing, of all nodes, such as calls of functions"),

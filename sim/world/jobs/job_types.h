@@ -163,12 +163,13 @@ sim_ns deadline_of(const struct deadlines_config *config, const struct job_recor
 bool job_type_may_occur(const struct trace_format *format, const char *name);
 
 /* Jobs that change their batch size as they train: the regimes of a job type, one behind the other. A regime is a part
- * of a job's epochs and its speed, relative to the batch size that the job begins with. The trace's run time is that of
- * all epochs with that batch size:
+ * of a job's epochs and its speed, relative to the batch size that the job begins with. The trace's run time is that
+ * of all epochs with that batch size:
  *
  *     run time = run time in the trace x sum of (epochs / speed) / sum of epochs
  *
- * Whoever trains the model changes the batch size, such as Accordion or the gradient noise scale, not the scheduler. */
+ * Whoever trains the model changes the batch size, such as Accordion or the gradient noise scale, not the
+ * scheduler. */
 extern const struct config_field job_regime_fields[];
 
 /* Checks that the regimes (struct job_regime) have at most JOB_MODES different speeds. Returns 0 or SIM_E_CONFIG. */

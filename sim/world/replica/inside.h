@@ -141,8 +141,8 @@ static inline int64_t replica_resumed_blocks(const struct replica *replica, cons
     return kvcache_blocks(&replica->kv, held > context ? held : context);
 }
 
-/* Blocks that a request takes with its first ones for layers with a window: as many as an engine's request holds in the
- * mean, from its prompt to its last token. An engine's grows to the window instead. */
+/* Blocks that a request takes with its first ones for layers with a window: as many as an engine's request holds in
+ * the mean, from its prompt to its last token. An engine's grows to the window instead. */
 static inline int64_t replica_window_blocks(const struct replica *replica, const struct request *request)
 {
     const struct replica_env *env = replica->env;

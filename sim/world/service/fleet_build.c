@@ -367,7 +367,8 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     code = fleet_check_windows(fleet, pool);
     if (code != 0) return code;
     if (pool_frees_windows(&pool->config, fleet->llm))
-        pool->env.window_share = llm_window_share(fleet->llm, pool->config.tensor_parallel / pool->config.data_parallel);
+        pool->env.window_share = llm_window_share(fleet->llm,
+                                                  pool->config.tensor_parallel / pool->config.data_parallel);
     code = build_model(fleet, pool);
     if (code == 0) code = fleet_check_sharing(fleet, pool);
     if (code == 0) code = place_offloaded(fleet, pool);

@@ -16,7 +16,8 @@ static const char *const kv_windows[] = {"usual", "keep", "free", NULL};
 static const struct config_field kv_fields[] = {
     ROW_INT("block_tokens", block_tokens, DEFAULT("16"), WITHIN(1, 65536), "tokens per block of the paged KV cache"),
     ROW_INT("blocks", blocks, DEFAULT("0"), WITHIN(0, 1e12),
-            "KV blocks per replica, of layers without a window alone where 'windows' is free; 0: as many as fit beside the "
+            "KV blocks per replica, of layers without a window alone where 'windows' is free; 0: as many as fit "
+            "beside the "
             "weights in the GPU's memory"),
     ROW_REAL("usable_frac", usable_frac, DEFAULT("0.9"), WITHIN(0.01, 1),
              "share of the GPU's memory that the engine uses (vLLM: gpu_memory_utilization)"),

@@ -66,20 +66,25 @@ TEST(only_judged_rows_count)
     CHECK(isnan(rows[0].fast_tpot_s) && isnan(rows[1].fast_tpot_s));
 }
 
+/* Rows of two groups, then, from 2 * PER_GROUP on, of two groups on GPUs that are foreign to their preset. */
+static struct board fill_foreign(struct board_row rows[4 * PER_GROUP])
+{
+    fill(rows);
+    fill(rows + 2 * PER_GROUP);
+    for (int i = 0; i < 2 * PER_GROUP; i++) {
+        rows[2 * PER_GROUP + i].group = i % 2 == 0 ? "c" : "d";
+        rows[2 * PER_GROUP + i].foreign = true;
+    }
+    return (struct board){.rows = rows, .n = 4 * PER_GROUP};
+}
+
 /* Rows of GPUs that are foreign to their preset have an interval from each other, widened to that of the others. */
 TEST(foreign_gpus_are_apart)
 {
     struct board_row rows[4 * PER_GROUP];
-    struct board board = {.rows = rows, .n = 4 * PER_GROUP};
+    struct board board = fill_foreign(rows);
     struct board_interval intervals[N_BOARD_MODELS];
-    fill(rows);
-    fill(rows + 2 * PER_GROUP);
-    for (int i = 0; i < 2 * PER_GROUP; i++) {
-        struct board_row *row = &rows[2 * PER_GROUP + i];
-        row->group = i % 2 == 0 ? "c" : "d";
-        row->tpot_s *= 3.0;
-        row->foreign = true;
-    }
+    for (struct board_row *row = rows + 2 * PER_GROUP; row < rows + 4 * PER_GROUP; row++) row->tpot_s *= 3.0;
     CHECK_EQ_INT(board_find_intervals(&board, intervals), 0);
     CHECK_EQ_INT((int64_t)intervals[BOARD_PRESETS].rows, 2 * PER_GROUP);
     CHECK_EQ_INT((int64_t)intervals[BOARD_FOREIGN].rows, 2 * PER_GROUP);
@@ -96,16 +101,10 @@ TEST(foreign_gpus_are_apart)
 TEST(foreign_gpus_are_no_surer)
 {
     struct board_row rows[4 * PER_GROUP];
-    struct board board = {.rows = rows, .n = 4 * PER_GROUP};
+    struct board board = fill_foreign(rows);
     struct board_interval intervals[N_BOARD_MODELS];
-    fill(rows);
-    fill(rows + 2 * PER_GROUP);
-    for (int i = 0; i < 2 * PER_GROUP; i++) {
-        struct board_row *row = &rows[2 * PER_GROUP + i];
-        row->group = i % 2 == 0 ? "c" : "d";
+    for (struct board_row *row = rows + 2 * PER_GROUP; row < rows + 4 * PER_GROUP; row++)
         row->tpot_s = 0.010 + 0.1 * (row->tpot_s - 0.010);
-        row->foreign = true;
-    }
     CHECK_EQ_INT(board_find_intervals(&board, intervals), 0);
     CHECK_NEAR(intervals[BOARD_FOREIGN].fast_frac, intervals[BOARD_PRESETS].fast_frac, 1e-12);
     CHECK_NEAR(intervals[BOARD_FOREIGN].slow_frac, intervals[BOARD_PRESETS].slow_frac, 1e-12);

@@ -56,6 +56,14 @@ static void check_shape(const char *text, const char *expected)
     text_fini(&differences);
 }
 
+/* Each pair: a file, and where its shape differs from a llama's. */
+static void check_shapes(const char *const shapes[][2], size_t n)
+{
+    for (size_t i = 0; i < n; i++) check_shape(shapes[i][0], shapes[i][1]);
+}
+
+#define CHECK_SHAPES(shapes) check_shapes(shapes, sizeof(shapes) / sizeof *(shapes))
+
 TEST(llamas_and_their_kin)
 {
     static const char *const shapes[][2] = {
@@ -122,7 +130,7 @@ TEST(llamas_and_their_kin)
          "kv_heads: 2, head_dim: 40, tied_embeddings: true, qkv_bias: true, output_bias: true, ffn_bias: true, "
          "qk_norm: true"},
     };
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) check_shape(shapes[i][0], shapes[i][1]);
+    CHECK_SHAPES(shapes);
 }
 
 TEST(mixtures_of_experts)
@@ -200,7 +208,7 @@ TEST(mixtures_of_experts)
          "experts_per_token: 2, expert_ffn: 112, dense_layers: 4, dense_ffn: 16384, alternating_dense: true, "
          "qk_norm: true"},
     };
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) check_shape(shapes[i][0], shapes[i][1]);
+    CHECK_SHAPES(shapes);
 }
 
 TEST(linear_attention_beside_gated_attention)
@@ -228,7 +236,7 @@ TEST(linear_attention_beside_gated_attention)
          "linear_key_dim: 128, linear_value_dim: 128, linear_conv: 4, experts: 8, experts_per_token: 2, "
          "expert_ffn: 48, qk_norm: true, attention_gate: true"},
     };
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) check_shape(shapes[i][0], shapes[i][1]);
+    CHECK_SHAPES(shapes);
 }
 
 TEST(descendants_of_gpt)
@@ -288,5 +296,5 @@ TEST(descendants_of_gpt)
         {"{'model_type': 'mpt', 'attn_config': {'kv_n_heads': 1}, " MPT "}",
          "kv_heads: 1, ffn: 384, gated_ffn: false, tied_embeddings: true"},
     };
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) check_shape(shapes[i][0], shapes[i][1]);
+    CHECK_SHAPES(shapes);
 }

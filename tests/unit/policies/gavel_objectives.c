@@ -232,8 +232,8 @@ TEST(cost_goes_by_prices)
     CHECK_EQ_INT(field.n_warnings, 0);
 }
 
-/* The slo of its own type makes a job take part of the dear GPU's time. One of another type keeps to the cheap one, and
- * so does one whose type has the slo 0, which is none. */
+/* The slo of its own type makes a job take part of the dear GPU's time. One of another type keeps to the cheap one,
+ * and so does one whose type has the slo 0, which is none. */
 TEST(slo_may_depend_on_the_type)
 {
     struct field field = {.params = "{'objective': 'cost', 'prices': {'fast': '$3/h', 'slow': '$1/h'},"

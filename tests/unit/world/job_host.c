@@ -1,5 +1,5 @@
-/* What a scheduler learns of CPUs and memory beside the GPUs of a job, whole GPUs or a share of one: the amounts of its
- * best speed, and its speed with others, against the tables of its type. */
+/* What a scheduler learns of CPUs and memory beside the GPUs of a job, whole GPUs or a share of one: the amounts of
+ * its best speed, and its speed with others, against the tables of its type. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 

@@ -14,8 +14,8 @@ static int write_row(void *context, const struct queue_row *row)
     return 0;
 }
 
-/* Jobs of 4, 2 and 3 GPUs begin on a node each. The next ones wait for the first to end, at 10 s, until 20 s; then jobs
- * end at 21 s and 32 s, and one of 8 GPUs comes at 25 s. */
+/* Jobs of 4, 2 and 3 GPUs begin on a node each. The next ones wait for the first to end, at 10 s, until 20 s; then
+ * jobs end at 21 s and 32 s, and one of 8 GPUs comes at 25 s. */
 TEST(queues_are_seen_with_what_is_free)
 {
     SCOPED(text) seen;
