@@ -24,7 +24,7 @@
 /* The bounds of the section that holds what TEST() defines. */
 extern const struct test __start_tests[], __stop_tests[];
 
-enum { MAX_TESTS = 4096, MAX_SCRIPTS = 512, MAX_TEXTS = 4096, EXIT_SKIPPED = 77 };
+enum { MAX_TESTS = 8192, MAX_SCRIPTS = 512, EXIT_SKIPPED = 77 };
 
 static struct {
     CU_pSuite suite;
@@ -41,8 +41,10 @@ static struct {
     double began_s;
     char *scripts[MAX_SCRIPTS];
     int n_scripts;
-    char *texts[MAX_TEXTS];
-    int n_texts;
+    struct kept {
+        struct kept *next;
+        char chars[];
+    } *texts; /* of `keep` */
     char tmp_root[64];
     int n_tmp;
     struct owned {
@@ -54,10 +56,23 @@ static struct {
 
 static void run_optimised(void);
 
+/* Returns a copy that lasts as long as the process. */
 static char *keep(const char *text)
 {
-    if (run.n_texts == MAX_TEXTS) abort();
-    return run.texts[run.n_texts++] = strdup(text);
+    const size_t bytes = strlen(text) + 1;
+    struct kept *kept = malloc(sizeof *kept + bytes);
+    if (kept == NULL) abort();
+    memcpy(kept->chars, text, bytes);
+    kept->next = run.texts;
+    run.texts = kept;
+    return kept->chars;
+}
+
+static void require_room(int n, int most, const char *what)
+{
+    if (n < most) return;
+    fprintf(stderr, "more than %d %s: raise the limit in tests/support/harness.c\n", most, what);
+    exit(1);
 }
 
 /* CPU seconds of this process and of those that it has waited for. */
@@ -119,7 +134,8 @@ void test_release(void *memory)
 
 static void add_test(const char *name, void (*function)(void))
 {
-    CU_pTest test = run.n_tests < MAX_TESTS ? CU_add_test(run.suite, name, run_if_mine) : NULL;
+    require_room(run.n_tests, MAX_TESTS, "tests");
+    CU_pTest test = CU_add_test(run.suite, name, run_if_mine);
     if (test == NULL) {
         fprintf(stderr, "cannot add test %s: %s\n", name, CU_get_error_msg());
         exit(1);
@@ -338,7 +354,9 @@ static void add_scripts(const char *folder, int argc, char **argv)
         size_t n = strlen(entry->d_name);
         if (n < 4 || strcmp(entry->d_name + n - 3, ".sh") != 0 || strncmp(entry->d_name, "lib", 3) == 0) continue;
         snprintf(path, sizeof path, "tests/%s/%s", folder, entry->d_name);
-        if (wanted(path, argc, argv) && run.n_scripts < MAX_SCRIPTS) run.scripts[run.n_scripts++] = keep(path);
+        if (!wanted(path, argc, argv)) continue;
+        require_room(run.n_scripts, MAX_SCRIPTS, "scripts");
+        run.scripts[run.n_scripts++] = keep(path);
     }
     closedir(dir);
     if (run.n_scripts == first) return;
@@ -383,7 +401,10 @@ static void run_tests(int worker)
 static void forget(void)
 {
     CU_cleanup_registry();
-    for (int i = 0; i < run.n_texts; i++) free(run.texts[i]);
+    for (struct kept *text = run.texts, *next; text != NULL; text = next) {
+        next = text->next;
+        free(text);
+    }
     free(run.owned);
 }
 
@@ -401,7 +422,7 @@ static void add_suites(int argc, char **argv, const char *alone)
     const char *file = "";
     int n = 0;
     for (const struct test *test = __start_tests; test < __stop_tests; test++) {
-        if (n == MAX_TESTS) abort();
+        require_room(n, MAX_TESTS, "tests");
         tests[n++] = test;
     }
     qsort(tests, (size_t)n, sizeof *tests, compare_places);

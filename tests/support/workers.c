@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_WORKERS = 64, MAX_TESTS = 4096, MAX_SKIPS = 512, N_SLOWEST = 10, NO_TEST = -1 };
+enum { MAX_WORKERS = 64, MAX_TESTS = 8192, MAX_SKIPS = 512, N_SLOWEST = 10, NO_TEST = -1 };
 
 static struct shared {
     atomic_bool claimed[MAX_TESTS];
@@ -22,7 +22,10 @@ static struct shared {
 
 static int n_workers, me;
 static bool forked;
-static int died_in[MAX_WORKERS], n_died;
+static struct death {
+    int test, status; /* as waitpid() gives it */
+} deaths[MAX_WORKERS];
+static int n_deaths;
 static struct timespec began;
 
 static int wanted_workers(void)
@@ -37,7 +40,8 @@ static void await(const pid_t *pids)
     for (int i = 0; i < n_workers; i++) {
         int status = 0;
         const bool is_done = waitpid(pids[i], &status, 0) >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        if (!is_done || shared->running[i] != NO_TEST) died_in[n_died++] = shared->running[i];
+        if (!is_done || shared->running[i] != NO_TEST)
+            deaths[n_deaths++] = (struct death){.test = shared->running[i], .status = status};
     }
 }
 
@@ -111,10 +115,12 @@ static void tell_skips(void)
 
 static void tell_died(void (*name_of)(int test, char *text, int size))
 {
-    for (int i = 0; i < n_died; i++) {
+    for (const struct death *death = deaths; death < deaths + n_deaths; death++) {
         char text[512] = "its end (a leak?)";
-        if (died_in[i] != NO_TEST) name_of(died_in[i], text, sizeof text);
-        printf("FAILED: a process of tests died in %s\n", text);
+        if (death->test != NO_TEST) name_of(death->test, text, sizeof text);
+        const bool is_killed = WIFSIGNALED(death->status);
+        printf("FAILED: a process of tests died in %s (%s %d)\n", text, is_killed ? "signal" : "exit status",
+               is_killed ? WTERMSIG(death->status) : WEXITSTATUS(death->status));
     }
 }
 
@@ -139,7 +145,7 @@ bool workers_summary(void (*name_of)(int test, char *text, int size))
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     tell_died(name_of);
-    int failed = shared->failed + n_died;
+    int failed = shared->failed + n_deaths;
     printf("\n%d tests ran, %d failed, %ld asserts, %d processes, %ld s\n", (int)shared->ran, failed,
            (long)shared->asserts, n_workers, (long)(now.tv_sec - began.tv_sec));
     tell_skips();
