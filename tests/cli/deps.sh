@@ -21,7 +21,7 @@ END
 echo 'echo "${USER_ID:-1000}"' | stand_in id
 deps() { # STATUS NO_HEADER [USER_ID]
     last=".ci/deps without: $2"
-    (cd "$T" && PATH=$T/bin NO_HEADER=$2 USER_ID=${3:-} CC=gcc "$root/.ci/deps") >"$T/out" 2>"$T/err"
+    (cd "$T" && PATH=$T/bin NO_HEADER=$2 USER_ID=${3:-} CC=${compiler:-gcc} "$root/.ci/deps") >"$T/out" 2>"$T/err"
     equal $? "$1" status
 }
 root=$PWD
@@ -38,6 +38,10 @@ END
 echo exit 0 | stand_in sqlite3
 deps 0 ''
 [ ! -s "$T/err" ] || complain 'it complains of nothing'
+
+# A compiler of several words.
+echo 'exec "$@"' | stand_in ccache
+compiler='ccache gcc' deps 0 ''
 
 # Every package that a probe names has a name elsewhere.
 headers=$(sed -n 's/^probe [^ ]* \([^ ]*\) .*/\1/p' .ci/deps)
