@@ -564,7 +564,7 @@ static void check_schedule(const struct graph *graph, const struct bed_rows *row
     }
 }
 
-TEST(list_schedulers_are_sound_and_none_beats_the_best_schedule)
+TEST_OPTIMISED(list_schedulers_are_sound_and_none_beats_the_best_schedule)
 {
     static const char *const schedulers[] = {"'heft'",
                                              "{'policy': 'heft', 'order': 'critical-path'}",
@@ -580,13 +580,15 @@ TEST(list_schedulers_are_sound_and_none_beats_the_best_schedule)
         const struct graph graph = draw_graph(&rng);
         const int none[MOST_TASKS] = {-1, -1, -1, -1, -1}, zeros[MOST_TASKS] = {0};
         const int best_s = best_makespan(&graph, none, zeros, zeros);
-        struct bed_rows *rows = (struct bed_rows *)run_graph(&graph, schedulers[i % SCHEDULERS]);
-        const double makespan_s = bed_metric(rows, "job.makespan_s");
-        CHECK_EQ_INT(rows->code, 0);
-        check_schedule(&graph, rows);
-        CHECK(makespan_s >= best_s - 1e-6);
-        n_best += makespan_s < best_s + 1e-6;
-        bed_free(rows);
+        for (int k = 0; k < SCHEDULERS; k++) {
+            struct bed_rows *rows = (struct bed_rows *)run_graph(&graph, schedulers[k]);
+            const double makespan_s = bed_metric(rows, "job.makespan_s");
+            CHECK_EQ_INT(rows->code, 0);
+            check_schedule(&graph, rows);
+            CHECK(makespan_s >= best_s - 1e-6);
+            n_best += makespan_s < best_s + 1e-6;
+            bed_free(rows);
+        }
     }
-    CHECK(n_best > GRAPHS / 4);
+    CHECK(n_best > GRAPHS * SCHEDULERS / 4);
 }
