@@ -23,6 +23,13 @@ optimus=$(mean Optimus)
 grep -qF "| ${optimus% under*} |" policies/scheduler/goodput/README.md || complain "the page of goodput does not have $optimus"
 sql "$T/pollux/jobload.pollux.db" "select sum(value) from metric where name = 'job.finished'" 1280.0
 
+# Loads that no choice looked at. The page counts what fails.
+run 0 figure run pollux/loads -o "$T" --json
+equal "$(verdict 'load 2.0: mean completion time under Optimus')" pass 'Optimus at load 2.0'
+equal "$(grep -o '"verdict": "[a-z ]*"' "$T/out" | sort | uniq -c | tr -s ' \n' ' ')" \
+    ' 3 "verdict": "known to fail" 11 "verdict": "pass" ' 'verdicts'
+sql "$T/pollux/loads.pollux.db" "select sum(value) from metric where name = 'job.finished'" 4480.0
+
 mkdir "$T/data"
 ln -s "$(realpath ../shared)" "$T/shared"
 cp -r configs "$T/data/"
