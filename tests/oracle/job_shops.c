@@ -2,7 +2,7 @@
  * mean completion times and mean tardiness are exact integers and fractions, worked out by an independent program of
  * non-delay schedules with ties to the lower job. The optimal makespans, 55 and 666 (Applegate and Cook, ORSA J.
  * Computing 3(2), 1991), are proved again here by branch and bound, and no rule comes below them. */
-#include "tests/oracle/shops.h"
+#include "tests/support/shops.h"
 #include "tests/support/harness.h"
 
 static const char *const rules[] = {"fifo",  "spt",      "lpt", "mwkr",  "lwkr", "mopnr",

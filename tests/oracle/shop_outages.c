@@ -1,7 +1,7 @@
 /* Job shops with outages: a machine is down for a while, its running operation pauses, and none starts on it. Makespans
  * on ft06 are integers of an independent program of non-delay schedules, with ties to the lower job. On random shops
  * every job ends as in a naive simulation that goes second by second. */
-#include "tests/oracle/shops.h"
+#include "tests/support/shops.h"
 #include "tests/support/harness.h"
 
 enum { RULES = 5 };

@@ -1,11 +1,11 @@
 /* Published job shops: ft06 (Fisher and Thompson, 1963), la01 to la05 (Lawrence, 1984), as in the collection JSPLIB;
  * and their run in the simulator, where a machine is a node type of one GPU and an operation is a job. */
-#ifndef ORRERY_TESTS_ORACLE_SHOPS_H
-#define ORRERY_TESTS_ORACLE_SHOPS_H
+#ifndef ORRERY_TESTS_SUPPORT_SHOPS_H
+#define ORRERY_TESTS_SUPPORT_SHOPS_H
 
 #include "tests/support/bed.h"
 
-enum { MOST_MACHINES = 6, MOST_JOBS = 10 };
+enum { MOST_MACHINES = 15, MOST_JOBS = 30 };
 
 struct shop {
     int jobs, machines;

@@ -1,4 +1,4 @@
-#include "tests/oracle/shops.h"
+#include "tests/support/shops.h"
 
 #include "tests/support/harness.h"
 
@@ -76,7 +76,10 @@ const struct shop shop_la05 = {
      {{2, 49}, {3, 83}, {1, 40}, {0, 48}, {4, 7}},
      {{2, 65}, {3, 17}, {0, 90}, {4, 27}, {1, 23}}}};
 
-static const char *const machine_gpus[MOST_MACHINES] = {"p100", "t4", "k80", "l4", "a10", "a30"};
+static const char *const machine_gpus[MOST_MACHINES] = {
+    "p100", "t4",  "k80",  "l4",        "a10",       "a30",         "a40",        "l40s",
+    "a10g", "a6000", "gb200", "h100-sxm", "h200-sxm", "a100-80-sxm", "v100-16-sxm"};
+
 static void add_machines(struct text *text, const struct shop *shop)
 {
     text_printf(text, "{'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': '%s', 'node_types': {", machine_gpus[0]);
