@@ -16,12 +16,19 @@
 
 struct job;
 
+/* The rounds of a job with nodes that are late (job_step.c): drawn once for each number of its nodes in a row. */
+struct job_rounds {
+    int32_t nodes, steps; /* nodes 0: not drawn yet */
+    double sum_s;         /* computing of so many steps, with the rounds of the code's delay */
+};
+
 struct job_activity {
     struct job *job;
     struct owner save, works;    /* save: of the saver, over all runs; works: the end of a wait */
     struct owner read;           /* of the reader, over all runs */
     struct job_saver *saver;     /* its saves and reads while it runs, if they are flows; else NULL */
     int64_t unread_bytes;        /* when it last stopped, of what it was to read before it works */
+    struct job_rounds rounds;    /* that it drew last */
     struct job_traffic *traffic; /* what it exchanges while it runs; NULL: nothing */
     struct job_reader *reader;   /* the data that it reads while it works; NULL: none */
     double ahead_bytes;          /* when it last stopped, of data read ahead: a job that continues has them */
