@@ -182,6 +182,54 @@ TEST(bytes_on_links_are_those_of_the_steps)
     }
 }
 
+/* --- With networks, failures and schedulers --- */
+
+#define NETWORKED                                                                                                      \
+    "{'seed': %d, 'cluster': {'gpu': 'h100-sxm', 'nodes': 3, 'gpus_per_node': 4, 'pcie': '%s', 'pcie_switch': {'gpus': 2, " \
+    "'bandwidth': '%s'}, 'network': {'bandwidth': '%s'}, 'storage': {'nvme': {'device': 'samsung-980-pro', 'count': %d}}}, " \
+    "%s'jobs': {'scheduler': '%s', 'types': {'a': {'training': {" PLAN "%s}, 'checkpoint': {'policy': {'policy': "        \
+    "'periodic', 'interval': '15s'}, 'bytes': '1GB', 'write': '10GB/s'}}}, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}}"
+
+/* A job over two nodes that exchanges gradients has the step of its plan on this network, whatever its host links. */
+TEST(a_job_on_an_idle_network_takes_its_modelled_step)
+{
+    for (int i = 0; i < N_PLANS; i++) {
+        const struct bed_rows *linked = bed_ok(BED(.check = true, .quiet = true), NETWORKED, 1, "1TB/s", "4TB/s", "50GB/s",
+                                               64, "", "fifo", plans[i], JOBS(8, 20));
+        const char *const sets[] = {"cluster.pcie=null", "cluster.pcie_switch=null", "cluster.storage=null", NULL};
+        const struct bed_rows *bare = bed_ok(BED(.check = true, .quiet = true, .sets = sets), NETWORKED, 1, "1TB/s",
+                                             "4TB/s", "50GB/s", 64, "", "fifo", plans[i], JOBS(8, 20));
+        CHECK_NEAR(bed_job(linked, 0)->end_s, bed_job(bare, 0)->end_s, 0.0);
+        CHECK(bed_metric(linked, "job.network_speed") > 0.999);
+    }
+}
+
+/* Narrower links never make a site of jobs that fail, are preempted and resized faster; and each order of events at a
+ * moment, queue and check gives the same rows. */
+TEST(queues_and_checks_change_nothing)
+{
+    static const char *const schedulers[] = {"fifo", "srtf", "equi", "tiresias"},
+                             failures[] =
+                                 "'failures': {'causes': {'x': {'scope': 'node', 'lifetime': {'mean': '300s'}, "
+                                 "'repair': {'mean': '20s'}}}}, ";
+    const char *jobs = JOBS(2, 90) ", " JOBS(1, 150) ", " JOBS(4, 60) ", " JOBS(8, 80) ", " JOBS(1, 30) ", " JOBS(3,
+                                                                                                                  60);
+    for (int i = 0; i < N_PLANS; i++)
+        for (int k = 0; k < 4; k++) {
+            struct bed_rows *rows[4];
+            for (int n = 0; n < 4; n++)
+                rows[n] = bed_ok(BED(.quiet = true, .check = n == 2, .queue = n == 1 ? QUEUE_HEAP : QUEUE_CALENDAR),
+                                 NETWORKED, i + 7 * k, n == 3 ? "1TB/s" : "12GB/s", n == 3 ? "4TB/s" : "20GB/s",
+                                 "4GB/s", n == 3 ? 64 : 1, k % 2 == 0 ? failures : "", schedulers[k], plans[i], jobs);
+            CHECK(bed_equal(rows[0], rows[1]));
+            CHECK(bed_equal(rows[0], rows[2]));
+            const bool is_slower = i != 4; /* a flush that blocks has less than these links, by itself */
+            CHECK_EQ_INT(bed_metric(rows[0], "job.offload_speed") < 1, is_slower);
+            CHECK_NEAR(bed_metric(rows[3], "job.offload_speed"), 1, 0);
+            for (int n = 0; n < 4; n++) bed_free(rows[n]);
+        }
+}
+
 /* --- Beside a service --- */
 
 /* A service swaps sequences over the bridge of a job's GPU, and both wait for each other. */
