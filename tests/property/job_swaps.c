@@ -258,6 +258,37 @@ TEST(jobs_and_services_slow_each_other_on_a_bridge)
     CHECK_NEAR(bed_metric(of[1][2], "request.e2e_s.mean"), bed_metric(of[1][1], "request.e2e_s.mean"), 0.0);
 }
 
+/* --- Beside checkpoints --- */
+
+/* States in host memory leave it over the switch of their NIC. So saves take from what another job moves there, and
+ * their bytes are on the switch and in memory. Those of a job that keeps its states on its GPU do not pass the host. */
+TEST(saves_of_states_on_the_host_cross_its_links)
+{
+    const struct bed_rows *of[2][2];
+    for (int on_host = 0; on_host < 2; on_host++)
+        for (int saves = 0; saves < 2; saves++)
+            of[on_host][saves] = bed_ok(
+                BED(.check = true, .quiet = true),
+                "{'cluster': {'gpu': 'h100-sxm', 'nodes': 1, 'gpus_per_node': 2, 'pcie_switch': {'gpus': 2, 'bandwidth': "
+                "'8GB/s'}, " HOST
+                ", 'network': {'bandwidth': '50GB/s'}, 'storage': {'files': {'device': 'rdma-h800'}}}, "
+                "'jobs': {'types': {'a': {'training': {" PLAN ", 'tiers': {" ON_HOST ", 'flow': 'serial', 'link': "
+                "'8GB/s'}}}, 'b': {'training': {" PLAN
+                "%s, 'steps': 200}, 'checkpoint': {'policy': {'policy': 'periodic', "
+                "'interval': '%s'}, 'bytes': '40GB', 'to': 'files'}}}, 'trace': {'format': 'inline-jobs', 'jobs': ["
+                "{'type': 'a', 'gpus': 1, 'steps': 20}, {'type': 'b', 'gpus': 1, 'steps': 30}]}}}",
+                on_host ? ", 'tiers': {'optimizer': 'host', 'link': '8GB/s'}" : "", saves ? "21s" : "1000000s");
+    const double more[] = {
+        bed_metric(of[0][1], "link.pcie.bytes") - bed_metric(of[0][0], "link.pcie.bytes"),
+        bed_metric(of[1][1], "link.pcie.bytes") - bed_metric(of[1][0], "link.pcie.bytes")};
+    const double saved = more[1] / 40e9;
+    CHECK(saved >= 1 && fabs(saved - round(saved)) < 1e-6);
+    CHECK_NEAR(more[0], 0, 1e-6 * 40e9);
+    CHECK_NEAR(bed_metric(of[1][1], "link.host.bytes") - bed_metric(of[1][0], "link.host.bytes"), more[1], 64);
+    CHECK(bed_job(of[1][1], 0)->end_s > bed_job(of[1][0], 0)->end_s + 1);
+    CHECK_NEAR(bed_job(of[0][1], 0)->end_s, bed_job(of[0][0], 0)->end_s, 1e-6);
+}
+
 /* --- A naive twin --- */
 
 enum { UP, DOWN, READ, WRITE, TURNS, KINDS, MOST_JOBS = 4, MOST_FLOWS = 64, GPUS = 8 };

@@ -165,6 +165,13 @@ bool job_has_swaps(const struct job *job)
     return job->jobs->swapping != NULL && job->type != NULL && job->view.gpus > 0 && job_type_swaps(job->type);
 }
 
+bool job_swaps_optimizer(const struct job *job)
+{
+    if (!job_has_swaps(job)) return false;
+    const struct training_config *plan = &job->type->training.plan;
+    return plan->offload.optimizer_frac > 0.0 || plan->tiers.optimizer != HOME_GPU;
+}
+
 /* --- Prices --- */
 
 static struct training_step price(struct job_swaps *swaps, const struct training_link_shares *shares)

@@ -96,6 +96,7 @@ bool job_type_swaps(const struct job_type *type);
 int job_swaps_create(struct jobs *jobs);
 void job_swaps_destroy(struct jobs *jobs);
 bool job_has_swaps(const struct job *job);
+bool job_swaps_optimizer(const struct job *job); /* its optimizer's states are among them */
 
 /* What jobs of a node use without being slower for it: what the scenario does not describe, and CPUs. */
 const char *job_swaps_alone_on(const struct jobs *jobs);

@@ -122,6 +122,9 @@ int topology_host_path(struct topology *topology, int32_t node, int32_t gpu, con
                        struct link_path *path);
 int topology_drive_path(struct topology *topology, int32_t node, bool reads, struct link_path *path);
 
+/* Adds the way between host memory and a NIC to a path that begins (`leaves`) or ends there. 0 or SIM_E_NOMEM. */
+int topology_add_host(struct topology *topology, struct graph_nic nic, bool leaves, struct link_path *path);
+
 /* Whether the scenario describes the links of hosts: PCIe, its switches, host memory, drives; and those drives. */
 bool topology_has_host_links(const struct topology *topology);
 bool topology_has_drives(const struct topology *topology);

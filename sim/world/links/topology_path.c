@@ -399,6 +399,19 @@ int topology_host_path(struct topology *topology, int32_t index, int32_t number,
     return way.code;
 }
 
+int topology_add_host(struct topology *topology, struct graph_nic at, bool leaves, struct link_path *path)
+{
+    struct topology_node *node = topology_node(topology, at.node, 0);
+    struct tier *host = NULL;
+    if (node == NULL) return SIM_E_NOMEM;
+    struct way way = {.topology = topology, .path = path};
+    way.code = topology_make_tier(topology, node, HOST_DEVICE, &host);
+    if (topology_config(topology)->network.per == NETWORK_PER_GPU) uplink(&way, &node->gpus[at.nic], leaves);
+    if (way.code == 0 && leaves) read_tier(&way, host);
+    if (way.code == 0 && !leaves) write_tier(&way, host);
+    return way.code;
+}
+
 /* The first drives among the devices; 0: there are none. */
 static int32_t drives_of(const struct topology *topology)
 {
