@@ -81,6 +81,12 @@ struct training_tiers {
     double others_disk_frac, others_link_frac; /* of these bandwidths, taken by others: checkpoints, reading data */
 };
 
+/* What others leave of the bandwidths that `tiers` and `offload` state: of the link of each rank, to and from the GPU,
+ * and of the drives. */
+struct training_link_shares {
+    double up, down, read, write; /* above 0, at most 1 */
+};
+
 enum { TRAINING_CLUSTERS = 4, TRAINING_NICS_STAGES = 64 };
 
 /* Clusters with NICs of their own, whose stages follow each other in order (nics.h); n 0: one network. */
@@ -130,6 +136,7 @@ struct training_plan {
     enum training_split split;              /* of sequences of unlike length; static: `context` ranks share each */
     int64_t gpus_per_node;
     double network_bytes_per_s; /* between nodes, per GPU and direction; 0: one node */
+    const struct training_link_shares *link_shares; /* NULL: all is left */
     const struct training_spread *spread; /* where the ranks are (exchange.h); NULL: they fill nodes in order */
 };
 

@@ -65,16 +65,28 @@ static struct pipeline_time pipeline_of(const struct training_parts *parts, cons
 
 /* --- The update --- */
 
+static struct training_link_shares shares_of(const struct training_plan *plan)
+{
+    return plan->link_shares != NULL ? *plan->link_shares : (struct training_link_shares){1.0, 1.0, 1.0, 1.0};
+}
+
+static double gpu_update_frac(const struct training_offload *offload)
+{
+    return offload->gpu_stride > 1 ? 1.0 / (double)offload->gpu_stride : 0.0;
+}
+
 /* Of states in host memory: the CPUs of a node, and what they leave to its GPUs. */
 static double host_update_s(const struct training_parts *parts, double own)
 {
     const struct training_offload *offload = &parts->plan->offload;
+    const struct training_link_shares left = shares_of(parts->plan);
     const int64_t gpus = training_plan_gpus(parts->plan), each = parts->plan->gpus_per_node;
     const double on_node = (double)(gpus < each ? gpus : each), moved = own * offload->optimizer_frac;
-    const double gpu_frac = offload->gpu_stride > 1 ? 1.0 / (double)offload->gpu_stride : 0.0;
+    const double gpu_frac = gpu_update_frac(offload);
     if (!(moved > 0.0)) return 0.0;
     return fmax((1.0 - gpu_frac) * on_node * moved / offload->cpu_update_per_s,
-                gpu_frac * moved * parts->trainer->optimizer_bytes / offload->link_bytes_per_s);
+                gpu_frac * moved * parts->trainer->optimizer_bytes /
+                    (fmin(left.up, left.down) * offload->link_bytes_per_s));
 }
 
 /* `update_s` of CPUs adds to the step, or runs beside the next one: then a step lasts as long as the longer one. */
@@ -86,13 +98,20 @@ static void add_host_update(const struct training_plan *plan, double update_s, s
 }
 
 /* Gradients of states in host memory, in fp32. */
+static double flushed_bytes(const struct training_parts *parts, double own)
+{
+    return 4.0 * own * parts->plan->offload.optimizer_frac;
+}
+
+/* A flush that blocks is slower than the link: it has its own rate, unless others leave it less. */
 static double flush_s(const struct training_parts *parts, double own, double backward_s)
 {
     const struct training_offload *offload = &parts->plan->offload;
-    const double bytes = 4.0 * own * offload->optimizer_frac;
+    const double bytes = flushed_bytes(parts, own), down = shares_of(parts->plan).down;
+    const double link_bytes_per_s = down * offload->link_bytes_per_s;
     if (!(bytes > 0.0)) return 0.0;
-    return offload->blocks_flush ? bytes / offload->flush_bytes_per_s
-                                 : fmax(bytes / offload->link_bytes_per_s - backward_s, 0.0);
+    if (!offload->blocks_flush) return fmax(bytes / link_bytes_per_s - backward_s, 0.0);
+    return bytes / (down < 1.0 ? fmin(offload->flush_bytes_per_s, link_bytes_per_s) : offload->flush_bytes_per_s);
 }
 
 /* Each rank updates its part. Before, it clears all its gradients and takes the norm of its part. */
@@ -312,6 +331,9 @@ struct training_step training_step_of(const struct training_parts *parts, double
     step.passes_s = passes_s;
     step.optimizer_s = step.update_s;
     step.flush_s = flush_s(parts, own, step.backward_s + step.recompute_s);
+    step.fetched_bytes = gpu_update_frac(&plan->offload) * own * plan->offload.optimizer_frac *
+                         parts->trainer->optimizer_bytes;
+    step.flushed_bytes = flushed_bytes(parts, own) + step.fetched_bytes;
     add_swaps(parts, &passes.stage, &step);
     step.step_s = passes_s + step.bubble_s + step.data_s + step.quantise_s + step.flush_s + step.swap_s +
                   step.optimizer_s + step.host_s;

@@ -25,6 +25,9 @@
  *     flush  = 4 n / rate of flushes, or beside the backward pass max(4 n / link - backward, 0)
  *     step   = rest + update, or with a delayed update max(rest, update)
  *
+ * The link of a GPU so carries 4 n + 12 n / k bytes from the GPU, and 12 n / k to it. Weights that CPUs have updated
+ * come beside that, and are left out.
+ *
  * A delayed update of step i runs beside step i + 1, whose passes have the weights of step i - 1 (Ren et al. 2021,
  * ZeRO-Offload, one-step delayed parameter update). The rest is all but the CPUs' update.
  *
@@ -67,6 +70,7 @@ struct training_step {
     enum training_home lacks; /* the first tier without room; TRAINING_HOMES if it fits */
     double up_bytes, down_bytes;      /* that a rank of that stage moves to and from the GPU, of tiers.h */
     double read_bytes, written_bytes; /* drives of a node */
+    double fetched_bytes, flushed_bytes; /* that such a rank moves to and from the GPU, of `offload` */
 };
 
 /* The plan is possible (training_plan_problem). Memory fits if it is within the GPU's, less `reserve_frac` of it for

@@ -66,7 +66,7 @@ struct training_homes training_homes_of(const struct training_parts *parts)
 
 /* Bandwidths that others leave. */
 struct rates {
-    double link, read, write; /* bytes/s; of drives those of a node */
+    double up, down, read, write; /* bytes/s; of drives those of a node */
 };
 
 /* Bytes of a pass or an update: over the link of a rank, and of the drives of a node. */
@@ -74,11 +74,15 @@ struct moved {
     double up, down, read, written;
 };
 
-static struct rates rates_of(const struct training_tiers *tiers)
+static struct rates rates_of(const struct training_plan *plan)
 {
+    const struct training_tiers *tiers = &plan->tiers;
+    const struct training_link_shares whole = {1.0, 1.0, 1.0, 1.0};
+    const struct training_link_shares *left = plan->link_shares != NULL ? plan->link_shares : &whole;
     const double disk_frac = 1.0 - tiers->others_disk_frac, link_frac = 1.0 - tiers->others_link_frac;
-    return (struct rates){tiers->link_bytes_per_s * link_frac, tiers->read_bytes_per_s * disk_frac,
-                          tiers->write_bytes_per_s * disk_frac};
+    return (struct rates){
+        left->up * tiers->link_bytes_per_s * link_frac, left->down * tiers->link_bytes_per_s * link_frac,
+        left->read * tiers->read_bytes_per_s * disk_frac, left->write * tiers->write_bytes_per_s * disk_frac};
 }
 
 static double drives_s(const struct moved *moved, const struct rates *rates)
@@ -90,8 +94,8 @@ static double drives_s(const struct moved *moved, const struct rates *rates)
 static struct training_load load_of(const struct moved *moved, const struct rates *rates, double gpu_s, double cpu_s)
 {
     return (struct training_load){{[RESOURCE_GPU] = gpu_s,
-                                   [RESOURCE_UP] = moved->up / rates->link,
-                                   [RESOURCE_DOWN] = moved->down / rates->link,
+                                   [RESOURCE_UP] = moved->up / rates->up,
+                                   [RESOURCE_DOWN] = moved->down / rates->down,
                                    [RESOURCE_DRIVES] = drives_s(moved, rates),
                                    [RESOURCE_CPU] = cpu_s}};
 }
@@ -243,7 +247,7 @@ static void set_passes(const struct training_parts *parts, const struct moved *w
 struct training_swaps training_swaps_of(const struct training_parts *parts, struct training_passes passes)
 {
     const struct training_tiers *tiers = &parts->plan->tiers;
-    const struct rates rates = rates_of(tiers);
+    const struct rates rates = rates_of(parts->plan);
     const double batches = (double)parts->plan->micro_batches;
     struct training_swaps swaps = {.wait_s = 0.0};
     if (!training_tiers_used(tiers)) return swaps;

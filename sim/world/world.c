@@ -198,13 +198,17 @@ static int create_failures(struct world *world)
     const struct scenario *scenario = world->scenario;
     const struct placer *placer = scenario->jobs.placement.entry;
     const bool no_jobs = scenario->jobs.trace.entry == NULL;
-    if (!failures_config_any(&scenario->failures) && !has_outages(scenario)) return 0;
+    const bool some = failures_config_any(&scenario->failures) || has_outages(scenario);
     struct failures_options options = {
         .places_jobs = world->cluster->n_nodes > 0 && (no_jobs || placer == NULL || placer->place != NULL),
         .has_breakers = has_outages(scenario),
         .topology = world->topology,
     };
-    return failures_create(&world->site, world->cluster, &scenario->failures, &options, &world->failures);
+    const int code = some ? failures_create(&world->site, world->cluster, &scenario->failures, &options,
+                                            &world->failures)
+                          : 0;
+    if (code == 0) failures_config_warn(&scenario->failures, !no_jobs, world->site.config, world->site.diag);
+    return code;
 }
 
 static int create_jobs(struct world *world)

@@ -99,7 +99,7 @@ TEST(jobs_take_the_time_of_a_naive_master)
                                            scheme == 2 ? "sr-sgc" : "m-sgc", burst, window, different);
         if (late * (rounds + 1) > rounds) continue;
         const struct bed_rows *rows = bed_ok(
-            NULL,
+            BED(.quiet = true),
             JOB("'compute': '2s', %s, 'delays': {'late': %g, 'rounds': %g, 'delay': '%gs', 'base': '%gs', 'patience': %g}",
                 "%ds", "%d"),
             (int)index, nodes, code, late, rounds, delay_s, base_s, patience, 2 * steps, nodes);
@@ -187,6 +187,32 @@ TEST(m_sgc_waits_for_a_node_that_stays_slow)
             const double since_s = i == 1 ? fmax(slow_s[0], slow_s[1]) : fmin(slow_s[0], slow_s[1]);
             CHECK_NEAR(jct(rows), since_s < all_s[i] ? 2 * all_s[i] - since_s : all_s[i], 1e-5);
         }
+}
+
+/* What a first-come warning says of a run; NULL: nothing. */
+static const char *first_finding(const struct bed_rows *rows)
+{
+    return rows->diag.n_items > 0 ? rows->diag.items[0].text : NULL;
+}
+
+/* Without a code nobody is left behind, however long the master would wait for the others. */
+TEST(patience_without_a_code_is_told)
+{
+    static const struct {
+        const char *code, *patience;
+        bool warns;
+    } cases[] = {{"", ", 'patience': 2", true},
+                 {"", "", false},
+                 {"'stragglers': 1, ", ", 'patience': 2", false},
+                 {"'code': {'scheme': 'none', 'different': 1}, ", ", 'patience': 2", true},
+                 {"'code': {'scheme': 'm-sgc', 'different': 1}, ", ", 'patience': 2", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct bed_rows *rows = bed_ok(
+            BED(.quiet = true), JOB("'compute': '1s', %s'delays': {'late': 0.1, 'delay': '1s'%s}", "10s", "2"), 1, 2,
+            cases[i].code, cases[i].patience);
+        const char *finding = first_finding(rows);
+        CHECK_EQ_INT(finding != NULL && strstr(finding, "no node is left behind") != NULL, cases[i].warns);
+    }
 }
 
 TEST(codes_that_cannot_be_are_refused)

@@ -452,6 +452,7 @@ TEST(data_that_cannot_be_read_are_refused)
         {"'data': {'from': 'files', 'step_bytes': '1GB', 'sample_bytes': '1MB', 'step_time': '1s'}", "one of the two"},
         {"'data': {'from': 'files', 'sample_bytes': '1MB', 'step_time': '1s'}", "no 'training' plan says how many"},
         {"'data': {'from': 'files', 'step_bytes': '1GB'}", "says how long steps take"},
+        {"'data': {'from': 'files', 'step_bytes': '1GB', 'step_time': '0.5us'}", "between \"1us\" and \"1000000s\""},
         {"'data': {'from': 'disk', 'step_bytes': '1GB', 'step_time': '1s'}", "no storage behind the network"},
         {"'step': {'compute': '1s', 'collectives': [{'kind': 'send', 'bytes': '1GB'}]}, 'data': {'from': 'files', "
          "'step_bytes': '1GB', 'step_time': '1s'}",

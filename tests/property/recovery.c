@@ -11,7 +11,7 @@
 /* A job of 100 h on a site that fails once, at `fails_h`, without checkpoints. */
 static const struct bed_rows *fail_at(int fails_h, const char *recovery)
 {
-    return bed_ok(BED(.check = true),
+    return bed_ok(BED(.check = true, .quiet = true),
                   "{'cluster': {'nodes': 2}, 'until': '400h', 'failures': {'causes': {'site': {'scope': 'site', 'lifetime': "
                   "{'law': 'constant', 'mean': '%dh'}, 'restart': " CONSTANT("10min") "}}, 'recovery': {%s}}, 'jobs': "
                   "{'types': {'default': {'checkpoint': {'policy': {'policy': 'periodic', 'interval': '1h'}, 'bytes': "
@@ -75,6 +75,40 @@ TEST(a_second_failure_ends_no_wait)
         CHECK(bed_job(rows, 0)->end_s >= 135 * 3600.0);
     }
     CHECK(n_waits > 8);
+}
+
+/* Where no cause is looked for, or nobody looks for it, keys of the recovery say nothing. */
+TEST(recovery_without_effect_is_told)
+{
+    static const char site[] = "{'scope': 'site', 'lifetime': {'mean': '100h'}}",
+                      job[] = "'jobs': {'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1h', 'gpus': 1}]}}",
+                      service[] =
+                          "'services': {'chat': {'llm': 'llama-2-7b', 'trace': {'format': 'generate', 'count': 1, "
+                          "'arrival': {'process': 'fixed', 'rate': '1/s'}}}}";
+    const struct {
+        const char *failures, *users, *finding; /* NULL: none */
+    } cases[] = {
+        {"'recovery': {'automatic': 0.5}", job, "no cause or domain makes jobs fail"},
+        {"'outages': {'o': {'node': 0, 'from': '2h'}}, 'recovery': {'automatic': 0.5}", job, "no cause or domain"},
+        {test_json("'causes': {'s': {'scope': 'site', 'visible': 0, 'lifetime': {'mean': '9h'}}}, 'recovery': {}"), job,
+         "no cause or domain"},
+        {test_json("'causes': {'s': %s}, 'recovery': {'automatic': 0.5}", site), service, "replicas"},
+        {test_json("'causes': {'s': %s}, 'recovery': {'staff_time': {'mean': '1h'}}", site), job, "people find none"},
+        {test_json("'causes': {'s': %s}, 'recovery': {'staff_from': '9h'}", site), job, "people find none"},
+        {test_json("'causes': {'s': %s}, 'recovery': {'automatic': 0, 'diagnosis': {'mean': '1h'}}", site), job,
+         "people find all"},
+        {test_json("'causes': {'s': %s}, 'recovery': {'automatic': 0.5, 'staff_from': '9h'}", site), job, NULL},
+        {test_json("'causes': {'s': %s}, 'recovery': {'diagnosis': {'mean': '1h'}}", site), job, NULL},
+        {test_json("'domains': {'rack': {'nodes': 2, 'shock': '100h'}}, 'recovery': {}"), job, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct bed_rows *rows = bed_ok(BED(.quiet = true),
+                                             "{'cluster': {'gpu': 'h100-sxm', 'nodes': 2}, 'until': '1h', 'failures': "
+                                             "{%s}, %s}",
+                                             cases[i].failures, cases[i].users);
+        const bool some = rows->diag.n_items > 0;
+        CHECK_EQ_INT(some, cases[i].finding != NULL);
+        if (some && cases[i].finding != NULL) CHECK(strstr(rows->diag.items[0].text, cases[i].finding) != NULL);
+    }
 }
 
 /* Random failures of many jobs: a share of them needs people, who are there for a third of the day. */

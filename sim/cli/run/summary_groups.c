@@ -52,6 +52,7 @@ static const struct item jobs[] = {{"job.submitted", COUNT, "submitted", NULL},
                                    {"scaling.yielded_jobs.sum", COUNT, "yields to replicas", NULL},
                                    {"job.makespan_s", SECONDS, "makespan", NULL},
                                    {"job.network_speed", SHARE, "of their speed in an idle network", NULL},
+                                   {"job.offload_speed", SHARE, "of their speed on host links of their own", NULL},
                                    {0}};
 static const struct item rl[] = {{"rl.steps", COUNT, "steps", NULL},
                                  {"rl.step_s.mean", SECONDS, "each", NULL},

@@ -240,6 +240,49 @@ static int check_recovery(const struct recovery_config *recovery, const struct c
     return both(code, check_lifetime(&checking, "staff_time", &recovery->staff_time));
 }
 
+/* Whether jobs lose their GPUs by it, so that its cause is looked for. */
+static bool cause_interrupts(const struct failure_cause_config *cause)
+{
+    return cause->visible_frac > 0.0 && (!failure_cause_is_slow(cause) || cause->detection.mean_s > 0.0);
+}
+
+static bool some_failure_interrupts(const struct failures_config *config)
+{
+    const struct failure_cause_config *causes = config->causes.items;
+    const struct failure_domain_config *domains = config->domains.items;
+    bool any = false;
+    for (size_t i = 0; i < config->causes.n; i++) any = any || cause_interrupts(&causes[i]);
+    for (size_t i = 0; i < config->domains.n; i++)
+        any = any || domains[i].lethal_mean_s > 0.0 || (domains[i].shock_mean_s > 0.0 && domains[i].hit_frac > 0.0);
+    return any;
+}
+
+static void warn_of_key(const struct config *document, struct diag *diag, const char *key, const char *why)
+{
+    char path[64];
+    snprintf(path, sizeof path, "failures.recovery.%s", key);
+    if (config_is_given(document, path))
+        diag_warning(diag, config_where(document, path), "leave it out", "'%s' has no effect: %s", key, why);
+}
+
+void failures_config_warn(const struct failures_config *config, bool has_jobs, const struct config *document,
+                          struct diag *diag)
+{
+    static const char *const of_staff[] = {"staff_from", "staff_until", "staff_time"};
+    const struct recovery_config *recovery = &config->recovery;
+    if (recovery->staff_until_ns == 0) return;
+    const bool some = some_failure_interrupts(config);
+    if (!some || !has_jobs) {
+        diag_warning(diag, config_where(document, "failures.recovery"), "leave it out",
+                     some ? "has no effect: there are no jobs, and replicas of services await no diagnosis"
+                          : "has no effect: no cause or domain makes jobs fail");
+        return;
+    }
+    for (size_t i = 0; i < sizeof of_staff / sizeof *of_staff && !(recovery->automatic_frac < 1.0); i++)
+        warn_of_key(document, diag, of_staff[i], "all causes are found automatically, people find none");
+    if (!(recovery->automatic_frac > 0.0)) warn_of_key(document, diag, "diagnosis", "people find all causes");
+}
+
 /* Metrics identify causes, domains, outages and breakers by name alone. */
 static int check_name(const struct checking *checking, const char *taken, const char *by)
 {

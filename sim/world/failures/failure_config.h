@@ -75,6 +75,10 @@ struct failures_config {
 
 extern const struct config_field failures_config_fields[];
 
+/* Warns of a recovery that can have no effect, and of its keys. */
+void failures_config_warn(const struct failures_config *config, bool has_jobs, const struct config *document,
+                          struct diag *diag);
+
 /* Whether anything fails. */
 bool failures_config_any(const struct failures_config *config);
 

@@ -131,6 +131,7 @@ struct jobs {
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
     struct topology *topology;   /* NULL: no links */
     struct job_network *network; /* NULL: the scenario describes no steps */
+    struct job_swapping *swapping; /* NULL: no job's states beyond its GPUs are on links */
     struct job_readers *readers; /* NULL: no type reads data while it works */
     struct resource_requests requests;     /* of all jobs so far, where node resources are tracked */
     struct job_host share_of_gpu;          /* of each GPU, if all have equal parts; 0: not counted */

@@ -16,7 +16,7 @@ int job_activity_create(struct job *job)
 {
     if (job->type == NULL) return 0;
     const bool draws = draws_by_plan(job);
-    if (!draws && !job_has_traffic(job) && !job_has_saver(job) && !job_reads(job)) return 0;
+    if (!draws && !job_has_traffic(job) && !job_has_saver(job) && !job_reads(job) && !job_has_swaps(job)) return 0;
     struct job_activity *activity = job->activity = pool_take(&job->jobs->activities);
     if (activity == NULL) return SIM_E_NOMEM;
     *activity = (struct job_activity){.job = job, .draws_by_plan = draws, .draw = *job->holder.draw};
@@ -71,7 +71,7 @@ void job_await_work(struct job *job)
 
 static bool is_on_links(const struct job *job)
 {
-    return job_has_traffic(job) || job_reads(job);
+    return job_has_traffic(job) || job_reads(job) || job_has_swaps(job);
 }
 
 /* A job that waits sends nothing, and reads no data. */
@@ -80,6 +80,7 @@ void job_activity_begin_traffic(struct job *job, sim_ns now)
     const bool waits = is_on_links(job) && job_waits(job, now);
     if (waits) job_await_work(job);
     int code = job->jobs->network != NULL && !waits && job->activity->traffic == NULL ? job_traffic_begin(job) : 0;
+    if (code == 0 && !waits) code = job_swaps_begin(job);
     if (code == 0 && !waits) code = job_reader_begin(job);
     if (code != 0) engine_fail(job->jobs->site->engine, code);
     if (job->activity->traffic != NULL) job_activity_redraw(job, now, true);
@@ -107,6 +108,7 @@ void job_activity_resized(struct job *job, sim_ns now, sim_ns idle_ns)
 {
     const int code = job_has_saver(job) ? job_saver_resized(job, now, idle_ns) : 0;
     if (code != 0) engine_fail(job->jobs->site->engine, code);
+    job_swaps_end(job);
     job_traffic_end(job);
     job_reader_end(job);
     job->activity->ahead_bytes = 0.0;
@@ -116,9 +118,18 @@ void job_activity_resized(struct job *job, sim_ns now, sim_ns idle_ns)
 void job_activity_end(struct job *job)
 {
     job_saver_end(job);
+    job_swaps_end(job);
     job_traffic_end(job);
     job_reader_end(job);
     engine_disarm(job->jobs->site->engine, &job->activity->works);
+}
+
+void job_activity_forget(struct job *job)
+{
+    job_swaps_forget(job);
+    job_traffic_forget(job);
+    job_saver_forget(job);
+    job_reader_forget(job);
 }
 
 /* --- Power ---
@@ -169,6 +180,7 @@ void job_activity_redraw(struct job *job, sim_ns now, bool is_running)
     const struct power_stage *phases = job_training_phases(job->jobs, job->type, job->view.node_type,
                                                            job->view.held_gpus, &gpus);
     const struct power_stage *exchanged = is_running ? job_traffic_phases(job) : NULL;
+    if (is_running && job_swaps_phases(job) != NULL) exchanged = job_swaps_phases(job);
     activity->draw = *job_typed_draw(job);
     if (phases != NULL) {
         activity->draw.n_stages = stages_of(exchanged != NULL ? exchanged : phases, activity->stages);

@@ -16,13 +16,21 @@
 
 struct job;
 
+/* The rounds of a job with nodes that are late (job_step.c): drawn once for each number of its nodes in a row. */
+struct job_rounds {
+    int32_t nodes, steps; /* nodes 0: not drawn yet */
+    double sum_s;         /* computing of so many steps, with the rounds of the code's delay */
+};
+
 struct job_activity {
     struct job *job;
     struct owner save, works;    /* save: of the saver, over all runs; works: the end of a wait */
     struct owner read;           /* of the reader, over all runs */
     struct job_saver *saver;     /* its saves and reads while it runs, if they are flows; else NULL */
     int64_t unread_bytes;        /* when it last stopped, of what it was to read before it works */
+    struct job_rounds rounds;    /* that it drew last */
     struct job_traffic *traffic; /* what it exchanges while it runs; NULL: nothing */
+    struct job_swaps *swaps;     /* states beyond its GPUs, on links while it works; NULL: none */
     struct job_reader *reader;   /* the data that it reads while it works; NULL: none */
     double ahead_bytes;          /* when it last stopped, of data read ahead: a job that continues has them */
     bool draws_by_plan;          /* else its power is that of its type */
@@ -51,8 +59,9 @@ void job_activity_paced(struct job *job, sim_ns now);
 /* The GPUs of the running job have changed, and it does not work for `idle_ns`. */
 void job_activity_resized(struct job *job, sim_ns now, sim_ns idle_ns);
 
-/* Its run ends. Its progress has been moved to now. */
+/* Its run ends. Its progress has been moved to now. forget: after the simulated time, frees only. */
 void job_activity_end(struct job *job);
+void job_activity_forget(struct job *job);
 
 /* The job's plan has other phases than before, or runs on other GPUs, or its wait or stall has ended or changed.
  * is_running: watchers know of its GPUs already. Does nothing for jobs whose power does not follow from a plan. */

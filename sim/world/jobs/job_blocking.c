@@ -60,6 +60,7 @@ bool job_keeps(struct job *job, sim_ns now)
     job_progress_move(&job->progress, now);
     const int given = give_excess_back(job);
     if (job->activity != NULL) job_saver_end(job);
+    if (job->activity != NULL) job_swaps_end(job);
     if (job->activity != NULL) job_traffic_end(job);
     place->is_kept = true;
     place->kept_ns = now;

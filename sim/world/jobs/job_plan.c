@@ -481,6 +481,7 @@ static int exchange(struct job *job, const struct exchange *exchange)
     const int emitted = job_emit_placement(job, now);
     holders_taken(&jobs->cluster->holders, &job->holder, now);
     job_training_leaves(job);
+    job_swaps_leaves(job);
     cluster_forget(cluster, before);
     job->holder.held = after;
     job_set_node_type(job, exchange->node_type);

@@ -16,7 +16,7 @@ const struct config_field data_config_fields[] = {
                  "bytes that each step reads, all GPUs together"),
     ROW_QUANTITY("sample_bytes", sample_bytes, UNIT_BYTES, OPTIONAL, POSITIVE,
                  "bytes of a sequence, in place of 'step_bytes': steps read the batch of the 'training' plan"),
-    ROW_QUANTITY("step_time", step_s, UNIT_TIME, OPTIONAL, POSITIVE,
+    ROW_QUANTITY("step_time", step_s, UNIT_TIME, OPTIONAL, WITHIN(1e-6, 1e6),
                  "time of a step on the GPUs that a job asks for; default: that of its 'training' or 'step'"),
     ROW_INT("prefetch", prefetch_steps, DEFAULT("2"), WITHIN(1, 1e6),
             "steps that loaders read ahead: in PyTorch, workers times prefetch_factor"),

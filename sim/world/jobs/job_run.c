@@ -83,7 +83,7 @@ double job_full_speed(const struct job *job)
     if (job->view.gpus == 0) return job->holder.is_paused ? 0.0 : 1.0; /* slow GPUs do not slow it */
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
     double slowed = job->holder.speed_frac * job->holder.slow_frac;
-    if (job->activity != NULL) slowed *= job_traffic_speed(job);
+    if (job->activity != NULL) slowed *= job_traffic_speed(job) * job_swaps_speed(job);
     if (job->type != NULL && host_needs_given(&job->type->host)) slowed *= job_host_speed(job);
     if (job->mate != NULL) return slowed * job_shared_speed(job);
     if (job->type != NULL && goodput_is_given(&job->type->goodput))
@@ -116,6 +116,7 @@ static void report_given(struct job *job, sim_ns now)
     if (job->activity != NULL) job_activity_redraw(job, now, false);
     int code = holders_given(&jobs->cluster->holders, &job->holder, now);
     job_training_enters(job);
+    job_swaps_enters(job);
     if (code == 0 && job->holder.speed_frac < 1.0) code = job_emit_clock(job, now);
     if (code != 0) engine_fail(jobs->site->engine, code);
 }
@@ -195,6 +196,7 @@ void job_stop(struct job *job, sim_ns now)
     struct jobs *jobs = job->jobs;
     holders_taken(&jobs->cluster->holders, &job->holder, now);
     job_training_leaves(job);
+    job_swaps_leaves(job);
     job_progress_move(&job->progress, now);
     if (job->activity != NULL) job_activity_end(job);
     job->unsaved_gpu_s = unsaved_gpu_s(job);

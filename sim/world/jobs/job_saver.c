@@ -127,8 +127,8 @@ static const char *storage_of(const struct job *job, bool writes)
     return is_to_peer(config_of(job)) ? NULL : config_of(job)->to;
 }
 
-static int path_of(const struct job *job, const struct allocation *part, int32_t nic, bool writes,
-                   struct link_path *path)
+static int network_path(const struct job *job, const struct allocation *part, int32_t nic, bool writes,
+                        struct link_path *path)
 {
     struct topology *topology = job->jobs->topology;
     const struct graph_nic own = nic_on(job, part, nic);
@@ -143,6 +143,16 @@ static int path_of(const struct job *job, const struct allocation *part, int32_t
     const struct topology_route route = {.label = job_number(job)};
     return writes ? topology_nic_path(topology, own, beside, route, path)
                   : topology_nic_path(topology, beside, own, route, path);
+}
+
+/* A state in host memory comes from there, or goes there. */
+static int path_of(const struct job *job, const struct allocation *part, int32_t nic, bool writes,
+                   struct link_path *path)
+{
+    const int code = network_path(job, part, nic, writes, path);
+    const bool loads = !writes && job->activity->saver != NULL && job->activity->saver->loads;
+    if (code != 0 || loads || !job_swaps_optimizer(job)) return code;
+    return topology_add_host(job->jobs->topology, nic_on(job, part, nic), writes, path);
 }
 
 static void on_moved(struct link_net *net, struct link_flow *flow, sim_ns now);

@@ -12,8 +12,10 @@
  * A job on one node has no peer: its saves to a peer never count, and the run warns. If it shrinks to one node while it
  * reads its state back, it reads the rest from a node that it had before.
  *
- * Leaves out: whether the peer that holds a state has failed as well, PCIe links, the capacity of the storage, and
- * which GPUs of its nodes the job has: it uses their lowest NICs. */
+ * The state of a job whose optimizer is beyond its GPUs (job_swaps.c) leaves host memory, by the switch of the NIC.
+ *
+ * Leaves out: whether the peer that holds a state has failed as well, PCIe links of others, and host memory of the
+ * peer. Also the capacity of the storage, and which GPUs of its nodes the job has: it uses their lowest NICs. */
 #ifndef ORRERY_WORLD_JOBS_JOB_SAVER_H
 #define ORRERY_WORLD_JOBS_JOB_SAVER_H
 

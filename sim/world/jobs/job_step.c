@@ -5,6 +5,7 @@
 #include "sim/world/jobs/job_traffic_state.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const char *const kind_names[] = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send", NULL};
 static const char *const group_names[] = {"all", "rail", "node", NULL};
@@ -91,6 +92,17 @@ static int check_code(const struct jobs *jobs, const struct job_type *type)
     return 0;
 }
 
+/* Without a code, and with one that bears no stragglers, a round ends with its last node. */
+static void warn_of_patience(const struct jobs *jobs, const struct job_type *type)
+{
+    char path[DIAG_WHERE_CHARS];
+    snprintf(path, sizeof path, "jobs.types.%s.step.delays.patience", type->name);
+    if (type->step.code.scheme != 0 || type->step.stragglers > 0 || !config_is_given(jobs->site->config, path)) return;
+    diag_warning(jobs->site->diag, config_where(jobs->site->config, path),
+                 "give 'stragglers' or 'code', or leave it out",
+                 "'patience' has no effect: without a code no node is left behind");
+}
+
 int job_step_read_type(const struct jobs *jobs, const struct job_type *type, struct traffic_type *out)
 {
     const struct config_list *list = &type->step.collectives;
@@ -98,6 +110,7 @@ int job_step_read_type(const struct jobs *jobs, const struct job_type *type, str
     if (list->n == 0) return 0;
     const int checked = check_code(jobs, type);
     if (checked != 0) return checked;
+    warn_of_patience(jobs, type);
     out->collectives = mem_zalloc(list->n, sizeof *out->collectives);
     if (out->collectives == NULL) return SIM_E_NOMEM;
     for (size_t i = 0; i < list->n; i++) {
@@ -232,6 +245,18 @@ static int run_rounds(const struct job_traffic *traffic, const struct gradient_c
     return has_both ? 0 : SIM_E_NOMEM;
 }
 
+/* Draws the rounds, unless the job had as many nodes and steps before: they are those of then. Returns 0 or
+ * SIM_E_NOMEM. */
+static int find_rounds(const struct job_traffic *traffic, const struct gradient_code *code, int32_t steps)
+{
+    struct job_rounds *rounds = &traffic->job->activity->rounds;
+    if (rounds->nodes == code->workers && rounds->steps == steps) return 0;
+    const int result = run_rounds(traffic, code, steps, &rounds->sum_s);
+    rounds->nodes = result == 0 ? code->workers : 0;
+    rounds->steps = steps;
+    return result;
+}
+
 /* Steps of the job, of which at most STEP_ROUNDS node rounds are drawn; 100 at least. */
 static double steps_of(const struct job_traffic *traffic)
 {
@@ -247,9 +272,8 @@ int job_step_compute(struct job_traffic *traffic)
     traffic->compute_s = step->compute_s * code.workers * gradient_code_load(&code) * (steps + more) / steps;
     if (!(step->delays.late_frac > 0.0)) return 0;
     const double drawn = fmin(steps, fmax(floor((double)STEP_ROUNDS / code.workers), 100.0));
-    double sum_s;
-    const int result = run_rounds(traffic, &code, (int32_t)drawn, &sum_s);
-    if (result == 0) traffic->compute_s = sum_s / (drawn + more) * (steps + more) / steps;
+    const int result = find_rounds(traffic, &code, (int32_t)drawn);
+    traffic->compute_s = traffic->job->activity->rounds.sum_s / (drawn + more) * (steps + more) / steps;
     return result;
 }
 

@@ -437,6 +437,7 @@ static void on_settle(struct engine *engine, struct owner *owner, sim_ns now)
         if (speed == traffic->speed) continue;
         count_time(traffic, now);
         traffic->speed = speed;
+        job_swaps_respread(traffic->job, now);
         job_activity_redraw(traffic->job, now, true);
         job_speed_changed(traffic->job, now);
     }

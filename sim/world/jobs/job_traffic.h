@@ -21,7 +21,7 @@
  * which n - s results suffice. With `delays`, nodes are late in single rounds: a chain of two states for each node,
  * late and not, as in the model of Gilbert and Elliott. A job of K steps has K rounds, and those of the code's delay.
  * They are drawn from the stream "jobs.delays" of the job, at most STEP_ROUNDS over all nodes, and all take the mean
- * of their computing.
+ * of their computing. A job that starts again on as many nodes has the rounds that it had.
  *
  * Leaves out: PCIe links of the job's GPUs, other traffic of the job, and steps of different length. With codes also:
  * the rounds under way that a restart loses, and that nodes late and nodes slow for long share `stragglers`. */

@@ -139,8 +139,7 @@ static int check_plan(struct jobs *jobs, const struct job_type *type)
                       hint[0] != 0 ? hint : "'orrery plan' lists plans that can be", "%s", problem);
 }
 
-/* Whether its jobs keep states in the host memory or on the drives of their nodes. */
-static bool uses_host(const struct job_type *type)
+bool job_type_swaps(const struct job_type *type)
 {
     const struct training_config *plan = &type->training.plan;
     return plan->llm != NULL && (plan->offload.optimizer_frac > 0.0 || plan->tiers.weights != HOME_GPU ||
@@ -153,7 +152,7 @@ static int make_nodes(const struct jobs *jobs, struct job_trainings *trainings)
 {
     bool some = false;
     size_t n = 0;
-    for (size_t i = 0; i < trainings->n_types; i++) some = some || uses_host(type_at(jobs, i));
+    for (size_t i = 0; i < trainings->n_types; i++) some = some || job_type_swaps(type_at(jobs, i));
     for (const struct cluster *at = jobs->cluster; at != NULL; at = at->next) n += (size_t)at->n_nodes;
     if (!some || jobs->placer == NULL) return 0;
     trainings->on_node = mem_zalloc(n, sizeof *trainings->on_node);
@@ -310,7 +309,7 @@ double job_training_asked_s(const struct jobs *jobs, const struct job_type *type
 static void count_on_nodes(const struct job *job, int32_t sign)
 {
     struct job_trainings *trainings = job->jobs->trainings;
-    if (trainings == NULL || trainings->on_node == NULL || job->type == NULL || !uses_host(job->type)) return;
+    if (trainings == NULL || trainings->on_node == NULL || job->type == NULL || !job_type_swaps(job->type)) return;
     const struct job_training_facts *facts = job_training_facts(job->jobs, job->type, job->view.node_type,
                                                                 gpus_of(job->holder.ugpus));
     const struct cluster *cluster = jobs_cluster_of(job->jobs, job->view.node_type);
@@ -495,7 +494,7 @@ static void say_room(char *text, size_t bytes, double used_bytes, double room_by
                  room_bytes / gib, key);
 }
 
-/* Warns of jobs that are timed as if each had a node's host memory, drives and CPUs alone. */
+/* Warns of jobs that are timed as if each had CPUs of a node alone, and what else is on no link. */
 static int warn_of_meeting(const struct jobs *jobs)
 {
     const struct job_trainings *trainings = jobs->trainings;
@@ -507,8 +506,8 @@ static int warn_of_meeting(const struct jobs *jobs)
     snprintf(text, sizeof text,
              "jobs: up to %" PRId32
              " jobs that keep states beyond their GPUs ran on one node at once, the last of type "
-             "'%s', each as fast as alone on its host memory, drives and CPUs%s%s",
-             trainings->most.n, trainings->meets->name, host, disk);
+             "'%s', each as fast as alone on its %s%s%s",
+             trainings->most.n, trainings->meets->name, job_swaps_alone_on(jobs), host, disk);
     return emit_warning(jobs, "shared-host", text);
 }
 

@@ -87,6 +87,41 @@ void job_training_done(const struct job *job, sim_ns now);
 void job_training_enters(const struct job *job);
 void job_training_leaves(const struct job *job);
 
+/* --- States beyond the GPU on the links of hosts: job_swaps.c --- */
+
+/* Whether jobs of the type keep states beyond their GPUs. */
+bool job_type_swaps(const struct job_type *type);
+
+/* Whether those of the job are on links that the scenario describes. create returns 0 or SIM_E_NOMEM. */
+int job_swaps_create(struct jobs *jobs);
+void job_swaps_destroy(struct jobs *jobs);
+bool job_has_swaps(const struct job *job);
+bool job_swaps_optimizer(const struct job *job); /* its optimizer's states are among them */
+
+/* What jobs of a node use without being slower for it: what the scenario does not describe, and CPUs. */
+const char *job_swaps_alone_on(const struct jobs *jobs);
+
+/* The job is on its GPUs, or leaves them: notes which these are. */
+void job_swaps_enters(struct job *job);
+void job_swaps_leaves(struct job *job);
+
+/* The following functions are for jobs with an activity (job_activity.h). The job begins to work on its present GPUs,
+ * or ceases to: begin does nothing for jobs that have begun, and returns 0 or SIM_E_NOMEM. Before end, its progress has
+ * been moved to now. forget: after the run. */
+int job_swaps_begin(struct job *job);
+void job_swaps_end(struct job *job);
+void job_swaps_forget(struct job *job);
+
+/* Its messages have another share of the network. */
+void job_swaps_respread(struct job *job, sim_ns now);
+
+/* Its speed, relative to links of its own; the phases of its step (NULL: those on links of its own). */
+double job_swaps_speed(const struct job *job);
+const struct power_stage *job_swaps_phases(const struct job *job);
+
+/* Emits job.offload_speed, if such jobs have run. Returns 0 or the sink's code. */
+int job_swaps_emit(const struct jobs *jobs);
+
 /* Emits job.mfu and job.hfu, if jobs have trained. Returns 0 or the sink's code. */
 int job_trainings_emit(const struct jobs *jobs);
 

@@ -427,6 +427,7 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     if (code == 0) code = jobs_check_hosts(jobs);
     jobs->topology = options->topology;
     if (code == 0) code = job_traffic_create(jobs, options->topology);
+    if (code == 0) code = job_swaps_create(jobs);
     if (code == 0) code = job_savers_check(jobs, options->topology);
     if (code == 0) code = job_readers_create(jobs);
     if (code == 0) code = prepare(jobs);
@@ -452,12 +453,9 @@ void jobs_destroy(struct jobs *jobs)
     mem_free((void *)jobs->placer_states);
     for (struct job *job = jobs->oldest; job != NULL; job = job->next)
         cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
-    for (struct job *job = jobs->oldest; job != NULL; job = job->next) {
-        if (job->activity == NULL) continue;
-        job_traffic_forget(job);
-        job_saver_forget(job);
-        job_reader_forget(job);
-    }
+    for (struct job *job = jobs->oldest; job != NULL; job = job->next)
+        if (job->activity != NULL) job_activity_forget(job);
+    job_swaps_destroy(jobs);
     job_traffic_destroy(jobs);
     job_readers_destroy(jobs);
     job_checkpoints_destroy(jobs);
@@ -500,15 +498,14 @@ int jobs_finish(struct jobs *jobs)
         code = job_emit_placement(job, now);
         if (job->place != NULL) job_count_kept(job, now);
         if (job->view.state == JOB_RUNNING) job_progress_move(&job->progress, now);
-        if (job->activity != NULL) job_saver_end(job);
-        if (job->activity != NULL) job_traffic_end(job);
-        if (job->activity != NULL) job_reader_end(job);
+        if (job->activity != NULL) job_activity_end(job);
         job_stats_idle(&jobs->stats, job);
         if (code == 0) code = job_stats_unfinished(&jobs->stats, job, now);
     }
     active_jobs_move(jobs, now);
     if (code == 0) code = job_stats_emit(&jobs->stats, jobs, now);
     if (code == 0) code = job_traffic_emit(jobs);
+    if (code == 0) code = job_swaps_emit(jobs);
     return code < 0 ? code : job_readers_emit(jobs);
 }
 

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HOST = 0 }; /* index of the host among the devices */
-
 /* --- Devices --- */
 
 static const char *place_of(const struct topology *topology, const struct topology_device *device, const char *key)
@@ -54,7 +52,7 @@ static int read_device(struct topology *topology, struct topology_device *device
 static int read_host(struct topology *topology)
 {
     const struct host_config *config = &topology_config(topology)->host;
-    struct topology_device *device = &topology->devices[HOST];
+    struct topology_device *device = &topology->devices[HOST_DEVICE];
     *device = (struct topology_device){.kind = TIER_DRAM};
     if (config->device == NULL && config->software == NULL) return 0;
     if (config->device == NULL)
@@ -268,7 +266,7 @@ int topology_tier(const struct topology_placement *placement, enum tier_kind kin
 int topology_tier_named(const struct topology_placement *placement, const char *name, struct tier **tier)
 {
     *tier = NULL;
-    if (strcmp(name, "host") == 0) return tier_of_device(placement, HOST, tier);
+    if (strcmp(name, "host") == 0) return tier_of_device(placement, HOST_DEVICE, tier);
     for (int32_t i = 1; i < placement->topology->n_devices; i++)
         if (strcmp(placement->topology->devices[i].config->name, name) == 0) return tier_of_device(placement, i, tier);
     return 0;

@@ -115,6 +115,20 @@ bool topology_has_remote(const struct topology *topology, const char *name);
 int topology_storage_path(struct topology *topology, struct graph_nic nic, const char *name, bool writes,
                           struct link_path *path);
 
+/* The path between the memory of a node's host and one of its GPUs, to the GPU or from it; and that between the first
+ * kind of drives that the scenario lists and that memory, which reads or writes the drives. A path without links:
+ * nothing is known that could limit it. Returns 0 or SIM_E_NOMEM. */
+int topology_host_path(struct topology *topology, int32_t node, int32_t gpu, const struct gpu_spec *spec, bool to_gpu,
+                       struct link_path *path);
+int topology_drive_path(struct topology *topology, int32_t node, bool reads, struct link_path *path);
+
+/* Adds the way between host memory and a NIC to a path that begins (`leaves`) or ends there. 0 or SIM_E_NOMEM. */
+int topology_add_host(struct topology *topology, struct graph_nic nic, bool leaves, struct link_path *path);
+
+/* Whether the scenario describes the links of hosts: PCIe, its switches, host memory, drives; and those drives. */
+bool topology_has_host_links(const struct topology *topology);
+bool topology_has_drives(const struct topology *topology);
+
 /* Whether a link is one of the site that all nodes share: of memory behind the network, or the fabric. */
 bool topology_is_shared(const struct topology *topology, const struct link *link);
 

@@ -377,6 +377,78 @@ int topology_slow_nic(struct topology *topology, struct graph_nic at, double sha
     return 0;
 }
 
+/* --- The host of a node --- */
+
+int topology_host_path(struct topology *topology, int32_t index, int32_t number, const struct gpu_spec *spec,
+                       bool to_gpu, struct link_path *path)
+{
+    struct topology_node *node = topology_node(topology, index, 0);
+    struct tier *host = NULL;
+    *path = (struct link_path){0};
+    if (node == NULL) return SIM_E_NOMEM;
+    struct way way = {.topology = topology, .path = path};
+    struct topology_gpu *gpu = &node->gpus[number];
+    if (gpu->spec == NULL) gpu->spec = spec;
+    const bool has_pcie = topology_port_bytes_per_s(topology, gpu->spec) > 0;
+    way.code = topology_make_tier(topology, node, HOST_DEVICE, &host);
+    if (way.code == 0 && to_gpu) read_tier(&way, host);
+    if (!to_gpu && has_pcie) pcie(&way, gpu, false);
+    uplink(&way, gpu, to_gpu);
+    if (to_gpu && has_pcie) pcie(&way, gpu, true);
+    if (way.code == 0 && !to_gpu) write_tier(&way, host);
+    return way.code;
+}
+
+int topology_add_host(struct topology *topology, struct graph_nic at, bool leaves, struct link_path *path)
+{
+    struct topology_node *node = topology_node(topology, at.node, 0);
+    struct tier *host = NULL;
+    if (node == NULL) return SIM_E_NOMEM;
+    struct way way = {.topology = topology, .path = path};
+    way.code = topology_make_tier(topology, node, HOST_DEVICE, &host);
+    if (topology_config(topology)->network.per == NETWORK_PER_GPU) uplink(&way, &node->gpus[at.nic], leaves);
+    if (way.code == 0 && leaves) read_tier(&way, host);
+    if (way.code == 0 && !leaves) write_tier(&way, host);
+    return way.code;
+}
+
+/* The first drives among the devices; 0: there are none. */
+static int32_t drives_of(const struct topology *topology)
+{
+    int32_t i = 1;
+    while (i < topology->n_devices && topology->devices[i].kind != TIER_SSD) i++;
+    return i < topology->n_devices ? i : HOST_DEVICE;
+}
+
+bool topology_has_drives(const struct topology *topology)
+{
+    return drives_of(topology) != HOST_DEVICE;
+}
+
+bool topology_has_host_links(const struct topology *topology)
+{
+    const struct topology_config *config = topology_config(topology);
+    return config->pcie_bytes_per_s > 0 || config->pcie_switch.gpus > 0 ||
+           topology->devices[HOST_DEVICE].spec != NULL || topology_has_drives(topology);
+}
+
+int topology_drive_path(struct topology *topology, int32_t index, bool reads, struct link_path *path)
+{
+    const int32_t device = drives_of(topology);
+    struct topology_node *node = topology_node(topology, index, 0);
+    struct tier *drives = NULL, *host = NULL;
+    *path = (struct link_path){0};
+    if (node == NULL) return SIM_E_NOMEM;
+    struct way way = {.topology = topology, .path = path};
+    if (device == HOST_DEVICE) return 0;
+    way.code = topology_make_tier(topology, node, device, &drives);
+    if (way.code == 0) way.code = topology_make_tier(topology, node, HOST_DEVICE, &host);
+    if (way.code == 0 && reads) read_tier(&way, drives);
+    if (way.code == 0) add_link(&way, host->media[reads ? STORAGE_WRITE : STORAGE_READ]);
+    if (way.code == 0 && !reads) write_tier(&way, drives);
+    return way.code;
+}
+
 /* --- Memory behind the network --- */
 
 static int32_t remote_of(const struct topology *topology, const char *name)

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+enum { HOST_DEVICE = 0 }; /* index of the host among the devices */
+
 /* A link for each direction; in: towards the GPU, or into the node. NULL until a transfer needs them. */
 struct link_pair {
     struct link *in, *out;

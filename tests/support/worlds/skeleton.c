@@ -220,6 +220,17 @@ static const struct fragment {
      " 'heads': 8}, 'tensor_parallel': '$1-2', 'zero': '?', 'recompute': '?', 'global_batch': '$1-64', 'sequence_tokens':"
      " 512, 'tiers': {'weights': '?', 'gradients': '?', 'optimizer': 'disk', 'activations': '?', 'flow': '?', 'gather':"
      " '?', 'disk_read': '9GB/s', 'disk_write': '4GB/s', 'cpu_update': '?'}}}}}}"},
+    {JOBS, 6,
+     "{'cluster': {'gpus_per_node': '$2-4', 'pcie_switch': {'gpus': 2, 'bandwidth': '$1-30GB/s'}, 'host': {'device':"
+     " 'host-dram-pcie4'}, 'storage': {'drives': {'device': 'samsung-980-pro'}}}, 'jobs': {'types': {'default': {"
+     "'training': {'llm': 'llama-3.1-8b', 'shape': {'layers': '$2-4', 'hidden': 512, 'heads': 8}, 'zero': '?',"
+     " 'global_batch': '$1-64', 'sequence_tokens': 512, 'tiers': {'weights': '?', 'gradients': '?', 'optimizer': 'disk',"
+     " 'activations': '?', 'flow': '?', 'disk_read': '9GB/s', 'disk_write': '4GB/s', 'cpu_update': '?'}}}}}}"},
+    {JOBS, 4,
+     "{'cluster': {'gpus_per_node': '$2-4', 'pcie': '$1-30GB/s', 'pcie_switch': {'gpus': 2, 'bandwidth': '$1-30GB/s'}},"
+     " 'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b', 'shape': {'layers': '$2-4', 'hidden': 512,"
+     " 'heads': 8}, 'global_batch': '$1-64', 'sequence_tokens': 512, 'offload': {'optimizer': 1, 'flush': '?',"
+     " 'gpu_stride': '$0-4', 'link': '9GB/s'}}}}}}"},
     {JOBS, 5,
      "{'jobs': {'types': {'default': {'training': {'llm': 'llama-3.1-8b', 'shape': {'layers': '$2-5', 'hidden': 512,"
      " 'heads': 8}, 'pipeline_parallel': 2, 'schedule': '?', 'recompute': '?', 'global_batch': '$1-64',"
