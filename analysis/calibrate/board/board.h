@@ -94,6 +94,7 @@ struct board_row {
     const char *llm;            /* of the catalog; NULL: it has none */
     const char *group;          /* GPU, LLM and engine */
     const char *preset, *note;  /* NULL: none */
+    bool overlapped;            /* the preset's host works while the GPU does */
     bool foreign;               /* the CPU overhead of the preset was not measured with this GPU */
     bool unmeasured;            /* kernels of the LLM's attention were never measured */
     const char *reason;         /* why it is not predicted; NULL: it is */

@@ -201,6 +201,7 @@ static int resolve(struct predictor *predictor, struct board_row *row, const str
     if (row->reason == NULL) row->reason = read_loop(predictor, row, &(*llm)->llm);
     if (row->reason != NULL) return 0;
     row->preset = (*preset)->preset.name;
+    row->overlapped = (*preset)->preset.overlapped_host;
     row->asked.kind = MEASURED_TPOT;
     row->asked.engine = row->preset;
     row->asked.gpu = row->gpu;

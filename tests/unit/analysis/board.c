@@ -132,6 +132,26 @@ TEST(without_the_group)
     arena_fini(&session.arena);
 }
 
+/* Since version 0.14 vLLM's host works beside the GPU: such rows take the GPU's time, and tell no other group of the
+ * host. */
+TEST(hosts_beside_the_gpu)
+{
+    static const char later[] = "Qwen/Qwen3-32B,vllm,0.14.0,,,agg,1024,128,8,8,1,100,12.5," END,
+                      before[] = "Qwen/Qwen3-14B,vllm,0.12.0,,,agg,1024,128,8,8,1,100,12.5," END;
+    struct session session;
+    begin(&session);
+    CHECK_EQ_INT(predict(&session, arena_printf(&session.arena, "%s%s", later, before)), 0);
+    const struct board_row *rows = session.board.rows;
+    MUST(session.board.n == 2);
+    CHECK(rows[0].overlapped && !rows[1].overlapped);
+    CHECK_NEAR(rows[0].predicted_tpot_s, rows[0].point.gpu_s, 0.0);
+    CHECK(rows[1].predicted_tpot_s > rows[1].point.gpu_s);
+    CHECK_NEAR(rows[1].left_out_tpot_s, rows[1].point.gpu_s, 0.0); /* nothing is known of the host */
+    const double host_s = rows[1].tpot_s - rows[1].point.gpu_s;
+    CHECK_NEAR(rows[0].left_out_tpot_s, fmax(rows[0].point.gpu_s, host_s), 1e-6);
+    arena_fini(&session.arena);
+}
+
 /* More users never make a token faster: if one row takes over 1.3 times as long as another with as many users or more,
  * all of the configuration are suspect; not those of another version, nor where no version is stated. */
 TEST(contradictions)
@@ -187,8 +207,8 @@ TEST(versions)
     } cases[] = {{"0.12.1", NULL},
                  {"0.9.1", "version 0.9.1 by preset vllm-0.12"},
                  {"0.7.0", "version 0.7.0 by preset vllm-0.12"},
-                 {"0.120", "version 0.120 by preset vllm-0.12"},
-                 {"", "version not stated by preset vllm-0.12"}};
+                 {"0.120", "version 0.120 by preset vllm-0.14"},
+                 {"", "version not stated by preset vllm-0.14"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct session session;
         begin(&session);
