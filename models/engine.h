@@ -3,16 +3,22 @@
  *     iteration = max(GPU, launch) + iteration_s + sequences sequence_s + prompts prompt_s
  *     launch = layers layer_launch_s, or 0 when the batch replays a captured CUDA graph
  *
+ * With `overlapped` the host schedules an iteration while the GPU works on the one before, and the slower counts:
+ *
+ *     iteration = max(GPU, launch, iteration_s + sequences sequence_s + prompts prompt_s)
+ *
  * A host that launches kernels one by one runs ahead of a slow GPU and limits a fast one: the slower of both counts.
- * Scheduling, preparing inputs, messages to the workers of the other GPUs and sampling wait for the GPU and are added.
- * Left out: a host that schedules the next iteration while the GPU works shows as a small iteration_s, not as a model
- * of its own; stalls of the memory allocator (see configs/engines/vllm-0.2.json). */
+ * Scheduling, preparing inputs, messages to the workers of the other GPUs and sampling wait for the GPU and are added,
+ * unless overlapped. Left out: presets of engines that overlap, and were fitted without saying so, have a small
+ * iteration_s; stalls of the memory allocator (see configs/engines/vllm-0.2.json). */
 #ifndef ORRERY_MODELS_ENGINE_H
 #define ORRERY_MODELS_ENGINE_H
 
 #include "models/iteration.h"
 #include "models/piece.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct engine_params {
@@ -20,10 +26,11 @@ struct engine_params {
     double iteration_s;    /* every iteration */
     double sequence_s;     /* each sequence of the batch: its prompt, or its token */
     double prompt_s;       /* each prompt, or chunk of one, on top of that */
+    bool overlapped;       /* iteration_s, sequence_s and prompt_s pass while the GPU works */
     int64_t graph_tokens;  /* batches of at most this many tokens, prompts included, replay a CUDA graph; 0: none */
 };
 
-/* What the host takes of an iteration, whatever the GPU does: launching, beside the GPU; and what waits for it. */
+/* What the host takes of an iteration, whatever the GPU does: beside the GPU; and what waits for it. */
 struct engine_seconds {
     double launch_s, waiting_s;
 };
@@ -34,10 +41,10 @@ static inline struct engine_seconds engine_seconds(const struct engine_params *p
 {
     const int64_t tokens = work->prefill_tokens + iteration_decode_tokens(work);
     const double prompts = (double)work->prefill_sequences, sequences = prompts + (double)work->decode_sequences;
-    return (struct engine_seconds){
-        .launch_s = tokens > params->graph_tokens ? layers * params->layer_launch_s : 0.0,
-        .waiting_s = params->iteration_s + sequences * params->sequence_s + prompts * params->prompt_s,
-    };
+    const double launch_s = tokens > params->graph_tokens ? layers * params->layer_launch_s : 0.0;
+    const double host_s = params->iteration_s + sequences * params->sequence_s + prompts * params->prompt_s;
+    return (struct engine_seconds){.launch_s = params->overlapped ? fmax(launch_s, host_s) : launch_s,
+                                   .waiting_s = params->overlapped ? 0.0 : host_s};
 }
 
 /* Seconds of that iteration along a run whose GPU time is `gpu`. */

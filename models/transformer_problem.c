@@ -19,6 +19,20 @@ static const char *size_problem(const struct llm_spec *llm)
     return NULL;
 }
 
+/* Counts and lengths that no other check bounds below. */
+static const char *sign_problem(const struct llm_spec *llm)
+{
+    if (llm->sliding_window < 0) return "the sliding window must not be negative";
+    if (llm->full_layers < 0) return "the number of layers without a sliding window must not be negative";
+    if (llm->window_q_heads < 0 || llm->window_kv_heads < 0 || llm->window_head_dim < 0 || llm->window_value_dim < 0)
+        return "heads of layers with a window, and their widths, must not be negative";
+    if (llm->index_tokens < 0) return "the tokens that an indexer chooses must not be negative";
+    if (llm->mtp_layers < 0 || llm->mtp_layers > LLM_MAX_MTP_LAYERS)
+        return "the layers for multi-token prediction must be from 0 to 16";
+    if (llm->layer_norms < 0) return "the number of norms per layer must not be negative";
+    return llm->published_parameters < 0 ? "the number of parameters must not be negative" : NULL;
+}
+
 static const char *latent_problem(const struct llm_spec *llm)
 {
     if (llm->kv_latent == 0) {
@@ -132,6 +146,7 @@ static const char *format_problem(const struct llm_spec *llm)
 const char *llm_problem(const struct llm_spec *llm)
 {
     const char *problem = size_problem(llm);
+    if (!problem) problem = sign_problem(llm);
     if (problem) return problem;
     if (llm->q_heads % llm->kv_heads != 0)
         return "the number of attention heads is not a multiple of that of key-value heads";

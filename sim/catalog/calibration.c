@@ -31,14 +31,23 @@ static bool is_expert_class(size_t class)
     return class >= KERNEL_MOE && class < KERNEL_ALL_REDUCE;
 }
 
+static bool is_own_class(size_t class)
+{
+    const bool is_latent = class == KERNEL_LATENT_DECODE || class == KERNEL_LATENT_PREFILL;
+    const bool is_narrow = class == KERNEL_GEMM_FP8 || class == KERNEL_GEMM_FP8_BLOCK || class == KERNEL_GEMM_NVFP4;
+    return is_expert_class(class) || is_latent || is_narrow;
+}
+
+static bool is_own_all_reduce(size_t class)
+{
+    return class == KERNEL_DIRECT_ALL_REDUCE;
+}
+
 /* The set that has an engine's own kernels of a class; NULL: none is named. */
 static const char *own_set(const struct calibration_request *request, size_t class)
 {
-    if (class == KERNEL_DIRECT_ALL_REDUCE) return request->own_all_reduce;
-    const bool is_experts = is_expert_class(class);
-    const bool is_latent = class == KERNEL_LATENT_DECODE || class == KERNEL_LATENT_PREFILL;
-    const bool is_narrow = class == KERNEL_GEMM_FP8 || class == KERNEL_GEMM_FP8_BLOCK || class == KERNEL_GEMM_NVFP4;
-    return is_experts || is_latent || is_narrow ? request->own_kernels : NULL;
+    if (is_own_all_reduce(class)) return request->own_all_reduce;
+    return is_own_class(class) ? request->own_kernels : NULL;
 }
 
 /* The set of the file that a class comes from by a request; NULL: none has it. */
@@ -232,11 +241,59 @@ static int check_set(const struct reading *reading, const char *name)
                       "no calibration of this GPU has a set '%s'", name);
 }
 
+/* A set that serves some classes only, where the GPU has it. */
+struct part_set {
+    const char *key, *name; /* in presets; name NULL: none is asked for */
+    bool (*serves)(size_t class);
+};
+
+static bool has_part(const struct calibration_file *file, const struct part_set *part)
+{
+    const struct calibration_set *set = calibration_file_set(file, part->name);
+    for (size_t i = 0; set && i < KERNEL_CLASS_COUNT; i++)
+        if (part->serves(i) && set->classes[i].rows > 0) return true;
+    return false;
+}
+
+/* Sets *found to whether the file of some GPU has kernels in the set that it is named for. */
+static int seek_part(const struct reading *reading, const struct part_set *part, bool *found)
+{
+    struct catalog_names gpus;
+    *found = false;
+    for (size_t i = 0; i < SOURCES; i++) *found |= has_part(&reading->sources[i].file, part);
+    int code = *found ? 0 : catalog_list_calibrations(reading->catalog, reading->arena, &gpus, reading->diag);
+    for (size_t i = 0; code == 0 && !*found && i < gpus.n; i++) {
+        struct calibration_file file = {.gpu = NULL};
+        const char *path = arena_printf(reading->arena, "%s/%s/%s.json", reading->catalog->root, calibrations.folder,
+                                        gpus.names[i]);
+        code = path ? read_file(reading, path, &file) : diag_nomem(reading->diag);
+        *found = code == 0 && has_part(&file, part);
+    }
+    return code;
+}
+
+/* GPUs need not have such a set, but some GPU must: else its name is misspelt, or it has no such kernels. */
+static int check_part(const struct reading *reading, const struct part_set *part)
+{
+    bool found = true;
+    const int code = part->name && list_sets(reading, NULL) > 0 ? seek_part(reading, part, &found) : 0;
+    if (code != 0 || found) return code;
+    return diag_error(reading->diag, SIM_E_CONFIG, reading->request->sets_where,
+                      "'orrery list kernels' shows the sets of each GPU, and the kernels in them",
+                      "'%s': no GPU has a set '%s' with such kernels", part->key, part->name);
+}
+
 static int check_sets(const struct reading *reading)
 {
-    const char *kernels = reading->request->kernels, *collectives = reading->request->collectives;
-    const int code = check_set(reading, kernels);
-    return code == 0 && strcmp(kernels, collectives) != 0 ? check_set(reading, collectives) : code;
+    const struct calibration_request *request = reading->request;
+    const struct part_set parts[] = {{"own_kernels", request->own_kernels, is_own_class},
+                                     {"experts", request->experts, is_expert_class},
+                                     {"own_all_reduce", request->own_all_reduce, is_own_all_reduce}};
+    int code = check_set(reading, request->kernels);
+    if (code == 0 && strcmp(request->kernels, request->collectives) != 0)
+        code = check_set(reading, request->collectives);
+    for (size_t i = 0; code == 0 && i < sizeof parts / sizeof *parts; i++) code = check_part(reading, &parts[i]);
+    return code;
 }
 
 /* --- Taking classes --- */

@@ -71,7 +71,8 @@ struct calibration_request {
     const char *where, *sets_where;    /* the places that name the file and the sets, for findings; may be NULL */
 };
 
-/* Reads a calibration. Errors: `file` does not exist, the "like" GPU has no file, no file has the set. A calibration of
+/* Reads a calibration. Errors: `file` does not exist, the "like" GPU has no file, no file has the set,
+ * or no GPU has such kernels in a set for own kernels, experts or the own all-reduce. A calibration of
  * another GPU gets a warning, unless one is "like" the other. Texts live in `arena`. Returns 0, SIM_E_CONFIG, SIM_E_IO
  * or SIM_E_NOMEM. */
 int calibration_read(const struct catalog *catalog, const struct calibration_request *request, struct arena *arena,

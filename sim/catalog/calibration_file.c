@@ -235,6 +235,14 @@ int calibration_file_read(const char *path, struct arena *arena, struct calibrat
     return code;
 }
 
+bool calibration_class_is_of_one_kernel(const struct calibration_class *class)
+{
+    const struct calibration_profile *profiles = class->profiles.items;
+    for (size_t i = 0; i < class->profiles.n; i++)
+        if (strchr(profiles[i].file, '@')) return true;
+    return false;
+}
+
 const struct calibration_set *calibration_file_set(const struct calibration_file *file, const char *name)
 {
     const struct calibration_set *sets = file->sets.items;

@@ -64,6 +64,9 @@ struct calibration_file {
  * `arena`. Returns 0, SIM_E_IO, SIM_E_CONFIG or SIM_E_NOMEM. */
 int calibration_file_read(const char *path, struct arena *arena, struct calibration_file *file, struct diag *diag);
 
+/* Whether a class has one kernel among those of its profiles, "FILE@KERNEL": engines take it where told to only. */
+bool calibration_class_is_of_one_kernel(const struct calibration_class *class);
+
 /* The set of that name, or NULL. */
 const struct calibration_set *calibration_file_set(const struct calibration_file *file, const char *name);
 

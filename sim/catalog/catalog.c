@@ -322,7 +322,7 @@ static int load_beside(const struct catalog *catalog, const char *path, const st
     const char *other = folder != NULL ? path_join(arena, folder, "hf_quant_config.json") : NULL;
     if (other == NULL) return diag_nomem(diag);
     if (access(other, F_OK) != 0) return 0;
-    const int code = json_load(arena, other, beside, diag);
+    const int code = json_load_python(arena, other, beside, diag);
     if (code == 0) shelf_note(catalog, &(*beside)->source->bytes);
     return code;
 }
@@ -335,7 +335,7 @@ int catalog_llm(const struct catalog *catalog, const char *name, const char *whe
     if (code != 0) return code;
     struct json_node *root;
     struct llm_file file;
-    code = json_load(arena, path, &root, diag);
+    code = json_load_python(arena, path, &root, diag); /* a file of our own is read again, and strictly */
     if (code != 0) return code;
     shelf_note(catalog, &root->source->bytes);
     if (huggingface_recognises(root)) {

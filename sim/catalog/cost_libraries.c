@@ -59,11 +59,11 @@ static void say_relation(const struct calibration *calibration, const struct eng
     }
 }
 
-/* Whether a class of a set was measured with libraries of the engine that fit it. */
+/* Whether a class of a set was measured with libraries of the engine that fit it. Kernels asked for do not. */
 static bool fits(const struct calibration_class *class, const struct engine_preset *engine)
 {
     enum library_relation relation;
-    return class->rows > 0 && class->measured_with.n > 0 &&
+    return class->rows > 0 && class->measured_with.n > 0 && !calibration_class_is_of_one_kernel(class) &&
            find_misfit(&class->measured_with, engine, &relation) == NULL;
 }
 

@@ -58,6 +58,8 @@ static const struct config_field engine_preset_fields[] = {
              "choosing the next tokens is a separate kernel, not part of the CPU overhead"),
     ROW_BOOL("fused_narrowing", fused_narrowing, DEFAULT("false"),
              "operators pass activations of fp8 products on in fp8"),
+    ROW_BOOL("overlapped_host", overlapped_host, DEFAULT("false"),
+             "the host schedules the next iteration while the GPU works: the longer of both counts, not their sum"),
     ROW_INT("graph_tokens", graph_tokens, DEFAULT("0"), WITHIN(0, 1e9),
             "batches of at most this many tokens replay a captured CUDA graph; 0: none does"),
     ROW_LIST("launch", launches, OPTIONAL, ANY, struct engine_launch, launch_fields,
@@ -166,6 +168,7 @@ bool engine_preset_params(const struct engine_preset *preset, const char *gpu, i
         .iteration_s = overhead.iteration_s,
         .sequence_s = overhead.sequence_s,
         .prompt_s = overhead.prompt_s,
+        .overlapped = preset->overlapped_host,
         .graph_tokens = preset->graph_tokens,
     };
     return gpu_listed && degree_listed;

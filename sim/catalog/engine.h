@@ -7,7 +7,7 @@
  *       "batching": {"policy": "vllm-v0", "padded": true},
  *       "kernels": "in-model", "collectives": "in-model", "own_kernels": "vllm-0.24",
  *       "direct_all_reduce": false, "fused_residual": false, "mixed_attention": false, "samples": false,
- *       "fused_narrowing": false, "graph_tokens": 0,
+ *       "fused_narrowing": false, "overlapped_host": false, "graph_tokens": 0,
  *       "launch": [{"gpu": "a100-80-sxm", "layer": "0.39ms"}, ...],
  *       "overhead": [{"gpu": "a100-80-sxm", "tensor_parallel": 2, "iteration": "9ms", "prompt": "8ms"}, ...,
  *                    {"tensor_parallel": 2, "iteration": "8ms", "sequence": "0s", "prompt": "8ms"}, ...],
@@ -59,6 +59,7 @@ struct engine_preset {
     const char *libraries_json;     /* the libraries of presets to be written; NULL in those that were read */
     const char *batching_json;      /* all of it, in presets to be written; NULL in those that were read */
     bool fused_narrowing; /* operators hand activations of fp8 products on in fp8 */
+    bool overlapped_host; /* the overhead passes while the GPU works: asynchronous scheduling */
     int64_t graph_tokens;
     struct config_list launches;  /* struct engine_launch; none: nothing to wait for */
     struct config_list overheads; /* struct engine_overhead, by host and rising degree; none: no overhead */

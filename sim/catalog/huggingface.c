@@ -14,7 +14,7 @@ static void read_late_windows(struct reading *reading, struct llm_spec *llm)
 {
     if (!read_flag(reading, "use_sliding_window", false)) return;
     const int64_t full_layers = read_count(reading, "max_window_layers", 28);
-    llm->sliding_window = full_layers < llm->layers ? read_count(reading, "sliding_window", 0) : 0;
+    llm->sliding_window = full_layers < llm->layers ? read_window_length(reading, 0) : 0;
     llm->full_layers = llm->sliding_window > 0 ? full_layers : 0;
 }
 
@@ -76,7 +76,7 @@ static void read_llama(struct reading *reading, struct llm_spec *llm)
 static void read_mistral(struct reading *reading, struct llm_spec *llm)
 {
     read_llama(reading, llm);
-    llm->sliding_window = read_count(reading, "sliding_window", 0);
+    llm->sliding_window = read_window_length(reading, 0);
 }
 
 static void read_mixtral(struct reading *reading, struct llm_spec *llm)
@@ -315,7 +315,8 @@ static void read_baichuan(struct reading *reading, struct llm_spec *llm)
     llm->head_dim = llm->q_heads > 0 ? llm->hidden / llm->q_heads : 0;
     llm->ffn = read_required(reading, "intermediate_size");
     llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_either(reading, "max_position_embeddings", "model_max_length");
+    llm->max_context = read_context(
+        reading, find(reading, "model_max_length") ? "model_max_length" : "max_position_embeddings", -1);
     llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", false);
     llm->gated_ffn = true;
     llm->layer_norms = 2;

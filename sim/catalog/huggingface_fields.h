@@ -2,6 +2,7 @@
 #ifndef ORRERY_CATALOG_HUGGINGFACE_FIELDS_H
 #define ORRERY_CATALOG_HUGGINGFACE_FIELDS_H
 
+#include "models/transformer.h"
 #include "sim/core/err.h"
 #include "sim/core/json_doc.h"
 
@@ -78,10 +79,28 @@ static inline bool has_text(const struct json_node *node, const char *text)
     return node && node->kind == JSON_STRING && strcmp(node->text, text) == 0;
 }
 
+static inline bool is_infinite(const struct reading *reading, const char *key)
+{
+    const struct json_node *node = find(reading, key);
+    return node && node->kind == JSON_NUMBER && isinf(node->number) && node->number > 0.0;
+}
+
+/* As read_count, the longest context; Infinity: as long as any. */
+static inline int64_t read_context(struct reading *reading, const char *key, int64_t fallback)
+{
+    return is_infinite(reading, key) ? LLM_MAX_CONTEXT : read_count(reading, key, fallback);
+}
+
+/* As read_count, the length of a sliding window; Infinity and 0: none. */
+static inline int64_t read_window_length(struct reading *reading, int64_t fallback)
+{
+    return is_infinite(reading, "sliding_window") ? 0 : read_count(reading, "sliding_window", fallback);
+}
+
 /* The length of a sliding window; null: none. */
 static inline int64_t read_window(struct reading *reading, int64_t fallback)
 {
-    return json_member(reading->root, "sliding_window") ? read_count(reading, "sliding_window", 0) : fallback;
+    return json_member(reading->root, "sliding_window") ? read_window_length(reading, 0) : fallback;
 }
 
 static inline void refuse_zero(struct reading *reading, const char *key, int64_t count)

@@ -16,7 +16,7 @@ void huggingface_opt(struct reading *reading, struct llm_spec *llm)
     llm->q_heads = read_required(reading, "num_attention_heads");
     llm->ffn = read_required(reading, "ffn_dim");
     llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_required(reading, "max_position_embeddings");
+    llm->max_context = read_context(reading, "max_position_embeddings", -1);
     llm->position_embeddings = llm->max_context + 2; /* the first two positions stand for padding */
     llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
     huggingface_set_gpt(llm, read_flag(reading, "enable_bias", true));
@@ -33,7 +33,7 @@ void huggingface_falcon(struct reading *reading, struct llm_spec *llm)
     llm->q_heads = read_either(reading, "num_attention_heads", "n_head");
     llm->ffn = read_count(reading, "ffn_hidden_size", 4 * llm->hidden);
     llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_count(reading, "max_position_embeddings", 2048);
+    llm->max_context = read_context(reading, "max_position_embeddings", 2048);
     llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", false);
     llm->parallel_block = read_flag(reading, "parallel_attn", true);
     huggingface_set_gpt(llm, read_flag(reading, "bias", false));
@@ -52,7 +52,7 @@ void huggingface_bloom(struct reading *reading, struct llm_spec *llm)
     llm->q_heads = read_either(reading, "n_head", "num_attention_heads");
     llm->ffn = 4 * llm->hidden;
     llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_count(reading, "seq_length", 2048);
+    llm->max_context = read_context(reading, "seq_length", 2048);
     llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
     llm->embedding_norm = true;
     huggingface_set_gpt(llm, true);
@@ -66,7 +66,8 @@ static void read_gpt_widths(struct reading *reading, struct llm_spec *llm)
     llm->q_heads = read_either(reading, "n_head", "num_attention_heads");
     llm->ffn = read_count(reading, "n_inner", 4 * llm->hidden);
     llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_either(reading, "n_positions", "max_position_embeddings");
+    llm->max_context = read_context(
+        reading, find(reading, "max_position_embeddings") ? "max_position_embeddings" : "n_positions", -1);
 }
 
 void huggingface_gpt2(struct reading *reading, struct llm_spec *llm)
@@ -117,7 +118,7 @@ void huggingface_mpt(struct reading *reading, struct llm_spec *llm)
     llm->q_heads = read_required(reading, "n_heads");
     llm->ffn = read_count(reading, "expansion_ratio", 4) * llm->hidden;
     llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_required(reading, "max_seq_len");
+    llm->max_context = read_context(reading, "max_seq_len", -1);
     llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
     huggingface_set_gpt(llm, !read_flag(reading, "no_bias", true));
     llm->norm_bias = llm->qkv_bias;

@@ -9,7 +9,7 @@ void huggingface_decoder(struct reading *reading, struct llm_spec *llm, int64_t 
     llm->head_dim = read_count(reading, "head_dim", llm->q_heads > 0 ? llm->hidden / llm->q_heads : 0);
     llm->ffn = read_count(reading, "intermediate_size", ffn);
     llm->vocab = read_required(reading, "vocab_size");
-    llm->max_context = read_required(reading, "max_position_embeddings");
+    llm->max_context = read_context(reading, "max_position_embeddings", -1);
     llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", false);
     llm->gated_ffn = true;
     llm->layer_norms = 2;

@@ -27,7 +27,7 @@ void huggingface_gemma3(struct reading *reading, struct llm_spec *llm)
     read_text_config(reading);
     read_gemma_text(reading, llm);
     llm->vocab = read_count(reading, "vocab_size", 262208);
-    llm->max_context = read_count(reading, "max_position_embeddings", 131072);
+    llm->max_context = read_context(reading, "max_position_embeddings", 131072);
     llm->sliding_window = read_window(reading, 4096);
     const int64_t pattern = read_count(reading, "sliding_window_pattern", 6);
     if (pattern == 1) llm->sliding_window = 0;
@@ -55,7 +55,7 @@ void huggingface_gemma4(struct reading *reading, struct llm_spec *llm)
     read_text_config(reading);
     read_gemma_text(reading, llm);
     llm->vocab = read_count(reading, "vocab_size", 262144);
-    llm->max_context = read_count(reading, "max_position_embeddings", 131072);
+    llm->max_context = read_context(reading, "max_position_embeddings", 131072);
     llm->sliding_window = read_window(reading, 512);
     llm->full_layers = llm->sliding_window > 0 ? llm->layers / 6 : 0;
     if (llm->sliding_window > 0) read_global_heads(reading, llm);
@@ -107,7 +107,7 @@ void huggingface_mimo_v2_flash(struct reading *reading, struct llm_spec *llm)
     llm->window_head_dim = read_window_count(reading, "swa_head_dim", llm->head_dim);
     llm->window_value_dim = read_window_count(reading, "swa_v_head_dim", llm->value_dim);
     if (llm->window_head_dim > 0 && llm->window_value_dim == 0) llm->window_value_dim = llm->value_dim;
-    llm->sliding_window = read_required(reading, "sliding_window");
+    llm->sliding_window = read_window_length(reading, -1);
     llm->full_layers = llm->layers - count_marks(reading, "hybrid_layer_pattern", llm->layers, false);
     if (!reading->failed && (llm->full_layers == 0 || llm->full_layers == llm->layers))
         report(reading, find(reading, "hybrid_layer_pattern"), "hybrid_layer_pattern", "has layers of one kind alone");

@@ -148,7 +148,9 @@ static int read_value(struct reading *reading, const cJSON *value, struct json_n
     if (node->text == NULL) return SIM_E_NOMEM;
     if (node->kind == JSON_BOOL) node->number = cJSON_IsTrue(value);
     if (node->kind == JSON_NUMBER) node->number = value->valuedouble;
-    if (!isfinite(node->number)) {
+    if (!isfinite(node->number) && reading->source->has_infinity)
+        node->text = node->number > 0.0 ? "Infinity" : "-Infinity";
+    if (!isfinite(node->number) && !reading->source->has_infinity) {
         char where[DIAG_WHERE_CHARS];
         report(reading, json_where(node, where, sizeof where), NULL, "the number %s is too large", node->text);
     }
@@ -195,6 +197,7 @@ int json_parse(struct arena *arena, const struct json_source *source, const char
     memcpy(blanked, text, bytes);
     blanked[bytes] = 0;
     json_blank_comments(blanked, bytes);
+    if (source->has_infinity) json_spell_infinity(blanked, bytes);
 
     struct reading reading = {
         .arena = arena, .source = source, .diag = diag, .text = blanked, .place = {.line = 1, .column = 1}};
@@ -253,7 +256,7 @@ static const char *other_language(const char *path)
     return NULL;
 }
 
-int json_load(struct arena *arena, const char *path, struct json_node **root, struct diag *diag)
+static int load(struct arena *arena, const char *path, bool has_infinity, struct json_node **root, struct diag *diag)
 {
     char *text;
     size_t bytes;
@@ -276,7 +279,8 @@ int json_load(struct arena *arena, const char *path, struct json_node **root, st
 
     struct json_source *source = arena_alloc(arena, sizeof *source);
     if (source != NULL)
-        *source = (struct json_source){arena_strdup(arena, path), directory_of(arena, path), .has_lines = true};
+        *source = (struct json_source){arena_strdup(arena, path), directory_of(arena, path), .has_lines = true,
+                                       .has_infinity = has_infinity};
     if (source == NULL || source->name == NULL || source->directory == NULL)
         code = diag_nomem_at(diag, path);
     else
@@ -284,6 +288,16 @@ int json_load(struct arena *arena, const char *path, struct json_node **root, st
     if (code == 0) hash_sum_add(&source->bytes, text, bytes);
     mem_free(text);
     return code;
+}
+
+int json_load(struct arena *arena, const char *path, struct json_node **root, struct diag *diag)
+{
+    return load(arena, path, false, root, diag);
+}
+
+int json_load_python(struct arena *arena, const char *path, struct json_node **root, struct diag *diag)
+{
+    return load(arena, path, true, root, diag);
 }
 
 struct json_node *json_member(const struct json_node *object, const char *key)

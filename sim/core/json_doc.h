@@ -18,6 +18,7 @@ struct json_source {
     const char *name;      /* "exp.json", "--set a.b" */
     const char *directory; /* "." for the current one */
     bool has_lines;        /* false: messages give the name alone */
+    bool has_infinity;     /* numbers may be infinite, and spelled Infinity as Python's json module spells them */
     struct hash_sum bytes; /* of the file, if it was loaded from one */
 };
 
@@ -51,6 +52,9 @@ int json_read_file(const char *path, char **text, size_t *bytes);
 
 /* Reads and parses a file; its directory is where its relative paths start. */
 int json_load(struct arena *arena, const char *path, struct json_node **root, struct diag *diag);
+
+/* As json_load, of a file that Python's json module wrote: numbers may be Infinity or -Infinity. */
+int json_load_python(struct arena *arena, const char *path, struct json_node **root, struct diag *diag);
 
 /* The member of that name, or NULL; `object` may be NULL or of another kind. */
 struct json_node *json_member(const struct json_node *object, const char *key);

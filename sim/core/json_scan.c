@@ -9,20 +9,37 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The first character behind the string that begins at `at`. */
+static size_t skip_string(const char *text, size_t bytes, size_t at)
+{
+    for (at++; at < bytes && text[at] != '"'; at++)
+        if (text[at] == '\\') at++;
+    return at + 1;
+}
+
 void json_blank_comments(char *text, size_t bytes)
 {
-    bool in_string = false;
-    for (size_t i = 0; i < bytes; i++) {
-        if (in_string) {
-            if (text[i] == '\\' && i + 1 < bytes)
-                i++;
-            else if (text[i] == '"')
-                in_string = false;
-        } else if (text[i] == '"') {
-            in_string = true;
-        } else if (text[i] == '/' && i + 1 < bytes && text[i + 1] == '/') {
+    for (size_t i = 0; i < bytes;) {
+        if (text[i] == '"')
+            i = skip_string(text, bytes, i);
+        else if (text[i] == '/' && i + 1 < bytes && text[i + 1] == '/')
             while (i < bytes && text[i] != '\n') text[i++] = ' ';
-        }
+        else
+            i++;
+    }
+}
+
+void json_spell_infinity(char *text, size_t bytes)
+{
+    static const char word[] = "Infinity", number[] = "1e999   ";
+    enum { N = sizeof word - 1 };
+    for (size_t i = 0; i < bytes;) {
+        if (text[i] == '"')
+            i = skip_string(text, bytes, i);
+        else if (bytes - i >= N && memcmp(text + i, word, N) == 0)
+            memcpy(text + i, number, N);
+        else
+            i++;
     }
 }
 

@@ -89,6 +89,31 @@ equal "$(attention)" '1|1' 'attention that one set has with the write'
 run 0 explain cost quickstart --set cluster.gpu=h100-sxm --operators --json
 equal "$(attention)" '1|0' 'attention that two sets have with the write'
 
+# A kernel that an engine takes where told to is neither suggested nor another measurement of the one that it takes.
+set -- quickstart --set cluster.gpu=b200-sxm --set cluster.gpus_per_node=8 --set services.chat.llm=deepseek-v3 \
+    --set services.chat.tensor_parallel=8
+span_of_experts() {
+    sqlite3 :memory: "select max(abs(value ->> '$.most_ms' - $1)) < 1e-9 from json_each(readfile('$T/out'))
+        where value ->> '$.operator' = 'experts'"
+}
+run 0 explain cost "$@" --set services.chat.cost.kernels=sglang-0.5 --operators --json
+most=$(sqlite3 :memory: "select value ->> '$.ms' from json_each(readfile('$T/out')) where value ->> '$.operator' = 'experts'")
+run 0 explain cost "$@" --set services.chat.cost.engine=trtllm-1.0 --operators --json
+equal "$(span_of_experts "$most")" 1 'the slowest experts without those asked for'
+run 0 explain cost "$@" --set services.chat.cost.engine=trtllm-1.0
+! grep -q 'deepgemm' "$T/out" || complain 'kernels to be asked for are suggested'
+sed 's/"own_kernels": "trtllm-1.3"/&, "experts": "trtllm-1.3-deepgemm"/' configs/engines/trtllm-1.0.json >"$T/asked.json"
+run 0 explain cost "$@" --set services.chat.cost.engine="$T/asked.json" --operators --json
+equal "$(sqlite3 :memory: "select value ->> '$.ms' = value ->> '$.most_ms' and value ->> '$.most_ms' > $most
+    from json_each(readfile('$T/out')) where value ->> '$.operator' = 'experts'")" 1 'experts asked for'
+
+# A preset's set of experts that no GPU has, or without experts, would be read in vain.
+for set in trtllm-1.3-depgemm flash-attention-2; do
+    sed "s/trtllm-1.3-deepgemm/$set/" "$T/asked.json" >"$T/vain.json"
+    run 2 explain cost "$@" --set services.chat.cost.engine="$T/vain.json"
+    err "vain.json: error: 'experts': no GPU has a set '$set' with such kernels"
+done
+
 # A file of one's own states its library; a set that does not exist has a hint.
 printf 'kernel,tokens,width,number_bytes,time_us\n' >"$T/norm.csv"
 for tokens in 1 2 4 8 16 32 64 128 256 512 1024 2048 4096 8192 16384; do

@@ -174,7 +174,7 @@ done <<'END'
 2	run S --set services.chat.llm=llama3	unknown LLM 'llama3'; did you mean 'llama-3
 2	run S --set cluster.gpu=tpu-v5e	only GPUs of NVIDIA and AMD are modelled
 2	run S --set services.chat.cost.engine=vllm-0.6	unknown engine 'vllm-0.6'; it lies between 'vllm-0.2' and 'vllm-0.12'; 'orrery list engines' shows all
-2	run S --set services.chat.cost.engine=vllm-0.25	did you mean 'vllm-0.19'? There are also vllm-0.12, vllm-0.2, vllm-2024;
+2	run S --set services.chat.cost.engine=vllm-0.25	did you mean 'vllm-0.19'? There are also vllm-0.12, vllm-0.14, vllm-0.2, vllm-2024;
 2	run S --set services.chat.kv.usable_frac=120%	'usable_frac' must be between 0.01 and 1, got "120%"
 2	run S --set services.chat.kv.usable_frac=20%	'usable_frac' must be a number, got "20%"; write 0.2
 2	run S --set services.chat.formats.weights=w8a8	unknown weights 'w8a8'; did you mean 'int8' or 'fp8'?

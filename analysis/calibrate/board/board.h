@@ -24,6 +24,7 @@ struct board_table {
 /* Rows of a table. A text that is NULL and a tensor of 0 fit every row. `origin` and `measured` fit rows whose text
  * begins so. */
 struct board_which {
+    const char *where; /* the entry in the board's file, as file:line:column */
     const char *gpu, *llm, *engine, *version, *format, *mode, *origin, *measured;
     double tensor; /* GPUs that share a layer */
 };
@@ -45,11 +46,13 @@ struct board_run {
 
 /* What the laws lack for an LLM of the tables, by its name there. */
 struct board_lack {
+    const char *where; /* of the entry */
     const char *llm, *because;
 };
 
 /* Rows whose lengths are means of drawn ones: origins that begin so. */
 struct board_lengths {
+    const char *where; /* of the entry */
     const char *origin;
     double mean_frac; /* of the nominal lengths */
 };
@@ -65,8 +68,8 @@ struct board_file {
     char hash[HASH_HEX_CHARS];   /* of the file */
 };
 
-/* Reads the board's file, but not its tables. data: the folder of public data, NULL for the default (path_join_data).
- * Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
+/* Reads the board's file, but not its tables. An error: a run's number format of keys and values is unknown. data: the
+ * folder of public data, NULL for the default (path_join_data). Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
 int board_load(const char *path, const char *data, struct arena *arena, struct board_file *file, struct diag *diag);
 
 /* --- Rows --- */
@@ -91,6 +94,7 @@ struct board_row {
     const char *llm;            /* of the catalog; NULL: it has none */
     const char *group;          /* GPU, LLM and engine */
     const char *preset, *note;  /* NULL: none */
+    bool overlapped;            /* the preset's host works while the GPU does */
     bool foreign;               /* the CPU overhead of the preset was not measured with this GPU */
     bool unmeasured;            /* kernels of the LLM's attention were never measured */
     const char *reason;         /* why it is not predicted; NULL: it is */
@@ -118,7 +122,8 @@ int board_read(struct board *board, const struct board_file *file, const struct 
                struct diag *diag);
 
 /* Predicts all rows. The tables that the presets were fitted to must lie beside those of the board. Returns 0,
- * SIM_E_IO, SIM_E_DATA, SIM_E_CONFIG or SIM_E_NOMEM. */
+ * SIM_E_IO, SIM_E_DATA, SIM_E_CONFIG or SIM_E_NOMEM. Warns of entries of the board's file that fit no row, and of runs
+ * of which none counts, since a later one fits all their rows. */
 int board_predict(struct board *board, struct diag *diag);
 
 /* Whether the row counts in the claims: aggregated, the first copy, of sure size, not suspect, predicted, of an LLM

@@ -57,14 +57,15 @@ static const struct board_preset *preset_of(const struct board_names *names, con
     return preset;
 }
 
-/* Copies the points of other groups, of the engine alone or of all engines. Returns how many. */
+/* Copies the points of other groups, of the engine alone or of all engines. Those whose host works beside the GPU tell
+ * nothing of it. Returns how many. */
 static size_t collect(const struct evidence *evidence, const struct left_out *out, bool of_engine,
                       struct engine_point *points)
 {
     size_t n = 0;
     for (size_t i = 0; i < evidence->n; i++) {
         const struct board_row *row = evidence->rows[i];
-        const bool other = strcmp(row->group, out->group) != 0;
+        const bool other = strcmp(row->group, out->group) != 0 && !row->overlapped;
         if (other && (!of_engine || strcmp(row->engine, out->engine) == 0)) points[n++] = evidence->points[i];
     }
     return n;
@@ -81,7 +82,9 @@ static int fit_without(struct left_out *out, const struct evidence *evidence)
     const struct engine_preset shipped = out->preset;
     size_t n = collect(evidence, out, true, points);
     if (n == 0) n = collect(evidence, out, false, points);
+    out->preset.overlapped_host = false; /* as in all these points */
     const int code = engine_fit(&recipe, points, n, arena, &out->preset, &ignored);
+    out->preset.overlapped_host = shipped.overlapped_host;
     out->preset.launches = shipped.launches;
     if (code == SIM_E_DATA) out->preset.overheads = (struct config_list){0}; /* nothing is known of it */
     return code == SIM_E_NOMEM ? code : 0;

@@ -128,17 +128,23 @@ static const char *read_formats(struct predictor *predictor, struct board_row *r
     return NULL;
 }
 
-/* How the row ran, as its source says. Returns the reason why that is unknown, or NULL. */
-static const char *read_run(struct predictor *predictor, struct board_row *row)
+/* The entry that counts for the row; NULL: none fits it. */
+static const struct board_run *find_run(const struct board_file *file, const struct board_row *row)
 {
-    const struct board_run *runs = predictor->board->file->runs.items, *run = NULL;
-    for (size_t i = 0; i < predictor->board->file->runs.n; i++)
+    const struct board_run *runs = file->runs.items, *run = NULL;
+    for (size_t i = 0; i < file->runs.n; i++)
         if (fits(&runs[i].which, row)) run = &runs[i];
-    if (run == NULL) return NULL;
+    return run;
+}
+
+/* How the row ran, as its source says. */
+static void read_run(const struct predictor *predictor, struct board_row *row)
+{
+    const struct board_run *run = find_run(predictor->board->file, row);
+    if (run == NULL) return;
     row->asked.memory_frac = run->memory_frac;
     row->asked.experts = run->experts;
-    if (run->kv != NULL && !board_format(run->kv, &row->asked.kv)) return no_entry(predictor, "number format", run->kv);
-    return NULL;
+    if (run->kv != NULL) (void)board_format(run->kv, &row->asked.kv); /* board_load has checked it */
 }
 
 /* The users, lengths and batching of the row. Returns the reason why they are unknown, or NULL. */
@@ -191,10 +197,11 @@ static int resolve(struct predictor *predictor, struct board_row *row, const str
     if (row->reason == NULL) row->reason = size_problem(row, &(*gpu)->gpu, &(*llm)->llm);
     if (row->reason == NULL) row->unmeasured = llm_is_unmeasured_kind(&(*llm)->llm);
     if (row->reason == NULL) row->reason = read_formats(predictor, row, &(*llm)->llm);
-    if (row->reason == NULL) row->reason = read_run(predictor, row);
+    if (row->reason == NULL) read_run(predictor, row);
     if (row->reason == NULL) row->reason = read_loop(predictor, row, &(*llm)->llm);
     if (row->reason != NULL) return 0;
     row->preset = (*preset)->preset.name;
+    row->overlapped = (*preset)->preset.overlapped_host;
     row->asked.kind = MEASURED_TPOT;
     row->asked.engine = row->preset;
     row->asked.gpu = row->gpu;
@@ -379,6 +386,61 @@ static int check_runs(const struct board *board, struct diag *diag)
     return code;
 }
 
+/* --- Entries without effect --- */
+
+static void warn(struct diag *diag, const char *where)
+{
+    diag_warning(diag, where, "names of GPUs and LLMs are those of the catalog, all others as in the tables",
+                 "this entry counts for no row");
+}
+
+/* Whether the i-th entry of a list concerns a row. */
+typedef bool concerns_fn(const struct board_file *file, size_t i, const struct board_row *row);
+
+static bool run_concerns(const struct board_file *file, size_t i, const struct board_row *row)
+{
+    return find_run(file, row) == (const struct board_run *)file->runs.items + i;
+}
+
+static bool suspect_concerns(const struct board_file *file, size_t i, const struct board_row *row)
+{
+    return fits(&((const struct board_suspect *)file->suspects.items)[i].which, row);
+}
+
+static bool lengths_concern(const struct board_file *file, size_t i, const struct board_row *row)
+{
+    return begins(row->origin, ((const struct board_lengths *)file->lengths.items)[i].origin);
+}
+
+static bool lack_concerns(const struct board_file *file, size_t i, const struct board_row *row)
+{
+    return strcmp(row->model, ((const struct board_lack *)file->lacks.items)[i].llm) == 0;
+}
+
+static bool concerns_some(const struct board *board, concerns_fn *concerns, size_t i)
+{
+    for (size_t k = 0; k < board->n; k++)
+        if (concerns(board->file, i, &board->rows[k])) return true;
+    return false;
+}
+
+static void warn_of_idle_entries(const struct board *board, struct diag *diag)
+{
+    const struct board_file *file = board->file;
+    const struct board_run *runs = file->runs.items;
+    const struct board_suspect *suspects = file->suspects.items;
+    const struct board_lengths *lengths = file->lengths.items;
+    const struct board_lack *lacks = file->lacks.items;
+    for (size_t i = 0; i < file->runs.n; i++)
+        if (!concerns_some(board, run_concerns, i)) warn(diag, runs[i].which.where);
+    for (size_t i = 0; i < file->suspects.n; i++)
+        if (!concerns_some(board, suspect_concerns, i)) warn(diag, suspects[i].which.where);
+    for (size_t i = 0; i < file->lengths.n; i++)
+        if (!concerns_some(board, lengths_concern, i)) warn(diag, lengths[i].where);
+    for (size_t i = 0; i < file->lacks.n; i++)
+        if (!concerns_some(board, lack_concerns, i)) warn(diag, lacks[i].where);
+}
+
 int board_predict(struct board *board, struct diag *diag)
 {
     struct predictor predictor = {.board = board, .diag = diag};
@@ -393,5 +455,6 @@ int board_predict(struct board *board, struct diag *diag)
     if (code == 0 && board_find_contradictions(board) != 0) code = diag_nomem(diag);
     for (size_t i = 0; code == 0 && i < board->n; i++)
         board->rows[i].in_fit = fit_of(&predictor.names, &board->rows[i]);
+    if (code == 0) warn_of_idle_entries(board, diag);
     return code == 0 ? board_leave_out(board, &predictor.names, diag) : code;
 }

@@ -1,5 +1,5 @@
 /* A board's file, and its tables of measured rows. */
-#include "analysis/calibrate/board/board.h"
+#include "analysis/calibrate/board/board_names.h"
 
 #include "sim/core/path.h"
 
@@ -72,12 +72,54 @@ static const struct config_field board_fields[] = {
     {0}};
 #undef ROW_OF
 
+/* Where the i-th entry of a list stands. NULL when out of memory. */
+static const char *entry_where(const struct config *config, struct arena *arena, const char *list, size_t i)
+{
+    const char *dotted = arena_printf(arena, "%s.%zu", list, i);
+    return dotted != NULL ? arena_strdup(arena, config_where(config, dotted)) : NULL;
+}
+
+/* Sets the places of all entries. */
+static int set_places(const struct config *config, struct arena *arena, struct board_file *file, struct diag *diag)
+{
+    const struct {
+        const char *name;
+        const struct config_list *list;
+        size_t offset;
+    } lists[] = {{"drawn_lengths", &file->lengths, offsetof(struct board_lengths, where)},
+                 {"suspects", &file->suspects, offsetof(struct board_suspect, which.where)},
+                 {"runs", &file->runs, offsetof(struct board_run, which.where)},
+                 {"lacks", &file->lacks, offsetof(struct board_lack, where)}};
+    static const size_t bytes[] = {sizeof(struct board_lengths), sizeof(struct board_suspect), sizeof(struct board_run),
+                                   sizeof(struct board_lack)};
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
+        for (size_t i = 0; i < lists[k].list->n; i++) {
+            const char *where = entry_where(config, arena, lists[k].name, i);
+            if (where == NULL) return diag_nomem(diag);
+            memcpy((char *)lists[k].list->items + i * bytes[k] + lists[k].offset, &where, sizeof where);
+        }
+    return 0;
+}
+
+static int check_formats(const struct board_file *file, struct diag *diag)
+{
+    const struct board_run *runs = file->runs.items;
+    enum number_format format;
+    for (size_t i = 0; i < file->runs.n; i++)
+        if (runs[i].kv != NULL && !board_format(runs[i].kv, &format))
+            return diag_error(diag, SIM_E_CONFIG, runs[i].which.where, "such as \"fp8\" or \"bf16\"",
+                              "there is no number format '%s'", runs[i].kv);
+    return 0;
+}
+
 int board_load(const char *path, const char *data, struct arena *arena, struct board_file *file, struct diag *diag)
 {
     const struct config_families families = {.data = data};
     struct config *config;
     int code = config_load(path, &config, diag);
     if (code == 0) code = config_bind(config, board_fields, &families, arena, file, sizeof *file, diag);
+    if (code == 0) code = set_places(config, arena, file, diag);
+    if (code == 0) code = check_formats(file, diag);
     config_destroy(config);
     if (code != 0) return code;
     file->path = path;

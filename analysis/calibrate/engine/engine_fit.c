@@ -359,8 +359,10 @@ double engine_point_s(const struct engine_preset *preset, const struct engine_po
     engine_preset_params(preset, point->row->gpu, group_gpus(point->row), &params);
     const int64_t tokens = point->row->work.prefill_tokens + point->row->work.decode_sequences;
     const double launch_s = tokens > params.graph_tokens ? point->layers * params.layer_launch_s : 0.0;
-    return (point->gpu_s > launch_s ? point->gpu_s : launch_s) + point->iterations * params.iteration_s +
-           point->sequences * params.sequence_s + point->prompts * params.prompt_s;
+    const double busy_s = point->gpu_s > launch_s ? point->gpu_s : launch_s;
+    const double host_s = point->iterations * params.iteration_s + point->sequences * params.sequence_s +
+                          point->prompts * params.prompt_s;
+    return params.overlapped ? fmax(busy_s, host_s) : busy_s + host_s;
 }
 
 double engine_point_ttft_s(const struct engine_preset *preset, const struct engine_point *point)

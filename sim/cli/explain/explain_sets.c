@@ -12,11 +12,14 @@ static void widen(struct sets_span *span, double seconds)
     span->n_sets++;
 }
 
-/* Whether the set measured a class, and attention in the same way: with or without writing the KV cache. */
+/* Whether the set measured a class, and attention in the same way: with or without writing the KV cache. A kernel that
+ * engines take where told to is compared only where this one does: it is another kernel, not another measurement. */
 static bool is_comparable(const struct cost_operators *cost, const struct calibration_set *set, enum kernel_class class)
 {
     const bool is_attention = class == KERNEL_PREFILL_ATTENTION || class == KERNEL_DECODE_ATTENTION;
     const struct calibration_class *measured = &set->classes[class];
+    const char *taken = cost->calibration.set[class];
+    if (calibration_class_is_of_one_kernel(measured) && (!taken || strcmp(taken, set->name) != 0)) return false;
     return measured->rows > 0 && (!is_attention || measured->writes_kv == cost->calibration.writes_kv[class]);
 }
 

@@ -132,6 +132,26 @@ TEST(without_the_group)
     arena_fini(&session.arena);
 }
 
+/* Since version 0.14 vLLM's host works beside the GPU: such rows take the GPU's time, and tell no other group of the
+ * host. */
+TEST(hosts_beside_the_gpu)
+{
+    static const char later[] = "Qwen/Qwen3-32B,vllm,0.14.0,,,agg,1024,128,8,8,1,100,12.5," END,
+                      before[] = "Qwen/Qwen3-14B,vllm,0.12.0,,,agg,1024,128,8,8,1,100,12.5," END;
+    struct session session;
+    begin(&session);
+    CHECK_EQ_INT(predict(&session, arena_printf(&session.arena, "%s%s", later, before)), 0);
+    const struct board_row *rows = session.board.rows;
+    MUST(session.board.n == 2);
+    CHECK(rows[0].overlapped && !rows[1].overlapped);
+    CHECK_NEAR(rows[0].predicted_tpot_s, rows[0].point.gpu_s, 0.0);
+    CHECK(rows[1].predicted_tpot_s > rows[1].point.gpu_s);
+    CHECK_NEAR(rows[1].left_out_tpot_s, rows[1].point.gpu_s, 0.0); /* nothing is known of the host */
+    const double host_s = rows[1].tpot_s - rows[1].point.gpu_s;
+    CHECK_NEAR(rows[0].left_out_tpot_s, fmax(rows[0].point.gpu_s, host_s), 1e-6);
+    arena_fini(&session.arena);
+}
+
 /* More users never make a token faster: if one row takes over 1.3 times as long as another with as many users or more,
  * all of the configuration are suspect; not those of another version, nor where no version is stated. */
 TEST(contradictions)
@@ -187,8 +207,8 @@ TEST(versions)
     } cases[] = {{"0.12.1", NULL},
                  {"0.9.1", "version 0.9.1 by preset vllm-0.12"},
                  {"0.7.0", "version 0.7.0 by preset vllm-0.12"},
-                 {"0.120", "version 0.120 by preset vllm-0.12"},
-                 {"", "version not stated by preset vllm-0.12"}};
+                 {"0.120", "version 0.120 by preset vllm-0.14"},
+                 {"", "version not stated by preset vllm-0.14"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct session session;
         begin(&session);
@@ -309,6 +329,44 @@ TEST(rows_with_other_experts)
         arena_fini(&session.arena);
     }
     CHECK(predicted_s[1] > 1.1 * predicted_s[0]);
+}
+
+/* An entry that counts for no row is said, with its place: it names what no row has, or a later one fits its rows. */
+TEST(entries_without_a_row_are_said)
+{
+    static const struct {
+        const char *runs;
+        int first, second; /* whether these entries count for no row */
+    } cases[] = {{"{'kv': 'fp8', 'source': 's'},\n{'engine': 'vllm', 'tensor': 4, 'source': 's'}", 0, 1},
+                 {"{'kv': 'fp8', 'source': 's'},\n{'engine': 'vllm', 'source': 's'}", 1, 0},
+                 {"{'engine': 'vllm', 'kv': 'fp8', 'source': 's'},\n{'gpu': 'a40', 'source': 's'}", 0, 1},
+                 {"{'llm': 'Qwen/Qwen3-32B', 'source': 's'},\n{'llm': 'qwen3-32b', 'source': 's'}", 1, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct session session;
+        int said[2] = {0, 0};
+        begin(&session);
+        const char *more = arena_printf(&session.arena, ", 'runs': [\n%s]", cases[i].runs);
+        CHECK_EQ_INT(predict_as(&session, HEAD, VLLM "1024,128,8,8,1,100,12.5," END, more), 0);
+        for (int k = 0; k < session.diag.n_items; k++) {
+            CHECK_EQ_STR(session.diag.items[k].text, "this entry counts for no row");
+            said[0] += strstr(session.diag.items[k].where, "b.board.json:2:") != NULL;
+            said[1] += strstr(session.diag.items[k].where, "b.board.json:3:") != NULL;
+        }
+        CHECK(said[0] == cases[i].first && said[1] == cases[i].second);
+        CHECK_EQ_INT(session.diag.n_items, 4 + cases[i].first + cases[i].second); /* suspects, lengths, the lack */
+        arena_fini(&session.arena);
+    }
+}
+
+TEST(formats_that_there_are_not_are_refused)
+{
+    struct session session;
+    begin(&session);
+    CHECK_EQ_INT(
+        predict_as(&session, HEAD, VLLM "1024,128,8,8,1,100,12.5," END, ", 'runs': [\n{'kv': 'fp9', 'source': 's'}]"),
+        SIM_E_CONFIG);
+    CHECK(strstr(session.message, "b.board.json:2:1: error: there is no number format 'fp9'") != NULL);
+    arena_fini(&session.arena);
 }
 
 /* One that its GPU does not have would leave the row with the preset's. */

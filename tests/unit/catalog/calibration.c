@@ -101,63 +101,6 @@ TEST(sets_are_chosen_apart_for_collectives)
     arena_fini(&bench.arena);
 }
 
-/* Kernels of an engine's own have a set of their own, where the file has it and it has the class. */
-TEST(sets_are_chosen_apart_for_own_kernels)
-{
-    static const struct calibration_part mine[] = {
-        {"isolated", KERNEL_GEMM, 1e-6, 100.0, NULL}, {"isolated", KERNEL_MOE, 1e-6, 100.0, NULL},
-        {"isolated", KERNEL_MOE_FP8, 1e-6, 100.0, NULL}, {"isolated", KERNEL_ALL_REDUCE, 1e-6, 100.0, NULL},
-        {"isolated", KERNEL_GEMM_FP8, 1e-6, 100.0, NULL}, {"isolated", KERNEL_GEMM_FP8_BLOCK, 1e-6, 100.0, NULL},
-        {"isolated", KERNEL_GEMM_INT4, 1e-6, 100.0, NULL},
-        {"isolated", KERNEL_DIRECT_ALL_REDUCE, 1e-6, 100.0, NULL}, {"engine-1.0", KERNEL_GEMM, 3e-6, 200.0, NULL},
-        {"engine-1.0", KERNEL_MOE, 3e-6, 200.0, NULL},
-        {"engine-1.0", KERNEL_ALL_REDUCE, 3e-6, 200.0, NULL},
-        {"engine-1.0", KERNEL_DIRECT_ALL_REDUCE, 3e-6, 200.0, NULL},
-        {"engine-1.0", KERNEL_GEMM_FP8, 3e-6, 200.0, NULL}, {"engine-1.0", KERNEL_GEMM_NVFP4, 3e-6, 200.0, NULL},
-        {"engine-1.0", KERNEL_GEMM_INT4, 3e-6, 200.0, NULL},
-        {"engine-1.0", KERNEL_LATENT_DECODE, 5e-6, 200.0, NULL},
-        {"engine-1.0", KERNEL_LATENT_PREFILL, 6e-6, 200.0, NULL},
-    };
-    static const char *const own[] = {NULL, "isolated", "engine-1.0", "engine-2.0"};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        struct bench bench;
-        set_up(&bench);
-        calibration_fixture_write(bench.gpu_path, mine, sizeof mine / sizeof *mine);
-        const struct calibration_request request = {
-            .gpu = "mine", .kernels = "isolated", .collectives = "isolated", .own_kernels = own[i], .own_all_reduce = own[i]};
-        MUST(calibration_read(&bench.catalog, &request, &bench.arena, &bench.calibration, &bench.diag) == 0);
-        check_class(&bench, KERNEL_GEMM, 1e-6, "isolated");
-        check_class(&bench, KERNEL_GEMM_FP8, i == 2 ? 3e-6 : 1e-6, i == 2 ? "engine-1.0" : "isolated");
-        check_class(&bench, KERNEL_GEMM_FP8_BLOCK, 1e-6, "isolated");
-        check_class(&bench, KERNEL_GEMM_NVFP4, 3e-6, "engine-1.0");
-        check_class(&bench, KERNEL_GEMM_INT4, 1e-6, "isolated"); /* its activations have 16 bits */
-        check_class(&bench, KERNEL_MOE, i == 2 ? 3e-6 : 1e-6, i == 2 ? "engine-1.0" : "isolated");
-        check_class(&bench, KERNEL_DIRECT_ALL_REDUCE, i == 2 ? 3e-6 : 1e-6, i == 2 ? "engine-1.0" : "isolated");
-        check_class(&bench, KERNEL_ALL_REDUCE, 1e-6, "isolated");
-        check_class(&bench, KERNEL_MOE_FP8, 1e-6, "isolated");
-        check_class(&bench, KERNEL_LATENT_DECODE, 5e-6, "engine-1.0");
-        check_class(&bench, KERNEL_LATENT_PREFILL, 6e-6, "engine-1.0");
-        arena_fini(&bench.arena);
-    }
-}
-
-/* Experts alone may have another set than an engine's other kernels; where it lacks a class, theirs counts. */
-TEST(experts_may_have_another_set_than_own_kernels)
-{
-    static const struct calibration_part mine[] = {
-        {"own", KERNEL_MOE, 3e-6, 9.0, NULL}, {"own", KERNEL_MOE_FP8, 3e-6, 9.0, NULL},
-        {"own", KERNEL_LATENT_DECODE, 5e-6, 9.0, NULL}, {"other", KERNEL_MOE_FP8, 7e-6, 9.0, NULL}};
-    const struct calibration_request request = {
-        .gpu = "mine", .kernels = "own", .collectives = "own", .own_kernels = "own", .experts = "other"};
-    struct bench bench;
-    set_up(&bench);
-    calibration_fixture_write(bench.gpu_path, mine, sizeof mine / sizeof *mine);
-    MUST(calibration_read(&bench.catalog, &request, &bench.arena, &bench.calibration, &bench.diag) == 0);
-    check_class(&bench, KERNEL_MOE_FP8, 7e-6, "other");
-    check_class(&bench, KERNEL_MOE, 3e-6, "own");
-    arena_fini(&bench.arena);
-}
-
 /* Unmeasured contiguous experts cost what the fused kernel does, and nothing for experts elsewhere. */
 TEST(unmeasured_contiguous_experts_are_the_fused_kernel)
 {

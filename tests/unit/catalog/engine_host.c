@@ -31,6 +31,42 @@ TEST(graphs_need_no_launches)
     CHECK_NEAR(seconds(&graphs, 1, 3, 1e-3), 10e-3 + 5e-3 + 4e-4 + 7e-3, 1e-15);
 }
 
+/* A host that schedules beside the GPU shows only where it is the slower one; so do launches. */
+TEST(overlapped_hosts_hide_behind_the_gpu)
+{
+    struct engine_params ahead = eager;
+    ahead.overlapped = true;
+    CHECK_NEAR(seconds(&ahead, 0, 2, 50e-3), 50e-3, 1e-15);
+    CHECK_NEAR(seconds(&ahead, 0, 2, 0.0), 10e-3, 1e-15);
+    CHECK_NEAR(seconds(&ahead, 1, 2, 0.0), 5e-3 + 3e-4 + 7e-3, 1e-15);
+    ahead.layer_launch_s = 0.0;
+    CHECK_NEAR(seconds(&ahead, 0, 2, 1e-3), 5e-3 + 2e-4, 1e-15);
+    for (int64_t decoding = 1; decoding < 1000; decoding *= 3)
+        for (double gpu_s = 1e-4; gpu_s < 1.0; gpu_s *= 3.0) {
+            const double sum_s = seconds(&eager, 1, decoding, gpu_s);
+            struct engine_params both = eager;
+            both.overlapped = true;
+            CHECK(seconds(&both, 1, decoding, gpu_s) <= sum_s && 2.0 * seconds(&both, 1, decoding, gpu_s) >= sum_s);
+        }
+}
+
+/* vLLM 0.14's host was not measured: its preset has the overhead of 0.12, whatever that is fitted to. */
+TEST(a_later_vllm_overlaps_the_host_of_an_earlier_one)
+{
+    SCOPED(session) session = {0};
+    struct engine_preset before, after;
+    CHECK_EQ_INT(catalog_engine(&catalog, "vllm-0.12", "test", &session.arena, &before, &session.diag), 0);
+    CHECK_EQ_INT(catalog_engine(&catalog, "vllm-0.14", "test", &session.arena, &after, &session.diag), 0);
+    CHECK(!before.overlapped_host && after.overlapped_host);
+    for (int64_t degree = 1; degree <= 16; degree *= 2) {
+        struct engine_params a, b;
+        engine_preset_params(&before, "h100-sxm", degree, &a);
+        engine_preset_params(&after, "h100-sxm", degree, &b);
+        CHECK(a.layer_launch_s == b.layer_launch_s && a.iteration_s == b.iteration_s);
+        CHECK(a.sequence_s == b.sequence_s && a.prompt_s == b.prompt_s && a.graph_tokens == b.graph_tokens);
+    }
+}
+
 /* Along a run the host holds a growing GPU time up until it is overtaken. */
 TEST(launches_end_along_a_run)
 {
@@ -222,7 +258,9 @@ TEST(presets_of_the_catalog)
         CHECK_EQ_STR(preset.name, names.names[i]);
         engine_preset_params(&preset, "h100-sxm", 4, &params);
         CHECK(params.iteration_s < 40e-3 && params.sequence_s < 1e-3 && params.layer_launch_s < 1e-3);
-        if (preset.overheads.n > 0) CHECK(preset.profiles.n > 0 && preset.fit.n > 0 && preset.fitted_on != NULL);
+        const bool is_borrowed = strcmp(preset.name, "vllm-0.14") == 0; /* compared with vllm-0.12 above */
+        if (preset.overheads.n > 0 && !is_borrowed)
+            CHECK(preset.profiles.n > 0 && preset.fit.n > 0 && preset.fitted_on != NULL);
     }
 }
 

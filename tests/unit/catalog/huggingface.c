@@ -57,6 +57,47 @@ TEST(checkpoints_are_named_after_their_directory)
     CHECK_EQ_STR(llm.name, strrchr(path, '/') + 1);
 }
 
+#define SMALL(type)                                                                                                    \
+    "{'model_type': '" type "', 'num_hidden_layers': 2, 'hidden_size': 64, 'num_attention_heads': 4, "                 \
+    "'num_key_value_heads': 4, 'intermediate_size': 128, 'vocab_size': 100, "
+
+/* Python writes Infinity: a window or context without end where such a key is read, ignored elsewhere, and no count.
+ * NaN is none. A file of our own has neither. */
+TEST(infinity_is_read_as_what_it_means)
+{
+    static const struct {
+        const char *text;
+        int64_t window, context; /* -1: an error */
+        const char *finding;
+    } cases[] = {
+        {SMALL("mistral") "'max_position_embeddings': 512, 'sliding_window': 16, 'time_step_limit': [0.0, Infinity]}",
+         16, 512, NULL},
+        {SMALL("mistral") "'max_position_embeddings': 512, 'sliding_window': Infinity}", 0, 512, NULL},
+        {SMALL("mistral") "'max_position_embeddings': 512, 'sliding_window': 1e400, 'Infinity': -Infinity}", 0, 512, NULL},
+        {SMALL("llama") "'max_position_embeddings':Infinity}", 0, LLM_MAX_CONTEXT, NULL},
+        {SMALL("mistral") "'max_position_embeddings': 512, 'sliding_window': -Infinity}", -1, 0, "must be a whole number"},
+        {SMALL("qwen3") "'max_position_embeddings': 512, 'head_dim': Infinity}", -1, 0, "must be a whole number"},
+        {SMALL("llama") "'max_position_embeddings': 512, 'a': NaN}", -1, 0, "unknown word 'NaN'"},
+        {SMALL("llama") "'max_position_embeddings': 512, 'a': Infinityx}", -1, 0, "expected"},
+        {SMALL("mamba2") "'time_step_limit': [0.0, Infinity]}", -1, 0, "not modelled: state-space layers"},
+        {"{'layers': Infinity}", -1, 0, "unknown word 'Infinity'"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        SCOPED(arena) arena = {0};
+        struct llm_spec llm = {.layers = 0};
+        struct diag diag;
+        diag_init(&diag);
+        const char *path = test_file("infinite.json", "%s", cases[i].text);
+        CHECK_EQ_INT(catalog_llm(&catalog, path, "test", &arena, &llm, &diag), cases[i].finding ? SIM_E_CONFIG : 0);
+        if (cases[i].finding) {
+            if (!CHECK(diag.n_items > 0 && strstr(diag.items[0].text, cases[i].finding) != NULL))
+                printf("case %zu: %s\n", i, diag.n_items > 0 ? diag.items[0].text : "nothing");
+            continue;
+        }
+        CHECK_EQ_INT(llm.sliding_window, cases[i].window);
+        CHECK_EQ_INT(llm.max_context, cases[i].context);
+    }
+}
+
 /* Counts of the checkpoints of shapes that the catalog lacks. */
 TEST(other_shapes_have_the_published_parameters)
 {

@@ -98,6 +98,36 @@ TEST(a_shape_may_have_each_size_up_to_its_limits)
     }
 }
 
+/* No count, length or width is negative, in a shape of any kind. */
+TEST(no_number_of_a_shape_is_negative)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } keys[] = {
+        {FIELD(layers)}, {FIELD(hidden)}, {FIELD(q_heads)}, {FIELD(kv_heads)}, {FIELD(head_dim)}, {FIELD(query_latent)},
+        {FIELD(kv_latent)}, {FIELD(rotary_dim)}, {FIELD(value_dim)}, {FIELD(ffn)}, {FIELD(vocab)}, {FIELD(max_context)},
+        {FIELD(sliding_window)}, {FIELD(full_layers)}, {FIELD(window_q_heads)}, {FIELD(window_kv_heads)},
+        {FIELD(window_head_dim)}, {FIELD(window_value_dim)}, {FIELD(index_heads)}, {FIELD(index_dim)},
+        {FIELD(index_tokens)}, {FIELD(index_layers)}, {FIELD(linear_layers)}, {FIELD(linear_key_heads)},
+        {FIELD(linear_value_heads)}, {FIELD(linear_key_dim)}, {FIELD(linear_value_dim)}, {FIELD(linear_conv)},
+        {FIELD(experts)}, {FIELD(experts_per_token)}, {FIELD(expert_ffn)}, {FIELD(dense_layers)}, {FIELD(dense_ffn)},
+        {FIELD(mtp_layers)}, {FIELD(layer_norms)}, {FIELD(position_embeddings)}, {FIELD(published_parameters)}};
+    static const struct llm_spec *const shapes[] = {&plain, &mixture, &first_dense, &latent, &windowed, &indexed, &linear};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+            struct llm_spec llm = with(shapes[k], keys[i].offset, -1);
+            check(llm_problem(shapes[k]), NULL, "shape", (int64_t)k);
+            check(llm_problem(&llm), "", keys[i].name, -1);
+            llm = with(shapes[k], keys[i].offset, INT64_MIN);
+            check(llm_problem(&llm), "", keys[i].name, INT64_MIN);
+        }
+    const struct llm_spec most = with(&plain, offsetof(struct llm_spec, mtp_layers), LLM_MAX_MTP_LAYERS);
+    const struct llm_spec many = with(&plain, offsetof(struct llm_spec, mtp_layers), LLM_MAX_MTP_LAYERS + 1);
+    check(llm_problem(&most), NULL, "mtp_layers", most.mtp_layers);
+    check(llm_problem(&many), "multi-token prediction must be from 0 to 16", "mtp_layers", many.mtp_layers);
+}
+
 /* What is described without what it belongs to, is negative, or does not go together. */
 TEST(a_shape_has_no_parts_that_contradict_each_other)
 {
