@@ -1,6 +1,6 @@
 #!/bin/sh
-# The figure of ElasticFlow as it is shipped: no scheduler keeps as many deadlines; and all are alike where none can be
-# missed.
+# The figure of ElasticFlow as it is shipped: no scheduler keeps as many deadlines. `edf` keeps as many where all are
+# late.
 . tests/cli/lib.sh
 optimised
 

@@ -153,6 +153,7 @@ static int optimum(const struct shop *shop, enum shop_kind kind)
     struct search search = {.shop = shop, .kind = kind, .best = WORST};
     struct graph graph = {.is_open = {false}};
     search.n_nodes = shop->jobs * shop->machines + 2;
+    if (!CHECK(search.n_nodes <= NODES)) return -1;
     for (int i = 0; i < search.n_nodes; i++)
         for (int j = 0; j < search.n_nodes; j++) graph.longest[i][j] = i == j ? 0 : NO_PATH;
     for (int j = 0; j < shop->jobs; j++) {

@@ -1,8 +1,9 @@
 /* Dispatch rules on larger job shops: ft10 and ft20 (Fisher and Thompson, 1963), and those of Taillard (European
  * Journal of Operational Research 64, 1993): ta01 to ta10 of 15 jobs, ta31 to ta40 of 30, on 15 machines. His
  * generator makes them from two published seeds each. Makespans, and gaps to the best makespans known, are those of
- * an independent program of non-delay schedules with ties to the lower job. It took the best makespans of ta31 to
- * ta40 from an older list: four have been bettered since. */
+ * an independent program of non-delay schedules with ties to the lower job. It is not known which best makespans it
+ * took for ta31 to ta40. Of several lists from memory, those here, of the early 2000s, give all twelve gaps; some
+ * have been bettered since. */
 #include "tests/support/shops.h"
 #include "tests/support/harness.h"
 

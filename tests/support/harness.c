@@ -24,7 +24,7 @@
 /* The bounds of the section that holds what TEST() defines. */
 extern const struct test __start_tests[], __stop_tests[];
 
-enum { MAX_TESTS = 8192, MAX_SCRIPTS = 512, EXIT_SKIPPED = 77 };
+enum { MAX_TESTS = WORKERS_MAX_TESTS, MAX_SCRIPTS = 512, EXIT_SKIPPED = 77 };
 
 static struct {
     CU_pSuite suite;
@@ -71,7 +71,7 @@ static char *keep(const char *text)
 static void require_room(int n, int most, const char *what)
 {
     if (n < most) return;
-    fprintf(stderr, "more than %d %s: raise the limit in tests/support/harness.c\n", most, what);
+    fprintf(stderr, "more than %d %s: raise the limit in tests/support\n", most, what);
     exit(1);
 }
 

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_WORKERS = 64, MAX_TESTS = 8192, MAX_SKIPS = 512, N_SLOWEST = 10, NO_TEST = -1 };
+enum { MAX_WORKERS = 64, MAX_TESTS = WORKERS_MAX_TESTS, MAX_SKIPS = 512, N_SLOWEST = 10, NO_TEST = -1 };
 
 static struct shared {
     atomic_bool claimed[MAX_TESTS];

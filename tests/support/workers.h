@@ -6,11 +6,13 @@
 
 #include <stdbool.h>
 
+enum { WORKERS_MAX_TESTS = 8192 };
+
 /* Forks into $TEST_WORKERS processes, or as many as there are processors, each of which returns its number from 0; the
  * one that began waits for them and returns -1. With one worker there is no fork, and the number is 0. */
 int workers_start(void);
 
-/* Whether this process is to run the test of that number, which no other will. */
+/* Whether this process is to run the test of that number, below WORKERS_MAX_TESTS, which no other will. */
 bool workers_claim(int test);
 
 /* Counted for all: the asserts of this process, a test that failed, a test that left with a reason ("suite/test:

@@ -13,8 +13,8 @@
  * it is its speed on half of its GPUs (jobs.types, speedup), whatever its partner. Nothing is packed if a placer places
  * whole GPUs. Gandiva's migrations and affinities are left out.
  *
- * Two jobs that are taken out of the draw move those behind them. So the time of a round grows by more than 2.4 when
- * the jobs double, from about 1,000 on. */
+ * Two jobs that are taken out of the draw move those behind them. So the time of a round grows by 2.5 to 3.4 when the
+ * jobs double, from 1,000 on. */
 #include "policies/declared.h"
 #include "policies/scheduler/gavel/gavel_rounds.h"
 

@@ -13,8 +13,8 @@
  * combination is owed go to jobs in order of submission. Pairs need the placement "counted" and speeds from
  * "sharing".
  *
- * Each start looks through all jobs. So the time of a round grows by more than 2.4 when the jobs double, until they
- * fill the GPUs. */
+ * Each start looks through all jobs. So the time of a round grows by more than 2.4 when the jobs double, until
+ * pairs fill the GPUs. */
 #include "policies/declared.h"
 #include "policies/scheduler/gavel/gavel_rounds.h"
 #include "policies/scheduler/sharing/packed_kinds.h"

