@@ -192,11 +192,12 @@ $(call obj,sim/core/hash.c sim/study/guard.c $(call below,policies/placement) $(
 $(call obj,$(foreach folder,$(BRIEF),$(call below,$(folder))) $(HARNESS)): DEFINES = -O0
 $(START): DEFINES = -fno-sanitize=all
 endif
-# Optimised is what the result and the time of a simulation depend on, and some of what computes around it.
+# Optimised is what the result and the time of a simulation depend on, and some of what computes around it. The guard
+# hashes all that a policy sees, at each of its calls.
 ifeq ($(MODE),o3)
 COMPUTING := analysis/calibrate/% analysis/stats/% analysis/replicates.c sim/study/%
 $(call obj,$(filter-out $(DECIDING) $(COMPUTING),$(LIB_SRC) $(CLI_SRC)) $(HARNESS)): DEFINES = -O0
-$(call obj,$(filter $(COMPUTING),$(LIB_SRC)) $(SUITES)): DEFINES = -O1
+$(call obj,$(filter-out sim/study/guard.c,$(filter $(COMPUTING),$(LIB_SRC))) $(SUITES)): DEFINES = -O1
 endif
 
 $(B)/sim/cli/version.o: DEFINES = -DORRERY_COMMIT='"$(GIT_COMMIT)"'
