@@ -185,18 +185,21 @@ $(AT_ONCE:%.c=$(B)/%.o): $(B)/at-once ;
 endif
 
 # The sanitized build spends less time where optimising pays, on hashes and placement, and where it does not: on verbs,
-# pages and charts, and on tests that do no more than set up runs and read their results.
+# pages and charts, and on tests that do no more than set up runs and read their results: tests/support/bed.c keeps the
+# rows of all of them.
 ifeq ($(MODE),asan)
 BRIEF := $(addprefix analysis/,report plot figure compare gate) sim/cli tests/unit tests/property tests/bench
 $(call obj,sim/core/hash.c sim/study/guard.c $(call below,policies/placement) $(call below,sim/world/cluster)): DEFINES = -O2
-$(call obj,$(foreach folder,$(BRIEF),$(call below,$(folder))) $(HARNESS)): DEFINES = -O0
+$(call obj,$(foreach folder,$(BRIEF),$(call below,$(folder))) $(filter-out tests/support/bed.c,$(HARNESS))): DEFINES = -O0
 $(START): DEFINES = -fno-sanitize=all
 endif
-# Optimised is what the result and the time of a simulation depend on, and some of what computes around it.
+# Optimised is what the result and the time of a simulation depend on, and some of what computes around it. Some policies
+# and formats take less time than their optimisation. The guard hashes all that a policy sees, at each of its calls.
 ifeq ($(MODE),o3)
 COMPUTING := analysis/calibrate/% analysis/stats/% analysis/replicates.c sim/study/%
 $(call obj,$(filter-out $(DECIDING) $(COMPUTING),$(LIB_SRC) $(CLI_SRC)) $(HARNESS)): DEFINES = -O0
-$(call obj,$(filter $(COMPUTING),$(LIB_SRC)) $(SUITES)): DEFINES = -O1
+$(call obj,$(filter-out policies/placement/% policies/scheduler/%,$(call idle,$(LIB_SRC)))): DEFINES = -O1
+$(call obj,$(filter-out sim/study/guard.c,$(filter $(COMPUTING),$(LIB_SRC))) $(SUITES)): DEFINES = -O1
 endif
 
 $(B)/sim/cli/version.o: DEFINES = -DORRERY_COMMIT='"$(GIT_COMMIT)"'

@@ -326,6 +326,12 @@ static struct kernel_time experts_time(const union kernel_params *params, const 
     return moe_time(&params->moe, gpu, &shape);
 }
 
+void kernel_call_prepare(struct kernel_call *call)
+{
+    const enum kernel_kind kind = kinds[call->class];
+    if (kind == MOE || kind == SENT_MOE) moe_spread(&call->shape.moe);
+}
+
 struct kernel_time kernel_call_time(const union kernel_params *params, const struct gpu_spec *gpu,
                                     const struct kernel_call *call)
 {

@@ -179,6 +179,10 @@ bool kernel_in_range(const struct kernel_set *set, const struct kernel_call *cal
 struct kernel_time kernel_call_time(const union kernel_params *params, const struct gpu_spec *gpu,
                                     const struct kernel_call *call);
 
+/* Computes ahead what no parameter changes, for a call that is timed with many: later times stay the same to the bit.
+ * The call may not change afterwards. */
+void kernel_call_prepare(struct kernel_call *call);
+
 /* Basis of a time: measured points around the call, the model within the range that it was fitted on, or beyond. */
 enum kernel_basis { KERNEL_MEASURED, KERNEL_FITTED, KERNEL_EXTRAPOLATED };
 

@@ -295,18 +295,28 @@ static bool is_late_row(const struct fit_model *model, const union kernel_params
     return false;
 }
 
-/* The class's rows that are not held out and depend on late parameters, or the others: at most MAX_ROWS, for speed.
- * They are in random order, so that the first few are a sample. Rows of one kind do not change the sample of the
- * other. */
-static void choose_rows(struct search *search, const struct profile_row *rows, size_t n, const bool *held_out,
-                        bool late)
+/* Copies the class's rows that are not held out to own[n], ready to be timed with many parameters. Returns their
+ * number. */
+static size_t copy_rows(const struct fit_model *model, const struct profile_row *rows, size_t n, const bool *held_out,
+                        struct profile_row *own)
+{
+    size_t n_own = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].call.class != model->class || (held_out != NULL && held_out[rows[i].group])) continue;
+        own[n_own] = rows[i];
+        kernel_call_prepare(&own[n_own++].call);
+    }
+    return n_own;
+}
+
+/* The rows that depend on late parameters, or the others: at most MAX_ROWS, for speed. They are in random order, so
+ * that the first few are a sample. Rows of one kind do not change the sample of the other. */
+static void choose_rows(struct search *search, const struct profile_row *rows, size_t n, bool late)
 {
     const union kernel_params initial = fit_model_initial(search->model);
     search->n_rows = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].call.class != search->model->class || (held_out != NULL && held_out[rows[i].group])) continue;
+    for (size_t i = 0; i < n; i++)
         if (is_late_row(search->model, &initial, &rows[i]) == late) search->rows[search->n_rows++] = &rows[i];
-    }
     struct rng rng;
     rng_init(&rng, 0, 0, "calibrate", 0);
     for (size_t i = 0; i < search->n_rows; i++) {
@@ -401,20 +411,31 @@ static int fit_late(struct search *search, union kernel_params *params, struct d
     return run_search(search, params, diag);
 }
 
+/* Fits all but the late parameters, then these. */
+static int fit_in_turn(struct search *search, const struct profile_row *rows, size_t n, union kernel_params *params,
+                       struct diag *diag)
+{
+    choose_rows(search, rows, n, false);
+    choose_params(search, false);
+    const int status = run_search(search, params, diag);
+    if (status != 0) return status;
+    choose_rows(search, rows, n, true);
+    return fit_late(search, params, diag);
+}
+
 int fit_model_to(const struct fit_model *model, const struct profile_row *rows, size_t n, const bool *held_out,
                  union kernel_params *params, struct diag *diag)
 {
     struct search search = {.model = model, .fixed = *params, .tries = true};
+    struct profile_row *own = mem_alloc((n + 1) * sizeof *own);
     search.rows = mem_alloc((n + 1) * sizeof *search.rows);
-    if (search.rows == NULL) return diag_nomem(diag);
-    choose_rows(&search, rows, n, held_out, false);
-    choose_params(&search, false);
-    int status = run_search(&search, params, diag);
-    if (status == 0) {
-        choose_rows(&search, rows, n, held_out, true);
-        status = fit_late(&search, params, diag);
-    }
+    int status = 0;
+    if (own == NULL || search.rows == NULL)
+        status = diag_nomem(diag);
+    else
+        status = fit_in_turn(&search, own, copy_rows(model, rows, n, held_out, own), params, diag);
     mem_free(search.rows);
+    mem_free(own);
     return status;
 }
 

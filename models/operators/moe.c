@@ -20,14 +20,32 @@ static double law_value(const struct load_law *law, double u)
     return law->scale * pow(law->offset + law->span * u, law->exponent);
 }
 
-/* The mean of value^power over the upper `share` of the law. */
-static double law_moment(const struct load_law *law, double power, double share)
+/* value^power over an upper share of the law: what no share changes. */
+struct law_power {
+    const struct load_law *law;
+    double exponent, to, scale; /* scale and to: raised */
+};
+
+static struct law_power raised_law(const struct load_law *law, double power)
 {
     const double exponent = power * law->exponent + 1.0;
+    return (struct law_power){law, exponent, pow(law->offset + law->span, exponent), pow(law->scale, power)};
+}
+
+/* Its mean over the upper `share`. */
+static double mean_of(const struct law_power *raised, double share)
+{
+    const struct load_law *law = raised->law;
     const double from = law->offset + law->span * (1.0 - share), to = law->offset + law->span;
     const double near_zero = 1e-6; /* where the integral of x^(exponent - 1) is that of 1/x */
-    if (fabs(exponent) < near_zero) return pow(law->scale, power) * log(to / from) / (law->span * share);
-    return pow(law->scale, power) * (pow(to, exponent) - pow(from, exponent)) / (law->span * exponent * share);
+    if (fabs(raised->exponent) < near_zero) return raised->scale * log(to / from) / (law->span * share);
+    return raised->scale * (raised->to - pow(from, raised->exponent)) / (law->span * raised->exponent * share);
+}
+
+static double law_moment(const struct load_law *law, double power, double share)
+{
+    const struct law_power raised = raised_law(law, power);
+    return mean_of(&raised, share);
 }
 
 static struct load_law law_of(const struct expert_load_shape *shape, double mean_rows)
@@ -52,14 +70,15 @@ static double largest_normal(double n)
 static double busiest_share(const struct load_law *law, const struct expert_load_shape *shape)
 {
     if (shape->held >= shape->experts) return 1.0;
-    const double mean = law_moment(law, 1.0, 1.0);
+    const struct law_power plain = raised_law(law, 1.0);
+    const double mean = mean_of(&plain, 1.0);
     const double variation = law_moment(law, 2.0, 1.0) / (mean * mean) - 1.0;
     const double sum_shape = shape->held / variation, z = largest_normal(shape->experts / shape->held);
     const double ratio = pow(fmax(1.0, 1.0 - 1.0 / (9.0 * sum_shape) + z / (3.0 * sqrt(sum_shape))), 3.0);
     double low = 1.0 / shape->experts, high = 1.0;
     for (int i = 0; i < HALVINGS; i++) {
         const double middle = 0.5 * (low + high);
-        if (law_moment(law, 1.0, middle) > ratio * mean)
+        if (mean_of(&plain, middle) > ratio * mean)
             low = middle;
         else
             high = middle;
@@ -209,10 +228,16 @@ static double pass_bytes(const struct moe_params *params, const struct moe_shape
     return 2.0 * number_format_bytes(FORMAT_FP16) * choices * (shape->matrices * shape->inner + shape->hidden);
 }
 
+void moe_spread(struct moe_shape *shape)
+{
+    shape->load = load_of(shape, tile_of(shape).rows);
+    shape->is_spread = true;
+}
+
 struct kernel_time moe_time(const struct moe_params *params, const struct gpu_spec *gpu, const struct moe_shape *shape)
 {
     const struct tile tile = tile_of(shape);
-    const struct expert_load load = load_of(shape, tile.rows);
+    const struct expert_load load = shape->is_spread ? shape->load : load_of(shape, tile.rows);
     const double weights = shape->matrices * shape->hidden * shape->inner;
     const double weight_bytes = load.touched * weights * number_format_bytes(shape->weights);
     const double passed_bytes = pass_bytes(params, shape, &load);

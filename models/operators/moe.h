@@ -42,6 +42,13 @@ struct moe_params {
     double held_s;       /* each expert on the GPU, touched or not */
 };
 
+/* How tokens spread over experts: expert_load_of. */
+struct expert_load {
+    double touched; /* experts with at least one row */
+    double rows;    /* of all of them */
+    double tiles;   /* of `tile_rows` rows, each of one expert */
+};
+
 struct moe_shape {
     double tokens, hidden, inner; /* width of the hidden state; of one expert on this GPU */
     double chosen, experts;       /* per token; in the whole layer */
@@ -53,9 +60,15 @@ struct moe_shape {
     bool dispatched;              /* only choices of held experts are on this GPU */
     bool whole_tokens;            /* all choices of its tokens, if dispatched; set by the class, not by callers */
     enum number_format weights, compute;
+    bool is_spread;          /* `load` is known: moe_spread */
+    struct expert_load load; /* of all that stands above */
 };
 
 struct kernel_time moe_time(const struct moe_params *params, const struct gpu_spec *gpu, const struct moe_shape *shape);
+
+/* Sets the load, for a shape that is timed with many parameters; no other member may change afterwards. Times stay the
+ * same to the bit. */
+void moe_spread(struct moe_shape *shape);
 
 /* How the tokens of a batch spread over the experts of one GPU: touched experts, their rows, and tiles of rows. If
  * several GPUs hold the experts, the one with the most work counts, since all others wait for it.
@@ -75,12 +88,6 @@ struct expert_load_shape {
     double held;            /* experts of the GPU */
     double skew;            /* exponent of the power law, 1.2 is strong; 0: none */
     bool in_turn, dealt;
-};
-
-struct expert_load {
-    double touched; /* experts with at least one row */
-    double rows;    /* of all of them */
-    double tiles;   /* of `tile_rows` rows, each of one expert */
 };
 
 struct expert_load expert_load_of(const struct expert_load_shape *shape, double tile_rows);

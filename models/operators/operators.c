@@ -65,8 +65,9 @@ decode_attention(const struct operators_grid *grid, const struct iteration_work 
     const int64_t n = work->decode_sequences, tokens = work->decode_context_tokens;
     const size_t i = knots_find(&grid->sequences, 1, n), j = knots_find(&grid->contexts, n, tokens);
     const double weight = knots_weight(&grid->sequences, i, (double)n);
-    const struct operators_time begin = chord(grid->times[i][j], grid->times[i + 1][j], weight);
-    const struct operators_time end = chord(grid->times[i][j + 1], grid->times[i + 1][j + 1], weight);
+    const struct operators_time *row = &grid->times[i * grid->contexts.n + j], *next_row = row + grid->contexts.n;
+    const struct operators_time begin = chord(row[0], next_row[0], weight);
+    const struct operators_time end = chord(row[1], next_row[1], weight);
     const struct operators_time now = chord(begin, end, knots_weight(&grid->contexts, j, (double)tokens / (double)n));
     const int64_t next = grid->contexts.at[j + 1];
     const bool is_last = j + 2 == grid->contexts.n;
@@ -481,7 +482,7 @@ static void init_grid(struct operators_grid *grid, const struct operators_parts 
             const struct iteration_work work = {.decode_sequences = n,
                                                 .decode_context_tokens = n * grid->contexts.at[j]};
             for (size_t k = 0; k < attention.n; k++) kernel_use_rebatch(&attention.uses[k], &work);
-            grid->times[i][j] = operators_sum(parts, &attention);
+            grid->times[i * grid->contexts.n + j] = operators_sum(parts, &attention);
         }
     }
 }
@@ -529,8 +530,7 @@ static void copy_grid(struct operators_grid *grid, const struct operators_grid *
 {
     copy_knots(&grid->sequences, &from->sequences);
     copy_knots(&grid->contexts, &from->contexts);
-    for (size_t i = 0; i < from->sequences.n; i++)
-        memcpy(grid->times[i], from->times[i], from->contexts.n * sizeof *from->times[i]);
+    memcpy(grid->times, from->times, from->sequences.n * from->contexts.n * sizeof *from->times);
 }
 
 void operators_copy(struct operators *operators, const struct operators *from, const struct operators_parts *parts)

@@ -53,7 +53,8 @@ struct operators_curve {
 /* Attention of decoding sequences, by their number and their mean context. */
 struct operators_grid {
     struct knots sequences, contexts;
-    struct operators_time times[OPERATORS_GRID_SEQUENCES][OPERATORS_GRID_CONTEXTS];
+    /* A row of contexts.n times per knot of sequences: side by side, so that small grids touch few pages. */
+    struct operators_time times[OPERATORS_GRID_SEQUENCES * OPERATORS_GRID_CONTEXTS];
 };
 
 /* The kernels of one driver, in some batch. */

@@ -174,17 +174,28 @@ void arena_fini(struct arena *arena)
     arena_init(arena);
 }
 
+/* A chunk of its own, zeroed by the system: a page that nobody touches costs nothing, and the tables of cost models are
+ * large and mostly empty. */
+static void *alloc_large(struct arena *arena, size_t bytes)
+{
+    struct link *chunk = mem_zalloc(1, sizeof *chunk + bytes);
+    if (chunk == NULL) return NULL;
+    chunk->before = arena->chunks;
+    arena->chunks = chunk;
+    return chunk + 1;
+}
+
 void *arena_alloc(struct arena *arena, size_t bytes)
 {
     bytes = round_up(bytes ? bytes : 1, ALIGN_BYTES);
+    if (bytes > ARENA_CHUNK_BYTES) return alloc_large(arena, bytes);
     if (bytes > arena->left_bytes) {
-        size_t chunk_bytes = bytes > ARENA_CHUNK_BYTES ? bytes : ARENA_CHUNK_BYTES;
-        struct link *chunk = mem_alloc(sizeof *chunk + chunk_bytes);
+        struct link *chunk = mem_alloc(sizeof *chunk + ARENA_CHUNK_BYTES);
         if (chunk == NULL) return NULL;
         chunk->before = arena->chunks;
         arena->chunks = chunk;
         arena->next = (char *)(chunk + 1);
-        arena->left_bytes = chunk_bytes;
+        arena->left_bytes = ARENA_CHUNK_BYTES;
     }
     void *block = arena->next;
     arena->next += bytes;

@@ -71,11 +71,14 @@ static uint64_t mix(uint64_t sum, const void *bytes, size_t n)
     enum { LANES = 4, WORD = sizeof(uint64_t) };
     const unsigned char *at = bytes;
     if (n >= 2 * LANES * WORD) {
-        uint64_t lanes[LANES] = {sum};
-        for (; n >= LANES * WORD; n -= LANES * WORD, at += LANES * WORD)
-            for (size_t i = 0; i < LANES; i++) lanes[i] = mix_word(lanes[i], at + i * WORD);
-        sum = lanes[0];
-        for (size_t i = 1; i < LANES; i++) sum = (sum ^ lanes[i]) * mix_prime;
+        uint64_t a = sum, b = 0, c = 0, d = 0; /* variables, since compilers keep an array in memory */
+        for (; n >= LANES * WORD; n -= LANES * WORD, at += LANES * WORD) {
+            a = mix_word(a, at);
+            b = mix_word(b, at + WORD);
+            c = mix_word(c, at + 2 * WORD);
+            d = mix_word(d, at + 3 * WORD);
+        }
+        sum = (((a ^ b) * mix_prime ^ c) * mix_prime ^ d) * mix_prime;
     }
     for (; n >= WORD; n -= WORD, at += WORD) sum = mix_word(sum, at);
     while (n-- > 0) sum = (sum ^ *at++) * mix_prime;

@@ -51,8 +51,10 @@ static const char *only_copy(const char *text)
     static struct copy {
         struct copy *next;
         char text[];
-    } * first;
-    struct copy **at = &first;
+    } * lists[256];
+    unsigned hash = 0;
+    for (const char *c = text; *c != '\0'; c++) hash = 31 * hash + (unsigned char)*c;
+    struct copy **const first = &lists[(hash ^ hash >> 8) % (sizeof lists / sizeof *lists)], **at = first;
     while (*at != NULL && strcmp((*at)->text, text) != 0) at = &(*at)->next;
     struct copy *found = *at;
     if (found == NULL) {
@@ -63,8 +65,8 @@ static const char *only_copy(const char *text)
     } else {
         *at = found->next;
     }
-    found->next = first; /* the last one asked for is mostly asked for again */
-    first = found;
+    found->next = *first; /* the last one asked for is mostly asked for again */
+    *first = found;
     return found->text;
 }
 

@@ -52,6 +52,29 @@ TEST(operations_are_two_per_chosen_weight)
     }
 }
 
+/* What is computed ahead, for many parameters, is what each time computes. */
+TEST(prepared_calls_take_the_same_time)
+{
+    static const enum kernel_class classes[] = {KERNEL_MOE, KERNEL_MOE_FP8_CONTIGUOUS};
+    const union kernel_params both[] = {{.moe = params}, {.moe = {.start_s = 1e-5, .flop_frac = 0.3}}};
+    for (int i = 0; i < 256; i++) {
+        struct kernel_call call = {.class = classes[i % 2], .shape.moe = layer_of(ldexp(1.0, i / 2 % 8 * 2))};
+        struct moe_shape *shape = &call.shape.moe;
+        shape->held = i & 16 ? 128.0 : 8.0;
+        shape->skew = i & 32 ? 1.2 : 0.0;
+        shape->in_turn = i & 64;
+        shape->dealt = shape->dispatched = i & 128;
+        struct kernel_call prepared = call;
+        kernel_call_prepare(&prepared);
+        for (size_t k = 0; k < 2; k++) {
+            const struct kernel_time plain = kernel_call_time(&both[k], &gpu, &call);
+            const struct kernel_time ahead = kernel_call_time(&both[k], &gpu, &prepared);
+            CHECK(ahead.compute_s == plain.compute_s && ahead.memory_s == plain.memory_s);
+            CHECK(ahead.overhead_s == plain.overhead_s && ahead.bytes == plain.bytes && ahead.flop == plain.flop);
+        }
+    }
+}
+
 /* One token reads the weights of its experts, many read those of all. */
 TEST(touched_weights_are_read_once)
 {
