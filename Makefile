@@ -193,8 +193,8 @@ $(call obj,sim/core/hash.c sim/study/guard.c $(call below,policies/placement) $(
 $(call obj,$(foreach folder,$(BRIEF),$(call below,$(folder))) $(filter-out tests/support/bed.c,$(HARNESS))): DEFINES = -O0
 $(START): DEFINES = -fno-sanitize=all
 endif
-# Optimised is what the result and the time of a simulation depend on, and some of what computes around it. Some policies
-# and formats take less time than their optimisation. The guard hashes all that a policy sees, at each of its calls.
+# Optimised is what the result and the time of a simulation depend on, and some of what computes around it. The guard
+# hashes all that a policy sees, at each of its calls. Some policies and formats take less time than their optimisation.
 ifeq ($(MODE),o3)
 COMPUTING := analysis/calibrate/% analysis/stats/% analysis/replicates.c sim/study/%
 $(call obj,$(filter-out $(DECIDING) $(COMPUTING),$(LIB_SRC) $(CLI_SRC)) $(HARNESS)): DEFINES = -O0
