@@ -20,7 +20,7 @@ struct figure_fact {
 };
 
 /* A study that the figure uses, by name; or a board, whose path ends in ".board.json", or training plans, whose path
- * ends in ".plans.json". */
+ * ends in ".plans.json", or bandwidths of dispatch kernels (".exchanges.json"). */
 struct figure_study {
     const char *name, *path;
 };
@@ -148,6 +148,10 @@ bool figure_study_is_board(const struct figure_study *study);
 
 /* Whether it is a list of training plans instead of a study of runs. */
 bool figure_study_is_plans(const struct figure_study *study);
+bool figure_study_is_exchanges(const struct figure_study *study);
+
+/* Whether it has no scenario: one of the three above. */
+bool figure_study_is_made(const struct figure_study *study);
 
 /* The index of a study by name, of the only one for NULL; SIZE_MAX if there is none. */
 size_t figure_study_index(const struct figure *figure, const char *name);

@@ -225,6 +225,16 @@ bool figure_study_is_plans(const struct figure_study *study)
     return ends_in(study, ".plans.json");
 }
 
+bool figure_study_is_exchanges(const struct figure_study *study)
+{
+    return ends_in(study, ".exchanges.json");
+}
+
+bool figure_study_is_made(const struct figure_study *study)
+{
+    return figure_study_is_board(study) || figure_study_is_plans(study) || figure_study_is_exchanges(study);
+}
+
 size_t figure_study_index(const struct figure *figure, const char *name)
 {
     if (name == NULL) return figure->studies.n == 1 ? 0 : SIZE_MAX;

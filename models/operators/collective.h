@@ -21,7 +21,8 @@
  * Between nodes a ring enters and leaves each node once: the adapters of its g GPUs share that traffic. The steps are
  * those of a ring inside a node and of one among the nodes, 2 (g-1) + 2 (nodes-1) for an all-reduce, half as many for
  * the others; each GPU of an all-to-all sends to all GPUs of other nodes itself. There the slower of link and network
- * counts, and messages go in chunks. */
+ * counts, and messages go in chunks. With a network as fast as the links, GPUs on nodes of their own take as long as
+ * one node in chunks. With g on each node, (g-1) (nodes-1) steps are spared, in an all-reduce twice as many. */
 #ifndef ORRERY_MODELS_OPERATORS_COLLECTIVE_H
 #define ORRERY_MODELS_OPERATORS_COLLECTIVE_H
 

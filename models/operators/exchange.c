@@ -92,3 +92,27 @@ struct kernel_time exchange_time(const struct exchange_params *params, const str
         .link_bytes = traffic.link_bytes + traffic.network_bytes,
     };
 }
+
+struct kernel_time exchange_stated_time(const struct exchange_params *params, const struct exchange_shape *shape)
+{
+    const double sm_read_bytes_per_s = 200e9, sm_write_bytes_per_s = 50e9, link_frac = 0.9;
+    if (shape->gpus <= 1.0) return (struct kernel_time){.seconds = 0.0};
+    const struct exchange_traffic traffic = exchange_traffic_of(shape);
+    const bool is_wide = shape->nodes > 1.0;
+    const double to_nodes = is_wide ? traffic.node_copies : 0.0;
+    const double read = shape->tokens + to_nodes;
+    const double written = traffic.copies + (is_wide ? shape->tokens + to_nodes / shape->nodes : 0.0);
+    const double sms_s = exchange_token_bytes(shape) *
+                         larger_of(read / sm_read_bytes_per_s, written / sm_write_bytes_per_s) / shape->sms;
+    const double link_s = traffic.link_bytes / (link_frac * shape->link_bytes_per_s);
+    const double wire_s = is_wide ? larger_of(link_s, traffic.network_bytes / shape->network_bytes_per_s) : link_s;
+    const double overhead_s = params->start_s + shape->experts * params->expert_s;
+    return (struct kernel_time){
+        .seconds = overhead_s + soft_max(sms_s, wire_s, params->softness),
+        .memory_s = sms_s,
+        .network_s = wire_s,
+        .overhead_s = overhead_s,
+        .bytes = exchange_token_bytes(shape) * (read + written),
+        .link_bytes = traffic.link_bytes + traffic.network_bytes,
+    };
+}

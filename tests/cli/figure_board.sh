@@ -88,6 +88,19 @@ equal "$({ cat "$F/board.sql"; echo "select name, n, printf('%.9f', rho) from ap
         END { for (i = 1; i <= NR; i++) { r = 1; for (j = 1; j <= NR; j++) r += m[j] < m[i]; sum += (r - i) ^ 2 }
             printf "%.9f", 1 - 6 * sum / (NR * (NR * NR - 1)) }')" 'rank correlation'
 
+# They have the interval of the judged rows outside of their group, those of the other LLM: from its 5th to its 95th
+# percentile of measured over predicted TPOT. The fit without a group knows the others; their group is in a fit.
+equal "$(sqlite3 "$db" "select printf('%.9f|%.9f', min(fast_tpot_ms / left_out_tpot_ms), max(slow_tpot_ms / left_out_tpot_ms))
+    from board where mode = 'disagg' and predicted_tpot_ms is not null")" \
+    "$(sqlite3 "$db" "select printf('%.17g', tpot_ms / predicted_tpot_ms) from board where judged and llm = 'qwen3-14b'" |
+        sort -g | awk '{ v[NR - 1] = $1 } END { at = 0.05 * (NR - 1); low = int(at)
+            printf "%.9f|", v[low] + (at - low) * (v[low + 1] - v[low]); at = 0.95 * (NR - 1); low = int(at)
+            printf "%.9f", v[low] + (at - low) * (v[low + 1] - v[low]) }')" 'interval of replicas that decode'
+equal "$({ cat "$F/board.sql"; echo "select n, n * covered, n * faster from apart_coverage;"; } | sqlite3 "$db")" \
+    "$(sqlite3 "$db" "select tpot_ms, fast_tpot_ms, slow_tpot_ms from board where mode = 'disagg' and fast_tpot_ms > 0" |
+        awk -F'|' '{ n++; inside += $1 >= $2 && $1 <= $3; faster += $1 < $2 } END { printf "%d|%.1f|%.1f", n, inside, faster }')" \
+    'rows inside'
+
 # The results are there for the gallery as long as the board's file is the same.
 cp -r "$T/figures" "$T/again"
 sed -i 's/"obtain": "/&really /' "$F/silicon.board.json"

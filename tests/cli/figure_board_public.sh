@@ -44,6 +44,13 @@ equal "$({ cat configs/figures/board/board.sql; echo "
             o.rho_users, 100 * q.median, 100 * q.p90)
     from apart_quantile as q join apart_order as o using (name) where q.n >= 6 order by q.name;"; } | sqlite3 "$db")" \
     "$(sed -n '/^| GPU, engine, lengths/,/^$/p' $page | sed '1,2d;/^$/d')" 'prompts on other GPUs of the page'
+equal "$({ cat configs/figures/board/board.sql; echo "
+    select printf('| %s | %d | %.1f to %.1f %% | %.0f %% | %.0f %% | %.0f %% |', replace(group_name, ', deepseek-v3', ''),
+            n, 100 * (fast - 1), 100 * (slow - 1), 100 * covered, 100 * faster, 100 * wide_covered)
+    from apart_coverage order by group_name;"; } | sqlite3 "$db")" \
+    "$(sed -n '/^| GPU, engine | rows | interval/,/^$/p' $page | sed '1,2d;/^$/d')" 'intervals of prompts on other GPUs'
+sql "$db" "select count(*), sum(fast_tpot_ms < predicted_tpot_ms and predicted_tpot_ms < slow_tpot_ms) from board
+    where mode = 'disagg' and predicted_tpot_ms is not null" '140|140'
 equal "$(sqlite3 "$db" "select printf('| %s, mean | %d | %.1f | %.1f |', group_name, count(*), 100 * avg(abs(tpot_error)),
             100 * avg(abs(left_out_error)))
     from board where mode = 'agg' and first_copy and suspect is null and data > 1 and tpot_error is not null
@@ -54,8 +61,13 @@ run 0 calibrate board configs/figures/board/silicon.board.json -o "$T/in_no_fit.
 cmp -s "$T/in_no_fit.json" configs/calibration/releases/in_no_fit.json || complain 'in_no_fit.json is not of this board'
 equal "$(tail -n +2 "$T/out" | tr -d '\r' | awk -F, '{ printf "| %s | %s | %s | %s %% | %s %% | %s %% |\n", $1, $2, $3, $4, $5, $6 }')" \
     "$(sed -n '/^| cost kind/,/^$/p' $page | sed '1,2d;/^$/d')" 'intervals of the page'
-said=$({ cat configs/figures/board/board.sql; echo "
+for said in "$({ cat configs/figures/board/board.sql; echo "
     select printf('median error is %.0f %% on the judged rows', 100 * median) from quantile where measure = 'ttft';"; } |
-    sqlite3 "$db")
-tr '\n' ' ' <$page | grep -qF "$said" || complain "the page does not say: $said"
+    sqlite3 "$db")" "$({ cat configs/figures/board/board.sql; echo "
+    select printf('Of the %d rows outside %d are faster', round(sum(n * (1 - covered))), round(sum(n * faster)))
+    from apart_coverage;"; } | sqlite3 "$db")" "$({ cat configs/figures/board/board.sql; echo "
+    select printf('It holds %.0f %% of all rows', 100 * sum(n * wide_covered) / sum(n)) from apart_coverage;"; } |
+    sqlite3 "$db")"; do
+    tr '\n' ' ' <$page | grep -qF "$said" || complain "the page does not say: $said"
+done
 finish

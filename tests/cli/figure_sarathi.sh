@@ -15,8 +15,8 @@ equal "$(verdicts '')" 24 'claims'
 page=configs/figures/README.md
 outside=$(verdicts 'reported, outside')
 tr '\n' ' ' <$page >"$T/page"
-grep -qF "They are $outside of \`sarathi/ablation\`, " "$T/page" || complain "not $outside of sarathi/ablation on the page"
-sum=$(awk '{ sub(/.*tolerance\. They are /, ""); sub(/ have 1 each\..*/, ""); n = split($0, part, /, and |, | and |\. /)
+grep -qF "tolerance: $outside of \`sarathi/ablation\`, " "$T/page" || complain "not $outside of sarathi/ablation on the page"
+sum=$(awk '{ sub(/.*tolerance: /, ""); sub(/ have 1 each\..*/, ""); n = split($0, part, /, and |, | and |\. /)
     for (i = 1; i <= n; i++) sum += part[i] ~ /^[0-9]+ of/ ? part[i] + 0 : 1
     print sum }' "$T/page")
 grep -qF "reported claims, $sum lie outside a stated tolerance" "$T/page" || complain "the page does not add up to $sum"

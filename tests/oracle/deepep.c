@@ -21,12 +21,11 @@
  * SM reads and writes, and what it expects of adapters and NVLink. With these in place of the law's, seven of the ten
  * lie within 15 %, and nothing is fitted. Dispatch and combine over two nodes of B200 are 24 and 20 % too low: the
  * softness is that of V1's kernels inside a node. The combine over two nodes of H100 is 16 % too high. The numbers
- * were known when this was written. No scenario can choose V2. */
-#include "models/operators/exchange.h"
-
-#include "models/kernel.h"
-#include "sim/catalog/calibration.h"
+ * were known when this was written. No scenario can choose V2: configs/figures/deepep/README.md says why. */
+#include "analysis/calibrate/exchanges/exchanges.h"
 #include "tests/support/harness.h"
+
+#include <math.h>
 
 static const double tolerance = 0.15;
 
@@ -58,48 +57,23 @@ static const struct published rows[] = {
     {"b200-sxm", 1, 8192, 0, 24, 643, 675, true, true},
 };
 
-/* GB/s as DeepEP's benchmark counts them. */
-static double predicted_gb_per_s(const struct calibration *calibration, const struct gpu_spec *gpu,
-                                 const struct published *row, bool combines)
-{
-    const bool is_low = row->sms == 0.0;
-    const enum kernel_class classes[2][2] = {{KERNEL_DISPATCH, KERNEL_COMBINE},
-                                             {KERNEL_LOW_DISPATCH, KERNEL_LOW_COMBINE}};
-    const struct exchange_shape shape = {
-        .tokens = row->tokens, .hidden = 7168.0, .chosen = 8.0, .experts = 256.0,
-        .groups = row->groups, .gpus = 8.0 * row->nodes, .nodes = row->nodes, .sms = row->sms, .low_latency = is_low,
-        .combines = combines, .sent = combines ? FORMAT_BF16 : FORMAT_FP8,
-        .link_bytes_per_s = gpu_link_bytes_per_s(gpu, 8), .network_bytes_per_s = 50e9};
-    const enum kernel_class class = classes[is_low][combines];
-    const struct exchange_traffic traffic = exchange_traffic_of(&shape);
-    const double copies = row->nodes > 1.0 ? traffic.node_copies : traffic.copies;
-    const double bytes = copies * exchange_token_bytes(&shape);
-    return 1e-9 * bytes / exchange_time(&calibration->kernels.params[class].exchange, gpu, &shape).seconds;
-}
+static const struct exchanges_file shape = {.path = "test", .hidden = 7168.0, .chosen = 8.0, .experts = 256.0,
+                                            .gpus_per_node = 8.0};
 
-/* The same for V2, by its own estimate of its SMs' work: each token is read once, and once more on each node that it
- * goes to, and written for each GPU. Over several nodes it is also written for the adapter, and once for the own node
- * in its share. Start and softness are those of V1's kernels. */
-static double v2_gb_per_s(const struct calibration *calibration, const struct gpu_spec *gpu,
-                          const struct published *row, bool combines)
+/* GB/s as DeepEP's benchmark counts them; -1: refused. */
+static double predicted_gb_per_s(const struct published *row, bool combines, enum exchanges_law law)
 {
-    const double sm_read = 200e9, sm_write = 50e9, nvlink_frac = 0.9, adapter = 50e9, per_node = 8.0;
-    const struct exchange_shape shape = {
-        .tokens = row->tokens, .hidden = 7168.0, .chosen = 8.0, .experts = 256.0, .gpus = per_node * row->nodes,
-        .nodes = row->nodes, .combines = combines, .sent = combines ? FORMAT_BF16 : FORMAT_FP8};
-    const struct exchange_traffic traffic = exchange_traffic_of(&shape);
-    const struct exchange_params *params =
-        &calibration->kernels.params[combines ? KERNEL_COMBINE : KERNEL_DISPATCH].exchange;
-    const bool is_wide = row->nodes > 1.0;
-    const double to_nodes = is_wide ? traffic.node_copies : 0.0;
-    const double read = row->tokens + to_nodes;
-    const double written = traffic.copies + (is_wide ? row->tokens + to_nodes / row->nodes : 0.0);
-    const double sms_s = exchange_token_bytes(&shape) * fmax(read / sm_read, written / sm_write) / row->sms;
-    const double link_s = traffic.link_bytes / (nvlink_frac * gpu_link_bytes_per_s(gpu, (int64_t)per_node));
-    const double wire_s = fmax(link_s, traffic.network_bytes / adapter);
-    const double seconds = params->start_s + shape.experts * params->expert_s +
-                           soft_max(sms_s, wire_s, params->softness);
-    return 1e-9 * (is_wide ? traffic.node_copies : traffic.copies) * exchange_token_bytes(&shape) / seconds;
+    const struct catalog catalog = {.root = "configs"};
+    const struct exchanges_row asked = {.gpu = row->gpu, .nodes = row->nodes, .tokens = row->tokens,
+                                        .token_nodes = row->groups, .sms = row->sms, .network_bytes_per_s = 50e9};
+    struct arena arena;
+    struct diag diag;
+    double bytes_per_s = -1e9;
+    arena_init(&arena);
+    diag_init(&diag);
+    CHECK_EQ_INT(exchanges_predict(&shape, &asked, combines, law, &catalog, &arena, &bytes_per_s, &diag), 0);
+    arena_fini(&arena);
+    return 1e-9 * bytes_per_s;
 }
 
 static void check(const struct published *row, const char *what, double predicted, double measured, bool misses)
@@ -111,33 +85,15 @@ static void check(const struct published *row, const char *what, double predicte
     if (!CHECK((fabs(error) <= tolerance) == !misses)) puts(line);
 }
 
-static const struct catalog catalog = {.root = "configs"};
-
-static bool find(const struct published *row, struct arena *arena, struct gpu_spec *gpu,
-                 struct calibration *calibration)
-{
-    struct diag diag;
-    diag_init(&diag);
-    const struct calibration_request request = {.gpu = row->gpu, .kernels = "isolated", .collectives = "isolated"};
-    return CHECK(catalog_gpu(&catalog, row->gpu, "test", arena, gpu, &diag) == 0) &&
-           CHECK(calibration_read(&catalog, &request, arena, calibration, &diag) == 0);
-}
-
 TEST(published_bandwidths_are_predicted)
 {
-    struct arena arena;
-    arena_init(&arena);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct published *row = &rows[i];
-        struct gpu_spec gpu;
-        struct calibration calibration;
-        if (!find(row, &arena, &gpu, &calibration)) break;
-        check(row, "dispatch", predicted_gb_per_s(&calibration, &gpu, row, false), row->dispatch_gb_per_s,
+        check(row, "dispatch", predicted_gb_per_s(row, false, EXCHANGES_SCENARIOS), row->dispatch_gb_per_s,
               row->dispatch_misses);
-        check(row, "combine", predicted_gb_per_s(&calibration, &gpu, row, true), row->combine_gb_per_s,
+        check(row, "combine", predicted_gb_per_s(row, true, EXCHANGES_SCENARIOS), row->combine_gb_per_s,
               row->combine_misses);
     }
-    arena_fini(&arena);
 }
 
 TEST(v2_is_as_fast_as_its_own_rates_say)
@@ -146,17 +102,35 @@ TEST(v2_is_as_fast_as_its_own_rates_say)
         bool dispatch, combine;
     } misses[] = {{false, true}, {false, false}, {true, true}, {false, false}, {false, false}};
     const size_t n = sizeof misses / sizeof *misses;
-    struct arena arena;
-    arena_init(&arena);
     for (size_t i = 0; i < n; i++) {
         const struct published *row = &rows[sizeof rows / sizeof *rows - n + i];
-        struct gpu_spec gpu;
-        struct calibration calibration;
-        if (!find(row, &arena, &gpu, &calibration)) break;
-        check(row, "V2's dispatch", v2_gb_per_s(&calibration, &gpu, row, false), row->dispatch_gb_per_s,
+        check(row, "V2's dispatch", predicted_gb_per_s(row, false, EXCHANGES_STATED), row->dispatch_gb_per_s,
               misses[i].dispatch);
-        check(row, "V2's combine", v2_gb_per_s(&calibration, &gpu, row, true), row->combine_gb_per_s,
+        check(row, "V2's combine", predicted_gb_per_s(row, true, EXCHANGES_STATED), row->combine_gb_per_s,
               misses[i].combine);
+    }
+}
+
+/* The figure has these rows, in this order. */
+TEST(the_figure_has_the_published_rows)
+{
+    struct arena arena;
+    struct diag diag;
+    struct exchanges_file file;
+    arena_init(&arena);
+    diag_init(&diag);
+    MUST(exchanges_load("configs/figures/deepep/deepep.exchanges.json", &arena, &file, &diag) == 0);
+    MUST(CHECK_EQ_INT((int64_t)file.rows.n, (int64_t)(sizeof rows / sizeof *rows)));
+    CHECK(file.hidden == shape.hidden && file.chosen == shape.chosen && file.experts == shape.experts &&
+          file.gpus_per_node == shape.gpus_per_node);
+    for (size_t i = 0; i < file.rows.n; i++) {
+        const struct exchanges_row *row = (const struct exchanges_row *)file.rows.items + i;
+        CHECK_EQ_STR(row->gpu, rows[i].gpu);
+        CHECK(row->nodes == rows[i].nodes && row->tokens == rows[i].tokens && row->sms == rows[i].sms &&
+              row->token_nodes == rows[i].groups && row->network_bytes_per_s == 50e9);
+        CHECK(row->dispatch_bytes_per_s == 1e9 * rows[i].dispatch_gb_per_s &&
+              row->combine_bytes_per_s == 1e9 * rows[i].combine_gb_per_s);
+        CHECK_EQ_INT(row->version, i < 10 ? 1 : 2);
     }
     arena_fini(&arena);
 }

@@ -4,6 +4,8 @@
 #include "models/kernel.h"
 #include "tests/support/harness.h"
 
+#include <math.h>
+
 static const struct gpu_spec gpu = {.memory_bytes_per_s = 3.35e12, .sm_count = 132};
 
 static const struct exchange_params params = {
@@ -214,4 +216,30 @@ TEST(one_gpu_sends_nothing)
     struct exchange_shape shape = {.tokens = 8.0, .hidden = 128.0, .chosen = 2.0, .experts = 8.0, .gpus = 1.0,
                                    .nodes = 1.0, .sms = 8.0, .sent = FORMAT_FP8};
     CHECK(seconds(&shape) == 0.0);
+}
+
+/* By version 2's own rates: writing a copy of a token takes an SM four times as long as reading one. Links that are
+ * slow enough have the rest of the time for themselves. */
+TEST(stated_rates_are_those_of_the_sms_and_links)
+{
+    struct rng rng = test_rng(1, "exchange", 7);
+    struct exchange_params hard = params;
+    hard.softness = 1e3; /* the slower part alone */
+    for (int i = 0; i < 300; i++) {
+        struct exchange_shape shape = random_shape(&rng);
+        shape.low_latency = false;
+        const struct exchange_traffic traffic = exchange_traffic_of(&shape);
+        const double overhead_s = hard.start_s + shape.experts * hard.expert_s, bytes = exchange_token_bytes(&shape);
+        struct exchange_shape wide = shape;
+        wide.link_bytes_per_s = wide.network_bytes_per_s = 1e30;
+        double written = traffic.copies;
+        if (shape.nodes > 1.0) written += shape.tokens + traffic.node_copies / shape.nodes;
+        const double read = shape.tokens + (shape.nodes > 1.0 ? traffic.node_copies : 0.0);
+        const double sms_s = bytes * fmax(read / 200e9, written / 50e9) / shape.sms;
+        CHECK_NEAR(exchange_stated_time(&hard, &wide).seconds, overhead_s + sms_s, 1e-6 * (overhead_s + sms_s));
+        shape.sms = 1e9;
+        double wire_s = traffic.link_bytes / (0.9 * shape.link_bytes_per_s);
+        if (shape.nodes > 1.0) wire_s = fmax(wire_s, traffic.network_bytes / shape.network_bytes_per_s);
+        CHECK_NEAR(exchange_stated_time(&hard, &shape).seconds, overhead_s + wire_s, 1e-6 * (overhead_s + wire_s));
+    }
 }

@@ -4,6 +4,9 @@
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define AFFINE                                                                                                         \
     "'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms', 'per_token': '60us'},"                                     \
     " 'decode': {'fixed': '11ms', 'per_sequence': '20us', 'per_context_token': '30ns'}}"
@@ -55,6 +58,117 @@ TEST(the_network_slows_a_group)
         CHECK(node_s > wide_s);
         CHECK(fabric_s > wide_s);
         CHECK(wide_s >= alone_s);
+    }
+}
+
+/* --- A network as fast as NVLink --- */
+
+/* The shipped calibration of the GPU. Its collectives reach as much of the network as of NVLink, with steps of 1 us
+ * inside and of `hop_us` between nodes. All messages go in chunks, as between nodes, since words are slow. */
+static const char *calibration_alike(const char *name, int hop_us)
+{
+    static const char *const keys[] = {
+        "\"hop_time\": ",           "\"word_efficiency\": ", "\"fill_time\": ", "\"bandwidth_efficiency\": ",
+        "\"network_efficiency\": ", "\"network_hop_time\": "};
+    static const char *const values[] = {"\"1us\",", "0.02,", "\"10ns\",", "0.7,", "0.7"};
+    static char path[300];
+    char line[4096];
+    snprintf(path, sizeof path, "%s/%s.json", test_tmpdir(), name);
+    FILE *from = fopen("configs/calibration/a100-80-sxm.json", "r"), *to = fopen(path, "w");
+    if (!CHECK(from != NULL && to != NULL)) return NULL;
+    while (fgets(line, sizeof line, from) != NULL) {
+        size_t i = 0;
+        while (i < sizeof keys / sizeof *keys && strstr(line, keys[i]) == NULL) i++;
+        if (i < sizeof values / sizeof *values)
+            fprintf(to, "%s%s\n", keys[i], values[i]);
+        else if (i == sizeof values / sizeof *values)
+            fprintf(to, "%s\"%dus\",\n", keys[i], hop_us);
+        else
+            fputs(line, to);
+    }
+    fclose(from);
+    CHECK_EQ_INT(fclose(to), 0);
+    return path;
+}
+
+/* 8 GPUs in so many nodes, whose network has `bandwidth`. */
+static struct bed_rows *run_alike(int nodes, const char *bandwidth, const char *calibration, const char *service,
+                                  const char *requests)
+{
+    return bed_run(BED(.check = true),
+                   "{'cluster': {'nodes': %d, 'gpus_per_node': %d, 'gpu': 'a100-80-sxm', 'network': {'bandwidth':"
+                   " '%s'}}, 'seed': 5, 'services': {'chat': {'llm': 'llama-2-7b', 'cost': {'kind': 'operators',"
+                   " 'engine': 'vllm-2024', 'kernels': 'isolated', 'calibration': '%s' %s, %s}}}",
+                   nodes, 8 / nodes, bandwidth, calibration, service, requests);
+}
+
+/* Equal times to the nanosecond: of all requests and of all batches. Only what a run says of its network differs. */
+static bool take_equally_long(const struct bed_rows *a, const struct bed_rows *b)
+{
+    return a->code == 0 && b->code == 0 && a->end_s == b->end_s && a->n_requests == b->n_requests &&
+           memcmp(a->requests, b->requests, a->n_requests * sizeof *a->requests) == 0 && a->n_batches == b->n_batches &&
+           memcmp(a->batches, b->batches, a->n_batches * sizeof *a->batches) == 0;
+}
+
+/* All-reduces; reduce-scatters and all-gathers; and sends between stages, each on nodes of one GPU. */
+TEST(a_network_like_nvlink_makes_one_node)
+{
+    static const char *const services[] = {
+        "}, 'tensor_parallel': 8", ", 'sequence_parallel': true}, 'tensor_parallel': 8",
+        "}, 'tensor_parallel': 4, 'pipeline_parallel': 2", "}, 'pipeline_parallel': 8"};
+    const char *calibration = calibration_alike("alike", 1);
+    for (size_t i = 0; i < sizeof services / sizeof *services; i++) {
+        struct bed_rows *one = run_alike(1, "300GB/s", calibration, services[i], TRACE(40));
+        CHECK_EQ_INT(one->code, 0);
+        CHECK_EQ_INT(one->n_requests, 40);
+        CHECK(one->n_batches > 100);
+        CHECK(take_equally_long(one, run_alike(8, "300GB/s", calibration, services[i], TRACE(40))));
+        CHECK(!take_equally_long(one, run_alike(8, "290GB/s", calibration, services[i], TRACE(40))));
+    }
+}
+
+#define ALONE(output)                                                                                                  \
+    "'trace': {'format': 'generate', 'count': 1, 'prompt': {'distribution': 'fixed', 'tokens': 700},"                  \
+    " 'output': {'distribution': 'fixed', 'tokens': " #output "}}"
+
+/* A prompt alone. 65 all-reduces, two of each layer and one after the embedding, have 2 (8-1) steps on nodes of one
+ * GPU. On two nodes they have 2 (4-1) inside and 2 between. The gathering of the head's results has half as many. */
+TEST(steps_between_nodes_are_counted)
+{
+    const double passes = 2.0 * (2 * 32 + 1) + 1.0, hop_s = 1e-6;
+    static const char service[] = "}, 'tensor_parallel': 8";
+    static const int nodes[] = {8, 4, 2};
+    char alike[300], slow[300];
+    snprintf(alike, sizeof alike, "%s", calibration_alike("alike", 1));
+    snprintf(slow, sizeof slow, "%s", calibration_alike("slow", 101));
+    const double one_s = bed_metric(run_alike(1, "300GB/s", alike, service, ALONE(1)), "request.ttft_s.mean");
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+        const double m = nodes[i], g = 8.0 / m;
+        const double wide_s = bed_metric(run_alike(nodes[i], "300GB/s", alike, service, ALONE(1)),
+                                         "request.ttft_s.mean");
+        const double slow_s = bed_metric(run_alike(nodes[i], "300GB/s", slow, service, ALONE(1)),
+                                         "request.ttft_s.mean");
+        CHECK_NEAR(one_s - wide_s, passes * (g - 1.0) * (m - 1.0) * hop_s, 2e-9);
+        CHECK_NEAR(slow_s - wide_s, passes * (m - 1.0) * 100.0 * hop_s, 2e-9);
+    }
+}
+
+/* The GPUs of a node share the network's links. While these together are as fast as NVLink, nothing changes. Then a
+ * prompt and its tokens take longer on each narrower network; on nodes of one GPU, without NVLink, they always do. */
+TEST(a_narrower_network_is_never_faster)
+{
+    static const int gb_per_s[] = {2400, 300, 150, 50, 10, 1};
+    const char *calibration = calibration_alike("alike", 1);
+    for (int nodes = 2; nodes <= 8; nodes *= 2) {
+        double before_s = 0.0;
+        for (size_t i = 0; i < sizeof gb_per_s / sizeof *gb_per_s; i++) {
+            char bandwidth[16];
+            snprintf(bandwidth, sizeof bandwidth, "%dGB/s", gb_per_s[i]);
+            const double end_s = run_alike(nodes, bandwidth, calibration, "}, 'tensor_parallel': 8", ALONE(20))->end_s;
+            const bool is_slower = nodes == 8 || gb_per_s[i] * (8 / nodes) < 300;
+            CHECK(i == 0 || (is_slower ? end_s > before_s : end_s == before_s));
+            before_s = end_s;
+        }
     }
 }
 

@@ -105,7 +105,7 @@ struct board_row {
     double left_out_tpot_s;     /* by constants that were fitted without the group */
     double roofline_tpot_s;     /* NAN: no roofline describes the LLM */
     double bound_tpot_s;        /* reading weights and keys at the full memory bandwidth */
-    double fast_tpot_s, slow_tpot_s; /* the interval around it, from the errors of other groups; NAN: not judged */
+    double fast_tpot_s, slow_tpot_s; /* the interval around it, from the errors of other groups; NAN: none */
     enum board_fit in_fit;
 };
 

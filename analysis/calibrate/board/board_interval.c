@@ -107,6 +107,16 @@ static void find_interval(struct board *board, enum board_model model, double *r
     interval->covered_frac = n_judged > 0 ? (double)n_inside / (double)n_judged : (double)NAN;
 }
 
+/* The interval of a predicted row with prompts on other GPUs, from judged rows of other groups of its kind. */
+static void set_apart(const struct board *board, struct board_row *row, double *ratios)
+{
+    const enum board_model model = row->foreign ? BOARD_FOREIGN : BOARD_PRESETS;
+    struct board_interval others;
+    find_ends(board, model, row->group, ratios, &others);
+    row->fast_tpot_s = others.fast_frac * predicted_s_of(row, model); /* NAN: there are no others */
+    row->slow_tpot_s = others.slow_frac * predicted_s_of(row, model);
+}
+
 int board_find_intervals(struct board *board, struct board_interval intervals[N_BOARD_MODELS])
 {
     double *ratios = mem_alloc((board->n + 1) * sizeof *ratios);
@@ -114,6 +124,10 @@ int board_find_intervals(struct board *board, struct board_interval intervals[N_
     for (size_t i = 0; i < board->n; i++) board->rows[i].fast_tpot_s = board->rows[i].slow_tpot_s = (double)NAN;
     for (int model = 0; model < N_BOARD_MODELS; model++)
         find_interval(board, (enum board_model)model, ratios, &intervals[model]);
+    for (size_t i = 0; i < board->n; i++) {
+        struct board_row *row = &board->rows[i];
+        if (row->reason == NULL && strcmp(row->mode, "disagg") == 0) set_apart(board, row, ratios);
+    }
     mem_free(ratios);
     return 0;
 }

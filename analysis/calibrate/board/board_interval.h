@@ -8,7 +8,10 @@
  * a measured host: their interval also holds that of the other kind.
  *
  * An interval is judged where it was not made: that of a group comes from all other groups. A row then lies inside or
- * not, and the share of rows inside is the coverage. Every row has the same weight, so large groups count more. */
+ * not, and the share of rows inside is the coverage. Every row has the same weight, so large groups count more.
+ *
+ * Predicted rows with prompts on other GPUs ("disagg") have no part in an interval, since all are suspects. They get
+ * the one that judged rows of other groups of their kind make. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_BOARD_BOARD_INTERVAL_H
 #define ORRERY_ANALYSIS_CALIBRATE_BOARD_BOARD_INTERVAL_H
 
@@ -25,8 +28,8 @@ struct board_interval {
     double covered_frac;         /* of the rows, each by the interval from the other groups; NAN: one group only */
 };
 
-/* Sets the interval of all judged rows from the rows of other groups (fast_tpot_s, slow_tpot_s), and the interval from
- * all rows. Returns 0 or SIM_E_NOMEM. */
+/* Sets the interval of all judged and all predicted "disagg" rows from the judged rows of other groups (fast_tpot_s,
+ * slow_tpot_s), and the interval from all judged rows. Returns 0 or SIM_E_NOMEM. */
 int board_find_intervals(struct board *board, struct board_interval intervals[N_BOARD_MODELS]);
 
 /* The cost kind, with an ending for GPUs that are foreign to the preset: "operators", "operators-foreign". */

@@ -67,6 +67,27 @@ from (select name, abs(tpot_error) as value, count(*) over (partition by name) a
              row_number() over (partition by name order by abs(tpot_error)) - 1 as rank from apart where not is_several)
 group by name;
 
+-- Rows with prompts on other GPUs against intervals of 90 %: `covered` lie inside the one of fast_tpot_ms, `faster`
+-- took less. `wide_covered` lie inside one that also holds 90 % of such rows of other groups (quantiles `low` and
+-- `high` of measured over predicted TPOT).
+create temp view apart_ratio as
+select group_name, tpot_ms / predicted_tpot_ms as ratio, fast_tpot_ms / predicted_tpot_ms as fast,
+       slow_tpot_ms / predicted_tpot_ms as slow
+from board where mode = 'disagg' and first_copy and predicted_tpot_ms is not null and not tpot_ms < bound_tpot_ms;
+create temp view apart_others as
+select group_name, sum(ratio * max(0, 1 - abs(rank - 0.05 * (n - 1)))) as low,
+       sum(ratio * max(0, 1 - abs(rank - 0.95 * (n - 1)))) as high
+from (select g.group_name, o.ratio, count(*) over (partition by g.group_name) as n,
+             row_number() over (partition by g.group_name order by o.ratio) - 1 as rank
+      from (select distinct group_name from apart_ratio) as g
+      join apart_ratio as o on o.group_name <> g.group_name)
+group by group_name;
+create temp view apart_coverage as
+select group_name, count(*) as n, avg(ratio between fast and slow) as covered, avg(ratio < fast) as faster,
+       min(fast) as fast, max(slow) as slow,
+       avg(ratio between min(fast, coalesce(low, fast)) and max(slow, coalesce(high, slow))) as wide_covered
+from apart_ratio left join apart_others using (group_name) where fast is not null group by group_name;
+
 -- One row per GPU, LLM and engine.
 create temp view board_groups as
 select b.*, l.median as left_out_median, l.p90 as left_out_p90, s.median as shipped_median, s.p90 as shipped_p90,

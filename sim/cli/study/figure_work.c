@@ -6,6 +6,7 @@
 #include "sim/cli/paths.h"
 #include "sim/cli/run/clock.h"
 #include "sim/cli/study/figure_board.h"
+#include "sim/cli/study/figure_exchanges.h"
 #include "sim/cli/study/figure_plans.h"
 #include "sim/cli/study/sweep_refused.h"
 #include "sim/cli/study/sweeping.h"
@@ -89,7 +90,7 @@ static int mark_changed(struct figure_work *work, struct diag *diag)
     figure->tolerances = TOLERANCES_OF_ANOTHER;
     for (size_t i = 0; i < figure->studies.n; i++) {
         const struct figure_study *study = FIGURE_ITEM(struct figure_study, figure->studies, i);
-        if (!figure_study_is_board(study) && !figure_study_is_plans(study)) continue;
+        if (!figure_study_is_made(study)) continue;
         return diag_error(diag, SIM_E_USAGE, "--set", "copy its files, and change these",
                           "'%s' of the figure has no scenario that settings could change", study->path);
     }
@@ -125,7 +126,7 @@ static int check_scenarios(struct figure_work *work, struct diag *diag)
 {
     for (size_t i = 0; i < work->figure.studies.n; i++) {
         struct study study;
-        if (figure_study_is_board(study_at(work, i)) || figure_study_is_plans(study_at(work, i))) continue;
+        if (figure_study_is_made(study_at(work, i))) continue;
         const int code = load_study(work, i, &study, diag);
         if (code != 0) return code;
         if (!path_is_json(study.scenario) || paths_is_file(study.scenario)) continue;
@@ -142,7 +143,7 @@ int figure_work_refused(struct figure_work *work, struct cli *cli)
     int code = 0;
     for (size_t i = 0; code == 0 && work->n_settings > 0 && i < work->figure.studies.n; i++) {
         struct study study;
-        if (figure_study_is_board(study_at(work, i)) || figure_study_is_plans(study_at(work, i))) continue;
+        if (figure_study_is_made(study_at(work, i))) continue;
         code = load_study(work, i, &study, &cli->diag);
         if (code == 0) code = sweep_refused(cli, &study, &cli->diag);
     }
@@ -204,38 +205,43 @@ static int check_current(const char *path, const struct study *study, struct are
     return code == SIM_E_NOMEM ? code : 0;
 }
 
-/* Whether the file has the predictions of the board in its present form. Returns 0 or a negative code. */
-static int check_board(struct figure_work *work, size_t index, bool *is_current)
+/* The hash of a board, of plans or of bandwidths in their present form. */
+static int hash_made(struct figure_work *work, const struct figure_study *study, char hash[HASH_HEX_CHARS])
 {
     struct board_file board;
-    struct database database;
-    struct query_answer answer;
-    *is_current = false;
-    if (!paths_is_file(work->databases[index])) return 0;
-    int code = board_load(study_at(work, index)->path, work->data_folder, &work->arena, &board, NULL);
-    if (code != 0 || database_open_read(&database, work->databases[index], NULL) != 0) return code;
-    code = query_run(&database, "SELECT hash FROM board_source", NULL, 0, "read the board", &work->arena, &answer,
-                     NULL);
-    *is_current = code == 0 && answer.n_rows == 1 && answer.columns[0].texts != NULL &&
-                  strcmp(answer.columns[0].texts[0], board.hash) == 0;
-    database_close(&database, false);
-    return code == SIM_E_NOMEM ? code : 0;
+    struct plans_file plans;
+    struct exchanges_file exchanges;
+    int code = 0;
+    const char *found = exchanges.hash;
+    if (figure_study_is_board(study)) {
+        code = board_load(study->path, work->data_folder, &work->arena, &board, NULL);
+        found = board.hash;
+    } else if (figure_study_is_plans(study)) {
+        code = plans_load(study->path, work->data_folder, &work->arena, &plans, NULL);
+        found = plans.hash;
+    } else
+        code = exchanges_load(study->path, &work->arena, &exchanges, NULL);
+    if (code == 0) memcpy(hash, found, HASH_HEX_CHARS);
+    return code;
 }
 
-/* Whether the file has the prices of the plans in their present form. Returns 0 or a negative code. */
-static int check_plans(struct figure_work *work, size_t index, bool *is_current)
+/* Whether the file has the predictions of what has no scenario in its present form. Returns 0 or a negative code. */
+static int check_made(struct figure_work *work, size_t index, bool *is_current)
 {
-    struct plans_file plans;
+    const struct figure_study *study = study_at(work, index);
+    const char *sql = figure_study_is_board(study)   ? "SELECT hash FROM board_source"
+                      : figure_study_is_plans(study) ? "SELECT hash FROM plans_source"
+                                                     : "SELECT hash FROM exchange_source";
+    char hash[HASH_HEX_CHARS];
     struct database database;
     struct query_answer answer;
     *is_current = false;
     if (!paths_is_file(work->databases[index])) return 0;
-    int code = plans_load(study_at(work, index)->path, work->data_folder, &work->arena, &plans, NULL);
+    int code = hash_made(work, study, hash);
     if (code != 0 || database_open_read(&database, work->databases[index], NULL) != 0) return code;
-    code = query_run(&database, "SELECT hash FROM plans_source", NULL, 0, "read the plans", &work->arena, &answer,
-                     NULL);
+    code = query_run(&database, sql, NULL, 0, "read the figure's rows", &work->arena, &answer, NULL);
     *is_current = code == 0 && answer.n_rows == 1 && answer.columns[0].texts != NULL &&
-                  strcmp(answer.columns[0].texts[0], plans.hash) == 0;
+                  strcmp(answer.columns[0].texts[0], hash) == 0;
     database_close(&database, false);
     return code == SIM_E_NOMEM ? code : 0;
 }
@@ -247,10 +253,8 @@ static int check_results(struct figure_work *work, bool *are_current)
     *are_current = true;
     for (size_t i = 0; *are_current && i < work->figure.studies.n; i++) {
         struct study study;
-        const bool is_board = figure_study_is_board(study_at(work, i));
-        const bool is_plans = figure_study_is_plans(study_at(work, i)), is_run = !is_board && !is_plans;
-        if (is_board) code = check_board(work, i, are_current);
-        if (is_plans) code = check_plans(work, i, are_current);
+        const bool is_run = !figure_study_is_made(study_at(work, i));
+        if (!is_run) code = check_made(work, i, are_current);
         if (is_run) code = load_study(work, i, &study, NULL);
         if (is_run && code == 0) code = check_current(work->databases[i], &study, &work->arena, are_current);
         *are_current = *are_current && code == 0;
@@ -356,6 +360,10 @@ int figure_work_simulate(struct figure_work *work, const struct figure_options *
         }
         if (figure_study_is_plans(study_at(work, i))) {
             code = figure_plans_make(cli, study_at(work, i)->path, work->databases[i], options->study.quiet);
+            continue;
+        }
+        if (figure_study_is_exchanges(study_at(work, i))) {
+            code = figure_exchanges_make(cli, study_at(work, i)->path, work->databases[i], options->study.quiet);
             continue;
         }
         code = load_study(work, i, &study, &cli->diag);

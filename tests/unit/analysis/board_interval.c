@@ -112,6 +112,43 @@ TEST(foreign_gpus_are_no_surer)
     CHECK_NEAR(intervals[BOARD_FOREIGN].covered_frac, 1.0, 1e-12);
 }
 
+/* Rows with prompts on other GPUs have the interval of judged rows outside of their group, of their kind. They change
+ * none. Without a prediction, or without judged rows in other groups, there is no interval. */
+TEST(prompts_on_other_gpus_have_the_interval_of_judged_rows)
+{
+    enum { N_JUDGED = 4 * PER_GROUP, N_APART = 5 };
+    static const char *const groups[N_APART] = {"a", "new", "c", "new", "a"};
+    struct board_row rows[N_JUDGED + N_APART];
+    struct board board = fill_foreign(rows);
+    struct board_interval before[N_BOARD_MODELS], after[N_BOARD_MODELS];
+    CHECK_EQ_INT(board_find_intervals(&board, before), 0);
+    for (int i = 0; i < N_APART; i++) {
+        rows[N_JUDGED + i] = row_of(groups[i], 99.0);
+        rows[N_JUDGED + i].mode = "disagg";
+        rows[N_JUDGED + i].in_fit = BOARD_IN_NO_FIT;
+        rows[N_JUDGED + i].suspect = "speculation";
+        rows[N_JUDGED + i].foreign = i == 2 || i == 3;
+    }
+    rows[N_JUDGED + 4].reason = "not predicted";
+    board.n += N_APART;
+    CHECK_EQ_INT(board_find_intervals(&board, after), 0);
+    for (int model = 0; model < N_BOARD_MODELS; model++) {
+        CHECK(before[model].fast_frac == after[model].fast_frac && before[model].slow_frac == after[model].slow_frac);
+        CHECK(before[model].rows == after[model].rows && before[model].covered_frac == after[model].covered_frac);
+    }
+    const struct board_row *apart = rows + N_JUDGED;
+    CHECK_NEAR(apart[0].fast_tpot_s, 0.007 * 1.2 * 0.55, 1e-12); /* of group a: from b */
+    CHECK_NEAR(apart[0].slow_tpot_s, 0.007 * 1.2 * 1.45, 1e-12);
+    CHECK_NEAR(apart[1].fast_tpot_s, 0.007 * after[BOARD_PRESETS].fast_frac, 1e-12);
+    CHECK_NEAR(apart[1].slow_tpot_s, 0.007 * after[BOARD_PRESETS].slow_frac, 1e-12);
+    CHECK_NEAR(apart[2].fast_tpot_s, 0.007 * after[BOARD_PRESETS].fast_frac, 1e-12); /* of d, and others */
+    CHECK_NEAR(apart[3].slow_tpot_s, 0.007 * after[BOARD_FOREIGN].slow_frac, 1e-12);
+    CHECK(isnan(apart[4].fast_tpot_s) && isnan(apart[4].slow_tpot_s));
+    for (int i = 0; i < N_JUDGED; i++) rows[i].suspect = "odd";
+    CHECK_EQ_INT(board_find_intervals(&board, after), 0);
+    CHECK(isnan(apart[0].fast_tpot_s) && isnan(apart[3].slow_tpot_s));
+}
+
 /* What is written is what the catalog reads, to four digits; an interval holds the prediction. */
 TEST(the_file_is_what_the_catalog_reads)
 {

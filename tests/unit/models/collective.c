@@ -3,6 +3,8 @@
 #include "models/kernel.h"
 #include "tests/support/harness.h"
 
+#include <math.h>
+
 static const enum collective_op ops[] = {COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_GATHER,        COLLECTIVE_REDUCE_SCATTER,
                                          COLLECTIVE_ALL_TO_ALL, COLLECTIVE_DIRECT_ALL_REDUCE, COLLECTIVE_SEND};
 
@@ -149,6 +151,94 @@ TEST(every_class_has_its_operation)
     for (int i = 0; i < OPS; i++) {
         const struct kernel_call call = {.class = classes[i], .shape.collective = shape_of(3e6, 8.0, 1.0)};
         CHECK(kernel_call_time(&all, &gpu, &call).seconds == seconds(ops[i], &call.shape.collective));
+    }
+}
+
+/* --- A network as fast as the links of a node --- */
+
+/* Steps between nodes, and what they reach of the network, as inside a node; there messages go in chunks, as they
+ * always do between nodes. */
+static struct collective_params alike_params(void)
+{
+    struct collective_params alike = params;
+    alike.network_hop_s = alike.hop_s;
+    alike.network_frac = alike.bandwidth_frac;
+    alike.fast_frac = 1e-12;
+    return alike;
+}
+
+static struct collective_shape alike_shape(struct rng *rng, double per_node, double nodes)
+{
+    struct collective_shape shape = shape_of(exp(24.0 * rng_uniform(rng)), per_node * nodes, nodes);
+    shape.network_bytes_per_s = shape.link_bytes_per_s;
+    return shape;
+}
+
+/* Messages that an engine's own all-reduce sends never leave a node. */
+static const enum collective_op leaving[] = {COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER,
+                                             COLLECTIVE_ALL_TO_ALL, COLLECTIVE_SEND};
+enum { LEAVING = sizeof leaving / sizeof *leaving };
+
+/* GPUs on nodes of their own take as long as those of one node in chunks; words and a switch that adds are faster. */
+TEST(a_network_like_the_links_makes_one_node)
+{
+    struct rng rng = test_rng(5, "one node", 0);
+    const struct collective_params alike = alike_params();
+    struct collective_params with_words = alike;
+    with_words.fast_frac = params.fast_frac;
+    for (int i = 0; i < 2000; i++) {
+        const enum collective_op op = leaving[rng_below(&rng, LEAVING)];
+        const double n = 2.0 + (double)rng_below(&rng, 71);
+        const struct collective_shape apart = alike_shape(&rng, 1.0, n);
+        struct collective_shape one = apart;
+        one.nodes = 1.0;
+        const double apart_s = collective_time(&alike, op, &apart).seconds;
+        CHECK_NEAR(collective_time(&alike, op, &one).seconds, apart_s, 1e-12 * apart_s);
+        CHECK(collective_time(&with_words, op, &one).seconds <= apart_s * (1.0 + 1e-12));
+        one.switch_adds = true;
+        CHECK(collective_time(&alike, op, &one).seconds <= apart_s * (1.0 + 1e-12));
+    }
+}
+
+/* Several GPUs on each node: rings inside the nodes and one among them have (g-1) (nodes-1) steps fewer than one ring
+ * of all GPUs, an all-reduce twice as many. The GPUs of a node share their adapters, so links stay the slowest part. */
+TEST(nodes_spare_the_steps_of_a_longer_ring)
+{
+    struct rng rng = test_rng(5, "one node", 1);
+    const struct collective_params alike = alike_params();
+    for (int i = 0; i < 2000; i++) {
+        const enum collective_op op = leaving[rng_below(&rng, LEAVING - 1)];
+        const double g = 2.0 + (double)rng_below(&rng, 7), nodes = 2.0 + (double)rng_below(&rng, 8);
+        const struct collective_shape apart = alike_shape(&rng, g, nodes);
+        struct collective_shape one = apart;
+        one.nodes = 1.0;
+        const double spared_s = (op == COLLECTIVE_ALL_REDUCE ? 2.0 : 1.0) * (g - 1.0) * (nodes - 1.0) * alike.hop_s;
+        const double one_s = collective_time(&alike, op, &one).seconds;
+        CHECK_NEAR(collective_time(&alike, op, &apart).seconds, one_s - spared_s, 1e-12 * one_s);
+    }
+}
+
+/* A slower step counts once for each other node, in an all-reduce twice. A narrower network is never faster. */
+TEST(a_slower_network_is_never_faster)
+{
+    struct rng rng = test_rng(5, "one node", 2);
+    const struct collective_params alike = alike_params();
+    for (int i = 0; i < 2000; i++) {
+        const enum collective_op op = leaving[rng_below(&rng, LEAVING)];
+        const double g = 1.0 + (double)rng_below(&rng, 8), nodes = 2.0 + (double)rng_below(&rng, 8);
+        struct collective_shape shape = alike_shape(&rng, g, nodes);
+        struct collective_params slower = alike;
+        slower.network_hop_s += 1e-5;
+        double before_s = collective_time(&alike, op, &shape).seconds;
+        const double steps = op == COLLECTIVE_SEND ? 1.0 : (op == COLLECTIVE_ALL_REDUCE ? 2.0 : 1.0) * (nodes - 1.0);
+        CHECK_NEAR(collective_time(&slower, op, &shape).seconds, before_s + 1e-5 * steps, 1e-12 * (1.0 + before_s));
+        for (int halvings = 0; halvings < 12; halvings++) {
+            shape.network_bytes_per_s *= 0.5;
+            const double now_s = collective_time(&alike, op, &shape).seconds;
+            CHECK(now_s >= before_s);
+            before_s = now_s;
+        }
+        CHECK(before_s > collective_network_bytes(op, &shape) / shape.network_bytes_per_s);
     }
 }
 

@@ -1,0 +1,23 @@
+#include "sim/cli/study/figure_exchanges.h"
+
+#include "sim/cli/answer.h"
+#include "sim/cli/paths.h"
+#include "sim/core/path.h"
+
+int figure_exchanges_make(struct cli *cli, const char *path, const char *output, bool quiet)
+{
+    struct arena arena;
+    struct catalog_memory memory;
+    struct exchanges_file file;
+    arena_init(&arena);
+    catalog_memory_init(&memory);
+    const char *data = paths_data(&arena);
+    const char *root = data != NULL ? path_join(&arena, data, "configs") : NULL;
+    const struct catalog catalog = {.root = root, .memory = &memory};
+    int code = root != NULL ? exchanges_load(path, &arena, &file, &cli->diag) : diag_nomem(&cli->diag);
+    if (code == 0) code = exchanges_write(&file, &catalog, &arena, output, &cli->diag);
+    if (code == 0 && !quiet) answer_print(cli->err, "%s: %zu published rows\n", output, file.rows.n);
+    catalog_memory_fini(&memory);
+    arena_fini(&arena);
+    return code;
+}
